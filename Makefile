@@ -32,6 +32,7 @@ install: build ## put the binary in PREFIX/bin
 lint: ready ## formatting, clippy and the documentation, with warnings as errors
 	@echo "== cargo fmt --check"
 	@$(CARGO) fmt --all --check
+	@$(CARGO) fmt --manifest-path tests/outside/Cargo.toml --check
 	@echo "== cargo clippy"
 	@$(CARGO) clippy --locked --release --workspace --all-targets -- -D warnings
 	@echo "== cargo doc"
@@ -45,6 +46,7 @@ instructions: ready ## count the instructions of a small run with callgrind, int
 
 fmt: ## format the code
 	@$(CARGO) fmt --all
+	@$(CARGO) fmt --manifest-path tests/outside/Cargo.toml
 
 fuzz: ready ## run each fuzz target for SECONDS (5); SEED, FIXED=1 and TARGETS: see scripts/fuzz
 	@scripts/fuzz $(if $(FIXED),--fixed,--seconds $(or $(SECONDS),5)) $(if $(SEED),--seed $(SEED)) $(TARGETS)
@@ -85,4 +87,5 @@ ready-tests:
 	@scripts/rocksdb
 
 build: ready
-	@$(CARGO) build --locked --release -p forge-cli
+	@# Of the whole workspace, so that it shares its build with the tests: alone it has fewer features.
+	@$(CARGO) build --locked --release --workspace --bin forge

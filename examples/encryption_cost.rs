@@ -73,7 +73,7 @@ struct Place {
 impl Place {
     fn new(root: &Path, encrypted: bool) -> Self {
         let keyring = Some(root.join("keyring"));
-        let options = Options { keyring, encrypted, ..Options::default() };
+        let options = Options::default().keyring(keyring).encrypted(encrypted);
         Self { path: root.join(if encrypted { "encrypted" } else { "plain" }), options }
     }
 }

@@ -1,7 +1,9 @@
 //! Errors of this crate, grouped by what the caller should do next.
 
+pub use crate::backend::{Error as BackendError, IntegrityBreach};
+pub use crate::format::{DecodeError, MarkerError};
+
 use crate::backend;
-use crate::format::{DecodeError, MarkerError};
 use crate::model::Timestamp;
 use std::fmt;
 use std::path::PathBuf;
@@ -54,7 +56,7 @@ pub enum Error {
         into: u64,
     },
     /// A text whose source was removed by pruning.
-    #[error("the text stood in '{blob}', which was pruned")]
+    #[error("the text was in '{blob}', which was pruned")]
     Dropped {
         /// The blob that contained it.
         blob: String,
@@ -90,8 +92,8 @@ pub enum Error {
     Invalid(String),
     /// A bundle contains secrets that this store is configured to redact.
     #[error(
-        "the bundle holds {found}, and none can be taken out since what held it would have another id: nothing of it was \
-         taken; let them through, or redact nothing"
+        "the bundle holds {found}, which cannot be removed because the ids would change: nothing \
+        was imported. Allow them with '--redact-allow', or all with '--no-redact'"
     )]
     Secrets {
         /// How many secrets, and of which kinds.

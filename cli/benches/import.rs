@@ -12,7 +12,7 @@
     reason = "a benchmark prints what it measured"
 )]
 
-use forge_cli::transcript::{How, Importer};
+use forge_cli::transcript::{TranscriptImportOptions, TranscriptImporter};
 use forge_store::model::Timestamp;
 use forge_store::redact::Redactor;
 use forge_store::store::{Options, Store, WriteContext};
@@ -25,13 +25,15 @@ use std::time::Instant;
 fn import(store: &Store, file: &Path) {
     let now = Timestamp::parse_rfc3339("2026-06-01T00:00:00Z").expect("a time");
     let act = WriteContext::asked("import claude-code", now);
-    Importer::new(store, &act, How::default(), &|_| {}).file(file).expect("an import");
+    TranscriptImporter::new(store, &act, TranscriptImportOptions::default(), &|_| {})
+        .import_file(file)
+        .expect("an import");
 }
 
 /// Opens a store like the command, with redaction.
 fn create(folder: &Path) -> Store {
     let redaction = Some(Arc::new(Redactor::new()));
-    let options = Options { redaction, ..Options::default() };
+    let options = Options::default().redaction(redaction);
     Store::create(folder, options).expect("a store")
 }
 

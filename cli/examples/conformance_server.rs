@@ -4,7 +4,7 @@
 //!
 //! Prints its address and serves until its input ends.
 
-use forge_cli::mcp::http::{Background, Limits, PATH, Token};
+use forge_cli::mcp::http::{AccessToken, BackgroundServer, HttpLimits, PATH};
 use forge_cli::mcp::server::VERSIONS;
 use rmcp::model::{
     CallToolRequestParams, CallToolResponse, CallToolResult, ContentBlock, ErrorData,
@@ -26,7 +26,7 @@ const PNG: &str = "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mP8z
 const WAV: &str = "UklGRiQAAABXQVZFZm10IBAAAAABAAEAQB8AAIA+AAACABAAZGF0YQAAAAA=";
 
 fn main() -> Result<(), Box<dyn std::error::Error>> {
-    let server = Background::begin(Fixture, Token::None, Limits::default())?;
+    let server = BackgroundServer::begin(Fixture, AccessToken::None, HttpLimits::default())?;
     let mut stdout = std::io::stdout();
     writeln!(stdout, "http://{}{PATH}", server.address)?;
     stdout.flush()?;

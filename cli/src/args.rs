@@ -1,16 +1,17 @@
 //! The command line: global flags, and one subcommand.
 
-pub mod later;
+pub mod example;
+pub mod lazy;
 pub mod moment;
 pub mod select;
 pub mod value;
 
-use crate::commands::Command;
+use crate::commands::ForgeCommand;
 use clap::Parser;
 use std::path::PathBuf;
 use std::time::Duration;
 
-/// Remember what a debugging effort knew, believed and tried, and go back to any moment of it
+/// Record what is known, believed and tried in a debugging session, and go back to any moment of it
 #[derive(Debug, Parser)]
 #[command(
     name = "forge",
@@ -22,25 +23,25 @@ use std::time::Duration;
     max_term_width = 100,
     after_help = "Start with 'forge init', then 'forge status' and 'forge brief'."
 )]
-pub struct Args {
+pub struct ForgeArgs {
     /// Flags every command knows.
     #[command(flatten)]
-    pub global: Global,
+    pub global: GlobalArgs,
 
     /// What to do.
     #[command(subcommand)]
-    pub command: Command,
+    pub command: ForgeCommand,
 }
 
 /// Flags every command knows.
 #[derive(Clone, Debug, Default, clap::Args)]
 #[command(next_help_heading = "Global options")]
-pub struct Global {
-    /// Use the store in this directory instead of the nearest '.forge' above
+pub struct GlobalArgs {
+    /// Directory of the store; the nearest '.forge' above by default
     #[arg(long, global = true, value_name = "PATH", env = "FORGE_STORE", hide_env_values = true)]
     pub store: Option<PathBuf>,
 
-    /// Work in this session instead of the current one
+    /// Session to work in; the current one by default
     #[arg(
         long,
         global = true,
@@ -54,23 +55,23 @@ pub struct Global {
     #[arg(long, global = true)]
     pub json: bool,
 
-    /// Say when to use colour
+    /// When to use colour
     #[arg(long, global = true, value_name = "WHEN", value_enum)]
-    pub color: Option<Color>,
+    pub color: Option<ColorMode>,
 
     /// Print long output at once instead of through a pager
     #[arg(long, global = true)]
     pub no_pager: bool,
 
-    /// Wait this many seconds for a lock that another process holds (default 5)
-    #[arg(long, global = true, value_name = "SECONDS", value_parser = value::seconds)]
+    /// Seconds to wait for a lock that another process holds (default 5)
+    #[arg(long, global = true, value_name = "SECONDS", value_parser = value::parse_seconds)]
     pub lock_timeout: Option<Duration>,
 
-    /// Store secrets as they come instead of taking them out
+    /// Store secrets instead of removing them
     #[arg(long, global = true)]
     pub no_redact: bool,
 
-    /// Let secrets through that hold this text, or with 'kind:NAME' those of a kind
+    /// Text: secrets that contain it are stored; 'kind:NAME' for those of a kind
     #[arg(long, global = true, value_name = "TEXT")]
     pub redact_allow: Vec<String>,
 
@@ -78,14 +79,14 @@ pub struct Global {
     #[arg(short, long, global = true)]
     pub quiet: bool,
 
-    /// Say on stderr what is done; twice for more
+    /// Report on stderr what is done; twice for more
     #[arg(short, long, global = true, action = clap::ArgAction::Count)]
     pub verbose: u8,
 }
 
 /// When to use colour.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, clap::ValueEnum)]
-pub enum Color {
+pub enum ColorMode {
     /// On a terminal, unless NO_COLOR is set
     #[default]
     Auto,
@@ -97,16 +98,16 @@ pub enum Color {
 
 /// The output form that the arguments ask for, known even if they cannot be parsed.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Form {
+pub struct RawOutputFlags {
     /// Whether `--json` is among them.
     pub json: bool,
     /// The last `--color`, if its value is known.
-    pub color: Option<Color>,
+    pub color: Option<ColorMode>,
 }
 
-impl Form {
+impl RawOutputFlags {
     /// Reads the form from arguments that may otherwise be invalid; stops at `--`.
-    pub fn of_raw(args: &[std::ffi::OsString]) -> Self {
+    pub fn from_raw_args(args: &[std::ffi::OsString]) -> Self {
         let mut form = Self::default();
         let mut words = args.iter().skip(1).map(|arg| arg.to_string_lossy());
         while let Some(word) = words.next() {
@@ -134,11 +135,11 @@ mod tests {
 
     #[test]
     fn the_tree_is_consistent() {
-        Args::command().debug_assert();
+        ForgeArgs::command().debug_assert();
     }
 
     #[test]
-    fn help_texts_are_imperative_lines_without_full_stop() {
+    fn help_texts_are_lines_without_full_stop() {
         fn check(command: &clap::Command) {
             let about = command.get_about().expect("every command says what it does").to_string();
             assert!(!about.ends_with('.'), "{}: {about}", command.get_name());
@@ -148,17 +149,17 @@ mod tests {
             }
             command.get_subcommands().for_each(check);
         }
-        let mut tree = Args::command();
+        let mut tree = ForgeArgs::command();
         tree.build();
         check(&tree);
     }
 
     #[test]
-    fn the_form_is_read_from_arguments_that_do_not_parse() {
+    fn output_flags_are_read_from_arguments_that_do_not_parse() {
         let args = ["forge", "nonsense", "--color", "never", "--json", "--", "--color=always"];
-        let form = Form::of_raw(&args.map(Into::into));
-        assert_eq!(form, Form { json: true, color: Some(Color::Never) });
+        let form = RawOutputFlags::from_raw_args(&args.map(Into::into));
+        assert_eq!(form, RawOutputFlags { json: true, color: Some(ColorMode::Never) });
         let args = ["forge", "command", "record", "--", "x", "--json"];
-        assert_eq!(Form::of_raw(&args.map(Into::into)), Form::default());
+        assert_eq!(RawOutputFlags::from_raw_args(&args.map(Into::into)), RawOutputFlags::default());
     }
 }

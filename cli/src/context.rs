@@ -1,11 +1,11 @@
 //! The context of a command: directory, environment, settings, clock, output.
 
-use crate::args::value::Moment;
-use crate::args::{Color, Global};
+use crate::args::value::MomentArg;
+use crate::args::{ColorMode, GlobalArgs};
 use crate::config::{Config, IgnoredSetting, key};
 use crate::discovery;
-use crate::error::{CommandError, EXIT_OK, EXIT_UNKEYED, ErrorKind};
-use crate::output::{Look, Out};
+use crate::error::{CommandError, CommandErrorKind, EXIT_OK, EXIT_UNKEYED};
+use crate::output::{OutputOptions, OutputSink};
 use chrono::{DateTime, Local, Utc};
 use forge_store::model::{Timestamp, time_grammar};
 use std::cell::Cell;
@@ -21,7 +21,7 @@ pub struct Environment(BTreeMap<OsString, OsString>);
 impl Environment {
     /// Reads the variables of this process.
     #[must_use]
-    pub fn of_process() -> Self {
+    pub fn from_process() -> Self {
         Self(std::env::vars_os().collect())
     }
 
@@ -91,7 +91,7 @@ pub struct Context {
     /// The environment.
     pub environment: Environment,
     /// The flags of every command.
-    pub global: Global,
+    pub global: GlobalArgs,
     /// The settings.
     pub config: Config,
     /// When the command began, which is the time of everything that it records.
@@ -99,7 +99,7 @@ pub struct Context {
     /// The time zone for input and output.
     pub zone: Local,
     /// The output of results.
-    pub out: Out,
+    pub out: OutputSink,
     /// The exit code of the process if there is no error.
     pub exit_code: u8,
     /// Whether the process ends with the command.
@@ -110,10 +110,10 @@ pub struct Context {
 
 impl Context {
     /// Creates the context of this process.
-    pub fn new(global: Global, environment: Environment) -> Result<Self, CommandError> {
-        let mut context = Self::kept(global, environment)?;
+    pub fn new(global: GlobalArgs, environment: Environment) -> Result<Self, CommandError> {
+        let mut context = Self::capturing(global, environment)?;
         let Self { environment, global, config, .. } = &context;
-        let look = Look {
+        let look = OutputOptions {
             json: global.json,
             quiet: global.quiet,
             color: config.color(),
@@ -121,20 +121,20 @@ impl Context {
             zone: Local,
             now: context.now,
         };
-        trace(global.verbose, environment)?;
-        context.out = Out::new(look, environment);
+        set_up_tracing(global.verbose, environment)?;
+        context.out = OutputSink::new(look, environment);
         context.is_process = true;
         Ok(context)
     }
 
     /// Creates a context whose commands print nothing: their results are kept in [`Self::out`].
-    pub fn kept(global: Global, environment: Environment) -> Result<Self, CommandError> {
+    pub fn capturing(global: GlobalArgs, environment: Environment) -> Result<Self, CommandError> {
         let cwd = std::env::current_dir()
-            .map_err(|error| CommandError::io("cannot tell the working directory", error))?;
+            .map_err(|error| CommandError::io("cannot find the working directory", error))?;
         let now = now(&environment)?;
         let project = store_directory(&cwd, &global, &environment).ok();
         let config = Config::read(&global, &environment, project.as_deref())?;
-        let out = Out::kept(Local, now);
+        let out = OutputSink::capturing(Local, now);
         let exit_code = EXIT_OK;
         Ok(Self {
             cwd,
@@ -155,7 +155,7 @@ impl Context {
     /// # Errors
     ///
     /// If its settings file is invalid.
-    pub fn take_settings_of(&mut self, store: &Path) -> Result<(), CommandError> {
+    pub fn use_settings_of(&mut self, store: &Path) -> Result<(), CommandError> {
         if self.store_directory().is_ok_and(|known| known == store) {
             return Ok(());
         }
@@ -167,7 +167,7 @@ impl Context {
     pub fn warn_of_ignored_settings(&self) {
         let ignored = self.config.ignored();
         if !ignored.is_empty() {
-            self.out.warn(&IgnoredSetting::told(ignored));
+            self.out.warn(&IgnoredSetting::describe(ignored));
         }
     }
 
@@ -176,7 +176,7 @@ impl Context {
     /// # Errors
     ///
     /// Invalid if a test sets an invalid time.
-    pub fn later(&self) -> Result<Timestamp, CommandError> {
+    pub fn current_time(&self) -> Result<Timestamp, CommandError> {
         now(&self.environment)
     }
 
@@ -196,7 +196,7 @@ impl Context {
         match (&self.global.store, start) {
             (Some(path), _) if !path.as_os_str().is_empty() => self.cwd.join(path),
             (_, Some(start)) => self.cwd.join(start).join(discovery::STORE_DIRECTORY),
-            (_, None) => discovery::place_for(&self.cwd),
+            (_, None) => discovery::new_store_path(&self.cwd),
         }
     }
 
@@ -209,7 +209,7 @@ impl Context {
 
     /// Returns the exit code of the process if there is no error.
     #[must_use]
-    pub fn ending(&self) -> u8 {
+    pub fn final_exit_code(&self) -> u8 {
         match self.exit_code {
             EXIT_OK if self.unverified.get() => EXIT_UNKEYED,
             code => code,
@@ -227,7 +227,7 @@ impl Context {
     /// # Errors
     ///
     /// Invalid if it is not a moment, or is a time outside the valid range.
-    pub fn moment(&self, name: &Moment) -> Result<time_grammar::MomentExpression, CommandError> {
+    pub fn moment(&self, name: &MomentArg) -> Result<time_grammar::MomentExpression, CommandError> {
         time_grammar::parse_moment(name.as_str(), self.now, &self.zone)
             .map_err(|error| CommandError::invalid(error.to_string()))
     }
@@ -240,19 +240,19 @@ impl Context {
 
     /// When to use colour.
     #[must_use]
-    pub fn color(&self) -> Color {
+    pub fn color(&self) -> ColorMode {
         self.config.color()
     }
 }
 
 fn store_directory(
     cwd: &Path,
-    global: &Global,
+    global: &GlobalArgs,
     environment: &Environment,
 ) -> Result<PathBuf, CommandError> {
     match global.store.as_deref().filter(|path| !path.as_os_str().is_empty()) {
-        Some(path) => discovery::named(&cwd.join(path), environment),
-        None => discovery::find(cwd, environment),
+        Some(path) => discovery::named_store(&cwd.join(path), environment),
+        None => discovery::find_store(cwd, environment),
     }
 }
 
@@ -262,26 +262,26 @@ fn now(environment: &Environment) -> Result<Timestamp, CommandError> {
         let time = DateTime::parse_from_rfc3339(text).map_err(|_| {
             CommandError::invalid(format!("FORGE_TEST_NOW is not an RFC 3339 time: '{text}'"))
         });
-        return within_reach(time?.to_utc());
+        return check_clock(time?.to_utc());
     }
     #[expect(clippy::disallowed_methods, reason = "this is the edge")]
-    within_reach(Utc::now())
+    check_clock(Utc::now())
 }
 
 /// Checks that a time of the clock is plausible: nothing happened before 1970, and ids of such a
 /// time cannot be encoded.
-fn within_reach(time: DateTime<Utc>) -> Result<Timestamp, CommandError> {
+fn check_clock(time: DateTime<Utc>) -> Result<Timestamp, CommandError> {
     if time.timestamp() >= 0 {
         return Ok(time.into());
     }
     let shown = time.format("%Y-%m-%dT%H:%M:%SZ");
     let text = format!("the clock of this machine says {shown}, which is before 1970");
-    Err(CommandError::new(ErrorKind::Unavailable, text)
+    Err(CommandError::new(CommandErrorKind::Unavailable, text)
         .hinted("set the clock; nothing was changed"))
 }
 
 /// The command line of the pager; `None` for none.
-fn pager(global: &Global, environment: &Environment, config: &Config) -> Option<String> {
+fn pager(global: &GlobalArgs, environment: &Environment, config: &Config) -> Option<String> {
     if global.no_pager || global.json {
         return None;
     }
@@ -292,7 +292,7 @@ fn pager(global: &Global, environment: &Environment, config: &Config) -> Option<
 
 /// Sends the library's log events to stderr: warnings, with `-v` also what is done, with `-vv`
 /// everything; or as FORGE_LOG says.
-fn trace(verbose: u8, environment: &Environment) -> Result<(), CommandError> {
+fn set_up_tracing(verbose: u8, environment: &Environment) -> Result<(), CommandError> {
     use tracing_subscriber::EnvFilter;
     let filter = match (environment.text("FORGE_LOG"), verbose) {
         (Some(directives), _) => directives.to_owned(),

@@ -7,7 +7,7 @@
 use crate::config::trust;
 use crate::context::Environment;
 use crate::error::CommandError;
-use forge_store::backend::plain_file;
+use forge_store::plain_file;
 use std::path::{Path, PathBuf};
 use std::{fs, io};
 
@@ -20,8 +20,8 @@ pub const STORE_DIRECTORY: &str = ".forge";
 ///
 /// Not found if there is none above; invalid if what should be the store is not a directory, or is
 /// a link out of the project.
-pub fn find(start: &Path, environment: &Environment) -> Result<PathBuf, CommandError> {
-    for step in Ancestry::of(start) {
+pub fn find_store(start: &Path, environment: &Environment) -> Result<PathBuf, CommandError> {
+    for step in AncestorDirectories::starting_at(start) {
         let candidate = step?.join(STORE_DIRECTORY);
         check_link(&candidate, environment)?;
         match fs::metadata(&candidate) {
@@ -31,7 +31,7 @@ pub fn find(start: &Path, environment: &Environment) -> Result<PathBuf, CommandE
                 return Err(CommandError::invalid(format!("'{path}' is not a directory"))
                     .hinted("a store is a directory; move that file away"));
             }
-            Err(error) if is_absence(&error) => {}
+            Err(error) if is_missing(&error) => {}
             Err(error) => {
                 let what = format!("cannot look at '{}'", candidate.display());
                 return Err(CommandError::io(&what, error));
@@ -49,7 +49,7 @@ pub fn find(start: &Path, environment: &Environment) -> Result<PathBuf, CommandE
 /// # Errors
 ///
 /// Not found if it does not exist; invalid if it is not a directory.
-pub fn named(path: &Path, environment: &Environment) -> Result<PathBuf, CommandError> {
+pub fn named_store(path: &Path, environment: &Environment) -> Result<PathBuf, CommandError> {
     let shown = path.display();
     match fs::metadata(path) {
         Ok(found) if found.is_dir() => {
@@ -58,7 +58,7 @@ pub fn named(path: &Path, environment: &Environment) -> Result<PathBuf, CommandE
             Ok(if inside.is_dir() { inside } else { path.to_owned() })
         }
         Ok(_) => Err(CommandError::invalid(format!("the store '{shown}' is not a directory"))),
-        Err(error) if is_absence(&error) => {
+        Err(error) if is_missing(&error) => {
             Err(CommandError::not_found(format!("there is no store '{shown}'"))
                 .hinted("'forge init' with the same '--store' makes it"))
         }
@@ -68,7 +68,7 @@ pub fn named(path: &Path, environment: &Environment) -> Result<PathBuf, CommandE
 
 /// Returns where a store's folder leads if it is a link out of its project.
 #[must_use]
-pub fn outward(store: &Path) -> Option<PathBuf> {
+pub fn outward_target(store: &Path) -> Option<PathBuf> {
     fs::symlink_metadata(store).ok().filter(fs::Metadata::is_symlink)?;
     let project = store.parent()?.canonicalize().ok()?;
     // A link to a path that does not exist yet leads somewhere too.
@@ -80,9 +80,11 @@ pub fn outward(store: &Path) -> Option<PathBuf> {
 /// its target.
 #[must_use]
 pub fn outward_link(start: &Path) -> Option<(PathBuf, PathBuf)> {
-    let mut places = Ancestry::of(start).flatten().map(|folder| folder.join(STORE_DIRECTORY));
+    let mut places = AncestorDirectories::starting_at(start)
+        .flatten()
+        .map(|folder| folder.join(STORE_DIRECTORY));
     let store = places.find(|place| fs::symlink_metadata(place).is_ok())?;
-    outward(&store).map(|target| (store, target))
+    outward_target(&store).map(|target| (store, target))
 }
 
 /// Refuses a store's folder that is a link out of its project, unless the user allowed it: what is
@@ -92,7 +94,7 @@ pub fn outward_link(start: &Path) -> Option<(PathBuf, PathBuf)> {
 ///
 /// Invalid; names both paths.
 pub fn check_link(store: &Path, environment: &Environment) -> Result<(), CommandError> {
-    let Some(target) = outward(store) else { return Ok(()) };
+    let Some(target) = outward_target(store) else { return Ok(()) };
     if trust::allows_link(environment, store, &target) {
         return Ok(());
     }
@@ -104,8 +106,8 @@ pub fn check_link(store: &Path, environment: &Environment) -> Result<(), Command
 /// Returns where `forge init` creates a store for the project that contains this directory: next to
 /// `.git` in a checkout (the main one), or else in this directory.
 #[must_use]
-pub fn place_for(start: &Path) -> PathBuf {
-    let top = start.ancestors().find(|directory| is_top(directory));
+pub fn new_store_path(start: &Path) -> PathBuf {
+    let top = start.ancestors().find(|directory| is_checkout_top(directory));
     let main = top.and_then(|top| main_checkout(top).ok().flatten());
     main.unwrap_or_else(|| top.unwrap_or(start).to_owned()).join(STORE_DIRECTORY)
 }
@@ -116,44 +118,44 @@ pub fn place_for(start: &Path) -> PathBuf {
 /// path of its `.git` in a file `gitdir` (gitrepository-layout).
 #[must_use]
 pub fn checkouts(start: &Path) -> Vec<PathBuf> {
-    let Some(top) = start.ancestors().find(|directory| is_top(directory)) else {
+    let Some(top) = start.ancestors().find(|directory| is_checkout_top(directory)) else {
         return Vec::new();
     };
     let Some(common) = common_directory(top) else { return vec![top.to_owned()] };
     let linked = fs::read_dir(common.join("worktrees")).into_iter().flatten().flatten();
     let linked = linked.filter_map(|entry| {
-        let dot_git = entry.path().join(read_small(&entry.path().join("gitdir"))?.trim());
+        let dot_git = entry.path().join(read_one_line(&entry.path().join("gitdir"))?.trim());
         let checkout = dot_git.parent()?;
         Some(fs::canonicalize(checkout).unwrap_or_else(|_| checkout.to_owned()))
     });
-    linked.chain(checkout_of(&common)).collect()
+    linked.chain(checkout_around(&common)).collect()
 }
 
 /// Whether this directory is the top of a git checkout.
 #[must_use]
-pub fn is_top(directory: &Path) -> bool {
+pub fn is_checkout_top(directory: &Path) -> bool {
     directory.join(".git").exists()
 }
 
-fn is_absence(error: &io::Error) -> bool {
+fn is_missing(error: &io::Error) -> bool {
     matches!(error.kind(), io::ErrorKind::NotFound | io::ErrorKind::NotADirectory)
 }
 
 /// Iterates over a directory and those above it; a linked worktree is replaced by its main
 /// checkout.
-struct Ancestry {
+struct AncestorDirectories {
     next: Option<PathBuf>,
     /// Whether it already continued in the main checkout: a second time would be a cycle.
     jumped: bool,
 }
 
-impl Ancestry {
-    fn of(start: &Path) -> Self {
+impl AncestorDirectories {
+    fn starting_at(start: &Path) -> Self {
         Self { next: Some(start.to_owned()), jumped: false }
     }
 }
 
-impl Iterator for Ancestry {
+impl Iterator for AncestorDirectories {
     type Item = Result<PathBuf, CommandError>;
 
     fn next(&mut self) -> Option<Result<PathBuf, CommandError>> {
@@ -193,7 +195,7 @@ fn main_checkout(directory: &Path) -> Result<Option<PathBuf>, CommandError> {
     }
     let Some(common) = common_directory(directory) else { return Ok(None) };
     if is_worktree_of(&common, &dot_git) {
-        return Ok(checkout_of(&common));
+        return Ok(checkout_around(&common));
     }
     let (dot_git, common) = (dot_git.display(), common.display());
     let text = format!("'{dot_git}' leads to '{common}', which has no worktree here");
@@ -206,9 +208,9 @@ fn main_checkout(directory: &Path) -> Result<Option<PathBuf>, CommandError> {
 fn is_worktree_of(common: &Path, dot_git: &Path) -> bool {
     let known = || {
         let top = dot_git.parent()?;
-        let own = top.join(read_small(dot_git)?.strip_prefix("gitdir:")?.trim());
+        let own = top.join(read_one_line(dot_git)?.strip_prefix("gitdir:")?.trim());
         let own = own.canonicalize().ok()?;
-        let back = own.join(read_small(&own.join("gitdir"))?.trim()).canonicalize().ok()?;
+        let back = own.join(read_one_line(&own.join("gitdir"))?.trim()).canonicalize().ok()?;
         let is_there = own.parent() == Some(&*common.join("worktrees").canonicalize().ok()?);
         Some(is_there && back == dot_git.canonicalize().ok()?)
     };
@@ -221,29 +223,29 @@ fn common_directory(top: &Path) -> Option<PathBuf> {
     if dot_git.is_dir() {
         return Some(dot_git);
     }
-    let own = top.join(read_small(&dot_git)?.strip_prefix("gitdir:")?.trim());
-    fs::canonicalize(own.join(read_small(&own.join("commondir"))?.trim())).ok()
+    let own = top.join(read_one_line(&dot_git)?.strip_prefix("gitdir:")?.trim());
+    fs::canonicalize(own.join(read_one_line(&own.join("commondir"))?.trim())).ok()
 }
 
 /// Returns the main checkout for the directory that all checkouts share. A bare repository has
 /// none.
-fn checkout_of(common: &Path) -> Option<PathBuf> {
+fn checkout_around(common: &Path) -> Option<PathBuf> {
     common.parent().filter(|_| common.ends_with(".git")).map(Path::to_owned)
 }
 
 /// Reads a file that should contain one short line; `None` if it does not.
-fn read_small(path: &Path) -> Option<String> {
+fn read_one_line(path: &Path) -> Option<String> {
     plain_file::read_text(path, 64 << 10).ok()
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::error::ErrorKind;
+    use crate::error::CommandErrorKind;
     use tempfile::TempDir;
 
     fn found(start: &Path) -> Result<PathBuf, CommandError> {
-        find(start, &Environment::default())
+        find_store(start, &Environment::default())
     }
 
     fn tree(directories: &[&str], files: &[(&str, &str)]) -> (TempDir, PathBuf) {
@@ -272,7 +274,7 @@ mod tests {
     fn without_any_store_the_error_says_how_to_make_one() {
         let (_root, path) = tree(&["a"], &[]);
         let error = found(&path.join("a")).unwrap_err();
-        assert_eq!(error.kind(), ErrorKind::NotFound);
+        assert_eq!(error.kind(), CommandErrorKind::NotFound);
         assert!(error.hints()[0].contains("forge init"));
     }
 
@@ -280,7 +282,7 @@ mod tests {
     fn a_file_in_the_place_of_a_store_is_named() {
         let (_root, path) = tree(&["a/b"], &[("a/.forge", "")]);
         let error = found(&path.join("a/b")).unwrap_err();
-        assert_eq!(error.kind(), ErrorKind::Invalid);
+        assert_eq!(error.kind(), CommandErrorKind::Invalid);
     }
 
     #[test]
@@ -292,7 +294,7 @@ mod tests {
         let back = path.join("elsewhere/w/.git");
         fs::write(gitdir.join("gitdir"), back.display().to_string()).unwrap();
         let inside = path.join("elsewhere/w/src/deep");
-        assert_eq!(place_for(&inside), path.join("home/main/.forge"));
+        assert_eq!(new_store_path(&inside), path.join("home/main/.forge"));
         fs::create_dir(path.join("home/.forge")).unwrap();
         assert_eq!(found(&inside).unwrap(), path.join("home/.forge"));
         fs::create_dir(path.join("home/main/.forge")).unwrap();
@@ -324,7 +326,7 @@ mod tests {
                 ("home/main/.git/worktrees/w/gitdir", "../../../../../elsewhere/w/.git"),
             ],
         );
-        assert_eq!(place_for(&path.join("elsewhere/w")), path.join("home/main/.forge"));
+        assert_eq!(new_store_path(&path.join("elsewhere/w")), path.join("home/main/.forge"));
     }
 
     /// With a forged `.git` file, what is recorded would go into another project's store.
@@ -343,11 +345,11 @@ mod tests {
             let gitdir = path.join("home/main/.git/worktrees/w/gitdir");
             fs::write(gitdir, path.join(back).display().to_string()).unwrap();
             let worktree = path.join("elsewhere/w");
-            assert_eq!(found(&worktree).unwrap_err().kind(), ErrorKind::Invalid, "{back}");
-            assert_eq!(place_for(&worktree), worktree.join(".forge"));
+            assert_eq!(found(&worktree).unwrap_err().kind(), CommandErrorKind::Invalid, "{back}");
+            assert_eq!(new_store_path(&worktree), worktree.join(".forge"));
             // A folder of its own that names the file anyway.
             fs::write(worktree.join(".git"), "gitdir: fake").unwrap();
-            assert_eq!(found(&worktree).unwrap_err().kind(), ErrorKind::Invalid, "{back}");
+            assert_eq!(found(&worktree).unwrap_err().kind(), CommandErrorKind::Invalid, "{back}");
         }
     }
 
@@ -358,14 +360,14 @@ mod tests {
         symlink("../a/.forge", path.join("c/.forge")).unwrap();
         symlink("kept", path.join("b/.forge")).unwrap();
         let error = found(&path.join("c")).unwrap_err();
-        assert_eq!(error.kind(), ErrorKind::Invalid);
+        assert_eq!(error.kind(), CommandErrorKind::Invalid);
         let names = |name: &str| error.message().contains(path.join(name).to_str().unwrap());
         assert!(names("a/.forge") && names("c/.forge"), "{error}");
         assert_eq!(found(&path.join("b")).unwrap(), path.join("b/.forge"));
         // A link to a path that does not exist yet could be filled later.
         fs::remove_file(path.join("c/.forge")).unwrap();
         symlink("../a/none", path.join("c/.forge")).unwrap();
-        assert_eq!(found(&path.join("c")).unwrap_err().kind(), ErrorKind::Invalid);
+        assert_eq!(found(&path.join("c")).unwrap_err().kind(), CommandErrorKind::Invalid);
     }
 
     #[test]
@@ -377,7 +379,7 @@ mod tests {
                 ("top/broken/.git", "gitdir: /nowhere/at/all\n"),
             ],
         );
-        assert_eq!(place_for(&path.join("top/sub")), path.join("top/sub/.forge"));
+        assert_eq!(new_store_path(&path.join("top/sub")), path.join("top/sub/.forge"));
         assert_eq!(found(&path.join("top/sub")).unwrap(), path.join("top/.forge"));
         assert_eq!(found(&path.join("top/broken")).unwrap(), path.join("top/.forge"));
     }
@@ -385,19 +387,22 @@ mod tests {
     #[test]
     fn a_named_store_is_the_directory_or_the_forge_in_it() {
         let (_root, path) = tree(&["a/.forge", "b"], &[("f", "")]);
-        assert_eq!(named(&path.join("a"), &Environment::default()).unwrap(), path.join("a/.forge"));
         assert_eq!(
-            named(&path.join("a/.forge"), &Environment::default()).unwrap(),
+            named_store(&path.join("a"), &Environment::default()).unwrap(),
             path.join("a/.forge")
         );
-        assert_eq!(named(&path.join("b"), &Environment::default()).unwrap(), path.join("b"));
         assert_eq!(
-            named(&path.join("f"), &Environment::default()).unwrap_err().kind(),
-            ErrorKind::Invalid
+            named_store(&path.join("a/.forge"), &Environment::default()).unwrap(),
+            path.join("a/.forge")
+        );
+        assert_eq!(named_store(&path.join("b"), &Environment::default()).unwrap(), path.join("b"));
+        assert_eq!(
+            named_store(&path.join("f"), &Environment::default()).unwrap_err().kind(),
+            CommandErrorKind::Invalid
         );
         assert_eq!(
-            named(&path.join("g"), &Environment::default()).unwrap_err().kind(),
-            ErrorKind::NotFound
+            named_store(&path.join("g"), &Environment::default()).unwrap_err().kind(),
+            CommandErrorKind::NotFound
         );
     }
 }

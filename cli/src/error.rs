@@ -1,7 +1,7 @@
 //! Errors as the user sees them: kind, message, causes, hints, exit code.
 
-use forge_store::backend;
 use forge_store::error as store;
+use forge_store::error::BackendError;
 use serde::Serialize;
 use std::error::Error;
 use std::{fmt, io};
@@ -36,14 +36,14 @@ exit_codes! {
     /// Done as far as possible now, but not complete: another process still uses data that is to be
     /// removed.
     EXIT_NOT_YET = 8;
-    /// A bug in forge.
+    /// Creates an error about a bug in forge.
     EXIT_INTERNAL = 70;
 }
 
 /// The kind of an error, by what the user can do.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
-pub enum ErrorKind {
+pub enum CommandErrorKind {
     /// The command line is invalid.
     Usage,
     /// An input is invalid.
@@ -72,7 +72,7 @@ pub enum ErrorKind {
     BrokenPipe,
 }
 
-impl From<store::ErrorKind> for ErrorKind {
+impl From<store::ErrorKind> for CommandErrorKind {
     fn from(kind: store::ErrorKind) -> Self {
         match kind {
             store::ErrorKind::NotFound => Self::NotFound,
@@ -92,7 +92,7 @@ impl From<store::ErrorKind> for ErrorKind {
 /// An error of a command.
 #[derive(Debug)]
 pub struct CommandError {
-    kind: ErrorKind,
+    kind: CommandErrorKind,
     message: String,
     source: Option<Box<dyn Error + Send + Sync>>,
     hints: Vec<String>,
@@ -100,7 +100,7 @@ pub struct CommandError {
 
 impl CommandError {
     /// Creates an error of this kind.
-    pub fn new(kind: ErrorKind, message: impl Into<String>) -> Self {
+    pub fn new(kind: CommandErrorKind, message: impl Into<String>) -> Self {
         Self { kind, message: message.into(), source: None, hints: Vec::new() }
     }
 
@@ -118,29 +118,29 @@ impl CommandError {
             message.push_str(line);
         }
         let tip = lines.find_map(|line| line.trim().strip_prefix("tip: "));
-        let mut error = Self::new(ErrorKind::Usage, message);
+        let mut error = Self::new(CommandErrorKind::Usage, message);
         error.hints.extend(tip.map(str::to_owned));
         error.hinted("'--help' after the command explains it")
     }
 
     /// Creates an error about an invalid input.
     pub fn invalid(message: impl Into<String>) -> Self {
-        Self::new(ErrorKind::Invalid, message)
+        Self::new(CommandErrorKind::Invalid, message)
     }
 
     /// Creates an error about something that does not exist.
     pub fn not_found(message: impl Into<String>) -> Self {
-        Self::new(ErrorKind::NotFound, message)
+        Self::new(CommandErrorKind::NotFound, message)
     }
 
     /// Creates an error about something that this forge does not support.
     pub fn unsupported(message: impl Into<String>) -> Self {
-        Self::new(ErrorKind::Unsupported, message)
+        Self::new(CommandErrorKind::Unsupported, message)
     }
 
     /// Creates an error about a bug in forge.
     pub fn internal(message: impl Into<String>) -> Self {
-        Self::new(ErrorKind::Internal, message)
+        Self::new(CommandErrorKind::Internal, message)
             .hinted("this is a bug in forge; what was acknowledged before is safe")
     }
 
@@ -161,13 +161,13 @@ impl CommandError {
     #[must_use]
     pub fn io(what: &str, error: io::Error) -> Self {
         let kind = match error.kind() {
-            io::ErrorKind::BrokenPipe => ErrorKind::BrokenPipe,
-            io::ErrorKind::NotFound => ErrorKind::NotFound,
+            io::ErrorKind::BrokenPipe => CommandErrorKind::BrokenPipe,
+            io::ErrorKind::NotFound => CommandErrorKind::NotFound,
             io::ErrorKind::InvalidData
             | io::ErrorKind::InvalidInput
             | io::ErrorKind::IsADirectory
-            | io::ErrorKind::NotADirectory => ErrorKind::Invalid,
-            _ => ErrorKind::Unavailable,
+            | io::ErrorKind::NotADirectory => CommandErrorKind::Invalid,
+            _ => CommandErrorKind::Unavailable,
         };
         Self::new(kind, what).caused_by(error)
     }
@@ -182,7 +182,7 @@ impl CommandError {
     /// Wraps this error in one of the same kind, with the same hints, whose message says what was
     /// being done.
     #[must_use]
-    pub fn within(mut self, message: impl Into<String>) -> Self {
+    pub fn with_context(mut self, message: impl Into<String>) -> Self {
         let hints = std::mem::take(&mut self.hints);
         Self { kind: self.kind, message: message.into(), source: Some(self.into()), hints }
     }
@@ -196,7 +196,7 @@ impl CommandError {
 
     /// Returns the kind of this error.
     #[must_use]
-    pub fn kind(&self) -> ErrorKind {
+    pub fn kind(&self) -> CommandErrorKind {
         self.kind
     }
 
@@ -232,15 +232,17 @@ impl CommandError {
     #[must_use]
     pub fn exit_code(&self) -> u8 {
         match self.kind {
-            ErrorKind::BrokenPipe => EXIT_OK,
-            ErrorKind::UnknownForm => EXIT_NO,
-            ErrorKind::Usage | ErrorKind::Invalid => EXIT_INVALID,
-            ErrorKind::NotFound => EXIT_NOT_FOUND,
-            ErrorKind::Conflict | ErrorKind::Locked | ErrorKind::Unavailable => EXIT_UNAVAILABLE,
-            ErrorKind::Corrupt | ErrorKind::Unsupported => EXIT_CORRUPT,
-            ErrorKind::Forged => EXIT_FORGED,
-            ErrorKind::Unkeyed => EXIT_UNKEYED,
-            ErrorKind::Internal => EXIT_INTERNAL,
+            CommandErrorKind::BrokenPipe => EXIT_OK,
+            CommandErrorKind::UnknownForm => EXIT_NO,
+            CommandErrorKind::Usage | CommandErrorKind::Invalid => EXIT_INVALID,
+            CommandErrorKind::NotFound => EXIT_NOT_FOUND,
+            CommandErrorKind::Conflict
+            | CommandErrorKind::Locked
+            | CommandErrorKind::Unavailable => EXIT_UNAVAILABLE,
+            CommandErrorKind::Corrupt | CommandErrorKind::Unsupported => EXIT_CORRUPT,
+            CommandErrorKind::Forged => EXIT_FORGED,
+            CommandErrorKind::Unkeyed => EXIT_UNKEYED,
+            CommandErrorKind::Internal => EXIT_INTERNAL,
         }
     }
 }
@@ -264,7 +266,7 @@ impl From<store::Error> for CommandError {
                 Some(format!("'--session {other}' knows of that time"))
             }
             store::Error::Folded { into, .. } => Some(format!(
-                "name '#{into}'; or take the pruning back: 'forge log --operations' names it"
+                "name '#{into}'; or undo the pruning: 'forge log --operations' names it"
             )),
             store::Error::Ambiguous { .. } => Some("write more of the id".to_owned()),
             store::Error::EmptySession { .. } => {
@@ -275,10 +277,11 @@ impl From<store::Error> for CommandError {
                 Some("'forge status' says what is in it".to_owned())
             }
             store::Error::Duplicate { kind: "session", id } => {
-                Some(format!("'forge session use {id}' goes on with it; or choose another name"))
+                Some(format!("use 'forge session use {id}' to continue it, or choose another name"))
             }
             store::Error::Duplicate { kind: "branch", id } => {
-                Some(format!("'forge branch switch {id}' goes on with it; or choose another name"))
+                Some(format!("use 'forge branch switch {id}' to continue on it, or choose another \
+                name"))
             }
             store::Error::Duplicate { .. } => {
                 Some("update it, or give the new one another id".to_owned())
@@ -289,30 +292,34 @@ impl From<store::Error> for CommandError {
             }
             store::Error::ReadOnly { .. } => Some("reading goes on".to_owned()),
             store::Error::Unkeyed { .. } => Some(
-                "'forge key import' brings the key from where it is; 'forge adopt' takes the store over".to_owned(),
+                "'forge key import' restores the key; 'forge adopt' accepts the store as it \
+                is".to_owned(),
             ),
             store::Error::DamagedKey { .. } => Some(
-                "put it back from a copy, or 'forge key import' an exported one; a store that is not encrypted 'forge adopt' takes over without it"
+                "restore it from a copy, or import an exported key with 'forge key import'; \
+                'forge adopt' accepts a store that is not encrypted without it"
                     .to_owned(),
             ),
             store::Error::Encrypted => Some(
-                "'forge key import' brings the key from where it is; without it nobody reads the store".to_owned(),
+                "restore the key with 'forge key import'; without it the store cannot be \
+                read".to_owned(),
             ),
-            store::Error::Backend(backend::Error::Breach { .. }) => Some(
+            store::Error::Backend(BackendError::Breach { .. }) => Some(
                 "'forge verify' looks at all of it; 'forge repair TO' saves what is whole in a new folder, 'forge adopt' keeps it as it is".to_owned(),
             ),
-            store::Error::Backend(backend::Error::Busy { .. }) => {
+            store::Error::Backend(BackendError::Busy { .. }) => {
                 Some("try again, or wait longer with '--lock-timeout SECONDS'".to_owned())
             }
             full if full.is_disk_full() => Some(
-                "make room on the disk, or drop what is old at once with 'forge checkpoint prune --now --yes' ('--dry-run' says what); reading goes on".to_owned(),
+                "make room on the disk, or delete old data at once with 'forge checkpoint prune \
+                --now --yes' ('--dry-run' shows it); reading still works".to_owned(),
             ),
             damaged if damaged.kind() == store::ErrorKind::Corrupt => Some(
                 "'forge verify' looks at all of it; 'forge repair TO' saves what is whole in a new folder".to_owned(),
             ),
-            store::Error::Backend(backend::Error::Io { source, .. }) => match source.kind() {
+            store::Error::Backend(BackendError::Io { source, .. }) => match source.kind() {
                 io::ErrorKind::PermissionDenied | io::ErrorKind::ReadOnlyFilesystem => {
-                    Some("the store cannot be written from here; reading goes on".to_owned())
+                    Some("the store cannot be written from here; reading still works".to_owned())
                 }
                 _ => None,
             },
@@ -345,7 +352,7 @@ mod tests {
         assert_eq!((error.exit_code(), error.hints().len()), (EXIT_INVALID, 1));
         let what = "the session 's' ends there at #1, not at #2".to_owned();
         let error: CommandError =
-            store::Error::Backend(backend::Error::DamagedIndex { what: what.clone() }).into();
+            store::Error::Backend(BackendError::DamagedIndex { what: what.clone() }).into();
         assert_eq!(error.exit_code(), EXIT_CORRUPT);
         assert_eq!(error.message(), format!("the index is damaged: {what}"));
         assert!(error.hints()[0].contains("'forge repair TO'"), "{:?}", error.hints());
@@ -362,9 +369,12 @@ mod tests {
     #[test]
     fn a_broken_pipe_is_success_and_a_full_disk_is_not() {
         let pipe = CommandError::io("cannot write", io::ErrorKind::BrokenPipe.into());
-        assert_eq!((pipe.kind(), pipe.exit_code()), (ErrorKind::BrokenPipe, EXIT_OK));
+        assert_eq!((pipe.kind(), pipe.exit_code()), (CommandErrorKind::BrokenPipe, EXIT_OK));
         let full = CommandError::io("cannot write", io::ErrorKind::StorageFull.into());
-        assert_eq!((full.kind(), full.exit_code()), (ErrorKind::Unavailable, EXIT_UNAVAILABLE));
+        assert_eq!(
+            (full.kind(), full.exit_code()),
+            (CommandErrorKind::Unavailable, EXIT_UNAVAILABLE)
+        );
         let missing = CommandError::io("cannot read", io::ErrorKind::NotFound.into());
         assert_eq!(missing.exit_code(), EXIT_NOT_FOUND);
     }

@@ -4,17 +4,17 @@
 
 #[cfg(target_os = "linux")]
 pub mod guard;
-pub mod path;
+pub mod path_rules;
 pub mod private_repository;
 pub mod process;
 pub mod repository;
 pub mod restore;
 
-use crate::error::{CommandError, ErrorKind};
+use crate::error::{CommandError, CommandErrorKind};
 use forge_store::model::Value;
 use private_repository::PrivateRepository;
-use process::Limit;
-use repository::Git;
+use process::GitTimeLimit;
+use repository::GitRepository;
 use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
@@ -35,7 +35,7 @@ const MAX_FILE_BYTES: usize = 512 << 10;
 
 /// The state of a checkout.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Captured {
+pub struct CapturedCheckout {
     /// The commit that is checked out; `None` before the first one.
     pub commit: Option<String>,
     /// The branch that is checked out, if any.
@@ -50,7 +50,7 @@ pub struct Captured {
     pub unfiltered: Vec<String>,
 }
 
-impl Captured {
+impl CapturedCheckout {
     /// Whether there are no changes on top of the commit.
     #[must_use]
     pub fn is_clean(&self) -> bool {
@@ -78,35 +78,39 @@ impl Captured {
 /// # Errors
 ///
 /// Not found if there is no checkout, or no git; unavailable if git fails or takes too long.
-pub fn capture(directory: &Path, store: &Path, limit: Limit) -> Result<Captured, CommandError> {
-    let git = Git::at(directory, limit)?;
+pub fn capture_checkout(
+    directory: &Path,
+    store: &Path,
+    limit: GitTimeLimit,
+) -> Result<CapturedCheckout, CommandError> {
+    let git = GitRepository::around(directory, limit)?;
     let private = PrivateRepository::new(&git, store)?;
     let commit = git.line(&["rev-parse", "--verify", "--quiet", "HEAD"])?;
     let branch = git.line(&["symbolic-ref", "--quiet", "--short", "HEAD"])?;
     let untracked = private
         .output(&["ls-files", "--others", "--exclude-standard", "-z", "--full-name"], None)?;
-    let (added, mut left_out) = added(&untracked, &git.top, &private)?;
+    let (added, mut left_out) = untracked_entries(&untracked, &git.top, &private)?;
     private.output(&["update-index", "--add", "-z", "--index-info"], Some(added))?;
     let base = match &commit {
         Some(commit) => commit.clone(),
         None => private.object("tree")?,
     };
-    let (diff, is_cut) = diff(&private, &base)?;
+    let (diff, is_cut) = diff_to_base(&private, &base)?;
     let untracked = String::from_utf8_lossy(&untracked);
     let untracked: Vec<String> =
         untracked.split('\0').filter(|name| !name.is_empty()).map(str::to_owned).collect();
-    let (patches, too_large) = split(&diff, is_cut);
+    let (patches, too_large) = split_patches(&diff, is_cut);
     left_out.extend(too_large);
     let changed =
         private.output(&["diff", "--name-only", "-z", "--ignore-submodules=dirty", &base], None);
     let unfiltered =
         if private.settings().has_filters() { private.filtered(changed?)? } else { Vec::new() };
-    Ok(Captured { commit, branch, patches, untracked, left_out, unfiltered })
+    Ok(CapturedCheckout { commit, branch, patches, untracked, left_out, unfiltered })
 }
 
 /// Returns the index lines with which git compares untracked files, and the files that are too
 /// large. Each is entered as an empty file with an unknown time, so that git reads the file itself.
-fn added(
+fn untracked_entries(
     untracked: &[u8],
     top: &Path,
     private: &PrivateRepository,
@@ -131,16 +135,17 @@ fn added(
 }
 
 /// Returns all differences of the files from this commit or tree, and whether they were cut.
-fn diff(private: &PrivateRepository, base: &str) -> Result<(Vec<u8>, bool), CommandError> {
+fn diff_to_base(private: &PrivateRepository, base: &str) -> Result<(Vec<u8>, bool), CommandError> {
     let args = ["diff", "--binary", "--no-color", "--no-ext-diff", "--no-textconv", "--no-renames"];
     let more = ["--ignore-submodules=dirty", "--submodule=short"];
     let prefixes = ["--src-prefix=a/", "--dst-prefix=b/", base];
-    let mut ended = private.some(&[&args[..], &more, &prefixes].concat(), MAX_PATCH_BYTES)?;
+    let mut ended =
+        private.limited_output(&[&args[..], &more, &prefixes].concat(), MAX_PATCH_BYTES)?;
     let is_cut = ended.stdout.len() as u64 > MAX_PATCH_BYTES;
     // The pipe is closed after this many bytes, which ends git even if it had more to write.
     if !ended.status.success() && !is_cut {
         let text = format!("git diff failed: {}", ended.status);
-        return Err(CommandError::new(ErrorKind::Unavailable, text)
+        return Err(CommandError::new(CommandErrorKind::Unavailable, text)
             .caused_by(ended.said)
             .hinted("forge fetches nothing: where git misses an object, 'git fetch' brings it"));
     }
@@ -149,12 +154,12 @@ fn diff(private: &PrivateRepository, base: &str) -> Result<(Vec<u8>, bool), Comm
 
 /// Whether git ignores this file of a checkout; `None` if git does not say.
 #[must_use]
-pub fn ignores(directory: &Path, file: &Path) -> Option<bool> {
-    let git = Git::at(directory, Limit::Each(PATIENCE)).ok()?;
+pub fn is_ignored(directory: &Path, file: &Path) -> Option<bool> {
+    let git = GitRepository::around(directory, GitTimeLimit::Each(PATIENCE)).ok()?;
     let mut command = git.command(&["check-ignore", "-q", "--"]).ok()?;
     // check-ignore takes no pathspecs, and refuses options about them.
     command.arg(file).env_remove("GIT_LITERAL_PATHSPECS");
-    match process::run(command, None, 0, git.limit).ok()?.status.code() {
+    match process::run_git(command, None, 0, git.limit).ok()?.status.code() {
         Some(0) => Some(true),
         Some(1) => Some(false),
         _ => None,
@@ -164,15 +169,15 @@ pub fn ignores(directory: &Path, file: &Path) -> Option<bool> {
 /// Whether git tracks this file of a checkout, and so may have brought it; `None` if git does not
 /// say.
 #[must_use]
-pub fn tracks(directory: &Path, file: &Path) -> Option<bool> {
-    let git = match Git::at(directory, Limit::Each(TRACKED_PATIENCE)) {
+pub fn is_tracked(directory: &Path, file: &Path) -> Option<bool> {
+    let git = match GitRepository::around(directory, GitTimeLimit::Each(TRACKED_PATIENCE)) {
         Ok(git) => git,
-        Err(error) if error.kind() == ErrorKind::NotFound => return Some(false),
+        Err(error) if error.kind() == CommandErrorKind::NotFound => return Some(false),
         Err(_) => return None,
     };
     let mut command = git.command(&["ls-files", "--error-unmatch", "--"]).ok()?;
     command.arg(file);
-    match process::run(command, None, u64::MAX - 1, git.limit).ok()?.status.code() {
+    match process::run_git(command, None, u64::MAX - 1, git.limit).ok()?.status.code() {
         Some(0) => Some(true),
         Some(1) => Some(false),
         _ => None,
@@ -180,7 +185,7 @@ pub fn tracks(directory: &Path, file: &Path) -> Option<bool> {
 }
 
 /// Splits a diff into the patch of each file, and the files whose patches are too large.
-fn split(diff: &[u8], is_cut: bool) -> (Vec<String>, Vec<String>) {
+fn split_patches(diff: &[u8], is_cut: bool) -> (Vec<String>, Vec<String>) {
     const BEGIN: &[u8] = b"diff --git ";
     let mut starts = Vec::new();
     let mut at_line_start = true;
@@ -196,7 +201,7 @@ fn split(diff: &[u8], is_cut: bool) -> (Vec<String>, Vec<String>) {
         let patch = &diff[*start..end];
         let is_last = number + 1 == starts.len();
         if patch.len() > MAX_FILE_BYTES || (is_cut && is_last) {
-            left_out.push(path_of(patch));
+            left_out.push(patch_path(patch));
         } else {
             patches.push(String::from_utf8_lossy(patch).into_owned());
         }
@@ -208,7 +213,7 @@ fn split(diff: &[u8], is_cut: bool) -> (Vec<String>, Vec<String>) {
 }
 
 /// The file of a patch: `diff --git a/PATH b/PATH`, with equal paths.
-fn path_of(patch: &[u8]) -> String {
+fn patch_path(patch: &[u8]) -> String {
     let line = patch.split(|byte| *byte == b'\n').next().unwrap_or_default();
     let line = String::from_utf8_lossy(line);
     let both = line.strip_prefix("diff --git ").unwrap_or(&line);
@@ -223,19 +228,19 @@ mod tests {
     #[test]
     fn a_diff_is_split_by_file() {
         let diff = "diff --git a/a b b/a b\n+diff --git\ndiff --git a/c b/c\n+x\n";
-        let (patches, left_out) = split(diff.as_bytes(), false);
+        let (patches, left_out) = split_patches(diff.as_bytes(), false);
         assert_eq!(patches.concat(), diff);
         assert_eq!((patches.len(), left_out.len()), (2, 0));
-        assert_eq!(split(b"", false), (Vec::new(), Vec::new()));
+        assert_eq!(split_patches(b"", false), (Vec::new(), Vec::new()));
     }
 
     #[test]
     fn what_is_too_large_is_named() {
         let big = format!("diff --git a/big one b/big one\n{}\n", "x".repeat(MAX_FILE_BYTES));
         let diff = format!("{big}diff --git a/s b/s\n+x\n");
-        let (patches, left_out) = split(diff.as_bytes(), false);
+        let (patches, left_out) = split_patches(diff.as_bytes(), false);
         assert_eq!((patches.len(), left_out), (1, vec!["big one".to_owned()]));
-        let (patches, left_out) = split(b"diff --git a/s b/s\n+x", true);
+        let (patches, left_out) = split_patches(b"diff --git a/s b/s\n+x", true);
         assert_eq!((patches.len(), left_out[0].as_str(), left_out.len()), (0, "s", 2));
     }
 }

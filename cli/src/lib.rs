@@ -4,23 +4,23 @@
 //! * [`args`] and [`commands`]: the arguments and functions of all commands.
 //! * [`context`], [`config`], [`discovery`]: the context of a command: directory, store, settings,
 //!   clock.
-//! * [`workplace`]: the store and the session of a command.
-//! * [`reading`] and [`text`]: what is known at a moment, and the texts in it.
+//! * [`workspace`]: the store and the session of a command.
+//! * [`session_reader`] and [`text`]: what is known at a moment, and the texts in it.
 //! * [`transcript`]: imports recorded agent sessions into the store.
-//! * [`given`]: texts that are given directly, as a file, or on standard input.
-//! * [`writing`]: how commands write: ids, automatic checkpoints.
+//! * [`text_arg`]: texts that are given directly, as a file, or on standard input.
+//! * [`session_writer`]: how commands write: ids, automatic checkpoints.
 //! * [`compaction`]: compactions of an agent's context, and what is lost in them.
 //! * [`hook`]: handles the hooks of coding agents.
 //! * [`report`] and [`output`]: the results of commands, and how they are printed: as text for
 //!   people or as one JSON document.
 //! * [`mcp`]: the same commands for coding agents, over the Model Context Protocol.
-//! * [`zone`]: whether the time zone for input and output is known.
-//! * [`child`] and [`git`]: external programs.
+//! * [`time_zone`]: whether the time zone for input and output is known.
+//! * [`child_process`] and [`git`]: external programs.
 //! * [`integration`] and [`doctor`]: install forge in a coding agent, and check that it works.
 //! * [`error`]: errors with exit codes and hints.
 
 pub mod args;
-pub mod child;
+pub mod child_process;
 pub mod commands;
 pub mod compaction;
 pub mod config;
@@ -29,22 +29,22 @@ pub mod discovery;
 pub mod doctor;
 pub mod error;
 pub mod git;
-pub mod given;
 pub mod hook;
 pub mod integration;
 pub mod mcp;
 pub mod output;
 mod panic;
-pub mod private;
-pub mod reading;
+pub mod private_files;
 pub mod report;
+pub mod session_reader;
+pub mod session_writer;
 pub mod text;
+pub mod text_arg;
+pub mod time_zone;
 pub mod transcript;
-pub mod workplace;
-pub mod writing;
-pub mod zone;
+pub mod workspace;
 
-use args::{Args, Form};
+use args::{ForgeArgs, RawOutputFlags};
 use clap::error::{ContextKind, ContextValue, ErrorKind as ClapKind};
 use clap::{Args as _, CommandFactory, FromArgMatches};
 use context::{Context, Environment};
@@ -55,13 +55,13 @@ use std::ffi::OsString;
 #[must_use]
 pub fn run(arguments: Vec<OsString>) -> u8 {
     #[cfg(target_os = "linux")]
-    if let Some(code) = git::guard::run(&arguments) {
+    if let Some(code) = git::guard::run_if_guard(&arguments) {
         return code;
     }
-    let environment = Environment::of_process();
-    let mut form = Form::of_raw(&arguments);
-    let hook = hook_words(&arguments);
-    let outcome = panic::guarded(|| parse_and_run(arguments, &environment, &mut form));
+    let environment = Environment::from_process();
+    let mut form = RawOutputFlags::from_raw_args(&arguments);
+    let hook = hook_arguments(&arguments);
+    let outcome = panic::catch_panics(|| parse_and_run(arguments, &environment, &mut form));
     match (outcome, hook) {
         // Any other exit code would stop the agent that called the hook.
         (Ok(_), Some(_)) => error::EXIT_OK,
@@ -80,7 +80,7 @@ pub fn run(arguments: Vec<OsString>) -> u8 {
 /// Ends the process with this exit code, without RocksDB's exit handlers. These wait half a
 /// millisecond for idle threads to end, without any benefit: files were synced when they were
 /// written.
-pub fn end(code: u8) -> ! {
+pub fn exit_process(code: u8) -> ! {
     use std::io::Write;
     // Without a reader, a failure cannot be reported.
     let _ = std::io::stdout().flush();
@@ -91,7 +91,7 @@ pub fn end(code: u8) -> ! {
 }
 
 /// Returns the words after `forge hook`, if that is the called command.
-fn hook_words(arguments: &[OsString]) -> Option<Vec<String>> {
+fn hook_arguments(arguments: &[OsString]) -> Option<Vec<String>> {
     let mut words = arguments.iter().skip(1).map(|word| word.to_string_lossy().into_owned());
     (words.next()? == "hook").then(|| words.collect())
 }
@@ -99,29 +99,34 @@ fn hook_words(arguments: &[OsString]) -> Option<Vec<String>> {
 fn parse_and_run(
     arguments: Vec<OsString>,
     environment: &Environment,
-    form: &mut Form,
+    form: &mut RawOutputFlags,
 ) -> Result<u8, CommandError> {
-    let is_hook = hook_words(&arguments).is_some();
+    let is_hook = hook_arguments(&arguments).is_some();
     if is_hook {
         hook::leave_removed_directory(environment);
     }
-    let mut tree = Args::command().color(match form.color.unwrap_or_default() {
-        args::Color::Auto => clap::ColorChoice::Auto,
-        args::Color::Always => clap::ColorChoice::Always,
-        args::Color::Never => clap::ColorChoice::Never,
+    let mut tree = ForgeArgs::command().color(match form.color.unwrap_or_default() {
+        args::ColorMode::Auto => clap::ColorChoice::Auto,
+        args::ColorMode::Always => clap::ColorChoice::Always,
+        args::ColorMode::Never => clap::ColorChoice::Never,
     });
     let parsed = parse_alone(&tree, &arguments)
-        .map_or_else(|| tree.try_get_matches_from_mut(arguments), Ok)
-        .and_then(|matches| Args::from_arg_matches(&matches));
+        .map_or_else(|| tree.try_get_matches_from_mut(&arguments), Ok)
+        .and_then(|matches| ForgeArgs::from_arg_matches(&matches));
     let args = match parsed {
         Ok(args) => args,
         Err(error) if is_hook && error.use_stderr() => return Err(CommandError::usage(&error)),
-        Err(error) => return not_parsed(&told_where(tree, error), *form),
+        Err(error) if error.kind() == ClapKind::DisplayHelp => {
+            let tree = args::example::with_examples(tree);
+            let shown = tree.try_get_matches_from(arguments).err().unwrap_or(error);
+            return answer_parse_error(&shown, *form);
+        }
+        Err(error) => return answer_parse_error(&with_right_command(tree, error), *form),
     };
     let mut context = Context::new(args.global, environment.clone())?;
     form.color = Some(context.color());
     if !is_hook {
-        zone::warn_if_unknown(&context);
+        time_zone::warn_if_unknown(&context);
         if !args.command.is_about_trust() {
             context.warn_of_ignored_settings();
         }
@@ -130,7 +135,7 @@ fn parse_and_run(
     context.out.flush()?;
     // About a hundred commands with their arguments: the system frees them faster.
     std::mem::forget(tree);
-    Ok(context.ending())
+    Ok(context.final_exit_code())
 }
 
 /// Parses the arguments with a tree that contains only the command that they name: each further
@@ -138,12 +143,12 @@ fn parse_and_run(
 /// `None` if that is not enough: only the whole tree can report errors or print help.
 fn parse_alone(tree: &clap::Command, arguments: &[OsString]) -> Option<clap::ArgMatches> {
     let named = arguments.iter().skip(1).find_map(|word| tree.find_subcommand(word))?;
-    let alone = args::Global::augment_args(clap::Command::new(tree.get_name().to_owned()));
+    let alone = args::GlobalArgs::augment_args(clap::Command::new(tree.get_name().to_owned()));
     alone.subcommand(named.clone()).try_get_matches_from(arguments).ok()
 }
 
 /// Adds to an error about an unknown command where a command of that name exists under another one.
-fn told_where(tree: clap::Command, error: clap::Error) -> clap::Error {
+fn with_right_command(tree: clap::Command, error: clap::Error) -> clap::Error {
     // A name with more matches gives no hint: each kind of entity has a `list`.
     const MOST: usize = 3;
     let (mut tree, mut error) = (tree, error);
@@ -162,7 +167,7 @@ fn told_where(tree: clap::Command, error: clap::Error) -> clap::Error {
 
 /// Handles help and version, which are results; anything else is wrong usage, which clap explains
 /// best.
-fn not_parsed(error: &clap::Error, form: Form) -> Result<u8, CommandError> {
+fn answer_parse_error(error: &clap::Error, form: RawOutputFlags) -> Result<u8, CommandError> {
     let asked = matches!(error.kind(), ClapKind::DisplayHelp | ClapKind::DisplayVersion);
     if !asked && form.json {
         return Err(CommandError::usage(error));

@@ -2,5 +2,5 @@
 
 fn main() {
     let code = forge_cli::run(std::env::args_os().collect());
-    forge_cli::end(code)
+    forge_cli::exit_process(code)
 }

@@ -8,7 +8,7 @@ use std::sync::{Mutex, PoisonError};
 static FIRST: Mutex<Option<String>> = Mutex::new(None);
 
 /// Runs `work`; a panic in it becomes an internal error.
-pub(crate) fn guarded<T>(
+pub(crate) fn catch_panics<T>(
     work: impl FnOnce() -> Result<T, CommandError>,
 ) -> Result<T, CommandError> {
     let before = take_hook();
@@ -32,7 +32,7 @@ mod tests {
 
     #[test]
     fn a_panic_becomes_an_internal_error_that_names_its_place() {
-        let error = guarded::<()>(|| panic!("the tail is shorter than itself")).unwrap_err();
+        let error = catch_panics::<()>(|| panic!("the tail is shorter than itself")).unwrap_err();
         assert_eq!(error.exit_code(), 70);
         let message = error.message();
         assert!(

@@ -1,6 +1,6 @@
 //! Texts of facts and claims for output: in full, or cut with the hash of the full text.
 
-use crate::error::{CommandError, ErrorKind};
+use crate::error::{CommandError, CommandErrorKind};
 use forge_store::error::Error;
 use forge_store::model::text::without_hidden;
 use forge_store::model::{ObjectId, TextRef, Value};
@@ -12,7 +12,7 @@ pub const CUT_BYTES: usize = 4096;
 
 /// How much of a text is printed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Length {
+pub enum TextLength {
     /// The beginning, as the fact contains it: nothing else is read.
     Preview,
     /// Up to [`CUT_BYTES`]; of a longer text the beginning, with its length and hash.
@@ -22,17 +22,17 @@ pub enum Length {
 }
 
 /// Reads the texts of a session's facts.
-pub struct Texts<'a> {
+pub struct TextReader<'a> {
     session: &'a Session,
-    length: Length,
+    length: TextLength,
     /// The document that was read last: it often contains several texts.
     last: Option<(String, (u64, u64), Vec<u8>)>,
 }
 
-impl<'a> Texts<'a> {
+impl<'a> TextReader<'a> {
     /// Creates a reader of this session's texts, for this length.
     #[must_use]
-    pub fn new(session: &'a Session, length: Length) -> Self {
+    pub fn new(session: &'a Session, length: TextLength) -> Self {
         Self { session, length, last: None }
     }
 
@@ -42,19 +42,19 @@ impl<'a> Texts<'a> {
     /// # Errors
     ///
     /// Corrupt if a text is missing from its source.
-    pub fn shown(&mut self, source: Option<&str>, value: Value) -> Result<Value, CommandError> {
+    pub fn resolve(&mut self, source: Option<&str>, value: Value) -> Result<Value, CommandError> {
         if let Some(text) = TextRef::from_value(&value) {
-            return self.referred(source, &text);
+            return self.resolve_reference(source, &text);
         }
         Ok(match value {
-            Value::Text(text) if self.length == Length::Cut => cut(text),
+            Value::Text(text) if self.length == TextLength::Cut => cut_text(text),
             Value::List(items) => {
-                let items = items.into_iter().map(|item| self.shown(source, item));
+                let items = items.into_iter().map(|item| self.resolve(source, item));
                 Value::List(items.collect::<Result<_, _>>()?)
             }
             Value::Map(mut fields) => {
                 for field in fields.values_mut() {
-                    *field = self.shown(source, mem::take(field))?;
+                    *field = self.resolve(source, mem::take(field))?;
                 }
                 Value::Map(fields)
             }
@@ -72,11 +72,15 @@ impl<'a> Texts<'a> {
         Ok(self.session.source_of(&text, &forge_agents::resolve)?)
     }
 
-    fn referred(&mut self, source: Option<&str>, text: &TextRef) -> Result<Value, CommandError> {
+    fn resolve_reference(
+        &mut self,
+        source: Option<&str>,
+        text: &TextRef,
+    ) -> Result<Value, CommandError> {
         match self.length {
-            Length::Preview => Ok(preview(text)),
-            Length::Cut => Ok(self.read(source, text)?.map_or_else(|| preview(text), cut)),
-            Length::Whole => {
+            TextLength::Preview => Ok(preview(text)),
+            TextLength::Cut => Ok(self.read(source, text)?.map_or_else(|| preview(text), cut_text)),
+            TextLength::Whole => {
                 Ok(self.read(source, text)?.map_or_else(|| preview(text), Value::from))
             }
         }
@@ -98,27 +102,27 @@ impl<'a> Texts<'a> {
                 bytes => bytes?,
             };
             let Some((place, name)) = place else {
-                return String::from_utf8(bytes).map(Some).map_err(|_| damaged(text));
+                return String::from_utf8(bytes).map(Some).map_err(|_| damaged_text(text));
             };
             self.last = Some((name.to_owned(), place, bytes));
         }
         let document = self.last.as_ref().map_or(&[][..], |(_, _, bytes)| bytes);
-        forge_agents::resolve(document, &text.pointer).map(Some).ok_or_else(|| damaged(text))
+        forge_agents::resolve(document, &text.pointer).map(Some).ok_or_else(|| damaged_text(text))
     }
 }
 
 /// Returns the value with every reference replaced by the beginning of its text, which needs no
 /// read.
 #[must_use]
-pub fn previewed(value: &Value) -> Value {
+pub fn with_previews(value: &Value) -> Value {
     if let Some(text) = TextRef::from_value(value) {
-        return object(&text.preview, text.bytes, text.hash);
+        return cut_text_json(&text.preview, text.bytes, text.hash);
     }
     match value {
-        Value::Text(text) => cut(text.clone()),
-        Value::List(items) => Value::List(items.iter().map(previewed).collect()),
+        Value::Text(text) => cut_text(text.clone()),
+        Value::List(items) => Value::List(items.iter().map(with_previews).collect()),
         Value::Map(fields) => Value::Map(
-            fields.iter().map(|(name, field)| (name.clone(), previewed(field))).collect(),
+            fields.iter().map(|(name, field)| (name.clone(), with_previews(field))).collect(),
         ),
         plain => plain.clone(),
     }
@@ -135,15 +139,15 @@ fn first_reference(value: &Value) -> Option<TextRef> {
 }
 
 /// The text, or an object in place of one that is too long.
-fn cut(text: String) -> Value {
+fn cut_text(text: String) -> Value {
     if text.len() <= CUT_BYTES {
         return Value::Text(text);
     }
     let hash = ObjectId::from_bytes(*blake3::hash(text.as_bytes()).as_bytes());
-    object(&text[..text.floor_char_boundary(CUT_BYTES)], text.len() as u64, hash)
+    cut_text_json(&text[..text.floor_char_boundary(CUT_BYTES)], text.len() as u64, hash)
 }
 
-fn object(beginning: &str, bytes: u64, hash: ObjectId) -> Value {
+fn cut_text_json(beginning: &str, bytes: u64, hash: ObjectId) -> Value {
     Value::from([
         ("text", beginning.into()),
         ("bytes", bytes.into()),
@@ -158,14 +162,17 @@ fn preview(text: &TextRef) -> Value {
     format!("{}… ({} bytes)", text.preview.trim_end(), text.bytes).into()
 }
 
-fn damaged(text: &TextRef) -> CommandError {
+fn damaged_text(text: &TextRef) -> CommandError {
     let hash = text.hash.short();
-    CommandError::new(ErrorKind::Corrupt, format!("the text {hash} is not where it should be"))
+    CommandError::new(
+        CommandErrorKind::Corrupt,
+        format!("the text {hash} is not where it should be"),
+    )
 }
 
 /// Returns a text on one line, without control characters, of at most this many characters.
 #[must_use]
-pub fn short(text: &str, characters: usize) -> String {
+pub fn shorten(text: &str, characters: usize) -> String {
     let line = without_hidden(text, ' ').split_whitespace().collect::<Vec<_>>().join(" ");
     if line.chars().count() <= characters {
         return line;
@@ -187,9 +194,9 @@ mod tests {
 
     #[test]
     fn only_texts_over_the_limit_are_cut_and_between_characters() {
-        assert_eq!(cut("x".repeat(CUT_BYTES)), Value::from("x".repeat(CUT_BYTES)));
+        assert_eq!(cut_text("x".repeat(CUT_BYTES)), Value::from("x".repeat(CUT_BYTES)));
         let long = format!("x{}", "ä".repeat(CUT_BYTES));
-        let shown = cut(long.clone());
+        let shown = cut_text(long.clone());
         let beginning = shown.field("text").and_then(Value::as_text).unwrap();
         assert_eq!(beginning.len(), CUT_BYTES - 1);
         assert!(long.starts_with(beginning));
@@ -249,17 +256,17 @@ mod tests {
         let state = session.state(&session.head().unwrap()).unwrap();
         let known = state.facts_of(Kind::Message).unwrap().remove(0);
         let shown = |length| {
-            let mut reader = Texts::new(&session, length);
-            reader.shown(known.source.as_deref(), known.fact.value.clone()).unwrap()
+            let mut reader = TextReader::new(&session, length);
+            reader.resolve(known.source.as_deref(), known.fact.value.clone()).unwrap()
         };
-        let cut = shown(Length::Cut);
+        let cut = shown(TextLength::Cut);
         assert_eq!(cut.field("text"), Some(&Value::from(texts[0].as_str())));
         let long = cut.field("role").unwrap();
         assert_eq!(long.field("text").and_then(Value::as_text).map(str::len), Some(CUT_BYTES));
-        assert_eq!(shown(Length::Whole).field("role"), Some(&Value::from(texts[1].as_str())));
-        assert_eq!(shown(Length::Preview).field("text"), Some(&"xxxx… (1000 bytes)".into()));
+        assert_eq!(shown(TextLength::Whole).field("role"), Some(&Value::from(texts[1].as_str())));
+        assert_eq!(shown(TextLength::Preview).field("text"), Some(&"xxxx… (1000 bytes)".into()));
         let body = Value::List(vec![known.fact.value.clone()]);
-        let reader = Texts::new(&session, Length::Whole);
+        let reader = TextReader::new(&session, TextLength::Whole);
         assert_eq!(reader.source_of(&body).unwrap().as_deref(), Some("source"));
         // When a source is read again from its beginning, its new texts are in another blob.
         let again = line.replace(['x', 'y'], "v");
@@ -275,7 +282,8 @@ mod tests {
         let found = reader.source_of(&new).unwrap();
         assert_eq!(found.as_deref(), Some("source#2"));
         assert_eq!(reader.source_of(&body).unwrap().as_deref(), Some("source"), "and the old ones");
-        let read = Texts::new(&session, Length::Whole).shown(found.as_deref(), new).unwrap();
+        let read =
+            TextReader::new(&session, TextLength::Whole).resolve(found.as_deref(), new).unwrap();
         assert_eq!(read, Value::List(vec!["v".repeat(1000).as_str().into()]));
         let nowhere = Value::List(vec![refer(&"w".repeat(1000), "/a").into_value()]);
         assert_eq!(reader.source_of(&nowhere).unwrap(), None);
@@ -291,7 +299,7 @@ mod tests {
             pointer: String::new(),
         };
         let value = Value::from([("text", text.into_value())]);
-        let shown = previewed(&value);
+        let shown = with_previews(&value);
         let inner = shown.field("text").unwrap();
         assert_eq!(inner.field("text").and_then(Value::as_text), Some("be"));
         assert_eq!(inner.field("bytes").and_then(Value::as_i64), Some(5000));

@@ -1,7 +1,7 @@
 //! Message threads.
 
 use crate::rules;
-use forge_store::systems::thread::{
+use forge_systems::thread::{
     HistoryDocument, OrphanPolicy, SanitizeOptions, apply, sanitize_history,
 };
 

@@ -11,7 +11,7 @@ mod merge;
 mod stream;
 mod text;
 
-#[path = "../../tests/it/thread/rules/mod.rs"]
+#[path = "../../systems/tests/it/thread/rules/mod.rs"]
 #[allow(dead_code, unreachable_pub)]
 mod rules;
 

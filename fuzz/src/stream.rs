@@ -4,7 +4,7 @@ use crate::NOW;
 use forge_store::format::EventLine;
 use forge_store::model::Value;
 use forge_store::store::{Store, StreamImportRequest, WriteContext};
-use forge_store::systems::progress::{
+use forge_systems::progress::{
     ProgressDocument, ResumeDecision, is_disposable, resume_point, validate,
 };
 use std::io::{BufReader, Cursor};

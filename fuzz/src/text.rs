@@ -4,7 +4,7 @@ use crate::NOW;
 use forge_store::model::text::{NewlineMode, has_hidden, sanitise};
 use forge_store::model::time_grammar::{parse_duration, parse_moment, parse_time};
 use forge_store::redact::{Redactor, TextForm};
-use forge_store::systems::run;
+use forge_systems::run;
 
 /// Moments, times and durations.
 pub fn moment(data: &[u8]) {

@@ -21,7 +21,16 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 /// Options with which a process opens a store.
+///
+/// ```
+/// use forge_store::Options;
+/// use std::time::Duration;
+///
+/// let options = Options::default().read_only(true).lock_timeout(Duration::from_secs(1));
+/// assert!(options.read_only);
+/// ```
 #[derive(Clone, Debug)]
+#[non_exhaustive]
 pub struct Options {
     /// How long to wait for another writer.
     pub lock_timeout: Duration,
@@ -39,6 +48,50 @@ pub struct Options {
     /// by one (a claim of 400 bytes takes about 600). The heads of all other branches take at most
     /// 32 MiB together and are evicted first.
     pub head_bytes: usize,
+}
+
+impl Options {
+    /// Sets how long to wait for another writer.
+    #[must_use]
+    pub const fn lock_timeout(mut self, timeout: Duration) -> Self {
+        self.lock_timeout = timeout;
+        self
+    }
+
+    /// Sets whether writes are refused.
+    #[must_use]
+    pub const fn read_only(mut self, read_only: bool) -> Self {
+        self.read_only = read_only;
+        self
+    }
+
+    /// Sets what removes secrets from everything that is written; `None` stores it unchanged.
+    #[must_use]
+    pub fn redaction(mut self, redactor: impl Into<Option<Arc<Redactor>>>) -> Self {
+        self.redaction = redactor.into();
+        self
+    }
+
+    /// Sets the keyring, a folder outside all stores; `None` leaves new stores without seals.
+    #[must_use]
+    pub fn keyring(mut self, folder: impl Into<Option<PathBuf>>) -> Self {
+        self.keyring = folder.into();
+        self
+    }
+
+    /// Sets whether a new store is encrypted, with a key in the keyring.
+    #[must_use]
+    pub const fn encrypted(mut self, encrypted: bool) -> Self {
+        self.encrypted = encrypted;
+        self
+    }
+
+    /// Sets the largest number of bytes of one branch head that are cached for writing.
+    #[must_use]
+    pub const fn head_bytes(mut self, bytes: usize) -> Self {
+        self.head_bytes = bytes;
+        self
+    }
 }
 
 /// The seal status of an open store.

@@ -165,7 +165,7 @@ pub(crate) fn fold_after(
         || rows.last().map(|(one, _)| *one) != Some(last)
     {
         return Err(Error::Conflict(format!(
-            "the revisions up to #{last} were folded differently since: take that back first"
+            "the revisions up to #{last} were folded differently since: undo that first"
         )));
     }
     let (mut deltas, mut going) = (Vec::new(), PruneEstimate::default());
@@ -244,7 +244,7 @@ pub(crate) fn check_unfoldable(
         }
         let into = timeline::final_fold_target(view, number, into)?;
         return Err(Error::Conflict(format!(
-            "#{sequence} was itself folded into #{into} since: take that back first"
+            "#{sequence} was itself folded into #{into} since: undo that first"
         )));
     }
     check_unfoldable_alone(view, number, at, operation)
@@ -261,12 +261,13 @@ fn check_unfoldable_alone(
     let sequence = at.sequence;
     let folds = fold::rows(view, number, at)?;
     match folds.iter().position(|fold| fold.operation == *operation) {
-        Some(place) if folds[place].swept => {
-            Err(Error::Conflict(format!("what was folded into #{sequence} is gone for good")))
-        }
+        Some(place) if folds[place].swept => Err(Error::Conflict(format!(
+            "what was folded into #{sequence} was permanently \
+            deleted"
+        ))),
         Some(0) => Ok(()),
         Some(_) => Err(Error::Conflict(format!(
-            "earlier revisions were folded into #{sequence} since: take that back first"
+            "earlier revisions were folded into #{sequence} since: undo that first"
         ))),
         None => Err(Error::Conflict(format!("what was folded into #{sequence} is back already"))),
     }
@@ -287,7 +288,7 @@ pub(crate) fn check_no_outer_fold(
         if fold.first < first {
             let sequence = key::number_at(&place, 8).unwrap_or(0);
             return Err(Error::Conflict(format!(
-                "earlier revisions were folded into #{sequence}: take that back first"
+                "earlier revisions were folded into #{sequence}: undo that first"
             )));
         }
     }
@@ -309,9 +310,7 @@ pub(crate) fn check_pruning(view: &dyn Snapshot, id: &OperationId) -> Result<()>
     if let Some(row) = find_operation(view, id)?
         && is_swept(view, &row)?
     {
-        return Err(Error::Conflict(
-            "its time to be done again is over: prune anew instead".to_owned(),
-        ));
+        return Err(Error::Conflict("it is too late to redo it: prune again instead".to_owned()));
     }
     Ok(())
 }

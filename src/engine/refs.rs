@@ -74,7 +74,8 @@ pub(crate) fn check_sessions_visible(refs: &StoreRefs, record: &Record) -> Resul
     for number in told.filter_map(RecordChange::session) {
         if refs.sessions.get(number).is_some_and(|session| session.gone.is_some()) {
             return Err(Error::Conflict(
-                "the session was pruned: 'forge log --operations' names the pruning, and 'forge undo' takes it back"
+                "the session was pruned: 'forge log --operations' names the pruning, and 'forge \
+                undo' reverts it"
                     .to_owned(),
             ));
         }

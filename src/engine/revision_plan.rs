@@ -75,6 +75,13 @@ impl ClaimChange {
         }
     }
 
+    /// Sets the claim's own time; `None` leaves the time of the revision that adds it.
+    #[must_use]
+    pub const fn with_added_at(mut self, time: Option<Timestamp>) -> Self {
+        self.added_at = time;
+        self
+    }
+
     /// Removes a claim if it exists.
     #[must_use]
     pub const fn remove(key: Key) -> Self {

@@ -1,10 +1,12 @@
 //! A state in memory: every entry is verified and addressable, and decoded only on demand.
 
 use super::parallel;
+use crate::diff::ChangeKind;
 use crate::error::{Error, Result};
 use crate::format::{decode_entry, decode_key, encode_key, has_same_content};
 use crate::model::{ClaimEntry, Key, Kind};
 use std::cmp::Ordering;
+use std::fmt;
 use std::ops::Range;
 use std::sync::Arc;
 
@@ -56,10 +58,17 @@ impl EntrySlot {
 const PARALLEL_CLAIMS: usize = 4096;
 
 /// The claims of one revision, sorted by kind and id.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Default)]
 pub struct RevisionState {
     buffers: Vec<SharedBuffer>,
     slots: Vec<EntrySlot>,
+}
+
+impl fmt::Debug for RevisionState {
+    /// Without the claims, which may be many.
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        out.debug_struct("RevisionState").field("claims", &self.len()).finish_non_exhaustive()
+    }
 }
 
 impl RevisionState {
@@ -152,6 +161,12 @@ impl RevisionState {
         self.encoded_of(kind).map(|(key, entry)| decode(key, entry))
     }
 
+    /// Returns the number of claims of one kind, without decoding them.
+    #[must_use]
+    pub fn count_of_kind(&self, kind: Kind) -> usize {
+        self.kind_range(kind).len()
+    }
+
     /// Returns the index range of the claims of one kind.
     pub(crate) fn kind_range(&self, kind: Kind) -> Range<usize> {
         let first = |code: u8| {
@@ -239,10 +254,17 @@ impl StateBuilder {
 
 /// The claims that differ between two states, as stored: nothing is copied, and decoding is on
 /// demand.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Default)]
 pub struct StateDifferences {
     buffers: Vec<SharedBuffer>,
     rows: Vec<DifferingEntry>,
+}
+
+impl fmt::Debug for StateDifferences {
+    /// Without the claims, which may be many.
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        out.debug_struct("StateDifferences").field("claims", &self.len()).finish_non_exhaustive()
+    }
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -355,7 +377,21 @@ impl StateDifferences {
         self.rows.is_empty()
     }
 
-    /// Returns the claims that differ, sorted by key.
+    /// Returns the keys of the claims that differ, sorted, each with what happened to it: added,
+    /// removed or updated.
+    pub fn keys(&self) -> impl Iterator<Item = Result<(Key, ChangeKind)>> + '_ {
+        self.iter().map(|(key, old, new)| {
+            let key = decode_key(key).map_err(Error::corrupt("a delta"))?;
+            let change = match (old, new) {
+                (None, _) => ChangeKind::Added,
+                (_, None) => ChangeKind::Removed,
+                (Some(_), Some(_)) => ChangeKind::Updated,
+            };
+            Ok((key, change))
+        })
+    }
+
+    /// Returns the claims that differ, sorted by key, as stored.
     pub fn iter(&self) -> impl Iterator<Item = DifferenceBytes<'_>> {
         let bytes = |place: Option<BufferRange>| place.map(|place| place.bytes_in(&self.buffers));
         self.rows

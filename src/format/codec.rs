@@ -169,7 +169,7 @@ pub(crate) fn unpack<T: serde::de::DeserializeOwned>(
     // this error.
     match bool::deserialize(&mut reader) {
         Err(rmp_serde::decode::Error::InvalidMarkerRead(_)) => Ok(value),
-        _ => Err(DecodeError::new(what, "bytes behind its end")),
+        _ => Err(DecodeError::new(what, "bytes after its end")),
     }
 }
 

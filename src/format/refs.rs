@@ -154,7 +154,7 @@ impl StoreRefs {
             session.is_none_or(|number| (number as usize) < self.sessions.len())
         };
         if !known(self.pinned) || !known(self.last_used) {
-            return Err("it names a session that there is not");
+            return Err("it names a session that does not exist");
         }
         Ok(())
     }

@@ -219,7 +219,7 @@ impl<'de> Deserialize<'de> for Value {
                 let mut map = FieldMap::new();
                 while let Some((name, value)) = fields.next_entry::<String, Value>()? {
                     if map.insert(name.clone(), value).is_some() {
-                        return Err(de::Error::custom(format!("field '{name}' stands twice")));
+                        return Err(de::Error::custom(format!("field '{name}' occurs twice")));
                     }
                 }
                 Ok(Value::Map(map))

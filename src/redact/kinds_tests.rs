@@ -175,7 +175,7 @@ fn the_page_says_what_is_found_in_which_surroundings() {
     let (before, rest) = page.split_once("## Surroundings\n").unwrap();
     let (_, after) = rest.split_once("## Kinds\n").unwrap();
     let wanted = format!(
-        "{before}## Surroundings\n\nOf a made-up secret of each shape below, {found} of {all} are found in these surroundings:\n\n\
+        "{before}## Surroundings\n\nAn invented secret of each shape below was put into these surroundings. {found} of {all} are found:\n\n\
          | where | found |\n|---|---|\n{rows}\n## Kinds\n{after}"
     );
     if std::env::var_os("FORGE_UPDATE_DOCS").is_some() {

@@ -25,7 +25,7 @@ impl SecretDetector {
         found.map_err(|error| {
             let said = error.to_string();
             let last = said.lines().last().unwrap_or_default().trim().to_owned();
-            format!("the pattern is no regular expression: {last}")
+            format!("the pattern is not a regular expression: {last}")
         })
     }
 
@@ -91,7 +91,7 @@ mod tests {
         assert!(
             SecretDetector::pattern("(")
                 .unwrap_err()
-                .starts_with("the pattern is no regular expression")
+                .starts_with("the pattern is not a regular expression")
         );
     }
 

@@ -100,8 +100,8 @@ fn the_page_says_which_passwords_are_found() {
     let (before, rest) = page.split_once("## Passwords\n").unwrap();
     let (_, after) = rest.split_once("## Surroundings\n").unwrap();
     let wanted = format!(
-        "{before}## Passwords\n\nOf made-up passwords of 8 to 19 bytes, {found} of {all} are found where settings and \
-         commands have them, each as it is and inside of a JSON string:\n\n\
+        "{before}## Passwords\n\nInvented passwords of 8 to 19 bytes were put where settings and commands have them, \
+         plain and inside a JSON string. {found} of {all} are found:\n\n\
          | where | found |\n|---|---|\n{rows}\n## Surroundings\n{after}"
     );
     if std::env::var_os("FORGE_UPDATE_DOCS").is_some() {

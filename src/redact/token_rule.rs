@@ -55,20 +55,17 @@ pub fn rules() -> &'static [TokenRule] {
 
 /// Kinds that depend on context instead of a token shape.
 pub(super) const CONTEXT_KINDS: [(&str, &str); 11] = [
-    (
-        "basic",
-        "name and password in base64, behind `Basic` or as `auth` of Docker; behind `curl -u`",
-    ),
-    ("bearer", "a token behind `Bearer`"),
-    ("credential", "a value behind a name such as `credentials` or `auth`"),
-    ("environment", "the value of an environment variable that is on no list"),
+    ("basic", "name and password in base64, after `Basic` or as Docker's `auth`; after `curl -u`"),
+    ("bearer", "a token after `Bearer`"),
+    ("credential", "a value after a name such as `credentials` or `auth`"),
+    ("environment", "the value of an environment variable that is not on the list"),
     ("kubernetes-secret", "a value under `data` or `stringData` of a Secret of Kubernetes"),
-    ("key", "a value behind a name such as `api_key`, `access-key`, `SIGNING_KEY`"),
-    ("password", "a value behind a name such as `password`, `passwd`, `DB_PASS`"),
+    ("key", "a value after a name such as `api_key`, `access-key`, `SIGNING_KEY`"),
+    ("password", "a value after a name such as `password`, `passwd`, `DB_PASS`"),
     ("private-key", "a private key between `BEGIN` and `END`"),
-    ("secret", "a value behind a name such as `client_secret`"),
-    ("session-cookie", "the value of a cookie that a session or a login is known by"),
-    ("token", "a value behind a name such as `AUTH_TOKEN`"),
+    ("secret", "a value after a name such as `client_secret`"),
+    ("session-cookie", "the value of a cookie that identifies a session or a login"),
+    ("token", "a value after a name such as `AUTH_TOKEN`"),
 ];
 
 /// The kind of a password in a URL.

@@ -61,7 +61,7 @@ impl Store {
     /// failure changes nothing that is read; the next attempt continues.
     pub fn adopt(path: &Path, options: &Options, now: Timestamp) -> Result<AdoptReport> {
         let Some(keyring) = Keyring::of(options) else {
-            return Err(Error::invalid("there is no folder to keep the key in"));
+            return Err(Error::invalid("there is no directory for the key"));
         };
         let marker = marker_of(path)?;
         if !marker.is_writable() {
@@ -172,11 +172,11 @@ impl Store {
     /// already here.
     pub fn import_key(text: &str, options: &Options) -> Result<String> {
         let Some(keyring) = Keyring::of(options) else {
-            return Err(Error::invalid("there is no folder to keep the key in"));
+            return Err(Error::invalid("there is no directory for the key"));
         };
         let file = KeyFile::decode(text).and_then(|file| Some((file.witness?, file)));
         let Some(((position, hash), file)) = file else {
-            return Err(Error::invalid("this is no key that 'forge key export' wrote"));
+            return Err(Error::invalid("this is not a key file of 'forge key export'"));
         };
         let known = match keyring.key(&file.store) {
             // The imported key replaces the damaged one.

@@ -28,7 +28,7 @@ impl Session {
             let here = session_refs(&desk.refs, self.number)?;
             if here.info.kind != SessionKind::Debug {
                 return Err(Error::invalid(format!(
-                    "'{}' is no debugging effort: only those can be joined",
+                    "'{}' is not a debugging session: only those can be joined",
                     here.info.name
                 )));
             }

@@ -314,7 +314,7 @@ fn next_steps(brief: &SessionBrief) -> Vec<String> {
         steps.push(format!("fill the gap {}", gap.id));
     }
     if let Some(id) = first(&brief.tasks) {
-        steps.push(format!("go on with the task {id}"));
+        steps.push(format!("continue the task {id}"));
     }
     if steps.is_empty() {
         steps.push("name this moment: forge checkpoint create MESSAGE".to_owned());

@@ -12,6 +12,7 @@ use crate::model::{
     AutoTrigger, Checkpoint, CheckpointId, CheckpointTrigger, Key, Kind, Timestamp, Value,
 };
 use std::collections::{BTreeMap, BTreeSet};
+use std::fmt;
 use std::sync::Arc;
 
 /// Why a connected system failed to capture or restore.
@@ -156,6 +157,16 @@ pub enum RecoveryStep {
 pub struct SystemRecorder {
     session: Session,
     systems: Vec<Arc<dyn ConnectedSystem>>,
+}
+
+impl fmt::Debug for SystemRecorder {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let systems: Vec<_> = self.systems.iter().map(|system| system.name()).collect();
+        out.debug_struct("SystemRecorder")
+            .field("session", &self.session)
+            .field("systems", &systems)
+            .finish()
+    }
 }
 
 type CapturedClaims = Vec<(Key, Value)>;

@@ -94,7 +94,8 @@ fn check_others(store: &Path) -> Result<()> {
     }
     if is_anothers(owner) {
         let why = format!(
-            "it belongs to another user (uid {owner}), who may change it: copy it to a folder of your own"
+            "it belongs to another user (uid {owner}), who can change it: copy it to a directory \
+            of your own"
         );
         return Err(refused(store, why));
     }

@@ -268,7 +268,8 @@ impl Keyring {
             return Ok(());
         }
         let what = format!(
-            "the store at {} is not the one that stood there: that was sealed, and this one's key is not here",
+            "the store at {} is not the one that was there: that one was sealed, and the key of \
+            this one is missing",
             path.display()
         );
         Err(backend::Error::Breach { breach: IntegrityBreach::Replaced, what }.into())

@@ -4,6 +4,7 @@ use super::Store;
 use crate::engine::commit::Engine;
 use crate::engine::maintain::APPLY_BYTES;
 use crate::engine::parallel::{self, CpuCore};
+use std::fmt;
 use std::sync::Arc;
 use std::sync::mpsc::{Sender, channel, sync_channel};
 use std::thread::{self, JoinHandle};
@@ -26,6 +27,12 @@ pub struct MaintenanceThread {
     /// Dropped to end the thread.
     working: Option<Sender<()>>,
     thread: Option<JoinHandle<()>>,
+}
+
+impl fmt::Debug for MaintenanceThread {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        out.debug_struct("MaintenanceThread").field("thread", &self.thread).finish_non_exhaustive()
+    }
 }
 
 impl Store {

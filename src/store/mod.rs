@@ -107,6 +107,7 @@ use folder::{
     open_index, private, read_marker, write_first_record, write_marker,
 };
 use keyring::{Keyring, StoreTrust};
+use std::fmt;
 use std::fs;
 use std::os::unix::fs::DirBuilderExt;
 use std::path::{Path, PathBuf};
@@ -118,23 +119,30 @@ use std::sync::Arc;
 /// once.
 ///
 /// ```
-/// use forge_store::model::{Key, Kind, Timestamp, Value};
-/// use forge_store::store::{ClaimChange, NewSession, Store, WriteContext};
+/// use forge_store::{Hypothesis, NewSession, Store, Timestamp, WriteContext};
 ///
 /// let store = Store::in_memory()?;
 /// let now = Timestamp::parse_rfc3339("2026-01-01T10:00:00Z").unwrap();
-/// let act = WriteContext::asked("hypothesis add", now);
-/// let session = store.create_session(&act, NewSession::named("broken build"))?;
-/// let value = Value::from([("description", "the cache is stale".into())]);
-/// session.write(&act).change(ClaimChange::add(Key::new(Kind::Hypothesis, "H1"), value)).commit()?;
+/// let context = WriteContext::asked("hypothesis add", now);
+/// let session = store.create_session(&context, NewSession::named("broken build"))?;
+/// session.add(&context, Hypothesis::default().description("the cache is stale"))?;
 /// let state = session.state(&session.head()?)?;
 /// assert_eq!(state.claims().len(), 1);
-/// # Ok::<(), forge_store::error::Error>(())
+/// # Ok::<(), forge_store::Error>(())
 /// ```
 #[derive(Clone)]
 pub struct Store {
     pub(crate) engine: Arc<Engine>,
     path: Option<PathBuf>,
+}
+
+impl fmt::Debug for Store {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        out.debug_struct("Store")
+            .field("path", &self.path)
+            .field("encrypted", &self.is_encrypted())
+            .finish_non_exhaustive()
+    }
 }
 
 impl Store {
@@ -195,6 +203,22 @@ impl Store {
         let marker = marker_of(path)?;
         let trust = StoreTrust::for_store(path, &marker, &options)?;
         Self::open_with(path, marker, options, trust)
+    }
+
+    /// Opens the store in a folder, or creates it if there is none.
+    ///
+    /// # Errors
+    /// As [`Store::open`] and [`Store::create`].
+    pub fn open_or_create(path: &Path, options: Options) -> Result<Self> {
+        match Self::open(path, options.clone()) {
+            Err(Error::NoStore { .. }) if !options.read_only => {}
+            opened => return opened,
+        }
+        match Self::create(path, options.clone()) {
+            // Another process created it first.
+            Err(Error::StoreExists { .. }) => Self::open(path, options),
+            created => created,
+        }
     }
 
     /// Opens a store without checking its seals: writes stay in its spool until the store is
@@ -412,7 +436,8 @@ impl Store {
             let info = session.summary()?.info;
             if info.kind != SessionKind::Debug {
                 return Err(Error::invalid(format!(
-                    "'{}' is no debugging effort, so it is never current: name one, or give this one with '--session'",
+                    "'{}' is not a debugging session, so it is never current: name one, or pass \
+                    this one with '--session'",
                     info.name
                 )));
             }

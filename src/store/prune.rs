@@ -168,16 +168,6 @@ impl Session {
         Ok(pruned)
     }
 
-    /// Folds all revisions before a branch's head, whatever their age, as one operation: for
-    /// finished work.
-    ///
-    /// # Errors
-    /// Fails if the store cannot be written.
-    pub(crate) fn fold_all(&self, act: &WriteContext) -> Result<PruneReport> {
-        let retention = RetentionPolicy { revisions: 0, ..RetentionPolicy::none() };
-        self.prune_unmeasured(act, &retention)
-    }
-
     /// Returns the fold between the revision used for a point and the point's time, if there is
     /// one.
     ///

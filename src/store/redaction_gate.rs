@@ -251,7 +251,7 @@ pub(crate) fn warning(removed: &RedactionCounts) -> Option<String> {
     let kinds: Vec<&str> = removed.keys().copied().collect();
     let (secrets, were) = if count == 1 { ("secret", "was") } else { ("secrets", "were") };
     (count > 0)
-        .then(|| format!("{count} {secrets} {were} taken out before storing: {}", kinds.join(", ")))
+        .then(|| format!("{count} {secrets} {were} removed before storing: {}", kinds.join(", ")))
 }
 
 #[cfg(test)]

@@ -64,7 +64,7 @@ pub(super) fn rescue(
     if let Some(breach) = breach {
         saved
             .lost
-            .push(format!("proof of what the index held: {breach}; it was believed as it is"));
+            .push(format!("proof of what the index held: {breach}; it was accepted as it is"));
     }
     match marked {
         MarkerState::Valid(_) => {}
@@ -298,7 +298,7 @@ impl Store {
         let index = open_index(to, &seals, cipher.clone(), None);
         let mut applier = index
             .try_writer()?
-            .ok_or_else(|| Error::Conflict(format!("somebody else is at {}", to.display())))?;
+            .ok_or_else(|| Error::Conflict(format!("another process uses {}", to.display())))?;
         rebuild::write(&mut *applier, saved.rows)?;
         applier.publish(saved.end)?;
         let first = refs_record(saved.refs).encode();

@@ -11,7 +11,7 @@ use crate::engine::timeline;
 use crate::error::{Error, Result};
 use crate::format::{DeltaSide, RevisionHeader, SequenceRow, decode_entry, encode_key};
 use crate::model::time_grammar::{
-    AmbiguousName, IdPrefix, MomentBase, MomentExpression, ResolvedTime, TimeError,
+    AmbiguousName, IdPrefix, MomentBase, MomentExpression, ResolvedTime, TimeError, parse_moment,
 };
 use crate::model::{
     AutoTrigger, BranchNumber, Checkpoint, CheckpointId, CheckpointTrigger, Key, Kind, Timestamp,
@@ -75,6 +75,17 @@ impl Session {
         let at = timeline::nth_ancestor(&view, &view.refs, self.number, from, moment.back)?
             .ok_or_else(none)?;
         self.of_revision(&view, at, point.branch)
+    }
+
+    /// Returns the point that these words name: `2 hours ago`, `yesterday 14:00`, `#42`, `HEAD~1`,
+    /// a checkpoint's tag, a branch. All forms are in `docs/time.md`. Times without a zone are in
+    /// UTC; for another zone, use [`parse_moment`] and [`Session::resolve`].
+    ///
+    /// # Errors
+    /// [`Error::Invalid`] if the words are not a moment; else as [`Session::resolve`].
+    pub fn at(&self, moment: &str, now: Timestamp) -> Result<ResolvedMoment> {
+        let moment = parse_moment(moment, now, &chrono::Utc);
+        self.resolve(&moment.map_err(|error| Error::invalid(error.to_string()))?)
     }
 
     /// Returns the point at a time, on the branch checked out then.

@@ -19,6 +19,7 @@ use crate::model::{
     CheckpointTrigger, Operation, SessionKind, SessionMetadata, SessionNumber, StateDigest,
     Timestamp,
 };
+use std::fmt;
 
 /// The metadata of a new session.
 #[derive(Clone, Debug, Default)]
@@ -120,7 +121,7 @@ impl SessionSummary {
 }
 
 /// A session in a list of one kind.
-#[derive(Clone)]
+#[derive(Clone, Debug)]
 pub struct SessionListEntry {
     /// The session itself.
     pub session: Session,
@@ -156,6 +157,15 @@ pub struct BranchSummary {
 pub struct Session {
     pub(crate) store: Store,
     pub(crate) number: SessionNumber,
+}
+
+impl fmt::Debug for Session {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        out.debug_struct("Session")
+            .field("store", &self.store)
+            .field("number", &self.number)
+            .finish_non_exhaustive()
+    }
 }
 
 impl Session {
@@ -568,7 +578,8 @@ pub(crate) fn check_branch_name(name: &str) -> Result<()> {
     if !first || name.len() > 100 || !name.chars().all(allowed) || name.eq_ignore_ascii_case("head")
     {
         return Err(Error::invalid(format!(
-            "'{}' is no name for a branch: begin with a letter or digit, go on with letters, digits, '-', '_', '.' \
+            "'{}' is not a branch name: begin with a letter or digit, then use letters, digits, \
+            '-', '_', '.' \
              or '/', at most 100 bytes",
             name.escape_debug()
         )));

@@ -28,7 +28,8 @@ use crate::model::{
 ///
 /// For hooks, which must not lose events. If the store can be read and written, use
 /// [`Session::write`]: it uses the spool by itself if another process holds the append lock.
-#[must_use = "nothing is kept before `keep`"]
+#[derive(Debug)]
+#[must_use = "nothing is kept before `save`"]
 pub struct SpooledWrite<'a> {
     store: &'a Store,
     act: &'a WriteContext,
@@ -128,7 +129,7 @@ impl Store {
         let of_agent = info.agent_session.as_deref();
         of_agent.and_then(|agent| agent_session(&refs, agent)).map_or_else(
             || {
-                let said = format!("the session '{}' was begun by somebody else", info.name);
+                let said = format!("the session '{}' was begun by another process", info.name);
                 Err(Error::Conflict(said))
             },
             |number| Ok(self.session_at(number)),

@@ -14,10 +14,11 @@ use crate::engine::state::{RevisionState, StateDifferences};
 use crate::engine::timeline;
 use crate::error::{Error, Result};
 use crate::format::{decode_entry, encode_key};
-use crate::model::claim::{IDLE_AFTER, SessionMetrics};
+use crate::model::claim::{IDLE_AFTER, SessionMetrics, TypedRecord};
 use crate::model::{
     Checkpoint, ClaimEntry, EntryChange, Key, Kind, RevisionId, SessionMetadata, Timestamp, Value,
 };
+use std::fmt;
 
 /// A summary of a revision.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -211,6 +212,23 @@ impl Session {
     }
 }
 
+fn typed<R: TypedRecord>(id: &str, value: &Value) -> Result<R> {
+    R::from_value(value).map_err(|error| Error::Corrupt {
+        what: format!("the {} {id}", R::KIND),
+        source: Box::new(error),
+    })
+}
+
+impl fmt::Debug for StateAt {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        out.debug_struct("StateAt")
+            .field("session", &self.session)
+            .field("point", &self.point)
+            .field("claims", &self.claims.len())
+            .finish_non_exhaustive()
+    }
+}
+
 /// The differences between two points.
 #[derive(Clone, Debug)]
 pub struct StateComparison {
@@ -271,6 +289,49 @@ impl StateAt {
             .collect::<Result<Vec<_>>>()?;
         claims.sort_by(|a, b| (a.1.added_at, &a.0).cmp(&(b.1.added_at, &b.0)));
         Ok(claims)
+    }
+
+    /// Returns one claim or fact as a typed record; `None` if it does not exist.
+    ///
+    /// # Errors
+    /// Fails if the store cannot be read or is damaged.
+    pub fn get<R: TypedRecord>(&self, id: &str) -> Result<Option<R>> {
+        if R::KIND.is_claim() {
+            return self.claim(R::KIND, id)?.map(|value| typed(id, &value)).transpose();
+        }
+        let facts = self.facts_of(R::KIND)?;
+        let found = facts.iter().find(|known| known.fact.id == id);
+        found.map(|known| typed(id, &known.fact.value)).transpose()
+    }
+
+    /// Returns all claims or facts of a kind as typed records, each with its id: claims by the time
+    /// they were added, facts by the time they happened.
+    ///
+    /// ```
+    /// use forge_store::{Note, NewSession, Store, Timestamp, WriteContext};
+    ///
+    /// let store = Store::in_memory()?;
+    /// let context = WriteContext::asked("first look", Timestamp::from_micros(0));
+    /// let session = store.create_session(&context, NewSession::named("broken build"))?;
+    /// session.add(&context, Note::default().description("the log is empty"))?;
+    /// for (id, note) in session.state(&session.head()?)?.all::<Note>()? {
+    ///     println!("{id}: {}", note.description.unwrap_or_default());
+    /// }
+    /// # Ok::<(), forge_store::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    /// Fails if the store cannot be read or is damaged.
+    pub fn all<R: TypedRecord>(&self) -> Result<Vec<(String, R)>> {
+        let values: Vec<(String, Value)> = if R::KIND.is_claim() {
+            let claims = self.claims_of(R::KIND)?.into_iter();
+            claims.map(|(id, entry)| (id, entry.value)).collect()
+        } else {
+            let facts = self.facts_of(R::KIND)?.into_iter();
+            facts.map(|known| (known.fact.id, known.fact.value)).collect()
+        };
+        let records = values.into_iter().map(|(id, value)| Ok((typed(&id, &value)?, id)));
+        records.map(|record: Result<(R, String)>| record.map(|(record, id)| (id, record))).collect()
     }
 
     /// Returns the facts of a kind, sorted by time, then id.

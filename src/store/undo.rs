@@ -79,7 +79,7 @@ fn describe(effect: &OperationEffect) -> String {
             format!("folded #{first} and on into #{last}")
         }
         OperationEffect::Unfolded { first, last, .. } => {
-            format!("brought #{first} and on back out of #{last}")
+            format!("unfolded #{first} and later from #{last}")
         }
         OperationEffect::SessionDropped { .. } => "dropped a session".to_owned(),
         OperationEffect::SessionShown { .. } => "brought a session back".to_owned(),
@@ -89,12 +89,12 @@ fn describe(effect: &OperationEffect) -> String {
         OperationEffect::TextShown { blob, .. } => format!("brought {blob} back"),
         OperationEffect::Swept { checkpoints, revisions } => {
             let checkpoints = checkpoints.len();
-            format!("pruned {checkpoints} checkpoints and {revisions} revisions for good")
+            format!("permanently pruned {checkpoints} checkpoints and {revisions} revisions")
         }
         OperationEffect::Purged { reason, places } => {
             let why = reason.as_ref().map_or_else(String::new, |reason| format!(" ({reason})"));
             let secrets = if *places == 1 { "secret" } else { "secrets" };
-            format!("purged {places} {secrets} for good{why}")
+            format!("permanently purged {places} {secrets}{why}")
         }
     }
 }
@@ -111,7 +111,7 @@ const fn is_final(effect: &OperationEffect) -> bool {
 
 fn swept(row: &OperationRow) -> Error {
     Error::Conflict(format!(
-        "what '{}' pruned is gone for good: its time to be taken back is over",
+        "what '{}' pruned was permanently deleted: it is too late to undo it",
         row.operation.verb
     ))
 }
@@ -295,7 +295,7 @@ impl Session {
                     let known = self.bookmark(source)?.map_or(0, |bookmark| bookmark.bytes);
                     if known != *bytes && !seen_later(&target.effects, source, *bytes) {
                         return Err(Error::Conflict(format!(
-                            "more of {source} was imported since: take that back first"
+                            "more of {source} was imported since: undo that first"
                         )));
                     }
                     changes.push(RecordChange::Bookmark {
@@ -354,7 +354,7 @@ impl Session {
                 }
                 OperationEffect::Purged { .. } => {
                     return Err(Error::Conflict(
-                        "what was purged is gone for good: a purge cannot be taken back".to_owned(),
+                        "what was purged is permanently gone: a purge cannot be undone".to_owned(),
                     ));
                 }
                 OperationEffect::Swept { .. } => return Err(swept(target)),
@@ -432,7 +432,7 @@ impl Session {
         for run in runs {
             if let Some(sequence) = prune::first_named(view, self.number, run, &named)? {
                 return Err(Error::Conflict(format!(
-                    "#{sequence} is needed since it was brought back: prune anew instead"
+                    "#{sequence} has been needed since it was brought back: prune again instead"
                 )));
             }
         }
@@ -445,7 +445,7 @@ impl Session {
         let name = &session.branch(branch)?.name;
         match session.branch_named(name) {
             Some(other) if other != branch => Err(Error::Conflict(format!(
-                "another branch was named '{name}' since: take that back first"
+                "another branch was named '{name}' since: undo that first"
             ))),
             _ => Ok(()),
         }
@@ -520,7 +520,7 @@ impl Session {
             since.iter().find(|change| done.iter().any(|one| one.key == change.key))
         {
             return Err(Error::Conflict(format!(
-                "the {} was changed again since: take that back first",
+                "the {} was changed again since: undo that first",
                 again.key
             )));
         }
@@ -543,7 +543,7 @@ fn undoable<'a>(rows: &'a [OperationRow], named: Option<&str>) -> Result<&'a Ope
             rows.iter().filter(|row| row.operation.id.to_string().starts_with(&prefix)).collect();
         return match (found.len(), found.pop()) {
             (1, Some(row)) if row.taken_back_by.is_some() => Err(Error::Conflict(format!(
-                "'{}' ({}) was taken back already",
+                "'{}' ({}) was undone already",
                 row.operation.verb,
                 row.operation.id.short()
             ))),
@@ -567,7 +567,7 @@ fn undoable<'a>(rows: &'a [OperationRow], named: Option<&str>) -> Result<&'a Ope
                 && !row.effects.is_empty()
                 && !row.effects.iter().any(is_final)
         })
-        .ok_or_else(|| Error::not_found("operation", "to take back"))
+        .ok_or_else(|| Error::not_found("operation", "to undo"))
 }
 
 /// Returns the last undo, if only hooks, purges and other redos follow it.
@@ -586,7 +586,7 @@ fn redoable<'a>(view: &ReadSnapshot, rows: &'a [OperationRow]) -> Result<&'a Ope
             return Ok(row);
         }
     }
-    Err(Error::not_found("undo", "to take back"))
+    Err(Error::not_found("undo", "to undo"))
 }
 
 /// Returns the operation that last applied the effects of this one: itself, or its last redo.
@@ -627,7 +627,7 @@ fn check_session_free(desk: &PlanContext<'_>, number: SessionNumber) -> Result<(
     };
     match visible_sessions(&desk.refs).find(|(_, other)| clashes(other)) {
         Some((_, other)) => Err(Error::Conflict(format!(
-            "another session '{}' has taken its place since",
+            "another session '{}' has replaced it since",
             other.info.name
         ))),
         None => Ok(()),

@@ -3,6 +3,7 @@
 mod checkpoint;
 mod head_claims;
 mod plan;
+mod typed;
 mod validate;
 
 pub use checkpoint::NewCheckpoint;
@@ -31,6 +32,7 @@ use crate::model::{
 use checkpoint::automatic;
 use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet};
+use std::fmt;
 
 /// What a write did.
 #[derive(Clone, Debug, PartialEq)]
@@ -126,6 +128,20 @@ pub struct SessionWrite<'a> {
     by_import: bool,
     removed: RedactionCounts,
     durability: CommitDurability,
+}
+
+impl fmt::Debug for SessionWrite<'_> {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        out.debug_struct("SessionWrite")
+            .field("session", self.session)
+            .field("context", self.act)
+            .field("branch", &self.branch)
+            .field("time", &self.time)
+            .field("steps", &self.steps.len())
+            .field("facts", &self.facts.len())
+            .field("checkpoint", &self.checkpoint)
+            .finish_non_exhaustive()
+    }
 }
 
 impl<'a> SessionWrite<'a> {

@@ -26,7 +26,7 @@ pub fn run(program: &str, arguments: &[&str]) -> bool {
 /// # Panics
 /// If the copy fails.
 pub fn copy(from: &Path, to: &Path) {
-    copy_but(from, to, &|_| false);
+    copy_ignoring(from, to, &|_| false);
 }
 
 /// Copies a folder like [`copy`] while other processes replace files in it: a file that no longer
@@ -35,15 +35,15 @@ pub fn copy(from: &Path, to: &Path) {
 /// # Panics
 /// If the copy fails.
 pub fn copy_in_use(from: &Path, to: &Path) {
-    copy_but(from, to, &|error| error.kind() == ErrorKind::NotFound);
+    copy_ignoring(from, to, &|error| error.kind() == ErrorKind::NotFound);
 }
 
-fn copy_but(from: &Path, to: &Path, may_be: &dyn Fn(&io::Error) -> bool) {
+fn copy_ignoring(from: &Path, to: &Path, may_be: &dyn Fn(&io::Error) -> bool) {
     fs::create_dir_all(to).unwrap();
     for entry in fs::read_dir(from).unwrap().map(Result::unwrap) {
         let target = to.join(entry.file_name());
         if entry.file_type().unwrap().is_dir() {
-            copy_but(&entry.path(), &target, may_be);
+            copy_ignoring(&entry.path(), &target, may_be);
         } else if let Err(error) = fs::copy(entry.path(), target) {
             assert!(may_be(&error), "{}: {error}", entry.path().display());
         }
@@ -51,7 +51,7 @@ fn copy_but(from: &Path, to: &Path, may_be: &dyn Fn(&io::Error) -> bool) {
 }
 
 /// Whether faults can be injected into system calls here; if not, the test is reported as skipped.
-pub fn can_strike(test: &str) -> bool {
+pub fn can_inject_faults(test: &str) -> bool {
     let can = run("strace", &["-qq", "-e", "trace=none", "true"]);
     if !can {
         skipped(test, "no strace, or no right to use it");
@@ -61,14 +61,14 @@ pub fn can_strike(test: &str) -> bool {
 
 /// Pseudo-random numbers from a seed (splitmix64).
 #[derive(Debug)]
-pub struct Numbers(pub u64);
+pub struct SeededNumbers(pub u64);
 
-impl Numbers {
+impl SeededNumbers {
     /// Creates them from `FORGE_SEED`, or from a random seed, and prints the seed.
     ///
     /// # Panics
     /// If the system has no random numbers.
-    pub fn announced(test: &str) -> Self {
+    pub fn from_environment(test: &str) -> Self {
         let seed = count("FORGE_SEED", getrandom::u64().unwrap());
         eprintln!("{test}: FORGE_SEED={seed}");
         Self(seed)

@@ -5,7 +5,7 @@
 
 /// An invented secret.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Fake {
+pub struct FakeSecret {
     /// The name of its format.
     pub shape: &'static str,
     /// The part that must never be stored.
@@ -14,11 +14,11 @@ pub struct Fake {
     pub text: String,
 }
 
-impl Fake {
+impl FakeSecret {
     /// Whether the secret is recognised by its format alone, without its context.
     #[must_use]
-    pub fn speaks_for_itself(&self) -> bool {
-        self.text == said(self.secret.clone()).1
+    pub fn has_telling_shape(&self) -> bool {
+        self.text == in_sentence(self.secret.clone()).1
     }
 }
 
@@ -31,21 +31,21 @@ const URL64: &str = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456
 const BASE64: &str = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
 
 /// Pseudo-random numbers, the same in every run (Marsaglia's xorshift).
-struct Dice(u64);
+struct SecretGenerator(u64);
 
-impl Dice {
-    fn of(shape: &str, number: u64) -> Self {
+impl SecretGenerator {
+    fn new(shape: &str, number: u64) -> Self {
         let seed = shape.bytes().fold(number.wrapping_add(0x9e37_79b9_7f4a_7c15), |seed, byte| {
             (seed ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3)
         });
         let mut dice = Self(seed | 1);
         for _ in 0..8 {
-            dice.roll();
+            dice.next_number();
         }
         dice
     }
 
-    fn roll(&mut self) -> u64 {
+    fn next_number(&mut self) -> u64 {
         self.0 ^= self.0 << 13;
         self.0 ^= self.0 >> 7;
         self.0 ^= self.0 << 17;
@@ -55,13 +55,13 @@ impl Dice {
     fn draw(&mut self, from: &str, count: usize) -> String {
         let from = from.as_bytes();
         (0..count)
-            .map(|_| char::from(from[((self.roll() >> 11) % from.len() as u64) as usize]))
+            .map(|_| char::from(from[((self.next_number() >> 11) % from.len() as u64) as usize]))
             .collect()
     }
 
     /// Draws a text with at least one digit and one letter, whose first and last characters are a
     /// letter or digit.
-    fn mixed(&mut self, from: &str, count: usize) -> String {
+    fn draw_mixed(&mut self, from: &str, count: usize) -> String {
         loop {
             let text = self.draw(from, count);
             let both = text.bytes().any(|b| b.is_ascii_digit())
@@ -74,10 +74,10 @@ impl Dice {
     }
 }
 
-type Make = fn(&mut Dice) -> (String, String);
+type SecretShape = fn(&mut SecretGenerator) -> (String, String);
 
 /// The token alone, and in a sentence.
-fn said(token: String) -> (String, String) {
+fn in_sentence(token: String) -> (String, String) {
     let text = format!("it answered with {token} and went on");
     (token, text)
 }
@@ -96,7 +96,7 @@ fn base64(text: &str) -> String {
     out
 }
 
-fn key(dice: &mut Dice, label: &str, lines: usize) -> (String, String) {
+fn key(dice: &mut SecretGenerator, label: &str, lines: usize) -> (String, String) {
     let body: Vec<String> = (0..lines).map(|_| dice.draw(BASE64, 64)).collect();
     let dashes = "-".repeat(5);
     let text = format!(
@@ -106,137 +106,164 @@ fn key(dice: &mut Dice, label: &str, lines: usize) -> (String, String) {
     (body[lines / 2].clone(), text)
 }
 
-static SHAPES: &[(&str, Make)] = &[
-    ("age", |d| said(format!("AGE-SECRET-{}-1{}", "KEY", d.draw(UPPER, 58)))),
-    ("airtable", |d| said(format!("{}{}.{}", "pat", d.mixed(ALNUM, 14), d.draw(HEX, 64)))),
-    ("anthropic", |d| said(format!("sk-{}-api03-{}", "ant", d.mixed(URL64, 93)))),
-    ("atlassian", |d| said(format!("AT{}{}", "ATT3", d.mixed(URL64, 180)))),
-    ("aws access key", |d| said(format!("AK{}{}", "IA", d.draw(BASE32, 16)))),
+static SHAPES: &[(&str, SecretShape)] = &[
+    ("age", |d| in_sentence(format!("AGE-SECRET-{}-1{}", "KEY", d.draw(UPPER, 58)))),
+    ("airtable", |d| {
+        in_sentence(format!("{}{}.{}", "pat", d.draw_mixed(ALNUM, 14), d.draw(HEX, 64)))
+    }),
+    ("anthropic", |d| in_sentence(format!("sk-{}-api03-{}", "ant", d.draw_mixed(URL64, 93)))),
+    ("atlassian", |d| in_sentence(format!("AT{}{}", "ATT3", d.draw_mixed(URL64, 180)))),
+    ("aws access key", |d| in_sentence(format!("AK{}{}", "IA", d.draw(BASE32, 16)))),
     ("aws secret key", |d| {
-        let secret = d.mixed(BASE64, 40);
+        let secret = d.draw_mixed(BASE64, 40);
         (secret.clone(), format!("aws_secret_access_key = {secret}"))
     }),
-    ("azure client secret", |d| said(format!("{}8Q~{}", d.mixed(ALNUM, 3), d.mixed(ALNUM, 34)))),
+    ("azure client secret", |d| {
+        in_sentence(format!("{}8Q~{}", d.draw_mixed(ALNUM, 3), d.draw_mixed(ALNUM, 34)))
+    }),
     ("azure storage", |d| {
-        let secret = format!("{}==", d.mixed(BASE64, 86));
+        let secret = format!("{}==", d.draw_mixed(BASE64, 86));
         (
             secret.clone(),
             format!("DefaultEndpointsProtocol=https;Account{}={secret};EndpointSuffix=core", "Key"),
         )
     }),
     ("basic", |d| {
-        let secret = base64(&format!("deploy:{}", d.mixed(ALNUM, 16)));
+        let secret = base64(&format!("deploy:{}", d.draw_mixed(ALNUM, 16)));
         (secret.clone(), format!("Authorization: Basic {secret}"))
     }),
     ("bearer", |d| {
-        let secret = d.mixed(URL64, 40);
+        let secret = d.draw_mixed(URL64, 40);
         (secret.clone(), format!("curl -H 'Authorization: Bearer {secret}' https://api.test"))
     }),
-    ("databricks", |d| said(format!("da{}{}", "pi", d.draw(HEX, 32)))),
-    ("digitalocean", |d| said(format!("dop_{}_{}", "v1", d.draw(HEX, 64)))),
-    ("docker", |d| said(format!("dckr_{}_{}", "pat", d.mixed(URL64, 27)))),
-    ("doppler", |d| said(format!("dp.{}.{}", "pt", d.mixed(ALNUM, 43)))),
+    ("databricks", |d| in_sentence(format!("da{}{}", "pi", d.draw(HEX, 32)))),
+    ("digitalocean", |d| in_sentence(format!("dop_{}_{}", "v1", d.draw(HEX, 64)))),
+    ("docker", |d| in_sentence(format!("dckr_{}_{}", "pat", d.draw_mixed(URL64, 27)))),
+    ("doppler", |d| in_sentence(format!("dp.{}.{}", "pt", d.draw_mixed(ALNUM, 43)))),
     ("env key", |d| {
-        let secret = d.mixed(ALNUM, 32);
+        let secret = d.draw_mixed(ALNUM, 32);
         (secret.clone(), format!("PORT=80\nPAYMENT_API_KEY={secret}\nDEBUG=1"))
     }),
     ("env password", |d| {
-        let secret = d.mixed("ABCDEFGHJKLMNPQRSTUVWXYZabcdefghijkmnopqrstuvwxyz23456789!^*", 24);
+        let secret =
+            d.draw_mixed("ABCDEFGHJKLMNPQRSTUVWXYZabcdefghijkmnopqrstuvwxyz23456789!^*", 24);
         (secret.clone(), format!("export DB_PASSWORD='{secret}'"))
     }),
-    ("figma", |d| said(format!("fi{}_{}", "gd", d.mixed(URL64, 40)))),
+    ("figma", |d| in_sentence(format!("fi{}_{}", "gd", d.draw_mixed(URL64, 40)))),
     ("flag", |d| {
-        let secret = d.mixed(ALNUM, 30);
+        let secret = d.draw_mixed(ALNUM, 30);
         (secret.clone(), format!("deploy --auth-token {secret} --verbose"))
     }),
-    ("github", |d| said(format!("gh{}_{}", "p", d.mixed(ALNUM, 36)))),
+    ("github", |d| in_sentence(format!("gh{}_{}", "p", d.draw_mixed(ALNUM, 36)))),
     ("github pat", |d| {
-        said(format!("github_{}_{}_{}", "pat", d.mixed(ALNUM, 22), d.mixed(ALNUM, 59)))
+        in_sentence(format!(
+            "github_{}_{}_{}",
+            "pat",
+            d.draw_mixed(ALNUM, 22),
+            d.draw_mixed(ALNUM, 59)
+        ))
     }),
-    ("gitlab", |d| said(format!("gl{}-{}", "pat", d.mixed(URL64, 20)))),
-    ("google api", |d| said(format!("AI{}{}", "za", d.mixed(URL64, 35)))),
-    ("google oauth", |d| said(format!("GOC{}-{}", "SPX", d.mixed(URL64, 28)))),
-    ("grafana", |d| said(format!("gl{}_{}_{}", "sa", d.mixed(ALNUM, 32), d.draw(HEX, 8)))),
-    ("groq", |d| said(format!("gs{}_{}", "k", d.mixed(ALNUM, 52)))),
-    ("huggingface", |d| said(format!("h{}_{}", "f", d.mixed(ALNUM, 34)))),
+    ("gitlab", |d| in_sentence(format!("gl{}-{}", "pat", d.draw_mixed(URL64, 20)))),
+    ("google api", |d| in_sentence(format!("AI{}{}", "za", d.draw_mixed(URL64, 35)))),
+    ("google oauth", |d| in_sentence(format!("GOC{}-{}", "SPX", d.draw_mixed(URL64, 28)))),
+    ("grafana", |d| {
+        in_sentence(format!("gl{}_{}_{}", "sa", d.draw_mixed(ALNUM, 32), d.draw(HEX, 8)))
+    }),
+    ("groq", |d| in_sentence(format!("gs{}_{}", "k", d.draw_mixed(ALNUM, 52)))),
+    ("huggingface", |d| in_sentence(format!("h{}_{}", "f", d.draw_mixed(ALNUM, 34)))),
     ("json password", |d| {
-        let secret = d.mixed(ALNUM, 28);
+        let secret = d.draw_mixed(ALNUM, 28);
         (secret.clone(), format!("{{\"user\": \"app\", \"password\": \"{secret}\"}}"))
     }),
     ("jwt", |d| {
-        said(format!(
+        in_sentence(format!(
             "ey{}{}.eyJ{}.{}",
             "J",
-            d.mixed(ALNUM, 33),
-            d.mixed(URL64, 60),
-            d.mixed(URL64, 43)
+            d.draw_mixed(ALNUM, 33),
+            d.draw_mixed(URL64, 60),
+            d.draw_mixed(URL64, 43)
         ))
     }),
-    ("linear", |d| said(format!("lin_{}_{}", "api", d.mixed(ALNUM, 40)))),
-    ("mailchimp", |d| said(format!("{}-{}{}", d.draw(HEX, 32), "us", d.draw("123456789", 1)))),
-    ("mailgun", |d| said(format!("{}-{}", "key", d.draw(HEX, 32)))),
+    ("linear", |d| in_sentence(format!("lin_{}_{}", "api", d.draw_mixed(ALNUM, 40)))),
+    ("mailchimp", |d| {
+        in_sentence(format!("{}-{}{}", d.draw(HEX, 32), "us", d.draw("123456789", 1)))
+    }),
+    ("mailgun", |d| in_sentence(format!("{}-{}", "key", d.draw(HEX, 32)))),
     ("netrc", |d| {
-        let secret = d.mixed(ALNUM, 18);
+        let secret = d.draw_mixed(ALNUM, 18);
         (secret.clone(), format!("machine git.test login deploy password {secret}"))
     }),
-    ("newrelic", |d| said(format!("NR{}-{}", "AK", d.mixed(UPPER, 27)))),
-    ("notion", |d| said(format!("nt{}_{}{}", "n", d.draw(DIGITS, 11), d.mixed(ALNUM, 35)))),
-    ("npm", |d| said(format!("np{}_{}", "m", d.mixed(ALNUM, 36)))),
-    ("openai", |d| said(format!("sk-{}-{}", "proj", d.mixed(URL64, 74)))),
+    ("newrelic", |d| in_sentence(format!("NR{}-{}", "AK", d.draw_mixed(UPPER, 27)))),
+    ("notion", |d| {
+        in_sentence(format!("nt{}_{}{}", "n", d.draw(DIGITS, 11), d.draw_mixed(ALNUM, 35)))
+    }),
+    ("npm", |d| in_sentence(format!("np{}_{}", "m", d.draw_mixed(ALNUM, 36)))),
+    ("openai", |d| in_sentence(format!("sk-{}-{}", "proj", d.draw_mixed(URL64, 74)))),
     ("openssh key", |d| key(d, &format!("OPENSSH {} KEY", "PRIVATE"), 6)),
     ("pgp key", |d| key(d, &format!("PGP {} KEY BLOCK", "PRIVATE"), 40)),
-    ("planetscale", |d| said(format!("pscale_{}_{}", "tkn", d.mixed(URL64, 43)))),
-    ("postman", |d| said(format!("PM{}-{}-{}", "AK", d.draw(HEX, 24), d.draw(HEX, 34)))),
-    ("pypi", |d| said(format!("py{}-AgEIcHlwaS5vcmc{}", "pi", d.mixed(URL64, 80)))),
-    ("replicate", |d| said(format!("r{}_{}", "8", d.mixed(ALNUM, 37)))),
+    ("planetscale", |d| in_sentence(format!("pscale_{}_{}", "tkn", d.draw_mixed(URL64, 43)))),
+    ("postman", |d| in_sentence(format!("PM{}-{}-{}", "AK", d.draw(HEX, 24), d.draw(HEX, 34)))),
+    ("pypi", |d| in_sentence(format!("py{}-AgEIcHlwaS5vcmc{}", "pi", d.draw_mixed(URL64, 80)))),
+    ("replicate", |d| in_sentence(format!("r{}_{}", "8", d.draw_mixed(ALNUM, 37)))),
     ("rsa key", |d| key(d, &format!("RSA {} KEY", "PRIVATE"), 25)),
-    ("sendgrid", |d| said(format!("S{}.{}.{}", "G", d.mixed(URL64, 22), d.mixed(URL64, 43)))),
-    ("sentry", |d| said(format!("sntr{}_{}", "yu", d.draw(HEX, 64)))),
-    ("shopify", |d| said(format!("shp{}_{}", "at", d.draw(HEX, 32)))),
+    ("sendgrid", |d| {
+        in_sentence(format!("S{}.{}.{}", "G", d.draw_mixed(URL64, 22), d.draw_mixed(URL64, 43)))
+    }),
+    ("sentry", |d| in_sentence(format!("sntr{}_{}", "yu", d.draw(HEX, 64)))),
+    ("shopify", |d| in_sentence(format!("shp{}_{}", "at", d.draw(HEX, 32)))),
     ("slack", |d| {
-        said(format!(
+        in_sentence(format!(
             "xo{}-{}-{}-{}",
             "xb",
             d.draw(DIGITS, 12),
             d.draw(DIGITS, 12),
-            d.mixed(ALNUM, 24)
+            d.draw_mixed(ALNUM, 24)
         ))
     }),
     ("slack webhook", |d| {
         let secret =
-            format!("T{}/B{}/{}", d.draw(UPPER, 10), d.draw(UPPER, 10), d.mixed(ALNUM, 24));
+            format!("T{}/B{}/{}", d.draw(UPPER, 10), d.draw(UPPER, 10), d.draw_mixed(ALNUM, 24));
         (secret.clone(), format!("post to https://hooks.{}.com/services/{secret} now", "slack"))
     }),
-    ("square", |d| said(format!("sq0{}-{}", "csp", d.mixed(URL64, 43)))),
-    ("stripe", |d| said(format!("sk_{}_{}", "live", d.mixed(ALNUM, 24)))),
-    ("supabase", |d| said(format!("sb{}_{}", "p", d.draw(HEX, 40)))),
-    ("telegram", |d| said(format!("{}:A{}{}", d.draw("123456789", 10), "A", d.mixed(URL64, 33)))),
-    ("terraform", |d| said(format!("{}.{}.{}", d.mixed(ALNUM, 14), "atlasv1", d.mixed(URL64, 67)))),
-    ("twilio", |d| said(format!("S{}{}", "K", d.draw(HEX, 32)))),
+    ("square", |d| in_sentence(format!("sq0{}-{}", "csp", d.draw_mixed(URL64, 43)))),
+    ("stripe", |d| in_sentence(format!("sk_{}_{}", "live", d.draw_mixed(ALNUM, 24)))),
+    ("supabase", |d| in_sentence(format!("sb{}_{}", "p", d.draw(HEX, 40)))),
+    ("telegram", |d| {
+        in_sentence(format!("{}:A{}{}", d.draw("123456789", 10), "A", d.draw_mixed(URL64, 33)))
+    }),
+    ("terraform", |d| {
+        in_sentence(format!(
+            "{}.{}.{}",
+            d.draw_mixed(ALNUM, 14),
+            "atlasv1",
+            d.draw_mixed(URL64, 67)
+        ))
+    }),
+    ("twilio", |d| in_sentence(format!("S{}{}", "K", d.draw(HEX, 32)))),
     ("url password", |d| {
-        let secret = d.mixed(ALNUM, 16);
+        let secret = d.draw_mixed(ALNUM, 16);
         (secret.clone(), format!("postgres://app:{secret}@db.test:5432/main"))
     }),
-    ("vault", |d| said(format!("hv{}.{}", "s", d.mixed(URL64, 90)))),
-    ("webhook", |d| said(format!("wh{}_{}", "sec", d.mixed(BASE64, 32)))),
+    ("vault", |d| in_sentence(format!("hv{}.{}", "s", d.draw_mixed(URL64, 90)))),
+    ("webhook", |d| in_sentence(format!("wh{}_{}", "sec", d.draw_mixed(BASE64, 32)))),
     ("yaml secret", |d| {
-        let secret = d.mixed(URL64, 32);
+        let secret = d.draw_mixed(URL64, 32);
         (secret.clone(), format!("oauth:\n  client_secret: {secret}\n  scope: all"))
     }),
 ];
 
 /// The number of formats.
 #[must_use]
-pub fn shapes() -> usize {
+pub fn shape_count() -> usize {
     SHAPES.len()
 }
 
 /// This many secrets of every format.
 #[must_use]
-pub fn fakes(of_each: u64) -> Vec<Fake> {
-    let make = |(shape, make): &(&'static str, Make), number| {
-        let (secret, text) = make(&mut Dice::of(shape, number));
-        Fake { shape, secret, text }
+pub fn fake_secrets(of_each: u64) -> Vec<FakeSecret> {
+    let make = |(shape, make): &(&'static str, SecretShape), number| {
+        let (secret, text) = make(&mut SecretGenerator::new(shape, number));
+        FakeSecret { shape, secret, text }
     };
     SHAPES.iter().flat_map(|shape| (0..of_each).map(move |number| make(shape, number))).collect()
 }

@@ -31,7 +31,7 @@ fn segment(store: &Path) -> PathBuf {
 /// No way to open the store follows what is there.
 fn refused(path: &Path, why: &str) {
     for read_only in [false, true] {
-        let error = Store::open(path, Options { read_only, ..Options::default() }).err().unwrap();
+        let error = Store::open(path, Options::default().read_only(read_only)).err().unwrap();
         assert_eq!(error.kind(), ErrorKind::Corrupt, "{error}");
         let source = std::error::Error::source(&error).unwrap().to_string();
         assert!(source.contains(why), "{source}");

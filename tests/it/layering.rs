@@ -5,7 +5,7 @@ use std::path::Path;
 
 /// The layers of `src/` and their height. A layer may use lower layers, and itself.
 const ROOMS: [(&str, u8); 9] = [
-    ("systems", 5),
+    ("admin", 5),
     ("store", 4),
     ("engine", 3),
     ("error", 2),
@@ -148,6 +148,36 @@ fn no_layer_uses_a_higher_one_and_pure_layers_stay_pure() {
     }
     assert!(rooms_seen > 10, "found only {rooms_seen} files of rooms: is {} right?", src.display());
     assert!(faults_found.is_empty(), "\n{}", faults_found.join("\n"));
+}
+
+/// The crates that use what every other program can use of the library. A build of the whole workspace has the feature
+/// `internals`, and would not notice.
+const CLIENTS: [&str; 4] = ["agents", "cli", "systems", "tui"];
+
+#[test]
+fn no_client_uses_what_only_the_feature_internals_makes_public() {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR"));
+    let mut faults = Vec::new();
+    for file in CLIENTS.iter().flat_map(|client| files(&root.join(client).join("src"), "rs")) {
+        let code = std::fs::read_to_string(&file).expect("a source is readable");
+        let used = paths(&without_comments(&without_tests(&code)), "forge_store");
+        let hidden = ["forge_store::backend", "forge_store::format"];
+        let found = used.iter().filter(|path| hidden.iter().any(|one| path.starts_with(one)));
+        faults.extend(found.map(|path| format!("{}: {path}", file.display())));
+    }
+    assert!(faults.is_empty(), "not public:\n{}", faults.join("\n"));
+}
+
+/// The library has a way to the clock for its users, and none of its own.
+#[test]
+fn the_library_reads_no_clock() {
+    let src = Path::new(env!("CARGO_MANIFEST_DIR")).join("src");
+    let reads = |file: &Path| {
+        let code = std::fs::read_to_string(file).expect("a source is readable");
+        without_comments(&without_tests(&code)).contains("Timestamp::now(")
+    };
+    let found: Vec<_> = files(&src, "rs").into_iter().filter(|file| reads(file)).collect();
+    assert!(found.is_empty(), "these read the clock: {found:?}");
 }
 
 #[test]

@@ -30,7 +30,7 @@ mod metrics;
 #[cfg(test)]
 mod model;
 #[cfg(test)]
-mod program;
+mod outside;
 #[cfg(test)]
 mod prune;
 #[cfg(test)]
@@ -48,9 +48,9 @@ mod spool;
 mod store;
 mod stream;
 #[cfg(test)]
-mod thread;
-#[cfg(test)]
 mod together;
+#[cfg(test)]
+mod typed;
 #[cfg(test)]
 mod unfinished;
 
@@ -79,13 +79,15 @@ fn reach(file: &Path, inside: &Path, reached: &mut BTreeSet<PathBuf>) {
 }
 
 #[test]
-fn every_file_of_this_folder_is_part_of_the_tests() {
-    let here = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/it");
-    let mut reached = BTreeSet::new();
-    reach(&here.join("main.rs"), &here, &mut reached);
-    let forgotten = source::files(&here, "rs")
-        .into_iter()
-        .filter(|file| !reached.contains(file))
-        .collect::<Vec<_>>();
-    assert!(forgotten.is_empty(), "no 'mod' line leads to {forgotten:?}");
+fn every_file_of_these_folders_is_part_of_the_tests() {
+    for folder in ["tests/it", "systems/tests/it"] {
+        let here = Path::new(env!("CARGO_MANIFEST_DIR")).join(folder);
+        let mut reached = BTreeSet::new();
+        reach(&here.join("main.rs"), &here, &mut reached);
+        let forgotten = source::files(&here, "rs")
+            .into_iter()
+            .filter(|file| !reached.contains(file))
+            .collect::<Vec<_>>();
+        assert!(forgotten.is_empty(), "no 'mod' line leads to {forgotten:?}");
+    }
 }

@@ -13,11 +13,11 @@ use forge_store::store::{
     CheckpointFilter, ClaimChange, MergeRequest, MergeResult, NewCheckpoint, NewSession, Options,
     Session, SourceBookmark, SourceChunk, Store, StreamImportRequest, WriteContext,
 };
-use forge_store::systems::program::{CheckpointReference, Program};
-use forge_store::systems::progress::{ItemReport, PipelineExecution, ProgressDocument};
-use forge_store::systems::run::{NextStep, RunStatus, StepRecord, WorkflowRun};
-use forge_store::systems::thread::{AppendOptions, CallResult, Thread};
-use forge_testkit::secret::{Fake, fakes, shapes};
+use forge_systems::program::{CheckpointReference, Program};
+use forge_systems::progress::{ItemReport, PipelineExecution, ProgressDocument};
+use forge_systems::run::{NextStep, RunStatus, StepRecord, WorkflowRun};
+use forge_systems::thread::{AppendOptions, CallResult, Thread};
+use forge_testkit::secret::{FakeSecret, fake_secrets, shape_count};
 use proptest::prelude::*;
 use serde_json::json;
 use std::collections::{BTreeMap, BTreeSet};
@@ -26,10 +26,10 @@ use std::sync::Arc;
 
 #[test]
 fn invented_secrets_of_every_format_are_found_in_text_and_json() {
-    assert!(shapes() >= 40);
+    assert!(shape_count() >= 40);
     let redactor = Redactor::new();
     let mut missed: BTreeMap<&str, Vec<String>> = BTreeMap::new();
-    for fake in fakes(25) {
+    for fake in fake_secrets(25) {
         let json = serde_json::json!({ "text": fake.text }).to_string();
         let nested = serde_json::json!({ "text": json }).to_string();
         for (text, form) in
@@ -106,7 +106,7 @@ const GLUE: [&str; 52] = [
 
 /// Invented secrets, complete, cut, and without their context, among texts that may identify them.
 fn littered() -> impl Strategy<Value = String> {
-    let fakes = fakes(25);
+    let fakes = fake_secrets(25);
     let piece = (0_u8..8, any::<prop::sample::Index>(), any::<prop::sample::Index>());
     let text = move |(what, which, place): (u8, prop::sample::Index, prop::sample::Index)| {
         let fake = which.get(&fakes);
@@ -161,12 +161,12 @@ fn act(second: i64) -> WriteContext {
 }
 
 /// One word: the secret alone, if its format identifies it.
-fn word(fake: &Fake) -> String {
-    if fake.speaks_for_itself() { fake.secret.clone() } else { fake.shape.replace(' ', "-") }
+fn word(fake: &FakeSecret) -> String {
+    if fake.has_telling_shape() { fake.secret.clone() } else { fake.shape.replace(' ', "-") }
 }
 
 /// Writes an invented secret with every verb that takes text from outside.
-fn plant(store: &Store, fakes: &[Fake]) {
+fn plant(store: &Store, fakes: &[FakeSecret]) {
     let session = NewSession {
         agent: Some(fakes[0].text.clone()),
         agent_session: Some(word(&fakes[0])),
@@ -281,7 +281,7 @@ fn plant(store: &Store, fakes: &[Fake]) {
 fn by_rarer_verbs(
     session: &Session,
     act: &WriteContext,
-    fake: &Fake,
+    fake: &FakeSecret,
     checkpoint: &Checkpoint,
     number: i64,
 ) {
@@ -306,7 +306,7 @@ fn by_rarer_verbs(
 }
 
 /// As the resolution of a merge conflict.
-fn by_merging(session: &Session, act: &WriteContext, fake: &Fake, number: i64) {
+fn by_merging(session: &Session, act: &WriteContext, fake: &FakeSecret, number: i64) {
     let (key, branch) = (Key::new(Kind::Note, format!("m{number}")), format!("m{number}"));
     let put = |on: &str, text: &str| {
         let value = Value::from([("description", text.into())]);
@@ -323,7 +323,7 @@ fn by_merging(session: &Session, act: &WriteContext, fake: &Fake, number: i64) {
 }
 
 /// With the systems on top of a store: runs, progress, programs, threads.
-fn by_systems(store: &Store, act: &WriteContext, fake: &Fake, number: i64) {
+fn by_systems(store: &Store, act: &WriteContext, fake: &FakeSecret, number: i64) {
     let (text, name) = (fake.text.as_str(), format!("{}-{number}", fake.shape.replace(' ', "-")));
     let run = WorkflowRun::open_or_create(store, act, &name).unwrap();
     run.start(act, Some(&Value::from([("goal", text.into())]))).unwrap();
@@ -368,11 +368,11 @@ fn by_systems(store: &Store, act: &WriteContext, fake: &Fake, number: i64) {
 
 /// With writers that cannot get the lock, and with hooks: returns the spooled writes as they are in
 /// the files.
-fn aside(store: &Store, path: &Path, options: &Options, fakes: &[Fake]) -> Vec<u8> {
+fn aside(store: &Store, path: &Path, options: &Options, fakes: &[FakeSecret]) -> Vec<u8> {
     let session = store.every_session().unwrap().pop().unwrap().summary().unwrap().info;
     let journal = std::fs::File::open(path.join("journal/append.lock")).unwrap();
     journal.lock().unwrap();
-    let options = Options { lock_timeout: std::time::Duration::ZERO, ..options.clone() };
+    let options = options.clone().lock_timeout(std::time::Duration::ZERO);
     let beside = Store::open(path, options).unwrap();
     for (number, fake) in fakes.iter().enumerate().take(3) {
         let (act, text) = (act(80), || Value::from(fake.text.as_str()));
@@ -457,12 +457,12 @@ fn everything(store: &Store, folder: &Path) -> Vec<u8> {
     all
 }
 
-fn planted(redaction: Option<Arc<Redactor>>, of_each: u64) -> (Vec<Fake>, Vec<u8>) {
+fn planted(redaction: Option<Arc<Redactor>>, of_each: u64) -> (Vec<FakeSecret>, Vec<u8>) {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("store");
-    let options = Options { redaction, ..Options::default() };
+    let options = Options::default().redaction(redaction);
     let store = Store::create(&path, options.clone()).unwrap();
-    let fakes = fakes(of_each);
+    let fakes = fake_secrets(of_each);
     let mut half = Vec::new();
     for of_one_shape in fakes.chunks(of_each as usize) {
         plant(&store, of_one_shape);
@@ -479,12 +479,12 @@ fn planted(redaction: Option<Arc<Redactor>>, of_each: u64) -> (Vec<Fake>, Vec<u8
 
 /// The formats that are still found, with their counts: literally, as JSON writes them, and as JSON
 /// inside JSON.
-fn left(fakes: &[Fake], all: &[u8]) -> BTreeMap<&'static str, usize> {
+fn left(fakes: &[FakeSecret], all: &[u8]) -> BTreeMap<&'static str, usize> {
     let quoted = |text: &str| {
         let quoted = json!(text).to_string();
         quoted[1..quoted.len() - 1].to_owned()
     };
-    let forms = |fake: &Fake| {
+    let forms = |fake: &FakeSecret| {
         let forms = [fake.secret.clone(), quoted(&fake.secret), quoted(&quoted(&fake.secret))];
         // Most are the same in all forms.
         let different: BTreeSet<String> = forms.into();
@@ -502,7 +502,7 @@ fn left(fakes: &[Fake], all: &[u8]) -> BTreeMap<&'static str, usize> {
 #[test]
 fn no_secret_reaches_the_files_by_any_verb() {
     let (fakes, all) = planted(Some(Arc::new(Redactor::new())), 25);
-    assert_eq!(fakes.len(), 25 * shapes());
+    assert_eq!(fakes.len(), 25 * shape_count());
     assert_eq!(left(&fakes, &all), BTreeMap::new());
 }
 
@@ -511,21 +511,21 @@ fn without_redaction_the_same_search_finds_every_format() {
     let (fakes, all) = planted(None, 1);
     let left = left(&fakes, &all);
     let verbs = left.values().min().copied().unwrap_or_default();
-    assert_eq!(left.len(), shapes());
+    assert_eq!(left.len(), shape_count());
     assert!(verbs > 40, "{left:?}");
 }
 
 #[test]
 fn redactions_are_reported_and_names_that_are_secrets_are_refused() {
-    let options = Options { redaction: Some(Arc::new(Redactor::new())), ..Options::default() };
+    let options = Options::default().redaction(Arc::new(Redactor::new()));
     let store = Store::in_memory_with(options).unwrap();
     let session = store.create_session(&act(0), NewSession::named("s")).unwrap();
-    let fake = &fakes(1).into_iter().find(|fake| fake.shape == "github").unwrap();
+    let fake = &fake_secrets(1).into_iter().find(|fake| fake.shape == "github").unwrap();
     let act = act(1);
     let note = Value::from([("description", fake.text.as_str().into())]);
     let add = |id: &str| ClaimChange::add(Key::new(Kind::Note, id), note.clone());
     let done = session.write(&act).change(add("n")).commit().unwrap();
-    assert_eq!(done.warnings, ["1 secret was taken out before storing: github-token"]);
+    assert_eq!(done.warnings, ["1 secret was removed before storing: github-token"]);
     let value = done.changed[0].1.clone().unwrap();
     assert_eq!(
         value.field("description"),

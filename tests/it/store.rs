@@ -152,7 +152,7 @@ fn a_reopened_store_has_all_acknowledged_data() -> Result<()> {
         session.write(&act(2)).change(note("a", "2")).commit()?;
     }
     for read_only in [true, false] {
-        let store = Store::open(&path, Options { read_only, ..Options::default() })?;
+        let store = Store::open(&path, Options::default().read_only(read_only))?;
         let session = store.current_session()?.expect("the one last used");
         assert_eq!(text(&session, "HEAD", "a")?.as_deref(), Some("2"));
         assert_eq!(text(&session, "#1", "a")?.as_deref(), Some("1"));

@@ -27,7 +27,7 @@ fn act() -> WriteContext {
 }
 
 fn open(path: &Path) -> Store {
-    Store::open(path, Options { lock_timeout: WAIT, ..Options::default() }).unwrap()
+    Store::open(path, Options::default().lock_timeout(WAIT)).unwrap()
 }
 
 /// Writes one more claim and a checkpoint with its name, in one record.
@@ -162,7 +162,7 @@ fn threads_and_processes_write_into_one_store_while_it_is_applied_and_read() {
     // As many views as requested, and until all writes are visible.
     while view < asked.unwrap_or(100) || seen < 3 * 2 * WRITES_EACH as u64 {
         view += 1;
-        let options = Options { read_only: true, ..Options::default() };
+        let options = Options::default().read_only(true);
         let store = Store::open(&folder.path, options).unwrap();
         let session = store.session("s").unwrap();
         let summary = session.summary().unwrap();
@@ -254,7 +254,7 @@ fn with_a_frozen_lock_holder_writes_name_it_and_reads_continue() {
     write(&store.session("s").unwrap(), "before");
     let (mut child, lines) = spawn("hold", &folder.path, 0, 0);
     assert_eq!(lines.recv_timeout(WAIT).unwrap(), "held");
-    let options = Options { lock_timeout: Duration::from_millis(50), ..Options::default() };
+    let options = Options::default().lock_timeout(Duration::from_millis(50));
     let impatient = Store::open(&folder.path, options).unwrap();
     let session = impatient.session("s").unwrap();
     let value = Value::from([("description", "x".into())]);

@@ -49,7 +49,8 @@ pub enum BrowserError {
     Keys(#[from] KeymapError),
     /// The terminal cannot be used.
     #[error(
-        "the terminal cannot be used: run this on a terminal, or take 'forge checkpoint timeline --no-tui'"
+        "the terminal cannot be used: run this on a terminal, or use 'forge checkpoint timeline \
+        --no-tui'"
     )]
     Terminal(#[from] std::io::Error),
     /// The worker has ended.
@@ -177,7 +178,7 @@ fn run_loop(
 fn action(input: Input) -> Option<BrowserAction> {
     match input {
         Input::Key(key) if key.kind != KeyEventKind::Release => {
-            KeyChord::of_event(key).map(BrowserAction::Key)
+            KeyChord::from_event(key).map(BrowserAction::Key)
         }
         Input::Paste(text) => Some(BrowserAction::Paste(text)),
         Input::Resize(width, height) => Some(BrowserAction::Resize { width, height }),

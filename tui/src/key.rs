@@ -46,17 +46,17 @@ pub struct UnknownKey(pub String);
 impl KeyChord {
     /// Returns the key that a terminal reported, if it has a name.
     #[must_use]
-    pub fn of_event(event: KeyEvent) -> Option<Self> {
+    pub fn from_event(event: KeyEvent) -> Option<Self> {
         let ctrl = event.modifiers.contains(KeyModifiers::CONTROL);
         let code = match event.code {
             KeyCode::Char(letter) if ctrl => KeyCode::Char(letter.to_ascii_lowercase()),
             KeyCode::Tab if event.modifiers.contains(KeyModifiers::SHIFT) => KeyCode::BackTab,
             other => other,
         };
-        Self::of_code(code, ctrl)
+        Self::from_code(code, ctrl)
     }
 
-    fn of_code(code: KeyCode, ctrl: bool) -> Option<Self> {
+    fn from_code(code: KeyCode, ctrl: bool) -> Option<Self> {
         if let Some((name, _)) = NAMED.iter().find(|(_, named)| *named == code) {
             return Some(Self { key: KeySymbol::Named(name), ctrl });
         }
@@ -107,7 +107,7 @@ impl FromStr for KeyChord {
         let unknown = || UnknownKey(text.to_owned());
         let mut letters = text.chars();
         if let (Some(letter), None) = (letters.next(), letters.next()) {
-            return Self::of_code(KeyCode::Char(letter), false).ok_or_else(unknown);
+            return Self::from_code(KeyCode::Char(letter), false).ok_or_else(unknown);
         }
         let name = text.strip_prefix('<').and_then(|text| text.strip_suffix('>'));
         let name = name.ok_or_else(unknown)?.to_ascii_lowercase();
@@ -116,11 +116,11 @@ impl FromStr for KeyChord {
             None => (false, name.as_str()),
         };
         if let Some((_, code)) = NAMED.iter().find(|(known, _)| *known == name) {
-            return Self::of_code(*code, ctrl).ok_or_else(unknown);
+            return Self::from_code(*code, ctrl).ok_or_else(unknown);
         }
         let mut letters = name.chars();
         match (letters.next(), letters.next()) {
-            (Some(letter), None) if ctrl => Self::of_code(KeyCode::Char(letter), true),
+            (Some(letter), None) if ctrl => Self::from_code(KeyCode::Char(letter), true),
             _ => None,
         }
         .ok_or_else(unknown)

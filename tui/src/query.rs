@@ -76,7 +76,7 @@ impl TimelineFilter {
         time: impl Fn(&str, Timestamp) -> Result<Timestamp, String>,
     ) -> Result<Self, String> {
         let mut filter = Self::default();
-        for part in parts(text) {
+        for part in split_words(text) {
             let Some((field, value)) = part.split_once(':') else {
                 filter.words.push(part.to_lowercase());
                 continue;
@@ -121,7 +121,7 @@ pub(crate) fn read_time<Z: chrono::TimeZone>(
     parse_time(text, now, zone).map(|found| found.time).map_err(|error| error.to_string())
 }
 
-fn parts(text: &str) -> Vec<String> {
+fn split_words(text: &str) -> Vec<String> {
     let (mut parts, mut part, mut quoted) = (Vec::new(), String::new(), false);
     for letter in text.chars() {
         match letter {

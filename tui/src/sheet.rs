@@ -25,7 +25,7 @@ const MAX_LINES: usize = 5000;
 
 /// Returns the lines of a sheet in a window with this many columns.
 #[must_use]
-pub fn shown(sheet: &TextSheet, width: u16) -> Vec<WrappedLine> {
+pub fn wrap_sheet(sheet: &TextSheet, width: u16) -> Vec<WrappedLine> {
     let mut lines = Vec::new();
     for (section, part) in sheet.sections.iter().enumerate() {
         if !part.title.is_empty() {
@@ -164,7 +164,7 @@ mod tests {
             ..TextSheet::default()
         };
         let texts = |sheet: &TextSheet| {
-            shown(sheet, 20).into_iter().map(|line| line.text).collect::<Vec<_>>()
+            wrap_sheet(sheet, 20).into_iter().map(|line| line.text).collect::<Vec<_>>()
         };
         assert_eq!(texts(&sheet), ["- a", "  x", "  y\\x1b"]);
         sheet.sections[0].folded = true;

@@ -41,7 +41,7 @@ fn leave() {
 impl TerminalScreen {
     pub(crate) fn open() -> io::Result<Self> {
         if !io::stdout().is_terminal() || !io::stdin().is_terminal() {
-            return Err(io::Error::other("this is no terminal"));
+            return Err(io::Error::other("this is not a terminal"));
         }
         let hook: PanicHook = Arc::from(take_hook());
         let before = Arc::clone(&hook);

@@ -39,7 +39,7 @@ pub fn update(app: &mut App, action: BrowserAction) -> Vec<AppEffect> {
         BrowserAction::Resize { width, height } => {
             (app.width, app.height) = (width, height);
             navigation::scroll(app);
-            strip(app)
+            refresh_activity(app)
         }
         BrowserAction::Tick(now) => {
             app.now = now;
@@ -70,11 +70,11 @@ fn refresh_strip(app: &mut App) -> Vec<AppEffect> {
     let counted = app.strip.as_ref().map(|strip| (Some(strip.from), Some(strip.to)));
     let old = counted.is_some_and(|range| range != (app.session.first, app.session.last));
     let rested = app.strip_asked.is_none_or(|asked| app.now.micros_since(asked) >= STRIP_MICROS);
-    if old && rested { strip(app) } else { Vec::new() }
+    if old && rested { refresh_activity(app) } else { Vec::new() }
 }
 
 /// Requests the strip at the width of the window.
-fn strip(app: &mut App) -> Vec<AppEffect> {
+fn refresh_activity(app: &mut App) -> Vec<AppEffect> {
     if app.stage != AppStage::Browsing {
         return Vec::new();
     }
@@ -91,7 +91,7 @@ fn run(app: &mut App, command: BrowserCommand) -> Vec<AppEffect> {
         BrowserCommand::Help => push_sheet(app, Some(sheet::help(&app.keymap))),
         BrowserCommand::Accept => return input::accept(app),
         BrowserCommand::Cancel => return input::cancel(app),
-        BrowserCommand::Back => return back(app),
+        BrowserCommand::Back => return go_back(app),
         BrowserCommand::Erase => return input::erase(app, input::EraseRange::Character),
         BrowserCommand::EraseWord => return input::erase(app, input::EraseRange::Word),
         BrowserCommand::EraseAll => return input::erase(app, input::EraseRange::All),
@@ -134,8 +134,8 @@ fn browse(app: &mut App, command: BrowserCommand) -> Vec<AppEffect> {
             };
             navigation::scroll(app);
         }
-        BrowserCommand::NextTab => return tab(app, 1),
-        BrowserCommand::PreviousTab => return tab(app, StateTab::ALL.len() - 1),
+        BrowserCommand::NextTab => return change_tab(app, 1),
+        BrowserCommand::PreviousTab => return change_tab(app, StateTab::ALL.len() - 1),
         BrowserCommand::Search => {
             let typed = app.timeline.typed.clone();
             input::ask(app, InputPurpose::Search, &typed);
@@ -164,7 +164,7 @@ fn browse(app: &mut App, command: BrowserCommand) -> Vec<AppEffect> {
             app.mark = Some(target);
             app.say(
                 TextTone::Plain,
-                format!("marked {target}: stand elsewhere and press d to compare"),
+                format!("marked {target}: select another row and press d to compare"),
             );
         }
         BrowserCommand::Diff => return diff(app),
@@ -179,24 +179,28 @@ fn browse(app: &mut App, command: BrowserCommand) -> Vec<AppEffect> {
         }
         BrowserCommand::Sessions => return sessions(app),
         BrowserCommand::OlderCheckpoint => {
-            return find(app, LandmarkKind::Checkpoint, PageDirection::Older);
+            return find_landmark(app, LandmarkKind::Checkpoint, PageDirection::Older);
         }
         BrowserCommand::NewerCheckpoint => {
-            return find(app, LandmarkKind::Checkpoint, PageDirection::Newer);
+            return find_landmark(app, LandmarkKind::Checkpoint, PageDirection::Newer);
         }
-        BrowserCommand::OlderTag => return find(app, LandmarkKind::Tag, PageDirection::Older),
-        BrowserCommand::NewerTag => return find(app, LandmarkKind::Tag, PageDirection::Newer),
+        BrowserCommand::OlderTag => {
+            return find_landmark(app, LandmarkKind::Tag, PageDirection::Older);
+        }
+        BrowserCommand::NewerTag => {
+            return find_landmark(app, LandmarkKind::Tag, PageDirection::Newer);
+        }
         BrowserCommand::OlderCompaction => {
-            return find(app, LandmarkKind::Compaction, PageDirection::Older);
+            return find_landmark(app, LandmarkKind::Compaction, PageDirection::Older);
         }
         BrowserCommand::NewerCompaction => {
-            return find(app, LandmarkKind::Compaction, PageDirection::Newer);
+            return find_landmark(app, LandmarkKind::Compaction, PageDirection::Newer);
         }
         BrowserCommand::OlderStatus => {
-            return find(app, LandmarkKind::Status, PageDirection::Older);
+            return find_landmark(app, LandmarkKind::Status, PageDirection::Older);
         }
         BrowserCommand::NewerStatus => {
-            return find(app, LandmarkKind::Status, PageDirection::Newer);
+            return find_landmark(app, LandmarkKind::Status, PageDirection::Newer);
         }
         _ => {}
     }
@@ -213,7 +217,7 @@ fn confirm(app: &mut App, change: WriteRequest) {
 }
 
 /// Closes the pane in front, or else clears the filter, or else the mark. Never quits.
-fn back(app: &mut App) -> Vec<AppEffect> {
+fn go_back(app: &mut App) -> Vec<AppEffect> {
     if app.fronts.pop().is_some() {
         return Vec::new();
     }
@@ -227,7 +231,7 @@ fn back(app: &mut App) -> Vec<AppEffect> {
     Vec::new()
 }
 
-fn tab(app: &mut App, steps: usize) -> Vec<AppEffect> {
+fn change_tab(app: &mut App, steps: usize) -> Vec<AppEffect> {
     let place = StateTab::ALL.iter().position(|tab| *tab == app.state.tab).unwrap_or(0);
     let tab = StateTab::ALL.get((place + steps) % StateTab::ALL.len()).copied().unwrap_or_default();
     navigation::show_tab(app, tab)
@@ -298,14 +302,14 @@ fn diff(app: &mut App) -> Vec<AppEffect> {
 fn restore(app: &mut App) -> Vec<AppEffect> {
     let target = app.target();
     if target == MomentTarget::Head {
-        app.say(TextTone::Warning, "this is the head already: stand on an earlier moment");
+        app.say(TextTone::Warning, "this is the head already: select an earlier moment");
         return Vec::new();
     }
     confirm(app, WriteRequest::Restore { target });
     vec![app.ask(WorkerRequest::Compare { from: MomentTarget::Head, to: target, preview: true })]
 }
 
-fn find(app: &mut App, wanted: LandmarkKind, way: PageDirection) -> Vec<AppEffect> {
+fn find_landmark(app: &mut App, wanted: LandmarkKind, way: PageDirection) -> Vec<AppEffect> {
     let Some(from) = app.row().map(|row| row.place) else { return Vec::new() };
     vec![app.ask(WorkerRequest::Find { wanted, from, way })]
 }

@@ -140,7 +140,7 @@ fn stage_screen(app: &App, stage: &AppStage, buffer: &mut Buffer) {
             lines.extend(
                 [
                     "",
-                    "Record something in another terminal; it appears here by itself:",
+                    "Record something in another terminal; it appears here automatically:",
                     "  forge hypothesis add 'the cache is stale'",
                     "  forge checkpoint create 'before the change'",
                     "  forge import claude-code",

@@ -52,12 +52,12 @@ impl StoreWorker {
         loop {
             if waiting.is_empty() {
                 match requests.recv() {
-                    Ok(request) => put(&mut waiting, request),
+                    Ok(request) => queue_request(&mut waiting, request),
                     Err(_) => return,
                 }
             }
             while let Ok(request) = requests.try_recv() {
-                put(&mut waiting, request);
+                queue_request(&mut waiting, request);
             }
             let Some((generation, request)) = waiting.pop_front() else { continue };
             let reply = self.answer(generation, request);
@@ -119,7 +119,7 @@ impl StoreWorker {
                 Ok(WorkerAnswer::Strip(Box::new(ActivityStrip { from, to, activity })))
             }
             WorkerRequest::Find { wanted, from, way } => {
-                landmark_search::next(self.session()?, wanted, from, way)
+                landmark_search::next_landmark(self.session()?, wanted, from, way)
             }
             WorkerRequest::Jump { text, now } => {
                 landmark_search::jump(self.session()?, &text, now, self.zone)
@@ -232,7 +232,7 @@ impl StoreWorker {
 }
 
 /// Queues a request, in place of an earlier one for the same pane. Writes are never dropped.
-fn put(waiting: &mut VecDeque<(u64, WorkerRequest)>, request: (u64, WorkerRequest)) {
+fn queue_request(waiting: &mut VecDeque<(u64, WorkerRequest)>, request: (u64, WorkerRequest)) {
     let slot = request.1.slot();
     if slot != PaneSlot::Session {
         waiting.retain(|(_, other)| other.slot() != slot);
@@ -335,13 +335,13 @@ pub(crate) fn failure(error: &Error) -> WorkerFailure {
         ErrorKind::NotFound => "name another one; s lists the sessions, ? the keys",
         ErrorKind::Invalid => "say it differently",
         ErrorKind::Conflict => "look at what changed, then try again",
-        ErrorKind::Locked => "somebody else is writing: press r to try again",
+        ErrorKind::Locked => "another process is writing: press r to try again",
         ErrorKind::Unavailable => "see to the disk and its permissions, then press r",
         ErrorKind::Corrupt => {
-            "other moments may be whole: stand on another one; 'forge maintain' makes the index anew"
+            "other moments can be intact: select another one; 'forge maintain' rebuilds the index"
         }
-        ErrorKind::Forged => "believe nothing of it: 'forge verify' says what was changed",
-        ErrorKind::Unkeyed => "'forge adopt' takes the store over",
+        ErrorKind::Forged => "do not trust it: 'forge verify' says what was changed",
+        ErrorKind::Unkeyed => "'forge adopt' accepts the store as it is",
         ErrorKind::Unsupported => "this store needs another version of forge",
         ErrorKind::Internal => "this is a bug in forge; what was acknowledged before is safe",
     };
@@ -356,11 +356,11 @@ mod tests {
     #[test]
     fn of_several_requests_for_one_pane_the_latest_waits_and_writes_all_do() {
         let mut waiting = VecDeque::new();
-        put(&mut waiting, (1, WorkerRequest::Watch));
-        put(&mut waiting, (2, WorkerRequest::Strip(80)));
-        put(&mut waiting, (3, WorkerRequest::Strip(90)));
+        queue_request(&mut waiting, (1, WorkerRequest::Watch));
+        queue_request(&mut waiting, (2, WorkerRequest::Strip(80)));
+        queue_request(&mut waiting, (3, WorkerRequest::Strip(90)));
         for generation in [4, 5] {
-            put(&mut waiting, (generation, WorkerRequest::Open(None)));
+            queue_request(&mut waiting, (generation, WorkerRequest::Open(None)));
         }
         let order: Vec<u64> = waiting.iter().map(|(generation, _)| *generation).collect();
         assert_eq!(order, [4, 5, 3, 1]);

@@ -12,9 +12,9 @@ use strsim::jaro;
 ///
 /// Its meaning depends on the store and on the current time, so it is resolved later.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Moment(String);
+pub struct MomentArg(String);
 
-impl Moment {
+impl MomentArg {
     /// Returns the text as it was typed.
     #[must_use]
     pub fn as_str(&self) -> &str {
@@ -22,7 +22,7 @@ impl Moment {
     }
 }
 
-impl FromStr for Moment {
+impl FromStr for MomentArg {
     type Err = String;
 
     fn from_str(text: &str) -> Result<Self, String> {
@@ -33,7 +33,7 @@ impl FromStr for Moment {
     }
 }
 
-impl ValueParserFactory for Moment {
+impl ValueParserFactory for MomentArg {
     type Parser = MomentParser;
 
     fn value_parser() -> MomentParser {
@@ -41,20 +41,20 @@ impl ValueParserFactory for Moment {
     }
 }
 
-/// Parses a [`Moment`], and refuses an option in its place, as clap does for values that may not
+/// Parses a [`MomentArg`], and refuses an option in its place, as clap does for values that may not
 /// begin with a hyphen.
 #[derive(Clone, Copy, Debug)]
 pub struct MomentParser;
 
 impl TypedValueParser for MomentParser {
-    type Value = Moment;
+    type Value = MomentArg;
 
     fn parse_ref(
         &self,
         command: &Command,
         arg: Option<&Arg>,
         value: &OsStr,
-    ) -> Result<Moment, Error> {
+    ) -> Result<MomentArg, Error> {
         match value.to_str().filter(|text| is_option(text)) {
             Some(option) => Err(option_in_place(command, arg, option)),
             None => {
@@ -103,23 +103,23 @@ fn similar_option(command: &Command, name: &str) -> Option<String> {
 
 /// Lets the arguments that name moments take values that begin with a hyphen, in this command and
 /// its subcommands.
-pub(super) fn take_hyphens(command: Command) -> Command {
+pub(super) fn allow_hyphens(command: Command) -> Command {
     let command = command.mut_args(|arg| {
-        let is_moment = arg.get_value_parser().type_id() == TypeId::of::<Moment>();
+        let is_moment = arg.get_value_parser().type_id() == TypeId::of::<MomentArg>();
         if is_moment { arg.allow_hyphen_values(true) } else { arg }
     });
-    command.mut_subcommands(take_hyphens)
+    command.mut_subcommands(allow_hyphens)
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::args::Args;
+    use crate::args::ForgeArgs;
     use clap::CommandFactory;
 
     /// Collects the words that call each command, with its arguments that name moments.
     fn with_moments(command: &Command, words: &[String], found: &mut Vec<(Vec<String>, Command)>) {
-        let is_moment = |arg: &&Arg| arg.get_value_parser().type_id() == TypeId::of::<Moment>();
+        let is_moment = |arg: &&Arg| arg.get_value_parser().type_id() == TypeId::of::<MomentArg>();
         if command.get_arguments().any(|arg| is_moment(&arg)) {
             found.push((words.to_vec(), command.clone()));
         }
@@ -159,7 +159,7 @@ mod tests {
     /// Parses the call, and adds the options that clap reports as missing.
     fn parsed(mut call: Vec<String>) -> Result<clap::ArgMatches, Error> {
         loop {
-            let error = match Args::command().try_get_matches_from(&call) {
+            let error = match ForgeArgs::command().try_get_matches_from(&call) {
                 Ok(matches) => return Ok(matches),
                 Err(error) => error,
             };
@@ -188,14 +188,14 @@ mod tests {
 
     #[test]
     fn every_argument_for_a_moment_takes_a_time_that_begins_with_a_hyphen() {
-        let mut tree = Args::command();
+        let mut tree = ForgeArgs::command();
         tree.build();
         let mut found = Vec::new();
         with_moments(&tree, &[], &mut found);
         let mut count = 0;
         for (words, command) in &found {
             for arg in command.get_arguments() {
-                if arg.get_value_parser().type_id() != TypeId::of::<Moment>() {
+                if arg.get_value_parser().type_id() != TypeId::of::<MomentArg>() {
                     continue;
                 }
                 count += 1;
@@ -209,8 +209,8 @@ mod tests {
                     while let Some((_, below)) = inner.subcommand() {
                         inner = below;
                     }
-                    let moment = inner.get_one::<Moment>(arg.get_id().as_str());
-                    assert_eq!(moment.map(Moment::as_str), Some(time), "{call:?}");
+                    let moment = inner.get_one::<MomentArg>(arg.get_id().as_str());
+                    assert_eq!(moment.map(MomentArg::as_str), Some(time), "{call:?}");
                 }
                 for option in ["--json", "-q", "--no-such"] {
                     let call = call(words, command, arg, &[option]);
@@ -225,7 +225,7 @@ mod tests {
     }
 
     fn refusal(words: &[&str]) -> String {
-        Args::command().try_get_matches_from(words).unwrap_err().to_string()
+        ForgeArgs::command().try_get_matches_from(words).unwrap_err().to_string()
     }
 
     #[test]
@@ -251,7 +251,7 @@ mod tests {
             &["forge", "checkpoint", "diff", "-2h", "-q", "-1h", "--json"],
             &["forge", "checkpoint", "at", "-q", "--json", "--", "-2h"],
         ] {
-            let matches = Args::command().try_get_matches_from(words).unwrap();
+            let matches = ForgeArgs::command().try_get_matches_from(words).unwrap();
             assert!(matches.get_flag("json") && matches.get_flag("quiet"), "{words:?}");
         }
     }

@@ -1,55 +1,55 @@
 //! Arguments that several commands share: which claims or facts to list or show.
 
-use super::value::{Moment, Name};
+use super::value::{MomentArg, NameArg};
 
 /// Which claims to list.
 #[derive(Debug, clap::Args)]
-pub struct ClaimList {
-    /// List them as they stood at this moment
+pub struct ClaimListArgs {
+    /// Moment at which to list them
     #[arg(long, value_name = "T")]
-    pub at: Option<Moment>,
+    pub at: Option<MomentArg>,
 
-    /// List those on this branch instead of the current one
+    /// Branch to list; the current one by default
     #[arg(long, value_name = "NAME", conflicts_with = "at")]
-    pub branch: Option<Name>,
+    pub branch: Option<NameArg>,
 
-    /// List at most this many
+    /// Largest number to list
     #[arg(long, value_name = "N")]
     pub limit: Option<usize>,
 }
 
 /// Which claim or fact to show.
 #[derive(Debug, clap::Args)]
-pub struct Show {
-    /// Name it by its id or a unique prefix of it
+pub struct EntityShowArgs {
+    /// Id, or a unique prefix of it
     #[arg(value_name = "ID")]
     pub id: String,
 
-    /// Show it as it stood at this moment
+    /// Moment at which to show it
     #[arg(long, value_name = "T")]
-    pub at: Option<Moment>,
+    pub at: Option<MomentArg>,
 
-    /// Show texts whole, however long
+    /// Show whole texts
     #[arg(long)]
     pub full: bool,
 }
 
 /// Which facts to list.
 #[derive(Debug, clap::Args)]
-pub struct FactList {
-    /// List those known at this moment
+pub struct FactListArgs {
+    /// Moment at which they were known
     #[arg(long, value_name = "T")]
-    pub at: Option<Moment>,
+    pub at: Option<MomentArg>,
 
-    /// List those that happened at this time or later, such as -2h or 'yesterday 14:30'
+    /// Earliest time, such as -2h or 'yesterday 14:30'
     #[arg(long, value_name = "T")]
-    pub since: Option<Moment>,
+    pub since: Option<MomentArg>,
 
-    /// List those that happened at this time or earlier
+    /// Latest time
     #[arg(long, value_name = "T")]
-    pub until: Option<Moment>,
+    pub until: Option<MomentArg>,
 
-    /// List at most this many, the latest ones
+    /// Largest number to list; the latest ones are listed
     #[arg(long, value_name = "N")]
     pub limit: Option<usize>,
 }
@@ -58,7 +58,7 @@ pub struct FactList {
 #[derive(Debug, clap::Subcommand)]
 pub enum FactCommand {
     /// List them, oldest first
-    List(FactList),
+    List(FactListArgs),
     /// Show one with all its fields
-    Show(Show),
+    Show(EntityShowArgs),
 }

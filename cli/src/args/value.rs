@@ -1,9 +1,9 @@
 //! Types and parsers of values on the command line.
 
-pub use super::moment::Moment;
+pub use super::moment::MomentArg;
 use clap::builder::{PossibleValuesParser, TypedValueParser};
 use forge_store::model::claim::VocabularyWord;
-use forge_store::model::time_grammar::parse_duration;
+use forge_store::model::time_grammar;
 use forge_store::model::{Kind, Value};
 use std::fmt;
 use std::str::FromStr;
@@ -14,9 +14,9 @@ const MAX_NAME_BYTES: usize = 200;
 
 /// A name that a person gives: of a session, a branch, a tag.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Name(String);
+pub struct NameArg(String);
 
-impl Name {
+impl NameArg {
     /// Returns the name.
     #[must_use]
     pub fn as_str(&self) -> &str {
@@ -24,7 +24,7 @@ impl Name {
     }
 }
 
-impl FromStr for Name {
+impl FromStr for NameArg {
     type Err = String;
 
     fn from_str(text: &str) -> Result<Self, String> {
@@ -44,7 +44,7 @@ impl FromStr for Name {
     }
 }
 
-impl fmt::Display for Name {
+impl fmt::Display for NameArg {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
         out.write_str(&self.0)
     }
@@ -55,7 +55,7 @@ impl fmt::Display for Name {
 /// # Errors
 ///
 /// The text is empty or only white space.
-pub fn said(text: &str) -> Result<String, String> {
+pub fn non_empty_text(text: &str) -> Result<String, String> {
     if text.trim().is_empty() {
         return Err("it may not be empty".into());
     }
@@ -64,14 +64,14 @@ pub fn said(text: &str) -> Result<String, String> {
 
 /// An entity as typed: its id or a unique prefix, after `KIND:` if that alone is ambiguous.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct EntityName {
+pub struct EntityArg {
     /// The kind, if it was given.
     pub kind: Option<Kind>,
     /// The id or a prefix of it.
     pub id: String,
 }
 
-impl FromStr for EntityName {
+impl FromStr for EntityArg {
     type Err = String;
 
     fn from_str(text: &str) -> Result<Self, String> {
@@ -92,17 +92,19 @@ impl FromStr for EntityName {
 
 /// Returns a parser of the words that a field may hold.
 #[must_use]
-pub fn words<W: VocabularyWord + Send + Sync>() -> impl TypedValueParser<Value = W> {
-    chosen::<W>(W::WORDS.to_vec())
+pub fn word_parser<W: VocabularyWord + Send + Sync>() -> impl TypedValueParser<Value = W> {
+    parser_of_words::<W>(W::WORDS.to_vec())
 }
 
 /// Returns a parser of some of the words that a field may hold.
 #[must_use]
-pub fn words_of<W: VocabularyWord + Send + Sync>(some: &[W]) -> impl TypedValueParser<Value = W> {
-    chosen::<W>(some.iter().map(|word| word.word()).collect())
+pub fn word_subset_parser<W: VocabularyWord + Send + Sync>(
+    some: &[W],
+) -> impl TypedValueParser<Value = W> {
+    parser_of_words::<W>(some.iter().map(|word| word.word()).collect())
 }
 
-fn chosen<W: VocabularyWord + Send + Sync>(
+fn parser_of_words<W: VocabularyWord + Send + Sync>(
     words: Vec<&'static str>,
 ) -> impl TypedValueParser<Value = W> {
     PossibleValuesParser::new(words)
@@ -110,16 +112,16 @@ fn chosen<W: VocabularyWord + Send + Sync>(
 }
 
 /// Parses a confidence or another share: 0 to 1.
-pub fn share(text: &str) -> Result<f64, String> {
-    within(text, 0.0, 1.0)
+pub fn parse_share(text: &str) -> Result<f64, String> {
+    parse_in_range(text, 0.0, 1.0)
 }
 
 /// Parses the strength of evidence: -1 (refutes) to 1 (proves).
-pub fn strength(text: &str) -> Result<f64, String> {
-    within(text, -1.0, 1.0)
+pub fn parse_strength(text: &str) -> Result<f64, String> {
+    parse_in_range(text, -1.0, 1.0)
 }
 
-fn within(text: &str, least: f64, most: f64) -> Result<f64, String> {
+fn parse_in_range(text: &str, least: f64, most: f64) -> Result<f64, String> {
     match text.parse::<f64>() {
         Ok(number) if (least..=most).contains(&number) => Ok(number),
         _ => Err(format!("must be a number from {least} to {most}")),
@@ -127,7 +129,7 @@ fn within(text: &str, least: f64, most: f64) -> Result<f64, String> {
 }
 
 /// Parses a measured value: a whole number, another number, `true` or `false`, else a text.
-pub fn scalar(text: &str) -> Result<Value, String> {
+pub fn parse_scalar(text: &str) -> Result<Value, String> {
     if let Ok(number) = text.parse::<i64>() {
         return Ok(number.into());
     }
@@ -141,7 +143,7 @@ pub fn scalar(text: &str) -> Result<Value, String> {
 }
 
 /// Parses a number of seconds, with decimals.
-pub fn seconds(text: &str) -> Result<Duration, String> {
+pub fn parse_seconds(text: &str) -> Result<Duration, String> {
     text.parse::<f64>()
         .ok()
         .and_then(|seconds| Duration::try_from_secs_f64(seconds).ok())
@@ -149,8 +151,8 @@ pub fn seconds(text: &str) -> Result<Duration, String> {
 }
 
 /// Parses a duration of whole seconds: `90s`, `1h30m`, `7d`.
-pub fn duration(text: &str) -> Result<Duration, String> {
-    let micros = parse_duration(text).map_err(|error| error.to_string())?;
+pub fn parse_duration(text: &str) -> Result<Duration, String> {
+    let micros = time_grammar::parse_duration(text).map_err(|error| error.to_string())?;
     let duration = Duration::from_micros(micros.unsigned_abs());
     match duration.subsec_nanos() {
         0 => Ok(duration),
@@ -160,7 +162,7 @@ pub fn duration(text: &str) -> Result<Duration, String> {
 
 /// Converts a duration to microseconds; one that is too long becomes the maximum.
 #[must_use]
-pub fn micros(duration: Duration) -> i64 {
+pub fn to_micros(duration: Duration) -> i64 {
     i64::try_from(duration.as_micros()).unwrap_or(i64::MAX)
 }
 
@@ -173,34 +175,34 @@ mod tests {
         for (text, seconds) in
             [("90s", 90), ("10m", 600), ("1h30m", 5_400), ("7d", 604_800), ("2w", 1_209_600)]
         {
-            assert_eq!(duration(text), Ok(Duration::from_secs(seconds)), "{text}");
+            assert_eq!(parse_duration(text), Ok(Duration::from_secs(seconds)), "{text}");
         }
         for text in ["", "10", "m", "-1h", "250ms", "10mo", "1é", "99999999999999999999w"] {
-            assert!(duration(text).is_err(), "{text}");
+            assert!(parse_duration(text).is_err(), "{text}");
         }
     }
 
     #[test]
-    fn a_text_that_says_nothing_is_refused() {
-        assert_eq!(said(" x "), Ok(" x ".to_owned()));
+    fn an_empty_text_is_refused() {
+        assert_eq!(non_empty_text(" x "), Ok(" x ".to_owned()));
         for text in ["", " ", "\n\t"] {
-            assert!(said(text).is_err(), "{text:?}");
+            assert!(non_empty_text(text).is_err(), "{text:?}");
         }
     }
 
     #[test]
     fn numbers_outside_their_range_are_refused() {
-        assert_eq!(share("0.7"), Ok(0.7));
-        assert_eq!(strength("-1"), Ok(-1.0));
+        assert_eq!(parse_share("0.7"), Ok(0.7));
+        assert_eq!(parse_strength("-1"), Ok(-1.0));
         for text in ["1.7", "-0.1", "NaN", "inf", "x", ""] {
-            assert!(share(text).is_err(), "{text}");
+            assert!(parse_share(text).is_err(), "{text}");
         }
-        assert!(strength("NaN").is_err());
+        assert!(parse_strength("NaN").is_err());
         for text in ["inf", "NaN", "1e999"] {
-            assert!(scalar(text).is_err(), "{text}");
+            assert!(parse_scalar(text).is_err(), "{text}");
         }
-        assert!(seconds("-1").is_err());
-        assert!(seconds("1e300").is_err());
+        assert!(parse_seconds("-1").is_err());
+        assert!(parse_seconds("1e300").is_err());
     }
 
     #[test]
@@ -212,25 +214,25 @@ mod tests {
             ("true", Value::Bool(true)),
             ("12 ms", Value::Text("12 ms".into())),
         ] {
-            assert_eq!(scalar(text), Ok(value));
+            assert_eq!(parse_scalar(text), Ok(value));
         }
     }
 
     #[test]
     fn names_have_no_control_characters() {
-        assert_eq!("näme 1".parse::<Name>().unwrap().as_str(), "näme 1");
+        assert_eq!("näme 1".parse::<NameArg>().unwrap().as_str(), "näme 1");
         for text in ["", " ", " a", "a\n", "a\u{1b}[31m", "a\u{202e}b", "a\u{200b}"] {
-            assert!(text.parse::<Name>().is_err(), "{text:?}");
+            assert!(text.parse::<NameArg>().is_err(), "{text:?}");
         }
-        assert!("x".repeat(201).parse::<Name>().is_err());
+        assert!("x".repeat(201).parse::<NameArg>().is_err());
     }
 
     #[test]
     fn only_a_known_kind_before_a_colon_is_one() {
-        let named: EntityName = "hypothesis:h1".parse().unwrap();
-        assert_eq!(named, EntityName { kind: Some(Kind::Hypothesis), id: "h1".into() });
-        let plain: EntityName = "toolu:1".parse().unwrap();
-        assert_eq!(plain, EntityName { kind: None, id: "toolu:1".into() });
-        assert!("belief:".parse::<EntityName>().is_err());
+        let named: EntityArg = "hypothesis:h1".parse().unwrap();
+        assert_eq!(named, EntityArg { kind: Some(Kind::Hypothesis), id: "h1".into() });
+        let plain: EntityArg = "toolu:1".parse().unwrap();
+        assert_eq!(plain, EntityArg { kind: None, id: "toolu:1".into() });
+        assert!("belief:".parse::<EntityArg>().is_err());
     }
 }

@@ -1,12 +1,12 @@
 //! `forge belief`.
 
-use crate::args::select::{ClaimList, Show};
-use crate::args::value::{self, Name};
+use crate::args::select::{ClaimListArgs, EntityShowArgs};
+use crate::args::value::{self, NameArg};
 use crate::context::Context;
 use crate::error::CommandError;
-use crate::report::written::Written;
-use crate::workplace::Need;
-use crate::writing::{Writing, changed};
+use crate::report::entity_write::EntityWriteReport;
+use crate::session_writer::{SessionWriter, claim_change};
+use crate::workspace::SessionNeed;
 use forge_store::model::claim::{BeliefKind, Dependency, DependencyType, Strength, VocabularyWord};
 use forge_store::model::rule::{self, ClaimLookup, RuleError};
 use forge_store::model::{Key, Kind, Value};
@@ -19,105 +19,105 @@ const DEPENDENCY_TYPES: &[DependencyType] = &[
     DependencyType::Supports,
 ];
 
-/// Record what is held to be true and what it rests on.
+/// Record what is believed to be true, and what it rests on.
 #[derive(Debug, clap::Subcommand)]
 pub enum BeliefCommand {
-    /// State a belief
-    Add(AddArgs),
+    /// Add a belief
+    Add(BeliefAddArgs),
     /// Change fields of a belief
-    Update(UpdateArgs),
-    /// Say that one belief rests on another
-    Depend(DependArgs),
-    /// Say that two beliefs cannot both be true
-    Contradict(ContradictArgs),
-    /// Say what a belief rests on and what rests on it
-    Why(WhyArgs),
+    Update(BeliefUpdateArgs),
+    /// Record that one belief rests on another
+    Depend(BeliefDependArgs),
+    /// Record that two beliefs cannot both be true
+    Contradict(BeliefContradictArgs),
+    /// Show what a belief rests on and what rests on it
+    Why(BeliefWhyArgs),
     /// List beliefs
-    List(ClaimList),
+    List(ClaimListArgs),
     /// Show one belief
-    Show(Show),
+    Show(EntityShowArgs),
 }
 
 /// Arguments of `forge belief add`.
 #[derive(Debug, clap::Args)]
-pub struct AddArgs {
-    /// Say what is held to be true
-    #[arg(value_name = "DESCRIPTION", value_parser = value::said)]
+pub struct BeliefAddArgs {
+    /// What is believed to be true
+    #[arg(value_name = "DESCRIPTION", value_parser = value::non_empty_text)]
     pub description: String,
 
-    /// Give it this id instead of a new one
+    /// Id, instead of a new one
     #[arg(long, value_name = "ID")]
-    pub id: Option<Name>,
+    pub id: Option<NameArg>,
 
-    /// Say what kind of belief it is
-    #[arg(long, value_name = "KIND", value_parser = value::words::<BeliefKind>())]
+    /// Kind of belief
+    #[arg(long, value_name = "KIND", value_parser = value::word_parser::<BeliefKind>())]
     pub kind: Option<BeliefKind>,
 
-    /// Say how sure it is, from 0 to 1
-    #[arg(long, value_name = "SHARE", value_parser = value::share, allow_negative_numbers = true)]
+    /// Confidence, 0 to 1
+    #[arg(long, value_name = "SHARE", value_parser = value::parse_share, allow_negative_numbers = true)]
     pub confidence: Option<f64>,
 
-    /// Say where it comes from
+    /// Where it comes from
     #[arg(long, value_name = "SOURCE")]
     pub source: Option<String>,
 
-    /// Name the hypothesis it is about
+    /// Hypothesis that it is about
     #[arg(long, value_name = "ID")]
     pub hypothesis: Option<String>,
 
-    /// Name the evidence for it
+    /// Evidence for it
     #[arg(long, value_name = "ID,...", value_delimiter = ',')]
     pub evidence: Vec<String>,
 
-    /// Say which beliefs it rests on
+    /// Beliefs that it rests on
     #[arg(long, value_name = "ID,...", value_delimiter = ',')]
     pub on: Vec<String>,
 }
 
 /// Arguments of `forge belief update`.
 #[derive(Debug, clap::Args)]
-pub struct UpdateArgs {
-    /// Name it by its id or a unique prefix of it
+pub struct BeliefUpdateArgs {
+    /// Id, or a unique prefix of it
     #[arg(value_name = "ID")]
     pub id: String,
 
-    /// Say it in other words
+    /// New description
     #[arg(long, value_name = "TEXT")]
     pub description: Option<String>,
 
-    /// Say what kind of belief it is
-    #[arg(long, value_name = "KIND", value_parser = value::words::<BeliefKind>())]
+    /// Kind of belief
+    #[arg(long, value_name = "KIND", value_parser = value::word_parser::<BeliefKind>())]
     pub kind: Option<BeliefKind>,
 
-    /// Say how sure it is, from 0 to 1
-    #[arg(long, value_name = "SHARE", value_parser = value::share, allow_negative_numbers = true)]
+    /// Confidence, 0 to 1
+    #[arg(long, value_name = "SHARE", value_parser = value::parse_share, allow_negative_numbers = true)]
     pub confidence: Option<f64>,
 
-    /// Say where it comes from
+    /// Where it comes from
     #[arg(long, value_name = "SOURCE")]
     pub source: Option<String>,
 }
 
 /// Arguments of `forge belief depend`.
 #[derive(Debug, clap::Args)]
-pub struct DependArgs {
-    /// Name the belief that rests on another
+pub struct BeliefDependArgs {
+    /// Belief that rests on another
     #[arg(value_name = "ID")]
     pub id: String,
 
-    /// Name the belief it rests on
+    /// Belief that it rests on
     #[arg(value_name = "ON")]
     pub on: String,
 
-    /// Say what kind of dependency it is
-    #[arg(long = "type", value_name = "TYPE", value_parser = value::words_of(DEPENDENCY_TYPES))]
+    /// Kind of dependency
+    #[arg(long = "type", value_name = "TYPE", value_parser = value::word_subset_parser(DEPENDENCY_TYPES))]
     pub dependency_type: Option<DependencyType>,
 
-    /// Say how much it depends, from -1 to 1
+    /// Strength, -1 to 1
     #[arg(
         long,
         value_name = "STRENGTH",
-        value_parser = value::strength,
+        value_parser = value::parse_strength,
         allow_negative_numbers = true
     )]
     pub strength: Option<f64>,
@@ -125,24 +125,24 @@ pub struct DependArgs {
 
 /// Arguments of `forge belief contradict`.
 #[derive(Debug, clap::Args)]
-pub struct ContradictArgs {
-    /// Name one belief
+pub struct BeliefContradictArgs {
+    /// One belief
     #[arg(value_name = "ID")]
     pub id: String,
 
-    /// Name the other belief
+    /// The other belief
     #[arg(value_name = "OTHER")]
     pub other: String,
 
-    /// Say why they cannot both be true
+    /// Why they cannot both be true
     #[arg(long, value_name = "TEXT")]
     pub reason: Option<String>,
 }
 
 /// Arguments of `forge belief why`.
 #[derive(Debug, clap::Args)]
-pub struct WhyArgs {
-    /// Name it by its id or a unique prefix of it
+pub struct BeliefWhyArgs {
+    /// Id, or a unique prefix of it
     #[arg(value_name = "ID")]
     pub id: String,
 }
@@ -160,10 +160,10 @@ pub fn run(command: &BeliefCommand, context: &mut Context) -> Result<(), Command
     }
 }
 
-fn add(args: &AddArgs, context: &mut Context) -> Result<(), CommandError> {
+fn add(args: &BeliefAddArgs, context: &mut Context) -> Result<(), CommandError> {
     let alone = args.hypothesis.is_none() && args.evidence.is_empty() && args.on.is_empty();
-    let need = if alone { Need::OrNew } else { Need::Existing };
-    let writing = Writing::begin(context, "belief add", need)?;
+    let need = if alone { SessionNeed::OrNew } else { SessionNeed::Existing };
+    let writing = SessionWriter::begin(context, "belief add", need)?;
     let hypothesis =
         args.hypothesis.as_ref().map(|id| writing.claim_id(Kind::Hypothesis, id)).transpose()?;
     let evidence = writing.claim_ids(Kind::Evidence, &args.evidence)?;
@@ -176,13 +176,15 @@ fn add(args: &AddArgs, context: &mut Context) -> Result<(), CommandError> {
         ("hypothesis", hypothesis.into()),
         ("evidence", (!evidence.is_empty()).then_some(evidence).into()),
     ]);
-    let (id, done) =
-        writing.add(Kind::Belief, args.id.as_ref().map(Name::as_str), |claims, id| {
+    let (id, done) = writing.add_by_rule(
+        Kind::Belief,
+        args.id.as_ref().map(NameArg::as_str),
+        |claims, id| {
             let key = Key::new(Kind::Belief, id);
             if claims.claim(&key).is_some() {
                 return Err(RuleError::AlreadyThere(key));
             }
-            let mut outcome = changed(Kind::Belief, id, None, value.clone());
+            let mut outcome = claim_change(Kind::Belief, id, None, value.clone());
             // Nothing rests on a new belief yet, so this cannot make a cycle.
             outcome.changes.extend(grounds.iter().map(|ground| {
                 let dependency = Dependency {
@@ -194,14 +196,17 @@ fn add(args: &AddArgs, context: &mut Context) -> Result<(), CommandError> {
                 (Key::new(Kind::Dependency, Dependency::id(id, ground)), dependency.to_value())
             }));
             Ok(outcome)
-        })?;
-    context.out.emit(&Written::new("forge.belief.add/1", "Added", done).of(Kind::Belief, id))?;
+        },
+    )?;
+    context.out.emit(
+        &EntityWriteReport::new("forge.belief.add/1", "Added", done).about_claim(Kind::Belief, id),
+    )?;
     writing.finish();
     Ok(())
 }
 
-fn update(args: &UpdateArgs, context: &mut Context) -> Result<(), CommandError> {
-    let writing = Writing::begin(context, "belief update", Need::Existing)?;
+fn update(args: &BeliefUpdateArgs, context: &mut Context) -> Result<(), CommandError> {
+    let writing = SessionWriter::begin(context, "belief update", SessionNeed::Existing)?;
     let id = writing.claim_id(Kind::Belief, &args.id)?;
     let fields = Value::from([
         ("description", args.description.clone().into()),
@@ -210,15 +215,16 @@ fn update(args: &UpdateArgs, context: &mut Context) -> Result<(), CommandError> 
         ("source", args.source.clone().into()),
     ]);
     let done = writing.update(Kind::Belief, &id, &fields, |_| ())?;
-    context
-        .out
-        .emit(&Written::new("forge.belief.update/1", "Updated", done).of(Kind::Belief, id))?;
+    context.out.emit(
+        &EntityWriteReport::new("forge.belief.update/1", "Updated", done)
+            .about_claim(Kind::Belief, id),
+    )?;
     writing.finish();
     Ok(())
 }
 
-fn depend(args: &DependArgs, context: &mut Context) -> Result<(), CommandError> {
-    let writing = Writing::begin(context, "belief depend", Need::Existing)?;
+fn depend(args: &BeliefDependArgs, context: &mut Context) -> Result<(), CommandError> {
+    let writing = SessionWriter::begin(context, "belief depend", SessionNeed::Existing)?;
     let from = writing.claim_id(Kind::Belief, &args.id)?;
     let to = writing.claim_id(Kind::Belief, &args.on)?;
     let id = Dependency::id(&from, &to);
@@ -229,34 +235,36 @@ fn depend(args: &DependArgs, context: &mut Context) -> Result<(), CommandError> 
         strength: args.strength.and_then(Strength::new),
         ..Dependency::default()
     };
-    let done = writing.by_rule(|claims| rule::add_dependency(claims, &dependency))?;
-    let report = Written::new("forge.belief.depend/1", "Added", done);
-    context.out.emit(&report.of(Kind::Dependency, id))?;
+    let done = writing.write_rule(|claims| rule::add_dependency(claims, &dependency))?;
+    let report = EntityWriteReport::new("forge.belief.depend/1", "Added", done);
+    context.out.emit(&report.about_claim(Kind::Dependency, id))?;
     writing.finish();
     Ok(())
 }
 
-fn contradict(args: &ContradictArgs, context: &mut Context) -> Result<(), CommandError> {
-    let writing = Writing::begin(context, "belief contradict", Need::Existing)?;
+fn contradict(args: &BeliefContradictArgs, context: &mut Context) -> Result<(), CommandError> {
+    let writing = SessionWriter::begin(context, "belief contradict", SessionNeed::Existing)?;
     let (one, other) =
         (writing.claim_id(Kind::Belief, &args.id)?, writing.claim_id(Kind::Belief, &args.other)?);
-    let done = writing
-        .by_rule(|claims| rule::contradict_beliefs(claims, &one, &other, args.reason.as_deref()))?;
-    let report = Written::new("forge.belief.contradict/1", "Noted a contradiction:", done);
-    context.out.emit(&report.of(Kind::Dependency, Dependency::id(&one, &other)))?;
+    let done = writing.write_rule(|claims| {
+        rule::contradict_beliefs(claims, &one, &other, args.reason.as_deref())
+    })?;
+    let report =
+        EntityWriteReport::new("forge.belief.contradict/1", "Noted a contradiction:", done);
+    context.out.emit(&report.about_claim(Kind::Dependency, Dependency::id(&one, &other)))?;
     writing.finish();
     Ok(())
 }
 
-fn why(args: &WhyArgs, context: &mut Context) -> Result<(), CommandError> {
-    let entity = value::EntityName { kind: Some(Kind::Belief), id: args.id.clone() };
+fn why(args: &BeliefWhyArgs, context: &mut Context) -> Result<(), CommandError> {
+    let entity = value::EntityArg { kind: Some(Kind::Belief), id: args.id.clone() };
     super::blame::why(&super::blame::WhyArgs { entity, at: None }, context)
 }
 
-fn list(args: &ClaimList, context: &mut Context) -> Result<(), CommandError> {
+fn list(args: &ClaimListArgs, context: &mut Context) -> Result<(), CommandError> {
     super::entity::list_claims(Kind::Belief, args, context, |_| true)
 }
 
-fn show(args: &Show, context: &mut Context) -> Result<(), CommandError> {
+fn show(args: &EntityShowArgs, context: &mut Context) -> Result<(), CommandError> {
     super::entity::show(Kind::Belief, args, context)
 }

@@ -1,47 +1,47 @@
 //! `forge blame` and `forge why`.
 
-use crate::args::value::{EntityName, Moment};
+use crate::args::value::{EntityArg, MomentArg};
 use crate::context::Context;
 use crate::error::CommandError;
-use crate::reading::{Known, Reading, entity};
-use crate::report::blame::{Blame, Blamed, By};
+use crate::report::blame::{BlameReport, BlamedField, FieldOrigin};
 use crate::report::log::EntityId;
-use crate::text::previewed;
-use crate::workplace;
+use crate::session_reader::{KnownEntity, SessionReader, find_entity_of_any_kind};
+use crate::text::with_previews;
+use crate::workspace;
 use forge_store::model::Value;
 
 /// Arguments of `forge blame`.
 #[derive(Debug, clap::Args)]
 pub struct BlameArgs {
-    /// Name it by a unique prefix of its id, after 'KIND:' where that is ambiguous
+    /// Unique prefix of its id, with 'KIND:' before it if that is ambiguous
     #[arg(value_name = "ENTITY")]
-    pub entity: EntityName,
+    pub entity: EntityArg,
 
-    /// Look at it as it stood at this moment
+    /// Moment at which to look at it
     #[arg(long, value_name = "T")]
-    pub at: Option<Moment>,
+    pub at: Option<MomentArg>,
 }
 
 /// Arguments of `forge why`.
 #[derive(Debug, clap::Args)]
 pub struct WhyArgs {
-    /// Name it by a unique prefix of its id, after 'KIND:' where that is ambiguous
+    /// Unique prefix of its id, with 'KIND:' before it if that is ambiguous
     #[arg(value_name = "ENTITY")]
-    pub entity: EntityName,
+    pub entity: EntityArg,
 
-    /// Look at it as it stood at this moment
+    /// Moment at which to look at it
     #[arg(long, value_name = "T")]
-    pub at: Option<Moment>,
+    pub at: Option<MomentArg>,
 }
 
 /// Shows which change gave each field its value.
 pub fn run(args: &BlameArgs, context: &mut Context) -> Result<(), CommandError> {
-    let reading = Reading::begin(context)?;
+    let reading = SessionReader::begin(context)?;
     let point = reading.point(context, args.at.as_ref())?;
     let state = reading.state(&point, false)?;
-    let known = entity(&state, &args.entity)?;
+    let known = find_entity_of_any_kind(&state, &args.entity)?;
     let fields = match &known {
-        Known::Claim(key, entry) => {
+        KnownEntity::Claim(key, entry) => {
             let history = reading.session.history(&point, key)?;
             let current = entry.value.as_map().into_iter().flatten();
             current
@@ -54,11 +54,11 @@ pub fn run(args: &BlameArgs, context: &mut Context) -> Result<(), CommandError> 
                         .find(|entry| field(&entry.change.old) != field(&entry.change.new))?;
                     let old = field(&made.change.old).unwrap_or_default();
                     let by = made.revision.clone();
-                    Some(Blamed {
+                    Some(BlamedField {
                         field: name.clone(),
-                        value: previewed(value),
-                        old: previewed(&old),
-                        by: By::Revision {
+                        value: with_previews(value),
+                        old: with_previews(&old),
+                        by: FieldOrigin::Revision {
                             sequence: by.sequence,
                             id: by.id,
                             time: by.time,
@@ -71,39 +71,43 @@ pub fn run(args: &BlameArgs, context: &mut Context) -> Result<(), CommandError> 
                 })
                 .collect()
         }
-        Known::Fact(known) => {
+        KnownEntity::Fact(known) => {
             let fact = &known.fact;
-            let by = By::Fact { time: fact.at, origin: fact.origin, recorded_at: fact.recorded_at };
+            let by = FieldOrigin::Fact {
+                time: fact.at,
+                origin: fact.origin,
+                recorded_at: fact.recorded_at,
+            };
             let fields = fact.value.as_map().into_iter().flatten();
             fields
-                .map(|(name, value)| Blamed {
+                .map(|(name, value)| BlamedField {
                     field: name.clone(),
-                    value: previewed(value),
+                    value: with_previews(value),
                     old: Value::Null,
                     by: by.clone(),
                 })
                 .collect()
         }
     };
-    let report = Blame {
+    let report = BlameReport {
         session: state.info()?.name,
         entity: EntityId { kind: known.kind(), id: known.id().to_owned() },
         at: state.time()?,
         fields,
     };
     context.out.emit(&report)?;
-    workplace::finish(&reading.store);
+    workspace::catch_up_index(&reading.store);
     Ok(())
 }
 
 /// Shows what an entity rests on, and what rests on it.
 pub fn why(args: &WhyArgs, context: &mut Context) -> Result<(), CommandError> {
-    let reading = Reading::begin(context)?;
+    let reading = SessionReader::begin(context)?;
     let point = reading.point(context, args.at.as_ref())?;
     let state = reading.state(&point, false)?;
-    let known = entity(&state, &args.entity)?;
-    let report = super::why::why(&reading, &state, &known)?;
+    let known = find_entity_of_any_kind(&state, &args.entity)?;
+    let report = super::dependency_graph::why(&reading, &state, &known)?;
     context.out.emit(&report)?;
-    workplace::finish(&reading.store);
+    workspace::catch_up_index(&reading.store);
     Ok(())
 }

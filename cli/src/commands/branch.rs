@@ -2,89 +2,89 @@
 
 pub mod merge;
 
-use crate::args::value::{Moment, Name};
+use crate::args::value::{MomentArg, NameArg};
 use crate::context::Context;
 use crate::error::CommandError;
-use crate::report::branch::{Branch, Branches, Line, Switched};
-use crate::report::written::Made;
-use crate::workplace::{self, Access, Need};
-use crate::writing::Writing;
+use crate::report::branch::{BranchLine, BranchListReport, BranchReport, BranchSwitchReport};
+use crate::report::entity_write::MadeCheckpoint;
+use crate::session_writer::SessionWriter;
+use crate::workspace::{self, SessionNeed, StoreAccess};
 use forge_store::model::{AutoTrigger, BranchMetadata, BranchStatus, Kind};
 use forge_store::store::{BranchSummary, CheckpointFilter};
 
-/// Try another line of thought without losing this one.
+/// Follow another line of thought without losing this one.
 #[derive(Debug, clap::Subcommand)]
 pub enum BranchCommand {
     /// Begin a branch here or at another moment
-    Create(CreateArgs),
-    /// Go on with another branch
-    Switch(SwitchArgs),
+    Create(BranchCreateArgs),
+    /// Switch to another branch
+    Switch(BranchSwitchArgs),
     /// List branches
-    List(ListArgs),
+    List(BranchListArgs),
     /// Show one branch
-    Show(ShowArgs),
-    /// Take what one branch changed over into another
-    Merge(merge::MergeArgs),
-    /// Give a branch up; what it holds stays readable
-    Abandon(AbandonArgs),
+    Show(BranchShowArgs),
+    /// Merge the changes of a branch into another
+    Merge(merge::BranchMergeArgs),
+    /// Abandon a branch; its content stays readable
+    Abandon(BranchAbandonArgs),
 }
 
 /// Arguments of `forge branch create`.
 #[derive(Debug, clap::Args)]
-pub struct CreateArgs {
-    /// Give it this name
+pub struct BranchCreateArgs {
+    /// Name
     #[arg(value_name = "NAME")]
-    pub name: Name,
+    pub name: NameArg,
 
-    /// Begin it at this moment instead of the head of the current branch
+    /// Moment at which it begins; the head of the current branch by default
     #[arg(long, value_name = "X")]
-    pub from: Option<Moment>,
+    pub from: Option<MomentArg>,
 
-    /// Name the hypothesis it tests
+    /// Hypothesis that it tests
     #[arg(long, value_name = "ID")]
     pub hypothesis: Option<String>,
 
-    /// Say how it goes about it
+    /// Approach that the branch tries
     #[arg(long, value_name = "TEXT")]
     pub approach: Option<String>,
 
-    /// Say what would count as success; may be given more than once
+    /// What counts as success; can be repeated
     #[arg(long, value_name = "TEXT")]
     pub success: Vec<String>,
 }
 
 /// Arguments of `forge branch switch`.
 #[derive(Debug, clap::Args)]
-pub struct SwitchArgs {
-    /// Name the branch
+pub struct BranchSwitchArgs {
+    /// Branch
     #[arg(value_name = "NAME")]
-    pub name: Name,
+    pub name: NameArg,
 }
 
 /// Arguments of `forge branch list`.
 #[derive(Debug, clap::Args)]
-pub struct ListArgs {
-    /// List merged, abandoned and archived ones too
+pub struct BranchListArgs {
+    /// Also list merged, abandoned and archived branches
     #[arg(long)]
     pub all: bool,
 }
 
 /// Arguments of `forge branch show`.
 #[derive(Debug, clap::Args)]
-pub struct ShowArgs {
-    /// Name the branch; the current one if left out
+pub struct BranchShowArgs {
+    /// Branch; the current one by default
     #[arg(value_name = "NAME")]
-    pub name: Option<Name>,
+    pub name: Option<NameArg>,
 }
 
 /// Arguments of `forge branch abandon`.
 #[derive(Debug, clap::Args)]
-pub struct AbandonArgs {
-    /// Name the branch
+pub struct BranchAbandonArgs {
+    /// Branch
     #[arg(value_name = "NAME")]
-    pub name: Name,
+    pub name: NameArg,
 
-    /// Say what came of it
+    /// Result, or reason
     #[arg(long, value_name = "TEXT")]
     pub reason: Option<String>,
 }
@@ -101,9 +101,9 @@ pub fn run(command: &BranchCommand, context: &mut Context) -> Result<(), Command
     }
 }
 
-fn create(args: &CreateArgs, context: &mut Context) -> Result<(), CommandError> {
-    let writing = Writing::begin(context, "branch create", Need::Existing)?;
-    let from = args.from.as_ref().map(|from| workplace::point(context, &writing.session, from));
+fn create(args: &BranchCreateArgs, context: &mut Context) -> Result<(), CommandError> {
+    let writing = SessionWriter::begin(context, "branch create", SessionNeed::Existing)?;
+    let from = args.from.as_ref().map(|from| workspace::point(context, &writing.session, from));
     let from = from.transpose()?;
     let hypothesis = args.hypothesis.as_ref();
     let hypothesis = hypothesis.map(|id| writing.claim_id(Kind::Hypothesis, id)).transpose()?;
@@ -115,57 +115,57 @@ fn create(args: &CreateArgs, context: &mut Context) -> Result<(), CommandError> 
     };
     let name = args.name.as_str();
     writing.session.create_branch(&writing.act, name, from.as_ref(), metadata)?;
-    context
-        .out
-        .emit(&Branch::of(&writing.session, name)?.after("forge.branch.create/1", "Created"))?;
+    context.out.emit(
+        &BranchReport::load(&writing.session, name)?.after("forge.branch.create/1", "Created"),
+    )?;
     writing.finish();
     Ok(())
 }
 
-fn switch(args: &SwitchArgs, context: &mut Context) -> Result<(), CommandError> {
-    let writing = Writing::begin(context, "branch switch", Need::Existing)?;
+fn switch(args: &BranchSwitchArgs, context: &mut Context) -> Result<(), CommandError> {
+    let writing = SessionWriter::begin(context, "branch switch", SessionNeed::Existing)?;
     let quietly = !writing.makes_checkpoint(AutoTrigger::BranchSwitch);
     let name = args.name.as_str();
     let before = writing.session.summary()?.checkpoints;
     let left = writing
         .session
         .switch_branch(&writing.act, name, quietly)
-        .map_err(|error| crate::report::branch::with_names(error, &writing.session))?;
+        .map_err(|error| crate::report::branch::with_branch_names(error, &writing.session))?;
     let made = writing.session.summary()?.checkpoints > before;
     let newest = CheckpointFilter { limit: Some(1), ..CheckpointFilter::default() };
     let checkpoint = match made {
-        true => writing.session.checkpoints(&newest)?.first().map(Made::from),
+        true => writing.session.checkpoints(&newest)?.first().map(MadeCheckpoint::from),
         false => None,
     };
-    let branch = Branch::of(&writing.session, name)?;
-    context.out.emit(&Switched { branch, left, checkpoint })?;
+    let branch = BranchReport::load(&writing.session, name)?;
+    context.out.emit(&BranchSwitchReport { branch, left, checkpoint })?;
     writing.finish();
     Ok(())
 }
 
-fn list(args: &ListArgs, context: &mut Context) -> Result<(), CommandError> {
-    let store = workplace::open(context, Access::Read)?;
-    let session = workplace::session(context, &store, Need::Existing)?;
+fn list(args: &BranchListArgs, context: &mut Context) -> Result<(), CommandError> {
+    let store = workspace::open_store(context, StoreAccess::Read)?;
+    let session = workspace::choose_session(context, &store, SessionNeed::Existing)?;
     let branches = session.branches(&session.head()?)?;
     let shown = |branch: &BranchSummary| args.all || branch.current || is_open(branch.status);
     let left_out = branches.iter().filter(|branch| !shown(branch)).count();
-    let branches = branches.into_iter().filter(shown).map(Line::from).collect();
+    let branches = branches.into_iter().filter(shown).map(BranchLine::from).collect();
     let session = session.summary()?.info.name;
-    context.out.emit(&Branches { session, branches, left_out })
+    context.out.emit(&BranchListReport { session, branches, left_out })
 }
 
-fn show(args: &ShowArgs, context: &mut Context) -> Result<(), CommandError> {
-    let store = workplace::open(context, Access::Read)?;
-    let session = workplace::session(context, &store, Need::Existing)?;
+fn show(args: &BranchShowArgs, context: &mut Context) -> Result<(), CommandError> {
+    let store = workspace::open_store(context, StoreAccess::Read)?;
+    let session = workspace::choose_session(context, &store, SessionNeed::Existing)?;
     let name = match &args.name {
         Some(name) => name.as_str().to_owned(),
         None => session.summary()?.branch,
     };
-    context.out.emit(&Branch::of(&session, &name)?)
+    context.out.emit(&BranchReport::load(&session, &name)?)
 }
 
-fn abandon(args: &AbandonArgs, context: &mut Context) -> Result<(), CommandError> {
-    let writing = Writing::begin(context, "branch abandon", Need::Existing)?;
+fn abandon(args: &BranchAbandonArgs, context: &mut Context) -> Result<(), CommandError> {
+    let writing = SessionWriter::begin(context, "branch abandon", SessionNeed::Existing)?;
     let name = args.name.as_str();
     writing
         .session
@@ -173,8 +173,8 @@ fn abandon(args: &AbandonArgs, context: &mut Context) -> Result<(), CommandError
             *status = BranchStatus::Abandoned;
             metadata.results.extend(args.reason.clone());
         })
-        .map_err(|error| crate::report::branch::with_names(error, &writing.session))?;
-    let branch = Branch::of(&writing.session, name)?;
+        .map_err(|error| crate::report::branch::with_branch_names(error, &writing.session))?;
+    let branch = BranchReport::load(&writing.session, name)?;
     context.out.emit(&branch.after("forge.branch.abandon/1", "Abandoned"))?;
     writing.finish();
     Ok(())

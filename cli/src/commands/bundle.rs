@@ -2,9 +2,9 @@
 
 use crate::context::Context;
 use crate::error::CommandError;
-use crate::report::bundle::{Backed, Bundled, Taken};
+use crate::report::bundle::{ExportedBundleReport, ImportedBundleReport, StoreBackupReport};
 use crate::transcript::open_plain;
-use crate::workplace::{self, Access, Need};
+use crate::workspace::{self, SessionNeed, StoreAccess};
 use forge_store::error::Error;
 use forge_store::store::{BundleExportReport as Written, BundleRange, Store};
 use std::fs::{self, OpenOptions};
@@ -17,36 +17,36 @@ const STANDARD: &str = "-";
 
 /// Arguments of `forge export bundle`.
 #[derive(Debug, clap::Args)]
-pub struct ExportBundleArgs {
-    /// Write this file; '-' is standard output
+pub struct BundleExportArgs {
+    /// File to write; '-' is standard output
     #[arg(value_name = "FILE")]
     pub file: PathBuf,
 
-    /// Name the sessions by name or id; the current one if left out
+    /// Names or ids of sessions; the current one by default
     #[arg(value_name = "SESSION", conflicts_with = "all")]
     pub sessions: Vec<String>,
 
-    /// Write all sessions
+    /// Export all sessions
     #[arg(long)]
     pub all: bool,
 
-    /// Leave out what came up to this number: whoever imports it has that already
-    #[arg(long, value_name = "N", value_parser = number, default_value = "0", hide_default_value = true)]
+    /// Number after which to begin: the importing store has everything up to it
+    #[arg(long, value_name = "N", value_parser = parse_sequence, default_value = "0", hide_default_value = true)]
     pub from: u64,
 
-    /// Leave out what came behind this number
-    #[arg(long, value_name = "N", value_parser = number)]
+    /// Number at which to end
+    #[arg(long, value_name = "N", value_parser = parse_sequence)]
     pub to: Option<u64>,
 }
 
 /// Arguments of `forge import bundle`.
 #[derive(Debug, clap::Args)]
-pub struct ImportBundleArgs {
-    /// Import this file; '-' is standard input
+pub struct BundleImportArgs {
+    /// File to import; '-' is standard input
     #[arg(value_name = "FILE")]
     pub file: PathBuf,
 
-    /// Give its session this name here
+    /// Name of its session in this store
     #[arg(long = "as", value_name = "NAME")]
     pub name: Option<String>,
 }
@@ -54,12 +54,12 @@ pub struct ImportBundleArgs {
 /// Arguments of `forge backup`.
 #[derive(Debug, clap::Args)]
 pub struct BackupArgs {
-    /// Copy the store to this folder, which must not be there yet or be empty
+    /// Directory for the copy, which must be empty or not exist
     #[arg(value_name = "FOLDER")]
     pub to: PathBuf,
 }
 
-fn number(text: &str) -> Result<u64, String> {
+fn parse_sequence(text: &str) -> Result<u64, String> {
     let digits = text.strip_prefix('#').unwrap_or(text);
     digits
         .parse()
@@ -67,14 +67,14 @@ fn number(text: &str) -> Result<u64, String> {
 }
 
 /// Writes sessions as a bundle.
-pub fn export(args: &ExportBundleArgs, context: &mut Context) -> Result<(), CommandError> {
-    let store = workplace::open(context, Access::Read)?;
+pub fn export(args: &BundleExportArgs, context: &mut Context) -> Result<(), CommandError> {
+    let store = workspace::open_store(context, StoreAccess::Read)?;
     let sessions = if args.all {
         store.every_session()?
     } else if args.sessions.is_empty() {
-        vec![workplace::session(context, &store, Need::Existing)?]
+        vec![workspace::choose_session(context, &store, SessionNeed::Existing)?]
     } else {
-        let named = args.sessions.iter().map(|name| workplace::named_session(&store, name));
+        let named = args.sessions.iter().map(|name| workspace::named_session(&store, name));
         named.collect::<Result<_, _>>()?
     };
     let range = |session| BundleRange { session, from: args.from, to: args.to };
@@ -85,7 +85,7 @@ pub fn export(args: &ExportBundleArgs, context: &mut Context) -> Result<(), Comm
     }
     let path = context.cwd.join(&args.file);
     let written = write(&store, &ranges, &path)?;
-    context.out.emit(&Bundled::new(&path, written))
+    context.out.emit(&ExportedBundleReport::new(&path, written))
 }
 
 /// Writes a bundle to a temporary file, which gets its name only when it is complete.
@@ -111,30 +111,33 @@ fn write(store: &Store, ranges: &[BundleRange], path: &Path) -> Result<Written, 
 }
 
 /// Imports the sessions of a bundle.
-pub fn import(args: &ImportBundleArgs, context: &mut Context) -> Result<(), CommandError> {
+pub fn import(args: &BundleImportArgs, context: &mut Context) -> Result<(), CommandError> {
     let shown = args.file.display().to_string();
     let failed = |error| CommandError::io(&format!("cannot read '{shown}'"), error);
-    let store = workplace::open(context, Access::Write)?;
+    let store = workspace::open_store(context, StoreAccess::Write)?;
     let mut file = if args.file == Path::new(STANDARD) {
-        kept(store.path(), &mut std::io::stdin().lock()).map_err(failed)?
+        spool_to_file(store.path(), &mut std::io::stdin().lock()).map_err(failed)?
     } else {
         BufReader::new(open_plain(&context.cwd.join(&args.file))?.0)
     };
-    let act = workplace::act(context, "import bundle");
+    let act = workspace::write_context(context, "import bundle");
     let taken = store.import_bundle(&act, &mut file, args.name.as_deref());
     let taken = taken.map_err(|error| {
         let holds_secrets = matches!(error, Error::Secrets { .. });
         let refused = CommandError::from(error);
-        let hint = "'--no-redact' takes it as it is, '--redact-allow' lets some through";
+        let hint = "'--no-redact' imports it as it is, '--redact-allow' allows some secrets";
         if holds_secrets { refused.hinted(hint) } else { refused }
     })?;
-    workplace::finish(&store);
-    context.out.emit(&Taken::from(taken))
+    workspace::catch_up_index(&store);
+    context.out.emit(&ImportedBundleReport::from(taken))
 }
 
 /// Copies an input that cannot be read twice to a private temporary file, which is deleted with the
 /// process.
-fn kept(store: Option<&Path>, input: &mut dyn Read) -> std::io::Result<BufReader<fs::File>> {
+fn spool_to_file(
+    store: Option<&Path>,
+    input: &mut dyn Read,
+) -> std::io::Result<BufReader<fs::File>> {
     let folder = store.map_or_else(std::env::temp_dir, Path::to_owned);
     let path = folder.join(format!("bundle-{}.new", std::process::id()));
     let mut options = OpenOptions::new();
@@ -150,5 +153,5 @@ pub fn backup(args: &BackupArgs, context: &mut Context) -> Result<(), CommandErr
     let from = context.store_directory()?;
     let keyring = context.keyring();
     let done = Store::backup(&from, &to, context.now, keyring.as_deref())?;
-    context.out.emit(&Backed::new(&from, &to, done))
+    context.out.emit(&StoreBackupReport::new(&from, &to, done))
 }

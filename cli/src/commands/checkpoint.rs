@@ -1,195 +1,195 @@
 //! `forge checkpoint`.
 
-use super::prune::PruneArgs;
-use crate::args::value::{self, Moment, Name};
+use super::prune::CheckpointPruneArgs;
+use crate::args::value::{self, MomentArg, NameArg};
 use crate::context::Context;
 use crate::error::CommandError;
-use crate::report::checkpoint_made::{Schedule, Tagged};
-use crate::report::written::{Made, Written};
-use crate::workplace::{self, Access, Need};
-use crate::writing::Writing;
+use crate::report::checkpoint_change::{CheckpointScheduleReport, CheckpointTagReport};
+use crate::report::entity_write::{EntityWriteReport, MadeCheckpoint};
+use crate::session_writer::SessionWriter;
+use crate::workspace::{self, SessionNeed, StoreAccess};
 use forge_store::model::Kind;
 use forge_store::store::NewCheckpoint;
 use std::time::Duration;
 
-/// Name moments, list and compare them, and go back to them.
+/// Make checkpoints, compare moments, and go back to them.
 #[derive(Debug, clap::Subcommand)]
 pub enum CheckpointCommand {
-    /// Name this moment
-    Create(CreateArgs),
+    /// Make a checkpoint of this moment
+    Create(CheckpointCreateArgs),
     /// List checkpoints, newest first
-    List(ListArgs),
+    List(CheckpointListArgs),
     /// Show a checkpoint and the state it names
-    Show(ShowArgs),
+    Show(CheckpointShowArgs),
     /// Show what was known at a moment
-    At(AtArgs),
+    At(CheckpointAtArgs),
     /// Compare two moments
-    Diff(DiffArgs),
-    /// Make the claims what they were at a moment, as a new revision
-    Restore(RestoreArgs),
+    Diff(CheckpointDiffArgs),
+    /// Restore the claims of a moment, as a new revision
+    Restore(CheckpointRestoreArgs),
     /// Add and remove tags of a checkpoint
-    Tag(TagArgs),
+    Tag(CheckpointTagArgs),
     /// Draw branches, revisions and checkpoints in the order of time
-    Timeline(TimelineArgs),
+    Timeline(CheckpointTimelineArgs),
     /// Make checkpoints at regular times, at the next write after each
-    Schedule(ScheduleArgs),
-    /// Drop checkpoints that no rule keeps, and fold revisions that nothing names
-    Prune(PruneArgs),
+    Schedule(CheckpointScheduleArgs),
+    /// Remove checkpoints that no rule keeps, and fold revisions that nothing names
+    Prune(CheckpointPruneArgs),
 }
 
 /// Arguments of `forge checkpoint create`.
 #[derive(Debug, clap::Args)]
-pub struct CreateArgs {
-    /// Say what moment it is
-    #[arg(value_name = "MESSAGE", value_parser = value::said)]
+pub struct CheckpointCreateArgs {
+    /// What moment it is
+    #[arg(value_name = "MESSAGE", value_parser = value::non_empty_text)]
     pub message: String,
 
-    /// Tag it with these words
+    /// Tags
     #[arg(long, value_name = "TAG,...", value_delimiter = ',')]
-    pub tags: Vec<Name>,
+    pub tags: Vec<NameArg>,
 
-    /// Name this past moment instead
+    /// Past moment to name instead of now
     #[arg(long, value_name = "T")]
-    pub at: Option<Moment>,
+    pub at: Option<MomentArg>,
 }
 
 /// Arguments of `forge checkpoint list`.
 #[derive(Debug, clap::Args)]
-pub struct ListArgs {
-    /// List those with this tag
+pub struct CheckpointListArgs {
+    /// Only those with this tag
     #[arg(long, value_name = "TAG")]
-    pub tag: Option<Name>,
+    pub tag: Option<NameArg>,
 
     /// List those of all sessions
     #[arg(long)]
     pub all: bool,
 
-    /// List those at this moment or later, such as -2h or 'yesterday 14:30'
+    /// Earliest moment, such as -2h or 'yesterday 14:30'
     #[arg(long, value_name = "T")]
-    pub since: Option<Moment>,
+    pub since: Option<MomentArg>,
 
-    /// List those at this moment or earlier
+    /// Latest moment
     #[arg(long, value_name = "T")]
-    pub until: Option<Moment>,
+    pub until: Option<MomentArg>,
 
-    /// List at most this many
+    /// Largest number to list
     #[arg(long, value_name = "N")]
     pub limit: Option<usize>,
 }
 
 /// What of a state to show and how.
 #[derive(Debug, clap::Args)]
-pub struct StateArgs {
-    /// Show this kind only; may be given more than once
+pub struct StateViewArgs {
+    /// Kind to show; can be repeated
     #[arg(long = "kind", value_name = "KIND")]
     pub kinds: Vec<Kind>,
 
-    /// Show everything, and texts whole, however long
+    /// Show everything, with whole texts
     #[arg(long)]
     pub full: bool,
 
-    /// Leave out what was recorded only later
+    /// Omit what was recorded only later
     #[arg(long)]
     pub as_recorded: bool,
 }
 
 /// Arguments of `forge checkpoint show`.
 #[derive(Debug, clap::Args)]
-pub struct ShowArgs {
-    /// Name it by a unique prefix of its id, '#N' or a tag
+pub struct CheckpointShowArgs {
+    /// Unique prefix of its id, '#N' or a tag
     #[arg(value_name = "X")]
-    pub which: Moment,
+    pub which: MomentArg,
 
     /// What of its state to show.
     #[command(flatten)]
-    pub state: StateArgs,
+    pub state: StateViewArgs,
 }
 
 /// Arguments of `forge checkpoint at`.
 #[derive(Debug, clap::Args)]
-pub struct AtArgs {
-    /// Name the moment, such as -2h, '2 hours ago', '2025-01-20 14:30', '#42', 'HEAD~3' or a tag
+pub struct CheckpointAtArgs {
+    /// Moment, such as -2h, '2 hours ago', '2025-01-20 14:30', '#42', 'HEAD~3' or a tag
     #[arg(value_name = "T")]
-    pub moment: Moment,
+    pub moment: MomentArg,
 
     /// What of the state to show.
     #[command(flatten)]
-    pub state: StateArgs,
+    pub state: StateViewArgs,
 }
 
 /// Arguments of `forge checkpoint diff`.
 #[derive(Debug, clap::Args)]
-pub struct DiffArgs {
-    /// Name the moment to compare from
+pub struct CheckpointDiffArgs {
+    /// Moment to compare from
     #[arg(value_name = "A")]
-    pub from: Moment,
+    pub from: MomentArg,
 
-    /// Name the moment to compare to
+    /// Moment to compare to
     #[arg(value_name = "B", default_value = "HEAD")]
-    pub to: Moment,
+    pub to: MomentArg,
 
     /// Exit with 1 if there are differences
     #[arg(long)]
     pub exit_code: bool,
 
-    /// Compare this kind only; may be given more than once
+    /// Kind to compare; can be repeated
     #[arg(long = "kind", value_name = "KIND")]
     pub kinds: Vec<Kind>,
 }
 
 /// Arguments of `forge checkpoint restore`.
 #[derive(Debug, clap::Args)]
-pub struct RestoreArgs {
-    /// Name the moment
+pub struct CheckpointRestoreArgs {
+    /// Moment
     #[arg(value_name = "X")]
-    pub which: Moment,
+    pub which: MomentArg,
 
-    /// Say what would change, and change nothing
+    /// Show what would change, without changing anything
     #[arg(long)]
     pub dry_run: bool,
 }
 
 /// Arguments of `forge checkpoint tag`.
 #[derive(Debug, clap::Args)]
-pub struct TagArgs {
-    /// Name it by a unique prefix of its id, '#N' or a tag
+pub struct CheckpointTagArgs {
+    /// Unique prefix of its id, '#N' or a tag
     #[arg(value_name = "X")]
-    pub which: Moment,
+    pub which: MomentArg,
 
-    /// Add these tags
+    /// Tags to add
     #[arg(long, value_name = "TAG,...", value_delimiter = ',', required_unless_present = "remove")]
-    pub add: Vec<Name>,
+    pub add: Vec<NameArg>,
 
-    /// Remove these tags
+    /// Tags to remove
     #[arg(long, value_name = "TAG,...", value_delimiter = ',')]
-    pub remove: Vec<Name>,
+    pub remove: Vec<NameArg>,
 }
 
 /// Arguments of `forge checkpoint timeline`.
 #[derive(Debug, clap::Args)]
-pub struct TimelineArgs {
+pub struct CheckpointTimelineArgs {
     /// Draw every revision, not only those with a checkpoint or a fork
     #[arg(long)]
     pub all: bool,
 
-    /// Draw from this moment on, such as -2h or 'yesterday 14:30'
+    /// Earliest moment, such as -2h or 'yesterday 14:30'
     #[arg(long, value_name = "T")]
-    pub since: Option<Moment>,
+    pub since: Option<MomentArg>,
 
-    /// Draw up to this moment
+    /// Latest moment
     #[arg(long, value_name = "T")]
-    pub until: Option<Moment>,
+    pub until: Option<MomentArg>,
 
-    /// Draw at most this many rows, the latest ones
+    /// Largest number of rows; the latest ones are drawn
     #[arg(long, value_name = "N")]
     pub limit: Option<usize>,
 
-    /// Print it, even on a terminal, where the browser of 'forge tui' would open
+    /// Print it even on a terminal, instead of opening 'forge tui'
     #[arg(long)]
     pub no_tui: bool,
 }
 
-impl TimelineArgs {
+impl CheckpointTimelineArgs {
     /// Whether no option was given that the browser would not show.
     fn is_plain(&self) -> bool {
         let narrowed = self.since.is_some() || self.until.is_some() || self.limit.is_some();
@@ -199,12 +199,12 @@ impl TimelineArgs {
 
 /// Arguments of `forge checkpoint schedule`; without any it shows the schedule.
 #[derive(Debug, clap::Args)]
-pub struct ScheduleArgs {
-    /// Make one this often, such as 10m
-    #[arg(long, value_name = "DURATION", value_parser = value::duration, conflicts_with = "off")]
+pub struct CheckpointScheduleArgs {
+    /// Interval, such as 10m
+    #[arg(long, value_name = "DURATION", value_parser = value::parse_duration, conflicts_with = "off")]
     pub every: Option<Duration>,
 
-    /// Make no more
+    /// Switch it off
     #[arg(long)]
     pub off: bool,
 }
@@ -225,80 +225,87 @@ pub fn run(command: &CheckpointCommand, context: &mut Context) -> Result<(), Com
     }
 }
 
-fn create(args: &CreateArgs, context: &mut Context) -> Result<(), CommandError> {
+fn create(args: &CheckpointCreateArgs, context: &mut Context) -> Result<(), CommandError> {
     if let Some(tag) = args.tags.iter().find(|tag| tag.as_str().contains(char::is_whitespace)) {
-        return Err(CommandError::invalid(format!("'{tag}' is no tag: a tag is one word"))
+        return Err(CommandError::invalid(format!("'{tag}' is not a tag: a tag is one word"))
             .hinted("commas part tags: '--tags one,two'"));
     }
-    let need = if args.at.is_some() { Need::Existing } else { Need::OrNew };
-    let writing = Writing::begin(context, "checkpoint create", need)?;
-    let mut new = NewCheckpoint::manual(&args.message).tags(args.tags.iter().map(Name::as_str));
+    let need = if args.at.is_some() { SessionNeed::Existing } else { SessionNeed::OrNew };
+    let writing = SessionWriter::begin(context, "checkpoint create", need)?;
+    let mut new = NewCheckpoint::manual(&args.message).tags(args.tags.iter().map(NameArg::as_str));
     if let Some(at) = args.at.as_ref() {
-        let point = workplace::point(context, &writing.session, at)?;
+        let point = workspace::point(context, &writing.session, at)?;
         new.at = point.time();
     }
     let done = writing.write().checkpoint(new).commit()?;
     let id = done.checkpoint.as_ref().map(|checkpoint| checkpoint.id.to_string());
-    let report = Written::new("forge.checkpoint.create/1", "Made a checkpoint", done);
-    context.out.emit(&report.named(id.unwrap_or_default()))?;
+    let report = EntityWriteReport::new("forge.checkpoint.create/1", "Made a checkpoint", done);
+    context.out.emit(&report.about_checkpoint(id.unwrap_or_default()))?;
     writing.finish();
     Ok(())
 }
 
-fn list(args: &ListArgs, context: &mut Context) -> Result<(), CommandError> {
-    super::look::list(args, context)
+fn list(args: &CheckpointListArgs, context: &mut Context) -> Result<(), CommandError> {
+    super::checkpoint_query::list(args, context)
 }
 
-fn show(args: &ShowArgs, context: &mut Context) -> Result<(), CommandError> {
-    super::look::show(args, context)
+fn show(args: &CheckpointShowArgs, context: &mut Context) -> Result<(), CommandError> {
+    super::checkpoint_query::show(args, context)
 }
 
-fn at(args: &AtArgs, context: &mut Context) -> Result<(), CommandError> {
-    super::look::at(args, context)
+fn at(args: &CheckpointAtArgs, context: &mut Context) -> Result<(), CommandError> {
+    super::checkpoint_query::at(args, context)
 }
 
-fn diff(args: &DiffArgs, context: &mut Context) -> Result<(), CommandError> {
-    super::look::diff(args, context)
+fn diff(args: &CheckpointDiffArgs, context: &mut Context) -> Result<(), CommandError> {
+    super::checkpoint_query::diff(args, context)
 }
 
-fn restore(args: &RestoreArgs, context: &mut Context) -> Result<(), CommandError> {
-    super::look::restore(args, context)
+fn restore(args: &CheckpointRestoreArgs, context: &mut Context) -> Result<(), CommandError> {
+    super::checkpoint_query::restore(args, context)
 }
 
-fn tag(args: &TagArgs, context: &mut Context) -> Result<(), CommandError> {
-    let writing = Writing::begin(context, "checkpoint tag", Need::Existing)?;
-    let point = workplace::point(context, &writing.session, &args.which)?;
+fn tag(args: &CheckpointTagArgs, context: &mut Context) -> Result<(), CommandError> {
+    let writing = SessionWriter::begin(context, "checkpoint tag", SessionNeed::Existing)?;
+    let point = workspace::point(context, &writing.session, &args.which)?;
     let Some(checkpoint) = point.named_checkpoint() else {
         let which = args.which.as_str();
         return Err(CommandError::invalid(format!("'{which}' names a moment, not a checkpoint"))
             .hinted("'forge checkpoint list' names them"));
     };
-    let words = |names: &[Name]| -> Vec<String> {
+    let words = |names: &[NameArg]| -> Vec<String> {
         names.iter().map(|name| name.as_str().to_owned()).collect()
     };
     let (add, remove) = (words(&args.add), words(&args.remove));
     let checkpoint = writing.session.tag(&writing.act, &checkpoint.id, &add, &remove)?;
     let summary = writing.session.summary()?;
-    let checkpoint = Made::from(&checkpoint);
-    context.out.emit(&Tagged { session: summary.info.name, branch: summary.branch, checkpoint })?;
+    let checkpoint = MadeCheckpoint::from(&checkpoint);
+    context.out.emit(&CheckpointTagReport {
+        session: summary.info.name,
+        branch: summary.branch,
+        checkpoint,
+    })?;
     writing.finish();
     Ok(())
 }
 
-fn timeline(args: &TimelineArgs, context: &mut Context) -> Result<(), CommandError> {
+fn timeline(args: &CheckpointTimelineArgs, context: &mut Context) -> Result<(), CommandError> {
     if args.is_plain() && super::tui::on_terminal(context) {
         return super::tui::run(&super::tui::TuiArgs::default(), context);
     }
-    super::look::timeline(args, context)
+    super::checkpoint_query::timeline(args, context)
 }
 
-fn schedule(args: &ScheduleArgs, context: &mut Context) -> Result<(), CommandError> {
+fn schedule(args: &CheckpointScheduleArgs, context: &mut Context) -> Result<(), CommandError> {
     let changes = args.every.is_some() || args.off;
-    let store = workplace::open(context, if changes { Access::Write } else { Access::Read })?;
-    let need = if args.every.is_some() { Need::OrNew } else { Need::Existing };
-    let session = workplace::session(context, &store, need)?;
+    let store = workspace::open_store(
+        context,
+        if changes { StoreAccess::Write } else { StoreAccess::Read },
+    )?;
+    let need = if args.every.is_some() { SessionNeed::OrNew } else { SessionNeed::Existing };
+    let session = workspace::choose_session(context, &store, need)?;
     if changes {
-        let act = workplace::act(context, "checkpoint schedule");
+        let act = workspace::write_context(context, "checkpoint schedule");
         let every = args.every.map(|every| i64::try_from(every.as_micros()).unwrap_or(i64::MAX));
         session.schedule(&act, every)?;
     }
@@ -306,7 +313,12 @@ fn schedule(args: &ScheduleArgs, context: &mut Context) -> Result<(), CommandErr
     let every_seconds = summary.schedule_micros.map(|micros| micros / 1_000_000);
     let last_checkpoint = summary.last_checkpoint;
     let (session, branch) = (summary.info.name, summary.branch);
-    context.out.emit(&Schedule { session, branch, every_seconds, last_checkpoint })?;
-    workplace::finish(&store);
+    context.out.emit(&CheckpointScheduleReport {
+        session,
+        branch,
+        every_seconds,
+        last_checkpoint,
+    })?;
+    workspace::catch_up_index(&store);
     Ok(())
 }

@@ -1,33 +1,33 @@
 //! `forge code`.
 
-use crate::args::select::{FactList, Show};
+use crate::args::select::{EntityShowArgs, FactListArgs};
 use crate::context::Context;
 use crate::error::CommandError;
-use crate::git::{self, process::Limit};
-use crate::report::written::Written;
-use crate::workplace::{self, Need};
-use crate::writing::{Writing, new_fact};
+use crate::git::{self, process::GitTimeLimit};
+use crate::report::entity_write::EntityWriteReport;
+use crate::session_writer::{SessionWriter, new_fact};
+use crate::workspace::{self, SessionNeed};
 use forge_store::model::{AutoTrigger, Kind, Value};
 
 /// Record the state of the source code.
 #[derive(Debug, clap::Subcommand)]
 pub enum CodeCommand {
-    /// Record commit and uncommitted changes of this checkout
-    Capture(CaptureArgs),
+    /// Record the commit and the uncommitted changes of this checkout
+    Capture(CodeCaptureArgs),
     /// List edits and captured states, oldest first
-    List(FactList),
+    List(FactListArgs),
     /// Show one edit or captured state with its patch
-    Show(Show),
+    Show(EntityShowArgs),
 }
 
 /// Arguments of `forge code capture`.
 #[derive(Debug, clap::Args)]
-pub struct CaptureArgs {
-    /// Say what state it is
+pub struct CodeCaptureArgs {
+    /// Message that describes the state
     #[arg(short, long, value_name = "TEXT")]
     pub message: Option<String>,
 
-    /// Record environment variables too: those that 'redact.variables' and forge's own list name
+    /// Also record environment variables: those that 'redact.variables' and forge's own list name
     #[arg(long)]
     pub env: bool,
 }
@@ -41,19 +41,20 @@ pub fn run(command: &CodeCommand, context: &mut Context) -> Result<(), CommandEr
     }
 }
 
-fn capture(args: &CaptureArgs, context: &mut Context) -> Result<(), CommandError> {
+fn capture(args: &CodeCaptureArgs, context: &mut Context) -> Result<(), CommandError> {
     // Both are checked before a session is started.
     let store = context.store_directory()?;
-    let captured = git::capture(&context.cwd, &store, Limit::Each(git::PATIENCE))?;
-    let writing = Writing::begin(context, "code capture", Need::OrNew)?;
+    let captured = git::capture_checkout(&context.cwd, &store, GitTimeLimit::Each(git::PATIENCE))?;
+    let writing = SessionWriter::begin(context, "code capture", SessionNeed::OrNew)?;
     let mut value = captured.value(args.message.as_deref());
     if let (true, Value::Map(fields)) = (args.env, &mut value) {
         fields.insert("env_vars".to_owned(), variables(context));
     }
     let fact = new_fact(Kind::Code, None, context.now, context.now, value)?;
     let is_modified = !captured.is_clean();
-    let done = writing.fact(fact.clone(), is_modified.then_some(AutoTrigger::CodeModified))?;
-    let mut report = Written::new("forge.code.capture/1", "Captured", done);
+    let done =
+        writing.write_fact(fact.clone(), is_modified.then_some(AutoTrigger::CodeModified))?;
+    let mut report = EntityWriteReport::new("forge.code.capture/1", "Captured", done);
     report.warnings.extend(
         captured
             .left_out
@@ -63,22 +64,22 @@ fn capture(args: &CaptureArgs, context: &mut Context) -> Result<(), CommandError
     if !captured.unfiltered.is_empty() {
         report.warnings.push(git::UNFILTERED.to_owned());
     }
-    context.out.emit(&report.of_fact(fact))?;
+    context.out.emit(&report.about_fact(fact))?;
     writing.finish();
     Ok(())
 }
 
 /// The environment variables that may be stored.
 fn variables(context: &Context) -> Value {
-    let redactor = workplace::redactor(context).unwrap_or_default();
+    let redactor = workspace::redactor(context).unwrap_or_default();
     let kept = context.environment.texts().filter(|(name, _)| redactor.keeps_variable(name));
     Value::Map(kept.map(|(name, value)| (name.to_owned(), value.into())).collect())
 }
 
-fn list(args: &FactList, context: &mut Context) -> Result<(), CommandError> {
+fn list(args: &FactListArgs, context: &mut Context) -> Result<(), CommandError> {
     super::entity::list_facts(Kind::Code, args, context, |_| true)
 }
 
-fn show(args: &Show, context: &mut Context) -> Result<(), CommandError> {
+fn show(args: &EntityShowArgs, context: &mut Context) -> Result<(), CommandError> {
     super::entity::show(Kind::Code, args, context)
 }

@@ -1,12 +1,12 @@
 //! `forge command`.
 
-use crate::args::select::{FactList, Show};
-use crate::child::{command_line, run_child};
+use crate::args::select::{EntityShowArgs, FactListArgs};
+use crate::child_process::{command_line, run_child};
 use crate::context::Context;
 use crate::error::CommandError;
-use crate::report::written::Written;
-use crate::workplace::Need;
-use crate::writing::{Writing, new_fact};
+use crate::report::entity_write::EntityWriteReport;
+use crate::session_writer::{SessionWriter, new_fact};
+use crate::workspace::SessionNeed;
 use forge_store::model::claim::VocabularyWord;
 use forge_store::model::{Kind, Value};
 use std::ffi::OsString;
@@ -14,32 +14,32 @@ use std::ffi::OsString;
 /// Run commands and record how they end.
 #[derive(Debug, clap::Subcommand)]
 pub enum CommandCommand {
-    /// Run a command, pass its output on, record it, and exit as it does
-    Record(RecordArgs),
+    /// Run a command, record it, pass its output through, and exit with its code
+    Record(CommandRecordArgs),
     /// List commands, oldest first
-    List(ListArgs),
+    List(CommandListArgs),
     /// Show one command with its output
-    Show(Show),
+    Show(EntityShowArgs),
 }
 
 /// Arguments of `forge command record`.
 #[derive(Debug, clap::Args)]
-pub struct RecordArgs {
-    /// Run this program with these arguments
+pub struct CommandRecordArgs {
+    /// Program to run, with its arguments
     #[arg(value_name = "COMMAND", required = true, last = true, num_args = 1..)]
     pub command: Vec<OsString>,
 }
 
 /// Arguments of `forge command list`.
 #[derive(Debug, clap::Args)]
-pub struct ListArgs {
-    /// List those that did not end with exit code 0
+pub struct CommandListArgs {
+    /// Only those that did not end with exit code 0
     #[arg(long)]
     pub failed: bool,
 
     /// When and how many.
     #[command(flatten)]
-    pub list: FactList,
+    pub list: FactListArgs,
 }
 
 /// Runs `forge command`.
@@ -51,13 +51,13 @@ pub fn run(command: &CommandCommand, context: &mut Context) -> Result<(), Comman
     }
 }
 
-fn record(args: &RecordArgs, context: &mut Context) -> Result<(), CommandError> {
+fn record(args: &CommandRecordArgs, context: &mut Context) -> Result<(), CommandError> {
     // Problems of the store are reported before anything is run.
-    let mut writing = Writing::begin(context, "command record", Need::OrNew)?;
+    let mut writing = SessionWriter::begin(context, "command record", SessionNeed::OrNew)?;
     let ran = run_child(&args.command, &context.cwd, context.global.json);
     let after = |micros: u128| context.now.plus_micros(i64::try_from(micros).unwrap_or(i64::MAX));
     let end = after(ran.took.as_micros());
-    let redactor = crate::workplace::redactor(context);
+    let redactor = crate::workspace::redactor(context);
     let value = Value::from([
         ("command", command_line(&args.command).into()),
         ("working_dir", context.cwd.to_string_lossy().as_ref().into()),
@@ -75,16 +75,16 @@ fn record(args: &RecordArgs, context: &mut Context) -> Result<(), CommandError> 
     }
     writing.act.now = end;
     let recorded = new_fact(Kind::Command, None, end, end, value).and_then(|fact| {
-        let done = writing.fact(fact.clone(), None)?;
-        let report = Written::new("forge.command.record/1", "Recorded", done);
-        Ok(report.of_fact(fact))
+        let done = writing.write_fact(fact.clone(), None)?;
+        let report = EntityWriteReport::new("forge.command.record/1", "Recorded", done);
+        Ok(report.about_fact(fact))
     });
     match recorded {
         Ok(report) if context.global.json => context.out.emit(&report)?,
-        Ok(report) => context.out.say(&report.line()),
+        Ok(report) => context.out.print_status(&report.line()),
         // Callers use the command's own exit code, so it has priority unless it reports success.
         Err(error) if context.exit_code == 0 => {
-            return Err(error.within("the command ended well, but could not be recorded"));
+            return Err(error.with_context("the command ended well, but could not be recorded"));
         }
         Err(error) => {
             let causes = error.causes().into_iter().map(|cause| format!(": {cause}"));
@@ -96,13 +96,13 @@ fn record(args: &RecordArgs, context: &mut Context) -> Result<(), CommandError> 
     Ok(())
 }
 
-fn list(args: &ListArgs, context: &mut Context) -> Result<(), CommandError> {
+fn list(args: &CommandListArgs, context: &mut Context) -> Result<(), CommandError> {
     let failed = |value: &Value| value.field("exit_code").and_then(Value::as_i64) != Some(0);
     super::entity::list_facts(Kind::Command, &args.list, context, |value| {
         !args.failed || failed(value)
     })
 }
 
-fn show(args: &Show, context: &mut Context) -> Result<(), CommandError> {
+fn show(args: &EntityShowArgs, context: &mut Context) -> Result<(), CommandError> {
     super::entity::show(Kind::Command, args, context)
 }

@@ -1,41 +1,43 @@
 //! `forge compaction`.
 
-use crate::compaction::loss::Lost;
-use crate::compaction::{self, Compaction};
+use crate::compaction::loss::LostItem;
+use crate::compaction::{self, ContextCompaction};
 use crate::context::Context;
 use crate::error::CommandError;
-use crate::hook::handing;
-use crate::hook::handover::{Remembered, remembered};
-use crate::reading::Reading;
-use crate::report::compaction::{CompactionJson, Compactions, LostJson, OneCompaction};
-use crate::workplace;
+use crate::hook::handover::{CompactionKnowledge, compaction_knowledge};
+use crate::hook::handover_brief;
+use crate::report::compaction::{
+    CompactionJson, CompactionListReport, CompactionShowReport, LostItemJson,
+};
+use crate::session_reader::SessionReader;
+use crate::workspace;
 use forge_agents::hook::ReplyBudget;
 use forge_store::store::Session;
 
 /// The size limit of a text for an agent.
 const ROOM: ReplyBudget = ReplyBudget { units: 10_000, bytes: usize::MAX };
 
-/// See when an agent's context was compacted and what its summary left out.
+/// Show when an agent's context was compacted, and what its summary left out.
 #[derive(Debug, clap::Subcommand)]
 pub enum CompactionCommand {
     /// List compactions, newest first, each with how much its summary left out
-    List(ListArgs),
-    /// Show what the summary of a compaction left out, and what the agent is handed after it
-    Show(ShowArgs),
+    List(CompactionListArgs),
+    /// Show what the summary of a compaction left out, and what the agent gets back
+    Show(CompactionShowArgs),
 }
 
 /// Arguments of `forge compaction list`.
 #[derive(Debug, clap::Args)]
-pub struct ListArgs {
-    /// List at most this many
+pub struct CompactionListArgs {
+    /// Largest number to list
     #[arg(long, value_name = "N")]
     pub limit: Option<usize>,
 }
 
 /// Arguments of `forge compaction show`.
 #[derive(Debug, clap::Args)]
-pub struct ShowArgs {
-    /// Name it by the number or id of its checkpoint; the last one if left out
+pub struct CompactionShowArgs {
+    /// Number or id of its checkpoint; the last one by default
     #[arg(value_name = "COMPACTION")]
     pub which: Option<String>,
 }
@@ -48,42 +50,45 @@ pub fn run(command: &CompactionCommand, context: &mut Context) -> Result<(), Com
     }
 }
 
-fn list(args: &ListArgs, context: &mut Context) -> Result<(), CommandError> {
-    let reading = Reading::begin(context)?;
+fn list(args: &CompactionListArgs, context: &mut Context) -> Result<(), CommandError> {
+    let reading = SessionReader::begin(context)?;
     let session = &reading.session;
     let mut compactions = Vec::new();
-    for one in compaction::newest(session, args.limit)? {
-        let lost = remembered(session, &one)?.lost;
+    for one in compaction::newest_compactions(session, args.limit)? {
+        let lost = compaction_knowledge(session, &one)?.lost;
         compactions.push(json(session, &one, lost.as_deref())?);
     }
     let name = session.summary()?.info.name;
-    context.out.emit(&Compactions { session: name, compactions })?;
-    workplace::finish(&reading.store);
+    context.out.emit(&CompactionListReport { session: name, compactions })?;
+    workspace::catch_up_index(&reading.store);
     Ok(())
 }
 
-fn show(args: &ShowArgs, context: &mut Context) -> Result<(), CommandError> {
-    let reading = Reading::begin(context)?;
+fn show(args: &CompactionShowArgs, context: &mut Context) -> Result<(), CommandError> {
+    let reading = SessionReader::begin(context)?;
     let session = &reading.session;
-    let found = named(session, args.which.as_deref())?;
-    let Remembered { knowledge, summary, lost } = remembered(session, &found)?;
+    let found = find_compaction(session, args.which.as_deref())?;
+    let CompactionKnowledge { knowledge, summary, lost } = compaction_knowledge(session, &found)?;
     let name = session.summary()?.info.name;
-    let brief = handing::brief(&name, &found, &knowledge, lost.as_deref(), ROOM);
-    let report = OneCompaction {
+    let brief = handover_brief::brief(&name, &found, &knowledge, lost.as_deref(), ROOM);
+    let report = CompactionShowReport {
         session: name,
         compaction: json(session, &found, lost.as_deref())?,
-        known: knowledge.items().len(),
-        lost: lost.map(|lost| lost.iter().map(LostJson::from).collect()),
+        known: knowledge.known_items().len(),
+        lost: lost.map(|lost| lost.iter().map(LostItemJson::from).collect()),
         summary,
         brief,
     };
     context.out.emit(&report)?;
-    workplace::finish(&reading.store);
+    workspace::catch_up_index(&reading.store);
     Ok(())
 }
 
-fn named(session: &Session, which: Option<&str>) -> Result<Compaction, CommandError> {
-    let mut all = compaction::newest(session, None)?;
+fn find_compaction(
+    session: &Session,
+    which: Option<&str>,
+) -> Result<ContextCompaction, CommandError> {
+    let mut all = compaction::newest_compactions(session, None)?;
     let Some(which) = which else {
         let none = || {
             CommandError::not_found("no compaction is known in this session").hinted(
@@ -108,8 +113,8 @@ fn named(session: &Session, which: Option<&str>) -> Result<Compaction, CommandEr
 
 fn json(
     session: &Session,
-    one: &Compaction,
-    lost: Option<&[Lost]>,
+    one: &ContextCompaction,
+    lost: Option<&[LostItem]>,
 ) -> Result<CompactionJson, CommandError> {
     let checkpoint = &one.checkpoint;
     Ok(CompactionJson {
@@ -125,6 +130,6 @@ fn json(
         boundary: one.boundary().map(str::to_owned),
         has_summary: one.has_summary(),
         handed_at: one.handed_at(),
-        lost: lost.map(<[Lost]>::len),
+        lost: lost.map(<[LostItem]>::len),
     })
 }

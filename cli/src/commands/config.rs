@@ -1,12 +1,12 @@
 //! `forge config`.
 
 use crate::config::key::REDACT_ALLOW;
-use crate::config::{Config, InProject, Key, Layer, edit, trust};
+use crate::config::{Config, ConfigLayer, ProjectPermission, SettingKey, edit, trust};
 use crate::context::Context;
 use crate::discovery;
 use crate::error::CommandError;
-use crate::report::config::{Changed, Setting, Settings, Trusted};
-use crate::workplace::{refuse_secret, without_secrets};
+use crate::report::config::{ConfigListReport, ConfigSetReport, ConfigTrustReport, SettingReport};
+use crate::workspace::{redact, refuse_secret};
 
 /// Read and change settings.
 #[derive(Debug, clap::Subcommand)]
@@ -14,41 +14,41 @@ pub enum ConfigCommand {
     /// List all settings, their values and where these come from
     List,
     /// Print the value of one setting
-    Get(GetArgs),
+    Get(ConfigGetArgs),
     /// Change a setting in the project's file, or in your own
-    Set(SetArgs),
+    Set(ConfigSetArgs),
     /// Allow what the project's file sets now, and a store outside the project
-    Trust(TrustArgs),
+    Trust(ConfigTrustArgs),
 }
 
 /// Arguments of `forge config get`.
 #[derive(Debug, clap::Args)]
-pub struct GetArgs {
-    /// Name the setting
+pub struct ConfigGetArgs {
+    /// Setting
     #[arg(value_name = "KEY")]
     pub key: String,
 }
 
 /// Arguments of `forge config set`.
 #[derive(Debug, clap::Args)]
-pub struct SetArgs {
-    /// Name the setting
+pub struct ConfigSetArgs {
+    /// Setting
     #[arg(value_name = "KEY")]
     pub key: String,
 
-    /// Give it this value
+    /// Value
     #[arg(value_name = "VALUE", allow_hyphen_values = true)]
     pub value: String,
 
-    /// Change your own file, which holds for all projects
+    /// Change your own file, which applies to all projects
     #[arg(long)]
     pub user: bool,
 }
 
 /// Arguments of `forge config trust`.
 #[derive(Debug, clap::Args)]
-pub struct TrustArgs {
-    /// Take back all that was allowed for this project
+pub struct ConfigTrustArgs {
+    /// Withdraw everything that was allowed for this project
     #[arg(long)]
     pub forget: bool,
 }
@@ -57,12 +57,12 @@ pub struct TrustArgs {
 pub fn run(command: &ConfigCommand, context: &mut Context) -> Result<(), CommandError> {
     match command {
         ConfigCommand::List => {
-            let settings = Key::all().iter().map(|key| setting(key, context)).collect();
+            let settings = SettingKey::all().iter().map(|key| setting(key, context)).collect();
             let ignored = context.config.ignored().to_vec();
-            context.out.emit(&Settings { settings, ignored })
+            context.out.emit(&ConfigListReport { settings, ignored })
         }
         ConfigCommand::Get(args) => {
-            let found = setting(Key::named(&args.key)?, context);
+            let found = setting(SettingKey::find(&args.key)?, context);
             context.out.emit(&found)
         }
         ConfigCommand::Set(args) => set(args, context),
@@ -70,24 +70,24 @@ pub fn run(command: &ConfigCommand, context: &mut Context) -> Result<(), Command
     }
 }
 
-fn setting(key: &Key, context: &Context) -> Setting {
+fn setting(key: &SettingKey, context: &Context) -> SettingReport {
     let (value, layer) = context.config.value(key);
-    Setting { key: key.name, value: value.map(ToString::to_string), from: layer }
+    SettingReport { key: key.name, value: value.map(ToString::to_string), from: layer }
 }
 
-fn set(args: &SetArgs, context: &mut Context) -> Result<(), CommandError> {
-    let key = Key::named(&args.key)?;
+fn set(args: &ConfigSetArgs, context: &mut Context) -> Result<(), CommandError> {
+    let key = SettingKey::find(&args.key)?;
     let value = key.parse(&args.value)?;
     if key.name != REDACT_ALLOW {
         refuse_secret(context, "value", &args.value)?;
-    } else if without_secrets(context, &args.value) != args.value {
+    } else if redact(context, &args.value) != args.value {
         return Err(CommandError::invalid(
             "the value holds a whole secret, and the file is read by others",
         )
         .hinted("a part of it lets it through too: its last 8 characters"));
     }
-    let layer = if args.user { Layer::User } else { Layer::Project };
-    if layer == Layer::Project && key.in_project == InProject::Never {
+    let layer = if args.user { ConfigLayer::User } else { ConfigLayer::Project };
+    if layer == ConfigLayer::Project && key.in_project == ProjectPermission::Never {
         return Err(key.refused_in_project());
     }
     let path = if args.user {
@@ -97,26 +97,33 @@ fn set(args: &SetArgs, context: &mut Context) -> Result<(), CommandError> {
         found.map_err(|error| error.hinted("'--user' changes your own file"))?.join("config.toml")
     };
     edit::set(&path, layer, key, &value)?;
-    if let Some(store) = path.parent().filter(|_| layer == Layer::Project && key.weakens(&value)) {
-        trust::allow(&context.environment, store, &[(key, value.clone())])?;
+    if let Some(store) =
+        path.parent().filter(|_| layer == ConfigLayer::Project && key.weakens(&value))
+    {
+        trust::allow_settings(&context.environment, store, &[(key, value.clone())])?;
     }
-    context.config.put(layer, key, value.clone());
+    context.config.note_change(layer, key, value.clone());
     let (effective, from) = context.config.value(key);
     let overridden = (from > layer && effective != Some(&value)).then_some(from);
-    context.out.emit(&Changed { key: key.name, value: value.to_string(), to: layer, overridden })
+    context.out.emit(&ConfigSetReport {
+        key: key.name,
+        value: value.to_string(),
+        to: layer,
+        overridden,
+    })
 }
 
 /// Allows the settings of the project's file and the place of its store, or revokes that.
-fn trusted(args: &TrustArgs, context: &mut Context) -> Result<(), CommandError> {
+fn trusted(args: &ConfigTrustArgs, context: &mut Context) -> Result<(), CommandError> {
     let link = match &context.global.store {
         Some(_) => None,
         None => discovery::outward_link(&context.cwd),
     };
     if args.forget {
         let store = link.map_or_else(|| context.store_directory(), |(link, _)| Ok(link))?;
-        trust::forget(&context.environment, &trust::paths_of(&store))?;
+        trust::forget(&context.environment, &trust::noted_paths(&store))?;
         let store = store.display().to_string();
-        return context.out.emit(&Trusted {
+        return context.out.emit(&ConfigTrustReport {
             store,
             link: None,
             settings: Vec::new(),
@@ -133,11 +140,11 @@ fn trusted(args: &TrustArgs, context: &mut Context) -> Result<(), CommandError> 
     let settings = context.config.ignored().to_vec();
     let mut values = Vec::new();
     for setting in &settings {
-        let key = Key::named(setting.key)?;
+        let key = SettingKey::find(setting.key)?;
         values.push((key, key.parse(&setting.value)?));
     }
-    trust::allow(&context.environment, &store, &values)?;
+    trust::allow_settings(&context.environment, &store, &values)?;
     let link = link.map(|(_, target)| target.display().to_string());
     let store = store.display().to_string();
-    context.out.emit(&Trusted { store, link, settings, forgotten: false })
+    context.out.emit(&ConfigTrustReport { store, link, settings, forgotten: false })
 }

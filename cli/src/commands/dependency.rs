@@ -1,7 +1,7 @@
 //! `forge dependency`.
 
 use super::entity;
-use crate::args::select::{ClaimList, Show};
+use crate::args::select::{ClaimListArgs, EntityShowArgs};
 use crate::context::Context;
 use crate::error::CommandError;
 use forge_store::model::{Kind, Value};
@@ -10,21 +10,21 @@ use forge_store::model::{Kind, Value};
 #[derive(Debug, clap::Subcommand)]
 pub enum DependencyCommand {
     /// List dependencies
-    List(ListArgs),
+    List(DependencyListArgs),
     /// Show one dependency
-    Show(Show),
+    Show(EntityShowArgs),
 }
 
 /// Arguments of `forge dependency list`.
 #[derive(Debug, clap::Args)]
-pub struct ListArgs {
-    /// List those that this belief is an end of
+pub struct DependencyListArgs {
+    /// Only those from or to this belief
     #[arg(long, value_name = "ID")]
     pub belief: Option<String>,
 
     /// Where and how many.
     #[command(flatten)]
-    pub list: ClaimList,
+    pub list: ClaimListArgs,
 }
 
 /// Runs `forge dependency`.

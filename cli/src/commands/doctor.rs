@@ -1,39 +1,39 @@
 //! `forge doctor`.
 
 use crate::context::Context;
-use crate::doctor::{self, Severity};
-use crate::error::{CommandError, EXIT_NO, ErrorKind};
+use crate::doctor::{self, FindingSeverity};
+use crate::error::{CommandError, CommandErrorKind, EXIT_NO};
 use crate::hook::log;
-use crate::integration::agent::Place;
-use crate::report::doctor::Doctor;
-use crate::workplace::{self, Access};
+use crate::integration::agent::InstallTarget;
+use crate::report::doctor::DoctorReport;
+use crate::workspace::{self, StoreAccess};
 use forge_store::store::Store;
 use std::path::PathBuf;
 
 /// Checks whether forge works here: exit code 0 if nothing is wrong, 1 if something is.
 pub fn run(context: &mut Context) -> Result<(), CommandError> {
-    let place = Place::of(context)?;
+    let place = InstallTarget::from_context(context)?;
     let mut findings = Vec::new();
     let mut store = None;
     let mut compactions = Vec::new();
     let mut lines = Vec::new();
     match context.store_directory() {
         Ok(path) => {
-            let options = workplace::options(context, Access::Read);
+            let options = workspace::store_options(context, StoreAccess::Read);
             let (health, found, wrong) = doctor::examine_store(&path, &options);
             store = Some(health);
             compactions = found;
             findings.extend(wrong);
             findings.extend(doctor::ignored_settings(context.config.ignored()));
             let notes = Store::notes_of(&path, options.keyring.as_deref());
-            let log = notes.map_or_else(PathBuf::new, |notes| log::of_store(&notes));
+            let log = notes.map_or_else(PathBuf::new, |notes| log::store_log(&notes));
             lines = log::read(&log)
                 .map_err(|error| CommandError::io("cannot read the log of the hooks", error))?;
         }
-        Err(error) if error.kind() == ErrorKind::NotFound => {}
+        Err(error) if error.kind() == CommandErrorKind::NotFound => {}
         Err(error) => return Err(error),
     }
-    let installed = |agent| super::hooks::installed(agent, &place);
+    let installed = |agent| super::hooks::installations(agent, &place);
     let (agents, wrong) = doctor::examine_agents(
         &context.environment,
         installed,
@@ -43,10 +43,10 @@ pub fn run(context: &mut Context) -> Result<(), CommandError> {
     );
     findings.extend(wrong);
     findings.sort_by_key(|finding| finding.severity);
-    let healthy = findings.iter().all(|finding| finding.severity != Severity::Problem);
+    let healthy = findings.iter().all(|finding| finding.severity != FindingSeverity::Problem);
     if !healthy {
         context.exit_code = EXIT_NO;
     }
     let (version, forge) = (env!("CARGO_PKG_VERSION").to_owned(), place.forge);
-    context.out.emit(&Doctor { healthy, version, forge, agents, store, findings })
+    context.out.emit(&DoctorReport { healthy, version, forge, agents, store, findings })
 }

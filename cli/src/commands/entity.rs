@@ -1,58 +1,59 @@
 //! `list` and `show` of every kind.
 
-use crate::args::select::{ClaimList, FactList, Show};
-use crate::args::value::Moment;
+use crate::args::select::{ClaimListArgs, EntityShowArgs, FactListArgs};
+use crate::args::value::MomentArg;
 use crate::context::Context;
 use crate::error::CommandError;
-use crate::reading::{Known, Reading, known_of, one_of};
-use crate::report::entity::{Entities, Entity, Shown};
-use crate::text::Length;
-use crate::workplace;
+use crate::report::entity::{EntityJson, EntityListReport, EntityShowReport};
+use crate::session_reader::{KnownEntity, SessionReader, entities_of_kind, find_entity};
+use crate::text::TextLength;
+use crate::workspace;
 use forge_store::model::claim::{Criticality, FieldValue};
 use forge_store::model::{Kind, Timestamp, Value};
 
 /// Lists the claims of a kind that match.
 pub fn list_claims(
     kind: Kind,
-    args: &ClaimList,
+    args: &ClaimListArgs,
     context: &mut Context,
     passes: impl Fn(&Value) -> bool,
 ) -> Result<(), CommandError> {
-    let reading = Reading::begin(context)?;
+    let reading = SessionReader::begin(context)?;
     let point = match &args.branch {
         None => reading.point(context, args.at.as_ref())?,
         Some(name) => {
-            let moment: Moment = format!("branch:{name}").parse().map_err(CommandError::invalid)?;
-            workplace::point(context, &reading.session, &moment)?
+            let moment: MomentArg =
+                format!("branch:{name}").parse().map_err(CommandError::invalid)?;
+            workspace::point(context, &reading.session, &moment)?
         }
     };
     let state = reading.state(&point, false)?;
-    let mut known = known_of(&state, kind)?;
+    let mut known = entities_of_kind(&state, kind)?;
     known.retain(|known| passes(known.value()));
     if kind == Kind::Gap {
-        let criticality = |known: &Known| {
+        let criticality = |known: &KnownEntity| {
             let said = known.value().field("criticality").and_then(Criticality::read);
             std::cmp::Reverse(said.unwrap_or(Criticality::Medium))
         };
         known.sort_by_key(criticality);
     }
     known.truncate(args.limit.unwrap_or(usize::MAX));
-    emit(&reading, kind, state.time()?, known, context)
+    emit_list(&reading, kind, state.time()?, known, context)
 }
 
 /// Lists the facts of a kind that match.
 pub fn list_facts(
     kind: Kind,
-    args: &FactList,
+    args: &FactListArgs,
     context: &mut Context,
     passes: impl Fn(&Value) -> bool,
 ) -> Result<(), CommandError> {
-    let reading = Reading::begin(context)?;
+    let reading = SessionReader::begin(context)?;
     let point = reading.point(context, args.at.as_ref())?;
     let since = args.since.as_ref().map(|since| reading.time(context, since)).transpose()?;
     let until = args.until.as_ref().map(|until| reading.time(context, until)).transpose()?;
     let state = reading.state(&point, false)?;
-    let mut known = known_of(&state, kind)?;
+    let mut known = entities_of_kind(&state, kind)?;
     known.retain(|known| {
         since.is_none_or(|since| since <= known.at())
             && until.is_none_or(|until| known.at() <= until)
@@ -61,60 +62,60 @@ pub fn list_facts(
     if let Some(limit) = args.limit {
         known.drain(..known.len().saturating_sub(limit));
     }
-    emit(&reading, kind, state.time()?, known, context)
+    emit_list(&reading, kind, state.time()?, known, context)
 }
 
-fn emit(
-    reading: &Reading,
+fn emit_list(
+    reading: &SessionReader,
     kind: Kind,
     at: Option<Timestamp>,
-    known: Vec<Known>,
+    known: Vec<KnownEntity>,
     context: &mut Context,
 ) -> Result<(), CommandError> {
-    let length = if context.global.json { Length::Cut } else { Length::Preview };
+    let length = if context.global.json { TextLength::Cut } else { TextLength::Preview };
     let mut texts = reading.texts(length);
-    let entities = known.into_iter().map(|known| Entity::new(known, &mut texts));
-    let report = Entities {
+    let entities = known.into_iter().map(|known| EntityJson::new(known, &mut texts));
+    let report = EntityListReport {
         session: reading.session.summary()?.info.name,
         kind,
         at,
         entities: entities.collect::<Result<_, _>>()?,
     };
     context.out.emit(&report)?;
-    workplace::finish(&reading.store);
+    workspace::catch_up_index(&reading.store);
     Ok(())
 }
 
 /// Shows one entity of a kind.
-pub fn show(kind: Kind, args: &Show, context: &mut Context) -> Result<(), CommandError> {
-    let reading = Reading::begin(context)?;
+pub fn show(kind: Kind, args: &EntityShowArgs, context: &mut Context) -> Result<(), CommandError> {
+    let reading = SessionReader::begin(context)?;
     let point = reading.point(context, args.at.as_ref())?;
     let state = reading.state(&point, false)?;
-    let known = one_of(&state, kind, &args.id)?;
+    let known = find_entity(&state, kind, &args.id)?;
     let length = match (args.full, context.global.json) {
-        (true, _) => Length::Whole,
-        (false, true) => Length::Cut,
-        (false, false) => Length::Preview,
+        (true, _) => TextLength::Whole,
+        (false, true) => TextLength::Cut,
+        (false, false) => TextLength::Preview,
     };
     let mut texts = reading.texts(length);
     let evidence = if kind == Kind::Hypothesis {
-        let about = |evidence: &Known| {
+        let about = |evidence: &KnownEntity| {
             evidence.value().field("hypothesis").and_then(Value::as_text) == Some(known.id())
         };
-        let evidence = known_of(&state, Kind::Evidence)?.into_iter().filter(about);
-        let evidence = evidence.map(|evidence| Entity::new(evidence, &mut texts));
+        let evidence = entities_of_kind(&state, Kind::Evidence)?.into_iter().filter(about);
+        let evidence = evidence.map(|evidence| EntityJson::new(evidence, &mut texts));
         Some(evidence.collect::<Result<_, _>>()?)
     } else {
         None
     };
-    let report = Shown {
+    let report = EntityShowReport {
         session: reading.session.summary()?.info.name,
         at: state.time()?,
-        entity: Entity::new(known, &mut texts)?,
+        entity: EntityJson::new(known, &mut texts)?,
         evidence,
     };
     context.out.emit(&report)?;
-    workplace::finish(&reading.store);
+    workspace::catch_up_index(&reading.store);
     Ok(())
 }
 

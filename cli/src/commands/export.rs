@@ -3,32 +3,32 @@
 use super::bundle;
 use crate::context::Context;
 use crate::error::CommandError;
-use crate::workplace::{self, Access, Need};
+use crate::workspace::{self, SessionNeed, StoreAccess};
 use forge_store::store::Session;
 use std::fs::{File, OpenOptions};
 use std::io::{BufWriter, Write};
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::PathBuf;
 
-/// Write out what is recorded.
+/// Export what is recorded.
 #[derive(Debug, clap::Subcommand)]
 pub enum ExportCommand {
-    /// Write a session's imported transcript back, byte for byte but for secrets that were taken out
-    Transcript(ExportArgs),
+    /// Write a session's imported transcript, byte for byte except for removed secrets
+    Transcript(SessionExportArgs),
     /// Write a session as a stream of events that 'forge import events' reads
-    Events(ExportArgs),
+    Events(SessionExportArgs),
     /// Write sessions as one file, with every id and hash, that 'forge import bundle' reads
-    Bundle(bundle::ExportBundleArgs),
+    Bundle(bundle::BundleExportArgs),
 }
 
 /// Arguments of `forge export transcript` and `events`.
 #[derive(Debug, clap::Args)]
-pub struct ExportArgs {
-    /// Name the session by name or id; the current one if left out
+pub struct SessionExportArgs {
+    /// Name or id of the session; the current one by default
     #[arg(value_name = "SESSION")]
     pub session: Option<String>,
 
-    /// Write to this file instead of standard output
+    /// File to write; standard output by default
     #[arg(short, long, value_name = "FILE")]
     pub output: Option<PathBuf>,
 }
@@ -42,15 +42,15 @@ pub fn run(command: &ExportCommand, context: &mut Context) -> Result<(), Command
     }
 }
 
-fn session(args: &ExportArgs, context: &Context) -> Result<Session, CommandError> {
-    let store = workplace::open(context, Access::Read)?;
+fn session(args: &SessionExportArgs, context: &Context) -> Result<Session, CommandError> {
+    let store = workspace::open_store(context, StoreAccess::Read)?;
     match &args.session {
-        Some(name) => workplace::named_session(&store, name),
-        None => workplace::session(context, &store, Need::Existing),
+        Some(name) => workspace::named_session(&store, name),
+        None => workspace::choose_session(context, &store, SessionNeed::Existing),
     }
 }
 
-fn transcript(args: &ExportArgs, context: &mut Context) -> Result<(), CommandError> {
+fn transcript(args: &SessionExportArgs, context: &mut Context) -> Result<(), CommandError> {
     let session = session(args, context)?;
     let summary = session.summary()?;
     let name = &summary.info.name;
@@ -67,19 +67,19 @@ fn transcript(args: &ExportArgs, context: &mut Context) -> Result<(), CommandErr
         return Err(CommandError::not_found(format!("the session '{name}' has no transcript"))
             .hinted("'forge export events' writes what it holds"));
     };
-    write(args, context, |to| session.write_source(source, &mut |part| to(part)))?;
+    write_parts(args, context, |to| session.write_source(source, &mut |part| to(part)))?;
     let removed = session.bookmark(source)?.map_or(0, |bookmark| bookmark.removed());
     if removed > 0 {
-        let secrets = crate::report::import::count(removed, "secret");
-        context.out.warn(&format!("{secrets} were taken out before this transcript was stored"));
+        let secrets = crate::report::import::count_text(removed, "secret");
+        context.out.warn(&format!("{secrets} were removed before this transcript was stored"));
     }
     Ok(())
 }
 
-fn events(args: &ExportArgs, context: &mut Context) -> Result<(), CommandError> {
+fn events(args: &SessionExportArgs, context: &mut Context) -> Result<(), CommandError> {
     const PART_BYTES: usize = 64 << 10;
     let session = session(args, context)?;
-    write(args, context, |to| {
+    write_parts(args, context, |to| {
         let mut part = Vec::with_capacity(PART_BYTES);
         session.export_events(&forge_agents::resolve, &mut |line| {
             part.extend_from_slice(line);
@@ -93,8 +93,8 @@ fn events(args: &ExportArgs, context: &mut Context) -> Result<(), CommandError> 
 }
 
 /// Writes the parts to the requested output.
-fn write(
-    args: &ExportArgs,
+fn write_parts(
+    args: &SessionExportArgs,
     context: &mut Context,
     produce: impl FnOnce(&mut dyn FnMut(&[u8]) -> Result<(), CommandError>) -> Result<(), CommandError>,
 ) -> Result<(), CommandError> {

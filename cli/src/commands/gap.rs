@@ -1,12 +1,12 @@
 //! `forge gap`.
 
-use crate::args::select::{ClaimList, Show};
-use crate::args::value::{self, Name};
+use crate::args::select::{ClaimListArgs, EntityShowArgs};
+use crate::args::value::{self, NameArg};
 use crate::context::Context;
 use crate::error::CommandError;
-use crate::report::written::Written;
-use crate::workplace::Need;
-use crate::writing::Writing;
+use crate::report::entity_write::EntityWriteReport;
+use crate::session_writer::SessionWriter;
+use crate::workspace::SessionNeed;
 use forge_store::model::claim::{
     Criticality, Effort, FillStrategy, GapStatus, GapType, VocabularyWord,
 };
@@ -16,107 +16,107 @@ use forge_store::model::{FieldMap, Kind, Value, rule};
 const UNANSWERED: &[GapStatus] =
     &[GapStatus::Open, GapStatus::Filling, GapStatus::Unfillable, GapStatus::Obsolete];
 
-/// Record what is not known and should be.
+/// Record open questions.
 #[derive(Debug, clap::Subcommand)]
 pub enum GapCommand {
-    /// Name a gap
-    Add(AddArgs),
-    /// Answer a gap
-    Fill(FillArgs),
+    /// Add a gap
+    Add(GapAddArgs),
+    /// Fill a gap with what was found out
+    Fill(GapFillArgs),
     /// Change fields of a gap
-    Update(UpdateArgs),
+    Update(GapUpdateArgs),
     /// List gaps, the most critical first
-    List(ListArgs),
+    List(GapListArgs),
     /// Show one gap
-    Show(Show),
+    Show(EntityShowArgs),
 }
 
 /// Fields of a gap beside its question.
 #[derive(Debug, clap::Args)]
-pub struct GapFields {
-    /// Say what kind of gap it is
-    #[arg(long = "type", value_name = "TYPE", value_parser = value::words::<GapType>())]
+pub struct GapFieldArgs {
+    /// Kind of gap
+    #[arg(long = "type", value_name = "TYPE", value_parser = value::word_parser::<GapType>())]
     pub gap_type: Option<GapType>,
 
-    /// Say how much depends on it
-    #[arg(long, value_name = "CRITICALITY", value_parser = value::words::<Criticality>())]
+    /// How much depends on it
+    #[arg(long, value_name = "CRITICALITY", value_parser = value::word_parser::<Criticality>())]
     pub criticality: Option<Criticality>,
 
-    /// Name the hypotheses it holds up, or say 'all' or 'none'
+    /// Hypotheses that it blocks, or 'all' or 'none'
     #[arg(long, value_name = "ID,...", value_delimiter = ',')]
     pub blocking: Vec<String>,
 
-    /// Say how it could be filled
-    #[arg(long, value_name = "STRATEGY", value_parser = value::words::<FillStrategy>())]
+    /// How it could be filled
+    #[arg(long, value_name = "STRATEGY", value_parser = value::word_parser::<FillStrategy>())]
     pub fill_strategy: Option<FillStrategy>,
 
-    /// Say how much work that is
-    #[arg(long, value_name = "EFFORT", value_parser = value::words::<Effort>())]
+    /// How much work that is
+    #[arg(long, value_name = "EFFORT", value_parser = value::word_parser::<Effort>())]
     pub effort: Option<Effort>,
 }
 
 /// Arguments of `forge gap add`.
 #[derive(Debug, clap::Args)]
-pub struct AddArgs {
-    /// Say what is not known
-    #[arg(value_name = "DESCRIPTION", value_parser = value::said)]
+pub struct GapAddArgs {
+    /// What is not known
+    #[arg(value_name = "DESCRIPTION", value_parser = value::non_empty_text)]
     pub description: String,
 
-    /// Give it this id instead of a new one
+    /// Id, instead of a new one
     #[arg(long, value_name = "ID")]
-    pub id: Option<Name>,
+    pub id: Option<NameArg>,
 
     /// What else is known of it.
     #[command(flatten)]
-    pub fields: GapFields,
+    pub fields: GapFieldArgs,
 }
 
 /// Arguments of `forge gap fill`.
 #[derive(Debug, clap::Args)]
-pub struct FillArgs {
-    /// Name it by its id or a unique prefix of it
+pub struct GapFillArgs {
+    /// Id, or a unique prefix of it
     #[arg(value_name = "ID")]
     pub id: String,
 
-    /// Say what was found out
-    #[arg(value_name = "RESOLUTION", value_parser = value::said)]
+    /// What was found out
+    #[arg(value_name = "RESOLUTION", value_parser = value::non_empty_text)]
     pub resolution: String,
 }
 
 /// Arguments of `forge gap update`.
 #[derive(Debug, clap::Args)]
-pub struct UpdateArgs {
-    /// Name it by its id or a unique prefix of it
+pub struct GapUpdateArgs {
+    /// Id, or a unique prefix of it
     #[arg(value_name = "ID")]
     pub id: String,
 
-    /// Say it in other words
+    /// New description
     #[arg(long, value_name = "TEXT")]
     pub description: Option<String>,
 
-    /// Say where the work on it stands
-    #[arg(long, value_name = "STATUS", value_parser = value::words_of(UNANSWERED))]
+    /// Status of the work on it
+    #[arg(long, value_name = "STATUS", value_parser = value::word_subset_parser(UNANSWERED))]
     pub status: Option<GapStatus>,
 
-    /// Say why nothing can fill it, or why it no longer matters
+    /// Why nothing can fill it, or why it no longer matters
     #[arg(long, value_name = "TEXT")]
     pub resolution: Option<String>,
 
     /// What else is known of it.
     #[command(flatten)]
-    pub fields: GapFields,
+    pub fields: GapFieldArgs,
 }
 
 /// Arguments of `forge gap list`.
 #[derive(Debug, clap::Args)]
-pub struct ListArgs {
-    /// List those with this status
-    #[arg(long, value_name = "STATUS", value_parser = value::words::<GapStatus>())]
+pub struct GapListArgs {
+    /// Only those with this status
+    #[arg(long, value_name = "STATUS", value_parser = value::word_parser::<GapStatus>())]
     pub status: Option<GapStatus>,
 
     /// Where and how many.
     #[command(flatten)]
-    pub list: ClaimList,
+    pub list: ClaimListArgs,
 }
 
 /// Runs `forge gap`.
@@ -130,28 +130,34 @@ pub fn run(command: &GapCommand, context: &mut Context) -> Result<(), CommandErr
     }
 }
 
-fn add(args: &AddArgs, context: &mut Context) -> Result<(), CommandError> {
-    let need = if blocked(&args.fields).is_empty() { Need::OrNew } else { Need::Existing };
-    let writing = Writing::begin(context, "gap add", need)?;
-    let mut fields = values(&writing, &args.fields)?;
+fn add(args: &GapAddArgs, context: &mut Context) -> Result<(), CommandError> {
+    let need = if blocked_hypotheses(&args.fields).is_empty() {
+        SessionNeed::OrNew
+    } else {
+        SessionNeed::Existing
+    };
+    let writing = SessionWriter::begin(context, "gap add", need)?;
+    let mut fields = field_values(&writing, &args.fields)?;
     fields.insert("description".to_owned(), args.description.as_str().into());
     fields.insert("status".to_owned(), GapStatus::Open.word().into());
-    let id = args.id.as_ref().map(Name::as_str);
+    let id = args.id.as_ref().map(NameArg::as_str);
     let (id, done) = writing.add_value(Kind::Gap, id, &Value::Map(fields))?;
-    context.out.emit(&Written::new("forge.gap.add/1", "Added", done).of(Kind::Gap, id))?;
+    context.out.emit(
+        &EntityWriteReport::new("forge.gap.add/1", "Added", done).about_claim(Kind::Gap, id),
+    )?;
     writing.finish();
     Ok(())
 }
 
 /// The hypotheses that a gap blocks, as they were typed.
-fn blocked(fields: &GapFields) -> &[String] {
+fn blocked_hypotheses(fields: &GapFieldArgs) -> &[String] {
     match fields.blocking.as_slice() {
         [word] if word == "all" || word == "none" => &[],
         names => names,
     }
 }
 
-fn values(writing: &Writing, fields: &GapFields) -> Result<FieldMap, CommandError> {
+fn field_values(writing: &SessionWriter, fields: &GapFieldArgs) -> Result<FieldMap, CommandError> {
     let blocking = match fields.blocking.as_slice() {
         [] => Value::Null,
         [word] if word == "all" => true.into(),
@@ -168,19 +174,21 @@ fn values(writing: &Writing, fields: &GapFields) -> Result<FieldMap, CommandErro
     Ok(values.as_map().cloned().unwrap_or_default())
 }
 
-fn fill(args: &FillArgs, context: &mut Context) -> Result<(), CommandError> {
-    let writing = Writing::begin(context, "gap fill", Need::Existing)?;
+fn fill(args: &GapFillArgs, context: &mut Context) -> Result<(), CommandError> {
+    let writing = SessionWriter::begin(context, "gap fill", SessionNeed::Existing)?;
     let id = writing.claim_id(Kind::Gap, &args.id)?;
-    let done = writing.by_rule(|claims| rule::fill_gap(claims, &id, Some(&args.resolution)))?;
-    context.out.emit(&Written::new("forge.gap.fill/1", "Filled", done).of(Kind::Gap, id))?;
+    let done = writing.write_rule(|claims| rule::fill_gap(claims, &id, Some(&args.resolution)))?;
+    context.out.emit(
+        &EntityWriteReport::new("forge.gap.fill/1", "Filled", done).about_claim(Kind::Gap, id),
+    )?;
     writing.finish();
     Ok(())
 }
 
-fn update(args: &UpdateArgs, context: &mut Context) -> Result<(), CommandError> {
-    let writing = Writing::begin(context, "gap update", Need::Existing)?;
+fn update(args: &GapUpdateArgs, context: &mut Context) -> Result<(), CommandError> {
+    let writing = SessionWriter::begin(context, "gap update", SessionNeed::Existing)?;
     let id = writing.claim_id(Kind::Gap, &args.id)?;
-    let mut fields = values(&writing, &args.fields)?;
+    let mut fields = field_values(&writing, &args.fields)?;
     let more = [
         ("description", args.description.clone().into()),
         ("status", args.status.map(VocabularyWord::word).into()),
@@ -190,18 +198,20 @@ fn update(args: &UpdateArgs, context: &mut Context) -> Result<(), CommandError> 
         fields.extend(more);
     }
     let done = writing.update(Kind::Gap, &id, &Value::Map(fields), |_| ())?;
-    context.out.emit(&Written::new("forge.gap.update/1", "Updated", done).of(Kind::Gap, id))?;
+    context.out.emit(
+        &EntityWriteReport::new("forge.gap.update/1", "Updated", done).about_claim(Kind::Gap, id),
+    )?;
     writing.finish();
     Ok(())
 }
 
-fn list(args: &ListArgs, context: &mut Context) -> Result<(), CommandError> {
+fn list(args: &GapListArgs, context: &mut Context) -> Result<(), CommandError> {
     let status = args.status.map(VocabularyWord::word);
     super::entity::list_claims(Kind::Gap, &args.list, context, |value| {
         super::entity::has_word(value, "status", status, "open")
     })
 }
 
-fn show(args: &Show, context: &mut Context) -> Result<(), CommandError> {
+fn show(args: &EntityShowArgs, context: &mut Context) -> Result<(), CommandError> {
     super::entity::show(Kind::Gap, args, context)
 }

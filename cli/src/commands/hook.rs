@@ -7,11 +7,11 @@ use crate::hook;
 /// Arguments of `forge hook`. Any arguments are accepted, because an agent must not get an error.
 #[derive(Debug, clap::Args)]
 pub struct HookArgs {
-    /// Name the agent: claude, codex, gemini, cursor or opencode
+    /// Agent: claude, codex, gemini, cursor or opencode
     #[arg(value_name = "AGENT", default_value = "", hide_default_value = true)]
     pub agent: String,
 
-    /// Name the event, in the agent's own word
+    /// Event, as the agent calls it
     #[arg(value_name = "EVENT", default_value = "", hide_default_value = true)]
     pub event: String,
 }

@@ -4,13 +4,14 @@ use crate::context::Context;
 use crate::discovery;
 use crate::error::{CommandError, EXIT_NO};
 use crate::git;
-use crate::integration::agent::{Agent, Part, Place, Scope};
+use crate::integration::agent::{CodingAgent, InstallScope, InstallTarget, IntegrationPart};
 use crate::integration::binary;
-use crate::integration::found;
-use crate::integration::plan::Plan;
-use crate::integration::receipt::Receipts;
+use crate::integration::detect;
+use crate::integration::plan::InstallPlan;
+use crate::integration::receipt::ReceiptFolder;
 use crate::report::hooks::{
-    Change, Installation, Installed, LeftOut, PartStatus, ScopeStatus, Status, Uninstalled, told,
+    HooksInstallReport, HooksStatusReport, HooksUninstallReport, InstallOutcome, OmittedPart,
+    PartChange, PartStatus, ScopeStatus, print_plan,
 };
 use std::path::Path;
 
@@ -18,40 +19,40 @@ use std::path::Path;
 #[derive(Debug, clap::Subcommand)]
 pub enum HooksCommand {
     /// Let an agent save before each compaction and get back what it lost
-    Install(InstallArgs),
-    /// Say for each agent what of forge is installed where
-    Status(StatusArgs),
-    /// Take out of an agent's files what was put into them
-    Uninstall(UninstallArgs),
+    Install(HooksInstallArgs),
+    /// Show what is installed in each agent, and where
+    Status(HooksStatusArgs),
+    /// Remove forge from an agent's files
+    Uninstall(HooksUninstallArgs),
 }
 
 /// For whom.
 #[derive(Clone, Copy, Debug, clap::Args)]
 #[group(multiple = false)]
-pub struct ScopeArgs {
-    /// For you, in this project (Claude Code only, and its default)
+pub struct HooksScopeArgs {
+    /// Install for you in this project (Claude Code only, and its default)
     #[arg(long)]
     pub local: bool,
 
-    /// For everybody who works in this project
+    /// Install for everybody who works in this project
     #[arg(long)]
     pub project: bool,
 
-    /// For you, in all projects (the default of the other agents)
+    /// Install for you in all projects (the default of the other agents)
     #[arg(long)]
     pub user: bool,
 }
 
 /// Arguments of `forge hooks install`.
 #[derive(Debug, clap::Args)]
-pub struct InstallArgs {
-    /// Name the agent
+pub struct HooksInstallArgs {
+    /// Agent
     #[arg(value_name = "AGENT", value_enum)]
-    pub agent: Agent,
+    pub agent: CodingAgent,
 
     #[command(flatten)]
     /// For whom
-    pub scope: ScopeArgs,
+    pub scope: HooksScopeArgs,
 
     /// Do it without asking
     #[arg(long)]
@@ -60,22 +61,22 @@ pub struct InstallArgs {
 
 /// Arguments of `forge hooks status`.
 #[derive(Debug, clap::Args)]
-pub struct StatusArgs {
-    /// Name the agent instead of all
+pub struct HooksStatusArgs {
+    /// Agent; all by default
     #[arg(value_name = "AGENT", value_enum)]
-    pub agent: Option<Agent>,
+    pub agent: Option<CodingAgent>,
 }
 
 /// Arguments of `forge hooks uninstall`.
 #[derive(Debug, clap::Args)]
-pub struct UninstallArgs {
-    /// Name the agent
+pub struct HooksUninstallArgs {
+    /// Agent
     #[arg(value_name = "AGENT", value_enum)]
-    pub agent: Agent,
+    pub agent: CodingAgent,
 
     #[command(flatten)]
     /// For whom
-    pub scope: ScopeArgs,
+    pub scope: HooksScopeArgs,
 }
 
 /// Runs `forge hooks`.
@@ -87,14 +88,14 @@ pub fn run(command: &HooksCommand, context: &mut Context) -> Result<(), CommandE
     }
 }
 
-fn scope(agent: Agent, args: ScopeArgs) -> Result<Scope, CommandError> {
+fn scope(agent: CodingAgent, args: HooksScopeArgs) -> Result<InstallScope, CommandError> {
     let scope = match (args.local, args.project, args.user) {
-        (true, ..) => Scope::Local,
-        (_, true, _) => Scope::Project,
-        (_, _, true) => Scope::User,
+        (true, ..) => InstallScope::Local,
+        (_, true, _) => InstallScope::Project,
+        (_, _, true) => InstallScope::User,
         _ => agent.default_scope(),
     };
-    if !agent.has(scope) {
+    if !agent.has_scope(scope) {
         let title = agent.title();
         return Err(CommandError::invalid(format!(
             "{title} has no settings for one person in one project"
@@ -107,58 +108,58 @@ fn scope(agent: Agent, args: ScopeArgs) -> Result<Scope, CommandError> {
     Ok(scope)
 }
 
-fn install(args: &InstallArgs, context: &mut Context) -> Result<(), CommandError> {
+fn install(args: &HooksInstallArgs, context: &mut Context) -> Result<(), CommandError> {
     let scope = scope(args.agent, args.scope)?;
-    let place = Place::of(context)?;
-    let receipts = Receipts::of(&context.environment)?;
-    let plan = Plan::make(args.agent, scope, &place, &receipts)?;
-    let mut report = Installation {
+    let place = InstallTarget::from_context(context)?;
+    let receipts = ReceiptFolder::for_user(&context.environment)?;
+    let plan = InstallPlan::make(args.agent, scope, &place, &receipts)?;
+    let mut report = HooksInstallReport {
         agent: args.agent,
         scope,
         forge: place.forge.clone(),
-        outcome: Installed::Already,
-        parts: parts(&plan, &place),
+        outcome: InstallOutcome::Already,
+        parts: part_changes(&plan, &place),
         left_out: plan
             .left_out
             .iter()
-            .map(|(part, reason)| LeftOut { part: *part, reason: reason.clone() })
+            .map(|(part, reason)| OmittedPart { part: *part, reason: reason.clone() })
             .collect(),
         notes: notes(&plan, &place, context),
     };
     if !plan.is_installed() {
         let question = format!("Install this for {} ({})?", args.agent.title(), scope.name());
-        if args.yes || context.out.ask(&question, |screen| told(&report, screen))? {
+        if args.yes || context.out.ask(&question, |screen| print_plan(&report, screen))? {
             plan.install(&receipts)?;
-            report.outcome = Installed::Now;
+            report.outcome = InstallOutcome::Now;
         } else {
-            report.outcome = Installed::Not;
+            report.outcome = InstallOutcome::Not;
             context.exit_code = EXIT_NO;
         }
     }
     context.out.emit(&report)
 }
 
-fn parts(plan: &Plan, place: &Place) -> Vec<Change> {
-    let wanted = plan.agent.wanted(plan.scope, place);
+fn part_changes(plan: &InstallPlan, place: &InstallTarget) -> Vec<PartChange> {
+    let wanted = plan.agent.wanted_changes(plan.scope, place);
     let mut parts = Vec::new();
     for wanted in wanted {
         let Some(step) = plan.files.iter().find(|step| step.file == wanted.file) else { continue };
         if !step.parts.contains(&wanted.part) {
             continue;
         }
-        parts.push(Change {
+        parts.push(PartChange {
             part: wanted.part,
-            file: shown(&wanted.file, place),
+            file: shown_path(&wanted.file, place),
             new_file: step.without.is_none(),
             unchanged: step.is_installed(),
-            contents: wanted.told(),
+            contents: wanted.describe(),
         });
     }
     parts
 }
 
 /// Formats a path for people.
-fn shown(file: &Path, place: &Place) -> String {
+fn shown_path(file: &Path, place: &InstallTarget) -> String {
     if let Ok(inside) = file.strip_prefix(&place.project) {
         return inside.display().to_string();
     }
@@ -168,16 +169,16 @@ fn shown(file: &Path, place: &Place) -> String {
     }
 }
 
-fn notes(plan: &Plan, place: &Place, context: &Context) -> Vec<String> {
+fn notes(plan: &InstallPlan, place: &InstallTarget, context: &Context) -> Vec<String> {
     let mut notes: Vec<String> =
         plan.agent.notes(plan.scope).iter().map(|note| (*note).to_owned()).collect();
-    if plan.scope == Scope::Local {
+    if plan.scope == InstallScope::Local {
         let seen: Vec<String> = plan
             .files
             .iter()
             .filter(|step| step.file.starts_with(&place.project))
-            .filter(|step| git::ignores(&place.project, &step.file) == Some(false))
-            .map(|step| shown(&step.file, place))
+            .filter(|step| git::is_ignored(&place.project, &step.file) == Some(false))
+            .map(|step| shown_path(&step.file, place))
             .collect();
         if !seen.is_empty() {
             notes.push(format!(
@@ -186,13 +187,13 @@ fn notes(plan: &Plan, place: &Place, context: &Context) -> Vec<String> {
             ));
         }
     }
-    if plan.scope == Scope::Project {
+    if plan.scope == InstallScope::Project {
         notes.push(format!(
-            "The hooks call '{}': who has forge elsewhere, or not at all, sees them fail.",
+            "The hooks call '{}': they fail for anyone who has forge elsewhere or not at all.",
             place.forge
         ));
     }
-    if let Err(error) = store(context, place) {
+    if let Err(error) = store_directory(context, place) {
         notes.push(format!(
             "{}: until 'forge init' makes one the hooks do nothing here.",
             capitalised(error.message())
@@ -201,8 +202,13 @@ fn notes(plan: &Plan, place: &Place, context: &Context) -> Vec<String> {
     notes
 }
 
-fn store(context: &Context, place: &Place) -> Result<std::path::PathBuf, CommandError> {
-    context.store_directory().or_else(|_| discovery::find(&place.project, &context.environment))
+fn store_directory(
+    context: &Context,
+    place: &InstallTarget,
+) -> Result<std::path::PathBuf, CommandError> {
+    context
+        .store_directory()
+        .or_else(|_| discovery::find_store(&place.project, &context.environment))
 }
 
 fn capitalised(text: &str) -> String {
@@ -213,14 +219,15 @@ fn capitalised(text: &str) -> String {
     }
 }
 
-fn status(args: &StatusArgs, context: &mut Context) -> Result<(), CommandError> {
-    let place = Place::of(context)?;
-    let agents = args.agent.map_or_else(|| Agent::ALL.to_vec(), |agent| vec![agent]);
-    let found: Vec<(Agent, Vec<ScopeStatus>)> =
-        agents.into_iter().map(|agent| (agent, installed(agent, &place))).collect();
-    let none = |(agent, scopes): &(Agent, Vec<ScopeStatus>)| scopes.is_empty().then_some(*agent);
-    let report = Status {
-        store: store(context, &place).is_ok(),
+fn status(args: &HooksStatusArgs, context: &mut Context) -> Result<(), CommandError> {
+    let place = InstallTarget::from_context(context)?;
+    let agents = args.agent.map_or_else(|| CodingAgent::ALL.to_vec(), |agent| vec![agent]);
+    let found: Vec<(CodingAgent, Vec<ScopeStatus>)> =
+        agents.into_iter().map(|agent| (agent, installations(agent, &place))).collect();
+    let none =
+        |(agent, scopes): &(CodingAgent, Vec<ScopeStatus>)| scopes.is_empty().then_some(*agent);
+    let report = HooksStatusReport {
+        store: store_directory(context, &place).is_ok(),
         forge: place.forge.clone(),
         not_installed: found.iter().filter_map(none).collect(),
         installed: found.into_iter().flat_map(|(_, scopes)| scopes).collect(),
@@ -230,15 +237,15 @@ fn status(args: &StatusArgs, context: &mut Context) -> Result<(), CommandError> 
 
 /// Returns the installations of an agent that apply here: each scope with any existing part.
 #[must_use]
-pub fn installed(agent: Agent, place: &Place) -> Vec<ScopeStatus> {
-    let scopes = Scope::ALL.into_iter().filter(|scope| agent.has(*scope));
+pub fn installations(agent: CodingAgent, place: &InstallTarget) -> Vec<ScopeStatus> {
+    let scopes = InstallScope::ALL.into_iter().filter(|scope| agent.has_scope(*scope));
     scopes
         .map(|scope| {
-            let parts: Vec<PartStatus> = found::look(agent, scope, place)
+            let parts: Vec<PartStatus> = detect::find_parts(agent, scope, place)
                 .into_iter()
                 .map(|found| PartStatus {
                     part: found.part,
-                    file: shown(&found.file, place),
+                    file: shown_path(&found.file, place),
                     installed: found.there,
                     current: found.binaries.iter().all(|binary| *binary == place.forge),
                     missing_binaries: found
@@ -257,26 +264,26 @@ pub fn installed(agent: Agent, place: &Place) -> Vec<ScopeStatus> {
         .filter(|status| {
             // A section in a page that several agents read does not show that this agent is
             // installed.
-            status
-                .parts
-                .iter()
-                .any(|part| part.part != Part::Section && (part.installed || part.error.is_some()))
+            status.parts.iter().any(|part| {
+                part.part != IntegrationPart::Section && (part.installed || part.error.is_some())
+            })
         })
         .collect()
 }
 
-fn uninstall(args: &UninstallArgs, context: &mut Context) -> Result<(), CommandError> {
+fn uninstall(args: &HooksUninstallArgs, context: &mut Context) -> Result<(), CommandError> {
     let scope = scope(args.agent, args.scope)?;
-    let place = Place::of(context)?;
-    let receipts = Receipts::of(&context.environment)?;
-    let plan = Plan::make(args.agent, scope, &place, &receipts)?;
+    let place = InstallTarget::from_context(context)?;
+    let receipts = ReceiptFolder::for_user(&context.environment)?;
+    let plan = InstallPlan::make(args.agent, scope, &place, &receipts)?;
     let files: Vec<String> = plan
         .files
         .iter()
         .filter(|step| step.is_to_go())
-        .map(|step| shown(&step.file, &place))
+        .map(|step| shown_path(&step.file, &place))
         .collect();
     plan.uninstall(&receipts)?;
-    let elsewhere = installed(args.agent, &place).into_iter().map(|status| status.scope).collect();
-    context.out.emit(&Uninstalled { agent: args.agent, scope, files, elsewhere })
+    let elsewhere =
+        installations(args.agent, &place).into_iter().map(|status| status.scope).collect();
+    context.out.emit(&HooksUninstallReport { agent: args.agent, scope, files, elsewhere })
 }

@@ -1,12 +1,12 @@
 //! `forge hypothesis`.
 
-use crate::args::select::{ClaimList, Show};
-use crate::args::value::{self, Name};
+use crate::args::select::{ClaimListArgs, EntityShowArgs};
+use crate::args::value::{self, NameArg};
 use crate::context::Context;
 use crate::error::CommandError;
-use crate::report::written::Written;
-use crate::workplace::Need;
-use crate::writing::Writing;
+use crate::report::entity_write::EntityWriteReport;
+use crate::session_writer::SessionWriter;
+use crate::workspace::SessionNeed;
 use forge_store::model::claim::{HypothesisStatus, VocabularyWord};
 use forge_store::model::{Key, Kind, Value, rule};
 
@@ -15,113 +15,113 @@ use forge_store::model::{Key, Kind, Value, rule};
 const UNSETTLED: &[HypothesisStatus] =
     &[HypothesisStatus::Active, HypothesisStatus::UnderTest, HypothesisStatus::Archived];
 
-/// State, test and settle hypotheses.
+/// Add, test and settle hypotheses.
 #[derive(Debug, clap::Subcommand)]
 pub enum HypothesisCommand {
-    /// State a hypothesis
-    Add(AddArgs),
+    /// Add a hypothesis
+    Add(HypothesisAddArgs),
     /// Change fields of a hypothesis
-    Update(UpdateArgs),
-    /// Settle a hypothesis as true
-    Confirm(SettleArgs),
-    /// Settle a hypothesis as false, and its children with it
-    Reject(SettleArgs),
+    Update(HypothesisUpdateArgs),
+    /// Confirm a hypothesis
+    Confirm(HypothesisSettleArgs),
+    /// Reject a hypothesis, and its children with it
+    Reject(HypothesisSettleArgs),
     /// List hypotheses
-    List(ListArgs),
+    List(HypothesisListArgs),
     /// Show one hypothesis with its evidence
-    Show(Show),
+    Show(EntityShowArgs),
 }
 
 /// Arguments of `forge hypothesis add`.
 #[derive(Debug, clap::Args)]
-pub struct AddArgs {
-    /// Say what might explain the problem
-    #[arg(value_name = "DESCRIPTION", value_parser = value::said)]
+pub struct HypothesisAddArgs {
+    /// What might explain the problem
+    #[arg(value_name = "DESCRIPTION", value_parser = value::non_empty_text)]
     pub description: String,
 
-    /// Give it this id instead of a new one
+    /// Id, instead of a new one
     #[arg(long, value_name = "ID")]
-    pub id: Option<Name>,
+    pub id: Option<NameArg>,
 
-    /// Say how likely it is, from 0 to 1
-    #[arg(long, value_name = "SHARE", value_parser = value::share, allow_negative_numbers = true)]
+    /// Confidence, 0 to 1
+    #[arg(long, value_name = "SHARE", value_parser = value::parse_share, allow_negative_numbers = true)]
     pub confidence: Option<f64>,
 
-    /// Say where the work on it stands
-    #[arg(long, value_name = "STATUS", value_parser = value::words_of(UNSETTLED))]
+    /// Status of the work on it
+    #[arg(long, value_name = "STATUS", value_parser = value::word_subset_parser(UNSETTLED))]
     pub status: Option<HypothesisStatus>,
 
-    /// Make it a part of another hypothesis
+    /// Hypothesis that it is a part of
     #[arg(long, value_name = "ID")]
     pub parent: Option<String>,
 
-    /// Say where it comes from
+    /// Where it comes from
     #[arg(long, value_name = "SOURCE")]
     pub source: Option<String>,
 
-    /// Tag it with these words
+    /// Tags
     #[arg(long, value_name = "TAG,...", value_delimiter = ',')]
-    pub tags: Vec<Name>,
+    pub tags: Vec<NameArg>,
 }
 
 /// Arguments of `forge hypothesis update`.
 #[derive(Debug, clap::Args)]
-pub struct UpdateArgs {
-    /// Name it by its id or a unique prefix of it
+pub struct HypothesisUpdateArgs {
+    /// Id, or a unique prefix of it
     #[arg(value_name = "ID")]
     pub id: String,
 
-    /// Say it in other words
+    /// New description
     #[arg(long, value_name = "TEXT")]
     pub description: Option<String>,
 
-    /// Say how likely it is, from 0 to 1
-    #[arg(long, value_name = "SHARE", value_parser = value::share, allow_negative_numbers = true)]
+    /// Confidence, 0 to 1
+    #[arg(long, value_name = "SHARE", value_parser = value::parse_share, allow_negative_numbers = true)]
     pub confidence: Option<f64>,
 
-    /// Say where the work on it stands
-    #[arg(long, value_name = "STATUS", value_parser = value::words_of(UNSETTLED))]
+    /// Status of the work on it
+    #[arg(long, value_name = "STATUS", value_parser = value::word_subset_parser(UNSETTLED))]
     pub status: Option<HypothesisStatus>,
 
-    /// Make it a part of another hypothesis
+    /// Hypothesis that it is a part of
     #[arg(long, value_name = "ID")]
     pub parent: Option<String>,
 
-    /// Add these tags
+    /// Tags to add
     #[arg(long, value_name = "TAG,...", value_delimiter = ',')]
-    pub add_tags: Vec<Name>,
+    pub add_tags: Vec<NameArg>,
 
-    /// Remove these tags
+    /// Tags to remove
     #[arg(long, value_name = "TAG,...", value_delimiter = ',')]
-    pub remove_tags: Vec<Name>,
+    pub remove_tags: Vec<NameArg>,
 }
 
 /// Arguments of `forge hypothesis confirm` and `reject`.
 #[derive(Debug, clap::Args)]
-pub struct SettleArgs {
-    /// Name it by its id or a unique prefix of it
+pub struct HypothesisSettleArgs {
+    /// Id, or a unique prefix of it
     #[arg(value_name = "ID")]
     pub id: String,
 
-    /// Say why
+    /// Reason
     #[arg(long, value_name = "TEXT")]
     pub reason: Option<String>,
 }
 
 /// Arguments of `forge hypothesis list`.
 #[derive(Debug, clap::Args)]
-pub struct ListArgs {
-    /// List those with this status
-    #[arg(long, value_name = "STATUS", value_parser = value::words::<HypothesisStatus>())]
+pub struct HypothesisListArgs {
+    /// Only those with this status
+    #[arg(long, value_name = "STATUS", value_parser = value::word_parser::<HypothesisStatus>())]
     pub status: Option<HypothesisStatus>,
 
-    /// List those with this tag
+    /// Only those with this tag
     #[arg(long, value_name = "TAG")]
-    pub tag: Option<Name>,
+    pub tag: Option<NameArg>,
 
     /// Where and how many.
     #[command(flatten)]
-    pub list: ClaimList,
+    pub list: ClaimListArgs,
 }
 
 /// Runs `forge hypothesis`.
@@ -136,9 +136,9 @@ pub fn run(command: &HypothesisCommand, context: &mut Context) -> Result<(), Com
     }
 }
 
-fn add(args: &AddArgs, context: &mut Context) -> Result<(), CommandError> {
-    let need = if args.parent.is_some() { Need::Existing } else { Need::OrNew };
-    let writing = Writing::begin(context, "hypothesis add", need)?;
+fn add(args: &HypothesisAddArgs, context: &mut Context) -> Result<(), CommandError> {
+    let need = if args.parent.is_some() { SessionNeed::Existing } else { SessionNeed::OrNew };
+    let writing = SessionWriter::begin(context, "hypothesis add", need)?;
     let parent =
         args.parent.as_ref().map(|id| writing.claim_id(Kind::Hypothesis, id)).transpose()?;
     let value = Value::from([
@@ -147,26 +147,27 @@ fn add(args: &AddArgs, context: &mut Context) -> Result<(), CommandError> {
         ("status", args.status.unwrap_or(HypothesisStatus::Active).word().into()),
         ("parent", parent.into()),
         ("source", args.source.clone().into()),
-        ("tags", words(&args.tags)),
+        ("tags", name_list(&args.tags)),
     ]);
-    let id = args.id.as_ref().map(Name::as_str);
+    let id = args.id.as_ref().map(NameArg::as_str);
     let (id, done) = writing.add_value(Kind::Hypothesis, id, &value)?;
-    let report = Written::new("forge.hypothesis.add/1", "Added", done).of(Kind::Hypothesis, id);
+    let report = EntityWriteReport::new("forge.hypothesis.add/1", "Added", done)
+        .about_claim(Kind::Hypothesis, id);
     context.out.emit(&report)?;
     writing.finish();
     Ok(())
 }
 
 /// Names as a list; null if there are none.
-fn words(names: &[Name]) -> Value {
+fn name_list(names: &[NameArg]) -> Value {
     match names {
         [] => Value::Null,
-        names => names.iter().map(Name::as_str).collect::<Vec<_>>().into(),
+        names => names.iter().map(NameArg::as_str).collect::<Vec<_>>().into(),
     }
 }
 
 /// Adds and removes tags of a hypothesis.
-fn retag(value: &mut Value, args: &UpdateArgs) {
+fn change_tags(value: &mut Value, args: &HypothesisUpdateArgs) {
     if args.add_tags.is_empty() && args.remove_tags.is_empty() {
         return;
     }
@@ -184,7 +185,7 @@ fn retag(value: &mut Value, args: &UpdateArgs) {
 }
 
 /// Refuses a hypothesis as a part of itself, or of one of its own parts.
-fn refuse_circle(writing: &Writing, id: &str, parent: &str) -> Result<(), CommandError> {
+fn refuse_cycle(writing: &SessionWriter, id: &str, parent: &str) -> Result<(), CommandError> {
     let head = writing.session.head()?;
     let mut way = vec![id.to_owned()];
     let mut next = Some(parent.to_owned());
@@ -207,13 +208,13 @@ fn refuse_circle(writing: &Writing, id: &str, parent: &str) -> Result<(), Comman
     Ok(())
 }
 
-fn update(args: &UpdateArgs, context: &mut Context) -> Result<(), CommandError> {
-    let writing = Writing::begin(context, "hypothesis update", Need::Existing)?;
+fn update(args: &HypothesisUpdateArgs, context: &mut Context) -> Result<(), CommandError> {
+    let writing = SessionWriter::begin(context, "hypothesis update", SessionNeed::Existing)?;
     let id = writing.claim_id(Kind::Hypothesis, &args.id)?;
     let parent =
         args.parent.as_ref().map(|id| writing.claim_id(Kind::Hypothesis, id)).transpose()?;
     if let Some(parent) = &parent {
-        refuse_circle(&writing, &id, parent)?;
+        refuse_cycle(&writing, &id, parent)?;
     }
     let fields = Value::from([
         ("description", args.description.clone().into()),
@@ -221,44 +222,44 @@ fn update(args: &UpdateArgs, context: &mut Context) -> Result<(), CommandError> 
         ("status", args.status.map(VocabularyWord::word).into()),
         ("parent", parent.into()),
     ]);
-    let done = writing.update(Kind::Hypothesis, &id, &fields, |value| retag(value, args))?;
-    let report = Written::new("forge.hypothesis.update/1", "Updated", done);
-    context.out.emit(&report.of(Kind::Hypothesis, id))?;
+    let done = writing.update(Kind::Hypothesis, &id, &fields, |value| change_tags(value, args))?;
+    let report = EntityWriteReport::new("forge.hypothesis.update/1", "Updated", done);
+    context.out.emit(&report.about_claim(Kind::Hypothesis, id))?;
     writing.finish();
     Ok(())
 }
 
-fn confirm(args: &SettleArgs, context: &mut Context) -> Result<(), CommandError> {
-    let writing = Writing::begin(context, "hypothesis confirm", Need::Existing)?;
+fn confirm(args: &HypothesisSettleArgs, context: &mut Context) -> Result<(), CommandError> {
+    let writing = SessionWriter::begin(context, "hypothesis confirm", SessionNeed::Existing)?;
     let id = writing.claim_id(Kind::Hypothesis, &args.id)?;
-    let done =
-        writing.by_rule(|claims| rule::confirm_hypothesis(claims, &id, args.reason.as_deref()))?;
-    let report = Written::new("forge.hypothesis.confirm/1", "Confirmed", done);
-    context.out.emit(&report.of(Kind::Hypothesis, id))?;
+    let done = writing
+        .write_rule(|claims| rule::confirm_hypothesis(claims, &id, args.reason.as_deref()))?;
+    let report = EntityWriteReport::new("forge.hypothesis.confirm/1", "Confirmed", done);
+    context.out.emit(&report.about_claim(Kind::Hypothesis, id))?;
     writing.finish();
     Ok(())
 }
 
-fn reject(args: &SettleArgs, context: &mut Context) -> Result<(), CommandError> {
-    let writing = Writing::begin(context, "hypothesis reject", Need::Existing)?;
+fn reject(args: &HypothesisSettleArgs, context: &mut Context) -> Result<(), CommandError> {
+    let writing = SessionWriter::begin(context, "hypothesis reject", SessionNeed::Existing)?;
     let id = writing.claim_id(Kind::Hypothesis, &args.id)?;
-    let done =
-        writing.by_rule(|claims| rule::reject_hypothesis(claims, &id, args.reason.as_deref()))?;
-    let report = Written::new("forge.hypothesis.reject/1", "Rejected", done);
-    context.out.emit(&report.of(Kind::Hypothesis, id))?;
+    let done = writing
+        .write_rule(|claims| rule::reject_hypothesis(claims, &id, args.reason.as_deref()))?;
+    let report = EntityWriteReport::new("forge.hypothesis.reject/1", "Rejected", done);
+    context.out.emit(&report.about_claim(Kind::Hypothesis, id))?;
     writing.finish();
     Ok(())
 }
 
-fn list(args: &ListArgs, context: &mut Context) -> Result<(), CommandError> {
+fn list(args: &HypothesisListArgs, context: &mut Context) -> Result<(), CommandError> {
     let status = args.status.map(VocabularyWord::word);
-    let tag = args.tag.as_ref().map(Name::as_str);
+    let tag = args.tag.as_ref().map(NameArg::as_str);
     super::entity::list_claims(Kind::Hypothesis, &args.list, context, |value| {
         super::entity::has_word(value, "status", status, "active")
             && super::entity::has_tag(value, tag)
     })
 }
 
-fn show(args: &Show, context: &mut Context) -> Result<(), CommandError> {
+fn show(args: &EntityShowArgs, context: &mut Context) -> Result<(), CommandError> {
     super::entity::show(Kind::Hypothesis, args, context)
 }

@@ -1,19 +1,19 @@
 //! `forge import`.
 
 use super::bundle;
-use crate::args::value::Moment;
+use crate::args::value::MomentArg;
 use crate::config::key;
 use crate::context::Context;
 use crate::discovery;
-use crate::error::{CommandError, ErrorKind};
-use crate::output::progress::Progress;
-use crate::report::import::{FoundTranscript, Transcripts, table};
-use crate::transcript::{How, Importer, form_of, mistaken};
-use crate::workplace::{self, Access};
+use crate::error::{CommandError, CommandErrorKind};
+use crate::output::progress::ProgressIndicator;
+use crate::report::import::{FoundTranscript, TranscriptImportReport, table};
+use crate::transcript::{TranscriptImportOptions, TranscriptImporter, detect_format, wrong_format};
+use crate::workspace::{self, StoreAccess};
 use forge_agents::claude_code::{TranscriptDialect, TranscriptFile, locate};
 use forge_agents::trajectory::TrajectoryAuthor;
 use forge_agents::{FileFormat, codex_rollouts, gemini_recordings};
-use forge_store::backend::plain_file;
+use forge_store::plain_file;
 use forge_store::store::Store;
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
@@ -24,7 +24,7 @@ mod trajectory;
 /// How many bad lines of a file, or bad files of a list, are shown; the JSON has all lines.
 const SHOWN: usize = 20;
 
-/// Take in what others have recorded.
+/// Import transcripts, events and bundles.
 #[derive(Debug, clap::Args)]
 #[command(
     args_conflicts_with_subcommands = true,
@@ -35,15 +35,15 @@ pub struct ImportArgs {
     #[command(subcommand)]
     command: Option<ImportCommand>,
 
-    /// Import these files as what they seem to be
+    /// Files to import; their type is recognised
     #[arg(value_name = "FILE", required = true)]
     files: Vec<PathBuf>,
 
-    /// Refuse a file with a bad line and change nothing
+    /// Refuse a file with a bad line, without changing anything
     #[arg(long)]
     strict: bool,
 
-    /// Say what would be imported, and change nothing
+    /// Show what would be imported, without changing anything
     #[arg(long)]
     dry_run: bool,
 }
@@ -52,73 +52,73 @@ pub struct ImportArgs {
 #[derive(Debug, clap::Subcommand)]
 pub enum ImportCommand {
     /// Import transcripts of Claude Code; without a file, show this directory's and ask
-    ClaudeCode(ClaudeCodeArgs),
+    ClaudeCode(TranscriptImportArgs),
     /// Import rollouts of Codex; without a file, show this directory's and ask
-    Codex(ClaudeCodeArgs),
+    Codex(TranscriptImportArgs),
     /// Import recordings of Gemini CLI; without a file, show this directory's and ask
-    Gemini(ClaudeCodeArgs),
+    Gemini(TranscriptImportArgs),
     /// Import a trajectory of SWE-agent
-    SweAgent(TrajectoryArgs),
+    SweAgent(TrajectoryImportArgs),
     /// Import a trajectory of mini-swe-agent
-    MiniSweAgent(TrajectoryArgs),
+    MiniSweAgent(TrajectoryImportArgs),
     /// Import a trajectory of OpenHands
     #[command(name = "openhands", visible_alias = "open-hands")]
-    OpenHands(TrajectoryArgs),
-    /// Import a stream of events, one JSON object a line
-    Events(EventsArgs),
+    OpenHands(TrajectoryImportArgs),
+    /// Import a stream of events, one JSON object on each line
+    Events(EventsImportArgs),
     /// Import the sessions of a bundle, with every id and hash
-    Bundle(bundle::ImportBundleArgs),
+    Bundle(bundle::BundleImportArgs),
 }
 
 /// Arguments of `forge import claude-code`, `codex` and `gemini`.
 #[derive(Debug, clap::Args)]
-pub struct ClaudeCodeArgs {
-    /// Import these transcripts
+pub struct TranscriptImportArgs {
+    /// Transcripts to import
     #[arg(value_name = "FILE")]
     pub files: Vec<PathBuf>,
 
-    /// Refuse a file with a bad line and change nothing
+    /// Refuse a file with a bad line, without changing anything
     #[arg(long)]
     pub strict: bool,
 
-    /// Import what is found without asking
+    /// Import what is found, without asking
     #[arg(long)]
     pub yes: bool,
 
-    /// Say what would be imported, and change nothing
+    /// Show what would be imported, without changing anything
     #[arg(long)]
     pub dry_run: bool,
 }
 
 /// Arguments of `forge import swe-agent`, `mini-swe-agent` and `openhands`.
 #[derive(Debug, clap::Args)]
-pub struct TrajectoryArgs {
-    /// Import this trajectory
+pub struct TrajectoryImportArgs {
+    /// Trajectory to import
     #[arg(value_name = "FILE")]
     pub file: PathBuf,
 
-    /// Say when the run began, if the file does not
+    /// When the run began, if the file does not say it
     #[arg(long, value_name = "T")]
-    pub started_at: Option<Moment>,
+    pub started_at: Option<MomentArg>,
 }
 
 /// Arguments of `forge import events`.
 #[derive(Debug, clap::Args)]
-pub struct EventsArgs {
-    /// Import this file; '-' is standard input
+pub struct EventsImportArgs {
+    /// File to import; '-' is standard input
     #[arg(value_name = "FILE")]
     pub file: PathBuf,
 }
 
 /// Runs `forge import`.
 pub fn run(args: &ImportArgs, context: &mut Context) -> Result<(), CommandError> {
-    let Some(command) = &args.command else { return guessed(args, context) };
+    let Some(command) = &args.command else { return import_guessed(args, context) };
     match command {
         ImportCommand::ClaudeCode(args) => {
-            transcripts(TranscriptDialect::ClaudeCode, args, context)
+            import_transcripts(TranscriptDialect::ClaudeCode, args, context)
         }
-        ImportCommand::Codex(args) => transcripts(TranscriptDialect::Codex, args, context),
-        ImportCommand::Gemini(args) => transcripts(TranscriptDialect::Gemini, args, context),
+        ImportCommand::Codex(args) => import_transcripts(TranscriptDialect::Codex, args, context),
+        ImportCommand::Gemini(args) => import_transcripts(TranscriptDialect::Gemini, args, context),
         ImportCommand::SweAgent(args) => trajectory::run(TrajectoryAuthor::SweAgent, args, context),
         ImportCommand::MiniSweAgent(args) => {
             trajectory::run(TrajectoryAuthor::MiniSweAgent, args, context)
@@ -132,25 +132,25 @@ pub fn run(args: &ImportArgs, context: &mut Context) -> Result<(), CommandError>
 }
 
 /// Imports files in the detected format of the first one: all files of a call belong to one agent.
-fn guessed(args: &ImportArgs, context: &mut Context) -> Result<(), CommandError> {
+fn import_guessed(args: &ImportArgs, context: &mut Context) -> Result<(), CommandError> {
     let Some(first) = args.files.first() else { return Ok(()) };
-    let form = match form_of(first) {
+    let form = match detect_format(first) {
         Ok(form) => form,
-        Err(error) if error.kind() == ErrorKind::NotFound => {
+        Err(error) if error.kind() == CommandErrorKind::NotFound => {
             return Err(
-                error.hinted("it is no agent's name either: 'forge import --help' lists them")
+                error.hinted("it is not an agent's name either: 'forge import --help' lists them")
             );
         }
         Err(error) => return Err(error),
     };
     if let Some(FileFormat::Transcript(dialect)) = form {
-        let args = ClaudeCodeArgs {
+        let args = TranscriptImportArgs {
             files: args.files.clone(),
             strict: args.strict,
             yes: false,
             dry_run: args.dry_run,
         };
-        return transcripts(dialect, &args, context);
+        return import_transcripts(dialect, &args, context);
     }
     if args.strict || args.dry_run {
         return Err(CommandError::invalid(format!(
@@ -159,16 +159,18 @@ fn guessed(args: &ImportArgs, context: &mut Context) -> Result<(), CommandError>
         )));
     }
     for file in &args.files {
-        let form = form_of(file)?;
+        let form = detect_format(file)?;
         match form {
             Some(FileFormat::Trajectory(author)) => {
-                let args = TrajectoryArgs { file: file.clone(), started_at: None };
+                let args = TrajectoryImportArgs { file: file.clone(), started_at: None };
                 trajectory::run(author, &args, context)?;
             }
-            Some(FileFormat::Events) => events::run(&EventsArgs { file: file.clone() }, context)?,
+            Some(FileFormat::Events) => {
+                events::run(&EventsImportArgs { file: file.clone() }, context)?;
+            }
             found => {
                 let found = found.unwrap_or(FileFormat::Other);
-                return Err(mistaken(
+                return Err(wrong_format(
                     file,
                     FileFormat::Transcript(TranscriptDialect::ClaudeCode),
                     found,
@@ -179,26 +181,35 @@ fn guessed(args: &ImportArgs, context: &mut Context) -> Result<(), CommandError>
     Ok(())
 }
 
-fn transcripts(
+fn import_transcripts(
     dialect: TranscriptDialect,
-    args: &ClaudeCodeArgs,
+    args: &TranscriptImportArgs,
     context: &mut Context,
 ) -> Result<(), CommandError> {
     let infer = context.config.is_on(key::INFERENCE_ENABLED);
-    let how = How { strict: args.strict, dry_run: args.dry_run, infer, ..How::default() };
-    let access = if args.dry_run { Access::Read } else { Access::Write };
-    let store = workplace::open(context, access)?;
-    let mut report = Transcripts { dialect, dry_run: args.dry_run, ..Transcripts::default() };
+    let how = TranscriptImportOptions {
+        strict: args.strict,
+        dry_run: args.dry_run,
+        infer,
+        ..TranscriptImportOptions::default()
+    };
+    let access = if args.dry_run { StoreAccess::Read } else { StoreAccess::Write };
+    let store = workspace::open_store(context, access)?;
+    let mut report = TranscriptImportReport {
+        dialect,
+        dry_run: args.dry_run,
+        ..TranscriptImportReport::default()
+    };
     let mut files = args.files.clone();
     if files.is_empty() {
-        let found = found_of(dialect, context, &store)?;
-        if !found.is_empty() && (args.yes || args.dry_run || agreed(context, &found)?) {
+        let found = found_transcripts_of(dialect, context, &store)?;
+        if !found.is_empty() && (args.yes || args.dry_run || confirm_import(context, &found)?) {
             files = found.into_iter().map(|one| one.file.into()).collect();
         } else {
             report.found = found;
         }
     }
-    let outcome = take(context, &store, &files, how, &mut report);
+    let outcome = import_files(context, &store, &files, how, &mut report);
     // What was imported before another file failed is reported too.
     if outcome.is_ok() || report.files.iter().any(|file| !file.unchanged) {
         context.out.emit(&report)?;
@@ -208,26 +219,37 @@ fn transcripts(
 
 /// Offers after `forge init` to import what agents have recorded about this directory, and imports
 /// it if `wanted`. Prints to stderr, because the result of the command was already printed.
-pub fn offer(context: &mut Context, store: &Store, wanted: bool) -> Result<(), CommandError> {
+pub fn offer_import(
+    context: &mut Context,
+    store: &Store,
+    wanted: bool,
+) -> Result<(), CommandError> {
     let found = found_transcripts(context, store)?;
     if found.is_empty() {
         return Ok(());
     }
-    if !wanted && !agreed(context, &found)? {
-        context.out.say(&format!(
-            "The agent has recorded work here before ({}): 'forge import claude-code' takes it in.",
-            crate::report::import::count(found.len() as u64, "transcript")
+    if !wanted && !confirm_import(context, &found)? {
+        context.out.print_status(&format!(
+            "The agent has recorded work here before ({}): import it with 'forge import \
+            claude-code'.",
+            crate::report::import::count_text(found.len() as u64, "transcript")
         ));
         return Ok(());
     }
     let files: Vec<PathBuf> = found.into_iter().map(|one| one.file.into()).collect();
-    let mut report = Transcripts::default();
+    let mut report = TranscriptImportReport::default();
     let infer = context.config.is_on(key::INFERENCE_ENABLED);
-    take(context, store, &files, How { infer, ..How::default() }, &mut report)?;
+    import_files(
+        context,
+        store,
+        &files,
+        TranscriptImportOptions { infer, ..TranscriptImportOptions::default() },
+        &mut report,
+    )?;
     let facts: u64 = report.files.iter().flat_map(|file| file.facts.values()).sum();
-    context.out.say(&format!(
+    context.out.print_status(&format!(
         "Imported {} with {facts} facts; 'forge session list' names the sessions.",
-        crate::report::import::count(report.files.len() as u64, "transcript")
+        crate::report::import::count_text(report.files.len() as u64, "transcript")
     ));
     Ok(())
 }
@@ -238,28 +260,29 @@ pub fn offer(context: &mut Context, store: &Store, wanted: bool) -> Result<(), C
 ///
 /// Returns the error of the file that fails; if several fail, one error that names them. What was
 /// imported from the others stays.
-pub fn take(
+pub fn import_files(
     context: &Context,
     store: &Store,
     files: &[PathBuf],
-    how: How,
-    report: &mut Transcripts,
+    how: TranscriptImportOptions,
+    report: &mut TranscriptImportReport,
 ) -> Result<(), CommandError> {
     let verb = match report.dialect {
         TranscriptDialect::ClaudeCode => "import claude-code",
         TranscriptDialect::Codex => "import codex",
         TranscriptDialect::Gemini => "import gemini",
     };
-    let act = workplace::act(context, verb);
+    let act = workspace::write_context(context, verb);
     let total = files.iter().filter_map(|file| Some(file.metadata().ok()?.len())).sum();
-    let progress = Progress::new(&context.out, "importing", Some(total));
+    let progress = ProgressIndicator::new(&context.out, "importing", Some(total));
     let done = std::cell::Cell::new(0);
     let reached = |bytes: u64| progress.reach(done.get() + bytes);
-    let mut importer = Importer::new(store, &act, how, &reached).of(report.dialect);
+    let mut importer =
+        TranscriptImporter::new(store, &act, how, &reached).with_dialect(report.dialect);
     let mut outcome = Ok(());
     let mut failed = Vec::new();
     for path in files {
-        match importer.file(path) {
+        match importer.import_file(path) {
             Ok(one) => {
                 for skipped in one.skipped.iter().take(SHOWN) {
                     context
@@ -273,7 +296,7 @@ pub fn take(
                 report.files.push(one);
             }
             // The other files may be good.
-            Err(error) if is_of_file(&error, path) => failed.push(error),
+            Err(error) if is_file_error(&error, path) => failed.push(error),
             Err(error) => {
                 outcome = Err(error);
                 break;
@@ -286,22 +309,22 @@ pub fn take(
     if !how.dry_run {
         store.sync()?;
     }
-    outcome.and_then(|()| all_of(failed, files.len()))
+    outcome.and_then(|()| joined_errors(failed, files.len()))
 }
 
 /// Whether an import failed because of the file itself, and not of the store.
-fn is_of_file(error: &CommandError, path: &Path) -> bool {
-    matches!(error.kind(), ErrorKind::Invalid | ErrorKind::NotFound)
+fn is_file_error(error: &CommandError, path: &Path) -> bool {
+    matches!(error.kind(), CommandErrorKind::Invalid | CommandErrorKind::NotFound)
         || plain_file::open(path).is_err()
 }
 
 /// Combines the errors of several files into one.
-fn all_of(mut failed: Vec<CommandError>, files: usize) -> Result<(), CommandError> {
+fn joined_errors(mut failed: Vec<CommandError>, files: usize) -> Result<(), CommandError> {
     match failed.len() {
         0 => Ok(()),
         1 if files == 1 => failed.pop().map_or(Ok(()), Err),
         count => {
-            let kind = failed.first().map_or(ErrorKind::Invalid, CommandError::kind);
+            let kind = failed.first().map_or(CommandErrorKind::Invalid, CommandError::kind);
             let message = format!("{count} of {files} files were not imported");
             let mut all = CommandError::new(kind, message);
             for error in failed.iter().take(SHOWN) {
@@ -325,10 +348,10 @@ pub fn found_transcripts(
     context: &Context,
     store: &Store,
 ) -> Result<Vec<FoundTranscript>, CommandError> {
-    found_of(TranscriptDialect::ClaudeCode, context, store)
+    found_transcripts_of(TranscriptDialect::ClaudeCode, context, store)
 }
 
-fn found_of(
+fn found_transcripts_of(
     dialect: TranscriptDialect,
     context: &Context,
     store: &Store,
@@ -339,12 +362,17 @@ fn found_of(
     let there = match dialect {
         TranscriptDialect::ClaudeCode => {
             let own = context.environment.directory("CLAUDE_CONFIG_DIR");
-            of_claude(&own.unwrap_or_else(|| home.join(".claude")), folders, context, store)
+            claude_transcripts(
+                &own.unwrap_or_else(|| home.join(".claude")),
+                folders,
+                context,
+                store,
+            )
         }
         TranscriptDialect::Codex => {
             let own = context.environment.directory("CODEX_HOME");
             let own = own.unwrap_or_else(|| home.join(".codex"));
-            let tops = folders.iter().filter(|folder| discovery::is_top(folder));
+            let tops = folders.iter().filter(|folder| discovery::is_checkout_top(folder));
             let checkouts = tops.flat_map(|top| discovery::checkouts(top));
             codex_rollouts(&own, &folders.iter().cloned().chain(checkouts).collect::<Vec<_>>())
         }
@@ -365,7 +393,7 @@ fn found_of(
 
 /// Finds Claude Code's transcripts of these folders and of all checkouts of their repositories,
 /// without the sessions of a directory that has a store of its own.
-fn of_claude(
+fn claude_transcripts(
     config: &Path,
     folders: BTreeSet<PathBuf>,
     context: &Context,
@@ -376,13 +404,14 @@ fn of_claude(
     let all: Vec<PathBuf> =
         folders.into_iter().chain(checkouts).collect::<BTreeSet<_>>().into_iter().collect();
     // A store that was given explicitly may be anywhere.
-    let found_here = discovery::find(&context.cwd, &context.environment)
+    let found_here = discovery::find_store(&context.cwd, &context.environment)
         .ok()
         .filter(|found| store.path() == Some(found));
     locate(config, &all, |directory| {
         let within = all.iter().any(|folder| directory.starts_with(folder));
         let elsewhere = found_here.as_ref().is_some_and(|here| {
-            discovery::find(directory, &context.environment).is_ok_and(|nearest| nearest != *here)
+            discovery::find_store(directory, &context.environment)
+                .is_ok_and(|nearest| nearest != *here)
         });
         within && !elsewhere
     })
@@ -393,10 +422,10 @@ fn of_claude(
 /// # Errors
 ///
 /// If the terminal is closed.
-pub fn agreed(context: &Context, found: &[FoundTranscript]) -> Result<bool, CommandError> {
-    context.out.ask(&format!("Import {}?", names(found.len())), |screen| table(found, screen))
+pub fn confirm_import(context: &Context, found: &[FoundTranscript]) -> Result<bool, CommandError> {
+    context.out.ask(&format!("Import {}?", file_count(found.len())), |screen| table(found, screen))
 }
 
-fn names(count: usize) -> String {
+fn file_count(count: usize) -> String {
     if count == 1 { "this transcript".to_owned() } else { format!("these {count} transcripts") }
 }

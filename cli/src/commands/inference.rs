@@ -1,40 +1,40 @@
 //! `forge inference`: statements that rules found in messages, to be promoted or dismissed.
 
 use super::entity;
-use crate::args::select::{FactList, Show};
-use crate::args::value::Name;
+use crate::args::select::{EntityShowArgs, FactListArgs};
+use crate::args::value::NameArg;
 use crate::context::Context;
 use crate::error::CommandError;
-use crate::report::written::Written;
-use crate::workplace::{self, Need};
-use crate::writing::Writing;
+use crate::report::entity_write::EntityWriteReport;
+use crate::session_writer::SessionWriter;
+use crate::workspace::{self, SessionNeed};
 use forge_store::model::{Fact, FactOrigin, Kind, Timestamp, Value};
 
-/// List and show what rules read in messages, agree with it or put it aside.
+/// List what rules found in messages, promote it or dismiss it.
 #[derive(Debug, clap::Subcommand)]
 pub enum InferenceCommand {
-    /// List those that stand, oldest first
-    List(ListArgs),
+    /// List open ones, oldest first
+    List(InferenceListArgs),
     /// Show one with all its fields
-    Show(Show),
+    Show(EntityShowArgs),
     /// Add the hypothesis, belief or gap that one states
-    Promote(PromoteArgs),
-    /// Put one aside
-    Dismiss(DismissArgs),
+    Promote(InferencePromoteArgs),
+    /// Dismiss one
+    Dismiss(InferenceDismissArgs),
 }
 
 /// Arguments of `forge inference list`.
 #[derive(Debug, clap::Args)]
-pub struct ListArgs {
+pub struct InferenceListArgs {
     /// Which.
     #[command(flatten)]
-    pub select: FactList,
+    pub select: FactListArgs,
 
-    /// List those that were put aside
+    /// Only dismissed ones
     #[arg(long)]
     pub dismissed: bool,
 
-    /// List those that a claim was made of
+    /// Only promoted ones
     #[arg(long, conflicts_with = "dismissed")]
     pub promoted: bool,
 
@@ -45,24 +45,24 @@ pub struct ListArgs {
 
 /// Arguments of `forge inference promote`.
 #[derive(Debug, clap::Args)]
-pub struct PromoteArgs {
-    /// Name it by its id or a unique prefix of it
+pub struct InferencePromoteArgs {
+    /// Id, or a unique prefix of it
     #[arg(value_name = "ID")]
     pub inference: String,
 
-    /// Choose the claim's id
+    /// Id of the claim
     #[arg(long, value_name = "ID")]
-    pub id: Option<Name>,
+    pub id: Option<NameArg>,
 }
 
 /// Arguments of `forge inference dismiss`.
 #[derive(Debug, clap::Args)]
-pub struct DismissArgs {
-    /// Name it by its id or a unique prefix of it
+pub struct InferenceDismissArgs {
+    /// Id, or a unique prefix of it
     #[arg(value_name = "ID")]
     pub inference: String,
 
-    /// Say why
+    /// Reason
     #[arg(long, value_name = "TEXT")]
     pub reason: Option<String>,
 }
@@ -89,21 +89,21 @@ const DISMISSED: &str = "dismissed";
 const PROMOTED: &str = "promoted";
 
 /// Finds the inference with this name.
-fn named(writing: &Writing, name: &str) -> Result<Fact, CommandError> {
+fn find_inference(writing: &SessionWriter, name: &str) -> Result<Fact, CommandError> {
     let state = writing.session.state(&writing.session.head()?)?;
     let facts: Vec<Fact> =
         state.facts_of(Kind::Inference)?.into_iter().map(|known| known.fact).collect();
     let ids = facts.iter().map(|fact| fact.id.clone());
-    let id = workplace::id_among(Kind::Inference, name, ids)?;
+    let id = workspace::match_id(Kind::Inference, name, ids)?;
     Ok(facts.into_iter().find(|fact| fact.id == id).expect("the id is among theirs"))
 }
 
-fn promote(args: &PromoteArgs, context: &mut Context) -> Result<(), CommandError> {
-    let writing = Writing::begin(context, "inference promote", Need::Existing)?;
-    let fact = named(&writing, &args.inference)?;
+fn promote(args: &InferencePromoteArgs, context: &mut Context) -> Result<(), CommandError> {
+    let writing = SessionWriter::begin(context, "inference promote", SessionNeed::Existing)?;
+    let fact = find_inference(&writing, &args.inference)?;
     if let Some(claim) = fact.value.field(PROMOTED).and_then(Value::as_text) {
         return Err(CommandError::invalid(format!("'{}' is claim '{claim}' already", fact.id))
-            .hinted("'forge inference list' lists those that stand"));
+            .hinted("'forge inference list' lists those that are open"));
     }
     let states = fact.value.field("found").and_then(|found| found.field("kind"));
     let kind = states.and_then(Value::as_text).and_then(|kind| kind.parse::<Kind>().ok());
@@ -116,30 +116,31 @@ fn promote(args: &PromoteArgs, context: &mut Context) -> Result<(), CommandError
         ("kind", if kind == Kind::Belief { "inference".into() } else { Value::Null }),
         ("source", format!("inference:{}", fact.id).into()),
     ]);
-    let id = args.id.as_ref().map(Name::as_str);
-    let promoted = |id: &str| version_of(&fact, context.now, [(PROMOTED, id.into())]);
+    let id = args.id.as_ref().map(NameArg::as_str);
+    let promoted = |id: &str| new_version(&fact, context.now, [(PROMOTED, id.into())]);
     let (id, done) = writing.add_value_with(kind, id, &value, |id| Some(promoted(id)))?;
-    let report = Written::new("forge.inference.promote/1", "Added", done).of(kind, id);
+    let report =
+        EntityWriteReport::new("forge.inference.promote/1", "Added", done).about_claim(kind, id);
     context.out.emit(&report)?;
     writing.finish();
     Ok(())
 }
 
-fn dismiss(args: &DismissArgs, context: &mut Context) -> Result<(), CommandError> {
-    let writing = Writing::begin(context, "inference dismiss", Need::Existing)?;
-    let fact = named(&writing, &args.inference)?;
+fn dismiss(args: &InferenceDismissArgs, context: &mut Context) -> Result<(), CommandError> {
+    let writing = SessionWriter::begin(context, "inference dismiss", SessionNeed::Existing)?;
+    let fact = find_inference(&writing, &args.inference)?;
     let reason = Value::from(args.reason.clone());
-    let fact = version_of(&fact, context.now, [(DISMISSED, true.into()), ("reason", reason)]);
+    let fact = new_version(&fact, context.now, [(DISMISSED, true.into()), ("reason", reason)]);
     let id = fact.id.clone();
-    let done = writing.fact(fact, None)?;
-    let report = Written::new("forge.inference.dismiss/1", "Dismissed", done);
-    context.out.emit(&report.of(Kind::Inference, id))?;
+    let done = writing.write_fact(fact, None)?;
+    let report = EntityWriteReport::new("forge.inference.dismiss/1", "Dismissed", done);
+    context.out.emit(&report.about_claim(Kind::Inference, id))?;
     writing.finish();
     Ok(())
 }
 
 /// Makes a new version of a fact with additional fields.
-fn version_of<const N: usize>(fact: &Fact, now: Timestamp, fields: [(&str, Value); N]) -> Fact {
+fn new_version<const N: usize>(fact: &Fact, now: Timestamp, fields: [(&str, Value); N]) -> Fact {
     let mut fact =
         Fact { at: now, recorded_at: now, origin: FactOrigin::Recorded, place: 0, ..fact.clone() };
     if let Value::Map(known) = &mut fact.value {

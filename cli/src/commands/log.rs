@@ -1,12 +1,12 @@
 //! `forge log`.
 
-use crate::args::value::{EntityName, Moment, Name};
+use crate::args::value::{EntityArg, MomentArg, NameArg};
 use crate::context::Context;
 use crate::error::CommandError;
-use crate::reading::{Known, Reading, entity};
-use crate::report::log::{EntityId, Log, LogLine, Operations, Revised};
+use crate::report::log::{EntityId, LogLine, LogReport, OperationListReport, RevisionLine};
 use crate::report::moment::CheckpointJson;
-use crate::workplace;
+use crate::session_reader::{KnownEntity, SessionReader, find_entity_of_any_kind};
+use crate::workspace;
 use forge_store::diff::describe;
 use forge_store::model::Timestamp;
 use forge_store::store::{LogItem, ResolvedMoment};
@@ -15,68 +15,68 @@ use std::cmp::Reverse;
 /// Arguments of `forge log`.
 #[derive(Debug, clap::Args)]
 pub struct LogArgs {
-    /// Show the changes of this entity only
+    /// Entity whose changes to show; all by default
     #[arg(value_name = "ENTITY")]
-    pub entity: Option<EntityName>,
+    pub entity: Option<EntityArg>,
 
-    /// Show the changes on this branch instead of the current one
+    /// Branch to show; the current one by default
     #[arg(long, value_name = "NAME", conflicts_with = "all")]
-    pub branch: Option<Name>,
+    pub branch: Option<NameArg>,
 
     /// Show the changes on all branches
     #[arg(long)]
     pub all: bool,
 
-    /// Show changes at this moment or later, such as -2h or 'yesterday 14:30'
+    /// Earliest moment, such as -2h or 'yesterday 14:30'
     #[arg(long, value_name = "T")]
-    pub since: Option<Moment>,
+    pub since: Option<MomentArg>,
 
-    /// Show changes at this moment or earlier
+    /// Latest moment
     #[arg(long, value_name = "T")]
-    pub until: Option<Moment>,
+    pub until: Option<MomentArg>,
 
-    /// Show operations, by the ids that 'forge undo' takes
+    /// Show operations, with the ids that 'forge undo' takes
     #[arg(long, conflicts_with_all = ["entity", "branch"])]
     pub operations: bool,
 
-    /// Show at most this many
+    /// Largest number to show
     #[arg(long, value_name = "N")]
     pub limit: Option<usize>,
 }
 
 /// Runs `forge log`.
 pub fn run(args: &LogArgs, context: &mut Context) -> Result<(), CommandError> {
-    let reading = Reading::begin(context)?;
+    let reading = SessionReader::begin(context)?;
     let limit = args.limit.unwrap_or(usize::MAX);
     let name = reading.session.summary()?.info.name;
     if args.operations {
         let operations = reading.session.operations(usize::MAX)?;
-        let range = Range::of(args, &reading, context)?;
-        let operations = operations.into_iter().filter(|one| range.holds(one.time)).take(limit);
+        let range = LogTimeRange::from_args(args, &reading, context)?;
+        let operations = operations.into_iter().filter(|one| range.contains(one.time)).take(limit);
         let operations = operations.map(Into::into).collect();
-        return context.out.emit(&Operations { session: name, operations });
+        return context.out.emit(&OperationListReport { session: name, operations });
     }
-    let range = Range::of(args, &reading, context)?;
+    let range = LogTimeRange::from_args(args, &reading, context)?;
     let point = match &args.branch {
         None => reading.session.head()?,
         Some(branch) => {
             let moment = format!("branch:{branch}").parse().map_err(CommandError::invalid)?;
-            workplace::point(context, &reading.session, &moment)?
+            workspace::point(context, &reading.session, &moment)?
         }
     };
     let report = match &args.entity {
-        Some(entity) => of_entity(&reading, &point, entity, &range, limit)?,
+        Some(entity) => entity_log(&reading, &point, entity, &range, limit)?,
         None => {
             let mut items = if args.all {
                 reading.session.records(0, usize::MAX)?
             } else {
                 reading.session.log(&point, usize::MAX)?
             };
-            items.retain(|item| range.holds(item.time()));
+            items.retain(|item| range.contains(item.time()));
             items.sort_by_key(|item| Reverse((item.time(), item.sequence())));
             items.truncate(limit);
-            let entries = items.into_iter().map(|item| line(&reading, item));
-            Log {
+            let entries = items.into_iter().map(|item| log_line(&reading, item));
+            LogReport {
                 session: name,
                 branch: if args.all { None } else { Some(reading.session.branch_of(&point)?) },
                 entity: None,
@@ -85,15 +85,15 @@ pub fn run(args: &LogArgs, context: &mut Context) -> Result<(), CommandError> {
         }
     };
     context.out.emit(&report)?;
-    workplace::finish(&reading.store);
+    workspace::catch_up_index(&reading.store);
     Ok(())
 }
 
-fn line(reading: &Reading, item: LogItem) -> Result<LogLine, CommandError> {
+fn log_line(reading: &SessionReader, item: LogItem) -> Result<LogLine, CommandError> {
     Ok(match item {
         LogItem::Revision(entry) => {
             let changes = describe(&reading.session.changes_of(entry.sequence)?);
-            LogLine::Revision(Revised::new(entry, changes))
+            LogLine::Revision(RevisionLine::new(entry, changes))
         }
         LogItem::Checkpoint(checkpoint) => {
             LogLine::Checkpoint(CheckpointJson::new(&reading.session, &checkpoint)?)
@@ -101,19 +101,19 @@ fn line(reading: &Reading, item: LogItem) -> Result<LogLine, CommandError> {
     })
 }
 
-fn of_entity(
-    reading: &Reading,
+fn entity_log(
+    reading: &SessionReader,
     point: &ResolvedMoment,
-    name: &EntityName,
-    range: &Range,
+    name: &EntityArg,
+    range: &LogTimeRange,
     limit: usize,
-) -> Result<Log, CommandError> {
+) -> Result<LogReport, CommandError> {
     let state = reading.state(point, false)?;
-    let found = entity(&state, name);
+    let found = find_entity_of_any_kind(&state, name);
     // A removed claim has a history too, if its full name is given.
     let key = match (&found, name.kind) {
-        (Ok(Known::Claim(key, _)), _) => key.clone(),
-        (Ok(Known::Fact(fact)), _) => {
+        (Ok(KnownEntity::Claim(key, _)), _) => key.clone(),
+        (Ok(KnownEntity::Fact(fact)), _) => {
             let kind = fact.fact.kind;
             return Err(CommandError::invalid(format!("a {kind} is a fact and has no history"))
                 .hinted(format!("'forge {kind} show {}' shows it", fact.fact.id)));
@@ -125,10 +125,12 @@ fn of_entity(
         Ok(history) => history,
         Err(error) => return Err(found.err().unwrap_or_else(|| error.into())),
     };
-    let entries = history.into_iter().filter(|entry| range.holds(entry.revision.time)).take(limit);
-    let entries = entries
-        .map(|entry| LogLine::Revision(Revised::new(entry.revision, describe(&[entry.change]))));
-    Ok(Log {
+    let entries =
+        history.into_iter().filter(|entry| range.contains(entry.revision.time)).take(limit);
+    let entries = entries.map(|entry| {
+        LogLine::Revision(RevisionLine::new(entry.revision, describe(&[entry.change])))
+    });
+    Ok(LogReport {
         session: reading.session.summary()?.info.name,
         branch: Some(reading.session.branch_of(point)?),
         entity: Some(EntityId { kind: key.kind, id: key.id }),
@@ -137,13 +139,17 @@ fn of_entity(
 }
 
 /// The first and the last moment to show.
-struct Range {
+struct LogTimeRange {
     since: Option<Timestamp>,
     until: Option<Timestamp>,
 }
 
-impl Range {
-    fn of(args: &LogArgs, reading: &Reading, context: &Context) -> Result<Self, CommandError> {
+impl LogTimeRange {
+    fn from_args(
+        args: &LogArgs,
+        reading: &SessionReader,
+        context: &Context,
+    ) -> Result<Self, CommandError> {
         let time = |moment| reading.time(context, moment);
         Ok(Self {
             since: args.since.as_ref().map(time).transpose()?,
@@ -151,7 +157,7 @@ impl Range {
         })
     }
 
-    fn holds(&self, time: Timestamp) -> bool {
+    fn contains(&self, time: Timestamp) -> bool {
         self.since.is_none_or(|since| since <= time) && self.until.is_none_or(|until| time <= until)
     }
 }

@@ -1,9 +1,10 @@
 //! `forge man`.
 
-use crate::args::Args;
+use crate::args::ForgeArgs;
+use crate::args::example::with_examples;
 use crate::context::Context;
 use crate::error::CommandError;
-use crate::report::man::Written;
+use crate::report::man::ManPagesReport;
 use clap::CommandFactory;
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -11,15 +12,14 @@ use std::path::{Path, PathBuf};
 /// Arguments of `forge man`.
 #[derive(Debug, clap::Args)]
 pub struct ManArgs {
-    /// Write the pages of all commands into this directory; the page of forge to standard output if left out
+    /// Directory for the pages of all commands; without it the page of forge goes to standard output
     #[arg(value_name = "DIR")]
     pub directory: Option<PathBuf>,
 }
 
 /// Writes the manual pages.
 pub fn run(args: &ManArgs, context: &mut Context) -> Result<(), CommandError> {
-    let mut tree = Args::command();
-    tree.build();
+    let tree = with_examples(ForgeArgs::command());
     let Some(directory) = &args.directory else {
         return context.out.raw(&page(&tree)?);
     };
@@ -29,7 +29,7 @@ pub fn run(args: &ManArgs, context: &mut Context) -> Result<(), CommandError> {
     })?;
     let mut pages = Vec::new();
     write_pages(&tree, "forge", &directory, &mut pages)?;
-    context.out.emit(&Written { pages })
+    context.out.emit(&ManPagesReport { pages })
 }
 
 fn write_pages(

@@ -2,9 +2,9 @@
 
 use crate::context::Context;
 use crate::error::CommandError;
-use crate::mcp::desk::Desk;
-use crate::mcp::http::{self, Limits, Token};
-use crate::mcp::{Forge, Setting, line, runtime};
+use crate::mcp::http::{self, AccessToken, HttpLimits};
+use crate::mcp::work_queue::WorkQueue;
+use crate::mcp::{ForgeServer, ServerSetup, line_transport, runtime};
 use std::net::SocketAddr;
 
 /// The environment variable with the token of an HTTP server.
@@ -15,7 +15,7 @@ const TOKEN_BYTES: usize = 16;
 /// Arguments of `forge mcp`.
 #[derive(Debug, clap::Args)]
 pub struct McpArgs {
-    /// Serve over HTTP on this loopback address instead of standard input and output; port 0 takes a free one
+    /// Loopback address for HTTP, instead of standard input and output; port 0 takes a free one
     #[arg(long, value_name = "ADDRESS:PORT", num_args = 0..=1, default_missing_value = "127.0.0.1:0")]
     pub http: Option<SocketAddr>,
 }
@@ -23,13 +23,13 @@ pub struct McpArgs {
 /// Serves until the input ends, or until a signal stops the process.
 pub fn run(args: &McpArgs, context: &mut Context) -> Result<(), CommandError> {
     let (global, environment) = (context.global.clone(), context.environment.clone());
-    let forge = Forge::new(Setting { global, environment }, Desk::open());
+    let forge = ForgeServer::new(ServerSetup { global, environment }, WorkQueue::start());
     let runtime = runtime()?;
     let Some(address) = args.http else {
         let served = runtime.block_on(async {
             tokio::select! {
-                served = line::serve(forge, tokio::io::stdin(), tokio::io::stdout()) => served,
-                () = stopped() => Ok(()),
+                served = line_transport::serve(forge, tokio::io::stdin(), tokio::io::stdout()) => served,
+                () = stop_signal() => Ok(()),
             }
         });
         // A read of standard input that is no longer needed must not keep the process alive.
@@ -44,30 +44,31 @@ pub fn run(args: &McpArgs, context: &mut Context) -> Result<(), CommandError> {
                 return Err(CommandError::invalid(text)
                     .hinted("choose a longer one, or leave it out: then one is made"));
             }
-            Some(token) => Token::Bearer(token.into()),
-            None => Token::new()?,
+            Some(token) => AccessToken::Bearer(token.into()),
+            None => AccessToken::new()?,
         };
-        say_where(context, address, &token);
-        let limits = Limits::default();
-        http::serve(listener, http::router(forge, address, token, limits), limits, stopped()).await;
+        announce_address(context, address, &token);
+        let limits = HttpLimits::default();
+        http::serve(listener, http::router(forge, address, token, limits), limits, stop_signal())
+            .await;
         Ok(())
     })
 }
 
 /// Prints to stderr where the server listens, and the token if it was generated.
-fn say_where(context: &Context, address: SocketAddr, token: &Token) {
+fn announce_address(context: &Context, address: SocketAddr, token: &AccessToken) {
     let url = format!("http://{address}{}", http::PATH);
     let made = context.environment.text(TOKEN).is_none();
     let token = match token {
-        Token::Bearer(token) if made => format!(" with 'Authorization: Bearer {token}'"),
-        Token::Bearer(_) => format!(" with the token in {TOKEN}"),
-        Token::None => String::new(),
+        AccessToken::Bearer(token) if made => format!(" with 'Authorization: Bearer {token}'"),
+        AccessToken::Bearer(_) => format!(" with the token in {TOKEN}"),
+        AccessToken::None => String::new(),
     };
-    context.out.tell(&format!("listening on {url}{token}"));
+    context.out.print_notice(&format!("listening on {url}{token}"));
 }
 
 /// Completes when a signal asks the process to stop.
-async fn stopped() {
+async fn stop_signal() {
     use tokio::signal::unix::{SignalKind, signal};
     let (Ok(mut interrupt), Ok(mut terminate)) =
         (signal(SignalKind::interrupt()), signal(SignalKind::terminate()))

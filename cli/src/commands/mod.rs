@@ -6,12 +6,14 @@ pub mod branch;
 pub mod brief;
 pub mod bundle;
 pub mod checkpoint;
+pub mod checkpoint_query;
 pub mod code;
 pub mod command;
 pub mod compaction;
 pub mod completions;
 pub mod config;
 pub mod dependency;
+pub mod dependency_graph;
 pub mod doctor;
 pub mod entity;
 pub mod evidence;
@@ -26,7 +28,6 @@ pub mod inference;
 pub mod init;
 pub mod key;
 pub mod log;
-pub mod look;
 pub mod maintain;
 pub mod man;
 pub mod mcp;
@@ -47,156 +48,155 @@ pub mod tui;
 pub mod undo;
 pub mod verification;
 pub mod verify;
-pub mod why;
 
-use crate::args::later::Later;
+use crate::args::lazy::LazyArgs;
 use crate::args::select::FactCommand;
 use crate::context::Context;
 use crate::error::CommandError;
 
 /// What to do.
 #[derive(Debug, clap::Subcommand)]
-pub enum Command {
+pub enum ForgeCommand {
     /// Make a store for this project
-    Init(Later<init::InitArgs>),
+    Init(LazyArgs<init::InitArgs>),
     /// Show the store, the current session and branch, and what was recorded last
     Status,
-    /// Say in one page what is known, refuted and open
-    Brief(Later<brief::BriefArgs>),
+    /// Show on one page what is known, refuted and open
+    Brief(LazyArgs<brief::BriefArgs>),
     /// Begin, choose and list debugging sessions
     #[command(subcommand)]
-    Session(Later<session::SessionCommand>),
-    /// State, test and settle hypotheses
+    Session(LazyArgs<session::SessionCommand>),
+    /// Add, test and settle hypotheses
     #[command(subcommand)]
-    Hypothesis(Later<hypothesis::HypothesisCommand>),
-    /// Record what speaks for or against a hypothesis
+    Hypothesis(LazyArgs<hypothesis::HypothesisCommand>),
+    /// Record evidence for or against a hypothesis
     #[command(subcommand)]
-    Evidence(Later<evidence::EvidenceCommand>),
-    /// Record what is held to be true and what it rests on
+    Evidence(LazyArgs<evidence::EvidenceCommand>),
+    /// Record what is believed to be true, and what it rests on
     #[command(subcommand)]
-    Belief(Later<belief::BeliefCommand>),
+    Belief(LazyArgs<belief::BeliefCommand>),
     /// List and show what beliefs rest on
     #[command(subcommand)]
-    Dependency(Later<dependency::DependencyCommand>),
-    /// Record what is not known and should be
+    Dependency(LazyArgs<dependency::DependencyCommand>),
+    /// Record open questions
     #[command(subcommand)]
-    Gap(Later<gap::GapCommand>),
+    Gap(LazyArgs<gap::GapCommand>),
     /// Record results of tests, builds and checks
     #[command(subcommand)]
-    Verification(Later<verification::VerificationCommand>),
-    /// Write remarks down
+    Verification(LazyArgs<verification::VerificationCommand>),
+    /// Record notes
     #[command(subcommand)]
-    Note(Later<note::NoteCommand>),
-    /// Record named values
+    Note(LazyArgs<note::NoteCommand>),
+    /// Record measured values
     #[command(subcommand)]
-    Measurement(Later<measurement::MeasurementCommand>),
+    Measurement(LazyArgs<measurement::MeasurementCommand>),
     /// Run commands and record how they end
     #[command(subcommand)]
-    Command(Later<command::CommandCommand>),
+    Command(LazyArgs<command::CommandCommand>),
     /// Record the state of the source code
     #[command(subcommand)]
-    Code(Later<code::CodeCommand>),
+    Code(LazyArgs<code::CodeCommand>),
     /// List and show tasks of an agent's own list
     #[command(subcommand)]
-    Task(Later<FactCommand>),
+    Task(LazyArgs<FactCommand>),
     /// List and show messages of the conversation
     #[command(subcommand)]
-    Message(Later<FactCommand>),
-    /// List and show what a person asked for
+    Message(LazyArgs<FactCommand>),
+    /// List and show prompts
     #[command(subcommand)]
-    Prompt(Later<FactCommand>),
+    Prompt(LazyArgs<FactCommand>),
     /// List and show sub-agents
     #[command(subcommand)]
-    Agent(Later<FactCommand>),
-    /// List and show what an agent read, searched and fetched
+    Agent(LazyArgs<FactCommand>),
+    /// List and show tool calls: what an agent read, searched and fetched
     #[command(subcommand)]
-    Tool(Later<FactCommand>),
-    /// List and show what the session received beside messages: diagnostics, links, limits
+    Tool(LazyArgs<FactCommand>),
+    /// List and show notices: diagnostics, links, limits
     #[command(subcommand)]
-    Notice(Later<FactCommand>),
-    /// List and show what rules read in messages, agree with it or put it aside
+    Notice(LazyArgs<FactCommand>),
+    /// List what rules found in messages, promote it or dismiss it
     #[command(subcommand)]
-    Inference(Later<inference::InferenceCommand>),
-    /// Try another line of thought without losing this one
+    Inference(LazyArgs<inference::InferenceCommand>),
+    /// Follow another line of thought without losing this one
     #[command(subcommand)]
-    Branch(Later<branch::BranchCommand>),
-    /// Say which change made each field of an entity what it is
-    Blame(Later<blame::BlameArgs>),
-    /// Say what an entity rests on and what rests on it
-    Why(Later<blame::WhyArgs>),
-    /// Find words in all that was ever said
-    Search(Later<search::SearchArgs>),
+    Branch(LazyArgs<branch::BranchCommand>),
+    /// Show which change set each field of an entity
+    Blame(LazyArgs<blame::BlameArgs>),
+    /// Show what an entity rests on and what rests on it
+    Why(LazyArgs<blame::WhyArgs>),
+    /// Find words in everything that was ever said
+    Search(LazyArgs<search::SearchArgs>),
     /// Show the changes, newest first
-    Log(Later<log::LogArgs>),
-    /// Take back the last operation, or a named one
-    Undo(Later<undo::UndoArgs>),
-    /// Take back the last undo
+    Log(LazyArgs<log::LogArgs>),
+    /// Undo the last operation, or a named one
+    Undo(LazyArgs<undo::UndoArgs>),
+    /// Redo what the last undo reverted
     Redo,
-    /// After a crash: where to go on, with code, environment, commands and what is left to do
-    Recover(Later<recover::RecoverArgs>),
-    /// Name moments, list and compare them, and go back to them
+    /// Show where to continue after a crash: code, environment, commands and remaining work
+    Recover(LazyArgs<recover::RecoverArgs>),
+    /// Make checkpoints, compare moments, and go back to them
     #[command(subcommand)]
-    Checkpoint(Later<checkpoint::CheckpointCommand>),
-    /// Browse the timeline and stand at any moment of it
-    Tui(Later<tui::TuiArgs>),
-    /// Take in what others have recorded
-    Import(Later<import::ImportArgs>),
-    /// Write out what is recorded
+    Checkpoint(LazyArgs<checkpoint::CheckpointCommand>),
+    /// Browse the timeline and look at any moment of it
+    Tui(LazyArgs<tui::TuiArgs>),
+    /// Import transcripts, events and bundles
+    Import(LazyArgs<import::ImportArgs>),
+    /// Export what is recorded
     #[command(subcommand)]
-    Export(Later<export::ExportCommand>),
+    Export(LazyArgs<export::ExportCommand>),
     /// Print a text without the secrets that would not be stored
-    Redact(Later<redact::RedactArgs>),
-    /// Take a secret out of all that is stored, for good (exit code 8: not yet)
-    Purge(Later<purge::PurgeArgs>),
-    /// Take what a coding agent tells its hook on stdin; always ends well
-    Hook(Later<hook::HookArgs>),
-    /// Make forge part of a coding agent, and take it out again
+    Redact(LazyArgs<redact::RedactArgs>),
+    /// Remove a secret permanently from everything that is stored (exit code 8: not yet)
+    Purge(LazyArgs<purge::PurgeArgs>),
+    /// Save what a coding agent sends to its hook on stdin; always exits with 0
+    Hook(LazyArgs<hook::HookArgs>),
+    /// Install forge in a coding agent, and uninstall it
     #[command(subcommand)]
-    Hooks(Later<hooks::HooksCommand>),
-    /// Say whether forge works here, and what to do where it does not
+    Hooks(LazyArgs<hooks::HooksCommand>),
+    /// Check whether forge works here, and show how to correct problems
     Doctor,
-    /// Record workflow runs of items through steps, and go on with them
+    /// Record workflow runs of items through steps, and resume them
     #[command(subcommand)]
-    Run(Later<run::RunCommand>),
-    /// Save how far long pipelines have come, and go on with them
+    Run(LazyArgs<run::RunCommand>),
+    /// Save the progress of long pipelines, and resume them
     #[command(subcommand)]
-    Progress(Later<progress::ProgressCommand>),
-    /// Checkpoint programs of several agents, and go on with each agent where it is
+    Progress(LazyArgs<progress::ProgressCommand>),
+    /// Checkpoint programs of several agents, and resume each agent where it is
     #[command(subcommand)]
-    Program(Later<program::ProgramCommand>),
-    /// Keep message threads of LLM agents such that their provider takes them
+    Program(LazyArgs<program::ProgramCommand>),
+    /// Keep message threads of LLM agents valid for their provider
     #[command(subcommand)]
-    Thread(Later<thread::ThreadCommand>),
-    /// See when an agent's context was compacted and what its summary left out
+    Thread(LazyArgs<thread::ThreadCommand>),
+    /// Show when an agent's context was compacted, and what its summary left out
     #[command(subcommand)]
-    Compaction(Later<compaction::CompactionCommand>),
+    Compaction(LazyArgs<compaction::CompactionCommand>),
     /// Read and change settings
     #[command(subcommand)]
-    Config(Later<config::ConfigCommand>),
+    Config(LazyArgs<config::ConfigCommand>),
     /// Serve coding agents over the Model Context Protocol
-    Mcp(Later<mcp::McpArgs>),
+    Mcp(LazyArgs<mcp::McpArgs>),
     /// Bring the store's index up to date and compact it
     Maintain,
-    /// Check that the store is whole (exit code 0 whole, 1 repairable, 2 loss, 6 forged)
-    Verify(Later<verify::VerifyArgs>),
-    /// Make everything derived in the store's index again
+    /// Check the store (exit code 0 clean, 1 repairable, 2 loss, 6 forged)
+    Verify(LazyArgs<verify::VerifyArgs>),
+    /// Rebuild the derived data of the store's index
     Rebuild,
-    /// Save what can be saved of a damaged store into a new folder
-    Repair(Later<verify::RepairArgs>),
-    /// Copy the whole store, while others use it
-    Backup(Later<bundle::BackupArgs>),
-    /// Show the key that the store is sealed with, and carry it to another machine
+    /// Save what is readable of a damaged store into a new directory
+    Repair(LazyArgs<verify::RepairArgs>),
+    /// Copy the whole store while it is in use
+    Backup(LazyArgs<bundle::BackupArgs>),
+    /// Show the key of the store's seals, and move it to another machine
     #[command(subcommand)]
-    Key(Later<key::KeyCommand>),
-    /// Take the store over as it is, with a key of your own
+    Key(LazyArgs<key::KeyCommand>),
+    /// Accept the store as it is, with a new key
     Adopt,
     /// Print a completion script for a shell
-    Completions(Later<completions::CompletionsArgs>),
+    Completions(LazyArgs<completions::CompletionsArgs>),
     /// Write the manual pages
-    Man(Later<man::ManArgs>),
+    Man(LazyArgs<man::ManArgs>),
 }
 
-impl Command {
+impl ForgeCommand {
     /// Whether the command itself reports which settings of the project are allowed.
     #[must_use]
     pub fn is_about_trust(&self) -> bool {

@@ -1,39 +1,39 @@
 //! `forge note`.
 
-use crate::args::select::{ClaimList, Show};
-use crate::args::value::{self, Name};
+use crate::args::select::{ClaimListArgs, EntityShowArgs};
+use crate::args::value::{self, NameArg};
 use crate::context::Context;
 use crate::error::CommandError;
-use crate::report::written::Written;
-use crate::workplace::Need;
-use crate::writing::Writing;
+use crate::report::entity_write::EntityWriteReport;
+use crate::session_writer::SessionWriter;
+use crate::workspace::SessionNeed;
 use forge_store::model::{Kind, Value};
 
-/// Write remarks down.
+/// Record notes.
 #[derive(Debug, clap::Subcommand)]
 pub enum NoteCommand {
-    /// Write a remark down
-    Add(AddArgs),
-    /// List remarks
-    List(ClaimList),
-    /// Show one remark
-    Show(Show),
+    /// Add a note
+    Add(NoteAddArgs),
+    /// List notes
+    List(ClaimListArgs),
+    /// Show one note
+    Show(EntityShowArgs),
 }
 
 /// Arguments of `forge note add`.
 #[derive(Debug, clap::Args)]
-pub struct AddArgs {
-    /// Say it
-    #[arg(value_name = "DESCRIPTION", value_parser = value::said)]
+pub struct NoteAddArgs {
+    /// Text
+    #[arg(value_name = "DESCRIPTION", value_parser = value::non_empty_text)]
     pub description: String,
 
-    /// Say where it comes from
+    /// Where it comes from
     #[arg(long, value_name = "SOURCE")]
     pub source: Option<String>,
 
-    /// Give it this id instead of a new one
+    /// Id, instead of a new one
     #[arg(long, value_name = "ID")]
-    pub id: Option<Name>,
+    pub id: Option<NameArg>,
 }
 
 /// Runs `forge note`.
@@ -45,23 +45,25 @@ pub fn run(command: &NoteCommand, context: &mut Context) -> Result<(), CommandEr
     }
 }
 
-fn add(args: &AddArgs, context: &mut Context) -> Result<(), CommandError> {
-    let writing = Writing::begin(context, "note add", Need::OrNew)?;
+fn add(args: &NoteAddArgs, context: &mut Context) -> Result<(), CommandError> {
+    let writing = SessionWriter::begin(context, "note add", SessionNeed::OrNew)?;
     let value = Value::from([
         ("description", args.description.as_str().into()),
         ("source", args.source.clone().into()),
     ]);
-    let id = args.id.as_ref().map(Name::as_str);
+    let id = args.id.as_ref().map(NameArg::as_str);
     let (id, done) = writing.add_value(Kind::Note, id, &value)?;
-    context.out.emit(&Written::new("forge.note.add/1", "Added", done).of(Kind::Note, id))?;
+    context.out.emit(
+        &EntityWriteReport::new("forge.note.add/1", "Added", done).about_claim(Kind::Note, id),
+    )?;
     writing.finish();
     Ok(())
 }
 
-fn list(args: &ClaimList, context: &mut Context) -> Result<(), CommandError> {
+fn list(args: &ClaimListArgs, context: &mut Context) -> Result<(), CommandError> {
     super::entity::list_claims(Kind::Note, args, context, |_| true)
 }
 
-fn show(args: &Show, context: &mut Context) -> Result<(), CommandError> {
+fn show(args: &EntityShowArgs, context: &mut Context) -> Result<(), CommandError> {
     super::entity::show(Kind::Note, args, context)
 }

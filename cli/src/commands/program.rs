@@ -1,37 +1,37 @@
 //! `forge program`.
 
-use crate::args::value::{self, Moment, Name};
+use crate::args::value::{self, MomentArg, NameArg};
 use crate::context::Context;
 use crate::error::CommandError;
-use crate::report::program::{MessageNoted, ProgramShown, Resumption};
-use crate::workplace::{self, Access};
+use crate::report::program::{ProgramMessageReport, ProgramResumeReport, ProgramShowReport};
+use crate::workspace::{self, StoreAccess};
 use forge_store::model::time_grammar::MomentBase;
 use forge_store::store::{ResolvedMoment, Store};
-use forge_store::systems::program::{CheckpointReference, Program};
+use forge_systems::program::{CheckpointReference, Program};
 use std::collections::BTreeMap;
 use std::str::FromStr;
 
-/// Checkpoint programs of several agents, and go on with each agent where it is.
+/// Checkpoint programs of several agents, and resume each agent where it is.
 #[derive(Debug, clap::Subcommand)]
 pub enum ProgramCommand {
     /// Record where the agents are, in one revision
-    Checkpoint(CheckpointArgs),
+    Checkpoint(ProgramCheckpointArgs),
     /// Show where the agents were
-    Show(ShowArgs),
-    /// Say where each agent goes on: at its latest checkpoint
-    Resume(ResumeArgs),
+    Show(ProgramShowArgs),
+    /// Show where each agent resumes: at its latest checkpoint
+    Resume(ProgramResumeArgs),
     /// Record that an agent sends another a message, or receives it
-    Message(MessageArgs),
+    Message(ProgramMessageArgs),
 }
 
 /// An agent and its checkpoint.
 #[derive(Clone, Debug)]
-pub struct AgentAt {
-    agent: Name,
-    checkpoint: Moment,
+pub struct AgentCheckpointArg {
+    agent: NameArg,
+    checkpoint: MomentArg,
 }
 
-impl FromStr for AgentAt {
+impl FromStr for AgentCheckpointArg {
     type Err = String;
 
     fn from_str(text: &str) -> Result<Self, String> {
@@ -43,68 +43,68 @@ impl FromStr for AgentAt {
 
 /// Arguments of `forge program checkpoint`.
 #[derive(Debug, clap::Args)]
-pub struct CheckpointArgs {
-    /// Name the program
+pub struct ProgramCheckpointArgs {
+    /// Program
     #[arg(long, value_name = "PROGRAM")]
-    pub program: Name,
+    pub program: NameArg,
 
-    /// Name an agent, which is a session, and its checkpoint; any number of times
+    /// An agent (a session) and its checkpoint; can be repeated
     #[arg(long = "agent", value_name = "NAME=CHECKPOINT", required = true)]
-    pub agents: Vec<AgentAt>,
+    pub agents: Vec<AgentCheckpointArg>,
 
-    /// Say something about it
-    #[arg(short, long, value_name = "TEXT", value_parser = value::said)]
+    /// Message
+    #[arg(short, long, value_name = "TEXT", value_parser = value::non_empty_text)]
     pub message: Option<String>,
 }
 
 /// Arguments of `forge program show`.
 #[derive(Debug, clap::Args)]
-pub struct ShowArgs {
-    /// Name the program
+pub struct ProgramShowArgs {
+    /// Program
     #[arg(long, value_name = "PROGRAM")]
-    pub program: Name,
+    pub program: NameArg,
 
-    /// Show this checkpoint of the program instead of its last one
+    /// Checkpoint of the program; the last one by default
     #[arg(long, value_name = "MOMENT")]
-    pub at: Option<Moment>,
+    pub at: Option<MomentArg>,
 }
 
 /// Arguments of `forge program resume`.
 #[derive(Debug, clap::Args)]
-pub struct ResumeArgs {
+pub struct ProgramResumeArgs {
     /// Which checkpoint of which program.
     #[command(flatten)]
-    pub of: ShowArgs,
+    pub of: ProgramShowArgs,
 
-    /// Take each agent exactly where the program's checkpoint says
+    /// Use exactly the checkpoints of the program's checkpoint
     #[arg(long)]
     pub exact: bool,
 }
 
 /// Arguments of `forge program message`.
 #[derive(Debug, clap::Args)]
-pub struct MessageArgs {
-    /// Name the message
+pub struct ProgramMessageArgs {
+    /// Message
     #[arg(value_name = "ID")]
-    pub id: Name,
+    pub id: NameArg,
 
-    /// Name the program
+    /// Program
     #[arg(long, value_name = "PROGRAM")]
-    pub program: Name,
+    pub program: NameArg,
 
-    /// Name the agent that sends it
+    /// Agent that sends it
     #[arg(long, value_name = "AGENT", requires = "to", required_unless_present = "received")]
-    pub from: Option<Name>,
+    pub from: Option<NameArg>,
 
-    /// Name the agent that it is sent to
+    /// Agent that it is sent to
     #[arg(long, value_name = "AGENT", requires = "from")]
-    pub to: Option<Name>,
+    pub to: Option<NameArg>,
 
-    /// Say that it has been received
+    /// Record that it was received
     #[arg(long, conflicts_with_all = ["from", "to"])]
     pub received: bool,
 
-    /// Say behind which number of the agent's session, if not behind its last
+    /// Number in the agent's session after which it comes; the last one by default
     #[arg(long, value_name = "NUMBER")]
     pub behind: Option<u64>,
 }
@@ -119,8 +119,8 @@ pub fn run(command: &ProgramCommand, context: &mut Context) -> Result<(), Comman
     }
 }
 
-fn open(context: &Context, name: &Name) -> Result<(Store, Program), CommandError> {
-    let store = workplace::open(context, Access::Read)?;
+fn open(context: &Context, name: &NameArg) -> Result<(Store, Program), CommandError> {
+    let store = workspace::open_store(context, StoreAccess::Read)?;
     let program = Program::open(&store, name.as_str())?;
     Ok((store, program))
 }
@@ -128,22 +128,22 @@ fn open(context: &Context, name: &Name) -> Result<(Store, Program), CommandError
 fn point(
     context: &Context,
     program: &Program,
-    at: Option<&Moment>,
+    at: Option<&MomentArg>,
 ) -> Result<ResolvedMoment, CommandError> {
-    workplace::point_or_head(context, program.session(), at)
+    workspace::point_or_head(context, program.session(), at)
 }
 
-fn checkpoint(args: &CheckpointArgs, context: &mut Context) -> Result<(), CommandError> {
-    let store = workplace::open(context, Access::Write)?;
-    let act = workplace::act(context, "program checkpoint");
+fn checkpoint(args: &ProgramCheckpointArgs, context: &mut Context) -> Result<(), CommandError> {
+    let store = workspace::open_store(context, StoreAccess::Write)?;
+    let act = workspace::write_context(context, "program checkpoint");
     let mut agents = BTreeMap::new();
-    for AgentAt { agent, checkpoint } in &args.agents {
+    for AgentCheckpointArg { agent, checkpoint } in &args.agents {
         let session =
             store.session_by_kind(forge_store::model::SessionKind::Debug, agent.as_str())?;
         let reference = match session {
             None => CheckpointReference::from_name(checkpoint.as_str()),
             Some(session) => {
-                let point = workplace::point(context, &session, checkpoint)?;
+                let point = workspace::point(context, &session, checkpoint)?;
                 // The head is the last number, of a checkpoint or of a revision.
                 match context.moment(checkpoint)?.base {
                     MomentBase::Head if point.named_checkpoint().is_none() => {
@@ -161,30 +161,30 @@ fn checkpoint(args: &CheckpointArgs, context: &mut Context) -> Result<(), Comman
     let program = Program::open_or_create(&store, &act, args.program.as_str())?;
     let done = program.checkpoint(&act, &agents, args.message.as_deref())?;
     let shown = program.at(&program.session().head()?)?;
-    let report = ProgramShown::new(args.program.as_str(), shown).saved(!done.is_unchanged());
+    let report = ProgramShowReport::new(args.program.as_str(), shown).saved(!done.is_unchanged());
     context.out.emit(&report)?;
-    workplace::finish(&store);
+    workspace::catch_up_index(&store);
     Ok(())
 }
 
-fn show(args: &ShowArgs, context: &mut Context) -> Result<(), CommandError> {
+fn show(args: &ProgramShowArgs, context: &mut Context) -> Result<(), CommandError> {
     let (_, program) = open(context, &args.program)?;
     let shown = program.at(&point(context, &program, args.at.as_ref())?)?;
-    context.out.emit(&ProgramShown::new(args.program.as_str(), shown))
+    context.out.emit(&ProgramShowReport::new(args.program.as_str(), shown))
 }
 
-fn resume(args: &ResumeArgs, context: &mut Context) -> Result<(), CommandError> {
+fn resume(args: &ProgramResumeArgs, context: &mut Context) -> Result<(), CommandError> {
     let (_, program) = open(context, &args.of.program)?;
     let resume = program.resume(&point(context, &program, args.of.at.as_ref())?, args.exact)?;
-    context.out.emit(&Resumption::new(args.of.program.as_str(), args.exact, resume))
+    context.out.emit(&ProgramResumeReport::new(args.of.program.as_str(), args.exact, resume))
 }
 
-fn message(args: &MessageArgs, context: &mut Context) -> Result<(), CommandError> {
-    let store = workplace::open(context, Access::Write)?;
-    let act = workplace::act(context, "program message");
+fn message(args: &ProgramMessageArgs, context: &mut Context) -> Result<(), CommandError> {
+    let store = workspace::open_store(context, StoreAccess::Write)?;
+    let act = workspace::write_context(context, "program message");
     let (name, id) = (args.program.as_str(), args.id.as_str());
     // Others refer to a message by its id, so a secret in it cannot be redacted.
-    workplace::refuse_secret(context, "id of the message", id)?;
+    workspace::refuse_secret(context, "id of the message", id)?;
     let program = match (&args.from, &args.to) {
         (Some(from), Some(to)) => {
             let (from, to) = (from.as_str(), to.as_str());
@@ -203,7 +203,7 @@ fn message(args: &MessageArgs, context: &mut Context) -> Result<(), CommandError
     };
     let sent =
         program.message(id)?.ok_or_else(|| CommandError::internal("a message was not recorded"))?;
-    context.out.emit(&MessageNoted::new(name, sent))?;
-    workplace::finish(&store);
+    context.out.emit(&ProgramMessageReport::new(name, sent))?;
+    workspace::catch_up_index(&store);
     Ok(())
 }

@@ -1,69 +1,69 @@
 //! `forge progress`.
 
-mod look;
+mod query;
 mod save;
 
-use crate::args::value::{self, Name};
+use crate::args::value::{self, NameArg};
 use crate::context::Context;
 use crate::error::CommandError;
-use crate::report::execution::Cleaned;
-use crate::workplace::{self, Access};
+use crate::report::execution::ProgressCleanReport;
+use crate::workspace::{self, StoreAccess};
 use forge_store::error::Error;
 use forge_store::store::Store;
-use forge_store::systems::progress::{self, PipelineExecution, ProgressDocument};
+use forge_systems::progress::{self, PipelineExecution, ProgressDocument};
 use std::time::Duration;
 
-/// Save how far long pipelines have come, and go on with them.
+/// Save the progress of long pipelines, and resume them.
 #[derive(Debug, clap::Subcommand)]
 pub enum ProgressCommand {
-    /// Save how far an execution has come, or report single items between saves
-    Save(save::SaveArgs),
-    /// Say whether an item was reported done: exit code 0, else 1
-    Done(look::DoneArgs),
-    /// Show how far an execution has come
-    Show(look::ShowArgs),
-    /// Say where to go on: exit code 1 if that is refused
-    Resume(look::ResumeArgs),
-    /// Check what was saved, or a file: exit code 1 if going on would be refused
-    Validate(look::ValidateArgs),
-    /// List the items that failed, and when each is to be tried again
-    Failed(look::FailedArgs),
-    /// List executions, the one last written to first
-    List(look::ListArgs),
+    /// Save the progress of an execution, or report single items
+    Save(save::ProgressSaveArgs),
+    /// Check whether an item was reported done (exit code 0, else 1)
+    Done(query::ProgressDoneArgs),
+    /// Show the progress of an execution
+    Show(query::ProgressShowArgs),
+    /// Show where to resume (exit code 1 if that is refused)
+    Resume(query::ProgressResumeArgs),
+    /// Check what was saved, or a file (exit code 1 if a resume would be refused)
+    Validate(query::ProgressValidateArgs),
+    /// List failed items, and when to retry each
+    Failed(query::ProgressFailedArgs),
+    /// List executions, the last written one first
+    List(query::ProgressListArgs),
     /// List the stages of a kind of pipeline
-    Stages(look::StagesArgs),
-    /// Take out executions that are finished, without errors, and old
-    Clean(CleanArgs),
+    Stages(query::ProgressStagesArgs),
+    /// Remove executions that are finished, without errors, and old
+    Clean(ProgressCleanArgs),
 }
 
 /// Which execution.
 #[derive(Debug, clap::Args)]
-pub struct Of {
-    /// Name the review
+pub struct ExecutionArgs {
+    /// Review
     #[arg(long, value_name = "REVIEW")]
-    pub review: Name,
+    pub review: NameArg,
 
-    /// Name the execution instead of the one saved last
+    /// Execution; the last saved one by default
     #[arg(long, value_name = "EXECUTION")]
-    pub execution: Option<Name>,
+    pub execution: Option<NameArg>,
 
-    /// Name the stage
+    /// Stage
     #[arg(long, value_name = "STAGE")]
-    pub stage: Option<Name>,
+    pub stage: Option<NameArg>,
 }
 
 /// Arguments of `forge progress clean`.
 #[derive(Debug, clap::Args)]
-pub struct CleanArgs {
-    /// Look at the executions of this review alone
+pub struct ProgressCleanArgs {
+    /// Only the executions of this review
     #[arg(long, value_name = "REVIEW")]
-    pub review: Option<Name>,
+    pub review: Option<NameArg>,
 
-    /// Keep what was saved not longer ago than this
-    #[arg(long, value_name = "DURATION", default_value = "30d", value_parser = value::duration)]
+    /// Least age of what is removed
+    #[arg(long, value_name = "DURATION", default_value = "30d", value_parser = value::parse_duration)]
     pub older_than: Duration,
 
-    /// Say what would be taken out and change nothing
+    /// Show what would be removed, without changing anything
     #[arg(long)]
     pub dry_run: bool,
 }
@@ -72,53 +72,56 @@ pub struct CleanArgs {
 pub fn run(command: &ProgressCommand, context: &mut Context) -> Result<(), CommandError> {
     match command {
         ProgressCommand::Save(args) => save::run(args, context),
-        ProgressCommand::Done(args) => look::done(args, context),
-        ProgressCommand::Show(args) => look::show(args, context),
-        ProgressCommand::Resume(args) => look::resume(args, context),
-        ProgressCommand::Validate(args) => look::validate(args, context),
-        ProgressCommand::Failed(args) => look::failed(args, context),
-        ProgressCommand::List(args) => look::list(args, context),
-        ProgressCommand::Stages(args) => look::stages(args, context),
+        ProgressCommand::Done(args) => query::done(args, context),
+        ProgressCommand::Show(args) => query::show(args, context),
+        ProgressCommand::Resume(args) => query::resume(args, context),
+        ProgressCommand::Validate(args) => query::validate(args, context),
+        ProgressCommand::Failed(args) => query::failed(args, context),
+        ProgressCommand::List(args) => query::list(args, context),
+        ProgressCommand::Stages(args) => query::stages(args, context),
         ProgressCommand::Clean(args) => clean(args, context),
     }
 }
 
 /// The execution that was given, or else the one of the review that was saved last, with its
 /// document.
-fn found(store: &Store, of: &Of) -> Result<(PipelineExecution, ProgressDocument), CommandError> {
-    let stage = of.stage.as_ref().map(Name::as_str);
-    let execution = of.execution.as_ref().map(Name::as_str);
-    let found =
-        PipelineExecution::find(store, of.review.as_str(), execution, stage).map_err(hinted)?;
+fn find_execution(
+    store: &Store,
+    of: &ExecutionArgs,
+) -> Result<(PipelineExecution, ProgressDocument), CommandError> {
+    let stage = of.stage.as_ref().map(NameArg::as_str);
+    let execution = of.execution.as_ref().map(NameArg::as_str);
+    let found = PipelineExecution::find(store, of.review.as_str(), execution, stage)
+        .map_err(with_list_hint)?;
     found.ok_or_else(|| {
         let what = stage.map_or_else(String::new, |stage| format!("' at the stage '{stage}"));
-        hinted(Error::not_found("progress", format!("{}{what}", of.review.as_str())))
+        with_list_hint(Error::not_found("progress", format!("{}{what}", of.review.as_str())))
     })
 }
 
-fn named(
+fn named_execution(
     store: &Store,
-    review: &Name,
-    execution: &Name,
+    review: &NameArg,
+    execution: &NameArg,
 ) -> Result<PipelineExecution, CommandError> {
-    PipelineExecution::open(store, review.as_str(), execution.as_str()).map_err(hinted)
+    PipelineExecution::open(store, review.as_str(), execution.as_str()).map_err(with_list_hint)
 }
 
-fn hinted(error: Error) -> CommandError {
+fn with_list_hint(error: Error) -> CommandError {
     CommandError::from(error).hinted("'forge progress list' names what is saved")
 }
 
-fn clean(args: &CleanArgs, context: &mut Context) -> Result<(), CommandError> {
-    let access = if args.dry_run { Access::Read } else { Access::Write };
-    let store = workplace::open(context, access)?;
-    let act = workplace::act(context, "progress clean");
-    let keep = value::micros(args.older_than);
-    let review = args.review.as_ref().map(Name::as_str);
+fn clean(args: &ProgressCleanArgs, context: &mut Context) -> Result<(), CommandError> {
+    let access = if args.dry_run { StoreAccess::Read } else { StoreAccess::Write };
+    let store = workspace::open_store(context, access)?;
+    let act = workspace::write_context(context, "progress clean");
+    let keep = value::to_micros(args.older_than);
+    let review = args.review.as_ref().map(NameArg::as_str);
     let act = (!args.dry_run).then_some(&act);
     let found = progress::clean(&store, act, review, context.now, keep)?;
-    context.out.emit(&Cleaned::of(found, args.dry_run))?;
+    context.out.emit(&ProgressCleanReport::new(found, args.dry_run))?;
     if !args.dry_run {
-        workplace::finish(&store);
+        workspace::catch_up_index(&store);
     }
     Ok(())
 }

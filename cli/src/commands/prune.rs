@@ -1,12 +1,12 @@
 //! `forge checkpoint prune`, and automatic pruning.
 
-use crate::args::value::{self, Name};
+use crate::args::value::{self, NameArg};
 use crate::config::{Config, key};
 use crate::context::Context;
-use crate::doctor::store::size;
+use crate::doctor::store::disk_usage;
 use crate::error::CommandError;
-use crate::report::prune::{Freed, Pruned};
-use crate::workplace::{self, Access, Need};
+use crate::report::prune::{CheckpointPruneReport, FreedSpace};
+use crate::workspace::{self, SessionNeed, StoreAccess};
 use forge_store::error::Error;
 use forge_store::model::{RetentionPolicy, SessionKind, Timestamp};
 use forge_store::store::{self, Session, Store, WriteContext};
@@ -17,94 +17,94 @@ const ALL: &str = "18446744073709551615";
 
 /// Arguments of `forge checkpoint prune`.
 #[derive(Debug, clap::Args)]
-pub struct PruneArgs {
-    /// Keep the newest N; 0 keeps none by this rule, as it does in each of them
+pub struct CheckpointPruneArgs {
+    /// Keep the newest N; with 0 this rule keeps none, as with every rule
     #[arg(long, value_name = "N")]
     pub keep_last: Option<u64>,
 
-    /// Keep the newest of each of the last N hours that have any (UTC); of all without N
+    /// Keep the newest of each of the last N hours that have any (UTC); of all hours without N
     #[arg(long, value_name = "N", num_args = 0..=1, default_missing_value = ALL)]
     pub keep_hourly: Option<u64>,
 
-    /// Keep the newest of each of the last N days that have any (UTC); of all without N
+    /// Keep the newest of each of the last N days that have any (UTC); of all days without N
     #[arg(long, value_name = "N", num_args = 0..=1, default_missing_value = ALL)]
     pub keep_daily: Option<u64>,
 
-    /// Keep the newest of each of the last N weeks that have any, from Monday on (UTC); of all without N
+    /// Keep the newest of each of the last N weeks that have any, from Monday (UTC); of all weeks without N
     #[arg(long, value_name = "N", num_args = 0..=1, default_missing_value = ALL)]
     pub keep_weekly: Option<u64>,
 
     /// Keep all that are younger than this, such as 36h
-    #[arg(long, value_name = "DURATION", value_parser = value::duration)]
+    #[arg(long, value_name = "DURATION", value_parser = value::parse_duration)]
     pub keep_within: Option<Duration>,
 
     /// Keep all of the last N days
     #[arg(long, value_name = "N")]
     pub keep_days: Option<u64>,
 
-    /// Keep those with this tag; may be given more than once
+    /// Keep those with this tag; can be repeated
     #[arg(long, value_name = "TAG")]
-    pub keep_tag: Vec<Name>,
+    pub keep_tag: Vec<NameArg>,
 
-    /// Drop also those that somebody asked for, unless a rule keeps them
+    /// Also remove manual checkpoints, unless a rule keeps them
     #[arg(long)]
     pub drop_manual: bool,
 
-    /// Drop also the significant ones, unless a rule keeps them
+    /// Also remove significant checkpoints, unless a rule keeps them
     #[arg(long)]
     pub drop_significant: bool,
 
     /// Keep revisions without a checkpoint that are younger than this, instead of 7d
-    #[arg(long, value_name = "DURATION", value_parser = value::duration)]
+    #[arg(long, value_name = "DURATION", value_parser = value::parse_duration)]
     pub keep_revisions: Option<Duration>,
 
-    /// Drop the transcripts and outputs of all sessions that ended longer ago than this; their facts stay, with the
-    /// beginnings of their texts
-    #[arg(long, value_name = "DURATION", value_parser = value::duration)]
+    /// Age: transcripts and outputs of sessions that ended longer ago are removed; facts stay, with the beginnings of
+    /// their texts
+    #[arg(long, value_name = "DURATION", value_parser = value::parse_duration)]
     pub transcripts: Option<Duration>,
 
-    /// Drop all debugging sessions that ended longer ago than this, with all that is theirs
-    #[arg(long, value_name = "DURATION", value_parser = value::duration)]
+    /// Age: debugging sessions that ended longer ago are removed, with all their data
+    #[arg(long, value_name = "DURATION", value_parser = value::parse_duration)]
     pub sessions: Option<Duration>,
 
     /// Prune every debugging session
     #[arg(long)]
     pub all_sessions: bool,
 
-    /// Say what would go and why the rest stays, and change nothing
+    /// Show what would be removed and why the rest stays, without changing anything
     #[arg(long)]
     pub dry_run: bool,
 
-    /// Free the bytes at once, of earlier prunings too: nothing of them can be taken back
+    /// Free the space at once, also of earlier prunings: they cannot be undone
     #[arg(long, requires = "yes", conflicts_with = "dry_run")]
     pub now: bool,
 
-    /// Say yes to what cannot be taken back
+    /// Confirm what cannot be undone
     #[arg(long)]
     pub yes: bool,
 }
 
 /// Runs `forge checkpoint prune`.
-pub fn run(args: &PruneArgs, context: &mut Context) -> Result<(), CommandError> {
-    let access = if args.dry_run { Access::Read } else { Access::Write };
-    let store = workplace::open(context, access)?;
+pub fn run(args: &CheckpointPruneArgs, context: &mut Context) -> Result<(), CommandError> {
+    let access = if args.dry_run { StoreAccess::Read } else { StoreAccess::Write };
+    let store = workspace::open_store(context, access)?;
     let retention = retention(args, &context.config)?;
-    let act = workplace::act(context, "checkpoint prune");
+    let act = workspace::write_context(context, "checkpoint prune");
     let mut one = |session: &Session, retention: &RetentionPolicy| match args.dry_run {
         true => session.prune_preview(retention, context.now),
         false => session.prune(&act, retention),
     };
     let found = with_reserve(&store, args.now, &mut || {
         if args.all_sessions {
-            return every_session(&store, &retention, &mut one);
+            return prune_each_session(&store, &retention, &mut one);
         }
-        let session = workplace::session(context, &store, Need::Existing)?;
+        let session = workspace::choose_session(context, &store, SessionNeed::Existing)?;
         Ok(vec![(session.summary()?.info.name, one(&session, &retention)?)])
     })?;
-    let mut report = Pruned::of(found, args.dry_run);
+    let mut report = CheckpointPruneReport::new(found, args.dry_run);
     if !args.dry_run {
         let undo = if args.now { Duration::ZERO } else { undo_window(&context.config) };
-        let mut freed = || free(&store, context.now, undo, args.now);
+        let mut freed = || sweep_dropped(&store, context.now, undo, args.now);
         report.freed = Some(with_reserve(&store, args.now, &mut freed)?);
         if args.now {
             store.keep_reserve()?;
@@ -112,7 +112,7 @@ pub fn run(args: &PruneArgs, context: &mut Context) -> Result<(), CommandError> 
     }
     context.out.emit(&report)?;
     if !args.dry_run {
-        workplace::finish(&store);
+        workspace::catch_up_index(&store);
     }
     Ok(())
 }
@@ -130,20 +130,20 @@ fn with_reserve<T>(
 }
 
 /// Sweeps what can no longer be undone.
-pub fn free(
+pub fn sweep_dropped(
     store: &Store,
     now: Timestamp,
     undo: Duration,
     compact: bool,
-) -> Result<Freed, CommandError> {
-    let size = || store.path().map_or(0, |path| size(path).0);
+) -> Result<FreedSpace, CommandError> {
+    let size = || store.path().map_or(0, |path| disk_usage(path).0);
     let before = size();
     let swept = store.sweep(now, now.plus_micros(-micros(undo)))?;
     if compact {
         store.maintain(0)?;
         store.compact()?;
     }
-    Ok(Freed {
+    Ok(FreedSpace {
         prunings: swept.prunings,
         values: swept.values,
         bytes_before: before,
@@ -162,14 +162,14 @@ pub fn undo_window(config: &Config) -> Duration {
 /// # Errors
 ///
 /// As every write.
-pub fn by_itself(context: &Context, store: &Store) -> Result<(), CommandError> {
+pub fn prune_automatically(context: &Context, store: &Store) -> Result<(), CommandError> {
     let day = context.now.plus_micros(-micros(days(1)));
     if !context.config.is_on(key::PRUNE_AUTOMATIC) || store.pruned_since(day)? {
         return Ok(());
     }
-    let retention = of_settings(&context.config)?;
+    let retention = configured_retention(&context.config)?;
     let act = WriteContext::hook("checkpoint prune", context.now);
-    every_session(store, &retention, &mut |session, retention| {
+    prune_each_session(store, &retention, &mut |session, retention| {
         session.prune_unmeasured(&act, retention)
     })?;
     Ok(())
@@ -177,7 +177,7 @@ pub fn by_itself(context: &Context, store: &Store) -> Result<(), CommandError> {
 
 /// Prunes each debugging session. Sessions that ended are dropped once, by the current one, which
 /// stays; a session that is dropped this way is skipped.
-fn every_session(
+fn prune_each_session(
     store: &Store,
     retention: &RetentionPolicy,
     one: &mut dyn FnMut(&Session, &RetentionPolicy) -> Result<store::PruneReport, Error>,
@@ -210,7 +210,7 @@ fn days(count: u64) -> Duration {
 
 /// The retention rules for checkpoints, each if it was given. Zero means that the rule keeps
 /// nothing.
-struct Rules {
+struct KeepRules {
     last: Option<u64>,
     within: Option<Duration>,
     days: Option<u64>,
@@ -220,8 +220,8 @@ struct Rules {
     tags: BTreeSet<String>,
 }
 
-impl Rules {
-    fn of_arguments(args: &PruneArgs) -> Self {
+impl KeepRules {
+    fn from_args(args: &CheckpointPruneArgs) -> Self {
         Self {
             last: args.keep_last,
             within: args.keep_within,
@@ -233,7 +233,7 @@ impl Rules {
         }
     }
 
-    fn of_settings(config: &Config) -> Self {
+    fn from_config(config: &Config) -> Self {
         Self {
             last: config.count(key::KEEP_LAST),
             within: config.duration(key::KEEP_WITHIN),
@@ -276,11 +276,11 @@ impl Rules {
 }
 
 /// The rules on the command line, or else the rules of the settings.
-fn retention(args: &PruneArgs, config: &Config) -> Result<RetentionPolicy, CommandError> {
-    let given = Rules::of_arguments(args).retention("on the command line")?;
+fn retention(args: &CheckpointPruneArgs, config: &Config) -> Result<RetentionPolicy, CommandError> {
+    let given = KeepRules::from_args(args).retention("on the command line")?;
     let chosen = match given {
-        Some(rules) => with_lengths(rules, config),
-        None => of_settings(config)?,
+        Some(rules) => with_configured_ages(rules, config),
+        None => configured_retention(config)?,
     };
     Ok(RetentionPolicy {
         manual: !args.drop_manual,
@@ -293,13 +293,13 @@ fn retention(args: &PruneArgs, config: &Config) -> Result<RetentionPolicy, Comma
 }
 
 /// The rules of the settings, or else the default ones.
-fn of_settings(config: &Config) -> Result<RetentionPolicy, CommandError> {
-    let given = Rules::of_settings(config).retention("in the settings (keep.*)")?;
-    Ok(with_lengths(given.unwrap_or_default(), config))
+fn configured_retention(config: &Config) -> Result<RetentionPolicy, CommandError> {
+    let given = KeepRules::from_config(config).retention("in the settings (keep.*)")?;
+    Ok(with_configured_ages(given.unwrap_or_default(), config))
 }
 
 /// Adds to these rules what the settings say about revisions and ended sessions.
-fn with_lengths(rules: RetentionPolicy, config: &Config) -> RetentionPolicy {
+fn with_configured_ages(rules: RetentionPolicy, config: &Config) -> RetentionPolicy {
     let revisions = config.duration(key::KEEP_REVISIONS).expect("it has a default");
     let texts = config.duration(key::KEEP_TRANSCRIPTS).map(micros);
     let sessions = config.duration(key::KEEP_SESSIONS).map(micros);

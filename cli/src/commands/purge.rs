@@ -2,9 +2,9 @@
 
 use crate::context::Context;
 use crate::error::{CommandError, EXIT_NOT_YET};
-use crate::report::purge::Purged;
+use crate::report::purge::SecretPurgeReport;
 use crate::transcript::open_plain;
-use crate::workplace::{self, Access};
+use crate::workspace::{self, StoreAccess};
 use forge_store::redact::{InvalidSecret, KnownSecrets, MIN_SECRET_BYTES, SecretDetector};
 use std::collections::BTreeSet;
 use std::io::Read;
@@ -19,31 +19,31 @@ const MAX_BYTES: u64 = 64 << 10;
 /// because a process still uses old files.
 #[derive(Debug, clap::Args)]
 pub struct PurgeArgs {
-    /// Read the secret from this file, a line break at its end left out; '-' is standard input
+    /// File that contains the secret, without a line break at its end; '-' is standard input
     #[arg(value_name = "FILE")]
     pub file: Option<PathBuf>,
 
-    /// Take the secret from this environment variable
+    /// Environment variable that contains the secret
     #[arg(long, value_name = "NAME")]
     pub env: Option<String>,
 
-    /// Purge all that matches this regular expression
+    /// Regular expression: everything that matches is purged
     #[arg(long, value_name = "REGEX")]
     pub pattern: Option<String>,
 
-    /// Purge what the rules of 'forge redact' find in what is stored already
+    /// Purge what the rules of 'forge redact' find in stored data
     #[arg(long)]
     pub rules: bool,
 
-    /// Say where it stands, and change nothing
+    /// Show where the secret is, without changing anything
     #[arg(long)]
     pub dry_run: bool,
 
-    /// Say yes to what cannot be taken back
+    /// Confirm what cannot be undone
     #[arg(long)]
     pub yes: bool,
 
-    /// Note why, for 'forge log --operations'
+    /// Reason, for 'forge log --operations'
     #[arg(long, value_name = "TEXT")]
     pub reason: Option<String>,
 }
@@ -55,12 +55,12 @@ pub fn run(args: &PurgeArgs, context: &mut Context) -> Result<(), CommandError> 
         return Err(CommandError::invalid(said));
     }
     if !args.yes && !args.dry_run {
-        return Err(CommandError::invalid("a purge cannot be taken back")
-            .hinted("'--dry-run' says where it stands, and '--yes' takes it out"));
+        return Err(CommandError::invalid("a purge cannot be undone")
+            .hinted("'--dry-run' shows where the secret is, '--yes' purges it"));
     }
     let mut secrets = BTreeSet::new();
     if let Some(file) = &args.file {
-        secrets.insert(read(context, file)?);
+        secrets.insert(read_secret(context, file)?);
     }
     if let Some(name) = &args.env {
         let value = context.environment.text(name).map(str::to_owned);
@@ -70,9 +70,9 @@ pub fn run(args: &PurgeArgs, context: &mut Context) -> Result<(), CommandError> 
             ))
         })?);
     }
-    let access = if args.dry_run { Access::Read } else { Access::Write };
-    let store = workplace::open(context, access)?;
-    let act = workplace::act(context, "purge");
+    let access = if args.dry_run { StoreAccess::Read } else { StoreAccess::Write };
+    let store = workspace::open_store(context, access)?;
+    let act = workspace::write_context(context, "purge");
     if let Some(pattern) = &args.pattern {
         let seek = SecretDetector::pattern(pattern).map_err(CommandError::invalid)?;
         let found = store.secrets(&act, &seek)?;
@@ -84,7 +84,7 @@ pub fn run(args: &PurgeArgs, context: &mut Context) -> Result<(), CommandError> 
     }
     let mut left = 0;
     if args.rules {
-        let redactor = workplace::redactor(context).unwrap_or_default();
+        let redactor = workspace::redactor(context).unwrap_or_default();
         let found = store.secrets(&act, &SecretDetector::Rules(redactor))?;
         let (short, found): (BTreeSet<_>, BTreeSet<_>) =
             found.into_iter().partition(|text| is_short(text));
@@ -92,7 +92,7 @@ pub fn run(args: &PurgeArgs, context: &mut Context) -> Result<(), CommandError> 
         secrets.extend(found);
     }
     let count = secrets.len() as u64;
-    let known = KnownSecrets::new(&secrets).map_err(unfit)?;
+    let known = KnownSecrets::new(&secrets).map_err(invalid_secret)?;
     let resolve = &forge_agents::resolve;
     let purged = if args.dry_run {
         store.purge_preview(&act, &known, resolve)?
@@ -103,7 +103,7 @@ pub fn run(args: &PurgeArgs, context: &mut Context) -> Result<(), CommandError> 
         context.exit_code = EXIT_NOT_YET;
     }
     let folder = context.store_directory()?;
-    context.out.emit(&Purged::of(purged, &folder, (args.dry_run, count, left)))
+    context.out.emit(&SecretPurgeReport::new(purged, &folder, (args.dry_run, count, left)))
 }
 
 /// Whether a secret is too short to be purged everywhere.
@@ -116,14 +116,14 @@ const fn is_short(text: &str) -> bool {
 fn too_short(count: usize) -> CommandError {
     let texts = if count == 1 { "one text" } else { "texts" };
     CommandError::invalid(format!(
-        "the pattern matches {texts} shorter than {MIN_SECRET_BYTES} bytes: nothing was purged, since so short a text \
-         stands elsewhere by chance"
+        "the pattern matches {texts} shorter than {MIN_SECRET_BYTES} bytes: nothing was purged, \
+        because so short a text can occur elsewhere by chance"
     ))
-    .hinted("let the pattern match more of what stands around it, such as 'pin is 48[0-9]{3}'")
+    .hinted("make the pattern match more of the text around it, such as 'pin is 48[0-9]{3}'")
 }
 
 /// Reads the secret from a file.
-fn read(context: &Context, file: &Path) -> Result<String, CommandError> {
+fn read_secret(context: &Context, file: &Path) -> Result<String, CommandError> {
     let shown = file.display().to_string();
     let failed = |error| CommandError::io(&format!("cannot read '{shown}'"), error);
     let input: Box<dyn Read> = if file == Path::new(STANDARD) {
@@ -135,20 +135,21 @@ fn read(context: &Context, file: &Path) -> Result<String, CommandError> {
     input.take(MAX_BYTES + 1).read_to_end(&mut bytes).map_err(failed)?;
     if bytes.len() as u64 > MAX_BYTES {
         return Err(CommandError::invalid(format!(
-            "'{shown}' is larger than {MAX_BYTES} bytes: that is no secret"
+            "'{shown}' is larger than {MAX_BYTES} bytes: that is not a secret"
         )));
     }
     let text = String::from_utf8(bytes)
-        .map_err(|_| CommandError::invalid(format!("'{shown}' is no text in UTF-8")))?;
+        .map_err(|_| CommandError::invalid(format!("'{shown}' is not UTF-8 text")))?;
     let line = text.strip_suffix('\n').unwrap_or(&text);
     Ok(line.strip_suffix('\r').unwrap_or(line).to_owned())
 }
 
-fn unfit(why: InvalidSecret) -> CommandError {
+fn invalid_secret(why: InvalidSecret) -> CommandError {
     CommandError::invalid(match why {
         InvalidSecret::Short => format!(
-            "a secret shorter than {MIN_SECRET_BYTES} bytes stands in texts by chance: name more of what stands around it"
+            "a secret shorter than {MIN_SECRET_BYTES} bytes can occur in texts by chance: include \
+            more of the text around it"
         ),
-        InvalidSecret::Mark => "it cannot be told from what would stand in its place".to_owned(),
+        InvalidSecret::Mark => "it cannot be distinguished from its replacement".to_owned(),
     })
 }

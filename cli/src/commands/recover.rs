@@ -2,17 +2,18 @@
 
 mod code;
 
-use crate::args::value::Moment;
+use crate::args::value::MomentArg;
 use crate::context::Context;
 use crate::error::CommandError;
 use crate::integration::agent::shell_word;
-use crate::reading::Reading;
 use crate::report::moment::{CheckpointJson, RevisionJson, seconds};
 use crate::report::recover::{
-    Command, Commands, Environment, Listed, Point, Recover, Step, Task, Tasks,
+    OpenTask, RecoverPoint, RecoverReport, RecoverStep, RecoverStepReport, RecoveredCommand,
+    RecoveredCommands, RecoveredVariables, RemainingWork,
 };
-use crate::text::{Length, Texts};
-use crate::workplace;
+use crate::session_reader::SessionReader;
+use crate::text::{TextLength, TextReader};
+use crate::workspace;
 use forge_store::model::{Kind, Value};
 use forge_store::store::{RecoverySummary, SourcedFact};
 use std::path::PathBuf;
@@ -20,23 +21,23 @@ use std::path::PathBuf;
 /// Arguments of `forge recover`.
 #[derive(Debug, clap::Args)]
 pub struct RecoverArgs {
-    /// Go on from this moment instead of the last thing recorded
+    /// Moment to recover; the last thing recorded by default
     #[arg(value_name = "MOMENT")]
-    pub moment: Option<Moment>,
+    pub moment: Option<MomentArg>,
 
-    /// Do this step alone: 1 makes the code again in git, 2 prints variables, 3 commands, 4 what is left to do
+    /// Only this step: 1 restores the code in git, 2 prints variables, 3 commands, 4 what is left to do
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u8).range(1..=4))]
     pub step: Option<u8>,
 
-    /// Say yes to making the code again
+    /// Restore the code without asking
     #[arg(long, requires = "step")]
     pub yes: bool,
 
-    /// Make the code again on a new branch of git of this name instead of forge/recovered-ID
+    /// Name of the new git branch; forge/recovered-ID by default
     #[arg(long, value_name = "NAME", requires = "step")]
     pub branch: Option<String>,
 
-    /// And check that branch out into a new worktree at this place
+    /// Directory for a new worktree of that branch
     #[arg(long, value_name = "PATH", requires = "step")]
     pub worktree: Option<PathBuf>,
 }
@@ -48,27 +49,27 @@ pub fn run(args: &RecoverArgs, context: &mut Context) -> Result<(), CommandError
         return Err(CommandError::invalid("'--branch' and '--worktree' are for the code")
             .hinted("write '--step 1'"));
     }
-    let reading = Reading::begin(context)?;
+    let reading = SessionReader::begin(context)?;
     let point = reading.point(context, args.moment.as_ref())?;
     let found = reading.session.recovery(&point)?;
     if args.step == Some(1) {
         return code::restore(args, &reading, &found, context);
     }
     let mut steps = vec![
-        Step::RestoreCodeState(code::step(&reading, &found, context)?),
-        Step::RestoreEnvironment(environment(&found)),
-        Step::ReplayCommand(commands(&reading, &found)?),
-        Step::ManualInstruction(tasks(&reading, &found, args)?),
+        RecoverStep::RestoreCodeState(code::step(&reading, &found, context)?),
+        RecoverStep::RestoreEnvironment(environment(&found)),
+        RecoverStep::ReplayCommand(commands(&reading, &found)?),
+        RecoverStep::ManualInstruction(tasks(&reading, &found, args)?),
     ];
     if let Some(number) = args.step {
         let step = steps.swap_remove(usize::from(number - 1));
-        context.out.emit(&Listed { session: found.brief.session, step })?;
-        workplace::finish(&reading.store);
+        context.out.emit(&RecoverStepReport { session: found.brief.session, step })?;
+        workspace::catch_up_index(&reading.store);
         return Ok(());
     }
     let checkpoint = found.checkpoint.as_ref();
     let since = found.time.zip(checkpoint).map(|(time, one)| time.micros_since(one.time));
-    let point = Point {
+    let point = RecoverPoint {
         at: found.time,
         revision: found.revision.clone().map(RevisionJson::from),
         checkpoint: checkpoint.map(|one| CheckpointJson::new(&reading.session, one)).transpose()?,
@@ -79,13 +80,13 @@ pub fn run(args: &RecoverArgs, context: &mut Context) -> Result<(), CommandError
     };
     let (session, branch) = (found.brief.session, found.brief.branch);
     let moment = args.moment.as_ref().map(|moment| shell_word(moment.as_str()));
-    context.out.emit(&Recover { session, branch, point, steps, moment })?;
-    workplace::finish(&reading.store);
+    context.out.emit(&RecoverReport { session, branch, point, steps, moment })?;
+    workspace::catch_up_index(&reading.store);
     Ok(())
 }
 
 /// The recorded variables, and those whose values were not recorded.
-fn environment(found: &RecoverySummary) -> Environment {
+fn environment(found: &RecoverySummary) -> RecoveredVariables {
     let is_name = |name: &str| {
         name.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'_')
             && name.bytes().next().is_some_and(|first| !first.is_ascii_digit())
@@ -93,25 +94,31 @@ fn environment(found: &RecoverySummary) -> Environment {
     let is_kept = |name: &str, value: &str| is_name(name) && !value.contains("[redacted:");
     let (kept, withheld): (Vec<_>, Vec<_>) =
         found.env_vars.clone().into_iter().partition(|(name, value)| is_kept(name, value));
-    Environment {
+    RecoveredVariables {
         env_vars: kept.into_iter().collect(),
         withheld: withheld.into_iter().map(|(name, _)| name).collect(),
     }
 }
 
-fn commands(reading: &Reading, found: &RecoverySummary) -> Result<Commands, CommandError> {
-    let mut texts = reading.texts(Length::Cut);
-    let mut told = |list: &[SourcedFact]| -> Result<Vec<Command>, CommandError> {
+fn commands(
+    reading: &SessionReader,
+    found: &RecoverySummary,
+) -> Result<RecoveredCommands, CommandError> {
+    let mut texts = reading.texts(TextLength::Cut);
+    let mut told = |list: &[SourcedFact]| -> Result<Vec<RecoveredCommand>, CommandError> {
         list.iter().map(|known| command(known, &mut texts)).collect()
     };
-    Ok(Commands { running: told(&found.running)?, commands: told(&found.commands)? })
+    Ok(RecoveredCommands { running: told(&found.running)?, commands: told(&found.commands)? })
 }
 
-fn command(known: &SourcedFact, texts: &mut Texts<'_>) -> Result<Command, CommandError> {
-    let value = texts.shown(known.source.as_deref(), known.fact.value.clone())?;
-    let text = |name: &str| value.field(name).and_then(said);
+fn command(
+    known: &SourcedFact,
+    texts: &mut TextReader<'_>,
+) -> Result<RecoveredCommand, CommandError> {
+    let value = texts.resolve(known.source.as_deref(), known.fact.value.clone())?;
+    let text = |name: &str| value.field(name).and_then(text_or_preview);
     let is_agent = known.fact.kind == Kind::Agent;
-    Ok(Command {
+    Ok(RecoveredCommand {
         kind: known.fact.kind,
         id: known.fact.id.clone(),
         at: known.fact.at,
@@ -123,33 +130,34 @@ fn command(known: &SourcedFact, texts: &mut Texts<'_>) -> Result<Command, Comman
 }
 
 /// A text, or its beginning.
-fn said(value: &Value) -> Option<String> {
+fn text_or_preview(value: &Value) -> Option<String> {
     value.as_text().or_else(|| value.field("text").and_then(Value::as_text)).map(str::to_owned)
 }
 
 fn tasks(
-    reading: &Reading,
+    reading: &SessionReader,
     found: &RecoverySummary,
     args: &RecoverArgs,
-) -> Result<Tasks, CommandError> {
-    let mut texts = reading.texts(Length::Cut);
+) -> Result<RemainingWork, CommandError> {
+    let mut texts = reading.texts(TextLength::Cut);
     let mut tasks = Vec::new();
     for known in &found.tasks {
-        let value = texts.shown(known.source.as_deref(), known.fact.value.clone())?;
-        let text = |name: &str| value.field(name).and_then(said);
+        let value = texts.resolve(known.source.as_deref(), known.fact.value.clone())?;
+        let text = |name: &str| value.field(name).and_then(text_or_preview);
         let subject = text("subject").or_else(|| text("description")).unwrap_or_default();
-        tasks.push(Task { id: known.fact.id.clone(), subject, status: text("status") });
+        tasks.push(OpenTask { id: known.fact.id.clone(), subject, status: text("status") });
     }
     let mut instructions = Vec::new();
     if let Some(moment) = &args.moment {
         let moment = shell_word(moment.as_str());
         instructions.push(format!(
-            "forge checkpoint restore {moment} --dry-run: what going back would change in what is held"
+            "forge checkpoint restore {moment} --dry-run: what going back would change in the \
+            claims"
         ));
         instructions.push(format!("forge checkpoint at {moment}: what was known then"));
     } else {
-        instructions.push("forge brief: what is known, held and open".to_owned());
+        instructions.push("forge brief: what is known, believed and open".to_owned());
     }
     instructions.extend(found.brief.next.iter().cloned());
-    Ok(Tasks { tasks, instructions })
+    Ok(RemainingWork { tasks, instructions })
 }

@@ -2,9 +2,9 @@
 
 use crate::context::Context;
 use crate::error::CommandError;
-use crate::report::redact::{Found, Redacted};
+use crate::report::redact::{FoundSecret, RedactReport};
 use crate::transcript::open_plain;
-use crate::workplace;
+use crate::workspace;
 use forge_store::redact::{PartEnding, Redactor, TextForm};
 use std::io::Read;
 use std::path::{Path, PathBuf};
@@ -15,15 +15,15 @@ const PART_BYTES: usize = 1 << 20;
 /// Arguments of `forge redact`.
 #[derive(Debug, clap::Args)]
 pub struct RedactArgs {
-    /// Read this file; '-' is standard input
+    /// File to read; '-' is standard input
     #[arg(value_name = "FILE", default_value = "-")]
     pub file: PathBuf,
 
-    /// Say what is found and where instead
+    /// List what is found, and where, instead
     #[arg(long)]
     pub list: bool,
 
-    /// Take the text for lines of JSON, and keep them such
+    /// Read the text as lines of JSON, and keep them valid
     #[arg(long)]
     pub json_lines: bool,
 }
@@ -37,18 +37,19 @@ pub fn run(args: &RedactArgs, context: &mut Context) -> Result<(), CommandError>
     } else {
         Box::new(open_plain(&args.file)?.0)
     };
-    let redactor = workplace::redactor(context).unwrap_or_default();
+    let redactor = workspace::redactor(context).unwrap_or_default();
     let form = if args.json_lines { TextForm::Json } else { TextForm::Plain };
-    let mut report = Redacted::default();
+    let mut report = RedactReport::default();
     let mut held = Vec::new();
     let mut line = 1;
     loop {
         let length = held.len();
         input.by_ref().take(PART_BYTES as u64).read_to_end(&mut held).map_err(failed)?;
         let ending = if held.len() == length { PartEnding::End } else { PartEnding::More };
-        let taken = part(&redactor, &held, (form, ending), &mut line, &mut report, |bytes| {
-            if args.list || context.global.json { Ok(()) } else { context.out.raw(bytes) }
-        })?;
+        let taken =
+            redact_part(&redactor, &held, (form, ending), &mut line, &mut report, |bytes| {
+                if args.list || context.global.json { Ok(()) } else { context.out.raw(bytes) }
+            })?;
         held.drain(..taken);
         if ending == PartEnding::End {
             break;
@@ -58,18 +59,18 @@ pub fn run(args: &RedactArgs, context: &mut Context) -> Result<(), CommandError>
         return context.out.emit(&report);
     }
     if !report.found.is_empty() {
-        let secrets = crate::report::import::count(report.found.len() as u64, "secret");
-        context.out.warn(&format!("took {secrets} out"));
+        let secrets = crate::report::import::count_text(report.found.len() as u64, "secret");
+        context.out.warn(&format!("removed {secrets}"));
     }
     Ok(())
 }
 
-fn part(
+fn redact_part(
     redactor: &Redactor,
     text: &[u8],
     (form, ending): (TextForm, PartEnding),
     line: &mut u64,
-    report: &mut Redacted,
+    report: &mut RedactReport,
     print: impl FnOnce(&[u8]) -> Result<(), CommandError>,
 ) -> Result<usize, CommandError> {
     let part = redactor.clean_part(text, form, ending);
@@ -81,7 +82,7 @@ fn part(
     for finding in &part.findings {
         *line += breaks(at, finding.range.start);
         at = finding.range.start;
-        report.found.push(Found {
+        report.found.push(FoundSecret {
             kind: finding.kind,
             line: *line,
             bytes: finding.range.len() as u64,

@@ -1,42 +1,42 @@
 //! `forge search`.
 
-use crate::args::value::Moment;
+use crate::args::value::MomentArg;
 use crate::context::Context;
 use crate::error::CommandError;
-use crate::reading::Reading;
-use crate::report::search::{Found, HitLine};
-use crate::workplace::{self, Access, Need};
+use crate::report::search::{HitLine, SearchReport};
+use crate::session_reader::SessionReader;
+use crate::workspace::{self, SessionNeed, StoreAccess};
 use forge_store::model::Kind;
 use forge_store::store::{SearchQuery, Session};
 
 /// Arguments of `forge search`.
 #[derive(Debug, clap::Args)]
 pub struct SearchArgs {
-    /// Find what holds all of these words or parts of words; one in double quotes may have spaces
+    /// Words, or parts of words, that must all occur; one in double quotes can have spaces
     #[arg(value_name = "WORD", required = true)]
     pub words: Vec<String>,
 
-    /// Find only this kind: message, command, code, hypothesis, note and others; may be given again
+    /// Kind to find: message, command, code, hypothesis, note and others; can be repeated
     #[arg(long, value_name = "KIND")]
     pub kind: Vec<Kind>,
 
-    /// Find what was first said at this time or later, such as -2h or 'yesterday 14:30'
+    /// Earliest time at which it was first said, such as -2h or 'yesterday 14:30'
     #[arg(long, value_name = "T")]
-    pub since: Option<Moment>,
+    pub since: Option<MomentArg>,
 
-    /// Find what was first said at this time or earlier
+    /// Latest time at which it was first said
     #[arg(long, value_name = "T")]
-    pub until: Option<Moment>,
+    pub until: Option<MomentArg>,
 
-    /// Look through all sessions
+    /// Search all sessions
     #[arg(long)]
     pub all_sessions: bool,
 
-    /// Show at most this many, up to 200
+    /// Largest number to show, up to 200
     #[arg(long, value_name = "N", default_value_t = 20)]
     pub limit: usize,
 
-    /// Go on behind the page that ended with this cursor
+    /// Cursor of the page before
     #[arg(long, value_name = "CURSOR")]
     pub cursor: Option<String>,
 }
@@ -44,13 +44,13 @@ pub struct SearchArgs {
 /// Runs `forge search`.
 pub fn run(args: &SearchArgs, context: &mut Context) -> Result<(), CommandError> {
     // The search index is updated if the store is writable.
-    let store = workplace::open(context, Access::Write)
-        .or_else(|_| workplace::open(context, Access::Read))?;
+    let store = workspace::open_store(context, StoreAccess::Write)
+        .or_else(|_| workspace::open_store(context, StoreAccess::Read))?;
     let sessions: Vec<Session> = if args.all_sessions {
         let ids = store.sessions()?.into_iter().map(|session| session.info.id.to_string());
         ids.map(|id| store.session(&id)).collect::<Result<_, _>>()?
     } else {
-        vec![workplace::session(context, &store, Need::Existing)?]
+        vec![workspace::choose_session(context, &store, SessionNeed::Existing)?]
     };
     // A word with spaces, which the shell kept together, is one phrase.
     let quoted = |word: &String| {
@@ -63,15 +63,15 @@ pub fn run(args: &SearchArgs, context: &mut Context) -> Result<(), CommandError>
     query.limit = args.limit.max(1);
     query.cursor.clone_from(&args.cursor);
     if args.since.is_some() || args.until.is_some() {
-        let session = workplace::session(context, &store, Need::Existing)?;
-        let reading = Reading { store: store.clone(), session };
-        let time = |moment: &Option<Moment>| {
+        let session = workspace::choose_session(context, &store, SessionNeed::Existing)?;
+        let reading = SessionReader { store: store.clone(), session };
+        let time = |moment: &Option<MomentArg>| {
             moment.as_ref().map(|moment| reading.time(context, moment)).transpose()
         };
         (query.since, query.until) = (time(&args.since)?, time(&args.until)?);
     }
     let found = store.search(&sessions, &query, &forge_agents::resolve)?;
-    context.out.emit(&Found {
+    context.out.emit(&SearchReport {
         hits: found.hits.into_iter().map(HitLine::from).collect(),
         total: found.total,
         texts: found.texts,

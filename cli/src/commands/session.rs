@@ -1,10 +1,12 @@
 //! `forge session`.
 
-use crate::args::value::Name;
+use crate::args::value::NameArg;
 use crate::context::Context;
 use crate::error::CommandError;
-use crate::report::session::{Joined, Line, One, Sessions};
-use crate::workplace::{self, Access, Need};
+use crate::report::session::{
+    SessionJoinReport, SessionLine, SessionListReport, SessionShowReport,
+};
+use crate::workspace::{self, SessionNeed, StoreAccess};
 use forge_store::model::SessionKind;
 use forge_store::store::NewSession;
 
@@ -12,61 +14,61 @@ use forge_store::store::NewSession;
 #[derive(Debug, clap::Subcommand)]
 pub enum SessionCommand {
     /// Begin a session and make it the current one
-    New(NewArgs),
-    /// List the sessions, the one last written to first
-    List(ListArgs),
+    New(SessionNewArgs),
+    /// List sessions, the last written one first
+    List(SessionListArgs),
     /// Show one session with its metrics
-    Show(ShowArgs),
+    Show(SessionShowArgs),
     /// Make a session the current one until another is chosen
-    Use(UseArgs),
-    /// Make the agent session that this is called from part of another effort
-    Join(JoinArgs),
+    Use(SessionUseArgs),
+    /// Make the agent session of this command part of another session
+    Join(SessionJoinArgs),
 }
 
 /// Arguments of `forge session new`.
 #[derive(Debug, clap::Args)]
-pub struct NewArgs {
-    /// Give it this name
+pub struct SessionNewArgs {
+    /// Name
     #[arg(value_name = "NAME")]
-    pub name: Name,
+    pub name: NameArg,
 
-    /// Say which agent works in it
+    /// Agent that works in it
     #[arg(long, value_name = "AGENT")]
-    pub agent: Option<Name>,
+    pub agent: Option<NameArg>,
 }
 
 /// Arguments of `forge session list`.
 #[derive(Debug, clap::Args)]
-pub struct ListArgs {
-    /// List runs, progress, programs and threads too
+pub struct SessionListArgs {
+    /// Also list runs, progress, programs and threads
     #[arg(long)]
     pub all: bool,
 
-    /// List at most this many
+    /// Largest number to list
     #[arg(long, value_name = "N")]
     pub limit: Option<usize>,
 }
 
 /// Arguments of `forge session show`.
 #[derive(Debug, clap::Args)]
-pub struct ShowArgs {
-    /// Name it by name or id; the current one if left out
+pub struct SessionShowArgs {
+    /// Name or id; the current one by default
     #[arg(value_name = "SESSION")]
     pub which: Option<String>,
 }
 
 /// Arguments of `forge session use`.
 #[derive(Debug, clap::Args)]
-pub struct UseArgs {
-    /// Name it by name or id
+pub struct SessionUseArgs {
+    /// Name or id
     #[arg(value_name = "SESSION")]
     pub which: String,
 }
 
 /// Arguments of `forge session join`.
 #[derive(Debug, clap::Args)]
-pub struct JoinArgs {
-    /// Name the effort by name or id
+pub struct SessionJoinArgs {
+    /// Name or id of the session
     #[arg(value_name = "OTHER")]
     pub other: String,
 }
@@ -82,24 +84,24 @@ pub fn run(command: &SessionCommand, context: &mut Context) -> Result<(), Comman
     }
 }
 
-fn new(args: &NewArgs, context: &mut Context) -> Result<(), CommandError> {
-    let store = workplace::open(context, Access::Write)?;
-    let act = workplace::act(context, "session new");
+fn new(args: &SessionNewArgs, context: &mut Context) -> Result<(), CommandError> {
+    let store = workspace::open_store(context, StoreAccess::Write)?;
+    let act = workspace::write_context(context, "session new");
     let new = NewSession {
         agent: args.agent.as_ref().map(|agent| agent.as_str().to_owned()),
         ..NewSession::named(args.name.as_str())
     };
-    let session = workplace::begin_session(context, &store, &act, new)?;
+    let session = workspace::begin_session(context, &store, &act, new)?;
     if !session.summary()?.current {
         store.pin_session(&act, Some(&session))?;
     }
-    context.out.emit(&One::of(&session)?.after("forge.session.new/1", "Began"))?;
-    workplace::finish(&store);
+    context.out.emit(&SessionShowReport::load(&session)?.after("forge.session.new/1", "Began"))?;
+    workspace::catch_up_index(&store);
     Ok(())
 }
 
-fn list(args: &ListArgs, context: &mut Context) -> Result<(), CommandError> {
-    let store = workplace::open(context, Access::Read)?;
+fn list(args: &SessionListArgs, context: &mut Context) -> Result<(), CommandError> {
+    let store = workspace::open_store(context, StoreAccess::Read)?;
     let mut sessions = store.sessions()?;
     let all = sessions.len();
     sessions.retain(|session| args.all || session.info.kind == SessionKind::Debug);
@@ -110,41 +112,43 @@ fn list(args: &ListArgs, context: &mut Context) -> Result<(), CommandError> {
     });
     let more = args.limit.map_or(0, |limit| sessions.len().saturating_sub(limit));
     sessions.truncate(args.limit.unwrap_or(usize::MAX));
-    let sessions = sessions.into_iter().map(Line::from).collect();
-    context.out.emit(&Sessions { sessions, more, others })
+    let sessions = sessions.into_iter().map(SessionLine::from).collect();
+    context.out.emit(&SessionListReport { sessions, more, others })
 }
 
-fn show(args: &ShowArgs, context: &mut Context) -> Result<(), CommandError> {
-    let store = workplace::open(context, Access::Read)?;
+fn show(args: &SessionShowArgs, context: &mut Context) -> Result<(), CommandError> {
+    let store = workspace::open_store(context, StoreAccess::Read)?;
     let session = match &args.which {
-        Some(which) => workplace::named_session(&store, which)?,
-        None => workplace::session(context, &store, Need::Existing)?,
+        Some(which) => workspace::named_session(&store, which)?,
+        None => workspace::choose_session(context, &store, SessionNeed::Existing)?,
     };
-    context.out.emit(&One::of(&session)?.with_metrics(&session)?)
+    context.out.emit(&SessionShowReport::load(&session)?.with_metrics(&session)?)
 }
 
-fn use_session(args: &UseArgs, context: &mut Context) -> Result<(), CommandError> {
-    let store = workplace::open(context, Access::Write)?;
-    let session = workplace::named_session(&store, &args.which)?;
+fn use_session(args: &SessionUseArgs, context: &mut Context) -> Result<(), CommandError> {
+    let store = workspace::open_store(context, StoreAccess::Write)?;
+    let session = workspace::named_session(&store, &args.which)?;
     if session.summary()?.info.kind != SessionKind::Debug {
         return Err(CommandError::invalid(format!(
-            "'{}' is no debugging session, so it cannot be the current one",
+            "'{}' is not a debugging session, so it cannot be the current one",
             args.which
         ))
         .hinted("'forge session list' names those that can"));
     }
-    store.pin_session(&workplace::act(context, "session use"), Some(&session))?;
-    context.out.emit(&One::of(&session)?.after("forge.session.use/1", "Chose"))?;
-    workplace::finish(&store);
+    store.pin_session(&workspace::write_context(context, "session use"), Some(&session))?;
+    context.out.emit(&SessionShowReport::load(&session)?.after("forge.session.use/1", "Chose"))?;
+    workspace::catch_up_index(&store);
     Ok(())
 }
 
-fn join(args: &JoinArgs, context: &mut Context) -> Result<(), CommandError> {
-    let store = workplace::open(context, Access::Write)?;
-    let agent = workplace::agent_session(context, &store)?;
-    let other = workplace::named_session(&store, &args.other)?;
-    other.join(&workplace::act(context, "session join"), &agent)?;
-    context.out.emit(&Joined { session: other.summary()?.info.name, agent_session: agent })?;
-    workplace::finish(&store);
+fn join(args: &SessionJoinArgs, context: &mut Context) -> Result<(), CommandError> {
+    let store = workspace::open_store(context, StoreAccess::Write)?;
+    let agent = workspace::agent_session(context, &store)?;
+    let other = workspace::named_session(&store, &args.other)?;
+    other.join(&workspace::write_context(context, "session join"), &agent)?;
+    context
+        .out
+        .emit(&SessionJoinReport { session: other.summary()?.info.name, agent_session: agent })?;
+    workspace::catch_up_index(&store);
     Ok(())
 }

@@ -2,25 +2,25 @@
 
 use crate::context::Context;
 use crate::error::CommandError;
-use crate::report::store::{Status, Unfinished};
-use crate::report::written::Made;
+use crate::report::entity_write::MadeCheckpoint;
+use crate::report::store::{StatusReport, UnfinishedStream};
 use crate::report::{branch, session};
-use crate::workplace::{self, Access};
+use crate::workspace::{self, StoreAccess};
 use forge_store::error::Error;
 use forge_store::store::{CheckpointFilter, Store};
 
 /// Shows the state of the store. A store without sessions is not an error here.
 pub fn run(context: &mut Context) -> Result<(), CommandError> {
-    let store = workplace::open(context, Access::Read)?;
+    let store = workspace::open_store(context, StoreAccess::Read)?;
     let session = match context.session() {
-        Some(name) => Some(workplace::named_session(&store, name)?),
+        Some(name) => Some(workspace::named_session(&store, name)?),
         None => store.current_session()?,
     };
-    let mut status = Status {
+    let mut status = StatusReport {
         path: store.path().map(|path| path.display().to_string()).unwrap_or_default(),
         sessions: store.sessions()?.len(),
         tail_bytes: store.tail_bytes()?,
-        unfinished: unfinished(&store)?,
+        unfinished: unfinished_imports(&store)?,
         session: None,
         branch: None,
         head: None,
@@ -28,10 +28,10 @@ pub fn run(context: &mut Context) -> Result<(), CommandError> {
         summary: None,
     };
     if let Some(session) = session {
-        let line = session::Line::from(session.summary()?);
-        let head = branch::Branch::of(&session, &line.branch)?;
+        let line = session::SessionLine::from(session.summary()?);
+        let head = branch::BranchReport::load(&session, &line.branch)?;
         let newest = CheckpointFilter { limit: Some(1), ..CheckpointFilter::default() };
-        status.last_checkpoint = session.checkpoints(&newest)?.first().map(Made::from);
+        status.last_checkpoint = session.checkpoints(&newest)?.first().map(MadeCheckpoint::from);
         status.session = Some(line.name.clone());
         status.branch = Some(line.branch.clone());
         status.head = head.line.revision;
@@ -44,6 +44,6 @@ pub fn run(context: &mut Context) -> Result<(), CommandError> {
 ///
 /// # Errors
 /// As every read.
-pub fn unfinished(store: &Store) -> Result<Vec<Unfinished>, Error> {
-    Ok(store.unfinished_imports()?.into_iter().map(Unfinished::from).collect())
+pub fn unfinished_imports(store: &Store) -> Result<Vec<UnfinishedStream>, Error> {
+    Ok(store.unfinished_imports()?.into_iter().map(UnfinishedStream::from).collect())
 }

@@ -3,49 +3,49 @@
 mod call;
 mod history;
 
-use crate::args::value::{self, Name};
+use crate::args::value::{self, NameArg};
 use crate::context::Context;
-use crate::error::{CommandError, ErrorKind};
-use crate::given::{self, Given};
-use crate::workplace;
+use crate::error::{CommandError, CommandErrorKind};
+use crate::text_arg::{self, TextArg};
+use crate::workspace;
 use forge_store::error::Error;
 use forge_store::store::WriteContext;
-use forge_store::systems::thread::{HistoryDocument, KNOWN_FORMS, SanitizeError};
+use forge_systems::thread::{HistoryDocument, KNOWN_FORMS, SanitizeError};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
-/// Keep message threads of LLM agents such that their provider takes them.
+/// Keep message threads of LLM agents valid for their provider.
 #[derive(Debug, clap::Subcommand)]
 pub enum ThreadCommand {
     /// Save messages at the end of a thread
-    Append(history::AppendArgs),
+    Append(history::ThreadAppendArgs),
     /// Show the messages of a thread
-    Show(history::ShowArgs),
-    /// Find what no provider would take: exit code 1 if there is something
-    Check(history::CheckArgs),
-    /// List the calls without a result, or record what is known of one
-    Pending(call::PendingArgs),
-    /// Run a call again that has no result, and put in what comes of it
-    Rerun(call::RerunArgs),
-    /// Make a thread or a file such that its provider takes it
-    Sanitize(history::SanitizeArgs),
+    Show(history::ThreadShowArgs),
+    /// Find what a provider would refuse (exit code 1 if there is something)
+    Check(history::ThreadCheckArgs),
+    /// List calls without a result, or record the state of one
+    Pending(call::ThreadPendingArgs),
+    /// Run a call without a result again, and insert its result
+    Rerun(call::ThreadRerunArgs),
+    /// Repair a thread or a file so that its provider accepts it
+    Sanitize(history::ThreadSanitizeArgs),
 }
 
 /// The writer of a thread, and how long it excludes others.
 #[derive(Debug, clap::Args)]
-pub struct Writer {
-    /// Say who writes
+pub struct ThreadWriterArgs {
+    /// Name of the writer
     #[arg(long, value_name = "NAME")]
-    pub writer: Option<Name>,
+    pub writer: Option<NameArg>,
 
-    /// Let nobody else write for so long
-    #[arg(long = "for", value_name = "DURATION", requires = "writer", value_parser = value::duration)]
+    /// How long to keep other writers out
+    #[arg(long = "for", value_name = "DURATION", requires = "writer", value_parser = value::parse_duration)]
     pub hold: Option<Duration>,
 }
 
-impl Writer {
+impl ThreadWriterArgs {
     fn name(&self) -> Option<&str> {
-        self.writer.as_ref().map(Name::as_str)
+        self.writer.as_ref().map(NameArg::as_str)
     }
 }
 
@@ -66,18 +66,18 @@ const LOOK_AGAIN: Duration = Duration::from_millis(20);
 
 /// Runs a function as soon as the writer that holds the thread releases it, waiting at most as long
 /// as for a lock.
-fn when_free<T>(
+fn retry_while_held<T>(
     context: &Context,
     verb: &str,
     work: impl Fn(&WriteContext) -> Result<T, Error>,
 ) -> Result<T, CommandError> {
     let since = Instant::now();
-    let mut act = workplace::act(context, verb);
+    let mut act = workspace::write_context(context, verb);
     loop {
         match work(&act) {
             Err(Error::Held { .. }) if since.elapsed() < context.lock_timeout() => {
                 std::thread::park_timeout(LOOK_AGAIN);
-                act.now = context.now.plus_micros(value::micros(since.elapsed()));
+                act.now = context.now.plus_micros(value::to_micros(since.elapsed()));
             }
             done => return Ok(done?),
         }
@@ -85,29 +85,29 @@ fn when_free<T>(
 }
 
 /// Reads the text of a file, or of standard input for `-`.
-fn text(context: &Context, file: &Path) -> Result<String, CommandError> {
+fn read_input(context: &Context, file: &Path) -> Result<String, CommandError> {
     if file == Path::new("-") {
-        Given::Stdin.read(context)
+        TextArg::Stdin.read(context)
     } else {
-        given::file(&context.cwd.join(file))
+        text_arg::read_file(&context.cwd.join(file))
     }
 }
 
 /// The error for refused messages: exit code 1, like for faults that were found.
-fn refused(what: &str, refused: SanitizeError) -> CommandError {
-    let error =
-        CommandError::new(ErrorKind::UnknownForm, format!("{what} is refused")).caused_by(refused);
+fn refused_messages(what: &str, refused: SanitizeError) -> CommandError {
+    let error = CommandError::new(CommandErrorKind::UnknownForm, format!("{what} is refused"))
+        .caused_by(refused);
     error.hinted(format!("known are {KNOWN_FORMS}"))
 }
 
 /// The name of a command's input for messages.
-fn given_name(file: &Path) -> String {
+fn input_name(file: &Path) -> String {
     if file == Path::new("-") { "the input".to_owned() } else { format!("'{}'", file.display()) }
 }
 
 /// Reads the history in a file.
-fn document(context: &Context, file: &Path) -> Result<HistoryDocument, CommandError> {
-    let text = text(context, file)?;
+fn read_history(context: &Context, file: &Path) -> Result<HistoryDocument, CommandError> {
+    let text = read_input(context, file)?;
     HistoryDocument::parse(&text).map_err(|error| {
         CommandError::invalid(format!("'{}' holds no messages", file.display())).caused_by(error)
     })
@@ -116,22 +116,22 @@ fn document(context: &Context, file: &Path) -> Result<HistoryDocument, CommandEr
 /// A thread or a file, but one of them.
 #[derive(Debug, clap::Args)]
 #[group(required = true, multiple = false)]
-pub struct Of {
-    /// Name the thread
+pub struct ThreadSourceArgs {
+    /// Thread
     #[arg(long, value_name = "THREAD")]
-    pub thread: Option<Name>,
+    pub thread: Option<NameArg>,
 
-    /// Read a file instead of a thread of the store, or standard input for '-'
+    /// File to read instead of a thread of the store; '-' is standard input
     #[arg(value_name = "FILE")]
     pub file: Option<PathBuf>,
 }
 
-impl Of {
+impl ThreadSourceArgs {
     /// The name for messages.
-    fn what(&self) -> String {
+    fn title(&self) -> String {
         match (&self.thread, &self.file) {
             (Some(name), _) => format!("the thread '{name}'"),
-            (None, file) => given_name(file.as_deref().unwrap_or_else(|| Path::new("-"))),
+            (None, file) => input_name(file.as_deref().unwrap_or_else(|| Path::new("-"))),
         }
     }
 }

@@ -1,9 +1,9 @@
 //! `forge tui`.
 
-use crate::args::Color;
+use crate::args::ColorMode;
 use crate::context::Context;
-use crate::error::{CommandError, ErrorKind};
-use crate::workplace::{self, Access};
+use crate::error::{CommandError, CommandErrorKind};
+use crate::workspace::{self, StoreAccess};
 use forge_tui::theme::{Theme, ThemeName};
 use forge_tui::{BrowserError, BrowserOptions, BrowserOutcome};
 use std::collections::BTreeMap;
@@ -12,7 +12,7 @@ use std::path::PathBuf;
 
 /// What the terminal looks like.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, clap::ValueEnum)]
-pub enum Looks {
+pub enum ThemeChoice {
     /// The terminal's own sixteen colours; none where NO_COLOR or '--color never' asks for none.
     #[default]
     Auto,
@@ -27,16 +27,16 @@ pub enum Looks {
 /// Arguments of `forge tui`.
 #[derive(Debug, Default, clap::Args)]
 pub struct TuiArgs {
-    /// Choose the colours
+    /// Colours
     #[arg(long, value_enum, default_value_t, env = "FORGE_THEME")]
-    pub theme: Looks,
+    pub theme: ThemeChoice,
 
-    /// Draw with ASCII alone
+    /// Draw with ASCII only
     #[arg(long)]
     pub ascii: bool,
 
-    /// Bind commands to other keys, as in a TOML table `down = "j <down>"`; without it `tui-keys.toml` beside the
-    /// user's settings is read if it is there
+    /// TOML file that binds commands to other keys, such as `down = "j <down>"`; `tui-keys.toml` beside the user's
+    /// settings by default
     #[arg(long, value_name = "FILE")]
     pub keys: Option<PathBuf>,
 }
@@ -56,24 +56,24 @@ pub fn run(args: &TuiArgs, context: &mut Context) -> Result<(), CommandError> {
         return Err(CommandError::invalid("'forge tui' draws, and has no JSON")
             .hinted("'forge checkpoint timeline --json' lists the moments"));
     }
-    let keys = keys(args, context)?;
+    let keys = key_bindings(args, context)?;
     // A store that cannot be written can still be browsed.
-    let store = workplace::open(context, Access::Write)
-        .or_else(|_| workplace::open(context, Access::Follow))?;
+    let store = workspace::open_store(context, StoreAccess::Write)
+        .or_else(|_| workspace::open_store(context, StoreAccess::Follow))?;
     let session = context.session().map(str::to_owned);
     let name = match args.theme {
-        _ if context.color() == Color::Never => ThemeName::None,
-        Looks::None => ThemeName::None,
-        Looks::Auto => ThemeName::Sixteen,
-        Looks::Dark => ThemeName::Dark,
-        Looks::Light => ThemeName::Light,
+        _ if context.color() == ColorMode::Never => ThemeName::None,
+        ThemeChoice::None => ThemeName::None,
+        ThemeChoice::Auto => ThemeName::Sixteen,
+        ThemeChoice::Dark => ThemeName::Dark,
+        ThemeChoice::Light => ThemeName::Light,
     };
     let locale = ["LC_ALL", "LC_CTYPE", "LANG"];
     let locale = locale.iter().find_map(|name| context.environment.text(name)).unwrap_or("UTF-8");
     let unicode = locale.to_ascii_uppercase().replace('-', "").contains("UTF8");
     let options = BrowserOptions { theme: Theme { name, ascii: args.ascii || !unicode }, keys };
-    let outcome = forge_tui::run(store.clone(), session, &options).map_err(failed)?;
-    workplace::finish(&store);
+    let outcome = forge_tui::run(store.clone(), session, &options).map_err(browser_error)?;
+    workspace::catch_up_index(&store);
     if let BrowserOutcome::Signal(signal) = outcome {
         // The exit code that shells use for a process that a signal ended.
         context.exit_code = 128_u8.saturating_add(u8::try_from(signal).unwrap_or(0));
@@ -81,11 +81,11 @@ pub fn run(args: &TuiArgs, context: &mut Context) -> Result<(), CommandError> {
     Ok(())
 }
 
-fn failed(error: BrowserError) -> CommandError {
+fn browser_error(error: BrowserError) -> CommandError {
     let kind = match &error {
-        BrowserError::Keys(_) => ErrorKind::Invalid,
-        BrowserError::Terminal(_) => ErrorKind::Unavailable,
-        BrowserError::Worker => ErrorKind::Internal,
+        BrowserError::Keys(_) => CommandErrorKind::Invalid,
+        BrowserError::Terminal(_) => CommandErrorKind::Unavailable,
+        BrowserError::Worker => CommandErrorKind::Internal,
     };
     let message = error.to_string();
     match error {
@@ -98,7 +98,10 @@ fn failed(error: BrowserError) -> CommandError {
 const MAX_KEYS_BYTES: u64 = 1 << 20;
 
 /// The key bindings in the given file, or else in the user's own.
-fn keys(args: &TuiArgs, context: &Context) -> Result<BTreeMap<String, String>, CommandError> {
+fn key_bindings(
+    args: &TuiArgs,
+    context: &Context,
+) -> Result<BTreeMap<String, String>, CommandError> {
     let own = context.config.user_file().ok().map(|file| file.with_file_name("tui-keys.toml"));
     let path = match (&args.keys, own) {
         (Some(path), _) => context.cwd.join(path),
@@ -106,11 +109,12 @@ fn keys(args: &TuiArgs, context: &Context) -> Result<BTreeMap<String, String>, C
         (None, _) => return Ok(BTreeMap::new()),
     };
     let shown = path.display();
-    let text = forge_store::backend::plain_file::read_text(&path, MAX_KEYS_BYTES)
+    let text = forge_store::plain_file::read_text(&path, MAX_KEYS_BYTES)
         .map_err(|error| CommandError::io(&format!("cannot read '{shown}'"), error))?;
     toml::from_str(&text).map_err(|error| {
-        CommandError::invalid(format!("'{shown}' is no table of keys: {}", error.message())).hinted(
-            "a line binds a command: down = \"j <down>\"; '?' in the browser names them all",
-        )
+        CommandError::invalid(format!("'{shown}' is not a table of keys: {}", error.message()))
+            .hinted(
+                "a line binds a command: down = \"j <down>\"; '?' in the browser names them all",
+            )
     })
 }

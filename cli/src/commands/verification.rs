@@ -1,12 +1,12 @@
 //! `forge verification`.
 
-use crate::args::select::{FactList, Show};
-use crate::args::value::{self, Moment, Name};
+use crate::args::select::{EntityShowArgs, FactListArgs};
+use crate::args::value::{self, MomentArg, NameArg};
 use crate::context::Context;
 use crate::error::CommandError;
-use crate::report::written::Written;
-use crate::workplace::Need;
-use crate::writing::{Writing, new_fact, past_time};
+use crate::report::entity_write::EntityWriteReport;
+use crate::session_writer::{SessionWriter, new_fact, past_time};
+use crate::workspace::SessionNeed;
 use forge_store::model::claim::{VerificationStatus, VocabularyWord};
 use forge_store::model::{AutoTrigger, Kind, Value};
 use std::time::Duration;
@@ -15,67 +15,67 @@ use std::time::Duration;
 #[derive(Debug, clap::Subcommand)]
 pub enum VerificationCommand {
     /// Record a result
-    Add(AddArgs),
+    Add(VerificationAddArgs),
     /// List results, oldest first
-    List(ListArgs),
+    List(VerificationListArgs),
     /// Show one result
-    Show(Show),
+    Show(EntityShowArgs),
 }
 
 /// Arguments of `forge verification add`.
 #[derive(Debug, clap::Args)]
-pub struct AddArgs {
-    /// Say what was checked
-    #[arg(value_name = "NAME", value_parser = value::said)]
+pub struct VerificationAddArgs {
+    /// What was checked
+    #[arg(value_name = "NAME", value_parser = value::non_empty_text)]
     pub name: String,
 
-    /// Say how it ended
-    #[arg(long, value_name = "STATUS", value_parser = value::words::<VerificationStatus>())]
+    /// How it ended
+    #[arg(long, value_name = "STATUS", value_parser = value::word_parser::<VerificationStatus>())]
     pub status: VerificationStatus,
 
-    /// Say which command checked it
+    /// Command that checked it
     #[arg(long, value_name = "COMMAND")]
     pub command: Option<String>,
 
-    /// Say how long it took
-    #[arg(long, value_name = "DURATION", value_parser = value::duration)]
+    /// How long it took
+    #[arg(long, value_name = "DURATION", value_parser = value::parse_duration)]
     pub duration: Option<Duration>,
 
-    /// Keep this text as its output
+    /// Text of its output
     #[arg(long, value_name = "TEXT")]
     pub output: Option<String>,
 
-    /// Say with which code that command exited
+    /// Exit code of that command
     #[arg(long, value_name = "CODE", allow_negative_numbers = true)]
     pub exit_code: Option<i64>,
 
-    /// Say what it means
+    /// What it means
     #[arg(long, value_name = "TEXT")]
     pub description: Option<String>,
 
-    /// Say where it comes from
+    /// Where it comes from
     #[arg(long, value_name = "SOURCE")]
     pub source: Option<String>,
 
-    /// Say when it ended, if not now
+    /// When it ended; now by default
     #[arg(long, value_name = "T")]
-    pub at: Option<Moment>,
+    pub at: Option<MomentArg>,
 
-    /// Give it this id instead of a new one
+    /// Id, instead of a new one
     #[arg(long, value_name = "ID")]
-    pub id: Option<Name>,
+    pub id: Option<NameArg>,
 }
 
 /// Arguments of `forge verification list`.
 #[derive(Debug, clap::Args)]
-pub struct ListArgs {
-    /// List those with this status
-    #[arg(long, value_name = "STATUS", value_parser = value::words::<VerificationStatus>())]
+pub struct VerificationListArgs {
+    /// Only those with this status
+    #[arg(long, value_name = "STATUS", value_parser = value::word_parser::<VerificationStatus>())]
     pub status: Option<VerificationStatus>,
 
     /// When and how many.
     #[command(flatten)]
-    pub list: FactList,
+    pub list: FactListArgs,
 }
 
 /// Runs `forge verification`.
@@ -87,9 +87,9 @@ pub fn run(command: &VerificationCommand, context: &mut Context) -> Result<(), C
     }
 }
 
-fn add(args: &AddArgs, context: &mut Context) -> Result<(), CommandError> {
+fn add(args: &VerificationAddArgs, context: &mut Context) -> Result<(), CommandError> {
     let at = past_time(context, args.at.as_ref())?;
-    let writing = Writing::begin(context, "verification add", Need::OrNew)?;
+    let writing = SessionWriter::begin(context, "verification add", SessionNeed::OrNew)?;
     let value = Value::from([
         ("name", args.name.as_str().into()),
         ("status", args.status.word().into()),
@@ -101,12 +101,12 @@ fn add(args: &AddArgs, context: &mut Context) -> Result<(), CommandError> {
         ("source", args.source.clone().into()),
     ]);
     let at = at.resolved(context, &writing.session)?;
-    let id = args.id.as_ref().map(Name::as_str);
+    let id = args.id.as_ref().map(NameArg::as_str);
     let fact = new_fact(Kind::Verification, id, at, context.now, value)?;
-    writing.refuse_known(&fact, id)?;
-    let done = writing.fact(fact.clone(), Some(AutoTrigger::VerificationComplete))?;
-    let report = Written::new("forge.verification.add/1", "Added", done);
-    context.out.emit(&report.of_fact(fact))?;
+    writing.refuse_taken_id(&fact, id)?;
+    let done = writing.write_fact(fact.clone(), Some(AutoTrigger::VerificationComplete))?;
+    let report = EntityWriteReport::new("forge.verification.add/1", "Added", done);
+    context.out.emit(&report.about_fact(fact))?;
     writing.finish();
     Ok(())
 }
@@ -115,13 +115,13 @@ fn milliseconds(duration: Duration) -> u64 {
     u64::try_from(duration.as_millis()).unwrap_or(u64::MAX)
 }
 
-fn list(args: &ListArgs, context: &mut Context) -> Result<(), CommandError> {
+fn list(args: &VerificationListArgs, context: &mut Context) -> Result<(), CommandError> {
     let status = args.status.map(VocabularyWord::word);
     super::entity::list_facts(Kind::Verification, &args.list, context, |value| {
         super::entity::has_word(value, "status", status, "unknown")
     })
 }
 
-fn show(args: &Show, context: &mut Context) -> Result<(), CommandError> {
+fn show(args: &EntityShowArgs, context: &mut Context) -> Result<(), CommandError> {
     super::entity::show(Kind::Verification, args, context)
 }

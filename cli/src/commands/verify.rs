@@ -1,10 +1,10 @@
 //! `forge verify`, `forge rebuild`, `forge repair`.
 
-use super::status::unfinished;
+use super::status::unfinished_imports;
 use crate::context::Context;
 use crate::error::{CommandError, EXIT_FORGED};
-use crate::report::verify::{Rebuilt, Repaired, Verified};
-use crate::workplace::{self, Access};
+use crate::report::verify::{StoreRebuildReport, StoreRepairReport, StoreVerifyReport};
+use crate::workspace::{self, StoreAccess};
 use forge_store::store::{SealStatus, Store, VerifyDepth, VerifyOutcome};
 use std::path::PathBuf;
 
@@ -13,7 +13,7 @@ use std::path::PathBuf;
 /// sound, but its key is missing here.
 #[derive(Debug, clap::Args)]
 pub struct VerifyArgs {
-    /// Read every object and compare every derived row too
+    /// Also read every object and compare every derived row
     #[arg(long)]
     pub read_data: bool,
 }
@@ -21,7 +21,7 @@ pub struct VerifyArgs {
 /// Arguments of `forge repair`. Exit code 0: nothing was lost; 2: the lost data is listed.
 #[derive(Debug, clap::Args)]
 pub struct RepairArgs {
-    /// Write the repaired store to this folder, which must not be there yet or be empty
+    /// Directory for the repaired store, which must be empty or not exist
     #[arg(value_name = "TO")]
     pub to: PathBuf,
 }
@@ -41,19 +41,20 @@ pub fn verify(args: &VerifyArgs, context: &mut Context) -> Result<(), CommandErr
         VerifyOutcome::Loss => 2,
         VerifyOutcome::Forged => EXIT_FORGED,
     };
-    let mut verified = Verified::new(&path, args.read_data, found);
+    let mut verified = StoreVerifyReport::new(&path, args.read_data, found);
     // If the store cannot be read, only its damage matters.
-    let options = workplace::options(context, Access::Read);
-    verified.unfinished =
-        Store::open(&path, options).and_then(|store| unfinished(&store)).unwrap_or_default();
+    let options = workspace::store_options(context, StoreAccess::Read);
+    verified.unfinished = Store::open(&path, options)
+        .and_then(|store| unfinished_imports(&store))
+        .unwrap_or_default();
     context.out.emit(&verified)
 }
 
 /// Rebuilds all derived data.
 pub fn rebuild(context: &mut Context) -> Result<(), CommandError> {
-    let store = workplace::open(context, Access::Write)?;
+    let store = workspace::open_store(context, StoreAccess::Write)?;
     let rebuilt = store.rebuild()?;
-    context.out.emit(&Rebuilt::from(rebuilt))
+    context.out.emit(&StoreRebuildReport::from(rebuilt))
 }
 
 /// Saves what can be saved into a new store.
@@ -63,5 +64,5 @@ pub fn repair(args: &RepairArgs, context: &mut Context) -> Result<(), CommandErr
     let keyring = context.keyring();
     let done = Store::repair(&from, &to, context.now, keyring.as_deref())?;
     context.exit_code = if done.lost.is_empty() { 0 } else { 2 };
-    context.out.emit(&Repaired::new(&from, &to, done))
+    context.out.emit(&StoreRepairReport::new(&from, &to, done))
 }

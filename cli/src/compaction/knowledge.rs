@@ -1,6 +1,6 @@
 //! What a session knew at a moment, which a compaction may lose.
 
-use super::loss::{Item, LossKind};
+use super::loss::{KnownItem, LossKind};
 use crate::error::CommandError;
 use forge_store::model::claim::{Belief, BeliefKind, FactText, Gap, GapStatus};
 use forge_store::model::claim::{CodeState, Prompt, VocabularyWord};
@@ -10,7 +10,7 @@ use std::collections::BTreeMap;
 
 /// A file that was changed.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Touched {
+pub struct ChangedFile {
     /// Its path.
     pub path: String,
     /// The number of edits.
@@ -21,7 +21,7 @@ pub struct Touched {
 
 /// What a session knew at a moment.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Knowledge {
+pub struct SessionKnowledge {
     /// Claims by status, failing checks, last commands, tasks.
     pub brief: SessionBrief,
     /// The decisions: id and text.
@@ -33,7 +33,7 @@ pub struct Knowledge {
     /// The last prompt of a person.
     pub prompt: Option<(Timestamp, String)>,
     /// The files that were changed, latest first.
-    pub files: Vec<Touched>,
+    pub files: Vec<ChangedFile>,
     /// The time of the compaction before. The summary of this one need not mention files that
     /// changed up to then.
     pub since: Option<Timestamp>,
@@ -48,13 +48,13 @@ const PROMPTS: usize = 8;
 /// The maximum number of commits.
 const COMMITS: usize = 10;
 
-impl Knowledge {
+impl SessionKnowledge {
     /// Collects the knowledge in this state.
     ///
     /// # Errors
     ///
     /// As every read.
-    pub fn of(state: &StateAt) -> Result<Self, CommandError> {
+    pub fn from_state(state: &StateAt) -> Result<Self, CommandError> {
         let brief = state.brief()?;
         let (mut decisions, mut constraints) = (Vec::new(), Vec::new());
         for (id, entry) in state.claims_of(Kind::Belief)? {
@@ -110,7 +110,7 @@ impl Knowledge {
             constraints,
             blocking,
             prompt,
-            files: files(state)?,
+            files: changed_files(state)?,
             since: None,
             passed: forge_store::store::last_results(state.checks()?.passed),
             commits,
@@ -120,21 +120,21 @@ impl Knowledge {
 
     /// Returns what a summary should mention, most important first.
     #[must_use]
-    pub fn items(&self) -> Vec<Item> {
+    pub fn known_items(&self) -> Vec<KnownItem> {
         let brief = &self.brief;
-        let of_line = |kind, line: &BriefLine, text: String| Item {
+        let of_line = |kind, line: &BriefLine, text: String| KnownItem {
             kind,
             id: line.id.clone(),
             text,
             word: line.word.map(str::to_owned),
         };
         let hypotheses = [&brief.confirmed, &brief.rejected, &brief.active].into_iter().flatten();
-        let mut items: Vec<Item> =
+        let mut items: Vec<KnownItem> =
             hypotheses.map(|line| of_line(LossKind::Hypothesis, line, line.text.clone())).collect();
         for (kind, list) in
             [(LossKind::Decision, &self.decisions), (LossKind::Constraint, &self.constraints)]
         {
-            items.extend(list.iter().map(|(id, text)| Item {
+            items.extend(list.iter().map(|(id, text)| KnownItem {
                 kind,
                 id: id.clone(),
                 text: text.clone(),
@@ -146,7 +146,7 @@ impl Knowledge {
             brief.failing.iter().map(|line| of_line(LossKind::Failing, line, line.text.clone())),
         );
         let changed = self.files.iter().filter(|file| self.since.is_none_or(|at| file.last > at));
-        items.extend(changed.map(|file| Item {
+        items.extend(changed.map(|file| KnownItem {
             kind: LossKind::File,
             id: file.path.clone(),
             text: String::new(),
@@ -168,12 +168,12 @@ impl Knowledge {
     }
 }
 
-fn files(state: &StateAt) -> Result<Vec<Touched>, CommandError> {
-    let mut files: BTreeMap<String, Touched> = BTreeMap::new();
+fn changed_files(state: &StateAt) -> Result<Vec<ChangedFile>, CommandError> {
+    let mut files: BTreeMap<String, ChangedFile> = BTreeMap::new();
     for known in state.facts_of(Kind::Code)? {
         let Ok(code) = CodeState::from_value(&known.fact.value) else { continue };
         let Some(path) = code.path.as_ref().map(FactText::preview) else { continue };
-        let file = files.entry(path.to_owned()).or_insert_with(|| Touched {
+        let file = files.entry(path.to_owned()).or_insert_with(|| ChangedFile {
             path: path.to_owned(),
             edits: 0,
             last: known.fact.at,
@@ -181,7 +181,7 @@ fn files(state: &StateAt) -> Result<Vec<Touched>, CommandError> {
         file.edits += 1;
         file.last = file.last.max(known.fact.at);
     }
-    let mut files: Vec<Touched> = files.into_values().collect();
+    let mut files: Vec<ChangedFile> = files.into_values().collect();
     files.sort_by(|a, b| (b.last, &a.path).cmp(&(a.last, &b.path)));
     Ok(files)
 }

@@ -45,7 +45,7 @@ impl LossKind {
 
 /// An item that was known.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Item {
+pub struct KnownItem {
     /// Its kind.
     pub kind: LossKind,
     /// Its id; for a file, its path.
@@ -58,9 +58,9 @@ pub struct Item {
 
 /// An item that was known and is not mentioned.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Lost {
+pub struct LostItem {
     /// The item.
-    pub item: Item,
+    pub item: KnownItem,
     /// How many of its significant words are mentioned.
     pub mentioned: usize,
     /// The number of its significant words.
@@ -69,13 +69,13 @@ pub struct Lost {
 
 /// Returns the items that the summary does not mention, in their order.
 #[must_use]
-pub fn lost(items: &[Item], summary: &str) -> Vec<Lost> {
-    let said = Said::new(summary);
-    items.iter().filter_map(|item| said.lacks(item)).collect()
+pub fn find_lost(items: &[KnownItem], summary: &str) -> Vec<LostItem> {
+    let said = SummaryText::new(summary);
+    items.iter().filter_map(|item| said.missing(item)).collect()
 }
 
 /// A summary, prepared for searching.
-struct Said {
+struct SummaryText {
     text: String,
     words: BTreeSet<String>,
     stems: BTreeSet<String>,
@@ -92,7 +92,7 @@ const COMMON: [&str; 48] = [
     "what", "when", "which", "with", "would",
 ];
 
-impl Said {
+impl SummaryText {
     fn new(summary: &str) -> Self {
         let text = summary.to_lowercase();
         let words: BTreeSet<String> = words(&text).map(str::to_owned).collect();
@@ -100,26 +100,26 @@ impl Said {
         Self { text, words, stems }
     }
 
-    fn lacks(&self, item: &Item) -> Option<Lost> {
+    fn missing(&self, item: &KnownItem) -> Option<LostItem> {
         if item.kind == LossKind::File {
             let lost = !self.names_file(&item.id.to_lowercase());
-            return lost.then(|| Lost { item: item.clone(), mentioned: 0, telling: 0 });
+            return lost.then(|| LostItem { item: item.clone(), mentioned: 0, telling: 0 });
         }
         let id = item.id.to_lowercase();
-        if item.id.bytes().any(|byte| byte.is_ascii_digit()) && self.stands(&id) {
+        if item.id.bytes().any(|byte| byte.is_ascii_digit()) && self.has_word(&id) {
             return None;
         }
         let text = item.text.to_lowercase();
-        let telling = telling(&text);
+        let telling = telling_words(&text);
         let mentioned = telling.iter().filter(|stem| self.stems.contains(*stem)).count();
         // A text that occurs literally is mentioned, however long it is.
         let whole = !text.trim().is_empty() && self.text.contains(text.trim());
         let known = whole || (!telling.is_empty() && mentioned * 2 >= telling.len());
-        (!known).then(|| Lost { item: item.clone(), mentioned, telling: telling.len() })
+        (!known).then(|| LostItem { item: item.clone(), mentioned, telling: telling.len() })
     }
 
     /// Whether this text occurs without a letter or digit directly before or after it.
-    fn stands(&self, what: &str) -> bool {
+    fn has_word(&self, what: &str) -> bool {
         let bounds = |c: Option<char>| c.is_none_or(|c| !c.is_alphanumeric() && c != '_');
         self.text.match_indices(what).any(|(at, found)| {
             let before = self.text.get(..at).and_then(|text| text.chars().next_back());
@@ -132,11 +132,11 @@ impl Said {
         let parts: Vec<&str> = path.split('/').filter(|part| !part.is_empty()).collect();
         let name = parts.last().copied().unwrap_or(path);
         if name.contains('.') || parts.len() < 2 {
-            return self.stands(name);
+            return self.has_word(name);
         }
         // A name such as `Makefile` or `main` alone may be any word: it needs its folder.
         let end = parts.get(parts.len() - 2..).unwrap_or_default().join("/");
-        self.stands(&end) || (name.len() >= 6 && self.words.contains(name))
+        self.has_word(&end) || (name.len() >= 6 && self.words.contains(name))
     }
 }
 
@@ -148,7 +148,7 @@ fn stem(word: &str) -> String {
     word.chars().take(STEM_LETTERS).collect()
 }
 
-fn telling(text: &str) -> BTreeSet<String> {
+fn telling_words(text: &str) -> BTreeSet<String> {
     words(text)
         .filter(|word| {
             let marked = word.chars().any(|c| c.is_ascii_digit() || c == '_');
@@ -163,12 +163,12 @@ fn telling(text: &str) -> BTreeSet<String> {
 mod tests {
     use super::*;
 
-    fn item(kind: LossKind, id: &str, text: &str) -> Item {
-        Item { kind, id: id.to_owned(), text: text.to_owned(), word: None }
+    fn item(kind: LossKind, id: &str, text: &str) -> KnownItem {
+        KnownItem { kind, id: id.to_owned(), text: text.to_owned(), word: None }
     }
 
     fn is_lost(kind: LossKind, id: &str, text: &str, summary: &str) -> bool {
-        !lost(&[item(kind, id, text)], summary).is_empty()
+        !find_lost(&[item(kind, id, text)], summary).is_empty()
     }
 
     #[test]
@@ -187,7 +187,7 @@ mod tests {
             |summary| is_lost(LossKind::Hypothesis, "H1", "the cache returns stale rows", summary);
         assert!(!lost("It turned out that stale entries came from the cache."));
         assert!(lost("It was about rows."));
-        let found = super::lost(&[item(LossKind::Gap, "G", "alpha bravo charlie delta")], "alpha");
+        let found = find_lost(&[item(LossKind::Gap, "G", "alpha bravo charlie delta")], "alpha");
         assert_eq!((found[0].mentioned, found[0].telling), (1, 4));
     }
 
@@ -224,6 +224,6 @@ mod tests {
     #[test]
     fn nothing_is_mentioned_by_an_empty_summary() {
         let items = [item(LossKind::Hypothesis, "H1", "x y"), item(LossKind::File, "a.rs", "")];
-        assert_eq!(lost(&items, "").len(), 2);
+        assert_eq!(find_lost(&items, "").len(), 2);
     }
 }

@@ -3,15 +3,15 @@
 //! Hooks report a compaction before and after it happens, in any order and number; the transcript
 //! reports it later. All of these are merged on one checkpoint, by the rules in `docs/hooks.md`.
 
-mod adopt;
-mod kept;
+mod kept_messages;
 pub mod knowledge;
 pub mod loss;
+mod transcript_match;
 
-pub use adopt::{adopt, is_compaction, is_said};
+pub use transcript_match::{is_compaction, is_conversation, match_hook_compactions};
 
 use crate::error::CommandError;
-use crate::text::{Length, Texts};
+use crate::text::{TextLength, TextReader};
 use forge_store::error::ErrorKind;
 use forge_store::model::{AutoTrigger, Checkpoint, CheckpointTrigger, Timestamp, Value};
 use forge_store::store::{CheckpointFilter, NewCheckpoint, Session, WriteContext};
@@ -23,7 +23,7 @@ pub const RECENT: usize = 8;
 
 /// How much is known about a compaction.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Phase {
+pub enum CompactionPhase {
     /// It was announced; nothing more has been reported.
     Announced,
     /// The conversation continued without it.
@@ -34,7 +34,7 @@ pub enum Phase {
     Recorded,
 }
 
-impl Phase {
+impl CompactionPhase {
     /// Its name in output.
     #[must_use]
     pub const fn word(self) -> &'static str {
@@ -49,7 +49,7 @@ impl Phase {
 
 /// A compaction, read from its checkpoint.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Compaction {
+pub struct ContextCompaction {
     /// Its checkpoint.
     pub checkpoint: Checkpoint,
 }
@@ -59,17 +59,20 @@ pub struct Compaction {
 /// # Errors
 ///
 /// As every read.
-pub fn newest(session: &Session, limit: Option<usize>) -> Result<Vec<Compaction>, CommandError> {
+pub fn newest_compactions(
+    session: &Session,
+    limit: Option<usize>,
+) -> Result<Vec<ContextCompaction>, CommandError> {
     let filter =
         CheckpointFilter { tag: Some(TAG.to_owned()), limit, ..CheckpointFilter::default() };
     let checkpoints = session.checkpoints(&filter)?;
-    Ok(checkpoints.into_iter().filter_map(Compaction::of).collect())
+    Ok(checkpoints.into_iter().filter_map(ContextCompaction::from_checkpoint).collect())
 }
 
-impl Compaction {
+impl ContextCompaction {
     /// Reads the compaction from its checkpoint; `None` for any other checkpoint.
     #[must_use]
-    pub fn of(checkpoint: Checkpoint) -> Option<Self> {
+    pub fn from_checkpoint(checkpoint: Checkpoint) -> Option<Self> {
         let is_one = checkpoint.key.is_some()
             && checkpoint.trigger
                 == CheckpointTrigger::Automatic(AutoTrigger::ContextCompactionWarning);
@@ -86,15 +89,15 @@ impl Compaction {
 
     /// Returns how much is known about it.
     #[must_use]
-    pub fn phase(&self) -> Phase {
+    pub fn phase(&self) -> CompactionPhase {
         if self.boundary().is_some() {
-            Phase::Recorded
+            CompactionPhase::Recorded
         } else if self.done_at().is_some() {
-            Phase::Done
+            CompactionPhase::Done
         } else if self.checkpoint.body.field("not_followed").is_some() {
-            Phase::NotFollowed
+            CompactionPhase::NotFollowed
         } else {
-            Phase::Announced
+            CompactionPhase::Announced
         }
     }
 
@@ -142,13 +145,13 @@ impl Compaction {
 
     /// Whether the agent was informed of what its summary omits, or need not be.
     #[must_use]
-    pub fn loss_told(&self) -> bool {
+    pub fn is_loss_settled(&self) -> bool {
         self.checkpoint.body.field("loss_told_at").is_some()
     }
 
     /// Returns the process that is delivering the brief now, and the text.
     #[must_use]
-    pub fn handing(&self) -> Option<&str> {
+    pub fn handing_process(&self) -> Option<&str> {
         self.text("handing")
     }
 
@@ -161,7 +164,7 @@ impl Compaction {
     /// Whether it is known what the agent still has: its summary or, if the summary is unreadable,
     /// the messages that it kept.
     #[must_use]
-    pub fn tells_what_stayed(&self) -> bool {
+    pub fn has_remaining_context(&self) -> bool {
         self.has_summary() || self.checkpoint.body.field("summary_encrypted").is_some()
     }
 
@@ -175,9 +178,9 @@ impl Compaction {
         let Some(value) = body.field("summary").or_else(|| body.field("hook_summary")) else {
             return Ok(None);
         };
-        let mut texts = Texts::new(session, Length::Whole);
+        let mut texts = TextReader::new(session, TextLength::Whole);
         let source = texts.source_of(value)?;
-        Ok(texts.shown(source.as_deref(), value.clone())?.as_text().map(str::to_owned))
+        Ok(texts.resolve(source.as_deref(), value.clone())?.as_text().map(str::to_owned))
     }
 
     /// Builds a checkpoint that completes this one, at its own time.
@@ -203,7 +206,7 @@ impl Compaction {
 /// # Errors
 ///
 /// As every write.
-pub fn amend(
+pub fn amend_checkpoint(
     session: &Session,
     act: &WriteContext,
     known: &Checkpoint,
@@ -232,7 +235,7 @@ pub fn amend(
 
 /// Builds the checkpoint of a compaction that a hook reports first.
 #[must_use]
-pub fn heard_of(key: String, message: String, body: Value) -> NewCheckpoint {
+pub fn first_checkpoint(key: String, message: String, body: Value) -> NewCheckpoint {
     NewCheckpoint {
         message,
         tags: vec![TAG.to_owned()],

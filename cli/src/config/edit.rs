@@ -1,8 +1,8 @@
 //! Changes one setting in a file and nothing else: comments, order and spaces stay.
 
-use super::{Key, Layer, Value, read_text, text_of};
+use super::{ConfigLayer, SettingKey, SettingValue, read_settings_file, read_text};
 use crate::error::CommandError;
-use crate::private;
+use crate::private_files;
 use std::io;
 use std::path::Path;
 
@@ -11,8 +11,13 @@ use std::path::Path;
 /// # Errors
 ///
 /// If the file cannot be read or written, or holds the key in a form that only a person can change.
-pub fn set(path: &Path, layer: Layer, key: &Key, value: &Value) -> Result<(), CommandError> {
-    let old = match text_of(path, layer) {
+pub fn set(
+    path: &Path,
+    layer: ConfigLayer,
+    key: &SettingKey,
+    value: &SettingValue,
+) -> Result<(), CommandError> {
+    let old = match read_settings_file(path, layer) {
         Ok(text) => text,
         Err(error) if error.kind() == io::ErrorKind::NotFound => String::new(),
         Err(error) => {
@@ -21,30 +26,31 @@ pub fn set(path: &Path, layer: Layer, key: &Key, value: &Value) -> Result<(), Co
     };
     let new = edited(&old, key, value);
     // The user's layer knows every key, so this only checks that the edit had the intended effect.
-    let took = read_text(&new, Layer::User).is_ok_and(|read| read.get(key.name) == Some(value));
+    let took =
+        read_text(&new, ConfigLayer::User).is_ok_and(|read| read.get(key.name) == Some(value));
     if !took {
         let message = format!("cannot change '{}' in '{}'", key.name, path.display());
         return Err(CommandError::invalid(message).hinted("write it there by hand"));
     }
     let folder = path.parent().unwrap_or(Path::new(""));
-    private::create_directories(folder)
-        .and_then(|()| private::replace_file(path, new.as_bytes()))
+    private_files::create_directories(folder)
+        .and_then(|()| private_files::replace_file(path, new.as_bytes()))
         .map_err(|error| CommandError::io(&format!("cannot write '{}'", path.display()), error))
 }
 
 /// Returns the text with the key set: in its line, or else at the end of its table, or else at the
 /// end of the top-level part.
-fn edited(text: &str, key: &Key, value: &Value) -> String {
+fn edited(text: &str, key: &SettingKey, value: &SettingValue) -> String {
     let (table_wanted, short) = key.name.rsplit_once('.').unwrap_or(("", key.name));
     let mut lines: Vec<String> = text.lines().map(str::to_owned).collect();
     let mut table = String::new();
     let mut end_of_table = None;
     let mut end_of_top = 0;
     for (number, line) in lines.iter_mut().enumerate() {
-        if let Some(header) = header(line) {
+        if let Some(header) = table_name(line) {
             table = header;
         } else if let Some((name, _)) = line.split_once('=') {
-            let name: String = name.split('.').map(bare).collect::<Vec<_>>().join(".");
+            let name: String = name.split('.').map(unquoted).collect::<Vec<_>>().join(".");
             let full = if table.is_empty() { name } else { format!("{table}.{name}") };
             if full == key.name {
                 *line = with_value(line, value);
@@ -68,25 +74,25 @@ fn edited(text: &str, key: &Key, value: &Value) -> String {
 }
 
 /// The name in a table header.
-fn header(line: &str) -> Option<String> {
+fn table_name(line: &str) -> Option<String> {
     let inside = line.trim_start().strip_prefix('[')?.split_once(']')?.0;
-    Some(inside.split('.').map(bare).collect::<Vec<_>>().join("."))
+    Some(inside.split('.').map(unquoted).collect::<Vec<_>>().join("."))
 }
 
 /// A part of a key, trimmed and without quotes.
-fn bare(part: &str) -> &str {
+fn unquoted(part: &str) -> &str {
     part.trim().trim_matches(['"', '\''])
 }
 
 /// A line `name = old # comment` with another value.
-fn with_value(line: &str, value: &Value) -> String {
+fn with_value(line: &str, value: &SettingValue) -> String {
     let (name, old) = line.split_once('=').unwrap_or((line, ""));
-    let comment = comment_of(old).map(|comment| format!(" {comment}")).unwrap_or_default();
+    let comment = trailing_comment(old).map(|comment| format!(" {comment}")).unwrap_or_default();
     format!("{}= {}{comment}", name, value.to_toml())
 }
 
 /// The comment after a value: from the first `#` outside quotes.
-fn comment_of(text: &str) -> Option<&str> {
+fn trailing_comment(text: &str) -> Option<&str> {
     let mut quote = None;
     for (place, character) in text.char_indices() {
         match (quote, character) {
@@ -109,10 +115,10 @@ mod tests {
     use std::fs;
 
     fn after(text: &str, name: &str, value: &str) -> String {
-        let key = Key::named(name).unwrap();
+        let key = SettingKey::find(name).unwrap();
         let value = key.parse(value).unwrap();
         let new = edited(text, key, &value);
-        assert_eq!(read_text(&new, Layer::User).unwrap().get(name), Some(&value), "{new}");
+        assert_eq!(read_text(&new, ConfigLayer::User).unwrap().get(name), Some(&value), "{new}");
         new
     }
 
@@ -158,8 +164,8 @@ mod tests {
         let path = root.path().join("config.toml");
         let text = "keep = { last = 1 }\n";
         fs::write(&path, text).unwrap();
-        let key = Key::named("keep.last").unwrap();
-        assert!(set(&path, Layer::Project, key, &Value::Count(2)).is_err());
+        let key = SettingKey::find("keep.last").unwrap();
+        assert!(set(&path, ConfigLayer::Project, key, &SettingValue::Count(2)).is_err());
         assert_eq!(fs::read_to_string(&path).unwrap(), text);
     }
 }

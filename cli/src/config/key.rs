@@ -1,6 +1,6 @@
 //! The known settings.
 
-use crate::args::{Color, value};
+use crate::args::{ColorMode, value};
 use crate::error::CommandError;
 use std::fmt;
 use std::time::Duration;
@@ -52,7 +52,7 @@ pub const PRUNE_AUTOMATIC: &str = "prune.automatic";
 
 /// The type of a setting's value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Shape {
+pub enum SettingType {
     /// `true` or `false`.
     Bool,
     /// A whole number from 0.
@@ -71,7 +71,7 @@ pub enum Shape {
 
 /// Whether a project's file may set a setting. Projects may come from other people.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum InProject {
+pub enum ProjectPermission {
     /// Every project may set it.
     Free,
     /// Only a project that the user created or allowed may set it.
@@ -82,129 +82,146 @@ pub enum InProject {
 
 /// A known setting.
 #[derive(Debug)]
-pub struct Key {
+pub struct SettingKey {
     /// Its name, with dots.
     pub name: &'static str,
     /// The type of its value.
-    pub shape: Shape,
+    pub shape: SettingType,
     /// Its default value, if it has one.
     pub default: Option<&'static str>,
     /// The environment variable that sets it.
     pub variable: Option<&'static str>,
     /// Whether a project's file may set it.
-    pub in_project: InProject,
+    pub in_project: ProjectPermission,
     /// What it does.
     pub about: &'static str,
 }
 
 const fn key(
     name: &'static str,
-    shape: Shape,
+    shape: SettingType,
     default: Option<&'static str>,
     about: &'static str,
-) -> Key {
-    Key { name, shape, default, variable: None, in_project: InProject::Free, about }
+) -> SettingKey {
+    SettingKey { name, shape, default, variable: None, in_project: ProjectPermission::Free, about }
 }
 
 /// A setting that can weaken the user's own protection: what is redacted, or what is kept.
 const fn guarded(
     name: &'static str,
-    shape: Shape,
+    shape: SettingType,
     default: Option<&'static str>,
     about: &'static str,
-) -> Key {
-    Key { in_project: InProject::IfAllowed, ..key(name, shape, default, about) }
+) -> SettingKey {
+    SettingKey { in_project: ProjectPermission::IfAllowed, ..key(name, shape, default, about) }
 }
 
-const fn trigger(name: &'static str, about: &'static str) -> Key {
-    key(name, Shape::Bool, Some("true"), about)
+const fn trigger(name: &'static str, about: &'static str) -> SettingKey {
+    key(name, SettingType::Bool, Some("true"), about)
 }
 
-static KEYS: &[Key] = &[
-    Key {
+static KEYS: &[SettingKey] = &[
+    SettingKey {
         variable: Some("FORGE_LOCK_TIMEOUT"),
-        ..key(LOCK_TIMEOUT, Shape::Seconds, Some("5"), "how many seconds to wait for a lock")
+        ..key(LOCK_TIMEOUT, SettingType::Seconds, Some("5"), "how many seconds to wait for a lock")
     },
-    Key {
+    SettingKey {
         variable: Some("FORGE_COLOR"),
-        ..key(COLOR, Shape::Color, Some("auto"), "when to use colour: auto, always, never")
+        ..key(COLOR, SettingType::Color, Some("auto"), "when to use colour: auto, always, never")
     },
-    Key {
+    SettingKey {
         variable: Some("FORGE_PAGER"),
-        in_project: InProject::Never,
-        ..key(PAGER, Shape::Text, None, "what shows long output; empty for nothing")
+        in_project: ProjectPermission::Never,
+        ..key(PAGER, SettingType::Text, None, "the program that shows long output; empty for none")
     },
     guarded(
         REDACT_ENABLED,
-        Shape::Bool,
+        SettingType::Bool,
         Some("true"),
-        "whether secrets are taken out before storing",
+        "whether secrets are removed before storing",
     ),
     guarded(
         REDACT_ALLOW,
-        Shape::Words,
+        SettingType::Words,
         None,
-        "secrets that are let through: parts of them, or kind:NAME, with spaces between",
+        "secrets that are let through: parts of them, or kind:NAME, separated by spaces",
     ),
     guarded(
         REDACT_VARIABLES,
-        Shape::Words,
+        SettingType::Words,
         None,
-        "environment variables whose values are kept, with spaces between; a name may end with *",
+        "environment variables whose values are kept, separated by spaces; a name can end with *",
     ),
     key(
         INFERENCE_ENABLED,
-        Shape::Bool,
+        SettingType::Bool,
         Some("true"),
-        "whether rules read in messages what an agent states",
+        "whether rules look for inferences in an agent's messages",
     ),
-    key(SCHEDULE_EVERY, Shape::Duration, None, "how often to make a checkpoint, such as 10m"),
-    guarded(KEEP_LAST, Shape::Count, None, "how many of the newest checkpoints prune keeps"),
+    key(SCHEDULE_EVERY, SettingType::Duration, None, "how often to make a checkpoint, such as 10m"),
+    guarded(KEEP_LAST, SettingType::Count, None, "how many of the newest checkpoints prune keeps"),
     guarded(
         KEEP_WITHIN,
-        Shape::Duration,
+        SettingType::Duration,
         None,
         "for how long prune keeps every checkpoint, such as 1h",
     ),
-    guarded(KEEP_DAYS, Shape::Count, None, "for how many days prune keeps checkpoints"),
-    guarded(KEEP_HOURLY, Shape::Count, None, "of how many hours prune keeps the newest checkpoint"),
-    guarded(KEEP_DAILY, Shape::Count, None, "of how many days prune keeps the newest checkpoint"),
-    guarded(KEEP_WEEKLY, Shape::Count, None, "of how many weeks prune keeps the newest checkpoint"),
+    guarded(KEEP_DAYS, SettingType::Count, None, "for how many days prune keeps checkpoints"),
+    guarded(
+        KEEP_HOURLY,
+        SettingType::Count,
+        None,
+        "for how many hours prune keeps the newest \
+    checkpoint",
+    ),
+    guarded(
+        KEEP_DAILY,
+        SettingType::Count,
+        None,
+        "for how many days prune keeps the newest checkpoint",
+    ),
+    guarded(
+        KEEP_WEEKLY,
+        SettingType::Count,
+        None,
+        "for how many weeks prune keeps the newest \
+    checkpoint",
+    ),
     guarded(
         KEEP_TAGS,
-        Shape::Words,
+        SettingType::Words,
         None,
-        "tags whose checkpoints prune keeps, with spaces between",
+        "tags whose checkpoints prune keeps, separated by spaces",
     ),
     guarded(
         KEEP_REVISIONS,
-        Shape::Duration,
+        SettingType::Duration,
         Some("7d"),
         "for how long prune keeps revisions without a checkpoint",
     ),
     guarded(
         KEEP_SESSIONS,
-        Shape::Duration,
+        SettingType::Duration,
         None,
-        "for how long behind its end a debugging session stays",
+        "for how long after its end a debugging session stays",
     ),
     guarded(
         KEEP_TRANSCRIPTS,
-        Shape::Duration,
+        SettingType::Duration,
         None,
-        "for how long behind its end the transcripts and outputs of a session stay",
+        "for how long after its end the transcripts and outputs of a session stay",
     ),
-    guarded(KEEP_UNDO, Shape::Duration, Some("14d"), "for how long a pruning can be taken back"),
+    guarded(KEEP_UNDO, SettingType::Duration, Some("14d"), "for how long a pruning can be undone"),
     guarded(
         PRUNE_AUTOMATIC,
-        Shape::Bool,
+        SettingType::Bool,
         Some("false"),
         "whether 'forge maintain' and the end of an agent's session prune by these rules",
     ),
     trigger("auto_checkpoint.enabled", "whether events make checkpoints at all"),
     key(
         "auto_checkpoint.significant_time",
-        Shape::Duration,
+        SettingType::Duration,
         Some("5m"),
         "how much time since the last checkpoint is significant",
     ),
@@ -224,7 +241,7 @@ static KEYS: &[Key] = &[
     ),
 ];
 
-impl Key {
+impl SettingKey {
     /// Every setting.
     #[must_use]
     pub fn all() -> &'static [Self] {
@@ -236,10 +253,10 @@ impl Key {
     /// # Errors
     ///
     /// Invalid if there is none; the hint names the nearest one.
-    pub fn named(name: &str) -> Result<&'static Self, CommandError> {
+    pub fn find(name: &str) -> Result<&'static Self, CommandError> {
         KEYS.iter().find(|key| key.name == name).ok_or_else(|| {
             let error = CommandError::invalid(format!("there is no setting '{name}'"));
-            error.hinted(match nearest(name) {
+            error.hinted(match nearest_name(name) {
                 Some(known) => format!("did you mean '{known}'?"),
                 None => "'forge config list' names them all".to_owned(),
             })
@@ -251,23 +268,25 @@ impl Key {
     /// # Errors
     ///
     /// Invalid if the text is not such a value.
-    pub fn parse(&self, text: &str) -> Result<Value, CommandError> {
+    pub fn parse(&self, text: &str) -> Result<SettingValue, CommandError> {
         let value = match self.shape {
-            Shape::Bool => {
-                text.parse().map(Value::Bool).map_err(|_| "must be true or false".into())
+            SettingType::Bool => {
+                text.parse().map(SettingValue::Bool).map_err(|_| "must be true or false".into())
             }
-            Shape::Count => {
-                text.parse().map(Value::Count).map_err(|_| "must be a whole number".into())
+            SettingType::Count => {
+                text.parse().map(SettingValue::Count).map_err(|_| "must be a whole number".into())
             }
-            Shape::Seconds => value::seconds(text).map(Value::Seconds),
-            Shape::Duration => value::duration(text)
-                .map(Value::Duration)
+            SettingType::Seconds => value::parse_seconds(text).map(SettingValue::Seconds),
+            SettingType::Duration => value::parse_duration(text)
+                .map(SettingValue::Duration)
                 .map_err(|_| "must be a duration such as 90s, 10m or 7d".into()),
-            Shape::Color => <Color as clap::ValueEnum>::from_str(text, false)
-                .map(Value::Color)
+            SettingType::Color => <ColorMode as clap::ValueEnum>::from_str(text, false)
+                .map(SettingValue::Color)
                 .map_err(|_| "must be auto, always or never".into()),
-            Shape::Text => Ok(Value::Text(text.to_owned())),
-            Shape::Words => Ok(Value::Words(text.split_whitespace().map(str::to_owned).collect())),
+            SettingType::Text => Ok(SettingValue::Text(text.to_owned())),
+            SettingType::Words => {
+                Ok(SettingValue::Words(text.split_whitespace().map(str::to_owned).collect()))
+            }
         };
         value.map_err(|must: String| {
             CommandError::invalid(format!("'{}' {must}, not '{text}'", self.name))
@@ -276,14 +295,14 @@ impl Key {
 
     /// Whether a project that sets this value needs the user's permission.
     #[must_use]
-    pub fn weakens(&self, value: &Value) -> bool {
+    pub fn weakens(&self, value: &SettingValue) -> bool {
         let is_safe = match (self.name, value) {
-            (REDACT_ENABLED, Value::Bool(on)) => *on,
-            (PRUNE_AUTOMATIC, Value::Bool(on)) => !on,
-            (REDACT_ALLOW | REDACT_VARIABLES, Value::Words(words)) => words.is_empty(),
+            (REDACT_ENABLED, SettingValue::Bool(on)) => *on,
+            (PRUNE_AUTOMATIC, SettingValue::Bool(on)) => !on,
+            (REDACT_ALLOW | REDACT_VARIABLES, SettingValue::Words(words)) => words.is_empty(),
             _ => false,
         };
-        self.in_project != InProject::Free && !is_safe
+        self.in_project != ProjectPermission::Free && !is_safe
     }
 
     /// The error for a project's file that sets what only the user may set.
@@ -299,7 +318,7 @@ impl Key {
 
 /// A value of a setting.
 #[derive(Clone, Debug, PartialEq)]
-pub enum Value {
+pub enum SettingValue {
     /// True or false.
     Bool(bool),
     /// A whole number.
@@ -309,14 +328,14 @@ pub enum Value {
     /// A duration, written with units.
     Duration(Duration),
     /// When to use colour.
-    Color(Color),
+    Color(ColorMode),
     /// Text.
     Text(String),
     /// Words, written with spaces between them.
     Words(Vec<String>),
 }
 
-impl Value {
+impl SettingValue {
     /// Formats the value as TOML.
     #[must_use]
     pub fn to_toml(&self) -> String {
@@ -327,16 +346,16 @@ impl Value {
     }
 }
 
-impl fmt::Display for Value {
+impl fmt::Display for SettingValue {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Bool(value) => write!(out, "{value}"),
             Self::Count(count) => write!(out, "{count}"),
             Self::Seconds(duration) => write!(out, "{}", duration.as_secs_f64()),
             Self::Duration(duration) => write_units(out, duration.as_secs()),
-            Self::Color(Color::Auto) => out.write_str("auto"),
-            Self::Color(Color::Always) => out.write_str("always"),
-            Self::Color(Color::Never) => out.write_str("never"),
+            Self::Color(ColorMode::Auto) => out.write_str("auto"),
+            Self::Color(ColorMode::Always) => out.write_str("always"),
+            Self::Color(ColorMode::Never) => out.write_str("never"),
             Self::Text(text) => out.write_str(text),
             Self::Words(words) => out.write_str(&words.join(" ")),
         }
@@ -358,7 +377,7 @@ fn write_units(out: &mut fmt::Formatter<'_>, seconds: u64) -> fmt::Result {
 }
 
 /// The known name that is nearest to this one, if one is near.
-fn nearest(name: &str) -> Option<&'static str> {
+fn nearest_name(name: &str) -> Option<&'static str> {
     let last_part = |text: &'static str| text.rsplit('.').next().unwrap_or(text);
     let distances = KEYS.iter().map(|key| {
         let whole = levenshtein(name, key.name);
@@ -376,7 +395,7 @@ mod tests {
 
     #[test]
     fn defaults_are_values_and_written_as_they_are_read() {
-        for key in Key::all() {
+        for key in SettingKey::all() {
             if let Some(text) = key.default {
                 assert_eq!(key.parse(text).unwrap().to_string(), text, "{}", key.name);
             }
@@ -385,10 +404,10 @@ mod tests {
 
     #[test]
     fn the_nearest_known_setting_is_named() {
-        assert_eq!(nearest("lock_timout"), Some("lock_timeout"));
-        assert_eq!(nearest("gap_filled"), Some("auto_checkpoint.gap_filled"));
-        assert_eq!(nearest("colour"), Some("color"));
-        assert_eq!(nearest("editor"), None);
+        assert_eq!(nearest_name("lock_timout"), Some("lock_timeout"));
+        assert_eq!(nearest_name("gap_filled"), Some("auto_checkpoint.gap_filled"));
+        assert_eq!(nearest_name("colour"), Some("color"));
+        assert_eq!(nearest_name("editor"), None);
     }
 
     #[test]
@@ -406,7 +425,7 @@ mod tests {
         ] {
             let name = serde_json::to_value(trigger).unwrap();
             let name = format!("auto_checkpoint.{}", name.as_str().unwrap());
-            assert_eq!(Key::named(&name).unwrap().shape, Shape::Bool);
+            assert_eq!(SettingKey::find(&name).unwrap().shape, SettingType::Bool);
         }
     }
 }

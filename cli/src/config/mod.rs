@@ -6,20 +6,20 @@ pub mod edit;
 pub mod key;
 pub mod trust;
 
-pub use key::{InProject, Key, Value};
+pub use key::{ProjectPermission, SettingKey, SettingValue};
 pub use trust::IgnoredSetting;
 
-use crate::args::{Color, Global};
+use crate::args::{ColorMode, GlobalArgs};
 use crate::context::Environment;
 use crate::error::CommandError;
-use forge_store::backend::plain_file;
+use forge_store::plain_file;
 use serde::Serialize;
 use std::collections::BTreeMap;
 use std::fmt;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 use std::{fs, io};
-use trust::Allowed;
+use trust::ProjectTrust;
 
 /// The maximum size of a settings file.
 const MAX_FILE_BYTES: u64 = 1 << 20;
@@ -27,7 +27,7 @@ const MAX_FILE_BYTES: u64 = 1 << 20;
 /// The origin of a setting; later variants have priority.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Layer {
+pub enum ConfigLayer {
     /// Built into forge.
     Default,
     /// `forge/config.toml` in the user's directory of settings.
@@ -40,7 +40,7 @@ pub enum Layer {
     Flag,
 }
 
-impl fmt::Display for Layer {
+impl fmt::Display for ConfigLayer {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
         out.write_str(match self {
             Self::Default => "default",
@@ -52,12 +52,12 @@ impl fmt::Display for Layer {
     }
 }
 
-type Values = BTreeMap<&'static str, Value>;
+type LayerValues = BTreeMap<&'static str, SettingValue>;
 
 /// All settings with their values.
 #[derive(Debug)]
 pub struct Config {
-    layers: BTreeMap<Layer, Values>,
+    layers: BTreeMap<ConfigLayer, LayerValues>,
     user_file: Option<PathBuf>,
     ignored: Vec<IgnoredSetting>,
 }
@@ -65,26 +65,29 @@ pub struct Config {
 impl Config {
     /// Reads the settings that apply to this store, or without a store.
     pub fn read(
-        global: &Global,
+        global: &GlobalArgs,
         environment: &Environment,
         store: Option<&Path>,
     ) -> Result<Self, CommandError> {
         let user_file = environment.config_directory().map(|path| path.join("forge/config.toml"));
         let mut layers = BTreeMap::from([
-            (Layer::Default, defaults()),
-            (Layer::Environment, from_environment(environment)?),
-            (Layer::Flag, from_flags(global)),
+            (ConfigLayer::Default, defaults()),
+            (ConfigLayer::Environment, from_environment(environment)?),
+            (ConfigLayer::Flag, from_flags(global)),
         ]);
         if let Some(path) = &user_file {
-            layers.insert(Layer::User, read_file(path, Layer::User)?);
+            layers.insert(ConfigLayer::User, read_file(path, ConfigLayer::User)?);
         }
         if let Some(store) = store {
-            layers.insert(Layer::Project, read_file(&store.join("config.toml"), Layer::Project)?);
+            layers.insert(
+                ConfigLayer::Project,
+                read_file(&store.join("config.toml"), ConfigLayer::Project)?,
+            );
         }
         let mut config = Self { layers, user_file, ignored: Vec::new() };
         if let Some(store) = store {
-            for (key, value) in Allowed::not_allowed(environment, store, config.weakening()) {
-                config.layers.entry(Layer::Project).or_default().remove(key.name);
+            for (key, value) in ProjectTrust::not_allowed(environment, store, config.weakening()) {
+                config.layers.entry(ConfigLayer::Project).or_default().remove(key.name);
                 config.ignored.push(IgnoredSetting { key: key.name, value: value.to_string() });
             }
         }
@@ -92,14 +95,14 @@ impl Config {
     }
 
     /// The settings of the project that weaken the user's protection.
-    fn weakening(&self) -> Vec<(&'static Key, Value)> {
-        let own = |key: &Key| {
-            let layers = [Layer::User, Layer::Default].iter();
+    fn weakening(&self) -> Vec<(&'static SettingKey, SettingValue)> {
+        let own = |key: &SettingKey| {
+            let layers = [ConfigLayer::User, ConfigLayer::Default].iter();
             layers.filter_map(|layer| self.layers.get(layer)?.get(key.name)).next()
         };
-        let project = self.layers.get(&Layer::Project).into_iter().flatten();
+        let project = self.layers.get(&ConfigLayer::Project).into_iter().flatten();
         project
-            .filter_map(|(name, value)| Some((Key::named(name).ok()?, value)))
+            .filter_map(|(name, value)| Some((SettingKey::find(name).ok()?, value)))
             .filter(|(key, value)| key.weakens(value) && own(key) != Some(value))
             .map(|(key, value)| (key, value.clone()))
             .collect()
@@ -113,29 +116,34 @@ impl Config {
 
     /// Returns the value of this key, if it has one, and its layer.
     #[must_use]
-    pub fn value(&self, key: &Key) -> (Option<&Value>, Layer) {
+    pub fn value(&self, key: &SettingKey) -> (Option<&SettingValue>, ConfigLayer) {
         let set =
             self.layers.iter().rev().find_map(|(layer, values)| {
                 values.get(key.name).map(|value| (Some(value), *layer))
             });
-        set.unwrap_or((None, Layer::Default))
+        set.unwrap_or((None, ConfigLayer::Default))
     }
 
     /// Updates the settings after a file was changed.
-    pub(crate) fn put(&mut self, layer: Layer, key: &Key, value: Value) {
+    pub(crate) fn note_change(
+        &mut self,
+        layer: ConfigLayer,
+        key: &SettingKey,
+        value: SettingValue,
+    ) {
         self.layers.entry(layer).or_default().insert(key.name, value);
-        self.ignored.retain(|ignored| layer != Layer::Project || ignored.key != key.name);
+        self.ignored.retain(|ignored| layer != ConfigLayer::Project || ignored.key != key.name);
     }
 
-    fn of(&self, name: &str) -> Option<&Value> {
+    fn setting(&self, name: &str) -> Option<&SettingValue> {
         self.layers.values().rev().find_map(|values| values.get(name))
     }
 
     /// The duration this key is set to.
     #[must_use]
     pub fn duration(&self, name: &str) -> Option<Duration> {
-        match self.of(name)? {
-            Value::Seconds(duration) | Value::Duration(duration) => Some(*duration),
+        match self.setting(name)? {
+            SettingValue::Seconds(duration) | SettingValue::Duration(duration) => Some(*duration),
             _ => None,
         }
     }
@@ -143,88 +151,92 @@ impl Config {
     /// The text this key is set to.
     #[must_use]
     pub fn text(&self, name: &str) -> Option<&str> {
-        if let Value::Text(text) = self.of(name)? { Some(text) } else { None }
+        if let SettingValue::Text(text) = self.setting(name)? { Some(text) } else { None }
     }
 
     /// The words this key is set to.
     #[must_use]
     pub fn words(&self, name: &str) -> &[String] {
-        if let Some(Value::Words(words)) = self.of(name) { words } else { &[] }
+        if let Some(SettingValue::Words(words)) = self.setting(name) { words } else { &[] }
     }
 
     /// The number this key is set to.
     #[must_use]
     pub fn count(&self, name: &str) -> Option<u64> {
-        if let Value::Count(count) = self.of(name)? { Some(*count) } else { None }
+        if let SettingValue::Count(count) = self.setting(name)? { Some(*count) } else { None }
     }
 
     /// Whether this key is set to true.
     #[must_use]
     pub fn is_on(&self, name: &str) -> bool {
-        self.of(name) == Some(&Value::Bool(true))
+        self.setting(name) == Some(&SettingValue::Bool(true))
     }
 
     /// When to use colour.
     #[must_use]
-    pub fn color(&self) -> Color {
-        if let Some(Value::Color(color)) = self.of(key::COLOR) { *color } else { Color::Auto }
+    pub fn color(&self) -> ColorMode {
+        if let Some(SettingValue::Color(color)) = self.setting(key::COLOR) {
+            *color
+        } else {
+            ColorMode::Auto
+        }
     }
 
     /// Returns the user's own settings file, which need not exist.
     pub fn user_file(&self) -> Result<&Path, CommandError> {
         self.user_file.as_deref().ok_or_else(|| {
-            CommandError::not_found("there is no place for settings of your own")
+            CommandError::not_found("there is no directory for your own settings")
                 .hinted("set HOME or XDG_CONFIG_HOME")
         })
     }
 }
 
-fn defaults() -> Values {
-    let parsed = Key::all().iter().filter_map(|key| {
+fn defaults() -> LayerValues {
+    let parsed = SettingKey::all().iter().filter_map(|key| {
         Some((key.name, key.parse(key.default?).expect("defaults are valid: see the test")))
     });
     parsed.collect()
 }
 
-fn from_environment(environment: &Environment) -> Result<Values, CommandError> {
-    let mut values = Values::new();
-    for key in Key::all() {
+fn from_environment(environment: &Environment) -> Result<LayerValues, CommandError> {
+    let mut values = LayerValues::new();
+    for key in SettingKey::all() {
         let Some(variable) = key.variable else { continue };
         let Some(text) = environment.text(variable) else { continue };
-        let value = key
-            .parse(text)
-            .map_err(|error| error.within(format!("the variable {variable} cannot be used")))?;
+        let value = key.parse(text).map_err(|error| {
+            error.with_context(format!("the variable {variable} cannot be used"))
+        })?;
         values.insert(key.name, value);
     }
     Ok(values)
 }
 
-fn from_flags(global: &Global) -> Values {
-    let mut values = Values::new();
+fn from_flags(global: &GlobalArgs) -> LayerValues {
+    let mut values = LayerValues::new();
     if let Some(timeout) = global.lock_timeout {
-        values.insert(key::LOCK_TIMEOUT, Value::Seconds(timeout));
+        values.insert(key::LOCK_TIMEOUT, SettingValue::Seconds(timeout));
     }
     if let Some(color) = global.color {
-        values.insert(key::COLOR, Value::Color(color));
+        values.insert(key::COLOR, SettingValue::Color(color));
     }
     if global.no_redact {
-        values.insert(key::REDACT_ENABLED, Value::Bool(false));
+        values.insert(key::REDACT_ENABLED, SettingValue::Bool(false));
     }
     if global.no_pager {
-        values.insert(key::PAGER, Value::Text(String::new()));
+        values.insert(key::PAGER, SettingValue::Text(String::new()));
     }
     values
 }
 
-fn read_file(path: &Path, layer: Layer) -> Result<Values, CommandError> {
+fn read_file(path: &Path, layer: ConfigLayer) -> Result<LayerValues, CommandError> {
     let about = |error: CommandError| {
         error
-            .within(format!("'{}' cannot be used", path.display()))
+            .with_context(format!("'{}' cannot be used", path.display()))
             .hinted("correct the file, or move it away")
     };
-    match text_of(path, layer) {
+    match read_settings_file(path, layer) {
         Ok(text) => read_text(&text, layer).map_err(about),
-        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(Values::new()),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(LayerValues::new()),
         Err(error) => Err(CommandError::io(&format!("cannot read '{}'", path.display()), error)
             .hinted("correct the file, or move it away")),
     }
@@ -232,21 +244,21 @@ fn read_file(path: &Path, layer: Layer) -> Result<Values, CommandError> {
 
 /// Reads a settings file. A project's file must not be a link: it could lead to the settings of
 /// another project.
-fn text_of(path: &Path, layer: Layer) -> io::Result<String> {
-    if layer == Layer::Project && fs::symlink_metadata(path)?.is_symlink() {
+fn read_settings_file(path: &Path, layer: ConfigLayer) -> io::Result<String> {
+    if layer == ConfigLayer::Project && fs::symlink_metadata(path)?.is_symlink() {
         return Err(io::Error::new(io::ErrorKind::InvalidInput, "it is a link, not a file"));
     }
     plain_file::read_text(path, MAX_FILE_BYTES)
 }
 
 /// Parses a settings file of this layer.
-pub(crate) fn read_text(text: &str, layer: Layer) -> Result<Values, CommandError> {
+pub(crate) fn read_text(text: &str, layer: ConfigLayer) -> Result<LayerValues, CommandError> {
     let table: toml::Table = text.parse().map_err(|error: toml::de::Error| {
         let line = error.span().map(|span| text[..span.start].matches('\n').count() + 1);
         let line = line.map(|line| format!(" in line {line}")).unwrap_or_default();
         CommandError::invalid(format!("it is not TOML{line}: {}", error.message()))
     })?;
-    let mut values = Values::new();
+    let mut values = LayerValues::new();
     read_table("", &table, layer, &mut values)?;
     Ok(values)
 }
@@ -254,8 +266,8 @@ pub(crate) fn read_text(text: &str, layer: Layer) -> Result<Values, CommandError
 fn read_table(
     above: &str,
     table: &toml::Table,
-    layer: Layer,
-    values: &mut Values,
+    layer: ConfigLayer,
+    values: &mut LayerValues,
 ) -> Result<(), CommandError> {
     for (name, value) in table {
         let name = if above.is_empty() { name.clone() } else { format!("{above}.{name}") };
@@ -266,13 +278,13 @@ fn read_table(
             }
             toml::Value::String(text) => text.clone(),
             toml::Value::Array(_) => {
-                Key::named(&name)?;
+                SettingKey::find(&name)?;
                 return Err(CommandError::invalid(format!("'{name}' is not a list")));
             }
             other => other.to_string(),
         };
-        let key = Key::named(&name)?;
-        if key.in_project == InProject::Never && layer == Layer::Project {
+        let key = SettingKey::find(&name)?;
+        if key.in_project == ProjectPermission::Never && layer == ConfigLayer::Project {
             return Err(key.refused_in_project());
         }
         values.insert(key.name, key.parse(&text)?);

@@ -1,5 +1,5 @@
 use super::*;
-use crate::error::ErrorKind;
+use crate::error::CommandErrorKind;
 
 struct Place {
     root: tempfile::TempDir,
@@ -15,7 +15,7 @@ impl Place {
         Self { root }
     }
 
-    fn read(&self, global: &Global, more: (&str, &str)) -> Result<Config, CommandError> {
+    fn read(&self, global: &GlobalArgs, more: (&str, &str)) -> Result<Config, CommandError> {
         let xdg = self.root.path().join("xdg");
         let environment = Environment::from([("XDG_CONFIG_HOME", xdg.to_str().unwrap()), more]);
         Config::read(global, &environment, Some(&self.root.path().join(".forge")))
@@ -25,24 +25,24 @@ impl Place {
 #[test]
 fn each_layer_beats_those_below() {
     let timeout = |config: &Config| {
-        let (value, layer) = config.value(Key::named("lock_timeout").unwrap());
+        let (value, layer) = config.value(SettingKey::find("lock_timeout").unwrap());
         (value.unwrap().to_string(), layer)
     };
-    let none = Global::default();
+    let none = GlobalArgs::default();
     let place = Place::new("", "");
     let config = place.read(&none, ("HOME", "/x")).unwrap();
-    assert_eq!(timeout(&config), ("5".into(), Layer::Default));
+    assert_eq!(timeout(&config), ("5".into(), ConfigLayer::Default));
     let place = Place::new("lock_timeout = 1", "");
     let config = place.read(&none, ("HOME", "/x")).unwrap();
-    assert_eq!(timeout(&config), ("1".into(), Layer::User));
+    assert_eq!(timeout(&config), ("1".into(), ConfigLayer::User));
     let place = Place::new("lock_timeout = 1", "lock_timeout = 2.5");
     let config = place.read(&none, ("HOME", "/x")).unwrap();
-    assert_eq!(timeout(&config), ("2.5".into(), Layer::Project));
+    assert_eq!(timeout(&config), ("2.5".into(), ConfigLayer::Project));
     let config = place.read(&none, ("FORGE_LOCK_TIMEOUT", "3")).unwrap();
-    assert_eq!(timeout(&config), ("3".into(), Layer::Environment));
-    let flags = Global { lock_timeout: Some(Duration::from_secs(4)), ..Global::default() };
+    assert_eq!(timeout(&config), ("3".into(), ConfigLayer::Environment));
+    let flags = GlobalArgs { lock_timeout: Some(Duration::from_secs(4)), ..GlobalArgs::default() };
     let config = place.read(&flags, ("FORGE_LOCK_TIMEOUT", "3")).unwrap();
-    assert_eq!(timeout(&config), ("4".into(), Layer::Flag));
+    assert_eq!(timeout(&config), ("4".into(), ConfigLayer::Flag));
     assert_eq!(config.duration("lock_timeout"), Some(Duration::from_secs(4)));
 }
 
@@ -63,18 +63,18 @@ fn what_is_not_known_is_refused_with_what_was_meant() {
         ("keep.last = \"many\"", "'keep.last' must be a whole number, not 'many'"),
         ("pager = \"sh -c evil\"", "a project may not set 'pager', as it runs a program"),
     ] {
-        let error = Place::new("", text).read(&Global::default(), ("A", "b")).unwrap_err();
-        assert_eq!(error.kind(), ErrorKind::Invalid, "{text}");
+        let error = Place::new("", text).read(&GlobalArgs::default(), ("A", "b")).unwrap_err();
+        assert_eq!(error.kind(), CommandErrorKind::Invalid, "{text}");
         assert_eq!(error.causes()[0], said, "{text}");
     }
-    let error = Place::new("color =\n", "").read(&Global::default(), ("A", "b")).unwrap_err();
+    let error = Place::new("color =\n", "").read(&GlobalArgs::default(), ("A", "b")).unwrap_err();
     assert!(error.causes()[0].starts_with("it is not TOML in line 1"), "{:?}", error.causes());
 }
 
 #[test]
 fn a_wrong_variable_is_named() {
     let place = Place::new("", "");
-    let error = place.read(&Global::default(), ("FORGE_COLOR", "sometimes")).unwrap_err();
+    let error = place.read(&GlobalArgs::default(), ("FORGE_COLOR", "sometimes")).unwrap_err();
     assert_eq!(error.message(), "the variable FORGE_COLOR cannot be used");
 }
 

@@ -2,13 +2,13 @@
 //! outside of the project. It is recorded in the user's state folder, in one file per path, where
 //! nothing in a project can change it.
 
-use super::{Key, Value};
+use super::{SettingKey, SettingValue};
 use crate::context::Environment;
 use crate::error::CommandError;
 use crate::git;
-use crate::private;
-use crate::text::{hex, short};
-use forge_store::backend::plain_file;
+use crate::private_files;
+use crate::text::{hex, shorten};
+use forge_store::plain_file;
 use forge_store::store::Store;
 use serde::{Deserialize, Serialize};
 use std::fmt::Write as _;
@@ -33,11 +33,11 @@ pub struct IgnoredSetting {
 impl IgnoredSetting {
     /// Describes these settings, with how to allow them.
     #[must_use]
-    pub fn told(ignored: &[Self]) -> String {
+    pub fn describe(ignored: &[Self]) -> String {
         let mut text = String::from("this project's settings are not yours and are ignored: ");
         for (number, setting) in ignored.iter().enumerate() {
             let comma = if number > 0 { ", " } else { "" };
-            let value = short(&setting.value, SHOWN_CHARACTERS);
+            let value = shorten(&setting.value, SHOWN_CHARACTERS);
             let _ = write!(text, "{comma}{} = {value}", setting.key);
         }
         text.push_str(" ('forge config trust' allows them)");
@@ -47,7 +47,7 @@ impl IgnoredSetting {
 
 /// What the user allowed at a path.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Allowed {
+pub struct ProjectTrust {
     /// The path, for people. The name of the file is its hash.
     path: String,
     /// The id of the store that the user created there.
@@ -61,18 +61,18 @@ pub struct Allowed {
     link: Option<String>,
 }
 
-impl Allowed {
+impl ProjectTrust {
     /// Reads what was allowed at this path; nothing if that cannot be read.
     #[must_use]
-    pub fn at(environment: &Environment, path: &Path) -> Self {
-        let file = file_of(environment, path);
+    pub fn read(environment: &Environment, path: &Path) -> Self {
+        let file = note_file(environment, path);
         let bytes = file.and_then(|file| plain_file::read(&file, MAX_NOTE_BYTES).ok());
         bytes.and_then(|bytes| serde_json::from_slice(&bytes).ok()).unwrap_or_default()
     }
 
     fn write(mut self, environment: &Environment, path: &Path) -> Result<(), CommandError> {
-        let Some(file) = file_of(environment, path) else {
-            return Err(CommandError::not_found("there is no place to note what you allow")
+        let Some(file) = note_file(environment, path) else {
+            return Err(CommandError::not_found("there is no directory to record what you allow")
                 .hinted("set HOME or XDG_STATE_HOME"));
         };
         self.path = path.display().to_string();
@@ -80,29 +80,30 @@ impl Allowed {
         let text = serde_json::to_vec(&self)
             .map_err(|error| CommandError::internal("a note is no JSON").caused_by(error))?;
         let folder = file.parent().unwrap_or(Path::new("/"));
-        private::create_directories(folder)
-            .and_then(|()| private::replace_file(&file, &text))
+        private_files::create_directories(folder)
+            .and_then(|()| private_files::replace_file(&file, &text))
             .map_err(failed)
     }
 
     /// Whether the user created the store at this path, and git did not bring its settings.
     fn is_own(&self, store: &Path) -> bool {
-        self.store.is_some() && self.store == id_of(store) && !is_brought(store)
+        self.store.is_some() && self.store == store_id(store) && !is_from_git(store)
     }
 
     /// Returns the settings among these that are not allowed for the store at this path.
     pub(super) fn not_allowed(
         environment: &Environment,
         store: &Path,
-        settings: Vec<(&'static Key, Value)>,
-    ) -> Vec<(&'static Key, Value)> {
+        settings: Vec<(&'static SettingKey, SettingValue)>,
+    ) -> Vec<(&'static SettingKey, SettingValue)> {
         if settings.is_empty() {
             return settings;
         }
-        let store = real(store);
-        let allowed = Self::at(environment, &store);
-        let is_allowed =
-            |(key, value): &(&Key, Value)| allowed.settings.contains(&line(key, value));
+        let store = canonical(store);
+        let allowed = Self::read(environment, &store);
+        let is_allowed = |(key, value): &(&SettingKey, SettingValue)| {
+            allowed.settings.contains(&line(key, value))
+        };
         let rest: Vec<_> = settings.into_iter().filter(|one| !is_allowed(one)).collect();
         if rest.is_empty() || allowed.is_own(&store) { Vec::new() } else { rest }
     }
@@ -113,18 +114,18 @@ impl Allowed {
 /// # Errors
 ///
 /// If it cannot be recorded: then its settings have to be allowed one by one.
-pub fn note_own(environment: &Environment, store: &Path) -> Result<(), CommandError> {
-    let store = real(store);
-    let id = id_of(&store);
-    Allowed { store: id, ..Allowed::at(environment, &store) }.write(environment, &store)
+pub fn note_own_store(environment: &Environment, store: &Path) -> Result<(), CommandError> {
+    let store = canonical(store);
+    let id = store_id(&store);
+    ProjectTrust { store: id, ..ProjectTrust::read(environment, &store) }.write(environment, &store)
 }
 
 /// Whether the user created the store at this path.
 #[must_use]
-pub fn is_own(environment: &Environment, store: &Path) -> bool {
-    let store = real(store);
-    let id = id_of(&store);
-    id.is_some() && Allowed::at(environment, &store).store == id
+pub fn is_own_store(environment: &Environment, store: &Path) -> bool {
+    let store = canonical(store);
+    let id = store_id(&store);
+    id.is_some() && ProjectTrust::read(environment, &store).store == id
 }
 
 /// Allows a setting for the store at this path.
@@ -132,13 +133,13 @@ pub fn is_own(environment: &Environment, store: &Path) -> bool {
 /// # Errors
 ///
 /// If it cannot be recorded.
-pub fn allow(
+pub fn allow_settings(
     environment: &Environment,
     store: &Path,
-    settings: &[(&Key, Value)],
+    settings: &[(&SettingKey, SettingValue)],
 ) -> Result<(), CommandError> {
-    let store = real(store);
-    let mut allowed = Allowed::at(environment, &store);
+    let store = canonical(store);
+    let mut allowed = ProjectTrust::read(environment, &store);
     for (key, value) in settings {
         // A value that was allowed before is replaced.
         let begin = format!("{} = ", key.name);
@@ -158,15 +159,15 @@ pub fn allow_link(
     link: &Path,
     target: &Path,
 ) -> Result<(), CommandError> {
-    let link = place_of(link);
-    Allowed { link: Some(name_of(target)), ..Allowed::at(environment, &link) }
+    let link = link_path(link);
+    ProjectTrust { link: Some(path_hash(target)), ..ProjectTrust::read(environment, &link) }
         .write(environment, &link)
 }
 
 /// Whether the link at this path may lead to this store.
 #[must_use]
 pub fn allows_link(environment: &Environment, link: &Path, target: &Path) -> bool {
-    Allowed::at(environment, &place_of(link)).link == Some(name_of(target))
+    ProjectTrust::read(environment, &link_path(link)).link == Some(path_hash(target))
 }
 
 /// Revokes everything that was allowed at these paths.
@@ -175,7 +176,7 @@ pub fn allows_link(environment: &Environment, link: &Path, target: &Path) -> boo
 ///
 /// If a record cannot be removed.
 pub fn forget(environment: &Environment, paths: &[PathBuf]) -> Result<(), CommandError> {
-    for file in paths.iter().filter_map(|path| file_of(environment, path)) {
+    for file in paths.iter().filter_map(|path| note_file(environment, path)) {
         match fs::remove_file(&file) {
             Err(error) if error.kind() != io::ErrorKind::NotFound => {
                 let what = format!("cannot remove '{}'", file.display());
@@ -189,45 +190,45 @@ pub fn forget(environment: &Environment, paths: &[PathBuf]) -> Result<(), Comman
 
 /// Returns the paths under which something may be recorded about a store that was found here.
 #[must_use]
-pub fn paths_of(store: &Path) -> Vec<PathBuf> {
-    vec![real(store), place_of(store)]
+pub fn noted_paths(store: &Path) -> Vec<PathBuf> {
+    vec![canonical(store), link_path(store)]
 }
 
-fn line(key: &Key, value: &Value) -> String {
+fn line(key: &SettingKey, value: &SettingValue) -> String {
     format!("{} = {value}", key.name)
 }
 
-fn file_of(environment: &Environment, path: &Path) -> Option<PathBuf> {
+fn note_file(environment: &Environment, path: &Path) -> Option<PathBuf> {
     let folder = environment.state_directory()?.join("forge/trust");
-    Some(folder.join(format!("{}.json", name_of(path))))
+    Some(folder.join(format!("{}.json", path_hash(path))))
 }
 
 /// The hash of a path.
-fn name_of(path: &Path) -> String {
+fn path_hash(path: &Path) -> String {
     blake3::hash(path.as_os_str().as_bytes()).to_hex().chars().take(32).collect()
 }
 
-fn real(path: &Path) -> PathBuf {
+fn canonical(path: &Path) -> PathBuf {
     path.canonicalize().unwrap_or_else(|_| path.to_owned())
 }
 
 /// The path of a link itself.
-fn place_of(link: &Path) -> PathBuf {
+fn link_path(link: &Path) -> PathBuf {
     match (link.parent(), link.file_name()) {
-        (Some(folder), Some(name)) => real(folder).join(name),
+        (Some(folder), Some(name)) => canonical(folder).join(name),
         _ => link.to_owned(),
     }
 }
 
 /// The id of the store at this path.
-fn id_of(store: &Path) -> Option<String> {
+fn store_id(store: &Path) -> Option<String> {
     Store::id_in(store).ok().map(|id| hex(&id))
 }
 
 /// Whether git brought the settings of this store, or may have done so.
-fn is_brought(store: &Path) -> bool {
+fn is_from_git(store: &Path) -> bool {
     let Some(project) = store.parent() else { return true };
-    git::tracks(project, &store.join("config.toml")).unwrap_or(true)
+    git::is_tracked(project, &store.join("config.toml")).unwrap_or(true)
 }
 
 #[cfg(test)]
@@ -240,7 +241,7 @@ mod tests {
             IgnoredSetting { key: "redact.enabled", value: "false".to_owned() },
             IgnoredSetting { key: "redact.allow", value: "x".repeat(100) },
         ];
-        let told = IgnoredSetting::told(&ignored);
+        let told = IgnoredSetting::describe(&ignored);
         assert_eq!(
             told,
             format!(

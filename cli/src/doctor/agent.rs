@@ -1,11 +1,11 @@
 //! Checks the agents: what is installed, and what the log of the hooks shows.
 
-use super::Finding;
+use super::DoctorFinding;
 use crate::context::Environment;
-use crate::hook::log::{Line, Outcome};
-use crate::integration::agent::{Agent, Part, Scope};
+use crate::hook::log::{HookLogEntry, HookOutcome};
+use crate::integration::agent::{CodingAgent, InstallScope, IntegrationPart};
 use crate::integration::binary;
-use crate::report::doctor::{AgentHealth, Calls};
+use crate::report::doctor::{AgentHealth, HookCallStatistics};
 use crate::report::hooks::ScopeStatus;
 use forge_agents::hook::{self, HookEventKind};
 use forge_store::model::Timestamp;
@@ -21,7 +21,7 @@ const FEW_CALLS: usize = 20;
 
 /// A compaction in the store.
 #[derive(Clone, Debug)]
-pub struct Compaction {
+pub struct KnownCompaction {
     /// The agent's own id of the session.
     pub session: String,
     /// When it was.
@@ -32,17 +32,18 @@ pub struct Compaction {
 #[must_use]
 pub fn examine(
     environment: &Environment,
-    installed: impl Fn(Agent) -> Vec<ScopeStatus>,
-    log: &[Line],
-    compactions: &[Compaction],
+    installed: impl Fn(CodingAgent) -> Vec<ScopeStatus>,
+    log: &[HookLogEntry],
+    compactions: &[KnownCompaction],
     has_store: bool,
-) -> (Vec<AgentHealth>, Vec<Finding>) {
+) -> (Vec<AgentHealth>, Vec<DoctorFinding>) {
     let mut findings = Vec::new();
-    let agents = Agent::ALL.map(|agent| {
-        let lines: Vec<&Line> = log.iter().filter(|line| line.agent == agent.name()).collect();
+    let agents = CodingAgent::ALL.map(|agent| {
+        let lines: Vec<&HookLogEntry> =
+            log.iter().filter(|line| line.agent == agent.name()).collect();
         let installed = installed(agent);
         let health = health(environment, agent, &installed, &lines, compactions);
-        judge(agent, &installed, &lines, &health, has_store, &mut findings);
+        add_findings(agent, &installed, &lines, &health, has_store, &mut findings);
         health
     });
     (agents.into(), findings)
@@ -50,24 +51,24 @@ pub fn examine(
 
 fn health(
     environment: &Environment,
-    agent: Agent,
+    agent: CodingAgent,
     installed: &[ScopeStatus],
-    lines: &[&Line],
-    compactions: &[Compaction],
+    lines: &[&HookLogEntry],
+    compactions: &[KnownCompaction],
 ) -> AgentHealth {
-    let mut by_event: BTreeMap<&str, Vec<&Line>> = BTreeMap::new();
+    let mut by_event: BTreeMap<&str, Vec<&HookLogEntry>> = BTreeMap::new();
     for line in lines {
         by_event.entry(&line.event).or_default().push(line);
     }
     let sessions: BTreeSet<&str> =
         lines.iter().filter_map(|line| line.session.as_deref()).collect();
-    let before: Vec<&&Line> =
+    let before: Vec<&&HookLogEntry> =
         lines.iter().filter(|line| is_before_compaction(agent, &line.event)).collect();
     // What happened before the log began is not known. Gemini CLI announces no compactions: they
     // are in its recordings.
     let first = lines.first().map(|line| line.time);
     let missed = compactions.iter().filter(|compaction| {
-        agent != Agent::Gemini
+        agent != CodingAgent::Gemini
             && sessions.contains(compaction.session.as_str())
             && first.is_some_and(|first| compaction.time >= first)
             && !before.iter().any(|line| {
@@ -78,7 +79,7 @@ fn health(
     });
     // A compaction calls its hook two to four times at the same time.
     let mut seen = 0;
-    let mut last: Option<&Line> = None;
+    let mut last: Option<&HookLogEntry> = None;
     for line in &before {
         let again = last.is_some_and(|last| {
             last.session == line.session
@@ -93,31 +94,34 @@ fn health(
         installed: installed.iter().map(|status| status.scope).collect(),
         last_fired: lines.last().map(|line| line.time),
         last_event: lines.last().map(|line| line.event.clone()),
-        calls: Calls::of("", lines),
-        events: by_event.iter().map(|(event, lines)| Calls::of(event, lines)).collect(),
+        calls: HookCallStatistics::from_lines("", lines),
+        events: by_event
+            .iter()
+            .map(|(event, lines)| HookCallStatistics::from_lines(event, lines))
+            .collect(),
         compactions_seen: seen,
         compactions_missed: missed.count() as u64,
     }
 }
 
-fn is_before_compaction(agent: Agent, event: &str) -> bool {
+fn is_before_compaction(agent: CodingAgent, event: &str) -> bool {
     let happening = hook::HookAgent::from_word(agent.name()).map(|agent| agent.happening(event));
     matches!(happening, Some(HookEventKind::PreCompact { .. }))
 }
 
-fn program(environment: &Environment, agent: Agent) -> Option<String> {
-    let name = if agent == Agent::Cursor { "cursor" } else { agent.name() };
+fn program(environment: &Environment, agent: CodingAgent) -> Option<String> {
+    let name = if agent == CodingAgent::Cursor { "cursor" } else { agent.name() };
     binary::on_path(environment, name).map(|path| path.display().to_string())
 }
 
-impl Calls {
-    fn of(event: &str, lines: &[&Line]) -> Self {
+impl HookCallStatistics {
+    fn from_lines(event: &str, lines: &[&HookLogEntry]) -> Self {
         let mut micros: Vec<u64> = lines.iter().map(|line| line.micros).collect();
         micros.sort_unstable();
         Self {
             event: event.to_owned(),
             calls: lines.len() as u64,
-            failed: lines.iter().filter(|line| line.outcome == Outcome::Failed).count() as u64,
+            failed: lines.iter().filter(|line| line.outcome == HookOutcome::Failed).count() as u64,
             p50_micros: percentile(&micros, 50),
             p99_micros: percentile(&micros, 99),
             slowest_micros: micros.last().copied(),
@@ -131,13 +135,13 @@ fn percentile(sorted: &[u64], percent: usize) -> Option<u64> {
     sorted.get(rank.checked_sub(1)?).copied()
 }
 
-fn judge(
-    agent: Agent,
+fn add_findings(
+    agent: CodingAgent,
     installed: &[ScopeStatus],
-    lines: &[&Line],
+    lines: &[&HookLogEntry],
     health: &AgentHealth,
     has_store: bool,
-    findings: &mut Vec<Finding>,
+    findings: &mut Vec<DoctorFinding>,
 ) {
     let (name, title) = (agent.name(), agent.title());
     for status in installed {
@@ -145,7 +149,7 @@ fn judge(
         let again = format!("'forge hooks install {name} --{scope}' puts it right");
         for part in &status.parts {
             let what = format!("{} in {}", part.part.title(), part.file);
-            findings.extend(part.faults.iter().map(|fault| Finding {
+            findings.extend(part.faults.iter().map(|fault| DoctorFinding {
                 severity: fault.severity,
                 about: name.to_owned(),
                 what: format!("{what}: {}", fault.what),
@@ -153,27 +157,27 @@ fn judge(
             }));
             if let Some(error) = &part.error {
                 let remedy = "correct the file, or move it away";
-                findings.push(Finding::problem(name, format!("{what}: {error}"), remedy));
+                findings.push(DoctorFinding::problem(name, format!("{what}: {error}"), remedy));
             } else if !part.missing_binaries.is_empty() {
                 let missing = part.missing_binaries.join(", ");
                 let what = format!("{what} calls '{missing}', which is not there");
-                findings.push(Finding::problem(name, what, again.clone()));
+                findings.push(DoctorFinding::problem(name, what, again.clone()));
             } else if part.installed && !part.current {
                 let binaries = part.binaries.join(", ");
                 let what = format!("{what} calls another forge: '{binaries}'");
-                findings.push(Finding::advice(name, what, again.clone()));
-            } else if !part.installed && part.part != Part::Permissions {
+                findings.push(DoctorFinding::advice(name, what, again.clone()));
+            } else if !part.installed && part.part != IntegrationPart::Permissions {
                 let what = format!("{what} is not there any more");
-                findings.push(Finding::advice(name, what, again.clone()));
+                findings.push(DoctorFinding::advice(name, what, again.clone()));
             }
         }
     }
-    let hooks = installed
-        .iter()
-        .any(|status| status.parts.iter().any(|it| it.part == Part::Hooks && it.installed));
+    let hooks = installed.iter().any(|status| {
+        status.parts.iter().any(|it| it.part == IntegrationPart::Hooks && it.installed)
+    });
     if installed.is_empty() && health.program.is_some() {
         let scope = agent.default_scope().name();
-        findings.push(Finding::advice(
+        findings.push(DoctorFinding::advice(
             name,
             format!("{title} is here, and does not call forge"),
             format!("'forge hooks install {name} --{scope}' lets it save before each compaction"),
@@ -181,32 +185,40 @@ fn judge(
     }
     if hooks && has_store && lines.is_empty() {
         let remedy = match agent {
-            Agent::Codex => "start 'codex' here and trust the hooks with '/hooks'",
-            Agent::Claude => "start 'claude' here once; '/hooks' in it lists what it calls",
-            Agent::Gemini => "start 'gemini' here once; '/hooks panel' in it lists what it calls",
-            Agent::Cursor => "open the project in Cursor once; its settings list the hooks",
-            Agent::OpenCode => "start 'opencode' here once; 'opencode debug config' lists plugins",
+            CodingAgent::Codex => "start 'codex' here and trust the hooks with '/hooks'",
+            CodingAgent::Claude => "start 'claude' here once; '/hooks' in it lists what it calls",
+            CodingAgent::Gemini => {
+                "start 'gemini' here once; '/hooks panel' in it lists what it calls"
+            }
+            CodingAgent::Cursor => "open the project in Cursor once; its settings list the hooks",
+            CodingAgent::OpenCode => {
+                "start 'opencode' here once; 'opencode debug config' lists plugins"
+            }
         };
-        findings.push(Finding::advice(name, "its hooks have never been called here", remedy));
+        findings.push(DoctorFinding::advice(name, "its hooks have never been called here", remedy));
     }
-    let user_only = installed.iter().all(|status| status.scope == Scope::User);
+    let user_only = installed.iter().all(|status| status.scope == InstallScope::User);
     if hooks && user_only && !has_store {
-        findings.push(Finding::advice(
+        findings.push(DoctorFinding::advice(
             name,
             "its hooks do nothing in this project, which has no store",
             "'forge init' makes one",
         ));
     }
-    if let Some(line) = lines.iter().rev().find(|line| line.outcome == Outcome::Failed) {
+    if let Some(line) = lines.iter().rev().find(|line| line.outcome == HookOutcome::Failed) {
         let failed = health.calls.failed;
         let of = health.calls.calls;
         let error = line.error.as_deref().unwrap_or("for no known reason");
         let what = format!("{failed} of {of} calls failed, the last one '{}': {error}", line.event);
-        findings.push(Finding::problem(name, what, "the log has them all: .forge/log/hooks.jsonl"));
+        findings.push(DoctorFinding::problem(
+            name,
+            what,
+            "the log has them all: .forge/log/hooks.jsonl",
+        ));
     }
     if health.compactions_missed > 0 {
         let missed = health.compactions_missed;
-        findings.push(Finding::problem(
+        findings.push(DoctorFinding::problem(
             name,
             format!("{missed} compactions were not announced by a hook; they were found later"),
             format!("'forge hooks status {name}' says whether the hooks are all there"),
@@ -214,12 +226,16 @@ fn judge(
     }
     if lines.len() >= FEW_CALLS && health.calls.p50_micros.is_some_and(|it| it > SLOW_MICROS) {
         let what = "half of the calls take longer than a second";
-        findings.push(Finding::advice(name, what, "'forge maintain' shortens what is read first"));
+        findings.push(DoctorFinding::advice(
+            name,
+            what,
+            "'forge maintain' shortens what is read first",
+        ));
     }
     if let Some(line) = lines.last().filter(|line| line.version != env!("CARGO_PKG_VERSION")) {
         let what = format!("the last call was by forge {}", line.version);
         let remedy = format!("'forge hooks install {name}' lets it call this one");
-        findings.push(Finding::advice(name, what, remedy));
+        findings.push(DoctorFinding::advice(name, what, remedy));
     }
 }
 
@@ -227,20 +243,26 @@ fn judge(
 mod tests {
     use super::*;
 
-    fn line(event: &str, second: i64, session: &str, outcome: Outcome) -> Line {
+    fn line(event: &str, second: i64, session: &str, outcome: HookOutcome) -> HookLogEntry {
         let time = Timestamp::from_micros(second * 1_000_000);
-        let mut line = Line::new(time, "claude", event);
+        let mut line = HookLogEntry::new(time, "claude", event);
         line.session = Some(session.to_owned());
         line.micros = second.unsigned_abs() * 1000;
         line.outcome = outcome;
         line
     }
 
-    fn compaction(session: &str, second: i64) -> Compaction {
-        Compaction { session: session.to_owned(), time: Timestamp::from_micros(second * 1_000_000) }
+    fn compaction(session: &str, second: i64) -> KnownCompaction {
+        KnownCompaction {
+            session: session.to_owned(),
+            time: Timestamp::from_micros(second * 1_000_000),
+        }
     }
 
-    fn examined(log: &[Line], compactions: &[Compaction]) -> (AgentHealth, Vec<Finding>) {
+    fn examined(
+        log: &[HookLogEntry],
+        compactions: &[KnownCompaction],
+    ) -> (AgentHealth, Vec<DoctorFinding>) {
         let none = |_| Vec::new();
         let (agents, findings) = examine(&Environment::default(), none, log, compactions, true);
         (agents.into_iter().next().unwrap(), findings)
@@ -249,10 +271,10 @@ mod tests {
     #[test]
     fn a_compaction_is_missed_if_no_hook_announced_it() {
         let log = [
-            line("SessionStart", 10, "s1", Outcome::Saved),
-            line("PreCompact", 100, "s1", Outcome::Saved),
-            line("PreCompact", 101, "s1", Outcome::Unchanged),
-            line("Stop", 5000, "s1", Outcome::Saved),
+            line("SessionStart", 10, "s1", HookOutcome::Saved),
+            line("PreCompact", 100, "s1", HookOutcome::Saved),
+            line("PreCompact", 101, "s1", HookOutcome::Unchanged),
+            line("Stop", 5000, "s1", HookOutcome::Saved),
         ];
         // Before the log began; announced; in a session that no hook reported; not announced.
         let known = [
@@ -278,7 +300,7 @@ mod tests {
             // The plugin's own name of the event.
             ("opencode", "experimental.session.compacting"),
         ] {
-            let mut line = Line::new(Timestamp::from_micros(0), agent, event);
+            let mut line = HookLogEntry::new(Timestamp::from_micros(0), agent, event);
             line.session = Some("s".to_owned());
             let none = |_| Vec::new();
             let (agents, _) = examine(&Environment::default(), none, &[line], &[], true);
@@ -289,9 +311,9 @@ mod tests {
 
     #[test]
     fn calls_are_counted_and_their_times_ranked() {
-        let log: Vec<Line> = (1..=200)
+        let log: Vec<HookLogEntry> = (1..=200)
             .map(|n| {
-                let outcome = if n == 7 { Outcome::Failed } else { Outcome::Unchanged };
+                let outcome = if n == 7 { HookOutcome::Failed } else { HookOutcome::Unchanged };
                 line("Stop", n, "s", outcome)
             })
             .collect();

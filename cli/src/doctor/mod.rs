@@ -12,7 +12,7 @@ use serde::Serialize;
 /// The severity of a finding.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Severity {
+pub enum FindingSeverity {
     /// Something does not work.
     Problem,
     /// Something could be better.
@@ -21,9 +21,9 @@ pub enum Severity {
 
 /// A finding for a person, and what to do about it.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
-pub struct Finding {
+pub struct DoctorFinding {
     /// Its severity.
-    pub severity: Severity,
+    pub severity: FindingSeverity,
     /// What it is about: an agent's name, `store` or `forge`.
     pub about: String,
     /// What was found.
@@ -32,21 +32,21 @@ pub struct Finding {
     pub remedy: String,
 }
 
-impl Finding {
+impl DoctorFinding {
     fn problem(about: &str, what: impl Into<String>, remedy: impl Into<String>) -> Self {
         let about = about.to_owned();
-        Self { severity: Severity::Problem, about, what: what.into(), remedy: remedy.into() }
+        Self { severity: FindingSeverity::Problem, about, what: what.into(), remedy: remedy.into() }
     }
 
     fn advice(about: &str, what: impl Into<String>, remedy: impl Into<String>) -> Self {
-        Self { severity: Severity::Advice, ..Self::problem(about, what, remedy) }
+        Self { severity: FindingSeverity::Advice, ..Self::problem(about, what, remedy) }
     }
 }
 
 /// Returns the finding about settings of the project that are ignored.
 #[must_use]
-pub fn ignored_settings(ignored: &[IgnoredSetting]) -> Option<Finding> {
-    let what = IgnoredSetting::told(ignored);
+pub fn ignored_settings(ignored: &[IgnoredSetting]) -> Option<DoctorFinding> {
+    let what = IgnoredSetting::describe(ignored);
     let remedy = "look at its config.toml; 'forge config trust' allows what it sets now";
-    (!ignored.is_empty()).then(|| Finding::advice("store", what, remedy))
+    (!ignored.is_empty()).then(|| DoctorFinding::advice("store", what, remedy))
 }

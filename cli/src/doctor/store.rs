@@ -1,13 +1,13 @@
 //! Checks the store: whether it can be opened, read and written, how large it is, and what blocks
 //! it.
 
-use super::Finding;
-use super::agent::Compaction;
+use super::DoctorFinding;
+use super::agent::KnownCompaction;
 use crate::compaction;
-use crate::error::{CommandError, ErrorKind};
+use crate::error::{CommandError, CommandErrorKind};
 use crate::report::doctor::StoreHealth;
-use crate::report::key::word;
-use forge_store::backend::plain_file;
+use crate::report::key::seal_word;
+use forge_store::plain_file;
 use forge_store::store::{Options, Store};
 use rustix::fs::{Access, access};
 use std::fs::{self, TryLockError};
@@ -24,9 +24,12 @@ const LONG_TAIL_BYTES: u64 = 16 << 20;
 
 /// Returns the health of the store in this directory, its compactions, and what is wrong with it.
 #[must_use]
-pub fn examine(path: &Path, options: &Options) -> (StoreHealth, Vec<Compaction>, Vec<Finding>) {
+pub fn examine(
+    path: &Path,
+    options: &Options,
+) -> (StoreHealth, Vec<KnownCompaction>, Vec<DoctorFinding>) {
     let mut findings = Vec::new();
-    let (bytes, files) = size(path);
+    let (bytes, files) = disk_usage(path);
     let generations = generations(&path.join("index"));
     let mut health = StoreHealth {
         path: path.display().to_string(),
@@ -46,9 +49,9 @@ pub fn examine(path: &Path, options: &Options) -> (StoreHealth, Vec<Compaction>,
         lock_holder: None,
     };
     if !health.writable {
-        findings.push(Finding::problem(
+        findings.push(DoctorFinding::problem(
             "store",
-            "it cannot be written: hooks save nothing, reading goes on",
+            "it cannot be written: hooks save nothing, reading still works",
             format!("make '{}' writable for you", path.display()),
         ));
     }
@@ -57,41 +60,42 @@ pub fn examine(path: &Path, options: &Options) -> (StoreHealth, Vec<Compaction>,
             Some(id) => format!("process {id}"),
             None => "another process".to_owned(),
         };
-        findings.push(Finding::problem(
+        findings.push(DoctorFinding::problem(
             "store",
-            format!("{who} holds the lock for writing and does not let it go"),
+            format!("{who} holds the lock for writing and does not release it"),
             "end it, if it hangs; what it was writing is kept or left out as a whole",
         ));
         health.lock_holder = Some(who);
     }
     if generations.len() > 2 {
         let mib = health.old_generation_bytes >> 20;
-        findings.push(Finding::advice(
+        findings.push(DoctorFinding::advice(
             "store",
             format!(
                 "{} old generations of the index are there, of {mib} MiB",
                 generations.len() - 1
             ),
-            "'forge maintain' removes those that nobody reads; an old 'forge tui' may read one",
+            "'forge maintain' removes those that no process reads; an old 'forge tui' can be \
+            reading one",
         ));
     }
     if health.spooled > 0 {
-        findings.push(Finding::advice(
+        findings.push(DoctorFinding::advice(
             "store",
             format!("{} entries wait in the spool for a writer", health.spooled),
-            "'forge maintain' takes them in",
+            "'forge maintain' applies them",
         ));
     }
     let mut compactions = Vec::new();
     match read(path, options, &mut health) {
         Ok(found) => compactions = found,
-        Err(error) => findings.push(unusable(&error)),
+        Err(error) => findings.push(unusable_store(&error)),
     }
     // For an encrypted store without its key, the error already says so.
     let told = health.encrypted == Some(true) && !health.opens;
-    findings.extend(health.seals.filter(|_| !told).and_then(about_seals));
+    findings.extend(health.seals.filter(|_| !told).and_then(seal_finding));
     if health.tail_bytes.is_some_and(|bytes| bytes > LONG_TAIL_BYTES) {
-        findings.push(Finding::advice(
+        findings.push(DoctorFinding::advice(
             "store",
             "much of the journal is not in the index yet, so that every command reads it",
             "'forge maintain' brings the index up to date",
@@ -101,27 +105,28 @@ pub fn examine(path: &Path, options: &Options) -> (StoreHealth, Vec<Compaction>,
 }
 
 /// The finding about missing keys or witnesses, which seals are checked with.
-fn about_seals(seals: &str) -> Option<Finding> {
-    let finding = |what: &str, remedy| Some(Finding::problem("store", what, remedy));
+fn seal_finding(seals: &str) -> Option<DoctorFinding> {
+    let finding = |what: &str, remedy| Some(DoctorFinding::problem("store", what, remedy));
     match seals {
         "no_key" => finding(
-            "its key is not on this machine, or damaged: nobody vouches for what is read, and writes wait in the spool",
-            "'forge key import' brings the key from where it is; 'forge adopt' takes the store over",
+            "its key is missing on this machine, or damaged: what is read is not proven, and \
+            writes wait in the spool",
+            "'forge key import' restores the key; 'forge adopt' accepts the store as it is",
         ),
         "no_witness" => finding(
-            "its witness is not on this machine: nobody knows whether its end is missing",
-            "'forge key import' brings it from a copy; 'forge adopt' takes the store over",
+            "its witness is missing on this machine: a missing end cannot be noticed",
+            "'forge key import' restores it from a copy; 'forge adopt' accepts the store as it is",
         ),
-        "unsealed" => Some(Finding::advice(
+        "unsealed" => Some(DoctorFinding::advice(
             "store",
-            "it bears no seals: whoever can write to it can change it unnoticed",
+            "it has no seals: anyone who can write to it can change it unnoticed",
             "'forge adopt' seals it",
         )),
         _ => None,
     }
 }
 
-fn unusable(error: &CommandError) -> Finding {
+fn unusable_store(error: &CommandError) -> DoctorFinding {
     let causes = error.causes();
     let what = match causes.first() {
         Some(cause) => format!("{}: {cause}", error.message()),
@@ -129,14 +134,16 @@ fn unusable(error: &CommandError) -> Finding {
     };
     let remedy = match (error.hints().first(), error.kind()) {
         (Some(hint), _) => hint.clone(),
-        (None, ErrorKind::Unsupported) => "use the forge that wrote it, or a newer one".to_owned(),
-        (None, ErrorKind::Corrupt) => {
+        (None, CommandErrorKind::Unsupported) => {
+            "use the forge that wrote it, or a newer one".to_owned()
+        }
+        (None, CommandErrorKind::Corrupt) => {
             "keep a copy of the directory before anything else; put a backup in its place"
                 .to_owned()
         }
-        (None, _) => "put right what the system says".to_owned(),
+        (None, _) => "correct what the system reports".to_owned(),
     };
-    Finding::problem("store", what, remedy)
+    DoctorFinding::problem("store", what, remedy)
 }
 
 /// Reads what can be read in a healthy store: checks each session's head state against its digest.
@@ -144,13 +151,13 @@ fn read(
     path: &Path,
     options: &Options,
     health: &mut StoreHealth,
-) -> Result<Vec<Compaction>, CommandError> {
+) -> Result<Vec<KnownCompaction>, CommandError> {
     let key = Store::key_state(path, options)?;
-    health.seals = Some(word(key.standing));
+    health.seals = Some(seal_word(key.standing));
     health.encrypted = Some(key.encrypted);
     health.witnessed = key.witnessed;
     health.adopted_at = key.adopted.map(|(_, time)| time);
-    let store = Store::open(path, Options { read_only: true, ..options.clone() })?;
+    let store = Store::open(path, options.clone().read_only(true))?;
     health.opens = true;
     health.tail_bytes = Some(store.tail_bytes()?);
     let sessions = store.sessions()?;
@@ -160,24 +167,22 @@ fn read(
         let session = store.session(&summary.info.id.to_string())?;
         session.check_digest(&session.head()?)?;
         let Some(agent_session) = summary.info.agent_session else { continue };
-        let known = compaction::newest(&session, None)?.into_iter();
-        compactions.extend(
-            known.map(|one| Compaction {
-                session: agent_session.clone(),
-                time: one.checkpoint.time,
-            }),
-        );
+        let known = compaction::newest_compactions(&session, None)?.into_iter();
+        compactions.extend(known.map(|one| KnownCompaction {
+            session: agent_session.clone(),
+            time: one.checkpoint.time,
+        }));
     }
     Ok(compactions)
 }
 
 /// Returns the number of bytes and files below a directory.
-pub fn size(path: &Path) -> (u64, u64) {
+pub fn disk_usage(path: &Path) -> (u64, u64) {
     let Ok(entries) = fs::read_dir(path) else { return (0, 0) };
     entries.flatten().fold((0, 0), |(bytes, files), entry| {
         match entry.metadata() {
             Ok(about) if about.is_dir() => {
-                let (more, inside) = size(&entry.path());
+                let (more, inside) = disk_usage(&entry.path());
                 (bytes + more, files + inside)
             }
             Ok(about) => (bytes + about.len(), files + 1),
@@ -201,7 +206,7 @@ fn generations(index: &Path) -> Vec<(u64, u64)> {
             let name = entry.file_name().into_string().ok()?;
             let (number, position) = name.split_once('-')?;
             u64::from_str_radix(position, 16).ok()?;
-            Some((number.parse().ok()?, size(&entry.path()).0))
+            Some((number.parse().ok()?, disk_usage(&entry.path()).0))
         })
         .collect();
     found.sort_unstable();

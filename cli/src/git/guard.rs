@@ -36,7 +36,7 @@ static IS_FORGE: AtomicBool = AtomicBool::new(false);
 /// Runs as a guard if these arguments ask for it, and returns its exit code. Otherwise notes that
 /// this process is forge.
 #[must_use]
-pub fn run(arguments: &[OsString]) -> Option<u8> {
+pub fn run_if_guard(arguments: &[OsString]) -> Option<u8> {
     IS_FORGE.store(true, Ordering::Relaxed);
     let [_, word, master, program, rest @ ..] = arguments else { return None };
     if word != WORD {
@@ -48,7 +48,7 @@ pub fn run(arguments: &[OsString]) -> Option<u8> {
 
 /// Wraps the command in a guard; returns the command itself if this process is not forge.
 #[must_use]
-pub fn guarded(command: Command) -> Command {
+pub fn guarded_command(command: Command) -> Command {
     if !IS_FORGE.load(Ordering::Relaxed) {
         return command;
     }

@@ -3,8 +3,8 @@
 //! Git reads only the configuration of this repository: nothing that the checkout's repository
 //! configures is run.
 
-use super::process::{self, Ended, Limit};
-use super::repository::{Git, Settings};
+use super::process::{self, FinishedProcess, GitTimeLimit};
+use super::repository::{GitRepository, GitSettings};
 use crate::error::CommandError;
 use rustix::fs::{FlockOperation, Mode, OFlags, flock, open};
 use std::ffi::OsStr;
@@ -43,8 +43,8 @@ pub struct PrivateRepository {
     folder: PathBuf,
     top: PathBuf,
     index: PathBuf,
-    limit: Limit,
-    settings: Settings,
+    limit: GitTimeLimit,
+    settings: GitSettings,
     _lock: File,
 }
 
@@ -54,8 +54,8 @@ impl PrivateRepository {
     /// # Errors
     ///
     /// If the repository's settings cannot be read, or the store's folder cannot be written.
-    pub fn new(git: &Git, store: &Path) -> Result<Self, CommandError> {
-        sweep(store);
+    pub fn new(git: &GitRepository, store: &Path) -> Result<Self, CommandError> {
+        remove_leftovers(store);
         let settings = git.settings()?;
         let mut random = [0; 8];
         getrandom::fill(&mut random).map_err(|error| {
@@ -71,7 +71,7 @@ impl PrivateRepository {
         Ok(private)
     }
 
-    fn fill(&self, git: &Git) -> io::Result<()> {
+    fn fill(&self, git: &GitRepository) -> io::Result<()> {
         for name in ["objects", "objects/info", "refs", "info"] {
             DirBuilder::new().mode(0o700).create(self.folder.join(name))?;
         }
@@ -101,7 +101,7 @@ impl PrivateRepository {
     }
 
     /// Returns the settings of the checkout's repository.
-    pub const fn settings(&self) -> &Settings {
+    pub const fn settings(&self) -> &GitSettings {
         &self.settings
     }
 
@@ -111,7 +111,7 @@ impl PrivateRepository {
     ///
     /// Not found if git is missing.
     pub fn command(&self, args: &[&str]) -> Result<Command, CommandError> {
-        let mut command = process::git(&self.top)?;
+        let mut command = process::git_command(&self.top)?;
         command
             .env("GIT_DIR", &self.folder)
             .env("GIT_WORK_TREE", &self.top)
@@ -128,7 +128,7 @@ impl PrivateRepository {
     ///
     /// Unavailable if git fails.
     pub fn output(&self, args: &[&str], input: Option<Vec<u8>>) -> Result<Vec<u8>, CommandError> {
-        process::output(self.command(args)?, input, self.limit)
+        process::git_output(self.command(args)?, input, self.limit)
     }
 
     /// Returns the id of the empty object of this type, without writing it.
@@ -147,8 +147,12 @@ impl PrivateRepository {
     /// # Errors
     ///
     /// Unavailable if git takes too long.
-    pub fn some(&self, args: &[&str], most: u64) -> Result<Ended, CommandError> {
-        process::run(self.command(args)?, None, most, self.limit)
+    pub fn limited_output(
+        &self,
+        args: &[&str],
+        most: u64,
+    ) -> Result<FinishedProcess, CommandError> {
+        process::run_git(self.command(args)?, None, most, self.limit)
     }
 
     /// Returns the paths among these (each ends with NUL) that have a configured filter.
@@ -190,7 +194,7 @@ fn make_folder(store: &Path, folder: &Path) -> io::Result<File> {
             _ => {}
         }
         if !above.symlink_metadata()?.is_dir() {
-            return Err(io::Error::other("'git' in the store's folder is no folder"));
+            return Err(io::Error::other("'git' in the store's directory is not a directory"));
         }
         match DirBuilder::new().mode(0o700).create(folder) {
             Err(error) if error.kind() == io::ErrorKind::NotFound && tries > 0 => {}
@@ -204,7 +208,7 @@ fn make_folder(store: &Path, folder: &Path) -> io::Result<File> {
 }
 
 /// Removes what killed processes left in a store's folder.
-pub fn sweep(store: &Path) {
+pub fn remove_leftovers(store: &Path) {
     let above = store.join(FOLDER);
     // A link could lead to folders of other users.
     if !above.symlink_metadata().is_ok_and(|about| about.is_dir()) {
@@ -235,7 +239,7 @@ fn is_old(folder: &Path) -> bool {
 }
 
 /// The configuration of a repository of forge's own.
-fn configuration(settings: &Settings) -> String {
+fn configuration(settings: &GitSettings) -> String {
     let format = settings.get("extensions.objectformat");
     let mut text = format!("[core]\n\trepositoryformatversion = {}\n", u8::from(format.is_some()));
     text.push_str("\tbare = false\n\tquotePath = false\n\tfsmonitor = false\n");

@@ -1,6 +1,6 @@
 //! Runs one `git` process with a time limit, in an environment in which it starts no other program.
 
-use crate::error::{CommandError, ErrorKind};
+use crate::error::{CommandError, CommandErrorKind};
 use rustix::process::{
     Pid, Signal, WaitId, WaitIdOptions, kill_process, kill_process_group, waitid,
 };
@@ -37,14 +37,14 @@ const QUIET: [(&str, &str); 14] = [
 
 /// The time limit of git.
 #[derive(Clone, Copy, Debug)]
-pub enum Limit {
+pub enum GitTimeLimit {
     /// All processes together must end by this time.
     Until(Instant),
     /// Each process must end within this time.
     Each(Duration),
 }
 
-impl Limit {
+impl GitTimeLimit {
     fn deadline(self) -> Instant {
         match self {
             Self::Until(time) => time,
@@ -55,7 +55,7 @@ impl Limit {
 
 /// The output and the status of a process that has ended.
 #[derive(Debug)]
-pub struct Ended {
+pub struct FinishedProcess {
     /// Its exit status.
     pub status: ExitStatus,
     /// Its standard output, up to one byte more than the limit.
@@ -66,7 +66,7 @@ pub struct Ended {
 
 /// Returns a `git` command without arguments. Variables that redirect git are removed, and so are
 /// the relative entries of `PATH`, which would lead into the checkout.
-pub fn git(directory: &Path) -> Result<Command, CommandError> {
+pub fn git_command(directory: &Path) -> Result<Command, CommandError> {
     let (program, path) = program()?;
     let mut command = Command::new(program);
     command.current_dir(directory).env("PATH", path);
@@ -97,17 +97,17 @@ fn program() -> Result<(PathBuf, OsString), CommandError> {
 /// # Errors
 ///
 /// Unavailable if it takes too long: then git and every process that it started are killed.
-pub fn run(
+pub fn run_git(
     mut command: Command,
     input: Option<Vec<u8>>,
     most: u64,
-    limit: Limit,
-) -> Result<Ended, CommandError> {
+    limit: GitTimeLimit,
+) -> Result<FinishedProcess, CommandError> {
     let deadline = limit.deadline();
     let verb = verb(&command);
     #[cfg(target_os = "linux")]
     {
-        command = super::guard::guarded(command);
+        command = super::guard::guarded_command(command);
         command.stdin(Stdio::null());
     }
     if input.is_some() {
@@ -120,16 +120,16 @@ pub fn run(
         // If git ends before it has read everything, its error output says why.
         thread::spawn(move || stdin.write_all(&input));
     }
-    let stdout = read(child.stdout.take(), most.saturating_add(1), false);
-    let said = read(child.stderr.take(), MAX_SAID_BYTES, true);
-    let ended = ended(&mut child, &stdout, &said, deadline);
+    let stdout = read_pipe(child.stdout.take(), most.saturating_add(1), false);
+    let said = read_pipe(child.stderr.take(), MAX_SAID_BYTES, true);
+    let ended = wait_until(&mut child, &stdout, &said, deadline);
     if ended.is_none() {
-        end(&mut child);
+        kill_group(&mut child);
     }
     let ended = ended.unwrap_or_else(|| Err(io::ErrorKind::TimedOut.into()));
     ended.map_err(|error| match error.kind() {
         io::ErrorKind::TimedOut => {
-            CommandError::new(ErrorKind::Unavailable, format!("git {verb} took too long"))
+            CommandError::new(CommandErrorKind::Unavailable, format!("git {verb} took too long"))
                 .caused_by("it was ended, with every process that it had started")
         }
         _ => failed(error),
@@ -137,7 +137,7 @@ pub fn run(
 }
 
 /// Reads a pipe in a thread of its own. With `all`, the rest is read too, and discarded.
-fn read(
+fn read_pipe(
     pipe: Option<impl Read + Send + 'static>,
     most: u64,
     all: bool,
@@ -158,26 +158,26 @@ fn read(
 }
 
 /// Waits for the end of a process; `None` if the deadline comes first.
-fn ended(
+fn wait_until(
     child: &mut Child,
     stdout: &Receiver<io::Result<Vec<u8>>>,
     said: &Receiver<io::Result<Vec<u8>>>,
     deadline: Instant,
-) -> Option<io::Result<Ended>> {
+) -> Option<io::Result<FinishedProcess>> {
     let left = || deadline.saturating_duration_since(Instant::now());
     let stdout = stdout.recv_timeout(left()).ok()?;
     let said = said.recv_timeout(left()).ok()?;
-    exit_of(child).recv_timeout(left()).ok()?;
+    watch_exit(child).recv_timeout(left()).ok()?;
     let status = child.wait();
     Some(status.and_then(|status| {
         let said = String::from_utf8_lossy(&said?).trim().to_owned();
-        Ok(Ended { status, stdout: stdout?, said })
+        Ok(FinishedProcess { status, stdout: stdout?, said })
     }))
 }
 
 /// Returns a channel that receives a message once the process has ended. The process is not reaped
 /// here, so that its id stays valid until then.
-fn exit_of(child: &Child) -> Receiver<()> {
+fn watch_exit(child: &Child) -> Receiver<()> {
     let (sender, receiver) = mpsc::channel();
     let process = Pid::from_child(child);
     thread::spawn(move || {
@@ -190,8 +190,8 @@ fn exit_of(child: &Child) -> Receiver<()> {
 
 /// Kills a process with its whole group. A guard is asked to stop first, so that it kills processes
 /// that left the group.
-fn end(child: &mut Child) {
-    let ended = exit_of(child);
+fn kill_group(child: &mut Child) {
+    let ended = watch_exit(child);
     let _ = kill_process(Pid::from_child(child), Signal::TERM);
     let _ = ended.recv_timeout(GUARD_PATIENCE);
     if let Some(group) = i32::try_from(child.id()).ok().and_then(Pid::from_raw) {
@@ -205,18 +205,18 @@ fn end(child: &mut Child) {
 ///
 /// # Errors
 ///
-/// As [`run`]; unavailable if it fails.
-pub fn output(
+/// As [`run_git`]; unavailable if it fails.
+pub fn git_output(
     command: Command,
     input: Option<Vec<u8>>,
-    limit: Limit,
+    limit: GitTimeLimit,
 ) -> Result<Vec<u8>, CommandError> {
     let verb = verb(&command);
-    let ended = run(command, input, u64::MAX, limit)?;
+    let ended = run_git(command, input, u64::MAX, limit)?;
     if ended.status.success() {
         return Ok(ended.stdout);
     }
-    Err(CommandError::new(ErrorKind::Unavailable, format!("git {verb} failed"))
+    Err(CommandError::new(CommandErrorKind::Unavailable, format!("git {verb} failed"))
         .caused_by(ended.said))
 }
 

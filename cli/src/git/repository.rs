@@ -1,7 +1,7 @@
 //! Finds the repository of a checkout: its folders, what is checked out, and the settings that
 //! forge uses.
 
-use super::process::{self, Limit};
+use super::process::{self, GitTimeLimit};
 use crate::error::CommandError;
 use std::collections::BTreeMap;
 use std::ffi::OsStr;
@@ -38,7 +38,7 @@ const OFF: [&str; 19] = [
 
 /// A repository and its checkout.
 #[derive(Debug)]
-pub struct Git {
+pub struct GitRepository {
     /// The top folder of the checkout.
     pub top: PathBuf,
     /// The folder with the checkout's own index and HEAD.
@@ -46,10 +46,10 @@ pub struct Git {
     /// The folder with the objects and branches, which all worktrees share.
     pub common: PathBuf,
     /// The time limit of git.
-    pub limit: Limit,
+    pub limit: GitTimeLimit,
 }
 
-impl Git {
+impl GitRepository {
     /// Finds the repository around this directory. Git itself would also accept a bare repository
     /// among the files.
     ///
@@ -57,7 +57,7 @@ impl Git {
     ///
     /// Not found if there is none; invalid if its `.git` file leads to the repository of another
     /// checkout.
-    pub fn at(directory: &Path, limit: Limit) -> Result<Self, CommandError> {
+    pub fn around(directory: &Path, limit: GitTimeLimit) -> Result<Self, CommandError> {
         let shown = directory.display();
         let directory = directory
             .canonicalize()
@@ -65,9 +65,10 @@ impl Git {
         for top in directory.ancestors() {
             let dot = top.join(".git");
             let Ok(about) = fs::metadata(&dot) else { continue };
-            let folder = if about.is_dir() { Some(dot) } else { link(&dot, "gitdir: ", top) };
+            let folder =
+                if about.is_dir() { Some(dot) } else { read_link_file(&dot, "gitdir: ", top) };
             let Some(folder) = folder else { continue };
-            let common = link(&folder.join("commondir"), "", &folder);
+            let common = read_link_file(&folder.join("commondir"), "", &folder);
             let is_linked = common.is_some();
             let common = common.unwrap_or_else(|| folder.clone());
             let is_there = folder.join("HEAD").symlink_metadata().is_ok()
@@ -92,7 +93,7 @@ impl Git {
     fn check_link(&self, is_linked: bool) -> Result<(), CommandError> {
         let dot = self.top.join(".git").canonicalize().ok();
         let is_its_own = if is_linked {
-            let back = link(&self.folder.join("gitdir"), "", &self.folder);
+            let back = read_link_file(&self.folder.join("gitdir"), "", &self.folder);
             back.and_then(|back| back.canonicalize().ok()) == dot
         } else {
             self.folder.file_name() != Some(OsStr::new(".git"))
@@ -115,7 +116,7 @@ impl Git {
     ///
     /// Not found if git is missing.
     pub fn command(&self, args: &[&str]) -> Result<Command, CommandError> {
-        let mut command = process::git(&self.top)?;
+        let mut command = process::git_command(&self.top)?;
         OFF.iter().for_each(|setting| {
             command.args(["-c", setting]);
         });
@@ -129,7 +130,7 @@ impl Git {
     ///
     /// Unavailable if git fails.
     pub fn run(&self, args: &[&str]) -> Result<String, CommandError> {
-        let bytes = process::output(self.command(args)?, None, self.limit)?;
+        let bytes = process::git_output(self.command(args)?, None, self.limit)?;
         Ok(String::from_utf8_lossy(&bytes).into_owned())
     }
 
@@ -139,13 +140,13 @@ impl Git {
     ///
     /// Unavailable if git fails otherwise.
     pub fn line(&self, args: &[&str]) -> Result<Option<String>, CommandError> {
-        let ended = process::run(self.command(args)?, None, MAX_LINK_BYTES, self.limit)?;
+        let ended = process::run_git(self.command(args)?, None, MAX_LINK_BYTES, self.limit)?;
         let line = String::from_utf8_lossy(&ended.stdout).trim().to_owned();
         match ended.status.code() {
             Some(0) => Ok(Some(line)),
             Some(1) => Ok(None),
             _ => Err(CommandError::new(
-                crate::error::ErrorKind::Unavailable,
+                crate::error::CommandErrorKind::Unavailable,
                 "git cannot read what is checked out",
             )
             .caused_by(ended.said)),
@@ -157,19 +158,19 @@ impl Git {
     /// # Errors
     ///
     /// Unavailable if git cannot read them.
-    pub fn settings(&self) -> Result<Settings, CommandError> {
+    pub fn settings(&self) -> Result<GitSettings, CommandError> {
         let listed = self.run(&["config", "--list", "--includes", "-z"])?;
         let pairs = listed.split('\0').filter(|entry| !entry.is_empty());
         let pairs = pairs.map(|entry| entry.split_once('\n').unwrap_or((entry, "true")));
-        Ok(Settings(pairs.map(|(key, value)| (key.to_owned(), value.to_owned())).collect()))
+        Ok(GitSettings(pairs.map(|(key, value)| (key.to_owned(), value.to_owned())).collect()))
     }
 }
 
 /// The configuration of a repository, by key.
 #[derive(Debug)]
-pub struct Settings(BTreeMap<String, String>);
+pub struct GitSettings(BTreeMap<String, String>);
 
-impl Settings {
+impl GitSettings {
     /// Returns the value of a key, which is in lower case.
     #[must_use]
     pub fn get(&self, key: &str) -> Option<&str> {
@@ -192,7 +193,7 @@ impl Settings {
 }
 
 /// Reads the path in a file such as `.git` or `commondir`.
-pub fn link(file: &Path, prefix: &str, base: &Path) -> Option<PathBuf> {
+pub fn read_link_file(file: &Path, prefix: &str, base: &Path) -> Option<PathBuf> {
     if !fs::metadata(file).ok()?.is_file() {
         return None;
     }

@@ -1,12 +1,12 @@
 //! Restores a recorded state of the code as a commit on a branch of its own, without touching what
 //! is checked out.
 
-use super::path::{link_escapes, refused};
+use super::path_rules::{link_escapes, refusal};
 use super::private_repository::PrivateRepository;
-use super::process::{self, Limit};
-use super::repository::{Git, link};
-use super::{PATIENCE, path_of};
-use crate::error::{CommandError, ErrorKind};
+use super::process::{self, GitTimeLimit};
+use super::repository::{GitRepository, read_link_file};
+use super::{PATIENCE, patch_path};
+use crate::error::{CommandError, CommandErrorKind};
 use forge_store::model::Timestamp;
 use serde::Serialize;
 use std::ffi::{OsStr, OsString};
@@ -15,11 +15,11 @@ use std::process::Command;
 
 /// A state of the code to restore.
 #[derive(Clone, Debug, Default)]
-pub struct Wanted {
+pub struct CodeToRestore {
     /// The commit that it is based on; `None`: no files.
     pub base: Option<String>,
     /// The patches on top of it, in order.
-    pub patches: Vec<Patch>,
+    pub patches: Vec<CodePatch>,
     /// The time of the state.
     pub time: Timestamp,
     /// The commit message.
@@ -28,7 +28,7 @@ pub struct Wanted {
 
 /// A patch of one file.
 #[derive(Clone, Debug)]
-pub struct Patch {
+pub struct CodePatch {
     /// The name for error messages: the file.
     pub name: String,
     /// The patch as `git apply` reads it, or why it cannot be applied.
@@ -37,7 +37,7 @@ pub struct Patch {
 
 /// A file that differs from the base commit.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
-pub struct File {
+pub struct RestoredFile {
     /// `added`, `modified` or `deleted`.
     pub change: &'static str,
     /// Its path relative to the top of the checkout.
@@ -46,7 +46,7 @@ pub struct File {
 
 /// Something that could not be restored.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
-pub struct Left {
+pub struct UnrestoredFile {
     /// The path of the file.
     pub path: String,
     /// The reason.
@@ -55,18 +55,18 @@ pub struct Left {
 
 /// A state that was restored.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Made {
+pub struct RestoredCommit {
     /// The commit of the state.
     pub commit: String,
     /// The files that differ from the base commit.
-    pub files: Vec<File>,
+    pub files: Vec<RestoredFile>,
     /// What could not be restored.
-    pub left: Vec<Left>,
+    pub left: Vec<UnrestoredFile>,
 }
 
 /// Where new objects are written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Keep {
+pub enum ObjectDestination {
     /// Nowhere, for a preview.
     Nothing,
     /// Into the repository.
@@ -74,14 +74,14 @@ pub enum Keep {
 }
 
 /// A repository in which states are restored.
-pub struct Place {
-    git: Git,
+pub struct RestoreRepository {
+    git: GitRepository,
     store: PathBuf,
 }
 
 /// A worktree that was created.
 #[derive(Debug)]
-pub struct Worktree {
+pub struct NewWorktree {
     /// Its path.
     pub path: PathBuf,
     /// The files for which the repository has a filter, which was not applied.
@@ -92,12 +92,12 @@ pub struct Worktree {
 const NAME: &str = "forge";
 const ADDRESS: &str = "forge@localhost";
 
-impl Patch {
+impl CodePatch {
     /// Reads a patch of a captured state, which changes one file.
     #[must_use]
     pub fn captured(text: &str) -> Self {
-        let name = path_of(text.as_bytes());
-        let text = match refused(name.trim_matches('"')) {
+        let name = patch_path(text.as_bytes());
+        let text = match refusal(name.trim_matches('"')) {
             Some(why) => Err(why),
             None => Ok(text.to_owned()),
         };
@@ -109,7 +109,7 @@ impl Patch {
     #[must_use]
     pub fn edit(path: &str, text: &str) -> Self {
         let name = path.to_owned();
-        if let Some(why) = refused(path) {
+        if let Some(why) = refusal(path) {
             return Self { name, text: Err(why) };
         }
         let is_hunk = |line: &&str| line.starts_with("@@ ");
@@ -138,14 +138,14 @@ impl Patch {
     }
 }
 
-impl Place {
+impl RestoreRepository {
     /// Finds the repository around this directory; temporary files go to this store's folder.
     ///
     /// # Errors
     ///
     /// Not found if there is none.
-    pub fn at(directory: &Path, store: &Path) -> Result<Self, CommandError> {
-        let git = Git::at(directory, Limit::Each(PATIENCE))?;
+    pub fn around(directory: &Path, store: &Path) -> Result<Self, CommandError> {
+        let git = GitRepository::around(directory, GitTimeLimit::Each(PATIENCE))?;
         Ok(Self { git, store: store.to_owned() })
     }
 
@@ -160,9 +160,13 @@ impl Place {
     /// # Errors
     ///
     /// Not found if the base commit is missing; unavailable if git fails.
-    pub fn make(&self, wanted: &Wanted, keep: Keep) -> Result<Made, CommandError> {
+    pub fn restore(
+        &self,
+        wanted: &CodeToRestore,
+        keep: ObjectDestination,
+    ) -> Result<RestoredCommit, CommandError> {
         let private = PrivateRepository::new(&self.git, &self.store)?;
-        let work = Work { private, git: &self.git, keep };
+        let work = RestoreBuilder { private, git: &self.git, keep };
         let base = match &wanted.base {
             Some(commit) => Some(work.commit(commit)?),
             None => None,
@@ -173,7 +177,7 @@ impl Place {
         };
         let before = work.run(&["write-tree", "--missing-ok"])?;
         let mut left = work.apply(&wanted.patches);
-        let files = work.checked(before.trim(), &mut left)?;
+        let files = work.changed_files(before.trim(), &mut left)?;
         let tree = work.run(&["write-tree", "--missing-ok"])?;
         let mut command = work.command(&[])?;
         let date = format!("@{} +0000", wanted.time.as_micros().div_euclid(1_000_000));
@@ -185,9 +189,9 @@ impl Place {
             command.env(format!("GIT_{who}_NAME"), NAME).env(format!("GIT_{who}_EMAIL"), ADDRESS);
             command.env(format!("GIT_{who}_DATE"), &date);
         }
-        let commit = process::output(command, None, self.git.limit)?;
+        let commit = process::git_output(command, None, self.git.limit)?;
         let commit = String::from_utf8_lossy(&commit).trim().to_owned();
-        Ok(Made { commit, files, left })
+        Ok(RestoredCommit { commit, files, left })
     }
 
     /// Creates this branch at a commit; the branch may exist with this commit. Returns whether it
@@ -207,7 +211,7 @@ impl Place {
             Some(known) if known == commit => return Ok(false),
             Some(_) => {
                 return Err(CommandError::new(
-                    ErrorKind::Conflict,
+                    CommandErrorKind::Conflict,
                     format!("there is a branch '{name}' in git already"),
                 )
                 .hinted("choose another with '--branch NAME'"));
@@ -220,7 +224,7 @@ impl Place {
     }
 
     /// Removes a branch that was just created.
-    pub fn forget(&self, name: &str, commit: &str) {
+    pub fn delete_branch(&self, name: &str, commit: &str) {
         // The error before this one says more.
         let full = format!("refs/heads/{name}");
         let _ = self.git.run(&["update-ref", "-d", &full, commit]);
@@ -233,7 +237,7 @@ impl Place {
     ///
     /// Invalid if the path exists, or is inside the checkout; unavailable if git fails: then
     /// nothing of it is left.
-    pub fn worktree(&self, path: &Path, branch: &str) -> Result<Worktree, CommandError> {
+    pub fn worktree(&self, path: &Path, branch: &str) -> Result<NewWorktree, CommandError> {
         let shown = path.display();
         let top = &self.git.top;
         let Some((parent, name)) = path.parent().zip(path.file_name()) else {
@@ -255,7 +259,7 @@ impl Place {
         let mut begin = OsString::from(".");
         begin.push(name);
         begin.push(".forge-");
-        self.clear(&parent, &begin);
+        self.remove_leftovers(&parent, &begin);
         let mut beside = begin;
         beside.push(std::process::id().to_string());
         let beside = parent.join(beside);
@@ -265,7 +269,7 @@ impl Place {
         );
         let made = made.and_then(|()| self.fill(&beside, branch)).and_then(|unfiltered| {
             self.with_path(&["worktree", "move"], &[&beside, &path])?;
-            Ok(Worktree { path, unfiltered })
+            Ok(NewWorktree { path, unfiltered })
         });
         if made.is_err() {
             let _ = self.with_path(&["worktree", "remove", "--force"], &[&beside]);
@@ -276,14 +280,14 @@ impl Place {
     fn with_path(&self, args: &[&str], paths: &[&Path]) -> Result<(), CommandError> {
         let mut command = self.git.command(args)?;
         command.args(paths);
-        process::output(command, None, self.git.limit).map(drop)
+        process::git_output(command, None, self.git.limit).map(drop)
     }
 
     /// Writes the files of a branch to an empty worktree as they are in the repository, without
     /// filters. Returns the files that have a filter.
     fn fill(&self, worktree: &Path, branch: &str) -> Result<Vec<String>, CommandError> {
-        let Some(folder) = link(&worktree.join(".git"), "gitdir: ", worktree) else {
-            return Err(CommandError::new(ErrorKind::Unavailable, "git made no worktree"));
+        let Some(folder) = read_link_file(&worktree.join(".git"), "gitdir: ", worktree) else {
+            return Err(CommandError::new(CommandErrorKind::Unavailable, "git made no worktree"));
         };
         let full = format!("refs/heads/{branch}");
         let commit = self.git.line(&["rev-parse", "--verify", "--quiet", &full])?;
@@ -298,7 +302,7 @@ impl Place {
 
     /// Removes what a killed process left next to the place: git treats its branch as checked out
     /// there, and neither checks it out again nor deletes it.
-    fn clear(&self, parent: &Path, begin: &OsStr) {
+    fn remove_leftovers(&self, parent: &Path, begin: &OsStr) {
         let Ok(listed) = self.git.run(&["worktree", "list", "--porcelain", "-z"]) else {
             return;
         };
@@ -319,16 +323,16 @@ impl Place {
 }
 
 /// A state that is being restored.
-struct Work<'a> {
+struct RestoreBuilder<'a> {
     private: PrivateRepository,
-    git: &'a Git,
-    keep: Keep,
+    git: &'a GitRepository,
+    keep: ObjectDestination,
 }
 
-impl Work<'_> {
+impl RestoreBuilder<'_> {
     fn command(&self, args: &[&str]) -> Result<Command, CommandError> {
         let mut command = self.private.command(args)?;
-        if self.keep == Keep::Objects {
+        if self.keep == ObjectDestination::Objects {
             command.env("GIT_OBJECT_DIRECTORY", self.git.common.join("objects"));
         }
         Ok(command)
@@ -339,7 +343,7 @@ impl Work<'_> {
     }
 
     fn with_input(&self, args: &[&str], input: Option<Vec<u8>>) -> Result<String, CommandError> {
-        let bytes = process::output(self.command(args)?, input, self.git.limit)?;
+        let bytes = process::git_output(self.command(args)?, input, self.git.limit)?;
         Ok(String::from_utf8_lossy(&bytes).into_owned())
     }
 
@@ -360,34 +364,34 @@ impl Work<'_> {
     }
 
     /// Applies patches: all at once, or one by one if some cannot be applied.
-    fn apply(&self, patches: &[Patch]) -> Vec<Left> {
+    fn apply(&self, patches: &[CodePatch]) -> Vec<UnrestoredFile> {
         let mut left = Vec::new();
         let mut good = Vec::new();
         for patch in patches {
             match &patch.text {
                 Ok(text) => good.push((patch, text)),
                 Err(why) => {
-                    left.push(Left { path: patch.name.clone(), why: (*why).to_owned() });
+                    left.push(UnrestoredFile { path: patch.name.clone(), why: (*why).to_owned() });
                 }
             }
         }
         let all: String = good.iter().map(|(_, text)| text.as_str()).collect();
-        if good.is_empty() || (unique(&good) && self.put_on(&all).is_ok()) {
+        if good.is_empty() || (are_of_different_files(&good) && self.apply_patch(&all).is_ok()) {
             return left;
         }
         for (patch, text) in good {
-            if let Err(why) = self.put_on(text) {
-                left.push(Left { path: patch.name.clone(), why });
+            if let Err(why) = self.apply_patch(text) {
+                left.push(UnrestoredFile { path: patch.name.clone(), why });
             }
         }
         left
     }
 
-    fn put_on(&self, text: &str) -> Result<(), String> {
+    fn apply_patch(&self, text: &str) -> Result<(), String> {
         let failed = |error: CommandError| error.message().to_owned();
         let command = self.command(&["apply", "--cached", "--whitespace=nowarn", "-"]);
         let text = Some(text.as_bytes().to_vec());
-        let ended = command.and_then(|command| process::run(command, text, 0, self.git.limit));
+        let ended = command.and_then(|command| process::run_git(command, text, 0, self.git.limit));
         let ended = ended.map_err(failed)?;
         if ended.status.success() {
             return Ok(());
@@ -399,7 +403,11 @@ impl Work<'_> {
 
     /// Returns the files that differ from `before`. A file that must not be written is reset to its
     /// content there.
-    fn checked(&self, before: &str, left: &mut Vec<Left>) -> Result<Vec<File>, CommandError> {
+    fn changed_files(
+        &self,
+        before: &str,
+        left: &mut Vec<UnrestoredFile>,
+    ) -> Result<Vec<RestoredFile>, CommandError> {
         let listed = self.run(&[
             "diff-index",
             "--cached",
@@ -414,9 +422,9 @@ impl Work<'_> {
         while let (Some(about), Some(path)) = (parts.next(), parts.next()) {
             let about: Vec<&str> = about.trim_start_matches(':').split(' ').collect();
             let [old_mode, mode, old, new, status] = about.as_slice() else { continue };
-            if let Some(why) = self.refused(path, mode, new)? {
-                left.push(Left { path: path.to_owned(), why: why.to_owned() });
-                self.put_back(path, old_mode, old)?;
+            if let Some(why) = self.refusal(path, mode, new)? {
+                left.push(UnrestoredFile { path: path.to_owned(), why: why.to_owned() });
+                self.restore_entry(path, old_mode, old)?;
                 continue;
             }
             let change = match *status {
@@ -424,18 +432,18 @@ impl Work<'_> {
                 "D" => "deleted",
                 _ => "modified",
             };
-            files.push(File { change, path: path.to_owned() });
+            files.push(RestoredFile { change, path: path.to_owned() });
         }
         Ok(files)
     }
 
-    fn refused(
+    fn refusal(
         &self,
         path: &str,
         mode: &str,
         object: &str,
     ) -> Result<Option<&'static str>, CommandError> {
-        if let Some(why) = refused(path) {
+        if let Some(why) = refusal(path) {
             return Ok(Some(why));
         }
         Ok(match mode {
@@ -448,7 +456,7 @@ impl Work<'_> {
         })
     }
 
-    fn put_back(&self, path: &str, mode: &str, object: &str) -> Result<(), CommandError> {
+    fn restore_entry(&self, path: &str, mode: &str, object: &str) -> Result<(), CommandError> {
         let mode = if mode == "000000" { "0" } else { mode };
         let line = format!("{mode} {object}\t{path}\0").into_bytes();
         self.with_input(&["update-index", "-z", "--index-info"], Some(line)).map(drop)
@@ -457,7 +465,7 @@ impl Work<'_> {
 
 /// Whether each patch changes another file: several patches of one file must be applied one after
 /// the other.
-fn unique(patches: &[(&Patch, &String)]) -> bool {
+fn are_of_different_files(patches: &[(&CodePatch, &String)]) -> bool {
     let mut names: Vec<&str> = patches.iter().map(|(patch, _)| patch.name.as_str()).collect();
     names.sort_unstable();
     names.windows(2).all(|two| two.first() != two.last())

@@ -5,14 +5,14 @@
 //! agent got the answer. If it dies in between, the next one delivers it again, because an agent
 //! ignores the answer of a hook that failed.
 
-use super::handing;
-use super::process;
-use super::saving::{Desk, follows_compaction};
-use crate::compaction::knowledge::Knowledge;
-use crate::compaction::loss::{Lost, lost};
-use crate::compaction::{self, Compaction, Phase, RECENT};
+use super::agent_process;
+use super::handover_brief;
+use super::recorder::{HookRecorder, follows_compaction};
+use crate::compaction::knowledge::SessionKnowledge;
+use crate::compaction::loss::{LostItem, find_lost};
+use crate::compaction::{self, CompactionPhase, ContextCompaction, RECENT};
 use crate::error::CommandError;
-use crate::text::short;
+use crate::text::shorten;
 use forge_agents::hook::{
     HookAgent, HookEvent, HookEventKind, ReplyBudget, SessionStartKind, room,
 };
@@ -25,7 +25,7 @@ use std::collections::BTreeMap;
 const NEWS_MICROS: i64 = 24 * 3600 * 1_000_000;
 
 /// A text that is being delivered to an agent.
-pub struct Handover {
+pub struct HandoverText {
     /// The text.
     pub text: String,
     session: Session,
@@ -37,13 +37,13 @@ pub struct Handover {
 }
 
 /// What is known about a compaction.
-pub struct Remembered {
+pub struct CompactionKnowledge {
     /// What the session knew at that time.
-    pub knowledge: Knowledge,
+    pub knowledge: SessionKnowledge,
     /// The agent's own summary, if there is one.
     pub summary: Option<String>,
     /// What the summary leaves out.
-    pub lost: Option<Vec<Lost>>,
+    pub lost: Option<Vec<LostItem>>,
 }
 
 /// Returns what is known about a compaction.
@@ -51,26 +51,31 @@ pub struct Remembered {
 /// # Errors
 ///
 /// As every read.
-pub fn remembered(session: &Session, compaction: &Compaction) -> Result<Remembered, CommandError> {
+pub fn compaction_knowledge(
+    session: &Session,
+    compaction: &ContextCompaction,
+) -> Result<CompactionKnowledge, CommandError> {
     let state = session.state(&session.at_time(compaction.checkpoint.time)?)?;
-    let mut knowledge = Knowledge::of(&state)?;
+    let mut knowledge = SessionKnowledge::from_state(&state)?;
     let before = CheckpointFilter {
         tag: Some(compaction::TAG.to_owned()),
         until: Some(compaction.checkpoint.time.plus_micros(-1)),
         limit: Some(RECENT),
         ..CheckpointFilter::default()
     };
-    let before = session.checkpoints(&before)?.into_iter().filter_map(Compaction::of);
+    let before =
+        session.checkpoints(&before)?.into_iter().filter_map(ContextCompaction::from_checkpoint);
     knowledge.since = before
-        .filter(|one| matches!(one.phase(), Phase::Done | Phase::Recorded))
+        .filter(|one| matches!(one.phase(), CompactionPhase::Done | CompactionPhase::Recorded))
         .map(|one| one.checkpoint.time)
         .next();
     let summary = compaction.summary(session)?;
     // What the agent still has word for word is not lost.
-    let stayed: Vec<String> = summary.iter().cloned().chain(compaction.kept(session)?).collect();
-    let known = compaction.tells_what_stayed();
-    let lost = known.then(|| lost(&knowledge.items(), &stayed.join("\n")));
-    Ok(Remembered { knowledge, summary, lost })
+    let stayed: Vec<String> =
+        summary.iter().cloned().chain(compaction.kept_text(session)?).collect();
+    let known = compaction.has_remaining_context();
+    let lost = known.then(|| find_lost(&knowledge.known_items(), &stayed.join("\n")));
+    Ok(CompactionKnowledge { knowledge, summary, lost })
 }
 
 /// Returns what the agent must get at this event, if anything.
@@ -78,20 +83,23 @@ pub fn remembered(session: &Session, compaction: &Compaction) -> Result<Remember
 /// # Errors
 ///
 /// As every read and write; then no process is recorded as delivering it.
-pub fn take_over(desk: &mut Desk<'_>, event: &HookEvent) -> Result<Option<Handover>, CommandError> {
+pub fn next_handover(
+    desk: &mut HookRecorder<'_>,
+    event: &HookEvent,
+) -> Result<Option<HandoverText>, CommandError> {
     let (Some(room), Some(session)) = (room(event), desk.session.clone()) else { return Ok(None) };
     match (event.agent, &event.happening) {
         (HookAgent::OpenCode, HookEventKind::PreCompact { .. }) => {
-            return into_summary(desk, session, room);
+            return for_summary(desk, session, room);
         }
-        (HookAgent::OpenCode, _) => return into_each_request(desk, session, room),
+        (HookAgent::OpenCode, _) => return for_each_request(desk, session, room),
         _ => {}
     }
-    let known = compaction::newest(&session, Some(RECENT))?;
+    let known = compaction::newest_compactions(&session, Some(RECENT))?;
     // Cursor has no event after a compaction, and forge does not read its transcripts: there is
     // only the announcement.
-    let announced = |one: &&Compaction| {
-        matches!(one.phase(), Phase::Announced | Phase::NotFollowed)
+    let announced = |one: &&ContextCompaction| {
+        matches!(one.phase(), CompactionPhase::Announced | CompactionPhase::NotFollowed)
             && event.agent == HookAgent::Cursor
     };
     let Some(newest) = known.iter().find(|one| is_over(one) || announced(one)) else {
@@ -100,32 +108,34 @@ pub fn take_over(desk: &mut Desk<'_>, event: &HookEvent) -> Result<Option<Handov
     let age = desk.act.now.micros_since(newest.checkpoint.time);
     let is_news = age < NEWS_MICROS || follows_compaction(event);
     if !is_news
-        || (newest.handed_at().is_some() && (newest.loss_told() || !newest.tells_what_stayed()))
+        || (newest.handed_at().is_some()
+            && (newest.is_loss_settled() || !newest.has_remaining_context()))
     {
         return Ok(None);
     }
-    let me = process::own_name();
+    let me = agent_process::process_name();
     let (claimed, _) = desk.amend(&session, &newest.checkpoint, |one| {
-        let current = Compaction { checkpoint: one.clone() };
-        let done =
-            current.handed_at().is_some() && (current.loss_told() || !current.tells_what_stayed());
-        let busy = current.handing().is_some_and(|by| by != me && process::is_alive(by));
+        let current = ContextCompaction { checkpoint: one.clone() };
+        let done = current.handed_at().is_some()
+            && (current.is_loss_settled() || !current.has_remaining_context());
+        let busy =
+            current.handing_process().is_some_and(|by| by != me && agent_process::is_alive(by));
         if let (Value::Map(body), false, false) = (&mut one.body, done, busy) {
             body.insert("handing".to_owned(), me.clone().into());
         }
     })?;
     // A new session handle, if another process holds the lock.
     let session = desk.session.clone().unwrap_or(session);
-    let claimed = Compaction { checkpoint: claimed };
-    if claimed.handing() != Some(me.as_str()) {
+    let claimed = ContextCompaction { checkpoint: claimed };
+    if claimed.handing_process() != Some(me.as_str()) {
         return Ok(None);
     }
-    let told = tell(&session, &claimed, room);
+    let told = handover_text(&session, &claimed, room);
     if told.is_err() {
         release(&session, &desk.act, &claimed.checkpoint);
     }
     let (text, lost) = told?;
-    let handover = Handover {
+    let handover = HandoverText {
         text: text.unwrap_or_default(),
         whole: claimed.handed_at().is_none(),
         with_loss: lost.is_some(),
@@ -136,43 +146,43 @@ pub fn take_over(desk: &mut Desk<'_>, event: &HookEvent) -> Result<Option<Handov
     };
     if handover.text.is_empty() {
         // Nothing was lost: this is recorded without a text.
-        handover.arrived()?;
+        handover.note_delivered()?;
         return Ok(None);
     }
     Ok(Some(handover))
 }
 
 /// Builds the text, and returns how much was lost if that is known.
-fn tell(
+fn handover_text(
     session: &Session,
-    compaction: &Compaction,
+    compaction: &ContextCompaction,
     room: ReplyBudget,
 ) -> Result<(Option<String>, Option<usize>), CommandError> {
-    let Remembered { knowledge, lost, .. } = remembered(session, compaction)?;
+    let CompactionKnowledge { knowledge, lost, .. } = compaction_knowledge(session, compaction)?;
     let name = session.summary()?.info.name;
     let count = lost.as_ref().map(Vec::len);
     let text = if compaction.handed_at().is_none() {
-        Some(handing::brief(&name, compaction, &knowledge, lost.as_deref(), room))
+        Some(handover_brief::brief(&name, compaction, &knowledge, lost.as_deref(), room))
     } else {
-        handing::loss(&name, compaction, lost.as_deref().unwrap_or_default(), room)
+        handover_brief::loss(&name, compaction, lost.as_deref().unwrap_or_default(), room)
     };
     Ok((text, count))
 }
 
 /// OpenCode adds the text to the prompt for the summary: this is not the delivery, but improves the
 /// summary.
-fn into_summary(
-    desk: &Desk<'_>,
+fn for_summary(
+    desk: &HookRecorder<'_>,
     session: Session,
     room: ReplyBudget,
-) -> Result<Option<Handover>, CommandError> {
-    let known = compaction::newest(&session, Some(1))?;
-    let Some(newest) = known.first().filter(|one| one.phase() == Phase::Announced) else {
+) -> Result<Option<HandoverText>, CommandError> {
+    let known = compaction::newest_compactions(&session, Some(1))?;
+    let Some(newest) = known.first().filter(|one| one.phase() == CompactionPhase::Announced) else {
         return Ok(None);
     };
-    let known = remembered(&session, newest)?.knowledge;
-    let text = handing::brief(&session.summary()?.info.name, newest, &known, None, room);
-    Ok(Some(Handover {
+    let known = compaction_knowledge(&session, newest)?.knowledge;
+    let text = handover_brief::brief(&session.summary()?.info.name, newest, &known, None, room);
+    Ok(Some(HandoverText {
         text,
         whole: false,
         with_loss: false,
@@ -185,19 +195,19 @@ fn into_summary(
 
 /// OpenCode builds its system prompt for each request, so a text is in one request only: what was
 /// known at the last compaction is delivered with each of them, in the same words.
-fn into_each_request(
-    desk: &Desk<'_>,
+fn for_each_request(
+    desk: &HookRecorder<'_>,
     session: Session,
     room: ReplyBudget,
-) -> Result<Option<Handover>, CommandError> {
-    let known = compaction::newest(&session, Some(RECENT))?;
+) -> Result<Option<HandoverText>, CommandError> {
+    let known = compaction::newest_compactions(&session, Some(RECENT))?;
     let Some(newest) = known.iter().find(|one| is_over(one)) else { return Ok(None) };
-    let Remembered { knowledge, lost, .. } = remembered(&session, newest)?;
+    let CompactionKnowledge { knowledge, lost, .. } = compaction_knowledge(&session, newest)?;
     let name = session.summary()?.info.name;
-    Ok(Some(Handover {
-        text: handing::brief(&name, newest, &knowledge, lost.as_deref(), room),
+    Ok(Some(HandoverText {
+        text: handover_brief::brief(&name, newest, &knowledge, lost.as_deref(), room),
         whole: newest.handed_at().is_none(),
-        with_loss: lost.is_some() && !newest.loss_told(),
+        with_loss: lost.is_some() && !newest.is_loss_settled(),
         lost: lost.as_ref().map(Vec::len),
         checkpoint: newest.checkpoint.clone(),
         session,
@@ -205,31 +215,31 @@ fn into_each_request(
     }))
 }
 
-fn is_over(compaction: &Compaction) -> bool {
-    matches!(compaction.phase(), Phase::Done | Phase::Recorded)
+fn is_over(compaction: &ContextCompaction) -> bool {
+    matches!(compaction.phase(), CompactionPhase::Done | CompactionPhase::Recorded)
 }
 
 fn release(session: &Session, act: &WriteContext, checkpoint: &Checkpoint) {
     // Otherwise the next process sees that this one has ended.
-    let _ = compaction::amend(session, act, checkpoint, |one| {
+    let _ = compaction::amend_checkpoint(session, act, checkpoint, |one| {
         if let Value::Map(body) = &mut one.body {
             body.remove("handing");
         }
     });
 }
 
-impl Handover {
+impl HandoverText {
     /// Records that the agent has the text.
     ///
     /// # Errors
     ///
     /// As every write.
-    pub fn arrived(&self) -> Result<(), CommandError> {
+    pub fn note_delivered(&self) -> Result<(), CommandError> {
         if !self.whole && !self.with_loss {
             return Ok(());
         }
         let now = self.act.now.to_string();
-        compaction::amend(&self.session, &self.act, &self.checkpoint, |one| {
+        compaction::amend_checkpoint(&self.session, &self.act, &self.checkpoint, |one| {
             let Value::Map(body) = &mut one.body else { return };
             body.remove("handing");
             if self.whole {
@@ -251,7 +261,10 @@ impl Handover {
 /// # Errors
 ///
 /// As every read.
-pub fn greeting(desk: &Desk<'_>, event: &HookEvent) -> Result<Option<String>, CommandError> {
+pub fn greeting(
+    desk: &HookRecorder<'_>,
+    event: &HookEvent,
+) -> Result<Option<String>, CommandError> {
     let fresh = matches!(
         event.happening,
         HookEventKind::SessionStart {
@@ -291,7 +304,7 @@ pub fn greeting(desk: &Desk<'_>, event: &HookEvent) -> Result<Option<String>, Co
         return Ok(None);
     }
     let open: Vec<String> = counts.into_values().collect();
-    let name = short(&last.info.name, 60);
+    let name = shorten(&last.info.name, 60);
     let id = last.info.id.short();
     let age = describe_distance(desk.act.now.micros_since(ended).max(0));
     Ok(Some(format!(

@@ -2,10 +2,10 @@
 //!
 //! `docs/hooks.md` describes the format.
 
-use crate::private;
+use crate::private_files;
 use forge_agents::hook::HookAgent;
-use forge_store::backend::plain_file;
 use forge_store::model::Timestamp;
+use forge_store::plain_file;
 use forge_store::redact::{Redactor, TextForm};
 use serde::{Deserialize, Serialize};
 use std::borrow::Cow;
@@ -22,7 +22,7 @@ const ERROR_CHARACTERS: usize = 400;
 /// The outcome of a call.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Outcome {
+pub enum HookOutcome {
     /// Something was saved.
     Saved,
     /// The agent got a text (and new data was saved).
@@ -37,7 +37,7 @@ pub enum Outcome {
 
 /// One call of a hook.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Line {
+pub struct HookLogEntry {
     /// When it was called.
     pub time: Timestamp,
     /// The agent: its word if it is known, otherwise the word of the call.
@@ -50,7 +50,7 @@ pub struct Line {
     /// The duration in microseconds, from the start of the process to this line.
     pub micros: u64,
     /// Its outcome.
-    pub outcome: Outcome,
+    pub outcome: HookOutcome,
     /// How long git took, in microseconds; git runs in parallel with the rest.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub git_micros: Option<u64>,
@@ -67,7 +67,7 @@ pub struct Line {
     pub version: String,
 }
 
-impl Line {
+impl HookLogEntry {
     /// Creates the line of a call without an outcome.
     #[must_use]
     pub fn new(time: Timestamp, agent: &str, event: &str) -> Self {
@@ -78,7 +78,7 @@ impl Line {
             event: event.to_owned(),
             session: None,
             micros: 0,
-            outcome: Outcome::Unchanged,
+            outcome: HookOutcome::Unchanged,
             git_micros: None,
             checkpoint: None,
             error: None,
@@ -88,13 +88,13 @@ impl Line {
     }
 
     /// Sets the error, cut to a moderate length.
-    pub fn failed(&mut self, error: &str) {
-        self.outcome = Outcome::Failed;
-        self.say(error);
+    pub fn set_error(&mut self, error: &str) {
+        self.outcome = HookOutcome::Failed;
+        self.set_reason(error);
     }
 
     /// Redacts the secrets in texts from outside.
-    pub fn clean(&mut self, redactor: &Redactor) {
+    pub fn redact(&mut self, redactor: &Redactor) {
         let texts = [
             Some(&mut self.agent),
             Some(&mut self.event),
@@ -114,21 +114,21 @@ impl Line {
     }
 
     /// Sets the reason.
-    pub fn say(&mut self, reason: &str) {
+    pub fn set_reason(&mut self, reason: &str) {
         self.error = Some(reason.chars().take(ERROR_CHARACTERS).collect());
     }
 }
 
 /// Returns the path of a store's hook log.
 #[must_use]
-pub fn of_store(store: &Path) -> PathBuf {
+pub fn store_log(store: &Path) -> PathBuf {
     store.join("log").join("hooks.jsonl")
 }
 
 /// Returns the path of the log of calls in projects without a store:
 /// `$XDG_STATE_HOME/forge/hooks.jsonl`, by default below `~/.local/state`.
 #[must_use]
-pub fn of_user(environment: &crate::context::Environment) -> Option<PathBuf> {
+pub fn user_log(environment: &crate::context::Environment) -> Option<PathBuf> {
     Some(environment.state_directory()?.join("forge").join("hooks.jsonl"))
 }
 
@@ -137,22 +137,22 @@ pub fn of_user(environment: &crate::context::Environment) -> Option<PathBuf> {
 /// # Errors
 ///
 /// If the file cannot be written.
-pub fn append(log: &Path, line: &Line) -> io::Result<()> {
+pub fn append(log: &Path, line: &HookLogEntry) -> io::Result<()> {
     if let Some(folder) = log.parent() {
-        private::create_directories(folder)?;
+        private_files::create_directories(folder)?;
     }
     let mut text = serde_json::to_vec(line).map_err(io::Error::other)?;
     text.push(b'\n');
     let mut file = OpenOptions::new().append(true).create(true).mode(0o600).open(log)?;
     if file.metadata()?.len() > MOST_BYTES {
-        std::fs::rename(log, earlier(log))?;
+        std::fs::rename(log, rotated_log(log))?;
         file = OpenOptions::new().append(true).create(true).mode(0o600).open(log)?;
     }
     file.write_all(&text)
 }
 
 /// The path to which a log is renamed when it is too long.
-fn earlier(log: &Path) -> PathBuf {
+fn rotated_log(log: &Path) -> PathBuf {
     log.with_extension("1.jsonl")
 }
 
@@ -161,16 +161,16 @@ fn earlier(log: &Path) -> PathBuf {
 /// # Errors
 ///
 /// If there is a log that cannot be read.
-pub fn read(log: &Path) -> io::Result<Vec<Line>> {
+pub fn read(log: &Path) -> io::Result<Vec<HookLogEntry>> {
     let mut lines = Vec::new();
-    for path in [earlier(log), log.to_owned()] {
+    for path in [rotated_log(log), log.to_owned()] {
         let file = match plain_file::open(&path) {
             Ok(file) => file,
             Err(error) if error.kind() == io::ErrorKind::NotFound => continue,
             Err(error) => return Err(error),
         };
         for line in BufReader::new(file).split(b'\n') {
-            lines.extend(serde_json::from_slice::<Line>(&line?).ok());
+            lines.extend(serde_json::from_slice::<HookLogEntry>(&line?).ok());
         }
     }
     Ok(lines)
@@ -180,20 +180,20 @@ pub fn read(log: &Path) -> io::Result<Vec<Line>> {
 mod tests {
     use super::*;
 
-    fn line(event: &str) -> Line {
-        Line::new(Timestamp::from_micros(1_770_000_000_000_000), "claude", event)
+    fn line(event: &str) -> HookLogEntry {
+        HookLogEntry::new(Timestamp::from_micros(1_770_000_000_000_000), "claude", event)
     }
 
     #[test]
     fn lines_are_read_back_in_order_and_junk_is_passed_over() {
         let folder = tempfile::tempdir().unwrap();
-        let log = of_store(folder.path());
+        let log = store_log(folder.path());
         assert_eq!(read(&log).unwrap(), []);
         append(&log, &line("a")).unwrap();
         let mut file = OpenOptions::new().append(true).open(&log).unwrap();
         file.write_all(b"junk\n{\"time\":3}\n\n").unwrap();
         let mut second = line("b");
-        second.failed(&"x".repeat(1000));
+        second.set_error(&"x".repeat(1000));
         append(&log, &second).unwrap();
         let found = read(&log).unwrap();
         assert_eq!(found, [line("a"), second]);
@@ -205,7 +205,7 @@ mod tests {
     #[test]
     fn a_long_log_is_put_aside_once() {
         let folder = tempfile::tempdir().unwrap();
-        let log = of_store(folder.path());
+        let log = store_log(folder.path());
         append(&log, &line("a")).unwrap();
         let filler = vec![b'\n'; usize::try_from(MOST_BYTES).unwrap()];
         OpenOptions::new().append(true).open(&log).unwrap().write_all(&filler).unwrap();

@@ -4,46 +4,46 @@
 //! in the agent's own form, and a line in the [`log`]. `docs/hooks.md` says what is saved, and
 //! when.
 
-pub mod handing;
+pub mod agent_process;
 pub mod handover;
+pub mod handover_brief;
 pub mod input;
 pub mod log;
-pub mod process;
-pub mod saving;
-pub mod tail;
+pub mod recorder;
+pub mod transcript_tail;
 
 use crate::commands::prune;
 use crate::config::IgnoredSetting;
 use crate::context::{Context, Environment};
 use crate::discovery;
-use crate::error::{CommandError, ErrorKind};
-use crate::workplace;
+use crate::error::{CommandError, CommandErrorKind};
+use crate::workspace;
 use forge_agents::hook::{HookAgent, HookEvent, HookEventKind, answer, plain};
 use forge_store::redact::{PartEnding, Redactor, TextForm};
 use forge_store::store::Store;
-use handover::Handover;
-use log::{Line, Outcome};
-use saving::{Desk, follows_compaction, is_about_compaction};
+use handover::HandoverText;
+use log::{HookLogEntry, HookOutcome};
+use recorder::{HookRecorder, follows_compaction, is_about_compaction};
 use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::time::Instant;
 
 /// The state of one call.
-struct Call<'c> {
+struct HookCall<'c> {
     context: &'c Context,
     began: Instant,
-    line: Line,
+    line: HookLogEntry,
 }
 
 /// The result of a call.
 #[derive(Default)]
-struct Done {
+struct HookResult {
     /// The store that was used.
     store: Option<PathBuf>,
     /// The answer to print.
     answer: String,
     /// The text for the agent in the answer.
-    handover: Option<Handover>,
+    handover: Option<HandoverText>,
     /// The store to maintain afterwards.
     worked: Option<Store>,
     /// Whether the agent's session ended with this event.
@@ -51,13 +51,13 @@ struct Done {
 }
 
 /// An event that was read, with its store.
-struct Heard {
+struct ReceivedEvent {
     event: HookEvent,
     store: Result<PathBuf, CommandError>,
 }
 
 /// Why an event cannot be handled.
-struct Unheard {
+struct RejectedEvent {
     reason: String,
     store: Option<PathBuf>,
 }
@@ -65,51 +65,55 @@ struct Unheard {
 /// Handles one call. Never fails: errors go to the log.
 pub fn run(agent: &str, event: &str, context: &mut Context) {
     let began = Instant::now();
-    let line = Line::new(context.now, agent, event);
+    let line = HookLogEntry::new(context.now, agent, event);
     let agent = HookAgent::from_word(agent)
-        .ok_or_else(|| format!("'{agent}' is no agent that forge knows"));
+        .ok_or_else(|| format!("'{agent}' is not an agent that forge knows"));
     let heard = agent.map(|agent| (agent, read(agent, event, context)));
-    let mut call = Call { context, began, line };
+    let mut call = HookCall { context, began, line };
     let done = match heard {
         Err(reason) => {
-            call.line.failed(&reason);
-            Done::default()
+            call.line.set_error(&reason);
+            HookResult::default()
         }
-        Ok((agent, Err(Unheard { reason, store }))) => {
-            call.line.failed(&reason);
+        Ok((agent, Err(RejectedEvent { reason, store }))) => {
+            call.line.set_error(&reason);
             let empty = HookEvent::read(agent, event, b"{}").ok();
             let answer = empty.map(|event| answer(&event, None)).unwrap_or_default();
-            Done { store, answer, ..Done::default() }
+            HookResult { store, answer, ..HookResult::default() }
         }
         Ok((_, Ok(heard))) => call.handle(&heard.event, heard.store),
     };
     let mut stdout = std::io::stdout();
     let told = stdout.write_all(done.answer.as_bytes()).and_then(|()| stdout.flush());
     if let (Ok(()), Some(_)) = (&told, &done.handover)
-        && call.line.outcome != Outcome::Failed
+        && call.line.outcome != HookOutcome::Failed
     {
-        call.line.outcome = Outcome::Handed;
+        call.line.outcome = HookOutcome::Handed;
     }
     call.end(done.store.as_deref());
     if let Some(store) = &done.worked {
-        workplace::finish(store);
+        workspace::catch_up_index(store);
         if done.ended
-            && let Err(error) = prune::by_itself(context, store)
+            && let Err(error) = prune::prune_automatically(context, store)
         {
             tracing::info!(error = error.message(), "it was not pruned");
         }
     }
     // Last of all, because an agent ignores the answer of a hook that is stopped before its end.
     if let (Ok(()), Some(handover)) = (told, done.handover)
-        && let Err(error) = handover.arrived()
+        && let Err(error) = handover.note_delivered()
     {
         tracing::info!(error = error.message(), "that it was handed over could not be noted");
     }
 }
 
-fn read(agent: HookAgent, name: &str, context: &mut Context) -> Result<Heard, Unheard> {
+fn read(
+    agent: HookAgent,
+    name: &str,
+    context: &mut Context,
+) -> Result<ReceivedEvent, RejectedEvent> {
     let here = |context: &Context| store_directory(context, agent, None).ok();
-    let unheard = |reason: String, store| Unheard { reason, store };
+    let unheard = |reason: String, store| RejectedEvent { reason, store };
     let input = input::read()
         .map_err(|error| unheard(format!("cannot read standard input: {error}"), here(context)))?;
     let input = plain(&input).map_err(|error| unheard(error.to_string(), here(context)))?;
@@ -120,11 +124,11 @@ fn read(agent: HookAgent, name: &str, context: &mut Context) -> Result<Heard, Un
     let store = store_directory(context, agent, Some(&event));
     if let Ok(store) = &store {
         context
-            .take_settings_of(store)
-            .map_err(|error| unheard(described(&error), Some(store.clone())))?;
+            .use_settings_of(store)
+            .map_err(|error| unheard(error_chain(&error), Some(store.clone())))?;
     }
     // Before texts are cut: half a secret may not be recognised.
-    let redactor = workplace::redactor(context);
+    let redactor = workspace::redactor(context);
     let clean =
         redactor.as_ref().map(|it| it.clean_part(input, TextForm::Json, PartEnding::End).bytes);
     let event = match clean.filter(|clean| **clean != *input) {
@@ -132,47 +136,49 @@ fn read(agent: HookAgent, name: &str, context: &mut Context) -> Result<Heard, Un
             .map_err(|error| unheard(error.to_string(), store.as_ref().ok().cloned()))?,
         None => event,
     };
-    Ok(Heard { event, store })
+    Ok(ReceivedEvent { event, store })
 }
 
-impl Call<'_> {
+impl HookCall<'_> {
     /// Handles this event.
-    fn handle(&mut self, event: &HookEvent, store: Result<PathBuf, CommandError>) -> Done {
+    fn handle(&mut self, event: &HookEvent, store: Result<PathBuf, CommandError>) -> HookResult {
         self.line.session.clone_from(&event.session);
         self.line.event.clone_from(&event.name);
         let nothing = || answer(event, None);
         let store = match store {
             Ok(store) => store,
             Err(error) => {
-                self.line.outcome = Outcome::Ignored;
-                self.line.say(error.message());
+                self.line.outcome = HookOutcome::Ignored;
+                self.line.set_reason(error.message());
                 self.line.directory = event.cwd.clone().or(Some(self.context.cwd.clone()));
-                return Done { answer: nothing(), ..Done::default() };
+                return HookResult { answer: nothing(), ..HookResult::default() };
             }
         };
-        let mut done = Done { store: Some(store.clone()), answer: nothing(), ..Done::default() };
+        let mut done =
+            HookResult { store: Some(store.clone()), answer: nothing(), ..HookResult::default() };
         let why_not = match (&event.happening, &event.session) {
             (HookEventKind::Other, _) => Some("forge has no use for this event"),
             (_, None) => Some("the agent does not say which session this is"),
             _ => None,
         };
         if let Some(why_not) = why_not {
-            self.line.outcome = Outcome::Ignored;
-            self.line.say(why_not);
+            self.line.outcome = HookOutcome::Ignored;
+            self.line.set_reason(why_not);
             return done;
         }
         // A panic here must not reach the agent.
-        let worked = crate::panic::guarded(|| self.work(event, &store, &mut done));
+        let worked = crate::panic::catch_panics(|| self.work(event, &store, &mut done));
         if let Err(error) = worked {
-            self.line.failed(&described(&error));
+            self.line.set_error(&error_chain(&error));
             // What cannot be written to a damaged store is kept in its spool until the store is
             // repaired.
-            let apart = [ErrorKind::Corrupt, ErrorKind::Forged, ErrorKind::Unkeyed];
+            let apart =
+                [CommandErrorKind::Corrupt, CommandErrorKind::Forged, CommandErrorKind::Unkeyed];
             if apart.contains(&error.kind()) {
-                match saving::keep_aside(self.context, event, &store) {
-                    Ok(true) => self.line.outcome = Outcome::Saved,
+                match recorder::spool_event(self.context, event, &store) {
+                    Ok(true) => self.line.outcome = HookOutcome::Saved,
                     Ok(false) => {}
-                    Err(error) => self.line.failed(&described(&error)),
+                    Err(error) => self.line.set_error(&error_chain(&error)),
                 }
             }
         }
@@ -183,15 +189,15 @@ impl Call<'_> {
         &mut self,
         event: &HookEvent,
         path: &Path,
-        done: &mut Done,
+        done: &mut HookResult,
     ) -> Result<(), CommandError> {
-        let mut desk = Desk::open(self.context, event, path)?;
+        let mut desk = HookRecorder::open(self.context, event, path)?;
         if let HookEventKind::ToolUsed(_) = event.happening {
-            desk.tool()?;
-            desk.conclude(&mut self.line)?;
+            desk.save_tool_call()?;
+            desk.sync(&mut self.line)?;
             return hand_over(&mut desk, event, done);
         }
-        self.tell_shell(event, path);
+        self.export_session(event, path);
         let looks_at_code = matches!(
             event.happening,
             HookEventKind::PreCompact { .. }
@@ -202,14 +208,14 @@ impl Call<'_> {
                 | HookEventKind::SessionEnd { .. }
         );
         if looks_at_code {
-            desk.look_at_code();
+            desk.start_code_capture();
         }
         // An unreadable transcript must not prevent saving the rest.
-        let looked = if is_about_compaction(event) { desk.look_at_tail() } else { Ok(()) };
-        let imported = looked.and_then(|()| desk.import());
+        let looked = if is_about_compaction(event) { desk.read_tail() } else { Ok(()) };
+        let imported = looked.and_then(|()| desk.import_transcripts());
         // A held lock must not prevent the delivery either: reading needs no lock.
         let is_locked = |outcome: &Result<(), CommandError>| {
-            outcome.as_ref().is_err_and(|error| error.kind() == ErrorKind::Locked)
+            outcome.as_ref().is_err_and(|error| error.kind() == CommandErrorKind::Locked)
         };
         if is_locked(&imported) {
             desk.stop_waiting()?;
@@ -220,7 +226,7 @@ impl Call<'_> {
         } else if saved.is_err() {
             return saved;
         }
-        desk.conclude(&mut self.line)?;
+        desk.sync(&mut self.line)?;
         done.worked = Some(desk.store.clone());
         done.ended = matches!(event.happening, HookEventKind::SessionEnd { .. });
         hand_over(&mut desk, event, done)?;
@@ -228,25 +234,25 @@ impl Call<'_> {
             && let Some(greeting) = handover::greeting(&desk, event)?
         {
             done.answer = answer(event, Some(&greeting));
-            self.line.outcome = Outcome::Handed;
+            self.line.outcome = HookOutcome::Handed;
         }
         imported.and(saved)
     }
 
     /// Saves what happened, besides what the transcript says.
-    fn save(&mut self, desk: &mut Desk<'_>, event: &HookEvent) -> Result<(), CommandError> {
+    fn save(&mut self, desk: &mut HookRecorder<'_>, event: &HookEvent) -> Result<(), CommandError> {
         let line = &mut self.line;
         match &event.happening {
             HookEventKind::PreCompact { automatic, tokens } => {
-                desk.announced(*automatic, *tokens, line)
+                desk.record_announcement(*automatic, *tokens, line)
             }
             HookEventKind::PostCompact { automatic, summary } => {
-                desk.done(*automatic, summary.as_deref(), line).map(|_| ())
+                desk.record_compaction(*automatic, summary.as_deref(), line).map(|_| ())
             }
             HookEventKind::SessionStart { .. } if follows_compaction(event) => {
-                desk.done(None, None, line).map(|_| ())
+                desk.record_compaction(None, None, line).map(|_| ())
             }
-            HookEventKind::Prompt { .. } => desk.prompt(),
+            HookEventKind::Prompt { .. } => desk.save_prompt(),
             HookEventKind::Stop
             | HookEventKind::SubAgentStart
             | HookEventKind::SubAgentStop
@@ -258,11 +264,11 @@ impl Call<'_> {
 
     /// Informs commands that the agent runs about their session: with the file of variables for its
     /// shell, if it has one, and by its process.
-    fn tell_shell(&mut self, event: &HookEvent, store: &Path) {
+    fn export_session(&mut self, event: &HookEvent, store: &Path) {
         let Some(session) = &event.session else { return };
         let keyring = self.context.keyring();
         if let Some(notes) = Store::notes_of(store, keyring.as_deref()) {
-            process::note(&notes, event.agent, session);
+            agent_process::note_session(&notes, event.agent, session);
         }
         let plain = |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | '.');
         let file = self.context.environment.path("CLAUDE_ENV_FILE");
@@ -273,7 +279,7 @@ impl Call<'_> {
         }
         let opened = std::fs::OpenOptions::new().append(true).create(true).open(&file);
         if let Err(error) = opened.and_then(|mut file| file.write_all(line.as_bytes())) {
-            self.line.say(&format!("cannot write to CLAUDE_ENV_FILE: {error}"));
+            self.line.set_reason(&format!("cannot write to CLAUDE_ENV_FILE: {error}"));
         }
     }
 
@@ -282,18 +288,22 @@ impl Call<'_> {
         self.line.micros = u64::try_from(self.began.elapsed().as_micros()).unwrap_or(u64::MAX);
         let ignored = self.context.config.ignored();
         if store.is_some() && self.line.error.is_none() && !ignored.is_empty() {
-            self.line.say(&IgnoredSetting::told(ignored));
+            self.line.set_reason(&IgnoredSetting::describe(ignored));
         }
-        if let Some(redactor) = workplace::redactor(self.context) {
-            self.line.clean(&redactor);
+        if let Some(redactor) = workspace::redactor(self.context) {
+            self.line.redact(&redactor);
         }
-        note(&self.context.environment, store, &self.line);
+        append_to_log(&self.context.environment, store, &self.line);
     }
 }
 
 /// Puts the text for the agent into the answer.
-fn hand_over(desk: &mut Desk<'_>, event: &HookEvent, done: &mut Done) -> Result<(), CommandError> {
-    if let Some(handover) = handover::take_over(desk, event)? {
+fn hand_over(
+    desk: &mut HookRecorder<'_>,
+    event: &HookEvent,
+    done: &mut HookResult,
+) -> Result<(), CommandError> {
+    if let Some(handover) = handover::next_handover(desk, event)? {
         done.answer = answer(event, Some(&handover.text));
         done.handover = Some(handover);
     }
@@ -301,10 +311,10 @@ fn hand_over(desk: &mut Desk<'_>, event: &HookEvent, done: &mut Done) -> Result<
 }
 
 /// Writes a line to the log of the store, or else to the user's log.
-fn note(environment: &Environment, store: Option<&Path>, line: &Line) {
+fn append_to_log(environment: &Environment, store: Option<&Path>, line: &HookLogEntry) {
     let keyring = environment.keyring();
     let notes = store.and_then(|store| Store::notes_of(store, keyring.as_deref()));
-    let log = notes.as_deref().map(log::of_store).or_else(|| log::of_user(environment));
+    let log = notes.as_deref().map(log::store_log).or_else(|| log::user_log(environment));
     // A failure cannot be reported anywhere.
     let _ = log.map(|log| log::append(&log, line));
 }
@@ -314,17 +324,17 @@ pub fn note_failure(environment: &Environment, words: &[String], error: &Command
     #[expect(clippy::disallowed_methods, reason = "this is the edge")]
     let now = chrono::Utc::now().into();
     let word = |place: usize| words.get(place).map(String::as_str).unwrap_or_default();
-    let mut line = Line::new(now, word(0), word(1));
-    line.failed(error.message());
+    let mut line = HookLogEntry::new(now, word(0), word(1));
+    line.set_error(error.message());
     // The settings are not known at this point.
-    line.clean(&Redactor::new());
+    line.redact(&Redactor::new());
     let store =
-        std::env::current_dir().ok().and_then(|cwd| discovery::find(&cwd, environment).ok());
-    note(environment, store.as_deref(), &line);
+        std::env::current_dir().ok().and_then(|cwd| discovery::find_store(&cwd, environment).ok());
+    append_to_log(environment, store.as_deref(), &line);
 }
 
 /// Formats an error with its causes.
-fn described(error: &CommandError) -> String {
+fn error_chain(error: &CommandError) -> String {
     let mut text = error.message().to_owned();
     let mut source = std::error::Error::source(error);
     while let Some(cause) = source {
@@ -338,7 +348,7 @@ fn described(error: &CommandError) -> String {
 const PROJECTS: [&str; 3] = ["CLAUDE_PROJECT_DIR", "GEMINI_PROJECT_DIR", "CURSOR_PROJECT_DIR"];
 
 /// Returns the project as this agent names it.
-fn project_of(environment: &Environment, agent: HookAgent) -> Option<PathBuf> {
+fn project_directory(environment: &Environment, agent: HookAgent) -> Option<PathBuf> {
     let name = match agent {
         HookAgent::Claude => "CLAUDE_PROJECT_DIR",
         HookAgent::Gemini => "GEMINI_PROJECT_DIR",
@@ -374,12 +384,12 @@ fn store_directory(
     if context.global.store.is_some() {
         return context.store_directory();
     }
-    let project = project_of(&context.environment, agent);
+    let project = project_directory(&context.environment, agent);
     let told = event.into_iter().flat_map(|event| event.cwd.iter().chain(&event.roots));
     let told = told.filter(|path| path.is_absolute()).cloned();
     let mut first = None;
     for directory in project.into_iter().chain(told).chain([context.cwd.clone()]) {
-        match discovery::find(&directory, &context.environment) {
+        match discovery::find_store(&directory, &context.environment) {
             Ok(store) => return Ok(store),
             Err(error) => first = first.or(Some(error)),
         }

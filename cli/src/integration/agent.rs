@@ -6,8 +6,8 @@ mod cursor;
 mod gemini;
 mod opencode;
 
-use super::json::Edit;
-use super::rule;
+use super::json::JsonEdit;
+use super::permission_rules;
 use super::toml::WantedTable;
 use crate::context::Context;
 use crate::discovery;
@@ -21,7 +21,7 @@ use std::path::PathBuf;
     Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, clap::ValueEnum,
 )]
 #[serde(rename_all = "lowercase")]
-pub enum Agent {
+pub enum CodingAgent {
     /// Claude Code
     Claude,
     /// Codex CLI
@@ -35,7 +35,7 @@ pub enum Agent {
     OpenCode,
 }
 
-impl Agent {
+impl CodingAgent {
     /// All agents.
     pub const ALL: [Self; 5] =
         [Self::Claude, Self::Codex, Self::Gemini, Self::Cursor, Self::OpenCode];
@@ -66,19 +66,19 @@ impl Agent {
 
     /// Returns the default scope: the narrowest one, which does not affect colleagues.
     #[must_use]
-    pub const fn default_scope(self) -> Scope {
-        if matches!(self, Self::Claude) { Scope::Local } else { Scope::User }
+    pub const fn default_scope(self) -> InstallScope {
+        if matches!(self, Self::Claude) { InstallScope::Local } else { InstallScope::User }
     }
 
     /// Whether the agent has settings for this scope.
     #[must_use]
-    pub const fn has(self, scope: Scope) -> bool {
-        matches!(self, Self::Claude) || !matches!(scope, Scope::Local)
+    pub const fn has_scope(self, scope: InstallScope) -> bool {
+        matches!(self, Self::Claude) || !matches!(scope, InstallScope::Local)
     }
 
     /// Returns what an installation needs in which file.
     #[must_use]
-    pub fn wanted(self, scope: Scope, place: &Place) -> Vec<Wanted> {
+    pub fn wanted_changes(self, scope: InstallScope, place: &InstallTarget) -> Vec<WantedChange> {
         match self {
             Self::Claude => claude::wanted(scope, place),
             Self::Codex => codex::wanted(scope, place),
@@ -90,23 +90,23 @@ impl Agent {
 
     /// Returns what a person must know or do in addition.
     #[must_use]
-    pub fn notes(self, scope: Scope) -> &'static [&'static str] {
+    pub fn notes(self, scope: InstallScope) -> &'static [&'static str] {
         match (self, scope) {
-            (Self::Claude, Scope::Project) => &[
+            (Self::Claude, InstallScope::Project) => &[
                 "Claude Code asks each person once whether the server of '.mcp.json' may be used.",
             ],
-            (Self::Codex, Scope::User) => &[
+            (Self::Codex, InstallScope::User) => &[
                 "Codex runs new hooks only after you trusted them: start 'codex' and say '/hooks'.",
             ],
             (Self::Codex, _) => &[
                 "Codex reads the settings of a project that you trust, and runs new hooks only after \
                  you trusted them too: start 'codex' and say '/hooks'.",
             ],
-            (Self::Gemini, Scope::Project) => &[
+            (Self::Gemini, InstallScope::Project) => &[
                 "Gemini CLI warns of new hooks of a project, and reads its settings if you trust it.",
                 "Gemini CLI reads policies of the user only, so no permission rules are written.",
             ],
-            (Self::Cursor, Scope::User) => &[
+            (Self::Cursor, InstallScope::User) => &[
                 "Cursor keeps your own rules in its settings: no section was written for them.",
                 "Cursor can allow a whole program only, so no permission rules are written.",
             ],
@@ -123,7 +123,7 @@ impl Agent {
     Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, clap::ValueEnum,
 )]
 #[serde(rename_all = "lowercase")]
-pub enum Scope {
+pub enum InstallScope {
     /// You, in this project
     Local,
     /// Everybody who works in this project
@@ -132,7 +132,7 @@ pub enum Scope {
     User,
 }
 
-impl Scope {
+impl InstallScope {
     /// All scopes, narrowest first.
     pub const ALL: [Self; 3] = [Self::Local, Self::Project, Self::User];
 
@@ -150,7 +150,7 @@ impl Scope {
 /// The four parts of an installation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
-pub enum Part {
+pub enum IntegrationPart {
     /// The agent calls forge at its events.
     Hooks,
     /// The agent knows forge's MCP server.
@@ -161,7 +161,7 @@ pub enum Part {
     Permissions,
 }
 
-impl Part {
+impl IntegrationPart {
     /// Returns its name for people.
     #[must_use]
     pub const fn title(self) -> &'static str {
@@ -176,44 +176,44 @@ impl Part {
 
 /// One part of an installation in one file.
 #[derive(Clone, Debug)]
-pub struct Wanted {
+pub struct WantedChange {
     /// The file, as the agent names it.
     pub file: PathBuf,
     /// The part that it belongs to.
-    pub part: Part,
+    pub part: IntegrationPart,
     /// The wanted content.
-    pub form: Form,
+    pub form: WantedContent,
 }
 
-impl Wanted {
+impl WantedChange {
     /// Describes it in lines for people.
     #[must_use]
-    pub fn told(&self) -> Vec<String> {
+    pub fn describe(&self) -> Vec<String> {
         match (&self.form, self.part) {
-            (Form::Section(text), _) => text.lines().map(str::to_owned).collect(),
-            (_, Part::Permissions) => {
-                vec![format!("may run unasked: {}", rule::short().join(", "))]
+            (WantedContent::Section(text), _) => text.lines().map(str::to_owned).collect(),
+            (_, IntegrationPart::Permissions) => {
+                vec![format!("may run unasked: {}", permission_rules::short_rules().join(", "))]
             }
-            (Form::Json(edits), _) => edits
+            (WantedContent::Json(edits), _) => edits
                 .iter()
                 .filter_map(|edit| match edit {
-                    Edit::Element { path, value } => {
-                        let value = super::json::of_input(value);
+                    JsonEdit::Element { path, value } => {
+                        let value = super::json::input_value(value);
                         let line = value.pointer("/hooks/0/command").or(value.get("command"));
                         let event = path.last().map(String::as_str).unwrap_or_default();
                         Some(format!("{event}: {}", line?.as_str()?))
                     }
-                    Edit::Member { keep: true, .. } => None,
-                    Edit::Member { name, value, .. } => {
-                        Some(format!("{name}: {}", super::json::of_input(value)))
+                    JsonEdit::Member { keep: true, .. } => None,
+                    JsonEdit::Member { name, value, .. } => {
+                        Some(format!("{name}: {}", super::json::input_value(value)))
                     }
                 })
                 .collect(),
-            (Form::Toml(table), _) => {
+            (WantedContent::Toml(table), _) => {
                 let values = table.values.iter();
                 values.map(|(name, value)| format!("{name} = {value}")).collect()
             }
-            (Form::Whole(_), _) => {
+            (WantedContent::Whole(_), _) => {
                 vec!["a plugin that passes the agent's events on to forge".to_owned()]
             }
         }
@@ -222,9 +222,9 @@ impl Wanted {
 
 /// The wanted content of a file.
 #[derive(Clone, Debug)]
-pub enum Form {
+pub enum WantedContent {
     /// These edits of JSON settings.
-    Json(Vec<Edit>),
+    Json(Vec<JsonEdit>),
     /// This table in TOML settings.
     Toml(WantedTable),
     /// This section in a page of text.
@@ -235,7 +235,7 @@ pub enum Form {
 
 /// The folders of an installation, and the binary that it calls.
 #[derive(Clone, Debug)]
-pub struct Place {
+pub struct InstallTarget {
     /// The user's directory.
     pub home: PathBuf,
     /// The project's directory.
@@ -254,23 +254,23 @@ pub struct Place {
     pub config: PathBuf,
 }
 
-impl Place {
+impl InstallTarget {
     /// Returns the place for this process.
     ///
     /// # Errors
     ///
     /// If the user's directory or the running binary is not known, or is not valid text.
-    pub fn of(context: &Context) -> Result<Self, CommandError> {
+    pub fn from_context(context: &Context) -> Result<Self, CommandError> {
         let environment = &context.environment;
         let home = environment.directory("HOME").ok_or_else(|| {
-            CommandError::not_found("there is no place for the settings of agents")
+            CommandError::not_found("there is no directory for the settings of agents")
                 .hinted("set HOME")
         })?;
         let binary = std::env::current_exe()
-            .map_err(|error| CommandError::io("cannot tell which binary this is", error))?;
+            .map_err(|error| CommandError::io("cannot find the path of this binary", error))?;
         let forge = binary.to_str().map(str::to_owned).ok_or_else(|| {
             let shown = binary.display();
-            CommandError::unsupported(format!("the path of this binary is no text: '{shown}'"))
+            CommandError::unsupported(format!("the path of this binary is not UTF-8: '{shown}'"))
                 .hinted("move it to a directory whose name is UTF-8")
         })?;
         let found = super::binary::on_path(environment, "forge");
@@ -280,9 +280,9 @@ impl Place {
             }
             _ => shell_word(&forge),
         };
-        let project = discovery::place_for(&context.cwd);
+        let project = discovery::new_store_path(&context.cwd);
         let project = project.parent().unwrap_or(&context.cwd);
-        let project = match discovery::find(&context.cwd, &context.environment) {
+        let project = match discovery::find_store(&context.cwd, &context.environment) {
             // A store that was created without a repository is in the project's folder.
             Ok(store) if !project.join(".git").exists() => {
                 store.parent().unwrap_or(project).to_owned()
@@ -303,7 +303,7 @@ impl Place {
 
     /// Returns the command line of a hook, for agents that run it in a shell.
     #[must_use]
-    pub fn hook(&self, agent: Agent, event: &str) -> String {
+    pub fn hook_command(&self, agent: CodingAgent, event: &str) -> String {
         format!("{} hook {} {event}", shell_word(&self.forge), agent.name())
     }
 }
@@ -334,16 +334,16 @@ fn texts<'t>(texts: impl IntoIterator<Item = &'t str>) -> CstInputValue {
 
 /// The hooks in the form of Claude Code, which other agents use too: a list of groups for each
 /// event.
-fn groups(
-    agent: Agent,
-    place: &Place,
+fn hook_groups(
+    agent: CodingAgent,
+    place: &InstallTarget,
     events: &[(&str, Option<&str>, u32)],
     more: impl Fn(&str) -> Vec<(&'static str, CstInputValue)>,
-) -> Form {
+) -> WantedContent {
     let edit = |(event, matcher, timeout): &(&str, Option<&str>, u32)| {
         let mut handler = vec![
             ("type".to_owned(), "command".into()),
-            ("command".to_owned(), place.hook(agent, event).into()),
+            ("command".to_owned(), place.hook_command(agent, event).into()),
             ("timeout".to_owned(), CstInputValue::Number(timeout.to_string())),
         ];
         handler.extend(more(event).into_iter().map(|(name, value)| (name.to_owned(), value)));
@@ -353,14 +353,14 @@ fn groups(
             group.push(("matcher".to_owned(), (*matcher).into()));
         }
         group.push(("hooks".to_owned(), hooks));
-        Edit::Element { path: path(&["hooks", event]), value: CstInputValue::Object(group) }
+        JsonEdit::Element { path: path(&["hooks", event]), value: CstInputValue::Object(group) }
     };
-    Form::Json(events.iter().map(edit).collect())
+    WantedContent::Json(events.iter().map(edit).collect())
 }
 
 /// The MCP server in the form that most agents use.
-fn server(place: &Place, above: &[&str]) -> Form {
-    Form::Json(vec![Edit::Member {
+fn mcp_server(place: &InstallTarget, above: &[&str]) -> WantedContent {
+    WantedContent::Json(vec![JsonEdit::Member {
         path: path(above),
         name: "forge".to_owned(),
         value: object([("command", place.forge.as_str().into()), ("args", texts(["mcp"]))]),

@@ -1,7 +1,7 @@
 //! Finds programs on the path, and their versions in their files.
 
 use crate::context::Environment;
-use forge_store::backend::plain_file;
+use forge_store::plain_file;
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 

@@ -1,44 +1,51 @@
 //! Finds faults of an installation that an earlier version of forge made.
 
-use super::agent::{Agent, Form, Part};
-use super::json::{self, Edit};
-use super::{OWN_MARK, found};
-use crate::doctor::Severity;
+use super::agent::{CodingAgent, IntegrationPart, WantedContent};
+use super::json::{self, JsonEdit};
+use super::{OWN_MARK, detect};
+use crate::doctor::FindingSeverity;
 use serde::Serialize;
 use serde_json::Value;
 
 /// A fault of an installation, which installing again fixes.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
-pub struct Fault {
+pub struct InstallationFault {
     /// Its severity.
-    pub severity: Severity,
+    pub severity: FindingSeverity,
     /// Its description.
     pub what: String,
 }
 
-impl Fault {
+impl InstallationFault {
     fn problem(what: impl Into<String>) -> Self {
-        Self { severity: Severity::Problem, what: what.into() }
+        Self { severity: FindingSeverity::Problem, what: what.into() }
     }
 
     fn advice(what: impl Into<String>) -> Self {
-        Self { severity: Severity::Advice, what: what.into() }
+        Self { severity: FindingSeverity::Advice, what: what.into() }
     }
 }
 
 /// Returns the faults of one part of an installation in this file.
 #[must_use]
-pub fn faults(agent: Agent, part: Part, text: &str, form: &Form) -> Vec<Fault> {
+pub fn find_faults(
+    agent: CodingAgent,
+    part: IntegrationPart,
+    text: &str,
+    form: &WantedContent,
+) -> Vec<InstallationFault> {
     match form {
-        Form::Json(edits) => json::values(text)
-            .map(|values| in_settings(agent, part, &values, edits))
+        WantedContent::Json(edits) => json::values(text)
+            .map(|values| settings_faults(agent, part, &values, edits))
             .unwrap_or_default(),
-        Form::Whole(wanted) if text.contains(OWN_MARK) => in_own_file(part, text, wanted),
-        Form::Toml(_) | Form::Section(_) | Form::Whole(_) => Vec::new(),
+        WantedContent::Whole(wanted) if text.contains(OWN_MARK) => {
+            own_file_faults(part, text, wanted)
+        }
+        WantedContent::Toml(_) | WantedContent::Section(_) | WantedContent::Whole(_) => Vec::new(),
     }
 }
 
-fn in_own_file(part: Part, text: &str, wanted: &str) -> Vec<Fault> {
+fn own_file_faults(part: IntegrationPart, text: &str, wanted: &str) -> Vec<InstallationFault> {
     // Which binary is called does not matter here.
     let rest = |text: &str| -> Vec<String> {
         let lines = text.lines().filter(|line| !line.starts_with("const FORGE = "));
@@ -46,67 +53,76 @@ fn in_own_file(part: Part, text: &str, wanted: &str) -> Vec<Fault> {
     };
     match part {
         _ if rest(text) == rest(wanted) => Vec::new(),
-        Part::Hooks => vec![Fault::problem(
+        IntegrationPart::Hooks => vec![InstallationFault::problem(
             "the plugin is of an earlier forge: what is handed back may be in one request only, and prompts are not kept",
         )],
-        _ => vec![Fault::advice("the rules are of an earlier forge")],
+        _ => vec![InstallationFault::advice("the rules are of an earlier forge")],
     }
 }
 
-fn in_settings(agent: Agent, part: Part, values: &Value, edits: &[Edit]) -> Vec<Fault> {
-    let ours = |path: &[String], value: &Value| found::is_ours(agent, edits, path, value);
+fn settings_faults(
+    agent: CodingAgent,
+    part: IntegrationPart,
+    values: &Value,
+    edits: &[JsonEdit],
+) -> Vec<InstallationFault> {
+    let ours = |path: &[String], value: &Value| detect::is_ours(agent, edits, path, value);
     match part {
-        Part::Hooks => {
-            let mut faults = events(values, edits, &ours);
+        IntegrationPart::Hooks => {
+            let mut faults = event_faults(values, edits, &ours);
             let allowed = elements(values, &["tools".to_owned(), "allowed".to_owned()]);
             let path = ["tools", "allowed", ""].map(str::to_owned);
-            if agent == Agent::Gemini && allowed.iter().any(|rule| ours(&path, rule)) {
-                faults.push(Fault::problem(
+            if agent == CodingAgent::Gemini && allowed.iter().any(|rule| ours(&path, rule)) {
+                faults.push(InstallationFault::problem(
                     "its entries in 'tools.allowed' make Gemini CLI refuse every other shell command",
                 ));
             }
             faults
         }
-        Part::Permissions => {
+        IntegrationPart::Permissions => {
             let mut unwanted = 0_usize;
-            found::walk(values, &mut Vec::new(), &mut |path, value| {
+            detect::visit_values(values, &mut Vec::new(), &mut |path, value| {
                 let is_rule = path.first().is_some_and(|first| first.starts_with("permission"));
                 let is_unwanted = is_rule && ours(path, value) && !is_wanted(edits, path, value);
                 unwanted += usize::from(is_unwanted);
             });
             let what =
                 format!("{unwanted} permission rules are of an earlier forge, or for another one");
-            if unwanted > 0 { vec![Fault::advice(what)] } else { Vec::new() }
+            if unwanted > 0 { vec![InstallationFault::advice(what)] } else { Vec::new() }
         }
-        Part::Server | Part::Section => Vec::new(),
+        IntegrationPart::Server | IntegrationPart::Section => Vec::new(),
     }
 }
 
-fn is_wanted(edits: &[Edit], path: &[String], value: &Value) -> bool {
+fn is_wanted(edits: &[JsonEdit], path: &[String], value: &Value) -> bool {
     edits.iter().any(|edit| match edit {
-        Edit::Element { path: above, value: wanted } => {
+        JsonEdit::Element { path: above, value: wanted } => {
             path.split_last().is_some_and(|(_, rest)| rest == above)
-                && json::of_input(wanted) == *value
+                && json::input_value(wanted) == *value
         }
-        Edit::Member { path: above, name, .. } => {
+        JsonEdit::Member { path: above, name, .. } => {
             path.split_last().is_some_and(|(last, rest)| last == name && rest == above)
         }
     })
 }
 
 /// Events that are missing, that have another call than the wanted one, or that forge does not use.
-fn events(values: &Value, edits: &[Edit], ours: &dyn Fn(&[String], &Value) -> bool) -> Vec<Fault> {
+fn event_faults(
+    values: &Value,
+    edits: &[JsonEdit],
+    ours: &dyn Fn(&[String], &Value) -> bool,
+) -> Vec<InstallationFault> {
     let mut missing = Vec::new();
     let mut other = Vec::new();
     let mut wanted_events = Vec::new();
     for edit in edits {
-        let Edit::Element { path, value } = edit else { continue };
+        let JsonEdit::Element { path, value } = edit else { continue };
         let Some(event) = path.last() else { continue };
         wanted_events.push(event.as_str());
         let element = [path.as_slice(), &[String::new()]].concat();
         let there: Vec<&Value> =
             elements(values, path).iter().filter(|it| ours(&element, it)).collect();
-        let wanted = without_command(json::of_input(value));
+        let wanted = without_command(json::input_value(value));
         if there.is_empty() {
             missing.push(event.as_str());
         } else if !there.iter().any(|it| without_command((*it).clone()) == wanted) {
@@ -135,7 +151,7 @@ fn events(values: &Value, edits: &[Edit], ours: &dyn Fn(&[String], &Value) -> bo
     ]
     .into_iter()
     .filter(|(events, _)| !events.is_empty())
-    .map(|(events, what)| Fault::advice(format!("these {what}: {}", events.join(", "))))
+    .map(|(events, what)| InstallationFault::advice(format!("these {what}: {}", events.join(", "))))
     .collect()
 }
 

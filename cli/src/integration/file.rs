@@ -2,8 +2,8 @@
 //! folder.
 
 use crate::error::CommandError;
-use crate::private;
-use forge_store::backend::plain_file;
+use crate::private_files;
+use forge_store::plain_file;
 use std::fs;
 use std::io;
 use std::os::unix::fs::{MetadataExt, PermissionsExt};
@@ -14,7 +14,7 @@ const MOST_BYTES: u64 = 64 << 20;
 
 /// The current state of a file of an agent.
 #[derive(Clone, Debug)]
-pub struct Settings {
+pub struct AgentFile {
     /// Its real path, with links resolved.
     pub path: PathBuf,
     /// Its content; `None` if there is no such file.
@@ -26,7 +26,7 @@ pub struct Settings {
 /// # Errors
 ///
 /// If it is not a regular file of the user, is not text, or leads out of `within`.
-pub fn read(file: &Path, within: &Path) -> Result<Settings, CommandError> {
+pub fn read(file: &Path, within: &Path) -> Result<AgentFile, CommandError> {
     let shown = file.display();
     let (path, about) = match fs::canonicalize(file) {
         Ok(path) => {
@@ -48,7 +48,7 @@ pub fn read(file: &Path, within: &Path) -> Result<Settings, CommandError> {
         return Err(refused(file, &format!("leads to '{target}', out of '{}'", within.display())));
     }
     if !about.is_file() {
-        return Err(refused(file, "is no plain file"));
+        return Err(refused(file, "is not a plain file"));
     }
     if about.len() > MOST_BYTES {
         return Err(refused(file, "is larger than any settings"));
@@ -62,11 +62,11 @@ pub fn read(file: &Path, within: &Path) -> Result<Settings, CommandError> {
     let bytes = plain_file::read(&path, MOST_BYTES)
         .map_err(|error| CommandError::io(&format!("cannot read '{shown}'"), error))?;
     let text = String::from_utf8(bytes).map_err(|_| refused(file, "is not UTF-8"))?;
-    Ok(Settings { path, text: Some(text) })
+    Ok(AgentFile { path, text: Some(text) })
 }
 
 /// A file that does not exist yet: its nearest existing directory must be inside `within`.
-fn missing(file: &Path, within: &Path) -> Result<Settings, CommandError> {
+fn missing(file: &Path, within: &Path) -> Result<AgentFile, CommandError> {
     let real = within.canonicalize().unwrap_or_else(|_| within.to_owned());
     let mut above = file.parent();
     while let Some(folder) = above {
@@ -83,7 +83,7 @@ fn missing(file: &Path, within: &Path) -> Result<Settings, CommandError> {
             }
             Ok(found) => {
                 let rest = file.strip_prefix(folder).unwrap_or(file);
-                return Ok(Settings { path: found.join(rest), text: None });
+                return Ok(AgentFile { path: found.join(rest), text: None });
             }
             Err(_) if fs::symlink_metadata(folder).is_ok() => {
                 return Err(refused(folder, "is a link to a directory that is not there"));
@@ -91,7 +91,7 @@ fn missing(file: &Path, within: &Path) -> Result<Settings, CommandError> {
             Err(_) => above = folder.parent(),
         }
     }
-    Ok(Settings { path: file.to_owned(), text: None })
+    Ok(AgentFile { path: file.to_owned(), text: None })
 }
 
 fn refused(file: &Path, why: &str) -> CommandError {
@@ -105,7 +105,7 @@ fn refused(file: &Path, why: &str) -> CommandError {
 /// # Errors
 ///
 /// Conflict if it changed in the meantime; also if it cannot be written.
-pub fn replace(settings: &Settings, text: Option<&str>) -> Result<(), CommandError> {
+pub fn replace(settings: &AgentFile, text: Option<&str>) -> Result<(), CommandError> {
     let path = &settings.path;
     let shown = path.display();
     let failed = |error| CommandError::io(&format!("cannot write '{shown}'"), error);
@@ -116,8 +116,8 @@ pub fn replace(settings: &Settings, text: Option<&str>) -> Result<(), CommandErr
     };
     if now.as_deref() != settings.text.as_deref().map(str::as_bytes) {
         return Err(CommandError::new(
-            crate::error::ErrorKind::Conflict,
-            format!("'{shown}' was changed by somebody else just now"),
+            crate::error::CommandErrorKind::Conflict,
+            format!("'{shown}' was changed by another program just now"),
         )
         .hinted("try again"));
     }
@@ -128,11 +128,11 @@ pub fn replace(settings: &Settings, text: Option<&str>) -> Result<(), CommandErr
         };
     };
     if let Some(folder) = path.parent() {
-        private::create_directories(folder).map_err(failed)?;
+        private_files::create_directories(folder).map_err(failed)?;
     }
     // An existing file keeps its permissions; a new one is private to the user.
     let mode = fs::metadata(path).map_or(0o600, |about| about.permissions().mode() & 0o7777);
-    private::replace_file_with(path, text.as_bytes(), mode).map_err(failed)
+    private_files::replace_file_with(path, text.as_bytes(), mode).map_err(failed)
 }
 
 /// Returns the missing parent directories of a file, outermost first.

@@ -6,7 +6,7 @@ use jsonc_parser::cst::{CstArray, CstInputValue, CstNode, CstObject, CstRootNode
 
 /// Settings that cannot be edited.
 #[derive(Debug, thiserror::Error)]
-pub enum Unusable {
+pub enum UnusableSettings {
     /// They cannot be parsed.
     #[error("it is not {0}: {1}")]
     Broken(&'static str, String),
@@ -19,7 +19,7 @@ pub enum Unusable {
         wanted: &'static str,
     },
     /// There is already something with that name.
-    #[error("'{path}' in it is somebody else's")]
+    #[error("'{path}' in it belongs to another program")]
     Taken {
         /// Its path.
         path: String,
@@ -28,7 +28,7 @@ pub enum Unusable {
 
 /// A wanted change of the settings.
 #[derive(Clone, Debug)]
-pub enum Edit {
+pub enum JsonEdit {
     /// This member of the object at `path`, if there is none with that name.
     Member {
         /// The path of the object.
@@ -65,8 +65,9 @@ const OPTIONS: ParseOptions = ParseOptions {
 /// Some editors write it at the beginning of a file.
 const BYTE_ORDER_MARK: &str = "\u{feff}";
 
-fn parse(text: &str) -> Result<CstRootNode, Unusable> {
-    CstRootNode::parse(text, &OPTIONS).map_err(|error| Unusable::Broken("JSON", error.to_string()))
+fn parse(text: &str) -> Result<CstRootNode, UnusableSettings> {
+    CstRootNode::parse(text, &OPTIONS)
+        .map_err(|error| UnusableSettings::Broken("JSON", error.to_string()))
 }
 
 /// Returns the text with one more entry; the same text if the entry exists.
@@ -74,7 +75,7 @@ fn parse(text: &str) -> Result<CstRootNode, Unusable> {
 /// # Errors
 ///
 /// If the text is not JSON, or has something else in this place.
-pub fn edited(text: &str, edit: &Edit) -> Result<String, Unusable> {
+pub fn apply_edit(text: &str, edit: &JsonEdit) -> Result<String, UnusableSettings> {
     let (mark, text) = match text.strip_prefix(BYTE_ORDER_MARK) {
         Some(rest) => (BYTE_ORDER_MARK, rest),
         None => ("", text),
@@ -82,10 +83,10 @@ pub fn edited(text: &str, edit: &Edit) -> Result<String, Unusable> {
     let root = parse(text)?;
     let top = match root.value() {
         None => root.object_value_or_set(),
-        Some(_) => root.object_value().ok_or_else(|| unlike(&[], "an object"))?,
+        Some(_) => root.object_value().ok_or_else(|| unexpected(&[], "an object"))?,
     };
     match edit {
-        Edit::Member { path, name, value, keep } => {
+        JsonEdit::Member { path, name, value, keep } => {
             let object = object_at(top, path)?;
             match object.get(name).map(|member| member.value()) {
                 None => {
@@ -96,16 +97,16 @@ pub fn edited(text: &str, edit: &Edit) -> Result<String, Unusable> {
                         return Ok([mark, text].concat());
                     }
                     let path = [path.as_slice(), std::slice::from_ref(name)].concat().join(".");
-                    return Err(Unusable::Taken { path });
+                    return Err(UnusableSettings::Taken { path });
                 }
             }
         }
-        Edit::Element { path, value } => {
-            let (name, above) = path.split_last().ok_or_else(|| unlike(&[], "an array"))?;
+        JsonEdit::Element { path, value } => {
+            let (name, above) = path.split_last().ok_or_else(|| unexpected(&[], "an array"))?;
             let object = object_at(top, above)?;
             let array = match object.get(name) {
                 None => object.array_value_or_set(name),
-                Some(member) => member.array_value().ok_or_else(|| unlike(path, "an array"))?,
+                Some(member) => member.array_value().ok_or_else(|| unexpected(path, "an array"))?,
             };
             if array.elements().iter().any(|element| is_equal(element, value)) {
                 return Ok([mark, text].concat());
@@ -116,19 +117,19 @@ pub fn edited(text: &str, edit: &Edit) -> Result<String, Unusable> {
     Ok(format!("{mark}{root}"))
 }
 
-fn unlike(path: &[String], wanted: &'static str) -> Unusable {
+fn unexpected(path: &[String], wanted: &'static str) -> UnusableSettings {
     let path = if path.is_empty() { "the whole".to_owned() } else { path.join(".") };
-    Unusable::Unlike { path, wanted }
+    UnusableSettings::Unlike { path, wanted }
 }
 
 /// Returns the object at this path; creates it if it is missing.
-fn object_at(top: CstObject, path: &[String]) -> Result<CstObject, Unusable> {
+fn object_at(top: CstObject, path: &[String]) -> Result<CstObject, UnusableSettings> {
     let mut object = top;
     for (depth, name) in path.iter().enumerate() {
         object = match object.get(name) {
             None => object.object_value_or_set(name),
             Some(member) => {
-                member.object_value().ok_or_else(|| unlike(&path[..=depth], "an object"))?
+                member.object_value().ok_or_else(|| unexpected(&path[..=depth], "an object"))?
             }
         };
     }
@@ -136,22 +137,22 @@ fn object_at(top: CstObject, path: &[String]) -> Result<CstObject, Unusable> {
 }
 
 fn is_equal(node: &CstNode, value: &CstInputValue) -> bool {
-    plain(node).is_some_and(|found| found == of_input(value))
+    plain_value(node).is_some_and(|found| found == input_value(value))
 }
 
 /// The value without its comments and formatting.
-fn plain(node: &CstNode) -> Option<serde_json::Value> {
+fn plain_value(node: &CstNode) -> Option<serde_json::Value> {
     use serde_json::Value;
     if let Some(object) = node.as_object() {
         let member = |member: jsonc_parser::cst::CstObjectProp| {
-            Some((member.decoded_name()?, plain(&member.value()?)?))
+            Some((member.decoded_name()?, plain_value(&member.value()?)?))
         };
         let members = object.properties().into_iter().map(member);
         return Some(Value::Object(members.collect::<Option<_>>()?));
     }
     if let Some(array) = node.as_array() {
         let elements = array.elements();
-        return Some(Value::Array(elements.iter().map(plain).collect::<Option<_>>()?));
+        return Some(Value::Array(elements.iter().map(plain_value).collect::<Option<_>>()?));
     }
     if let Some(text) = node.as_string_lit() {
         return Some(Value::String(text.decoded_value().ok()?));
@@ -160,16 +161,16 @@ fn plain(node: &CstNode) -> Option<serde_json::Value> {
 }
 
 /// Converts an input to a value.
-pub(super) fn of_input(value: &CstInputValue) -> serde_json::Value {
+pub(super) fn input_value(value: &CstInputValue) -> serde_json::Value {
     use serde_json::Value;
     match value {
         CstInputValue::Null => Value::Null,
         CstInputValue::Bool(flag) => Value::Bool(*flag),
         CstInputValue::Number(number) => serde_json::from_str(number).unwrap_or_default(),
         CstInputValue::String(text) => Value::String(text.clone()),
-        CstInputValue::Array(elements) => Value::Array(elements.iter().map(of_input).collect()),
+        CstInputValue::Array(elements) => Value::Array(elements.iter().map(input_value).collect()),
         CstInputValue::Object(members) => Value::Object(
-            members.iter().map(|(name, value)| (name.clone(), of_input(value))).collect(),
+            members.iter().map(|(name, value)| (name.clone(), input_value(value))).collect(),
         ),
     }
 }
@@ -179,9 +180,9 @@ pub(super) fn of_input(value: &CstInputValue) -> serde_json::Value {
 /// # Errors
 ///
 /// If it is not JSON.
-pub fn values(text: &str) -> Result<serde_json::Value, Unusable> {
+pub fn values(text: &str) -> Result<serde_json::Value, UnusableSettings> {
     let root = parse(text.strip_prefix(BYTE_ORDER_MARK).unwrap_or(text))?;
-    Ok(root.value().and_then(|value| plain(&value)).unwrap_or_default())
+    Ok(root.value().and_then(|value| plain_value(&value)).unwrap_or_default())
 }
 
 /// Returns the paths of the empty objects and arrays in the settings.
@@ -189,7 +190,7 @@ pub fn values(text: &str) -> Result<serde_json::Value, Unusable> {
 /// # Errors
 ///
 /// If it is not JSON.
-pub fn empty(text: &str) -> Result<Vec<Vec<String>>, Unusable> {
+pub fn empty_places(text: &str) -> Result<Vec<Vec<String>>, UnusableSettings> {
     let values = values(text)?;
     let mut places = Vec::new();
     let mut open = vec![(Vec::new(), &values)];
@@ -216,10 +217,13 @@ pub fn empty(text: &str) -> Result<Vec<Vec<String>>, Unusable> {
 /// # Errors
 ///
 /// If it is not JSON.
-pub fn lacking(text: &str, edits: &[Edit]) -> Result<Vec<Vec<String>>, Unusable> {
+pub fn missing_members(
+    text: &str,
+    edits: &[JsonEdit],
+) -> Result<Vec<Vec<String>>, UnusableSettings> {
     let values = values(text)?;
-    let place = |edit: &Edit| match edit {
-        Edit::Member { path, name, keep: true, .. } => {
+    let place = |edit: &JsonEdit| match edit {
+        JsonEdit::Member { path, name, keep: true, .. } => {
             let above = path.iter().try_fold(&values, |value, name| value.get(name));
             let is_there = above.is_some_and(|above| above.get(name).is_some());
             (!is_there).then(|| [path.as_slice(), std::slice::from_ref(name)].concat())
@@ -239,22 +243,22 @@ pub fn without(
     text: &str,
     is_ours: &dyn Fn(&[String], &serde_json::Value) -> bool,
     kept: &[Vec<String>],
-) -> Result<String, Unusable> {
+) -> Result<String, UnusableSettings> {
     let (mark, text) = match text.strip_prefix(BYTE_ORDER_MARK) {
         Some(rest) => (BYTE_ORDER_MARK, rest),
         None => ("", text),
     };
     let root = parse(text)?;
     let Some(top) = root.object_value() else { return Ok([mark, text].concat()) };
-    let mut clearing = Clearing { path: Vec::new(), is_ours, kept };
-    if clearing.object(&top) == Cleared::Nothing {
+    let mut clearing = RemovalWalk { path: Vec::new(), is_ours, kept };
+    if clearing.object(&top) == RemovalResult::Nothing {
         return Ok([mark, text].concat());
     }
     Ok(format!("{mark}{root}"))
 }
 
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Cleared {
+enum RemovalResult {
     Nothing,
     Something,
     /// The whole value was removed.
@@ -262,63 +266,63 @@ enum Cleared {
 }
 
 /// A traversal of settings that removes forge's entries.
-struct Clearing<'c> {
+struct RemovalWalk<'c> {
     /// The current path; an element of an array has an empty name.
     path: Vec<String>,
     is_ours: &'c dyn Fn(&[String], &serde_json::Value) -> bool,
     kept: &'c [Vec<String>],
 }
 
-impl Clearing<'_> {
-    fn node(&mut self, name: String, node: &CstNode) -> Cleared {
+impl RemovalWalk<'_> {
+    fn node(&mut self, name: String, node: &CstNode) -> RemovalResult {
         self.path.push(name);
-        let cleared = if plain(node).is_some_and(|value| (self.is_ours)(&self.path, &value)) {
-            Cleared::All
+        let cleared = if plain_value(node).is_some_and(|value| (self.is_ours)(&self.path, &value)) {
+            RemovalResult::All
         } else if let Some(object) = node.as_object() {
             self.object(&object)
         } else if let Some(array) = node.as_array() {
             self.array(&array)
         } else {
-            Cleared::Nothing
+            RemovalResult::Nothing
         };
         self.path.pop();
         cleared
     }
 
-    fn object(&mut self, object: &CstObject) -> Cleared {
-        let mut cleared = Cleared::Nothing;
+    fn object(&mut self, object: &CstObject) -> RemovalResult {
+        let mut cleared = RemovalResult::Nothing;
         for member in object.properties() {
             let (Some(name), Some(value)) = (member.decoded_name(), member.value()) else {
                 continue;
             };
             let inside = self.node(name, &value);
-            if inside != Cleared::Nothing {
-                cleared = Cleared::Something;
+            if inside != RemovalResult::Nothing {
+                cleared = RemovalResult::Something;
             }
-            if inside == Cleared::All {
+            if inside == RemovalResult::All {
                 member.remove();
             }
         }
-        self.emptied(cleared, object.properties().is_empty())
+        self.after_removal(cleared, object.properties().is_empty())
     }
 
-    fn array(&mut self, array: &CstArray) -> Cleared {
-        let mut cleared = Cleared::Nothing;
+    fn array(&mut self, array: &CstArray) -> RemovalResult {
+        let mut cleared = RemovalResult::Nothing;
         for element in array.elements() {
             let inside = self.node(String::new(), &element);
-            if inside != Cleared::Nothing {
-                cleared = Cleared::Something;
+            if inside != RemovalResult::Nothing {
+                cleared = RemovalResult::Something;
             }
-            if inside == Cleared::All {
+            if inside == RemovalResult::All {
                 element.remove();
             }
         }
-        self.emptied(cleared, array.elements().is_empty())
+        self.after_removal(cleared, array.elements().is_empty())
     }
 
-    fn emptied(&self, cleared: Cleared, empty: bool) -> Cleared {
-        let goes = cleared == Cleared::Something && empty && !self.kept.contains(&self.path);
-        if goes { Cleared::All } else { cleared }
+    fn after_removal(&self, cleared: RemovalResult, empty: bool) -> RemovalResult {
+        let goes = cleared == RemovalResult::Something && empty && !self.kept.contains(&self.path);
+        if goes { RemovalResult::All } else { cleared }
     }
 }
 

@@ -1,72 +1,74 @@
 //! The current state of an agent's files, and their state with and without forge.
 
-use super::agent::{Agent, Form, Part, Place, Scope, Wanted};
-use super::receipt::{Changed, Receipt, Receipts, hash};
-use super::splice::Splice;
-use super::{OWN_MARK, file, found, json, section, toml};
+use super::agent::{
+    CodingAgent, InstallScope, InstallTarget, IntegrationPart, WantedChange, WantedContent,
+};
+use super::receipt::{FileReceipt, InstallReceipt, ReceiptFolder, hash};
+use super::splice::TextSplice;
+use super::{OWN_MARK, detect, file, json, section, toml};
 use crate::error::CommandError;
 use std::path::PathBuf;
 
 /// The steps for one agent.
 #[derive(Clone, Debug)]
-pub struct Plan {
+pub struct InstallPlan {
     /// The agent.
-    pub agent: Agent,
+    pub agent: CodingAgent,
     /// The scope of the installation.
-    pub scope: Scope,
+    pub scope: InstallScope,
     /// The project; `None` for the user scope.
     pub project: Option<PathBuf>,
     /// The binary that is called.
     pub forge: String,
     /// The files, in the order in which they are written.
-    pub files: Vec<Step>,
+    pub files: Vec<FilePlan>,
     /// The parts that cannot be installed, and why.
-    pub left_out: Vec<(Part, String)>,
+    pub left_out: Vec<(IntegrationPart, String)>,
 }
 
 /// The step for one file.
 #[derive(Clone, Debug)]
-pub struct Step {
+pub struct FilePlan {
     /// The file as the agent names it.
     pub file: PathBuf,
     /// The parts that go into it.
-    pub parts: Vec<Part>,
+    pub parts: Vec<IntegrationPart>,
     /// The current state of the file.
-    pub now: file::Settings,
+    pub now: file::AgentFile,
     /// The content without forge; `None` if the file would not exist.
     pub without: Option<String>,
     /// The content with forge; `None` if the file would not exist.
     pub with: Option<String>,
     /// The changes from the one to the other.
-    splices: Vec<Splice>,
+    splices: Vec<TextSplice>,
     /// The paths that are empty without forge.
     empty: Vec<Vec<String>>,
     /// The paths of added members whose origin their content does not show.
     added: Vec<Vec<String>>,
     /// What an earlier receipt says about the file.
-    noted: Option<Changed>,
+    noted: Option<FileReceipt>,
     /// Whether another agent's installation needs its content.
     shared: bool,
 }
 
-impl Plan {
+impl InstallPlan {
     /// Reads the files of an agent and computes their new content. Nothing is changed.
     ///
     /// # Errors
     ///
     /// If a file cannot be used as it is.
     pub fn make(
-        agent: Agent,
-        scope: Scope,
-        place: &Place,
-        receipts: &Receipts,
+        agent: CodingAgent,
+        scope: InstallScope,
+        place: &InstallTarget,
+        receipts: &ReceiptFolder,
     ) -> Result<Self, CommandError> {
-        let project = (scope != Scope::User).then(|| place.project.clone());
+        let project = (scope != InstallScope::User).then(|| place.project.clone());
         let receipt = receipts.find(agent, scope, project.as_deref())?;
-        let others: Vec<Receipt> =
+        let others: Vec<InstallReceipt> =
             receipts.all().into_iter().filter(|other| Some(other) != receipt.as_ref()).collect();
-        let mut files: Vec<(PathBuf, Vec<Wanted>)> = Vec::new();
-        for wanted in agent.wanted(scope, place) {
+        let mut files: Vec<(PathBuf, Vec<WantedChange>)> = Vec::new();
+        for wanted in agent.wanted_changes(scope, place) {
             match files.iter_mut().find(|(file, _)| *file == wanted.file) {
                 Some((_, there)) => there.push(wanted),
                 None => files.push((wanted.file.clone(), vec![wanted])),
@@ -90,11 +92,11 @@ impl Plan {
     fn step(
         &mut self,
         path: PathBuf,
-        wanted: &[Wanted],
-        place: &Place,
-        receipt: Option<&Receipt>,
-        others: &[Receipt],
-    ) -> Result<Step, CommandError> {
+        wanted: &[WantedChange],
+        place: &InstallTarget,
+        receipt: Option<&InstallReceipt>,
+        others: &[InstallReceipt],
+    ) -> Result<FilePlan, CommandError> {
         // A project's file must stay in the project, a user's file in the user's directory.
         let own = [&place.home, &place.config]
             .into_iter()
@@ -102,17 +104,18 @@ impl Plan {
             .chain(&place.codex)
             .find(|folder| path.starts_with(folder) && !path.starts_with(&place.project));
         let now = file::read(&path, own.unwrap_or(&place.project))?;
-        let unusable = |error: json::Unusable| {
+        let unusable = |error: json::UnusableSettings| {
             CommandError::invalid(format!("'{}' cannot be changed", path.display()))
                 .caused_by(error)
                 .hinted("nothing was changed; correct the file, or move it away")
         };
         // A section may serve several agents: each of them records how it came there.
-        let section_only = wanted.iter().all(|wanted| wanted.part == Part::Section);
+        let section_only = wanted.iter().all(|wanted| wanted.part == IntegrationPart::Section);
         let shared_with =
-            others.iter().find_map(|other| other.of(&now.path)).filter(|_| section_only);
+            others.iter().find_map(|other| other.for_file(&now.path)).filter(|_| section_only);
         let shared = shared_with.is_some();
-        let noted = receipt.and_then(|receipt| receipt.of(&now.path)).or(shared_with).cloned();
+        let noted =
+            receipt.and_then(|receipt| receipt.for_file(&now.path)).or(shared_with).cloned();
         let without = match &now.text {
             None => None,
             Some(text) => self.without(text, wanted, noted.as_ref()).map_err(unusable)?,
@@ -126,7 +129,7 @@ impl Plan {
             match applied(before.as_deref(), &wanted.form, &mut splices) {
                 Ok(text) => with = text,
                 // Permission rules are a convenience: everything else works without them.
-                Err(error) if wanted.part == Part::Permissions => {
+                Err(error) if wanted.part == IntegrationPart::Permissions => {
                     parts.pop();
                     with = before;
                     self.left_out.push((wanted.part, error.to_string()));
@@ -137,27 +140,27 @@ impl Plan {
         if without.is_none() {
             // A file that is created counts as one change, however many edits it took.
             splices =
-                Splice::between("", with.as_deref().unwrap_or_default()).into_iter().collect();
+                TextSplice::between("", with.as_deref().unwrap_or_default()).into_iter().collect();
         }
         let (mut empty, mut added) = (Vec::new(), Vec::new());
         for wanted in wanted {
-            let Form::Json(edits) = &wanted.form else { continue };
+            let WantedContent::Json(edits) = &wanted.form else { continue };
             let text = without.as_deref().unwrap_or_default();
-            empty = json::empty(text).map_err(unusable)?;
-            added.extend(json::lacking(text, edits).map_err(unusable)?);
+            empty = json::empty_places(text).map_err(unusable)?;
+            added.extend(json::missing_members(text, edits).map_err(unusable)?);
         }
-        Ok(Step { file: path, parts, now, without, with, splices, empty, added, noted, shared })
+        Ok(FilePlan { file: path, parts, now, without, with, splices, empty, added, noted, shared })
     }
 
     /// Returns the text without forge's entries; `None` if the file belonged to forge alone.
     fn without(
         &self,
         text: &str,
-        wanted: &[Wanted],
-        noted: Option<&Changed>,
-    ) -> Result<Option<String>, json::Unusable> {
+        wanted: &[WantedChange],
+        noted: Option<&FileReceipt>,
+    ) -> Result<Option<String>, json::UnusableSettings> {
         let created = noted.is_some_and(|noted| noted.created);
-        if let Some(back) = noted.and_then(|noted| noted.taken_back(text))
+        if let Some(back) = noted.and_then(|noted| noted.original(text))
             && self.is_clean(&back, wanted)
         {
             return Ok((!created || !back.is_empty()).then_some(back));
@@ -167,50 +170,52 @@ impl Plan {
         let added = noted.map(|noted| noted.added.as_slice()).unwrap_or_default();
         for wanted in wanted {
             match &wanted.form {
-                Form::Json(edits) => {
+                WantedContent::Json(edits) => {
                     let ours = |path: &[String], value: &_| {
-                        found::is_ours(self.agent, edits, path, value)
-                            || found::is_added(added, edits, path, value)
+                        detect::is_ours(self.agent, edits, path, value)
+                            || detect::is_added(added, edits, path, value)
                     };
                     text = json::without(&text, &ours, empty)?;
                 }
-                Form::Toml(table) => {
-                    text = toml::without(&text, &table.path, &found::is_our_server)?;
+                WantedContent::Toml(table) => {
+                    text = toml::without(&text, &table.path, &detect::is_our_server)?;
                 }
-                Form::Section(_) => text = section::without(&text),
-                Form::Whole(_) if text.contains(OWN_MARK) => return Ok(None),
-                Form::Whole(_) => {
+                WantedContent::Section(_) => text = section::remove_section(&text),
+                WantedContent::Whole(_) if text.contains(OWN_MARK) => return Ok(None),
+                WantedContent::Whole(_) => {
                     let path = wanted.file.display().to_string();
-                    return Err(json::Unusable::Taken { path });
+                    return Err(json::UnusableSettings::Taken { path });
                 }
             }
         }
         let empty = match wanted.first().map(|wanted| &wanted.form) {
-            Some(Form::Json(_)) => json::values(&text)?.as_object().is_none_or(|it| it.is_empty()),
+            Some(WantedContent::Json(_)) => {
+                json::values(&text)?.as_object().is_none_or(|it| it.is_empty())
+            }
             _ => text.trim().is_empty(),
         };
         Ok((!created || !empty).then_some(text))
     }
 
     /// Whether a text can be parsed, and has no entry of forge.
-    fn is_clean(&self, text: &str, wanted: &[Wanted]) -> bool {
+    fn is_clean(&self, text: &str, wanted: &[WantedChange]) -> bool {
         wanted.iter().all(|wanted| match &wanted.form {
-            Form::Json(edits) => {
+            WantedContent::Json(edits) => {
                 let ours =
-                    |path: &[String], value: &_| found::is_ours(self.agent, edits, path, value);
+                    |path: &[String], value: &_| detect::is_ours(self.agent, edits, path, value);
                 text.is_empty() || json::without(text, &ours, &[]).is_ok_and(|left| left == text)
             }
-            Form::Toml(table) => toml::without(text, &table.path, &found::is_our_server)
+            WantedContent::Toml(table) => toml::without(text, &table.path, &detect::is_our_server)
                 .is_ok_and(|left| left == text),
-            Form::Section(_) => section::found(text).is_none(),
-            Form::Whole(_) => text.is_empty(),
+            WantedContent::Section(_) => section::find_section(text).is_none(),
+            WantedContent::Whole(_) => text.is_empty(),
         })
     }
 
     /// Whether everything is installed already.
     #[must_use]
     pub fn is_installed(&self) -> bool {
-        self.files.iter().all(Step::is_installed)
+        self.files.iter().all(FilePlan::is_installed)
     }
 
     /// Writes the files with forge.
@@ -218,10 +223,10 @@ impl Plan {
     /// # Errors
     ///
     /// If one cannot be written: then the ones before it are restored.
-    pub fn install(&self, receipts: &Receipts) -> Result<(), CommandError> {
+    pub fn install(&self, receipts: &ReceiptFolder) -> Result<(), CommandError> {
         let mut receipt =
-            Receipt::new(self.agent, self.scope, self.project.as_deref(), &self.forge);
-        receipt.files = self.files.iter().filter_map(Step::changed).collect();
+            InstallReceipt::new(self.agent, self.scope, self.project.as_deref(), &self.forge);
+        receipt.files = self.files.iter().filter_map(FilePlan::changed).collect();
         // Recorded first: an entry that is recorded but missing can be recognised, one that exists
         // but is not recorded cannot.
         receipts.keep(&receipt)?;
@@ -234,15 +239,15 @@ impl Plan {
     /// # Errors
     ///
     /// If one cannot be written: then the ones before it are restored.
-    pub fn uninstall(&self, receipts: &Receipts) -> Result<usize, CommandError> {
-        let gone: Vec<&Step> = self.files.iter().filter(|step| step.is_to_go()).collect();
+    pub fn uninstall(&self, receipts: &ReceiptFolder) -> Result<usize, CommandError> {
+        let gone: Vec<&FilePlan> = self.files.iter().filter(|step| step.is_to_go()).collect();
         write_all(gone.iter().map(|step| (*step, step.without.as_deref())))?;
         for step in &gone {
             if let (None, Some(noted)) = (&step.without, &step.noted) {
                 file::remove_empty(&noted.directories);
             }
         }
-        receipts.keep(&Receipt::new(
+        receipts.keep(&InstallReceipt::new(
             self.agent,
             self.scope,
             self.project.as_deref(),
@@ -252,7 +257,7 @@ impl Plan {
     }
 }
 
-impl Step {
+impl FilePlan {
     /// Whether the file has its wanted content.
     #[must_use]
     pub fn is_installed(&self) -> bool {
@@ -265,7 +270,7 @@ impl Step {
         !self.shared && self.now.text != self.without
     }
 
-    fn changed(&self) -> Option<Changed> {
+    fn changed(&self) -> Option<FileReceipt> {
         let with = self.with.as_deref()?;
         if self.splices.is_empty() {
             return self.noted.clone();
@@ -275,7 +280,7 @@ impl Step {
             Some(noted) => noted.directories.clone(),
             None => file::missing_directories(&self.now.path),
         };
-        Some(Changed {
+        Some(FileReceipt {
             path: self.now.path.clone(),
             created: self.without.is_none(),
             directories,
@@ -290,30 +295,32 @@ impl Step {
 /// Returns the text with the wanted content, and records each change.
 fn applied(
     text: Option<&str>,
-    form: &Form,
-    splices: &mut Vec<Splice>,
-) -> Result<Option<String>, json::Unusable> {
+    form: &WantedContent,
+    splices: &mut Vec<TextSplice>,
+) -> Result<Option<String>, json::UnusableSettings> {
     let mut now = text.unwrap_or_default().to_owned();
     let noted = splices.len();
     let mut step = |next: String, now: &mut String| {
-        splices.extend(Splice::between(now, &next));
+        splices.extend(TextSplice::between(now, &next));
         *now = next;
     };
     let outcome = match form {
-        Form::Json(edits) => {
+        WantedContent::Json(edits) => {
             if text.is_none() {
                 step("{}\n".to_owned(), &mut now);
             }
             edits
                 .iter()
-                .try_for_each(|edit| json::edited(&now, edit).map(|next| step(next, &mut now)))
+                .try_for_each(|edit| json::apply_edit(&now, edit).map(|next| step(next, &mut now)))
         }
-        Form::Toml(table) => toml::edited(&now, table).map(|next| step(next, &mut now)),
-        Form::Section(section) => {
-            step(section::added(&now, section), &mut now);
+        WantedContent::Toml(table) => {
+            toml::apply_edit(&now, table).map(|next| step(next, &mut now))
+        }
+        WantedContent::Section(section) => {
+            step(section::add_section(&now, section), &mut now);
             Ok(())
         }
-        Form::Whole(whole) => {
+        WantedContent::Whole(whole) => {
             step(whole.clone(), &mut now);
             Ok(())
         }
@@ -327,15 +334,15 @@ fn applied(
 
 /// Writes all of these files, or none.
 fn write_all<'s>(
-    steps: impl Iterator<Item = (&'s Step, Option<&'s str>)>,
+    steps: impl Iterator<Item = (&'s FilePlan, Option<&'s str>)>,
 ) -> Result<(), CommandError> {
-    let mut done: Vec<(&Step, Option<&str>, Vec<PathBuf>)> = Vec::new();
+    let mut done: Vec<(&FilePlan, Option<&str>, Vec<PathBuf>)> = Vec::new();
     for (step, text) in steps {
         let folders = file::missing_directories(&step.now.path);
         if let Err(error) = file::replace(&step.now, text) {
             for (step, text, folders) in done.iter().rev() {
                 let written =
-                    file::Settings { path: step.now.path.clone(), text: text.map(str::to_owned) };
+                    file::AgentFile { path: step.now.path.clone(), text: text.map(str::to_owned) };
                 // The first error is the one to report; a file that was changed since then keeps
                 // the change.
                 let _ = file::replace(&written, step.now.text.as_deref());

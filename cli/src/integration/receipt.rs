@@ -1,12 +1,12 @@
 //! Records what an installation changed in the user's own directory, so that it can be undone byte
 //! for byte.
 
-use super::agent::{Agent, Scope};
-use super::splice::Splice;
+use super::agent::{CodingAgent, InstallScope};
+use super::splice::TextSplice;
 use crate::context::Environment;
 use crate::error::CommandError;
-use crate::private;
-use forge_store::backend::plain_file;
+use crate::private_files;
+use forge_store::plain_file;
 use serde::{Deserialize, Serialize};
 use std::fs;
 use std::io;
@@ -17,24 +17,24 @@ const VERSION: u32 = 1;
 
 /// What one installation changed.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Receipt {
+pub struct InstallReceipt {
     /// The version of the format.
     pub version: u32,
     /// The agent.
-    pub agent: Agent,
+    pub agent: CodingAgent,
     /// The scope.
-    pub scope: Scope,
+    pub scope: InstallScope,
     /// The project; an installation for all projects has none.
     pub project: Option<PathBuf>,
     /// The binary that is called.
     pub forge: String,
     /// The changes of each file.
-    pub files: Vec<Changed>,
+    pub files: Vec<FileReceipt>,
 }
 
 /// The changes of one file.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Changed {
+pub struct FileReceipt {
     /// Its path, with links resolved.
     pub path: PathBuf,
     /// Whether the file did not exist before.
@@ -45,7 +45,7 @@ pub struct Changed {
     /// The hash of the whole file after the changes.
     pub after: String,
     /// The changes, in the order in which they were made.
-    pub splices: Vec<Splice>,
+    pub splices: Vec<TextSplice>,
     /// The paths of objects and arrays in JSON settings that were empty before.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub empty: Vec<Vec<String>>,
@@ -55,14 +55,14 @@ pub struct Changed {
     pub added: Vec<Vec<String>>,
 }
 
-impl Changed {
+impl FileReceipt {
     /// Returns the text before the changes; `None` if it cannot be derived from the current text.
     #[must_use]
-    pub fn taken_back(&self, text: &str) -> Option<String> {
+    pub fn original(&self, text: &str) -> Option<String> {
         let exactly = hash(text) == self.after;
         self.splices.iter().rev().try_fold(text.to_owned(), |text, splice| match exactly {
-            true => splice.taken_back(&text),
-            false => splice.found_and_taken_back(&text),
+            true => splice.undo(&text),
+            false => splice.find_and_undo(&text),
         })
     }
 }
@@ -75,26 +75,26 @@ pub fn hash(text: &str) -> String {
 
 /// The receipts of a user.
 #[derive(Clone, Debug)]
-pub struct Receipts {
+pub struct ReceiptFolder {
     folder: PathBuf,
 }
 
-impl Receipts {
+impl ReceiptFolder {
     /// Returns the receipts of this user, in `$XDG_STATE_HOME/forge/installed`, by default below
     /// `~/.local/state`.
     ///
     /// # Errors
     ///
     /// If the user's directory is not known.
-    pub fn of(environment: &Environment) -> Result<Self, CommandError> {
+    pub fn for_user(environment: &Environment) -> Result<Self, CommandError> {
         let state = environment.state_directory().ok_or_else(|| {
-            CommandError::not_found("there is no place to note what is installed")
+            CommandError::not_found("there is no directory to record what is installed")
                 .hinted("set HOME or XDG_STATE_HOME")
         })?;
         Ok(Self { folder: state.join("forge/installed") })
     }
 
-    fn path(&self, agent: Agent, scope: Scope, project: Option<&Path>) -> PathBuf {
+    fn path(&self, agent: CodingAgent, scope: InstallScope, project: Option<&Path>) -> PathBuf {
         let mut name = format!("{}-{}", agent.name(), scope.name());
         if let Some(project) = project {
             let hash = blake3::hash(project.as_os_str().as_encoded_bytes()).to_hex();
@@ -111,17 +111,17 @@ impl Receipts {
     /// If there is one that cannot be read.
     pub fn find(
         &self,
-        agent: Agent,
-        scope: Scope,
+        agent: CodingAgent,
+        scope: InstallScope,
         project: Option<&Path>,
-    ) -> Result<Option<Receipt>, CommandError> {
+    ) -> Result<Option<InstallReceipt>, CommandError> {
         read(&self.path(agent, scope, project))
     }
 
     /// Returns all receipts. An unreadable one is skipped: its installation can still be found in
     /// the files.
     #[must_use]
-    pub fn all(&self) -> Vec<Receipt> {
+    pub fn all(&self) -> Vec<InstallReceipt> {
         let Ok(entries) = fs::read_dir(&self.folder) else { return Vec::new() };
         let mut paths: Vec<PathBuf> = entries.flatten().map(|entry| entry.path()).collect();
         paths.sort();
@@ -133,7 +133,7 @@ impl Receipts {
     /// # Errors
     ///
     /// If it cannot be written.
-    pub fn keep(&self, receipt: &Receipt) -> Result<(), CommandError> {
+    pub fn keep(&self, receipt: &InstallReceipt) -> Result<(), CommandError> {
         let path = self.path(receipt.agent, receipt.scope, receipt.project.as_deref());
         let failed = |error| {
             CommandError::io(
@@ -149,15 +149,20 @@ impl Receipts {
         }
         let text = serde_json::to_vec(receipt)
             .map_err(|error| CommandError::internal("a receipt is not JSON").caused_by(error))?;
-        private::create_directories(&self.folder).map_err(failed)?;
-        private::replace_file(&path, &text).map_err(failed)
+        private_files::create_directories(&self.folder).map_err(failed)?;
+        private_files::replace_file(&path, &text).map_err(failed)
     }
 }
 
-impl Receipt {
+impl InstallReceipt {
     /// Creates a receipt without changes.
     #[must_use]
-    pub fn new(agent: Agent, scope: Scope, project: Option<&Path>, forge: &str) -> Self {
+    pub fn new(
+        agent: CodingAgent,
+        scope: InstallScope,
+        project: Option<&Path>,
+        forge: &str,
+    ) -> Self {
         let project = project.map(Path::to_owned);
         let forge = forge.to_owned();
         Self { version: VERSION, agent, scope, project, forge, files: Vec::new() }
@@ -165,7 +170,7 @@ impl Receipt {
 
     /// Returns the changes of this file.
     #[must_use]
-    pub fn of(&self, path: &Path) -> Option<&Changed> {
+    pub fn for_file(&self, path: &Path) -> Option<&FileReceipt> {
         self.files.iter().find(|changed| changed.path == path)
     }
 }
@@ -173,7 +178,7 @@ impl Receipt {
 /// The maximum size of a receipt.
 const MOST_BYTES: u64 = 64 << 20;
 
-fn read(path: &Path) -> Result<Option<Receipt>, CommandError> {
+fn read(path: &Path) -> Result<Option<InstallReceipt>, CommandError> {
     let bytes = match plain_file::read(path, MOST_BYTES) {
         Ok(bytes) => bytes,
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
@@ -182,7 +187,7 @@ fn read(path: &Path) -> Result<Option<Receipt>, CommandError> {
             return Err(CommandError::io(&what, error));
         }
     };
-    match serde_json::from_slice::<Receipt>(&bytes) {
+    match serde_json::from_slice::<InstallReceipt>(&bytes) {
         Ok(receipt) if receipt.version == VERSION => Ok(Some(receipt)),
         // A receipt of another version is ignored; the files themselves show forge's entries.
         Ok(_) | Err(_) => Ok(None),

@@ -6,7 +6,7 @@ const END: &str = "<!-- forge: end -->";
 
 /// Returns the section, with the command for starting forge.
 #[must_use]
-pub fn text(forge: &str) -> String {
+pub fn section_text(forge: &str) -> String {
     format!(
         "{BEGIN}\n\
          ## Debugging notes (forge)\n\
@@ -17,7 +17,7 @@ pub fn text(forge: &str) -> String {
          - a result of a test, build or check: `{forge} verification add NAME --status passed|failed`\n\
          - before a risky step: `{forge} checkpoint create 'TEXT'`\n\
          \n\
-         After a break or a compaction `{forge} brief` says where things stand, `{forge} log` how they got there.\n\
+         After a break or a compaction `{forge} brief` shows the present state, `{forge} log` how it came about.\n\
          `{forge} COMMAND --help` explains each. Ask before `restore`, `undo`, `prune` or `purge`.\n\
          {END}\n"
     )
@@ -25,7 +25,7 @@ pub fn text(forge: &str) -> String {
 
 /// Returns the page with the section at its end, after a blank line.
 #[must_use]
-pub fn added(page: &str, section: &str) -> String {
+pub fn add_section(page: &str, section: &str) -> String {
     let ending = if page.contains("\r\n") { "\r\n" } else { "\n" };
     let section = section.replace('\n', ending);
     let gap = match page {
@@ -38,7 +38,7 @@ pub fn added(page: &str, section: &str) -> String {
 
 /// Returns the section in a page, with its markers, up to the end of its last line.
 #[must_use]
-pub fn found(page: &str) -> Option<&str> {
+pub fn find_section(page: &str) -> Option<&str> {
     let from = page.find(BEGIN)?;
     let length = page[from..].find(END)? + END.len();
     let behind = &page[from + length..];
@@ -48,8 +48,8 @@ pub fn found(page: &str) -> Option<&str> {
 
 /// Returns the page without the section and the blank line before it.
 #[must_use]
-pub fn without(page: &str) -> String {
-    let Some(section) = found(page) else { return page.to_owned() };
+pub fn remove_section(page: &str) -> String {
+    let Some(section) = find_section(page) else { return page.to_owned() };
     let at = section.as_ptr() as usize - page.as_ptr() as usize;
     let (before, behind) = (&page[..at], &page[at + section.len()..]);
     let before = ["\r\n\r\n", "\n\n"]
@@ -65,19 +65,19 @@ mod tests {
 
     #[test]
     fn a_page_has_the_section_behind_a_blank_line_and_loses_it_again() {
-        let section = text("forge");
+        let section = section_text("forge");
         for page in ["", "# Mine\n\nRules.\n", "# Mine\r\nRules.\r\n"] {
-            let with = added(page, &section);
-            assert_eq!(found(&with).unwrap().replace("\r\n", "\n"), section);
-            assert_eq!(without(&with), page);
+            let with = add_section(page, &section);
+            assert_eq!(find_section(&with).unwrap().replace("\r\n", "\n"), section);
+            assert_eq!(remove_section(&with), page);
         }
-        let with = added("no end", &section) + "more\n";
-        assert_eq!(without(&with), "no end\nmore\n");
-        assert_eq!(without("nothing of forge's"), "nothing of forge's");
+        let with = add_section("no end", &section) + "more\n";
+        assert_eq!(remove_section(&with), "no end\nmore\n");
+        assert_eq!(remove_section("nothing of forge's"), "nothing of forge's");
     }
 
     #[test]
     fn the_section_has_ten_lines_between_its_markers() {
-        assert_eq!(text("forge").lines().count(), 2 + 10);
+        assert_eq!(section_text("forge").lines().count(), 2 + 10);
     }
 }

@@ -4,7 +4,7 @@ use serde::{Deserialize, Serialize};
 
 /// One change of a text: at this offset, one part was removed and another inserted.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Splice {
+pub struct TextSplice {
     /// The byte offset.
     pub at: usize,
     /// The removed text.
@@ -15,7 +15,7 @@ pub struct Splice {
     pub inserted: String,
 }
 
-impl Splice {
+impl TextSplice {
     /// Returns the one change from `old` to `new`; `None` if they are equal.
     #[must_use]
     pub fn between(old: &str, new: &str) -> Option<Self> {
@@ -43,14 +43,14 @@ impl Splice {
 
     /// Undoes this change, if the inserted text is at its offset.
     #[must_use]
-    pub fn taken_back(&self, text: &str) -> Option<String> {
+    pub fn undo(&self, text: &str) -> Option<String> {
         let rest = text.get(self.at..)?.strip_prefix(self.inserted.as_str())?;
         Some([&text[..self.at], &self.removed, rest].concat())
     }
 
     /// Undoes this change if the inserted text has moved: only if it occurs exactly once.
     #[must_use]
-    pub fn found_and_taken_back(&self, text: &str) -> Option<String> {
+    pub fn find_and_undo(&self, text: &str) -> Option<String> {
         if self.inserted.trim().is_empty() {
             return None;
         }
@@ -59,7 +59,7 @@ impl Splice {
         if places.next().is_some() {
             return None;
         }
-        Self { at, ..self.clone() }.taken_back(text)
+        Self { at, ..self.clone() }.undo(text)
     }
 }
 
@@ -75,18 +75,18 @@ mod tests {
     proptest! {
         #[test]
         fn a_change_is_taken_back_to_the_byte(old in "[aé ß\n]{0,12}", new in "[aé ß\n]{0,12}") {
-            match Splice::between(&old, &new) {
+            match TextSplice::between(&old, &new) {
                 None => prop_assert_eq!(old, new),
-                Some(splice) => prop_assert_eq!(splice.taken_back(&new), Some(old)),
+                Some(splice) => prop_assert_eq!(splice.undo(&new), Some(old)),
             }
         }
     }
 
     #[test]
     fn a_change_that_moved_is_found_unless_it_is_there_twice() {
-        let splice = Splice::between("{}", "{ours}").unwrap();
-        assert_eq!(splice.found_and_taken_back("{x, ours}").as_deref(), Some("{x, }"));
-        assert_eq!(splice.found_and_taken_back("{ours, ours}"), None);
-        assert_eq!(splice.found_and_taken_back("{}"), None);
+        let splice = TextSplice::between("{}", "{ours}").unwrap();
+        assert_eq!(splice.find_and_undo("{x, ours}").as_deref(), Some("{x, }"));
+        assert_eq!(splice.find_and_undo("{ours, ours}"), None);
+        assert_eq!(splice.find_and_undo("{}"), None);
     }
 }

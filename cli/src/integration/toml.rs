@@ -1,6 +1,6 @@
 //! TOML settings, which are edited in place: everything else stays as it was.
 
-use super::json::Unusable;
+use super::json::UnusableSettings;
 use toml_edit::{DocumentMut, Item, Table};
 
 /// A wanted table, with texts and lists of texts.
@@ -12,9 +12,9 @@ pub struct WantedTable {
     pub values: Vec<(&'static str, toml_edit::Value)>,
 }
 
-fn parse(text: &str) -> Result<DocumentMut, Unusable> {
+fn parse(text: &str) -> Result<DocumentMut, UnusableSettings> {
     text.parse::<DocumentMut>()
-        .map_err(|error| Unusable::Broken("TOML", error.message().to_owned()))
+        .map_err(|error| UnusableSettings::Broken("TOML", error.message().to_owned()))
 }
 
 /// Returns the text with this table; the same text if the table exists.
@@ -22,7 +22,7 @@ fn parse(text: &str) -> Result<DocumentMut, Unusable> {
 /// # Errors
 ///
 /// If it is not TOML, or something else has that name.
-pub fn edited(text: &str, wanted: &WantedTable) -> Result<String, Unusable> {
+pub fn apply_edit(text: &str, wanted: &WantedTable) -> Result<String, UnusableSettings> {
     let mut document = parse(text)?;
     let Some((name, above)) = wanted.path.split_last() else { return Ok(text.to_owned()) };
     let mut table = document.as_table_mut();
@@ -33,7 +33,7 @@ pub fn edited(text: &str, wanted: &WantedTable) -> Result<String, Unusable> {
             made.set_implicit(true);
             Item::Table(made)
         });
-        table = item.as_table_mut().ok_or_else(|| Unusable::Unlike {
+        table = item.as_table_mut().ok_or_else(|| UnusableSettings::Unlike {
             path: wanted.path[..=depth].join("."),
             wanted: "a table with a line of its own",
         })?;
@@ -48,7 +48,7 @@ pub fn edited(text: &str, wanted: &WantedTable) -> Result<String, Unusable> {
         return if equal {
             Ok(text.to_owned())
         } else {
-            Err(Unusable::Taken { path: wanted.path.join(".") })
+            Err(UnusableSettings::Taken { path: wanted.path.join(".") })
         };
     }
     let mut made = Table::new();
@@ -71,7 +71,7 @@ pub fn without(
     text: &str,
     path: &[String],
     is_ours: &dyn Fn(&Item) -> bool,
-) -> Result<String, Unusable> {
+) -> Result<String, UnusableSettings> {
     let mut document = parse(text)?;
     if remove(document.as_table_mut(), path, is_ours) {
         return Ok(document.to_string());
@@ -107,7 +107,7 @@ fn remove(table: &mut Table, path: &[String], is_ours: &dyn Fn(&Item) -> bool) -
 /// # Errors
 ///
 /// If it is not TOML.
-pub fn item(text: &str, path: &[&str]) -> Result<Option<Item>, Unusable> {
+pub fn item(text: &str, path: &[&str]) -> Result<Option<Item>, UnusableSettings> {
     let document = parse(text)?;
     let mut item = document.as_item();
     for name in path {
@@ -142,9 +142,9 @@ mod tests {
             "# first\n[mcp_servers.other]\ncommand='a' # b\n\n[tui]\nx=1\n# last",
             "[projects.\"/a\"]\ntrust_level = \"trusted\"\n",
         ] {
-            let with = edited(text, &server()).unwrap();
+            let with = apply_edit(text, &server()).unwrap();
             assert!(with.contains("[mcp_servers.forge]\ncommand = \"/opt/forge\"\n"), "{with}");
-            assert_eq!(edited(&with, &server()).unwrap(), with);
+            assert_eq!(apply_edit(&with, &server()).unwrap(), with);
             let without = without(&with, &server().path, &is_ours).unwrap();
             assert_eq!(without.trim_end(), text.trim_end());
         }
@@ -152,10 +152,14 @@ mod tests {
 
     #[test]
     fn what_has_the_name_already_is_left_alone() {
-        let taken = edited("[mcp_servers.forge]\ncommand = \"smith\"\n", &server()).unwrap_err();
-        assert_eq!(taken.to_string(), "'mcp_servers.forge' in it is somebody else's");
-        let inline = edited("mcp_servers = { a = { command = 'b' } }\n", &server()).unwrap_err();
+        let taken =
+            apply_edit("[mcp_servers.forge]\ncommand = \"smith\"\n", &server()).unwrap_err();
+        assert_eq!(taken.to_string(), "'mcp_servers.forge' in it belongs to another program");
+        let inline =
+            apply_edit("mcp_servers = { a = { command = 'b' } }\n", &server()).unwrap_err();
         assert!(inline.to_string().contains("mcp_servers"), "{inline}");
-        assert!(edited("= 3", &server()).unwrap_err().to_string().starts_with("it is not TOML"));
+        assert!(
+            apply_edit("= 3", &server()).unwrap_err().to_string().starts_with("it is not TOML")
+        );
     }
 }

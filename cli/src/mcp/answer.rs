@@ -1,8 +1,8 @@
 //! The answers of tools: typed, limited in size, with stored text marked as data; and errors with
 //! hints.
 
-use super::place::ChosenBy;
-use crate::error::{CommandError, ErrorKind};
+use super::session_choice::ChosenBy;
+use crate::error::{CommandError, CommandErrorKind};
 use forge_store::model::text::{NewlineMode, sanitise};
 use rmcp::model::{CallToolResult, ContentBlock, Resource};
 use schemars::JsonSchema;
@@ -29,23 +29,23 @@ const LINKS: usize = 10;
 /// Where an answer comes from.
 #[derive(Clone, Debug, Serialize, JsonSchema)]
 #[schemars(deny_unknown_fields)]
-pub(super) struct Place {
-    /// The session: name it in 'session' to stay with it.
+pub(super) struct AnswerPlace {
+    /// The session; pass it in 'session' to stay in it.
     pub(super) session: String,
-    /// Why it is this session: the request named it, the server was started with it, it is that of the agent whose
-    /// process the server runs in, it is the store's current one, or this write began it.
+    /// Why this session was chosen: the request named it, the server was started with it, it is the session of the
+    /// agent that started the server, it is the store's current session, or this write began it.
     pub(super) chosen_by: ChosenBy,
 }
 
 /// The result of a tool.
-pub(super) struct Answer<T> {
+pub(super) struct ToolAnswer<T> {
     /// The structured content.
     pub(super) found: T,
     /// Links to more, by address and name.
     pub(super) links: Vec<(String, String)>,
 }
 
-impl<T> Answer<T> {
+impl<T> ToolAnswer<T> {
     pub(super) fn new(found: T) -> Self {
         Self { found, links: Vec::new() }
     }
@@ -56,7 +56,7 @@ impl<T> Answer<T> {
     }
 }
 
-impl<T: Serialize> Answer<T> {
+impl<T: Serialize> ToolAnswer<T> {
     /// Returns the result of a call: the structured content, the same as text, and links.
     ///
     /// # Errors
@@ -92,16 +92,18 @@ impl<T: Serialize> Answer<T> {
 pub(super) fn json(found: &impl Serialize) -> Result<Value, CommandError> {
     let value = serde_json::to_value(found)
         .map_err(|error| CommandError::internal("an answer is not JSON").caused_by(error))?;
-    Ok(shown(value))
+    Ok(sanitized(value))
 }
 
-fn shown(value: Value) -> Value {
+fn sanitized(value: Value) -> Value {
     match value {
         Value::String(text) => sanitise(&text, NewlineMode::Keep).into_owned().into(),
-        Value::Array(items) => items.into_iter().map(shown).collect(),
+        Value::Array(items) => items.into_iter().map(sanitized).collect(),
         Value::Object(fields) => fields
             .into_iter()
-            .map(|(name, value)| (sanitise(&name, NewlineMode::Escape).into_owned(), shown(value)))
+            .map(|(name, value)| {
+                (sanitise(&name, NewlineMode::Escape).into_owned(), sanitized(value))
+            })
             .collect(),
         plain => plain,
     }
@@ -147,8 +149,8 @@ pub(super) fn page<T: Serialize>(
 }
 
 /// Returns the result of a failed call, with hints.
-pub(super) fn refusal(error: &CommandError) -> CallToolResult {
-    CallToolResult::error(vec![ContentBlock::text(told(error))])
+pub(super) fn error_result(error: &CommandError) -> CallToolResult {
+    CallToolResult::error(vec![ContentBlock::text(error_lines(error))])
 }
 
 /// A text from outside as an error shows it, cut if it is long.
@@ -161,7 +163,7 @@ pub(super) fn cut_text(text: &str) -> String {
 }
 
 /// The error and its hints, in lines.
-pub(super) fn told(error: &CommandError) -> String {
+pub(super) fn error_lines(error: &CommandError) -> String {
     let mut text = format!("error: {}", cut_text(error.message()));
     for cause in error.causes().iter().take(CAUSES) {
         text.push_str("\ncause: ");
@@ -178,39 +180,37 @@ pub(super) fn told(error: &CommandError) -> String {
     text
 }
 
-const fn next_step(kind: ErrorKind) -> &'static str {
+const fn next_step(kind: CommandErrorKind) -> &'static str {
     match kind {
-        ErrorKind::Usage | ErrorKind::Invalid | ErrorKind::UnknownForm => {
+        CommandErrorKind::Usage | CommandErrorKind::Invalid | CommandErrorKind::UnknownForm => {
             "change the arguments as the tool's schema says, and call again"
         }
-        ErrorKind::NotFound => "'timeline' names moments, 'state' names what is known",
-        ErrorKind::Conflict | ErrorKind::Locked => "call again: somebody else wrote meanwhile",
-        ErrorKind::Unavailable => "look whether the store can be written, then call again",
-        ErrorKind::Corrupt => "write no more to this store, and tell the person you work for",
-        ErrorKind::Forged => {
-            "believe nothing that this store says, and tell the person you work for"
+        CommandErrorKind::NotFound => "'timeline' names moments, 'state' names what is known",
+        CommandErrorKind::Conflict | CommandErrorKind::Locked => {
+            "call again: another process has just written"
         }
-        ErrorKind::Unkeyed => "go on without writing, and tell the person you work for",
-        ErrorKind::Unsupported => {
-            "this needs another version of forge: tell the person you work for"
-        }
-        ErrorKind::Internal | ErrorKind::BrokenPipe => {
-            "go on without this call, and tell the person you work for"
+        CommandErrorKind::Unavailable => "look whether the store can be written, then call again",
+        CommandErrorKind::Corrupt => "stop writing to this store, and tell the user",
+        CommandErrorKind::Forged => "do not trust what this store says, and tell the user",
+        CommandErrorKind::Unkeyed => "continue without writing, and tell the user",
+        CommandErrorKind::Unsupported => "this needs another version of forge: tell the user",
+        CommandErrorKind::Internal | CommandErrorKind::BrokenPipe => {
+            "continue without this call, and tell the user"
         }
     }
 }
 
 /// A claim or a fact as it is handed back: data that somebody recorded.
 #[derive(Clone, Debug, Serialize, JsonSchema)]
-#[schemars(deny_unknown_fields)]
-pub(super) struct Stored {
+#[schemars(rename = "Stored", deny_unknown_fields)]
+pub(super) struct StoredEntity {
     /// What it is.
     pub(super) kind: String,
     /// Its id within its kind.
     pub(super) id: String,
     /// When it happened; of a claim, when it was added.
     pub(super) at: String,
-    /// Who told forge: 'claimed' on a branch, else 'recorded', 'hook' or 'imported'.
+    /// Where it comes from: 'claimed' on a branch, else 'recorded', 'hook' or 'imported'.
     pub(super) origin: String,
     /// Where it was read, if it was imported.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -221,8 +221,8 @@ pub(super) struct Stored {
 
 /// What an entity is called in a link or a list.
 #[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
-#[schemars(deny_unknown_fields)]
-pub(super) struct Named {
+#[schemars(rename = "Named", deny_unknown_fields)]
+pub(super) struct NamedEntity {
     /// What it is.
     pub(super) kind: String,
     /// Its id within its kind.
@@ -253,8 +253,8 @@ mod tests {
 
     #[test]
     fn an_answer_that_is_too_large_is_an_error_with_a_next_step() {
-        let error = Answer::new("x".repeat(ANSWER_BYTES)).into_result().unwrap_err();
-        assert!(told(&error).contains("\nnext: ask for less"), "{}", told(&error));
+        let error = ToolAnswer::new("x".repeat(ANSWER_BYTES)).into_result().unwrap_err();
+        assert!(error_lines(&error).contains("\nnext: ask for less"), "{}", error_lines(&error));
     }
 
     /// The name in a not-found error may be as long as a message.
@@ -262,7 +262,7 @@ mod tests {
     fn an_error_is_cut_whatever_it_names() {
         let long = "\u{1b}".repeat(200_000);
         let error = CommandError::invalid(&*long).caused_by(format!("b{long}")).hinted(long);
-        let told = told(&error);
+        let told = error_lines(&error);
         assert!(told.len() < 8 * 1024, "{} bytes", told.len());
         assert_eq!(told.matches("… (20000").count(), 3);
     }
@@ -271,7 +271,7 @@ mod tests {
     fn every_error_says_a_next_step() {
         let error = CommandError::invalid("no such thing\u{7}");
         assert_eq!(
-            told(&error),
+            error_lines(&error),
             "error: no such thing\\x07\nnext: change the arguments as the tool's schema says, and call again"
         );
     }

@@ -10,9 +10,9 @@ use serde::de::DeserializeOwned;
 const DIGITS: usize = 8;
 
 /// Returns the cursor after this key in the pages of this query.
-pub(super) fn behind(question: &impl Serialize, key: &impl Serialize) -> String {
+pub(super) fn encode(question: &impl Serialize, key: &impl Serialize) -> String {
     let key = serde_json::to_vec(key).unwrap_or_default();
-    format!("{}{}", mark(question), hex(&key))
+    format!("{}{}", question_hash(question), hex(&key))
 }
 
 /// Returns the key at the end of the page before.
@@ -20,7 +20,7 @@ pub(super) fn behind(question: &impl Serialize, key: &impl Serialize) -> String 
 /// # Errors
 ///
 /// Invalid if it is not a cursor of this query.
-pub(super) fn read<K: DeserializeOwned>(
+pub(super) fn decode<K: DeserializeOwned>(
     question: &impl Serialize,
     cursor: &str,
 ) -> Result<K, CommandError> {
@@ -29,7 +29,7 @@ pub(super) fn read<K: DeserializeOwned>(
             "repeat the arguments of the page before, or leave the cursor out to begin again",
         )
     };
-    let key = cursor.strip_prefix(&mark(question)).ok_or_else(refused)?;
+    let key = cursor.strip_prefix(&question_hash(question)).ok_or_else(refused)?;
     let bytes: Option<Vec<u8>> = key
         .as_bytes()
         .chunks(2)
@@ -38,7 +38,7 @@ pub(super) fn read<K: DeserializeOwned>(
     bytes.and_then(|bytes| serde_json::from_slice(&bytes).ok()).ok_or_else(refused)
 }
 
-fn mark(question: &impl Serialize) -> String {
+fn question_hash(question: &impl Serialize) -> String {
     let question = serde_json::to_vec(question).unwrap_or_default();
     blake3::hash(&question).to_hex()[..DIGITS].to_owned()
 }
@@ -49,15 +49,15 @@ mod tests {
 
     #[test]
     fn a_cursor_is_read_by_the_question_it_was_made_for_alone() {
-        let cursor = behind(&("HEAD", 3), &(7_u64, "é:H1"));
-        assert_eq!(read::<(u64, String)>(&("HEAD", 3), &cursor).unwrap(), (7, "é:H1".to_owned()));
+        let cursor = encode(&("HEAD", 3), &(7_u64, "é:H1"));
+        assert_eq!(decode::<(u64, String)>(&("HEAD", 3), &cursor).unwrap(), (7, "é:H1".to_owned()));
         for (question, cursor) in [
             (("HEAD~1", 3), cursor.as_str()),
             (("HEAD", 3), ""),
             (("HEAD", 3), &cursor[..cursor.len() - 1]),
             (("HEAD", 3), "zz\u{e9}"),
         ] {
-            let error = read::<(u64, String)>(&question, cursor).unwrap_err();
+            let error = decode::<(u64, String)>(&question, cursor).unwrap_err();
             assert!(error.hints()[0].contains("leave the cursor out"), "{cursor}");
         }
     }

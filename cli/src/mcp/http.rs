@@ -30,7 +30,7 @@ use tokio::task::JoinSet;
 /// The path for messages.
 pub const PATH: &str = "/mcp";
 /// The maximum size of a message, in bytes.
-const BODY_BYTES: usize = super::line::LINE_BYTES;
+const BODY_BYTES: usize = super::line_transport::LINE_BYTES;
 /// The pause after a connection that could not be accepted.
 const PAUSE: Duration = Duration::from_millis(100);
 /// The names of this machine for itself.
@@ -38,14 +38,14 @@ const HOSTS: [&str; 3] = ["127.0.0.1", "localhost", "[::1]"];
 
 /// What authorises a client.
 #[derive(Clone, Debug)]
-pub enum Token {
+pub enum AccessToken {
     /// This bearer token.
     Bearer(Arc<str>),
     /// Nothing; only for a server without private data.
     None,
 }
 
-impl Token {
+impl AccessToken {
     /// Generates a random token.
     ///
     /// # Errors
@@ -80,7 +80,7 @@ pub async fn listen(address: SocketAddr) -> Result<(TcpListener, SocketAddr), Co
 
 /// The time limits, and the maximum number of clients.
 #[derive(Clone, Copy, Debug)]
-pub struct Limits {
+pub struct HttpLimits {
     /// The time limit for the head of a request, also for the next one of a connection.
     pub header: Duration,
     /// The time limit for its body.
@@ -89,7 +89,7 @@ pub struct Limits {
     pub connections: usize,
 }
 
-impl Default for Limits {
+impl Default for HttpLimits {
     fn default() -> Self {
         let (header, body) = (Duration::from_secs(10), Duration::from_secs(10));
         Self { header, body, connections: 64 }
@@ -100,8 +100,8 @@ impl Default for Limits {
 pub fn router<S: ServerHandler + Clone>(
     server: S,
     address: SocketAddr,
-    token: Token,
-    limits: Limits,
+    token: AccessToken,
+    limits: HttpLimits,
 ) -> Router {
     let port = address.port();
     let config = StreamableHttpServerConfig::default()
@@ -113,14 +113,16 @@ pub fn router<S: ServerHandler + Clone>(
         .enforce_origin_validation();
     let sessions = Arc::new(NeverSessionManager::default());
     let service = StreamableHttpService::new(move || Ok(server.clone()), sessions, config);
-    Router::new().route_service(PATH, service).layer(from_fn_with_state((token, limits), heard))
+    Router::new()
+        .route_service(PATH, service)
+        .layer(from_fn_with_state((token, limits), check_token))
 }
 
 /// Serves until `stop` completes, and then until the open requests are answered.
 pub async fn serve(
     listener: TcpListener,
     router: Router,
-    limits: Limits,
+    limits: HttpLimits,
     stop: impl Future<Output = ()> + Send + 'static,
 ) {
     let mut http = http1::Builder::new();
@@ -183,49 +185,57 @@ async fn accept(
 /// # Errors
 ///
 /// The response that says why not.
-async fn with_body(request: Request, limits: Limits) -> Result<Request, Response> {
+async fn with_body(request: Request, limits: HttpLimits) -> Result<Request, Response> {
     let (head, body) = request.into_parts();
     let body = match tokio::time::timeout(limits.body, to_bytes(body, BODY_BYTES)).await {
         Ok(Ok(body)) => body,
         Ok(Err(_)) => {
             let text = format!("a message has at most {BODY_BYTES} bytes");
-            return Err(refused(StatusCode::PAYLOAD_TOO_LARGE, ErrorCode::INVALID_REQUEST, &text));
+            return Err(error_response(
+                StatusCode::PAYLOAD_TOO_LARGE,
+                ErrorCode::INVALID_REQUEST,
+                &text,
+            ));
         }
         Err(_) => {
             let text = "the message did not come in time";
-            return Err(refused(StatusCode::REQUEST_TIMEOUT, ErrorCode::INVALID_REQUEST, text));
+            return Err(error_response(
+                StatusCode::REQUEST_TIMEOUT,
+                ErrorCode::INVALID_REQUEST,
+                text,
+            ));
         }
     };
     if head.method == Method::POST {
         let wrong = match serde_json::from_slice::<Value>(&body) {
-            Err(error) => Some((ErrorCode::PARSE_ERROR, format!("this is no JSON: {error}"))),
+            Err(error) => Some((ErrorCode::PARSE_ERROR, format!("this is not JSON: {error}"))),
             Ok(message) => {
-                let id = message.get("id").map(super::line::request_id);
+                let id = message.get("id").map(super::line_transport::request_id);
                 id.and_then(Result::err).map(|text| (ErrorCode::INVALID_REQUEST, text.to_owned()))
             }
         };
         if let Some((code, text)) = wrong {
-            return Err(refused(StatusCode::BAD_REQUEST, code, &text));
+            return Err(error_response(StatusCode::BAD_REQUEST, code, &text));
         }
     }
     Ok(Request::from_parts(head, body.into()))
 }
 
 /// A protocol error, for what is not a valid message.
-fn refused(status: StatusCode, code: ErrorCode, text: &str) -> Response {
+fn error_response(status: StatusCode, code: ErrorCode, text: &str) -> Response {
     let error = json!({ "code": code.0, "message": text });
     let answer = json!({ "jsonrpc": "2.0", "id": null, "error": error }).to_string();
     (status, [(CONTENT_TYPE, "application/json")], answer).into_response()
 }
 
 /// Passes requests with the token. Others get no information.
-async fn heard(
-    State((token, limits)): State<(Token, Limits)>,
+async fn check_token(
+    State((token, limits)): State<(AccessToken, HttpLimits)>,
     request: Request,
     next: Next,
 ) -> Response {
-    if let Token::Bearer(token) = &token {
-        let given = request.headers().get(AUTHORIZATION).and_then(bearer);
+    if let AccessToken::Bearer(token) = &token {
+        let given = request.headers().get(AUTHORIZATION).and_then(bearer_token);
         if !given.is_some_and(|given| is_same(given, token.as_bytes())) {
             let challenge = [(WWW_AUTHENTICATE, "Bearer")];
             let text = "this server wants its token: 'Authorization: Bearer TOKEN'\n";
@@ -242,7 +252,7 @@ async fn heard(
     }
 }
 
-fn bearer(header: &HeaderValue) -> Option<&[u8]> {
+fn bearer_token(header: &HeaderValue) -> Option<&[u8]> {
     let (scheme, word) = header.as_bytes().split_at_checked("Bearer ".len())?;
     scheme.eq_ignore_ascii_case(b"Bearer ").then(|| word.trim_ascii())
 }
@@ -254,14 +264,14 @@ fn is_same(given: &[u8], wanted: &[u8]) -> bool {
 
 /// A server in a thread of this process, until it is dropped; for tests and examples.
 #[derive(Debug)]
-pub struct Background {
+pub struct BackgroundServer {
     /// The address that it listens on.
     pub address: SocketAddr,
     stop: Option<tokio::sync::oneshot::Sender<()>>,
     thread: Option<std::thread::JoinHandle<()>>,
 }
 
-impl Background {
+impl BackgroundServer {
     /// Starts a server on a free loopback port.
     ///
     /// # Errors
@@ -269,8 +279,8 @@ impl Background {
     /// If there is none.
     pub fn begin<S: ServerHandler + Clone>(
         server: S,
-        token: Token,
-        limits: Limits,
+        token: AccessToken,
+        limits: HttpLimits,
     ) -> Result<Self, CommandError> {
         let runtime = runtime()?;
         let loopback = SocketAddr::from(([127, 0, 0, 1], 0));
@@ -287,7 +297,7 @@ impl Background {
     }
 }
 
-impl Drop for Background {
+impl Drop for BackgroundServer {
     fn drop(&mut self) {
         drop(self.stop.take());
         if let Some(thread) = self.thread.take() {
@@ -308,13 +318,18 @@ mod tests {
 
     impl ServerHandler for Nothing {}
 
-    fn served(header: u64, body: u64, connections: usize) -> Background {
+    fn served(header: u64, body: u64, connections: usize) -> BackgroundServer {
         let (header, body) = (Duration::from_millis(header), Duration::from_millis(body));
-        Background::begin(Nothing, Token::None, Limits { header, body, connections }).unwrap()
+        BackgroundServer::begin(
+            Nothing,
+            AccessToken::None,
+            HttpLimits { header, body, connections },
+        )
+        .unwrap()
     }
 
     /// Everything that the server sends for these bytes until it closes the connection.
-    fn said(server: &Background, bytes: &str) -> String {
+    fn said(server: &BackgroundServer, bytes: &str) -> String {
         let mut stream = net::TcpStream::connect(server.address).unwrap();
         stream.write_all(bytes.as_bytes()).unwrap();
         let mut said = String::new();
@@ -340,7 +355,7 @@ mod tests {
     /// Both places are occupied by idle clients: the third one is served once these are
     /// disconnected.
     #[test]
-    fn who_waits_for_a_place_gets_one_when_the_idle_are_ended() {
+    fn a_waiting_connection_is_served_once_an_idle_one_is_closed() {
         let server = served(100, 100, 2);
         let idle: Vec<_> =
             (0..5).map(|_| net::TcpStream::connect(server.address).unwrap()).collect();

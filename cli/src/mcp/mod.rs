@@ -11,33 +11,33 @@
 
 mod answer;
 mod cursor;
-pub mod desk;
 pub mod http;
-pub mod line;
-mod place;
+pub mod line_transport;
 mod prompt;
+mod request;
 mod resource;
 mod schema;
 pub mod server;
+mod session_choice;
 pub mod tool;
-mod visit;
+pub mod work_queue;
 
-pub use server::Forge;
+pub use server::ForgeServer;
 
-use crate::args::Global;
+use crate::args::GlobalArgs;
 use crate::context::Environment;
 use crate::error::CommandError;
 
 /// What every request starts with: the server's own arguments and environment.
 #[derive(Clone, Debug)]
-pub struct Setting {
+pub struct ServerSetup {
     /// The flags the server was started with.
-    pub global: Global,
+    pub global: GlobalArgs,
     /// Its environment.
     pub environment: Environment,
 }
 
-/// Creates a runtime with only this thread: the work is done at the [`desk`], so more threads would
+/// Creates a runtime with only this thread: the work is done at the [`work_queue`], so more threads would
 /// not help.
 ///
 /// # Errors

@@ -1,15 +1,15 @@
 //! Resources: addresses `forge://...`, their content, and how they are formed.
 
-use super::Setting;
+use super::ServerSetup;
 use super::answer::{self, TEXT_BYTES, cut};
-use super::place::Use;
-use super::tool::{self, Brief, Diff, State, Timeline};
-use super::visit::Visit;
-use crate::commands::Command;
-use crate::commands::session::{ListArgs, SessionCommand};
+use super::request::McpRequest;
+use super::session_choice::SessionUse;
+use super::tool::{self, BriefTool, DiffTool, StateTool, TimelineTool};
+use crate::commands::ForgeCommand;
+use crate::commands::session::{SessionCommand, SessionListArgs};
 use crate::error::CommandError;
 use crate::report::moment::CheckpointJson;
-use crate::workplace::{self, Access};
+use crate::workspace::{self, StoreAccess};
 use forge_store::error::Error;
 use forge_store::store::CheckpointFilter;
 use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, percent_decode_str, utf8_percent_encode};
@@ -115,13 +115,13 @@ pub(super) fn templates() -> Vec<ResourceTemplate> {
             "session/{session}/entity/{kind}/{id}",
             "entity",
             "Claim or fact",
-            "One claim or fact as it stands now, its texts whole",
+            "One claim or fact as it is now, with whole texts",
         ),
         (
             "session/{session}/entity/{kind}/{id}/{moment}",
             "entity-at",
             "Claim or fact at a moment",
-            "One claim or fact as it stood at a moment, its texts whole",
+            "One claim or fact as it was at a moment, with whole texts",
         ),
     ]
     .into_iter()
@@ -137,40 +137,41 @@ pub(super) fn templates() -> Vec<ResourceTemplate> {
 /// # Errors
 ///
 /// Not found if there is none; the errors of reading.
-pub(super) fn read(uri: &str, setting: &Setting) -> Result<Value, CommandError> {
-    let path = uri.strip_prefix(SCHEME).ok_or_else(|| unknown(uri))?;
+pub(super) fn read(uri: &str, setting: &ServerSetup) -> Result<Value, CommandError> {
+    let path = uri.strip_prefix(SCHEME).ok_or_else(|| unknown_address(uri))?;
     let parts: Vec<String> = path
         .split('/')
         .map(|part| percent_decode_str(part).decode_utf8().map(|part| part.into_owned()))
         .collect::<Result<_, _>>()
-        .map_err(|_| unknown(uri))?;
+        .map_err(|_| unknown_address(uri))?;
     let parts: Vec<&str> = parts.iter().map(String::as_str).collect();
     match parts.as_slice() {
-        ["brief"] => tool::found::<Brief>(JsonObject::new(), setting),
-        ["timeline"] => tool::found::<Timeline>(JsonObject::new(), setting),
+        ["brief"] => tool::run_to_json::<BriefTool>(JsonObject::new(), setting),
+        ["timeline"] => tool::run_to_json::<TimelineTool>(JsonObject::new(), setting),
         ["sessions"] => sessions(setting),
-        ["checkpoint", id] if !id.is_empty() => of_checkpoint(id, setting),
+        ["checkpoint", id] if !id.is_empty() => checkpoint_document(id, setting),
         ["session", session, "brief"] => {
-            tool::found::<Brief>(arguments([("session", session)]), setting)
+            tool::run_to_json::<BriefTool>(arguments([("session", session)]), setting)
         }
         ["session", session, "timeline"] => {
-            tool::found::<Timeline>(arguments([("session", session)]), setting)
+            tool::run_to_json::<TimelineTool>(arguments([("session", session)]), setting)
         }
-        ["session", session, "state", moment] => {
-            tool::found::<State>(arguments([("session", session), ("at", moment)]), setting)
-        }
+        ["session", session, "state", moment] => tool::run_to_json::<StateTool>(
+            arguments([("session", session), ("at", moment)]),
+            setting,
+        ),
         ["session", session, "diff", from, to] => {
             let given = arguments([("session", session), ("from", from), ("to", to)]);
-            tool::found::<Diff>(given, setting)
+            tool::run_to_json::<DiffTool>(given, setting)
         }
         ["session", session, "entity", kind, id] => {
-            one(kind, arguments([("session", session), ("id", id)]), setting)
+            entity_document(kind, arguments([("session", session), ("id", id)]), setting)
         }
         ["session", session, "entity", kind, id, moment] => {
             let given = arguments([("session", session), ("id", id), ("at", moment)]);
-            one(kind, given, setting)
+            entity_document(kind, given, setting)
         }
-        _ => Err(unknown(uri)),
+        _ => Err(unknown_address(uri)),
     }
 }
 
@@ -179,28 +180,32 @@ fn arguments<const N: usize>(given: [(&str, &&str); N]) -> JsonObject {
 }
 
 /// One entity, with full texts.
-fn one(kind: &str, mut given: JsonObject, setting: &Setting) -> Result<Value, CommandError> {
+fn entity_document(
+    kind: &str,
+    mut given: JsonObject,
+    setting: &ServerSetup,
+) -> Result<Value, CommandError> {
     given.insert("kinds".to_owned(), json!([kind]));
     given.insert("full".to_owned(), true.into());
-    tool::found::<State>(given, setting)
+    tool::run_to_json::<StateTool>(given, setting)
 }
 
-fn unknown(uri: &str) -> CommandError {
+fn unknown_address(uri: &str) -> CommandError {
     CommandError::not_found(format!("there is no resource '{uri}'"))
         .hinted("'resources/templates/list' says which there are")
 }
 
-fn sessions(setting: &Setting) -> Result<Value, CommandError> {
-    let mut visit = Visit::begin(setting, None, Use::Reads)?;
-    let list = ListArgs { all: false, limit: Some(SESSIONS) };
-    let found = visit.run(&Command::Session(SessionCommand::List(list).into()))?;
+fn sessions(setting: &ServerSetup) -> Result<Value, CommandError> {
+    let mut visit = McpRequest::begin(setting, None, SessionUse::Reads)?;
+    let list = SessionListArgs { all: false, limit: Some(SESSIONS) };
+    let found = visit.run(&ForgeCommand::Session(SessionCommand::List(list).into()))?;
     answer::json(&cut(found, TEXT_BYTES))
 }
 
 /// A checkpoint of any session, with what was known then.
-fn of_checkpoint(id: &str, setting: &Setting) -> Result<Value, CommandError> {
-    let visit = Visit::begin(setting, None, Use::Reads)?;
-    let store = workplace::open(&visit.context, Access::Read)?;
+fn checkpoint_document(id: &str, setting: &ServerSetup) -> Result<Value, CommandError> {
+    let visit = McpRequest::begin(setting, None, SessionUse::Reads)?;
+    let store = workspace::open_store(&visit.context, StoreAccess::Read)?;
     let mut found = store.checkpoints(&CheckpointFilter::default())?;
     found.retain(|(_, checkpoint)| checkpoint.id.to_string().starts_with(id));
     let (name, checkpoint) = match found.as_slice() {
@@ -215,7 +220,7 @@ fn of_checkpoint(id: &str, setting: &Setting) -> Result<Value, CommandError> {
     let shown = CheckpointJson::with_body(&session, checkpoint, false)?;
     let moment = format!("#{}", checkpoint.sequence);
     let state = arguments([("session", &name.as_str()), ("at", &moment.as_str())]);
-    let state = tool::found::<State>(state, setting)?;
+    let state = tool::run_to_json::<StateTool>(state, setting)?;
     answer::json(&json!({ "checkpoint": shown, "state": state }))
 }
 

@@ -11,9 +11,9 @@ use std::borrow::Cow;
 
 /// One of the words that a field may hold.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Term<W>(pub(super) W);
+pub(super) struct VocabularyTerm<W>(pub(super) W);
 
-impl<'de, W: VocabularyWord> Deserialize<'de> for Term<W> {
+impl<'de, W: VocabularyWord> Deserialize<'de> for VocabularyTerm<W> {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         let word = String::deserialize(deserializer)?;
         W::from_word(&word).map(Self).ok_or_else(|| {
@@ -23,7 +23,7 @@ impl<'de, W: VocabularyWord> Deserialize<'de> for Term<W> {
     }
 }
 
-impl<W: VocabularyWord> JsonSchema for Term<W> {
+impl<W: VocabularyWord> JsonSchema for VocabularyTerm<W> {
     fn inline_schema() -> bool {
         true
     }
@@ -61,28 +61,28 @@ impl JsonSchema for KindWord {
 /// client can read it.
 pub(super) fn input<T: JsonSchema>() -> JsonObject {
     let settings = SchemaSettings::draft2020_12();
-    let mut schema = made::<T>(settings.with(|settings| settings.inline_subschemas = true));
+    let mut schema = generate::<T>(settings.with(|settings| settings.inline_subschemas = true));
     schema.values_mut().for_each(without_null);
     schema
 }
 
 /// Returns the schema of an answer.
 pub(super) fn output<T: JsonSchema>() -> JsonObject {
-    made::<T>(SchemaSettings::draft2020_12().for_serialize())
+    generate::<T>(SchemaSettings::draft2020_12().for_serialize())
 }
 
-fn made<T: JsonSchema>(settings: SchemaSettings) -> JsonObject {
+fn generate<T: JsonSchema>(settings: SchemaSettings) -> JsonObject {
     let schema = settings.into_generator().into_root_schema_for::<T>();
     let Value::Object(mut schema) = schema.to_value() else { return JsonObject::new() };
     // Clients need neither the names of our types, nor the widths of our numbers, nor our line
     // breaks.
     schema.remove("title");
     schema.remove("description");
-    schema.values_mut().for_each(plain);
+    schema.values_mut().for_each(simplify);
     schema
 }
 
-fn plain(schema: &mut Value) {
+fn simplify(schema: &mut Value) {
     match schema {
         Value::Object(fields) => {
             if fields.contains_key("type") && fields.get("format").is_some_and(Value::is_string) {
@@ -91,9 +91,9 @@ fn plain(schema: &mut Value) {
             if let Some(Value::String(about)) = fields.get_mut("description") {
                 *about = about.replace('\n', " ");
             }
-            fields.values_mut().for_each(plain);
+            fields.values_mut().for_each(simplify);
         }
-        Value::Array(items) => items.iter_mut().for_each(plain),
+        Value::Array(items) => items.iter_mut().for_each(simplify),
         _ => {}
     }
 }

@@ -10,11 +10,11 @@ mod table;
 pub mod time;
 
 pub use screen::{Screen, Tone};
-pub use table::{Cell, Table};
+pub use table::{TableCell, TextTable};
 
-use crate::args::{Color, Form};
+use crate::args::{ColorMode, RawOutputFlags};
 use crate::context::Environment;
-use crate::error::{CommandError, ErrorKind};
+use crate::error::{CommandError, CommandErrorKind};
 use chrono::Local;
 use forge_store::model::Timestamp;
 use sanitise::{NewlineMode, sanitise};
@@ -47,13 +47,13 @@ pub trait Report: Serialize {
 
 /// Options of the output.
 #[derive(Clone, Debug)]
-pub struct Look {
+pub struct OutputOptions {
     /// Whether to print JSON instead of text.
     pub json: bool,
     /// Whether to print only results and errors.
     pub quiet: bool,
     /// When to use colour.
-    pub color: Color,
+    pub color: ColorMode,
     /// The pager for long output, if any.
     pub pager: Option<String>,
     /// The time zone of times.
@@ -64,7 +64,7 @@ pub struct Look {
 
 /// The output of commands, for a caller in this process.
 #[derive(Debug, Default)]
-pub struct Kept {
+pub struct KeptOutput {
     /// The documents of results, in order.
     pub documents: Vec<serde_json::Value>,
     /// The warnings.
@@ -73,10 +73,10 @@ pub struct Kept {
 
 /// The output of results, warnings and progress.
 #[derive(Debug)]
-pub struct Out {
-    look: Look,
+pub struct OutputSink {
+    look: OutputOptions,
     /// Where the output is kept, if nothing is to be printed.
-    kept: Option<RefCell<Kept>>,
+    kept: Option<RefCell<KeptOutput>>,
     /// Whether stdout has colours.
     colored: bool,
     /// Whether stderr has colours.
@@ -89,10 +89,10 @@ pub struct Out {
     session_of: RefCell<Option<String>>,
 }
 
-impl Out {
+impl OutputSink {
     /// Creates the output, after one look at the terminal and the environment.
     #[must_use]
-    pub fn new(look: Look, environment: &Environment) -> Self {
+    pub fn new(look: OutputOptions, environment: &Environment) -> Self {
         let stdout = io::stdout();
         let terminal = stdout.is_terminal();
         let size = terminal.then(|| terminal_size::terminal_size_of(&stdout)).flatten();
@@ -107,11 +107,11 @@ impl Out {
     }
 
     /// Creates an output that prints nothing: results are kept as JSON until they are
-    /// [taken](Self::take).
+    /// [taken](Self::take_kept).
     #[must_use]
-    pub fn kept(zone: Local, now: Timestamp) -> Self {
-        let (json, quiet, color, pager) = (true, true, Color::Never, None);
-        let look = Look { json, quiet, color, pager, zone, now };
+    pub fn capturing(zone: Local, now: Timestamp) -> Self {
+        let (json, quiet, color, pager) = (true, true, ColorMode::Never, None);
+        let look = OutputOptions { json, quiet, color, pager, zone, now };
         let kept = Some(RefCell::default());
         Self {
             look,
@@ -126,7 +126,7 @@ impl Out {
 
     /// Returns what was kept since the last call.
     #[must_use]
-    pub fn take(&mut self) -> Kept {
+    pub fn take_kept(&mut self) -> KeptOutput {
         self.kept.as_mut().map(|kept| std::mem::take(kept.get_mut())).unwrap_or_default()
     }
 
@@ -137,7 +137,8 @@ impl Out {
     /// A broken pipe, a full disk.
     pub fn emit<R: Report>(&mut self, report: &R) -> Result<(), CommandError> {
         if self.look.json {
-            let chosen = Chosen { session_of_agent: self.session_of.get_mut().take(), report };
+            let chosen =
+                SessionNotedReport { session_of_agent: self.session_of.get_mut().take(), report };
             let mut text = document(report.schema(), &chosen)?;
             if let Some(kept) = &mut self.kept {
                 let document = serde_json::from_slice(&text).map_err(|error| {
@@ -209,27 +210,27 @@ impl Out {
 
     /// Reports the session of a command for which none was given: that of the agent that called it.
     /// In JSON, the result has it in `session_of_agent`.
-    pub fn say_session_of(&self, agent: &str, session: &str) {
-        self.say(&format!(
-            "In session '{session}', that of the agent ({agent}) this was called from."
+    pub fn note_agent_session(&self, agent: &str, session: &str) {
+        self.print_status(&format!(
+            "In session '{session}' of the agent ({agent}) that ran this command."
         ));
         *self.session_of.borrow_mut() = Some(agent.to_owned());
     }
 
     /// Prints what is being done to stderr, unless only results are wanted.
-    pub fn say(&self, text: &str) {
+    pub fn print_status(&self, text: &str) {
         if !self.look.quiet && !self.look.json {
             let mut screen = self.screen(self.stderr_colored);
             screen.paragraph(Tone::Plain, 0, text);
-            to_stderr(screen.into_text().as_bytes());
+            write_stderr(screen.into_text().as_bytes());
         }
     }
 
     /// Prints a message to stderr in every case: what a person must know to continue.
-    pub fn tell(&self, text: &str) {
+    pub fn print_notice(&self, text: &str) {
         let mut line = sanitise(text, NewlineMode::Escape).into_owned();
         line.push('\n');
-        to_stderr(line.as_bytes());
+        write_stderr(line.as_bytes());
     }
 
     /// Prints a warning to stderr.
@@ -245,14 +246,14 @@ impl Out {
         if self.look.json {
             if let Ok(mut line) = document(WARNING_SCHEMA, &Warning { message: text }) {
                 line.push(b'\n');
-                to_stderr(&line);
+                write_stderr(&line);
             }
             return;
         }
         let mut screen = self.screen(self.stderr_colored);
         screen.put(Tone::Warning, "warning: ");
         screen.paragraph(Tone::Plain, 0, text);
-        to_stderr(screen.into_text().as_bytes());
+        write_stderr(screen.into_text().as_bytes());
     }
 
     /// Asks on the terminal, after showing the details. Without a terminal, or if only results are
@@ -275,7 +276,7 @@ impl Out {
         show(&mut screen);
         screen.gap();
         screen.put(Tone::Plain, &format!("{question} [y/N] "));
-        to_stderr(screen.into_text().as_bytes());
+        write_stderr(screen.into_text().as_bytes());
         let mut answer = String::new();
         stdin
             .read_line(&mut answer)
@@ -291,13 +292,13 @@ impl Out {
 
     fn screen(&self, colored: bool) -> Screen {
         let height = self.height.unwrap_or(DEFAULT_HEIGHT);
-        Screen::new(self.width, colored, self.look.zone, self.look.now).of_height(height)
+        Screen::new(self.width, colored, self.look.zone, self.look.now).with_height(height)
     }
 }
 
 /// A report, with why its session was chosen if none was given.
 #[derive(Serialize)]
-struct Chosen<'a, R> {
+struct SessionNotedReport<'a, R> {
     #[serde(skip_serializing_if = "Option::is_none")]
     session_of_agent: Option<String>,
     #[serde(flatten)]
@@ -307,12 +308,12 @@ struct Chosen<'a, R> {
 /// Returns one JSON document: the schema, then the fields of the report.
 fn document<R: Serialize>(schema: &'static str, report: &R) -> Result<Vec<u8>, CommandError> {
     #[derive(Serialize)]
-    struct Document<'a, R> {
+    struct JsonDocument<'a, R> {
         schema: &'static str,
         #[serde(flatten)]
         report: &'a R,
     }
-    serde_json::to_vec(&Document { schema, report })
+    serde_json::to_vec(&JsonDocument { schema, report })
         .map_err(|error| CommandError::internal("a result is not JSON").caused_by(error))
 }
 
@@ -323,39 +324,39 @@ pub fn print_hidden_usage(error: &clap::Error) -> bool {
     let shown = sanitise(&said, NewlineMode::Keep);
     let hidden = shown != said;
     if hidden {
-        to_stderr(shown.as_bytes());
+        write_stderr(shown.as_bytes());
     }
     hidden
 }
 
 /// Prints an error to stderr: as text, or as JSON if that is wanted.
-pub fn print_error(error: &CommandError, form: Form, environment: &Environment) {
+pub fn print_error(error: &CommandError, form: RawOutputFlags, environment: &Environment) {
     #[derive(Serialize)]
-    struct Wrapped<'a> {
-        error: Fields<'a>,
+    struct WrappedError<'a> {
+        error: ErrorFields<'a>,
     }
     #[derive(Serialize)]
-    struct Fields<'a> {
-        kind: ErrorKind,
+    struct ErrorFields<'a> {
+        kind: CommandErrorKind,
         message: &'a str,
         causes: Vec<String>,
         hints: &'a [String],
     }
-    if error.kind() == ErrorKind::BrokenPipe {
+    if error.kind() == CommandErrorKind::BrokenPipe {
         return;
     }
     if form.json {
         let (kind, message) = (error.kind(), error.message());
-        let fields = Fields { kind, message, causes: error.causes(), hints: error.hints() };
-        if let Ok(mut line) = document(ERROR_SCHEMA, &Wrapped { error: fields }) {
+        let fields = ErrorFields { kind, message, causes: error.causes(), hints: error.hints() };
+        if let Ok(mut line) = document(ERROR_SCHEMA, &WrappedError { error: fields }) {
             line.push(b'\n');
-            to_stderr(&line);
+            write_stderr(&line);
         }
         return;
     }
     let color = form.color.unwrap_or_default();
     let colored = is_colored(color, io::stderr().is_terminal(), environment);
-    to_stderr(error_text(error, colored).as_bytes());
+    write_stderr(error_text(error, colored).as_bytes());
 }
 
 fn error_text(error: &CommandError, colored: bool) -> String {
@@ -365,7 +366,8 @@ fn error_text(error: &CommandError, colored: bool) -> String {
         text.push_str(&sanitise(said, NewlineMode::Keep));
         text.push('\n');
     };
-    let label = if error.kind() == ErrorKind::Internal { "internal error: " } else { "error: " };
+    let label =
+        if error.kind() == CommandErrorKind::Internal { "internal error: " } else { "error: " };
     put(Tone::Bad, label, error.message());
     let causes = error.causes();
     if let [cause] = causes.as_slice() {
@@ -384,18 +386,20 @@ fn error_text(error: &CommandError, colored: bool) -> String {
 
 /// Whether to use colour: as the user chose, or else by `NO_COLOR`, `CLICOLOR_FORCE`, and the
 /// terminal.
-fn is_colored(color: Color, terminal: bool, environment: &Environment) -> bool {
+fn is_colored(color: ColorMode, terminal: bool, environment: &Environment) -> bool {
     match color {
-        Color::Always => true,
-        Color::Never => false,
-        Color::Auto if environment.value("NO_COLOR").is_some() => false,
-        Color::Auto if environment.text("CLICOLOR_FORCE").is_some_and(|text| text != "0") => true,
-        Color::Auto => terminal && environment.text("TERM") != Some("dumb"),
+        ColorMode::Always => true,
+        ColorMode::Never => false,
+        ColorMode::Auto if environment.value("NO_COLOR").is_some() => false,
+        ColorMode::Auto if environment.text("CLICOLOR_FORCE").is_some_and(|text| text != "0") => {
+            true
+        }
+        ColorMode::Auto => terminal && environment.text("TERM") != Some("dumb"),
     }
 }
 
 /// If writing to stderr fails, nothing can be reported.
-fn to_stderr(bytes: &[u8]) {
+fn write_stderr(bytes: &[u8]) {
     let _ = io::stderr().lock().write_all(bytes);
 }
 
@@ -410,11 +414,14 @@ mod tests {
         let force = Environment::from([("CLICOLOR_FORCE", "1")]);
         let empty = Environment::from([("NO_COLOR", ""), ("CLICOLOR_FORCE", "0")]);
         let dumb = Environment::from([("TERM", "dumb")]);
-        let auto = |terminal, environment| is_colored(Color::Auto, terminal, environment);
+        let auto = |terminal, environment| is_colored(ColorMode::Auto, terminal, environment);
         assert!(auto(true, &none) && !auto(false, &none));
         assert!(!auto(true, &no) && auto(false, &force) && !auto(true, &dumb));
         assert!(auto(true, &empty) && !auto(false, &empty));
-        assert!(is_colored(Color::Always, false, &no) && !is_colored(Color::Never, true, &force));
+        assert!(
+            is_colored(ColorMode::Always, false, &no)
+                && !is_colored(ColorMode::Never, true, &force)
+        );
     }
 
     #[test]
@@ -422,7 +429,7 @@ mod tests {
         let inner = CommandError::invalid("bad byte\u{1b}[2J");
         let error = CommandError::invalid("line 3")
             .caused_by(inner)
-            .within("cannot read 'x'")
+            .with_context("cannot read 'x'")
             .hinted("try 'y'");
         assert_eq!(
             error_text(&error, false),

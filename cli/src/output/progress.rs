@@ -1,6 +1,6 @@
 //! Progress of long work, drawn on stderr if it is a terminal.
 
-use super::Out;
+use super::OutputSink;
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 
 /// The maximum number of redraws per second.
@@ -8,12 +8,12 @@ const DRAWS_PER_SECOND: u8 = 10;
 
 /// A progress bar, which disappears when the work ends.
 #[derive(Debug)]
-pub struct Progress(ProgressBar);
+pub struct ProgressIndicator(ProgressBar);
 
-impl Progress {
+impl ProgressIndicator {
     /// Starts a bar: what is being done, and the number of steps, if known.
     #[must_use]
-    pub fn new(out: &Out, label: &'static str, steps: Option<u64>) -> Self {
+    pub fn new(out: &OutputSink, label: &'static str, steps: Option<u64>) -> Self {
         let target = if out.shows_progress() {
             ProgressDrawTarget::stderr_with_hz(DRAWS_PER_SECOND)
         } else {
@@ -35,7 +35,7 @@ impl Progress {
     }
 }
 
-impl Drop for Progress {
+impl Drop for ProgressIndicator {
     fn drop(&mut self) {
         self.0.finish_and_clear();
     }

@@ -1,7 +1,7 @@
 //! Text for people, line by line. Every text passes the sanitiser first.
 
 use super::sanitise::{NewlineMode, sanitise};
-use super::table::{self, Table};
+use super::table::{self, TextTable};
 use super::time;
 use anstyle::{AnsiColor, Style};
 use chrono::Local;
@@ -73,13 +73,13 @@ impl Screen {
 
     /// Sets the number of lines, which the text may exceed.
     #[must_use]
-    pub fn of_height(self, height: usize) -> Self {
+    pub fn with_height(self, height: usize) -> Self {
         Self { height, ..self }
     }
 
     /// Returns how many lines of a report are visible at once: one is left for the prompt.
     #[must_use]
-    pub fn room(&self) -> usize {
+    pub fn usable_lines(&self) -> usize {
         self.height.saturating_sub(1)
     }
 
@@ -175,14 +175,14 @@ impl Screen {
     }
 
     /// Writes a table.
-    pub fn table(&mut self, table: &Table) {
+    pub fn table(&mut self, table: &TextTable) {
         table::draw(table, self.width, self.colored, &mut self.text);
     }
 
     /// Formats a time: local, with its zone, and how long ago.
     #[must_use]
     pub fn time(&self, time: Timestamp) -> String {
-        time::shown(time, self.now, &self.zone)
+        time::with_distance(time, self.now, &self.zone)
     }
 
     /// Formats how long before now a time is.
@@ -245,8 +245,8 @@ mod tests {
         all.line(Tone::Plain, "b\u{202e}");
         all.heading("c\u{7}");
         all.paragraph(Tone::Plain, 2, "d\u{9b}1m\ne\u{0}");
-        let mut table = Table::new(&["f\u{1b}"]);
-        table.row(vec![super::super::Cell::plain("g\u{8}\nh")]);
+        let mut table = TextTable::new(&["f\u{1b}"]);
+        table.row(vec![super::super::TableCell::plain("g\u{8}\nh")]);
         all.table(&table);
         let text = all.into_text();
         let own = ["\u{1b}[1m", "\u{1b}[31m", "\u{1b}[0m", "\u{1b}[2m"];

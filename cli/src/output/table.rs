@@ -15,12 +15,12 @@ const MIN_FLEXIBLE: usize = 12;
 
 /// A text in a table.
 #[derive(Clone, Debug)]
-pub struct Cell {
+pub struct TableCell {
     tone: Tone,
     text: String,
 }
 
-impl Cell {
+impl TableCell {
     /// Creates a cell with a tone.
     pub fn new(tone: Tone, text: impl AsRef<str>) -> Self {
         Self { tone, text: sanitise(text.as_ref(), NewlineMode::Escape).into_owned() }
@@ -34,18 +34,18 @@ impl Cell {
 
 /// A table: rows under titles.
 #[derive(Clone, Debug)]
-pub struct Table {
-    titles: Vec<Cell>,
-    rows: Vec<Vec<Cell>>,
+pub struct TextTable {
+    titles: Vec<TableCell>,
+    rows: Vec<Vec<TableCell>>,
     right: Vec<usize>,
     flexible: Option<usize>,
 }
 
-impl Table {
+impl TextTable {
     /// Creates an empty table with these titles.
     #[must_use]
     pub fn new(titles: &[&str]) -> Self {
-        let titles = titles.iter().map(|title| Cell::new(Tone::Heading, title)).collect();
+        let titles = titles.iter().map(|title| TableCell::new(Tone::Heading, title)).collect();
         Self { titles, rows: Vec::new(), right: Vec::new(), flexible: None }
     }
 
@@ -64,12 +64,12 @@ impl Table {
     }
 
     /// Adds a row, one cell for each title.
-    pub fn row(&mut self, cells: Vec<Cell>) {
+    pub fn row(&mut self, cells: Vec<TableCell>) {
         debug_assert_eq!(cells.len(), self.titles.len(), "a cell for each title");
         self.rows.push(cells);
     }
 
-    fn all_rows(&self) -> impl Iterator<Item = &Vec<Cell>> {
+    fn all_rows(&self) -> impl Iterator<Item = &Vec<TableCell>> {
         std::iter::once(&self.titles).chain(&self.rows)
     }
 
@@ -113,7 +113,7 @@ impl Table {
 }
 
 /// Draws a table; a line never ends with blanks. A column without width is omitted.
-pub(super) fn draw(table: &Table, screen: Option<usize>, colored: bool, to: &mut String) {
+pub(super) fn draw(table: &TextTable, screen: Option<usize>, colored: bool, to: &mut String) {
     let widths = table.widths(screen);
     for row in table.all_rows() {
         let mut blanks = 0;
@@ -160,21 +160,25 @@ pub(super) fn prefix_within(text: &str, room: usize) -> &str {
 mod tests {
     use super::*;
 
-    fn drawn(table: &Table, screen: Option<usize>) -> String {
+    fn drawn(table: &TextTable, screen: Option<usize>) -> String {
         let mut text = String::new();
         draw(table, screen, false, &mut text);
         text
     }
 
-    fn sample() -> Table {
-        let mut table = Table::new(&["Id", "Message", "N"]).flexible(1).right(2);
+    fn sample() -> TextTable {
+        let mut table = TextTable::new(&["Id", "Message", "N"]).flexible(1).right(2);
         table.row(vec![
-            Cell::plain("a1"),
-            Cell::plain("the tensor layout is wrong"),
-            Cell::plain("7"),
+            TableCell::plain("a1"),
+            TableCell::plain("the tensor layout is wrong"),
+            TableCell::plain("7"),
         ]);
-        table.row(vec![Cell::plain("b2"), Cell::plain("日本語日本語日本語"), Cell::plain("12")]);
-        table.row(vec![Cell::plain("c3"), Cell::plain(""), Cell::plain("")]);
+        table.row(vec![
+            TableCell::plain("b2"),
+            TableCell::plain("日本語日本語日本語"),
+            TableCell::plain("12"),
+        ]);
+        table.row(vec![TableCell::plain("c3"), TableCell::plain(""), TableCell::plain("")]);
         table
     }
 
@@ -190,7 +194,7 @@ mod tests {
     }
 
     #[test]
-    fn the_flexible_column_gives_way() {
+    fn the_flexible_column_is_shortened_first() {
         assert_eq!(
             drawn(&sample(), Some(20)),
             "Id  Message        N\n\
@@ -213,7 +217,7 @@ mod tests {
 
     #[test]
     fn joined_emoji_and_joined_letters_take_the_columns_they_are_seen_in() {
-        let mut table = Table::new(&["Name", "N"]);
+        let mut table = TextTable::new(&["Name", "N"]);
         for name in [
             "👨\u{200d}👩\u{200d}👧",
             "می\u{200c}خواهم",
@@ -221,7 +225,7 @@ mod tests {
             "1\u{fe0f}\u{20e3}",
             "abcdefgh",
         ] {
-            table.row(vec![Cell::plain(name), Cell::plain("7")]);
+            table.row(vec![TableCell::plain(name), TableCell::plain("7")]);
         }
         let columns: Vec<usize> = drawn(&table, None)
             .lines()

@@ -7,7 +7,7 @@ use forge_store::model::time_grammar::{civil_time, describe_distance};
 const SECOND_MICROS: i64 = 1_000_000;
 
 /// Formats a time in full: `2025-01-20 14:30:00 +01:00 (2 h 5 min ago)`.
-pub fn shown<Z: TimeZone>(time: Timestamp, now: Timestamp, zone: &Z) -> String {
+pub fn with_distance<Z: TimeZone>(time: Timestamp, now: Timestamp, zone: &Z) -> String {
     format!("{} ({})", local(time, zone), relative(time, now))
 }
 
@@ -45,7 +45,7 @@ mod tests {
         let zone = FixedOffset::east_opt(3_600).unwrap();
         let now = at("2025-01-20T15:30:00Z");
         assert_eq!(
-            shown(at("2025-01-20T13:30:00.75Z"), now, &zone),
+            with_distance(at("2025-01-20T13:30:00.75Z"), now, &zone),
             "2025-01-20 14:30:00 +01:00 (1 h 59 min ago)"
         );
     }

@@ -1,14 +1,14 @@
 //! Reports which change gave each field of an entity its value.
 
-use super::entity::said;
+use super::entity::field_text;
 use super::log::EntityId;
-use crate::output::{Cell, Report, Screen, Table, Tone};
+use crate::output::{Report, Screen, TableCell, TextTable, Tone};
 use forge_store::model::{FactOrigin, OperationAuthor, OperationId, RevisionId, Timestamp, Value};
 use serde::Serialize;
 
 /// The changes that gave the fields of an entity their values.
 #[derive(Debug, Serialize)]
-pub struct Blame {
+pub struct BlameReport {
     /// The session.
     pub session: String,
     /// The entity.
@@ -16,12 +16,12 @@ pub struct Blame {
     /// The moment; null if nothing has happened.
     pub at: Option<Timestamp>,
     /// Each field that is not null.
-    pub fields: Vec<Blamed>,
+    pub fields: Vec<BlamedField>,
 }
 
 /// A field with the change that gave it its value.
 #[derive(Debug, Serialize)]
-pub struct Blamed {
+pub struct BlamedField {
     /// Its name.
     pub field: String,
     /// Its value.
@@ -30,13 +30,13 @@ pub struct Blamed {
     pub old: Value,
     /// The change: the revision of a claim, the record of a fact.
     #[serde(flatten)]
-    pub by: By,
+    pub by: FieldOrigin,
 }
 
 /// The change that gave a field its value.
 #[derive(Clone, Debug, Serialize)]
 #[serde(untagged)]
-pub enum By {
+pub enum FieldOrigin {
     /// A revision.
     Revision {
         /// Its number.
@@ -65,33 +65,33 @@ pub enum By {
     },
 }
 
-impl Report for Blame {
+impl Report for BlameReport {
     const SCHEMA: &'static str = "forge.blame/1";
 
     fn human(&self, screen: &mut Screen) {
         screen.put(Tone::Heading, &format!("{} ", self.entity.kind));
         screen.line(Tone::Id, &self.entity.id);
-        let mut table = Table::new(&["Field", "Value", "By", "Ago", "Before"]).flexible(1);
+        let mut table = TextTable::new(&["Field", "Value", "By", "Ago", "Before"]).flexible(1);
         for blamed in &self.fields {
             let (by, time) = match &blamed.by {
-                By::Revision { sequence, verb, branch, time, .. } => {
+                FieldOrigin::Revision { sequence, verb, branch, time, .. } => {
                     (format!("#{sequence} {verb} on {branch}"), *time)
                 }
-                By::Fact { time, origin, .. } => {
+                FieldOrigin::Fact { time, origin, .. } => {
                     let origin = serde_json::to_value(origin).unwrap_or_default();
                     (origin.as_str().unwrap_or_default().to_owned(), *time)
                 }
             };
             let old = match &blamed.old {
                 Value::Null => String::new(),
-                old => said(&blamed.field, old),
+                old => field_text(&blamed.field, old),
             };
             table.row(vec![
-                Cell::plain(blamed.field.replace('_', " ")),
-                Cell::plain(said(&blamed.field, &blamed.value)),
-                Cell::new(Tone::Id, by),
-                Cell::new(Tone::Dim, screen.ago(time)),
-                Cell::new(Tone::Dim, old),
+                TableCell::plain(blamed.field.replace('_', " ")),
+                TableCell::plain(field_text(&blamed.field, &blamed.value)),
+                TableCell::new(Tone::Id, by),
+                TableCell::new(Tone::Dim, screen.ago(time)),
+                TableCell::new(Tone::Dim, old),
             ]);
         }
         screen.table(&table);

@@ -1,8 +1,8 @@
 //! Reports about branches.
 
-use super::written::Made;
+use super::entity_write::MadeCheckpoint;
 use crate::error::CommandError;
-use crate::output::{Cell, Report, Screen, Table, Tone};
+use crate::output::{Report, Screen, TableCell, TextTable, Tone};
 use forge_store::error::Error;
 use forge_store::model::{BranchStatus, Timestamp};
 use forge_store::store::{BranchSummary, Session};
@@ -10,18 +10,18 @@ use serde::Serialize;
 
 /// The branches of a session.
 #[derive(Debug, Serialize)]
-pub struct Branches {
+pub struct BranchListReport {
     /// The session.
     pub session: String,
     /// The branches, oldest first.
-    pub branches: Vec<Line>,
+    pub branches: Vec<BranchLine>,
     /// How many were omitted because they are not in use.
     pub left_out: usize,
 }
 
 /// A branch in a list.
 #[derive(Debug, Serialize)]
-pub struct Line {
+pub struct BranchLine {
     /// Its name.
     pub name: String,
     /// Whether it is checked out.
@@ -31,7 +31,7 @@ pub struct Line {
     /// The number of its last revision; null before the first.
     pub revision: Option<u64>,
     /// Where it began; null for `main`.
-    pub base: Option<Base>,
+    pub base: Option<BranchStart>,
     /// When it was created.
     pub created_at: Timestamp,
     /// The hypothesis that it tests.
@@ -46,21 +46,21 @@ pub struct Line {
 
 /// Where a branch was forked.
 #[derive(Debug, Serialize)]
-pub struct Base {
+pub struct BranchStart {
     /// The name of the branch.
     pub branch: String,
     /// The number of the revision; null before the first.
     pub revision: Option<u64>,
 }
 
-impl From<BranchSummary> for Line {
+impl From<BranchSummary> for BranchLine {
     fn from(branch: BranchSummary) -> Self {
         Self {
             name: branch.name,
             current: branch.current,
             status: branch.status,
             revision: branch.revision,
-            base: branch.base.map(|(branch, revision)| Base { branch, revision }),
+            base: branch.base.map(|(branch, revision)| BranchStart { branch, revision }),
             created_at: branch.created_at,
             hypothesis: branch.metadata.hypothesis,
             approach: branch.metadata.approach,
@@ -70,7 +70,7 @@ impl From<BranchSummary> for Line {
     }
 }
 
-impl Line {
+impl BranchLine {
     fn status(&self) -> (Tone, &'static str) {
         match self.status {
             BranchStatus::Active => (Tone::Plain, "active"),
@@ -87,26 +87,28 @@ impl Line {
     fn origin(&self) -> String {
         match &self.base {
             None => "-".to_owned(),
-            Some(Base { branch, revision: None }) => branch.clone(),
-            Some(Base { branch, revision: Some(revision) }) => format!("{branch} #{revision}"),
+            Some(BranchStart { branch, revision: None }) => branch.clone(),
+            Some(BranchStart { branch, revision: Some(revision) }) => {
+                format!("{branch} #{revision}")
+            }
         }
     }
 }
 
-impl Report for Branches {
+impl Report for BranchListReport {
     const SCHEMA: &'static str = "forge.branch.list/1";
 
     fn human(&self, screen: &mut Screen) {
-        let mut table = Table::new(&["", "Branch", "Head", "From", "Status", "Approach"]);
+        let mut table = TextTable::new(&["", "Branch", "Head", "From", "Status", "Approach"]);
         for branch in &self.branches {
             let (tone, status) = branch.status();
             table.row(vec![
-                Cell::new(Tone::Good, if branch.current { "*" } else { "" }),
-                Cell::new(Tone::Id, &branch.name),
-                Cell::plain(branch.head()),
-                Cell::plain(branch.origin()),
-                Cell::new(tone, status),
-                Cell::plain(branch.approach.as_deref().unwrap_or_default()),
+                TableCell::new(Tone::Good, if branch.current { "*" } else { "" }),
+                TableCell::new(Tone::Id, &branch.name),
+                TableCell::plain(branch.head()),
+                TableCell::plain(branch.origin()),
+                TableCell::new(tone, status),
+                TableCell::plain(branch.approach.as_deref().unwrap_or_default()),
             ]);
         }
         screen.table(&table);
@@ -119,30 +121,30 @@ impl Report for Branches {
 
 /// One branch.
 #[derive(Debug, Serialize)]
-pub struct Branch {
+pub struct BranchReport {
     #[serde(skip)]
     schema: &'static str,
     #[serde(skip)]
     done: Option<&'static str>,
     /// The session.
     pub session: String,
-    /// The branch.
+    /// The name of the branch.
     pub branch: String,
     /// Its data.
     #[serde(flatten)]
-    pub line: Line,
+    pub line: BranchLine,
 }
 
-impl Branch {
+impl BranchReport {
     /// Finds the branch with this name.
     ///
     /// # Errors
     ///
     /// Not found, with the existing names.
-    pub fn of(session: &Session, name: &str) -> Result<Self, CommandError> {
+    pub fn load(session: &Session, name: &str) -> Result<Self, CommandError> {
         let branches = session.branches(&session.head()?)?;
         let Some(found) = branches.into_iter().find(|branch| branch.name == name) else {
-            return Err(with_names(Error::not_found("branch", name), session));
+            return Err(with_branch_names(Error::not_found("branch", name), session));
         };
         let session = session.summary()?.info.name;
         let (schema, done) = ("forge.branch.show/1", None);
@@ -160,7 +162,7 @@ impl Branch {
 
 /// Adds the names of the existing branches to an error about a missing one.
 #[must_use]
-pub fn with_names(error: Error, session: &Session) -> CommandError {
+pub fn with_branch_names(error: Error, session: &Session) -> CommandError {
     let is_unknown = matches!(error, Error::NotFound { what: "branch", .. });
     let names = || -> Result<Vec<String>, Error> {
         let branches = session.branches(&session.head()?)?;
@@ -173,7 +175,7 @@ pub fn with_names(error: Error, session: &Session) -> CommandError {
     }
 }
 
-impl Report for Branch {
+impl Report for BranchReport {
     const SCHEMA: &'static str = "forge.branch.show/1";
 
     fn schema(&self) -> &'static str {
@@ -190,7 +192,7 @@ impl Report for Branch {
                 screen.line(Tone::Plain, "  it is still checked out: 'forge branch switch NAME'");
             } else if !line.current && line.status == BranchStatus::Active {
                 let from = line.origin();
-                screen.line(Tone::Plain, &format!("  from {from}; go on with it by"));
+                screen.line(Tone::Plain, &format!("  from {from}; switch to it with"));
                 screen.line(Tone::Plain, &format!("  forge branch switch {}", line.name));
             }
             return;
@@ -221,21 +223,21 @@ impl Report for Branch {
 
 /// Another branch was checked out.
 #[derive(Debug, Serialize)]
-pub struct Switched {
+pub struct BranchSwitchReport {
     /// The branch that is current now.
     #[serde(flatten)]
-    pub branch: Branch,
+    pub branch: BranchReport,
     /// The branch that was current before; null if it was the same one.
     pub left: Option<String>,
     /// The checkpoint that was made of that branch.
-    pub checkpoint: Option<Made>,
+    pub checkpoint: Option<MadeCheckpoint>,
 }
 
-impl Report for Switched {
+impl Report for BranchSwitchReport {
     const SCHEMA: &'static str = "forge.branch.switch/1";
 
     fn human(&self, screen: &mut Screen) {
-        let Branch { line, session, .. } = &self.branch;
+        let BranchReport { line, session, .. } = &self.branch;
         match &self.left {
             Some(left) => screen.put(Tone::Plain, &format!("Switched from {left} to ")),
             None => screen.put(Tone::Plain, "Already on "),
@@ -243,7 +245,7 @@ impl Report for Switched {
         screen.put(Tone::Id, &line.name);
         screen.line(Tone::Dim, &format!(" (session {session}, {})", line.head()));
         if let Some(checkpoint) = &self.checkpoint {
-            checkpoint.tell(screen);
+            checkpoint.print(screen);
         }
     }
 }

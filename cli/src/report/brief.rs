@@ -23,7 +23,7 @@ pub struct BriefScreen {
 
 impl BriefScreen {
     /// Writes where and when this is.
-    pub fn tell_header(&self, screen: &mut Screen) {
+    pub fn print_header(&self, screen: &mut Screen) {
         let brief = &self.brief;
         let when = brief.at.map_or("nothing is recorded yet".to_owned(), |at| screen.time(at));
         let revision = self.revision.map(|sequence| format!(" #{sequence}")).unwrap_or_default();
@@ -54,11 +54,11 @@ impl BriefScreen {
     }
 
     /// Writes as much as fits in this many lines.
-    pub fn tell_within(&self, lines: usize, screen: &mut Screen) {
+    pub fn print_within(&self, lines: usize, screen: &mut Screen) {
         let told = |brief: &SessionBrief| {
             let mut trial = screen.blank();
-            self.tell_header(&mut trial);
-            tell(brief, &mut trial);
+            self.print_header(&mut trial);
+            print_lists(brief, &mut trial);
             trial
         };
         let short = self.brief.fitting(|brief| told(brief).lines() <= lines);
@@ -79,21 +79,21 @@ pub struct BriefReport {
     /// The last checkpoint at the moment.
     pub checkpoint: Option<CheckpointJson>,
     /// Confirmed hypotheses.
-    pub confirmed: Vec<LineJson>,
+    pub confirmed: Vec<BriefLineJson>,
     /// Rejected hypotheses.
-    pub rejected: Vec<LineJson>,
+    pub rejected: Vec<BriefLineJson>,
     /// Active hypotheses.
-    pub active: Vec<LineJson>,
+    pub active: Vec<BriefLineJson>,
     /// Beliefs in doubt.
-    pub doubted: Vec<LineJson>,
+    pub doubted: Vec<BriefLineJson>,
     /// Open gaps.
-    pub gaps: Vec<LineJson>,
+    pub gaps: Vec<BriefLineJson>,
     /// Failing verifications.
-    pub failing: Vec<LineJson>,
+    pub failing: Vec<BriefLineJson>,
     /// The last commands.
-    pub commands: Vec<LineJson>,
+    pub commands: Vec<BriefLineJson>,
     /// Open tasks.
-    pub tasks: Vec<LineJson>,
+    pub tasks: Vec<BriefLineJson>,
     /// Suggested next steps.
     pub next: Vec<String>,
     /// How many entries were omitted, by list.
@@ -104,7 +104,7 @@ pub struct BriefReport {
 
 /// An entity in a line.
 #[derive(Debug, Serialize)]
-pub struct LineJson {
+pub struct BriefLineJson {
     id: String,
     text: String,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -122,7 +122,7 @@ pub struct LineJson {
     at: Timestamp,
 }
 
-impl From<&BriefLine> for LineJson {
+impl From<&BriefLine> for BriefLineJson {
     fn from(line: &BriefLine) -> Self {
         let of = |kinds: &[Kind]| line.word.filter(|_| kinds.contains(&line.kind));
         Self {
@@ -170,11 +170,11 @@ impl Report for BriefReport {
 
     fn human(&self, screen: &mut Screen) {
         if self.session.is_some() {
-            self.screen.tell_header(screen);
+            self.screen.print_header(screen);
         } else {
             screen.line(Tone::Plain, "No session has been begun yet.");
         }
-        tell(&self.screen.brief, screen);
+        print_lists(&self.screen.brief, screen);
     }
 }
 
@@ -192,7 +192,7 @@ fn bytes(brief: &SessionBrief) -> usize {
 
 /// The title of a list.
 #[must_use]
-pub fn named(list: &str) -> String {
+pub fn list_title(list: &str) -> String {
     let words = list.replace('_', " ");
     let mut characters = words.chars();
     let first = characters.next().map(|first| first.to_ascii_uppercase());
@@ -203,7 +203,7 @@ pub fn named(list: &str) -> String {
 /// screen of 24 lines.
 const LABEL_COLUMNS: usize = 15;
 
-fn tell(brief: &SessionBrief, screen: &mut Screen) {
+fn print_lists(brief: &SessionBrief, screen: &mut Screen) {
     for (name, list) in brief.lists() {
         let omitted = brief.omitted.get(name).copied().unwrap_or(0);
         let total = list.len() + omitted;
@@ -226,7 +226,7 @@ fn tell(brief: &SessionBrief, screen: &mut Screen) {
         }
         for (place, line) in list.iter().enumerate() {
             let label = if place == 0 { title.as_str() } else { "" };
-            let (mark, mark_tone) = mark(line, tone);
+            let (mark, mark_tone) = entry_mark(line, tone);
             let reason = line.reason.as_ref().filter(|reason| !reason.is_empty());
             let reason = reason.map(|reason| format!("  ({reason})")).unwrap_or_default();
             screen.short_line(&[
@@ -252,7 +252,7 @@ const fn shows_id(line: &BriefLine) -> bool {
 }
 
 /// The word before an entry, with its tone.
-fn mark(line: &BriefLine, tone: Tone) -> (String, Tone) {
+fn entry_mark(line: &BriefLine, tone: Tone) -> (String, Tone) {
     match line.kind {
         Kind::Hypothesis | Kind::Belief => {
             let sure = line.confidence.map_or("   -".to_owned(), |sure| format!("{sure:.2}"));

@@ -1,14 +1,14 @@
 //! Reports about bundles and backups.
 
 use crate::output::{Report, Screen, Tone};
-use crate::report::import::count;
+use crate::report::import::count_text;
 use forge_store::store;
 use serde::Serialize;
 use std::path::Path;
 
 /// A bundle that was written.
 #[derive(Debug, Serialize)]
-pub struct Bundled {
+pub struct ExportedBundleReport {
     /// The path of the file.
     pub file: String,
     /// The names of the sessions in it.
@@ -21,7 +21,7 @@ pub struct Bundled {
     pub bytes: u64,
 }
 
-impl Bundled {
+impl ExportedBundleReport {
     /// Creates the report for this file.
     #[must_use]
     pub fn new(file: &Path, written: store::BundleExportReport) -> Self {
@@ -30,11 +30,12 @@ impl Bundled {
     }
 }
 
-impl Report for Bundled {
+impl Report for ExportedBundleReport {
     const SCHEMA: &'static str = "forge.bundle/1";
 
     fn human(&self, screen: &mut Screen) {
-        let (records, objects) = (count(self.records, "record"), count(self.objects, "object"));
+        let (records, objects) =
+            (count_text(self.records, "record"), count_text(self.objects, "object"));
         let sessions = self.sessions.join(", ");
         let line = format!("Wrote {sessions} to {}: {records}, {objects}", self.file);
         screen.line(Tone::Plain, &line);
@@ -43,7 +44,7 @@ impl Report for Bundled {
 
 /// A bundle that was imported.
 #[derive(Debug, Serialize)]
-pub struct Taken {
+pub struct ImportedBundleReport {
     /// The names of its sessions here.
     pub sessions: Vec<String>,
     /// The number of records that were written.
@@ -52,14 +53,14 @@ pub struct Taken {
     pub known: u64,
 }
 
-impl From<store::BundleImportReport> for Taken {
+impl From<store::BundleImportReport> for ImportedBundleReport {
     fn from(taken: store::BundleImportReport) -> Self {
         let store::BundleImportReport { sessions, records, known } = taken;
         Self { sessions, records, known }
     }
 }
 
-impl Report for Taken {
+impl Report for ImportedBundleReport {
     const SCHEMA: &'static str = "forge.import-bundle/1";
 
     fn human(&self, screen: &mut Screen) {
@@ -68,14 +69,14 @@ impl Report for Taken {
             0 => String::new(),
             known => format!(", {known} were here already"),
         };
-        let line = format!("Took {} of {sessions}{known}", count(self.records, "record"));
+        let line = format!("Imported {} of {sessions}{known}", count_text(self.records, "record"));
         screen.line(Tone::Plain, &line);
     }
 }
 
 /// A backup that was made.
 #[derive(Debug, Serialize)]
-pub struct Backed {
+pub struct StoreBackupReport {
     /// The path of the store.
     pub from: String,
     /// The path of its copy.
@@ -88,7 +89,7 @@ pub struct Backed {
     pub waiting: u64,
 }
 
-impl Backed {
+impl StoreBackupReport {
     /// Creates the report for these two stores.
     #[must_use]
     pub fn new(from: &Path, to: &Path, done: store::BackupReport) -> Self {
@@ -102,18 +103,20 @@ impl Backed {
     }
 }
 
-impl Report for Backed {
+impl Report for StoreBackupReport {
     const SCHEMA: &'static str = "forge.backup/1";
 
     fn human(&self, screen: &mut Screen) {
-        let revisions = count(self.revisions, "revision");
+        let revisions = count_text(self.revisions, "revision");
         screen.line(
             Tone::Plain,
             &format!("Copied {} to {}: {revisions}, verified", self.from, self.to),
         );
         if self.waiting > 0 {
-            screen
-                .line(Tone::Plain, &format!("{} wait in its spool", count(self.waiting, "write")));
+            screen.line(
+                Tone::Plain,
+                &format!("{} wait in its spool", count_text(self.waiting, "write")),
+            );
         }
     }
 }

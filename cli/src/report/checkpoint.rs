@@ -1,22 +1,22 @@
 //! Lists of checkpoints.
 
 use super::moment::CheckpointJson;
-use crate::output::{Cell, Report, Screen, Table, Tone};
+use crate::output::{Report, Screen, TableCell, TextTable, Tone};
 use forge_store::model::CheckpointTrigger;
 use serde::Serialize;
 
 /// Checkpoints, newest first.
 #[derive(Debug, Serialize)]
-pub struct Checkpoints {
+pub struct CheckpointListReport {
     /// Their session; null for a list over all sessions.
     pub session: Option<String>,
     /// Each of them.
-    pub checkpoints: Vec<Listed>,
+    pub checkpoints: Vec<CheckpointListItem>,
 }
 
 /// A checkpoint in a list.
 #[derive(Debug, Serialize)]
-pub struct Listed {
+pub struct CheckpointListItem {
     /// The checkpoint.
     #[serde(flatten)]
     pub checkpoint: CheckpointJson,
@@ -25,7 +25,7 @@ pub struct Listed {
     pub session: Option<String>,
 }
 
-impl Report for Checkpoints {
+impl Report for CheckpointListReport {
     const SCHEMA: &'static str = "forge.checkpoint.list/1";
 
     fn human(&self, screen: &mut Screen) {
@@ -38,18 +38,18 @@ impl Report for Checkpoints {
             Some(_) => &["No", "Time", "Ago", "Message", "Tags", "Trigger", "Branch"],
             None => &["No", "Time", "Ago", "Message", "Tags", "Trigger", "Branch", "Session"],
         };
-        let mut table = Table::new(titles).right(0).flexible(3);
-        for Listed { checkpoint, session } in &self.checkpoints {
+        let mut table = TextTable::new(titles).right(0).flexible(3);
+        for CheckpointListItem { checkpoint, session } in &self.checkpoints {
             let mut row = vec![
-                Cell::new(Tone::Id, format!("#{}", checkpoint.sequence)),
-                Cell::plain(screen.local_time(checkpoint.time)),
-                Cell::new(Tone::Dim, screen.ago(checkpoint.time)),
-                Cell::plain(&checkpoint.message),
-                Cell::plain(checkpoint.tags.join(",")),
-                Cell::new(Tone::Dim, trigger(checkpoint.trigger)),
-                Cell::plain(&checkpoint.branch),
+                TableCell::new(Tone::Id, format!("#{}", checkpoint.sequence)),
+                TableCell::plain(screen.local_time(checkpoint.time)),
+                TableCell::new(Tone::Dim, screen.ago(checkpoint.time)),
+                TableCell::plain(&checkpoint.message),
+                TableCell::plain(checkpoint.tags.join(",")),
+                TableCell::new(Tone::Dim, trigger(checkpoint.trigger)),
+                TableCell::plain(&checkpoint.branch),
             ];
-            row.extend(session.as_ref().map(Cell::plain));
+            row.extend(session.as_ref().map(TableCell::plain));
             table.row(row);
         }
         screen.table(&table);

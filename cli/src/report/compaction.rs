@@ -1,13 +1,13 @@
 //! Compactions of an agent's context.
 
-use crate::compaction::loss::Lost;
-use crate::output::{Cell, Report, Screen, Table, Tone};
+use crate::compaction::loss::LostItem;
+use crate::output::{Report, Screen, TableCell, TextTable, Tone};
 use forge_store::model::{CheckpointId, Timestamp};
 use serde::Serialize;
 
 /// The compactions of a session, newest first.
 #[derive(Debug, Serialize)]
-pub struct Compactions {
+pub struct CompactionListReport {
     /// The session.
     pub session: String,
     /// Each of them.
@@ -47,7 +47,7 @@ pub struct CompactionJson {
 
 /// An item that a summary omits.
 #[derive(Clone, Debug, Serialize)]
-pub struct LostJson {
+pub struct LostItemJson {
     /// Its kind: hypothesis, decision, constraint, gap, failing check, file.
     pub kind: &'static str,
     /// Its id; for a file, its path.
@@ -62,8 +62,8 @@ pub struct LostJson {
     pub telling: usize,
 }
 
-impl From<&Lost> for LostJson {
-    fn from(lost: &Lost) -> Self {
+impl From<&LostItem> for LostItemJson {
+    fn from(lost: &LostItem) -> Self {
         Self {
             kind: lost.item.kind.word(),
             id: lost.item.id.clone(),
@@ -77,7 +77,7 @@ impl From<&Lost> for LostJson {
 
 /// One compaction with its loss report.
 #[derive(Debug, Serialize)]
-pub struct OneCompaction {
+pub struct CompactionShowReport {
     /// The session.
     pub session: String,
     /// The compaction.
@@ -85,14 +85,14 @@ pub struct OneCompaction {
     /// The number of items that the summary was compared with.
     pub known: usize,
     /// The items that it omits; null without a summary.
-    pub lost: Option<Vec<LostJson>>,
+    pub lost: Option<Vec<LostItemJson>>,
     /// The agent's own summary in full.
     pub summary: Option<String>,
     /// The brief that the agent gets after it.
     pub brief: String,
 }
 
-impl Report for Compactions {
+impl Report for CompactionListReport {
     const SCHEMA: &'static str = "forge.compaction.list/1";
 
     fn human(&self, screen: &mut Screen) {
@@ -102,7 +102,7 @@ impl Report for Compactions {
         }
         let titles =
             ["No", "Time", "Ago", "Cause", "Tokens", "Known as", "Handed back", "Left out"];
-        let mut table = Table::new(&titles).right(0).right(4).right(7);
+        let mut table = TextTable::new(&titles).right(0).right(4).right(7);
         for one in &self.compactions {
             let handed = one.handed_at.map(|at| screen.local_time(at));
             let lost = match one.lost {
@@ -110,14 +110,14 @@ impl Report for Compactions {
                 None => "no summary".to_owned(),
             };
             table.row(vec![
-                Cell::new(Tone::Id, format!("#{}", one.sequence)),
-                Cell::plain(screen.local_time(one.time)),
-                Cell::new(Tone::Dim, screen.ago(one.time)),
-                Cell::plain(one.trigger.as_deref().unwrap_or("-")),
-                Cell::plain(one.tokens.map_or("-".to_owned(), |tokens| tokens.to_string())),
-                Cell::plain(phase(one.phase)),
-                Cell::plain(handed.unwrap_or_else(|| "-".to_owned())),
-                Cell::plain(lost),
+                TableCell::new(Tone::Id, format!("#{}", one.sequence)),
+                TableCell::plain(screen.local_time(one.time)),
+                TableCell::new(Tone::Dim, screen.ago(one.time)),
+                TableCell::plain(one.trigger.as_deref().unwrap_or("-")),
+                TableCell::plain(one.tokens.map_or("-".to_owned(), |tokens| tokens.to_string())),
+                TableCell::plain(phase(one.phase)),
+                TableCell::plain(handed.unwrap_or_else(|| "-".to_owned())),
+                TableCell::plain(lost),
             ]);
         }
         screen.table(&table);
@@ -131,7 +131,7 @@ const fn phase(word: &str) -> &str {
     }
 }
 
-impl Report for OneCompaction {
+impl Report for CompactionShowReport {
     const SCHEMA: &'static str = "forge.compaction.show/1";
 
     fn human(&self, screen: &mut Screen) {
@@ -169,7 +169,7 @@ impl Report for OneCompaction {
                     let status = one.status.as_deref().unwrap_or_default().replace('_', " ");
                     let why = match (one.kind, one.telling) {
                         ("file", _) => "neither path nor name".to_owned(),
-                        (_, 0) => "does not stand there".to_owned(),
+                        (_, 0) => "does not occur".to_owned(),
                         (_, telling) => format!("{} of {telling} words", one.mentioned),
                     };
                     screen.short_line(&[

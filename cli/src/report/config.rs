@@ -1,47 +1,47 @@
 //! Settings.
 
-use crate::config::{IgnoredSetting, Layer};
-use crate::output::{Cell, Report, Screen, Table, Tone};
+use crate::config::{ConfigLayer, IgnoredSetting};
+use crate::output::{Report, Screen, TableCell, TextTable, Tone};
 use serde::Serialize;
 
 /// All settings.
 #[derive(Debug, Serialize)]
-pub struct Settings {
+pub struct ConfigListReport {
     /// Each known setting.
-    pub settings: Vec<Setting>,
+    pub settings: Vec<SettingReport>,
     /// The settings of the project that are ignored, because they were not allowed.
     pub ignored: Vec<IgnoredSetting>,
 }
 
 /// One setting.
 #[derive(Debug, Serialize)]
-pub struct Setting {
+pub struct SettingReport {
     /// Its name.
     pub key: &'static str,
     /// Its value, as in a settings file; null if it is not set and has no default.
     pub value: Option<String>,
     /// The layer of the value.
-    pub from: Layer,
+    pub from: ConfigLayer,
 }
 
-impl Report for Settings {
+impl Report for ConfigListReport {
     const SCHEMA: &'static str = "forge.config.list/1";
 
     fn human(&self, screen: &mut Screen) {
-        let mut table = Table::new(&["Setting", "Value", "From"]).flexible(1);
+        let mut table = TextTable::new(&["Setting", "Value", "From"]).flexible(1);
         for setting in &self.settings {
-            let from = if setting.from == Layer::Default { Tone::Dim } else { Tone::Plain };
+            let from = if setting.from == ConfigLayer::Default { Tone::Dim } else { Tone::Plain };
             table.row(vec![
-                Cell::plain(setting.key),
-                Cell::plain(setting.value.as_deref().unwrap_or("-")),
-                Cell::new(from, setting.from.to_string()),
+                TableCell::plain(setting.key),
+                TableCell::plain(setting.value.as_deref().unwrap_or("-")),
+                TableCell::new(from, setting.from.to_string()),
             ]);
         }
         screen.table(&table);
     }
 }
 
-impl Report for Setting {
+impl Report for SettingReport {
     const SCHEMA: &'static str = "forge.config.get/1";
 
     fn human(&self, screen: &mut Screen) {
@@ -51,30 +51,30 @@ impl Report for Setting {
 
 /// A setting that was changed.
 #[derive(Debug, Serialize)]
-pub struct Changed {
+pub struct ConfigSetReport {
     /// Its name.
     pub key: &'static str,
     /// Its new value.
     pub value: String,
     /// The layer in which it was changed.
-    pub to: Layer,
+    pub to: ConfigLayer,
     /// The layer with priority that has another value, if there is one.
-    pub overridden: Option<Layer>,
+    pub overridden: Option<ConfigLayer>,
 }
 
-impl Report for Changed {
+impl Report for ConfigSetReport {
     const SCHEMA: &'static str = "forge.config.set/1";
 
     fn human(&self, screen: &mut Screen) {
         let file = match self.to {
-            Layer::User => "for you",
+            ConfigLayer::User => "for you",
             _ => "for this project",
         };
         screen.line(Tone::Plain, &format!("Set {} to {} {file}", self.key, self.value));
         if let Some(layer) = self.overridden {
             let wins = match layer {
-                Layer::Flag => "a flag",
-                Layer::Environment => "an environment variable",
+                ConfigLayer::Flag => "a flag",
+                ConfigLayer::Environment => "an environment variable",
                 _ => "the project's file",
             };
             screen.line(Tone::Warning, &format!("It has no effect here: {wins} says otherwise."));
@@ -84,7 +84,7 @@ impl Report for Changed {
 
 /// A change of what is allowed to a project.
 #[derive(Debug, Serialize)]
-pub struct Trusted {
+pub struct ConfigTrustReport {
     /// The folder of its store.
     pub store: String,
     /// Its target, if it is a link out of the project.
@@ -95,7 +95,7 @@ pub struct Trusted {
     pub forgotten: bool,
 }
 
-impl Report for Trusted {
+impl Report for ConfigTrustReport {
     const SCHEMA: &'static str = "forge.config.trust/1";
 
     fn human(&self, screen: &mut Screen) {

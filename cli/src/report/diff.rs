@@ -1,9 +1,9 @@
 //! Reports what changed between two moments.
 
-use super::entity::{self, plain};
+use super::entity::{self, value_text};
 use super::moment::{MomentJson, seconds};
 use crate::output::{Report, Screen, Tone};
-use crate::text::previewed;
+use crate::text::with_previews;
 use forge_store::diff::{ChangeKind, TypedChange, summary};
 use forge_store::model::{Kind, Value};
 use forge_store::store::entity_title;
@@ -17,7 +17,7 @@ const LONG_BYTES: usize = 60;
 
 /// The changes between two moments.
 #[derive(Debug, Serialize)]
-pub struct Diff {
+pub struct CheckpointDiffReport {
     /// The session.
     pub session: String,
     /// The earlier moment.
@@ -32,7 +32,7 @@ pub struct Diff {
     pub summary: String,
 }
 
-impl Diff {
+impl CheckpointDiffReport {
     /// Creates the report with the changes of these kinds; of all kinds if none is given.
     #[must_use]
     pub fn new(
@@ -55,38 +55,43 @@ impl Diff {
 /// texts.
 #[must_use]
 pub fn readable(mut change: TypedChange) -> TypedChange {
-    change.old = change.old.map(|value| previewed(&value));
-    change.new = change.new.map(|value| previewed(&value));
+    change.old = change.old.map(|value| with_previews(&value));
+    change.new = change.new.map(|value| with_previews(&value));
     change
 }
 
-impl Report for Diff {
+impl Report for CheckpointDiffReport {
     const SCHEMA: &'static str = "forge.checkpoint.diff/1";
 
     fn human(&self, screen: &mut Screen) {
-        self.from.tell("from ", screen);
-        self.to.tell("to   ", screen);
+        self.from.print("from ", screen);
+        self.to.print("to   ", screen);
         screen.line(Tone::Heading, &self.summary);
-        tell(&self.changes, screen);
+        print_changes(&self.changes, screen);
     }
 }
 
 /// Writes changes, claims before facts.
-pub fn tell(changes: &[TypedChange], screen: &mut Screen) {
-    tell_some(changes, usize::MAX, "'--json' has all", screen);
+pub fn print_changes(changes: &[TypedChange], screen: &mut Screen) {
+    print_some_changes(changes, usize::MAX, "'--json' has all", screen);
 }
 
 /// Writes this many changes of each kind; if there are more, `rest_is` says how to see them.
-pub fn tell_some(changes: &[TypedChange], limit: usize, rest_is: &str, screen: &mut Screen) {
+pub fn print_some_changes(
+    changes: &[TypedChange],
+    limit: usize,
+    rest_is: &str,
+    screen: &mut Screen,
+) {
     for &kind in Kind::ALL {
         let of_kind: Vec<_> = changes.iter().filter(|change| change.kind == kind).collect();
         if of_kind.is_empty() {
             continue;
         }
-        screen.heading(&super::brief::named(kind.plural()));
+        screen.heading(&super::brief::list_title(kind.plural()));
         let shown = limit.min(if kind.is_claim() { of_kind.len() } else { FACTS_SHOWN });
         for change in of_kind.iter().take(shown) {
-            tell_one(change, screen);
+            print_change(change, screen);
         }
         let rest = of_kind.len().saturating_sub(shown);
         if rest > 0 {
@@ -96,7 +101,7 @@ pub fn tell_some(changes: &[TypedChange], limit: usize, rest_is: &str, screen: &
 }
 
 /// Writes one change.
-pub fn tell_one(change: &TypedChange, screen: &mut Screen) {
+pub fn print_change(change: &TypedChange, screen: &mut Screen) {
     let whole = |value: &Option<Value>| {
         value.as_ref().map(|value| entity_title(change.kind, value)).unwrap_or_default()
     };
@@ -113,7 +118,8 @@ pub fn tell_one(change: &TypedChange, screen: &mut Screen) {
         }
         (_, field) => {
             let name = field.as_deref().unwrap_or("value").replace('_', " ");
-            let [old, new] = [&change.old, &change.new].map(|value| said(&name, value.as_ref()));
+            let [old, new] =
+                [&change.old, &change.new].map(|value| field_text(&name, value.as_ref()));
             let id = format!("  ~ {} ", change.id);
             if old.len().max(new.len()) <= LONG_BYTES && !old.contains('\n') && !new.contains('\n')
             {
@@ -147,12 +153,12 @@ fn spaced(text: &str) -> String {
 }
 
 /// A field for people; for a text that was cut, its beginning.
-fn said(field: &str, value: Option<&Value>) -> String {
+fn field_text(field: &str, value: Option<&Value>) -> String {
     match value {
         None => "none".to_owned(),
         Some(value) => match value.field("text").filter(|_| value.field("blob").is_some()) {
-            Some(beginning) => plain(beginning),
-            None => entity::said(field, value),
+            Some(beginning) => value_text(beginning),
+            None => entity::field_text(field, value),
         },
     }
 }

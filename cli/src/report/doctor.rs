@@ -1,14 +1,14 @@
 //! Reports whether forge works here.
 
-use crate::doctor::{Finding, Severity};
-use crate::integration::agent::{Agent, Scope};
-use crate::output::{Cell, Report, Screen, Table, Tone};
+use crate::doctor::{DoctorFinding, FindingSeverity};
+use crate::integration::agent::{CodingAgent, InstallScope};
+use crate::output::{Report, Screen, TableCell, TextTable, Tone};
 use forge_store::model::Timestamp;
 use serde::Serialize;
 
 /// The examined parts, and the findings.
 #[derive(Debug, Serialize)]
-pub struct Doctor {
+pub struct DoctorReport {
     /// Whether there is no problem; there may be advice.
     pub healthy: bool,
     /// The version of forge.
@@ -20,26 +20,26 @@ pub struct Doctor {
     /// The store; null if there is none here.
     pub store: Option<StoreHealth>,
     /// The findings, problems first.
-    pub findings: Vec<Finding>,
+    pub findings: Vec<DoctorFinding>,
 }
 
 /// The state of an agent.
 #[derive(Debug, Serialize)]
 pub struct AgentHealth {
     /// The agent.
-    pub agent: Agent,
+    pub agent: CodingAgent,
     /// The path of the agent's own program.
     pub program: Option<String>,
     /// The scopes in which forge is installed.
-    pub installed: Vec<Scope>,
+    pub installed: Vec<InstallScope>,
     /// When it last called a hook in this store.
     pub last_fired: Option<Timestamp>,
     /// The event of that call.
     pub last_event: Option<String>,
     /// Its calls of hooks.
-    pub calls: Calls,
+    pub calls: HookCallStatistics,
     /// Its calls by event.
-    pub events: Vec<Calls>,
+    pub events: Vec<HookCallStatistics>,
     /// The number of compactions that a hook announced.
     pub compactions_seen: u64,
     /// The number of compactions that were found later and that no hook announced.
@@ -48,7 +48,7 @@ pub struct AgentHealth {
 
 /// Statistics of the calls of hooks in the log.
 #[derive(Debug, Serialize)]
-pub struct Calls {
+pub struct HookCallStatistics {
     /// The event; empty for all events.
     #[serde(skip_serializing_if = "String::is_empty")]
     pub event: String,
@@ -101,16 +101,16 @@ pub struct StoreHealth {
     pub lock_holder: Option<String>,
 }
 
-impl Report for Doctor {
+impl Report for DoctorReport {
     const SCHEMA: &'static str = "forge.doctor/1";
 
     fn human(&self, screen: &mut Screen) {
         screen.line(Tone::Plain, &format!("forge {} ({})", self.version, self.forge));
         screen.gap();
-        self.tell_agents(screen);
+        self.print_agents(screen);
         screen.gap();
         match &self.store {
-            Some(store) => store.tell(screen),
+            Some(store) => store.print(screen),
             None => screen.line(Tone::Dim, "No store here."),
         }
         if self.findings.is_empty() {
@@ -120,8 +120,8 @@ impl Report for Doctor {
         for finding in &self.findings {
             screen.gap();
             let (tone, label) = match finding.severity {
-                Severity::Problem => (Tone::Bad, "problem"),
-                Severity::Advice => (Tone::Warning, "advice"),
+                FindingSeverity::Problem => (Tone::Bad, "problem"),
+                FindingSeverity::Advice => (Tone::Warning, "advice"),
             };
             screen.put(tone, label);
             screen.paragraph(Tone::Plain, 0, &format!(" {}: {}", finding.about, finding.what));
@@ -130,14 +130,21 @@ impl Report for Doctor {
     }
 }
 
-impl Doctor {
-    fn tell_agents(&self, screen: &mut Screen) {
-        let mut table =
-            Table::new(&["Agent", "Installed", "Last fired", "Calls", "p50", "p99", "Compactions"])
-                .right(3)
-                .right(4)
-                .right(5)
-                .flexible(2);
+impl DoctorReport {
+    fn print_agents(&self, screen: &mut Screen) {
+        let mut table = TextTable::new(&[
+            "Agent",
+            "Installed",
+            "Last fired",
+            "Calls",
+            "p50",
+            "p99",
+            "Compactions",
+        ])
+        .right(3)
+        .right(4)
+        .right(5)
+        .flexible(2);
         for agent in &self.agents {
             let scopes: Vec<&str> = agent.installed.iter().map(|scope| scope.name()).collect();
             let (tone, scopes) = match scopes.as_slice() {
@@ -158,13 +165,13 @@ impl Doctor {
                 (seen, missed) => format!("{seen} seen, {missed} missed"),
             };
             table.row(vec![
-                Cell::plain(agent.agent.title()),
-                Cell::new(tone, scopes),
-                Cell::plain(fired),
-                Cell::plain(calls),
-                Cell::plain(milliseconds(agent.calls.p50_micros)),
-                Cell::plain(milliseconds(agent.calls.p99_micros)),
-                Cell::plain(compactions),
+                TableCell::plain(agent.agent.title()),
+                TableCell::new(tone, scopes),
+                TableCell::plain(fired),
+                TableCell::plain(calls),
+                TableCell::plain(milliseconds(agent.calls.p50_micros)),
+                TableCell::plain(milliseconds(agent.calls.p99_micros)),
+                TableCell::plain(compactions),
             ]);
         }
         screen.table(&table);
@@ -179,7 +186,7 @@ fn milliseconds(micros: Option<u64>) -> String {
 }
 
 impl StoreHealth {
-    fn tell(&self, screen: &mut Screen) {
+    fn print(&self, screen: &mut Screen) {
         screen.put(Tone::Plain, &format!("Store {}: ", self.path));
         let (tone, state) = match (self.opens, self.writable) {
             (false, _) => (Tone::Bad, "cannot be used"),

@@ -1,9 +1,9 @@
 //! Reports of claims and facts: lists, and one entity with all its fields.
 
 use crate::error::CommandError;
-use crate::output::{Cell, Report, Screen, Table, Tone};
-use crate::reading::Known;
-use crate::text::Texts;
+use crate::output::{Report, Screen, TableCell, TextTable, Tone};
+use crate::session_reader::KnownEntity;
+use crate::text::TextReader;
 use forge_store::model::{FieldMap, Kind, Timestamp, Value, claim};
 use forge_store::store::entity_title;
 use serde::Serialize;
@@ -13,7 +13,7 @@ use std::mem;
 
 /// An entity with all its fields, in the order in which they are shown.
 #[derive(Clone, Debug)]
-pub struct Entity {
+pub struct EntityJson {
     /// Its kind.
     pub kind: Kind,
     /// Its id.
@@ -26,19 +26,19 @@ pub struct Entity {
     pub fields: Vec<(Cow<'static, str>, Value)>,
 }
 
-impl Entity {
+impl EntityJson {
     /// Creates the report, with the texts that `texts` reads.
     ///
     /// # Errors
     ///
     /// As reading texts does.
-    pub fn new(mut known: Known, texts: &mut Texts<'_>) -> Result<Self, CommandError> {
+    pub fn new(mut known: KnownEntity, texts: &mut TextReader<'_>) -> Result<Self, CommandError> {
         let title = entity_title(known.kind(), known.value());
         let source = match &known {
-            Known::Claim(..) => None,
-            Known::Fact(fact) => fact.source.clone(),
+            KnownEntity::Claim(..) => None,
+            KnownEntity::Fact(fact) => fact.source.clone(),
         };
-        let value = texts.shown(source.as_deref(), mem::take(known.value_mut()))?;
+        let value = texts.resolve(source.as_deref(), mem::take(known.value_mut()))?;
         let fields = fields_of(&known, value);
         Ok(Self { kind: known.kind(), at: known.at(), id: known.into_id(), title, fields })
     }
@@ -51,7 +51,7 @@ impl Entity {
     }
 
     /// Writes all fields that are not null.
-    pub fn tell(&self, screen: &mut Screen) {
+    pub fn print_fields(&self, screen: &mut Screen) {
         screen.put(Tone::Heading, &format!("{} ", self.kind.name().replace('_', " ")));
         screen.line(Tone::Id, &self.id);
         for (name, value) in self.fields.iter().skip(1) {
@@ -62,7 +62,7 @@ impl Entity {
                     Some(time) if is_time => screen.time(time),
                     _ => text.clone(),
                 },
-                other => said(name, other),
+                other => field_text(name, other),
             };
             let label = name.replace('_', " ");
             if text.contains('\n') {
@@ -70,13 +70,13 @@ impl Entity {
                 screen.paragraph(Tone::Plain, 4, &text);
             } else {
                 screen.put(Tone::Dim, &format!("  {label}: "));
-                screen.line(tone_of(name, &text), &text);
+                screen.line(word_tone(name, &text), &text);
             }
         }
     }
 }
 
-impl Serialize for Entity {
+impl Serialize for EntityJson {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         let mut map = serializer.serialize_map(Some(self.fields.len()))?;
         for (name, value) in &self.fields {
@@ -87,34 +87,34 @@ impl Serialize for Entity {
 }
 
 /// The fields for the report, made from the entity's own.
-fn fields_of(known: &Known, value: Value) -> Vec<(Cow<'static, str>, Value)> {
+fn fields_of(known: &KnownEntity, value: Value) -> Vec<(Cow<'static, str>, Value)> {
     let schema = claim::fields(known.kind());
     let mut own = match value {
         Value::Map(fields) => fields,
         _ => FieldMap::new(),
     };
     let mut fields = Vec::with_capacity(3 + schema.len() + own.len());
-    put(&mut fields, "id", known.id().into());
-    if let Known::Fact(fact) = known {
-        put(&mut fields, "at", fact.fact.at.to_string().into());
+    add_field(&mut fields, "id", known.id().into());
+    if let KnownEntity::Fact(fact) = known {
+        add_field(&mut fields, "at", fact.fact.at.to_string().into());
     }
     for field in schema {
-        put(&mut fields, field.name, own.remove(field.name).unwrap_or_default());
+        add_field(&mut fields, field.name, own.remove(field.name).unwrap_or_default());
     }
-    let is_fact = matches!(known, Known::Fact(_));
+    let is_fact = matches!(known, KnownEntity::Fact(_));
     own.retain(|name, _| name != "id" && !(is_fact && name == "at"));
     fields.extend(own.into_iter().map(|(name, value)| (name.into(), value)));
     match known {
-        Known::Claim(_, entry) => {
-            put(&mut fields, "created_at", entry.added_at.to_string().into());
+        KnownEntity::Claim(_, entry) => {
+            add_field(&mut fields, "created_at", entry.added_at.to_string().into());
         }
-        Known::Fact(_) => put(&mut fields, "source", Value::Null),
+        KnownEntity::Fact(_) => add_field(&mut fields, "source", Value::Null),
     }
     fields
 }
 
 /// Adds a field unless its name is used: an unknown field may have the name of a computed one.
-fn put(fields: &mut Vec<(Cow<'static, str>, Value)>, name: &'static str, value: Value) {
+fn add_field(fields: &mut Vec<(Cow<'static, str>, Value)>, name: &'static str, value: Value) {
     if fields.iter().all(|(known, _)| known != name) {
         fields.push((name.into(), value));
     }
@@ -122,11 +122,11 @@ fn put(fields: &mut Vec<(Cow<'static, str>, Value)>, name: &'static str, value: 
 
 /// Formats a value in one line.
 #[must_use]
-pub fn plain(value: &Value) -> String {
+pub fn value_text(value: &Value) -> String {
     match value {
         Value::Null => "none".to_owned(),
         Value::Text(text) => text.clone(),
-        Value::List(items) => items.iter().map(plain).collect::<Vec<_>>().join(", "),
+        Value::List(items) => items.iter().map(value_text).collect::<Vec<_>>().join(", "),
         Value::Float(number) => format!("{number}"),
         other => serde_json::to_string(other).unwrap_or_default(),
     }
@@ -134,15 +134,15 @@ pub fn plain(value: &Value) -> String {
 
 /// Formats a field in one line; shares have two decimals.
 #[must_use]
-pub fn said(field: &str, value: &Value) -> String {
+pub fn field_text(field: &str, value: &Value) -> String {
     match value {
         Value::Float(share) if matches!(field, "confidence" | "strength") => format!("{share:.2}"),
-        other => plain(other),
+        other => value_text(other),
     }
 }
 
 /// The tone of a field's word.
-fn tone_of(field: &str, word: &str) -> Tone {
+fn word_tone(field: &str, word: &str) -> Tone {
     if !matches!(field, "status" | "criticality" | "outcome") {
         return Tone::Plain;
     }
@@ -177,7 +177,7 @@ const fn columns(kind: Kind) -> &'static [&'static str] {
 }
 
 /// Draws entities of one kind as a table.
-pub fn table(kind: Kind, entities: &[Entity], screen: &mut Screen) {
+pub fn table(kind: Kind, entities: &[EntityJson], screen: &mut Screen) {
     let columns = columns(kind);
     let titles: Vec<String> = ["id", "time"]
         .into_iter()
@@ -186,21 +186,21 @@ pub fn table(kind: Kind, entities: &[Entity], screen: &mut Screen) {
         .map(heading)
         .collect();
     let titles: Vec<&str> = titles.iter().map(String::as_str).collect();
-    let mut table = Table::new(&titles);
+    let mut table = TextTable::new(&titles);
     for entity in entities {
         let mut row = vec![
-            Cell::new(Tone::Id, &entity.id),
-            Cell::new(Tone::Dim, screen.local_time(entity.at)),
+            TableCell::new(Tone::Id, &entity.id),
+            TableCell::new(Tone::Dim, screen.local_time(entity.at)),
         ];
         for column in columns {
             let text = match (*column, entity.field(column)) {
                 ("in_doubt", Some(Value::Bool(true))) => "in doubt".to_owned(),
                 ("in_doubt", _) => String::new(),
-                (name, value) => value.map(|value| said(name, value)).unwrap_or_default(),
+                (name, value) => value.map(|value| field_text(name, value)).unwrap_or_default(),
             };
-            row.push(Cell::new(tone_of(column, &text), text));
+            row.push(TableCell::new(word_tone(column, &text), text));
         }
-        row.push(Cell::plain(&entity.title));
+        row.push(TableCell::plain(&entity.title));
         table.row(row);
     }
     screen.table(&table);
@@ -215,7 +215,7 @@ fn heading(name: &str) -> String {
 
 /// Entities of one kind.
 #[derive(Debug)]
-pub struct Entities {
+pub struct EntityListReport {
     /// The session.
     pub session: String,
     /// Their kind.
@@ -223,10 +223,10 @@ pub struct Entities {
     /// The moment; null if nothing has happened.
     pub at: Option<Timestamp>,
     /// The entities.
-    pub entities: Vec<Entity>,
+    pub entities: Vec<EntityJson>,
 }
 
-impl Serialize for Entities {
+impl Serialize for EntityListReport {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         let mut map = serializer.serialize_map(Some(3))?;
         map.serialize_entry("session", &self.session)?;
@@ -236,7 +236,7 @@ impl Serialize for Entities {
     }
 }
 
-impl Report for Entities {
+impl Report for EntityListReport {
     const SCHEMA: &'static str = "forge.entity.list/1";
 
     fn schema(&self) -> &'static str {
@@ -274,18 +274,18 @@ impl Report for Entities {
 
 /// One entity.
 #[derive(Debug)]
-pub struct Shown {
+pub struct EntityShowReport {
     /// The session.
     pub session: String,
     /// The moment.
     pub at: Option<Timestamp>,
     /// The entity.
-    pub entity: Entity,
+    pub entity: EntityJson,
     /// For a hypothesis: the evidence for or against it.
-    pub evidence: Option<Vec<Entity>>,
+    pub evidence: Option<Vec<EntityJson>>,
 }
 
-impl Serialize for Shown {
+impl Serialize for EntityShowReport {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         let mut map = serializer.serialize_map(None)?;
         map.serialize_entry("session", &self.session)?;
@@ -298,7 +298,7 @@ impl Serialize for Shown {
     }
 }
 
-impl Report for Shown {
+impl Report for EntityShowReport {
     const SCHEMA: &'static str = "forge.entity.show/1";
 
     fn schema(&self) -> &'static str {
@@ -325,7 +325,7 @@ impl Report for Shown {
     }
 
     fn human(&self, screen: &mut Screen) {
-        self.entity.tell(screen);
+        self.entity.print_fields(screen);
         if let Some(evidence) = self.evidence.as_ref().filter(|evidence| !evidence.is_empty()) {
             screen.heading("Evidence");
             table(Kind::Evidence, evidence, screen);
@@ -340,10 +340,10 @@ mod tests {
     use forge_store::store::SourcedFact;
 
     /// The shown values of each of these names.
-    fn shown(known: &Known, names: &[&str]) -> Vec<Vec<String>> {
+    fn shown(known: &KnownEntity, names: &[&str]) -> Vec<Vec<String>> {
         let fields = fields_of(known, known.value().clone());
         let of = |name| fields.iter().filter(move |(found, _)| found == name);
-        names.iter().map(|&name| of(name).map(|(_, value)| plain(value)).collect()).collect()
+        names.iter().map(|&name| of(name).map(|(_, value)| value_text(value)).collect()).collect()
     }
 
     #[test]
@@ -357,7 +357,7 @@ mod tests {
             ("says", "this".into()),
         ]);
         let key = Key::new(Kind::Note, "n1");
-        let claim = Known::Claim(key, ClaimEntry { added_at: time, value: value.clone() });
+        let claim = KnownEntity::Claim(key, ClaimEntry { added_at: time, value: value.clone() });
         assert_eq!(
             shown(&claim, &["id", "at", "created_at", "source", "says"]),
             [vec!["n1"], vec!["own"], vec!["own"], vec!["own"], vec!["this"]]
@@ -371,7 +371,7 @@ mod tests {
             recorded_at: time,
             value,
         };
-        let fact = Known::Fact(SourcedFact { fact, source: None });
+        let fact = KnownEntity::Fact(SourcedFact { fact, source: None });
         assert_eq!(
             shown(&fact, &["id", "at", "created_at", "source", "says"]),
             [vec!["p1"], vec!["1970-01-01T00:00:00Z"], vec!["own"], vec!["own"], vec!["this"]]

@@ -1,10 +1,10 @@
 //! Reports of pipeline executions: their stages, failures and clean-up.
 
-use crate::output::{Cell, Report, Screen, Table, Tone};
+use crate::output::{Report, Screen, TableCell, TextTable, Tone};
 use forge_store::model::claim::VocabularyWord as _;
 use forge_store::model::time_grammar::describe_distance;
 use forge_store::model::{OperationId, Timestamp};
-use forge_store::systems::progress::{
+use forge_systems::progress::{
     self, FailedItem, KeepReason, PipelineExecution, PipelinePreset, ProgressDocument,
     RetryBackoff, SaveFrequency,
 };
@@ -50,7 +50,7 @@ impl ExecutionJson {
         format!("{} of {}", said(self.items_processed), said(self.items_total))
     }
 
-    pub(super) fn tell(&self, screen: &mut Screen) {
+    pub(super) fn print(&self, screen: &mut Screen) {
         screen.put(Tone::Id, &format!("{} {}", self.review, self.execution));
         let stage = self.stage.as_deref().unwrap_or("no stage");
         screen.put(Tone::Plain, &format!(" at {stage}: {} items", self.counted()));
@@ -59,7 +59,7 @@ impl ExecutionJson {
 
 /// An item that failed.
 #[derive(Debug, Serialize)]
-pub struct FailedJson {
+pub struct FailedItemJson {
     /// Its id.
     pub id: String,
     /// The class of its last failure.
@@ -78,10 +78,10 @@ pub struct FailedJson {
     pub due: bool,
 }
 
-impl FailedJson {
+impl FailedItemJson {
     /// Creates the report.
     #[must_use]
-    pub fn of(item: FailedItem, backoff: &RetryBackoff, now: Timestamp) -> Self {
+    pub fn new(item: FailedItem, backoff: &RetryBackoff, now: Timestamp) -> Self {
         let retry_at = item.retry_at(backoff);
         Self {
             class: item.class.map(|class| class.word()),
@@ -98,7 +98,7 @@ impl FailedJson {
 
 /// The items that failed.
 #[derive(Debug, Serialize)]
-pub struct Failed {
+pub struct ProgressFailedReport {
     /// The review.
     pub review: String,
     /// The execution.
@@ -106,10 +106,10 @@ pub struct Failed {
     /// The stage.
     pub stage: String,
     /// The items.
-    pub items: Vec<FailedJson>,
+    pub items: Vec<FailedItemJson>,
 }
 
-impl Report for Failed {
+impl Report for ProgressFailedReport {
     const SCHEMA: &'static str = "forge.progress.failed/1";
 
     fn human(&self, screen: &mut Screen) {
@@ -117,7 +117,7 @@ impl Report for Failed {
             screen.line(Tone::Dim, "No failed items");
             return;
         }
-        let mut table = Table::new(&["Item", "Class", "Failed", "Retry", "Error"]).right(2);
+        let mut table = TextTable::new(&["Item", "Class", "Failed", "Retry", "Error"]).right(2);
         for item in &self.items {
             let retry = match item.retry_at {
                 None if item.retriable => "now".to_owned(),
@@ -126,11 +126,11 @@ impl Report for Failed {
                 Some(time) => screen.ago(time),
             };
             table.row(vec![
-                Cell::new(Tone::Id, &item.id),
-                Cell::plain(item.class.unwrap_or("-")),
-                Cell::plain(item.attempts.to_string()),
-                Cell::plain(retry),
-                Cell::plain(item.error.as_deref().unwrap_or_default()),
+                TableCell::new(Tone::Id, &item.id),
+                TableCell::plain(item.class.unwrap_or("-")),
+                TableCell::plain(item.attempts.to_string()),
+                TableCell::plain(retry),
+                TableCell::plain(item.error.as_deref().unwrap_or_default()),
             ]);
         }
         screen.table(&table);
@@ -139,12 +139,12 @@ impl Report for Failed {
 
 /// Several executions.
 #[derive(Debug, Serialize)]
-pub struct Executions {
+pub struct ProgressListReport {
     /// The executions, the one with the last write first.
     pub executions: Vec<ExecutionJson>,
 }
 
-impl Report for Executions {
+impl Report for ProgressListReport {
     const SCHEMA: &'static str = "forge.progress.list/1";
 
     fn human(&self, screen: &mut Screen) {
@@ -152,15 +152,19 @@ impl Report for Executions {
             screen.line(Tone::Dim, "No progress is saved");
             return;
         }
-        let mut table = Table::new(&["Review", "Execution", "Stage", "Items", "Errors", "Saved"]);
+        let mut table =
+            TextTable::new(&["Review", "Execution", "Stage", "Items", "Errors", "Saved"]);
         for one in &self.executions {
             table.row(vec![
-                Cell::plain(&one.review),
-                Cell::new(Tone::Id, &one.execution),
-                Cell::plain(one.stage.as_deref().unwrap_or("-")),
-                Cell::plain(one.counted()),
-                Cell::plain(one.error_count.unwrap_or(0).to_string()),
-                Cell::new(Tone::Dim, one.updated_at.map(|t| screen.ago(t)).unwrap_or_default()),
+                TableCell::plain(&one.review),
+                TableCell::new(Tone::Id, &one.execution),
+                TableCell::plain(one.stage.as_deref().unwrap_or("-")),
+                TableCell::plain(one.counted()),
+                TableCell::plain(one.error_count.unwrap_or(0).to_string()),
+                TableCell::new(
+                    Tone::Dim,
+                    one.updated_at.map(|t| screen.ago(t)).unwrap_or_default(),
+                ),
             ]);
         }
         screen.table(&table);
@@ -184,7 +188,7 @@ pub struct StageJson {
 
 /// The stages of a preset.
 #[derive(Debug, Serialize)]
-pub struct Stages {
+pub struct ProgressStagesReport {
     /// The preset.
     pub preset: &'static str,
     /// Its purpose.
@@ -193,10 +197,10 @@ pub struct Stages {
     pub stages: Vec<StageJson>,
 }
 
-impl Stages {
+impl ProgressStagesReport {
     /// Creates the report.
     #[must_use]
-    pub fn of(preset: &PipelinePreset) -> Self {
+    pub fn new(preset: &PipelinePreset) -> Self {
         let told = |stage: &progress::PipelineStage| {
             let (frequency, items, seconds) = match stage.frequency {
                 SaveFrequency::PerItem => ("per_item", None, None),
@@ -211,11 +215,11 @@ impl Stages {
     }
 }
 
-impl Report for Stages {
+impl Report for ProgressStagesReport {
     const SCHEMA: &'static str = "forge.progress.stages/1";
 
     fn human(&self, screen: &mut Screen) {
-        let mut table = Table::new(&["Stage", "Save", "What happens"]);
+        let mut table = TextTable::new(&["Stage", "Save", "What happens"]);
         for stage in &self.stages {
             let every = stage.seconds.map(|seconds| describe_distance(seconds * 1_000_000));
             let save = match (stage.items, every) {
@@ -225,9 +229,9 @@ impl Report for Stages {
                 _ => "every item".to_owned(),
             };
             table.row(vec![
-                Cell::new(Tone::Id, stage.stage),
-                Cell::plain(save),
-                Cell::plain(stage.about),
+                TableCell::new(Tone::Id, stage.stage),
+                TableCell::plain(save),
+                TableCell::plain(stage.about),
             ]);
         }
         screen.table(&table);
@@ -236,7 +240,7 @@ impl Report for Stages {
 
 /// An execution that was considered for clean-up.
 #[derive(Debug, Serialize)]
-pub struct CleanedJson {
+pub struct CleanedExecutionJson {
     /// The review.
     pub review: String,
     /// The execution.
@@ -253,21 +257,21 @@ pub struct CleanedJson {
 
 /// The result of a clean-up.
 #[derive(Debug, Serialize)]
-pub struct Cleaned {
+pub struct ProgressCleanReport {
     /// Whether nothing was changed.
     pub dry_run: bool,
     /// The executions that are removed.
-    pub removed: Vec<CleanedJson>,
+    pub removed: Vec<CleanedExecutionJson>,
     /// The executions that are kept, each with the reason.
-    pub left: Vec<CleanedJson>,
+    pub left: Vec<CleanedExecutionJson>,
 }
 
-impl Cleaned {
+impl ProgressCleanReport {
     /// Creates the report.
     #[must_use]
-    pub fn of(found: Vec<progress::CleanedExecution>, dry_run: bool) -> Self {
-        let told = |one: progress::CleanedExecution| CleanedJson {
-            session: forge_store::systems::join(&[&one.review, &one.execution]).unwrap_or_default(),
+    pub fn new(found: Vec<progress::CleanedExecution>, dry_run: bool) -> Self {
+        let told = |one: progress::CleanedExecution| CleanedExecutionJson {
+            session: forge_systems::join(&[&one.review, &one.execution]).unwrap_or_default(),
             review: one.review,
             execution: one.execution,
             updated_at: one.updated_at,
@@ -279,11 +283,11 @@ impl Cleaned {
     }
 }
 
-impl Report for Cleaned {
+impl Report for ProgressCleanReport {
     const SCHEMA: &'static str = "forge.progress.clean/1";
 
     fn human(&self, screen: &mut Screen) {
-        let done = if self.dry_run { "Would take out" } else { "Took out" };
+        let done = if self.dry_run { "Would remove" } else { "Removed" };
         for one in &self.removed {
             screen.put(Tone::Plain, &format!("{done} "));
             screen.put(Tone::Id, &format!("{} {}", one.review, one.execution));
@@ -296,7 +300,7 @@ impl Report for Cleaned {
             }
         }
         if self.removed.is_empty() {
-            screen.line(Tone::Plain, "Nothing to take out");
+            screen.line(Tone::Plain, "Nothing to remove");
         }
         for one in &self.left {
             screen.put(Tone::Plain, &format!("Kept {} {}", one.review, one.execution));

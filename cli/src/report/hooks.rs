@@ -1,25 +1,25 @@
 //! Reports about installations in coding agents.
 
-use crate::integration::agent::{Agent, Part, Scope};
-use crate::integration::fault::Fault;
+use crate::integration::agent::{CodingAgent, InstallScope, IntegrationPart};
+use crate::integration::fault::InstallationFault;
 use crate::output::{Report, Screen, Tone};
 use serde::Serialize;
 
 /// An installation that was made, already existed, or was only shown.
 #[derive(Debug, Serialize)]
-pub struct Installation {
+pub struct HooksInstallReport {
     /// The agent.
-    pub agent: Agent,
+    pub agent: CodingAgent,
     /// The scope.
-    pub scope: Scope,
+    pub scope: InstallScope,
     /// The binary that is called.
     pub forge: String,
     /// Its outcome.
-    pub outcome: Installed,
+    pub outcome: InstallOutcome,
     /// The parts that were installed.
-    pub parts: Vec<Change>,
+    pub parts: Vec<PartChange>,
     /// The parts that were not installed, with the reasons.
-    pub left_out: Vec<LeftOut>,
+    pub left_out: Vec<OmittedPart>,
     /// Notes for a person.
     pub notes: Vec<String>,
 }
@@ -27,7 +27,7 @@ pub struct Installation {
 /// The outcome of an installation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
-pub enum Installed {
+pub enum InstallOutcome {
     /// It was installed.
     Now,
     /// Everything was installed already.
@@ -38,9 +38,9 @@ pub enum Installed {
 
 /// A part of an installation.
 #[derive(Debug, Serialize)]
-pub struct Change {
+pub struct PartChange {
     /// The part.
-    pub part: Part,
+    pub part: IntegrationPart,
     /// The file.
     pub file: String,
     /// Whether the file is created for it.
@@ -53,16 +53,16 @@ pub struct Change {
 
 /// A part that is not installed.
 #[derive(Debug, Serialize)]
-pub struct LeftOut {
+pub struct OmittedPart {
     /// The part.
-    pub part: Part,
+    pub part: IntegrationPart,
     /// The reason.
     pub reason: String,
 }
 
 /// Writes what will be done.
-pub fn told(report: &Installation, screen: &mut Screen) {
-    let (title, whom) = (report.agent.title(), whom(report.scope));
+pub fn print_plan(report: &HooksInstallReport, screen: &mut Screen) {
+    let (title, whom) = (report.agent.title(), scope_words(report.scope));
     screen.line(Tone::Plain, &format!("forge for {title}, {whom}:"));
     for change in &report.parts {
         screen.gap();
@@ -79,10 +79,10 @@ pub fn told(report: &Installation, screen: &mut Screen) {
             screen.paragraph(Tone::Plain, 2, line);
         }
     }
-    remarks(report, screen);
+    print_notes(report, screen);
 }
 
-fn remarks(report: &Installation, screen: &mut Screen) {
+fn print_notes(report: &HooksInstallReport, screen: &mut Screen) {
     for left_out in &report.left_out {
         screen.gap();
         let part = left_out.part.title();
@@ -103,46 +103,49 @@ fn capital(text: &str) -> &str {
     }
 }
 
-fn whom(scope: Scope) -> &'static str {
+fn scope_words(scope: InstallScope) -> &'static str {
     match scope {
-        Scope::Local => "for you in this project",
-        Scope::Project => "for everybody in this project",
-        Scope::User => "for you in all projects",
+        InstallScope::Local => "for you in this project",
+        InstallScope::Project => "for everybody in this project",
+        InstallScope::User => "for you in all projects",
     }
 }
 
-impl Report for Installation {
+impl Report for HooksInstallReport {
     const SCHEMA: &'static str = "forge.hooks.install/1";
 
     fn human(&self, screen: &mut Screen) {
         let title = self.agent.title();
         match self.outcome {
-            Installed::Already => {
+            InstallOutcome::Already => {
                 screen.line(Tone::Plain, &format!("All of it is there already for {title}."));
-                remarks(self, screen);
+                print_notes(self, screen);
             }
-            Installed::Now => {
-                screen.line(Tone::Good, &format!("Installed for {title}, {}:", whom(self.scope)));
+            InstallOutcome::Now => {
+                screen.line(
+                    Tone::Good,
+                    &format!("Installed for {title}, {}:", scope_words(self.scope)),
+                );
                 for change in &self.parts {
                     screen.line(
                         Tone::Plain,
                         &format!("  {} in {}", change.part.title(), change.file),
                     );
                 }
-                remarks(self, screen);
+                print_notes(self, screen);
                 screen.gap();
                 screen.line(
                     Tone::Dim,
                     &format!(
                         "'forge doctor' says whether it works, 'forge hooks uninstall {} --{}' \
-                         takes it back.",
+                         removes all of it.",
                         self.agent.name(),
                         self.scope.name()
                     ),
                 );
             }
-            Installed::Not => {
-                told(self, screen);
+            InstallOutcome::Not => {
+                print_plan(self, screen);
                 screen.gap();
                 screen.line(Tone::Plain, "Nothing was changed; '--yes' does it.");
             }
@@ -152,7 +155,7 @@ impl Report for Installation {
 
 /// The state of all installations.
 #[derive(Debug, Serialize)]
-pub struct Status {
+pub struct HooksStatusReport {
     /// Whether there is a store here; without one, hooks do nothing.
     pub store: bool,
     /// The running binary.
@@ -160,16 +163,16 @@ pub struct Status {
     /// The installations.
     pub installed: Vec<ScopeStatus>,
     /// The agents without an installation.
-    pub not_installed: Vec<Agent>,
+    pub not_installed: Vec<CodingAgent>,
 }
 
 /// One installation.
 #[derive(Debug, Serialize)]
 pub struct ScopeStatus {
     /// The agent.
-    pub agent: Agent,
+    pub agent: CodingAgent,
     /// The scope.
-    pub scope: Scope,
+    pub scope: InstallScope,
     /// Its parts.
     pub parts: Vec<PartStatus>,
 }
@@ -178,7 +181,7 @@ pub struct ScopeStatus {
 #[derive(Debug, Serialize)]
 pub struct PartStatus {
     /// The part.
-    pub part: Part,
+    pub part: IntegrationPart,
     /// The file.
     pub file: String,
     /// Whether it exists.
@@ -190,23 +193,23 @@ pub struct PartStatus {
     /// The binaries among them that are missing or not executable.
     pub missing_binaries: Vec<String>,
     /// Its faults, which installing again fixes.
-    pub faults: Vec<Fault>,
+    pub faults: Vec<InstallationFault>,
     /// Why the file could not be examined.
     pub error: Option<String>,
 }
 
-impl Report for Status {
+impl Report for HooksStatusReport {
     const SCHEMA: &'static str = "forge.hooks.status/1";
 
     fn human(&self, screen: &mut Screen) {
         for status in &self.installed {
             screen.gap();
-            let (title, whom) = (status.agent.title(), whom(status.scope));
+            let (title, whom) = (status.agent.title(), scope_words(status.scope));
             screen.line(Tone::Heading, &format!("{title}, {whom}"));
             for part in &status.parts {
-                part.tell(screen);
+                part.print(screen);
             }
-            if !self.store && status.scope == Scope::User {
+            if !self.store && status.scope == InstallScope::User {
                 screen.line(Tone::Warning, "  does nothing here: this project has no store");
             }
         }
@@ -227,9 +230,9 @@ impl Report for Status {
 }
 
 impl PartStatus {
-    fn tell(&self, screen: &mut Screen) {
+    fn print(&self, screen: &mut Screen) {
         let (tone, state) = match (&self.error, self.installed) {
-            (Some(error), _) => (Tone::Bad, format!("cannot be told: {error}")),
+            (Some(error), _) => (Tone::Bad, format!("unknown: {error}")),
             (None, false) => (Tone::Dim, "not there".to_owned()),
             (None, true) if !self.missing_binaries.is_empty() => {
                 let missing = self.missing_binaries.join(", ");
@@ -254,28 +257,28 @@ impl PartStatus {
 
 /// An installation that was removed.
 #[derive(Debug, Serialize)]
-pub struct Uninstalled {
+pub struct HooksUninstallReport {
     /// The agent.
-    pub agent: Agent,
+    pub agent: CodingAgent,
     /// The scope.
-    pub scope: Scope,
+    pub scope: InstallScope,
     /// The files from which it was removed.
     pub files: Vec<String>,
     /// The scopes in which another installation remains.
-    pub elsewhere: Vec<Scope>,
+    pub elsewhere: Vec<InstallScope>,
 }
 
-impl Report for Uninstalled {
+impl Report for HooksUninstallReport {
     const SCHEMA: &'static str = "forge.hooks.uninstall/1";
 
     fn human(&self, screen: &mut Screen) {
         let title = self.agent.title();
         if self.files.is_empty() {
-            let whom = whom(self.scope);
+            let whom = scope_words(self.scope);
             screen.line(Tone::Plain, &format!("Nothing is installed for {title}, {whom}."));
         } else {
             let files = self.files.join(", ");
-            screen.paragraph(Tone::Plain, 0, &format!("Taken out for {title}: {files}"));
+            screen.paragraph(Tone::Plain, 0, &format!("Removed for {title}: {files}"));
         }
         for scope in &self.elsewhere {
             screen.line(

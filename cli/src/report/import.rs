@@ -1,6 +1,6 @@
 //! Reports of imports.
 
-use crate::output::{Cell, Report, Screen, Table, Tone};
+use crate::output::{Report, Screen, TableCell, TextTable, Tone};
 use forge_agents::claude_code::TranscriptDialect;
 use forge_agents::trajectory::TrajectoryAuthor;
 use forge_store::model::{Fact, Kind, Timestamp};
@@ -10,7 +10,7 @@ use std::path::Path;
 
 /// A line that could not be read.
 #[derive(Clone, Debug, Serialize)]
-pub struct Skipped {
+pub struct SkippedLineJson {
     /// Its number in the file, from 1.
     pub line: u64,
     /// Its offset in the file, in bytes.
@@ -21,7 +21,7 @@ pub struct Skipped {
 
 /// What was imported from one transcript.
 #[derive(Clone, Debug, Serialize)]
-pub struct TranscriptReport {
+pub struct TranscriptFileReport {
     /// The path of the file, as it was given.
     pub file: String,
     /// The session's name; null while there is none.
@@ -40,7 +40,7 @@ pub struct TranscriptReport {
     /// The number of secrets that were redacted.
     pub redacted: u64,
     /// The lines that were skipped because they are unreadable.
-    pub skipped: Vec<Skipped>,
+    pub skipped: Vec<SkippedLineJson>,
     /// The number of bytes in an incomplete line at the end of the file.
     pub waiting_bytes: u64,
     /// Whether the file was read from its beginning, because its imported part has changed.
@@ -55,10 +55,10 @@ pub struct TranscriptReport {
     counted: HashSet<(Kind, String)>,
 }
 
-impl TranscriptReport {
+impl TranscriptFileReport {
     /// Creates the report of a file from which nothing was imported yet.
     #[must_use]
-    pub fn of(path: &Path) -> Self {
+    pub fn new(path: &Path) -> Self {
         Self {
             file: path.display().to_string(),
             session: None,
@@ -86,13 +86,13 @@ impl TranscriptReport {
         }
     }
 
-    fn tell_skipped(&self, screen: &mut Screen) {
+    fn print_skipped(&self, screen: &mut Screen) {
         if self.redacted > 0 {
-            let secrets = count(self.redacted, "secret");
-            screen.line(Tone::Warning, &format!("  took {secrets} out before storing"));
+            let secrets = count_text(self.redacted, "secret");
+            screen.line(Tone::Warning, &format!("  removed {secrets} before storing"));
         }
         if !self.skipped.is_empty() {
-            let lines = count(self.skipped.len() as u64, "line");
+            let lines = count_text(self.skipped.len() as u64, "line");
             screen.line(Tone::Warning, &format!("  skipped {lines} that cannot be read"));
         }
     }
@@ -104,8 +104,8 @@ impl TranscriptReport {
                 _ if self.begun => "it has no whole line yet",
                 _ => "no line names a session yet",
             };
-            screen.line(Tone::Plain, &format!("{}: nothing to take, {why}", self.file));
-            return self.tell_skipped(screen);
+            screen.line(Tone::Plain, &format!("{}: nothing to import, {why}", self.file));
+            return self.print_skipped(screen);
         };
         screen.put(Tone::Plain, &format!("{}: ", self.file));
         match &self.session {
@@ -116,22 +116,23 @@ impl TranscriptReport {
         if self.unchanged {
             screen.line(Tone::Dim, "  nothing new");
         } else {
-            let verb = if dry_run { "would take" } else { "took" };
-            let size = bytes(self.bytes);
-            screen.line(Tone::Plain, &format!("  {verb} {}, {size}", count(self.lines, "line")));
+            let verb = if dry_run { "would import" } else { "imported" };
+            let size = size_text(self.bytes);
+            screen
+                .line(Tone::Plain, &format!("  {verb} {}, {size}", count_text(self.lines, "line")));
             let mut facts: Vec<String> =
                 self.facts.iter().map(|(kind, count)| format!("{count} {kind}")).collect();
-            facts.push(count(self.checkpoints, "checkpoint"));
+            facts.push(count_text(self.checkpoints, "checkpoint"));
             screen.paragraph(Tone::Plain, 2, &facts.join(", "));
             if self.again {
-                let why =
-                    "what had been taken of it has changed, so it was read from the beginning";
+                let why = "the imported part of it has changed, so it was read from the beginning";
                 screen.paragraph(Tone::Warning, 2, why);
             }
         }
-        self.tell_skipped(screen);
+        self.print_skipped(screen);
         if self.waiting_bytes > 0 {
-            let text = format!("  {} wait for the rest of their line", bytes(self.waiting_bytes));
+            let text =
+                format!("  {} wait for the rest of their line", size_text(self.waiting_bytes));
             screen.line(Tone::Dim, &text);
         }
     }
@@ -152,20 +153,20 @@ pub struct FoundTranscript {
 
 /// The result of `forge import claude-code`, `codex` or `gemini`.
 #[derive(Debug, Default, Serialize)]
-pub struct Transcripts {
+pub struct TranscriptImportReport {
     /// The agent of the transcripts.
     #[serde(skip)]
     pub dialect: TranscriptDialect,
     /// Whether it was a dry run, which writes nothing.
     pub dry_run: bool,
     /// The result for each file.
-    pub files: Vec<TranscriptReport>,
+    pub files: Vec<TranscriptFileReport>,
     /// The transcripts in the agent's folder, if no file was given and the user did not agree to
     /// import them.
     pub found: Vec<FoundTranscript>,
 }
 
-impl Report for Transcripts {
+impl Report for TranscriptImportReport {
     const SCHEMA: &'static str = "forge.import.claude-code/1";
 
     fn schema(&self) -> &'static str {
@@ -201,13 +202,13 @@ impl Report for Transcripts {
 
 /// Writes a table of what was found.
 pub fn table(found: &[FoundTranscript], screen: &mut Screen) {
-    let mut table = Table::new(&["Transcript", "Size", "Last written"]).flexible(0).right(1);
+    let mut table = TextTable::new(&["Transcript", "Size", "Last written"]).flexible(0).right(1);
     for one in found {
         let modified = one.modified.map(|time| screen.time(time));
         table.row(vec![
-            Cell::plain(&one.file),
-            Cell::plain(bytes(one.bytes)),
-            Cell::plain(modified.unwrap_or_default()),
+            TableCell::plain(&one.file),
+            TableCell::plain(size_text(one.bytes)),
+            TableCell::plain(modified.unwrap_or_default()),
         ]);
     }
     screen.table(&table);
@@ -215,7 +216,7 @@ pub fn table(found: &[FoundTranscript], screen: &mut Screen) {
 
 /// The result of `forge import swe-agent`, `mini-swe-agent` or `openhands`.
 #[derive(Debug, Serialize)]
-pub struct Trajectory {
+pub struct TrajectoryImportReport {
     /// The agent of the trajectory.
     #[serde(skip)]
     pub author: TrajectoryAuthor,
@@ -229,7 +230,7 @@ pub struct Trajectory {
     pub unchanged: bool,
 }
 
-impl Report for Trajectory {
+impl Report for TrajectoryImportReport {
     const SCHEMA: &'static str = "forge.import.swe-agent/1";
 
     fn schema(&self) -> &'static str {
@@ -254,7 +255,7 @@ impl Report for Trajectory {
 
 /// The result of `forge import events`.
 #[derive(Debug, Serialize)]
-pub struct Events {
+pub struct EventsImportReport {
     /// The path of the file, as it was given.
     pub file: String,
     /// The sessions that it was imported into.
@@ -275,7 +276,7 @@ pub struct Events {
     pub unchanged: bool,
 }
 
-impl Report for Events {
+impl Report for EventsImportReport {
     const SCHEMA: &'static str = "forge.import.events/1";
 
     fn human(&self, screen: &mut Screen) {
@@ -285,15 +286,16 @@ impl Report for Events {
             screen.line(Tone::Dim, "  nothing new");
         } else {
             let parts = [
-                count(self.lines, "line"),
-                count(self.revisions, "revision"),
-                count(self.checkpoints, "checkpoint"),
-                count(self.facts, "fact"),
+                count_text(self.lines, "line"),
+                count_text(self.revisions, "revision"),
+                count_text(self.checkpoints, "checkpoint"),
+                count_text(self.facts, "fact"),
             ];
-            screen.line(Tone::Plain, &format!("  took {}", parts.join(", ")));
+            screen.line(Tone::Plain, &format!("  imported {}", parts.join(", ")));
         }
         if self.waiting_bytes > 0 {
-            let text = format!("  {} wait for the rest of their line", bytes(self.waiting_bytes));
+            let text =
+                format!("  {} wait for the rest of their line", size_text(self.waiting_bytes));
             screen.line(Tone::Dim, &text);
         }
     }
@@ -301,16 +303,16 @@ impl Report for Events {
 
 /// Formats a count of something.
 #[must_use]
-pub fn count(number: u64, what: &str) -> String {
+pub fn count_text(number: u64, what: &str) -> String {
     format!("{number} {what}{}", if number == 1 { "" } else { "s" })
 }
 
 /// Formats a size for people.
 #[must_use]
-pub fn bytes(bytes: u64) -> String {
+pub fn size_text(bytes: u64) -> String {
     const UNITS: [&str; 4] = ["kB", "MB", "GB", "TB"];
     if bytes < 1000 {
-        return count(bytes, "byte");
+        return count_text(bytes, "byte");
     }
     let mut tenths = bytes / 100;
     let mut unit = 0;

@@ -8,7 +8,7 @@ use std::path::Path;
 
 /// Returns the word for the state of a store's seals.
 #[must_use]
-pub const fn word(standing: SealStatus) -> &'static str {
+pub const fn seal_word(standing: SealStatus) -> &'static str {
     match standing {
         SealStatus::Unsealed => "unsealed",
         SealStatus::Sealed => "sealed",
@@ -19,7 +19,7 @@ pub const fn word(standing: SealStatus) -> &'static str {
 
 /// The state of a store's key.
 #[derive(Debug, Serialize)]
-pub struct KeyShown {
+pub struct KeyShowReport {
     /// The path of the store; only for people.
     #[serde(skip)]
     pub path: String,
@@ -40,14 +40,14 @@ pub struct KeyShown {
     pub adopted_position: Option<u64>,
 }
 
-impl KeyShown {
+impl KeyShowReport {
     /// Creates the report for this store.
     #[must_use]
     pub fn new(path: &Path, keyring: Option<&Path>, state: KeyState) -> Self {
         Self {
             path: path.display().to_string(),
             id: state.id,
-            seals: word(state.standing),
+            seals: seal_word(state.standing),
             encrypted: state.encrypted,
             keyring: keyring.map(|path| path.display().to_string()),
             witnessed: state.witnessed,
@@ -57,7 +57,7 @@ impl KeyShown {
     }
 }
 
-impl Report for KeyShown {
+impl Report for KeyShowReport {
     const SCHEMA: &'static str = "forge.key/1";
 
     fn human(&self, screen: &mut Screen) {
@@ -73,16 +73,15 @@ impl Report for KeyShown {
             screen.line(Tone::Plain, "  encrypted; without its key it cannot be read by anybody");
         }
         if let Some(keyring) = &self.keyring {
-            screen.line(Tone::Dim, &format!("  keys and witnesses lie in {keyring}"));
+            screen.line(Tone::Dim, &format!("  keys and witnesses are in {keyring}"));
         }
         if let Some(position) = self.witnessed {
             screen.line(Tone::Dim, &format!("  the witness saw it reach position {position}"));
         }
         if let (Some(time), Some(position)) = (self.adopted_at, self.adopted_position) {
             let when = screen.ago(time);
-            let line = format!(
-                "  taken over {when} at position {position}: nobody vouches for what came before"
-            );
+            let line =
+                format!("  adopted {when} at position {position}: what came before is not proven");
             screen.line(Tone::Plain, &line);
         }
     }
@@ -90,7 +89,7 @@ impl Report for KeyShown {
 
 /// A key that was exported to a file or imported from one.
 #[derive(Debug, Serialize)]
-pub struct KeyCarried {
+pub struct KeyTransferReport {
     /// The store's id.
     pub id: String,
     /// The path of the file; only for people.
@@ -100,7 +99,7 @@ pub struct KeyCarried {
     pub done: &'static str,
 }
 
-impl KeyCarried {
+impl KeyTransferReport {
     /// Creates the report of an export to this file.
     #[must_use]
     pub fn exported(id: String, file: &Path) -> Self {
@@ -114,7 +113,7 @@ impl KeyCarried {
     }
 }
 
-impl Report for KeyCarried {
+impl Report for KeyTransferReport {
     const SCHEMA: &'static str = "forge.key.carried/1";
 
     fn human(&self, screen: &mut Screen) {
@@ -132,7 +131,7 @@ impl Report for KeyCarried {
 
 /// The result of an adoption.
 #[derive(Debug, Serialize)]
-pub struct Adopted {
+pub struct StoreAdoptReport {
     /// The path of the store; only for people.
     #[serde(skip)]
     pub path: String,
@@ -146,13 +145,13 @@ pub struct Adopted {
     pub waiting: u64,
 }
 
-impl Adopted {
+impl StoreAdoptReport {
     /// Creates the report for this store.
     #[must_use]
     pub fn new(path: &Path, done: &store::AdoptReport) -> Self {
         Self {
             path: path.display().to_string(),
-            before: word(done.before),
+            before: seal_word(done.before),
             whole: done.resealed,
             position: done.position,
             waiting: done.waiting,
@@ -160,23 +159,24 @@ impl Adopted {
     }
 }
 
-impl Report for Adopted {
+impl Report for StoreAdoptReport {
     const SCHEMA: &'static str = "forge.adopt/1";
 
     fn human(&self, screen: &mut Screen) {
         match self.whole {
             true => {
-                screen.line(Tone::Good, &format!("Took the store {} over.", self.path));
+                screen.line(Tone::Good, &format!("Adopted the store {}.", self.path));
                 screen.line(
                     Tone::Plain,
-                    "  It has a new id and a new key. What came before is kept as it was; nobody vouches for it.",
+                    "  It has a new id and a new key. What came before is kept as it was, but is \
+                    not proven.",
                 );
             }
-            false => screen.line(Tone::Plain, "The store's seals are right: nothing to take over."),
+            false => screen.line(Tone::Plain, "The store's seals are right: nothing to adopt."),
         }
         if self.waiting > 0 {
             let line =
-                format!("  {} writes that waited without a seal were taken in.", self.waiting);
+                format!("  {} writes that waited without a seal were accepted.", self.waiting);
             screen.line(Tone::Plain, &line);
         }
     }

@@ -1,6 +1,6 @@
 //! Reports of the logs of a branch, a session, an entity, and of operations.
 
-use super::diff::{readable, tell_one};
+use super::diff::{print_change, readable};
 use super::moment::{CheckpointJson, trigger_word};
 use crate::output::{Report, Screen, Tone};
 use forge_store::diff::{TypedChange, summary};
@@ -10,7 +10,7 @@ use serde::Serialize;
 
 /// Revisions and checkpoints, newest first.
 #[derive(Debug, Serialize)]
-pub struct Log {
+pub struct LogReport {
     /// The session.
     pub session: String,
     /// The branch; null for all.
@@ -36,14 +36,14 @@ pub struct EntityId {
 #[serde(tag = "type", rename_all = "snake_case")]
 pub enum LogLine {
     /// A revision.
-    Revision(Revised),
+    Revision(RevisionLine),
     /// A checkpoint.
     Checkpoint(CheckpointJson),
 }
 
 /// A revision with its changes.
 #[derive(Debug, Serialize)]
-pub struct Revised {
+pub struct RevisionLine {
     /// Its sequence number.
     pub sequence: u64,
     /// Its id.
@@ -68,7 +68,7 @@ pub struct Revised {
     pub changes: Vec<TypedChange>,
 }
 
-impl Revised {
+impl RevisionLine {
     /// Creates the report with these changes.
     #[must_use]
     pub fn new(entry: LogEntry, changes: Vec<TypedChange>) -> Self {
@@ -79,7 +79,7 @@ impl Revised {
     }
 
     /// Writes the revision in one line.
-    pub fn tell(&self, screen: &mut Screen) {
+    pub fn print(&self, screen: &mut Screen) {
         let time = screen.time(self.time);
         let merged = self.merged.map(|merged| format!(" of #{merged}")).unwrap_or_default();
         screen.short_line(&[
@@ -106,7 +106,7 @@ impl LogLine {
 /// How many changes of a revision are shown one by one.
 const CHANGES_SHOWN: usize = 6;
 
-impl Report for Log {
+impl Report for LogReport {
     const SCHEMA: &'static str = "forge.log/1";
 
     fn human(&self, screen: &mut Screen) {
@@ -118,12 +118,12 @@ impl Report for Log {
         for entry in &self.entries {
             match entry {
                 LogLine::Revision(revised) => {
-                    revised.tell(screen);
+                    revised.print(screen);
                     if revised.changes.len() > CHANGES_SHOWN {
                         let summary = summary(&revised.changes, None);
                         screen.short_line(&[(Tone::Plain, &format!("  {summary}"))]);
                     } else {
-                        revised.changes.iter().for_each(|change| tell_one(change, screen));
+                        revised.changes.iter().for_each(|change| print_change(change, screen));
                     }
                 }
                 LogLine::Checkpoint(checkpoint) => {
@@ -146,7 +146,7 @@ impl Report for Log {
 
 /// Operations, newest first.
 #[derive(Debug, Serialize)]
-pub struct Operations {
+pub struct OperationListReport {
     /// The session.
     pub session: String,
     /// Each of them.
@@ -180,7 +180,7 @@ impl From<OperationSummary> for OperationJson {
     }
 }
 
-impl Report for Operations {
+impl Report for OperationListReport {
     const SCHEMA: &'static str = "forge.log.operations/1";
 
     fn human(&self, screen: &mut Screen) {
@@ -189,7 +189,7 @@ impl Report for Operations {
         }
         for operation in &self.operations {
             let time = screen.time(operation.time);
-            let state = if operation.taken_back { " (taken back)" } else { "" };
+            let state = if operation.taken_back { " (undone)" } else { "" };
             screen.short_line(&[
                 (Tone::Id, &format!("{} ", operation.id.short())),
                 (Tone::Dim, &format!("{time} ")),

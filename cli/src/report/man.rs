@@ -5,12 +5,12 @@ use serde::Serialize;
 
 /// The manual pages that were written.
 #[derive(Debug, Serialize)]
-pub struct Written {
+pub struct ManPagesReport {
     /// Their file names, with the page of forge first.
     pub pages: Vec<String>,
 }
 
-impl Report for Written {
+impl Report for ManPagesReport {
     const SCHEMA: &'static str = "forge.man/1";
 
     fn human(&self, screen: &mut Screen) {

@@ -1,12 +1,12 @@
 //! Reports of merges and their previews.
 
-use super::diff::{readable, tell, tell_some};
+use super::diff::{print_changes, print_some_changes, readable};
 use super::entity;
-use super::written::{Made, Revision};
-use crate::commands::branch::merge::MergeArgs;
+use super::entity_write::{MadeCheckpoint, MadeRevision};
+use crate::commands::branch::merge::BranchMergeArgs;
 use crate::integration::agent::shell_word;
 use crate::output::{Report, Screen, Tone};
-use crate::text::previewed;
+use crate::text::with_previews;
 use forge_store::diff::{
     ClaimConflict, ConflictResolution, MergeSide, TypedChange, describe, summary,
 };
@@ -19,7 +19,7 @@ const CHANGES_SHOWN: usize = 10;
 
 /// The result of a merge, or its preview.
 #[derive(Debug, Serialize)]
-pub struct Merged {
+pub struct BranchMergeReport {
     /// The session.
     pub session: String,
     /// The branch that is merged (*theirs*).
@@ -27,7 +27,7 @@ pub struct Merged {
     /// The branch that it is merged into (*ours*).
     pub target: String,
     /// The outcome.
-    pub result: Word,
+    pub result: MergeResultWord,
     /// Whether it was a dry run.
     pub dry_run: bool,
     /// The numbers of the merge bases, newest first.
@@ -35,9 +35,9 @@ pub struct Merged {
     /// The operation, for `forge undo`; null if nothing was written.
     pub operation: Option<OperationId>,
     /// The revision of the merge.
-    pub revision: Option<Revision>,
+    pub revision: Option<MadeRevision>,
     /// The checkpoint of the merge.
-    pub checkpoint: Option<Made>,
+    pub checkpoint: Option<MadeCheckpoint>,
     /// The conflicts.
     pub conflicts: Vec<ConflictJson>,
     /// The changes on the target branch.
@@ -53,7 +53,7 @@ pub struct Merged {
 /// The outcome of a merge.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Word {
+pub enum MergeResultWord {
     /// There was nothing to merge.
     AlreadyMerged,
     /// The claims of the source branch were taken over unchanged.
@@ -82,14 +82,14 @@ pub struct ConflictJson {
     /// The value in the source branch; null if it is absent.
     pub theirs: Option<Value>,
     /// The claims that refer to this one, and are removed or kept with it.
-    pub needed_by: Vec<Entity>,
+    pub needed_by: Vec<ClaimIdJson>,
     /// `ours`, `theirs` or `value`; null if it is not settled.
     pub settled: Option<&'static str>,
 }
 
 /// The kind and id of a claim.
 #[derive(Debug, Serialize)]
-pub struct Entity {
+pub struct ClaimIdJson {
     /// Its kind.
     pub kind: Kind,
     /// Its id.
@@ -98,10 +98,10 @@ pub struct Entity {
 
 impl From<MergeConflict> for ConflictJson {
     fn from(found: MergeConflict) -> Self {
-        let name = name(&found.conflict);
+        let name = conflict_name(&found.conflict);
         let ClaimConflict { key, field, base, ours, theirs, needed_by } = found.conflict;
         let [base, ours, theirs] =
-            [base, ours, theirs].map(|value| value.map(|value| previewed(&value)));
+            [base, ours, theirs].map(|value| value.map(|value| with_previews(&value)));
         Self {
             name,
             kind: key.kind,
@@ -110,7 +110,10 @@ impl From<MergeConflict> for ConflictJson {
             base,
             ours,
             theirs,
-            needed_by: needed_by.into_iter().map(|Key { kind, id }| Entity { kind, id }).collect(),
+            needed_by: needed_by
+                .into_iter()
+                .map(|Key { kind, id }| ClaimIdJson { kind, id })
+                .collect(),
             settled: found.settled.map(|settled| match settled {
                 ConflictResolution::Side(MergeSide::Ours) => "ours",
                 ConflictResolution::Side(MergeSide::Theirs) => "theirs",
@@ -123,7 +126,7 @@ impl From<MergeConflict> for ConflictJson {
 /// The name of a conflict for `--resolve`: `hypothesis/H1.status`, or `note/N1` for the whole
 /// claim.
 #[must_use]
-pub fn name(conflict: &ClaimConflict) -> String {
+pub fn conflict_name(conflict: &ClaimConflict) -> String {
     let Key { kind, id } = &conflict.key;
     match &conflict.field {
         Some(field) => format!("{kind}/{id}.{field}"),
@@ -131,10 +134,10 @@ pub fn name(conflict: &ClaimConflict) -> String {
     }
 }
 
-impl Merged {
+impl BranchMergeReport {
     /// Creates the report of a merge. `is_left` says that the source branch is the current one.
     #[must_use]
-    pub fn new(session: String, found: MergeReport, args: &MergeArgs, is_left: bool) -> Self {
+    pub fn new(session: String, found: MergeReport, args: &BranchMergeArgs, is_left: bool) -> Self {
         let changes = describe(&found.changes);
         let mut command = vec!["forge".to_owned(), "branch".to_owned(), "merge".to_owned()];
         command.push(shell_word(&found.source));
@@ -151,16 +154,16 @@ impl Merged {
             source: found.source,
             target: found.target,
             result: match found.result {
-                MergeResult::AlreadyMerged => Word::AlreadyMerged,
-                MergeResult::FastForward => Word::FastForward,
-                MergeResult::Merged => Word::Merged,
-                MergeResult::Conflicts => Word::Conflicts,
+                MergeResult::AlreadyMerged => MergeResultWord::AlreadyMerged,
+                MergeResult::FastForward => MergeResultWord::FastForward,
+                MergeResult::Merged => MergeResultWord::Merged,
+                MergeResult::Conflicts => MergeResultWord::Conflicts,
             },
             dry_run: args.dry_run,
             bases: found.bases,
             operation: found.operation,
-            revision: found.revision.map(|(sequence, id)| Revision { sequence, id }),
-            checkpoint: found.checkpoint.as_ref().map(Made::from),
+            revision: found.revision.map(|(sequence, id)| MadeRevision { sequence, id }),
+            checkpoint: found.checkpoint.as_ref().map(MadeCheckpoint::from),
             conflicts: found.conflicts.into_iter().map(Into::into).collect(),
             summary: summary(&changes, None),
             changes: changes.into_iter().map(readable).collect(),
@@ -173,7 +176,7 @@ impl Merged {
         self.conflicts.iter().filter(|conflict| conflict.settled.is_none())
     }
 
-    fn tell_conflicts(&self, screen: &mut Screen) {
+    fn print_conflicts(&self, screen: &mut Screen) {
         let left = self.unsettled().count();
         let things = if left == 1 { "one thing".to_owned() } else { format!("{left} things") };
         let Self { source, target, session, .. } = self;
@@ -182,7 +185,7 @@ impl Merged {
         let text = format!(" {source} into {target}: both changed {things} differently");
         screen.put(Tone::Plain, &text);
         screen.line(Tone::Dim, &format!(" (session {session})"));
-        self.unsettled().for_each(|conflict| conflict.tell(screen));
+        self.unsettled().for_each(|conflict| conflict.print(screen));
         screen.gap();
         screen.line(
             Tone::Plain,
@@ -202,7 +205,7 @@ impl Merged {
 }
 
 impl ConflictJson {
-    fn tell(&self, screen: &mut Screen) {
+    fn print(&self, screen: &mut Screen) {
         screen.put(Tone::Plain, &format!("  {} ", self.kind));
         screen.put(Tone::Id, &self.id);
         let field = self.field.as_ref().map(|field| format!(" {}", field.replace('_', " ")));
@@ -213,7 +216,7 @@ impl ConflictJson {
         };
         let said = |value: &Option<Value>| match (value, &self.field) {
             (None, _) => none(value).to_owned(),
-            (Some(value), Some(field)) => entity::said(field, value),
+            (Some(value), Some(field)) => entity::field_text(field, value),
             (Some(value), None) => entity_title(self.kind, value),
         };
         if self.base.is_some() {
@@ -229,21 +232,21 @@ impl ConflictJson {
     }
 }
 
-impl Report for Merged {
+impl Report for BranchMergeReport {
     const SCHEMA: &'static str = "forge.branch.merge/1";
 
     fn human(&self, screen: &mut Screen) {
         let Self { source, target, session, .. } = self;
         let did = if self.dry_run { "Would merge" } else { "Merged" };
         match self.result {
-            Word::Conflicts => return self.tell_conflicts(screen),
-            Word::AlreadyMerged => {
+            MergeResultWord::Conflicts => return self.print_conflicts(screen),
+            MergeResultWord::AlreadyMerged => {
                 let text = format!("{target} has all of {source} already");
                 screen.put(Tone::Plain, &text);
                 screen.line(Tone::Dim, &format!(" (session {session})"));
                 return;
             }
-            Word::FastForward | Word::Merged => {
+            MergeResultWord::FastForward | MergeResultWord::Merged => {
                 screen.put(Tone::Plain, &format!("{did} {source} into "));
                 screen.put(Tone::Id, target);
             }
@@ -252,11 +255,11 @@ impl Report for Merged {
         let number = number.unwrap_or_default();
         screen.line(Tone::Dim, &format!(" (session {session}{number})"));
         if let Some(checkpoint) = &self.checkpoint {
-            checkpoint.tell(screen);
+            checkpoint.print(screen);
         }
-        if self.result == Word::FastForward {
+        if self.result == MergeResultWord::FastForward {
             let text =
-                format!("  nothing was done on {target} since: it takes the claims as they are");
+                format!("  nothing was done on {target} since: it gets the claims as they are");
             screen.line(Tone::Plain, &text);
         }
         for conflict in &self.conflicts {
@@ -266,11 +269,11 @@ impl Report for Merged {
         }
         screen.line(Tone::Heading, &self.summary);
         if self.dry_run {
-            tell(&self.changes, screen);
+            print_changes(&self.changes, screen);
         } else {
-            tell_some(&self.changes, CHANGES_SHOWN, "'--json' has all", screen);
+            print_some_changes(&self.changes, CHANGES_SHOWN, "'--json' has all", screen);
             screen.gap();
-            screen.line(Tone::Dim, "'forge undo' takes this back.");
+            screen.line(Tone::Dim, "'forge undo' reverts this.");
             if self.is_left {
                 let text = format!("{source} is still checked out: 'forge branch switch {target}'");
                 screen.line(Tone::Dim, &text);

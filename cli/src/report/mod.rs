@@ -6,12 +6,13 @@ pub mod branch;
 pub mod brief;
 pub mod bundle;
 pub mod checkpoint;
-pub mod checkpoint_made;
+pub mod checkpoint_change;
 pub mod compaction;
 pub mod config;
 pub mod diff;
 pub mod doctor;
 pub mod entity;
+pub mod entity_write;
 pub mod execution;
 pub mod hooks;
 pub mod import;
@@ -37,9 +38,8 @@ pub mod timeline;
 pub mod undo;
 pub mod verify;
 pub mod why;
-pub mod written;
 
 /// Formats a count in words: `1 session`, `2 sessions`.
-fn counted(count: u64, one: &str) -> String {
+fn count_text(count: u64, one: &str) -> String {
     if count == 1 { format!("1 {one}") } else { format!("{count} {one}s") }
 }

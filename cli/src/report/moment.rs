@@ -2,7 +2,7 @@
 
 use crate::error::CommandError;
 use crate::output::{Screen, Tone};
-use crate::text::{Length, Texts};
+use crate::text::{TextLength, TextReader};
 use forge_store::model::{
     Checkpoint, CheckpointId, CheckpointTrigger, RevisionId, SessionId, SessionKind,
     SessionMetadata, Timestamp, Value,
@@ -118,14 +118,14 @@ impl CheckpointJson {
         checkpoint: &Checkpoint,
         full: bool,
     ) -> Result<Self, CommandError> {
-        let length = if full { Length::Whole } else { Length::Cut };
+        let length = if full { TextLength::Whole } else { TextLength::Cut };
         let body = match &checkpoint.body {
             Value::Null => None,
             body => {
                 // A checkpoint does not name its source; the hash of a text finds it.
-                let mut texts = Texts::new(session, length);
+                let mut texts = TextReader::new(session, length);
                 let source = texts.source_of(body)?;
-                Some(texts.shown(source.as_deref(), body.clone())?)
+                Some(texts.resolve(source.as_deref(), body.clone())?)
             }
         };
         Ok(Self { body, ..Self::new(session, checkpoint)? })
@@ -175,7 +175,7 @@ impl MomentJson {
     }
 
     /// Writes the moment in one line.
-    pub fn tell(&self, label: &str, screen: &mut Screen) {
+    pub fn print(&self, label: &str, screen: &mut Screen) {
         screen.put(Tone::Dim, label);
         screen.put(Tone::Plain, &self.at.map_or("nothing yet".to_owned(), |at| screen.time(at)));
         screen.put(Tone::Dim, &format!(" on {}", self.branch));

@@ -1,8 +1,8 @@
 //! Reports of programs with several agents.
 
-use crate::output::{Cell, Report, Screen, Table, Tone};
+use crate::output::{Report, Screen, TableCell, TextTable, Tone};
 use forge_store::model::{CheckpointId, Timestamp};
-use forge_store::systems::program::{
+use forge_systems::program::{
     AgentMessage, CheckpointReference, MessageFate, ProgramCheckpoint, ResumedProgram,
 };
 use serde::Serialize;
@@ -29,7 +29,7 @@ impl AgentJson {
 
 /// A checkpoint of a program.
 #[derive(Debug, Serialize)]
-pub struct ProgramShown {
+pub struct ProgramShowReport {
     #[serde(skip)]
     saved: Option<bool>,
     /// The program.
@@ -44,7 +44,7 @@ pub struct ProgramShown {
     pub agents: Vec<AgentJson>,
 }
 
-impl ProgramShown {
+impl ProgramShowReport {
     /// Creates the report of this checkpoint.
     #[must_use]
     pub fn new(program: &str, shown: ProgramCheckpoint) -> Self {
@@ -67,7 +67,7 @@ impl ProgramShown {
     }
 }
 
-impl Report for ProgramShown {
+impl Report for ProgramShowReport {
     const SCHEMA: &'static str = "forge.program.show/1";
 
     fn schema(&self) -> &'static str {
@@ -84,14 +84,14 @@ impl Report for ProgramShown {
         screen.put(Tone::Id, &self.program);
         let message = self.message.as_ref().map(|message| format!(": {message}"));
         screen.line(Tone::Plain, &message.unwrap_or_default());
-        let mut table = Table::new(&["AGENT", "CHECKPOINT", "NUMBER"]).right(2);
+        let mut table = TextTable::new(&["AGENT", "CHECKPOINT", "NUMBER"]).right(2);
         for agent in &self.agents {
             let number =
                 agent.sequence.map_or_else(|| "-".to_owned(), |number| format!("#{number}"));
             table.row(vec![
-                Cell::new(Tone::Id, &agent.agent),
-                Cell::plain(&agent.checkpoint),
-                Cell::plain(number),
+                TableCell::new(Tone::Id, &agent.agent),
+                TableCell::plain(&agent.checkpoint),
+                TableCell::plain(number),
             ]);
         }
         screen.table(&table);
@@ -100,7 +100,7 @@ impl Report for ProgramShown {
 
 /// An agent that can be resumed.
 #[derive(Debug, Serialize)]
-pub struct ResumedJson {
+pub struct ResumedAgentJson {
     /// The position from which it is resumed.
     #[serde(flatten)]
     pub at: AgentJson,
@@ -116,7 +116,7 @@ pub struct ResumedJson {
 
 /// An agent that cannot be resumed here.
 #[derive(Debug, Serialize)]
-pub struct MissingJson {
+pub struct MissingAgentJson {
     /// The agent.
     pub agent: String,
     /// The checkpoint in the program's checkpoint.
@@ -127,7 +127,7 @@ pub struct MissingJson {
 
 /// A message between two agents.
 #[derive(Debug, Serialize)]
-pub struct SentJson {
+pub struct AgentMessageJson {
     /// Its id.
     pub id: String,
     /// The agent that sent it.
@@ -136,7 +136,7 @@ pub struct SentJson {
     pub to: String,
 }
 
-impl From<AgentMessage> for SentJson {
+impl From<AgentMessage> for AgentMessageJson {
     fn from(sent: AgentMessage) -> Self {
         Self { id: sent.id, from: sent.from, to: sent.to }
     }
@@ -144,7 +144,7 @@ impl From<AgentMessage> for SentJson {
 
 /// An agent in the consistent cut.
 #[derive(Debug, Serialize)]
-pub struct CutJson {
+pub struct CutAgentJson {
     /// The agent.
     pub agent: String,
     /// Its checkpoint; null for its beginning.
@@ -155,7 +155,7 @@ pub struct CutJson {
 
 /// How to resume a program.
 #[derive(Debug, Serialize)]
-pub struct Resumption {
+pub struct ProgramResumeReport {
     /// The program.
     pub program: String,
     /// The number of its checkpoint.
@@ -163,20 +163,20 @@ pub struct Resumption {
     /// Whether each agent is resumed exactly from the program's checkpoint.
     pub exact: bool,
     /// The agents, each with its checkpoint.
-    pub agents: Vec<ResumedJson>,
+    pub agents: Vec<ResumedAgentJson>,
     /// The agents without a checkpoint.
-    pub missing: Vec<MissingJson>,
+    pub missing: Vec<MissingAgentJson>,
     /// The messages that resuming from there would lose.
-    pub lost: Vec<SentJson>,
+    pub lost: Vec<AgentMessageJson>,
     /// The messages that it would deliver twice.
-    pub twice: Vec<SentJson>,
+    pub twice: Vec<AgentMessageJson>,
     /// The latest consistent cut, if it differs and messages are recorded.
-    pub consistent: Option<Vec<CutJson>>,
+    pub consistent: Option<Vec<CutAgentJson>>,
     /// The messages to deliver again after resuming from the consistent cut.
-    pub redeliver: Vec<SentJson>,
+    pub redeliver: Vec<AgentMessageJson>,
 }
 
-impl Resumption {
+impl ProgramResumeReport {
     /// Creates the report.
     #[must_use]
     pub fn new(program: &str, exact: bool, resume: ResumedProgram) -> Self {
@@ -185,9 +185,9 @@ impl Resumption {
             let (message, time) = one.at.checkpoint.unzip();
             let program_checkpoint = one.had.checkpoint;
             let at = AgentJson::new(one.agent, one.at.reference);
-            ResumedJson { at, message, time, program_checkpoint, notice }
+            ResumedAgentJson { at, message, time, program_checkpoint, notice }
         });
-        let missing = resume.missing.into_iter().map(|one| MissingJson {
+        let missing = resume.missing.into_iter().map(|one| MissingAgentJson {
             agent: one.agent,
             checkpoint: one.had.checkpoint,
             reason: one.reason,
@@ -197,8 +197,8 @@ impl Resumption {
             let to = if torn.fate == MessageFate::Twice { &mut twice } else { &mut lost };
             to.push(torn.message.into());
         }
-        let cut = |agents: Vec<forge_store::systems::program::CutAgent>| {
-            let agents = agents.into_iter().map(|one| CutJson {
+        let cut = |agents: Vec<forge_systems::program::CutAgent>| {
+            let agents = agents.into_iter().map(|one| CutAgentJson {
                 agent: one.agent,
                 sequence: one.reference.as_ref().and_then(|reference| reference.sequence),
                 checkpoint: one.reference.map(|reference| reference.checkpoint),
@@ -214,12 +214,12 @@ impl Resumption {
             lost,
             twice,
             consistent: resume.consistent.map(cut),
-            redeliver: resume.redeliver.into_iter().map(SentJson::from).collect(),
+            redeliver: resume.redeliver.into_iter().map(AgentMessageJson::from).collect(),
         }
     }
 }
 
-impl Report for Resumption {
+impl Report for ProgramResumeReport {
     const SCHEMA: &'static str = "forge.program.resume/1";
 
     fn human(&self, screen: &mut Screen) {
@@ -229,19 +229,21 @@ impl Report for Resumption {
         for notice in self.agents.iter().filter_map(|one| one.notice.as_ref()) {
             screen.line(Tone::Plain, notice);
         }
-        let mut table = Table::new(&["AGENT", "CHECKPOINT", "NUMBER", "SAYS"]).right(2);
+        let mut table = TextTable::new(&["AGENT", "CHECKPOINT", "NUMBER", "SAYS"]).right(2);
         for one in &self.agents {
             table.row(vec![
-                Cell::new(Tone::Id, &one.at.agent),
-                Cell::plain(&one.at.checkpoint),
-                Cell::plain(one.at.sequence.map(|number| format!("#{number}")).unwrap_or_default()),
-                Cell::plain(one.message.as_deref().unwrap_or_default()),
+                TableCell::new(Tone::Id, &one.at.agent),
+                TableCell::plain(&one.at.checkpoint),
+                TableCell::plain(
+                    one.at.sequence.map(|number| format!("#{number}")).unwrap_or_default(),
+                ),
+                TableCell::plain(one.message.as_deref().unwrap_or_default()),
             ]);
         }
         screen.table(&table);
         for one in &self.missing {
             screen.put(Tone::Warning, "missing: ");
-            let MissingJson { agent, checkpoint, reason } = one;
+            let MissingAgentJson { agent, checkpoint, reason } = one;
             screen.line(
                 Tone::Plain,
                 &format!("{agent} (program checkpoint had {checkpoint}): {reason}"),
@@ -274,19 +276,19 @@ impl Report for Resumption {
 
 /// A message that was recorded.
 #[derive(Debug, Serialize)]
-pub struct MessageNoted {
+pub struct ProgramMessageReport {
     /// The program.
     pub program: String,
     /// The message.
     #[serde(flatten)]
-    pub message: SentJson,
+    pub message: AgentMessageJson,
     /// The number in the sender's session after which it was sent.
     pub sent: u64,
     /// The number in the receiver's session after which it was received.
     pub received: Option<u64>,
 }
 
-impl MessageNoted {
+impl ProgramMessageReport {
     /// Creates the report of this message.
     #[must_use]
     pub fn new(program: &str, sent: AgentMessage) -> Self {
@@ -295,18 +297,18 @@ impl MessageNoted {
     }
 }
 
-impl Report for MessageNoted {
+impl Report for ProgramMessageReport {
     const SCHEMA: &'static str = "forge.program.message/1";
 
     fn human(&self, screen: &mut Screen) {
         screen.put(Tone::Plain, "Recorded message ");
         screen.put(Tone::Id, &self.message.id);
-        let received = self.received.map(|number| format!(", received behind #{number}"));
+        let received = self.received.map(|number| format!(", received after #{number}"));
         let received = received.unwrap_or_default();
         let (from, to) = (&self.message.from, &self.message.to);
         screen.line(
             Tone::Plain,
-            &format!(" from {from} to {to}: sent behind #{}{received}", self.sent),
+            &format!(" from {from} to {to}: sent after #{}{received}", self.sent),
         );
     }
 }

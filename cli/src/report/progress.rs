@@ -4,7 +4,7 @@ use super::execution::ExecutionJson;
 use crate::output::{Report, Screen, Tone};
 use forge_store::model::{FieldMap, OperationId, Timestamp, Value};
 use forge_store::store::WriteReport;
-use forge_store::systems::progress::{
+use forge_systems::progress::{
     self, PipelineExecution, ProgressDocument, ProgressFault, ProgressValidation, ResumeDecision,
     ResumePoint,
 };
@@ -12,7 +12,7 @@ use serde::Serialize;
 
 /// A document that was saved.
 #[derive(Debug, Serialize)]
-pub struct Saved {
+pub struct ProgressSaveReport {
     /// The progress.
     #[serde(flatten)]
     pub at: ExecutionJson,
@@ -24,7 +24,7 @@ pub struct Saved {
     pub warnings: Vec<String>,
 }
 
-impl Saved {
+impl ProgressSaveReport {
     /// Creates the report of a save.
     #[must_use]
     pub fn new(
@@ -39,12 +39,12 @@ impl Saved {
     }
 }
 
-impl Report for Saved {
+impl Report for ProgressSaveReport {
     const SCHEMA: &'static str = "forge.progress.save/1";
 
     fn human(&self, screen: &mut Screen) {
         screen.put(Tone::Plain, "Saved ");
-        self.at.tell(screen);
+        self.at.print(screen);
         let number = self.sequence.map(|number| format!(" (#{number})")).unwrap_or_default();
         screen.line(Tone::Dim, &number);
         for warning in &self.warnings {
@@ -56,7 +56,7 @@ impl Report for Saved {
 
 /// An item that was reported.
 #[derive(Debug, Serialize)]
-pub struct Reported {
+pub struct ProgressItemReport {
     /// The review.
     pub review: String,
     /// The execution.
@@ -75,7 +75,7 @@ pub struct Reported {
     pub sequence: Option<u64>,
 }
 
-impl Reported {
+impl ProgressItemReport {
     /// Creates the report of an item.
     #[must_use]
     pub fn new(
@@ -98,7 +98,7 @@ impl Reported {
     }
 }
 
-impl Report for Reported {
+impl Report for ProgressItemReport {
     const SCHEMA: &'static str = "forge.progress.item/1";
 
     fn human(&self, screen: &mut Screen) {
@@ -112,7 +112,7 @@ impl Report for Reported {
 
 /// The answer whether an item is done.
 #[derive(Debug, Serialize)]
-pub struct Done {
+pub struct ProgressDoneReport {
     /// The review.
     pub review: String,
     /// The stage.
@@ -127,7 +127,7 @@ pub struct Done {
     pub done_at: Option<Timestamp>,
 }
 
-impl Report for Done {
+impl Report for ProgressDoneReport {
     const SCHEMA: &'static str = "forge.progress.done/1";
 
     fn human(&self, screen: &mut Screen) {
@@ -137,7 +137,7 @@ impl Report for Done {
 
 /// The whole progress of an execution.
 #[derive(Debug, Serialize)]
-pub struct Show {
+pub struct ProgressShowReport {
     /// The progress.
     #[serde(flatten)]
     pub line: ExecutionJson,
@@ -145,7 +145,7 @@ pub struct Show {
     pub document: FieldMap,
 }
 
-impl Show {
+impl ProgressShowReport {
     /// Creates the report.
     #[must_use]
     pub fn new(execution: &PipelineExecution, document: &ProgressDocument) -> Self {
@@ -154,11 +154,11 @@ impl Show {
     }
 }
 
-impl Report for Show {
+impl Report for ProgressShowReport {
     const SCHEMA: &'static str = "forge.progress.show/1";
 
     fn human(&self, screen: &mut Screen) {
-        self.line.tell(screen);
+        self.line.print(screen);
         screen.end_line();
         for (name, value) in &self.document {
             if ["review_id", "execution_id", "stage"].contains(&name.as_str()) {
@@ -175,7 +175,7 @@ impl Report for Show {
 
 /// A document that was saved.
 #[derive(Debug, Serialize)]
-pub struct SavedAt {
+pub struct SavedDocument {
     /// The sequence number of the revision.
     pub sequence: u64,
     /// The time of the save.
@@ -186,16 +186,16 @@ pub struct SavedAt {
 
 /// All documents of an execution.
 #[derive(Debug, Serialize)]
-pub struct History {
+pub struct ProgressHistoryReport {
     /// The review.
     pub review: String,
     /// The execution.
     pub execution: String,
     /// The documents, newest first.
-    pub saved: Vec<SavedAt>,
+    pub saved: Vec<SavedDocument>,
 }
 
-impl Report for History {
+impl Report for ProgressHistoryReport {
     const SCHEMA: &'static str = "forge.progress.history/1";
 
     fn human(&self, screen: &mut Screen) {
@@ -214,20 +214,20 @@ impl Report for History {
 
 /// A fault of a document.
 #[derive(Debug, Serialize)]
-pub struct FaultJson {
+pub struct ProgressFaultJson {
     /// Its kind: `corrupt`, `invalid_counts`, `expired_context`, `not_recoverable`, `error_rate`.
     pub kind: &'static str,
     /// A description.
     pub message: String,
 }
 
-impl From<ProgressFault> for FaultJson {
+impl From<ProgressFault> for ProgressFaultJson {
     fn from(fault: ProgressFault) -> Self {
         Self { kind: fault.kind.word(), message: fault.message }
     }
 }
 
-fn tell_faults(screen: &mut Screen, refusals: &[FaultJson], warnings: &[String]) {
+fn print_faults(screen: &mut Screen, refusals: &[ProgressFaultJson], warnings: &[String]) {
     for refusal in refusals {
         screen.put(Tone::Bad, "  refused: ");
         screen.line(Tone::Plain, &refusal.message);
@@ -240,7 +240,7 @@ fn tell_faults(screen: &mut Screen, refusals: &[FaultJson], warnings: &[String])
 
 /// The position in a server's result where a pipeline resumes.
 #[derive(Debug, Serialize)]
-pub struct PageJson {
+pub struct ResumePageJson {
     /// The server's name for the result.
     pub webenv: String,
     /// The query in it.
@@ -253,7 +253,7 @@ pub struct PageJson {
 
 /// The decision whether a pipeline can resume, and where.
 #[derive(Debug, Serialize)]
-pub struct Resume {
+pub struct ProgressResumeReport {
     /// Whether it can resume.
     pub resume: bool,
     /// Why it cannot.
@@ -265,7 +265,7 @@ pub struct Resume {
     /// The last processed item.
     pub after_id: Option<String>,
     /// The position in a server's result.
-    pub page: Option<PageJson>,
+    pub page: Option<ResumePageJson>,
     /// The number of processed items.
     pub processed: Option<i64>,
     /// The number of remaining items.
@@ -275,22 +275,23 @@ pub struct Resume {
     /// Warnings.
     pub warnings: Vec<String>,
     /// What prevents resuming.
-    pub refusals: Vec<FaultJson>,
+    pub refusals: Vec<ProgressFaultJson>,
     /// The execution that is resumed.
     pub from_execution: Option<String>,
 }
 
-impl Resume {
+impl ProgressResumeReport {
     /// Creates the report of a decision.
     #[must_use]
-    pub fn of(answer: ResumeDecision) -> Self {
+    pub fn from_decision(answer: ResumeDecision) -> Self {
         match answer {
-            ResumeDecision::Go(point) => Self::at(*point, true, None, Vec::new()),
+            ResumeDecision::Go(point) => Self::from_point(*point, true, None, Vec::new()),
             ResumeDecision::Refused { refusals, point } => {
-                let refusals: Vec<FaultJson> = refusals.into_iter().map(Into::into).collect();
+                let refusals: Vec<ProgressFaultJson> =
+                    refusals.into_iter().map(Into::into).collect();
                 let said: Vec<&str> = refusals.iter().map(|one| one.message.as_str()).collect();
                 let reason = format!("refused: {}; '--force' insists", said.join("; "));
-                Self::at(*point, false, Some(reason), refusals)
+                Self::from_point(*point, false, Some(reason), refusals)
             }
             ResumeDecision::Nothing { reason, from_execution } => Self {
                 resume: false,
@@ -309,11 +310,11 @@ impl Resume {
         }
     }
 
-    fn at(
+    fn from_point(
         point: ResumePoint,
         resume: bool,
         reason: Option<String>,
-        refusals: Vec<FaultJson>,
+        refusals: Vec<ProgressFaultJson>,
     ) -> Self {
         Self {
             resume,
@@ -321,7 +322,7 @@ impl Resume {
             mode: Some(point.mode.word()),
             next_batch: point.next_batch,
             after_id: point.after_id,
-            page: point.page.map(|page| PageJson {
+            page: point.page.map(|page| ResumePageJson {
                 webenv: page.webenv,
                 query_key: page.query_key,
                 offset: page.offset,
@@ -337,20 +338,20 @@ impl Resume {
     }
 }
 
-impl Report for Resume {
+impl Report for ProgressResumeReport {
     const SCHEMA: &'static str = "forge.progress.resume/1";
 
     fn human(&self, screen: &mut Screen) {
         let from = self.from_execution.as_deref().unwrap_or_default();
         if !self.resume {
             let why = self.reason.as_deref().unwrap_or_default();
-            let what = if self.refusals.is_empty() { "Nothing to go on with" } else { "Refused" };
+            let what = if self.refusals.is_empty() { "Nothing to resume" } else { "Refused" };
             if self.refusals.is_empty() {
                 screen.line(Tone::Plain, &format!("{what}: {why}"));
             } else {
-                screen.line(Tone::Bad, &format!("{what}: {from} is not gone on from"));
-                tell_faults(screen, &self.refusals, &self.warnings);
-                screen.line(Tone::Dim, "  '--force' goes on all the same");
+                screen.line(Tone::Bad, &format!("{what}: {from} cannot be resumed"));
+                print_faults(screen, &self.refusals, &self.warnings);
+                screen.line(Tone::Dim, "  '--force' resumes anyway");
             }
             return;
         }
@@ -373,27 +374,27 @@ impl Report for Resume {
         if !self.failed_ids.is_empty() {
             screen.line(Tone::Plain, &format!("  failed: {}", self.failed_ids.join(", ")));
         }
-        tell_faults(screen, &[], &self.warnings);
+        print_faults(screen, &[], &self.warnings);
     }
 }
 
 /// The validation of a document.
 #[derive(Debug, Serialize)]
-pub struct Validated {
+pub struct ProgressValidateReport {
     /// The execution or file that was checked.
     pub checked: String,
     /// Whether nothing prevents resuming.
     pub valid: bool,
     /// What prevents resuming.
-    pub refusals: Vec<FaultJson>,
+    pub refusals: Vec<ProgressFaultJson>,
     /// Warnings.
     pub warnings: Vec<String>,
 }
 
-impl Validated {
+impl ProgressValidateReport {
     /// Creates the report of a validation.
     #[must_use]
-    pub fn of(checked: String, found: Result<ProgressValidation, String>) -> Self {
+    pub fn new(checked: String, found: Result<ProgressValidation, String>) -> Self {
         match found {
             Ok(found) => Self {
                 checked,
@@ -403,19 +404,19 @@ impl Validated {
             },
             Err(message) => {
                 let kind = progress::ProgressFaultKind::Corrupt.word();
-                let refusals = vec![FaultJson { kind, message }];
+                let refusals = vec![ProgressFaultJson { kind, message }];
                 Self { checked, valid: false, refusals, warnings: Vec::new() }
             }
         }
     }
 }
 
-impl Report for Validated {
+impl Report for ProgressValidateReport {
     const SCHEMA: &'static str = "forge.progress.validate/1";
 
     fn human(&self, screen: &mut Screen) {
         screen.put(Tone::Id, &self.checked);
         screen.line(Tone::Plain, if self.valid { " is valid" } else { " is not valid" });
-        tell_faults(screen, &self.refusals, &self.warnings);
+        print_faults(screen, &self.refusals, &self.warnings);
     }
 }

@@ -1,6 +1,6 @@
 //! Reports of prunings.
 
-use super::import::bytes;
+use super::import::size_text;
 use crate::output::{Report, Screen, Tone};
 use forge_store::model::{CheckpointId, OperationId, Timestamp};
 use forge_store::store;
@@ -38,7 +38,7 @@ pub struct FoldJson {
 
 /// A source of an ended session, whose bytes are dropped.
 #[derive(Debug, Serialize)]
-pub struct SourceJson {
+pub struct DroppedSourceJson {
     /// The session.
     pub session: String,
     /// When the session ended.
@@ -51,7 +51,7 @@ pub struct SourceJson {
 
 /// An ended session that is dropped.
 #[derive(Debug, Serialize)]
-pub struct EndedJson {
+pub struct EndedSessionJson {
     /// The session.
     pub session: String,
     /// When it ended.
@@ -78,16 +78,16 @@ pub struct PrunedSession {
     /// The number of folded revisions.
     pub folded: u64,
     /// The debugging sessions that are dropped.
-    pub sessions: Vec<EndedJson>,
+    pub sessions: Vec<EndedSessionJson>,
     /// The transcripts and outputs of other sessions that are dropped.
-    pub transcripts: Vec<SourceJson>,
+    pub transcripts: Vec<DroppedSourceJson>,
     /// About how many bytes of the index become free when the undo period is over.
     pub bytes: u64,
 }
 
 /// The result of a sweep.
 #[derive(Debug, Serialize)]
-pub struct Freed {
+pub struct FreedSpace {
     /// The number of prunings that cannot be undone any more.
     pub prunings: u64,
     /// The number of large values that were removed with them.
@@ -100,26 +100,26 @@ pub struct Freed {
 
 /// The result of a pruning.
 #[derive(Debug, Serialize)]
-pub struct Pruned {
+pub struct CheckpointPruneReport {
     /// Whether it was a dry run.
     pub dry_run: bool,
     /// The result for each session.
     pub sessions: Vec<PrunedSession>,
     /// The result of the sweep; null if nothing was changed.
-    pub freed: Option<Freed>,
+    pub freed: Option<FreedSpace>,
 }
 
-impl Pruned {
+impl CheckpointPruneReport {
     /// Creates the report.
     #[must_use]
-    pub fn of(found: Vec<(String, store::PruneReport)>, dry_run: bool) -> Self {
-        let sessions = found.into_iter().map(|(name, pruned)| PrunedSession::of(name, pruned));
+    pub fn new(found: Vec<(String, store::PruneReport)>, dry_run: bool) -> Self {
+        let sessions = found.into_iter().map(|(name, pruned)| PrunedSession::new(name, pruned));
         Self { dry_run, sessions: sessions.collect(), freed: None }
     }
 }
 
 impl PrunedSession {
-    fn of(session: String, pruned: store::PruneReport) -> Self {
+    fn new(session: String, pruned: store::PruneReport) -> Self {
         let folded = pruned.folded_revisions();
         let told = |one: store::CheckpointVerdict| VerdictJson {
             id: one.checkpoint.id,
@@ -137,13 +137,13 @@ impl PrunedSession {
             into: fold.into,
             revisions: fold.count,
         });
-        let transcripts = pruned.texts.into_iter().map(|text| SourceJson {
+        let transcripts = pruned.texts.into_iter().map(|text| DroppedSourceJson {
             session: text.session,
             ended: text.ended,
             source: text.source,
             bytes: text.bytes,
         });
-        let sessions = pruned.sessions.into_iter().map(|one| EndedJson {
+        let sessions = pruned.sessions.into_iter().map(|one| EndedSessionJson {
             session: one.session,
             ended: one.ended,
             last_sequence: one.last_sequence,
@@ -162,15 +162,15 @@ impl PrunedSession {
         }
     }
 
-    fn tell(&self, screen: &mut Screen, dry_run: bool) {
+    fn print(&self, screen: &mut Screen, dry_run: bool) {
         let (drops, folds) = match dry_run {
-            true => ("would go", "would fold"),
-            false => ("went", "folded"),
+            true => ("would be removed", "would be folded"),
+            false => ("removed", "folded"),
         };
         screen.put(Tone::Plain, &format!("{} of ", self.dropped.len()));
-        let many = |count: usize, one: &str| super::counted(count as u64, one);
+        let many = |count: usize, one: &str| super::count_text(count as u64, one);
         let all = many(self.dropped.len() + self.kept.len(), "checkpoint");
-        let folded = super::counted(self.folded, "revision");
+        let folded = super::count_text(self.folded, "revision");
         screen.put(Tone::Plain, &format!("{all} {drops}, {folded} {folds}"));
         if !self.sessions.is_empty() {
             screen.put(Tone::Plain, &format!(", {} {drops}", many(self.sessions.len(), "session")));
@@ -185,7 +185,7 @@ impl PrunedSession {
             0 => {}
             // Such small numbers depend on random data.
             1..1000 => screen.put(Tone::Plain, " (less than 1 kB)"),
-            many => screen.put(Tone::Plain, &format!(" (about {})", bytes(many))),
+            many => screen.put(Tone::Plain, &format!(" (about {})", size_text(many))),
         }
         screen.line(Tone::Dim, &format!(" (session {})", self.session));
         if dry_run {
@@ -193,7 +193,7 @@ impl PrunedSession {
                 [(Tone::Bad, "drop", &self.dropped), (Tone::Good, "keep", &self.kept)]
             {
                 for one in some {
-                    one.tell(screen, tone, word);
+                    one.print(screen, tone, word);
                 }
             }
             for fold in &self.folds {
@@ -222,7 +222,7 @@ impl PrunedSession {
 }
 
 impl VerdictJson {
-    fn tell(&self, screen: &mut Screen, tone: Tone, word: &str) {
+    fn print(&self, screen: &mut Screen, tone: Tone, word: &str) {
         screen.put(tone, word);
         screen.put(Tone::Id, &format!(" #{}", self.sequence));
         screen.put(Tone::Dim, &format!(" {} ", screen.ago(self.time)));
@@ -232,18 +232,24 @@ impl VerdictJson {
     }
 }
 
-impl Report for Pruned {
+impl Report for CheckpointPruneReport {
     const SCHEMA: &'static str = "forge.checkpoint.prune/1";
 
     fn human(&self, screen: &mut Screen) {
         for session in &self.sessions {
-            session.tell(screen, self.dry_run);
+            session.print(screen, self.dry_run);
         }
         if let Some(freed) = self.freed.as_ref().filter(|freed| freed.prunings > 0) {
-            let (before, now) = (bytes(freed.bytes_before), bytes(freed.bytes));
+            let (before, now) = (size_text(freed.bytes_before), size_text(freed.bytes));
             let verb = if freed.prunings == 1 { "is" } else { "are" };
-            let gone = super::counted(freed.prunings, "pruning");
-            screen.line(Tone::Plain, &format!("{gone} {verb} gone for good; {before} -> {now}"));
+            let gone = super::count_text(freed.prunings, "pruning");
+            screen.line(
+                Tone::Plain,
+                &format!(
+                    "{gone} {verb} permanently deleted; {before} -> \
+            {now}"
+                ),
+            );
         }
     }
 }

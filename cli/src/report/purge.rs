@@ -1,6 +1,6 @@
 //! Reports of purges: what was purged, and what is left.
 
-use super::import::{bytes, count};
+use super::import::{count_text, size_text};
 use crate::output::{Report, Screen, Tone};
 use forge_store::redact::MIN_SECRET_BYTES;
 use forge_store::store::{self, PurgeKind};
@@ -9,7 +9,7 @@ use std::path::Path;
 
 /// A place where a secret was found.
 #[derive(Debug, Serialize)]
-pub struct PlaceJson {
+pub struct SecretPlaceJson {
     /// The session; null if it does not belong to one.
     pub session: Option<String>,
     /// The kind of the place.
@@ -22,7 +22,7 @@ pub struct PlaceJson {
 
 /// A process that still uses old files.
 #[derive(Debug, Serialize)]
-pub struct HolderJson {
+pub struct FileHolderJson {
     /// Its id.
     pub pid: u32,
     /// The first words of its command line.
@@ -31,7 +31,7 @@ pub struct HolderJson {
 
 /// A file with secrets.
 #[derive(Debug, Serialize)]
-pub struct FileJson {
+pub struct SecretFileJson {
     /// The path of the file, relative to the store.
     pub file: String,
     /// The number of secrets in it.
@@ -40,7 +40,7 @@ pub struct FileJson {
 
 /// The result of a purge.
 #[derive(Debug, Serialize)]
-pub struct Purged {
+pub struct SecretPurgeReport {
     /// Whether it was a dry run.
     pub dry_run: bool,
     /// The number of secrets that were searched for.
@@ -48,7 +48,7 @@ pub struct Purged {
     /// The number of secrets found by the rules that are too short to be purged: they stay.
     pub too_short: u64,
     /// Where the secrets were; in a dry run, where they are.
-    pub places: Vec<PlaceJson>,
+    pub places: Vec<SecretPlaceJson>,
     /// Files that were removed, or would be: search indexes, and unreadable writes.
     pub removed: Vec<String>,
     /// Files that were overwritten in place.
@@ -62,7 +62,7 @@ pub struct Purged {
     /// Older generations of the index that are still being read.
     pub held: Vec<String>,
     /// The processes that have old files open.
-    pub holders: Vec<HolderJson>,
+    pub holders: Vec<FileHolderJson>,
     /// Whether other processes continued to write old data.
     pub comes_back: bool,
     /// The number of files of the store that were searched.
@@ -70,22 +70,22 @@ pub struct Purged {
     /// The size of these files, in bytes.
     pub bytes: u64,
     /// The files that contain secrets literally.
-    pub found: Vec<FileJson>,
+    pub found: Vec<SecretFileJson>,
 }
 
-impl Purged {
+impl SecretPurgeReport {
     /// Creates the report.
     #[must_use]
-    pub fn of(
+    pub fn new(
         purged: store::PurgeReport,
         store: &Path,
         (dry_run, secrets, too_short): (bool, u64, u64),
     ) -> Self {
         let below = |path: &Path| path.strip_prefix(store).unwrap_or(path).display().to_string();
         let done = purged.is_done();
-        let place = |one: store::PurgeFinding| PlaceJson {
+        let place = |one: store::PurgeFinding| SecretPlaceJson {
             session: one.session,
-            kind: word(one.kind),
+            kind: kind_word(one.kind),
             name: one.name,
             count: one.count,
         };
@@ -103,7 +103,7 @@ impl Purged {
             holders: purged
                 .holders
                 .into_iter()
-                .map(|one| HolderJson { pid: one.pid, command: one.command })
+                .map(|one| FileHolderJson { pid: one.pid, command: one.command })
                 .collect(),
             comes_back: purged.comes_back,
             files: purged.searched.files,
@@ -112,30 +112,30 @@ impl Purged {
                 .searched
                 .found
                 .iter()
-                .map(|(path, count)| FileJson { file: below(path), count: *count })
+                .map(|(path, count)| SecretFileJson { file: below(path), count: *count })
                 .collect(),
         }
     }
 
     /// What to do about a file that forge does not change.
-    fn whose(&self, file: &str) -> &'static str {
+    fn advice_for(&self, file: &str) -> &'static str {
         let is_below = |one: &String| Path::new(file).starts_with(one);
         match file {
-            "config.toml" => ": it is yours, take it out there",
+            "config.toml" => ": it is your file, remove it there",
             _ if self.foreign.iter().any(is_below) => ": it is not forge's, remove it",
             _ => "",
         }
     }
 
-    fn left(&self, screen: &mut Screen) {
+    fn print_rest(&self, screen: &mut Screen) {
         for one in &self.found {
-            let times = count(one.count, "time");
-            let text = format!("{} holds it {times}{}", one.file, self.whose(&one.file));
+            let times = count_text(one.count, "time");
+            let text = format!("{} holds it {times}{}", one.file, self.advice_for(&one.file));
             screen.line(Tone::Warning, &text);
         }
         for one in &self.unsealed {
             let text = format!(
-                "{one} does not bear the store's seal: 'forge adopt' takes it in, or remove it"
+                "{one} does not have the store's seal: accept it with 'forge adopt', or remove it"
             );
             screen.line(Tone::Warning, &text);
         }
@@ -143,16 +143,20 @@ impl Purged {
             screen.line(Tone::Warning, &format!("{one} is still read"));
         }
         for one in &self.holders {
-            let text = format!("process {} holds files of before: {}", one.pid, one.command);
+            let text = format!("process {} still has old files open: {}", one.pid, one.command);
             screen.line(Tone::Warning, &text);
         }
         if self.comes_back {
-            screen.line(Tone::Warning, "Others went on writing what they had read before.");
+            screen.line(
+                Tone::Warning,
+                "Other processes continued to write what they had read \
+            before.",
+            );
         }
     }
 }
 
-const fn word(kind: PurgeKind) -> &'static str {
+const fn kind_word(kind: PurgeKind) -> &'static str {
     match kind {
         PurgeKind::Session => "session",
         PurgeKind::Branch => "branch",
@@ -167,7 +171,7 @@ const fn word(kind: PurgeKind) -> &'static str {
     }
 }
 
-impl Report for Purged {
+impl Report for SecretPurgeReport {
     const SCHEMA: &'static str = "forge.purge/1";
 
     fn human(&self, screen: &mut Screen) {
@@ -179,8 +183,8 @@ impl Report for Purged {
                 let verb = if dry_run { "Would replace" } else { "Replaced" };
                 format!(
                     "{verb} {} in {}",
-                    count(total, "secret"),
-                    count(self.places.len() as u64, "place")
+                    count_text(total, "secret"),
+                    count_text(self.places.len() as u64, "place")
                 )
             }
         };
@@ -205,23 +209,24 @@ impl Report for Purged {
             screen.line(Tone::Warning, &text);
         }
         if self.too_short > 0 {
-            let secrets = count(self.too_short, "secret");
+            let secrets = count_text(self.too_short, "secret");
             let text = format!(
-                "Left {secrets} shorter than {MIN_SECRET_BYTES} bytes: '--pattern' takes out one with what stands around it"
+                "Left {secrets} shorter than {MIN_SECRET_BYTES} bytes: '--pattern' can purge one \
+                together with the text around it"
             );
             screen.line(Tone::Warning, &text);
         }
         if self.dry_run {
             return;
         }
-        self.left(screen);
+        self.print_rest(screen);
         if self.done {
-            let files = count(self.files, "file");
+            let files = count_text(self.files, "file");
             // Such small numbers of bytes depend on random data.
             let size = if self.bytes < 1_000_000 {
                 String::new()
             } else {
-                format!(" ({})", bytes(self.bytes))
+                format!(" ({})", size_text(self.bytes))
             };
             let what = if self.too_short > 0 { "What was looked for" } else { "It" };
             screen.line(Tone::Good, &format!("{what} is in none of the store's {files}{size}"));

@@ -1,7 +1,7 @@
 //! Reports of recovery points, and of restored code.
 
 use super::moment::{CheckpointJson, RevisionJson};
-use crate::git::restore::{File, Left};
+use crate::git::restore::{RestoredFile, UnrestoredFile};
 use crate::integration::agent::shell_word;
 use crate::output::{Report, Screen, Tone};
 use forge_store::model::{Kind, Timestamp};
@@ -13,15 +13,15 @@ const FILES_SHOWN: usize = 20;
 
 /// A recovery point with its steps.
 #[derive(Debug, Serialize)]
-pub struct Recover {
+pub struct RecoverReport {
     /// The session.
     pub session: String,
     /// The branch.
     pub branch: String,
     /// The position to continue from.
-    pub point: Point,
+    pub point: RecoverPoint,
     /// The steps, in order: code, environment, commands, instructions.
-    pub steps: Vec<Step>,
+    pub steps: Vec<RecoverStep>,
     /// The moment that was given, quoted for a shell.
     #[serde(skip)]
     pub moment: Option<String>,
@@ -29,7 +29,7 @@ pub struct Recover {
 
 /// The position to continue from.
 #[derive(Debug, Serialize)]
-pub struct Point {
+pub struct RecoverPoint {
     /// The moment; null if nothing is recorded.
     pub at: Option<Timestamp>,
     /// Whether it is the last thing recorded.
@@ -49,20 +49,20 @@ pub struct Point {
 /// A recovery step.
 #[derive(Debug, Serialize)]
 #[serde(tag = "type", rename_all = "snake_case")]
-pub enum Step {
+pub enum RecoverStep {
     /// Restore the code.
-    RestoreCodeState(Code),
+    RestoreCodeState(RecoveredCode),
     /// Set environment variables.
-    RestoreEnvironment(Environment),
+    RestoreEnvironment(RecoveredVariables),
     /// Run commands again: for a person, because forge never does.
-    ReplayCommand(Commands),
+    ReplayCommand(RecoveredCommands),
     /// Tasks that are left to do.
-    ManualInstruction(Tasks),
+    ManualInstruction(RemainingWork),
 }
 
 /// A recorded state of the code.
 #[derive(Debug, Default, Serialize)]
-pub struct Code {
+pub struct RecoveredCode {
     /// The id of the recorded state; null if there is none.
     pub id: Option<String>,
     /// When it was recorded.
@@ -74,16 +74,16 @@ pub struct Code {
     /// The number of edits after it.
     pub edits: usize,
     /// The files that would differ from the base commit.
-    pub files: Vec<File>,
+    pub files: Vec<RestoredFile>,
     /// What could not be restored.
-    pub not_restored: Vec<Left>,
+    pub not_restored: Vec<UnrestoredFile>,
     /// Why it cannot be restored here at all; null if it can.
     pub not_here: Option<String>,
 }
 
 /// The environment variables.
 #[derive(Debug, Serialize)]
-pub struct Environment {
+pub struct RecoveredVariables {
     /// Their names and values.
     pub env_vars: BTreeMap<String, String>,
     /// The names of variables whose values were not stored.
@@ -92,16 +92,16 @@ pub struct Environment {
 
 /// The commands.
 #[derive(Debug, Serialize)]
-pub struct Commands {
+pub struct RecoveredCommands {
     /// The commands whose end is not known, earliest first.
-    pub running: Vec<Command>,
+    pub running: Vec<RecoveredCommand>,
     /// The last commands that ended, earliest first.
-    pub commands: Vec<Command>,
+    pub commands: Vec<RecoveredCommand>,
 }
 
 /// A command, or a sub-agent.
 #[derive(Debug, Serialize)]
-pub struct Command {
+pub struct RecoveredCommand {
     /// `command` or `agent`.
     pub kind: Kind,
     /// The id of the fact.
@@ -120,16 +120,16 @@ pub struct Command {
 
 /// What is left to do.
 #[derive(Debug, Serialize)]
-pub struct Tasks {
+pub struct RemainingWork {
     /// The open tasks.
-    pub tasks: Vec<Task>,
+    pub tasks: Vec<OpenTask>,
     /// Suggested next steps.
     pub instructions: Vec<String>,
 }
 
 /// A task.
 #[derive(Debug, Serialize)]
-pub struct Task {
+pub struct OpenTask {
     /// The id of the fact.
     pub id: String,
     /// Its subject.
@@ -140,15 +140,15 @@ pub struct Task {
 
 /// A list with only one step.
 #[derive(Debug, Serialize)]
-pub struct Listed {
+pub struct RecoverStepReport {
     /// The session.
     pub session: String,
     /// The step.
     #[serde(flatten)]
-    pub step: Step,
+    pub step: RecoverStep,
 }
 
-impl Report for Recover {
+impl Report for RecoverReport {
     const SCHEMA: &'static str = "forge.recover/1";
 
     fn human(&self, screen: &mut Screen) {
@@ -165,50 +165,51 @@ impl Report for Recover {
         screen.line(Tone::Plain, &format!(", {time}"));
         let since = format!(
             "{} and {}",
-            super::counted(point.revisions_since, "revision"),
-            super::counted(point.facts_since, "fact")
+            super::count_text(point.revisions_since, "revision"),
+            super::count_text(point.facts_since, "fact")
         );
         let why = match (&point.checkpoint, point.is_last) {
             (Some(one), true) => format!(
-                "The last checkpoint is #{} \"{}\"; {since} came after it. All of that is kept, so go on from the last of it.",
+                "The last checkpoint is #{} \"{}\"; {since} came after it. All of it is stored: \
+                continue from there.",
                 one.sequence, one.message
             ),
             (Some(one), false) => format!(
-                "It stands on the checkpoint #{} \"{}\", with {since} after that.",
+                "The last checkpoint before it is #{} \"{}\", {since} earlier.",
                 one.sequence, one.message
             ),
             (None, _) => {
-                format!("No checkpoint was made; {since} are kept, so go on from the last of it.")
+                format!("No checkpoint was made; {since} are stored: continue from there.")
             }
         };
         screen.paragraph(Tone::Plain, 0, &why);
         for step in &self.steps {
             screen.gap();
-            step.tell(self.moment.as_deref(), screen);
+            step.print(self.moment.as_deref(), screen);
         }
     }
 }
 
-impl Report for Listed {
+impl Report for RecoverStepReport {
     const SCHEMA: &'static str = "forge.recover.step/1";
 
     fn human(&self, screen: &mut Screen) {
         match &self.step {
-            Step::RestoreCodeState(code) => code.tell(screen),
-            Step::RestoreEnvironment(environment) => environment.tell(0, screen),
-            Step::ReplayCommand(commands) => commands.tell(0, screen),
-            Step::ManualInstruction(tasks) => tasks.tell(0, screen),
+            RecoverStep::RestoreCodeState(code) => code.print(screen),
+            RecoverStep::RestoreEnvironment(environment) => environment.print(0, screen),
+            RecoverStep::ReplayCommand(commands) => commands.print(0, screen),
+            RecoverStep::ManualInstruction(tasks) => tasks.print(0, screen),
         }
     }
 }
 
-impl Step {
-    fn tell(&self, moment: Option<&str>, screen: &mut Screen) {
+impl RecoverStep {
+    fn print(&self, moment: Option<&str>, screen: &mut Screen) {
         let moment = moment.map(|moment| format!("{moment} ")).unwrap_or_default();
         match self {
             Self::RestoreCodeState(code) => {
                 screen.line(Tone::Heading, "1 Code");
-                code.tell(screen);
+                code.print(screen);
                 if code.id.is_some() && code.not_here.is_none() {
                     let text = format!("  forge recover {moment}--step 1 --worktree ../recovered");
                     screen.line(Tone::Id, &text);
@@ -216,31 +217,31 @@ impl Step {
             }
             Self::RestoreEnvironment(environment) => {
                 screen.line(Tone::Heading, "2 Environment");
-                environment.tell(2, screen);
+                environment.print(2, screen);
             }
             Self::ReplayCommand(commands) => {
                 screen.line(Tone::Heading, "3 Commands (forge runs none)");
-                commands.tell(2, screen);
+                commands.print(2, screen);
             }
             Self::ManualInstruction(tasks) => {
                 screen.line(Tone::Heading, "4 What is left to do");
-                tasks.tell(2, screen);
+                tasks.print(2, screen);
             }
         }
     }
 }
 
-impl Code {
+impl RecoveredCode {
     /// Writes what would be restored.
-    pub fn tell(&self, screen: &mut Screen) {
+    pub fn print(&self, screen: &mut Screen) {
         let (Some(_), Some(at)) = (&self.id, self.at) else {
             screen.line(Tone::Dim, "  no state of the code was recorded");
             return;
         };
         let time = screen.time(at);
         let base = match (&self.commit, &self.git_branch) {
-            (Some(commit), Some(branch)) => format!("commit {} of {branch}", short(commit)),
-            (Some(commit), None) => format!("commit {}", short(commit)),
+            (Some(commit), Some(branch)) => format!("commit {} of {branch}", short_commit(commit)),
+            (Some(commit), None) => format!("commit {}", short_commit(commit)),
             (None, _) => "no commit yet".to_owned(),
         };
         let edits = match self.edits {
@@ -253,15 +254,15 @@ impl Code {
             screen.line(Tone::Bad, &format!("  it cannot be made here: {why}"));
             return;
         }
-        tell_files(&self.files, &self.not_restored, screen);
+        print_files(&self.files, &self.not_restored, screen);
     }
 }
 
-fn short(commit: &str) -> &str {
+fn short_commit(commit: &str) -> &str {
     commit.get(..10).unwrap_or(commit)
 }
 
-fn tell_files(files: &[File], left: &[Left], screen: &mut Screen) {
+fn print_files(files: &[RestoredFile], left: &[UnrestoredFile], screen: &mut Screen) {
     for file in files.iter().take(FILES_SHOWN) {
         let (sign, tone) = match file.change {
             "added" => ("+", Tone::Added),
@@ -282,8 +283,8 @@ fn tell_files(files: &[File], left: &[Left], screen: &mut Screen) {
     }
 }
 
-impl Environment {
-    fn tell(&self, indent: usize, screen: &mut Screen) {
+impl RecoveredVariables {
+    fn print(&self, indent: usize, screen: &mut Screen) {
         let indent = " ".repeat(indent);
         if self.env_vars.is_empty() && self.withheld.is_empty() {
             screen.line(Tone::Dim, &format!("{indent}# no variables were recorded"));
@@ -298,8 +299,8 @@ impl Environment {
     }
 }
 
-impl Commands {
-    fn tell(&self, indent: usize, screen: &mut Screen) {
+impl RecoveredCommands {
+    fn print(&self, indent: usize, screen: &mut Screen) {
         let indent = " ".repeat(indent);
         if self.running.is_empty() && self.commands.is_empty() {
             screen.line(Tone::Dim, &format!("{indent}# none were recorded"));
@@ -326,7 +327,7 @@ impl Commands {
     }
 }
 
-impl Command {
+impl RecoveredCommand {
     fn at_place(&self) -> String {
         match &self.working_dir {
             Some(folder) => format!("{} (in {folder})", self.command),
@@ -335,8 +336,8 @@ impl Command {
     }
 }
 
-impl Tasks {
-    fn tell(&self, indent: usize, screen: &mut Screen) {
+impl RemainingWork {
+    fn print(&self, indent: usize, screen: &mut Screen) {
         let indent = " ".repeat(indent);
         for task in &self.tasks {
             let status = task.status.as_deref().unwrap_or("pending").replace('_', " ");
@@ -351,7 +352,7 @@ impl Tasks {
 
 /// The result of restoring the code.
 #[derive(Debug, Serialize)]
-pub struct Recovered {
+pub struct CodeRecoverReport {
     /// The last checkpoint at the moment; null without one.
     pub restored_to: Option<String>,
     /// The restored moment.
@@ -376,26 +377,26 @@ pub struct Recovered {
     /// original.
     pub redacted: usize,
     /// The files that differ from the base commit.
-    pub files: Vec<File>,
+    pub files: Vec<RestoredFile>,
     /// What could not be restored.
-    pub not_restored: Vec<Left>,
+    pub not_restored: Vec<UnrestoredFile>,
     /// Warnings, such as about filters of the repository that were not applied.
     pub warnings: Vec<String>,
     /// The commands that remove it again.
     pub undo: Vec<String>,
 }
 
-impl Report for Recovered {
+impl Report for CodeRecoverReport {
     const SCHEMA: &'static str = "forge.recover.code/1";
 
     fn human(&self, screen: &mut Screen) {
-        screen.put(Tone::Plain, "Made the code again on branch ");
+        screen.put(Tone::Plain, "Restored the code on branch ");
         screen.put(Tone::Id, &self.git_branch);
-        screen.line(Tone::Dim, &format!(" ({})", short(&self.git_commit)));
+        screen.line(Tone::Dim, &format!(" ({})", short_commit(&self.git_commit)));
         if let Some(worktree) = &self.worktree {
             screen.line(Tone::Plain, &format!("  checked out in {worktree}"));
         }
-        tell_files(&self.files, &self.not_restored, screen);
+        print_files(&self.files, &self.not_restored, screen);
         if self.redacted > 0 {
             let text =
                 format!("  {} values read [redacted:...]: put them in by hand", self.redacted);

@@ -1,11 +1,11 @@
 //! Reports of secrets in a text.
 
-use crate::output::{Cell, Report, Screen, Table, Tone};
+use crate::output::{Report, Screen, TableCell, TextTable, Tone};
 use serde::Serialize;
 
 /// A secret that was found, without the secret itself.
 #[derive(Debug, Serialize)]
-pub struct Found {
+pub struct FoundSecret {
     /// Its kind: the word after `redacted:`.
     pub kind: &'static str,
     /// The line in which it begins, from 1.
@@ -16,24 +16,24 @@ pub struct Found {
 
 /// The secrets in a text.
 #[derive(Debug, Default, Serialize)]
-pub struct Redacted {
+pub struct RedactReport {
     /// The secrets, in order.
-    pub found: Vec<Found>,
+    pub found: Vec<FoundSecret>,
 }
 
-impl Report for Redacted {
+impl Report for RedactReport {
     const SCHEMA: &'static str = "forge.redact/1";
 
     fn human(&self, screen: &mut Screen) {
         if self.found.is_empty() {
             return screen.line(Tone::Plain, "No secrets were found.");
         }
-        let mut table = Table::new(&["Line", "Kind", "Bytes"]).right(0).right(2);
+        let mut table = TextTable::new(&["Line", "Kind", "Bytes"]).right(0).right(2);
         for found in &self.found {
             table.row(vec![
-                Cell::plain(found.line.to_string()),
-                Cell::plain(found.kind),
-                Cell::plain(found.bytes.to_string()),
+                TableCell::plain(found.line.to_string()),
+                TableCell::plain(found.kind),
+                TableCell::plain(found.bytes.to_string()),
             ]);
         }
         screen.table(&table);

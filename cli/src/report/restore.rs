@@ -1,6 +1,6 @@
 //! Reports of restores and their previews.
 
-use super::diff::{tell, tell_some};
+use super::diff::{print_changes, print_some_changes};
 use super::moment::RevisionJson;
 use crate::output::{Report, Screen, Tone};
 use forge_store::diff::TypedChange;
@@ -12,7 +12,7 @@ const CHANGES_SHOWN: usize = 10;
 
 /// The result of a restore, or its preview.
 #[derive(Debug, Serialize)]
-pub struct Recovery {
+pub struct CheckpointRestoreReport {
     /// The id of the restored checkpoint, or else of the revision; null for before the first one.
     pub restored_to: Option<String>,
     /// The restored moment.
@@ -39,7 +39,7 @@ pub struct Recovery {
     pub summary: String,
 }
 
-impl Report for Recovery {
+impl Report for CheckpointRestoreReport {
     const SCHEMA: &'static str = "forge.checkpoint.restore/1";
 
     fn human(&self, screen: &mut Screen) {
@@ -65,14 +65,14 @@ impl Report for Recovery {
         }
         screen.line(Tone::Heading, &self.summary);
         if self.dry_run {
-            tell(&self.changes, screen);
+            print_changes(&self.changes, screen);
         } else {
             let rest_is = "'forge checkpoint diff HEAD~1 HEAD' has all";
-            tell_some(&self.changes, CHANGES_SHOWN, rest_is, screen);
+            print_some_changes(&self.changes, CHANGES_SHOWN, rest_is, screen);
         }
         if self.revision.is_some() {
             screen.gap();
-            screen.line(Tone::Dim, "'forge undo' takes this back.");
+            screen.line(Tone::Dim, "'forge undo' reverts this.");
         }
     }
 }

@@ -1,9 +1,9 @@
 //! Reports of workflow runs.
 
-use crate::output::{Cell, Report, Screen, Table, Tone};
+use crate::output::{Report, Screen, TableCell, TextTable, Tone};
 use forge_store::model::claim::VocabularyWord as _;
 use forge_store::model::{RevisionId, Timestamp, Value};
-use forge_store::systems::run::{self, LoadedItem, PromptFinding, RunHistoryEntry, RunSummary};
+use forge_systems::run::{self, LoadedItem, PromptFinding, RunHistoryEntry, RunSummary};
 use serde::Serialize;
 use std::collections::BTreeMap;
 
@@ -75,13 +75,13 @@ impl From<run::RunItem> for ItemJson {
 }
 
 impl ItemJson {
-    fn cells(&self) -> Vec<Cell> {
+    fn cells(&self) -> Vec<TableCell> {
         vec![
-            Cell::new(Tone::Id, &self.item),
-            Cell::plain(self.status),
-            Cell::plain(self.at.as_deref().unwrap_or("-")),
-            Cell::plain(self.order.map(|order| order.to_string()).unwrap_or_default()),
-            Cell::plain(self.path.join(" > ")),
+            TableCell::new(Tone::Id, &self.item),
+            TableCell::plain(self.status),
+            TableCell::plain(self.at.as_deref().unwrap_or("-")),
+            TableCell::plain(self.order.map(|order| order.to_string()).unwrap_or_default()),
+            TableCell::plain(self.path.join(" > ")),
         ]
     }
 }
@@ -90,7 +90,7 @@ const ITEM_TITLES: [&str; 5] = ["Item", "Status", "At", "Order", "Done"];
 
 /// One output.
 #[derive(Debug, Serialize)]
-pub struct OneOutput {
+pub struct RunOutputReport {
     /// The run; null if nothing was found.
     pub run: Option<String>,
     /// The item.
@@ -101,7 +101,7 @@ pub struct OneOutput {
     pub output: Option<OutputJson>,
 }
 
-impl Report for OneOutput {
+impl Report for RunOutputReport {
     const SCHEMA: &'static str = "forge.run.output/1";
 
     fn human(&self, screen: &mut Screen) {
@@ -113,7 +113,7 @@ impl Report for OneOutput {
 
 /// Several outputs of an item.
 #[derive(Debug, Serialize)]
-pub struct Outputs {
+pub struct RunOutputsReport {
     /// The run.
     pub run: String,
     /// The item.
@@ -124,7 +124,7 @@ pub struct Outputs {
     pub missing: Vec<String>,
 }
 
-impl Report for Outputs {
+impl Report for RunOutputsReport {
     const SCHEMA: &'static str = "forge.run.outputs/1";
 
     fn human(&self, screen: &mut Screen) {
@@ -141,7 +141,7 @@ impl Report for Outputs {
 
 /// The answer whether a step is finished.
 #[derive(Debug, Serialize)]
-pub struct Exists {
+pub struct RunExistsReport {
     /// The run; null if no run has the item.
     pub run: Option<String>,
     /// The item.
@@ -152,7 +152,7 @@ pub struct Exists {
     pub exists: bool,
 }
 
-impl Report for Exists {
+impl Report for RunExistsReport {
     const SCHEMA: &'static str = "forge.run.exists/1";
 
     fn human(&self, screen: &mut Screen) {
@@ -162,7 +162,7 @@ impl Report for Exists {
 
 /// The path of an item through the steps.
 #[derive(Debug, Serialize)]
-pub struct Path {
+pub struct RunPathReport {
     /// The run.
     pub run: String,
     /// The item.
@@ -173,7 +173,7 @@ pub struct Path {
     pub path: Vec<String>,
 }
 
-impl Report for Path {
+impl Report for RunPathReport {
     const SCHEMA: &'static str = "forge.run.path/1";
 
     fn human(&self, screen: &mut Screen) {
@@ -183,7 +183,7 @@ impl Report for Path {
 
 /// The whole state of an item.
 #[derive(Debug, Serialize)]
-pub struct Show {
+pub struct RunItemReport {
     /// The run.
     pub run: String,
     /// The item.
@@ -193,7 +193,7 @@ pub struct Show {
     pub outputs: Vec<OutputJson>,
 }
 
-impl Report for Show {
+impl Report for RunItemReport {
     const SCHEMA: &'static str = "forge.run.show/1";
 
     fn human(&self, screen: &mut Screen) {
@@ -250,7 +250,7 @@ impl From<RunSummary> for RunJson {
 
 /// How many items are at a step.
 #[derive(Debug, Serialize)]
-pub struct Step {
+pub struct StepItemCount {
     /// The step; empty for items that have none yet.
     pub step: String,
     /// The number of items.
@@ -259,17 +259,17 @@ pub struct Step {
 
 /// A run as a whole.
 #[derive(Debug, Serialize)]
-pub struct ShowRun {
+pub struct RunShowReport {
     /// The run.
     #[serde(flatten)]
     pub run: RunJson,
     /// Its input.
     pub input: Option<Value>,
     /// The steps of its active items.
-    pub steps: Vec<Step>,
+    pub steps: Vec<StepItemCount>,
 }
 
-impl Report for ShowRun {
+impl Report for RunShowReport {
     const SCHEMA: &'static str = "forge.run.show-run/1";
 
     fn human(&self, screen: &mut Screen) {
@@ -291,7 +291,7 @@ impl Report for ShowRun {
 
 /// Several runs.
 #[derive(Debug, Serialize)]
-pub struct Runs {
+pub struct RunListReport {
     /// The schema of the command's document.
     #[serde(skip)]
     pub schema: &'static str,
@@ -299,7 +299,7 @@ pub struct Runs {
     pub runs: Vec<RunJson>,
 }
 
-impl Report for Runs {
+impl Report for RunListReport {
     const SCHEMA: &'static str = "forge.run.list/1";
 
     fn schema(&self) -> &'static str {
@@ -311,15 +311,16 @@ impl Report for Runs {
             screen.line(Tone::Dim, "No runs");
             return;
         }
-        let mut table = Table::new(&["Run", "Status", "Ended", "Items", "Began"]).right(2).right(3);
+        let mut table =
+            TextTable::new(&["Run", "Status", "Ended", "Items", "Began"]).right(2).right(3);
         for run in &self.runs {
             let began = run.started_at.map(|time| screen.ago(time)).unwrap_or_default();
             table.row(vec![
-                Cell::new(Tone::Id, &run.run),
-                Cell::plain(run.status),
-                Cell::plain(run.terminal.to_string()),
-                Cell::plain(run.items.to_string()),
-                Cell::new(Tone::Dim, began),
+                TableCell::new(Tone::Id, &run.run),
+                TableCell::plain(run.status),
+                TableCell::plain(run.terminal.to_string()),
+                TableCell::plain(run.items.to_string()),
+                TableCell::new(Tone::Dim, began),
             ]);
         }
         screen.table(&table);
@@ -328,7 +329,7 @@ impl Report for Runs {
 
 /// A change of an item or an output.
 #[derive(Debug, Serialize)]
-pub struct Changed<T> {
+pub struct RunChange<T> {
     /// The sequence number of the revision.
     pub sequence: u64,
     /// Its id.
@@ -341,7 +342,7 @@ pub struct Changed<T> {
     pub value: Option<T>,
 }
 
-impl<T, U: From<T>> From<RunHistoryEntry<T>> for Changed<U> {
+impl<T, U: From<T>> From<RunHistoryEntry<T>> for RunChange<U> {
     fn from(trace: RunHistoryEntry<T>) -> Self {
         let RunHistoryEntry { sequence, revision, time, verb, value } = trace;
         Self { sequence, revision, time, verb, value: value.map(U::from) }
@@ -350,7 +351,7 @@ impl<T, U: From<T>> From<RunHistoryEntry<T>> for Changed<U> {
 
 /// The history of an item, or of one of its outputs.
 #[derive(Debug, Serialize)]
-pub struct History {
+pub struct RunHistoryReport {
     /// The run.
     pub run: String,
     /// The item.
@@ -359,13 +360,13 @@ pub struct History {
     pub step: Option<String>,
     /// The states of the item, newest first.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub states: Option<Vec<Changed<ItemJson>>>,
+    pub states: Option<Vec<RunChange<ItemJson>>>,
     /// The outputs of the step, newest first.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub outputs: Option<Vec<Changed<OutputJson>>>,
+    pub outputs: Option<Vec<RunChange<OutputJson>>>,
 }
 
-impl Report for History {
+impl Report for RunHistoryReport {
     const SCHEMA: &'static str = "forge.run.history/1";
 
     fn human(&self, screen: &mut Screen) {
@@ -391,7 +392,7 @@ impl Report for History {
 
 /// The items at a step.
 #[derive(Debug, Serialize)]
-pub struct AtStep {
+pub struct RunAtStepReport {
     /// The run.
     pub run: String,
     /// The step.
@@ -402,7 +403,7 @@ pub struct AtStep {
     pub items: Vec<ItemJson>,
 }
 
-impl Report for AtStep {
+impl Report for RunAtStepReport {
     const SCHEMA: &'static str = "forge.run.at-step/1";
 
     fn human(&self, screen: &mut Screen) {
@@ -410,12 +411,12 @@ impl Report for AtStep {
     }
 }
 
-fn items(screen: &mut Screen, rows: Vec<Vec<Cell>>) {
+fn items(screen: &mut Screen, rows: Vec<Vec<TableCell>>) {
     if rows.is_empty() {
         screen.line(Tone::Dim, "No items");
         return;
     }
-    let mut table = Table::new(&ITEM_TITLES).right(3);
+    let mut table = TextTable::new(&ITEM_TITLES).right(3);
     rows.into_iter().for_each(|row| table.row(row));
     screen.table(&table);
 }
@@ -432,7 +433,7 @@ pub struct ResumedItem {
 
 /// How to resume a run.
 #[derive(Debug, Serialize)]
-pub struct Resumed {
+pub struct RunResumeReport {
     /// The run.
     pub run: String,
     /// Its status.
@@ -445,10 +446,10 @@ pub struct Resumed {
     pub items: Vec<ResumedItem>,
 }
 
-impl Resumed {
+impl RunResumeReport {
     /// Creates the report of a run to resume.
     #[must_use]
-    pub fn of(run: &str, resume: run::ResumedRun, only_active: bool) -> Self {
+    pub fn new(run: &str, resume: run::ResumedRun, only_active: bool) -> Self {
         let (total, active) = (resume.items.len(), resume.active().count());
         let wanted = |one: &LoadedItem| !only_active || one.item.is_active();
         let told = |one: LoadedItem| ResumedItem {
@@ -465,20 +466,23 @@ impl Resumed {
     }
 }
 
-impl Report for Resumed {
+impl Report for RunResumeReport {
     const SCHEMA: &'static str = "forge.run.resume/1";
 
     fn human(&self, screen: &mut Screen) {
         let (active, total) = (self.active, self.total);
         screen.put(Tone::Id, &self.run);
-        screen.line(Tone::Plain, &format!(" is {}: {active} of {total} items go on", self.status));
+        screen.line(
+            Tone::Plain,
+            &format!(" is {}: {active} of {total} items are active", self.status),
+        );
         items(screen, self.items.iter().map(|one| one.item.cells()).collect());
     }
 }
 
 /// A template that was filled.
 #[derive(Debug, Serialize)]
-pub struct Render {
+pub struct RunRenderReport {
     /// The run.
     pub run: String,
     /// The item.
@@ -489,7 +493,7 @@ pub struct Render {
     pub filled: Vec<String>,
 }
 
-impl Report for Render {
+impl Report for RunRenderReport {
     const SCHEMA: &'static str = "forge.run.render/1";
 
     fn human(&self, screen: &mut Screen) {
@@ -551,14 +555,14 @@ impl AuditFinding {
 
 /// The result of an audit of outputs and files.
 #[derive(Debug, Serialize)]
-pub struct Audit {
+pub struct RunAuditReport {
     /// How many outputs and files were examined.
     pub looked_at: usize,
     /// The findings.
     pub findings: Vec<AuditFinding>,
 }
 
-impl Report for Audit {
+impl Report for RunAuditReport {
     const SCHEMA: &'static str = "forge.run.audit/1";
 
     fn human(&self, screen: &mut Screen) {
@@ -566,12 +570,12 @@ impl Report for Audit {
             screen.line(Tone::Plain, &format!("Nothing found in {} texts", self.looked_at));
             return;
         }
-        let mut table = Table::new(&["Where", "What", "Found"]);
+        let mut table = TextTable::new(&["Where", "What", "Found"]);
         for finding in &self.findings {
             table.row(vec![
-                Cell::new(Tone::Id, finding.place()),
-                Cell::plain(finding.kind),
-                Cell::plain(&finding.found),
+                TableCell::new(Tone::Id, finding.place()),
+                TableCell::plain(finding.kind),
+                TableCell::plain(&finding.found),
             ]);
         }
         screen.table(&table);

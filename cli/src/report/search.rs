@@ -7,7 +7,7 @@ use serde::Serialize;
 
 /// A page of hits, latest first.
 #[derive(Debug, Serialize)]
-pub struct Found {
+pub struct SearchReport {
     /// The hits.
     pub hits: Vec<HitLine>,
     /// The number of hits on all pages.
@@ -55,7 +55,7 @@ impl From<SearchHit> for HitLine {
     }
 }
 
-impl Report for Found {
+impl Report for SearchReport {
     const SCHEMA: &'static str = "forge.search/1";
 
     fn human(&self, screen: &mut Screen) {

@@ -1,7 +1,7 @@
 //! Reports of sessions.
 
 use crate::error::CommandError;
-use crate::output::{Cell, Report, Screen, Table, Tone};
+use crate::output::{Report, Screen, TableCell, TextTable, Tone};
 use forge_store::model::claim::SessionMetrics;
 use forge_store::model::time_grammar::describe_distance;
 use forge_store::model::{SessionId, SessionKind, Timestamp};
@@ -10,9 +10,9 @@ use serde::Serialize;
 
 /// The sessions of a store.
 #[derive(Debug, Serialize)]
-pub struct Sessions {
+pub struct SessionListReport {
     /// The sessions, the one with the last write first.
-    pub sessions: Vec<Line>,
+    pub sessions: Vec<SessionLine>,
     /// How many more sessions there are.
     pub more: usize,
     /// How many runs, pipelines, programs and threads were omitted.
@@ -21,7 +21,7 @@ pub struct Sessions {
 
 /// A session in a list.
 #[derive(Debug, Serialize)]
-pub struct Line {
+pub struct SessionLine {
     /// Its name.
     pub name: String,
     /// Its id.
@@ -57,7 +57,7 @@ pub struct Line {
     /// Seconds between scheduled checkpoints.
     pub schedule_seconds: Option<i64>,
     /// The sources that were imported into it.
-    pub sources: Vec<Source>,
+    pub sources: Vec<ImportedSource>,
     /// The agents' own ids of the sessions that joined it; absent if none did.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub joined: Vec<String>,
@@ -65,14 +65,14 @@ pub struct Line {
 
 /// An imported source.
 #[derive(Debug, Serialize)]
-pub struct Source {
+pub struct ImportedSource {
     /// Its name.
     pub name: String,
     /// How many bytes of it were imported.
     pub bytes: u64,
 }
 
-impl From<SessionSummary> for Line {
+impl From<SessionSummary> for SessionLine {
     fn from(session: SessionSummary) -> Self {
         let sources = session.sources.into_iter();
         Self {
@@ -93,13 +93,13 @@ impl From<SessionSummary> for Line {
             claims: session.claims,
             facts: session.facts,
             schedule_seconds: session.schedule_micros.map(|micros| micros / 1_000_000),
-            sources: sources.map(|(name, bytes)| Source { name, bytes }).collect(),
+            sources: sources.map(|(name, bytes)| ImportedSource { name, bytes }).collect(),
             joined: session.joined,
         }
     }
 }
 
-impl Report for Sessions {
+impl Report for SessionListReport {
     const SCHEMA: &'static str = "forge.session.list/1";
 
     fn human(&self, screen: &mut Screen) {
@@ -109,18 +109,18 @@ impl Report for Sessions {
             return;
         }
         let titles = ["", "Session", "Agent", "Branch", "Claims", "Facts", "Checkpoints", "Last"];
-        let mut table = Table::new(&titles).right(4).right(5).right(6).flexible(1);
+        let mut table = TextTable::new(&titles).right(4).right(5).right(6).flexible(1);
         for session in &self.sessions {
             let last = session.last_event.map(|last| screen.ago(last));
             table.row(vec![
-                Cell::new(Tone::Good, if session.current { "*" } else { "" }),
-                Cell::new(Tone::Id, &session.name),
-                Cell::plain(session.agent.as_deref().unwrap_or("-")),
-                Cell::plain(&session.branch),
-                Cell::plain(session.claims.to_string()),
-                Cell::plain(session.facts.to_string()),
-                Cell::plain(session.checkpoints.to_string()),
-                Cell::new(Tone::Dim, last.as_deref().unwrap_or("-")),
+                TableCell::new(Tone::Good, if session.current { "*" } else { "" }),
+                TableCell::new(Tone::Id, &session.name),
+                TableCell::plain(session.agent.as_deref().unwrap_or("-")),
+                TableCell::plain(&session.branch),
+                TableCell::plain(session.claims.to_string()),
+                TableCell::plain(session.facts.to_string()),
+                TableCell::plain(session.checkpoints.to_string()),
+                TableCell::new(Tone::Dim, last.as_deref().unwrap_or("-")),
             ]);
         }
         screen.table(&table);
@@ -135,14 +135,14 @@ impl Report for Sessions {
 
 /// An agent session that joined a session.
 #[derive(Debug, Serialize)]
-pub struct Joined {
+pub struct SessionJoinReport {
     /// The session that it joined.
     pub session: String,
     /// The agent's own id of its session.
     pub agent_session: String,
 }
 
-impl Report for Joined {
+impl Report for SessionJoinReport {
     const SCHEMA: &'static str = "forge.session.join/1";
 
     fn human(&self, screen: &mut Screen) {
@@ -157,7 +157,7 @@ impl Report for Joined {
 
 /// One session.
 #[derive(Debug, Serialize)]
-pub struct One {
+pub struct SessionShowReport {
     #[serde(skip)]
     schema: &'static str,
     #[serde(skip)]
@@ -166,20 +166,20 @@ pub struct One {
     pub session: String,
     /// Its data.
     #[serde(flatten)]
-    pub line: Line,
+    pub line: SessionLine,
     /// Its metrics.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub metrics: Option<SessionMetrics>,
 }
 
-impl One {
+impl SessionShowReport {
     /// Creates the report of a session.
     ///
     /// # Errors
     ///
     /// As every read.
-    pub fn of(session: &Session) -> Result<Self, CommandError> {
-        let line = Line::from(session.summary()?);
+    pub fn load(session: &Session) -> Result<Self, CommandError> {
+        let line = SessionLine::from(session.summary()?);
         let (schema, done) = ("forge.session.show/1", None);
         Ok(Self { schema, done, session: line.name.clone(), line, metrics: None })
     }
@@ -203,7 +203,7 @@ impl One {
     }
 }
 
-impl Report for One {
+impl Report for SessionShowReport {
     const SCHEMA: &'static str = "forge.session.show/1";
 
     fn schema(&self) -> &'static str {
@@ -221,7 +221,7 @@ impl Report for One {
         screen.put(Tone::Id, &line.name);
         let current = if line.current { ", current" } else { "" };
         screen.line(Tone::Dim, &format!(" ({}{current})", line.id.short()));
-        line.tell(screen);
+        line.print(screen);
         if let Some(metrics) = &self.metrics {
             let micros = i64::try_from(metrics.time_in_debugging.as_micros()).unwrap_or(i64::MAX);
             for (label, figure) in [
@@ -236,9 +236,9 @@ impl Report for One {
     }
 }
 
-impl Line {
+impl SessionLine {
     /// Writes its data, one item per line.
-    pub(super) fn tell(&self, screen: &mut Screen) {
+    pub(super) fn print(&self, screen: &mut Screen) {
         let mut lines = Vec::new();
         if let Some(agent) = &self.agent {
             lines.push(("agent", agent.clone()));

@@ -1,12 +1,12 @@
 //! Reports of the state at a moment.
 
 use super::brief::BriefScreen;
-use super::entity::{self, Entity};
+use super::entity::{self, EntityJson};
 use super::moment::{CheckpointJson, RevisionJson, SessionJson, seconds};
 use crate::error::CommandError;
 use crate::output::{Report, Screen, Tone};
-use crate::reading::{Reading, known_of};
-use crate::text::Texts;
+use crate::session_reader::{SessionReader, entities_of_kind};
+use crate::text::TextReader;
 use forge_store::model::claim::SessionMetrics;
 use forge_store::model::{BranchStatus, Kind, Timestamp, Value};
 use forge_store::store::{BranchSummary, StateAt};
@@ -46,7 +46,7 @@ const ORDER: [Kind; 24] = [
 #[serde(untagged)]
 pub enum StateReport {
     /// Everything, for programs.
-    Document(Box<Document>),
+    Document(Box<StateDocument>),
     /// The brief, or the requested kinds, for people.
     #[serde(skip)]
     Screen(Box<StateScreen>),
@@ -54,7 +54,7 @@ pub enum StateReport {
 
 /// The state at a moment, for programs.
 #[derive(Debug, Serialize)]
-pub struct Document {
+pub struct StateDocument {
     /// The last checkpoint at or before the moment, or the one that was given; null if there is
     /// none.
     pub checkpoint: Option<CheckpointJson>,
@@ -92,14 +92,14 @@ impl FoldedJson {
     /// # Errors
     ///
     /// As every read.
-    pub fn at(state: &StateAt) -> Result<Option<Self>, CommandError> {
+    pub fn between(state: &StateAt) -> Result<Option<Self>, CommandError> {
         let found = state.session().folded_at(state.point())?;
         Ok(found.map(|found| Self { revisions: found.count, into: found.into }))
     }
 
     /// Describes it in one sentence.
     #[must_use]
-    pub fn told(self) -> String {
+    pub fn sentence(self) -> String {
         let (count, into) = (self.revisions, self.into);
         let revisions = if count == 1 { "revision" } else { "revisions" };
         format!("{count} {revisions} up to then were folded into #{into}: this is the state before")
@@ -110,7 +110,7 @@ impl FoldedJson {
 #[derive(Debug)]
 pub struct StateJson {
     /// The entities of each requested kind.
-    pub kinds: Vec<(Kind, Vec<Entity>)>,
+    pub kinds: Vec<(Kind, Vec<EntityJson>)>,
     /// The branches; absent if only some kinds were requested.
     pub branches: Option<Vec<BranchJson>>,
 }
@@ -165,7 +165,7 @@ pub struct BaseJson {
 }
 
 impl BranchJson {
-    fn new(reading: &Reading, branch: BranchSummary) -> Result<Self, CommandError> {
+    fn new(reading: &SessionReader, branch: BranchSummary) -> Result<Self, CommandError> {
         let time = |sequence: Option<u64>| -> Result<Option<Timestamp>, CommandError> {
             let Some(sequence) = sequence else { return Ok(None) };
             Ok(reading.session.at_sequence(sequence)?.time())
@@ -197,36 +197,36 @@ impl BranchJson {
 /// # Errors
 ///
 /// As every read.
-pub fn of_kinds(
+pub fn entities_by_kind(
     state: &StateAt,
     kinds: &[Kind],
-    texts: &mut Texts<'_>,
-) -> Result<Vec<(Kind, Vec<Entity>)>, CommandError> {
+    texts: &mut TextReader<'_>,
+) -> Result<Vec<(Kind, Vec<EntityJson>)>, CommandError> {
     let wanted = ORDER.into_iter().filter(|kind| kinds.is_empty() || kinds.contains(kind));
     wanted
         .map(|kind| {
-            let known = known_of(state, kind)?;
-            let entities = known.into_iter().map(|known| Entity::new(known, texts));
+            let known = entities_of_kind(state, kind)?;
+            let entities = known.into_iter().map(|known| EntityJson::new(known, texts));
             Ok((kind, entities.collect::<Result<_, _>>()?))
         })
         .collect()
 }
 
-impl Document {
+impl StateDocument {
     /// Creates the document of a state.
     ///
     /// # Errors
     ///
     /// As every read.
     pub fn new(
-        reading: &Reading,
+        reading: &SessionReader,
         state: &StateAt,
         kinds: &[Kind],
         full: bool,
     ) -> Result<Self, CommandError> {
-        use crate::text::Length;
+        use crate::text::TextLength;
         let session = &reading.session;
-        let mut texts = reading.texts(if full { Length::Whole } else { Length::Cut });
+        let mut texts = reading.texts(if full { TextLength::Whole } else { TextLength::Cut });
         let branches = kinds.is_empty().then(|| {
             let branches = state.branches()?.into_iter();
             branches.map(|branch| BranchJson::new(reading, branch)).collect()
@@ -244,8 +244,8 @@ impl Document {
             revision: state.revision()?.map(Into::into),
             at: state.time()?,
             distance_seconds: state.distance_micros()?.map(seconds),
-            folded: FoldedJson::at(state)?,
-            state: StateJson { kinds: of_kinds(state, kinds, &mut texts)?, branches },
+            folded: FoldedJson::between(state)?,
+            state: StateJson { kinds: entities_by_kind(state, kinds, &mut texts)?, branches },
             current_branch: state.current_branch()?,
             session: state.info()?.into(),
             metrics: state.metrics()?,
@@ -259,7 +259,7 @@ pub struct StateScreen {
     /// The brief with its header.
     pub brief: BriefScreen,
     /// The requested kinds, in place of the brief.
-    pub kinds: Option<Vec<(Kind, Vec<Entity>)>>,
+    pub kinds: Option<Vec<(Kind, Vec<EntityJson>)>>,
     /// The fold that contains the moment.
     pub folded: Option<FoldedJson>,
     /// Whether to show all fields instead of a table.
@@ -273,30 +273,34 @@ impl Report for StateReport {
 
     fn human(&self, screen: &mut Screen) {
         if let Self::Screen(shown) = self {
-            shown.tell(screen);
+            shown.print(screen);
         }
     }
 }
 
 impl StateScreen {
-    fn tell(&self, screen: &mut Screen) {
+    fn print(&self, screen: &mut Screen) {
         if let Some(folded) = self.folded {
-            screen.line(Tone::Dim, &folded.told());
+            screen.line(Tone::Dim, &folded.sentence());
         }
         let Some(kinds) = &self.kinds else {
             let mut below = screen.blank();
-            self.lead_on(&mut below);
-            let room = screen.room().saturating_sub(below.lines());
-            self.brief.tell_within(room, screen);
+            self.print_next_commands(&mut below);
+            let room = screen.usable_lines().saturating_sub(below.lines());
+            self.brief.print_within(room, screen);
             screen.append(&below);
             return;
         };
-        self.brief.tell_header(screen);
+        self.brief.print_header(screen);
         for (kind, entities) in kinds.iter().filter(|(_, entities)| !entities.is_empty()) {
-            screen.heading(&format!("{} ({})", super::brief::named(kind.plural()), entities.len()));
+            screen.heading(&format!(
+                "{} ({})",
+                super::brief::list_title(kind.plural()),
+                entities.len()
+            ));
             if self.full {
                 for entity in entities {
-                    entity.tell(screen);
+                    entity.print_fields(screen);
                 }
             } else {
                 entity::table(*kind, entities, screen);
@@ -308,7 +312,7 @@ impl StateScreen {
         }
     }
 
-    fn lead_on(&self, screen: &mut Screen) {
+    fn print_next_commands(&self, screen: &mut Screen) {
         if self.leads.is_empty() {
             return;
         }

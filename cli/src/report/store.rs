@@ -1,14 +1,14 @@
 //! Reports about the store as a whole.
 
-use super::session::Line;
-use super::written::Made;
+use super::entity_write::MadeCheckpoint;
+use super::session::SessionLine;
 use crate::output::{Report, Screen, Tone};
 use forge_store::store::UnfinishedImport;
 use serde::Serialize;
 
 /// The status of the store.
 #[derive(Debug, Serialize)]
-pub struct Status {
+pub struct StatusReport {
     /// The directory of the store; only for people.
     #[serde(skip)]
     pub path: String,
@@ -18,7 +18,7 @@ pub struct Status {
     pub tail_bytes: u64,
     /// Imports that have begun and not ended; absent if there are none.
     #[serde(skip_serializing_if = "Vec::is_empty")]
-    pub unfinished: Vec<Unfinished>,
+    pub unfinished: Vec<UnfinishedStream>,
     /// The session that commands use; null if there is none yet.
     pub session: Option<String>,
     /// Its current branch.
@@ -26,14 +26,14 @@ pub struct Status {
     /// The number of that branch's head.
     pub head: Option<u64>,
     /// The session's last checkpoint.
-    pub last_checkpoint: Option<Made>,
+    pub last_checkpoint: Option<MadeCheckpoint>,
     /// Further data of the session.
-    pub summary: Option<Line>,
+    pub summary: Option<SessionLine>,
 }
 
 /// An import that has begun and not ended.
 #[derive(Debug, Serialize)]
-pub struct Unfinished {
+pub struct UnfinishedStream {
     /// The session with the imported part.
     pub session: String,
     /// The name of the stream.
@@ -42,7 +42,7 @@ pub struct Unfinished {
     pub command: String,
 }
 
-impl From<UnfinishedImport> for Unfinished {
+impl From<UnfinishedImport> for UnfinishedStream {
     fn from(one: UnfinishedImport) -> Self {
         let file = one.source.strip_prefix("events:").unwrap_or(&one.source);
         // Standard input has no name: its source is the hash of its first line.
@@ -62,18 +62,19 @@ fn quoted(word: &str) -> String {
     }
 }
 
-impl Unfinished {
+impl UnfinishedStream {
     /// Writes what to do, unless a process is importing now.
-    pub(crate) fn tell(&self, screen: &mut Screen) {
+    pub(crate) fn print(&self, screen: &mut Screen) {
         let text = format!(
-            "The session {} holds a part of {}, unless it is being imported now: '{}' takes the rest",
+            "The session {} holds a part of {}, unless it is being imported now: '{}' imports the \
+            rest",
             self.session, self.source, self.command
         );
         screen.line(Tone::Warning, &text);
     }
 }
 
-impl Report for Status {
+impl Report for StatusReport {
     const SCHEMA: &'static str = "forge.status/1";
 
     fn human(&self, screen: &mut Screen) {
@@ -81,7 +82,7 @@ impl Report for Status {
         let sessions = if self.sessions == 1 { "session" } else { "sessions" };
         screen.put(Tone::Plain, &format!("Store {}", self.path));
         screen.line(Tone::Dim, &format!(" ({} {sessions}, {kib} KiB not indexed)", self.sessions));
-        self.unfinished.iter().for_each(|one| one.tell(screen));
+        self.unfinished.iter().for_each(|one| one.print(screen));
         let (Some(name), Some(summary)) = (&self.session, &self.summary) else {
             screen.line(Tone::Plain, "No session has been begun yet.");
             screen.line(Tone::Dim, "'forge session new NAME' or the first thing you record does.");
@@ -92,16 +93,16 @@ impl Report for Status {
         let head = self.head.map_or_else(|| "nothing yet".to_owned(), |head| format!("#{head}"));
         let branch = self.branch.as_deref().unwrap_or_default();
         screen.line(Tone::Plain, &format!(" on branch {branch}, at {head}"));
-        summary.tell(screen);
+        summary.print(screen);
         if let Some(checkpoint) = &self.last_checkpoint {
-            checkpoint.tell(screen);
+            checkpoint.print(screen);
         }
     }
 }
 
 /// A store that was created.
 #[derive(Debug, Serialize)]
-pub struct Initialised {
+pub struct InitReport {
     /// The directory of the store; only for people.
     #[serde(skip)]
     pub path: String,
@@ -111,7 +112,7 @@ pub struct Initialised {
     pub encrypted: bool,
 }
 
-impl Report for Initialised {
+impl Report for InitReport {
     const SCHEMA: &'static str = "forge.init/1";
 
     fn human(&self, screen: &mut Screen) {
@@ -132,7 +133,7 @@ impl Report for Initialised {
 
 /// The result of maintenance.
 #[derive(Debug, Serialize)]
-pub struct Maintained {
+pub struct MaintainReport {
     /// Whether there was work, and no other process was doing it.
     pub applied: bool,
     /// Whether the index was compacted.
@@ -145,7 +146,7 @@ pub struct Maintained {
     pub tail_bytes: u64,
 }
 
-impl Report for Maintained {
+impl Report for MaintainReport {
     const SCHEMA: &'static str = "forge.maintain/1";
 
     fn human(&self, screen: &mut Screen) {
@@ -159,7 +160,7 @@ impl Report for Maintained {
         );
         if self.swept > 0 {
             let swept = self.swept;
-            screen.line(Tone::Plain, &format!("Dropped {swept} prunings for good."));
+            screen.line(Tone::Plain, &format!("Permanently deleted {swept} prunings."));
         }
         if self.compacted {
             screen.line(Tone::Plain, "Rewrote the index.");

@@ -1,7 +1,7 @@
 //! Reports of message threads.
 
-use crate::output::{Cell, Report, Screen, Table, Tone};
-use forge_store::systems::thread::{
+use crate::output::{Report, Screen, TableCell, TextTable, Tone};
+use forge_systems::thread::{
     AppendReport, CallState, MessageFormat, PendingCall, SanitizeAction, SanitizedHistory,
     StoredMessage, ThreadFault, ThreadLease, ThreadStatus, preview,
 };
@@ -22,7 +22,7 @@ fn raw<S: Serializer>(messages: &[String], serializer: S) -> Result<S::Ok, S::Er
 
 /// A call without a result.
 #[derive(Debug, Serialize)]
-pub struct PendingJson {
+pub struct PendingCallJson {
     /// Its id.
     pub tool_call_id: String,
     /// The tool it calls.
@@ -39,7 +39,7 @@ pub struct PendingJson {
     pub result: Option<String>,
 }
 
-impl From<PendingCall> for PendingJson {
+impl From<PendingCall> for PendingCallJson {
     fn from(call: PendingCall) -> Self {
         let safe_to_rerun = call.is_safe();
         let PendingCall { id, name, message, idempotent, state, result, .. } = call;
@@ -56,7 +56,7 @@ const fn state_word(state: CallState) -> &'static str {
     }
 }
 
-fn tell_pending(screen: &mut Screen, pending: &[PendingJson]) {
+fn print_pending(screen: &mut Screen, pending: &[PendingCallJson]) {
     for call in pending {
         screen.put(Tone::Warning, "  pending ");
         screen.put(Tone::Id, &call.tool_call_id);
@@ -65,7 +65,7 @@ fn tell_pending(screen: &mut Screen, pending: &[PendingJson]) {
     }
 }
 
-fn tell_faults(screen: &mut Screen, faults: &[ThreadFault]) {
+fn print_faults(screen: &mut Screen, faults: &[ThreadFault]) {
     for fault in faults {
         screen.line(Tone::Plain, &format!("  {fault}"));
     }
@@ -73,7 +73,7 @@ fn tell_faults(screen: &mut Screen, faults: &[ThreadFault]) {
 
 /// The result of an append.
 #[derive(Debug, Serialize)]
-pub struct AppendedJson {
+pub struct ThreadAppendReport {
     /// The thread.
     pub thread: String,
     /// The form of its messages.
@@ -87,14 +87,14 @@ pub struct AppendedJson {
     /// How many of them are held back.
     pub held: u64,
     /// The calls without a result.
-    pub pending: Vec<PendingJson>,
+    pub pending: Vec<PendingCallJson>,
     /// The faults of the new messages at their positions.
     pub faults: Vec<ThreadFault>,
     /// Whether the thread has something that no provider would accept.
     pub marked: bool,
 }
 
-impl AppendedJson {
+impl ThreadAppendReport {
     /// Creates the report.
     #[must_use]
     pub fn new(thread: &str, done: AppendReport) -> Self {
@@ -105,14 +105,14 @@ impl AppendedJson {
             ids: done.ids,
             messages: done.messages,
             held: done.held,
-            pending: done.pending.into_iter().map(PendingJson::from).collect(),
+            pending: done.pending.into_iter().map(PendingCallJson::from).collect(),
             faults: done.faults,
             marked: done.marked,
         }
     }
 }
 
-impl Report for AppendedJson {
+impl Report for ThreadAppendReport {
     const SCHEMA: &'static str = "forge.thread.append/1";
 
     fn human(&self, screen: &mut Screen) {
@@ -124,13 +124,13 @@ impl Report for AppendedJson {
         let held = if self.held > 0 { format!(", {} held back", self.held) } else { String::new() };
         let all = messages(self.messages);
         screen.line(Tone::Plain, &format!(" ({}, {all}{held})", self.form.word()));
-        tell_faults(screen, &self.faults);
-        tell_pending(screen, &self.pending);
+        print_faults(screen, &self.faults);
+        print_pending(screen, &self.pending);
         if self.marked {
             screen.line(
                 Tone::Warning,
                 &format!(
-                    "  no provider would take it: forge thread sanitize --thread {}",
+                    "  no provider would accept it: forge thread sanitize --thread {}",
                     self.thread
                 ),
             );
@@ -139,12 +139,12 @@ impl Report for AppendedJson {
 }
 
 fn messages(count: u64) -> String {
-    super::counted(count, "message")
+    super::count_text(count, "message")
 }
 
 /// The messages of a thread.
 #[derive(Debug, Serialize)]
-pub struct Shown {
+pub struct ThreadShowReport {
     /// The thread.
     pub thread: String,
     /// Their form.
@@ -155,14 +155,14 @@ pub struct Shown {
     /// How many are held back.
     pub held: u64,
     /// The calls without a result.
-    pub pending: Vec<PendingJson>,
+    pub pending: Vec<PendingCallJson>,
     /// The current writer.
     pub writer: Option<ThreadLease>,
     /// Whether it has something that no provider would accept.
     pub marked: bool,
 }
 
-impl Shown {
+impl ThreadShowReport {
     /// Creates the report.
     #[must_use]
     pub fn new(thread: &str, status: ThreadStatus, messages: Vec<String>) -> Self {
@@ -171,23 +171,24 @@ impl Shown {
             form: status.form,
             messages,
             held: status.held,
-            pending: status.pending.into_iter().map(PendingJson::from).collect(),
+            pending: status.pending.into_iter().map(PendingCallJson::from).collect(),
             writer: status.writer,
             marked: status.marked,
         }
     }
 }
 
-impl Report for Shown {
+impl Report for ThreadShowReport {
     const SCHEMA: &'static str = "forge.thread.show/1";
 
     fn human(&self, screen: &mut Screen) {
-        let mut table = Table::new(&["#", "MESSAGE"]).right(0);
+        let mut table = TextTable::new(&["#", "MESSAGE"]).right(0);
         for (place, message) in self.messages.iter().enumerate() {
-            table.row(vec![Cell::plain(place.to_string()), Cell::plain(preview(message))]);
+            table
+                .row(vec![TableCell::plain(place.to_string()), TableCell::plain(preview(message))]);
         }
         screen.table(&table);
-        tell_pending(screen, &self.pending);
+        print_pending(screen, &self.pending);
         if self.held > 0 {
             screen.line(
                 Tone::Dim,
@@ -195,14 +196,14 @@ impl Report for Shown {
             );
         }
         if self.marked {
-            screen.line(Tone::Warning, "  no provider would take it as it stands");
+            screen.line(Tone::Warning, "  no provider would accept it as it is");
         }
     }
 }
 
 /// The result of checking a history.
 #[derive(Debug, Serialize)]
-pub struct Checked {
+pub struct ThreadCheckReport {
     /// The thread; null for a file.
     pub thread: Option<String>,
     /// The form of the messages.
@@ -213,7 +214,7 @@ pub struct Checked {
     pub faults: Vec<ThreadFault>,
 }
 
-impl Checked {
+impl ThreadCheckReport {
     /// Creates the report.
     #[must_use]
     pub fn new(thread: Option<&str>, messages: usize, found: SanitizedHistory) -> Self {
@@ -222,7 +223,7 @@ impl Checked {
     }
 }
 
-impl Report for Checked {
+impl Report for ThreadCheckReport {
     const SCHEMA: &'static str = "forge.thread.check/1";
 
     fn human(&self, screen: &mut Screen) {
@@ -233,13 +234,13 @@ impl Report for Checked {
         };
         let count = messages(self.messages as u64);
         screen.line(Tone::Plain, &format!("{count} of the form {}: {found}", self.form.word()));
-        tell_faults(screen, &self.faults);
+        print_faults(screen, &self.faults);
     }
 }
 
 /// The result of sanitising a history.
 #[derive(Debug, Serialize)]
-pub struct SanitizedJson {
+pub struct ThreadSanitizeReport {
     /// The thread; null for a file.
     pub thread: Option<String>,
     /// The form of the messages.
@@ -257,7 +258,7 @@ pub struct SanitizedJson {
     pub reset: bool,
 }
 
-impl SanitizedJson {
+impl ThreadSanitizeReport {
     /// Creates the report.
     #[must_use]
     pub fn new(thread: Option<&str>, revision: Option<u64>, done: SanitizedHistory) -> Self {
@@ -274,12 +275,12 @@ impl SanitizedJson {
 
     /// Describes the faults and the actions, one per line, as `check` does.
     #[must_use]
-    pub fn told(&self) -> String {
+    pub fn lines(&self) -> String {
         self.faults.iter().map(ToString::to_string).collect::<Vec<_>>().join("\n")
     }
 }
 
-impl Report for SanitizedJson {
+impl Report for ThreadSanitizeReport {
     const SCHEMA: &'static str = "forge.thread.sanitize/1";
 
     fn human(&self, screen: &mut Screen) {
@@ -294,42 +295,42 @@ impl Report for SanitizedJson {
             let count = messages(self.messages.len() as u64);
             screen.line(Tone::Plain, &format!(" ({}, {count})", self.form.word()));
         }
-        screen.paragraph(Tone::Plain, 2, &self.told());
+        screen.paragraph(Tone::Plain, 2, &self.lines());
     }
 }
 
 /// The calls without a result.
 #[derive(Debug, Serialize)]
-pub struct PendingShown {
+pub struct ThreadPendingReport {
     /// The thread.
     pub thread: String,
     /// The calls.
-    pub pending: Vec<PendingJson>,
+    pub pending: Vec<PendingCallJson>,
 }
 
-impl PendingShown {
+impl ThreadPendingReport {
     /// Creates the report.
     #[must_use]
     pub fn new(thread: &str, pending: Vec<PendingCall>) -> Self {
-        let pending = pending.into_iter().map(PendingJson::from).collect();
+        let pending = pending.into_iter().map(PendingCallJson::from).collect();
         Self { thread: thread.to_owned(), pending }
     }
 }
 
-impl Report for PendingShown {
+impl Report for ThreadPendingReport {
     const SCHEMA: &'static str = "forge.thread.pending/1";
 
     fn human(&self, screen: &mut Screen) {
         if self.pending.is_empty() {
             screen.line(Tone::Plain, "every call has a result");
         }
-        tell_pending(screen, &self.pending);
+        print_pending(screen, &self.pending);
     }
 }
 
 /// A call that is rerun.
 #[derive(Debug, Serialize)]
-pub struct Rerun {
+pub struct ThreadRerunReport {
     /// The thread.
     pub thread: String,
     /// The call.
@@ -348,7 +349,7 @@ pub struct Rerun {
     pub done: &'static str,
 }
 
-impl Rerun {
+impl ThreadRerunReport {
     /// Creates the report of this call, which was not rerun yet.
     #[must_use]
     pub fn new(thread: &str, call: &PendingCall, arguments: String) -> Self {
@@ -365,17 +366,17 @@ impl Rerun {
     }
 
     /// Writes the call, before it is run.
-    pub fn told(&self, screen: &mut Screen) {
+    pub fn print_call(&self, screen: &mut Screen) {
         screen.put(Tone::Id, &self.tool_call_id);
         screen.line(Tone::Plain, &format!(" {} {}", self.name, self.arguments));
     }
 }
 
-impl Report for Rerun {
+impl Report for ThreadRerunReport {
     const SCHEMA: &'static str = "forge.thread.rerun/1";
 
     fn human(&self, screen: &mut Screen) {
-        self.told(screen);
+        self.print_call(screen);
         screen.line(Tone::Plain, &format!("  {}: {}", state_word(self.state), self.done));
         if let Some(result) = &self.result {
             screen.paragraph(Tone::Plain, 2, result);

@@ -10,20 +10,20 @@ const WIDE: usize = 90;
 
 /// Branches, revisions and checkpoints, newest first.
 #[derive(Debug, Serialize)]
-pub struct Timeline {
+pub struct TimelineReport {
     /// The session.
     pub session: String,
     /// The branches, `main` first.
-    pub branches: Vec<Lane>,
+    pub branches: Vec<TimelineLane>,
     /// The entries, newest first.
-    pub entries: Vec<Entry>,
+    pub entries: Vec<TimelineEntry>,
     /// How many older rows were omitted.
     pub omitted: usize,
 }
 
 /// A branch, as a lane.
 #[derive(Debug, Serialize)]
-pub struct Lane {
+pub struct TimelineLane {
     /// Its name.
     pub name: String,
     /// Its status.
@@ -40,10 +40,10 @@ pub struct Lane {
 
 /// A revision or a checkpoint.
 #[derive(Debug, Serialize)]
-pub struct Entry {
+pub struct TimelineEntry {
     /// `revision` or `checkpoint`.
     #[serde(rename = "type")]
-    pub sort: Sort,
+    pub sort: TimelineEntryKind,
     /// Its sequence number.
     pub sequence: u64,
     /// Its id.
@@ -68,7 +68,7 @@ pub struct Entry {
 /// The type of an entry.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Sort {
+pub enum TimelineEntryKind {
     /// A revision.
     Revision,
     /// A checkpoint.
@@ -76,14 +76,14 @@ pub enum Sort {
 }
 
 /// The lane of each branch while rows are drawn from newest to oldest.
-struct Lanes<'a> {
-    timeline: &'a Timeline,
+struct LaneAssignment<'a> {
+    timeline: &'a TimelineReport,
     /// The branch in each lane.
     used: Vec<Option<usize>>,
 }
 
-impl Lanes<'_> {
-    fn of(&mut self, branch: usize) -> usize {
+impl LaneAssignment<'_> {
+    fn lane_of(&mut self, branch: usize) -> usize {
         if let Some(lane) = self.used.iter().position(|used| *used == Some(branch)) {
             return lane;
         }
@@ -102,17 +102,17 @@ impl Lanes<'_> {
     }
 
     /// The branches in lanes that were forked from the revision of this row.
-    fn leaving(&self, entry: &Entry) -> Vec<usize> {
+    fn branches_leaving(&self, entry: &TimelineEntry) -> Vec<usize> {
         let leaves = |branch: &&usize| {
             let lane = &self.timeline.branches[**branch];
-            entry.sort == Sort::Revision && lane.base_revision == Some(entry.sequence)
+            entry.sort == TimelineEntryKind::Revision && lane.base_revision == Some(entry.sequence)
         };
         self.used.iter().flatten().filter(leaves).copied().collect()
     }
 
     /// Returns the lane of a branch that others were forked from here: if it has none yet, it takes
     /// one of theirs.
-    fn taken_over(&mut self, branch: usize, leaving: &mut Vec<usize>) -> usize {
+    fn take_over_lane(&mut self, branch: usize, leaving: &mut Vec<usize>) -> usize {
         if branch != 0 && !self.used.contains(&Some(branch)) {
             let lane = self.used.iter().position(|used| used.is_some_and(|b| leaving.contains(&b)));
             if let Some(lane) = lane {
@@ -121,11 +121,11 @@ impl Lanes<'_> {
                 return lane;
             }
         }
-        self.of(branch)
+        self.lane_of(branch)
     }
 
     /// Returns the line that joins other lanes to this one, and frees them.
-    fn joined(&mut self, lane: usize, branches: &[usize]) -> String {
+    fn join_lanes(&mut self, lane: usize, branches: &[usize]) -> String {
         let joins: Vec<usize> = (0..self.used.len())
             .filter(|place| self.used[*place].is_some_and(|branch| branches.contains(&branch)))
             .collect();
@@ -168,31 +168,31 @@ impl Lanes<'_> {
     }
 }
 
-impl Timeline {
-    fn place_of(&self, branch: &str) -> usize {
+impl TimelineReport {
+    fn branch_index(&self, branch: &str) -> usize {
         self.branches.iter().position(|lane| lane.name == branch).unwrap_or(0)
     }
 
     /// Returns the rows: the lanes before each, and the entry if the row has one.
-    fn rows(&self) -> Vec<(String, Option<&Entry>)> {
+    fn rows(&self) -> Vec<(String, Option<&TimelineEntry>)> {
         let mut rows = Vec::new();
-        let mut lanes = Lanes { timeline: self, used: Vec::new() };
+        let mut lanes = LaneAssignment { timeline: self, used: Vec::new() };
         for (number, entry) in self.entries.iter().enumerate() {
-            let branch = self.place_of(&entry.branch);
-            let mut leaving = lanes.leaving(entry);
-            let lane = lanes.taken_over(branch, &mut leaving);
+            let branch = self.branch_index(&entry.branch);
+            let mut leaving = lanes.branches_leaving(entry);
+            let lane = lanes.take_over_lane(branch, &mut leaving);
             if !leaving.is_empty() {
-                rows.push((lanes.joined(lane, &leaving), None));
+                rows.push((lanes.join_lanes(lane, &leaving), None));
             }
-            let mark = if entry.sort == Sort::Checkpoint { '◆' } else { '●' };
+            let mark = if entry.sort == TimelineEntryKind::Checkpoint { '◆' } else { '●' };
             rows.push((lanes.row(Some(lane), mark), Some(entry)));
             // A branch that begins before everything that is drawn has no line below.
             let older = &self.entries[number + 1..];
             let has_more = older.iter().any(|older| older.branch == entry.branch);
             let base = self.branches.get(branch).and_then(|lane| lane.base_revision);
-            let joins = older
-                .iter()
-                .any(|older| older.sort == Sort::Revision && Some(older.sequence) == base);
+            let joins = older.iter().any(|older| {
+                older.sort == TimelineEntryKind::Revision && Some(older.sequence) == base
+            });
             if !has_more && !joins {
                 lanes.used[lane] = None;
             }
@@ -208,14 +208,14 @@ impl Timeline {
 
     /// The branches whose newest drawn row this is, or that were forked at it and have no revisions
     /// of their own.
-    fn heads(&self, entry: &Entry) -> String {
+    fn heads(&self, entry: &TimelineEntry) -> String {
         let newest = |branch: &str| self.entries.iter().find(|entry| entry.branch == branch);
         let mut names = Vec::new();
         for lane in &self.branches {
             let here = match newest(&lane.name) {
                 Some(first) => first.sequence == entry.sequence,
                 None => {
-                    entry.sort == Sort::Revision
+                    entry.sort == TimelineEntryKind::Revision
                         && lane.base_revision.or(lane.head) == Some(entry.sequence)
                 }
             };
@@ -234,7 +234,7 @@ impl Timeline {
     }
 }
 
-impl Report for Timeline {
+impl Report for TimelineReport {
     const SCHEMA: &'static str = "forge.checkpoint.timeline/1";
 
     fn human(&self, screen: &mut Screen) {
@@ -265,7 +265,8 @@ impl Report for Timeline {
             let trigger = entry.trigger.map(trigger_word).unwrap_or_default();
             let trigger = if trigger.is_empty() { trigger } else { format!(" {trigger}") };
             let merged = entry.merged.map(|merged| format!(" of #{merged}")).unwrap_or_default();
-            let tone = if entry.sort == Sort::Checkpoint { Tone::Plain } else { Tone::Dim };
+            let tone =
+                if entry.sort == TimelineEntryKind::Checkpoint { Tone::Plain } else { Tone::Dim };
             screen.short_line(&[
                 (Tone::Plain, &format!("{lanes} ")),
                 (Tone::Id, &format!("#{} ", entry.sequence)),
@@ -287,8 +288,8 @@ impl Report for Timeline {
 mod tests {
     use super::*;
 
-    fn lane(name: &str, base: Option<(&str, u64)>) -> Lane {
-        Lane {
+    fn lane(name: &str, base: Option<(&str, u64)>) -> TimelineLane {
+        TimelineLane {
             name: name.to_owned(),
             status: BranchStatus::Active,
             current: name == "main",
@@ -298,9 +299,9 @@ mod tests {
         }
     }
 
-    fn entry(sequence: u64, branch: &str) -> Entry {
-        Entry {
-            sort: Sort::Revision,
+    fn entry(sequence: u64, branch: &str) -> TimelineEntry {
+        TimelineEntry {
+            sort: TimelineEntryKind::Revision,
             sequence,
             id: String::new(),
             time: Timestamp::from_micros(0),
@@ -313,8 +314,8 @@ mod tests {
         }
     }
 
-    fn drawn(branches: Vec<Lane>, entries: Vec<Entry>) -> Vec<String> {
-        let timeline = Timeline { session: "s".to_owned(), branches, entries, omitted: 0 };
+    fn drawn(branches: Vec<TimelineLane>, entries: Vec<TimelineEntry>) -> Vec<String> {
+        let timeline = TimelineReport { session: "s".to_owned(), branches, entries, omitted: 0 };
         let rows = timeline.rows();
         rows.into_iter().map(|(lanes, _)| lanes.trim_end().to_owned()).collect()
     }

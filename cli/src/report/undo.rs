@@ -8,7 +8,7 @@ use serde::Serialize;
 
 /// An operation that was undone or redone.
 #[derive(Debug, Serialize)]
-pub struct Undone {
+pub struct OperationUndoReport {
     #[serde(skip)]
     schema: &'static str,
     #[serde(skip)]
@@ -20,14 +20,14 @@ pub struct Undone {
     /// The operation of the undo or redo itself, which can be undone too.
     pub operation: OperationId,
     /// The operation that was undone or redone.
-    pub target: Target,
+    pub target: UndoneOperation,
     /// The number of the revision it made, if claims changed.
     pub revision: Option<u64>,
 }
 
 /// An operation.
 #[derive(Debug, Serialize)]
-pub struct Target {
+pub struct UndoneOperation {
     /// Its id.
     pub id: OperationId,
     /// Its verb: `hypothesis add`.
@@ -38,7 +38,7 @@ pub struct Target {
     pub effects: Vec<String>,
 }
 
-impl Undone {
+impl OperationUndoReport {
     /// Creates the report of an undo or a redo.
     ///
     /// # Errors
@@ -53,14 +53,14 @@ impl Undone {
         let summary = session.summary()?;
         let target = undone.target;
         let (id, verb, time, effects) = (target.id, target.verb, target.time, target.effects);
-        let target = Target { id, verb, time, effects };
+        let target = UndoneOperation { id, verb, time, effects };
         let (operation, revision) = (undone.operation, undone.revision);
         let (session, branch) = (summary.info.name, summary.branch);
         Ok(Self { schema, done, session, branch, operation, target, revision })
     }
 }
 
-impl Report for Undone {
+impl Report for OperationUndoReport {
     const SCHEMA: &'static str = "forge.undo/1";
 
     fn schema(&self) -> &'static str {
@@ -68,7 +68,7 @@ impl Report for Undone {
     }
 
     fn human(&self, screen: &mut Screen) {
-        let Target { id, verb, time, effects } = &self.target;
+        let UndoneOperation { id, verb, time, effects } = &self.target;
         screen.put(Tone::Plain, &format!("{} '{verb}' ", self.done));
         screen.put(Tone::Id, &id.short());
         let revision = self.revision.map(|number| format!(", #{number}")).unwrap_or_default();

@@ -1,8 +1,8 @@
 //! Reports of verify, rebuild and repair.
 
-use super::counted;
-use super::key::word;
-use super::store::Unfinished;
+use super::count_text;
+use super::key::seal_word;
+use super::store::UnfinishedStream;
 use crate::output::{Report, Screen, Tone};
 use forge_store::store;
 use serde::Serialize;
@@ -10,7 +10,7 @@ use std::path::Path;
 
 /// The result of a check.
 #[derive(Debug, Serialize)]
-pub struct Verified {
+pub struct StoreVerifyReport {
     /// The store.
     pub path: String,
     /// `clean`, `repairable`, `loss` or `forged`.
@@ -35,17 +35,17 @@ pub struct Verified {
     /// The number of revisions whose loss an earlier repair recorded.
     pub lost_before: u64,
     /// The damage that was found.
-    pub findings: Vec<Finding>,
+    pub findings: Vec<VerifyFindingJson>,
     /// What a repair could not save.
     pub lost: Vec<String>,
     /// Imports that have begun and not ended; absent if there are none.
     #[serde(skip_serializing_if = "Vec::is_empty")]
-    pub unfinished: Vec<Unfinished>,
+    pub unfinished: Vec<UnfinishedStream>,
 }
 
 /// The damage of a place in the store.
 #[derive(Debug, Serialize)]
-pub struct Finding {
+pub struct VerifyFindingJson {
     /// The place.
     pub place: String,
     /// What is wrong.
@@ -54,12 +54,12 @@ pub struct Finding {
     pub derived: bool,
 }
 
-impl Verified {
+impl StoreVerifyReport {
     /// Creates the report for this store.
     #[must_use]
     pub fn new(path: &Path, read_data: bool, found: store::VerifyReport) -> Self {
         let findings = found.findings.into_iter();
-        let finding = |one: store::VerifyFinding| Finding {
+        let finding = |one: store::VerifyFinding| VerifyFindingJson {
             place: one.place,
             problem: one.problem,
             derived: one.derived,
@@ -72,7 +72,7 @@ impl Verified {
                 store::VerifyOutcome::Loss => "loss",
                 store::VerifyOutcome::Forged => "forged",
             },
-            seals: word(found.standing),
+            seals: seal_word(found.standing),
             encrypted: found.encrypted,
             read_data,
             records: found.checked.records,
@@ -88,25 +88,25 @@ impl Verified {
     }
 }
 
-fn list(screen: &mut Screen, head: &str, lines: &[String]) {
+fn print_list(screen: &mut Screen, head: &str, lines: &[String]) {
     if !lines.is_empty() {
         screen.line(Tone::Plain, head);
         lines.iter().for_each(|line| screen.line(Tone::Plain, &format!("  {line}")));
     }
 }
 
-impl Report for Verified {
+impl Report for StoreVerifyReport {
     const SCHEMA: &'static str = "forge.verify/1";
 
     fn human(&self, screen: &mut Screen) {
         let (records, revisions) =
-            (counted(self.records, "record"), counted(self.revisions, "revision"));
+            (count_text(self.records, "record"), count_text(self.revisions, "revision"));
         let read = format!("{records} and {revisions}");
         let deep = match self.read_data {
             true => format!(
                 ", {}, {}",
-                counted(self.objects, "object"),
-                counted(self.rows, "derived row")
+                count_text(self.objects, "object"),
+                count_text(self.rows, "derived row")
             ),
             false => String::new(),
         };
@@ -117,10 +117,10 @@ impl Report for Verified {
         }
         if self.waiting > 0 {
             let verb = if self.waiting == 1 { "waits" } else { "wait" };
-            let waiting = counted(self.waiting, "write");
+            let waiting = count_text(self.waiting, "write");
             screen.line(Tone::Plain, &format!("{waiting} {verb} in the spool."));
         }
-        self.unfinished.iter().for_each(|one| one.tell(screen));
+        self.unfinished.iter().for_each(|one| one.print(screen));
         if self.lost_before > 0 {
             let lost = match self.lost_before {
                 1 => "1 loss was".to_owned(),
@@ -135,7 +135,7 @@ impl Report for Verified {
             }
             _ => {}
         }
-        list(screen, "A repair could not save:", &self.lost);
+        print_list(screen, "A repair could not save:", &self.lost);
         let derived = self.findings.iter().all(|one| one.derived);
         screen.line(
             Tone::Plain,
@@ -158,7 +158,7 @@ impl Report for Verified {
 
 /// The result of a rebuild.
 #[derive(Debug, Serialize)]
-pub struct Rebuilt {
+pub struct StoreRebuildReport {
     /// The number of revisions in the index.
     pub revisions: u64,
     /// The number of rebuilt rows.
@@ -167,25 +167,26 @@ pub struct Rebuilt {
     pub full_states: u64,
 }
 
-impl From<store::RebuildCounts> for Rebuilt {
+impl From<store::RebuildCounts> for StoreRebuildReport {
     fn from(done: store::RebuildCounts) -> Self {
         Self { revisions: done.revisions, rows: done.rows, full_states: done.keyframes }
     }
 }
 
-impl Report for Rebuilt {
+impl Report for StoreRebuildReport {
     const SCHEMA: &'static str = "forge.rebuild/1";
 
     fn human(&self, screen: &mut Screen) {
-        let (rows, states) = (counted(self.rows, "row"), counted(self.full_states, "full state"));
-        let of = counted(self.revisions, "revision");
+        let (rows, states) =
+            (count_text(self.rows, "row"), count_text(self.full_states, "full state"));
+        let of = count_text(self.revisions, "revision");
         screen.line(Tone::Plain, &format!("Made {rows} and {states} again, of {of}."));
     }
 }
 
 /// The result of a repair.
 #[derive(Debug, Serialize)]
-pub struct Repaired {
+pub struct StoreRepairReport {
     /// The damaged store, which is unchanged.
     pub from: String,
     /// The new one.
@@ -200,7 +201,7 @@ pub struct Repaired {
     pub lost: Vec<String>,
 }
 
-impl Repaired {
+impl StoreRepairReport {
     /// Creates the report for these two stores.
     #[must_use]
     pub fn new(from: &Path, to: &Path, done: store::RepairReport) -> Self {
@@ -215,18 +216,18 @@ impl Repaired {
     }
 }
 
-impl Report for Repaired {
+impl Report for StoreRepairReport {
     const SCHEMA: &'static str = "forge.repair/1";
 
     fn human(&self, screen: &mut Screen) {
-        let saved = counted(self.revisions, "revision");
+        let saved = count_text(self.revisions, "revision");
         screen.line(Tone::Plain, &format!("Saved {saved} into {}", self.to));
         if self.mended > 0 {
             let verb = if self.mended == 1 { "was" } else { "were" };
-            let mended = counted(self.mended, "wrong bit");
-            screen.line(Tone::Plain, &format!("{mended} {verb} put right."));
+            let mended = count_text(self.mended, "wrong bit");
+            screen.line(Tone::Plain, &format!("{mended} {verb} corrected."));
         }
-        list(screen, "Lost:", &self.lost);
+        print_list(screen, "Lost:", &self.lost);
         if self.lost.is_empty() {
             screen.line(Tone::Plain, "Nothing was lost.");
         }

@@ -1,15 +1,15 @@
 //! Reports what an entity rests on, and what rests on it.
 
-use super::diff::tell_one;
-use super::entity::Entity;
-use super::log::{EntityId, Revised};
+use super::diff::print_change;
+use super::entity::EntityJson;
+use super::log::{EntityId, RevisionLine};
 use crate::output::{Report, Screen, Tone};
 use forge_store::model::{Kind, Timestamp};
 use serde::Serialize;
 
 /// What an entity rests on, and what rests on it.
 #[derive(Debug, Serialize)]
-pub struct Why {
+pub struct WhyReport {
     /// The session.
     pub session: String,
     /// The moment; null if nothing has happened.
@@ -18,26 +18,26 @@ pub struct Why {
     #[serde(flatten)]
     pub entity: EntityId,
     /// Its fields.
-    pub fields: Entity,
+    pub fields: EntityJson,
     /// Why it is in doubt; null if it is not.
     pub doubt: Option<String>,
     /// The evidence for it, strongest first.
-    pub supporting: Vec<Link>,
+    pub supporting: Vec<RelatedEntity>,
     /// The evidence against it, strongest first.
-    pub contradicting: Vec<Link>,
+    pub contradicting: Vec<RelatedEntity>,
     /// What it rests on, nearest first.
-    pub rests_on: Vec<Link>,
+    pub rests_on: Vec<RelatedEntity>,
     /// What rests on it, nearest first.
-    pub supports: Vec<Link>,
+    pub supports: Vec<RelatedEntity>,
     /// The beliefs that contradict it.
-    pub contradicts: Vec<Link>,
+    pub contradicts: Vec<RelatedEntity>,
     /// The changes of it, newest first; empty for a fact.
-    pub history: Vec<Revised>,
+    pub history: Vec<RevisionLine>,
 }
 
 /// Another entity, with its relation to this one.
 #[derive(Clone, Debug, Serialize)]
-pub struct Link {
+pub struct RelatedEntity {
     /// Its kind.
     pub kind: Kind,
     /// Its id.
@@ -56,11 +56,11 @@ pub struct Link {
     pub distance: usize,
 }
 
-impl Report for Why {
+impl Report for WhyReport {
     const SCHEMA: &'static str = "forge.why/1";
 
     fn human(&self, screen: &mut Screen) {
-        self.fields.tell(screen);
+        self.fields.print_fields(screen);
         if let Some(doubt) = &self.doubt {
             screen.put(Tone::Warning, "In doubt: ");
             screen.line(Tone::Plain, doubt);
@@ -75,7 +75,7 @@ impl Report for Why {
         for (title, links) in lists.into_iter().filter(|(_, links)| !links.is_empty()) {
             screen.heading(title);
             for link in links {
-                link.tell(screen);
+                link.print(screen);
             }
         }
         if lists.iter().all(|(_, links)| links.is_empty()) {
@@ -88,15 +88,15 @@ impl Report for Why {
         if !self.history.is_empty() {
             screen.heading("History");
             for revised in &self.history {
-                revised.tell(screen);
-                revised.changes.iter().for_each(|change| tell_one(change, screen));
+                revised.print(screen);
+                revised.changes.iter().for_each(|change| print_change(change, screen));
             }
         }
     }
 }
 
-impl Link {
-    fn tell(&self, screen: &mut Screen) {
+impl RelatedEntity {
+    fn print(&self, screen: &mut Screen) {
         let indent = "  ".repeat(self.distance.max(1));
         let strength = self.strength.map(|strength| format!(" {strength:+.2}")).unwrap_or_default();
         let status = self.status.as_ref().map(|status| format!(" ({status})")).unwrap_or_default();

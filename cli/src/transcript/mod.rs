@@ -1,12 +1,12 @@
 //! Imports transcripts into the store: file, reader, session, bookmark.
 
-mod reading;
-mod source;
+mod import_file;
+mod part_reader;
 
-pub use source::{Opened, form_of, mistaken, open_plain, read_at};
+pub use import_file::{ImportFile, detect_format, open_plain, read_at, wrong_format};
 
-use crate::error::{CommandError, ErrorKind};
-use crate::report::import::{Skipped, TranscriptReport};
+use crate::error::{CommandError, CommandErrorKind};
+use crate::report::import::{SkippedLineJson, TranscriptFileReport};
 use forge_agents::claude_code::{
     TranscriptDialect, TranscriptOptions, TranscriptState, UnreadableLine,
 };
@@ -18,8 +18,8 @@ use forge_store::store::{
     APPLY_BYTES, BLOCK_BYTES, NewCheckpoint, NewSession, RedactedSource, Session, SourceBookmark,
     SourceChange, SourceChunk, Store, WriteContext,
 };
-use reading::{Read, Reading};
-use source::{first_session, last_session, spread, unheaded};
+use import_file::{first_session, last_session, no_session_named, records_over_lines};
+use part_reader::{TranscriptPart, TranscriptPartReader};
 use std::collections::BTreeMap;
 use std::fs::File;
 use std::path::{Path, PathBuf};
@@ -36,7 +36,7 @@ const NAME_CHARACTERS: usize = 60;
 
 /// Options of an import.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct How {
+pub struct TranscriptImportOptions {
     /// Refuse a file with a bad line.
     pub strict: bool,
     /// Only report what would be imported.
@@ -49,17 +49,17 @@ pub struct How {
 }
 
 /// Imports transcripts. All that is imported into one session is one operation.
-pub struct Importer<'a> {
+pub struct TranscriptImporter<'a> {
     store: &'a Store,
     act: &'a WriteContext,
-    how: How,
+    how: TranscriptImportOptions,
     operations: BTreeMap<String, OperationId>,
     progress: &'a dyn Fn(u64),
     dialect: TranscriptDialect,
 }
 
 /// The state of importing a file.
-struct Intake {
+struct TranscriptIntake {
     file: File,
     bytes: u64,
     /// Whether it is one document over several lines.
@@ -68,16 +68,16 @@ struct Intake {
     session: Option<Session>,
     bookmark: SourceBookmark,
     again: bool,
-    report: TranscriptReport,
+    report: TranscriptFileReport,
 }
 
-impl<'a> Importer<'a> {
+impl<'a> TranscriptImporter<'a> {
     /// Creates an importer; `progress` is called with the number of bytes read from the current
     /// file.
     pub fn new(
         store: &'a Store,
         act: &'a WriteContext,
-        how: How,
+        how: TranscriptImportOptions,
         progress: &'a dyn Fn(u64),
     ) -> Self {
         let dialect = TranscriptDialect::default();
@@ -86,7 +86,7 @@ impl<'a> Importer<'a> {
 
     /// Sets the agent of the transcripts.
     #[must_use]
-    pub fn of(self, dialect: TranscriptDialect) -> Self {
+    pub fn with_dialect(self, dialect: TranscriptDialect) -> Self {
         Self { dialect, ..self }
     }
 
@@ -96,36 +96,36 @@ impl<'a> Importer<'a> {
     ///
     /// If the file cannot be read, or seems to be something else than a transcript of this agent;
     /// with `strict`, for its first bad line: then nothing of it was imported.
-    pub fn file(&mut self, path: &Path) -> Result<TranscriptReport, CommandError> {
+    pub fn import_file(&mut self, path: &Path) -> Result<TranscriptFileReport, CommandError> {
         for _ in 1..MAX_ATTEMPTS {
-            match self.once(path) {
+            match self.import_once(path) {
                 // Hooks of one event import the same file: the slower one continues after the
                 // other.
-                Err(error) if error.kind() == ErrorKind::Conflict => {}
+                Err(error) if error.kind() == CommandErrorKind::Conflict => {}
                 done => return done,
             }
         }
-        self.once(path)
+        self.import_once(path)
     }
 
-    fn once(&mut self, path: &Path) -> Result<TranscriptReport, CommandError> {
+    fn import_once(&mut self, path: &Path) -> Result<TranscriptFileReport, CommandError> {
         let wanted = FileFormat::Transcript(self.dialect);
         let opened = if self.how.live {
-            Opened::live(path)?
+            ImportFile::live(path)?
         } else {
-            Opened::new(path, Some(wanted), &folder_of(self.store))?
+            ImportFile::new(path, Some(wanted), &unpack_folder(self.store))?
         };
         opened.check(path, wanted)?;
-        let mut report = TranscriptReport::of(path);
+        let mut report = TranscriptFileReport::new(path);
         let id = match self.dialect {
             TranscriptDialect::ClaudeCode => last_session(&opened.file, opened.bytes),
             _ => first_session(&opened.file, opened.bytes, self.options(opened.document)),
         };
-        let Some(id) = id.map_err(|error| Failure::from(error).within_file(path))? else {
+        let Some(id) = id.map_err(|error| ImportFailure::from(error).within_file(path))? else {
             report.waiting_bytes = opened.bytes;
-            return self.unnamed(opened, report, path);
+            return self.without_session(opened, report, path);
         };
-        let Opened { file, bytes, document, .. } = opened;
+        let ImportFile { file, bytes, document, .. } = opened;
         let id = self.store.without_secrets(&id);
         report.agent_session = Some(id.clone());
         let source = source_name(agent_name(self.dialect), path, &id);
@@ -137,7 +137,7 @@ impl<'a> Importer<'a> {
         };
         report.session =
             session.as_ref().map(|session| session.summary()).transpose()?.map(|it| it.info.name);
-        let mut intake = Intake {
+        let mut intake = TranscriptIntake {
             file,
             bytes,
             document,
@@ -149,20 +149,20 @@ impl<'a> Importer<'a> {
         };
         if let Some(known) = known {
             match self.compare(&mut intake, &known).map_err(|error| error.within_file(path))? {
-                Beside::Grown => intake.bookmark = known,
-                Beside::Shorter => {
+                FileComparison::Grown => intake.bookmark = known,
+                FileComparison::Shorter => {
                     intake.report.unchanged = true;
                     return Ok(intake.report);
                 }
-                Beside::Changed => intake.again = true,
+                FileComparison::Changed => intake.again = true,
             }
         }
         intake.report.again = intake.again;
         if self.how.strict {
             // All of it is read before any of it is written.
-            self.pass(&mut intake, path, true)?;
+            self.read_to_end(&mut intake, path, true)?;
         }
-        self.pass(&mut intake, path, self.how.dry_run)
+        self.read_to_end(&mut intake, path, self.how.dry_run)
     }
 
     fn options(&self, document: bool) -> TranscriptOptions {
@@ -177,17 +177,18 @@ impl<'a> Importer<'a> {
 
     /// Returns the error for a file that names no session; nothing of it is imported. A file
     /// that an agent has only begun to write is not an error.
-    fn unnamed(
+    fn without_session(
         &mut self,
-        opened: Opened,
-        mut report: TranscriptReport,
+        opened: ImportFile,
+        mut report: TranscriptFileReport,
         path: &Path,
-    ) -> Result<TranscriptReport, CommandError> {
+    ) -> Result<TranscriptFileReport, CommandError> {
         let wanted = FileFormat::Transcript(self.dialect);
-        let begun = opened.is_begun().map_err(|error| Failure::from(error).within_file(path))?;
+        let begun =
+            opened.is_begun().map_err(|error| ImportFailure::from(error).within_file(path))?;
         let unlike = opened.form.filter(|form| *form != wanted && !begun);
         report.begun = begun;
-        let mut intake = Intake {
+        let mut intake = TranscriptIntake {
             file: opened.file,
             bytes: opened.bytes,
             document: opened.document,
@@ -207,18 +208,18 @@ impl<'a> Importer<'a> {
             && self.dialect != TranscriptDialect::Gemini
             && intake.document
             && !begun;
-        let skipped = self.pass(&mut intake, path, true)?.skipped;
+        let skipped = self.read_to_end(&mut intake, path, true)?.skipped;
         let error = match unlike {
-            Some(found) => mistaken(path, wanted, found),
-            None if headless => unheaded(path, wanted),
-            None if spreads && !skipped.is_empty() => spread(path, wanted),
+            Some(found) => wrong_format(path, wanted, found),
+            None if headless => no_session_named(path, wanted),
+            None if spreads && !skipped.is_empty() => records_over_lines(path, wanted),
             None => {
                 report.skipped = skipped;
                 return Ok(report);
             }
         };
         Err(match skipped.first() {
-            Some(Skipped { line, reason, .. }) => {
+            Some(SkippedLineJson { line, reason, .. }) => {
                 error.caused_by(CommandError::invalid(format!("line {line} {reason}")))
             }
             None => error,
@@ -226,7 +227,11 @@ impl<'a> Importer<'a> {
     }
 
     /// Compares the file with its imported part.
-    fn compare(&self, intake: &mut Intake, known: &SourceBookmark) -> Result<Beside, Failure> {
+    fn compare(
+        &self,
+        intake: &mut TranscriptIntake,
+        known: &SourceBookmark,
+    ) -> Result<FileComparison, ImportFailure> {
         if intake.bytes < known.bytes && known.removed() > 0 {
             return self.compare_kept(intake);
         }
@@ -247,25 +252,25 @@ impl<'a> Importer<'a> {
             };
             let (blocks, rest) = part.split_at(whole);
             if known.compare(key, offset, blocks) != SourceChange::Kept {
-                return Ok(Beside::Changed);
+                return Ok(FileComparison::Changed);
             }
             if let (false, Some(session)) = (rest.is_empty(), &intake.session) {
                 let at = offset + whole as u64;
                 let kept = session.source_bytes(&intake.source, at, rest.len() as u64);
                 // A part that was pruned cannot be compared: the file is read again.
                 if matches!(kept, Err(Error::Dropped { .. })) || kept? != rest {
-                    return Ok(Beside::Changed);
+                    return Ok(FileComparison::Changed);
                 }
             }
             offset += part.len() as u64;
         }
-        Ok(if intake.bytes < known.bytes { Beside::Shorter } else { Beside::Grown })
+        Ok(if intake.bytes < known.bytes { FileComparison::Shorter } else { FileComparison::Grown })
     }
 
     /// Compares a file that is shorter now and contained secrets with the redacted bytes that were
     /// stored: only these have the right boundaries.
-    fn compare_kept(&self, intake: &mut Intake) -> Result<Beside, Failure> {
-        let Some(session) = &intake.session else { return Ok(Beside::Changed) };
+    fn compare_kept(&self, intake: &mut TranscriptIntake) -> Result<FileComparison, ImportFailure> {
+        let Some(session) = &intake.session else { return Ok(FileComparison::Changed) };
         let (mut offset, mut kept) = (0, 0);
         let mut buffer = Vec::new();
         while offset < intake.bytes {
@@ -277,7 +282,7 @@ impl<'a> Importer<'a> {
             let clean = self.store.redact_source(&buffer, Written::Json, follows);
             let same = session.source_bytes(&intake.source, kept, clean.bytes().len() as u64);
             if !same.is_ok_and(|same| same == clean.bytes()) {
-                return Ok(Beside::Changed);
+                return Ok(FileComparison::Changed);
             }
             kept += clean.bytes().len() as u64;
             let taken = clean.source().len();
@@ -286,17 +291,17 @@ impl<'a> Importer<'a> {
                 break;
             }
         }
-        Ok(Beside::Shorter)
+        Ok(FileComparison::Shorter)
     }
 
     /// Reads from the bookmark to the end of the file and reports what was in it; with `only_look`,
     /// nothing is written.
-    fn pass(
+    fn read_to_end(
         &mut self,
-        intake: &mut Intake,
+        intake: &mut TranscriptIntake,
         path: &Path,
         only_look: bool,
-    ) -> Result<TranscriptReport, CommandError> {
+    ) -> Result<TranscriptFileReport, CommandError> {
         let options = self.options(intake.document);
         let carry: TranscriptState = match intake.bookmark.carry.as_slice() {
             [] => TranscriptState::default(),
@@ -305,21 +310,29 @@ impl<'a> Importer<'a> {
                     .caused_by(error)
             })?,
         };
-        let file =
-            intake.file.try_clone().map_err(|error| Failure::from(error).within_file(path))?;
+        let file = intake
+            .file
+            .try_clone()
+            .map_err(|error| ImportFailure::from(error).within_file(path))?;
         let (from, store, now) = ((intake.bookmark.bytes, !only_look), self.store, self.act.now);
-        let reading = Reading::new(store, (path, file, intake.bytes), (options, carry), now, from);
+        let reading = TranscriptPartReader::new(
+            store,
+            (path, file, intake.bytes),
+            (options, carry),
+            now,
+            from,
+        );
         let reading = match &intake.report.agent_session {
             Some(id) if self.dialect == TranscriptDialect::ClaudeCode => reading.of_session(id),
             _ => reading,
         };
         let mut report = intake.report.clone();
-        let mut held: Vec<Read> = Vec::new();
-        report.waiting_bytes = reading.each(|read| {
+        let mut held: Vec<TranscriptPart> = Vec::new();
+        report.waiting_bytes = reading.for_each_part(|read| {
             (self.progress)(read.end);
             report.count(&read.piece, &read.clean, read.lines);
             if only_look && self.how.dry_run {
-                self.look(intake, &read.piece, &mut report)?;
+                self.count_new(intake, &read.piece, &mut report)?;
             }
             let began = read.piece.session.as_ref().is_some_and(|draft| draft.started_at.is_some());
             held.push(read);
@@ -328,24 +341,24 @@ impl<'a> Importer<'a> {
                 held.clear();
             } else if began || length > MAX_HELD_BYTES {
                 for read in held.drain(..) {
-                    self.take(intake, read, &mut report)?;
+                    self.write_part(intake, read, &mut report)?;
                 }
             }
             Ok(())
         })?;
         for read in held {
-            self.take(intake, read, &mut report)?;
+            self.write_part(intake, read, &mut report)?;
         }
         report.unchanged = report.bytes == 0;
         Ok(report)
     }
 
     /// Counts what would be new in a piece, if the piece's own counts do not say.
-    fn look(
+    fn count_new(
         &self,
-        intake: &Intake,
+        intake: &TranscriptIntake,
         piece: &TranscriptPiece,
-        report: &mut TranscriptReport,
+        report: &mut TranscriptFileReport,
     ) -> Result<(), CommandError> {
         let known = intake.session.as_ref().filter(|_| intake.again);
         if let Some(session) = known {
@@ -362,11 +375,11 @@ impl<'a> Importer<'a> {
     }
 
     /// Writes a piece.
-    fn take(
+    fn write_part(
         &mut self,
-        intake: &mut Intake,
-        read: Read,
-        report: &mut TranscriptReport,
+        intake: &mut TranscriptIntake,
+        read: TranscriptPart,
+        report: &mut TranscriptFileReport,
     ) -> Result<(), CommandError> {
         let session = match &intake.session {
             Some(session) => session.clone(),
@@ -391,7 +404,7 @@ impl<'a> Importer<'a> {
             report.count_facts(&facts);
         }
         let drafts = read.piece.checkpoints.into_iter().map(checkpoint).collect();
-        let checkpoints = crate::compaction::adopt(&session, &facts, drafts)?;
+        let checkpoints = crate::compaction::match_hook_compactions(&session, &facts, drafts)?;
         let taken = SourceChunk {
             bookmark: std::mem::take(&mut intake.bookmark),
             open: &open,
@@ -415,7 +428,7 @@ impl<'a> Importer<'a> {
     /// Creates the session of a transcript that has none yet.
     fn begin(&self, id: &str, draft: Option<&SessionDraft>) -> Result<Session, CommandError> {
         let short: String = id.chars().take(8).collect();
-        let title = draft.and_then(|draft| draft.title.as_deref()).map(name_of);
+        let title = draft.and_then(|draft| draft.title.as_deref()).map(session_name);
         let title = title.filter(|title| claim::check_id(title).is_ok());
         let name = title.unwrap_or_else(|| short.clone());
         let new = NewSession {
@@ -429,7 +442,7 @@ impl<'a> Importer<'a> {
 }
 
 /// The result of comparing a file with its imported part.
-enum Beside {
+enum FileComparison {
     /// Unchanged, perhaps with more after it.
     Grown,
     /// An earlier save of the file: nothing is new.
@@ -439,24 +452,24 @@ enum Beside {
 }
 
 /// An error in the middle of a file.
-enum Failure {
+enum ImportFailure {
     File(std::io::Error),
     Store(Error),
 }
 
-impl From<std::io::Error> for Failure {
+impl From<std::io::Error> for ImportFailure {
     fn from(error: std::io::Error) -> Self {
         Self::File(error)
     }
 }
 
-impl From<Error> for Failure {
+impl From<Error> for ImportFailure {
     fn from(error: Error) -> Self {
         Self::Store(error)
     }
 }
 
-impl Failure {
+impl ImportFailure {
     fn within_file(self, path: &Path) -> CommandError {
         match self {
             Self::File(error) => {
@@ -469,7 +482,7 @@ impl Failure {
 
 fn bad_line(path: &Path, bad: &UnreadableLine) -> CommandError {
     CommandError::invalid(format!("'{}', line {}: {}", path.display(), bad.line, bad.reason))
-        .hinted("nothing of this file was taken; without '--strict' such lines are skipped")
+        .hinted("nothing of this file was imported; without '--strict' such lines are skipped")
 }
 
 /// Returns the agent's name in sessions and sources.
@@ -495,7 +508,7 @@ fn source_name(agent: &str, path: &Path, id: &str) -> String {
 }
 
 /// A title as a session's name: one line, of limited length.
-fn name_of(title: &str) -> String {
+fn session_name(title: &str) -> String {
     let line: String = title.chars().map(|c| if c.is_control() { ' ' } else { c }).collect();
     let line = line.split_whitespace().collect::<Vec<_>>().join(" ");
     line.chars()
@@ -517,7 +530,7 @@ pub fn checkpoint(draft: CheckpointDraft) -> NewCheckpoint {
     }
 }
 
-impl TranscriptReport {
+impl TranscriptFileReport {
     /// Adds the counts of a piece.
     fn count(&mut self, piece: &TranscriptPiece, clean: &RedactedSource<'_>, lines: u64) {
         self.lines += lines;
@@ -526,7 +539,7 @@ impl TranscriptReport {
         if !self.again {
             self.count_facts(&piece.facts);
         }
-        self.skipped.extend(piece.skipped.iter().map(|skipped| Skipped {
+        self.skipped.extend(piece.skipped.iter().map(|skipped| SkippedLineJson {
             line: skipped.line,
             offset: skipped.offset,
             reason: skipped.reason.clone(),
@@ -536,6 +549,6 @@ impl TranscriptReport {
 
 /// Returns the folder for unpacked files: inside the store, where other users cannot read them.
 #[must_use]
-pub fn folder_of(store: &Store) -> PathBuf {
+pub fn unpack_folder(store: &Store) -> PathBuf {
     store.path().map_or_else(std::env::temp_dir, Path::to_owned)
 }

@@ -11,7 +11,7 @@ fn project() -> Environment {
 }
 
 #[test]
-fn branches_are_created_chosen_and_given_up() {
+fn branches_are_created_switched_and_abandoned() {
     let environment = project();
     let create = [
         "branch",
@@ -26,7 +26,7 @@ fn branches_are_created_chosen_and_given_up() {
     ];
     assert_snapshot!(environment.forge(create), @r"
     Created branch try (session project)
-      from main #1; go on with it by
+      from main #1; switch to it with
       forge branch switch try
     ");
     assert_snapshot!(environment.forge(["branch", "switch", "try"]), @r"
@@ -73,17 +73,17 @@ fn a_branch_begins_at_a_past_moment() {
 }
 
 #[test]
-fn what_is_no_branch_is_refused() {
+fn invalid_branches_are_refused() {
     let environment = project();
     assert_snapshot!(environment.forge(["branch", "create", "main"]), @r"
     [stderr]
     error: there is a branch 'main' already
-    hint: 'forge branch switch main' goes on with it; or choose another name
+    hint: use 'forge branch switch main' to continue on it, or choose another name
     [exit 2]
     ");
     assert_snapshot!(environment.forge(["branch", "create", "a b"]), @r"
     [stderr]
-    error: 'a b' is no name for a branch: begin with a letter or digit, go on with letters, digits, '-', '_', '.' or '/', at most 100 bytes
+    error: 'a b' is not a branch name: begin with a letter or digit, then use letters, digits, '-', '_', '.' or '/', at most 100 bytes
     [exit 2]
     ");
     assert_snapshot!(environment.forge(["branch", "switch", "nothing"]), @r"
@@ -125,7 +125,7 @@ fn checkpoints_are_made_tagged_and_scheduled() {
     ");
     assert_snapshot!(environment.forge(["checkpoint", "create", "x", "--tags", "two words"]), @r"
     [stderr]
-    error: 'two words' is no tag: a tag is one word
+    error: 'two words' is not a tag: a tag is one word
     hint: commas part tags: '--tags one,two'
     [exit 2]
     ");
@@ -137,11 +137,11 @@ fn checkpoints_are_made_tagged_and_scheduled() {
 }
 
 #[test]
-fn the_last_operation_is_taken_back_and_done_again() {
+fn the_last_operation_is_undone_and_redone() {
     let environment = project();
     environment.forge(["hypothesis", "confirm", "H1"]).success();
     assert_snapshot!(environment.forge(["undo"]), @r"
-    Took back 'hypothesis confirm' <id2> (session project, branch main, #4)
+    Undid 'hypothesis confirm' <id2> (session project, branch main, #4)
       of 1 s ago: revision #2, checkpoint <id1>
     ");
     assert_snapshot!(environment.forge(["redo", "--json"]), @r#"{"schema":"forge.redo/1","session":"project","branch":"main","operation":"<id3>","target":{"id":"<id2>","verb":"hypothesis confirm","time":"2026-02-01T12:00:02Z","effects":["revision #2","checkpoint <id1>"]},"revision":5}"#);

@@ -35,7 +35,7 @@ fn checkpoints_are_listed_newest_first() {
 }
 
 #[test]
-fn no_checkpoints_is_said() {
+fn an_empty_list_of_checkpoints_says_so() {
     let environment = Environment::new();
     environment.forge(["init", "--name", "s"]).success();
     assert_snapshot!(environment.forge(["checkpoint", "list"]), @r"
@@ -205,7 +205,7 @@ fn going_back_is_a_new_revision_and_facts_stay() {
     Notes
       - N1 日本語 wide\x1b[2J\ntext
 
-    'forge undo' takes this back.
+    'forge undo' reverts this.
     "#);
     let document = environment.forge(["checkpoint", "restore", "baseline", "--json"]).json();
     assert_eq!(document["message"], "before the split");

@@ -48,7 +48,7 @@ fn a_hypothesis_is_updated_and_an_equal_update_changes_nothing() {
 }
 
 #[test]
-fn rejecting_tells_what_follows() {
+fn rejecting_a_hypothesis_reports_what_follows() {
     let environment = project();
     environment.forge(["hypothesis", "add", "one"]).success();
     environment.forge(["hypothesis", "add", "two", "--parent", "H1"]).success();
@@ -150,7 +150,7 @@ fn gaps_are_named_and_filled() {
 }
 
 #[test]
-fn notes_are_written_down() {
+fn notes_are_recorded() {
     let environment = project();
     let note = ["note", "add", "look\u{1b}[2J here", "--source", "me", "--json"];
     assert_snapshot!(environment.forge(note), @r#"{"schema":"forge.note.add/1","session":"project","branch":"main","operation":"<id1>","id":"N1","revision":{"sequence":1,"id":"<id2>"},"checkpoint":null,"at":null,"changed":[{"kind":"note","id":"N1","value":{"description":"look\u001b[2J here","source":"me"}}],"warnings":[]}"#);
@@ -169,7 +169,7 @@ fn two_branches_do_not_use_one_id() {
 }
 
 #[test]
-fn what_cannot_be_is_refused_and_changes_nothing() {
+fn invalid_claims_are_refused_and_change_nothing() {
     let environment = project();
     environment.forge(["hypothesis", "add", "one"]).success();
     environment.forge(["hypothesis", "add", "two", "--id", "H1x"]).success();

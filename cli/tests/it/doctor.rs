@@ -34,7 +34,7 @@ fn a_new_store_is_whole_and_nothing_is_installed() {
 }
 
 #[test]
-fn calls_are_told_with_their_times() {
+fn calls_are_reported_with_their_times() {
     let environment = Environment::new();
     environment.forge(["init"]).success();
     environment.forge(["hooks", "install", "claude", "--yes"]).success();
@@ -60,7 +60,7 @@ fn calls_are_told_with_their_times() {
 }
 
 #[test]
-fn what_does_not_work_ends_with_one_and_says_what_to_do() {
+fn a_problem_exits_with_1_and_says_what_to_do() {
     let environment = Environment::new();
     environment.forge(["init"]).success();
     call(&environment, "codex", "Stop", "junk");
@@ -78,7 +78,7 @@ fn what_does_not_work_ends_with_one_and_says_what_to_do() {
 /// An earlier forge made Gemini CLI refuse every shell command that was not on its list, and
 /// reported no problem.
 #[test]
-fn what_an_earlier_forge_installed_is_told_until_it_is_installed_again() {
+fn an_outdated_installation_is_reported_until_it_is_installed_again() {
     let environment = Environment::new();
     environment.forge(["init"]).success();
     let forge = env!("CARGO_BIN_EXE_forge");
@@ -106,7 +106,7 @@ fn what_an_earlier_forge_installed_is_told_until_it_is_installed_again() {
 }
 
 #[test]
-fn a_store_that_cannot_be_used_is_told_with_its_reason() {
+fn an_unusable_store_is_reported_with_the_reason() {
     let environment = Environment::new();
     environment.forge(["init", "--name", "first"]).success();
     let format = environment.read("project/.forge/FORMAT");
@@ -123,7 +123,7 @@ fn a_store_that_cannot_be_used_is_told_with_its_reason() {
 
 /// It also works in read-only folders, and reports that hooks cannot save anything.
 #[test]
-fn a_store_that_may_only_be_read_is_told() {
+fn a_read_only_store_is_reported() {
     let environment = Environment::new();
     environment.forge(["init", "--name", "first"]).success();
     environment.forge(["note", "add", "x"]).success();
@@ -151,12 +151,12 @@ fn a_store_that_may_only_be_read_is_told() {
     let store = &found["store"];
     assert_eq!((&store["opens"], &store["writable"]), (&true.into(), &false.into()), "{found}");
     assert_eq!(store["sessions"], 1);
-    let nothing = "it cannot be written: hooks save nothing, reading goes on".to_owned();
+    let nothing = "it cannot be written: hooks save nothing, reading still works".to_owned();
     assert_eq!(findings(&found), [("problem".to_owned(), nothing)]);
 }
 
 #[test]
-fn who_keeps_the_lock_is_named() {
+fn the_lock_holder_is_named() {
     let environment = Environment::new();
     environment.forge(["init", "--name", "first"]).success();
     let lock = environment.path("project/.forge/journal/append.lock");
@@ -171,7 +171,7 @@ fn who_keeps_the_lock_is_named() {
 }
 
 #[test]
-fn without_a_store_hooks_of_the_user_do_nothing_and_that_is_said() {
+fn without_a_store_hooks_of_the_user_do_nothing_and_the_report_says_so() {
     let environment = Environment::new();
     environment.forge(["hooks", "install", "gemini", "--yes"]).success();
     let found = environment.forge(["doctor", "--json"]).json();

@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 const KEYRING: &str = "home/.local/state/forge/keyring";
 
 #[test]
-fn the_page_on_encryption_holds() {
+fn examples_of_the_encryption_page_work() {
     crate::page::holds("encryption.md");
 }
 
@@ -82,7 +82,7 @@ fn nothing_that_was_recorded_is_seen_in_the_folder_of_an_encrypted_store() {
 
 /// Everything that the test above searches for can be found.
 #[test]
-fn it_is_seen_in_the_folder_of_a_store_that_is_not_encrypted() {
+fn recorded_text_is_seen_in_the_folder_of_an_unencrypted_store() {
     let environment = worked(["init", "--name", "zebra-effort"]);
     let store = environment.path("project/.forge");
     for text in ["zebra-late", "zebra-agent-session", "zebra-tag", "zebra-effort"] {
@@ -123,7 +123,7 @@ fn without_its_key_every_command_says_so_and_nothing_changes() {
     }
     let doctor = without_key(&environment, &["doctor"]);
     assert_eq!(doctor.code, 1, "{doctor}");
-    assert!(doctor.stdout.contains("'forge key import' brings the key"), "{doctor}");
+    assert!(doctor.stdout.contains("restore the key with 'forge key import'"), "{doctor}");
     assert!(contents() == before);
     environment.forge(["key", "export", "store.key"]).success();
     assert_eq!(without_key(&environment, &["key", "import", "store.key"]).code, 0);
@@ -133,7 +133,7 @@ fn without_its_key_every_command_says_so_and_nothing_changes() {
 /// Regression: the folder was reported as not a store, with the advice to run `forge init`, and by
 /// `verify` and `repair` as a store of an unknown version, after all of it had been read.
 #[test]
-fn without_format_and_key_every_command_says_what_is_the_matter_and_what_to_do() {
+fn without_format_and_key_every_command_says_what_is_wrong_and_what_to_do() {
     for is_indexed in [false, true] {
         let environment = Environment::new();
         environment.forge(["init", "--encrypted"]).success();
@@ -194,7 +194,7 @@ fn without_format_and_key_every_command_says_what_is_the_matter_and_what_to_do()
 }
 
 #[test]
-fn an_encrypted_store_without_seals_is_no_choice() {
+fn a_store_cannot_be_encrypted_and_unsealed() {
     let environment = Environment::new();
     let refused = environment.forge(["init", "--encrypted", "--unsealed"]);
     assert_eq!(refused.code, 2, "{refused}");

@@ -42,7 +42,7 @@ fn wrong_usage_exits_with_2_and_explains() {
 }
 
 #[test]
-fn arguments_that_are_no_text_are_wrong_usage() {
+fn arguments_that_are_not_utf8_are_wrong_usage() {
     use std::ffi::OsStr;
     use std::os::unix::ffi::OsStrExt;
     let environment = Environment::new();

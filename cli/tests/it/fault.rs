@@ -120,7 +120,7 @@ pub(crate) fn frozen_with(environment: &Environment, lock: &str) -> Child {
 /// had sealed the journal with a key that was not saved: the owner of the store's key got the error
 /// that the store is forged.
 #[test]
-fn who_is_at_the_index_for_too_long_is_named_and_nothing_is_taken_for_done() {
+fn a_process_that_holds_the_index_too_long_is_named() {
     let environment = project();
     environment.forge(["maintain"]).success();
     let mut frozen = frozen_with(&environment, "index/apply.lock");
@@ -151,7 +151,7 @@ fn who_is_at_the_index_for_too_long_is_named_and_nothing_is_taken_for_done() {
 
 /// The lock is released while the command waits for it.
 #[test]
-fn rebuilding_waits_for_who_is_at_the_index() {
+fn rebuilding_waits_for_the_process_that_holds_the_index() {
     let environment = project();
     environment.forge(["maintain"]).success();
     let mut frozen = frozen_with(&environment, "index/apply.lock");
@@ -292,7 +292,7 @@ pub(crate) fn is_root() -> bool {
 }
 
 #[test]
-fn a_disk_that_takes_no_more_changes_nothing() {
+fn a_full_disk_changes_nothing() {
     let environment = project();
     // Incompressible text: numbers of a simple generator.
     let numbers = std::iter::successors(Some(1_u64), |last| {
@@ -318,7 +318,7 @@ fn a_disk_that_takes_no_more_changes_nothing() {
 }
 
 #[test]
-fn a_reader_that_has_gone_is_no_error_and_the_write_stands() {
+fn a_closed_output_pipe_is_no_error_and_the_write_is_kept() {
     let environment = project();
     let (reader, writer) = std::io::pipe().unwrap();
     drop(reader);
@@ -352,7 +352,7 @@ fn a_transcript_of_bad_lines_alone_names_them_and_strict_refuses_it() {
 }
 
 #[test]
-fn a_text_that_says_nothing_is_no_claim() {
+fn an_empty_text_is_no_claim() {
     let environment = project();
     for args in [
         &["hypothesis", "add", ""][..],

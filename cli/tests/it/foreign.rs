@@ -149,7 +149,7 @@ fn settings_that_git_brings_into_a_store_of_the_users_own_are_ignored() {
 
 /// Another store in the place of the user's own is not trusted.
 #[test]
-fn a_store_in_the_place_of_the_users_own_is_not_his() {
+fn a_store_that_replaces_the_users_own_is_not_trusted() {
     let environment = Environment::new();
     environment.forge(["init", "--unsealed"]).success();
     fs::remove_dir_all(environment.path("project/.forge")).unwrap();

@@ -90,17 +90,17 @@ fn a_file_of_another_agent_is_refused_with_its_name() {
 }
 
 #[test]
-fn a_file_that_is_only_begun_is_no_error() {
+fn a_file_without_a_whole_line_is_no_error() {
     let environment = project();
     for text in ["", "\n", "\u{feff}", "{\"timestamp\":\"2026"] {
         environment.write("project/a.jsonl", text);
         let told = environment.forge(["import", "codex", "a.jsonl"]).success();
-        assert!(told.contains("nothing to take"), "{text}: {told}");
+        assert!(told.contains("nothing to import"), "{text}: {told}");
     }
 }
 
 #[test]
-fn the_name_of_a_file_says_nothing() {
+fn the_format_does_not_depend_on_the_file_name() {
     let environment = project();
     environment.write("project/rollout.json", CODEX);
     environment.write("project/session.jsonl", &serde_json::to_string_pretty(&gemini()).unwrap());
@@ -127,7 +127,7 @@ fn a_compressed_rollout_is_the_same_source_as_the_plain_one() {
     // The name does not matter.
     std::fs::write(environment.path("project/old.jsonl"), &packed).unwrap();
     let took = environment.forge(["import", "codex", "old.jsonl"]).success();
-    assert!(took.contains("took 2 lines"), "{took}");
+    assert!(took.contains("imported 2 lines"), "{took}");
     environment.write("project/plain.jsonl", CODEX);
     let again = environment.forge(["import", "codex", "plain.jsonl", "--json"]).json();
     assert_eq!(again["files"][0]["unchanged"], true, "{again}");

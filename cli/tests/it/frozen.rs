@@ -8,7 +8,7 @@ use crate::hook::{call_by, traced};
 use crate::transcript::small;
 use forge_store::model::{Key, Kind, Timestamp, Value};
 use forge_store::store::{CheckpointFilter, ClaimChange, Options, Session, Store, WriteContext};
-use forge_testkit::fault::{Numbers, can_strike, copy, count};
+use forge_testkit::fault::{SeededNumbers, can_inject_faults, copy, count};
 use serde_json::json;
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs::{self, File};
@@ -81,7 +81,7 @@ fn prepared(environment: &Environment) {
     }
     environment.forge(["maintain"]).success();
     let keyring = Some(environment.path("home/.local/state/forge/keyring"));
-    let options = Options { keyring, ..Options::default() };
+    let options = Options::default().keyring(keyring);
     let store = Store::open(&environment.path(STORE), options).unwrap();
     let session = store.session("s").unwrap();
     for number in 0..NOTES {
@@ -103,7 +103,7 @@ fn again(environment: &Environment) {
 }
 
 fn opened(environment: &Environment) -> Store {
-    let options = Options { read_only: true, ..Options::default() };
+    let options = Options::default().read_only(true);
     Store::open(&environment.path(STORE), options).unwrap()
 }
 
@@ -266,11 +266,11 @@ fn done(environment: &Environment, name: &str, what: &str, stood: bool, referenc
 #[test]
 fn beside_a_process_stopped_at_any_call_hooks_save_and_nothing_is_lost() {
     let test = "stopped at calls";
-    if !can_strike(test) {
+    if !can_inject_faults(test) {
         return;
     }
     let wanted = count("FORGE_FROZEN", 6) as usize;
-    let mut numbers = Numbers::announced(test);
+    let mut numbers = SeededNumbers::from_environment(test);
     let environment = Environment::new();
     prepared(&environment);
     for folder in FOLDERS {

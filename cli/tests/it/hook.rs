@@ -90,7 +90,7 @@ const LOG: &str = "project/.forge/log/hooks.jsonl";
 const USER_LOG: &str = "home/.local/state/forge/hooks.jsonl";
 
 #[test]
-fn whatever_is_wrong_the_agent_goes_on_and_the_log_says_it() {
+fn every_failure_lets_the_agent_go_on_and_is_logged() {
     let environment = Environment::new();
     environment.forge(["init"]).success();
     for (agent, event, input, answer) in [

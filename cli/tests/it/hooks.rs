@@ -1,7 +1,7 @@
 //! `forge hooks`: previews, installations, status and removal.
 
 use crate::environment::Environment;
-use forge_cli::integration::{rule, section};
+use forge_cli::integration::{permission_rules, section};
 use insta::assert_snapshot;
 use std::path::Path;
 
@@ -16,7 +16,7 @@ fn named(text: &str) -> String {
 }
 
 #[test]
-fn without_consent_it_is_shown_and_nothing_changes() {
+fn without_consent_the_plan_is_shown_and_nothing_changes() {
     let environment = Environment::new().with("COLUMNS", "500");
     environment.make_directory("project/.forge");
     let shown = environment.forge(["hooks", "install", "cursor", "--project"]);
@@ -45,13 +45,13 @@ fn without_consent_it_is_shown_and_nothing_changes() {
       - what is taken to be true: `FORGE belief add 'TEXT'`; what is not known: `FORGE gap add 'TEXT'`
       - a result of a test, build or check: `FORGE verification add NAME --status passed|failed`
       - before a risky step: `FORGE checkpoint create 'TEXT'`
-      After a break or a compaction `FORGE brief` says where things stand, `FORGE log` how they got there.
+      After a break or a compaction `FORGE brief` shows the present state, `FORGE log` how it came about.
       `FORGE COMMAND --help` explains each. Ask before `restore`, `undo`, `prune` or `purge`.
       <!-- forge: end -->
 
     Cursor can allow a whole program only, so no permission rules are written.
 
-    The hooks call 'FORGE': who has forge elsewhere, or not at all, sees them fail.
+    The hooks call 'FORGE': they fail for anyone who has forge elsewhere or not at all.
 
     Nothing was changed; '--yes' does it.
     "#);
@@ -59,7 +59,7 @@ fn without_consent_it_is_shown_and_nothing_changes() {
 }
 
 #[test]
-fn it_is_installed_told_and_taken_back() {
+fn hooks_are_installed_reported_and_uninstalled() {
     let environment = Environment::new();
     environment.forge(["init"]).success();
     let done = environment.forge(["hooks", "install", "claude", "--yes"]).success();
@@ -70,7 +70,7 @@ fn it_is_installed_told_and_taken_back() {
       section of instructions in CLAUDE.local.md
       permission rules in .claude/settings.local.json
 
-    'forge doctor' says whether it works, 'forge hooks uninstall claude --local' takes it back.
+    'forge doctor' says whether it works, 'forge hooks uninstall claude --local' removes all of it.
     ");
     let again = environment.forge(["hooks", "install", "claude", "--yes"]).success();
     assert_snapshot!(again, @r"All of it is there already for Claude Code.");
@@ -84,14 +84,14 @@ fn it_is_installed_told_and_taken_back() {
     Not installed: Codex CLI, Gemini CLI, Cursor, OpenCode.
     ");
     let gone = environment.forge(["hooks", "uninstall", "claude"]).success();
-    assert_snapshot!(gone, @r"Taken out for Claude Code: .claude/settings.local.json, ~/.claude.json, CLAUDE.local.md");
+    assert_snapshot!(gone, @r"Removed for Claude Code: .claude/settings.local.json, ~/.claude.json, CLAUDE.local.md");
     let gone = environment.forge(["hooks", "uninstall", "claude"]).success();
     assert_eq!(gone, "Nothing is installed for Claude Code, for you in this project.\n");
     assert!(!environment.path("project/.claude").exists());
 }
 
 #[test]
-fn all_of_it_is_told_as_json() {
+fn every_hooks_command_reports_json() {
     let environment = Environment::new();
     let done = environment.forge(["hooks", "install", "gemini", "--yes", "--json"]).json();
     assert_eq!(done["schema"], "forge.hooks.install/1");
@@ -114,7 +114,7 @@ fn all_of_it_is_told_as_json() {
 }
 
 #[test]
-fn what_an_agent_has_not_is_refused() {
+fn a_part_that_an_agent_lacks_is_refused() {
     let environment = Environment::new();
     let refused = environment.forge(["hooks", "install", "codex", "--local", "--yes"]);
     assert_eq!(refused.code, 2);
@@ -124,7 +124,7 @@ fn what_an_agent_has_not_is_refused() {
 }
 
 #[test]
-fn a_binary_that_has_gone_is_told() {
+fn a_missing_binary_is_reported() {
     let environment = Environment::new();
     environment.write(
         "project/.cursor/hooks.json",
@@ -168,11 +168,11 @@ fn a_page_says_what_git_sees() {
 #[test]
 fn the_page_holds_the_section_the_rules_and_the_files() {
     let page = page();
-    assert!(page.contains(&section::text("forge")), "{}", section::text("forge"));
-    for command in rule::ALLOWED {
+    assert!(page.contains(&section::section_text("forge")), "{}", section::section_text("forge"));
+    for command in permission_rules::ALLOWED {
         assert!(page.contains(&format!("`forge {command}`")), "{command}");
     }
-    for tool in rule::ALLOWED_TOOLS {
+    for tool in permission_rules::ALLOWED_TOOLS {
         assert!(page.contains(&format!("`{tool}`")), "{tool}");
     }
     let environment = Environment::new();

@@ -126,7 +126,7 @@ fn a_project_whose_path_is_no_text_has_a_store_like_any_other() {
 /// Regression: a hook's log was written through a link in a downloaded project, although the store
 /// itself was refused.
 #[test]
-fn what_hooks_note_goes_through_no_link() {
+fn hook_notes_do_not_follow_links() {
     use std::fs;
     use std::os::unix::fs::symlink;
     for (link, format) in
@@ -235,7 +235,7 @@ fn written(environment: &Environment, name: &str, parts: impl IntoIterator<Item 
 /// refused with an error.
 #[cfg(target_os = "linux")]
 #[test]
-fn no_file_of_others_takes_all_memory() {
+fn a_foreign_file_cannot_exhaust_memory() {
     const LIMIT: &str = "ulimit -v 1048576 || exit 99";
     const LINE: &str = r#"{"type":"user","uuid":"u","sessionId":"s","timestamp":"2026-01-01T00:00:00Z","message":{"role":"user","content":"#;
     const AT: &str = r#"{"at":"2026-01-01T00:00:00Z","#;
@@ -265,8 +265,8 @@ fn no_file_of_others_takes_all_memory() {
     for (name, verb, said) in [
         ("endless", "claude-code", "longer than 67108864 bytes"),
         ("nested", "claude-code", "nested deeper than"),
-        ("breaks", "claude-code", "took 1 line"),
-        ("parts", "claude-code", "took 1 line"),
+        ("breaks", "claude-code", "imported 1 line"),
+        ("parts", "claude-code", "imported 1 line"),
         ("tags", "events", "1 checkpoint"),
         ("fields", "events", "1 revision"),
     ] {

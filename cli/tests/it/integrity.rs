@@ -24,7 +24,7 @@ fn without_key(environment: &Environment, args: &[&str]) -> crate::environment::
 }
 
 #[test]
-fn the_page_on_integrity_holds() {
+fn examples_of_the_integrity_page_work() {
     crate::page::holds("integrity.md");
 }
 
@@ -61,7 +61,7 @@ fn without_its_key_a_store_is_read_with_an_exit_code_and_kept_notes_wait() {
     let read = without_key(&environment, &["note", "list"]);
     assert_eq!(read.code, 7, "{read}");
     assert!(read.stdout.contains("the cache is cold"));
-    assert!(read.stderr.contains("'forge adopt' takes"), "{read}");
+    assert!(read.stderr.contains("'forge adopt' accepts"), "{read}");
     let kept = without_key(&environment, &["note", "add", "the disk is full"]);
     assert_eq!(kept.code, 7, "{kept}");
     let refused = without_key(&environment, &["hypothesis", "add", "it is the disk"]);
@@ -69,14 +69,14 @@ fn without_its_key_a_store_is_read_with_an_exit_code_and_kept_notes_wait() {
     assert!(refused.stderr.contains("its key is not on this machine"), "{refused}");
     assert_eq!(without_key(&environment, &["verify"]).code, 7);
     let doctor = without_key(&environment, &["doctor"]);
-    assert!(doctor.code == 1 && doctor.stdout.contains("its key is not"), "{doctor}");
+    assert!(doctor.code == 1 && doctor.stdout.contains("its key is missing"), "{doctor}");
 
     without_key(&environment, &["adopt"]).success();
     let notes = without_key(&environment, &["note", "list"]).success();
     assert!(notes.contains("the cache is cold") && notes.contains("the disk is full"), "{notes}");
     without_key(&environment, &["hypothesis", "add", "it is the disk"]).success();
     let key = without_key(&environment, &["key", "show"]).success();
-    assert!(key.contains("taken over"), "{key}");
+    assert!(key.contains("adopted"), "{key}");
 }
 
 #[test]
@@ -92,7 +92,7 @@ fn a_damaged_key_is_named_and_the_store_is_read_and_taken_over_without_it() {
     assert!(read.stderr.contains("key, ") && read.stderr.contains("is damaged"), "{read}");
     let exported = environment.forge(["key", "export", "key.txt"]);
     assert_eq!(exported.code, 7, "{exported}");
-    assert!(exported.stderr.contains("put it back from a copy"), "{exported}");
+    assert!(exported.stderr.contains("restore it from a copy"), "{exported}");
     environment.forge(["adopt"]).success();
     environment.forge(["hypothesis", "add", "it is the disk"]).success();
     assert!(environment.forge(["note", "list"]).success().contains("the cache is cold"));

@@ -47,7 +47,7 @@ fn claims_and_facts_are_listed() {
 }
 
 #[test]
-fn lists_are_narrowed() {
+fn lists_are_filtered() {
     let environment = told();
     let count = |args: &[&str]| {
         let mut command = environment.command(args.iter().chain(&["--json"]));
@@ -66,7 +66,7 @@ fn lists_are_narrowed() {
 }
 
 #[test]
-fn one_is_shown_with_all_its_fields() {
+fn an_entity_is_shown_with_all_its_fields() {
     let environment = told();
     assert_snapshot!(environment.forge(["hypothesis", "show", "H1"]), @r"
     hypothesis H1
@@ -145,7 +145,7 @@ fn the_brief_is_never_empty_and_keeps_to_its_budget() {
 }
 
 #[test]
-fn the_log_tells_of_each_change() {
+fn the_log_lists_each_change() {
     let environment = told();
     assert_snapshot!(environment.forge(["log", "--limit", "4"]), @r"
     #13 2026-02-01 13:00:13 +01:00 (1 s ago) note add on main

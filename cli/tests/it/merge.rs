@@ -4,7 +4,7 @@ use crate::environment::{Environment, Output};
 use insta::assert_snapshot;
 
 #[test]
-fn the_page_holds() {
+fn examples_of_the_page_work() {
     crate::page::holds("merge.md");
 }
 
@@ -70,7 +70,7 @@ fn a_conflict_changes_nothing_and_names_what_settles_it() {
 }
 
 #[test]
-fn settling_what_is_no_conflict_is_refused() {
+fn resolving_an_unknown_conflict_is_refused() {
     let environment = apart();
     let merge =
         |more: &[&str]| run(&environment, &[&["branch", "merge", "try"][..], more].concat());
@@ -132,7 +132,7 @@ fn a_branch_goes_into_another_than_the_current_one() {
     Evidence
       + E1 seen
 
-    'forge undo' takes this back.
+    'forge undo' reverts this.
     try is still checked out: 'forge branch switch main'
     ");
     assert_snapshot!(environment.forge(["log", "--branch", "main", "--limit", "2"]), @r"

@@ -27,7 +27,7 @@ fn a_bare_number_is_told_how_a_number_is_written() {
 }
 
 #[test]
-fn a_moment_is_the_brief_of_it_and_what_leads_on() {
+fn a_moment_shows_its_brief_and_the_next_commands() {
     let environment = told();
     assert_snapshot!(environment.forge(["checkpoint", "at", "baseline"]), @r"
     tensor on main #6, 2026-02-01 13:00:07 +01:00 (7 s ago)
@@ -71,7 +71,7 @@ fn a_moment_is_the_brief_of_it_and_what_leads_on() {
 }
 
 #[test]
-fn a_document_has_every_array_and_what_stands_beside_it() {
+fn a_document_has_every_array_and_its_metadata() {
     let environment = told();
     let document = environment.forge(["checkpoint", "at", "now", "--json"]).json();
     let mut found = keys(&document);
@@ -349,7 +349,7 @@ fn a_narrow_screen_holds_and_nothing_drives_the_terminal() {
 }
 
 #[test]
-fn a_reader_that_has_gone_is_no_error_here_either() {
+fn a_closed_output_pipe_is_no_error_here_either() {
     let environment = told();
     let runs: [&[&str]; 5] = [
         &["checkpoint", "at", "HEAD"],

@@ -56,7 +56,7 @@ fn said(environment: &Environment) -> String {
 }
 
 #[test]
-fn what_is_no_file_in_a_store_is_named_by_every_command() {
+fn a_special_file_in_a_store_is_named_by_every_command() {
     for name in
         ["FORMAT", "config.toml", "spool/0123456789abcdef0123456789abcdef", "journal/append.lock"]
     {

@@ -40,7 +40,7 @@ fn control_characters_of_a_setting_are_shown_not_sent() {
 }
 
 #[test]
-fn a_reader_that_has_gone_is_no_error() {
+fn a_closed_output_pipe_is_no_error() {
     let environment = Environment::new();
     let runs: [&[&str]; 5] = [
         &["config", "list"],

@@ -79,7 +79,7 @@ fn told(environment: &Environment, page: &str) -> String {
 }
 
 #[test]
-fn the_readme_holds() {
+fn examples_of_the_readme_work() {
     holds("../README.md");
 }
 
@@ -101,52 +101,52 @@ fn the_screen_of_the_readme_is_what_an_agent_is_handed() {
 }
 
 #[test]
-fn the_tutorial_holds() {
+fn examples_of_the_tutorial_work() {
     holds("tutorial.md");
 }
 
 #[test]
-fn the_page_on_concepts_holds() {
+fn examples_of_the_concepts_page_work() {
     holds("concepts.md");
 }
 
 #[test]
-fn the_page_on_claude_code_holds() {
+fn examples_of_the_claude_code_page_work() {
     holds("claude-code.md");
 }
 
 #[test]
-fn the_page_of_recipes_holds() {
+fn examples_of_the_recipes_page_work() {
     holds("recipes.md");
 }
 
 #[test]
-fn the_page_on_runs_holds() {
+fn examples_of_the_runs_page_work() {
     holds("systems/runs.md");
 }
 
 #[test]
-fn the_page_on_progress_holds() {
+fn examples_of_the_progress_page_work() {
     holds("systems/progress.md");
 }
 
 #[test]
-fn the_page_on_programs_holds() {
+fn examples_of_the_programs_page_work() {
     holds("systems/programs.md");
 }
 
 #[test]
-fn the_page_on_threads_holds() {
+fn examples_of_the_threads_page_work() {
     holds("systems/threads.md");
 }
 
 #[test]
-fn the_page_on_bundles_holds() {
+fn examples_of_the_bundles_page_work() {
     holds("bundles.md");
 }
 
 #[test]
-fn the_page_on_verify_holds() {
+fn examples_of_the_verify_page_work() {
     holds("verify.md");
 }
 

@@ -38,7 +38,7 @@ fn a_program_goes_on_with_the_latest_checkpoint_of_each_agent() {
 }
 
 #[test]
-fn what_cannot_be_is_refused() {
+fn invalid_program_commands_are_refused() {
     let environment = place();
     let code = |args: &[&str]| {
         let mut command = environment.command(["program"]);

@@ -24,7 +24,7 @@ fn resume(environment: &Environment, more: &[&str]) -> (i32, Value) {
 }
 
 #[test]
-fn going_on_says_where_and_nothing_to_go_on_with_is_no_error() {
+fn resuming_says_where_and_nothing_to_resume_is_no_error() {
     let environment = project();
     let (code, nothing) = resume(&environment, &[]);
     assert_eq!((code, &nothing["resume"]), (0, &json!(false)));
@@ -178,10 +178,10 @@ fn an_item_without_a_stage_makes_no_execution() {
 }
 
 #[test]
-fn what_cannot_be_saved_makes_nothing() {
+fn an_invalid_document_creates_nothing() {
     let environment = project();
     for (text, said) in [
-        ("{", "is no JSON document"),
+        ("{", "is not a JSON document"),
         (r#"{"stage":"a","progress":{"items_total":-1}}"#, "a whole number from 0 on"),
         ("{}", "names no stage"),
     ] {

@@ -4,7 +4,7 @@ use crate::environment::{Environment, Output};
 use serde_json::json;
 
 #[test]
-fn the_page_on_pruning_holds() {
+fn examples_of_the_pruning_page_work() {
     crate::page::holds("prune.md");
 }
 
@@ -29,7 +29,7 @@ fn bare(environment: &Environment, more: &[&str]) -> Output {
 }
 
 #[test]
-fn a_look_changes_nothing_and_gives_every_reason() {
+fn a_dry_run_changes_nothing_and_gives_every_reason() {
     let environment = told();
     let log = environment.forge(["log", "--json"]).stdout;
     let looked = bare(&environment, &["--dry-run"]).json();
@@ -74,7 +74,7 @@ fn a_time_inside_a_fold_says_so() {
 }
 
 #[test]
-fn what_cannot_be_taken_back_wants_a_yes_and_is_gone() {
+fn what_cannot_be_undone_needs_yes_and_is_gone() {
     let environment = told();
     let refused = bare(&environment, &["--now"]);
     assert_eq!(refused.code, 2, "{refused}");
@@ -261,7 +261,7 @@ fn rules_that_are_all_zero_are_refused_and_drop_nothing() {
 
 /// The preview equals the result, and the next preview has nothing to do.
 #[test]
-fn the_run_drops_what_the_look_before_it_told() {
+fn a_run_drops_what_the_dry_run_listed() {
     for rules in [&["--keep-daily=3"][..], &["--keep-weekly", "--keep-last=2"], &["--keep-days=2"]]
     {
         let environment = timed();
@@ -345,7 +345,7 @@ fn a_session_that_ended_goes_and_comes_back() {
     let old = old(&environment);
     assert_eq!(names(&environment).len(), 2);
     let looked = environment.forge(["checkpoint", "prune", "--sessions", "30d", "--dry-run"]);
-    assert!(looked.stdout.contains("1 session would go"), "{looked}");
+    assert!(looked.stdout.contains("1 session would be removed"), "{looked}");
     environment.forge(["checkpoint", "prune", "--sessions", "30d"]).success();
     assert_eq!(names(&environment), ["work"]);
     let gone = environment.forge(["--session", &old, "status"]);
@@ -356,7 +356,7 @@ fn a_session_that_ended_goes_and_comes_back() {
 
 /// Regression: for a session that would be dropped, no bytes were reported.
 #[test]
-fn a_look_tells_about_the_bytes_that_come_free() {
+fn a_dry_run_estimates_the_freed_bytes() {
     let environment = Environment::new();
     environment.forge(["init", "--name", "work"]).success();
     environment.forge(["session", "use", "work"]).success();
@@ -474,7 +474,7 @@ fn the_end_of_an_agents_session_prunes_where_the_settings_say_so() {
 
 /// Regression: a session that the first one had dropped was pruned too, which was refused.
 #[test]
-fn of_every_session_those_that_go_are_not_pruned_too() {
+fn sessions_that_are_dropped_are_not_pruned_too() {
     let environment = Environment::new();
     environment.forge(["init", "--name", "work"]).success();
     environment.forge(["session", "new", "over"]).success();

@@ -7,7 +7,7 @@ use serde_json::json;
 const SECRET: &str = "s3cr3t-Zx9Kq2Lm7Pv4";
 
 #[test]
-fn the_page_on_purging_holds() {
+fn examples_of_the_purging_page_work() {
     crate::page::holds("purge.md");
 }
 
@@ -54,13 +54,13 @@ fn what_cannot_be_looked_for_is_refused_and_nothing_is_changed() {
         (vec!["purge", "short", "--yes"], "shorter than 6 bytes"),
         (vec!["purge", "missing", "--yes"], "cannot read"),
         (vec!["purge", "--env", "NOT_SET_ANYWHERE", "--yes"], "is not set"),
-        (vec!["purge", "--pattern", "(", "--yes"], "no regular expression"),
+        (vec!["purge", "--pattern", "(", "--yes"], "not a regular expression"),
         (vec!["purge", "--pattern", "the k", "--yes"], "shorter than 6 bytes"),
-        (vec!["purge", "--pattern", "the key|with", "--dry-run"], "let the pattern match more"),
+        (vec!["purge", "--pattern", "the key|with", "--dry-run"], "make the pattern match more"),
         (vec!["purge", "--pattern", "z*", "--yes"], "shorter than 6 bytes"),
         (vec!["purge", "--yes"], "what is to be purged"),
         (vec!["purge"], "what is to be purged"),
-        (vec!["purge", "secret"], "'--dry-run' says where it stands"),
+        (vec!["purge", "secret"], "'--dry-run' shows where the secret is"),
     ] {
         let refused = environment.finished(&mut environment.command(&arguments));
         assert!(refused.code > 1, "{arguments:?}: {refused}");
@@ -70,7 +70,7 @@ fn what_cannot_be_looked_for_is_refused_and_nothing_is_changed() {
 }
 
 #[test]
-fn patterns_and_rules_find_what_nobody_names() {
+fn patterns_and_rules_find_secrets_that_were_not_named() {
     let environment = told();
     let token = format!("ghp_{}", "0a1B2c3D4e5F6g7H8i9J0k1L2m3N4o5P6q7R");
     environment.forge(["note", "add", "--no-redact", &format!("token {token}")]).success();
@@ -234,7 +234,7 @@ fn what_lies_beside_the_records_is_written_over_or_named() {
         "Written over in agents/77",
         "Written over in log/hooks.jsonl",
         "Left copy as it is: it is not forge's",
-        "config.toml holds it 1 time: it is yours, take it out there",
+        "config.toml holds it 1 time: it is your file, remove it there",
         "copy/1.log holds it 1 time: it is not forge's, remove it",
         "Not yet gone",
     ] {

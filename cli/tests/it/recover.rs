@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 use std::process::Command;
 
 #[test]
-fn the_page_holds() {
+fn examples_of_the_page_work() {
     crate::page::holds("recover.md");
 }
 
@@ -70,7 +70,7 @@ fn import(environment: &Environment, facts: &[Value]) {
 }
 
 #[test]
-fn what_was_not_committed_comes_back_beside_what_is_checked_out() {
+fn uncommitted_changes_are_restored_beside_the_checkout() {
     let environment = project();
     environment.write("project/a.rs", "one\nTWO\nthree\n");
     environment.write("project/new dir/ü.txt", "new\n");
@@ -149,7 +149,7 @@ exec /usr/bin/git "$@"
 /// Regression: after a kill between the creation of the worktree and its move, every retry was
 /// refused: git had the branch checked out at the temporary place.
 #[test]
-fn a_recovery_that_breaks_off_anywhere_leaves_all_as_it_was_or_is_done_by_the_next_one() {
+fn an_interrupted_recovery_changes_nothing_or_is_finished_by_the_next_one() {
     use std::os::unix::fs::PermissionsExt;
     let environment = project();
     environment.write("project/a.rs", "one\nTWO\nthree\n");
@@ -365,7 +365,7 @@ fn hostile_patches_write_nowhere() {
 }
 
 #[test]
-fn a_commit_that_is_not_here_is_said_so() {
+fn a_missing_commit_is_reported() {
     let environment = project();
     for commit in ["0123456789012345678901234567890123456789", "--output=x", "HEAD", "trunk", ""] {
         import(&environment, &[json!({"commit": commit, "patches": []})]);

@@ -3,13 +3,13 @@
 use crate::environment::Environment;
 use crate::fault::frozen_with;
 use crate::hook;
-use forge_testkit::secret::{Fake, fakes, shapes};
+use forge_testkit::secret::{FakeSecret, fake_secrets, shape_count};
 use forge_testkit::skip::skipped;
 use serde_json::json;
 use std::path::Path;
 
-fn fake(shape: &str) -> Fake {
-    fakes(1).into_iter().find(|fake| fake.shape == shape).unwrap()
+fn fake(shape: &str) -> FakeSecret {
+    fake_secrets(1).into_iter().find(|fake| fake.shape == shape).unwrap()
 }
 
 /// Whether the text occurs in the whole state.
@@ -24,7 +24,7 @@ fn secrets_are_taken_out_unless_somebody_lets_them_through() {
     let token = fake("github");
     let said = place.forge(["note", "add", &token.text]);
     assert_eq!(said.code, 0, "{said}");
-    let warning = "warning: 1 secret was taken out before storing: github-token\n";
+    let warning = "warning: 1 secret was removed before storing: github-token\n";
     assert!(said.stdout.ends_with(warning), "{said}");
     assert!(!knows(&place, &token.secret));
     assert!(knows(&place, "[redacted:github-token]"));
@@ -66,7 +66,7 @@ fn a_transcript_comes_back_byte_for_byte_but_for_its_secrets() {
     let first = [line(1, "hello"), line(2, &key.text)].concat();
     place.write("project/t.jsonl", &first);
     let said = place.forge(["import", "claude-code", "t.jsonl"]).success();
-    assert!(said.contains("took 1 secret out before storing"), "{said}");
+    assert!(said.contains("removed 1 secret before storing"), "{said}");
     // The file grows: only what is new is read, and a secret in it is found too.
     let whole = [first.clone(), line(3, "nothing"), line(4, &long), line(5, "the end")].concat();
     place.write("project/t.jsonl", &whole);
@@ -75,10 +75,7 @@ fn a_transcript_comes_back_byte_for_byte_but_for_its_secrets() {
     assert_eq!(said.pointer("/files/0/lines"), Some(&3.into()), "{said}");
 
     let back = place.forge(["export", "transcript"]);
-    assert_eq!(
-        back.stderr,
-        "warning: 2 secrets were taken out before this transcript was stored\n"
-    );
+    assert_eq!(back.stderr, "warning: 2 secrets were removed before this transcript was stored\n");
     let json = |text: &str| serde_json::to_string(text).unwrap().trim_matches('"').to_owned();
     let dashes = "-".repeat(5);
     let begin = json(&key.text).find(&dashes).unwrap();
@@ -106,7 +103,7 @@ fn a_text_is_printed_without_its_secrets() {
     place.write("project/log.txt", &format!("first\nsecond {}\n", token.secret));
     let said = place.forge(["redact", "log.txt"]);
     assert_eq!(said.stdout, "first\nsecond [redacted:stripe-key]\n");
-    assert_eq!(said.stderr, "warning: took 1 secret out\n");
+    assert_eq!(said.stderr, "warning: removed 1 secret\n");
     let listed = place.forge(["redact", "--list", "log.txt", "--json"]).json();
     assert_eq!(listed.pointer("/found/0/line"), Some(&2.into()), "{listed}");
     assert_eq!(listed.pointer("/found/0/kind"), Some(&"stripe-key".into()));
@@ -149,7 +146,7 @@ fn raw(folder: &Path) -> Vec<u8> {
 /// Records events of hooks and spooled writes next to a frozen process, each with a secret of its
 /// own. Returns what was planted where, and the files, both while the writes wait and after they
 /// were drained.
-fn heard(settings: &str, only: &[&str]) -> (Vec<(&'static str, Fake)>, Vec<u8>) {
+fn heard(settings: &str, only: &[&str]) -> (Vec<(&'static str, FakeSecret)>, Vec<u8>) {
     const WAYS: [&str; 8] = [
         "prompt",
         "call",
@@ -164,7 +161,7 @@ fn heard(settings: &str, only: &[&str]) -> (Vec<(&'static str, Fake)>, Vec<u8>) 
     place.forge(["init"]).success();
     place.write("project/.forge/config.toml", settings);
     let mut planted = Vec::new();
-    let mut fakes = fakes(WAYS.len() as u64);
+    let mut fakes = fake_secrets(WAYS.len() as u64);
     fakes.retain(|fake| only.is_empty() || only.contains(&fake.shape));
     // One session per format: the first prompt names it.
     let tell = |number: usize, event: &str, more: serde_json::Value| {
@@ -177,7 +174,7 @@ fn heard(settings: &str, only: &[&str]) -> (Vec<(&'static str, Fake)>, Vec<u8>) 
         input.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
         hook::call(&place, "codex", event, &input.to_string());
     };
-    let call = |number: usize, id: &str, command: &Fake, response: &Fake| {
+    let call = |number: usize, id: &str, command: &FakeSecret, response: &FakeSecret| {
         let more = json!({
             "tool_name": "Bash", "tool_use_id": id,
             "tool_input": {"command": command.text}, "tool_response": response.text,
@@ -219,7 +216,7 @@ fn heard(settings: &str, only: &[&str]) -> (Vec<(&'static str, Fake)>, Vec<u8>) 
     (planted, all)
 }
 
-fn found<'a>(planted: &'a [(&str, Fake)], all: &[u8]) -> Vec<(&'a str, &'a str)> {
+fn found<'a>(planted: &'a [(&str, FakeSecret)], all: &[u8]) -> Vec<(&'a str, &'a str)> {
     let quoted = |text: &str| json!(text).to_string().trim_matches('"').to_owned();
     let all = String::from_utf8_lossy(all);
     let is_there = |text: &str| all.contains(text);
@@ -232,7 +229,7 @@ fn found<'a>(planted: &'a [(&str, Fake)], all: &[u8]) -> Vec<(&'a str, &'a str)>
 #[test]
 fn no_secret_that_hooks_hear_or_that_waits_reaches_the_files() {
     let (planted, all) = heard("lock_timeout = 0.01\n", &[]);
-    assert_eq!(planted.len(), 8 * shapes());
+    assert_eq!(planted.len(), 8 * shape_count());
     assert_eq!(found(&planted, &all), []);
     // Without redaction, the same search finds the secrets from every source except one, which is
     // not stored.

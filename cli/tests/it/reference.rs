@@ -4,7 +4,8 @@
 //! `FORGE_UPDATE_DOCS=1 cargo test -p forge-cli reference` updates it.
 
 use clap::{Arg, Command, CommandFactory};
-use forge_cli::args::Args;
+use forge_cli::args::ForgeArgs;
+use forge_cli::args::example::with_examples;
 use std::fmt::Write;
 use std::path::Path;
 
@@ -33,7 +34,7 @@ fn the_page_holds_the_reference_of_all_commands() {
 fn the_page_names_every_setting_and_exit_code() {
     let page = Path::new(env!("CARGO_MANIFEST_DIR")).join("../docs/cli.md");
     let text = std::fs::read_to_string(page).unwrap();
-    for key in forge_cli::config::Key::all() {
+    for key in forge_cli::config::SettingKey::all() {
         assert!(text.contains(&format!("| `{}` |", key.name)), "{}", key.name);
         if let Some(variable) = key.variable {
             assert!(text.contains(&format!("| `{variable}` |")), "{variable}");
@@ -45,8 +46,7 @@ fn the_page_names_every_setting_and_exit_code() {
 }
 
 fn reference() -> String {
-    let mut tree = Args::command().term_width(100);
-    tree.build();
+    let mut tree = with_examples(ForgeArgs::command().term_width(100));
     let mut text = String::from("\n## Reference\n\n### Global options\n\n");
     for arg in tree.get_arguments().filter(|arg| arg.is_global_set()) {
         describe(arg, &mut text);
@@ -78,6 +78,11 @@ fn section(command: &mut Command, above: &str, text: &mut String) {
         text.push('\n');
     }
     arguments.for_each(|arg| describe(arg, text));
+    let examples = command.get_after_help().map(ToString::to_string);
+    if let Some(lines) = examples.as_deref().and_then(|shown| shown.strip_prefix("Examples:\n")) {
+        let lines: Vec<&str> = lines.lines().map(str::trim_start).collect();
+        write!(text, "\n```sh\n{}\n```\n", lines.join("\n")).unwrap();
+    }
     for sub in command.get_subcommands_mut() {
         section(sub, &name, text);
     }

@@ -32,7 +32,7 @@ fn rollout(environment: &Environment, lines: usize) -> String {
 }
 
 #[test]
-fn a_rollout_is_found_taken_and_taken_on() {
+fn a_rollout_is_found_imported_and_continued() {
     let environment = Environment::new();
     environment.forge(["init"]).success();
     let file = "home/.codex/sessions/2026/01/05/rollout-2026-01-05T10-00-00-c0de-1.jsonl";
@@ -45,7 +45,7 @@ fn a_rollout_is_found_taken_and_taken_on() {
     assert_eq!(shown["schema"], "forge.import.codex/1");
     assert_eq!(shown["found"].as_array().unwrap().len(), 1);
     let took = environment.forge(["import", "codex", "--yes"]).success();
-    assert!(took.contains("took 3 lines"), "{took}");
+    assert!(took.contains("imported 3 lines"), "{took}");
     environment.write(file, &rollout(&environment, 6));
     let took = environment.forge(["import", "codex", "--yes", "--json"]).json();
     let one = &took["files"][0];
@@ -196,7 +196,7 @@ fn a_recording_in_either_form_is_the_same_session() {
 }
 
 #[test]
-fn a_file_that_is_none_is_refused() {
+fn a_file_that_is_no_rollout_is_refused() {
     let environment = Environment::new();
     environment.forge(["init"]).success();
     environment.write("project/x.jsonl", "junk\n{\"type\":\"response_item\"}\n");

@@ -50,7 +50,7 @@ fn the_program_gets_what_a_person_sees() {
 }
 
 #[test]
-fn what_is_missing_is_an_error_unless_it_may_be() {
+fn a_missing_output_is_an_error_unless_allowed() {
     let environment = project();
     record(&environment, "a", "1", "x", END);
     let missing = environment.forge(["run", "output", "--item", "a", "--step", "2"]);

@@ -27,7 +27,7 @@ fn a_store_is_made_once() {
 }
 
 #[test]
-fn what_is_in_the_way_of_a_store_stays() {
+fn a_file_in_the_place_of_a_store_is_kept() {
     let environment = Environment::new();
     environment.write("project/.forge/mine", "text");
     assert_snapshot!(environment.forge(["init"]), @r"
@@ -43,7 +43,7 @@ fn what_is_in_the_way_of_a_store_stays() {
 }
 
 #[test]
-fn status_says_where_things_stand() {
+fn status_shows_store_session_and_branch() {
     let environment = Environment::new();
     environment.forge(["init"]).success();
     assert_snapshot!(environment.forge(["status"]), @r"
@@ -116,7 +116,7 @@ fn sessions_are_begun_listed_and_chosen() {
     assert_snapshot!(environment.forge(["session", "new", "third"]), @r"
     [stderr]
     error: there is a session 'third' already
-    hint: 'forge session use third' goes on with it; or choose another name
+    hint: use 'forge session use third' to continue it, or choose another name
     [exit 2]
     ");
     assert_snapshot!(environment.forge(["session", "use", "nothing"]), @r"

@@ -67,7 +67,7 @@ fn a_form_that_is_not_known_is_refused_and_nothing_is_printed() {
 }
 
 #[test]
-fn check_and_sanitize_tell_the_same_of_the_same_messages() {
+fn check_and_sanitize_report_the_same_faults() {
     let environment = place();
     let lost = r#"{"role":"tool","tool_call_id":"c9","content":"lost"}"#;
     let none = r#"{"role":"assistant","tool_calls":[]}"#;
@@ -81,9 +81,9 @@ fn check_and_sanitize_tell_the_same_of_the_same_messages() {
     assert_eq!(
         told,
         [
-            "message 0: a list of calls with nothing in it: taken out",
+            "message 0: a list of calls with nothing in it: removed",
             "message 1: a result without a call c9: kept as a text",
-            "message 3: a call without a result c1: a result is put in",
+            "message 3: a call without a result c1: a result is inserted",
         ]
     );
 }

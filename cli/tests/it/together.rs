@@ -86,7 +86,7 @@ fn facts(environment: &Environment) -> Vec<u64> {
 /// Regression: hooks and imports of one agent session at the same time created two to four
 /// sessions, with the facts split or duplicated.
 #[test]
-fn an_agent_session_is_one_session_whoever_is_first() {
+fn an_agent_session_is_one_session_for_concurrent_processes() {
     for round in 0..4 {
         let environment = begun();
         at_once((0..4).map(|call| tool(&environment, call)).collect());

@@ -2,8 +2,8 @@
 
 use crate::environment::{Environment, recorded_sessions};
 use forge_cli::error::CommandError;
-use forge_cli::report::import::TranscriptReport;
-use forge_cli::transcript::{How, Importer};
+use forge_cli::report::import::TranscriptFileReport;
+use forge_cli::transcript::{TranscriptImportOptions, TranscriptImporter};
 use forge_store::model::{CheckpointTrigger, Key, Kind, Timestamp, Value};
 use forge_store::store::{CheckpointFilter, ClaimChange, Options, Session, Store, WriteContext};
 use forge_testkit::skip::skipped;
@@ -16,13 +16,17 @@ fn act() -> WriteContext {
     WriteContext::asked("import claude-code", now)
 }
 
-fn import_with(store: &Store, file: &Path, how: How) -> Result<TranscriptReport, CommandError> {
+fn import_with(
+    store: &Store,
+    file: &Path,
+    how: TranscriptImportOptions,
+) -> Result<TranscriptFileReport, CommandError> {
     let act = act();
-    Importer::new(store, &act, how, &|_| {}).file(file)
+    TranscriptImporter::new(store, &act, how, &|_| {}).import_file(file)
 }
 
-fn import(store: &Store, file: &Path) -> TranscriptReport {
-    import_with(store, file, How::default()).unwrap()
+fn import(store: &Store, file: &Path) -> TranscriptFileReport {
+    import_with(store, file, TranscriptImportOptions::default()).unwrap()
 }
 
 pub(crate) fn line(second: u32, kind: &str, fields: &str) -> String {
@@ -156,7 +160,7 @@ fn claim(session: &Session, id: &str) {
 }
 
 #[test]
-fn in_pieces_is_the_same_as_at_once_whatever_the_cut() {
+fn importing_in_pieces_equals_importing_at_once() {
     let (_folder, file, whole) = place();
     let text: Vec<u8> = small().concat().into_bytes();
     std::fs::write(&file, &text).unwrap();
@@ -215,7 +219,7 @@ fn a_file_that_changed_is_read_again_and_known_facts_stay_single() {
 }
 
 #[test]
-fn bad_lines_are_told_and_skipped_and_strict_refuses_the_file() {
+fn bad_lines_are_reported_and_skipped_and_strict_refuses_the_file() {
     let (_folder, file, store) = place();
     let mut lines = small();
     lines.insert(2, "nonsense\n".to_owned());
@@ -224,12 +228,28 @@ fn bad_lines_are_told_and_skipped_and_strict_refuses_the_file() {
     text.extend_from_slice(b"{\"x\":\"\xff\"}\n");
     std::fs::write(&file, &text).unwrap();
     let tail = store.tail_bytes().unwrap();
-    let error = import_with(&store, &file, How { strict: true, dry_run: false, ..How::default() })
-        .unwrap_err();
+    let error = import_with(
+        &store,
+        &file,
+        TranscriptImportOptions {
+            strict: true,
+            dry_run: false,
+            ..TranscriptImportOptions::default()
+        },
+    )
+    .unwrap_err();
     assert!(error.message().contains("line 3"), "{error}");
     assert_eq!(store.tail_bytes().unwrap(), tail);
-    let report =
-        import_with(&store, &file, How { strict: false, dry_run: true, ..How::default() }).unwrap();
+    let report = import_with(
+        &store,
+        &file,
+        TranscriptImportOptions {
+            strict: false,
+            dry_run: true,
+            ..TranscriptImportOptions::default()
+        },
+    )
+    .unwrap();
     assert_eq!((store.tail_bytes().unwrap(), report.checkpoints), (tail, 3));
     let report = import(&store, &file);
     let lines: Vec<u64> = report.skipped.iter().map(|skipped| skipped.line).collect();
@@ -241,9 +261,16 @@ fn files_without_a_whole_line_or_a_session_are_no_error() {
     let (_folder, file, store) = place();
     for text in ["", "{\"type\":\"user\",\"sess", "{\"type\":\"summary\",\"summary\":\"x\"}\n"] {
         std::fs::write(&file, text).unwrap();
-        let report =
-            import_with(&store, &file, How { strict: true, dry_run: false, ..How::default() })
-                .unwrap();
+        let report = import_with(
+            &store,
+            &file,
+            TranscriptImportOptions {
+                strict: true,
+                dry_run: false,
+                ..TranscriptImportOptions::default()
+            },
+        )
+        .unwrap();
         assert_eq!((report.agent_session, report.lines), (None, 0), "{text}");
         assert!(store.sessions().unwrap().is_empty());
     }

@@ -328,7 +328,7 @@ pub(super) fn check_names(generation: &Path) -> Result<(), Error> {
         let name = entry.file_name();
         let name = name.to_string_lossy();
         if !is_part(&entry.path(), &name) && name != SEAL {
-            let source = format!("{} is no file of it: remove it", entry.path().display());
+            let source = format!("{} is not one of its files: remove it", entry.path().display());
             return Err(Error::Index { action: "seal", source: source.into() });
         }
     }

@@ -30,6 +30,7 @@ pub struct RescuedIndex {
 }
 
 /// The repaired files of a generation that differs from what was sealed only in single bits.
+#[derive(Debug)]
 pub struct RepairedGeneration {
     generation: GenerationId,
     files: RepairedFiles,

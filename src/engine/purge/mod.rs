@@ -414,7 +414,8 @@ impl PurgeRewriter<'_> {
 /// Returns the error for a secret that is part of forge's own record structure.
 fn reserved_word_error() -> Error {
     Error::invalid(
-        "it is part of a word that forge's own records are made of: name more of what stands around it",
+        "it is part of a word that forge uses in its own records: include more of the text around \
+        it",
     )
 }
 

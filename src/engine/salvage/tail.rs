@@ -74,10 +74,10 @@ impl SalvagedStore {
     fn cut_off(&mut self, position: LogPosition) {
         let far = match self.end > position {
             true => format!("up to {} at least", self.end),
-            false => "nobody knows how far".to_owned(),
+            false => "to an unknown position".to_owned(),
         };
         self.lost.push(format!(
-            "all that the journal held from position {position} on, {far}: records, and what they changed"
+            "all of the journal from position {position}, {far}: records, and what they changed"
         ));
         for (_, session) in self.refs.sessions.all().filter(|(_, one)| one.gone.is_none()) {
             self.lost.push(format!(

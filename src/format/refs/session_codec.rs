@@ -115,7 +115,7 @@ pub(super) fn decode<const KEPT: bool>(bytes: &[u8]) -> Result<SessionRefs, Deco
         return Err(from.error("it counts what no store can hold"));
     }
     if u64::from(session.current_branch) >= count {
-        return Err(from.error("it names a branch that there is not"));
+        return Err(from.error("it names a branch that does not exist"));
     }
     Ok(session)
 }
@@ -190,7 +190,7 @@ fn branches<const KEPT: bool>(
             return Err(from.error("a branch begins on one that came after it"));
         }
         if branch.head.is_some_and(|head| head.sequence >= next_sequence) {
-            return Err(from.error("a branch ends with a revision that there is not"));
+            return Err(from.error("a branch ends with a revision that does not exist"));
         }
         count += 1;
         Ok(branch)
@@ -259,7 +259,7 @@ fn text<const KEPT: bool>(from: &mut ByteReader<'_>) -> Result<String, DecodeErr
     if !KEPT && bytes.is_ascii() {
         return Ok(String::new());
     }
-    let text = std::str::from_utf8(bytes).map_err(|_| from.error("a name is no UTF-8"))?;
+    let text = std::str::from_utf8(bytes).map_err(|_| from.error("a name is not UTF-8"))?;
     Ok(if KEPT { text.to_owned() } else { String::new() })
 }
 

@@ -1,9 +1,9 @@
 //! Beliefs.
 
 use super::field::{Confidence, record};
-use super::vocabulary::words;
+use super::vocabulary::vocabulary;
 
-words! {
+vocabulary! {
     /// What kind of thing is believed.
     BeliefKind, "belief kind" {
         /// Something that was seen or shown.

@@ -1,9 +1,9 @@
 //! Commands: facts.
 
 use super::field::{FactText, record};
-use super::vocabulary::words;
+use super::vocabulary::vocabulary;
 
-words! {
+vocabulary! {
     /// How a command ended.
     CommandOutcome, "command outcome" {
         /// By itself, with no error that the record tells.

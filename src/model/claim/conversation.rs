@@ -1,7 +1,7 @@
 //! What was said: facts that are handed on as they are found, so that only their types are checked.
 
 use super::field::{FactText, record};
-use super::vocabulary::words;
+use super::vocabulary::vocabulary;
 use crate::model::Value;
 
 record! {
@@ -98,7 +98,7 @@ record! {
     }
 }
 
-words! {
+vocabulary! {
     /// How the use of a tool ended.
     ToolOutcome, "tool outcome" {
         /// With a result.

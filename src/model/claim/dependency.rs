@@ -1,9 +1,9 @@
 //! Dependencies between beliefs.
 
 use super::field::{Strength, record};
-use super::vocabulary::words;
+use super::vocabulary::vocabulary;
 
-words! {
+vocabulary! {
     /// How one belief bears on another; read it as a sentence, from, type, to.
     DependencyType, "dependency type" {
         /// `from` cannot hold without `to`.

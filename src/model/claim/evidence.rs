@@ -1,9 +1,9 @@
 //! Evidence.
 
 use super::field::{Strength, record};
-use super::vocabulary::words;
+use super::vocabulary::vocabulary;
 
-words! {
+vocabulary! {
     /// How evidence was come by.
     EvidenceKind, "evidence kind" {
         /// Somebody saw it happen.

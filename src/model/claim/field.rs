@@ -1,6 +1,7 @@
 //! Field types, and the macro that builds typed records from them.
 
-use crate::model::{FieldMap, TextRef, Value};
+use super::InvalidField;
+use crate::model::{FieldMap, Kind, TextRef, Value};
 use std::collections::BTreeMap;
 use std::fmt;
 
@@ -97,6 +98,40 @@ bounded!(
     /// The strength of evidence: for something (up to 1) or against it (down to -1).
     Strength, -1.0, 1.0, "a number from -1 to 1"
 );
+
+impl Confidence {
+    /// Neither more likely nor less likely than not.
+    pub const EVEN: Self = Self(0.5);
+}
+
+/// A record of one kind of claim or fact: its fields as a struct, each of which may be absent.
+///
+/// A struct is made from [`Default`] and the setters named like its fields, or as a literal:
+///
+/// ```
+/// use forge_store::{Confidence, Hypothesis};
+///
+/// let one = Hypothesis::default().description("the cache is stale").confidence(Confidence::EVEN);
+/// let other = Hypothesis {
+///     description: Some("the cache is stale".to_owned()),
+///     confidence: Confidence::new(0.5),
+///     ..Hypothesis::default()
+/// };
+/// assert_eq!(one, other);
+/// ```
+pub trait TypedRecord: Clone {
+    /// The kind that has these fields.
+    const KIND: Kind;
+
+    /// Parses the fields of a value.
+    ///
+    /// # Errors
+    /// [`InvalidField`] for the first known field that does not fit, or a value that is not a map.
+    fn from_value(value: &Value) -> Result<Self, InvalidField>;
+
+    /// Converts this to the value with these fields.
+    fn into_value(self) -> Value;
+}
 
 /// A text of a fact. Of a long text, only the beginning and the location of the rest are stored.
 #[derive(Clone, Debug, PartialEq)]
@@ -343,6 +378,15 @@ macro_rules! record {
                 },)*
             ];
 
+            $(
+                #[doc = concat!("Sets the field `", $key, "`.")]
+                #[must_use]
+                pub fn $field(mut self, $field: impl Into<$type>) -> Self {
+                    self.$field = Some($field.into());
+                    self
+                }
+            )*
+
             /// Parses the fields of a value. Nulls count as absent, at any depth.
             ///
             /// # Errors
@@ -379,6 +423,20 @@ macro_rules! record {
                 let mut fields = self.extra.clone();
                 $($crate::model::claim::field::put(&mut fields, $key, self.$field.as_ref());)*
                 $crate::model::Value::Map(fields)
+            }
+        }
+
+        impl $crate::model::claim::TypedRecord for $name {
+            const KIND: $crate::model::Kind = $crate::model::Kind::$kind;
+
+            fn from_value(
+                value: &$crate::model::Value,
+            ) -> Result<Self, $crate::model::claim::InvalidField> {
+                Self::from_value(value)
+            }
+
+            fn into_value(self) -> $crate::model::Value {
+                self.to_value()
             }
         }
     };

@@ -1,10 +1,10 @@
 //! Gaps in what is known.
 
 use super::field::{FieldValue, record};
-use super::vocabulary::words;
+use super::vocabulary::vocabulary;
 use crate::model::Value;
 
-words! {
+vocabulary! {
     /// What is missing.
     GapType, "gap type" {
         /// Something that somebody or some document knows.
@@ -24,7 +24,7 @@ words! {
     }
 }
 
-words! {
+vocabulary! {
     /// How much depends on a gap.
     Criticality, "gap criticality" {
         /// Good to know.
@@ -38,7 +38,7 @@ words! {
     }
 }
 
-words! {
+vocabulary! {
     /// What has become of a gap.
     GapStatus, "gap status" {
         /// Nobody works on it.
@@ -54,7 +54,7 @@ words! {
     }
 }
 
-words! {
+vocabulary! {
     /// How a gap might be filled.
     FillStrategy, "gap fill strategy" {
         /// Run a test, build or check.
@@ -84,7 +84,7 @@ words! {
     }
 }
 
-words! {
+vocabulary! {
     /// How much work filling a gap takes.
     Effort, "gap effort" {
         /// Minutes.

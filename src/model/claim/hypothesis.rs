@@ -1,9 +1,9 @@
 //! Hypotheses.
 
 use super::field::{Confidence, record};
-use super::vocabulary::words;
+use super::vocabulary::vocabulary;
 
-words! {
+vocabulary! {
     /// What has become of a hypothesis.
     HypothesisStatus, "hypothesis status" {
         /// Thought possible.

@@ -30,7 +30,9 @@ pub use command::{CommandOutcome, ExecutedCommand};
 pub use conversation::{Agent, Inference, Message, Notice, Prompt, ToolOutcome, ToolUse};
 pub use dependency::{Dependency, DependencyType};
 pub use evidence::{Evidence, EvidenceKind};
-pub use field::{Confidence, FactText, FieldDefinition, FieldValue, MeasuredValue, Strength};
+pub use field::{
+    Confidence, FactText, FieldDefinition, FieldValue, MeasuredValue, Strength, TypedRecord,
+};
 pub use gap::{Criticality, Effort, FillStrategy, Gap, GapBlocking, GapStatus, GapType};
 pub use hypothesis::{Hypothesis, HypothesisStatus};
 pub use measurement::Measurement;
@@ -42,7 +44,8 @@ pub use validate::{
     InvalidField, InvalidId, MAX_DEPTH, MAX_ID_BYTES, check, check_id, fields, is_checked,
 };
 pub use verification::{VerificationResult, VerificationStatus};
-pub(crate) use vocabulary::words;
+#[doc(hidden)]
+pub use vocabulary::serde_of_vocabulary;
 pub use vocabulary::{FieldVocabulary, UnknownWord, VocabularyWord};
 
 /// All vocabularies of fields.

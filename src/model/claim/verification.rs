@@ -1,9 +1,9 @@
 //! Verifications: facts.
 
 use super::field::{FactText, record};
-use super::vocabulary::words;
+use super::vocabulary::vocabulary;
 
-words! {
+vocabulary! {
     /// How a test, build or check came out.
     VerificationStatus, "verification status" {
         /// It holds.

@@ -27,7 +27,27 @@ pub trait VocabularyWord: Copy + Sized + 'static {
     fn word(self) -> &'static str;
 }
 
-macro_rules! words {
+/// Defines an enum whose variants are the words that a field may hold.
+///
+/// The enum gets [`VocabularyWord`](crate::model::claim::VocabularyWord),
+/// [`FieldValue`](crate::model::claim::FieldValue), `Display`, `FromStr` and `Serialize`.
+///
+/// ```
+/// forge_store::vocabulary! {
+///     /// How bad a fault is.
+///     Severity, "severity" {
+///         /// Work goes on.
+///         Minor = "minor",
+///         /// Work stops.
+///         Major = "major",
+///     }
+/// }
+/// assert_eq!("major".parse(), Ok(Severity::Major));
+/// let error = "huge".parse::<Severity>().unwrap_err();
+/// assert_eq!(error.to_string(), "unknown severity \"huge\": use one of minor, major");
+/// ```
+#[macro_export]
+macro_rules! vocabulary {
     ($(#[$doc:meta])* $name:ident, $what:literal {
         $($(#[$variant_doc:meta])* $variant:ident = $word:literal,)*
     }) => {
@@ -72,8 +92,8 @@ macro_rules! words {
             }
         }
 
-        impl serde::Serialize for $name {
-            fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        impl $crate::model::claim::serde_of_vocabulary::Serialize for $name {
+            fn serialize<S: $crate::model::claim::serde_of_vocabulary::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
                 serializer.serialize_str($crate::model::claim::VocabularyWord::word(*self))
             }
         }
@@ -97,7 +117,11 @@ macro_rules! words {
         }
     };
 }
-pub(crate) use words;
+pub(crate) use vocabulary;
+
+/// For the macro, so that its users need not depend on serde themselves.
+#[doc(hidden)]
+pub use serde as serde_of_vocabulary;
 
 /// A vocabulary with its name, for the glossary and help texts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

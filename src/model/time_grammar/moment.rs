@@ -143,7 +143,7 @@ fn read_base<Tz: TimeZone>(
             .then(|| digits.parse().ok())
             .flatten()
             .map(MomentBase::Sequence)
-            .ok_or_else(|| impossible(text, "after '#' stands a sequence number", "'#42'"));
+            .ok_or_else(|| impossible(text, "'#' is followed by a sequence number", "'#42'"));
     }
     if base.ends_with('}')
         && let Some((branch, time)) = base.split_once("@{")
@@ -280,14 +280,14 @@ fn read_became(mut cursor: TextCursor<'_>, text: &str) -> Result<MomentBase, Mom
     cursor.skip_spaces();
     let is_verb = ["was", "became", "is", "got", "went"].iter().any(|verb| cursor.eat_word(verb));
     if hypothesis.is_empty() || hypothesis.chars().any(char::is_control) || !is_verb {
-        return Err(wrong("after 'when' stand a hypothesis, 'was' and a status".to_owned()));
+        return Err(wrong("'when' is followed by a hypothesis, 'was' and a status".to_owned()));
     }
     let said = cursor.rest().split_ascii_whitespace().collect::<Vec<_>>().join("_");
     let said = said.replace('-', "_").to_ascii_lowercase();
     let status =
         HYPOTHESIS_STATUSES.into_iter().find(|status| *status == said).ok_or_else(|| {
             wrong(format!(
-                "'{}' is no status of a hypothesis ({})",
+                "'{}' is not a status of a hypothesis ({})",
                 quoted(&said),
                 HYPOTHESIS_STATUSES.join(", ")
             ))

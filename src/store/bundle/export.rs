@@ -15,7 +15,7 @@ use crate::store::{Session, Store};
 use std::collections::HashSet;
 
 /// A session to export, or a range of it.
-#[derive(Clone)]
+#[derive(Clone, Debug)]
 pub struct BundleRange {
     /// The session to export.
     pub session: Session,
@@ -100,7 +100,7 @@ impl Store {
             let to = range.to.unwrap_or(last);
             if range.from > to || to > last {
                 return Err(Error::invalid(format!(
-                    "#{} to #{to} is no range of the session '{}', which ends at #{last}",
+                    "#{} to #{to} is not a range of the session '{}', which ends at #{last}",
                     range.from, session.info.name
                 )));
             }

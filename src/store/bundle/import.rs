@@ -92,13 +92,13 @@ fn place(refs: &StoreRefs, session: &BundleSession) -> Result<(SessionNumber, bo
     if let Some((number, here)) = own.next() {
         if here.gone.is_some() {
             return Err(Error::Conflict(format!(
-                "the session '{}' was pruned here: take that back first",
+                "the session '{}' was pruned here: undo that first",
                 here.info.name
             )));
         }
         if here.next_sequence <= session.from {
             return Err(Error::not_found(
-                "revision that the bundle goes on from",
+                "revision that the bundle continues",
                 format!("#{} of '{}'", session.from, session.info.name),
             ));
         }
@@ -106,7 +106,7 @@ fn place(refs: &StoreRefs, session: &BundleSession) -> Result<(SessionNumber, bo
     }
     if session.from > 0 {
         return Err(Error::not_found(
-            "session that the bundle goes on with",
+            "session that the bundle continues",
             format!("{} up to #{}", session.info.name, session.from),
         ));
     }
@@ -243,7 +243,7 @@ impl BundleImporter<'_> {
                 // With a wrong clock an object may be swept right after it is written.
                 if let Some(gone) = missing.iter().find(|one| self.passed.contains(*one)) {
                     return Err(Error::Conflict(format!(
-                        "the object {gone} was swept meanwhile: import it again"
+                        "the object {gone} was deleted in between: import it again"
                     )));
                 }
             }

@@ -52,7 +52,7 @@ struct BundleItem {
 fn unreadable(error: &io::Error, at: u64) -> Error {
     if error.kind() == io::ErrorKind::UnexpectedEof {
         return Error::invalid(format!(
-            "the bundle is cut off at byte {at}: nothing of it was taken, get the whole file"
+            "the bundle is cut off at byte {at}: nothing was imported. Get the whole file"
         ));
     }
     Error::invalid(format!("the bundle cannot be read at byte {at}: {error}"))
@@ -98,7 +98,7 @@ impl<'a> BundleReader<'a> {
         let mut more = [0; 1];
         match self.source.read(&mut more).map_err(|error| unreadable(&error, self.at))? {
             0 => Ok(()),
-            _ => Err(damaged(self.at, "bytes stand behind its end")),
+            _ => Err(damaged(self.at, "bytes after its end")),
         }
     }
 

@@ -341,7 +341,8 @@ impl<'a> SessionReplay<'a> {
                 && *swept >= to
             {
                 return Err(Error::invalid(format!(
-                    "#{first} and others were pruned for good behind #{to}: let the range end behind #{swept}"
+                    "#{first} and others were permanently pruned after #{to}: end the range after \
+                    #{swept}"
                 )));
             }
         }

@@ -392,7 +392,7 @@ impl<'a> StreamImporter<'a> {
             Value::Map(fields) => {
                 if has_reference(&Value::Map(fields.clone())) {
                     return Err(Error::invalid(
-                        "a reference to a text stands for it: write the text itself",
+                        "the value is a reference to a text: write the text itself",
                     ));
                 }
                 let shortened = fields.into_iter().map(|(name, value)| match value {

@@ -143,7 +143,7 @@ pub(super) fn check_untouched(
 }
 
 fn overtaken(source: &str) -> Error {
-    Error::Conflict(format!("somebody else imports '{source}' too: import it again"))
+    Error::Conflict(format!("another process imports '{source}' too: import it again"))
 }
 
 impl StreamImporter<'_> {

@@ -9,6 +9,7 @@ use crate::model::{BranchNumber, Key, Kind, Value};
 use std::borrow::Cow;
 use std::cell::RefCell;
 use std::collections::BTreeMap;
+use std::fmt;
 use std::sync::Arc;
 
 /// The claims at a branch's head, for rules to read.
@@ -16,6 +17,15 @@ pub struct HeadClaims {
     state: Arc<RevisionState>,
     changed: BTreeMap<Key, Option<Value>>,
     error: RefCell<Option<Error>>,
+}
+
+impl fmt::Debug for HeadClaims {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        out.debug_struct("HeadClaims")
+            .field("claims", &self.state.len())
+            .field("changed", &self.changed)
+            .finish_non_exhaustive()
+    }
 }
 
 impl HeadClaims {

@@ -21,7 +21,7 @@ pub(crate) fn check_claim(change: &mut ClaimChange) -> Result<()> {
         })?;
         change.value = Some(checked);
     } else if change.expect == ClaimPrecondition::Absent {
-        return Err(Error::invalid("a claim cannot be taken out where it must not be"));
+        return Err(Error::invalid("a claim cannot be removed here"));
     }
     Ok(())
 }
@@ -62,7 +62,7 @@ pub(crate) fn check_tag(tag: &str) -> Result<()> {
         || tag.chars().any(|c| c.is_control() || c.is_whitespace() || c == ',');
     if wrong {
         return Err(Error::invalid(format!(
-            "'{}' is no tag: write one word of at most 100 bytes without commas",
+            "'{}' is not a tag: use one word of at most 100 bytes without commas",
             tag.escape_debug()
         )));
     }

@@ -12,7 +12,7 @@ const SMALL: TableId = TableId(1);
 const LAST: TableId = TableId(253);
 
 /// Table, key, value; `None` deletes.
-type Put<'a> = (TableId, &'a [u8], Option<&'a [u8]>);
+type RowChange<'a> = (TableId, &'a [u8], Option<&'a [u8]>);
 
 /// Runs the suite, with a new index for each case. `snapshots` is how many are opened while a
 /// writer runs.
@@ -40,14 +40,14 @@ fn applier(index: &dyn Index) -> Box<dyn IndexWriter> {
     index.try_writer().expect("an index can be written").expect("nobody else writes")
 }
 
-fn publish(index: &dyn Index, position: LogPosition, rows: &[Put<'_>]) {
+fn publish(index: &dyn Index, position: LogPosition, rows: &[RowChange<'_>]) {
     let mut applier = applier(index);
     applier.write(batch(rows)).expect("rows can be written");
     applier.publish(position).expect("rows can be published");
 }
 
-fn batch(rows: &[Put<'_>]) -> RowBatch {
-    let own = |row: &Put<'_>| (row.0, row.1.to_vec(), row.2.map(<[u8]>::to_vec));
+fn batch(rows: &[RowChange<'_>]) -> RowBatch {
+    let own = |row: &RowChange<'_>| (row.0, row.1.to_vec(), row.2.map(<[u8]>::to_vec));
     RowBatch { rows: rows.iter().map(own).collect() }
 }
 
@@ -354,7 +354,7 @@ fn snapshots_beside_a_writer_are_dense<O: Fn() -> Box<dyn Index> + Sync>(count: 
                 applier.publish(rows).unwrap();
             }
         });
-        let _stop = Stop(&done);
+        let _stop = StopOnDrop(&done);
         let mut newest = 0;
         let mut opened = 0;
         // Runs until the writer has published some generations too.
@@ -377,9 +377,9 @@ fn snapshots_beside_a_writer_are_dense<O: Fn() -> Box<dyn Index> + Sync>(count: 
 }
 
 /// Stops the writer when it is dropped, even if the reader fails.
-struct Stop<'a>(&'a AtomicBool);
+struct StopOnDrop<'a>(&'a AtomicBool);
 
-impl Drop for Stop<'_> {
+impl Drop for StopOnDrop<'_> {
     fn drop(&mut self) {
         self.0.store(true, Ordering::Relaxed);
     }

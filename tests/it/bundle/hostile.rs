@@ -274,7 +274,7 @@ fn secret() -> String {
 /// A store that redacts secrets.
 fn careful() -> Store {
     let redaction = Some(Arc::new(Redactor::new()));
-    Store::in_memory_with(Options { redaction, ..Options::default() }).unwrap()
+    Store::in_memory_with(Options::default().redaction(redaction)).unwrap()
 }
 
 #[test]

@@ -2,7 +2,7 @@
 #![allow(clippy::print_stderr, reason = "a skipped test must be seen")]
 
 use super::{act, everything, rich};
-use crate::fault::{can_strike, killed_at};
+use crate::fault::{can_inject_faults, killed_at};
 use forge_store::store::{Options, Store, VerifyDepth, VerifyOutcome};
 use std::fs::File;
 use std::path::PathBuf;
@@ -23,7 +23,7 @@ fn child() {
 
 #[test]
 fn an_import_killed_anywhere_leaves_a_sound_store_and_continues() {
-    if !can_strike("killed while importing") {
+    if !can_inject_faults("killed while importing") {
         return;
     }
     let folder = tempfile::tempdir().unwrap();

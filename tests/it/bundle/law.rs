@@ -250,7 +250,7 @@ proptest! {
                 same(&told(&parts), &wanted, "in parts");
             }
             Ok(_) => {}
-            Err(error) => prop_assert!(error.to_string().contains("pruned for good"), "{}", error),
+            Err(error) => prop_assert!(error.to_string().contains("permanently pruned"), "{}", error),
         }
     }
 }

@@ -6,7 +6,7 @@ use super::create;
 use super::kill::IN_DOUBT;
 use super::oracle::Oracle;
 use super::work::Planted;
-use crate::fault::{can_strike, copy, count};
+use crate::fault::{can_inject_faults, copy, count};
 use forge_store::store::VerifyDepth;
 use std::sync::mpsc::channel;
 
@@ -17,7 +17,7 @@ struct Fault {
 }
 
 fn strike(test: &str, faults: &[Fault], usual: u64) {
-    if !can_strike(test) {
+    if !can_inject_faults(test) {
         return;
     }
     // Every call at first, then every `step`-th one: most are RocksDB's.

@@ -6,7 +6,7 @@ use super::create;
 use super::kill::IN_DOUBT;
 use super::oracle::Oracle;
 use super::work::Planted;
-use crate::fault::{Mount, Numbers, count};
+use crate::fault::{Mount, SeededNumbers, count};
 use forge_store::store::{Options, Store, VerifyDepth};
 use std::fs::File;
 use std::io::Write;
@@ -24,7 +24,7 @@ fn fill(ballast: &Path, left: u64) {
 #[test]
 fn a_full_disk_loses_nothing_and_writing_continues_once_there_is_space() {
     let test = "crash full disk";
-    let mut numbers = Numbers::announced(test);
+    let mut numbers = SeededNumbers::from_environment(test);
     let mut refused = 0;
     let tries = count("FORGE_CRASH_FULL", 10);
     for number in 0..tries {
@@ -51,7 +51,7 @@ fn a_full_disk_loses_nothing_and_writing_continues_once_there_is_space() {
             }
             child.wait().unwrap();
         }
-        let options = Options { read_only: true, ..Options::default() };
+        let options = Options::default().read_only(true);
         let store = Store::open(&path, options).unwrap();
         for session in store.sessions().unwrap() {
             let session = store.session(&session.info.name).unwrap();

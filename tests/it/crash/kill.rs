@@ -4,7 +4,7 @@ use super::child::Task;
 use super::oracle::Oracle;
 use super::work::Planted;
 use super::{WAIT, create, create_encrypted};
-use crate::fault::{Numbers, count, run};
+use crate::fault::{SeededNumbers, count, run};
 use forge_store::store::VerifyDepth;
 use std::path::Path;
 use std::process::Child;
@@ -34,7 +34,7 @@ pub(super) fn round(
     path: &Path,
     (first, second): (u64, u64),
     planted: Planted,
-    numbers: &mut Numbers,
+    numbers: &mut SeededNumbers,
     oracle: &mut Oracle,
 ) {
     let (sender, lines) = channel();
@@ -82,7 +82,7 @@ fn acknowledged_data_survives_a_kill_in_an_encrypted_store() {
 }
 
 fn kills(test: &str, kills: u64, create: impl Fn(&Path)) {
-    let mut numbers = Numbers::announced(test);
+    let mut numbers = SeededNumbers::from_environment(test);
     let mut heard = 0;
     let rounds = kills.div_ceil(WRITERS);
     for begin in (0..rounds).step_by(ROUNDS_A_STORE as usize) {

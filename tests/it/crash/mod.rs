@@ -43,21 +43,21 @@ fn keyring(path: &Path) -> Option<PathBuf> {
 }
 
 fn open(path: &Path) -> Result<Store, forge_store::error::Error> {
-    let options = Options { lock_timeout: WAIT, keyring: keyring(path), ..Options::default() };
+    let options = Options::default().lock_timeout(WAIT).keyring(keyring(path));
     Store::open(path, options)
 }
 
 /// Like [`create`], with encryption.
 fn create_encrypted(path: &Path) {
     let keyring = Some(path.with_file_name("keyring"));
-    let options = Options { keyring, encrypted: true, ..Options::default() };
+    let options = Options::default().keyring(keyring).encrypted(true);
     let store = Store::create(path, options).unwrap();
     store.create_session(&act(0), NewSession::named(SHARED)).unwrap();
 }
 
 /// Creates a store with the shared session; with seals if there is a folder for its key next to it.
 fn create(path: &Path) {
-    let options = Options { keyring: keyring(path), ..Options::default() };
+    let options = Options::default().keyring(keyring(path));
     let store = Store::create(path, options).unwrap();
     store.create_session(&act(0), NewSession::named(SHARED)).unwrap();
 }

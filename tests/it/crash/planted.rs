@@ -7,7 +7,7 @@ use super::create;
 use super::kill::{IN_DOUBT, kill, listen};
 use super::oracle::Oracle;
 use super::work::Planted;
-use crate::fault::{Numbers, copy};
+use crate::fault::{SeededNumbers, copy};
 use forge_store::store::VerifyDepth;
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -18,7 +18,7 @@ const TRIES: u64 = 60;
 
 /// A store in which one writer worked until it was killed, and its acknowledgements; `None` if the
 /// writer itself noticed the fault. A copy of the store from halfway is next to it.
-fn worked(root: &Path, planted: Planted, numbers: &mut Numbers) -> Option<(PathBuf, Oracle)> {
+fn worked(root: &Path, planted: Planted, numbers: &mut SeededNumbers) -> Option<(PathBuf, Oracle)> {
     let path = root.join(".forge");
     let _ = fs::remove_dir_all(&path);
     let _ = fs::remove_dir_all(root.join("earlier"));
@@ -47,7 +47,7 @@ fn worked(root: &Path, planted: Planted, numbers: &mut Numbers) -> Option<(PathB
 
 #[test]
 fn every_fault_planted_in_a_process_is_found() {
-    let mut numbers = Numbers::announced("planted in processes");
+    let mut numbers = SeededNumbers::from_environment("planted in processes");
     for planted in Planted::ALL.into_iter().filter(|one| *one != Planted::Nothing) {
         let root = tempfile::tempdir().unwrap();
         let found = (0..TRIES).find_map(|_| match worked(root.path(), planted, &mut numbers) {
@@ -165,7 +165,7 @@ const DAMAGES: [(&str, Damage); 9] = [
 
 #[test]
 fn every_damage_to_the_files_is_found() {
-    let mut numbers = Numbers::announced("planted in files");
+    let mut numbers = SeededNumbers::from_environment("planted in files");
     for (name, damage) in DAMAGES {
         let root = tempfile::tempdir().unwrap();
         let mut tried = false;

@@ -5,7 +5,7 @@ use super::kill::{kill_group, listen};
 use super::oracle::Oracle;
 use super::work::Planted;
 use super::{WAIT, create, open};
-use crate::fault::{Breaker, Disk, Numbers, can_strike, copy_in_use, count, run};
+use crate::fault::{Breaker, Disk, SeededNumbers, can_inject_faults, copy_in_use, count, run};
 use forge_store::store::{SealStatus, VerifyDepth};
 use std::os::unix::fs::symlink;
 use std::path::PathBuf;
@@ -70,7 +70,7 @@ fn cut(
     test: &str,
     lying: bool,
     second: u64,
-    numbers: &mut Numbers,
+    numbers: &mut SeededNumbers,
     oracle: &mut Oracle,
 ) -> Option<()> {
     let mount = disk.mount(test)?;
@@ -126,7 +126,7 @@ fn cut(
 
 /// Cuts the power this many times; the stores have their keys at these places in turn.
 fn cuts(test: &str, cuts: u64, keys: &[Keys]) {
-    let mut numbers = Numbers::announced(test);
+    let mut numbers = SeededNumbers::from_environment(test);
     let Some(disk) = Disk::new(test, IMAGE_BYTES) else { return };
     let mut heard = 0;
     let stores = (0..cuts).step_by(CUTS_A_STORE as usize).zip(keys.iter().cycle());
@@ -172,10 +172,10 @@ fn acknowledged_data_survives_a_power_cut_in_a_sealed_store_and_its_witness_is_n
 #[test]
 fn a_disk_that_ignores_syncs_loses_data_and_a_witness_elsewhere_reports_it() {
     let test = "crash power canary";
-    if !can_strike(test) {
+    if !can_inject_faults(test) {
         return;
     }
-    let mut numbers = Numbers::announced(test);
+    let mut numbers = SeededNumbers::from_environment(test);
     let Some(disk) = Disk::new(test, IMAGE_BYTES) else { return };
     const CUTS: usize = 4;
     let (mut lost, mut told) = (0, 0);

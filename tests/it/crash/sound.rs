@@ -3,7 +3,7 @@
 use super::oracle::Oracle;
 use super::work::{Planted, Worker};
 use super::{create, open};
-use crate::fault::{Numbers, count};
+use crate::fault::{SeededNumbers, count};
 use forge_store::store::VerifyDepth;
 
 /// The number of steps of one history.
@@ -11,7 +11,7 @@ const STEPS: u64 = 60;
 
 #[test]
 fn after_any_work_a_store_is_sound() {
-    let mut numbers = Numbers::announced("crash sound");
+    let mut numbers = SeededNumbers::from_environment("crash sound");
     let histories = count("FORGE_CRASH_HISTORIES", 40);
     for history in 0..histories {
         let root = tempfile::tempdir().unwrap();

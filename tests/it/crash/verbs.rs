@@ -5,7 +5,7 @@ use super::child::Task;
 use super::oracle::Oracle;
 use super::work::Planted;
 use super::{act, create, keyring, open};
-use crate::fault::{can_strike, copy, count, killed_at};
+use crate::fault::{can_inject_faults, copy, count, killed_at};
 use forge_store::error::Error;
 use forge_store::store::{BundleRange, NewSession, Options, SealStatus, Store, VerifyDepth};
 use std::fs::{self, File};
@@ -33,7 +33,7 @@ const VERBS: [Verb; 6] = [
         name: "create",
         sealed: true,
         act: |root| {
-            let options = Options { keyring: Some(root.join("keyring")), ..Options::default() };
+            let options = Options::default().keyring(root.join("keyring"));
             let path = root.join("made");
             let made = match Store::create(&path, options.clone()) {
                 Err(Error::StoreExists { .. }) => Store::open(&path, options)?,
@@ -66,7 +66,7 @@ const VERBS: [Verb; 6] = [
         name: "adopt",
         sealed: false,
         act: |root| {
-            let options = Options { keyring: Some(root.join("keyring")), ..Options::default() };
+            let options = Options::default().keyring(root.join("keyring"));
             Store::adopt(&store(root), &options, act(1).now).map(drop)
         },
         done: "store",
@@ -143,7 +143,7 @@ fn worked(root: &Path, sealed: bool) -> Oracle {
     };
     from.export_bundle(&ranges, &mut write).unwrap();
     fs::write(root.join("bundle"), bundle).unwrap();
-    let into = Options { keyring: keyring(&path), ..Options::default() };
+    let into = Options::default().keyring(keyring(&path));
     Store::create(&root.join("into"), into).unwrap();
     oracle
 }
@@ -151,7 +151,7 @@ fn worked(root: &Path, sealed: bool) -> Oracle {
 #[test]
 fn what_is_killed_at_any_call_is_done_by_doing_it_again() {
     let test = "crash killed verbs";
-    if !can_strike(test) {
+    if !can_inject_faults(test) {
         return;
     }
     let step = count("FORGE_CRASH_STEP", 11).max(1) as usize;

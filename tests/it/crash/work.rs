@@ -1,7 +1,7 @@
 //! The work of the processes that are killed, and their acknowledgements.
 
 use super::{SHARED, act};
-use crate::fault::Numbers;
+use crate::fault::SeededNumbers;
 use forge_store::error::{Error, ErrorKind};
 use forge_store::model::{BranchMetadata, Fact, FactOrigin, Key, Kind, RetentionPolicy, Value};
 use forge_store::redact::{PartEnding, TextForm};
@@ -81,7 +81,7 @@ pub(super) struct Worker<'a> {
     name: String,
     session: Session,
     shared: Session,
-    numbers: Numbers,
+    numbers: SeededNumbers,
     planted: Planted,
     second: u64,
     /// The claims at the head of the current branch.
@@ -107,7 +107,7 @@ impl<'a> Worker<'a> {
         };
         let shared = store.session(SHARED)?;
         let claims = claims_at(&session, &session.head()?)?;
-        let numbers = Numbers(seed);
+        let numbers = SeededNumbers(seed);
         let states = BTreeMap::new();
         Ok(Self { store, name, session, shared, numbers, planted, second, claims, states, say })
     }

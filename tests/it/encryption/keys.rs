@@ -22,7 +22,7 @@ pub(super) fn place() -> Place {
 
 impl Place {
     fn elsewhere(&self) -> Options {
-        Options { keyring: Some(self.root.path().join("elsewhere")), ..Options::default() }
+        Options::default().keyring(self.root.path().join("elsewhere"))
     }
 
     fn key(&self) -> PathBuf {
@@ -54,7 +54,7 @@ fn assert_clean(path: &Path, keyring: &Path) {
 fn an_encrypted_store_needs_a_keyring_and_reports_its_type() {
     let root = tempfile::tempdir().unwrap();
     let path = root.path().join("store");
-    let options = Options { encrypted: true, ..Options::default() };
+    let options = Options::default().encrypted(true);
     assert!(Store::create(&path, options).is_err());
     assert!(!path.exists());
     let place = place();

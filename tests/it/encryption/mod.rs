@@ -14,7 +14,7 @@ use forge_store::store::{
     ClaimChange, NewCheckpoint, NewSession, Options, SearchQuery, Session, SourceBookmark,
     SourceChunk, Store,
 };
-use forge_store::systems::run::{StepRecord, WorkflowRun};
+use forge_systems::run::{StepRecord, WorkflowRun};
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -45,7 +45,7 @@ impl Place {
 
     fn options(&self) -> Options {
         let keyring = Some(self.keyring());
-        Options { keyring, encrypted: self.encrypted, ..Options::default() }
+        Options::default().keyring(keyring).encrypted(self.encrypted)
     }
 
     fn open(&self) -> Store {
@@ -144,7 +144,7 @@ fn plant_more(place: &Place, store: &Store) {
         .unwrap();
     let lock = fs::File::open(place.path().join("journal/append.lock")).unwrap();
     lock.lock().unwrap();
-    let options = Options { lock_timeout: Duration::from_millis(20), ..place.options() };
+    let options = place.options().lock_timeout(Duration::from_millis(20));
     let session = Store::open(&place.path(), options).unwrap().session("zebra-session").unwrap();
     let waits = ClaimChange::add(
         Key::new(Kind::Note, "zebra-waits"),

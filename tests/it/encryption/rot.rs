@@ -5,7 +5,7 @@
 
 use super::keys::place;
 use super::{files, time};
-use crate::fault::{Numbers, copy, count};
+use crate::fault::{SeededNumbers, copy, count};
 use forge_store::error::Error;
 use forge_store::model::Kind;
 use forge_store::store::{Options, Store, VerifyDepth, VerifyOutcome};
@@ -21,7 +21,7 @@ type Read = BTreeMap<String, Result<String, String>>;
 /// Reads everything, each item separately.
 fn read(path: &Path, options: &Options) -> Read {
     let mut read = Read::new();
-    let options = Options { read_only: true, ..options.clone() };
+    let options = options.clone().read_only(true);
     let session = Store::open(path, options).and_then(|store| store.session("zebra-session"));
     let mut note = |what: String, said: Result<String, Error>| {
         read.insert(what, said.map_err(|error| error.to_string()));
@@ -51,7 +51,7 @@ fn read(path: &Path, options: &Options) -> Read {
 #[test]
 fn no_wrong_bit_makes_anything_false_and_a_repair_saves_the_rest() {
     let test = "wrong bits, encrypted";
-    let mut numbers = Numbers::announced(test);
+    let mut numbers = SeededNumbers::from_environment(test);
     let place = place();
     let golden = read(&place.path(), &place.options());
     let states = golden.values().filter(|said| said.is_ok()).count();

@@ -6,7 +6,9 @@
 mod disk;
 
 pub(crate) use disk::{Breaker, Disk};
-pub(crate) use forge_testkit::fault::{Numbers, can_strike, copy, copy_in_use, count, run};
+pub(crate) use forge_testkit::fault::{
+    SeededNumbers, can_inject_faults, copy, copy_in_use, count, run,
+};
 
 use forge_testkit::skip::skipped;
 use proptest::test_runner::{Config, RngSeed};
@@ -59,7 +61,7 @@ pub(crate) fn law(name: &str, variable: &str, usual: u64) -> Config {
     eprintln!("law, {name}: {cases} cases, FORGE_SEED={seed}");
     // With one seed for all of them, properties with the same generators would all get the same
     // cases.
-    let own = name.bytes().fold(seed, |mixed, byte| Numbers(mixed ^ u64::from(byte)).next());
+    let own = name.bytes().fold(seed, |mixed, byte| SeededNumbers(mixed ^ u64::from(byte)).next());
     let rng_seed = RngSeed::Fixed(own);
     Config { cases, rng_seed, failure_persistence: None, ..Config::default() }
 }

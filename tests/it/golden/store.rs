@@ -127,7 +127,7 @@ fn is_read_in_a_folder_that_cannot_be_written(name: &str) {
     };
     let before = contents(&path);
     allow(false);
-    let store = Store::open(&path, Options { read_only: true, ..Options::default() }).unwrap();
+    let store = Store::open(&path, Options::default().read_only(true)).unwrap();
     assert_says(&store, &expected(name));
     let session = store.session("debug").unwrap();
     let act = WriteContext::asked("write", Timestamp::from_micros(1_767_361_600_000_000));

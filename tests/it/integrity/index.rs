@@ -214,7 +214,7 @@ fn a_diverged_copy_is_refused_even_with_an_applied_journal() {
     copy(&place.store(), &aside);
     copy(&place.keyring(), &keys);
     add(&place.open().session("first").unwrap(), 60, "mine");
-    let options = forge_store::store::Options { keyring: Some(keys), ..place.options() };
+    let options = place.options().keyring(keys);
     let other = forge_store::store::Store::open(&aside, options).unwrap();
     (0..3).for_each(|minute| add(&other.session("first").unwrap(), 70 + minute, "theirs"));
     assert!(other.maintain(0).unwrap());

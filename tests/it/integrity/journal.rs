@@ -135,7 +135,7 @@ fn a_diverged_copy_is_refused() {
     copy(&place.keyring(), &keys);
     add(&place.open().session("first").unwrap(), 60, "mine");
     // The same key, on another machine: every seal is correct.
-    let options = forge_store::store::Options { keyring: Some(keys), ..place.options() };
+    let options = place.options().keyring(keys);
     let other = Store::open(&aside, options).unwrap();
     (0..3).for_each(|minute| add(&other.session("first").unwrap(), 70 + minute, "theirs"));
     drop(other);

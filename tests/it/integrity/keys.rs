@@ -12,7 +12,7 @@ use std::path::{Path, PathBuf};
 impl Place {
     /// Options of a machine that knows nothing about the store.
     fn elsewhere(&self) -> Options {
-        Options { keyring: Some(self.root.path().join("elsewhere")), ..Options::default() }
+        Options::default().keyring(self.root.path().join("elsewhere"))
     }
 
     /// The folder of the store's key.
@@ -39,7 +39,7 @@ fn a_store_without_a_keyring_has_no_seals() {
     drop(store);
     assert!(!fs::read_to_string(path.join("FORMAT")).unwrap().contains("sealed"));
     // Opening the store with a keyring does not give it seals.
-    let options = Options { keyring: Some(root.path().join("keys")), ..Options::default() };
+    let options = Options::default().keyring(root.path().join("keys"));
     assert_eq!(Store::open(&path, options).unwrap().seal_status(), SealStatus::Unsealed);
 }
 
@@ -119,7 +119,7 @@ fn an_adoption_gives_seals_to_a_store_without_them() {
     assert!(store.maintain(0).unwrap());
     add(&session, 2, "two");
     drop((session, store));
-    let options = Options { keyring: Some(root.path().join("keys")), ..Options::default() };
+    let options = Options::default().keyring(root.path().join("keys"));
     let done = Store::adopt(&path, &options, time(3)).unwrap();
     assert_eq!((done.before, done.resealed), (SealStatus::Unsealed, true));
     let store = Store::open(&path, options).unwrap();

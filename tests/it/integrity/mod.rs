@@ -57,7 +57,7 @@ impl Place {
     }
 
     fn options(&self) -> Options {
-        Options { keyring: Some(self.keyring()), ..Options::default() }
+        Options::default().keyring(self.keyring())
     }
 
     fn open(&self) -> Store {
@@ -79,7 +79,7 @@ impl Place {
 
     /// The result of reading everything.
     fn read(&self) -> Result<Vec<String>, Error> {
-        let options = Options { read_only: true, ..self.options() };
+        let options = self.options().read_only(true);
         read(&Store::open(&self.store(), options)?)
     }
 

@@ -12,8 +12,7 @@ fn waiting() -> (Place, std::path::PathBuf) {
     let place = Place::new();
     let lock = fs::File::open(place.store().join("journal/append.lock")).unwrap();
     lock.lock().unwrap();
-    let options =
-        forge_store::store::Options { lock_timeout: Duration::from_millis(20), ..place.options() };
+    let options = place.options().lock_timeout(Duration::from_millis(20));
     let store = Store::open(&place.store(), options).unwrap();
     let session = store.session("first").unwrap();
     assert!(session.write(&act(60)).change(new_note("waits-1")).commit().unwrap().spooled);

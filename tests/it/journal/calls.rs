@@ -4,7 +4,7 @@
 use super::add;
 use super::child::{Process, Role};
 use super::oracle::read_all;
-use crate::fault::can_strike;
+use crate::fault::can_inject_faults;
 use forge_store::backend::WriteAheadLog;
 use forge_store::backend::journal::Journal;
 use std::fs;
@@ -65,7 +65,7 @@ fn strike(call: &str, fault: &str) -> usize {
 }
 
 fn strike_all(test: &str, faults: &[(&str, &str)]) {
-    if !can_strike(test) {
+    if !can_inject_faults(test) {
         return;
     }
     let mut struck = 0;

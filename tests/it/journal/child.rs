@@ -1,6 +1,6 @@
 //! Child processes: this test binary started again in a role.
 
-use super::{Numbers, WAIT};
+use super::{SeededNumbers, WAIT};
 use forge_store::backend::journal::Journal;
 use forge_store::backend::{AppendedRecord, LogPosition, WriteAheadLog};
 use std::io::{BufRead, BufReader, Read, Write};
@@ -145,7 +145,7 @@ fn say(line: &str) {
 /// Appends `writer count filler` for count = 0, 1, ...; prints `ack count position hash` for each
 /// record once it is durable.
 fn write(journal: &Journal, writer: u64, records: u64) {
-    let mut numbers = Numbers(writer);
+    let mut numbers = SeededNumbers(writer);
     let mut from: LogPosition = journal.start().unwrap();
     for count in 0..records {
         let length = numbers.below(LARGEST) * numbers.below(2) + numbers.below(200);

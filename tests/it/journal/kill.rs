@@ -2,7 +2,7 @@
 
 use super::child::{Process, Role, spawn_writer};
 use super::oracle::Oracle;
-use super::{Numbers, WAIT, add, count, signal};
+use super::{SeededNumbers, WAIT, add, count, signal};
 use forge_store::backend::journal::Journal;
 use forge_store::backend::{Error, WriteAheadLog};
 use std::sync::mpsc::channel;
@@ -13,7 +13,7 @@ const WRITERS: u64 = 4;
 
 #[test]
 fn acknowledged_records_survive_writers_killed_at_any_moment() {
-    let mut numbers = Numbers::announced("kill");
+    let mut numbers = SeededNumbers::from_environment("kill");
     let kills = count("FORGE_KILLS", 40);
     let root = tempfile::tempdir().unwrap();
     let folder = root.path().join("journal");

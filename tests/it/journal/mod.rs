@@ -13,7 +13,7 @@ mod many;
 mod oracle;
 mod power;
 
-use crate::fault::{Mount, Numbers, count, run, signal};
+use crate::fault::{Mount, SeededNumbers, count, run, signal};
 use forge_store::backend::journal::Journal;
 use forge_store::backend::{AppendedRecord, LogPosition, WriteAheadLog};
 use std::time::Duration;

@@ -2,7 +2,7 @@
 
 use super::child::{Role, spawn_writer};
 use super::oracle::{Oracle, read_all};
-use super::{Numbers, WAIT, add, count, run};
+use super::{SeededNumbers, WAIT, add, count, run};
 use crate::fault::{Breaker, Disk};
 use forge_store::backend::journal::Journal;
 use std::fs;
@@ -23,7 +23,7 @@ fn cut(
     disk: &Disk,
     test: &str,
     role: Role,
-    numbers: &mut Numbers,
+    numbers: &mut SeededNumbers,
     oracle: &mut Oracle,
     writers: std::ops::Range<u64>,
 ) -> Option<()> {
@@ -62,7 +62,7 @@ fn cut(
 #[test]
 fn acknowledged_records_survive_power_cuts() {
     let test = "power";
-    let mut numbers = Numbers::announced(test);
+    let mut numbers = SeededNumbers::from_environment(test);
     let cuts = count("FORGE_CUTS", 12);
     let Some(disk) = Disk::new(test, IMAGE_BYTES) else { return };
     let Some(mount) = disk.mount(test) else { return };
@@ -93,7 +93,7 @@ fn acknowledged_records_survive_power_cuts() {
 #[test]
 fn records_whose_sync_was_left_out_are_lost_in_power_cuts() {
     let test = "power canary";
-    let mut numbers = Numbers::announced(test);
+    let mut numbers = SeededNumbers::from_environment(test);
     let Some(disk) = Disk::new(test, IMAGE_BYTES) else { return };
     let (mut lost, cuts) = (0, 4);
     for _ in 0..cuts {

@@ -34,7 +34,7 @@ impl Place {
     pub(super) fn encrypted() -> Self {
         let folder = tempfile::tempdir().unwrap();
         let keyring = Some(folder.path().join("keyring"));
-        Self::made(folder, Options { keyring, encrypted: true, ..Options::default() })
+        Self::made(folder, Options::default().keyring(keyring).encrypted(true))
     }
 
     fn made(folder: TempDir, options: Options) -> Self {

@@ -3,7 +3,7 @@
 #![allow(clippy::print_stderr, reason = "a skipped test must be seen")]
 
 use super::{act, create, disk_bytes, open, revise, time};
-use crate::fault::{can_strike, copy, count, killed_at, run};
+use crate::fault::{can_inject_faults, copy, count, killed_at, run};
 use forge_store::error::Error;
 use forge_store::model::{Key, Kind, Value};
 use forge_store::redact::{PartEnding, TextForm};
@@ -217,7 +217,7 @@ fn debris(folder: &Path, first: &Path, role: &str, nth: usize) -> Option<(PathBu
 #[test]
 fn what_was_written_ahead_by_who_was_killed_goes_when_its_time_is_over() {
     let test = "killed while writing ahead";
-    if !can_strike(test) {
+    if !can_inject_faults(test) {
         return;
     }
     let folder = tempfile::tempdir().unwrap();
@@ -256,7 +256,7 @@ fn what_was_written_ahead_by_who_was_killed_goes_when_its_time_is_over() {
 #[test]
 fn pre_written_objects_that_are_named_later_stay() {
     let test = "named later";
-    if !can_strike(test) {
+    if !can_inject_faults(test) {
         return;
     }
     let folder = tempfile::tempdir().unwrap();
@@ -285,7 +285,7 @@ fn pre_written_objects_that_are_named_later_stay() {
 #[test]
 fn a_killed_sweep_of_pre_written_objects_is_finished_by_the_next_one() {
     let test = "killed while sweeping what was written ahead";
-    if !can_strike(test) {
+    if !can_inject_faults(test) {
         return;
     }
     let folder = tempfile::tempdir().unwrap();
@@ -360,13 +360,13 @@ fn stopped(
 #[test]
 fn a_sweep_beside_who_stands_still_while_writing_ahead_takes_nothing_from_it() {
     let test = "stopped while writing ahead";
-    if !can_strike(test) {
+    if !can_inject_faults(test) {
         return;
     }
     let folder = tempfile::tempdir().unwrap();
     let first = prepared(folder.path());
     let step = count("FORGE_CRASH_STEP", 7).max(1) as usize;
-    let quick = Options { lock_timeout: Duration::from_millis(20), ..Options::default() };
+    let quick = Options::default().lock_timeout(Duration::from_millis(20));
     for role in ["write", "take", "import"] {
         let (mut beside, mut swept) = (0, 0);
         for call in ["flock", "fcntl", "pwrite64"] {

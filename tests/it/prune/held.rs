@@ -109,7 +109,7 @@ fn child() {
     if std::env::var(ROLE).unwrap() == "others" {
         return others(&path);
     }
-    let store = Store::open(&path, Options { read_only: true, ..Options::default() }).unwrap();
+    let store = Store::open(&path, Options::default().read_only(true)).unwrap();
     let session = store.session("s").unwrap();
     let (held, unread) = (hold(&session), hold(&session));
     let say = |word: &str, held: &[StateAt]| {

@@ -2,7 +2,7 @@
 #![allow(clippy::print_stderr, reason = "a skipped test must be seen")]
 
 use super::{act, all, bare, create, history, open, time};
-use crate::fault::{can_strike, copy, count, killed_at};
+use crate::fault::{can_inject_faults, copy, count, killed_at};
 use forge_store::store::{CheckpointFilter, Options, Store};
 use std::path::PathBuf;
 
@@ -25,7 +25,7 @@ fn child() {
 
 #[test]
 fn a_process_killed_anywhere_while_pruning_leaves_every_state_unchanged() {
-    if !can_strike("killed while pruning") {
+    if !can_inject_faults("killed while pruning") {
         return;
     }
     let folder = tempfile::tempdir().unwrap();

@@ -6,7 +6,7 @@
 
 use super::{MASK, SECRET, comparable, in_files, known, planted, resolve, said, time, try_purge};
 use crate::bundle::law::same;
-use crate::fault::{can_strike, copy, count, struck_at};
+use crate::fault::{can_inject_faults, copy, count, struck_at};
 use forge_store::store::{Options, Store, VerifyDepth, VerifyOutcome};
 use std::path::{Path, PathBuf};
 
@@ -26,7 +26,7 @@ impl Place {
     }
 
     fn options(&self) -> Options {
-        Options { keyring: self.keyring(), ..Options::default() }
+        Options::default().keyring(self.keyring())
     }
 
     fn open(&self) -> Store {
@@ -81,7 +81,7 @@ fn child() {
 }
 
 fn strike(test: &str, faults: &[(&str, &str)], usual: u64) {
-    if !can_strike(test) {
+    if !can_inject_faults(test) {
         return;
     }
     let step = count("FORGE_CRASH_STEP", usual).max(1) as usize;
@@ -92,7 +92,7 @@ fn strike(test: &str, faults: &[(&str, &str)], usual: u64) {
         if encrypted {
             std::fs::create_dir(first.0.join("keyring")).unwrap();
         }
-        planted(&first.path(), Options { encrypted, ..first.options() });
+        planted(&first.path(), first.options().encrypted(encrypted));
         first
     });
     let cut = format!("purged{}", "x".repeat(6));

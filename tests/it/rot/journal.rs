@@ -100,8 +100,7 @@ fn no_repair_of_a_journal_that_is_gone_says_that_nothing_was_lost() {
                 let folder = folder();
                 let path = folder.path().join(".forge");
                 let keyring = (sort != "unsealed").then(|| folder.path().join("keyring"));
-                let options =
-                    Options { keyring, encrypted: sort == "encrypted", ..Options::default() };
+                let options = Options::default().keyring(keyring).encrypted(sort == "encrypted");
                 drop(make(&path, &options, applied));
                 strike(&path, how);
                 let keyring = options.keyring.as_deref();

@@ -9,7 +9,7 @@ mod rebuild;
 mod spool;
 pub(crate) mod store;
 
-use crate::fault::{Numbers, count};
+use crate::fault::{SeededNumbers, count};
 use forge_store::error::{Error, ErrorKind};
 use forge_store::model::Timestamp;
 use forge_store::store::{
@@ -60,7 +60,7 @@ impl Golden {
     fn keyed(encrypted: bool) -> Self {
         let folder = folder();
         let keyring = Some(folder.path().join("keyring"));
-        Self::in_folder(folder, Options { keyring, encrypted, ..Options::default() })
+        Self::in_folder(folder, Options::default().keyring(keyring).encrypted(encrypted))
     }
 
     fn in_folder(folder: tempfile::TempDir, options: Options) -> Self {
@@ -303,7 +303,7 @@ fn on_all_cores<T: Sync>(wanted: &[T], try_one: impl Fn(&T, &mut Counts) + Sync)
 
 /// Flips one bit at a time, spread over all files (`FORGE_FLIPS`, or `usual` times).
 fn flip(test: &str, golden: &Golden, usual: u64) -> Counts {
-    let mut numbers = Numbers::announced(test);
+    let mut numbers = SeededNumbers::from_environment(test);
     let files = files(&golden.path);
     let sizes: Vec<u64> =
         files.iter().map(|file| golden.path.join(file).metadata().unwrap().len()).collect();
@@ -431,7 +431,7 @@ impl Torn {
 /// Cuts each file at its ends and at `FORGE_TEARS` places (0: at every byte). The first block and
 /// the blocks at these places are zeroed, and swapped with the next.
 fn tear(test: &str, golden: &Golden) {
-    let mut numbers = Numbers::announced(test);
+    let mut numbers = SeededNumbers::from_environment(test);
     let tears = count("FORGE_TEARS", 1);
     let mut wanted = Vec::new();
     for file in files(&golden.path) {

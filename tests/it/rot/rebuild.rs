@@ -103,7 +103,7 @@ fn rich() -> Golden {
 /// Reads everything, with the texts of facts.
 fn all(path: &Path) -> Read {
     let mut read = read(path, &Options::default(), NUMBERS);
-    let options = Options { read_only: true, ..Options::default() };
+    let options = Options::default().read_only(true);
     let texts = || -> Result<String, forge_store::error::Error> {
         let session = Store::open(path, options)?.session("s")?;
         let state = session.state(&session.head()?)?;

@@ -2,7 +2,7 @@
 //! read; damage of both is reported by readers, by verify and by repair.
 
 use super::{act, change, folder};
-use crate::fault::{Numbers, count};
+use crate::fault::{SeededNumbers, count};
 use forge_store::error::{Error, ErrorKind};
 use forge_store::model::{Fact, FactOrigin, Key, Kind, RetentionPolicy, Timestamp, Value};
 use forge_store::store::{
@@ -61,7 +61,7 @@ impl Place {
         let folder = folder();
         let path = folder.path().join(".forge");
         let keyring = (sort != Sort::Unsealed).then(|| folder.path().join("keyring"));
-        let options = Options { keyring, encrypted: sort == Sort::Encrypted, ..Options::default() };
+        let options = Options::default().keyring(keyring).encrypted(sort == Sort::Encrypted);
         let store = Store::create(&path, options.clone()).unwrap();
         let session = store.create_session(&act("begin"), new_session()).unwrap();
         let note = Value::from([("description", "before".into())]);
@@ -163,7 +163,7 @@ impl Damage {
     }
 }
 
-fn damages(numbers: &mut Numbers) -> Vec<Damage> {
+fn damages(numbers: &mut SeededNumbers) -> Vec<Damage> {
     let mut all = vec![
         Damage::Deleted,
         Damage::Swapped,
@@ -283,7 +283,7 @@ fn both_files(sort: Sort, damage: Damage) {
 
 #[test]
 fn no_damage_of_a_write_that_waits_is_silent() {
-    let mut numbers = Numbers::announced("damaged spools");
+    let mut numbers = SeededNumbers::from_environment("damaged spools");
     let (mut one, mut both) = (0_u64, 0_u64);
     for sort in [Sort::Unsealed, Sort::Sealed, Sort::Encrypted] {
         for damage in damages(&mut numbers) {

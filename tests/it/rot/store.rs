@@ -113,7 +113,7 @@ fn told(error: &Error) -> String {
 /// Reads everything, each item separately: states by number, lists, facts, texts.
 pub(crate) fn read(path: &Path, options: &Options, numbers: u64) -> Read {
     let mut read = Read::new();
-    let options = Options { read_only: true, ..options.clone() };
+    let options = options.clone().read_only(true);
     let store = match Store::open(path, options) {
         Ok(store) => store,
         Err(error) => {

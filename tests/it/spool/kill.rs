@@ -3,7 +3,7 @@
 
 use super::child::Process;
 use super::{act, fact, files, folder, held, names, open, reader, save};
-use crate::fault::can_strike;
+use crate::fault::can_inject_faults;
 use forge_store::store::{NewCheckpoint, NewSession};
 use std::collections::BTreeSet;
 use std::path::PathBuf;
@@ -54,7 +54,7 @@ fn strike(role: &str, call: &str, fault: &str) -> usize {
 }
 
 fn strike_all(test: &str, role: &str, faults: &[(&str, &str)]) {
-    if !can_strike(test) {
+    if !can_inject_faults(test) {
         return;
     }
     let mut struck = 0;

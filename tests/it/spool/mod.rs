@@ -29,11 +29,11 @@ fn act(verb: &str) -> WriteContext {
 }
 
 fn open(path: &Path, lock_timeout: Duration) -> Store {
-    Store::open(path, Options { lock_timeout, ..Options::default() }).unwrap()
+    Store::open(path, Options::default().lock_timeout(lock_timeout)).unwrap()
 }
 
 fn reader(path: &Path) -> Store {
-    Store::open(path, Options { read_only: true, ..Options::default() }).unwrap()
+    Store::open(path, Options::default().read_only(true)).unwrap()
 }
 
 fn fact(id: &str) -> Fact {

@@ -31,7 +31,7 @@ pub(super) fn typed(app: &mut App, more: &str) -> Vec<AppEffect> {
     let letters = more.chars().map(|c| if c.is_control() { ' ' } else { c });
     let room = MAX_LETTERS.saturating_sub(text.chars().count());
     text.extend(letters.take(room));
-    changed(app)
+    apply_filter(app)
 }
 
 pub(super) fn erase(app: &mut App, what: EraseRange) -> Vec<AppEffect> {
@@ -46,11 +46,11 @@ pub(super) fn erase(app: &mut App, what: EraseRange) -> Vec<AppEffect> {
         }
         EraseRange::All => text.clear(),
     }
-    changed(app)
+    apply_filter(app)
 }
 
 /// A search filters while it is typed.
-fn changed(app: &mut App) -> Vec<AppEffect> {
+fn apply_filter(app: &mut App) -> Vec<AppEffect> {
     let Some(OverlayPane::Input { purpose: InputPurpose::Search, text }) = app.fronts.last() else {
         return Vec::new();
     };
@@ -93,7 +93,7 @@ pub(super) fn cancel(app: &mut App) -> Vec<AppEffect> {
 
 pub(super) fn accept(app: &mut App) -> Vec<AppEffect> {
     match app.fronts.pop() {
-        Some(OverlayPane::Input { purpose, text }) => done(app, purpose, text.trim()),
+        Some(OverlayPane::Input { purpose, text }) => submit(app, purpose, text.trim()),
         Some(OverlayPane::Confirm { change, .. }) => write(app, change),
         Some(other) => {
             app.fronts.push(other);
@@ -103,7 +103,7 @@ pub(super) fn accept(app: &mut App) -> Vec<AppEffect> {
     }
 }
 
-fn done(app: &mut App, purpose: InputPurpose, text: &str) -> Vec<AppEffect> {
+fn submit(app: &mut App, purpose: InputPurpose, text: &str) -> Vec<AppEffect> {
     if purpose == InputPurpose::Search {
         let session = app.timeline.filter.session.take();
         return session.map_or_else(Vec::new, |session| switch(app, session));

@@ -47,7 +47,8 @@ fn front_to(app: &mut App, to: impl Fn(usize, usize) -> usize) -> Vec<AppEffect>
     let width = WindowLayout::front(app).width;
     match app.fronts.last_mut() {
         Some(OverlayPane::Sheet(reading) | OverlayPane::Confirm { reading, .. }) => {
-            let count = reading.sheet.as_ref().map_or(0, |read| sheet::shown(read, width).len());
+            let count =
+                reading.sheet.as_ref().map_or(0, |read| sheet::wrap_sheet(read, width).len());
             reading.cursor = to(reading.cursor, count);
         }
         Some(OverlayPane::Sessions { rows: Some(rows), cursor }) => {
@@ -126,7 +127,8 @@ pub(super) fn fold(app: &mut App, all: bool) {
     if let Some(OverlayPane::Sheet(reading)) = app.fronts.last_mut()
         && let Some(read) = &mut reading.sheet
     {
-        let Some(section) = sheet::shown(read, width).get(reading.cursor).map(|line| line.section)
+        let Some(section) =
+            sheet::wrap_sheet(read, width).get(reading.cursor).map(|line| line.section)
         else {
             return;
         };
@@ -136,7 +138,7 @@ pub(super) fn fold(app: &mut App, all: bool) {
         } else if let Some(section) = read.sections.get_mut(section) {
             section.folded = !section.folded;
         }
-        let shown = sheet::shown(read, width);
+        let shown = sheet::wrap_sheet(read, width);
         let heading = shown.iter().position(|line| line.section == section && line.heading);
         reading.cursor = heading.unwrap_or(0);
     }
@@ -160,7 +162,7 @@ pub(super) fn scroll(app: &mut App) {
     if let Some(OverlayPane::Sheet(reading) | OverlayPane::Confirm { reading, .. }) =
         app.fronts.last_mut()
     {
-        let count = reading.sheet.as_ref().map_or(0, |read| sheet::shown(read, width).len());
+        let count = reading.sheet.as_ref().map_or(0, |read| sheet::wrap_sheet(read, width).len());
         clamp(&mut reading.cursor, &mut reading.top, count, rows);
     }
     if let Some(OverlayPane::Charts(charts)) = app.fronts.last_mut() {
@@ -171,7 +173,7 @@ pub(super) fn scroll(app: &mut App) {
 }
 
 /// Returns the moment that is shown, with the head replaced by its current revision.
-fn fixed(app: &App) -> Option<MomentTarget> {
+fn fixed_target(app: &App) -> Option<MomentTarget> {
     let view = app.state.view.as_ref()?;
     match (view.target, view.revision) {
         (MomentTarget::Head, Some(revision)) => Some(MomentTarget::Sequence(revision)),
@@ -187,7 +189,7 @@ pub(super) fn move_to_row(app: &mut App, row: usize) -> Vec<AppEffect> {
     scroll(app);
     let mut effects = Vec::new();
     if moved {
-        app.state.before = fixed(app);
+        app.state.before = fixed_target(app);
         effects.push(state(app));
     }
     effects.extend(load_ahead(app));
@@ -202,7 +204,7 @@ pub(super) fn state(app: &mut App) -> AppEffect {
 
 /// Requests the state again after the head has moved.
 pub(super) fn follow(app: &mut App) -> AppEffect {
-    app.state.before = fixed(app);
+    app.state.before = fixed_target(app);
     state(app)
 }
 

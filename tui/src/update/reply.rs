@@ -1,6 +1,6 @@
 //! Handles the answers of the worker.
 
-use super::{navigation, strip};
+use super::{navigation, refresh_activity};
 use crate::answer::{
     RowSign, SessionOverview, StateTab, TextSheet, TimelineRow, WorkerAnswer, WorkerFailure,
     WorkerReply,
@@ -150,7 +150,7 @@ fn opened(app: &mut App, overview: SessionOverview) -> Vec<AppEffect> {
         }
         let mut effects = navigation::load(app, PageAnchor::Newest);
         effects.push(navigation::state(app));
-        effects.extend(strip(app));
+        effects.extend(refresh_activity(app));
         return effects;
     }
     let mut effects = Vec::new();

@@ -45,10 +45,12 @@ pub(super) fn put_lines(
     theme: Theme,
 ) {
     use crate::answer::TextSheet;
-    use crate::sheet::{line, section, shown};
+    use crate::sheet::{line, section, wrap_sheet};
     let lines = lines.iter().map(|(tone, text)| line(*tone, 0, text.clone())).collect();
     let sheet = TextSheet { sections: vec![section("", lines)], ..TextSheet::default() };
-    for (row, line) in shown(&sheet, area.width).into_iter().take(area.height.into()).enumerate() {
+    for (row, line) in
+        wrap_sheet(&sheet, area.width).into_iter().take(area.height.into()).enumerate()
+    {
         put(buffer, below(area, row), &line.text, theme.style(line.tone));
     }
 }

@@ -26,8 +26,8 @@ pub(super) fn draw(app: &App, buffer: &mut Buffer) {
         OverlayPane::Sheet(reading) => read(app, reading, "reading ...", area, buffer),
         OverlayPane::Confirm { change, reading } => {
             let question = match change {
-                WriteRequest::Undo => "take back the last operation?",
-                WriteRequest::Redo => "bring back what the last undo took back?",
+                WriteRequest::Undo => "undo the last operation?",
+                WriteRequest::Redo => "redo what the last undo reverted?",
                 _ => "comparing ...",
             };
             read(app, reading, question, area, buffer);
@@ -67,7 +67,7 @@ fn read(app: &App, reading: &SheetPane, waiting: &str, area: Rect, buffer: &mut 
         put_lines(buffer, area, &[(TextTone::Warning, waiting.to_owned())], app.theme);
         return;
     };
-    let lines = sheet::shown(text, area.width);
+    let lines = sheet::wrap_sheet(text, area.width);
     let rows = usize::from(area.height.saturating_sub(1));
     let more = if lines.len() > rows {
         format!("  (line {} of {})", reading.cursor + 1, lines.len())

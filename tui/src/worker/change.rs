@@ -48,16 +48,14 @@ pub(super) fn run(
             let done = session.restore(&act, &point(session, *target)?)?;
             match done.revision {
                 Some((sequence, _)) => {
-                    format!(
-                        "#{sequence}: the claims are what they were at {target}; u takes it back"
-                    )
+                    format!("#{sequence}: the claims are what they were at {target}; u reverts it")
                 }
                 None => format!("the claims are what they were at {target} already"),
             }
         }
         WriteRequest::Undo => {
             let undone = session.undo(&WriteContext::asked("undo", now), None)?;
-            format!("took back '{}'; U brings it back", undone.target.verb)
+            format!("undid '{}'; U redoes it", undone.target.verb)
         }
         WriteRequest::Redo => {
             let undone = session.redo(&WriteContext::asked("redo", now))?;

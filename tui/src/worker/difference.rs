@@ -33,7 +33,7 @@ pub(super) fn sheet(
     let any = !changes.is_empty();
     let mut sections = vec![section("", vec![line(TextTone::Plain, 0, comparison.summary)])];
     if preview {
-        let words = "y makes the claims what they were then, as a new revision; u takes it back";
+        let words = "y restores the claims of that moment, as a new revision; u reverts it";
         sections = vec![section("", vec![line(TextTone::Warning, 0, words)])];
     }
     let mut groups: BTreeMap<Kind, BTreeMap<&str, Vec<&TypedChange>>> = BTreeMap::new();

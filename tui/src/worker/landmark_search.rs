@@ -14,7 +14,7 @@ use forge_store::store::{
 /// How many items are searched before the search gives up.
 const MAX_SEARCHED_ITEMS: usize = 20_000;
 
-pub(super) fn next(
+pub(super) fn next_landmark(
     session: &Session,
     wanted: LandmarkKind,
     from: HistoryPosition,

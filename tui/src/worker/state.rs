@@ -4,8 +4,8 @@ use super::row::{entity_title, one_line};
 use crate::answer::{ConfidenceSeries, ItemNovelty, StateItem, StateTab, StateView, text_of};
 use crate::effect::MomentTarget;
 use crate::theme::TextTone;
-use forge_store::error::{Error, Result};
-use forge_store::format::decode_key;
+use forge_store::diff::ChangeKind;
+use forge_store::error::Result;
 use forge_store::model::claim::Dependency;
 use forge_store::model::{ClaimEntry, Fact, Key, Kind, Timestamp, Value};
 use forge_store::store::{ResolvedMoment, Session, StateAt};
@@ -24,31 +24,27 @@ pub(super) fn view(
     tab: StateTab,
 ) -> Result<StateView> {
     let state = session.state(point)?;
-    let mut by_kind: BTreeMap<u8, usize> = BTreeMap::new();
-    for (key, _) in state.claims().encoded() {
-        if let Some(code) = key.first() {
-            *by_kind.entry(*code).or_default() += 1;
-        }
-    }
-    let of_tab = |counts: &BTreeMap<u8, usize>, tab: StateTab| -> usize {
-        tab.kinds().iter().filter_map(|kind| counts.get(&kind.code())).sum()
+    let claims_of = |tab: StateTab| {
+        tab.kinds().iter().map(|kind| state.claims().count_of_kind(*kind)).sum::<usize>()
     };
-    let counts = StateTab::ALL.iter().map(|tab| (*tab, of_tab(&by_kind, *tab))).collect();
+    let counts = StateTab::ALL.iter().map(|tab| (*tab, claims_of(*tab))).collect();
 
     let (mut changed, mut gone) = (BTreeMap::new(), Vec::new());
-    let mut moved_kinds: BTreeMap<u8, usize> = BTreeMap::new();
+    let mut moved_kinds: BTreeMap<Kind, usize> = BTreeMap::new();
     if let Some(since) = since {
-        for (key, old, new) in session.changed_claims(since, point)?.iter() {
-            let key = decode_key(key).map_err(Error::corrupt("a delta"))?;
-            *moved_kinds.entry(key.kind.code()).or_default() += 1;
-            match (old, new) {
-                (_, None) => gone.push(key),
-                (None, Some(_)) => _ = changed.insert(key, ItemNovelty::New),
-                (Some(_), Some(_)) => _ = changed.insert(key, ItemNovelty::Changed),
+        for change in session.changed_claims(since, point)?.keys() {
+            let (key, change) = change?;
+            *moved_kinds.entry(key.kind).or_default() += 1;
+            match change {
+                ChangeKind::Removed => gone.push(key),
+                ChangeKind::Added => _ = changed.insert(key, ItemNovelty::New),
+                _ => _ = changed.insert(key, ItemNovelty::Changed),
             }
         }
     }
-    let moved = StateTab::ALL.iter().map(|tab| (*tab, of_tab(&moved_kinds, *tab))).collect();
+    let moved_in =
+        |tab: StateTab| tab.kinds().iter().filter_map(|kind| moved_kinds.get(kind)).sum::<usize>();
+    let moved = StateTab::ALL.iter().map(|tab| (*tab, moved_in(*tab))).collect();
     gone.retain(|key| tab.kinds().contains(&key.kind));
 
     let novelty = |key: &Key| changed.get(key).copied().unwrap_or(ItemNovelty::Same);

@@ -84,7 +84,7 @@ fn a_narrow_window_shows_one_side_at_a_time() {
 }
 
 #[test]
-fn a_tiny_window_still_shows_where_one_stands() {
+fn a_tiny_window_still_shows_the_position() {
     assert_snapshot!(Hand::on_example(20, 5).press("j").screen(), @"
     example  on monoton…
        ○ ★the head of m…
@@ -342,7 +342,7 @@ fn a_search_filters_while_it_is_typed_and_escape_clears_it() {
 }
 
 #[test]
-fn a_moment_is_gone_to_by_typing_it() {
+fn typing_a_moment_goes_there() {
     let mut hand = Hand::on_example(100, 14);
     hand.press("t").type_in("2025-03-11 10:00:00Z").press("<enter>");
     assert_snapshot!(hand.screen(), @"
@@ -368,7 +368,7 @@ fn a_moment_is_gone_to_by_typing_it() {
 }
 
 #[test]
-fn landmarks_are_gone_to_one_after_the_other() {
+fn landmarks_are_visited_one_after_the_other() {
     let mut hand = Hand::on_example(100, 20);
     hand.press(">");
     assert!(hand.app.row().unwrap().title.starts_with("Before compaction"));
@@ -471,9 +471,9 @@ fn the_help_names_every_key() {
       a                     make a checkpoint [create]
       T                     tag this checkpoint [tag]
       b                     begin a branch here [branch]
-      R                     make the claims what they were here [restore]
-      u                     take back the last operation [undo]
-      U                     take back the last undo [redo]
+      R                     restore the claims of this moment [restore]
+      u                     undo the last operation [undo]
+      U                     redo the last undo [redo]
       y                     copy the id [copy]
       e                     write this view to a file [export]
 
@@ -490,7 +490,7 @@ fn the_help_names_every_key() {
 }
 
 #[test]
-fn the_sessions_are_listed_and_gone_to() {
+fn sessions_are_listed_and_opened() {
     let store = Store::in_memory().unwrap();
     let act = WriteContext::asked("session new", at("2025-01-01T10:00:00Z"));
     store.create_session(&act, NewSession::named("older")).unwrap();
@@ -514,7 +514,7 @@ fn the_sessions_are_listed_and_gone_to() {
     older  on main  0 checkpoints, 0 recorded
     Nothing has been recorded yet.
 
-    Record something in another terminal; it appears here by itself:
+    Record something in another terminal; it appears here automatically:
       forge hypothesis add 'the cache is stale'
       forge checkpoint create 'before the change'
       forge import claude-code
@@ -563,7 +563,7 @@ fn a_restore_is_shown_first_then_done_and_undone() {
     assert_snapshot!(hand.press("j j j j R").screen(), @"
     example  on monotonic-lease  13 checkpoints, 89 recorded
     restore #76  (line 1 of 19)
-    y makes the claims what they were then, as a new revision; u takes it back
+    y restores the claims of that moment, as a new revision; u reverts it
     - hypotheses (2)
       ~ H5
           reason: likely, but no longer matters: leases do not depend on clocks -> nothing
@@ -608,7 +608,7 @@ fn note(store: &Store, session: &str, id: &str, time: &str) {
 }
 
 #[test]
-fn what_others_write_appears_and_who_stands_elsewhere_stays() {
+fn new_writes_appear_and_the_cursor_stays() {
     let store = Store::in_memory().unwrap();
     forge_testkit::example::fill(&store).unwrap();
     let mut hand = Hand::on(store.clone(), 100, 14);
@@ -668,7 +668,7 @@ fn an_empty_store_says_what_to_do_and_comes_to_life() {
     forge
     Nothing has been recorded yet.
 
-    Record something in another terminal; it appears here by itself:
+    Record something in another terminal; it appears here automatically:
       forge hypothesis add 'the cache is stale'
       forge checkpoint create 'before the change'
       forge import claude-code
@@ -755,7 +755,7 @@ fn wide_and_combining_letters_and_escapes_stay_in_their_cells() {
 }
 
 #[test]
-fn without_unicode_and_colour_everything_is_still_told() {
+fn without_unicode_and_colour_everything_is_still_shown() {
     let mut hand = Hand::on_example(100, 24);
     hand.app.theme.ascii = true;
     let screen = hand.press("v").screen();

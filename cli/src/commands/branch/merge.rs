@@ -1,46 +1,46 @@
 //! `forge branch merge`.
 
-use crate::args::value::Name;
+use crate::args::value::NameArg;
 use crate::context::Context;
 use crate::error::{CommandError, EXIT_NO};
-use crate::report::branch::with_names;
-use crate::report::merge::{Merged, name};
-use crate::workplace::{self, Access, Need};
-use crate::writing::Writing;
+use crate::report::branch::with_branch_names;
+use crate::report::merge::{BranchMergeReport, conflict_name};
+use crate::session_writer::SessionWriter;
+use crate::workspace::{self, SessionNeed, StoreAccess};
 use forge_store::diff::{ClaimConflict, ConflictResolution, MergeSide};
 use forge_store::model::{AutoTrigger, Value};
 use forge_store::store::{MergeReport, MergeRequest, MergeResult, Session};
 
 /// Arguments of `forge branch merge`.
 #[derive(Debug, clap::Args)]
-pub struct MergeArgs {
-    /// Take the changes of this branch
+pub struct BranchMergeArgs {
+    /// Branch whose changes are merged
     #[arg(value_name = "SOURCE")]
-    pub source: Name,
+    pub source: NameArg,
 
-    /// Take them over into this branch instead of the current one
+    /// Branch to merge into; the current one by default
     #[arg(long, value_name = "TARGET")]
-    pub into: Option<Name>,
+    pub into: Option<NameArg>,
 
-    /// Where both sides changed the same, take what the branch merged into has
+    /// Resolve conflicts with the value of the branch that is merged into
     #[arg(long, conflicts_with = "theirs")]
     pub ours: bool,
 
-    /// Where both sides changed the same, take what the branch merged has
+    /// Resolve conflicts with the value of the merged branch
     #[arg(long)]
     pub theirs: bool,
 
-    /// Settle one conflict: KIND/ID.FIELD=ours, =theirs or =VALUE, KIND/ID=ours or =theirs; may be given more than once
+    /// Resolution of one conflict: KIND/ID.FIELD=ours, =theirs or =VALUE, KIND/ID=ours or =theirs; can be repeated
     #[arg(long, value_name = "CONFLICT=WHAT")]
     pub resolve: Vec<String>,
 
-    /// Show what would be done and change nothing
+    /// Show what would be done, without changing anything
     #[arg(long)]
     pub dry_run: bool,
 }
 
 /// Merges the changes of one branch into another.
-pub fn run(args: &MergeArgs, context: &mut Context) -> Result<(), CommandError> {
+pub fn run(args: &BranchMergeArgs, context: &mut Context) -> Result<(), CommandError> {
     let mut merging = MergeRequest {
         source: args.source.as_str().to_owned(),
         target: args.into.as_ref().map(|name| name.as_str().to_owned()),
@@ -52,30 +52,30 @@ pub fn run(args: &MergeArgs, context: &mut Context) -> Result<(), CommandError> 
         ..MergeRequest::default()
     };
     if args.dry_run {
-        let store = workplace::open(context, Access::Read)?;
-        let session = workplace::session(context, &store, Need::Existing)?;
-        settle(&session, &mut merging, &args.resolve)?;
+        let store = workspace::open_store(context, StoreAccess::Read)?;
+        let session = workspace::choose_session(context, &store, SessionNeed::Existing)?;
+        read_resolutions(&session, &mut merging, &args.resolve)?;
         let found = preview(&session, &merging)?;
         return show(found, &session, args, context);
     }
-    let writing = Writing::begin(context, "branch merge", Need::Existing)?;
+    let writing = SessionWriter::begin(context, "branch merge", SessionNeed::Existing)?;
     merging.quietly = !writing.makes_checkpoint(AutoTrigger::BranchSwitch);
-    settle(&writing.session, &mut merging, &args.resolve)?;
+    read_resolutions(&writing.session, &mut merging, &args.resolve)?;
     let merge = || writing.session.merge(&writing.act, &merging);
-    let found = merge().map_err(|error| with_names(error, &writing.session))?;
+    let found = merge().map_err(|error| with_branch_names(error, &writing.session))?;
     show(found, &writing.session, args, context)?;
     writing.finish();
     Ok(())
 }
 
 fn preview(session: &Session, merging: &MergeRequest) -> Result<MergeReport, CommandError> {
-    session.merge_preview(merging).map_err(|error| with_names(error, session))
+    session.merge_preview(merging).map_err(|error| with_branch_names(error, session))
 }
 
 fn show(
     found: MergeReport,
     session: &Session,
-    args: &MergeArgs,
+    args: &BranchMergeArgs,
     context: &mut Context,
 ) -> Result<(), CommandError> {
     if found.result == MergeResult::Conflicts {
@@ -83,13 +83,13 @@ fn show(
     }
     let summary = session.summary()?;
     let is_left = summary.branch == found.source;
-    let report = Merged::new(summary.info.name, found, args, is_left);
+    let report = BranchMergeReport::new(summary.info.name, found, args, is_left);
     context.out.emit(&report)
 }
 
 /// Parses how conflicts are settled. The existing conflicts tell where an id ends, because an id
 /// may contain any characters.
-fn settle(
+fn read_resolutions(
     session: &Session,
     merging: &mut MergeRequest,
     given: &[String],
@@ -101,10 +101,11 @@ fn settle(
     let conflicts: Vec<ClaimConflict> = conflicts.into_iter().map(|one| one.conflict).collect();
     for text in given {
         let named = |conflict: &&ClaimConflict| value_of(text, conflict).is_some();
-        let longest = conflicts.iter().filter(named).max_by_key(|conflict| name(conflict).len());
+        let longest =
+            conflicts.iter().filter(named).max_by_key(|conflict| conflict_name(conflict).len());
         let Some((conflict, value)) = longest.and_then(|one| Some((one, value_of(text, one)?)))
         else {
-            return Err(unknown(text, &conflicts));
+            return Err(unknown_conflict(text, &conflicts));
         };
         let settled = match (value, &conflict.field) {
             ("ours", _) => ConflictResolution::Side(MergeSide::Ours),
@@ -113,20 +114,23 @@ fn settle(
             (_, None) => {
                 return Err(CommandError::invalid(format!(
                     "'{text}' settles a claim as a whole: use {0}=ours or {0}=theirs",
-                    name(conflict)
+                    conflict_name(conflict)
                 )));
             }
         };
         let place = (conflict.key.clone(), conflict.field.clone());
         if merging.settled.insert(place, settled).is_some() {
-            return Err(CommandError::invalid(format!("{} is settled twice", name(conflict))));
+            return Err(CommandError::invalid(format!(
+                "{} is settled twice",
+                conflict_name(conflict)
+            )));
         }
     }
     Ok(())
 }
 
 fn value_of<'a>(text: &'a str, conflict: &ClaimConflict) -> Option<&'a str> {
-    text.strip_prefix(&name(conflict))?.strip_prefix('=')
+    text.strip_prefix(&conflict_name(conflict))?.strip_prefix('=')
 }
 
 /// Parses the value of a field: a text if the field is a text on any side, otherwise JSON.
@@ -141,11 +145,11 @@ fn field_value(text: &str, conflict: &ClaimConflict) -> Value {
     }
 }
 
-fn unknown(text: &str, conflicts: &[ClaimConflict]) -> CommandError {
-    let names: Vec<String> = conflicts.iter().take(8).map(name).collect();
+fn unknown_conflict(text: &str, conflicts: &[ClaimConflict]) -> CommandError {
+    let names: Vec<String> = conflicts.iter().take(8).map(conflict_name).collect();
     let error = CommandError::invalid(format!("'{text}' settles nothing that is in conflict"));
     match names.as_slice() {
-        [] => error.hinted("there is no conflict: leave '--resolve' out"),
+        [] => error.hinted("there is no conflict: omit '--resolve'"),
         names => error.hinted(format!("in conflict: {}", names.join(", "))),
     }
 }

@@ -1,12 +1,12 @@
 //! `forge import events`.
 
-use super::EventsArgs;
+use super::EventsImportArgs;
 use crate::context::Context;
 use crate::error::CommandError;
-use crate::output::progress::Progress;
-use crate::report::import::Events;
+use crate::output::progress::ProgressIndicator;
+use crate::report::import::EventsImportReport;
 use crate::transcript::open_plain;
-use crate::workplace::{self, Access};
+use crate::workspace::{self, StoreAccess};
 use forge_store::store::StreamImportRequest;
 use std::fs::File;
 use std::io::{self, BufRead, BufReader, Cursor, Read, Seek, SeekFrom};
@@ -17,12 +17,12 @@ const MAX_STDIN_BYTES: u64 = 1 << 30;
 const BUFFER_BYTES: usize = 1 << 20;
 
 /// The input, which can be read several times.
-enum Input {
+enum EventInput {
     File(File),
     Bytes(Vec<u8>),
 }
 
-impl Input {
+impl EventInput {
     fn open(&mut self) -> io::Result<Box<dyn BufRead>> {
         Ok(match self {
             Self::File(file) => {
@@ -36,8 +36,8 @@ impl Input {
 }
 
 /// Runs `forge import events`.
-pub(super) fn run(args: &EventsArgs, context: &mut Context) -> Result<(), CommandError> {
-    let store = workplace::open(context, Access::Write)?;
+pub(super) fn run(args: &EventsImportArgs, context: &mut Context) -> Result<(), CommandError> {
+    let store = workspace::open_store(context, StoreAccess::Write)?;
     let shown = args.file.display().to_string();
     let (mut input, bytes, source, name) = if args.file == Path::new("-") {
         let bytes = standard_input()?;
@@ -45,26 +45,28 @@ pub(super) fn run(args: &EventsArgs, context: &mut Context) -> Result<(), Comman
         let first = bytes.split_inclusive(|byte| *byte == b'\n').next().unwrap_or_default();
         let source = format!("events:-{:016x}", fnv_1a(first));
         let length = bytes.len() as u64;
-        (Input::Bytes(bytes), length, source, "stdin".to_owned())
+        (EventInput::Bytes(bytes), length, source, "stdin".to_owned())
     } else {
         let (file, bytes) = open_plain(&args.file)?;
         let part = |name: Option<&std::ffi::OsStr>| {
             let name = name.map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
-            workplace::without_secrets(context, &name)
+            workspace::redact(context, &name)
         };
         let source = format!("events:{}", part(args.file.file_name()));
-        (Input::File(file), bytes, source, part(args.file.file_stem()))
+        (EventInput::File(file), bytes, source, part(args.file.file_stem()))
     };
-    let act = workplace::act(context, "import events");
+    let act = workspace::write_context(context, "import events");
     let stream =
         StreamImportRequest { source: &source, name: name.trim(), session: context.session() };
-    let progress = Progress::new(&context.out, "importing", Some(bytes));
+    let progress = ProgressIndicator::new(&context.out, "importing", Some(bytes));
     let taken = store
         .import_events(&act, stream, &mut || input.open(), &|bytes| progress.reach(bytes))
-        .map_err(|error| CommandError::from(error).within(format!("cannot import '{shown}'")))?;
+        .map_err(|error| {
+            CommandError::from(error).with_context(format!("cannot import '{shown}'"))
+        })?;
     drop(progress);
     store.sync()?;
-    context.out.emit(&Events {
+    context.out.emit(&EventsImportReport {
         file: shown,
         unchanged: taken.lines == 0,
         sessions: taken.sessions,
@@ -75,7 +77,7 @@ pub(super) fn run(args: &EventsArgs, context: &mut Context) -> Result<(), Comman
         facts: taken.facts,
         waiting_bytes: taken.waiting_bytes,
     })?;
-    workplace::finish(&store);
+    workspace::catch_up_index(&store);
     Ok(())
 }
 

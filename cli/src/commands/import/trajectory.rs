@@ -1,11 +1,11 @@
 //! `forge import swe-agent`, `mini-swe-agent` and `openhands`.
 
-use super::TrajectoryArgs;
+use super::TrajectoryImportArgs;
 use crate::context::Context;
-use crate::error::{CommandError, ErrorKind};
-use crate::report::import::Trajectory;
-use crate::transcript::{Opened, folder_of, mistaken};
-use crate::workplace::{self, Access};
+use crate::error::{CommandError, CommandErrorKind};
+use crate::report::import::TrajectoryImportReport;
+use crate::transcript::{ImportFile, unpack_folder, wrong_format};
+use crate::workspace::{self, StoreAccess};
 use forge_agents::trajectory::{self, TrajectoryAuthor};
 use forge_agents::{FileFormat, TranscriptPiece};
 use forge_store::model::Timestamp;
@@ -27,22 +27,22 @@ const MAX_BYTES: u64 = 256 << 20;
 /// Imports the trajectories in the arguments.
 pub(super) fn run(
     author: TrajectoryAuthor,
-    args: &TrajectoryArgs,
+    args: &TrajectoryImportArgs,
     context: &mut Context,
 ) -> Result<(), CommandError> {
     for _ in 1..MAX_ATTEMPTS {
-        match once(author, args, context) {
+        match import_once(author, args, context) {
             // Another process imported the same run first.
-            Err(error) if error.kind() == ErrorKind::Conflict => {}
+            Err(error) if error.kind() == CommandErrorKind::Conflict => {}
             done => return done,
         }
     }
-    once(author, args, context)
+    import_once(author, args, context)
 }
 
-fn once(
+fn import_once(
     author: TrajectoryAuthor,
-    args: &TrajectoryArgs,
+    args: &TrajectoryImportArgs,
     context: &mut Context,
 ) -> Result<(), CommandError> {
     let started_at = match &args.started_at {
@@ -52,15 +52,15 @@ fn once(
             _ => return Err(CommandError::invalid("'--started-at' takes a time")),
         },
     };
-    let store = workplace::open(context, Access::Write)?;
+    let store = workspace::open_store(context, StoreAccess::Write)?;
     let shown = args.file.display().to_string();
-    let content = content(author, &args.file, &folder_of(&store))?;
+    let content = read_trajectory(author, &args.file, &unpack_folder(&store))?;
     let clean = store.redact_source(&content, Written::Json, PartEnding::End);
     let piece = trajectory::read(author, clean.bytes(), started_at, context.now);
     let piece = piece.map_err(|error| {
         let wanted = FileFormat::Trajectory(author);
         match FileFormat::detect(&content, Some(wanted)) {
-            Some(found) if found != wanted => mistaken(&args.file, wanted, found),
+            Some(found) if found != wanted => wrong_format(&args.file, wanted, found),
             _ => CommandError::invalid(format!("cannot import '{shown}'")),
         }
         .caused_by(error)
@@ -69,10 +69,10 @@ fn once(
     let source = format!("{}:{}", author.name(), draft.agent_session);
     let session = match store.agent_session(&draft.agent_session)? {
         Some(session) => session,
-        None => begin(author, context, &store, &args.file, &piece)?,
+        None => begin_session(author, context, &store, &args.file, &piece)?,
     };
     let known = session.bookmark(&source)?;
-    let mut report = Trajectory {
+    let mut report = TrajectoryImportReport {
         author,
         file: shown,
         session: session.summary()?.info.name,
@@ -81,17 +81,29 @@ fn once(
     };
     if !report.unchanged {
         let again = known.is_some();
-        take(author, context, &store, &session, (&source, again), (piece, clean), &mut report)?;
+        import_piece(
+            author,
+            context,
+            &store,
+            &session,
+            (&source, again),
+            (piece, clean),
+            &mut report,
+        )?;
     }
     context.out.emit(&report)?;
-    workplace::finish(&store);
+    workspace::catch_up_index(&store);
     Ok(())
 }
 
 /// Reads the whole file.
-fn content(author: TrajectoryAuthor, path: &Path, folder: &Path) -> Result<Vec<u8>, CommandError> {
+fn read_trajectory(
+    author: TrajectoryAuthor,
+    path: &Path,
+    folder: &Path,
+) -> Result<Vec<u8>, CommandError> {
     let wanted = FileFormat::Trajectory(author);
-    let opened = Opened::new(path, Some(wanted), folder)?;
+    let opened = ImportFile::new(path, Some(wanted), folder)?;
     opened.check(path, wanted)?;
     if opened.bytes > MAX_BYTES {
         return Err(CommandError::invalid(format!(
@@ -115,14 +127,14 @@ fn is_same(store: &Store, known: &SourceBookmark, clean: &RedactedSource<'_>) ->
         && known.compare(store.hash_key(), 0, source) == SourceChange::Kept
 }
 
-fn take(
+fn import_piece(
     author: TrajectoryAuthor,
     context: &Context,
     store: &Store,
     session: &Session,
     (source, again): (&str, bool),
     (piece, clean): (TranscriptPiece, RedactedSource<'_>),
-    report: &mut Trajectory,
+    report: &mut TrajectoryImportReport,
 ) -> Result<(), CommandError> {
     let facts = if again { session.unknown_facts(piece.facts)? } else { piece.facts };
     for fact in &facts {
@@ -130,7 +142,7 @@ fn take(
     }
     let lines = clean.source().iter().filter(|byte| **byte == b'\n').count() as u64;
     let drafts = piece.checkpoints.into_iter().map(crate::transcript::checkpoint).collect();
-    let checkpoints = crate::compaction::adopt(session, &facts, drafts)?;
+    let checkpoints = crate::compaction::match_hook_compactions(session, &facts, drafts)?;
     let taken = SourceChunk {
         bytes: clean,
         lines,
@@ -140,7 +152,7 @@ fn take(
         checkpoints,
         ..SourceChunk::default()
     };
-    let act = workplace::act(context, verb(author));
+    let act = workspace::write_context(context, verb(author));
     session.import_chunk(&act, store.new_operation()?, source, taken)?;
     store.sync()?;
     Ok(())
@@ -154,7 +166,7 @@ const fn verb(author: TrajectoryAuthor) -> &'static str {
     }
 }
 
-fn begin(
+fn begin_session(
     author: TrajectoryAuthor,
     context: &Context,
     store: &Store,
@@ -169,5 +181,5 @@ fn begin(
         started_at: draft.started_at,
         ..NewSession::imported(stem)
     };
-    Ok(store.session_for_agent(&workplace::act(context, verb(author)), new)?)
+    Ok(store.session_for_agent(&workspace::write_context(context, verb(author)), new)?)
 }

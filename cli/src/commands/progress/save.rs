@@ -1,16 +1,16 @@
 //! Saves one document, or a stream of them in one long-running process.
 
-use super::named;
-use crate::args::value::{self, Name};
+use super::named_execution;
+use crate::args::value::{self, NameArg};
 use crate::context::Context;
 use crate::error::CommandError;
-use crate::given;
-use crate::report::progress::{Reported, Saved};
-use crate::workplace::{self, Access};
+use crate::report::progress::{ProgressItemReport, ProgressSaveReport};
+use crate::text_arg;
+use crate::workspace::{self, StoreAccess};
 use forge_store::model::claim::VocabularyWord;
 use forge_store::model::{Timestamp, Value};
 use forge_store::store::{Store, WriteContext};
-use forge_store::systems::progress::{
+use forge_systems::progress::{
     FailureClass, ItemReport, PipelineExecution, ProgressDocument, validate,
 };
 use std::io::{self, BufReader};
@@ -18,69 +18,69 @@ use std::path::{Path, PathBuf};
 
 /// Arguments of `forge progress save`.
 #[derive(Debug, clap::Args)]
-pub struct SaveArgs {
-    /// Name the review
+pub struct ProgressSaveArgs {
+    /// Review
     #[arg(long, value_name = "REVIEW")]
-    pub review: Name,
+    pub review: NameArg,
 
-    /// Name the execution; it is made where there is none
+    /// Execution; created if it does not exist
     #[arg(long, value_name = "EXECUTION")]
-    pub execution: Name,
+    pub execution: NameArg,
 
-    /// Name the stage, if the document does not
+    /// Stage, if the document does not name it
     #[arg(long, value_name = "STAGE")]
-    pub stage: Option<Name>,
+    pub stage: Option<NameArg>,
 
-    /// Save this document; of '-' each JSON document on standard input, as it comes
+    /// Document to save; '-' saves each JSON document on standard input as it comes
     #[arg(value_name = "FILE|-", required_unless_present_any = ["item_done", "item_failed"])]
     pub file: Option<PathBuf>,
 
-    /// Report that an item is done, as often as there are
+    /// Item that is done; can be repeated
     #[arg(long, value_name = "ID", conflicts_with = "file")]
-    pub item_done: Vec<Name>,
+    pub item_done: Vec<NameArg>,
 
-    /// Report that an item failed once more, as often as there are
+    /// Item that failed; can be repeated
     #[arg(long, value_name = "ID", conflicts_with = "file")]
-    pub item_failed: Vec<Name>,
+    pub item_failed: Vec<NameArg>,
 
-    /// Say of what class the failure is
-    #[arg(long, value_name = "CLASS", requires = "item_failed", value_parser = value::words::<FailureClass>())]
+    /// Class of the failure
+    #[arg(long, value_name = "CLASS", requires = "item_failed", value_parser = value::word_parser::<FailureClass>())]
     pub class: Option<FailureClass>,
 
-    /// Say what went wrong
-    #[arg(long, value_name = "TEXT", requires = "item_failed", value_parser = value::said)]
+    /// What went wrong
+    #[arg(long, value_name = "TEXT", requires = "item_failed", value_parser = value::non_empty_text)]
     pub error: Option<String>,
 }
 
 /// Runs `forge progress save`.
-pub(super) fn run(args: &SaveArgs, context: &mut Context) -> Result<(), CommandError> {
+pub(super) fn run(args: &ProgressSaveArgs, context: &mut Context) -> Result<(), CommandError> {
     match args.file.as_deref() {
         Some(path) if path == Path::new("-") => stream(args, context),
         Some(path) => {
-            let text = given::file(&context.cwd.join(path))?;
+            let text = text_arg::read_file(&context.cwd.join(path))?;
             let shown = path.display();
             let value = serde_json::from_str(&text).map_err(|error| {
-                CommandError::invalid(format!("'{shown}' is no JSON document")).caused_by(error)
+                CommandError::invalid(format!("'{shown}' is not a JSON document")).caused_by(error)
             })?;
             // A document that cannot be saved must create nothing.
-            let news = News::read(value, args.stage.as_ref())?;
-            let store = workplace::open(context, Access::Write)?;
-            take(args, context, &store, context.now, news)?;
-            workplace::finish(&store);
+            let news = ProgressInput::read(value, args.stage.as_ref())?;
+            let store = workspace::open_store(context, StoreAccess::Write)?;
+            save_input(args, context, &store, context.now, news)?;
+            workspace::catch_up_index(&store);
             Ok(())
         }
-        None => items(args, context),
+        None => report_items(args, context),
     }
 }
 
 /// One message on standard input.
-enum News {
+enum ProgressInput {
     Document(Box<ProgressDocument>),
     Item(String, ItemReport),
 }
 
-impl News {
-    fn read(value: Value, stage: Option<&Name>) -> Result<Self, CommandError> {
+impl ProgressInput {
+    fn read(value: Value, stage: Option<&NameArg>) -> Result<Self, CommandError> {
         let text = |name: &str| value.field(name).and_then(Value::as_text).map(str::to_owned);
         if let Some(id) = text("item_done") {
             return Ok(Self::Item(id, ItemReport::Done));
@@ -90,7 +90,7 @@ impl News {
             let class = class.map_err(|error| CommandError::invalid(error.to_string()))?;
             return Ok(Self::Item(id, ItemReport::Failed { class, error: text("error") }));
         }
-        let document = ProgressDocument::read(value, stage.map(Name::as_str));
+        let document = ProgressDocument::read(value, stage.map(NameArg::as_str));
         document
             .map(|document| Self::Document(Box::new(document)))
             .map_err(|shape| CommandError::invalid(shape.to_string()))
@@ -98,40 +98,40 @@ impl News {
 }
 
 /// Serves one long-running process: each document is durable before its line is answered.
-fn stream(args: &SaveArgs, context: &mut Context) -> Result<(), CommandError> {
-    let store = workplace::open(context, Access::Write)?;
+fn stream(args: &ProgressSaveArgs, context: &mut Context) -> Result<(), CommandError> {
+    let store = workspace::open_store(context, StoreAccess::Write)?;
     let maintainer = store.maintainer();
     let input = BufReader::new(io::stdin().lock());
     let documents = serde_json::Deserializer::from_reader(input).into_iter::<Value>();
     for (number, value) in (1_u64..).zip(documents) {
         let within = |error: CommandError| {
             error
-                .within(format!("cannot save document {number} of standard input"))
+                .with_context(format!("cannot save document {number} of standard input"))
                 .hinted("those before it are saved")
         };
         let value = value
-            .map_err(|error| within(CommandError::invalid("it is no JSON").caused_by(error)))?;
-        let news = News::read(value, args.stage.as_ref()).map_err(within)?;
-        let now = context.later()?;
-        take(args, context, &store, now, news).map_err(within)?;
+            .map_err(|error| within(CommandError::invalid("it is not JSON").caused_by(error)))?;
+        let news = ProgressInput::read(value, args.stage.as_ref()).map_err(within)?;
+        let now = context.current_time()?;
+        save_input(args, context, &store, now, news).map_err(within)?;
     }
     drop(maintainer);
-    workplace::finish(&store);
+    workspace::catch_up_index(&store);
     Ok(())
 }
 
 /// Handles one message, and creates the execution if there is none. An item without a stage creates
 /// nothing: an earlier document must have named the stage.
-fn take(
-    args: &SaveArgs,
+fn save_input(
+    args: &ProgressSaveArgs,
     context: &mut Context,
     store: &Store,
     now: Timestamp,
-    news: News,
+    news: ProgressInput,
 ) -> Result<(), CommandError> {
-    let act = WriteContext { now, ..workplace::act(context, "progress save") };
+    let act = WriteContext { now, ..workspace::write_context(context, "progress save") };
     let execution = match (&news, &args.stage) {
-        (News::Item(..), None) => named(store, &args.review, &args.execution)?,
+        (ProgressInput::Item(..), None) => named_execution(store, &args.review, &args.execution)?,
         _ => PipelineExecution::open_or_create(
             store,
             &act,
@@ -140,33 +140,33 @@ fn take(
         )?,
     };
     match news {
-        News::Item(id, news) => report(args, context, &act, &execution, &id, &news),
-        News::Document(document) => {
+        ProgressInput::Item(id, news) => report(args, context, &act, &execution, &id, &news),
+        ProgressInput::Document(document) => {
             let done = execution.save(&act, &document)?;
             let saved = execution.document()?.unwrap_or(*document);
             let found = validate(&saved, now);
             let faults = found.refusals.into_iter().chain(found.warnings);
             let warnings: Vec<String> = faults.map(|fault| fault.message).collect();
-            context.out.emit(&Saved::new(&execution, &saved, &done, warnings))
+            context.out.emit(&ProgressSaveReport::new(&execution, &saved, &done, warnings))
         }
     }
 }
 
 /// Saves the items in the arguments.
-fn items(args: &SaveArgs, context: &mut Context) -> Result<(), CommandError> {
-    let store = workplace::open(context, Access::Write)?;
+fn report_items(args: &ProgressSaveArgs, context: &mut Context) -> Result<(), CommandError> {
+    let store = workspace::open_store(context, StoreAccess::Write)?;
     let failed = ItemReport::Failed { class: args.class, error: args.error.clone() };
     let done = args.item_done.iter().map(|id| (id, &ItemReport::Done));
     for (id, news) in done.chain(args.item_failed.iter().map(|id| (id, &failed))) {
-        let news = News::Item(id.as_str().to_owned(), news.clone());
-        take(args, context, &store, context.now, news)?;
+        let news = ProgressInput::Item(id.as_str().to_owned(), news.clone());
+        save_input(args, context, &store, context.now, news)?;
     }
-    workplace::finish(&store);
+    workspace::catch_up_index(&store);
     Ok(())
 }
 
 fn report(
-    args: &SaveArgs,
+    args: &ProgressSaveArgs,
     context: &mut Context,
     act: &WriteContext,
     execution: &PipelineExecution,
@@ -179,7 +179,7 @@ fn report(
             let document = execution.document()?;
             let stage = document.as_ref().and_then(ProgressDocument::stage).map(str::to_owned);
             stage.ok_or_else(|| {
-                CommandError::invalid("it is not known of which stage: say '--stage'")
+                CommandError::invalid("the stage is unknown: give it with '--stage'")
             })?
         }
     };
@@ -191,5 +191,5 @@ fn report(
             ("failed", class.or(guessed).map(VocabularyWord::word))
         }
     };
-    context.out.emit(&Reported::new(execution, stage, id, (status, class), &done))
+    context.out.emit(&ProgressItemReport::new(execution, stage, id, (status, class), &done))
 }

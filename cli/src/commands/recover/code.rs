@@ -4,13 +4,15 @@ use super::RecoverArgs;
 use crate::context::Context;
 use crate::error::{CommandError, EXIT_NO};
 use crate::git::UNFILTERED;
-use crate::git::restore::{Keep, Left, Made, Patch, Place, Wanted};
+use crate::git::restore::{
+    CodePatch, CodeToRestore, ObjectDestination, RestoreRepository, RestoredCommit, UnrestoredFile,
+};
 use crate::integration::agent::shell_word;
 use crate::output::sanitise::{NewlineMode, sanitise};
-use crate::reading::Reading;
-use crate::report::recover::{Code, Recovered};
-use crate::text::Length;
-use crate::workplace;
+use crate::report::recover::{CodeRecoverReport, RecoveredCode};
+use crate::session_reader::SessionReader;
+use crate::text::TextLength;
+use crate::workspace;
 use forge_store::model::Value;
 use forge_store::store::RecoverySummary;
 use std::path::{Path, PathBuf};
@@ -21,24 +23,27 @@ use std::path::{Path, PathBuf};
 ///
 /// As every read. That it cannot be restored here is part of the result.
 pub(super) fn step(
-    reading: &Reading,
+    reading: &SessionReader,
     found: &RecoverySummary,
     context: &Context,
-) -> Result<Code, CommandError> {
-    let Some(known) = &found.code else { return Ok(Code::default()) };
-    let mut code =
-        Code { id: Some(known.fact.id.clone()), at: Some(known.fact.at), ..Code::default() };
+) -> Result<RecoveredCode, CommandError> {
+    let Some(known) = &found.code else { return Ok(RecoveredCode::default()) };
+    let mut code = RecoveredCode {
+        id: Some(known.fact.id.clone()),
+        at: Some(known.fact.at),
+        ..RecoveredCode::default()
+    };
     let text =
         |name: &str| known.fact.value.field(name).and_then(Value::as_text).map(str::to_owned);
     (code.commit, code.git_branch) = (text("commit"), text("branch"));
     code.edits = found.edits.len();
-    let tried = place(context).and_then(|place| {
-        let wanted = wanted(reading, found, &place, context)?;
-        place.make(&wanted.0, Keep::Nothing).map(|made| (made, wanted.1))
+    let tried = repository(context).and_then(|place| {
+        let wanted = code_to_restore(reading, found, &place, context)?;
+        place.restore(&wanted.0, ObjectDestination::Nothing).map(|made| (made, wanted.1))
     });
     match tried {
         Ok((made, left)) => {
-            (code.files, code.not_restored) = (made.files, joined(left, made.left));
+            (code.files, code.not_restored) = (made.files, join_unrestored(left, made.left));
         }
         Err(error) => code.not_here = Some(error.message().to_owned()),
     }
@@ -52,7 +57,7 @@ pub(super) fn step(
 /// Not found if no state of the code was recorded, or its commit is not here; the errors of git.
 pub(super) fn restore(
     args: &RecoverArgs,
-    reading: &Reading,
+    reading: &SessionReader,
     found: &RecoverySummary,
     context: &mut Context,
 ) -> Result<(), CommandError> {
@@ -60,17 +65,18 @@ pub(super) fn restore(
         return Err(CommandError::not_found("no state of the code was recorded up to then")
             .hinted("hooks record it; by hand 'forge code capture' does"));
     };
-    let place = place(context)?;
-    let (wanted, before) = wanted(reading, found, &place, context)?;
+    let place = repository(context)?;
+    let (wanted, before) = code_to_restore(reading, found, &place, context)?;
     let agreed = args.yes || {
         let preview = step(reading, found, context)?;
-        context.out.ask("Make this in git?", |screen| preview.tell(screen))?
+        context.out.ask("Make this in git?", |screen| preview.print(screen))?
     };
     if !agreed {
-        return Err(CommandError::invalid("nothing was made: nobody said yes")
+        return Err(CommandError::invalid("nothing was made: it was not confirmed")
             .hinted("'forge recover' shows what would be made; '--yes' makes it"));
     }
-    let Made { commit, files, left } = place.make(&wanted, Keep::Objects)?;
+    let RestoredCommit { commit, files, left } =
+        place.restore(&wanted, ObjectDestination::Objects)?;
     let name = match &args.branch {
         Some(name) => name.clone(),
         None => format!("forge/recovered-{}", commit.get(..10).unwrap_or(&commit)),
@@ -81,7 +87,7 @@ pub(super) fn restore(
         Some(path) => {
             let made = place.worktree(&context.cwd.join(path), &name).inspect_err(|_| {
                 if is_new {
-                    place.forget(&name, &commit);
+                    place.delete_branch(&name, &commit);
                 }
             });
             Some(made?)
@@ -89,7 +95,7 @@ pub(super) fn restore(
     };
     let is_unfiltered = worktree.as_ref().is_some_and(|made| !made.unfiltered.is_empty());
     let worktree = worktree.map(|made| made.path);
-    let not_restored = joined(before, left);
+    let not_restored = join_unrestored(before, left);
     let mut undo = Vec::new();
     if let Some(path) = &worktree {
         undo.push(format!(
@@ -99,7 +105,7 @@ pub(super) fn restore(
     }
     undo.push(format!("git branch -D {}", shell_word(&name)));
     let checkpoint = found.checkpoint.as_ref();
-    let report = Recovered {
+    let report = CodeRecoverReport {
         restored_to: checkpoint.map(|one| one.id.to_string()),
         timestamp: found.time,
         message: checkpoint.map(|one| one.message.clone()).unwrap_or_default(),
@@ -110,7 +116,7 @@ pub(super) fn restore(
         git_commit: commit,
         git_branch: name,
         worktree: worktree.map(|path| path.display().to_string()),
-        redacted: wanted.patches.iter().map(redacted).sum(),
+        redacted: wanted.patches.iter().map(redacted_count).sum(),
         files,
         not_restored,
         warnings: is_unfiltered.then(|| UNFILTERED.to_owned()).into_iter().collect(),
@@ -120,72 +126,78 @@ pub(super) fn restore(
         context.exit_code = EXIT_NO;
     }
     context.out.emit(&report)?;
-    workplace::finish(&reading.store);
+    workspace::catch_up_index(&reading.store);
     Ok(())
 }
 
 /// The repository around the current directory.
-fn place(context: &Context) -> Result<Place, CommandError> {
-    Place::at(&context.cwd, &context.store_directory()?)
+fn repository(context: &Context) -> Result<RestoreRepository, CommandError> {
+    RestoreRepository::around(&context.cwd, &context.store_directory()?)
 }
 
 /// Counts the redacted values in what a patch adds.
-fn redacted(patch: &Patch) -> usize {
+fn redacted_count(patch: &CodePatch) -> usize {
     let added = |line: &&str| line.starts_with('+') && !line.starts_with("+++");
     let text = patch.text.as_deref().unwrap_or_default();
     text.lines().filter(added).map(|line| line.matches("[redacted:").count()).sum()
 }
 
-fn joined(mut one: Vec<Left>, other: Vec<Left>) -> Vec<Left> {
+fn join_unrestored(
+    mut one: Vec<UnrestoredFile>,
+    other: Vec<UnrestoredFile>,
+) -> Vec<UnrestoredFile> {
     one.extend(other);
     one
 }
 
 /// Returns the last captured state with the edits since, and what was never stored of it.
-fn wanted(
-    reading: &Reading,
+fn code_to_restore(
+    reading: &SessionReader,
     found: &RecoverySummary,
-    place: &Place,
+    place: &RestoreRepository,
     context: &Context,
-) -> Result<(Wanted, Vec<Left>), CommandError> {
-    let mut wanted = Wanted::default();
+) -> Result<(CodeToRestore, Vec<UnrestoredFile>), CommandError> {
+    let mut wanted = CodeToRestore::default();
     let mut left = Vec::new();
-    let mut texts = reading.texts(Length::Whole);
+    let mut texts = reading.texts(TextLength::Whole);
     let Some(known) = &found.code else { return Ok((wanted, left)) };
-    let value = texts.shown(known.source.as_deref(), known.fact.value.clone())?;
+    let value = texts.resolve(known.source.as_deref(), known.fact.value.clone())?;
     wanted.base = value.field("commit").and_then(Value::as_text).map(str::to_owned);
     wanted.time = found.time.unwrap_or(known.fact.at);
     let listed = |name: &str| {
         let list = value.field(name).and_then(Value::as_list).unwrap_or_default();
         list.iter().filter_map(Value::as_text).map(str::to_owned).collect::<Vec<_>>()
     };
-    wanted.patches = listed("patches").iter().map(|text| Patch::captured(text)).collect();
+    wanted.patches = listed("patches").iter().map(|text| CodePatch::captured(text)).collect();
     for path in listed("left_out") {
-        left.push(Left { path, why: "its changes were too large to be kept".to_owned() });
+        left.push(UnrestoredFile { path, why: "its changes were too large to be kept".to_owned() });
     }
-    let tops = tops(place, context);
+    let tops = checkout_tops(place, context);
     for known in &found.edits {
-        let value = texts.shown(known.source.as_deref(), known.fact.value.clone())?;
+        let value = texts.resolve(known.source.as_deref(), known.fact.value.clone())?;
         let text = |name: &str| value.field(name).and_then(Value::as_text);
         let path = text("path").unwrap_or_default();
-        match inside(&tops, path) {
+        match path_in_checkout(&tops, path) {
             Some(inside) => {
-                wanted.patches.push(Patch::edit(&inside, text("patch").unwrap_or_default()));
+                wanted.patches.push(CodePatch::edit(&inside, text("patch").unwrap_or_default()));
             }
-            None => left
-                .push(Left { path: path.to_owned(), why: "it is not in this checkout".to_owned() }),
+            None => left.push(UnrestoredFile {
+                path: path.to_owned(),
+                why: "it is not in this checkout".to_owned(),
+            }),
         }
     }
     let session = sanitise(&found.brief.session, NewlineMode::Escape).into_owned();
     wanted.message = format!(
-        "forge: code of {session} at {}\n\nMade again by 'forge recover' from what was recorded; nobody has tried it.",
+        "forge: code of {session} at {}\n\nRestored by 'forge recover' from what was recorded; it \
+        was not tested.",
         wanted.time
     );
     Ok((wanted, left))
 }
 
 /// Where the checkout may have been when the edits were recorded.
-fn tops(place: &Place, context: &Context) -> Vec<PathBuf> {
+fn checkout_tops(place: &RestoreRepository, context: &Context) -> Vec<PathBuf> {
     let mut tops = vec![place.top().to_owned()];
     if let Ok(store) = context.store_directory()
         && let Some(project) = store.parent()
@@ -195,7 +207,7 @@ fn tops(place: &Place, context: &Context) -> Vec<PathBuf> {
     tops
 }
 
-fn inside(tops: &[PathBuf], path: &str) -> Option<String> {
+fn path_in_checkout(tops: &[PathBuf], path: &str) -> Option<String> {
     let path = Path::new(path);
     if path.is_relative() {
         return path.to_str().map(str::to_owned);

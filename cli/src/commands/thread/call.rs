@@ -1,71 +1,71 @@
 //! The calls of a thread without a result: pending, rerun.
 
-use super::when_free;
-use crate::args::value::Name;
+use super::retry_while_held;
+use crate::args::value::NameArg;
 use crate::context::Context;
 use crate::error::{CommandError, EXIT_NO};
-use crate::given::Given;
-use crate::report::thread::{PendingShown, Rerun};
-use crate::workplace::{self, Access};
+use crate::report::thread::{ThreadPendingReport, ThreadRerunReport};
+use crate::text_arg::TextArg;
+use crate::workspace::{self, StoreAccess};
 use forge_store::store::Store;
-use forge_store::systems::thread::{CallResult, CallState, Thread};
+use forge_systems::thread::{CallResult, CallState, Thread};
 use std::ffi::OsString;
 use std::io::Write;
 use std::process::{Command, Stdio};
 
 /// Arguments of `forge thread pending`.
 #[derive(Debug, clap::Args)]
-pub struct PendingArgs {
-    /// Name the thread
+pub struct ThreadPendingArgs {
+    /// Thread
     #[arg(long, value_name = "THREAD")]
-    pub thread: Name,
+    pub thread: NameArg,
 
-    /// Record that this call is about to be run, before it is
+    /// Call to record as started, before it runs
     #[arg(long, value_name = "ID", conflicts_with_all = ["finish", "fail"])]
     pub start: Option<String>,
 
-    /// Record that this call is over
+    /// Call to record as finished
     #[arg(long, value_name = "ID", requires = "result", conflicts_with = "fail")]
     pub finish: Option<String>,
 
-    /// Record that this call has failed
+    /// Call to record as failed
     #[arg(long, value_name = "ID", requires = "result")]
     pub fail: Option<String>,
 
-    /// Give what came of it: a text, '@FILE', or '-' for standard input
+    /// Result: a text, '@FILE', or '-' for standard input
     #[arg(long, value_name = "TEXT")]
-    pub result: Option<Given>,
+    pub result: Option<TextArg>,
 }
 
 /// Arguments of `forge thread rerun`.
 #[derive(Debug, clap::Args)]
-pub struct RerunArgs {
-    /// Name the call
+pub struct ThreadRerunArgs {
+    /// Call
     #[arg(value_name = "ID")]
     pub id: String,
 
-    /// Name the thread
+    /// Thread
     #[arg(long, value_name = "THREAD")]
-    pub thread: Name,
+    pub thread: NameArg,
 
-    /// Run it although that may do something twice
+    /// Run it, although that can do something twice
     #[arg(long)]
     pub yes: bool,
 
-    /// Say who writes
+    /// Name of the writer
     #[arg(long, value_name = "NAME")]
-    pub writer: Option<Name>,
+    pub writer: Option<NameArg>,
 
-    /// The command that runs the tool: it reads the arguments on its input and prints the result
+    /// Command that runs the tool: it reads the arguments on its input and prints the result
     #[arg(value_name = "COMMAND", last = true)]
     pub command: Vec<OsString>,
 }
 
-pub(super) fn pending(args: &PendingArgs, context: &mut Context) -> Result<(), CommandError> {
-    let act = workplace::act(context, "thread pending");
+pub(super) fn pending(args: &ThreadPendingArgs, context: &mut Context) -> Result<(), CommandError> {
+    let act = workspace::write_context(context, "thread pending");
     let marks = args.start.is_some() || args.finish.is_some() || args.fail.is_some();
-    let access = if marks { Access::Write } else { Access::Read };
-    let store = workplace::open(context, access)?;
+    let access = if marks { StoreAccess::Write } else { StoreAccess::Read };
+    let store = workspace::open_store(context, access)?;
     let thread = Thread::open(&store, args.thread.as_str())?;
     if let Some(id) = &args.start {
         thread.start_call(&act, id)?;
@@ -77,31 +77,31 @@ pub(super) fn pending(args: &PendingArgs, context: &mut Context) -> Result<(), C
         }
     }
     let status = thread.status(&thread.session().head()?)?;
-    context.out.emit(&PendingShown::new(args.thread.as_str(), status.pending))?;
+    context.out.emit(&ThreadPendingReport::new(args.thread.as_str(), status.pending))?;
     if marks {
-        workplace::finish(&store);
+        workspace::catch_up_index(&store);
     }
     Ok(())
 }
 
-pub(super) fn rerun(args: &RerunArgs, context: &mut Context) -> Result<(), CommandError> {
-    let store = workplace::open(context, Access::Write)?;
+pub(super) fn rerun(args: &ThreadRerunArgs, context: &mut Context) -> Result<(), CommandError> {
+    let store = workspace::open_store(context, StoreAccess::Write)?;
     let thread = Thread::open(&store, args.thread.as_str())?;
     let (call, arguments) = thread.pending_call(&args.id)?;
     let known = matches!(call.state, CallState::Finished | CallState::Failed);
-    let mut report = Rerun::new(args.thread.as_str(), &call, arguments);
+    let mut report = ThreadRerunReport::new(args.thread.as_str(), &call, arguments);
     if !known {
         let safe = call.is_safe() || args.yes;
         let question = format!("run '{}' again, which may do something twice?", call.name);
-        if !safe && !context.out.ask(&question, |screen| report.told(screen))? {
+        if !safe && !context.out.ask(&question, |screen| report.print_call(screen))? {
             context.exit_code = EXIT_NO;
             context.out.emit(&report)?;
-            context.out.say(
+            context.out.print_status(
                 "not run: it is not known to be idempotent, or was begun before; '--yes' runs it",
             );
             return Ok(());
         }
-        thread.start_call(&workplace::act(context, "thread rerun"), &args.id)?;
+        thread.start_call(&workspace::write_context(context, "thread rerun"), &args.id)?;
         report.state = CallState::Started;
         if args.command.is_empty() {
             report.done =
@@ -109,28 +109,32 @@ pub(super) fn rerun(args: &RerunArgs, context: &mut Context) -> Result<(), Comma
             return context.out.emit(&report);
         }
         let result = run_tool(&args.command, &call.name, &report.arguments, context)?;
-        thread.finish_call(&workplace::act(context, "thread rerun"), &args.id, &result)?;
+        thread.finish_call(
+            &workspace::write_context(context, "thread rerun"),
+            &args.id,
+            &result,
+        )?;
     }
-    put_in(args, context, &store, &mut report)
+    insert_result(args, context, &store, &mut report)
 }
 
 /// Inserts the recorded result after the call.
-fn put_in(
-    args: &RerunArgs,
+fn insert_result(
+    args: &ThreadRerunArgs,
     context: &mut Context,
     store: &Store,
-    report: &mut Rerun,
+    report: &mut ThreadRerunReport,
 ) -> Result<(), CommandError> {
-    let writer = args.writer.as_ref().map(Name::as_str);
+    let writer = args.writer.as_ref().map(NameArg::as_str);
     let (call, _) = Thread::open(store, args.thread.as_str())?.pending_call(&args.id)?;
-    when_free(context, "thread rerun", |act| {
+    retry_while_held(context, "thread rerun", |act| {
         Thread::open(store, args.thread.as_str())?.put_result(act, &args.id, writer)
     })?;
     report.state = call.state;
     report.result = call.result;
-    report.done = "its result stands behind it";
+    report.done = "its result is in the thread";
     context.out.emit(report)?;
-    workplace::finish(store);
+    workspace::catch_up_index(store);
     Ok(())
 }
 

@@ -1,20 +1,25 @@
 //! The messages of a thread: append, show, check, sanitize.
 
-use super::{Of, Writer, document, given_name, refused, when_free};
-use crate::args::value::{self, Moment, Name};
+use super::{
+    ThreadSourceArgs, ThreadWriterArgs, input_name, read_history, refused_messages,
+    retry_while_held,
+};
+use crate::args::value::{self, MomentArg, NameArg};
 use crate::context::Context;
 use crate::error::{CommandError, EXIT_NO};
-use crate::report::thread::{AppendedJson, Checked, SanitizedJson, Shown, messages_of};
-use crate::workplace::{self, Access};
+use crate::report::thread::{
+    ThreadAppendReport, ThreadCheckReport, ThreadSanitizeReport, ThreadShowReport, messages_of,
+};
+use crate::workspace::{self, StoreAccess};
 use forge_store::error::Error;
-use forge_store::systems::thread::{
+use forge_systems::thread::{
     AppendGuard, AppendOptions, OrphanPolicy, SanitizeOptions, Thread, form_of, sanitize_history,
 };
 use std::path::PathBuf;
 
 /// What is done about calls without results.
 #[derive(Clone, Copy, Debug, clap::ValueEnum)]
-pub enum GuardWord {
+pub enum AppendGuardArg {
     /// Save them and mark the thread
     Mark,
     /// Refuse them
@@ -23,97 +28,97 @@ pub enum GuardWord {
     Hold,
 }
 
-impl From<GuardWord> for AppendGuard {
-    fn from(word: GuardWord) -> Self {
+impl From<AppendGuardArg> for AppendGuard {
+    fn from(word: AppendGuardArg) -> Self {
         match word {
-            GuardWord::Mark => Self::Mark,
-            GuardWord::Refuse => Self::Refuse,
-            GuardWord::Hold => Self::Hold,
+            AppendGuardArg::Mark => Self::Mark,
+            AppendGuardArg::Refuse => Self::Refuse,
+            AppendGuardArg::Hold => Self::Hold,
         }
     }
 }
 
 /// Arguments of `forge thread append`.
 #[derive(Debug, clap::Args)]
-pub struct AppendArgs {
-    /// Name the thread; it is begun if there is none
+pub struct ThreadAppendArgs {
+    /// Thread; created if it does not exist
     #[arg(long, value_name = "THREAD")]
-    pub thread: Name,
+    pub thread: NameArg,
 
-    /// Read messages from this file, or standard input for '-': JSON Lines or a JSON list
+    /// File of messages, JSON Lines or a JSON list; '-' is standard input
     #[arg(value_name = "FILE", required_unless_present = "writer")]
     pub file: Option<PathBuf>,
 
-    /// Say what is done about calls without results
+    /// What to do about calls without results
     #[arg(long, value_name = "GUARD", value_enum, default_value = "mark")]
-    pub guard: GuardWord,
+    pub guard: AppendGuardArg,
 
-    /// Name tools that may be run twice
+    /// Tools that can be run twice
     #[arg(long, value_name = "TOOL,...", value_delimiter = ',')]
     pub idempotent: Vec<String>,
 
     /// The writer.
     #[command(flatten)]
-    pub writer: Writer,
+    pub writer: ThreadWriterArgs,
 }
 
 /// Arguments of `forge thread show`.
 #[derive(Debug, clap::Args)]
-pub struct ShowArgs {
-    /// Name the thread
+pub struct ThreadShowArgs {
+    /// Thread
     #[arg(long, value_name = "THREAD")]
-    pub thread: Name,
+    pub thread: NameArg,
 
-    /// Show it as it was at this moment
+    /// Moment at which to show it
     #[arg(long, value_name = "MOMENT")]
-    pub at: Option<Moment>,
+    pub at: Option<MomentArg>,
 
-    /// Show messages that are held back too
+    /// Also show messages that are held back
     #[arg(long, conflicts_with = "sanitized")]
     pub held: bool,
 
-    /// Show it as 'sanitize' would leave it
+    /// Show it as 'sanitize' would make it
     #[arg(long)]
     pub sanitized: bool,
 }
 
 /// Arguments of `forge thread check`.
 #[derive(Debug, clap::Args)]
-pub struct CheckArgs {
+pub struct ThreadCheckArgs {
     /// What to check.
     #[command(flatten)]
-    pub of: Of,
+    pub of: ThreadSourceArgs,
 }
 
 /// Arguments of `forge thread sanitize`.
 #[derive(Debug, clap::Args)]
-pub struct SanitizeArgs {
+pub struct ThreadSanitizeArgs {
     /// What to sanitize.
     #[command(flatten)]
-    pub of: Of,
+    pub of: ThreadSourceArgs,
 
-    /// Cut calls without a result instead of answering them
+    /// Remove calls without a result instead of inserting one
     #[arg(long)]
     pub remove: bool,
 
-    /// Say who writes
+    /// Name of the writer
     #[arg(long, value_name = "NAME", conflicts_with = "file")]
-    pub writer: Option<Name>,
+    pub writer: Option<NameArg>,
 }
 
-pub(super) fn append(args: &AppendArgs, context: &mut Context) -> Result<(), CommandError> {
+pub(super) fn append(args: &ThreadAppendArgs, context: &mut Context) -> Result<(), CommandError> {
     let given = args
         .file
         .as_deref()
-        .map(|file| document(context, file)?.reject_broken_lines().map_err(CommandError::from));
+        .map(|file| read_history(context, file)?.reject_broken_lines().map_err(CommandError::from));
     let messages = given.transpose()?.map(|document| document.messages).unwrap_or_default();
     if let Some(file) = &args.file {
-        form_of(&messages).map_err(|error| refused(&given_name(file), error))?;
+        form_of(&messages).map_err(|error| refused_messages(&input_name(file), error))?;
     }
-    let store = workplace::open(context, Access::Write)?;
+    let store = workspace::open_store(context, StoreAccess::Write)?;
     let name = args.thread.as_str();
-    let hold = args.writer.hold.map(value::micros);
-    let done = when_free(context, "thread append", |act| {
+    let hold = args.writer.hold.map(value::to_micros);
+    let done = retry_while_held(context, "thread append", |act| {
         let how = AppendOptions {
             guard: args.guard.into(),
             writer: args.writer.name().map(str::to_owned),
@@ -122,13 +127,13 @@ pub(super) fn append(args: &AppendArgs, context: &mut Context) -> Result<(), Com
         };
         Thread::open_or_create(&store, act, name)?.append(act, &messages, &how)
     })?;
-    context.out.emit(&AppendedJson::new(name, done))?;
-    workplace::finish(&store);
+    context.out.emit(&ThreadAppendReport::new(name, done))?;
+    workspace::catch_up_index(&store);
     Ok(())
 }
 
-fn open(context: &Context, name: &Name) -> Result<Thread, CommandError> {
-    let store = workplace::open(context, Access::Read)?;
+fn open(context: &Context, name: &NameArg) -> Result<Thread, CommandError> {
+    let store = workspace::open_store(context, StoreAccess::Read)?;
     Thread::open(&store, name.as_str()).map_err(|error| match error {
         Error::NotFound { .. } => {
             CommandError::from(error).hinted("'forge thread append --thread NAME FILE' begins one")
@@ -137,66 +142,73 @@ fn open(context: &Context, name: &Name) -> Result<Thread, CommandError> {
     })
 }
 
-pub(super) fn show(args: &ShowArgs, context: &mut Context) -> Result<(), CommandError> {
+pub(super) fn show(args: &ThreadShowArgs, context: &mut Context) -> Result<(), CommandError> {
     let thread = open(context, &args.thread)?;
-    let point = workplace::point_or_head(context, thread.session(), args.at.as_ref())?;
+    let point = workspace::point_or_head(context, thread.session(), args.at.as_ref())?;
     let status = thread.status(&point)?;
     let messages = if args.sanitized {
         thread.sanitized(&point, &SanitizeOptions::default())?.messages
     } else {
         messages_of(thread.messages(&point)?, args.held)
     };
-    context.out.emit(&Shown::new(args.thread.as_str(), status, messages))
+    context.out.emit(&ThreadShowReport::new(args.thread.as_str(), status, messages))
 }
 
 /// The messages of a thread or a file, with its name.
-fn messages(of: &Of, context: &Context) -> Result<Vec<String>, CommandError> {
+fn messages(of: &ThreadSourceArgs, context: &Context) -> Result<Vec<String>, CommandError> {
     match (&of.thread, &of.file) {
         (Some(name), _) => {
             let thread = open(context, name)?;
             Ok(messages_of(thread.messages(&thread.session().head()?)?, true))
         }
-        (None, Some(file)) => Ok(document(context, file)?.messages),
+        (None, Some(file)) => Ok(read_history(context, file)?.messages),
         (None, None) => Err(CommandError::invalid("name a thread or a file")),
     }
 }
 
-pub(super) fn check(args: &CheckArgs, context: &mut Context) -> Result<(), CommandError> {
+pub(super) fn check(args: &ThreadCheckArgs, context: &mut Context) -> Result<(), CommandError> {
     let messages = messages(&args.of, context)?;
     let found = sanitize_history(&messages, &SanitizeOptions::default());
-    let found = found.map_err(|error| refused(&args.of.what(), error))?;
+    let found = found.map_err(|error| refused_messages(&args.of.title(), error))?;
     if !found.is_clean() {
         context.exit_code = EXIT_NO;
     }
-    let thread = args.of.thread.as_ref().map(Name::as_str);
-    context.out.emit(&Checked::new(thread, messages.len(), found))
+    let thread = args.of.thread.as_ref().map(NameArg::as_str);
+    context.out.emit(&ThreadCheckReport::new(thread, messages.len(), found))
 }
 
-pub(super) fn sanitize(args: &SanitizeArgs, context: &mut Context) -> Result<(), CommandError> {
+pub(super) fn sanitize(
+    args: &ThreadSanitizeArgs,
+    context: &mut Context,
+) -> Result<(), CommandError> {
     let orphans = if args.remove { OrphanPolicy::Remove } else { OrphanPolicy::Answer };
     let options = SanitizeOptions { orphans, ..SanitizeOptions::default() };
     if let Some(name) = &args.of.thread {
-        let store = workplace::open(context, Access::Write)?;
-        let writer = args.writer.as_ref().map(Name::as_str);
-        let done = when_free(context, "thread sanitize", |act| {
+        let store = workspace::open_store(context, StoreAccess::Write)?;
+        let writer = args.writer.as_ref().map(NameArg::as_str);
+        let done = retry_while_held(context, "thread sanitize", |act| {
             Thread::open(&store, name.as_str())?.sanitize(act, &options, writer)
         })?;
         let revision = done.committed.revision.map(|(number, _)| number);
-        context.out.emit(&SanitizedJson::new(Some(name.as_str()), revision, done.sanitized))?;
-        workplace::finish(&store);
+        context.out.emit(&ThreadSanitizeReport::new(
+            Some(name.as_str()),
+            revision,
+            done.sanitized,
+        ))?;
+        workspace::catch_up_index(&store);
         return Ok(());
     }
     let file = args.of.file.as_deref().unwrap_or_else(|| std::path::Path::new("-"));
-    let document = document(context, file)?;
+    let document = read_history(context, file)?;
     let done = sanitize_history(&document.messages, &options);
-    let done = done.map_err(|error| refused(&given_name(file), error))?;
+    let done = done.map_err(|error| refused_messages(&input_name(file), error))?;
     let written = document.write(&done.messages);
-    let report = SanitizedJson::new(None, None, done);
+    let report = ThreadSanitizeReport::new(None, None, done);
     if context.global.json {
         return context.out.emit(&report);
     }
     if !report.faults.is_empty() {
-        context.out.say(&report.told());
+        context.out.print_status(&report.lines());
     }
     context.out.raw(written.as_bytes())
 }

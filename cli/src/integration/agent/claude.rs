@@ -1,8 +1,11 @@
 //! Claude Code: `settings.json` and related files, `.mcp.json`, `CLAUDE.md`.
 
-use super::{Agent, Form, Part, Place, Scope, Wanted, groups, object, path, texts};
-use crate::integration::json::Edit;
-use crate::integration::rule;
+use super::{
+    CodingAgent, InstallScope, InstallTarget, IntegrationPart, WantedChange, WantedContent,
+    hook_groups, object, path, texts,
+};
+use crate::integration::json::JsonEdit;
+use crate::integration::permission_rules;
 use crate::integration::section;
 
 /// Event, its matcher, and its time limit in seconds. Claude Code waits that long at the end of a
@@ -34,7 +37,7 @@ fn events(version: Option<[u32; 3]>) -> Vec<(&'static str, Option<&'static str>,
     EVENTS.into_iter().filter(|(event, ..)| !(strict && YOUNG.contains(event))).collect()
 }
 
-pub(super) fn wanted(scope: Scope, place: &Place) -> Vec<Wanted> {
+pub(super) fn wanted(scope: InstallScope, place: &InstallTarget) -> Vec<WantedChange> {
     let usual = place.home.join(".claude");
     let own = place.claude.as_ref().unwrap_or(&usual);
     // If the user's settings are in another directory, the agent's own notes are there too.
@@ -44,23 +47,23 @@ pub(super) fn wanted(scope: Scope, place: &Place) -> Vec<Wanted> {
     };
     let project = place.project.to_string_lossy().into_owned();
     let (settings, servers, above, page) = match scope {
-        Scope::Local => (
+        InstallScope::Local => (
             place.project.join(".claude/settings.local.json"),
             notes,
             path(&["projects", &project, "mcpServers"]),
             place.project.join("CLAUDE.local.md"),
         ),
-        Scope::Project => (
+        InstallScope::Project => (
             place.project.join(".claude/settings.json"),
             place.project.join(".mcp.json"),
             path(&["mcpServers"]),
             place.project.join("CLAUDE.md"),
         ),
-        Scope::User => {
+        InstallScope::User => {
             (own.join("settings.json"), notes, path(&["mcpServers"]), own.join("CLAUDE.md"))
         }
     };
-    let server = Form::Json(vec![Edit::Member {
+    let server = WantedContent::Json(vec![JsonEdit::Member {
         path: above,
         name: "forge".to_owned(),
         value: object([
@@ -72,24 +75,36 @@ pub(super) fn wanted(scope: Scope, place: &Place) -> Vec<Wanted> {
         keep: false,
     }]);
     // The agent does not wait for hooks that only record.
-    let hooks = groups(Agent::Claude, place, &events(place.claude_version), |event| match event {
-        "PostToolUse" | "PostToolUseFailure" | "PermissionDenied" | "TaskCompleted" => {
-            vec![("async", true.into())]
-        }
-        _ => Vec::new(),
-    });
-    let commands: Vec<String> =
-        rule::short().iter().map(|command| format!("Bash({} {command} *)", place.word)).collect();
-    let tools = rule::ALLOWED_TOOLS.map(|tool| format!("mcp__forge__{tool}"));
-    let allow = |rule: &String| Edit::Element {
+    let hooks =
+        hook_groups(
+            CodingAgent::Claude,
+            place,
+            &events(place.claude_version),
+            |event| match event {
+                "PostToolUse" | "PostToolUseFailure" | "PermissionDenied" | "TaskCompleted" => {
+                    vec![("async", true.into())]
+                }
+                _ => Vec::new(),
+            },
+        );
+    let commands: Vec<String> = permission_rules::short_rules()
+        .iter()
+        .map(|command| format!("Bash({} {command} *)", place.word))
+        .collect();
+    let tools = permission_rules::ALLOWED_TOOLS.map(|tool| format!("mcp__forge__{tool}"));
+    let allow = |rule: &String| JsonEdit::Element {
         path: path(&["permissions", "allow"]),
         value: rule.as_str().into(),
     };
-    let rules = Form::Json(commands.iter().chain(&tools).map(allow).collect());
+    let rules = WantedContent::Json(commands.iter().chain(&tools).map(allow).collect());
     vec![
-        Wanted { file: settings.clone(), part: Part::Hooks, form: hooks },
-        Wanted { file: servers, part: Part::Server, form: server },
-        Wanted { file: page, part: Part::Section, form: Form::Section(section::text(&place.word)) },
-        Wanted { file: settings, part: Part::Permissions, form: rules },
+        WantedChange { file: settings.clone(), part: IntegrationPart::Hooks, form: hooks },
+        WantedChange { file: servers, part: IntegrationPart::Server, form: server },
+        WantedChange {
+            file: page,
+            part: IntegrationPart::Section,
+            form: WantedContent::Section(section::section_text(&place.word)),
+        },
+        WantedChange { file: settings, part: IntegrationPart::Permissions, form: rules },
     ]
 }

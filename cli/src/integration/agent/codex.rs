@@ -1,8 +1,11 @@
 //! Codex CLI: `hooks.json`, `config.toml`, `rules/`, `AGENTS.md`.
 
-use super::{Agent, Form, Part, Place, Scope, Wanted, groups, path};
+use super::{
+    CodingAgent, InstallScope, InstallTarget, IntegrationPart, WantedChange, WantedContent,
+    hook_groups, path,
+};
 use crate::integration::toml::WantedTable;
-use crate::integration::{OWN_MARK, rule, section};
+use crate::integration::{OWN_MARK, permission_rules, section};
 use std::collections::BTreeMap;
 use std::fmt::Write;
 
@@ -20,9 +23,9 @@ const EVENTS: [(&str, Option<&str>, u32); 10] = [
     ("SessionEnd", None, 3),
 ];
 
-pub(super) fn wanted(scope: Scope, place: &Place) -> Vec<Wanted> {
+pub(super) fn wanted(scope: InstallScope, place: &InstallTarget) -> Vec<WantedChange> {
     let (folder, page) = match scope {
-        Scope::User => {
+        InstallScope::User => {
             let own = place.codex.clone().unwrap_or_else(|| place.home.join(".codex"));
             let page = own.join("AGENTS.md");
             (own, page)
@@ -36,15 +39,23 @@ pub(super) fn wanted(scope: Scope, place: &Place) -> Vec<Wanted> {
             ("args", toml_edit::Array::from_iter(["mcp"]).into()),
         ],
     };
-    let hooks = groups(Agent::Codex, place, &EVENTS, |_| Vec::new());
+    let hooks = hook_groups(CodingAgent::Codex, place, &EVENTS, |_| Vec::new());
     vec![
-        Wanted { file: folder.join("hooks.json"), part: Part::Hooks, form: hooks },
-        Wanted { file: folder.join("config.toml"), part: Part::Server, form: Form::Toml(server) },
-        Wanted { file: page, part: Part::Section, form: Form::Section(section::text(&place.word)) },
-        Wanted {
+        WantedChange { file: folder.join("hooks.json"), part: IntegrationPart::Hooks, form: hooks },
+        WantedChange {
+            file: folder.join("config.toml"),
+            part: IntegrationPart::Server,
+            form: WantedContent::Toml(server),
+        },
+        WantedChange {
+            file: page,
+            part: IntegrationPart::Section,
+            form: WantedContent::Section(section::section_text(&place.word)),
+        },
+        WantedChange {
             file: folder.join("rules/forge.rules"),
-            part: Part::Permissions,
-            form: Form::Whole(rules(&place.word)),
+            part: IntegrationPart::Permissions,
+            form: WantedContent::Whole(rules(&place.word)),
         },
     ]
 }
@@ -54,7 +65,7 @@ pub(super) fn wanted(scope: Scope, place: &Place) -> Vec<Wanted> {
 fn rules(word: &str) -> String {
     let mut alone = Vec::new();
     let mut some: BTreeMap<&str, Vec<&str>> = BTreeMap::new();
-    for command in rule::short() {
+    for command in permission_rules::short_rules() {
         match command.split_once(' ') {
             Some((group, inside)) => some.entry(group).or_default().push(inside),
             None => alone.push(command),

@@ -1,7 +1,10 @@
 //! Gemini CLI: `settings.json`, `policies/forge.toml` and `GEMINI.md`.
 
-use super::{Agent, Form, Part, Place, Scope, Wanted, groups, server};
-use crate::integration::{OWN_MARK, rule, section};
+use super::{
+    CodingAgent, InstallScope, InstallTarget, IntegrationPart, WantedChange, WantedContent,
+    hook_groups, mcp_server,
+};
+use crate::integration::{OWN_MARK, permission_rules, section};
 
 /// Times are in milliseconds here. `PreCompress` is missing because it comes before every request
 /// to the model, compacted or not. After a compaction, the first event that takes a text is the
@@ -14,26 +17,34 @@ const EVENTS: [(&str, Option<&str>, u32); 5] = [
     ("SessionEnd", None, 10_000),
 ];
 
-pub(super) fn wanted(scope: Scope, place: &Place) -> Vec<Wanted> {
+pub(super) fn wanted(scope: InstallScope, place: &InstallTarget) -> Vec<WantedChange> {
     let own = place.home.join(".gemini");
     let (settings, page) = match scope {
-        Scope::User => (own.join("settings.json"), own.join("GEMINI.md")),
+        InstallScope::User => (own.join("settings.json"), own.join("GEMINI.md")),
         _ => (place.project.join(".gemini/settings.json"), place.project.join("GEMINI.md")),
     };
-    let hooks = groups(Agent::Gemini, place, &EVENTS, |event| {
+    let hooks = hook_groups(CodingAgent::Gemini, place, &EVENTS, |event| {
         vec![("name", format!("forge-{event}").into())]
     });
     let mut wanted = vec![
-        Wanted { file: settings.clone(), part: Part::Hooks, form: hooks },
-        Wanted { file: settings, part: Part::Server, form: server(place, &["mcpServers"]) },
-        Wanted { file: page, part: Part::Section, form: Form::Section(section::text(&place.word)) },
+        WantedChange { file: settings.clone(), part: IntegrationPart::Hooks, form: hooks },
+        WantedChange {
+            file: settings,
+            part: IntegrationPart::Server,
+            form: mcp_server(place, &["mcpServers"]),
+        },
+        WantedChange {
+            file: page,
+            part: IntegrationPart::Section,
+            form: WantedContent::Section(section::section_text(&place.word)),
+        },
     ];
     // Gemini CLI reads only the user's policies.
-    if scope == Scope::User {
-        wanted.push(Wanted {
+    if scope == InstallScope::User {
+        wanted.push(WantedChange {
             file: own.join("policies/forge.toml"),
-            part: Part::Permissions,
-            form: Form::Whole(policy(&place.word)),
+            part: IntegrationPart::Permissions,
+            form: WantedContent::Whole(policy(&place.word)),
         });
     }
     wanted
@@ -46,8 +57,10 @@ fn policy(word: &str) -> String {
         let lines = items.map(|item| format!("  {},\n", toml_edit::Value::from(item)));
         lines.collect::<String>()
     };
-    let commands = list(&mut rule::short().iter().map(|command| format!("{word} {command}")));
-    let tools = list(&mut rule::ALLOWED_TOOLS.iter().map(|tool| (*tool).to_owned()));
+    let commands = list(
+        &mut permission_rules::short_rules().iter().map(|command| format!("{word} {command}")),
+    );
+    let tools = list(&mut permission_rules::ALLOWED_TOOLS.iter().map(|tool| (*tool).to_owned()));
     format!(
         "# {OWN_MARK}: commands and tools that read and record\n\
          [[rule]]\ntoolName = \"run_shell_command\"\ncommandPrefix = [\n{commands}]\n\

@@ -1,15 +1,17 @@
 //! OpenCode: a plugin that calls forge, `opencode.json` or `opencode.jsonc`, and `AGENTS.md`.
 
-use super::{Form, Part, Place, Scope, Wanted, object, path, texts};
-use crate::integration::json::Edit;
-use crate::integration::{OWN_MARK, rule, section};
+use super::{
+    InstallScope, InstallTarget, IntegrationPart, WantedChange, WantedContent, object, path, texts,
+};
+use crate::integration::json::JsonEdit;
+use crate::integration::{OWN_MARK, permission_rules, section};
 
 /// The plugin's source, in which only the path of the binary is replaced.
 const PLUGIN: &str = include_str!("opencode.js");
 
-pub(super) fn wanted(scope: Scope, place: &Place) -> Vec<Wanted> {
+pub(super) fn wanted(scope: InstallScope, place: &InstallTarget) -> Vec<WantedChange> {
     let (settings, plugins, page) = match scope {
-        Scope::User => {
+        InstallScope::User => {
             let own = place.config.join("opencode");
             (own.clone(), own.join("plugins"), own.join("AGENTS.md"))
         }
@@ -23,13 +25,13 @@ pub(super) fn wanted(scope: Scope, place: &Place) -> Vec<Wanted> {
     let with_comments = settings.join("opencode.jsonc");
     let settings =
         if with_comments.exists() { with_comments } else { settings.join("opencode.json") };
-    let schema = Edit::Member {
+    let schema = JsonEdit::Member {
         path: Vec::new(),
         name: "$schema".to_owned(),
         value: "https://opencode.ai/config.json".into(),
         keep: true,
     };
-    let server = Edit::Member {
+    let server = JsonEdit::Member {
         path: path(&["mcp"]),
         name: "forge".to_owned(),
         value: object([
@@ -39,23 +41,35 @@ pub(super) fn wanted(scope: Scope, place: &Place) -> Vec<Wanted> {
         ]),
         keep: false,
     };
-    let allow = |command: &str| Edit::Member {
+    let allow = |command: &str| JsonEdit::Member {
         path: path(&["permission", "bash"]),
         name: format!("{} {command} *", place.word),
         value: "allow".into(),
         keep: true,
     };
-    let rules = rule::short().into_iter().map(allow).collect();
+    let rules = permission_rules::short_rules().into_iter().map(allow).collect();
     let forge = serde_json::Value::from(place.forge.as_str()).to_string();
     let plugin = PLUGIN.replace("@MARK@", OWN_MARK).replace("\"@FORGE@\"", &forge);
     vec![
-        Wanted { file: plugins.join("forge.js"), part: Part::Hooks, form: Form::Whole(plugin) },
-        Wanted {
-            file: settings.clone(),
-            part: Part::Server,
-            form: Form::Json(vec![schema, server]),
+        WantedChange {
+            file: plugins.join("forge.js"),
+            part: IntegrationPart::Hooks,
+            form: WantedContent::Whole(plugin),
         },
-        Wanted { file: page, part: Part::Section, form: Form::Section(section::text(&place.word)) },
-        Wanted { file: settings, part: Part::Permissions, form: Form::Json(rules) },
+        WantedChange {
+            file: settings.clone(),
+            part: IntegrationPart::Server,
+            form: WantedContent::Json(vec![schema, server]),
+        },
+        WantedChange {
+            file: page,
+            part: IntegrationPart::Section,
+            form: WantedContent::Section(section::section_text(&place.word)),
+        },
+        WantedChange {
+            file: settings,
+            part: IntegrationPart::Permissions,
+            form: WantedContent::Json(rules),
+        },
     ]
 }

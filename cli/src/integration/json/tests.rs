@@ -1,36 +1,36 @@
 use super::*;
-use crate::integration::splice::Splice;
+use crate::integration::splice::TextSplice;
 use proptest::prelude::*;
 use serde_json::json;
 
-fn element(path: &[&str], value: &str) -> Edit {
+fn element(path: &[&str], value: &str) -> JsonEdit {
     let path = path.iter().map(|name| (*name).to_owned()).collect();
-    Edit::Element { path, value: value.into() }
+    JsonEdit::Element { path, value: value.into() }
 }
 
-fn member(path: &[&str], name: &str, value: CstInputValue) -> Edit {
+fn member(path: &[&str], name: &str, value: CstInputValue) -> JsonEdit {
     let path = path.iter().map(|name| (*name).to_owned()).collect();
-    Edit::Member { path, name: name.to_owned(), value, keep: false }
+    JsonEdit::Member { path, name: name.to_owned(), value, keep: false }
 }
 
 #[test]
 fn what_is_there_stays_as_it_is_written() {
     let text = "{\n  // mine\n  \"z\": 1,  /* why */\n  \"permissions\": {\n    \"allow\": [\"Bash(ls)\", ],\n  },\n}\n";
     let edit = element(&["permissions", "allow"], "Bash(forge)");
-    let with = edited(text, &edit).unwrap();
+    let with = apply_edit(text, &edit).unwrap();
     assert_eq!(
         with,
         "{\n  // mine\n  \"z\": 1,  /* why */\n  \"permissions\": {\n    \"allow\": [\"Bash(ls)\", \"Bash(forge)\" ],\n  },\n}\n"
     );
     // A second edit changes nothing.
-    assert_eq!(edited(&with, &edit).unwrap(), with);
+    assert_eq!(apply_edit(&with, &edit).unwrap(), with);
 }
 
 #[test]
 fn ways_are_made_where_there_are_none() {
     let edit = member(&["a", "b"], "c", CstInputValue::Number("1".to_owned()));
     for text in ["", "{}", "\u{feff}{ }", "{\"a\": {}}", " // only a remark\n"] {
-        let with = edited(text, &edit).unwrap();
+        let with = apply_edit(text, &edit).unwrap();
         assert_eq!(values(&with).unwrap(), json!({"a": {"b": {"c": 1}}}), "{with}");
         assert_eq!(text.starts_with('\u{feff}'), with.starts_with('\u{feff}'));
     }
@@ -38,7 +38,7 @@ fn ways_are_made_where_there_are_none() {
 
 #[test]
 fn lines_end_as_the_others_do() {
-    let with = edited("{\r\n  \"a\": 1\r\n}\r\n", &element(&["b"], "x")).unwrap();
+    let with = apply_edit("{\r\n  \"a\": 1\r\n}\r\n", &element(&["b"], "x")).unwrap();
     assert!(!with.replace("\r\n", "").contains('\n'), "{with:?}");
 }
 
@@ -54,11 +54,11 @@ fn what_is_no_json_or_another_thing_is_refused() {
         ("{\"a\": []}", "'a' in it is not an object"),
         ("{\"a\": {\"b\": {}}}", "'a.b' in it is not an array"),
     ] {
-        let error = edited(text, &edit).unwrap_err().to_string();
+        let error = apply_edit(text, &edit).unwrap_err().to_string();
         assert!(error.starts_with(reason), "{text}: {error}");
     }
-    let taken = edited("{\"a\": {\"b\": 2}}", &member(&["a"], "b", true.into())).unwrap_err();
-    assert_eq!(taken.to_string(), "'a.b' in it is somebody else's");
+    let taken = apply_edit("{\"a\": {\"b\": 2}}", &member(&["a"], "b", true.into())).unwrap_err();
+    assert_eq!(taken.to_string(), "'a.b' in it belongs to another program");
 }
 
 #[test]
@@ -125,13 +125,13 @@ proptest! {
         let before = values(&text).unwrap();
         let path: &[&str] = if deep { &["permissions", "allow"] } else { &["hooks"] };
         let edit = element(path, "forge's own");
-        let Ok(with) = edited(&text, &edit) else {
+        let Ok(with) = apply_edit(&text, &edit) else {
             // Something else is in its place.
             return Ok(());
         };
-        let splice = Splice::between(&text, &with).unwrap();
-        prop_assert_eq!(splice.taken_back(&with), Some(text));
-        prop_assert_eq!(&edited(&with, &edit).unwrap(), &with);
+        let splice = TextSplice::between(&text, &with).unwrap();
+        prop_assert_eq!(splice.undo(&with), Some(text));
+        prop_assert_eq!(&apply_edit(&with, &edit).unwrap(), &with);
         // Only what is between two positions of one change may be missing.
         let after = values(&with).unwrap();
         let left = without(&with, &|_, value| value == "forge's own", &[]).unwrap();

@@ -8,8 +8,8 @@ use std::path::Path;
 /// A home directory with a project in it.
 struct House {
     root: tempfile::TempDir,
-    place: Place,
-    receipts: Receipts,
+    place: InstallTarget,
+    receipts: ReceiptFolder,
 }
 
 impl House {
@@ -20,7 +20,7 @@ impl House {
         fs::create_dir_all(&project).unwrap();
         let text = home.to_str().unwrap().to_owned();
         let environment = crate::context::Environment::from([("HOME", text.as_str())]);
-        let place = Place {
+        let place = InstallTarget {
             config: home.join(".config"),
             claude: None,
             claude_version: None,
@@ -30,18 +30,18 @@ impl House {
             word: "forge".to_owned(),
             home,
         };
-        Self { root, place, receipts: Receipts::of(&environment).unwrap() }
+        Self { root, place, receipts: ReceiptFolder::for_user(&environment).unwrap() }
     }
 
-    fn plan(&self, agent: Agent, scope: Scope) -> Result<Plan, CommandError> {
-        Plan::make(agent, scope, &self.place, &self.receipts)
+    fn plan(&self, agent: CodingAgent, scope: InstallScope) -> Result<InstallPlan, CommandError> {
+        InstallPlan::make(agent, scope, &self.place, &self.receipts)
     }
 
-    fn install(&self, agent: Agent, scope: Scope) {
+    fn install(&self, agent: CodingAgent, scope: InstallScope) {
         self.plan(agent, scope).unwrap().install(&self.receipts).unwrap();
     }
 
-    fn uninstall(&self, agent: Agent, scope: Scope) -> usize {
+    fn uninstall(&self, agent: CodingAgent, scope: InstallScope) -> usize {
         self.plan(agent, scope).unwrap().uninstall(&self.receipts).unwrap()
     }
 
@@ -72,9 +72,12 @@ impl House {
     }
 }
 
-fn every() -> impl Iterator<Item = (Agent, Scope)> {
-    Agent::ALL.into_iter().flat_map(|agent| {
-        Scope::ALL.into_iter().filter(move |scope| agent.has(*scope)).map(move |it| (agent, it))
+fn every() -> impl Iterator<Item = (CodingAgent, InstallScope)> {
+    CodingAgent::ALL.into_iter().flat_map(|agent| {
+        InstallScope::ALL
+            .into_iter()
+            .filter(move |scope| agent.has_scope(*scope))
+            .map(move |it| (agent, it))
     })
 }
 
@@ -117,12 +120,12 @@ fn what_was_written_since_then_stays() {
     let house = House::new();
     let settings = house.place.project.join(".claude/settings.local.json");
     house.write(&settings, "{\n  // mine\n  \"model\": \"opus\"\n}\n");
-    house.install(Agent::Claude, Scope::Local);
+    house.install(CodingAgent::Claude, InstallScope::Local);
     let with = fs::read_to_string(&settings).unwrap();
     let more = with.replacen("\"opus\",", "\"opus\",\n  \"x\": [1],", 1);
     assert_ne!(with, more);
     fs::write(&settings, more).unwrap();
-    house.uninstall(Agent::Claude, Scope::Local);
+    house.uninstall(CodingAgent::Claude, InstallScope::Local);
     let left = fs::read_to_string(&settings).unwrap();
     assert_eq!(left, "{\n  // mine\n  \"model\": \"opus\",\n  \"x\": [1]\n}\n");
 }
@@ -133,10 +136,10 @@ fn settings_that_the_agent_rewrote_lose_what_is_forges_alone() {
     let settings = house.place.project.join(".claude/settings.local.json");
     let own = r#"{"permissions":{"allow":["Bash(ls)"]},"hooks":{"Stop":[{"hooks":[{"type":"command","command":"say done"}]}]}}"#;
     house.write(&settings, own);
-    house.install(Agent::Claude, Scope::Local);
+    house.install(CodingAgent::Claude, InstallScope::Local);
     let values = json::values(&fs::read_to_string(&settings).unwrap()).unwrap();
     fs::write(&settings, serde_json::to_string_pretty(&values).unwrap()).unwrap();
-    house.uninstall(Agent::Claude, Scope::Local);
+    house.uninstall(CodingAgent::Claude, InstallScope::Local);
     let left = json::values(&fs::read_to_string(&settings).unwrap()).unwrap();
     assert_eq!(left, json::values(own).unwrap());
 }
@@ -148,7 +151,7 @@ fn rewritten_settings_keep_what_was_empty_before_and_what_came_since() {
         let house = House::new();
         let own = r#"{"a":{},"permissions":{"allow":[],"deny":[]},"permission":{"bash":{}},"hooks":{"Stop":[]},"mcpServers":{},"mcp":{},"tools":{"allowed":[]}}"#;
         let files: Vec<PathBuf> =
-            agent.wanted(scope, &house.place).into_iter().map(|it| it.file).collect();
+            agent.wanted_changes(scope, &house.place).into_iter().map(|it| it.file).collect();
         let is_json = |file: &&PathBuf| file.extension().is_some_and(|it| it == "json");
         for file in files.iter().filter(is_json) {
             house.write(file, own);
@@ -174,7 +177,7 @@ fn rewritten_settings_keep_what_was_empty_before_and_what_came_since() {
 fn what_an_earlier_forge_wrote_is_found_and_replaced() {
     let house = House::new();
     let faults = |agent, scope| -> Vec<String> {
-        let found = found::look(agent, scope, &house.place).into_iter();
+        let found = detect::find_parts(agent, scope, &house.place).into_iter();
         found.flat_map(|it| it.faults).map(|it| it.what).collect()
     };
     let hook = |agent: &str, event: &str| {
@@ -190,7 +193,7 @@ fn what_an_earlier_forge_wrote_is_found_and_replaced() {
             r#"{{"hooks":{{{hooks}}},"tools":{{"allowed":["run_shell_command(forge status)","run_shell_command(ls)"]}}}}"#
         ),
     );
-    let told = faults(Agent::Gemini, Scope::User);
+    let told = faults(CodingAgent::Gemini, InstallScope::User);
     assert!(told.iter().any(|it| it.contains("refuse every other shell command")), "{told:?}");
     assert!(
         told.iter().any(|it| it == "these events call forge for nothing: PreCompress"),
@@ -200,14 +203,14 @@ fn what_an_earlier_forge_wrote_is_found_and_replaced() {
         told.iter().any(|it| it.starts_with("these events do not call forge: BeforeAgent")),
         "{told:?}"
     );
-    house.install(Agent::Gemini, Scope::User);
-    assert_eq!(faults(Agent::Gemini, Scope::User), <Vec<String>>::new());
+    house.install(CodingAgent::Gemini, InstallScope::User);
+    assert_eq!(faults(CodingAgent::Gemini, InstallScope::User), <Vec<String>>::new());
     let values = json::values(&fs::read_to_string(&settings).unwrap()).unwrap();
     assert_eq!(values["tools"]["allowed"], serde_json::json!(["run_shell_command(ls)"]));
     assert!(values["hooks"].get("PreCompress").is_none());
 
     let settings = house.place.home.join(".claude/settings.json");
-    let rules: Vec<String> = crate::integration::rule::ALLOWED
+    let rules: Vec<String> = crate::integration::permission_rules::ALLOWED
         .iter()
         .map(|it| format!("\"Bash(forge {it} *)\""))
         .collect();
@@ -217,14 +220,14 @@ fn what_an_earlier_forge_wrote_is_found_and_replaced() {
         &settings,
         &format!(r#"{{"hooks":{{{hooks}}},"permissions":{{"allow":["Bash(ls)",{rules}]}}}}"#),
     );
-    let told = faults(Agent::Claude, Scope::User);
+    let told = faults(CodingAgent::Claude, InstallScope::User);
     assert!(told.iter().any(|it| it.contains("StopFailure")), "{told:?}");
     assert!(
         told.iter().any(|it| it.contains("permission rules are of an earlier forge")),
         "{told:?}"
     );
-    house.install(Agent::Claude, Scope::User);
-    assert_eq!(faults(Agent::Claude, Scope::User), <Vec<String>>::new());
+    house.install(CodingAgent::Claude, InstallScope::User);
+    assert_eq!(faults(CodingAgent::Claude, InstallScope::User), <Vec<String>>::new());
     let values = json::values(&fs::read_to_string(&settings).unwrap()).unwrap();
     let allowed = values["permissions"]["allow"].as_array().unwrap();
     assert!(allowed.len() < 60 && allowed[0] == "Bash(ls)", "{allowed:?}");
@@ -235,10 +238,10 @@ fn what_an_earlier_forge_wrote_is_found_and_replaced() {
         &plugin,
         &format!("// {OWN_MARK}: passes events on\nconst FORGE = \"/old/forge\"\n"),
     );
-    let told = faults(Agent::OpenCode, Scope::User);
+    let told = faults(CodingAgent::OpenCode, InstallScope::User);
     assert!(told[0].starts_with("the plugin is of an earlier forge"), "{told:?}");
-    house.install(Agent::OpenCode, Scope::User);
-    assert_eq!(faults(Agent::OpenCode, Scope::User), <Vec<String>>::new());
+    house.install(CodingAgent::OpenCode, InstallScope::User);
+    assert_eq!(faults(CodingAgent::OpenCode, InstallScope::User), <Vec<String>>::new());
 }
 
 #[test]
@@ -246,11 +249,11 @@ fn an_older_claude_code_is_given_no_event_that_it_does_not_know() {
     let mut house = House::new();
     for (version, young) in [([2, 0, 64], false), ([2, 1, 101], true)] {
         house.place.claude_version = Some(version);
-        let wanted = Agent::Claude.wanted(Scope::User, &house.place);
-        let Form::Json(edits) = &wanted[0].form else { unreachable!("hooks are in JSON") };
-        let names = |edit: &json::Edit| match edit {
-            json::Edit::Element { path, .. } => path.last().cloned(),
-            json::Edit::Member { .. } => None,
+        let wanted = CodingAgent::Claude.wanted_changes(InstallScope::User, &house.place);
+        let WantedContent::Json(edits) = &wanted[0].form else { unreachable!("hooks are in JSON") };
+        let names = |edit: &json::JsonEdit| match edit {
+            json::JsonEdit::Element { path, .. } => path.last().cloned(),
+            json::JsonEdit::Member { .. } => None,
         };
         let events: Vec<String> = edits.iter().filter_map(names).collect();
         assert!(events.contains(&"PreCompact".to_owned()));
@@ -265,9 +268,9 @@ fn the_server_of_another_project_is_not_touched() {
     let notes = house.place.home.join(".claude.json");
     let other = r#"{"projects": {"/other": {"mcpServers": {"forge": {"command": "/usr/bin/forge", "args": ["mcp"]}}}}}"#;
     house.write(&notes, other);
-    house.install(Agent::Claude, Scope::Local);
+    house.install(CodingAgent::Claude, InstallScope::Local);
     fs::remove_dir_all(house.place.home.join(".local")).unwrap();
-    house.uninstall(Agent::Claude, Scope::Local);
+    house.uninstall(CodingAgent::Claude, InstallScope::Local);
     let left = json::values(&fs::read_to_string(&notes).unwrap()).unwrap();
     assert_eq!(left, json::values(other).unwrap());
 }
@@ -277,12 +280,14 @@ fn a_page_that_two_agents_read_keeps_its_section_until_both_are_gone() {
     let house = House::new();
     let before = house.tree();
     let page = house.place.project.join("AGENTS.md");
-    for (first, second) in [(Agent::Codex, Agent::OpenCode), (Agent::OpenCode, Agent::Codex)] {
-        house.install(Agent::Codex, Scope::Project);
-        house.install(Agent::OpenCode, Scope::Project);
-        house.uninstall(first, Scope::Project);
-        assert!(section::found(&fs::read_to_string(&page).unwrap()).is_some());
-        house.uninstall(second, Scope::Project);
+    for (first, second) in
+        [(CodingAgent::Codex, CodingAgent::OpenCode), (CodingAgent::OpenCode, CodingAgent::Codex)]
+    {
+        house.install(CodingAgent::Codex, InstallScope::Project);
+        house.install(CodingAgent::OpenCode, InstallScope::Project);
+        house.uninstall(first, InstallScope::Project);
+        assert!(section::find_section(&fs::read_to_string(&page).unwrap()).is_some());
+        house.uninstall(second, InstallScope::Project);
         assert_eq!(house.tree(), before);
     }
 }
@@ -291,13 +296,13 @@ fn a_page_that_two_agents_read_keeps_its_section_until_both_are_gone() {
 fn a_new_binary_takes_the_place_of_the_old() {
     let mut house = House::new();
     let before = house.tree();
-    house.install(Agent::Claude, Scope::Local);
+    house.install(CodingAgent::Claude, InstallScope::Local);
     house.place.forge = "/opt/new/forge".to_owned();
-    assert!(!house.plan(Agent::Claude, Scope::Local).unwrap().is_installed());
-    house.install(Agent::Claude, Scope::Local);
+    assert!(!house.plan(CodingAgent::Claude, InstallScope::Local).unwrap().is_installed());
+    house.install(CodingAgent::Claude, InstallScope::Local);
     let all: String = house.tree().into_values().filter_map(|(_, text)| text).collect();
     assert!(all.contains("/opt/new/forge") && !all.contains("bin dir"));
-    house.uninstall(Agent::Claude, Scope::Local);
+    house.uninstall(CodingAgent::Claude, InstallScope::Local);
     assert_eq!(house.tree(), before);
 }
 
@@ -305,8 +310,8 @@ fn a_new_binary_takes_the_place_of_the_old() {
 fn a_broken_file_stops_all_and_changes_nothing() {
     for (agent, scope) in every() {
         let house = House::new();
-        let shared = |it: &Wanted| !matches!(it.form, Form::Whole(_));
-        let wanted = agent.wanted(scope, &house.place).into_iter().filter(shared);
+        let shared = |it: &WantedChange| !matches!(it.form, WantedContent::Whole(_));
+        let wanted = agent.wanted_changes(scope, &house.place).into_iter().filter(shared);
         let files: Vec<PathBuf> = wanted.map(|it| it.file).collect();
         for file in files
             .iter()
@@ -331,23 +336,23 @@ fn links_are_followed_at_home_and_refused_out_of_the_project() {
     house.write(&kept, "{}");
     fs::create_dir(&own).unwrap();
     symlink(&kept, own.join("settings.json")).unwrap();
-    house.install(Agent::Claude, Scope::User);
+    house.install(CodingAgent::Claude, InstallScope::User);
     assert!(fs::symlink_metadata(own.join("settings.json")).unwrap().is_symlink());
     assert!(fs::read_to_string(&kept).unwrap().contains("PreCompact"));
-    house.uninstall(Agent::Claude, Scope::User);
+    house.uninstall(CodingAgent::Claude, InstallScope::User);
     assert_eq!(fs::read_to_string(&kept).unwrap(), "{}");
     // A project from someone else must not decide which of the user's files are written.
     let elsewhere = house.root.path().join("elsewhere.md");
     fs::write(&elsewhere, "mine").unwrap();
     symlink(&elsewhere, house.place.project.join("CLAUDE.md")).unwrap();
-    let error = house.plan(Agent::Claude, Scope::Project).unwrap_err();
+    let error = house.plan(CodingAgent::Claude, InstallScope::Project).unwrap_err();
     assert!(error.message().contains("leads to"), "{error}");
     fs::remove_file(house.place.project.join("CLAUDE.md")).unwrap();
     symlink("/nowhere/at/all", house.place.project.join("CLAUDE.md")).unwrap();
-    let error = house.plan(Agent::Claude, Scope::Project).unwrap_err();
+    let error = house.plan(CodingAgent::Claude, InstallScope::Project).unwrap_err();
     assert!(error.message().contains("a file that is not there"), "{error}");
     symlink(&own, house.place.project.join(".claude")).unwrap();
-    let error = house.plan(Agent::Claude, Scope::Local).unwrap_err();
+    let error = house.plan(CodingAgent::Claude, InstallScope::Local).unwrap_err();
     assert!(error.message().contains("out of"), "{error}");
 }
 
@@ -357,12 +362,12 @@ fn a_file_keeps_its_rights_and_another_of_that_name_its_contents() {
     let page = house.place.project.join("CLAUDE.md");
     house.write(&page, "# Rules\n");
     fs::set_permissions(&page, fs::Permissions::from_mode(0o644)).unwrap();
-    house.install(Agent::Claude, Scope::Project);
+    house.install(CodingAgent::Claude, InstallScope::Project);
     assert_eq!(fs::metadata(&page).unwrap().permissions().mode() & 0o777, 0o644);
     let plugin = house.place.project.join(".opencode/plugins/forge.js");
     house.write(&plugin, "export const Smithy = 1\n");
-    let error = house.plan(Agent::OpenCode, Scope::Project).unwrap_err();
-    assert!(error.causes()[0].contains("somebody else's"), "{error:?}");
+    let error = house.plan(CodingAgent::OpenCode, InstallScope::Project).unwrap_err();
+    assert!(error.causes()[0].contains("another program"), "{error:?}");
 }
 
 #[test]
@@ -370,8 +375,8 @@ fn a_server_of_that_name_is_not_replaced() {
     let house = House::new();
     let servers = house.place.project.join(".mcp.json");
     house.write(&servers, r#"{"mcpServers": {"forge": {"command": "smithy"}}}"#);
-    let error = house.plan(Agent::Claude, Scope::Project).unwrap_err();
-    assert_eq!(error.causes(), ["'mcpServers.forge' in it is somebody else's"]);
+    let error = house.plan(CodingAgent::Claude, InstallScope::Project).unwrap_err();
+    assert_eq!(error.causes(), ["'mcpServers.forge' in it belongs to another program"]);
 }
 
 #[test]
@@ -380,11 +385,11 @@ fn rules_that_cannot_be_added_are_left_out_and_all_else_is_done() {
     let settings = house.place.project.join("opencode.jsonc");
     let own = "{ \"permission\": \"ask\" } // mine\n";
     house.write(&settings, own);
-    let plan = house.plan(Agent::OpenCode, Scope::Project).unwrap();
+    let plan = house.plan(CodingAgent::OpenCode, InstallScope::Project).unwrap();
     assert_eq!(plan.left_out.len(), 1);
     plan.install(&house.receipts).unwrap();
     assert!(fs::read_to_string(&settings).unwrap().contains("\"mcp\""));
-    house.uninstall(Agent::OpenCode, Scope::Project);
+    house.uninstall(CodingAgent::OpenCode, InstallScope::Project);
     assert_eq!(fs::read_to_string(&settings).unwrap(), own);
 }
 
@@ -392,12 +397,12 @@ fn rules_that_cannot_be_added_are_left_out_and_all_else_is_done() {
 fn a_file_that_cannot_be_written_leaves_the_others_as_they_were() {
     let house = House::new();
     let before = house.tree();
-    let plan = house.plan(Agent::Claude, Scope::Project).unwrap();
+    let plan = house.plan(CodingAgent::Claude, InstallScope::Project).unwrap();
     // The last file is created by someone else in the meantime.
     let last = house.place.project.join("CLAUDE.md");
     house.write(&last, "quick\n");
     let error = plan.install(&house.receipts).unwrap_err();
-    assert!(error.message().ends_with("was changed by somebody else just now"), "{error}");
+    assert!(error.message().ends_with("was changed by another program just now"), "{error}");
     fs::remove_file(&last).unwrap();
     assert_eq!(house.tree(), before);
 }
@@ -435,9 +440,9 @@ proptest! {
     ) {
         if let Some((agent, scope)) = every().nth(which) {
             let house = House::new();
-            for wanted in agent.wanted(scope, &house.place) {
+            for wanted in agent.wanted_changes(scope, &house.place) {
                 match (&wanted.form, wanted.file.extension().and_then(|it| it.to_str())) {
-                    (Form::Whole(_), _) => {}
+                    (WantedContent::Whole(_), _) => {}
                     (_, Some("json")) => house.write(&wanted.file, &json),
                     (_, Some("toml")) => house.write(&wanted.file, &toml),
                     _ => house.write(&wanted.file, &page),

@@ -1,16 +1,16 @@
 //! The tool `checkpoint`: names a moment.
 
-use super::super::visit::Visit;
-use super::record::{Written, written};
-use super::{Client, Does, Effect, Outcome, word, word_if};
-use crate::commands::Command;
-use crate::commands::checkpoint::{CheckpointCommand, CreateArgs};
+use super::super::request::McpRequest;
+use super::record::{WrittenAnswer, run_write};
+use super::{McpClient, McpTool, ToolEffect, ToolReply, parse_argument, parse_optional};
+use crate::commands::ForgeCommand;
+use crate::commands::checkpoint::{CheckpointCommand, CheckpointCreateArgs};
 use crate::error::CommandError;
 use schemars::JsonSchema;
 use serde::Deserialize;
 
 /// `checkpoint`.
-pub(super) struct Checkpoint;
+pub(super) struct CheckpointTool;
 
 /// Arguments of `checkpoint`.
 #[derive(Debug, Deserialize, JsonSchema)]
@@ -18,7 +18,7 @@ pub(super) struct Checkpoint;
 pub(in crate::mcp) struct CheckpointArguments {
     /// What moment it is.
     message: String,
-    /// Words it is found by, each one word.
+    /// Its tags, each one word.
     #[serde(default)]
     tags: Vec<String>,
     /// A past moment to name instead of this one.
@@ -27,14 +27,14 @@ pub(in crate::mcp) struct CheckpointArguments {
     session: Option<String>,
 }
 
-impl Does for Checkpoint {
+impl McpTool for CheckpointTool {
     const NAME: &'static str = "checkpoint";
     const TITLE: &'static str = "Name this moment";
     const ABOUT: &'static str = "Name this moment so that you can find it, compare with it and go back to it. Costs a \
-        few bytes. Every change is kept without one too.";
-    const EFFECT: Effect = Effect::Adds;
+        few bytes. Every change is kept, also without a checkpoint.";
+    const EFFECT: ToolEffect = ToolEffect::Adds;
     type Arguments = CheckpointArguments;
-    type Found = Written;
+    type Found = WrittenAnswer;
 
     fn session(arguments: &CheckpointArguments) -> Option<&str> {
         arguments.session.as_deref()
@@ -42,14 +42,18 @@ impl Does for Checkpoint {
 
     fn run(
         given: &CheckpointArguments,
-        visit: &mut Visit,
-        _: &Client,
-    ) -> Result<Outcome<Written>, CommandError> {
-        let message = crate::args::value::said(&given.message)
+        visit: &mut McpRequest,
+        _: &McpClient,
+    ) -> Result<ToolReply<WrittenAnswer>, CommandError> {
+        let message = crate::args::value::non_empty_text(&given.message)
             .map_err(|error| CommandError::invalid(format!("'message': {error}")))?;
-        let tags: Result<_, _> = given.tags.iter().map(|tag| word("tags", tag)).collect();
-        let at = word_if("at", given.at.as_ref())?;
-        let create = CreateArgs { message, tags: tags?, at };
-        written(visit, "checkpoint", &Command::Checkpoint(CheckpointCommand::Create(create).into()))
+        let tags: Result<_, _> = given.tags.iter().map(|tag| parse_argument("tags", tag)).collect();
+        let at = parse_optional("at", given.at.as_ref())?;
+        let create = CheckpointCreateArgs { message, tags: tags?, at };
+        run_write(
+            visit,
+            "checkpoint",
+            &ForgeCommand::Checkpoint(CheckpointCommand::Create(create).into()),
+        )
     }
 }

@@ -10,15 +10,15 @@ mod state;
 mod timeline;
 mod why;
 
-pub(super) use brief::Brief;
-pub(super) use diff::Diff;
-pub(super) use state::State;
-pub(super) use timeline::Timeline;
+pub(super) use brief::BriefTool;
+pub(super) use diff::DiffTool;
+pub(super) use state::StateTool;
+pub(super) use timeline::TimelineTool;
 
-use super::answer::{self, Answer};
-use super::place::Use;
-use super::visit::Visit;
-use super::{Setting, schema};
+use super::answer::{self, ToolAnswer};
+use super::request::McpRequest;
+use super::session_choice::SessionUse;
+use super::{ServerSetup, schema};
 use crate::error::CommandError;
 use rmcp::model::{
     CallToolResponse, ClientCapabilities, InputResponses, JsonObject, Tool, ToolAnnotations,
@@ -31,7 +31,7 @@ use std::sync::{Arc, LazyLock};
 
 /// What a tool does to the store.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Effect {
+pub(super) enum ToolEffect {
     /// It only reads.
     Reads,
     /// It adds: what was there before stays readable at its moment.
@@ -41,7 +41,7 @@ pub(super) enum Effect {
 }
 
 /// A tool.
-pub(super) trait Does {
+pub(super) trait McpTool {
     /// Its name.
     const NAME: &'static str;
     /// Its title for people.
@@ -49,7 +49,7 @@ pub(super) trait Does {
     /// Its description for models: when to use it.
     const ABOUT: &'static str;
     /// Its effect on the store.
-    const EFFECT: Effect;
+    const EFFECT: ToolEffect;
     /// Its arguments.
     type Arguments: DeserializeOwned + JsonSchema;
     /// The type of its answer.
@@ -65,28 +65,28 @@ pub(super) trait Does {
     /// The errors of its commands.
     fn run(
         arguments: &Self::Arguments,
-        visit: &mut Visit,
-        client: &Client,
-    ) -> Result<Outcome<Self::Found>, CommandError>;
+        visit: &mut McpRequest,
+        client: &McpClient,
+    ) -> Result<ToolReply<Self::Found>, CommandError>;
 }
 
 /// The result of a call.
-pub(super) enum Outcome<T> {
+pub(super) enum ToolReply<T> {
     /// An answer.
-    Answer(Answer<T>),
+    Answer(ToolAnswer<T>),
     /// A question that the client must answer first.
     Question(Box<rmcp::model::InputRequiredResult>),
 }
 
-impl<T> From<Answer<T>> for Outcome<T> {
-    fn from(answer: Answer<T>) -> Self {
+impl<T> From<ToolAnswer<T>> for ToolReply<T> {
+    fn from(answer: ToolAnswer<T>) -> Self {
         Self::Answer(answer)
     }
 }
 
 /// What is known about the client of a call.
 #[derive(Clone, Debug, Default)]
-pub struct Client {
+pub struct McpClient {
     /// Whether a result may be a question (the protocol of 2026-07-28).
     pub may_be_asked: bool,
     /// Its declared capabilities.
@@ -97,88 +97,92 @@ pub struct Client {
     pub state: Option<String>,
 }
 
-type Run = fn(JsonObject, &Setting, &Client) -> Result<CallToolResponse, CommandError>;
+type ToolFunction =
+    fn(JsonObject, &ServerSetup, &McpClient) -> Result<CallToolResponse, CommandError>;
 
 /// A tool in the table.
 #[derive(Debug)]
-pub struct Entry {
+pub struct ToolEntry {
     /// Its description for clients.
     pub tool: Tool,
-    run: Run,
+    run: ToolFunction,
 }
 
-static TABLE: LazyLock<Vec<Entry>> = LazyLock::new(|| {
+static TABLE: LazyLock<Vec<ToolEntry>> = LazyLock::new(|| {
     vec![
-        entry::<Brief>(),
-        entry::<record::Hypothesis>(),
-        entry::<record::Finding>(),
-        entry::<record::Verification>(),
-        entry::<record::Gap>(),
-        entry::<checkpoint::Checkpoint>(),
-        entry::<Timeline>(),
-        entry::<State>(),
-        entry::<Diff>(),
-        entry::<why::Why>(),
-        entry::<search::Search>(),
-        entry::<restore::Restore>(),
+        entry::<BriefTool>(),
+        entry::<record::HypothesisTool>(),
+        entry::<record::FindingTool>(),
+        entry::<record::VerificationTool>(),
+        entry::<record::GapTool>(),
+        entry::<checkpoint::CheckpointTool>(),
+        entry::<TimelineTool>(),
+        entry::<StateTool>(),
+        entry::<DiffTool>(),
+        entry::<why::WhyTool>(),
+        entry::<search::SearchTool>(),
+        entry::<restore::RestoreTool>(),
     ]
 });
 
 /// Returns all tools, always in this order.
 #[must_use]
-pub fn all() -> &'static [Entry] {
+pub fn all() -> &'static [ToolEntry] {
     &TABLE
 }
 
 /// Returns the tool with this name.
 #[must_use]
-pub fn named(name: &str) -> Option<&'static Entry> {
+pub fn find(name: &str) -> Option<&'static ToolEntry> {
     all().iter().find(|entry| entry.tool.name == name)
 }
 
-impl Entry {
+impl ToolEntry {
     /// Calls the tool. Errors of the arguments or the store become a result that reports them.
     #[must_use]
     pub fn call(
         &self,
         arguments: JsonObject,
-        setting: &Setting,
-        client: &Client,
+        setting: &ServerSetup,
+        client: &McpClient,
     ) -> CallToolResponse {
         (self.run)(arguments, setting, client)
-            .unwrap_or_else(|error| answer::refusal(&error).into())
+            .unwrap_or_else(|error| answer::error_result(&error).into())
     }
 }
 
-fn entry<T: Does>() -> Entry {
+fn entry<T: McpTool>() -> ToolEntry {
     let annotations = ToolAnnotations::with_title(T::TITLE)
-        .read_only(T::EFFECT == Effect::Reads)
-        .destructive(T::EFFECT == Effect::Replaces)
-        .idempotent(T::EFFECT != Effect::Adds)
+        .read_only(T::EFFECT == ToolEffect::Reads)
+        .destructive(T::EFFECT == ToolEffect::Replaces)
+        .idempotent(T::EFFECT != ToolEffect::Adds)
         .open_world(false);
     let tool = Tool::new(T::NAME, T::ABOUT, Arc::new(schema::input::<T::Arguments>()))
         .with_title(T::TITLE)
         .with_raw_output_schema(Arc::new(schema::output::<T::Found>()))
         .with_annotations(annotations);
-    Entry { tool, run: call::<T> }
+    ToolEntry { tool, run: call::<T> }
 }
 
-fn call<T: Does>(
+fn call<T: McpTool>(
     arguments: JsonObject,
-    setting: &Setting,
-    client: &Client,
+    setting: &ServerSetup,
+    client: &McpClient,
 ) -> Result<CallToolResponse, CommandError> {
-    let arguments: T::Arguments = taken(arguments)?;
-    let mut visit = begun::<T>(&arguments, setting)?;
+    let arguments: T::Arguments = parse_arguments(arguments)?;
+    let mut visit = begin_request::<T>(&arguments, setting)?;
     match T::run(&arguments, &mut visit, client)? {
-        Outcome::Answer(answer) => Ok(answer.into_result()?.into()),
-        Outcome::Question(question) => Ok((*question).into()),
+        ToolReply::Answer(answer) => Ok(answer.into_result()?.into()),
+        ToolReply::Question(question) => Ok((*question).into()),
     }
 }
 
-fn begun<T: Does>(arguments: &T::Arguments, setting: &Setting) -> Result<Visit, CommandError> {
-    let to = if T::EFFECT == Effect::Adds { Use::Writes } else { Use::Reads };
-    Visit::begin(setting, T::session(arguments), to)
+fn begin_request<T: McpTool>(
+    arguments: &T::Arguments,
+    setting: &ServerSetup,
+) -> Result<McpRequest, CommandError> {
+    let to = if T::EFFECT == ToolEffect::Adds { SessionUse::Writes } else { SessionUse::Reads };
+    McpRequest::begin(setting, T::session(arguments), to)
 }
 
 /// Runs a tool with arguments that forge itself made, and returns its answer as JSON.
@@ -186,27 +190,27 @@ fn begun<T: Does>(arguments: &T::Arguments, setting: &Setting) -> Result<Visit, 
 /// # Errors
 ///
 /// The errors of the tool.
-pub(super) fn found<T: Does>(
+pub(super) fn run_to_json<T: McpTool>(
     arguments: JsonObject,
-    setting: &Setting,
+    setting: &ServerSetup,
 ) -> Result<Value, CommandError> {
-    let arguments: T::Arguments = taken(arguments)?;
-    let mut visit = begun::<T>(&arguments, setting)?;
-    match T::run(&arguments, &mut visit, &Client::default())? {
-        Outcome::Answer(answer) => answer::json(&answer.found),
-        Outcome::Question(_) => Err(CommandError::internal("reading asks nothing")),
+    let arguments: T::Arguments = parse_arguments(arguments)?;
+    let mut visit = begin_request::<T>(&arguments, setting)?;
+    match T::run(&arguments, &mut visit, &McpClient::default())? {
+        ToolReply::Answer(answer) => answer::json(&answer.found),
+        ToolReply::Question(_) => Err(CommandError::internal("reading asks nothing")),
     }
 }
 
-fn taken<T: DeserializeOwned>(arguments: JsonObject) -> Result<T, CommandError> {
+fn parse_arguments<T: DeserializeOwned>(arguments: JsonObject) -> Result<T, CommandError> {
     // A client may send null for an argument that it leaves out.
     let given = arguments.into_iter().filter(|(_, value)| !value.is_null());
     serde_json::from_value(Value::Object(given.collect()))
-        .map_err(|error| CommandError::invalid(format!("the arguments are not taken: {error}")))
+        .map_err(|error| CommandError::invalid(format!("the arguments are invalid: {error}")))
 }
 
 /// Parses an argument as a name, a moment or another word of the command line.
-pub(super) fn word<T: std::str::FromStr<Err = String>>(
+pub(super) fn parse_argument<T: std::str::FromStr<Err = String>>(
     argument: &str,
     text: &str,
 ) -> Result<T, CommandError> {
@@ -214,9 +218,9 @@ pub(super) fn word<T: std::str::FromStr<Err = String>>(
 }
 
 /// Parses an optional argument in the same way.
-pub(super) fn word_if<T: std::str::FromStr<Err = String>>(
+pub(super) fn parse_optional<T: std::str::FromStr<Err = String>>(
     argument: &str,
     text: Option<&String>,
 ) -> Result<Option<T>, CommandError> {
-    text.map(|text| word(argument, text)).transpose()
+    text.map(|text| parse_argument(argument, text)).transpose()
 }

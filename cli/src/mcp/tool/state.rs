@@ -1,17 +1,17 @@
 //! The tool `state`: what was known at a moment, in pages.
 
 use super::super::answer::{
-    Answer, MOST_ROWS, Place, Stored, TEXT_BYTES, WHOLE_BYTES, cut_fields, page,
+    AnswerPlace, MOST_ROWS, StoredEntity, TEXT_BYTES, ToolAnswer, WHOLE_BYTES, cut_fields, page,
 };
+use super::super::request::{McpRequest, session_name};
 use super::super::schema::KindWord;
-use super::super::visit::{Visit, name_of};
 use super::super::{cursor, resource};
-use super::{Client, Does, Effect, Outcome, word_if};
-use crate::args::value::Moment as Given;
+use super::{McpClient, McpTool, ToolEffect, ToolReply, parse_optional};
+use crate::args::value::MomentArg as Given;
 use crate::error::CommandError;
-use crate::reading::{Known, known_of, one_of};
-use crate::report::entity::Entity;
-use crate::text::{Length, Texts};
+use crate::report::entity::EntityJson;
+use crate::session_reader::{KnownEntity, entities_of_kind, find_entity};
+use crate::text::{TextLength, TextReader};
 use forge_store::model::{Kind, Timestamp};
 use forge_store::store::{ResolvedMoment, Session, StateAt};
 use schemars::JsonSchema;
@@ -23,7 +23,7 @@ use std::collections::BTreeMap;
 const ROWS: usize = 30;
 
 /// `state`.
-pub(in crate::mcp) struct State;
+pub(in crate::mcp) struct StateTool;
 
 /// Arguments of `state`.
 #[derive(Debug, Deserialize, JsonSchema)]
@@ -37,10 +37,10 @@ pub(in crate::mcp) struct StateArguments {
     kinds: Vec<KindWord>,
     /// The id of the one entity to show; with exactly one kind.
     id: Option<String>,
-    /// Texts whole instead of their beginnings.
+    /// Whole texts instead of their beginnings.
     #[serde(default)]
     full: bool,
-    /// Leave out what was recorded only later.
+    /// Omit what was recorded only later.
     #[serde(default)]
     as_recorded: bool,
     /// At most this many rows a page.
@@ -54,25 +54,25 @@ pub(in crate::mcp) struct StateArguments {
 
 /// A moment of a session.
 #[derive(Debug, Serialize, JsonSchema)]
-#[schemars(deny_unknown_fields)]
-pub(in crate::mcp) struct Moment {
+#[schemars(rename = "Moment", deny_unknown_fields)]
+pub(in crate::mcp) struct StateMoment {
     /// Its time; null if nothing has happened yet.
     at: Option<String>,
     /// Its branch.
     branch: String,
-    /// The number of its revision in the session's one count: '#7' names it. Null before the first.
+    /// The number of its revision in the session: '#7' names it. Null before the first.
     revision: Option<u64>,
     /// The id of the checkpoint it was named by; null if it was named otherwise.
     checkpoint: Option<String>,
 }
 
-impl Moment {
+impl StateMoment {
     /// Returns the moment of this point.
     ///
     /// # Errors
     ///
     /// As every read.
-    pub(in crate::mcp) fn of(
+    pub(in crate::mcp) fn from_point(
         session: &Session,
         point: &ResolvedMoment,
     ) -> Result<Self, CommandError> {
@@ -88,34 +88,33 @@ impl Moment {
 /// What was known at a moment.
 #[derive(Debug, Serialize, JsonSchema)]
 #[schemars(deny_unknown_fields)]
-pub(in crate::mcp) struct StateFound {
+pub(in crate::mcp) struct StateAnswer {
     /// Where it comes from.
     #[serde(flatten)]
-    place: Place,
+    place: AnswerPlace,
     /// The moment.
-    moment: Moment,
+    moment: StateMoment,
     /// How many entities of each kind asked for there are.
     counts: BTreeMap<&'static str, usize>,
     /// This page of them: claims first, then facts, each in the order of their times.
-    entries: Vec<Stored>,
-    /// Where the next page begins; null on the last.
+    entries: Vec<StoredEntity>,
+    /// The cursor of the next page; null on the last.
     next_cursor: Option<String>,
-    /// What to look at.
+    /// Remarks.
     warnings: Vec<String>,
 }
 
 /// The key of a row: kind, time, id.
-type RowKey = (u8, i64, String);
+type StateRowKey = (u8, i64, String);
 
-impl Does for State {
+impl McpTool for StateTool {
     const NAME: &'static str = "state";
     const TITLE: &'static str = "State at a moment";
     const ABOUT: &'static str = "Show what was known at any moment: hypotheses, evidence, beliefs, gaps, notes, and the \
-        commands, edits, messages and test results up to then. Exact to the change. Page on with 'cursor'; name 'kinds' \
-        to see less, 'id' and 'full' to see one whole.";
-    const EFFECT: Effect = Effect::Reads;
+        commands, edits, messages and test results up to then. Exact to the change. Get the next page with 'cursor'; pass 'kinds' to see less, 'id' and 'full' to see a whole entity.";
+    const EFFECT: ToolEffect = ToolEffect::Reads;
     type Arguments = StateArguments;
-    type Found = StateFound;
+    type Found = StateAnswer;
 
     fn session(arguments: &StateArguments) -> Option<&str> {
         arguments.session.as_deref()
@@ -123,11 +122,11 @@ impl Does for State {
 
     fn run(
         given: &StateArguments,
-        visit: &mut Visit,
-        _: &Client,
-    ) -> Result<Outcome<StateFound>, CommandError> {
+        visit: &mut McpRequest,
+        _: &McpClient,
+    ) -> Result<ToolReply<StateAnswer>, CommandError> {
         let reading = visit.reading()?;
-        let at = word_if::<Given>("at", given.at.as_ref())?;
+        let at = parse_optional::<Given>("at", given.at.as_ref())?;
         let point = reading.point(&visit.context, at.as_ref())?;
         let state = reading.state(&point, given.as_recorded)?;
         let kinds = given.kinds.iter().map(|KindWord(kind)| *kind);
@@ -138,9 +137,9 @@ impl Does for State {
         kinds.sort_unstable();
         kinds.dedup();
         let (mut known, counts) = match (&given.id, kinds.as_slice()) {
-            (None, _) => all_of(&state, &kinds)?,
+            (None, _) => count_and_list(&state, &kinds)?,
             (Some(id), [kind]) => {
-                (vec![one_of(&state, *kind, id)?], BTreeMap::from([(kind.name(), 1)]))
+                (vec![find_entity(&state, *kind, id)?], BTreeMap::from([(kind.name(), 1)]))
             }
             (Some(_), _) => {
                 return Err(CommandError::invalid("'id' needs exactly one kind in 'kinds'")
@@ -151,17 +150,20 @@ impl Does for State {
         let question =
             (&given.at, &words, &given.id, given.full, given.as_recorded, &given.session);
         if let Some(cursor) = &given.cursor {
-            let after: RowKey = cursor::read(&question, cursor)?;
+            let after: StateRowKey = cursor::decode(&question, cursor)?;
             known.retain(|known| key(known) > after);
         }
         let limit = given.limit.unwrap_or(ROWS).clamp(1, MOST_ROWS);
-        let (length, bytes) =
-            if given.full { (Length::Whole, WHOLE_BYTES) } else { (Length::Preview, TEXT_BYTES) };
+        let (length, bytes) = if given.full {
+            (TextLength::Whole, WHOLE_BYTES)
+        } else {
+            (TextLength::Preview, TEXT_BYTES)
+        };
         let mut texts = reading.texts(length);
-        let rows = known.iter().map(|known| stored(known, &mut texts, bytes));
+        let rows = known.iter().map(|known| stored_entity(known, &mut texts, bytes));
         let (entries, more) = page(rows, limit)?;
-        let next_cursor = more.then(|| cursor::behind(&question, &key(&known[entries.len() - 1])));
-        let session = name_of(&reading.session)?;
+        let next_cursor = more.then(|| cursor::encode(&question, &key(&known[entries.len() - 1])));
+        let session = session_name(&reading.session)?;
         // An entity that was requested by its id gets a link; links for a whole page would repeat
         // the rows.
         let linked = entries.first().filter(|_| given.id.is_some());
@@ -170,28 +172,28 @@ impl Does for State {
             (uri, format!("{} {}", entry.kind, entry.id))
         });
         let links = links.into_iter().collect();
-        let found = StateFound {
-            place: Place { session, chosen_by: visit.chosen_by },
-            moment: Moment::of(&reading.session, &point)?,
+        let found = StateAnswer {
+            place: AnswerPlace { session, chosen_by: visit.chosen_by },
+            moment: StateMoment::from_point(&reading.session, &point)?,
             counts,
             entries,
             next_cursor,
             warnings: visit.take_warnings(),
         };
-        Ok(Answer { found, links }.into())
+        Ok(ToolAnswer { found, links }.into())
     }
 }
 
-fn key(known: &Known) -> RowKey {
+fn key(known: &KnownEntity) -> StateRowKey {
     (known.kind() as u8, known.at().as_micros(), known.id().to_owned())
 }
 
-type Counted = (Vec<Known>, BTreeMap<&'static str, usize>);
+type CountedEntities = (Vec<KnownEntity>, BTreeMap<&'static str, usize>);
 
-fn all_of(state: &StateAt, kinds: &[Kind]) -> Result<Counted, CommandError> {
+fn count_and_list(state: &StateAt, kinds: &[Kind]) -> Result<CountedEntities, CommandError> {
     let (mut all, mut counts) = (Vec::new(), BTreeMap::new());
     for kind in kinds {
-        let known = known_of(state, *kind)?;
+        let known = entities_of_kind(state, *kind)?;
         if !known.is_empty() {
             counts.insert(kind.name(), known.len());
         }
@@ -206,11 +208,15 @@ fn all_of(state: &StateAt, kinds: &[Kind]) -> Result<Counted, CommandError> {
 /// # Errors
 ///
 /// As reading texts does.
-fn stored(known: &Known, texts: &mut Texts<'_>, bytes: usize) -> Result<Stored, CommandError> {
-    let entity = Entity::new(known.clone(), texts)?;
+fn stored_entity(
+    known: &KnownEntity,
+    texts: &mut TextReader<'_>,
+    bytes: usize,
+) -> Result<StoredEntity, CommandError> {
+    let entity = EntityJson::new(known.clone(), texts)?;
     let (origin, source) = match known {
-        Known::Claim(..) => ("claimed".to_owned(), None),
-        Known::Fact(fact) => {
+        KnownEntity::Claim(..) => ("claimed".to_owned(), None),
+        KnownEntity::Fact(fact) => {
             let origin = serde_json::to_value(fact.fact.origin).unwrap_or_default();
             (
                 origin.as_str().unwrap_or_default().to_owned(),
@@ -228,5 +234,5 @@ fn stored(known: &Known, texts: &mut Texts<'_>, bytes: usize) -> Result<Stored, 
     }
     let at: Timestamp = known.at();
     let (kind, id) = (known.kind().name().to_owned(), known.id().to_owned());
-    Ok(Stored { kind, id, at: at.to_string(), origin, source, fields })
+    Ok(StoredEntity { kind, id, at: at.to_string(), origin, source, fields })
 }

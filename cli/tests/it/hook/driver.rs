@@ -4,7 +4,7 @@
 
 use super::player::{Player, data, imported, reference};
 use crate::transcript::{line, small};
-use forge_cli::compaction::Phase;
+use forge_cli::compaction::CompactionPhase;
 use forge_store::model::Timestamp;
 use forge_testkit::skip::skipped;
 use serde_json::{Value, json};
@@ -165,8 +165,8 @@ fn check(player: &Player, lines: &[&str], order: &[Step], reference: &[String]) 
     assert_eq!(found, times, "{order:?}");
     let hooks = order.iter().any(|step| !matches!(step, Lines | Prompt));
     for one in &compactions {
-        assert_eq!(one.phase(), Phase::Recorded, "{order:?}");
-        assert!(one.handed_at().is_some() && one.loss_told(), "{order:?}: {one:?}");
+        assert_eq!(one.phase(), CompactionPhase::Recorded, "{order:?}");
+        assert!(one.handed_at().is_some() && one.is_loss_settled(), "{order:?}: {one:?}");
         let announced = order.iter().any(|step| matches!(step, Pre | Pres(_)));
         let late = matches!(order.first(), Some(Post));
         assert_eq!(one.announced_at().is_some(), announced && !late, "{order:?}");
@@ -183,7 +183,7 @@ fn lines_of(text: &str) -> Vec<&str> {
 }
 
 #[test]
-fn a_small_session_is_saved_and_handed_back_in_whatever_order_hooks_come() {
+fn a_small_session_is_saved_and_handed_back_in_any_order_of_hooks() {
     let text = small().concat();
     let lines = lines_of(&text);
     let reference = reference(&text);
@@ -194,7 +194,7 @@ fn a_small_session_is_saved_and_handed_back_in_whatever_order_hooks_come() {
 }
 
 #[test]
-fn recorded_sessions_are_saved_and_handed_back_in_whatever_order_hooks_come() {
+fn recorded_sessions_are_saved_and_handed_back_in_any_order_of_hooks() {
     for name in ["review-e2e", "long"] {
         let Some(text) = data(&format!("claude-code/{name}.jsonl")) else { return };
         let lines = lines_of(&text);
@@ -236,21 +236,21 @@ fn a_compaction_that_is_announced_and_does_not_come_stays_and_says_so() {
     player.append(&text[..10].concat());
     let announced = Timestamp::parse_rfc3339("2026-01-28T10:06:55Z").unwrap();
     player.hook("PreCompact", announced, json!({"trigger": "auto"}));
-    assert_eq!(player.compactions()[0].phase(), Phase::Announced);
+    assert_eq!(player.compactions()[0].phase(), CompactionPhase::Announced);
     // The conversation continues.
     let said = "\"message\":{\"role\":\"user\",\"content\":\"never mind\"}";
     player.append(&line(450, "user", said));
     let prompt = Timestamp::parse_rfc3339("2026-01-28T10:07:31Z").unwrap();
     assert_eq!(player.hook("UserPromptSubmit", prompt, json!({"prompt": "x"})), None);
     let known = player.compactions();
-    assert_eq!((known.len(), known[0].phase()), (1, Phase::NotFollowed));
+    assert_eq!((known.len(), known[0].phase()), (1, CompactionPhase::NotFollowed));
     assert_eq!(known[0].checkpoint.message, "context compaction announced (auto), none followed");
     assert_eq!(known[0].checkpoint.time, announced);
     // A later compaction is another one, even if its hooks were never called.
     player.append(&text[10..].concat());
     player.hook("Stop", prompt.plus_micros(90_000_000), json!({}));
-    let phases: Vec<Phase> = player.compactions().iter().map(|one| one.phase()).collect();
-    assert_eq!(phases, [Phase::NotFollowed, Phase::Recorded]);
+    let phases: Vec<CompactionPhase> = player.compactions().iter().map(|one| one.phase()).collect();
+    assert_eq!(phases, [CompactionPhase::NotFollowed, CompactionPhase::Recorded]);
 }
 
 #[test]

@@ -42,7 +42,7 @@ fn told() -> Player {
 }
 
 #[test]
-fn what_is_handed_is_facts_with_everything_that_matters() {
+fn the_handover_contains_everything_that_matters() {
     let mut player = told();
     let text = player.hook("SessionStart", at(500), json!({"source": "compact"})).unwrap();
     for part in [
@@ -139,7 +139,7 @@ fn what_is_handed_keeps_foreign_text_in_its_line() {
 }
 
 #[test]
-fn a_session_of_which_nothing_is_known_is_handed_that() {
+fn an_empty_session_is_handed_that_nothing_is_known() {
     let mut player = Player::new("cc-1");
     let text = player.hook("SessionStart", at(4), json!({"source": "compact"})).unwrap();
     for part in ["Last prompt: none recorded.", "Last commands: none recorded.", "Commits: none"] {

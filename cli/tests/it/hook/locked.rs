@@ -4,7 +4,7 @@
 use super::log;
 use super::player::Player;
 use crate::transcript::small;
-use forge_cli::compaction::Phase;
+use forge_cli::compaction::CompactionPhase;
 use forge_store::model::{Kind, Timestamp};
 use serde_json::json;
 use std::io::{BufRead, BufReader};
@@ -54,13 +54,13 @@ fn beside_a_frozen_process_the_agent_gets_what_it_lost() {
         assert!(text.contains(part), "{part} in {text}");
     }
     assert_eq!(again, None, "once is enough");
-    assert_eq!((known.len(), known[0].phase()), (1, Phase::Done));
-    assert!(known[0].handed_at().is_some() && known[0].loss_told());
+    assert_eq!((known.len(), known[0].phase()), (1, CompactionPhase::Done));
+    assert!(known[0].handed_at().is_some() && known[0].is_loss_settled());
     // Once the lock is free, the spooled data is there, and the transcript is imported.
     player.append(&small()[11..].concat());
     player.hook("Stop", at(600), json!({}));
     let known = player.compactions();
-    assert_eq!((known.len(), known[0].phase()), (1, Phase::Recorded), "{known:#?}");
+    assert_eq!((known.len(), known[0].phase()), (1, CompactionPhase::Recorded), "{known:#?}");
     assert!(known[0].handed_at().is_some() && known[0].announced_at() == Some(at(499)));
     assert_eq!(player.environment.path("project/.forge/spool").read_dir().unwrap().count(), 0);
     let log = log(&player.environment, super::LOG);
@@ -69,7 +69,7 @@ fn beside_a_frozen_process_the_agent_gets_what_it_lost() {
 
 /// What happened just before the store was repaired is not lost.
 #[test]
-fn on_a_damaged_store_what_a_hook_has_to_say_is_kept_aside() {
+fn on_a_damaged_store_hook_events_are_spooled() {
     let mut player = Player::new("cc-1");
     let call = |id: &str| {
         json!({"tool_name": "Bash", "tool_use_id": id, "tool_input": {"command": "make"},

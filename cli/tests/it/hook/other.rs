@@ -2,7 +2,7 @@
 //! recorded once.
 
 use super::player::{Player, imported, reference_of};
-use forge_cli::compaction::Phase;
+use forge_cli::compaction::CompactionPhase;
 use forge_store::model::{Kind, Timestamp};
 use serde_json::{Value, json};
 
@@ -45,7 +45,7 @@ fn rollout() -> Vec<String> {
 }
 
 #[test]
-fn a_rollout_is_saved_and_handed_back_in_whatever_order_hooks_come() {
+fn a_rollout_is_saved_and_handed_back_in_any_order_of_hooks() {
     let lines = rollout();
     let reference = reference_of("codex", &lines.concat());
     for order in [
@@ -84,7 +84,10 @@ fn a_rollout_is_saved_and_handed_back_in_whatever_order_hooks_come() {
         assert_eq!(imported(&player.opened()), reference, "{order:?}");
         let known = player.compactions();
         assert_eq!(known.len(), 1, "{order:?}: {known:#?}");
-        assert_eq!((known[0].phase(), known[0].checkpoint.time), (Phase::Recorded, at(60)));
+        assert_eq!(
+            (known[0].phase(), known[0].checkpoint.time),
+            (CompactionPhase::Recorded, at(60))
+        );
         let whole = player.handed.iter().filter(|text| text.contains("keeps a record")).count();
         assert_eq!(whole, 1, "{order:?}: {:#?}", player.handed);
         assert!(player.handed[0].contains("cargo test: exit 101"), "{:#?}", player.handed);
@@ -179,7 +182,7 @@ fn a_recording_is_saved_and_handed_back_once_it_shows_a_compaction() {
     assert_eq!(player.hook("BeforeAgent", at(110), json!({"prompt": "and?"})), None);
     let known = player.compactions();
     assert_eq!(known.len(), 1);
-    assert_eq!((known[0].phase(), known[0].checkpoint.time), (Phase::Recorded, at(60)));
+    assert_eq!((known[0].phase(), known[0].checkpoint.time), (CompactionPhase::Recorded, at(60)));
     assert_eq!(imported(&player.opened()), reference_of("gemini", &lines.concat()));
 }
 

@@ -2,7 +2,7 @@
 
 use super::call_by;
 use crate::environment::Environment;
-use forge_cli::compaction::{self, Compaction};
+use forge_cli::compaction::{self, ContextCompaction};
 use forge_store::model::{FactOrigin, Kind, Timestamp};
 use forge_store::store::{Options, Session, Store};
 use forge_testkit::skip::skipped;
@@ -124,7 +124,7 @@ impl Player {
 
     pub(crate) fn store(&self) -> Store {
         let path = self.environment.path("project/.forge");
-        Store::open(&path, Options { read_only: true, ..Options::default() }).unwrap()
+        Store::open(&path, Options::default().read_only(true)).unwrap()
     }
 
     pub(crate) fn opened(&self) -> Session {
@@ -132,8 +132,8 @@ impl Player {
     }
 
     /// Returns the known compactions, earliest first.
-    pub(crate) fn compactions(&self) -> Vec<Compaction> {
-        let mut all = compaction::newest(&self.opened(), None).unwrap();
+    pub(crate) fn compactions(&self) -> Vec<ContextCompaction> {
+        let mut all = compaction::newest_compactions(&self.opened(), None).unwrap();
         all.reverse();
         all
     }
@@ -205,7 +205,7 @@ pub(crate) fn reference_of(agent: &str, text: &str) -> Vec<String> {
     let output = environment.finished(command.env("FORGE_TEST_NOW", "2026-06-01T00:00:00Z"));
     assert_eq!(output.code, 0, "{output}");
     let path = environment.path("project/.forge");
-    let store = Store::open(&path, Options { read_only: true, ..Options::default() }).unwrap();
+    let store = Store::open(&path, Options::default().read_only(true)).unwrap();
     imported(&store.current_session().unwrap().unwrap())
 }
 

@@ -17,7 +17,7 @@ fn claims(player: &Player, session: &str) -> usize {
 }
 
 #[test]
-fn what_an_agent_runs_lands_in_its_session_and_the_answer_says_so() {
+fn commands_run_by_an_agent_are_recorded_in_its_session_and_the_answer_says_so() {
     let mut player = Player::new("cc-1");
     player.environment.forge(["session", "new", "mine"]).success();
     player.append(&small().concat());
@@ -49,7 +49,7 @@ fn what_an_agent_runs_lands_in_its_session_and_the_answer_says_so() {
 }
 
 #[test]
-fn the_shell_of_an_agent_is_told_its_session_once() {
+fn the_session_is_exported_to_an_agents_shell_once() {
     let player = Player::new("cc-1");
     player.environment.write("home/env", "export A=1\n");
     let file = player.environment.path("home/env");
@@ -72,7 +72,7 @@ fn the_shell_of_an_agent_is_told_its_session_once() {
 }
 
 #[test]
-fn a_new_session_is_told_in_a_line_what_is_open_and_can_join_it() {
+fn a_new_session_gets_a_line_about_open_work_and_can_join_it() {
     let mut player = Player::new("cc-1");
     assert_eq!(player.hook("SessionStart", now(), json!({"source": "startup"})), None);
     player.append(&small().concat());

@@ -89,7 +89,7 @@ fn a_version_that_is_not_served_is_refused_with_those_that_are() {
 }
 
 #[test]
-fn what_needs_the_other_side_known_is_refused_until_it_is() {
+fn requests_before_the_handshake_are_refused() {
     let environment = place();
     let mut server = Server::begin(&environment);
     // Regression: a notification before anything else ended the service.

@@ -50,7 +50,8 @@ fn the_page_holds_what_the_server_says() {
     }
     let templates = server.modern("resources/templates/list", json!({}))["result"].clone();
     text.push_str(
-        "\nBy name, in which what is no letter, digit or `-_.~:` is percent-encoded:\n\n",
+        "\nWith names, in which every character except letters, digits and `-_.~:` is \
+        percent-encoded:\n\n",
     );
     for template in templates["resourceTemplates"].as_array().unwrap() {
         line(&mut text, &template["uriTemplate"], &template["description"]);
@@ -92,8 +93,8 @@ fn section(tool: &Value, text: &mut String) {
     let hints = &tool["annotations"];
     let effect = match (&hints["readOnlyHint"], &hints["destructiveHint"]) {
         (Value::Bool(true), _) => "It only reads.",
-        (_, Value::Bool(true)) => "It replaces the present state, and can be taken back.",
-        _ => "It adds; what was there before is kept, at its moment.",
+        (_, Value::Bool(true)) => "It replaces the present state, and can be undone.",
+        _ => "It adds; earlier states are kept.",
     };
     writeln!(text, "\n### {}\n\n{} {effect}\n\nArguments:\n", of("name"), of("description"))
         .unwrap();

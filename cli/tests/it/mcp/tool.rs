@@ -171,7 +171,7 @@ fn rejecting_a_hypothesis_names_what_follows() {
     };
     assert_eq!((status("H1"), status("H2")), (json!("rejected"), json!("rejected")));
     let undone = environment.forge(["undo"]).success();
-    assert!(undone.contains("Took back"), "{undone}");
+    assert!(undone.contains("Undid"), "{undone}");
     let rejected = json!({ "id": "H1", "status": "rejected", "reason": "again" });
     let found = server.found("record_hypothesis", &rejected);
     let also: Vec<&str> = found["also_changed"]

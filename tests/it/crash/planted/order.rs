@@ -8,7 +8,7 @@ use crate::crash::oracle::Oracle;
 use crate::crash::power::{IMAGE_BYTES, Keys, begin, folder};
 use crate::crash::work::Planted;
 use crate::crash::{create, open};
-use crate::fault::{Breaker, Disk, can_strike};
+use crate::fault::{Breaker, Disk, can_inject_faults};
 use forge_store::store::VerifyDepth;
 use std::fs::{self, File};
 use std::path::Path;
@@ -78,7 +78,7 @@ const HONEST: [&str; 2] = ["-e", "trace=none"];
 
 #[test]
 fn removing_the_journal_before_the_index_is_in_place_is_detected() {
-    if !can_strike("a rename left out") {
+    if !can_inject_faults("a rename left out") {
         return;
     }
     for lies in [false, true] {
@@ -97,7 +97,7 @@ fn removing_the_journal_before_the_index_is_in_place_is_detected() {
 #[test]
 fn removing_the_journal_before_the_index_is_durable_is_detected_after_a_power_cut() {
     let test = "syncs of the index left out";
-    if !can_strike(test) {
+    if !can_inject_faults(test) {
         return;
     }
     let Some(disk) = Disk::new(test, IMAGE_BYTES) else { return };

@@ -1,26 +1,26 @@
 //! The tool `record_finding`: what the agent has found out.
 
-use super::super::{Client, Does, Effect, Outcome};
-use super::{Written, refuse, share, text, written};
-use crate::commands::Command;
+use super::super::{McpClient, McpTool, ToolEffect, ToolReply};
+use super::{WrittenAnswer, refuse_arguments, required_text, run_write, share};
+use crate::commands::ForgeCommand;
 use crate::commands::belief::{self, BeliefCommand};
 use crate::commands::evidence::{self, EvidenceCommand};
 use crate::commands::note::{self, NoteCommand};
 use crate::error::CommandError;
-use crate::mcp::schema::Term;
-use crate::mcp::visit::Visit;
+use crate::mcp::request::McpRequest;
+use crate::mcp::schema::VocabularyTerm;
 use forge_store::model::claim::{BeliefKind, EvidenceKind};
 use schemars::JsonSchema;
 use serde::Deserialize;
 
 /// `record_finding`.
-pub(in crate::mcp) struct Finding;
+pub(in crate::mcp) struct FindingTool;
 
 /// What a finding is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 #[schemars(inline)]
-enum FindingKind {
+enum RecordedFindingKind {
     Evidence,
     Belief,
     Note,
@@ -30,11 +30,11 @@ enum FindingKind {
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(in crate::mcp) struct FindingArguments {
-    /// 'evidence' speaks for or against a hypothesis; a 'belief' is held to be true; a 'note' is any other remark.
-    kind: FindingKind,
+    /// 'evidence' is for or against a hypothesis; a 'belief' is believed to be true; a 'note' is any other remark.
+    kind: RecordedFindingKind,
     /// What was found out.
     description: Option<String>,
-    /// The id of a belief that is there already, to change it; leave it out for anything new.
+    /// The id of an existing belief, to change it; omit it for anything new.
     id: Option<String>,
     /// The id of the hypothesis it is about. Evidence needs one.
     hypothesis: Option<String>,
@@ -42,9 +42,9 @@ pub(in crate::mcp) struct FindingArguments {
     #[schemars(range(min = -1, max = 1))]
     strength: Option<f64>,
     /// What kind of evidence it is.
-    evidence_kind: Option<Term<EvidenceKind>>,
+    evidence_kind: Option<VocabularyTerm<EvidenceKind>>,
     /// What kind of belief it is.
-    belief_kind: Option<Term<BeliefKind>>,
+    belief_kind: Option<VocabularyTerm<BeliefKind>>,
     /// How sure a belief is.
     #[schemars(range(min = 0, max = 1))]
     confidence: Option<f64>,
@@ -54,7 +54,7 @@ pub(in crate::mcp) struct FindingArguments {
     /// The ids of the beliefs that a new belief rests on.
     #[serde(default)]
     rests_on: Vec<String>,
-    /// The id of another belief that cannot be true beside the one in 'id'.
+    /// The id of another belief that cannot be true together with the one in 'id'.
     contradicts: Option<String>,
     /// Why they cannot both be true.
     reason: Option<String>,
@@ -64,14 +64,14 @@ pub(in crate::mcp) struct FindingArguments {
     session: Option<String>,
 }
 
-impl Does for Finding {
+impl McpTool for FindingTool {
     const NAME: &'static str = "record_finding";
     const TITLE: &'static str = "Record a finding";
     const ABOUT: &'static str = "Record what you found out: evidence for or against a hypothesis (its confidence \
         follows), a belief with what it rests on, or a note. Durable when it returns.";
-    const EFFECT: Effect = Effect::Adds;
+    const EFFECT: ToolEffect = ToolEffect::Adds;
     type Arguments = FindingArguments;
-    type Found = Written;
+    type Found = WrittenAnswer;
 
     fn session(arguments: &FindingArguments) -> Option<&str> {
         arguments.session.as_deref()
@@ -79,23 +79,23 @@ impl Does for Finding {
 
     fn run(
         arguments: &FindingArguments,
-        visit: &mut Visit,
-        _: &Client,
-    ) -> Result<Outcome<Written>, CommandError> {
+        visit: &mut McpRequest,
+        _: &McpClient,
+    ) -> Result<ToolReply<WrittenAnswer>, CommandError> {
         let (kind, command) = match arguments.kind {
-            FindingKind::Evidence => ("evidence", evidence_command(arguments)?),
-            FindingKind::Belief if arguments.contradicts.is_some() => {
+            RecordedFindingKind::Evidence => ("evidence", evidence_command(arguments)?),
+            RecordedFindingKind::Belief if arguments.contradicts.is_some() => {
                 ("dependency", contradiction(arguments)?)
             }
-            FindingKind::Belief => ("belief", belief_command(arguments)?),
-            FindingKind::Note => ("note", note_command(arguments)?),
+            RecordedFindingKind::Belief => ("belief", belief_command(arguments)?),
+            RecordedFindingKind::Note => ("note", note_command(arguments)?),
         };
-        written(visit, kind, &command)
+        run_write(visit, kind, &command)
     }
 }
 
 impl FindingArguments {
-    fn of_beliefs(&self) -> [(&'static str, bool); 7] {
+    fn belief_arguments(&self) -> [(&'static str, bool); 7] {
         [
             ("id", self.id.is_some()),
             ("belief_kind", self.belief_kind.is_some()),
@@ -107,13 +107,13 @@ impl FindingArguments {
         ]
     }
 
-    fn of_evidence(&self) -> [(&'static str, bool); 2] {
+    fn evidence_arguments(&self) -> [(&'static str, bool); 2] {
         [("strength", self.strength.is_some()), ("evidence_kind", self.evidence_kind.is_some())]
     }
 }
 
-fn evidence_command(given: &FindingArguments) -> Result<Command, CommandError> {
-    refuse("evidence", &given.of_beliefs())?;
+fn evidence_command(given: &FindingArguments) -> Result<ForgeCommand, CommandError> {
+    refuse_arguments("evidence", &given.belief_arguments())?;
     let (Some(hypothesis), Some(strength)) = (&given.hypothesis, given.strength) else {
         return Err(CommandError::invalid("evidence needs 'hypothesis' and 'strength'").hinted(
             "name the hypothesis it is about and how strongly it speaks for it, from -1 to 1; \
@@ -123,12 +123,12 @@ fn evidence_command(given: &FindingArguments) -> Result<Command, CommandError> {
     if !(-1.0..=1.0).contains(&strength) {
         return Err(CommandError::invalid("'strength' must be a number from -1 to 1"));
     }
-    Ok(Command::Evidence(
-        EvidenceCommand::Add(evidence::AddArgs {
-            description: text("description", given.description.as_ref())?,
+    Ok(ForgeCommand::Evidence(
+        EvidenceCommand::Add(evidence::EvidenceAddArgs {
+            description: required_text("description", given.description.as_ref())?,
             hypothesis: hypothesis.clone(),
             strength,
-            kind: given.evidence_kind.map(|Term(kind)| kind),
+            kind: given.evidence_kind.map(|VocabularyTerm(kind)| kind),
             source: given.source.clone(),
             id: None,
         })
@@ -136,14 +136,14 @@ fn evidence_command(given: &FindingArguments) -> Result<Command, CommandError> {
     ))
 }
 
-fn belief_command(given: &FindingArguments) -> Result<Command, CommandError> {
-    refuse("a belief", &given.of_evidence())?;
-    refuse("a belief that contradicts none", &[("reason", given.reason.is_some())])?;
-    let kind = given.belief_kind.map(|Term(kind)| kind);
+fn belief_command(given: &FindingArguments) -> Result<ForgeCommand, CommandError> {
+    refuse_arguments("a belief", &given.evidence_arguments())?;
+    refuse_arguments("a belief that contradicts none", &[("reason", given.reason.is_some())])?;
+    let kind = given.belief_kind.map(|VocabularyTerm(kind)| kind);
     let confidence = given.confidence.map(share).transpose()?;
     let command = match &given.id {
-        None => BeliefCommand::Add(belief::AddArgs {
-            description: text("description", given.description.as_ref())?,
+        None => BeliefCommand::Add(belief::BeliefAddArgs {
+            description: required_text("description", given.description.as_ref())?,
             id: None,
             kind,
             confidence,
@@ -153,7 +153,7 @@ fn belief_command(given: &FindingArguments) -> Result<Command, CommandError> {
             on: given.rests_on.clone(),
         }),
         Some(id) => {
-            refuse(
+            refuse_arguments(
                 "a belief that is there",
                 &[
                     ("hypothesis", given.hypothesis.is_some()),
@@ -161,7 +161,7 @@ fn belief_command(given: &FindingArguments) -> Result<Command, CommandError> {
                     ("rests_on", !given.rests_on.is_empty()),
                 ],
             )?;
-            BeliefCommand::Update(belief::UpdateArgs {
+            BeliefCommand::Update(belief::BeliefUpdateArgs {
                 id: id.clone(),
                 description: given.description.clone(),
                 kind,
@@ -170,11 +170,11 @@ fn belief_command(given: &FindingArguments) -> Result<Command, CommandError> {
             })
         }
     };
-    Ok(Command::Belief(command.into()))
+    Ok(ForgeCommand::Belief(command.into()))
 }
 
-fn contradiction(given: &FindingArguments) -> Result<Command, CommandError> {
-    refuse(
+fn contradiction(given: &FindingArguments) -> Result<ForgeCommand, CommandError> {
+    refuse_arguments(
         "a contradiction",
         &[
             ("description", given.description.is_some()),
@@ -186,14 +186,14 @@ fn contradiction(given: &FindingArguments) -> Result<Command, CommandError> {
             ("source", given.source.is_some()),
         ],
     )?;
-    refuse("a contradiction", &given.of_evidence())?;
+    refuse_arguments("a contradiction", &given.evidence_arguments())?;
     let Some(id) = given.id.clone() else {
         return Err(CommandError::invalid("a contradiction needs 'id'").hinted(
             "record the belief first, then name it in 'id' and the other in 'contradicts'",
         ));
     };
-    Ok(Command::Belief(
-        BeliefCommand::Contradict(belief::ContradictArgs {
+    Ok(ForgeCommand::Belief(
+        BeliefCommand::Contradict(belief::BeliefContradictArgs {
             id,
             other: given.contradicts.clone().unwrap_or_default(),
             reason: given.reason.clone(),
@@ -202,13 +202,13 @@ fn contradiction(given: &FindingArguments) -> Result<Command, CommandError> {
     ))
 }
 
-fn note_command(given: &FindingArguments) -> Result<Command, CommandError> {
-    refuse("a note", &given.of_beliefs())?;
-    refuse("a note", &given.of_evidence())?;
-    refuse("a note", &[("hypothesis", given.hypothesis.is_some())])?;
-    Ok(Command::Note(
-        NoteCommand::Add(note::AddArgs {
-            description: text("description", given.description.as_ref())?,
+fn note_command(given: &FindingArguments) -> Result<ForgeCommand, CommandError> {
+    refuse_arguments("a note", &given.belief_arguments())?;
+    refuse_arguments("a note", &given.evidence_arguments())?;
+    refuse_arguments("a note", &[("hypothesis", given.hypothesis.is_some())])?;
+    Ok(ForgeCommand::Note(
+        NoteCommand::Add(note::NoteAddArgs {
+            description: required_text("description", given.description.as_ref())?,
             source: given.source.clone(),
             id: None,
         })

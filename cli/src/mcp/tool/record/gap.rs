@@ -1,55 +1,55 @@
 //! The tool `record_gap`: what the agent does not know.
 
-use super::super::{Client, Does, Effect, Outcome};
-use super::{Written, refuse, text, written};
-use crate::commands::Command;
-use crate::commands::gap::{self, GapCommand, GapFields};
+use super::super::{McpClient, McpTool, ToolEffect, ToolReply};
+use super::{WrittenAnswer, refuse_arguments, required_text, run_write};
+use crate::commands::ForgeCommand;
+use crate::commands::gap::{self, GapCommand, GapFieldArgs};
 use crate::error::CommandError;
-use crate::mcp::schema::Term;
-use crate::mcp::visit::Visit;
+use crate::mcp::request::McpRequest;
+use crate::mcp::schema::VocabularyTerm;
 use forge_store::model::claim::{Criticality, Effort, FillStrategy, GapStatus, GapType};
 use schemars::JsonSchema;
 use serde::Deserialize;
 
 /// `record_gap`.
-pub(in crate::mcp) struct Gap;
+pub(in crate::mcp) struct GapTool;
 
 /// Arguments of `record_gap`.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(in crate::mcp) struct GapArguments {
-    /// The id of a gap that is there already; leave it out to name a new one.
+    /// The id of an existing gap; omit it to add a new one.
     id: Option<String>,
     /// What is not known and should be.
     description: Option<String>,
     /// How much depends on it.
-    criticality: Option<Term<Criticality>>,
+    criticality: Option<VocabularyTerm<Criticality>>,
     /// What kind of gap it is.
     #[serde(rename = "type")]
-    gap_type: Option<Term<GapType>>,
-    /// The ids of the hypotheses it holds up, or 'all' or 'none' alone.
+    gap_type: Option<VocabularyTerm<GapType>>,
+    /// The ids of the hypotheses that it blocks, or 'all' or 'none' alone.
     #[serde(default)]
     blocking: Vec<String>,
     /// How it could be filled.
-    fill_strategy: Option<Term<FillStrategy>>,
+    fill_strategy: Option<VocabularyTerm<FillStrategy>>,
     /// How much work that is.
-    effort: Option<Term<Effort>>,
-    /// What has become of it. 'filled' needs 'resolution'.
-    status: Option<Term<GapStatus>>,
+    effort: Option<VocabularyTerm<Effort>>,
+    /// Its status. 'filled' needs 'resolution'.
+    status: Option<VocabularyTerm<GapStatus>>,
     /// What was found out; of a gap that is unfillable or obsolete, why.
     resolution: Option<String>,
     /// The session to record it in, by name or id.
     session: Option<String>,
 }
 
-impl Does for Gap {
+impl McpTool for GapTool {
     const NAME: &'static str = "record_gap";
     const TITLE: &'static str = "Record an open question";
     const ABOUT: &'static str = "Record what you do not know and need to find out or ask; later fill it by its id with \
         what was found out. Durable when it returns.";
-    const EFFECT: Effect = Effect::Adds;
+    const EFFECT: ToolEffect = ToolEffect::Adds;
     type Arguments = GapArguments;
-    type Found = Written;
+    type Found = WrittenAnswer;
 
     fn session(arguments: &GapArguments) -> Option<&str> {
         arguments.session.as_deref()
@@ -57,35 +57,35 @@ impl Does for Gap {
 
     fn run(
         arguments: &GapArguments,
-        visit: &mut Visit,
-        _: &Client,
-    ) -> Result<Outcome<Written>, CommandError> {
-        written(visit, "gap", &Command::Gap(gap_command(arguments)?.into()))
+        visit: &mut McpRequest,
+        _: &McpClient,
+    ) -> Result<ToolReply<WrittenAnswer>, CommandError> {
+        run_write(visit, "gap", &ForgeCommand::Gap(gap_command(arguments)?.into()))
     }
 }
 
 fn gap_command(given: &GapArguments) -> Result<GapCommand, CommandError> {
-    let fields = GapFields {
-        gap_type: given.gap_type.map(|Term(word)| word),
-        criticality: given.criticality.map(|Term(word)| word),
+    let fields = GapFieldArgs {
+        gap_type: given.gap_type.map(|VocabularyTerm(word)| word),
+        criticality: given.criticality.map(|VocabularyTerm(word)| word),
         blocking: given.blocking.clone(),
-        fill_strategy: given.fill_strategy.map(|Term(word)| word),
-        effort: given.effort.map(|Term(word)| word),
+        fill_strategy: given.fill_strategy.map(|VocabularyTerm(word)| word),
+        effort: given.effort.map(|VocabularyTerm(word)| word),
     };
-    let status = given.status.map(|Term(status)| status);
+    let status = given.status.map(|VocabularyTerm(status)| status);
     let Some(id) = given.id.clone() else {
-        refuse(
+        refuse_arguments(
             "a new gap",
             &[
                 ("status", status.is_some_and(|status| status != GapStatus::Open)),
                 ("resolution", given.resolution.is_some()),
             ],
         )?;
-        let description = text("description", given.description.as_ref())?;
-        return Ok(GapCommand::Add(gap::AddArgs { description, id: None, fields }));
+        let description = required_text("description", given.description.as_ref())?;
+        return Ok(GapCommand::Add(gap::GapAddArgs { description, id: None, fields }));
     };
     if status == Some(GapStatus::Filled) {
-        refuse(
+        refuse_arguments(
             "filling a gap",
             &[
                 ("description", given.description.is_some()),
@@ -96,9 +96,9 @@ fn gap_command(given: &GapArguments) -> Result<GapCommand, CommandError> {
                 ("effort", fields.effort.is_some()),
             ],
         )?;
-        let resolution = text("resolution", given.resolution.as_ref())?;
-        return Ok(GapCommand::Fill(gap::FillArgs { id, resolution }));
+        let resolution = required_text("resolution", given.resolution.as_ref())?;
+        return Ok(GapCommand::Fill(gap::GapFillArgs { id, resolution }));
     }
     let (description, resolution) = (given.description.clone(), given.resolution.clone());
-    Ok(GapCommand::Update(gap::UpdateArgs { id, description, status, resolution, fields }))
+    Ok(GapCommand::Update(gap::GapUpdateArgs { id, description, status, resolution, fields }))
 }

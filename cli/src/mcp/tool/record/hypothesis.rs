@@ -1,54 +1,54 @@
 //! The tool `record_hypothesis`: what the agent considers possible.
 
-use super::super::{Client, Does, Effect, Outcome};
-use super::{Written, names, refuse, share, text, written};
-use crate::commands::Command;
+use super::super::{McpClient, McpTool, ToolEffect, ToolReply};
+use super::{WrittenAnswer, names, refuse_arguments, required_text, run_write, share};
+use crate::commands::ForgeCommand;
 use crate::commands::hypothesis::{self, HypothesisCommand};
 use crate::error::CommandError;
-use crate::mcp::schema::Term;
-use crate::mcp::visit::Visit;
+use crate::mcp::request::McpRequest;
+use crate::mcp::schema::VocabularyTerm;
 use forge_store::model::claim::HypothesisStatus;
 use schemars::JsonSchema;
 use serde::Deserialize;
 
 /// `record_hypothesis`.
-pub(in crate::mcp) struct Hypothesis;
+pub(in crate::mcp) struct HypothesisTool;
 
 /// Arguments of `record_hypothesis`.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(in crate::mcp) struct HypothesisArguments {
-    /// The id of a hypothesis that is there already; leave it out to state a new one.
+    /// The id of an existing hypothesis; omit it to add a new one.
     id: Option<String>,
     /// What might explain the problem.
     description: Option<String>,
     /// How likely it is.
     #[schemars(range(min = 0, max = 1))]
     confidence: Option<f64>,
-    /// Where the work on it stands. 'confirmed' and 'rejected' settle one that is there, with what follows from it.
-    status: Option<Term<HypothesisStatus>>,
+    /// Status of the work on it. 'confirmed' and 'rejected' settle an existing one, with all consequences.
+    status: Option<VocabularyTerm<HypothesisStatus>>,
     /// Why it is confirmed or rejected.
     reason: Option<String>,
     /// The id of the hypothesis that it is a part of.
     parent: Option<String>,
     /// Where it comes from: a file and line, a command, a document.
     source: Option<String>,
-    /// Words it is found by.
+    /// Its tags.
     #[serde(default)]
     tags: Vec<String>,
     /// The session to record it in, by name or id.
     session: Option<String>,
 }
 
-impl Does for Hypothesis {
+impl McpTool for HypothesisTool {
     const NAME: &'static str = "record_hypothesis";
     const TITLE: &'static str = "Record a hypothesis";
     const ABOUT: &'static str = "Record what you believe might explain the problem, as soon as you believe it; later \
         change it by its id, and confirm or reject it when it is settled, with the reason. Rejecting one rejects its \
         parts. Durable when it returns.";
-    const EFFECT: Effect = Effect::Adds;
+    const EFFECT: ToolEffect = ToolEffect::Adds;
     type Arguments = HypothesisArguments;
-    type Found = Written;
+    type Found = WrittenAnswer;
 
     fn session(arguments: &HypothesisArguments) -> Option<&str> {
         arguments.session.as_deref()
@@ -56,19 +56,23 @@ impl Does for Hypothesis {
 
     fn run(
         arguments: &HypothesisArguments,
-        visit: &mut Visit,
-        _: &Client,
-    ) -> Result<Outcome<Written>, CommandError> {
-        written(visit, "hypothesis", &Command::Hypothesis(hypothesis_command(arguments)?.into()))
+        visit: &mut McpRequest,
+        _: &McpClient,
+    ) -> Result<ToolReply<WrittenAnswer>, CommandError> {
+        run_write(
+            visit,
+            "hypothesis",
+            &ForgeCommand::Hypothesis(hypothesis_command(arguments)?.into()),
+        )
     }
 }
 
 fn hypothesis_command(given: &HypothesisArguments) -> Result<HypothesisCommand, CommandError> {
-    let settles = given.status.map(|Term(status)| status).filter(|status| {
+    let settles = given.status.map(|VocabularyTerm(status)| status).filter(|status| {
         matches!(status, HypothesisStatus::Confirmed | HypothesisStatus::Rejected)
     });
     let confidence = given.confidence.map(share).transpose()?;
-    let status = given.status.map(|Term(status)| status);
+    let status = given.status.map(|VocabularyTerm(status)| status);
     let tags = names("tags", &given.tags)?;
     if settles.is_none() && given.reason.is_some() {
         return Err(CommandError::invalid("'reason' says why a hypothesis is settled")
@@ -79,8 +83,8 @@ fn hypothesis_command(given: &HypothesisArguments) -> Result<HypothesisCommand, 
             return Err(CommandError::invalid("a new hypothesis is not settled yet")
                 .hinted("state it first, then settle it by its 'id'"));
         }
-        return Ok(HypothesisCommand::Add(hypothesis::AddArgs {
-            description: text("description", given.description.as_ref())?,
+        return Ok(HypothesisCommand::Add(hypothesis::HypothesisAddArgs {
+            description: required_text("description", given.description.as_ref())?,
             id: None,
             confidence,
             status,
@@ -89,9 +93,9 @@ fn hypothesis_command(given: &HypothesisArguments) -> Result<HypothesisCommand, 
             tags,
         }));
     };
-    refuse("a hypothesis that is there", &[("source", given.source.is_some())])?;
+    refuse_arguments("a hypothesis that is there", &[("source", given.source.is_some())])?;
     if let Some(status) = settles {
-        refuse(
+        refuse_arguments(
             "settling a hypothesis",
             &[
                 ("description", given.description.is_some()),
@@ -100,13 +104,13 @@ fn hypothesis_command(given: &HypothesisArguments) -> Result<HypothesisCommand, 
                 ("tags", !tags.is_empty()),
             ],
         )?;
-        let settle = hypothesis::SettleArgs { id, reason: given.reason.clone() };
+        let settle = hypothesis::HypothesisSettleArgs { id, reason: given.reason.clone() };
         return Ok(match status {
             HypothesisStatus::Confirmed => HypothesisCommand::Confirm(settle),
             _ => HypothesisCommand::Reject(settle),
         });
     }
-    Ok(HypothesisCommand::Update(hypothesis::UpdateArgs {
+    Ok(HypothesisCommand::Update(hypothesis::HypothesisUpdateArgs {
         id,
         description: given.description.clone(),
         confidence,

@@ -5,17 +5,17 @@ mod gap;
 mod hypothesis;
 mod verification;
 
-pub(super) use finding::Finding;
-pub(super) use gap::Gap;
-pub(super) use hypothesis::Hypothesis;
-pub(super) use verification::Verification;
+pub(super) use finding::FindingTool;
+pub(super) use gap::GapTool;
+pub(super) use hypothesis::HypothesisTool;
+pub(super) use verification::VerificationTool;
 
-use super::super::answer::{Answer, Named, Place};
-use super::super::visit::Visit;
-use super::super::{place, resource};
-use super::{Outcome, word};
-use crate::args::value::{Name, said};
-use crate::commands::Command;
+use super::super::answer::{AnswerPlace, NamedEntity, ToolAnswer};
+use super::super::request::McpRequest;
+use super::super::{resource, session_choice};
+use super::{ToolReply, parse_argument};
+use crate::args::value::{NameArg, non_empty_text};
+use crate::commands::ForgeCommand;
 use crate::error::CommandError;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -26,29 +26,29 @@ const ALSO: usize = 20;
 /// What was written.
 #[derive(Debug, Serialize, JsonSchema)]
 #[schemars(deny_unknown_fields)]
-pub(in crate::mcp) struct Written {
+pub(in crate::mcp) struct WrittenAnswer {
     /// Where it went.
     #[serde(flatten)]
-    place: Place,
+    place: AnswerPlace,
     /// The branch it went to.
     branch: String,
     /// What it is.
     kind: String,
     /// Its id: name it by this from now on.
     id: String,
-    /// Whether anything changed; what was recorded already changes nothing.
+    /// Whether anything changed; recording the same again changes nothing.
     changed: bool,
-    /// The operation, which 'forge undo' takes back; null if nothing changed.
+    /// The operation, for 'forge undo'; null if nothing changed.
     operation: Option<String>,
-    /// The number of the revision that claims came to; null for facts.
+    /// The number of the new revision of claims; null for facts.
     revision: Option<u64>,
     /// The checkpoint that was made along with it; null if none was.
-    checkpoint: Option<Made>,
+    checkpoint: Option<WrittenCheckpoint>,
     /// What changed along with it, such as the children of a rejected hypothesis.
-    also_changed: Vec<Named>,
-    /// How many more changed than are named.
+    also_changed: Vec<NamedEntity>,
+    /// How many more have changed.
     also_omitted: usize,
-    /// What does not go together, and other things to look at.
+    /// Contradictions and other remarks.
     warnings: Vec<String>,
     /// Its address.
     uri: String,
@@ -56,47 +56,47 @@ pub(in crate::mcp) struct Written {
 
 /// A checkpoint.
 #[derive(Debug, Serialize, Deserialize, JsonSchema)]
-#[schemars(deny_unknown_fields)]
-pub(in crate::mcp) struct Made {
+#[schemars(rename = "Made", deny_unknown_fields)]
+pub(in crate::mcp) struct WrittenCheckpoint {
     /// Its id.
     id: String,
-    /// Its number in the session's one count: '#7' names it.
+    /// Its number in the session: '#7' names it.
     sequence: u64,
     /// The moment it names.
     time: String,
     /// What it says.
     message: String,
-    /// Words it is found by.
+    /// Its tags.
     tags: Vec<String>,
 }
 
 /// The document of commands that write.
 #[derive(Debug, Deserialize)]
-struct Document {
+struct WrittenDocument {
     session: String,
     branch: String,
     operation: Option<String>,
     id: Option<String>,
-    revision: Option<Revision>,
-    checkpoint: Option<Made>,
-    changed: Vec<Named>,
+    revision: Option<WrittenRevision>,
+    checkpoint: Option<WrittenCheckpoint>,
+    changed: Vec<NamedEntity>,
     warnings: Vec<String>,
 }
 
 #[derive(Debug, Deserialize)]
-struct Revision {
+struct WrittenRevision {
     sequence: u64,
 }
 
 /// Runs a command that writes, and returns what it wrote.
-pub(super) fn written(
-    visit: &mut Visit,
+pub(super) fn run_write(
+    visit: &mut McpRequest,
     kind: &str,
-    command: &Command,
-) -> Result<Outcome<Written>, CommandError> {
-    let document: Document = visit.found(command)?;
+    command: &ForgeCommand,
+) -> Result<ToolReply<WrittenAnswer>, CommandError> {
+    let document: WrittenDocument = visit.run_as(command)?;
     let id = document.id.unwrap_or_default();
-    let mut also: Vec<Named> = document.changed;
+    let mut also: Vec<NamedEntity> = document.changed;
     also.retain(|changed| changed.kind != kind || changed.id != id);
     let also_omitted = also.len().saturating_sub(ALSO);
     also.truncate(ALSO);
@@ -107,10 +107,11 @@ pub(super) fn written(
     } else {
         resource::entity(&document.session, kind, &id)
     };
-    let chosen_by = place::settled(&visit.context, visit.chosen_by, &document.session)?;
-    let place = Place { session: document.session, chosen_by };
+    let chosen_by =
+        session_choice::chosen_session(&visit.context, visit.chosen_by, &document.session)?;
+    let place = AnswerPlace { session: document.session, chosen_by };
     let name = format!("{kind} {id}");
-    let found = Written {
+    let found = WrittenAnswer {
         place,
         branch: document.branch,
         kind: kind.to_owned(),
@@ -124,20 +125,20 @@ pub(super) fn written(
         warnings,
         uri: uri.clone(),
     };
-    Ok(Answer::new(found).linked(uri, name).into())
+    Ok(ToolAnswer::new(found).linked(uri, name).into())
 }
 
 /// The required text, which must not be blank.
-fn text(argument: &str, given: Option<&String>) -> Result<String, CommandError> {
+fn required_text(argument: &str, given: Option<&String>) -> Result<String, CommandError> {
     let Some(given) = given else {
         return Err(CommandError::invalid(format!("'{argument}' is missing"))
             .hinted(format!("say it in '{argument}'")));
     };
-    said(given).map_err(|error| CommandError::invalid(format!("'{argument}': {error}")))
+    non_empty_text(given).map_err(|error| CommandError::invalid(format!("'{argument}': {error}")))
 }
 
 /// Refuses arguments that have no meaning here.
-fn refuse(what: &str, given: &[(&str, bool)]) -> Result<(), CommandError> {
+fn refuse_arguments(what: &str, given: &[(&str, bool)]) -> Result<(), CommandError> {
     let names: Vec<String> =
         given.iter().filter(|(_, given)| *given).map(|(name, _)| format!("'{name}'")).collect();
     if names.is_empty() {
@@ -147,8 +148,8 @@ fn refuse(what: &str, given: &[(&str, bool)]) -> Result<(), CommandError> {
         .hinted("leave these out, or give them in a call of their own"))
 }
 
-fn names(argument: &str, given: &[String]) -> Result<Vec<Name>, CommandError> {
-    given.iter().map(|name| word(argument, name)).collect()
+fn names(argument: &str, given: &[String]) -> Result<Vec<NameArg>, CommandError> {
+    given.iter().map(|name| parse_argument(argument, name)).collect()
 }
 
 fn share(share: f64) -> Result<f64, CommandError> {

@@ -1,19 +1,19 @@
 //! The tool `record_verification`: what the agent has checked.
 
-use super::super::{Client, Does, Effect, Outcome, word_if};
-use super::{Written, text, written};
-use crate::commands::Command;
+use super::super::{McpClient, McpTool, ToolEffect, ToolReply, parse_optional};
+use super::{WrittenAnswer, required_text, run_write};
+use crate::commands::ForgeCommand;
 use crate::commands::verification::{self, VerificationCommand};
 use crate::error::CommandError;
-use crate::mcp::schema::Term;
-use crate::mcp::visit::Visit;
+use crate::mcp::request::McpRequest;
+use crate::mcp::schema::VocabularyTerm;
 use forge_store::model::claim::VerificationStatus;
 use schemars::JsonSchema;
 use serde::Deserialize;
 use std::time::Duration;
 
 /// `record_verification`.
-pub(in crate::mcp) struct Verification;
+pub(in crate::mcp) struct VerificationTool;
 
 /// Arguments of `record_verification`.
 #[derive(Debug, Deserialize, JsonSchema)]
@@ -22,7 +22,7 @@ pub(in crate::mcp) struct VerificationArguments {
     /// What was checked: the name of a test, a build, a linter.
     name: String,
     /// How it ended.
-    status: Term<VerificationStatus>,
+    status: VocabularyTerm<VerificationStatus>,
     /// The command that checked it.
     command: Option<String>,
     /// The code with which that command exited.
@@ -41,14 +41,14 @@ pub(in crate::mcp) struct VerificationArguments {
     session: Option<String>,
 }
 
-impl Does for Verification {
+impl McpTool for VerificationTool {
     const NAME: &'static str = "record_verification";
     const TITLE: &'static str = "Record a test result";
     const ABOUT: &'static str = "Record the result of a test, build or check that hooks do not see, as it happened: a \
         fact, the same on every branch. Durable when it returns.";
-    const EFFECT: Effect = Effect::Adds;
+    const EFFECT: ToolEffect = ToolEffect::Adds;
     type Arguments = VerificationArguments;
-    type Found = Written;
+    type Found = WrittenAnswer;
 
     fn session(arguments: &VerificationArguments) -> Option<&str> {
         arguments.session.as_deref()
@@ -56,12 +56,12 @@ impl Does for Verification {
 
     fn run(
         given: &VerificationArguments,
-        visit: &mut Visit,
-        _: &Client,
-    ) -> Result<Outcome<Written>, CommandError> {
-        let Term(status) = given.status;
-        let command = VerificationCommand::Add(verification::AddArgs {
-            name: text("name", Some(&given.name))?,
+        visit: &mut McpRequest,
+        _: &McpClient,
+    ) -> Result<ToolReply<WrittenAnswer>, CommandError> {
+        let VocabularyTerm(status) = given.status;
+        let command = VerificationCommand::Add(verification::VerificationAddArgs {
+            name: required_text("name", Some(&given.name))?,
             status,
             command: given.command.clone(),
             duration: given.duration_ms.map(Duration::from_millis),
@@ -69,9 +69,9 @@ impl Does for Verification {
             exit_code: given.exit_code,
             description: given.description.clone(),
             source: given.source.clone(),
-            at: word_if("at", given.at.as_ref())?,
+            at: parse_optional("at", given.at.as_ref())?,
             id: None,
         });
-        written(visit, "verification", &Command::Verification(command.into()))
+        run_write(visit, "verification", &ForgeCommand::Verification(command.into()))
     }
 }

@@ -1,0 +1,303 @@
+//! The reading half of `forge checkpoint`: list, show, at, diff, restore, timeline.
+
+use super::checkpoint::{
+    CheckpointAtArgs, CheckpointDiffArgs, CheckpointListArgs, CheckpointRestoreArgs,
+    CheckpointShowArgs, CheckpointTimelineArgs, StateViewArgs,
+};
+use crate::context::Context;
+use crate::error::{CommandError, EXIT_NO};
+use crate::report::brief::BriefScreen;
+use crate::report::checkpoint::{CheckpointListItem, CheckpointListReport};
+use crate::report::diff::{CheckpointDiffReport, readable};
+use crate::report::moment::{CheckpointJson, MomentJson};
+use crate::report::restore::CheckpointRestoreReport;
+use crate::report::state::{FoldedJson, StateDocument, StateReport, StateScreen, entities_by_kind};
+use crate::report::timeline::{TimelineEntry, TimelineEntryKind, TimelineLane, TimelineReport};
+use crate::session_reader::SessionReader;
+use crate::text::TextLength;
+use crate::workspace::{self, SessionNeed, StoreAccess};
+use forge_store::diff::{ChangeKind, summary};
+use forge_store::model::Timestamp;
+use forge_store::store::{CheckpointFilter, LogItem, ResolvedMoment, StateAt};
+use std::cmp::Reverse;
+
+/// Lists the checkpoints of this session, or of all sessions.
+pub fn list(args: &CheckpointListArgs, context: &mut Context) -> Result<(), CommandError> {
+    let store = workspace::open_store(context, StoreAccess::Read)?;
+    let mut filter = CheckpointFilter {
+        tag: args.tag.as_ref().map(ToString::to_string),
+        limit: args.limit,
+        ..CheckpointFilter::default()
+    };
+    let (session, sessions) = if args.all {
+        let all = store.sessions()?.into_iter();
+        let all = all.map(|summary| store.session(&summary.info.id.to_string()));
+        (None, all.collect::<Result<Vec<_>, _>>()?)
+    } else {
+        let session = workspace::choose_session(context, &store, SessionNeed::Existing)?;
+        (Some(session.summary()?.info.name), vec![session])
+    };
+    if (args.since.is_some() || args.until.is_some())
+        && let Some(session) = sessions.first()
+    {
+        // Only times have the same meaning in every session.
+        let reading = SessionReader { store: store.clone(), session: session.clone() };
+        let time = |moment| reading.time(context, moment);
+        filter.since = args.since.as_ref().map(time).transpose()?;
+        filter.until = args.until.as_ref().map(time).transpose()?;
+    }
+    let mut checkpoints = Vec::new();
+    for each in &sessions {
+        let name = each.summary()?.info.name;
+        for checkpoint in each.checkpoints(&filter)? {
+            let checkpoint = CheckpointJson::new(each, &checkpoint)?;
+            let session = args.all.then(|| name.clone());
+            checkpoints.push(CheckpointListItem { checkpoint, session });
+        }
+    }
+    checkpoints.sort_by_key(|one| Reverse((one.checkpoint.time, one.checkpoint.sequence)));
+    checkpoints.truncate(args.limit.unwrap_or(usize::MAX));
+    context.out.emit(&CheckpointListReport { session, checkpoints })?;
+    workspace::catch_up_index(&store);
+    Ok(())
+}
+
+/// Shows a checkpoint, or another moment, with its state.
+pub fn show(args: &CheckpointShowArgs, context: &mut Context) -> Result<(), CommandError> {
+    let reading = SessionReader::begin(context)?;
+    let point = workspace::point(context, &reading.session, &args.which)?;
+    state(&reading, &point, &args.state, context)
+}
+
+/// Shows what was known at a moment.
+pub fn at(args: &CheckpointAtArgs, context: &mut Context) -> Result<(), CommandError> {
+    let reading = SessionReader::begin(context)?;
+    let point = workspace::point(context, &reading.session, &args.moment)?;
+    state(&reading, &point, &args.state, context)
+}
+
+fn state(
+    reading: &SessionReader,
+    point: &ResolvedMoment,
+    args: &StateViewArgs,
+    context: &mut Context,
+) -> Result<(), CommandError> {
+    let state = reading.state(point, args.as_recorded)?;
+    let report = if context.global.json {
+        StateReport::Document(Box::new(StateDocument::new(
+            reading,
+            &state,
+            &args.kinds,
+            args.full,
+        )?))
+    } else {
+        let kinds = if args.kinds.is_empty() && !args.full {
+            None
+        } else {
+            let length = if args.full { TextLength::Whole } else { TextLength::Preview };
+            Some(entities_by_kind(&state, &args.kinds, &mut reading.texts(length))?)
+        };
+        StateReport::Screen(Box::new(StateScreen {
+            brief: brief_screen(reading, &state)?,
+            folded: FoldedJson::between(&state)?,
+            kinds,
+            full: args.full,
+            leads: next_commands(&state)?,
+        }))
+    };
+    context.out.emit(&report)?;
+    reading.finish(context);
+    Ok(())
+}
+
+/// Returns the brief of a state with its heading.
+pub fn brief_screen(reading: &SessionReader, state: &StateAt) -> Result<BriefScreen, CommandError> {
+    let brief = state.brief()?;
+    let checkpoint = brief.checkpoint.as_ref();
+    let checkpoint =
+        checkpoint.map(|one| CheckpointJson::new(&reading.session, one)).transpose()?;
+    let revision = state.revision()?.map(|revision| revision.sequence);
+    Ok(BriefScreen { brief, checkpoint, revision })
+}
+
+/// Suggests commands to continue from a moment, named so that they keep their meaning.
+fn next_commands(state: &StateAt) -> Result<Vec<(String, &'static str)>, CommandError> {
+    let named = match (state.point().named_checkpoint(), state.point().time()) {
+        (Some(checkpoint), _) => format!("'#{}'", checkpoint.sequence),
+        (None, Some(time)) => {
+            // A time alone refers to the branch that was current then.
+            let session = state.session();
+            let branch = state.current_branch()?;
+            if session.branch_of(&session.at_time(time)?)? == branch {
+                format!("'{time}'")
+            } else {
+                format!("'{branch}@{{{time}}}'")
+            }
+        }
+        (None, None) => {
+            return Ok(vec![
+                ("forge checkpoint timeline".to_owned(), "what led here"),
+                ("forge log".to_owned(), "each change"),
+            ]);
+        }
+    };
+    Ok(vec![
+        (format!("forge checkpoint diff {named}"), "what has changed since"),
+        (format!("forge checkpoint restore {named} --dry-run"), "what going back would change"),
+        (format!("forge checkpoint at {named} --full"), "everything known then"),
+    ])
+}
+
+/// Compares two moments.
+pub fn diff(args: &CheckpointDiffArgs, context: &mut Context) -> Result<(), CommandError> {
+    let reading = SessionReader::begin(context)?;
+    let session = &reading.session;
+    let from = workspace::point(context, session, &args.from)?;
+    let to = workspace::point(context, session, &args.to)?;
+    let found = session.compare(&from, &to)?;
+    let moments = (MomentJson::new(session, &from)?, MomentJson::new(session, &to)?);
+    let name = session.summary()?.info.name;
+    let report = CheckpointDiffReport::new(
+        name,
+        moments,
+        found.time_delta_micros,
+        found.changes,
+        &args.kinds,
+    );
+    if args.exit_code && !report.changes.is_empty() {
+        context.exit_code = EXIT_NO;
+    }
+    context.out.emit(&report)?;
+    workspace::catch_up_index(&reading.store);
+    Ok(())
+}
+
+/// Restores the claims of a moment.
+pub fn restore(args: &CheckpointRestoreArgs, context: &mut Context) -> Result<(), CommandError> {
+    let access = if args.dry_run { StoreAccess::Read } else { StoreAccess::Write };
+    let store = workspace::open_store(context, access)?;
+    let session = workspace::choose_session(context, &store, SessionNeed::Existing)?;
+    let point = workspace::point(context, &session, &args.which)?;
+    let head = session.head()?;
+    let found = session.compare(&head, &point)?;
+    let facts = found.changes.iter().filter(|change| !change.kind.is_claim());
+    let facts_since = facts.filter(|change| change.change == ChangeKind::Removed).count() as u64;
+    let mut changes = found.changes;
+    changes.retain(|change| change.kind.is_claim());
+    let revision = if args.dry_run {
+        None
+    } else {
+        let done =
+            session.restore(&workspace::write_context(context, "checkpoint restore"), &point)?;
+        match done.revision {
+            Some((sequence, _)) => session.revision_of(&session.at_sequence(sequence)?)?,
+            None => None,
+        }
+    };
+    let target = session.revision_of(&point)?;
+    let named = point.named_checkpoint();
+    let restored_to = match (named, &target) {
+        (Some(checkpoint), _) => Some(checkpoint.id.to_string()),
+        (None, Some(revision)) => Some(revision.id.to_string()),
+        (None, None) => None,
+    };
+    let report = CheckpointRestoreReport {
+        restored_to,
+        timestamp: session.time_of(&point)?,
+        message: named.map_or_else(|| args.which.as_str().to_owned(), |one| one.message.clone()),
+        recovery_complete: !args.dry_run,
+        dry_run: args.dry_run,
+        session: session.summary()?.info.name,
+        branch: session.branch_of(&head)?,
+        revision: revision.map(Into::into),
+        claims_restored: target.map_or(0, |revision| revision.claims),
+        facts_since,
+        summary: summary(&changes, None),
+        changes: changes.into_iter().map(readable).collect(),
+    };
+    context.out.emit(&report)?;
+    workspace::catch_up_index(&store);
+    Ok(())
+}
+
+/// Draws the timeline of branches, revisions and checkpoints.
+pub fn timeline(args: &CheckpointTimelineArgs, context: &mut Context) -> Result<(), CommandError> {
+    let reading = SessionReader::begin(context)?;
+    let session = &reading.session;
+    let since = args.since.as_ref().map(|since| reading.time(context, since)).transpose()?;
+    let until = args.until.as_ref().map(|until| reading.time(context, until)).transpose()?;
+    let branches: Vec<TimelineLane> = session
+        .branches(&session.head()?)?
+        .into_iter()
+        .map(|branch| {
+            let (base, base_revision) = branch.base.map_or((None, None), |(b, r)| (Some(b), r));
+            let (status, current, head) = (branch.status, branch.current, branch.revision);
+            TimelineLane { name: branch.name, status, current, base, base_revision, head }
+        })
+        .collect();
+    let mut entries = Vec::new();
+    for item in session.records(0, usize::MAX)? {
+        let time: Timestamp = item.time();
+        if since.is_none_or(|since| since <= time) && until.is_none_or(|until| time <= until) {
+            entries.push(entry(&reading, item)?);
+        }
+    }
+    entries.sort_by_key(|entry| Reverse((entry.time, entry.sequence)));
+    if !args.all {
+        let is_head = |entry: &TimelineEntry| {
+            branches.iter().any(|branch| branch.head == Some(entry.sequence))
+        };
+        let is_fork = |entry: &TimelineEntry| {
+            branches.iter().any(|branch| branch.base_revision == Some(entry.sequence))
+        };
+        let mut kept: Vec<TimelineEntry> = Vec::new();
+        for entry in entries {
+            let is_merge = entry.merged.is_some();
+            if entry.sort == TimelineEntryKind::Checkpoint
+                || is_head(&entry)
+                || is_fork(&entry)
+                || is_merge
+            {
+                kept.push(entry);
+            } else if let Some(above) = kept.last_mut() {
+                above.revisions_below += 1;
+            }
+        }
+        entries = kept;
+    }
+    let omitted = entries.len().saturating_sub(args.limit.unwrap_or(usize::MAX));
+    entries.truncate(entries.len() - omitted);
+    let session = session.summary()?.info.name;
+    context.out.emit(&TimelineReport { session, branches, entries, omitted })?;
+    workspace::catch_up_index(&reading.store);
+    Ok(())
+}
+
+fn entry(reading: &SessionReader, item: LogItem) -> Result<TimelineEntry, CommandError> {
+    Ok(match item {
+        LogItem::Revision(revision) => TimelineEntry {
+            sort: TimelineEntryKind::Revision,
+            sequence: revision.sequence,
+            id: revision.id.to_string(),
+            time: revision.time,
+            branch: revision.branch,
+            message: revision.verb,
+            tags: Vec::new(),
+            trigger: None,
+            merged: revision.merged,
+            revisions_below: 0,
+        },
+        LogItem::Checkpoint(checkpoint) => TimelineEntry {
+            sort: TimelineEntryKind::Checkpoint,
+            sequence: checkpoint.sequence,
+            id: checkpoint.id.to_string(),
+            time: checkpoint.time,
+            branch: reading.session.branch_name(checkpoint.branch)?,
+            message: checkpoint.message,
+            tags: checkpoint.tags,
+            trigger: Some(checkpoint.trigger),
+            merged: None,
+            revisions_below: 0,
+        },
+    })
+}

@@ -1,0 +1,309 @@
+//! Queries about runs.
+
+use super::{find_run, named_run};
+use crate::args::value::{self, MomentArg, NameArg};
+use crate::context::Context;
+use crate::error::{CommandError, EXIT_NO};
+use crate::report::run::{
+    ItemJson, OutputJson, RunAtStepReport, RunExistsReport, RunHistoryReport, RunItemReport,
+    RunJson, RunListReport, RunOutputReport, RunOutputsReport, RunPathReport, RunResumeReport,
+    RunShowReport, StepItemCount,
+};
+use crate::workspace::{self, StoreAccess};
+use forge_store::store::ResolvedMoment;
+use forge_systems::run::WorkflowRun;
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+/// An item of a run.
+#[derive(Debug, clap::Args)]
+pub struct RunItemArgs {
+    /// Run; by default the one that last recorded the item
+    #[arg(long, value_name = "RUN")]
+    pub run: Option<NameArg>,
+
+    /// Item
+    #[arg(long, value_name = "ITEM")]
+    pub item: NameArg,
+}
+
+/// A step of an item.
+#[derive(Debug, clap::Args)]
+pub struct RunStepArgs {
+    /// Which item.
+    #[command(flatten)]
+    pub item: RunItemArgs,
+
+    /// Step
+    #[arg(long, value_name = "STEP")]
+    pub step: NameArg,
+}
+
+/// Arguments of `forge run output`.
+#[derive(Debug, clap::Args)]
+pub struct RunOutputArgs {
+    /// Which step of which item.
+    #[command(flatten)]
+    pub step: RunStepArgs,
+
+    /// Print nothing instead of an error if there is none
+    #[arg(long)]
+    pub allow_missing: bool,
+
+    /// Moment at which to print it
+    #[arg(long, value_name = "T")]
+    pub at: Option<MomentArg>,
+}
+
+/// Arguments of `forge run outputs`.
+#[derive(Debug, clap::Args)]
+pub struct RunOutputsArgs {
+    /// Which item.
+    #[command(flatten)]
+    pub item: RunItemArgs,
+
+    /// Step; can be repeated; all finished ones by default
+    #[arg(long, value_name = "STEP")]
+    pub step: Vec<NameArg>,
+}
+
+/// Arguments of `forge run show`.
+#[derive(Debug, clap::Args)]
+pub struct RunShowArgs {
+    /// Run; by default the one that last recorded the item
+    #[arg(long, value_name = "RUN", required_unless_present = "item")]
+    pub run: Option<NameArg>,
+
+    /// Item; the run as a whole by default
+    #[arg(long, value_name = "ITEM")]
+    pub item: Option<NameArg>,
+
+    /// Moment at which to show it
+    #[arg(long, value_name = "T", requires = "item")]
+    pub at: Option<MomentArg>,
+}
+
+/// Arguments of `forge run history`.
+#[derive(Debug, clap::Args)]
+pub struct RunHistoryArgs {
+    /// Which item.
+    #[command(flatten)]
+    pub item: RunItemArgs,
+
+    /// Step whose outputs to show, including replaced and cleared ones
+    #[arg(long, value_name = "STEP")]
+    pub step: Option<NameArg>,
+}
+
+/// Arguments of `forge run at-step`.
+#[derive(Debug, clap::Args)]
+pub struct RunAtStepArgs {
+    /// Run
+    #[arg(long, value_name = "RUN")]
+    pub run: NameArg,
+
+    /// Step that is next, or the last one if no next one is known
+    #[arg(long, value_name = "STEP", required_unless_present = "order")]
+    pub step: Option<NameArg>,
+
+    /// Position in the workflow of the last recorded step
+    #[arg(long, value_name = "N", allow_negative_numbers = true, conflicts_with = "step")]
+    pub order: Option<i64>,
+}
+
+/// Arguments of `forge run incomplete`.
+#[derive(Debug, clap::Args)]
+pub struct RunIncompleteArgs {
+    /// Least age of the runs
+    #[arg(long, value_name = "DURATION", default_value = "1h", value_parser = value::parse_duration)]
+    pub older_than: Duration,
+}
+
+/// Arguments of `forge run resume`.
+#[derive(Debug, clap::Args)]
+pub struct RunResumeArgs {
+    /// Run
+    #[arg(long, value_name = "RUN")]
+    pub run: NameArg,
+
+    /// Omit finished items
+    #[arg(long)]
+    pub active: bool,
+
+    /// Moment to resume from; the latest by default
+    #[arg(long, value_name = "T")]
+    pub at: Option<MomentArg>,
+}
+
+/// The given moment of a run, or the present.
+fn point(
+    context: &Context,
+    run: &WorkflowRun,
+    at: Option<&MomentArg>,
+) -> Result<ResolvedMoment, CommandError> {
+    workspace::point_or_head(context, run.session(), at)
+}
+
+/// Finds the run with this item.
+fn run_with_item(context: &Context, args: &RunItemArgs) -> Result<WorkflowRun, CommandError> {
+    find_run(&workspace::open_store(context, StoreAccess::Read)?, args.run.as_ref(), &args.item)
+}
+
+pub(super) fn output(args: &RunOutputArgs, context: &mut Context) -> Result<(), CommandError> {
+    let RunStepArgs { item, step } = &args.step;
+    let one = || -> Result<_, CommandError> {
+        let run = run_with_item(context, item)?;
+        let point = point(context, &run, args.at.as_ref())?;
+        let output = run.output_at(&point, item.item.as_str(), step.as_str())?;
+        Ok((run.key().to_owned(), output))
+    };
+    let (run, output) = match one() {
+        Ok((run, output)) => (Some(run), Some(output)),
+        Err(error)
+            if args.allow_missing && error.kind() == crate::error::CommandErrorKind::NotFound =>
+        {
+            (None, None)
+        }
+        Err(error) => {
+            return Err(error.hinted(format!(
+                "'forge run path --item {}' shows the steps that are finished; '--allow-missing' \
+                accepts a missing one",
+                item.item.as_str()
+            )));
+        }
+    };
+    if context.out.is_json() {
+        let output = output.map(OutputJson::from);
+        let (item, step) = (item.item.as_str().to_owned(), step.as_str().to_owned());
+        return context.out.emit(&RunOutputReport { run, item, step, output });
+    }
+    context.out.text(output.as_ref().map_or("", |output| &output.content))
+}
+
+pub(super) fn outputs(args: &RunOutputsArgs, context: &mut Context) -> Result<(), CommandError> {
+    let run = run_with_item(context, &args.item)?;
+    let item = args.item.item.as_str();
+    let steps: Vec<&str> = args.step.iter().map(NameArg::as_str).collect();
+    let (found, missing) = if steps.is_empty() {
+        (run.load(item)?.outputs, Vec::new())
+    } else {
+        let all = run.outputs(item, &steps)?;
+        let gone = steps.iter().zip(&all).filter(|(_, output)| output.is_none());
+        let gone = gone.map(|(step, _)| (*step).to_owned()).collect();
+        (all.into_iter().flatten().collect(), gone)
+    };
+    let outputs: BTreeMap<String, String> =
+        found.into_iter().map(|output| (output.step, output.content)).collect();
+    let (run, item) = (run.key().to_owned(), item.to_owned());
+    context.out.emit(&RunOutputsReport { run, item, outputs, missing })
+}
+
+pub(super) fn exists(args: &RunStepArgs, context: &mut Context) -> Result<(), CommandError> {
+    let (item, step) = (args.item.item.as_str(), args.step.as_str());
+    let store = workspace::open_store(context, StoreAccess::Read)?;
+    let run = match &args.item.run {
+        Some(name) => Some(named_run(&store, name)?),
+        None => WorkflowRun::find_item(&store, item)?,
+    };
+    let exists = run.as_ref().map(|run| run.exists(item, step)).transpose()?.unwrap_or(false);
+    let run = run.map(|run| run.key().to_owned());
+    if !exists {
+        context.exit_code = EXIT_NO;
+    }
+    let (item, step) = (item.to_owned(), step.to_owned());
+    context.out.emit(&RunExistsReport { run, item, step, exists })
+}
+
+pub(super) fn path(args: &RunItemArgs, context: &mut Context) -> Result<(), CommandError> {
+    let run = run_with_item(context, args)?;
+    let item = run.item(args.item.as_str())?;
+    context.out.emit(&RunPathReport {
+        run: run.key().to_owned(),
+        item: item.item.clone(),
+        at: item.current_step().map(str::to_owned),
+        path: item.path,
+    })
+}
+
+pub(super) fn show(args: &RunShowArgs, context: &mut Context) -> Result<(), CommandError> {
+    let store = workspace::open_store(context, StoreAccess::Read)?;
+    let Some(item) = &args.item else {
+        let Some(name) = &args.run else { return Ok(()) };
+        let run = named_run(&store, name)?;
+        let items = run.items_at(&run.session().head()?)?;
+        let mut steps: BTreeMap<String, usize> = BTreeMap::new();
+        for item in items.iter().filter(|item| item.is_active()) {
+            *steps.entry(item.current_step().unwrap_or("").to_owned()).or_default() += 1;
+        }
+        let summary = run.summary()?;
+        let steps = steps.into_iter().map(|(step, items)| StepItemCount { step, items }).collect();
+        return context.out.emit(&RunShowReport {
+            input: summary.state.input.clone(),
+            run: summary.into(),
+            steps,
+        });
+    };
+    let run = find_run(&store, args.run.as_ref(), item)?;
+    let point = point(context, &run, args.at.as_ref())?;
+    let loaded = run.load_at(&point, item.as_str())?;
+    let outputs = loaded.outputs.into_iter().map(OutputJson::from).collect();
+    let item = ItemJson::from(loaded.item);
+    context.out.emit(&RunItemReport { run: run.key().to_owned(), item, outputs })
+}
+
+pub(super) fn history(args: &RunHistoryArgs, context: &mut Context) -> Result<(), CommandError> {
+    let run = run_with_item(context, &args.item)?;
+    let item = args.item.item.as_str();
+    let mut report = RunHistoryReport {
+        run: run.key().to_owned(),
+        item: item.to_owned(),
+        step: args.step.as_ref().map(|step| step.as_str().to_owned()),
+        states: None,
+        outputs: None,
+    };
+    match &args.step {
+        None => report.states = Some(run.history(item)?.into_iter().map(Into::into).collect()),
+        Some(step) => {
+            let outputs = run.output_history(item, step.as_str())?;
+            report.outputs = Some(outputs.into_iter().map(Into::into).collect());
+        }
+    }
+    context.out.emit(&report)
+}
+
+pub(super) fn at_step(args: &RunAtStepArgs, context: &mut Context) -> Result<(), CommandError> {
+    let run = named_run(&workspace::open_store(context, StoreAccess::Read)?, &args.run)?;
+    let items = match &args.step {
+        Some(step) => run.at_step(step.as_str())?,
+        None => run.at_order(args.order.expect("clap asks for one of the two"))?,
+    };
+    context.out.emit(&RunAtStepReport {
+        run: run.key().to_owned(),
+        step: args.step.as_ref().map(|step| step.as_str().to_owned()),
+        order: args.order,
+        items: items.into_iter().map(ItemJson::from).collect(),
+    })
+}
+
+pub(super) fn incomplete(
+    args: &RunIncompleteArgs,
+    context: &mut Context,
+) -> Result<(), CommandError> {
+    let store = workspace::open_store(context, StoreAccess::Read)?;
+    let runs = WorkflowRun::incomplete(&store, context.now, value::to_micros(args.older_than))?;
+    let runs = runs.into_iter().map(RunJson::from).collect();
+    context.out.emit(&RunListReport { schema: "forge.run.incomplete/1", runs })
+}
+
+pub(super) fn list(context: &mut Context) -> Result<(), CommandError> {
+    let store = workspace::open_store(context, StoreAccess::Read)?;
+    let runs = WorkflowRun::list(&store)?.into_iter().map(RunJson::from).collect();
+    context.out.emit(&RunListReport { schema: "forge.run.list/1", runs })
+}
+
+pub(super) fn resume(args: &RunResumeArgs, context: &mut Context) -> Result<(), CommandError> {
+    let run = named_run(&workspace::open_store(context, StoreAccess::Read)?, &args.run)?;
+    let resume = run.resume_at(&point(context, &run, args.at.as_ref())?)?;
+    let report = RunResumeReport::new(run.key(), resume, args.active);
+    context.out.emit(&report)
+}

@@ -1,0 +1,370 @@
+//! The brief for an agent after a compaction: what was known, as facts, within the agent's size
+//! limit; first what the agent's own summary left out.
+//!
+//! The text does not depend on the current time: delivered again, it is the same text, so that it
+//! does not invalidate the cache of the agent's provider.
+
+use crate::compaction::ContextCompaction;
+use crate::compaction::knowledge::SessionKnowledge;
+use crate::compaction::loss::{LossKind, LostItem};
+use crate::text::shorten;
+use forge_agents::hook::ReplyBudget;
+use forge_store::model::{Kind, Timestamp};
+use forge_store::store::BriefLine;
+use std::fmt::Write;
+
+/// The intended length in UTF-16 units.
+pub const AIM_UNITS: usize = 4_000;
+/// For each step: the maximum length of a text, and the maximum number of lines of a list that may
+/// be shortened.
+const STEPS: [(usize, usize); 9] =
+    [(300, 20), (220, 12), (160, 10), (120, 8), (90, 6), (70, 5), (50, 4), (30, 3), (0, 2)];
+/// How many files are named that a summary leaves out.
+const NAMED: usize = 12;
+
+/// Returns the whole brief: what was lost, then what was known.
+#[must_use]
+pub fn brief(
+    session: &str,
+    compaction: &ContextCompaction,
+    known: &SessionKnowledge,
+    lost: Option<&[LostItem]>,
+    room: ReplyBudget,
+) -> String {
+    let aim = ReplyBudget { units: room.units.min(AIM_UNITS), bytes: room.bytes };
+    let mut shortest = String::new();
+    // First with the intended length; if the required parts do not fit, with all the room there is.
+    for limit in [aim, room] {
+        for (text, lines) in STEPS {
+            let told = render(session, compaction, known, lost, (text, lines));
+            if limit.holds(&told) {
+                return told;
+            }
+            shortest = told;
+        }
+    }
+    room.cut(&shortest).to_owned()
+}
+
+/// Returns only what was lost, for an agent that already has the rest. `None` if nothing was lost.
+#[must_use]
+pub fn loss(
+    session: &str,
+    compaction: &ContextCompaction,
+    lost: &[LostItem],
+    room: ReplyBudget,
+) -> Option<String> {
+    if lost.is_empty() {
+        return None;
+    }
+    let mut text = format!(
+        "forge (record of session {}): the summary of the compaction at {} does not mention:\n",
+        quoted(session),
+        time_to_second(compaction.checkpoint.time)
+    );
+    for one in lost.iter().filter(|one| one.item.kind != LossKind::File) {
+        let word = one.item.word.as_deref().map(|word| format!(" ({})", word.replace('_', " ")));
+        let item = &one.item;
+        let _ = writeln!(
+            text,
+            "- {} {}{}: {}",
+            item.kind.word(),
+            item.id,
+            word.unwrap_or_default(),
+            shorten(&item.text, 160)
+        );
+    }
+    if let Some(files) = lost_files(lost) {
+        let _ = writeln!(text, "- {files}");
+    }
+    let _ = writeln!(
+        text,
+        "`forge compaction show '#{}'` has the whole.",
+        compaction.checkpoint.sequence
+    );
+    Some(room.cut(&text).to_owned())
+}
+
+fn render(
+    session: &str,
+    compaction: &ContextCompaction,
+    known: &SessionKnowledge,
+    lost: Option<&[LostItem]>,
+    (text, lines): (usize, usize),
+) -> String {
+    let checkpoint = &compaction.checkpoint;
+    let mut page = HandoverPage { out: String::new(), text, lines, day: checkpoint.time };
+    let tokens = compaction.tokens().map(|tokens| format!(", {tokens} tokens"));
+    let _ = writeln!(
+        page.out,
+        "forge keeps a record of this work (session {}). The context was compacted at {} ({}{}). This was known then; \
+         it is data from the record.",
+        quoted(session),
+        time_to_second(checkpoint.time),
+        compaction.trigger().unwrap_or("unknown cause"),
+        tokens.unwrap_or_default(),
+    );
+    page.lost(lost);
+    let brief = &known.brief;
+    page.hypotheses("Confirmed", &brief.confirmed);
+    page.hypotheses("Rejected", &brief.rejected);
+    page.hypotheses("Still open", &brief.active);
+    page.claims("Decided", &known.decisions);
+    page.claims("Must hold", &known.constraints);
+    page.first_lines("Beliefs in doubt", &brief.doubted, |page, line| {
+        format!("{}: {}{}", line.id, shorten(&line.text, page.text), page.reason(line))
+    });
+    let (blocking, other): (Vec<&BriefLine>, Vec<&BriefLine>) =
+        brief.gaps.iter().partition(|line| known.blocking.contains(&line.id));
+    let gap = |page: &HandoverPage, line: &BriefLine| {
+        let word = line.word.map(|word| format!(" ({word})")).unwrap_or_default();
+        format!("{}{word}: {}", line.id, shorten(&line.text, page.text))
+    };
+    page.all_lines("Open gaps that block", blocking, gap);
+    page.first_lines("Other open gaps", other, gap);
+    page.all_lines("Failing checks", &brief.failing, |page, line| {
+        let code = line.exit_code.map(|code| format!(", exit {code}")).unwrap_or_default();
+        let word = line.word.unwrap_or("failed").replace('_', " ");
+        format!(
+            "{}: {word}{code} at {}",
+            shorten(&line.text, page.text.max(40)),
+            page.time_of_day(line.at)
+        )
+    });
+    page.first_lines("Checks that passed last", &known.passed, |page, line| {
+        format!("{} at {}", shorten(&line.text, page.text.max(40)), page.time_of_day(line.at))
+    });
+    match &known.prompt {
+        Some((at, prompt)) => {
+            let prompt = shorten(prompt, (page.text * 2).max(80));
+            let clock = page.time_of_day(*at);
+            let _ = writeln!(page.out, "Last prompt ({clock}): {prompt}");
+        }
+        None => page.line_if_none("Last prompt"),
+    }
+    page.files(known);
+    page.first_lines("Last commands", &brief.commands, |page, line| {
+        let ended = match (line.exit_code, line.word) {
+            (Some(code), _) => format!("exit {code}"),
+            (None, word) => word.unwrap_or("no exit code").replace('_', " "),
+        };
+        format!("{}: {ended}", shorten(&line.text, (page.text / 2).max(40)))
+    });
+    page.first_lines("Tasks not done", &brief.tasks, |page, line| {
+        format!("{}{}", shorten(&line.text, page.text.max(40)), page.reason(line))
+    });
+    page.first_lines("Commits", &known.commits, |page, (at, commit)| {
+        format!("{} at {}", shorten(commit, page.text.max(40)), page.time_of_day(*at))
+    });
+    let number = checkpoint.sequence;
+    let _ = writeln!(
+        page.out,
+        "More is kept: `forge checkpoint show '#{number}'` shows this moment whole, `forge compaction show '#{number}'` \
+         what the summary left out, `forge brief` what is known now."
+    );
+    page.out
+}
+
+/// A text that grows line by line.
+struct HandoverPage {
+    out: String,
+    /// The maximum length of a text.
+    text: usize,
+    /// The maximum number of lines of a list.
+    lines: usize,
+    /// Times on this day are shown without the day.
+    day: Timestamp,
+}
+
+impl HandoverPage {
+    fn line_if_none(&mut self, title: &str) {
+        let _ = writeln!(self.out, "{title}: none recorded.");
+    }
+
+    /// Adds a whole list; nothing if it is empty.
+    fn all_lines<'l, T: 'l>(
+        &mut self,
+        title: &str,
+        list: impl IntoIterator<Item = &'l T>,
+        line: impl Fn(&Self, &T) -> String,
+    ) {
+        let lines: Vec<String> = list.into_iter().map(|one| line(self, one)).collect();
+        if lines.is_empty() {
+            return;
+        }
+        let _ = writeln!(self.out, "{title}:");
+        for line in lines {
+            let _ = writeln!(self.out, "- {line}");
+        }
+    }
+
+    /// Adds the first lines of a list, and how many more there are.
+    fn first_lines<'l, T: 'l>(
+        &mut self,
+        title: &str,
+        list: impl IntoIterator<Item = &'l T>,
+        line: impl Fn(&Self, &T) -> String,
+    ) {
+        let list: Vec<&T> = list.into_iter().collect();
+        if list.is_empty() {
+            if matches!(
+                title,
+                "Last commands" | "Tasks not done" | "Commits" | "Checks that passed last"
+            ) {
+                self.line_if_none(title);
+            }
+            return;
+        }
+        let more = list.len().saturating_sub(self.lines);
+        let title =
+            if more > 0 { format!("{title} ({} in all)", list.len()) } else { title.to_owned() };
+        self.all_lines(&title, list.into_iter().take(self.lines), line);
+    }
+
+    fn hypotheses(&mut self, title: &str, list: &[BriefLine]) {
+        self.all_lines(title, list, |page, line| {
+            let sure = line.confidence.map(|sure| format!(" ({sure:.2})")).unwrap_or_default();
+            format!("{}{sure}: {}{}", line.id, shorten(&line.text, page.text), page.reason(line))
+        });
+    }
+
+    fn claims(&mut self, title: &str, list: &[(String, String)]) {
+        self.first_lines(title, list, |page, (id, text)| {
+            format!("{id}: {}", shorten(text, page.text))
+        });
+    }
+
+    fn reason(&self, line: &BriefLine) -> String {
+        let reason = line.reason.as_deref().map(|reason| shorten(reason, self.text / 2));
+        let reason = reason.filter(|reason| !reason.is_empty() && reason != "…");
+        let word = if line.kind == Kind::Task { "" } else { "because " };
+        reason.map(|reason| format!(" [{word}{reason}]")).unwrap_or_default()
+    }
+
+    /// Adds the names of files on one line, because most of them are short.
+    fn files(&mut self, known: &SessionKnowledge) {
+        if known.files.is_empty() {
+            return self.line_if_none("Files changed");
+        }
+        let shown = self.lines * 2;
+        let paths: Vec<&str> = known.files.iter().map(|file| file.path.as_str()).collect();
+        let folder = common_folder(&paths);
+        let names: Vec<String> = paths
+            .iter()
+            .take(shown)
+            .map(|path| shorten(path.get(folder.len()..).unwrap_or(path), 120))
+            .collect();
+        let more = paths.len().saturating_sub(shown);
+        let more = if more > 0 { format!(" and {more} more") } else { String::new() };
+        let within = if folder.is_empty() {
+            String::new()
+        } else {
+            format!(" (in {})", shorten(folder, 200))
+        };
+        let _ = writeln!(
+            self.out,
+            "Files changed{within}, the latest first: {}{more}.",
+            names.join(", ")
+        );
+    }
+
+    /// Formats a time of day, with the day if it is another one.
+    fn time_of_day(&self, time: Timestamp) -> String {
+        let (text, day) = (time_to_second(time), time_to_second(self.day));
+        let parts = (text.get(..10), text.get(11..16));
+        let (Some(date), Some(clock)) = parts else { return text };
+        if day.starts_with(date) { format!("{clock}Z") } else { format!("{date} {clock}Z") }
+    }
+
+    /// Adds the names of what a summary leaves out; the details of each are below.
+    fn lost(&mut self, lost: Option<&[LostItem]>) {
+        let Some(lost) = lost else { return };
+        if lost.is_empty() {
+            let _ = writeln!(self.out, "The agent's own summary mentions all of it.");
+            return;
+        }
+        let mut parts = Vec::new();
+        for kind in [
+            LossKind::Hypothesis,
+            LossKind::Decision,
+            LossKind::Constraint,
+            LossKind::Gap,
+            LossKind::Failing,
+        ] {
+            let of_kind: Vec<String> = lost
+                .iter()
+                .filter(|one| one.item.kind == kind)
+                .map(|one| match kind {
+                    LossKind::Failing => {
+                        format!("'{}'", shorten(&one.item.text, self.text.max(40)))
+                    }
+                    _ => one.item.id.clone(),
+                })
+                .collect();
+            if !of_kind.is_empty() {
+                parts.push(format!("{} {}", kind.word(), of_kind.join(", ")));
+            }
+        }
+        parts.extend(lost_files(lost));
+        let _ =
+            writeln!(self.out, "The agent's own summary does not mention: {}.", parts.join("; "));
+    }
+}
+
+fn lost_files(lost: &[LostItem]) -> Option<String> {
+    let files: Vec<&str> = lost
+        .iter()
+        .filter(|one| one.item.kind == LossKind::File)
+        .map(|one| one.item.id.rsplit('/').next().unwrap_or(&one.item.id))
+        .collect();
+    let more = files.len().saturating_sub(NAMED);
+    let more = if more > 0 { format!(" and {more} more") } else { String::new() };
+    let named = files.get(..files.len().min(NAMED)).unwrap_or_default();
+    (!files.is_empty()).then(|| format!("changed files {}{more}", named.join(", ")))
+}
+
+fn quoted(name: &str) -> String {
+    format!("'{}'", shorten(name, 60))
+}
+
+/// Formats a time to the second.
+fn time_to_second(time: Timestamp) -> String {
+    let micros = time.as_micros();
+    time.plus_micros(-micros.rem_euclid(1_000_000)).to_string()
+}
+
+/// Returns the common folder of several files, with its slash; empty if there is none worth naming.
+fn common_folder<'p>(paths: &[&'p str]) -> &'p str {
+    let [first, rest @ ..] = paths else { return "" };
+    let mut end = if rest.is_empty() { 0 } else { first.rfind('/').map_or(0, |place| place + 1) };
+    for path in rest {
+        while end > 0 && !path.starts_with(first.get(..end).unwrap_or_default()) {
+            let shorter = first.get(..end - 1).unwrap_or_default();
+            end = shorter.rfind('/').map_or(0, |place| place + 1);
+        }
+    }
+    // The root alone says nothing.
+    if end > 1 { first.get(..end).unwrap_or_default() } else { "" }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_folder_of_several_files_is_said_once() {
+        assert_eq!(common_folder(&["/w/src/a.rs", "/w/src/b/c.rs"]), "/w/src/");
+        assert_eq!(common_folder(&["/w/src/a.rs", "/w/srcs/b.rs"]), "/w/");
+        assert_eq!(common_folder(&["/w/a.rs", "/v/b.rs"]), "");
+        assert_eq!(common_folder(&["/w/src/a.rs"]), "");
+        assert_eq!(common_folder(&["a.rs", "b.rs"]), "");
+        assert_eq!(common_folder(&[]), "");
+    }
+
+    #[test]
+    fn a_text_becomes_one_line_without_what_is_not_seen() {
+        assert_eq!(shorten("a\n\n b\u{1b}[2J\u{202e}c", 99), "a b [2J c");
+        assert_eq!(shorten("日本語", 2), "日…");
+        assert_eq!(shorten("", 5), "");
+    }
+}

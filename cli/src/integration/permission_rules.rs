@@ -1,0 +1,192 @@
+//! The commands of forge that an agent may run without asking: commands that read, and commands
+//! that record. Not among them: commands that restore, discard, change settings, or run what they
+//! are given.
+
+/// The groups that contain only such commands: one rule allows a whole group.
+pub const GROUPS: [&str; 15] = [
+    "hypothesis",
+    "evidence",
+    "belief",
+    "dependency",
+    "gap",
+    "verification",
+    "note",
+    "measurement",
+    "task",
+    "message",
+    "prompt",
+    "agent",
+    "tool",
+    "notice",
+    "compaction",
+];
+
+/// Returns the rules in their short form, by the words after `forge`: whole groups, then single
+/// commands.
+#[must_use]
+pub fn short_rules() -> Vec<&'static str> {
+    let alone = |command: &&str| {
+        let group = command.split(' ').next().unwrap_or_default();
+        !GROUPS.contains(&group)
+    };
+    GROUPS.into_iter().chain(ALLOWED.into_iter().filter(alone)).collect()
+}
+
+/// Each allowed command, by the words after `forge`. Earlier versions of forge wrote one rule per
+/// command.
+pub const ALLOWED: [&str; 69] = [
+    "status",
+    "brief",
+    "log",
+    "blame",
+    "why",
+    "search",
+    "doctor",
+    "session list",
+    "session show",
+    "hypothesis add",
+    "hypothesis update",
+    "hypothesis confirm",
+    "hypothesis reject",
+    "hypothesis list",
+    "hypothesis show",
+    "evidence add",
+    "evidence list",
+    "evidence show",
+    "belief add",
+    "belief update",
+    "belief depend",
+    "belief contradict",
+    "belief why",
+    "belief list",
+    "belief show",
+    "dependency list",
+    "dependency show",
+    "gap add",
+    "gap fill",
+    "gap update",
+    "gap list",
+    "gap show",
+    "verification add",
+    "verification list",
+    "verification show",
+    "note add",
+    "note list",
+    "note show",
+    "measurement record",
+    "measurement list",
+    "measurement show",
+    "command list",
+    "command show",
+    "code list",
+    "code show",
+    "task list",
+    "task show",
+    "message list",
+    "message show",
+    "prompt list",
+    "prompt show",
+    "agent list",
+    "agent show",
+    "tool list",
+    "tool show",
+    "notice list",
+    "notice show",
+    "inference list",
+    "inference show",
+    "branch list",
+    "branch show",
+    "checkpoint create",
+    "checkpoint list",
+    "checkpoint show",
+    "checkpoint at",
+    "checkpoint diff",
+    "checkpoint timeline",
+    "compaction list",
+    "compaction show",
+];
+
+/// The allowed tools of forge's MCP server.
+pub const ALLOWED_TOOLS: [&str; 11] = [
+    "brief",
+    "state",
+    "diff",
+    "timeline",
+    "why",
+    "search",
+    "checkpoint",
+    "record_hypothesis",
+    "record_finding",
+    "record_verification",
+    "record_gap",
+];
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::args::ForgeArgs;
+    use clap::CommandFactory;
+
+    #[test]
+    fn each_rule_is_one_whole_command_that_there_is() {
+        for rule in ALLOWED {
+            let mut command = ForgeArgs::command();
+            command.build();
+            for word in rule.split(' ') {
+                let found = command.find_subcommand(word).cloned();
+                command = found.unwrap_or_else(|| panic!("there is no 'forge {rule}'"));
+            }
+            assert!(!command.has_subcommands(), "'forge {rule}' is a group");
+        }
+    }
+
+    /// A command that is added to such a group later must be reviewed first.
+    #[test]
+    fn a_group_holds_nothing_but_what_is_allowed() {
+        let mut command = ForgeArgs::command();
+        command.build();
+        for group in GROUPS {
+            let found = command.find_subcommand(group).unwrap();
+            for inside in found.get_subcommands().filter(|it| it.get_name() != "help") {
+                let whole = format!("{group} {}", inside.get_name());
+                assert!(ALLOWED.contains(&whole.as_str()), "'forge {whole}'");
+            }
+        }
+    }
+
+    #[test]
+    fn the_short_form_allows_each_command_and_no_other() {
+        let short = short_rules();
+        assert!(short.len() < 40, "{}", short.len());
+        for command in ALLOWED {
+            let allows = |rule: &&&str| {
+                command
+                    .strip_prefix(**rule)
+                    .is_some_and(|rest| rest.is_empty() || rest.starts_with(' '))
+            };
+            assert_eq!(short.iter().filter(allows).count(), 1, "{command}");
+        }
+    }
+
+    #[test]
+    fn the_tools_are_those_of_the_server_that_replace_nothing() {
+        let known = crate::mcp::tool::all().iter().map(|entry| &entry.tool);
+        for tool in known {
+            let replaces = tool.annotations.as_ref().is_none_or(|hints| hints.is_destructive());
+            assert_eq!(ALLOWED_TOOLS.contains(&tool.name.as_ref()), !replaces, "{}", tool.name);
+        }
+    }
+
+    #[test]
+    fn nothing_is_allowed_that_goes_back_or_runs_or_configures() {
+        let never = [
+            "restore", "prune", "purge", "undo", "redo", "run", "config", "import", "export",
+            "hooks", "maintain", "init", "switch", "abandon", "tui", "mcp", "capture", "use",
+        ];
+        for rule in ALLOWED {
+            assert!(rule.split(' ').all(|word| !never.contains(&word)), "{rule}");
+        }
+        // It runs the command that it is given.
+        assert!(!ALLOWED.contains(&"command record"));
+    }
+}

@@ -1,0 +1,118 @@
+//! The thread that does the work: one request after another, in the order of their arrival. So a
+//! write is done before the requests after it, although requests are received concurrently, and a
+//! slow disk never blocks the receiving.
+
+use crate::error::CommandError;
+use std::sync::mpsc::{Sender, channel};
+use std::thread;
+use tokio::sync::oneshot;
+
+type QueuedWork = Box<dyn FnOnce() + Send>;
+
+/// The queue of the thread. The thread ends when the last handle is dropped and all work is done.
+#[derive(Clone, Debug)]
+pub struct WorkQueue {
+    work: Sender<QueuedWork>,
+}
+
+impl WorkQueue {
+    /// Starts the thread with an empty queue.
+    #[must_use]
+    pub fn start() -> Self {
+        let (work, queue) = channel::<QueuedWork>();
+        thread::spawn(move || queue.into_iter().for_each(|work| work()));
+        Self { work }
+    }
+
+    /// Appends work to the queue. Its result is received later; work whose receiver has been
+    /// dropped by then is skipped.
+    ///
+    /// This call itself determines the order, so call it before the first await.
+    pub fn run<T: Send + 'static>(
+        &self,
+        work: impl FnOnce() -> Result<T, CommandError> + Send + 'static,
+    ) -> PendingResult<T> {
+        let (answer, asked) = oneshot::channel();
+        let work = move || {
+            if !answer.is_closed() {
+                // If the receiver is gone, nothing can be reported.
+                let _ = answer.send(crate::panic::catch_panics(work));
+            }
+        };
+        // If the thread is gone, the work is dropped, and the receiver notices.
+        let _ = self.work.send(Box::new(work));
+        PendingResult(asked)
+    }
+}
+
+/// Work in the queue.
+#[derive(Debug)]
+#[must_use = "dropping it takes the work back if it has not begun"]
+pub struct PendingResult<T>(oneshot::Receiver<Result<T, CommandError>>);
+
+impl<T> PendingResult<T> {
+    /// Waits for its result.
+    ///
+    /// # Errors
+    ///
+    /// The error of the work; internal if it panicked.
+    pub async fn wait(self) -> Result<T, CommandError> {
+        self.0.await.unwrap_or_else(|_| Err(CommandError::internal("the work was dropped")))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::sync::{Arc, Mutex};
+
+    #[test]
+    fn work_is_done_in_the_order_it_was_queued() {
+        let desk = WorkQueue::start();
+        let seen = Arc::new(Mutex::new(Vec::new()));
+        let asked: Vec<PendingResult<usize>> = (0..100)
+            .map(|number| {
+                let seen = Arc::clone(&seen);
+                desk.run(move || {
+                    seen.lock().unwrap().push(number);
+                    Ok(number)
+                })
+            })
+            .collect();
+        let runtime = crate::mcp::runtime().unwrap();
+        for (number, asked) in asked.into_iter().enumerate().rev() {
+            assert_eq!(runtime.block_on(asked.wait()).unwrap(), number);
+        }
+        assert_eq!(*seen.lock().unwrap(), (0..100).collect::<Vec<_>>());
+    }
+
+    #[test]
+    fn a_panic_is_an_error_and_the_queue_goes_on() {
+        let desk = WorkQueue::start();
+        let runtime = crate::mcp::runtime().unwrap();
+        let broken = desk.run::<()>(|| panic!("a broken invariant"));
+        let next = desk.run(|| Ok(7));
+        let error = runtime.block_on(broken.wait()).unwrap_err();
+        assert!(error.message().starts_with("a broken invariant"), "{error}");
+        assert_eq!(runtime.block_on(next.wait()).unwrap(), 7);
+    }
+
+    #[test]
+    fn cancelled_work_is_not_done() {
+        let desk = WorkQueue::start();
+        let (go, wait) = channel::<()>();
+        let first = desk.run(move || Ok(wait.recv().is_ok()));
+        let done = Arc::new(Mutex::new(false));
+        let mark = Arc::clone(&done);
+        drop(desk.run(move || {
+            *mark.lock().unwrap() = true;
+            Ok(())
+        }));
+        let last = desk.run(|| Ok(()));
+        go.send(()).unwrap();
+        let runtime = crate::mcp::runtime().unwrap();
+        assert!(runtime.block_on(first.wait()).unwrap());
+        runtime.block_on(last.wait()).unwrap();
+        assert!(!*done.lock().unwrap());
+    }
+}

@@ -1,0 +1,56 @@
+//! Reports about tagged checkpoints and the checkpoint schedule.
+
+use super::entity_write::MadeCheckpoint;
+use crate::output::{Report, Screen, Tone};
+use forge_store::model::Timestamp;
+use forge_store::model::time_grammar::describe_distance;
+use serde::Serialize;
+
+/// A checkpoint whose tags were changed.
+#[derive(Debug, Serialize)]
+pub struct CheckpointTagReport {
+    /// The session.
+    pub session: String,
+    /// The branch checked out.
+    pub branch: String,
+    /// The checkpoint as it is now.
+    pub checkpoint: MadeCheckpoint,
+}
+
+impl Report for CheckpointTagReport {
+    const SCHEMA: &'static str = "forge.checkpoint.tag/1";
+
+    fn human(&self, screen: &mut Screen) {
+        screen.line(Tone::Plain, &format!("Tagged (session {})", self.session));
+        self.checkpoint.print(screen);
+    }
+}
+
+/// The schedule of checkpoints.
+#[derive(Debug, Serialize)]
+pub struct CheckpointScheduleReport {
+    /// The session.
+    pub session: String,
+    /// The branch checked out.
+    pub branch: String,
+    /// The seconds between them; null without a schedule.
+    pub every_seconds: Option<i64>,
+    /// When the last checkpoint of any kind was made.
+    pub last_checkpoint: Option<Timestamp>,
+}
+
+impl Report for CheckpointScheduleReport {
+    const SCHEMA: &'static str = "forge.checkpoint.schedule/1";
+
+    fn human(&self, screen: &mut Screen) {
+        match self.every_seconds {
+            None => screen.put(Tone::Plain, "No checkpoints are scheduled"),
+            Some(seconds) => {
+                let every = describe_distance(seconds.saturating_mul(1_000_000));
+                screen.put(Tone::Plain, &format!("A checkpoint is due {every} after the last"));
+                screen.put(Tone::Plain, " one, at the next write");
+            }
+        }
+        screen.line(Tone::Dim, &format!(" (session {})", self.session));
+    }
+}

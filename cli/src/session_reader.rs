@@ -1,0 +1,232 @@
+//! How commands read: a store, a session, a moment, and what is known at it.
+
+use crate::args::value::{EntityArg, MomentArg};
+use crate::context::Context;
+use crate::error::CommandError;
+use crate::text::{TextLength, TextReader};
+use crate::workspace::{self, SessionNeed, StoreAccess};
+use forge_store::error::Error;
+use forge_store::model::{ClaimEntry, Key, Kind, Timestamp};
+use forge_store::store::{FactClock, ResolvedMoment, Session, SourcedFact, StateAt, Store};
+
+/// The maximum number of matches in an error about an ambiguous name.
+const MATCHES: usize = 8;
+
+/// A store and a session to read.
+pub struct SessionReader {
+    /// The store.
+    pub store: Store,
+    /// The session.
+    pub session: Session,
+}
+
+impl SessionReader {
+    /// Opens the store and the session.
+    ///
+    /// # Errors
+    ///
+    /// As opening does; not found if there is no session yet.
+    pub fn begin(context: &Context) -> Result<Self, CommandError> {
+        let store = workspace::open_store(context, StoreAccess::Read)?;
+        let session = workspace::choose_session(context, &store, SessionNeed::Existing)?;
+        Ok(Self { store, session })
+    }
+
+    /// Does the work after the result was printed.
+    pub fn finish(&self, context: &Context) {
+        workspace::catch_up_index(&self.store);
+        if context.is_process {
+            self.store.skip_cleanup();
+        }
+    }
+
+    /// Resolves a moment; without one, the head.
+    ///
+    /// # Errors
+    ///
+    /// As resolving does.
+    pub fn point(
+        &self,
+        context: &Context,
+        at: Option<&MomentArg>,
+    ) -> Result<ResolvedMoment, CommandError> {
+        match at {
+            Some(moment) => workspace::point(context, &self.session, moment),
+            None => Ok(self.session.head()?),
+        }
+    }
+
+    /// Returns the time of a moment; the greatest time for the head.
+    ///
+    /// # Errors
+    ///
+    /// As resolving does.
+    pub fn time(&self, context: &Context, at: &MomentArg) -> Result<Timestamp, CommandError> {
+        use forge_store::model::time_grammar::MomentBase;
+        // A time counts as given, even if it is before the first event.
+        let moment = workspace::moment(context, &self.session, at)?;
+        if let MomentBase::Time(time) = moment.base
+            && moment.back == 0
+        {
+            return Ok(self.session.time_by(&time)?);
+        }
+        let point = workspace::resolve(context, &self.session, &moment)?;
+        Ok(point.time().unwrap_or(Timestamp::MAX))
+    }
+
+    /// Returns the state at a point.
+    ///
+    /// # Errors
+    ///
+    /// As every read.
+    pub fn state(
+        &self,
+        point: &ResolvedMoment,
+        as_recorded: bool,
+    ) -> Result<StateAt, CommandError> {
+        let clock = if as_recorded { FactClock::Recorded } else { FactClock::Happened };
+        Ok(self.session.state_by(point, clock)?)
+    }
+
+    /// Returns a reader of this session's texts.
+    #[must_use]
+    pub fn texts(&self, length: TextLength) -> TextReader<'_> {
+        TextReader::new(&self.session, length)
+    }
+}
+
+/// A claim or a fact.
+#[derive(Clone, Debug)]
+pub enum KnownEntity {
+    /// A claim, with its key.
+    Claim(Key, ClaimEntry),
+    /// A fact.
+    Fact(SourcedFact),
+}
+
+impl KnownEntity {
+    /// Its kind.
+    #[must_use]
+    pub const fn kind(&self) -> Kind {
+        match self {
+            Self::Claim(key, _) => key.kind,
+            Self::Fact(known) => known.fact.kind,
+        }
+    }
+
+    /// Its id.
+    #[must_use]
+    pub fn id(&self) -> &str {
+        match self {
+            Self::Claim(key, _) => &key.id,
+            Self::Fact(known) => &known.fact.id,
+        }
+    }
+
+    /// Its own time.
+    #[must_use]
+    pub const fn at(&self) -> Timestamp {
+        match self {
+            Self::Claim(_, entry) => entry.added_at,
+            Self::Fact(known) => known.fact.at,
+        }
+    }
+
+    /// Its fields.
+    #[must_use]
+    pub const fn value(&self) -> &forge_store::model::Value {
+        match self {
+            Self::Claim(_, entry) => &entry.value,
+            Self::Fact(known) => &known.fact.value,
+        }
+    }
+
+    /// Its fields, as a mutable reference.
+    pub const fn value_mut(&mut self) -> &mut forge_store::model::Value {
+        match self {
+            Self::Claim(_, entry) => &mut entry.value,
+            Self::Fact(known) => &mut known.fact.value,
+        }
+    }
+
+    /// Its id.
+    #[must_use]
+    pub fn into_id(self) -> String {
+        match self {
+            Self::Claim(key, _) => key.id,
+            Self::Fact(known) => known.fact.id,
+        }
+    }
+}
+
+/// Returns all entities of a kind in a state, sorted by their own time, then id.
+///
+/// # Errors
+///
+/// As every read.
+pub fn entities_of_kind(state: &StateAt, kind: Kind) -> Result<Vec<KnownEntity>, CommandError> {
+    if kind.is_claim() {
+        let claims = state.claims_of(kind)?.into_iter();
+        return Ok(claims
+            .map(|(id, entry)| KnownEntity::Claim(Key::new(kind, id), entry))
+            .collect());
+    }
+    Ok(state.facts_of(kind)?.into_iter().map(KnownEntity::Fact).collect())
+}
+
+/// Finds the entity of this kind by its id or a prefix of it.
+///
+/// # Errors
+///
+/// Not found, with the nearest ids; ambiguous.
+pub fn find_entity(state: &StateAt, kind: Kind, name: &str) -> Result<KnownEntity, CommandError> {
+    let mut known = entities_of_kind(state, kind)?;
+    let ids: Vec<String> = known.iter().map(|known| known.id().to_owned()).collect();
+    let id = workspace::match_id(kind, name, ids)?;
+    let place = known.iter().position(|known| known.id() == id).expect("it is one of these");
+    Ok(known.swap_remove(place))
+}
+
+/// Finds the entity of any kind with this name.
+///
+/// # Errors
+///
+/// Not found, with the nearest ids; ambiguous, also if entities of several kinds have this id.
+pub fn find_entity_of_any_kind(
+    state: &StateAt,
+    name: &EntityArg,
+) -> Result<KnownEntity, CommandError> {
+    if let Some(kind) = name.kind {
+        return find_entity(state, kind, &name.id);
+    }
+    let mut begins = Vec::new();
+    let mut ids = Vec::new();
+    for &kind in Kind::ALL {
+        for known in entities_of_kind(state, kind)? {
+            ids.push(known.id().to_owned());
+            if known.id().starts_with(&name.id) {
+                begins.push(known);
+            }
+        }
+    }
+    if begins.iter().any(|known| known.id() == name.id) {
+        begins.retain(|known| known.id() == name.id);
+    }
+    match begins.len() {
+        1 => Ok(begins.swap_remove(0)),
+        0 => {
+            let error = CommandError::from(Error::not_found("entity", name.id.clone()));
+            let nearest = workspace::nearest_names(&name.id, &ids);
+            Err(match nearest.as_slice() {
+                [] => error.hinted("nothing is recorded yet"),
+                nearest => error.hinted(format!("the nearest are {}", nearest.join(", "))),
+            })
+        }
+        _ => {
+            let named = |known: &KnownEntity| format!("{}:{}", known.kind(), known.id());
+            let matches = begins.iter().take(MATCHES).map(named).collect();
+            let error = CommandError::from(Error::Ambiguous { prefix: name.id.clone(), matches });
+            Err(error.hinted("'KIND:ID' says which kind is meant"))
+        }
+    }
+}

@@ -1,0 +1,480 @@
+//! How commands write: one operation, its automatic checkpoint, and the report of it.
+
+use crate::args::value::MomentArg as Given;
+use crate::context::Context;
+use crate::error::CommandError;
+use crate::workspace::{self, SessionNeed, StoreAccess};
+use forge_store::error::Error;
+use forge_store::model::rule::{ClaimLookup, RuleError, RuleOutcome};
+use forge_store::model::time_grammar::{MomentBase, MomentExpression};
+use forge_store::model::{AutoTrigger, Fact, FactOrigin, Key, Kind, Timestamp, Value};
+use forge_store::store::{
+    ClaimChange, HeadClaims, Session, SessionWrite, Store, WriteContext, WriteReport,
+};
+
+/// How often a free id is searched again because another process took it in the meantime.
+const ATTEMPTS: usize = 20;
+
+/// A store and a session to write to, with the context of the write.
+pub struct SessionWriter {
+    /// The store.
+    pub store: Store,
+    /// The session.
+    pub session: Session,
+    /// The author, verb and time of the write.
+    pub act: WriteContext,
+    triggers: CheckpointTriggers,
+}
+
+impl SessionWriter {
+    /// Opens the store and the session for this verb.
+    ///
+    /// # Errors
+    ///
+    /// As opening does.
+    pub fn begin(context: &Context, verb: &str, need: SessionNeed) -> Result<Self, CommandError> {
+        let store = workspace::open_store(context, StoreAccess::Write)?;
+        let session = workspace::choose_session(context, &store, need)?;
+        let triggers = CheckpointTriggers::for_session(context, &session)?;
+        Ok(Self { store, session, act: workspace::write_context(context, verb), triggers })
+    }
+
+    /// Returns the id of the claim with this name: its full id or a unique prefix.
+    ///
+    /// # Errors
+    ///
+    /// Not found, with the nearest ids; ambiguous.
+    pub fn claim_id(&self, kind: Kind, name: &str) -> Result<String, CommandError> {
+        let head = self.session.head()?;
+        if self.session.claim(&head, &Key::new(kind, name))?.is_some() {
+            return Ok(name.to_owned());
+        }
+        workspace::claim_id(&self.session.state(&head)?, kind, name)
+    }
+
+    /// Returns the ids of the claims with these names.
+    ///
+    /// # Errors
+    ///
+    /// As [`Self::claim_id`].
+    pub fn claim_ids(&self, kind: Kind, names: &[String]) -> Result<Vec<String>, CommandError> {
+        names.iter().map(|name| self.claim_id(kind, name)).collect()
+    }
+
+    /// Applies a rule to the current claims and writes the outcome.
+    ///
+    /// # Errors
+    ///
+    /// As every write.
+    pub fn write_rule(
+        &self,
+        rule: impl Fn(&HeadClaims) -> Result<RuleOutcome, RuleError>,
+    ) -> Result<WriteReport, CommandError> {
+        Ok(self.write_by_rule(&rule)?)
+    }
+
+    /// Writes a new claim, under this id or the next free one; `rule` computes the changes. Also
+    /// returns its id.
+    ///
+    /// # Errors
+    ///
+    /// As every write.
+    pub fn add_by_rule(
+        &self,
+        kind: Kind,
+        id: Option<&str>,
+        rule: impl Fn(&HeadClaims, &str) -> Result<RuleOutcome, RuleError>,
+    ) -> Result<(String, WriteReport), CommandError> {
+        self.add_under_free_id(kind, id, |id| self.write_by_rule(&|claims| rule(claims, id)))
+    }
+
+    fn add_under_free_id(
+        &self,
+        kind: Kind,
+        id: Option<&str>,
+        add: impl Fn(&str) -> Result<WriteReport, Error>,
+    ) -> Result<(String, WriteReport), CommandError> {
+        if let Some(id) = id {
+            return Ok((id.to_owned(), add(id)?));
+        }
+        for _ in 0..ATTEMPTS {
+            let id = self.free_id(kind)?;
+            match add(&id) {
+                Err(Error::Duplicate { .. }) => {}
+                added => return Ok((id, added?)),
+            }
+        }
+        Err(CommandError::new(
+            crate::error::CommandErrorKind::Conflict,
+            format!("others take every new id for a {kind} first"),
+        )
+        .hinted("try again, or choose an id with '--id'"))
+    }
+
+    /// Writes a new claim with these fields.
+    ///
+    /// # Errors
+    ///
+    /// As every write.
+    pub fn add_value(
+        &self,
+        kind: Kind,
+        id: Option<&str>,
+        value: &Value,
+    ) -> Result<(String, WriteReport), CommandError> {
+        self.add_value_with(kind, id, value, |_| None)
+    }
+
+    /// Writes a new claim with these fields, together with a fact that refers to its id.
+    ///
+    /// # Errors
+    ///
+    /// As every write.
+    pub fn add_value_with(
+        &self,
+        kind: Kind,
+        id: Option<&str>,
+        value: &Value,
+        fact: impl Fn(&str) -> Option<Fact>,
+    ) -> Result<(String, WriteReport), CommandError> {
+        let event = forge_store::model::rule::trigger_of(kind, None, value);
+        let event = self.triggers.select(event.map(|(trigger, _)| trigger));
+        self.add_under_free_id(kind, id, |id| {
+            let change = ClaimChange::add(Key::new(kind, id), value.clone());
+            let write = self.write().change(change).facts(fact(id), None);
+            match event {
+                Some(trigger) => write.event(trigger).commit(),
+                None => write.commit(),
+            }
+        })
+    }
+
+    /// Changes fields of a claim; null fields stay unchanged.
+    ///
+    /// # Errors
+    ///
+    /// As every write.
+    pub fn update(
+        &self,
+        kind: Kind,
+        id: &str,
+        fields: &Value,
+        edit: impl Fn(&mut Value),
+    ) -> Result<WriteReport, CommandError> {
+        self.write_rule(|claims| {
+            let key = Key::new(kind, id);
+            let old = claims.claim(&key).ok_or(RuleError::NotFound(key))?;
+            let mut new = old.clone();
+            if let (Value::Map(new), Some(fields)) = (&mut new, fields.as_map()) {
+                new.extend(fields.iter().map(|(name, field)| (name.clone(), field.clone())));
+            }
+            edit(&mut new);
+            Ok(claim_change(kind, id, Some(&old), new))
+        })
+    }
+
+    /// Writes a fact, and makes the checkpoint of this event.
+    ///
+    /// # Errors
+    ///
+    /// As every write.
+    pub fn write_fact(
+        &self,
+        fact: Fact,
+        event: Option<AutoTrigger>,
+    ) -> Result<WriteReport, CommandError> {
+        let mut write = self.session.write(&self.act).fact(fact);
+        if let Some(trigger) = self.triggers.select(event) {
+            write = write.event(trigger);
+        }
+        Ok(write.commit()?)
+    }
+
+    /// Refuses a fact whose id was chosen and belongs to another fact already.
+    ///
+    /// # Errors
+    ///
+    /// As every write.
+    pub fn refuse_taken_id(&self, fact: &Fact, chosen: Option<&str>) -> Result<(), CommandError> {
+        let Some(id) = chosen else { return Ok(()) };
+        let state = self.session.state(&self.session.head()?)?;
+        if state.facts_of(fact.kind)?.iter().any(|known| known.fact.id == id) {
+            return Err(Error::Duplicate { kind: fact.kind.name(), id: id.to_owned() }.into());
+        }
+        Ok(())
+    }
+
+    /// Whether an event with this trigger makes a checkpoint.
+    #[must_use]
+    pub fn makes_checkpoint(&self, trigger: AutoTrigger) -> bool {
+        self.triggers.select(Some(trigger)) == Some(trigger)
+    }
+
+    /// Starts a write in this context.
+    pub fn write(&self) -> SessionWrite<'_> {
+        self.session.write(&self.act)
+    }
+
+    /// Does the work after the result was printed.
+    pub fn finish(&self) {
+        workspace::catch_up_index(&self.store);
+    }
+
+    fn write_by_rule(
+        &self,
+        rule: &impl Fn(&HeadClaims) -> Result<RuleOutcome, RuleError>,
+    ) -> Result<WriteReport, Error> {
+        let guarded = |claims: &HeadClaims| {
+            let mut outcome = rule(claims)?;
+            // An unchanged claim is not a change, and not a reason for a checkpoint.
+            outcome.changes.retain(|(key, value)| claims.claim(key).as_ref() != Some(value));
+            let event = match outcome.changes.as_slice() {
+                [] => None,
+                _ => self.triggers.select(outcome.trigger),
+            };
+            if event != outcome.trigger {
+                outcome.tag = None;
+            }
+            outcome.trigger = event;
+            Ok(outcome)
+        };
+        self.write().rule(guarded).commit()
+    }
+
+    /// Returns the next free id of a kind: free on all branches, so that one id does not have two
+    /// meanings.
+    fn free_id(&self, kind: Kind) -> Result<String, Error> {
+        let letter = id_prefix(kind);
+        let head = self.session.head()?;
+        let mut points = Vec::new();
+        for branch in self.session.branches(&head)?.iter().filter(|branch| !branch.current) {
+            let base = MomentBase::Branch(branch.name.clone());
+            points.push(self.session.resolve(&MomentExpression { base, back: 0 })?);
+        }
+        points.push(head);
+        let is_taken = |number: u64| -> Result<bool, Error> {
+            let key = Key::new(kind, format!("{letter}{number}"));
+            for point in &points {
+                if self.session.claim(point, &key)?.is_some() {
+                    return Ok(true);
+                }
+            }
+            Ok(false)
+        };
+        Ok(format!("{letter}{}", first_free(is_taken)?))
+    }
+}
+
+/// Returns a free number from 1 on whose predecessor is taken: the first free one if they were
+/// taken in order. Calls `is_taken` as often as twice the number of its binary digits.
+fn first_free<E>(is_taken: impl Fn(u64) -> Result<bool, E>) -> Result<u64, E> {
+    let (mut taken, mut free) = (0, 1);
+    while is_taken(free)? {
+        taken = free;
+        free = taken.saturating_mul(2);
+    }
+    while free - taken > 1 {
+        let middle = taken + (free - taken) / 2;
+        if is_taken(middle)? {
+            taken = middle;
+        } else {
+            free = middle;
+        }
+    }
+    Ok(free)
+}
+
+/// Returns the outcome of changing one claim to these fields.
+#[must_use]
+pub fn claim_change(kind: Kind, id: &str, old: Option<&Value>, new: Value) -> RuleOutcome {
+    let event = forge_store::model::rule::trigger_of(kind, old, &new);
+    RuleOutcome {
+        changes: vec![(Key::new(kind, id), new)],
+        trigger: event.map(|(trigger, _)| trigger),
+        tag: event.and_then(|(_, tag)| tag),
+        contradiction: None,
+    }
+}
+
+/// The prefix of new ids of a kind.
+fn id_prefix(kind: Kind) -> &'static str {
+    match kind {
+        Kind::Hypothesis => "H",
+        Kind::Evidence => "E",
+        Kind::Belief => "B",
+        Kind::Gap => "G",
+        Kind::Note => "N",
+        _ => "X",
+    }
+}
+
+/// Creates a fact that is recorded now, under this id or a generated one.
+///
+/// # Errors
+///
+/// If the system has no random numbers.
+pub fn new_fact(
+    kind: Kind,
+    id: Option<&str>,
+    at: Timestamp,
+    now: Timestamp,
+    value: Value,
+) -> Result<Fact, CommandError> {
+    let id = match id {
+        Some(id) => id.to_owned(),
+        None => fact_id(kind)?,
+    };
+    let place = u64::try_from(now.as_micros()).unwrap_or(0);
+    Ok(Fact { kind, id, at, origin: FactOrigin::Recorded, place, recorded_at: now, value })
+}
+
+/// A time that was given, or now.
+#[derive(Debug)]
+pub enum PastTime<'a> {
+    /// It is known without reading the session.
+    Known(Timestamp),
+    /// It is the time of a moment of the session.
+    Of(&'a Given),
+}
+
+/// Parses the time that was given for a fact, before anything is written.
+///
+/// # Errors
+///
+/// Invalid if it is not a moment.
+pub fn past_time<'a>(
+    context: &Context,
+    given: Option<&'a Given>,
+) -> Result<PastTime<'a>, CommandError> {
+    let Some(given) = given else { return Ok(PastTime::Known(context.now)) };
+    match context.moment(given)? {
+        // Facts may be older than the session, so a plain time is not looked up in it.
+        MomentExpression { base: MomentBase::Time(time), back: 0 } => {
+            if let Some(note) = &time.note {
+                context.out.warn(&note.to_string());
+            }
+            Ok(PastTime::Known(time.time))
+        }
+        _ => Ok(PastTime::Of(given)),
+    }
+}
+
+impl PastTime<'_> {
+    /// Returns the time.
+    ///
+    /// # Errors
+    ///
+    /// If there is no such moment.
+    pub fn resolved(
+        &self,
+        context: &Context,
+        session: &Session,
+    ) -> Result<Timestamp, CommandError> {
+        match self {
+            Self::Known(time) => Ok(*time),
+            Self::Of(given) => {
+                let moment = workspace::moment(context, session, given)?;
+                if let MomentExpression { base: MomentBase::Time(time), back: 0 } = moment {
+                    return Ok(time.time);
+                }
+                Ok(workspace::resolve(context, session, &moment)?.time().unwrap_or(context.now))
+            }
+        }
+    }
+}
+
+/// Generates an id that no other fact has. Facts with one kind and id are versions of one fact, so
+/// with counted ids, two processes that record at the same time would overwrite each other's facts.
+fn fact_id(kind: Kind) -> Result<String, CommandError> {
+    let mut bytes = [0; 8];
+    getrandom::fill(&mut bytes).map_err(|error| {
+        CommandError::internal("the system gives no random numbers").caused_by(error.to_string())
+    })?;
+    let letter = kind.name().chars().next().unwrap_or('x');
+    Ok(format!("{letter}-{:016x}", u64::from_be_bytes(bytes)))
+}
+
+/// The events that make checkpoints now.
+struct CheckpointTriggers {
+    on: Vec<AutoTrigger>,
+    /// Whether significant time has passed since the last checkpoint.
+    significant: bool,
+}
+
+impl CheckpointTriggers {
+    fn for_session(context: &Context, session: &Session) -> Result<Self, CommandError> {
+        if !context.config.is_on("auto_checkpoint.enabled") {
+            return Ok(Self { on: Vec::new(), significant: false });
+        }
+        let on = TRIGGERS.iter().filter(|(_, key)| context.config.is_on(key));
+        let on: Vec<AutoTrigger> = on.map(|(trigger, _)| *trigger).collect();
+        let summary = session.summary()?;
+        let last = summary.last_checkpoint.unwrap_or(summary.info.started_at);
+        let micros = context
+            .config
+            .duration("auto_checkpoint.significant_time")
+            .map_or(i64::MAX, |time| i64::try_from(time.as_micros()).unwrap_or(i64::MAX));
+        let passed = context.now.micros_since(last) > micros;
+        Ok(Self { significant: passed && on.contains(&AutoTrigger::SignificantTimePassed), on })
+    }
+
+    /// Returns the event to make a checkpoint for: this one, or else that time has passed.
+    fn select(&self, event: Option<AutoTrigger>) -> Option<AutoTrigger> {
+        event
+            .filter(|event| self.on.contains(event))
+            .or(self.significant.then_some(AutoTrigger::SignificantTimePassed))
+    }
+}
+
+/// The triggers, each with its setting.
+const TRIGGERS: [(AutoTrigger, &str); 8] = [
+    (AutoTrigger::HypothesisStatusChange, "auto_checkpoint.hypothesis_status_change"),
+    (AutoTrigger::NewContradictionDetected, "auto_checkpoint.new_contradiction_detected"),
+    (AutoTrigger::VerificationComplete, "auto_checkpoint.verification_complete"),
+    (AutoTrigger::BranchSwitch, "auto_checkpoint.branch_switch"),
+    (AutoTrigger::GapFilled, "auto_checkpoint.gap_filled"),
+    (AutoTrigger::CodeModified, "auto_checkpoint.code_modified"),
+    (AutoTrigger::SignificantTimePassed, "auto_checkpoint.significant_time_passed"),
+    (AutoTrigger::ContextCompactionWarning, "auto_checkpoint.context_compaction_warning"),
+];
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_trigger_has_its_setting() {
+        for (_, name) in TRIGGERS {
+            assert!(crate::config::SettingKey::find(name).is_ok(), "{name}");
+        }
+    }
+
+    #[test]
+    fn significant_time_counts_only_where_no_event_does() {
+        let on = vec![AutoTrigger::GapFilled, AutoTrigger::SignificantTimePassed];
+        let triggers = CheckpointTriggers { on, significant: true };
+        let of = |event| triggers.select(event);
+        assert_eq!(of(Some(AutoTrigger::GapFilled)), Some(AutoTrigger::GapFilled));
+        assert_eq!(of(Some(AutoTrigger::BranchSwitch)), Some(AutoTrigger::SignificantTimePassed));
+        assert_eq!(of(None), Some(AutoTrigger::SignificantTimePassed));
+        let none = CheckpointTriggers { on: Vec::new(), significant: false };
+        assert_eq!(none.select(Some(AutoTrigger::GapFilled)), None);
+    }
+
+    #[test]
+    fn the_first_free_number_is_found() {
+        for taken in 0..70 {
+            assert_eq!(first_free(|number| Ok::<_, ()>(number <= taken)), Ok(taken + 1));
+        }
+        // If there are gaps, one of them is returned.
+        let holed = |number| Ok::<_, ()>([1, 2, 4, 5].contains(&number));
+        assert_eq!(first_free(holed), Ok(6));
+    }
+
+    #[test]
+    fn ids_of_facts_differ() {
+        let id = || fact_id(Kind::Verification).unwrap();
+        assert_ne!(id(), id());
+        assert!(id().starts_with("v-") && id().len() == 18);
+    }
+}

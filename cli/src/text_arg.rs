@@ -1,0 +1,94 @@
+//! Texts that are given directly, as a file, or on standard input.
+
+use crate::context::Context;
+use crate::error::CommandError;
+use crate::transcript::open_plain;
+use std::io::{self, Read};
+use std::path::{Path, PathBuf};
+use std::str::FromStr;
+
+/// The maximum size of a text, in bytes.
+const MAX_TEXT_BYTES: u64 = 256 << 20;
+
+/// The source of a text.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum TextArg {
+    /// The text itself.
+    Text(String),
+    /// In this file.
+    File(PathBuf),
+    /// On standard input.
+    Stdin,
+}
+
+impl FromStr for TextArg {
+    type Err = std::convert::Infallible;
+
+    /// Parses an argument: `-` is standard input, `@FILE` a file, `@@` begins a text with one `@`,
+    /// anything else is the text.
+    fn from_str(text: &str) -> Result<Self, Self::Err> {
+        Ok(match (text, text.strip_prefix('@')) {
+            ("-", _) => Self::Stdin,
+            (_, Some(rest)) if !rest.starts_with('@') && !rest.is_empty() => {
+                Self::File(rest.into())
+            }
+            (_, Some(rest)) if rest.starts_with('@') => Self::Text(rest.to_owned()),
+            _ => Self::Text(text.to_owned()),
+        })
+    }
+}
+
+impl TextArg {
+    /// Reads the text.
+    ///
+    /// # Errors
+    ///
+    /// If the file cannot be read, is not UTF-8, or is too long.
+    pub fn read(&self, context: &Context) -> Result<String, CommandError> {
+        match self {
+            Self::Text(text) => Ok(text.clone()),
+            Self::File(path) => read_file(&context.cwd.join(path)),
+            Self::Stdin => read_text(io::stdin().lock(), "standard input"),
+        }
+    }
+}
+
+/// Reads the text of a file.
+///
+/// # Errors
+///
+/// As [`TextArg::read`].
+pub fn read_file(path: &Path) -> Result<String, CommandError> {
+    let shown = path.display().to_string();
+    read_text(open_plain(path)?.0, &shown)
+}
+
+fn read_text(source: impl Read, shown: &str) -> Result<String, CommandError> {
+    let mut bytes = Vec::new();
+    source
+        .take(MAX_TEXT_BYTES + 1)
+        .read_to_end(&mut bytes)
+        .map_err(|error| CommandError::io(&format!("cannot read {shown}"), error))?;
+    if bytes.len() as u64 > MAX_TEXT_BYTES {
+        return Err(CommandError::invalid(format!("{shown} has more than 256 MiB"))
+            .hinted("keep it as a file and give its path as the text"));
+    }
+    String::from_utf8(bytes)
+        .map_err(|error| CommandError::invalid(format!("{shown} is not UTF-8")).caused_by(error))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_first_character_says_where_the_text_is() {
+        let given = |text: &str| text.parse::<TextArg>().unwrap();
+        assert_eq!(given("-"), TextArg::Stdin);
+        assert_eq!(given("@a/b"), TextArg::File("a/b".into()));
+        assert_eq!(given("@@b"), TextArg::Text("@b".to_owned()));
+        for text in ["", "x @y", "@", "--"] {
+            assert_eq!(given(text), TextArg::Text(text.to_owned()));
+        }
+    }
+}

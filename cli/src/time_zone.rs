@@ -1,0 +1,116 @@
+//! Checks whether the time zone in the variable `TZ` is known; chrono silently ignores an unknown
+//! one.
+
+use crate::context::Context;
+use forge_store::model::Timestamp;
+use std::path::Path;
+
+/// The directories in which chrono looks for the files of zones.
+const DIRECTORIES: [&str; 4] =
+    ["/usr/share/zoneinfo", "/share/zoneinfo", "/etc/zoneinfo", "/usr/share/lib/zoneinfo"];
+
+/// Warns on stderr if the zone in `TZ` is unknown, and names the zone that is used instead.
+pub fn warn_if_unknown(context: &Context) {
+    let Some(name) = context.environment.text("TZ").filter(|_| cfg!(unix)) else { return };
+    if is_known(name, &DIRECTORIES) {
+        return;
+    }
+    let used = zone_in_use(context.now, context);
+    // Without the files of zones UTC is not found either, but is used anyway.
+    if used == "+00:00" && ["UTC", "GMT", "Z"].contains(&name) {
+        return;
+    }
+    context.out.warn(&format!(
+        "the time zone '{name}' is not known (TZ): times are read and shown in the zone of the \
+         system instead, which is {used} now"
+    ));
+}
+
+fn zone_in_use(now: Timestamp, context: &Context) -> String {
+    now.to_datetime().with_timezone(&context.zone).offset().to_string()
+}
+
+/// Whether chrono accepts this value of `TZ`: the name or the path of a file, or a POSIX rule.
+fn is_known(name: &str, directories: &[&str]) -> bool {
+    if name == "localtime" {
+        return true;
+    }
+    let path = name.strip_prefix(':').unwrap_or(name);
+    // An absolute path replaces the directory.
+    let is_file = directories.iter().any(|directory| Path::new(directory).join(path).is_file());
+    is_file || is_posix_rule(name.trim_ascii())
+}
+
+/// Whether this is a rule such as `CET-1CEST,M3.5.0,M10.5.0/3`. It is not checked that the days
+/// exist.
+fn is_posix_rule(rule: &str) -> bool {
+    let Some(rest) = after_offset(after_name(rule).unwrap_or_default()) else { return false };
+    if rest.is_empty() {
+        return true;
+    }
+    let Some(rest) = after_name(rest) else { return false };
+    let days = after_offset(rest).unwrap_or(rest).strip_prefix(',');
+    days.and_then(|days| days.split_once(',')).is_some_and(|(from, to)| {
+        [from, to].into_iter().all(|day| {
+            day.starts_with(|first: char| first == 'J' || first == 'M' || first.is_ascii_digit())
+                && day.chars().all(|next| next.is_ascii_digit() || "JM./:+-".contains(next))
+        })
+    })
+}
+
+/// Returns what follows the abbreviation of a zone: three letters or more, or letters and digits in
+/// `<>`.
+fn after_name(text: &str) -> Option<&str> {
+    if let Some((name, rest)) = text.strip_prefix('<').and_then(|text| text.split_once('>')) {
+        let is_name = |next: char| next.is_ascii_alphanumeric() || next == '+' || next == '-';
+        return (name.len() >= 3 && name.chars().all(is_name)).then_some(rest);
+    }
+    let rest = text.trim_start_matches(|next: char| next.is_ascii_alphabetic());
+    (text.len() - rest.len() >= 3).then_some(rest)
+}
+
+/// Returns what follows an offset: `-1`, `5`, `+05:30`.
+fn after_offset(text: &str) -> Option<&str> {
+    let digits = text.strip_prefix(['+', '-']).unwrap_or(text);
+    let rest = digits.trim_start_matches(|next: char| next.is_ascii_digit() || next == ':');
+    digits.starts_with(|first: char| first.is_ascii_digit()).then_some(rest)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn rules_as_posix_has_them_are_known_without_a_file() {
+        for rule in [
+            "UTC0",
+            "EST5",
+            "CET-1CEST,M3.5.0,M10.5.0/3",
+            "<+0330>-3:30",
+            "EST5EDT4,J60,J300",
+            "IST-05:30:00",
+        ] {
+            assert!(is_known(rule, &[]), "{rule}");
+        }
+        for name in
+            ["Mars/Olympus", "CEST", "EST5EDT", "5", "UT0", "<x>1", "CET-1CEST,nonsense", "", "+2"]
+        {
+            assert!(!is_known(name, &[]), "{name}");
+        }
+    }
+
+    #[test]
+    fn a_zone_is_the_name_or_the_path_of_a_file() {
+        let place = tempfile::tempdir().unwrap();
+        std::fs::create_dir(place.path().join("Europe")).unwrap();
+        std::fs::write(place.path().join("Europe/Berlin"), "TZif").unwrap();
+        let directory = place.path().to_str().unwrap();
+        let path = format!("{directory}/Europe/Berlin");
+        for name in ["Europe/Berlin", ":Europe/Berlin", &path] {
+            assert!(is_known(name, &[directory]), "{name}");
+        }
+        for name in ["Europe", ":Europe", "Europe/Paris"] {
+            assert!(!is_known(name, &[directory]), "{name}");
+        }
+    }
+}

@@ -1,0 +1,295 @@
+//! Reads a transcript in parts, ahead of the thread that writes them to the store.
+
+use super::{ImportFailure, bad_line, read_at};
+use crate::error::CommandError;
+use forge_agents::TranscriptPiece;
+use forge_agents::claude_code::{
+    InputEnding, TranscriptOptions, TranscriptReader, TranscriptState, is_whole,
+};
+use forge_store::model::Timestamp;
+use forge_store::redact::{MAX_SECRET_BYTES, PartEnding as Follows, TextForm};
+use forge_store::store::{RedactedSource, Store};
+use std::fs::File;
+use std::path::Path;
+use std::sync::mpsc;
+use std::thread;
+
+/// How many bytes of a file are read at once. Each part is compressed with the preceding data as
+/// its prefix, which has to be scanned again for each part: parts of one megabyte took twice the
+/// time.
+const PART_BYTES: u64 = 4 << 20;
+/// How many parts wait for the thread that writes them.
+const PARTS_AHEAD: usize = 1;
+
+/// Bytes that were read, with their facts and the state for continuing.
+pub(super) struct TranscriptPart {
+    pub(super) clean: RedactedSource<'static>,
+    pub(super) lines: u64,
+    pub(super) piece: TranscriptPiece,
+    pub(super) carry: Vec<u8>,
+    /// The offset in the file at which it ends.
+    pub(super) end: u64,
+}
+
+/// A transcript that is being read; returns its parts in order.
+pub(super) struct TranscriptPartReader<'a> {
+    store: &'a Store,
+    path: &'a Path,
+    now: Timestamp,
+    file: File,
+    /// The length of the file at the start: what is appended in the meantime waits for the next
+    /// import.
+    bytes: u64,
+    options: TranscriptOptions,
+    reader: TranscriptReader,
+    /// Whether the parts will be stored.
+    kept: bool,
+    /// The offset in the file at which the buffer begins.
+    offset: u64,
+    buffer: Vec<u8>,
+    ended: bool,
+}
+
+impl<'a> TranscriptPartReader<'a> {
+    /// Starts at an offset, with the reader's state from there; `kept` says whether the parts will
+    /// be stored.
+    pub(super) fn new(
+        store: &'a Store,
+        (path, file, bytes): (&'a Path, File, u64),
+        (options, carry): (TranscriptOptions, TranscriptState),
+        now: Timestamp,
+        (offset, kept): (u64, bool),
+    ) -> Self {
+        let reader = TranscriptReader::resume(options, carry);
+        let (buffer, ended) = (Vec::new(), false);
+        Self { store, path, now, file, bytes, options, reader, kept, offset, buffer, ended }
+    }
+
+    /// Sets the session that the transcript is known to belong to.
+    pub(super) fn of_session(mut self, id: &str) -> Self {
+        self.reader = self.reader.of_session(id);
+        self
+    }
+
+    /// Passes on each part, and returns how many bytes at the end form an incomplete line. In a
+    /// long file, the next part is read while one is being processed.
+    pub(super) fn for_each_part(
+        mut self,
+        mut hand_on: impl FnMut(TranscriptPart) -> Result<(), CommandError>,
+    ) -> Result<u64, CommandError> {
+        if self.bytes.saturating_sub(self.offset) <= PART_BYTES {
+            while let Some(read) = self.part()? {
+                hand_on(read)?;
+            }
+            return Ok(self.buffer.len() as u64);
+        }
+        thread::scope(|scope| {
+            let (ahead, parts) = mpsc::sync_channel(PARTS_AHEAD);
+            let reading = scope.spawn(move || {
+                while let Some(read) = self.part().transpose() {
+                    let failed = read.is_err();
+                    // The receiver may have stopped.
+                    if ahead.send(read).is_err() || failed {
+                        break;
+                    }
+                }
+                self.buffer.len() as u64
+            });
+            for read in parts {
+                hand_on(read?)?;
+            }
+            Ok(reading.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic)))
+        })
+    }
+
+    /// Reads the next part; `None` at the end of the file.
+    fn part(&mut self) -> Result<Option<TranscriptPart>, CommandError> {
+        loop {
+            if let Some((length, follows, ending)) = self.next()
+                && let Some(read) = self.read(length, follows, ending)?
+            {
+                return Ok(Some(read));
+            }
+            if self.ended {
+                return Ok(None);
+            }
+            let held = self.offset + self.buffer.len() as u64;
+            let part = read_at(&self.file, held, PART_BYTES)
+                .map_err(|error| ImportFailure::from(error).within_file(self.path))?;
+            self.ended = held + part.len() as u64 >= self.bytes || part.is_empty();
+            self.buffer.extend_from_slice(&part);
+        }
+    }
+
+    /// Reads this much of the buffer. `None`: the redactor needs more of the file, or it is the
+    /// beginning of a line.
+    fn read(
+        &mut self,
+        length: usize,
+        follows: Follows,
+        ending: InputEnding,
+    ) -> Result<Option<TranscriptPart>, CommandError> {
+        let wanted = self.buffer.get(..length).unwrap_or_default();
+        let mut clean = self.store.redact_source(wanted, TextForm::Json, follows);
+        if let (InputEnding::File, false, Some(lines)) =
+            (ending, self.options.whole, ended_lines_length(wanted))
+            && clean.removed() > 0
+            && !is_whole(after_ended_lines(clean.bytes()))
+        {
+            // Without its secrets, the last line is incomplete.
+            return self.read(lines, Follows::Line, InputEnding::More);
+        }
+        let before = self.reader.carry().lines();
+        let (reader, now) = (&mut self.reader, self.now);
+        let mut read = |bytes: &[u8]| reader.read(bytes, ending, now);
+        // After the first part, others are read while one is being compressed.
+        let ahead = self.kept && self.offset == 0;
+        let piece = if ahead { clean.keep_while(read) } else { read(clean.bytes()) };
+        let piece = piece.map_err(|bad| bad_line(self.path, &bad))?;
+        if piece.taken == 0 {
+            return Ok(None);
+        }
+        if piece.taken != clean.bytes().len() as u64 {
+            return Err(CommandError::internal("a part of a transcript was read in part"));
+        }
+        let clean = clean.into_owned();
+        self.buffer.drain(..clean.source().len());
+        self.offset += clean.source().len() as u64;
+        let carry = serde_json::to_vec(self.reader.carry()).map_err(|error| {
+            CommandError::internal("what was read cannot be noted").caused_by(error)
+        })?;
+        let lines = self.reader.carry().lines() - before;
+        Ok(Some(TranscriptPart { clean, lines, piece, carry, end: self.offset }))
+    }
+
+    /// Whether the file ends with a complete line without a line break, after this many bytes of
+    /// the buffer.
+    fn ends_whole(&self, length: usize) -> bool {
+        let line = self.buffer.get(length..).unwrap_or_default();
+        line.len() as u64 <= self.options.max_line && is_whole(line)
+    }
+
+    /// Returns how much of the buffer to process now, what follows it, and whether it is an
+    /// incomplete line.
+    fn next(&self) -> Option<(usize, Follows, InputEnding)> {
+        let (buffer, ends) = (&self.buffer, self.ended);
+        if self.options.whole {
+            // One document over many lines can be read only at its end.
+            return (ends && !buffer.is_empty()).then_some((
+                buffer.len(),
+                Follows::End,
+                InputEnding::File,
+            ));
+        }
+        let max_line = usize::try_from(TranscriptOptions::default().max_line).unwrap_or(usize::MAX);
+        match ended_lines_length(buffer) {
+            // Alone, the last line would be a part of its own, compressed with all the preceding
+            // data as its prefix.
+            Some(length) if ends && self.ends_whole(length) => {
+                Some((buffer.len(), Follows::End, InputEnding::File))
+            }
+            Some(length) => Some((length, Follows::Line, InputEnding::More)),
+            None if buffer.is_empty() => None,
+            None if ends => Some((buffer.len(), Follows::End, InputEnding::File)),
+            // The line is too long: it is stored, and skipped by the reader.
+            None if buffer.len() > max_line + 2 * MAX_SECRET_BYTES => {
+                Some((buffer.len(), Follows::More, InputEnding::More))
+            }
+            None => None,
+        }
+    }
+}
+
+/// The length of the complete lines, if there is one.
+fn ended_lines_length(bytes: &[u8]) -> Option<usize> {
+    bytes.iter().rposition(|byte| *byte == b'\n').map(|place| place + 1)
+}
+
+/// The bytes after the complete lines.
+fn after_ended_lines(bytes: &[u8]) -> &[u8] {
+    bytes.get(ended_lines_length(bytes).unwrap_or_default()..).unwrap_or_default()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::transcript::open_plain;
+    use std::fs;
+
+    /// A file with four parts, and a line in the third that is not a record.
+    fn with_a_bad_line() -> (tempfile::TempDir, std::path::PathBuf) {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("a.jsonl");
+        let line = format!("{{\"type\":\"summary\",\"summary\":\"{}\"}}\n", "x".repeat(1000));
+        let mut text = line.repeat(4 * PART_BYTES as usize / line.len());
+        let place = text.len() * 5 / 8;
+        text.insert_str(place - place % line.len(), "{\"type\"\n");
+        fs::write(&path, text).unwrap();
+        (folder, path)
+    }
+
+    fn each(
+        path: &Path,
+        hand_on: impl FnMut(TranscriptPart) -> Result<(), CommandError>,
+    ) -> Result<u64, CommandError> {
+        let store = Store::in_memory().unwrap();
+        let (file, bytes) = open_plain(path).unwrap();
+        let options = TranscriptOptions { strict: true, ..TranscriptOptions::default() };
+        let start = (options, TranscriptState::default());
+        TranscriptPartReader::new(
+            &store,
+            (path, file, bytes),
+            start,
+            Timestamp::default(),
+            (0, false),
+        )
+        .for_each_part(hand_on)
+    }
+
+    #[test]
+    fn what_was_read_before_a_bad_line_is_handed_on_before_its_error() {
+        let (_folder, path) = with_a_bad_line();
+        let mut ends = Vec::new();
+        let done = each(&path, |read| {
+            ends.push(read.end);
+            Ok(())
+        });
+        assert!(done.unwrap_err().message().contains("line"), "{ends:?}");
+        assert_eq!(ends.len(), 2);
+    }
+
+    #[test]
+    fn nothing_more_is_handed_on_after_a_part_is_refused() {
+        let (_folder, path) = with_a_bad_line();
+        let mut count = 0;
+        let done = each(&path, |_| {
+            count += 1;
+            Err(CommandError::invalid("no room"))
+        });
+        assert_eq!((done.unwrap_err().message(), count), ("no room", 1));
+    }
+
+    /// Regression: a last line without its line break was a part of its own, compressed with the
+    /// whole file as its prefix: a quarter of the import's time.
+    #[test]
+    fn a_last_line_that_is_whole_is_read_with_the_others() {
+        let line = "{\"type\":\"summary\",\"summary\":\"x\"}";
+        for (last, parts, waiting) in [
+            (line, vec![3], 0),
+            ("", vec![2], 0),
+            (" \t", vec![2], 2),
+            ("{\"type\":\"sum", vec![2], 12),
+            ("{\"type\":3} 4", vec![2], 12),
+        ] {
+            let folder = tempfile::tempdir().unwrap();
+            let path = folder.path().join("a.jsonl");
+            fs::write(&path, format!("{line}\n{line}\n{last}")).unwrap();
+            let mut lines = Vec::new();
+            let left = each(&path, |read| {
+                lines.push(read.lines);
+                Ok(())
+            });
+            assert_eq!((lines, left.unwrap()), (parts, waiting), "{last}");
+        }
+    }
+}

@@ -1,0 +1,496 @@
+//! The context of a command in the store: its store, its session, a moment.
+
+use crate::args::value::MomentArg;
+use crate::config::key;
+use crate::context::Context;
+use crate::discovery::STORE_DIRECTORY;
+use crate::error::CommandError;
+use crate::hook::agent_process;
+use crate::output::time::local;
+use forge_agents::hook::HookAgent;
+use forge_store::error::Error;
+use forge_store::model::time_grammar::{self, MomentBase, parse_time};
+use forge_store::model::{Kind, claim};
+use forge_store::redact::{Redactor, TextForm};
+use forge_store::store::{
+    APPLY_BYTES, CheckpointFilter, NewSession, Options, ResolvedMoment, SealStatus, Session,
+    StateAt, Store, WriteContext,
+};
+use std::collections::BTreeSet;
+use std::sync::Arc;
+use strsim::levenshtein;
+
+/// How a command uses the store.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum StoreAccess {
+    /// Read at one moment: works even if nothing can be written.
+    Read,
+    /// Read, with what others write in the meantime.
+    Follow,
+    /// Write.
+    Write,
+}
+
+/// What a command does if there is no session yet.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum SessionNeed {
+    /// It needs an existing session.
+    Existing,
+    /// It creates one, named after the project's directory.
+    OrNew,
+}
+
+/// The name of a new session if the directory's name cannot be one.
+const UNNAMED: &str = "project";
+/// The maximum number of ids in a hint.
+const NEAREST: usize = 3;
+
+/// Opens the store.
+///
+/// # Errors
+///
+/// Not found if there is none; the errors of the library.
+pub fn open_store(context: &Context, access: StoreAccess) -> Result<Store, CommandError> {
+    let path = context.store_directory()?;
+    if access == StoreAccess::Write {
+        crate::git::private_repository::remove_leftovers(&path);
+    }
+    let store = Store::open(&path, store_options(context, access))?;
+    if access == StoreAccess::Read {
+        store.hold();
+    }
+    warn_unverified(context, &store)?;
+    Ok(store)
+}
+
+/// Warns about unverified data, and sets the exit code accordingly.
+fn warn_unverified(context: &Context, store: &Store) -> Result<(), CommandError> {
+    let missing = match store.seal_status() {
+        SealStatus::Unsealed => return Ok(()),
+        SealStatus::Sealed => None,
+        SealStatus::NoKey => Some(match store.damaged_key() {
+            Some(error) => error.to_string(),
+            None => "the store's key is not on this machine".to_owned(),
+        }),
+        SealStatus::NoWitness => Some("the store's witness is not on this machine".to_owned()),
+    };
+    if let Some(missing) = &missing {
+        context.out.warn(&format!(
+            "{missing}: what is read is not proven, and only notes, facts and checkpoints can be \
+            saved, in the spool ('forge key import' restores the key, 'forge adopt' accepts the \
+            store as it is)"
+        ));
+    }
+    let unsealed = store.spool_status()?.unsealed.len();
+    if unsealed > 0 {
+        context.out.warn(&format!(
+            "{unsealed} writes in the spool were not written with the store's key and are left out \
+             ('forge adopt' takes them in; else remove them)"
+        ));
+    }
+    if missing.is_some() || unsealed > 0 {
+        context.unverified.set(true);
+    }
+    Ok(())
+}
+
+/// Returns the options with which a command opens a store.
+#[must_use]
+pub fn store_options(context: &Context, access: StoreAccess) -> Options {
+    Options::default()
+        .lock_timeout(context.lock_timeout())
+        .read_only(access != StoreAccess::Write)
+        .redaction(redactor(context).map(Arc::new))
+        .keyring(context.keyring())
+        // A command ends soon, so caching more would have no benefit.
+        .head_bytes(64 << 20)
+}
+
+/// Returns the redactor, with the exceptions of the settings and flags; `None` if secrets are to be
+/// stored.
+#[must_use]
+pub fn redactor(context: &Context) -> Option<Redactor> {
+    let config = &context.config;
+    config.is_on(key::REDACT_ENABLED).then(|| {
+        Redactor::new()
+            .allow(config.words(key::REDACT_ALLOW))
+            .allow(&context.global.redact_allow)
+            .keep_variables(config.words(key::REDACT_VARIABLES).iter().cloned())
+    })
+}
+
+/// Refuses a text that contains a probable secret and cannot be stored without it.
+///
+/// # Errors
+/// Names the kind of secret.
+pub fn refuse_secret(context: &Context, what: &str, text: &str) -> Result<(), CommandError> {
+    match redactor(context).and_then(|redactor| redactor.secret_in_name(text)) {
+        None => Ok(()),
+        Some(kind) => {
+            let message = format!("the {what} holds what looks like a secret ({kind})");
+            Err(CommandError::invalid(message)
+                .hinted("choose another, or let it through with '--redact-allow'"))
+        }
+    }
+}
+
+/// Returns the text without probable secrets.
+#[must_use]
+pub fn redact(context: &Context, text: &str) -> String {
+    redactor(context).map_or_else(
+        || text.to_owned(),
+        |redactor| redactor.clean(text, TextForm::Plain).into_owned(),
+    )
+}
+
+/// Updates the index after the result was printed, if much was written since the last time. No
+/// caller waits for this, and nothing is lost if it fails.
+pub fn catch_up_index(store: &Store) {
+    let applied = store.maintain(APPLY_BYTES).and_then(|applied| {
+        if applied {
+            store.keep_reserve()?;
+        }
+        Ok(applied)
+    });
+    match applied {
+        Ok(true) => tracing::info!("the index was brought up to date"),
+        Ok(false) => {}
+        Err(error) => tracing::info!(%error, "the index was left as it is"),
+    }
+}
+
+/// Returns the session of a command: the one that was given, or else that of the agent whose
+/// process this one runs in, or else the current one. If it is an agent's, this is reported.
+///
+/// # Errors
+///
+/// Not found if there is no such session, or no session at all and one is needed.
+pub fn choose_session(
+    context: &Context,
+    store: &Store,
+    need: SessionNeed,
+) -> Result<Session, CommandError> {
+    if let Some(name) = context.session() {
+        return match named_session(store, name) {
+            // An agent that has recorded nothing yet names its session too, with the variables of
+            // its shell.
+            Err(error) if need == SessionNeed::OrNew && is_of_agent(context, store, name) => {
+                first_agent_session(context, store, name, None).map_err(|_| error)
+            }
+            found => found,
+        };
+    }
+    if let Some(process) = store.notes().as_deref().and_then(agent_process::surrounding_agent) {
+        let known = store.agent_session(&process.session)?;
+        let session = match (known, need) {
+            (Some(session), _) => Some(session),
+            (None, SessionNeed::OrNew) => {
+                Some(first_agent_session(context, store, &process.session, Some(&process.agent))?)
+            }
+            (None, SessionNeed::Existing) => None,
+        };
+        if let Some(session) = session {
+            context.out.note_agent_session(&process.agent, &session.summary()?.info.name);
+            return Ok(session);
+        }
+    }
+    if let Some(session) = store.current_session()? {
+        return Ok(session);
+    }
+    match need {
+        SessionNeed::Existing => {
+            Err(CommandError::not_found("no session has been begun in this store yet")
+                .hinted("the first thing you record begins one; 'forge session new NAME' too"))
+        }
+        SessionNeed::OrNew => first_session(context, store),
+    }
+}
+
+/// Returns the agent's own id of the session that this command is called from.
+///
+/// # Errors
+///
+/// Invalid if it is not called from an agent's session.
+pub fn agent_session(context: &Context, store: &Store) -> Result<String, CommandError> {
+    if let Some(name) = context.session() {
+        if is_of_agent(context, store, name) {
+            return Ok(name.to_owned());
+        }
+        let info = named_session(store, name)?.summary()?.info;
+        return info.agent_session.ok_or_else(|| {
+            CommandError::invalid(format!("'{name}' is not a session of an agent"))
+                .hinted("'forge session list' shows whose each is")
+        });
+    }
+    store
+        .notes()
+        .as_deref()
+        .and_then(agent_process::surrounding_agent)
+        .map(|process| process.session)
+        .ok_or_else(|| {
+            CommandError::invalid("this is not called from an agent whose hooks run here")
+                .hinted("'--session' names the agent's own session, by the agent's id of it")
+        })
+}
+
+/// Whether this is the agent's own id of its session.
+fn is_of_agent(context: &Context, store: &Store, name: &str) -> bool {
+    let around = store.notes().as_deref().and_then(agent_process::surrounding_agent);
+    let by_shell = context.environment.text("FORGE_SESSION") == Some(name);
+    around.is_some_and(|process| process.session == name)
+        || (by_shell && agent_process::is_noted(store.notes().as_deref(), name))
+}
+
+/// Creates the session of an agent that has recorded nothing yet.
+fn first_agent_session(
+    context: &Context,
+    store: &Store,
+    id: &str,
+    agent: Option<&str>,
+) -> Result<Session, CommandError> {
+    let agent = agent.and_then(HookAgent::from_word).map(|agent| agent.session_word().to_owned());
+    let id = store.without_secrets(id);
+    let name = id.chars().take(8).collect::<String>();
+    let new = NewSession { agent, agent_session: Some(id), ..NewSession::imported(name) };
+    Ok(store.session_for_agent(&write_context(context, "session new"), new)?)
+}
+
+/// Finds the session with this name or id.
+///
+/// # Errors
+///
+/// Not found, ambiguous.
+pub fn named_session(store: &Store, name: &str) -> Result<Session, CommandError> {
+    store.session(name).map_err(|error| match error {
+        Error::NotFound { .. } => CommandError::from(error)
+            .hinted("'forge session list' names them, 'forge session new NAME' begins one"),
+        other => other.into(),
+    })
+}
+
+fn first_session(context: &Context, store: &Store) -> Result<Session, CommandError> {
+    let name = project_name(context, store);
+    let act = write_context(context, "session new");
+    match create_session(context, store, &act, NewSession::named(name.clone())) {
+        // Another process created it first.
+        Err(Error::Duplicate { .. }) => Ok(store.session(&name)?),
+        made => Ok(made?),
+    }
+}
+
+/// Creates a session, with the schedule in the settings.
+///
+/// # Errors
+///
+/// As the library says.
+pub fn begin_session(
+    context: &Context,
+    store: &Store,
+    act: &WriteContext,
+    new: NewSession,
+) -> Result<Session, CommandError> {
+    Ok(create_session(context, store, act, new)?)
+}
+
+fn create_session(
+    context: &Context,
+    store: &Store,
+    act: &WriteContext,
+    new: NewSession,
+) -> Result<Session, Error> {
+    let session = store.create_session(act, new)?;
+    if let Some(every) = context.config.duration(key::SCHEDULE_EVERY) {
+        session.schedule(act, Some(i64::try_from(every.as_micros()).unwrap_or(i64::MAX)))?;
+    }
+    Ok(session)
+}
+
+/// The name of the directory that contains the store, or of the current one if the store is
+/// elsewhere.
+fn project_name(context: &Context, store: &Store) -> String {
+    let beside = store.path().filter(|path| path.file_name().is_some_and(|n| n == STORE_DIRECTORY));
+    let project = beside.and_then(|path| path.parent()).unwrap_or(&context.cwd);
+    let name = project.file_name().map(|name| name.to_string_lossy().trim().to_owned());
+    name.filter(|name| claim::check_id(name).is_ok()).unwrap_or_else(|| UNNAMED.to_owned())
+}
+
+/// Returns the context of a write: the person or agent at the command line, now.
+#[must_use]
+pub fn write_context(context: &Context, verb: &str) -> WriteContext {
+    WriteContext::asked(verb, context.now)
+}
+
+/// Resolves a moment; without one, the head.
+///
+/// # Errors
+///
+/// As [`point`].
+pub fn point_or_head(
+    context: &Context,
+    session: &Session,
+    moment: Option<&MomentArg>,
+) -> Result<ResolvedMoment, CommandError> {
+    match moment {
+        Some(moment) => point(context, session, moment),
+        None => Ok(session.head()?),
+    }
+}
+
+/// Parses a moment in the context of this session: a number that is not an id there is a time. A
+/// note about ambiguous local times is printed to stderr.
+///
+/// # Errors
+///
+/// Invalid if it is not a moment; ambiguous.
+pub fn moment(
+    context: &Context,
+    session: &Session,
+    moment: &MomentArg,
+) -> Result<time_grammar::MomentExpression, CommandError> {
+    let moment = session.resolve_ambiguous(context.moment(moment)?)?;
+    if let MomentBase::Time(time) | MomentBase::BranchAt { time, .. } = &moment.base
+        && let Some(note) = &time.note
+    {
+        context.out.warn(&note.to_string());
+    }
+    Ok(moment)
+}
+
+/// Resolves a moment to a point. A note about ambiguous local times is printed to stderr.
+///
+/// # Errors
+///
+/// Invalid if it is not a moment; not found; ambiguous.
+pub fn point(
+    context: &Context,
+    session: &Session,
+    moment: &MomentArg,
+) -> Result<ResolvedMoment, CommandError> {
+    resolve(context, session, &self::moment(context, session, moment)?)
+}
+
+/// Resolves a parsed moment in a session.
+///
+/// # Errors
+///
+/// Not found; ambiguous. The hints name other possible meanings.
+pub fn resolve(
+    context: &Context,
+    session: &Session,
+    moment: &time_grammar::MomentExpression,
+) -> Result<ResolvedMoment, CommandError> {
+    session.resolve(moment).map_err(|error| match error {
+        Error::NothingAt { time, session, earliest, other } => {
+            let [time, earliest] = [time, earliest].map(|time| local(time, &context.zone));
+            let message =
+                format!("nothing is known at {time}: the session '{session}' begins at {earliest}");
+            let error = CommandError::not_found(message);
+            match other {
+                Some(other) => error.hinted(format!(
+                    "another session knows of that time: forge --session '{other}' ..."
+                )),
+                None => error.hinted("'start' names the first moment"),
+            }
+        }
+        Error::NotFound { what: what @ ("tag, branch or id" | "tag" | "branch"), ref name } => {
+            let names = branch_and_tag_names(session).unwrap_or_default();
+            let nearest = nearest_names(name, &names);
+            let mut hints = Vec::new();
+            if !nearest.is_empty() {
+                hints.push(format!("the nearest are {}", nearest.join(", ")));
+            }
+            // An unknown word may have been meant as one.
+            if what == "tag, branch or id"
+                && let Err(no_time) = parse_time(name, context.now, &context.zone)
+            {
+                hints.push(no_time.to_string());
+            }
+            hints.into_iter().fold(error.into(), CommandError::hinted)
+        }
+        other => other.into(),
+    })
+}
+
+/// Returns the id of the claim of this kind with this name: its full id or a unique prefix.
+///
+/// # Errors
+///
+/// Not found, with the nearest ids; ambiguous.
+pub fn claim_id(state: &StateAt, kind: Kind, name: &str) -> Result<String, CommandError> {
+    let known = state.claims_of(kind)?.into_iter().map(|(id, _)| id);
+    match_id(kind, name, known)
+}
+
+/// Finds a name among the known ids: a full id or a unique prefix.
+///
+/// # Errors
+///
+/// Not found, with the nearest ids; ambiguous.
+pub fn match_id(
+    kind: Kind,
+    name: &str,
+    known: impl IntoIterator<Item = String>,
+) -> Result<String, CommandError> {
+    let known: Vec<String> = known.into_iter().collect();
+    if known.iter().any(|id| id == name) {
+        return Ok(name.to_owned());
+    }
+    let begins: Vec<&String> = known.iter().filter(|id| id.starts_with(name)).collect();
+    match begins.as_slice() {
+        [id] => return Ok((*id).clone()),
+        [] => {}
+        several => {
+            let prefix = name.to_owned();
+            let matches = several.iter().take(8).map(|id| (*id).clone()).collect();
+            return Err(Error::Ambiguous { prefix, matches }.into());
+        }
+    }
+    let error = CommandError::from(Error::not_found(kind.name(), name));
+    Err(match nearest_names(name, &known).as_slice() {
+        [] => error.hinted(format!("there are no {} yet", kind.plural())),
+        shown => error.hinted(format!("the nearest are {}", shown.join(", "))),
+    })
+}
+
+/// Returns the branches and tags of a session.
+fn branch_and_tag_names(session: &Session) -> Result<Vec<String>, CommandError> {
+    let branches = session.branches(&session.head()?)?.into_iter().map(|branch| branch.name);
+    let checkpoints = session.checkpoints(&CheckpointFilter::default())?;
+    let tags = checkpoints.into_iter().flat_map(|checkpoint| checkpoint.tags);
+    let names: BTreeSet<String> = branches.chain(tags).collect();
+    Ok(names.into_iter().collect())
+}
+
+/// Returns the ids that are most similar to a name.
+#[must_use]
+pub fn nearest_names<'a>(name: &str, known: &'a [String]) -> Vec<&'a str> {
+    let mut nearest: Vec<(usize, &String)> =
+        known.iter().map(|id| (levenshtein(name, id), id)).collect();
+    nearest.sort();
+    nearest.iter().take(NEAREST).map(|(_, id)| id.as_str()).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn known() -> Vec<String> {
+        ["H1", "H2", "H10", "cache"].map(str::to_owned).to_vec()
+    }
+
+    #[test]
+    fn a_whole_id_wins_over_a_beginning() {
+        assert_eq!(match_id(Kind::Hypothesis, "H1", known()).unwrap(), "H1");
+        assert_eq!(match_id(Kind::Hypothesis, "ca", known()).unwrap(), "cache");
+    }
+
+    #[test]
+    fn what_is_not_there_names_the_nearest() {
+        let error = match_id(Kind::Hypothesis, "cahce", known()).unwrap_err();
+        assert_eq!(error.message(), "there is no hypothesis 'cahce'");
+        assert!(error.hints()[0].starts_with("the nearest are cache"), "{error:?}");
+        let error = match_id(Kind::Hypothesis, "H", known()).unwrap_err();
+        assert_eq!(error.message(), "'H' is the beginning of 3 ids: H1, H2, H10");
+        assert!(match_id(Kind::Gap, "x", Vec::new()).unwrap_err().hints()[0].contains("no gaps"));
+    }
+}

@@ -1,0 +1,84 @@
+//! Four systems built on `forge-store`, each in a module of its own: workflow [`run`]s, [`progress`]
+//! of long pipelines, [`program`]s of several agents, message [`thread`]s.
+//!
+//! Each stores its data as claims in a session of its own kind, whose name is the key of the run,
+//! execution, program or thread. Such a session is never current, so restoring, undoing, branching
+//! or pruning a debugging session does not affect it, and it has a history and branches like every
+//! session. All reads and writes use the public API of [`forge_store`]; decisions are made by pure
+//! functions.
+
+#![warn(missing_debug_implementations)]
+
+mod compound_id;
+pub mod program;
+pub mod progress;
+pub mod run;
+pub mod thread;
+
+pub use compound_id::{MAX_KEY_BYTES, join, split};
+
+use forge_store::error::{Error, Result};
+use forge_store::model::{SessionKind, Timestamp};
+use forge_store::store::{NewSession, Session, SessionListEntry, Store, WriteContext};
+
+/// Returns the word for the contents of a session of this kind.
+#[must_use]
+pub const fn word(kind: SessionKind) -> &'static str {
+    match kind {
+        SessionKind::Debug => "session",
+        SessionKind::Run => "run",
+        SessionKind::Progress => "progress",
+        SessionKind::Program => "program",
+        SessionKind::Thread => "thread",
+    }
+}
+
+/// Opens the session of this kind and key.
+///
+/// # Errors
+/// [`Error::NotFound`].
+pub fn open(store: &Store, kind: SessionKind, key: &str) -> Result<Session> {
+    store.session_by_kind(kind, key)?.ok_or_else(|| Error::not_found(word(kind), key))
+}
+
+/// Opens the session of this kind and key, or creates it. It never becomes the current one.
+///
+/// # Errors
+/// [`Error::Invalid`] if the key is not valid; or any error of a write.
+pub fn open_or_create(
+    store: &Store,
+    act: &WriteContext,
+    kind: SessionKind,
+    key: &str,
+) -> Result<Session> {
+    if let Some(session) = store.session_by_kind(kind, key)? {
+        return Ok(session);
+    }
+    let new = NewSession { name: key.to_owned(), kind, ..NewSession::default() };
+    match store.create_session(act, new) {
+        // Another process created it first.
+        Err(Error::Duplicate { .. }) => open(store, kind, key),
+        made => made,
+    }
+}
+
+/// Lists all sessions of this kind, the most recently recorded in first.
+///
+/// # Errors
+/// Any error of a read from the store.
+pub fn newest_first(store: &Store, kind: SessionKind) -> Result<Vec<SessionListEntry>> {
+    let mut found = store.sessions_by_kind(kind)?;
+    // Of two with equal times, the one created later is newer.
+    found.reverse();
+    found.sort_by_key(|one| std::cmp::Reverse(last_event(one)));
+    Ok(found)
+}
+
+/// Returns when something was last recorded in a session, or when it began if nothing was.
+#[must_use]
+pub fn last_event(one: &SessionListEntry) -> Timestamp {
+    one.last_event.unwrap_or(one.started_at)
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,133 @@
+//! Failures: which are worth a retry, and when.
+
+use forge_store::vocabulary;
+
+vocabulary! {
+    /// The class of a failure.
+    FailureClass, "failure class" {
+        /// A service asked for a pause (rate limit).
+        RateLimit = "rate_limit",
+        /// The network timed out.
+        NetworkTimeout = "network_timeout",
+        /// A database chose this transaction as the victim of a deadlock.
+        DatabaseDeadlock = "database_deadlock",
+        /// A model timed out.
+        InferenceTimeout = "inference_timeout",
+        /// Authentication or authorisation failed.
+        Authentication = "authentication",
+        /// The review is misconfigured.
+        InvalidConfiguration = "invalid_configuration",
+        /// The data to be stored contradicts what is stored.
+        ConstraintViolation = "constraint_violation",
+        /// The saved data cannot be read.
+        CorruptedData = "corrupted_data",
+    }
+}
+
+impl FailureClass {
+    /// Returns whether a retry may help; otherwise a person has to look first.
+    #[must_use]
+    pub const fn is_retriable(self) -> bool {
+        matches!(
+            self,
+            Self::RateLimit
+                | Self::NetworkTimeout
+                | Self::DatabaseDeadlock
+                | Self::InferenceTimeout
+        )
+    }
+
+    /// Classifies an error message, if it contains a known phrase.
+    #[must_use]
+    pub fn of_message(message: &str) -> Option<Self> {
+        let small = message.to_lowercase();
+        let says = |words: &[&str]| words.iter().any(|word| small.contains(word));
+        let slow = says(&["timeout", "timed out"]);
+        Some(if says(&["rate limit", "too many requests", "429"]) {
+            Self::RateLimit
+        } else if slow && says(&["llm", "inference", "model"]) {
+            Self::InferenceTimeout
+        } else if slow || says(&["connection reset", "connection refused"]) {
+            Self::NetworkTimeout
+        } else if says(&["deadlock"]) {
+            Self::DatabaseDeadlock
+        } else if says(&["unauthorized", "authentication", "401", "403", "api key"]) {
+            Self::Authentication
+        } else if says(&["constraint", "duplicate key"]) {
+            Self::ConstraintViolation
+        } else if says(&["corrupt"]) {
+            Self::CorruptedData
+        } else if says(&["configuration", "misconfigured"]) {
+            Self::InvalidConfiguration
+        } else {
+            return None;
+        })
+    }
+}
+
+/// The delay before a failed item is retried, doubled after each failure.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct RetryBackoff {
+    /// Delay after the first failure.
+    pub first_micros: i64,
+    /// Maximum delay.
+    pub most_micros: i64,
+}
+
+impl Default for RetryBackoff {
+    /// Returns 30 seconds initially, at most an hour.
+    fn default() -> Self {
+        Self { first_micros: 30_000_000, most_micros: 3_600_000_000 }
+    }
+}
+
+impl RetryBackoff {
+    /// Returns the delay after this number of failures.
+    #[must_use]
+    pub fn wait_micros(&self, failures: i64) -> i64 {
+        let doublings = u32::try_from(failures.saturating_sub(1).clamp(0, 40)).unwrap_or(0);
+        self.first_micros.saturating_mul(1_i64 << doublings).min(self.most_micros)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use forge_store::model::claim::VocabularyWord as _;
+
+    #[test]
+    fn words_and_classes_go_together_and_half_of_them_are_worth_another_try() {
+        for class in FailureClass::ALL.iter().copied() {
+            assert_eq!(class.word().parse(), Ok(class));
+        }
+        assert_eq!(FailureClass::ALL.iter().filter(|class| class.is_retriable()).count(), 4);
+        let unknown = "bad luck".parse::<FailureClass>().unwrap_err().to_string();
+        assert!(unknown.contains("rate_limit"), "{unknown}");
+    }
+
+    #[test]
+    fn messages_say_what_they_are_of() {
+        for (message, class) in [
+            ("LLM timeout after 60 seconds", Some(FailureClass::InferenceTimeout)),
+            ("HTTP 429 Too Many Requests", Some(FailureClass::RateLimit)),
+            ("read timed out", Some(FailureClass::NetworkTimeout)),
+            ("deadlock detected", Some(FailureClass::DatabaseDeadlock)),
+            ("401 Unauthorized", Some(FailureClass::Authentication)),
+            (
+                "duplicate key value violates unique constraint",
+                Some(FailureClass::ConstraintViolation),
+            ),
+            ("it broke", None),
+        ] {
+            assert_eq!(FailureClass::of_message(message), class, "{message}");
+        }
+    }
+
+    #[test]
+    fn the_wait_doubles_up_to_its_most() {
+        let backoff = RetryBackoff::default();
+        let waits: Vec<i64> =
+            [0, 1, 2, 3, 8, i64::MAX].map(|n| backoff.wait_micros(n) / 1_000_000).into();
+        assert_eq!(waits, [30, 30, 60, 120, 3600, 3600]);
+    }
+}

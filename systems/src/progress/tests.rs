@@ -1,0 +1,308 @@
+//! The laws of progress, and the document's own examples.
+
+mod examples;
+
+use super::*;
+use forge_store::model::Value;
+use proptest::prelude::*;
+
+const START: i64 = 1_769_350_000_000_000;
+const HOUR: i64 = 3_600;
+
+fn at(second: i64) -> Timestamp {
+    Timestamp::from_micros(START + second * 1_000_000)
+}
+
+fn act(second: i64) -> WriteContext {
+    WriteContext::asked("progress save", at(second))
+}
+
+fn value(text: &str) -> Value {
+    serde_json::from_str(text).unwrap()
+}
+
+fn document(text: &str) -> ProgressDocument {
+    ProgressDocument::read(value(text), None).unwrap()
+}
+
+fn counts(processed: i64, total: i64, errors: i64) -> ProgressDocument {
+    document(&format!(
+        r#"{{"stage":"screening_ta","progress":{{"items_processed":{processed},"items_total":{total}}},"error_info":{{"error_count":{errors}}}}}"#
+    ))
+}
+
+/// Returns the stored form of a document that is saved at a second.
+fn saved(document: &ProgressDocument, second: i64) -> ProgressDocument {
+    document.with_save_times("r1", "e1", None, at(second))
+}
+
+fn execution(store: &Store, name: &str) -> PipelineExecution {
+    PipelineExecution::open_or_create(store, &act(0), "r1", name).unwrap()
+}
+
+fn kinds(
+    document: &ProgressDocument,
+    second: i64,
+) -> (Vec<ProgressFaultKind>, Vec<ProgressFaultKind>) {
+    let found = validate(document, at(second));
+    let kinds = |faults: Vec<ProgressFault>| faults.into_iter().map(|fault| fault.kind).collect();
+    (kinds(found.refusals), kinds(found.warnings))
+}
+
+#[test]
+fn a_save_takes_the_place_of_the_one_before_and_keeps_it() {
+    let store = Store::in_memory().unwrap();
+    let execution = execution(&store, "e1");
+    for (second, done) in [(1, 10), (2, 20), (3, 30)] {
+        execution.save(&act(second), &counts(done, 100, 0)).unwrap();
+    }
+    let now = execution.document().unwrap().unwrap();
+    assert_eq!(now.counts().items_processed, Some(30));
+    assert_eq!((now.created_at(), now.updated_at()), (Some(at(1)), Some(at(3))));
+    let earlier: Vec<Option<i64>> = execution
+        .history()
+        .unwrap()
+        .into_iter()
+        .map(|saved| saved.document.unwrap().counts().items_processed)
+        .collect();
+    assert_eq!(earlier, [Some(30), Some(20), Some(10)]);
+    assert_eq!(PipelineExecution::list(&store, Some("r1")).unwrap().len(), 1);
+    assert!(store.current_session().unwrap().is_none());
+}
+
+#[test]
+fn a_row_of_a_table_and_a_document_are_the_same() {
+    let row = value(
+        r#"{"workflow_stage":"extraction","checkpoint_data":{"context":{"model":"m"}},
+            "items_processed":5,"items_total":9,"last_processed_id":"d5","error_count":0}"#,
+    );
+    let document = ProgressDocument::read(row, Some("extraction")).unwrap();
+    assert_eq!(document.counts().items_processed, Some(5));
+    assert_eq!(document.last_processed(), Some("d5"));
+    assert_eq!(document.context("model"), Some("m"));
+    for (text, stage, said) in [
+        ("[]", None, "progress is an object with fields"),
+        (r#"{"stage":"a"}"#, Some("b"), "it is of the stage 'a', not 'b'"),
+        ("{}", None, "it names no stage: add a field 'stage', or say '--stage'"),
+        (
+            r#"{"progress":{"items_total":-1}}"#,
+            Some("a"),
+            "'progress.items_total' must be a whole number from 0 on",
+        ),
+        (r#"{"progress":3,"items_total":1}"#, Some("a"), "'progress' must be an object"),
+        (r#"{"updated_at":"yesterday"}"#, Some("a"), "'updated_at' must be an RFC 3339 time"),
+    ] {
+        assert_eq!(ProgressDocument::read(value(text), stage).unwrap_err().to_string(), said);
+    }
+}
+
+#[test]
+fn each_fault_refuses_or_warns_by_its_rule() {
+    let none = (vec![], vec![]);
+    assert_eq!(kinds(&saved(&counts(50, 100, 5), 0), 1), none, "a tenth is not more than a tenth");
+    assert_eq!(
+        kinds(&saved(&counts(50, 100, 6), 0), 1),
+        (vec![], vec![ProgressFaultKind::ErrorRate])
+    );
+    assert_eq!(kinds(&saved(&counts(0, 100, 1), 0), 1).1, [ProgressFaultKind::ErrorRate]);
+    assert_eq!(kinds(&saved(&counts(101, 100, 0), 0), 1).0, [ProgressFaultKind::InvalidCounts]);
+    let token = document(r#"{"stage":"searching","context":{"webenv":"M"}}"#);
+    assert_eq!(kinds(&saved(&token, 0), 24 * HOUR), none);
+    assert_eq!(kinds(&saved(&token, 0), 24 * HOUR + 1).0, [ProgressFaultKind::ExpiredContext]);
+    let gone =
+        document(r#"{"stage":"a","error_info":{"recoverable":false,"last_error":"no key"}}"#);
+    assert_eq!(kinds(&saved(&gone, 0), 1).0, [ProgressFaultKind::NotRecoverable]);
+    let class = document(r#"{"stage":"a","error_info":{"last_error":"401 Unauthorized"}}"#);
+    assert_eq!(kinds(&saved(&class, 0), 1).0, [ProgressFaultKind::NotRecoverable]);
+    let said = document(r#"{"stage":"a","error_info":{"last_error":"401","recoverable":true}}"#);
+    assert_eq!(kinds(&saved(&said, 0), 1), none);
+    let corrupt = ProgressDocument::stored(value(r#"{"progress":"many"}"#));
+    assert_eq!(kinds(&corrupt, 0).0, [ProgressFaultKind::Corrupt; 3]);
+    assert_eq!(
+        kinds(&saved(&counts(1, 2, 0), 9), 8).0,
+        [ProgressFaultKind::Corrupt],
+        "from the future"
+    );
+}
+
+#[test]
+fn refused_progress_goes_on_only_by_force() {
+    let store = Store::in_memory().unwrap();
+    let one = execution(&store, "e1");
+    one.save(&act(1), &counts(101, 100, 0)).unwrap();
+    let answer = |force| resume(&store, "r1", "screening_ta", None, at(2), force).unwrap();
+    let ResumeDecision::Refused { refusals, .. } = answer(false) else {
+        panic!("{:?}", answer(false))
+    };
+    assert_eq!(refusals[0].message, "items_processed (101) exceeds items_total (100)");
+    let ResumeDecision::Go(point) = answer(true) else { panic!("{:?}", answer(true)) };
+    let last = point.warnings.last().map(String::as_str);
+    assert_eq!(last, Some("items_processed (101) exceeds items_total (100)"));
+    assert_eq!(point.remaining, Some(0));
+}
+
+#[test]
+fn the_execution_saved_last_at_that_stage_is_gone_on_from() {
+    let store = Store::in_memory().unwrap();
+    let nothing = |stage: &str| match resume(&store, "r1", stage, None, at(90), false).unwrap() {
+        ResumeDecision::Nothing { reason, .. } => reason,
+        other => panic!("{other:?}"),
+    };
+    assert_eq!(nothing("screening_ta"), "nothing is saved of the review 'r1'");
+    execution(&store, "old").save(&act(1), &counts(10, 100, 0)).unwrap();
+    execution(&store, "new").save(&act(2), &counts(20, 100, 0)).unwrap();
+    let other = PipelineExecution::open_or_create(&store, &act(3), "r2", "x").unwrap();
+    other.save(&act(3), &counts(99, 100, 0)).unwrap();
+    let go = |name: Option<&str>| match resume(&store, "r1", "screening_ta", name, at(90), false)
+        .unwrap()
+    {
+        ResumeDecision::Go(point) => (point.from_execution, point.processed),
+        other => panic!("{other:?}"),
+    };
+    assert_eq!(go(None), ("new".to_owned(), 20));
+    assert_eq!(go(Some("old")), ("old".to_owned(), 10));
+    assert_eq!(
+        nothing("extraction"),
+        "nothing is saved of the stage 'extraction': the execution 'new' is at 'screening_ta'"
+    );
+    execution(&store, "new").save(&act(4), &counts(100, 100, 0)).unwrap();
+    assert_eq!(nothing("screening_ta"), "all 100 items are processed");
+}
+
+#[test]
+fn items_reported_between_saves_are_done_once_and_failed_ones_wait() {
+    let store = Store::in_memory().unwrap();
+    let one = execution(&store, "e1");
+    one.save(&act(1), &document(
+        r#"{"stage":"extraction","error_info":{"last_error":"LLM timeout","failed_item_ids":["a","b"]}}"#,
+    )).unwrap();
+    assert!(!one.is_done("extraction", "d1").unwrap());
+    one.report(&act(2), "extraction", "d1", &ItemReport::Done).unwrap();
+    assert!(one.report(&act(3), "extraction", "d1", &ItemReport::Done).unwrap().is_unchanged());
+    assert_eq!(one.done_at("extraction", "d1").unwrap(), at(2));
+    assert!(!one.is_done("screening_ft", "d1").unwrap(), "of another stage");
+    let failed = |class, error: &str| ItemReport::Failed { class, error: Some(error.to_owned()) };
+    one.report(&act(4), "extraction", "a", &ItemReport::Done).unwrap();
+    one.report(&act(4), "extraction", "c", &failed(None, "read timed out")).unwrap();
+    one.report(&act(5), "extraction", "c", &failed(None, "read timed out")).unwrap();
+    let corrupted = failed(Some(FailureClass::CorruptedData), "no PDF");
+    one.report(&act(6), "extraction", "d", &corrupted).unwrap();
+    let waiting = one.failed("extraction").unwrap();
+    let told: Vec<(&str, i64, bool)> =
+        waiting.iter().map(|one| (one.id.as_str(), one.attempts, one.is_retriable())).collect();
+    assert_eq!(told, [("b", 1, true), ("c", 2, true), ("d", 1, false)]);
+    let next: Vec<Option<Timestamp>> =
+        waiting.iter().map(|one| one.retry_at(&RetryBackoff::default())).collect();
+    assert_eq!(next, [Some(at(31)), Some(at(65)), None]);
+    let ResumeDecision::Go(point) = resume(&store, "r1", "extraction", None, at(9), false).unwrap()
+    else {
+        panic!("it goes on")
+    };
+    assert_eq!(point.failed_ids, ["b", "c", "d"]);
+}
+
+#[test]
+fn only_old_finished_executions_without_errors_are_cleaned_up_and_come_back() {
+    let store = Store::in_memory().unwrap();
+    let month = 30 * 24 * HOUR;
+    for (name, second, document) in [
+        ("good", 0, counts(100, 100, 0)),
+        ("half", 0, counts(99, 100, 0)),
+        ("bad", 0, counts(100, 100, 1)),
+        ("edge", 1, counts(100, 100, 0)),
+        ("more", 0, counts(101, 100, 0)),
+        ("unknown", 0, document(r#"{"stage":"a","progress":{"items_processed":5}}"#)),
+    ] {
+        execution(&store, name).save(&act(second), &document).unwrap();
+    }
+    let failed = execution(&store, "failed");
+    failed.save(&act(0), &counts(100, 100, 0)).unwrap();
+    let news = ItemReport::Failed { class: None, error: None };
+    failed.report(&act(0), "screening_ta", "x", &news).unwrap();
+    let late = act(month + 1);
+    let told = |act: Option<&WriteContext>| -> Vec<(String, Option<&str>)> {
+        let mut told: Vec<_> = clean(&store, act, None, late.now, KEEP_MICROS)
+            .unwrap()
+            .into_iter()
+            .map(|one| (one.execution, one.kept.map(KeepReason::word)))
+            .collect();
+        told.sort();
+        told
+    };
+    let wanted = [
+        ("bad", Some("errors")),
+        ("edge", Some("recent")),
+        ("failed", Some("errors")),
+        ("good", None),
+        ("half", Some("unfinished")),
+        ("more", Some("errors")),
+        ("unknown", Some("unfinished")),
+    ];
+    let wanted: Vec<_> = wanted.map(|(name, kept)| (name.to_owned(), kept)).into();
+    assert_eq!(told(None), wanted);
+    assert_eq!(told(None), wanted, "looking changes nothing");
+    assert_eq!(told(Some(&late)), wanted);
+    let good = PipelineExecution::open(&store, "r1", "good").unwrap();
+    assert!(good.document().unwrap().is_none());
+    assert_eq!(told(None).len(), 6);
+    let revisions = |session: &Session| session.records(0, 99).unwrap().len();
+    assert_eq!(revisions(good.session()), 1, "its history went with it");
+    good.session().undo(&act(month + 2), None).unwrap();
+    assert_eq!(revisions(good.session()), 2, "and came back");
+    good.session().undo(&act(month + 3), None).unwrap();
+    assert_eq!(good.document().unwrap().unwrap().counts().items_total, Some(100));
+}
+
+proptest! {
+    /// After any saves in any order, the last document is current, every earlier one is in the
+    /// history, times never decrease, and the resume point follows from the last document alone.
+    #[test]
+    fn saves_are_kept_and_the_last_one_counts(
+        saves in proptest::collection::vec((0..120_i64, 0..100_i64, 0..20_i64, 0..3_usize), 1..12),
+    ) {
+        let store = Store::in_memory().unwrap();
+        let mut last = std::collections::BTreeMap::new();
+        for (second, (processed, total, errors, which)) in (1..).zip(&saves) {
+            let name = ["a", "b", "c"][*which];
+            let document = counts(*processed, *total, *errors);
+            execution(&store, name).save(&act(second), &document).unwrap();
+            last.insert(name, (*processed, *total, *errors, second));
+        }
+        for (name, (processed, total, errors, second)) in &last {
+            let one = PipelineExecution::open(&store, "r1", name).unwrap();
+            let held = one.document().unwrap().unwrap();
+            prop_assert_eq!(held.counts().items_processed, Some(*processed));
+            prop_assert_eq!(held.updated_at(), Some(at(*second)));
+            let history = one.history().unwrap();
+            let count = saves.iter().filter(|save| ["a", "b", "c"][save.3] == *name).count();
+            prop_assert_eq!(history.len(), count);
+            prop_assert!(history.is_sorted_by(|newer, older| newer.sequence > older.sequence));
+            let found = validate(&held, at(1000));
+            prop_assert_eq!(found.is_valid(), processed <= total);
+            let rate_exceeded = *errors > 0 && (*processed == 0 || errors * 10 > *processed);
+            prop_assert_eq!(!found.warnings.is_empty(), rate_exceeded);
+            let answer = resume(&store, "r1", "screening_ta", Some(*name), at(1000), false).unwrap();
+            match answer {
+                ResumeDecision::Go(point) => {
+                    prop_assert!(processed < total);
+                    prop_assert_eq!((point.processed, point.remaining), (*processed, Some(total - processed)));
+                }
+                ResumeDecision::Nothing { .. } => prop_assert_eq!(processed, total),
+                ResumeDecision::Refused { .. } => prop_assert!(processed > total),
+            }
+        }
+        let newest = last.iter().max_by_key(|(_, save)| save.3).map(|(name, _)| (*name).to_owned());
+        let found = PipelineExecution::latest(&store, "r1", None).unwrap().map(|(one, _)| one.execution);
+        prop_assert_eq!(found, newest);
+    }
+
+    /// A cleanup removes exactly what the rule says.
+    #[test]
+    fn the_rule_of_cleaning_is_that_of_its_parts(
+        processed in 0..4_i64, total in 0..4_i64, errors in 0..2_i64, age in 0..4_i64,
+    ) {
+        let document = saved(&counts(processed, total, errors), 0);
+        let disposable = is_disposable(&document, at(age), 2_000_000).is_ok();
+        prop_assert_eq!(disposable, processed == total && errors == 0 && age > 2);
+    }
+}

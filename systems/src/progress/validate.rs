@@ -1,0 +1,144 @@
+//! Checks whether a pipeline can resume from a document. Pure: the time is a parameter.
+
+use super::document::ProgressDocument;
+use super::retry::FailureClass;
+use forge_store::model::Timestamp;
+use forge_store::model::claim::VocabularyWord as _;
+
+/// Error rate (errors per processed item) above which a warning is given.
+pub const ERROR_RATE: f64 = 0.1;
+/// Lifetime of the history tokens of a server: 24 hours.
+pub const TOKEN_MICROS: i64 = 24 * 3_600_000_000;
+
+/// A kind of problem.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum ProgressFaultKind {
+    /// The form of the document is wrong.
+    Corrupt,
+    /// Its counts contradict each other.
+    InvalidCounts,
+    /// A required token has expired.
+    ExpiredContext,
+    /// The last error is one that a retry cannot fix.
+    NotRecoverable,
+    /// Many items fail (a warning).
+    ErrorRate,
+}
+
+impl ProgressFaultKind {
+    /// Returns the word for the problem.
+    #[must_use]
+    pub const fn word(self) -> &'static str {
+        match self {
+            Self::Corrupt => "corrupt",
+            Self::InvalidCounts => "invalid_counts",
+            Self::ExpiredContext => "expired_context",
+            Self::NotRecoverable => "not_recoverable",
+            Self::ErrorRate => "error_rate",
+        }
+    }
+}
+
+/// A problem of a document.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ProgressFault {
+    /// The kind of problem.
+    pub kind: ProgressFaultKind,
+    /// A readable description.
+    pub message: String,
+}
+
+/// The problems found.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct ProgressValidation {
+    /// Problems that prevent resuming unless forced.
+    pub refusals: Vec<ProgressFault>,
+    /// Problems to report that do not prevent resuming.
+    pub warnings: Vec<ProgressFault>,
+}
+
+impl ProgressValidation {
+    /// Returns whether nothing prevents resuming.
+    #[must_use]
+    pub fn is_valid(&self) -> bool {
+        self.refusals.is_empty()
+    }
+}
+
+/// Checks a document: its form, its counts, its tokens, its last error, its error rate.
+#[must_use]
+pub fn validate(document: &ProgressDocument, now: Timestamp) -> ProgressValidation {
+    let mut found = ProgressValidation::default();
+    let mut refuse = |kind, message: String| found.refusals.push(ProgressFault { kind, message });
+    if let Err(shape) = document.check() {
+        refuse(ProgressFaultKind::Corrupt, shape.to_string());
+    }
+    if document.stage().is_none() {
+        refuse(ProgressFaultKind::Corrupt, "it names no stage".to_owned());
+    }
+    let updated = document.updated_at();
+    match updated {
+        None => refuse(ProgressFaultKind::Corrupt, "it does not say when it was saved".to_owned()),
+        Some(time) if time > now => {
+            refuse(
+                ProgressFaultKind::Corrupt,
+                format!("it was saved at {time}, which is yet to come"),
+            );
+        }
+        Some(_) => {}
+    }
+    let counts = document.counts();
+    let batches = document.batch_info();
+    for (small, least, large, most) in [
+        ("items_processed", counts.items_processed, "items_total", counts.items_total),
+        ("items_failed", counts.items_failed, "items_total", counts.items_total),
+        ("current_batch", batches.current_batch, "total_batches", batches.total_batches),
+    ] {
+        if let (Some(least), Some(most)) = (least, most)
+            && least > most
+        {
+            let message = format!("{small} ({least}) exceeds {large} ({most})");
+            refuse(ProgressFaultKind::InvalidCounts, message);
+        }
+    }
+    if document.context("webenv").is_some()
+        && let Some(updated) = updated
+        && now.micros_since(updated) > TOKEN_MICROS
+    {
+        let message = format!("the WebEnv of {updated} has expired after 24 hours: search again");
+        refuse(ProgressFaultKind::ExpiredContext, message);
+    }
+    if let Some(why) = not_recoverable(document) {
+        refuse(ProgressFaultKind::NotRecoverable, why);
+    }
+    found.warnings.extend(error_rate(document));
+    found
+}
+
+fn not_recoverable(document: &ProgressDocument) -> Option<String> {
+    let error = document.last_error().unwrap_or("it does not say which");
+    let said = document.error_class().and_then(FailureClass::from_word);
+    let class = said.or_else(|| FailureClass::of_message(error));
+    match (document.recoverable(), class) {
+        (Some(false), _) => {
+            Some(format!("its last error is not recoverable ({error}): a person has to look first"))
+        }
+        (None, Some(class)) if !class.is_retriable() => Some(format!(
+            "its last error is of the class {} ({error}): a person has to look first",
+            class.word()
+        )),
+        _ => None,
+    }
+}
+
+#[expect(clippy::cast_precision_loss, reason = "a share of a count needs no 53 bits")]
+fn error_rate(document: &ProgressDocument) -> Option<ProgressFault> {
+    let counts = document.counts();
+    let errors = document.error_count().max(counts.items_failed).filter(|errors| *errors > 0)?;
+    let processed = counts.items_processed.unwrap_or(0);
+    let share = errors as f64 / processed.max(1) as f64;
+    (processed <= 0 || share > ERROR_RATE).then(|| ProgressFault {
+        kind: ProgressFaultKind::ErrorRate,
+        message: format!("{errors} errors at {processed} processed items: more than 10 %"),
+    })
+}

@@ -1,0 +1,215 @@
+//! Queries about runs.
+
+use super::load::{field_text, items_of};
+use super::model::{RunItem, RunState, RunStatus, StepOutput};
+use super::template::{self, RenderResult};
+use super::{LoadedItem, WorkflowRun};
+use crate::{last_event, newest_first};
+use forge_store::error::{Error, Result};
+use forge_store::model::{Key, Kind, RevisionId, SessionKind, Timestamp};
+use forge_store::store::{ResolvedMoment, Store};
+
+/// A summary of a run.
+#[derive(Clone, Debug, PartialEq)]
+pub struct RunSummary {
+    /// The name of the run.
+    pub key: String,
+    /// The stored state.
+    pub state: RunState,
+    /// When something was last recorded.
+    pub last_event: Timestamp,
+}
+
+impl RunSummary {
+    /// Returns whether it began longer ago than this and has not ended.
+    #[must_use]
+    pub fn is_incomplete(&self, now: Timestamp, older_than_micros: i64) -> bool {
+        let began = self.state.started_at.unwrap_or(self.last_event);
+        self.state.status == RunStatus::Running && now.micros_since(began) > older_than_micros
+    }
+}
+
+/// A change of an item or an output, with the revision that made it.
+#[derive(Clone, Debug, PartialEq)]
+pub struct RunHistoryEntry<T> {
+    /// The sequence number of the revision.
+    pub sequence: u64,
+    /// The id of the revision.
+    pub revision: RevisionId,
+    /// When it was made.
+    pub time: Timestamp,
+    /// The verb that made the revision.
+    pub verb: String,
+    /// The new value; `None` if it was cleared.
+    pub value: Option<T>,
+}
+
+impl WorkflowRun {
+    /// Lists all runs, the most recently written first.
+    ///
+    /// # Errors
+    /// Any error of a read from the store.
+    pub fn all(store: &Store) -> Result<Vec<Self>> {
+        let runs = newest_first(store, SessionKind::Run)?.into_iter();
+        Ok(runs.map(|one| Self { session: one.session, key: one.name }).collect())
+    }
+
+    /// Lists summaries of all runs, in the order of [`WorkflowRun::all`].
+    ///
+    /// # Errors
+    /// Any error of a read from the store.
+    pub fn list(store: &Store) -> Result<Vec<RunSummary>> {
+        let runs = newest_first(store, SessionKind::Run)?.into_iter();
+        runs.map(|one| {
+            let last_event = last_event(&one);
+            let run = Self { session: one.session, key: one.name };
+            Ok(RunSummary { state: run.state()?, last_event, key: run.key })
+        })
+        .collect()
+    }
+
+    /// Returns a summary of the run.
+    ///
+    /// # Errors
+    /// Any error of a read from the store.
+    pub fn summary(&self) -> Result<RunSummary> {
+        let kept = self.session.summary()?;
+        let last_event = kept.last_event.unwrap_or(kept.info.started_at);
+        Ok(RunSummary { key: self.key.clone(), state: self.state()?, last_event })
+    }
+
+    /// Returns the runs that began longer ago than this and have not ended, the oldest first.
+    ///
+    /// # Errors
+    /// Any error of a read from the store.
+    pub fn incomplete(
+        store: &Store,
+        now: Timestamp,
+        older_than_micros: i64,
+    ) -> Result<Vec<RunSummary>> {
+        let mut found = Self::list(store)?;
+        found.retain(|run| run.is_incomplete(now, older_than_micros));
+        found.sort_by_key(|run| run.state.started_at);
+        Ok(found)
+    }
+
+    /// Returns the positions of all items at a point, sorted by name.
+    ///
+    /// # Errors
+    /// Any error of a read from the store.
+    pub fn items_at(&self, point: &ResolvedMoment) -> Result<Vec<RunItem>> {
+        items_of(&self.session.state(point)?)
+    }
+
+    /// Returns the items that are at a step now: their next step or, if unknown, their last one is
+    /// this step.
+    ///
+    /// # Errors
+    /// Any error of a read from the store.
+    pub fn at_step(&self, step: &str) -> Result<Vec<RunItem>> {
+        self.items_where(|item| item.is_active() && item.current_step() == Some(step))
+    }
+
+    /// Returns the items whose last recorded step has this position in the workflow.
+    ///
+    /// # Errors
+    /// Any error of a read from the store.
+    pub fn at_order(&self, order: i64) -> Result<Vec<RunItem>> {
+        self.items_where(|item| item.order == Some(order))
+    }
+
+    fn items_where(&self, wanted: impl Fn(&RunItem) -> bool) -> Result<Vec<RunItem>> {
+        let mut items = self.items_at(&self.session.head()?)?;
+        items.retain(wanted);
+        Ok(items)
+    }
+
+    /// Returns every state of an item, the newest first.
+    ///
+    /// # Errors
+    /// [`Error::NotFound`] if nothing was ever recorded for it.
+    pub fn history(&self, item: &str) -> Result<Vec<RunHistoryEntry<RunItem>>> {
+        self.traces(&Key::new(Kind::Item, item), |entry| RunItem::read(item, &entry.value))
+    }
+
+    /// Returns every output of a step of an item, the newest first, including cleared and replaced
+    /// ones.
+    ///
+    /// # Errors
+    /// [`Error::NotFound`] if there never was one.
+    pub fn output_history(
+        &self,
+        item: &str,
+        step: &str,
+    ) -> Result<Vec<RunHistoryEntry<StepOutput>>> {
+        let key = Key::new(Kind::Output, super::output_id(item, step)?);
+        self.traces(&key, |entry| StepOutput::read(item, step, &entry.value, entry.added_at))
+    }
+
+    fn traces<T>(
+        &self,
+        key: &Key,
+        read: impl Fn(&forge_store::model::ClaimEntry) -> T,
+    ) -> Result<Vec<RunHistoryEntry<T>>> {
+        let history = self.session.history(&self.session.head()?, key)?.into_iter();
+        let trace = |one: forge_store::store::HistoryEntry| RunHistoryEntry {
+            sequence: one.revision.sequence,
+            revision: one.revision.id,
+            time: one.revision.time,
+            verb: one.revision.verb,
+            value: one.change.new.as_ref().map(&read),
+        };
+        Ok(history.map(trace).collect())
+    }
+
+    /// Fills the placeholders of a template with the records of an item. No placeholder ever
+    /// remains: see [`template::render`].
+    ///
+    /// # Errors
+    /// As [`WorkflowRun::load`].
+    pub fn render(&self, template: &str, item: &str) -> Result<RenderResult> {
+        let loaded = self.load(item)?;
+        let state = self.state()?;
+        Ok(template::render(template, &|name| self.value_of(&state, &loaded, name)))
+    }
+
+    /// Returns the value of a placeholder.
+    fn value_of(&self, state: &RunState, loaded: &LoadedItem, name: &str) -> Option<String> {
+        if let Some(step) = template::step_of(name, &|step| loaded.is_done(step)) {
+            return loaded.output(&step).map(|output| output.content.clone());
+        }
+        if let Some(base) = name.strip_suffix("_output") {
+            let named = |output: &&StepOutput| output.name.as_deref() == Some(base);
+            return loaded.outputs.iter().rfind(named).map(|output| output.content.clone());
+        }
+        match name {
+            "item" => Some(loaded.item.item.clone()),
+            "run" => Some(self.key.clone()),
+            "input" => state.input.as_ref().and_then(|input| input.as_text().map(str::to_owned)),
+            other => field_text(loaded.item.data.as_ref(), other)
+                .or_else(|| field_text(state.input.as_ref(), other)),
+        }
+    }
+}
+
+/// The outputs of all items of a run, for an audit.
+impl WorkflowRun {
+    /// Returns every current output, sorted by item and step.
+    ///
+    /// # Errors
+    /// Any error of a read from the store.
+    pub fn all_outputs(&self) -> Result<Vec<StepOutput>> {
+        let state = self.session.state(&self.session.head()?)?;
+        let mut found = Vec::new();
+        for entry in state.claims().entries_of_kind(Kind::Output) {
+            let (key, entry) = entry?;
+            let words: Option<[String; 2]> = crate::split(&key.id);
+            let [item, step] = words.ok_or_else(|| Error::Corrupt {
+                what: format!("the {key}"),
+                source: "its id is not an item and a step".into(),
+            })?;
+            found.push(StepOutput::read(&item, &step, &entry.value, entry.added_at));
+        }
+        Ok(found)
+    }
+}

@@ -1,0 +1,428 @@
+//! Appends messages, after a guard has checked them.
+
+use super::document::HistoryDocument;
+use super::fault::{FaultKind, Remedy, ThreadFault};
+use super::header::{CallState, PendingCall, ThreadHeader, ThreadLease};
+use super::message_format::{
+    CheckedMessage, FormatEvidence, MessageContext, MessageFormat, MessageProblem, MessageRole,
+    ToolCallKind, ToolCallPart, ToolResultPart, check_message, evidence, split,
+};
+use super::raw_json::{RawObject, compact};
+use super::stored_thread::{MessageRecord, PLACE_GAP, Thread, message_key};
+use forge_store::error::{Error, Result};
+use forge_store::model::{Key, Value};
+use forge_store::store::{ClaimChange, WriteContext, WriteReport};
+use std::borrow::Cow;
+
+/// What to do with messages that no provider accepts as they are.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum AppendGuard {
+    /// Save them, and mark the thread until it is sanitised.
+    #[default]
+    Mark,
+    /// Reject them: nothing is saved.
+    Refuse,
+    /// Hold back calls until all their results are there; reject anything else.
+    Hold,
+}
+
+/// Options of an append.
+#[derive(Clone, Debug, Default)]
+pub struct AppendOptions {
+    /// What to do with invalid messages.
+    pub guard: AppendGuard,
+    /// The name of the writer.
+    pub writer: Option<String>,
+    /// End of the writer's lease, during which others cannot write; needs a writer.
+    pub until: Option<forge_store::model::Timestamp>,
+    /// The tools that may be run twice.
+    pub idempotent: Vec<String>,
+}
+
+/// The result of an append.
+#[derive(Clone, Debug)]
+pub struct AppendReport {
+    /// The revision and everything else that was written.
+    pub committed: WriteReport,
+    /// The format of the thread.
+    pub form: MessageFormat,
+    /// The ids of the new messages.
+    pub ids: Vec<String>,
+    /// The number of messages now, including held ones.
+    pub messages: u64,
+    /// The number of held messages.
+    pub held: u64,
+    /// The calls without a result.
+    pub pending: Vec<PendingCall>,
+    /// The other faults of the new messages as they are.
+    pub faults: Vec<ThreadFault>,
+    /// Whether the thread contains something that no provider accepts.
+    pub marked: bool,
+}
+
+/// Maximum number of attempts of a write that conflicts with others.
+pub(super) const MAX_WRITE_ATTEMPTS: usize = 1000;
+
+/// Repeats a write as long as it conflicts with others.
+pub(super) fn retry_on_conflict<T>(mut attempt: impl FnMut() -> Result<T>) -> Result<T> {
+    for _ in 1..MAX_WRITE_ATTEMPTS {
+        match attempt() {
+            Err(Error::Conflict(_)) => {}
+            done => return done,
+        }
+    }
+    attempt()
+}
+
+/// Returns a conflict if the header changed since it was read.
+pub(super) fn ensure_header_unchanged(
+    name: &str,
+    known: Option<&Value>,
+    read: Option<&Value>,
+) -> Result<()> {
+    if known == read {
+        return Ok(());
+    }
+    Err(Error::Conflict(format!("another process has just written to the thread '{name}'")))
+}
+
+impl Thread {
+    /// Appends messages in one revision: all or none. The cost does not depend on the length of the
+    /// thread.
+    ///
+    /// # Errors
+    /// [`Error::Invalid`] for a text that is not a message, is of another format than the thread,
+    /// or is rejected by the guard; [`Error::Held`] while another writer holds the thread; or any
+    /// error of a write.
+    pub fn append<T: AsRef<str>>(
+        &self,
+        act: &WriteContext,
+        messages: &[T],
+        how: &AppendOptions,
+    ) -> Result<AppendReport> {
+        let texts: Vec<Cow<'_, str>> = messages.iter().map(|text| compact(text.as_ref())).collect();
+        retry_on_conflict(|| self.try_append(act, &texts, how))
+    }
+
+    fn try_append(
+        &self,
+        act: &WriteContext,
+        texts: &[Cow<'_, str>],
+        how: &AppendOptions,
+    ) -> Result<AppendReport> {
+        let point = self.session.head()?;
+        let (read, mut header) = self.header(&point)?;
+        header.admit(&self.name, how.writer.as_deref(), act.now)?;
+        let was_held = std::mem::take(&mut header.held);
+        let tail = AppendBatch::follow(&mut header, texts, how)?;
+        let held_from = guard(&mut header, &tail, how.guard, &was_held)?;
+        header.writer = match (&how.writer, how.until) {
+            (Some(name), Some(until)) => Some(ThreadLease { name: name.clone(), until }),
+            (Some(_), None) => None,
+            (None, _) => header.writer.filter(|writer| writer.until > act.now),
+        };
+        let freed: &[String] = if header.held.is_empty() { &was_held } else { &[] };
+        let keys =
+            std::iter::once(ThreadHeader::key()).chain(freed.iter().map(|id| message_key(id)));
+        let keys: Vec<Key> = keys.collect();
+        let new = header.value()?;
+        let edit = |known: &[Option<Value>]| {
+            ensure_header_unchanged(
+                &self.name,
+                known.first().and_then(Option::as_ref),
+                read.as_ref(),
+            )?;
+            let mut changes = vec![ClaimChange::put(ThreadHeader::key(), new.clone())];
+            for (id, known) in freed.iter().zip(known.iter().skip(1)) {
+                if let Some(Value::Map(fields)) = known {
+                    let mut fields = fields.clone();
+                    fields.remove("held");
+                    changes.push(ClaimChange::put(message_key(id), Value::Map(fields)));
+                }
+            }
+            for (place, (id, looked)) in tail.ids.iter().zip(&tail.looked).enumerate() {
+                let value = MessageRecord {
+                    role: looked.speaker.word(),
+                    text: &texts[place],
+                    message_id: looked.id.clone(),
+                    place: tail.first
+                        + PLACE_GAP * i64::try_from(place).unwrap_or(i64::MAX / PLACE_GAP),
+                    held: held_from.is_some_and(|from| place >= from),
+                    reason: None,
+                };
+                changes.push(ClaimChange::add(message_key(id), value.value()));
+            }
+            Ok(changes)
+        };
+        let committed = self.session.write(act).edit(keys, edit).commit()?;
+        Ok(AppendReport {
+            marked: header.is_marked(),
+            committed,
+            form: header.form,
+            ids: tail.ids,
+            messages: header.messages,
+            held: header.held.len() as u64,
+            pending: header.pending,
+            faults: tail.faults,
+        })
+    }
+}
+
+/// Applies the guard. Returns the index of the first new message to hold back.
+fn guard(
+    header: &mut ThreadHeader,
+    tail: &AppendBatch<'_>,
+    guard: AppendGuard,
+    was_held: &[String],
+) -> Result<Option<usize>> {
+    let refused = |what: String| {
+        Err(Error::invalid(format!(
+            "{what}: append the results first, or save it with the guard 'mark' and sanitise it"
+        )))
+    };
+    if guard != AppendGuard::Mark
+        && let Some(fault) = tail.faults.first()
+    {
+        let call = fault.tool_call_id.as_deref().map(|id| format!(" '{id}'")).unwrap_or_default();
+        return refused(format!("message {} would be {}{call}", fault.index, fault.fault.about()));
+    }
+    match (guard, header.pending.first()) {
+        (AppendGuard::Refuse, None) if header.reasoning => {
+            refused("the last item is reasoning, without the item it belongs to".to_owned())
+        }
+        (AppendGuard::Refuse, Some(call)) => {
+            refused(format!("the call '{}' has no result", call.id))
+        }
+        (AppendGuard::Hold, Some(_)) => {
+            // Holds everything from the first call without a result on.
+            let first = header
+                .pending
+                .iter()
+                .filter_map(|call| tail.ids.iter().position(|id| *id == call.message));
+            let from = if was_held.is_empty() { first.min().unwrap_or(0) } else { 0 };
+            header.held = was_held.to_vec();
+            header.held.extend(tail.ids.iter().skip(from).cloned());
+            Ok(Some(from))
+        }
+        (AppendGuard::Hold | AppendGuard::Refuse, None) => Ok(None),
+        (AppendGuard::Mark, _) => {
+            header.marked |= !tail.faults.is_empty();
+            Ok(None)
+        }
+    }
+}
+
+/// The new messages at the end of a thread.
+struct AppendBatch<'t> {
+    ids: Vec<String>,
+    looked: Vec<CheckedMessage<'t>>,
+    first: i64,
+    faults: Vec<ThreadFault>,
+}
+
+impl<'t> AppendBatch<'t> {
+    /// Checks these messages and updates the header.
+    fn follow(
+        header: &mut ThreadHeader,
+        texts: &'t [Cow<'t, str>],
+        how: &AppendOptions,
+    ) -> Result<Self> {
+        let objects: Vec<_> = texts.iter().map(|text| RawObject::parse(text)).collect();
+        settle_form(header, &objects)?;
+        let mut tail = Self {
+            ids: Vec::with_capacity(texts.len()),
+            looked: Vec::with_capacity(texts.len()),
+            first: header.last + PLACE_GAP,
+            faults: Vec::new(),
+        };
+        let last = texts.len().saturating_sub(1);
+        for (place, (text, object)) in texts.iter().zip(objects).enumerate() {
+            let around = MessageContext { last: place == last, provider_calls: None };
+            let looked = check_message(text, object, header.form, around);
+            let is_none = |problem: &MessageProblem| problem.fault == FaultKind::NotAMessage;
+            if looked.is_unusable && looked.problems.iter().any(is_none) {
+                return Err(Error::invalid(format!(
+                    "message {} of the input is not a message of the form {}: correct it or omit \
+                    it",
+                    place + 1,
+                    header.form.word()
+                )));
+            }
+            header.made += 1;
+            tail.ids.push(format!("m{}", header.made));
+            tail.step(header, &looked, how);
+            header.messages += 1;
+            header.last += PLACE_GAP;
+            tail.looked.push(looked);
+        }
+        Ok(tail)
+    }
+
+    fn fault(&mut self, index: u64, looked: &CheckedMessage<'_>, problem: MessageProblem) {
+        let index = usize::try_from(index).unwrap_or(usize::MAX);
+        let MessageProblem { fault, call, remedy, .. } = problem;
+        let message_id = looked.id.clone();
+        self.faults.push(ThreadFault { fault, index, message_id, tool_call_id: call, remedy });
+    }
+
+    fn step(
+        &mut self,
+        header: &mut ThreadHeader,
+        looked: &CheckedMessage<'_>,
+        how: &AppendOptions,
+    ) {
+        let index = header.messages;
+        for problem in looked.problems.clone() {
+            self.fault(index, looked, problem);
+        }
+        if looked.is_unusable {
+            return;
+        }
+        let follows = matches!(looked.speaker, MessageRole::Assistant | MessageRole::Reasoning);
+        if std::mem::replace(&mut header.reasoning, looked.speaker == MessageRole::Reasoning)
+            && !follows
+        {
+            let problem =
+                MessageProblem::new(FaultKind::ReasoningWithoutItem, None, Remedy::Removed);
+            self.fault(index, looked, problem);
+        }
+        if std::mem::replace(&mut header.unwritten, looked.unwritten) {
+            let problem = MessageProblem::new(FaultKind::EmptyMessage, None, Remedy::Removed);
+            self.fault(index.saturating_sub(1), looked, problem);
+        }
+        let anywhere = header.form == MessageFormat::OpenaiResponses;
+        let in_one = matches!(
+            header.form,
+            MessageFormat::Anthropic | MessageFormat::Bedrock | MessageFormat::Gemini
+        );
+        // Results belong to the user or the tool; one inside a model message is moved.
+        let results_of = if in_one { MessageRole::User } else { MessageRole::Tool };
+        let is_in_place = looked.speaker == results_of
+            && (!in_one || split(&looked.text, header.form, &looked.answers).results_first);
+        for answer in looked.answers.iter().filter(|answer| answer.sort != ToolCallKind::Approval) {
+            let told = answer.display_name();
+            let problem = |fault, remedy| MessageProblem::new(fault, told.as_deref(), remedy);
+            match find_pending_call(&header.pending, answer) {
+                Some(place) => {
+                    let is_next = header.pending.remove(place).open && is_in_place;
+                    if !is_next && !anywhere {
+                        let problem = problem(FaultKind::MisplacedResult, Remedy::Moved);
+                        self.fault(index, looked, problem);
+                    }
+                }
+                None => {
+                    let problem = problem(FaultKind::ResultWithoutCall, Remedy::KeptAsText);
+                    self.fault(index, looked, problem);
+                }
+            }
+        }
+        // The calls that this message leaves unanswered: it holds no results, or must hold all of
+        // them.
+        if (looked.answers.is_empty() || in_one) && !anywhere {
+            for call in header.pending.iter_mut().filter(|call| call.open) {
+                call.open = false;
+                let orphaned = FaultKind::OrphanedCall;
+                self.fault(
+                    index,
+                    looked,
+                    MessageProblem::new(orphaned, Some(&call.id), Remedy::Answered),
+                );
+            }
+        }
+        let message = self.ids.last().cloned().unwrap_or_default();
+        for call in looked.calls.iter().filter(|call| call.sort != ToolCallKind::Approval) {
+            self.check_id(header, looked, call);
+            header.pending.push(PendingCall {
+                id: call.display_name().to_owned(),
+                name: call.name.clone(),
+                message: message.clone(),
+                idempotent: how.idempotent.contains(&call.name),
+                state: CallState::NotStarted,
+                result: None,
+                open: true,
+                sort: call.sort,
+            });
+        }
+    }
+
+    /// Reports an id that the provider refuses, or that an open call already has.
+    fn check_id(
+        &mut self,
+        header: &ThreadHeader,
+        looked: &CheckedMessage<'_>,
+        call: &ToolCallPart,
+    ) {
+        let rule = header.form.id_rule();
+        let is_same = |known: &&PendingCall| known.id == call.id && known.sort == call.sort;
+        let fault = match () {
+            () if call.id.is_empty() && rule.due => FaultKind::MissingId,
+            () if !rule.takes(&call.id) => FaultKind::RefusedId,
+            () if header.pending.iter().any(|known| known.open && is_same(&known)) => {
+                FaultKind::DoubledCall
+            }
+            () => return,
+        };
+        let problem = MessageProblem::new(fault, Some(call.display_name()), Remedy::Renamed);
+        self.fault(header.messages, looked, problem);
+    }
+}
+
+/// Returns the pending call that a result answers. Candidates have its id, or its tool name if it
+/// has no id; of the last message with a candidate, the first one counts.
+fn find_pending_call(pending: &[PendingCall], answer: &ToolResultPart) -> Option<usize> {
+    let is_asked = |call: &PendingCall| {
+        let id = if answer.id.is_empty() { answer.name.as_ref() } else { Some(&answer.id) };
+        // A call without an id is identified by its name.
+        let by_name = call.id == call.name && answer.name.as_ref() == Some(&call.name);
+        call.sort == answer.sort
+            && (Some(&call.id) == id || by_name || answer.id.is_empty() && id == Some(&call.name))
+    };
+    let message = &pending.iter().rfind(|call| is_asked(call))?.message;
+    pending.iter().position(|call| is_asked(call) && call.message == *message)
+}
+
+/// Determines the format of the thread including these messages.
+fn settle_form(header: &mut ThreadHeader, objects: &[Option<RawObject<'_>>]) -> Result<()> {
+    for (place, object) in objects.iter().enumerate() {
+        match object.as_ref().map_or(FormatEvidence::None, evidence) {
+            FormatEvidence::Foreign(seems) => {
+                let given = place + 1;
+                return Err(Error::invalid(format!(
+                    "message {given} of those given seems to be {seems}"
+                )));
+            }
+            FormatEvidence::Strong(form) if header.certain && form != header.form => {
+                return Err(Error::invalid(format!(
+                    "message {} of those given is of the form {}, and the thread of the form {}: keep it in a thread \
+                     of its own",
+                    place + 1,
+                    form.word(),
+                    header.form.word()
+                )));
+            }
+            FormatEvidence::Strong(form) => (header.form, header.certain) = (form, true),
+            FormatEvidence::Weak(form)
+                if !header.certain && header.form == MessageFormat::Plain =>
+            {
+                header.form = form;
+            }
+            FormatEvidence::Weak(_) | FormatEvidence::Any | FormatEvidence::None => {}
+        }
+    }
+    Ok(())
+}
+
+impl HistoryDocument {
+    /// Rejects a history with a line that is not JSON, which must not be saved.
+    ///
+    /// # Errors
+    /// [`Error::Invalid`] with the number of the line.
+    pub fn reject_broken_lines(self) -> Result<Self> {
+        match self.broken_line() {
+            Some(line) => Err(Error::invalid(format!(
+                "line {line} is not JSON: 'sanitize' removes such lines from a file"
+            ))),
+            None => Ok(self),
+        }
+    }
+}

@@ -1,0 +1,221 @@
+//! Reads a history from text: a list, JSON Lines, or a field of a request.
+
+use super::raw_json::{RawObject, compact, list, written_list};
+use std::borrow::Cow;
+
+/// The layout of a history in a text.
+#[derive(Clone, Debug, PartialEq, Eq)]
+enum HistoryLayout {
+    List,
+    Lines,
+    /// An object, and the name of the field with the history.
+    Field(String, &'static str),
+}
+
+/// A history that was read, with the layout in which to write it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct HistoryDocument {
+    shape: HistoryLayout,
+    /// The messages as JSON, each with its source text.
+    pub messages: Vec<String>,
+}
+
+/// The error for a text that is not a history.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{0}")]
+pub struct InvalidHistory(String);
+
+/// The fields of a request or a state that may hold the history.
+const FIELDS: [&str; 3] = ["messages", "input", "contents"];
+
+impl HistoryDocument {
+    /// Reads a history: a JSON list of messages, JSON Lines, or an object whose `messages`, `input` or
+    /// `contents` is such a list.
+    ///
+    /// In JSON Lines, a line that is not JSON (as a crash leaves it) is kept:
+    /// [`sanitize_history`](super::sanitize_history) removes it.
+    ///
+    /// # Errors
+    /// [`InvalidHistory`] if the text is none of these.
+    pub fn parse(text: &str) -> Result<Self, InvalidHistory> {
+        let text = text.trim_start_matches('\u{feff}').trim();
+        if text.is_empty() {
+            return Ok(Self { shape: HistoryLayout::Lines, messages: Vec::new() });
+        }
+        if text.starts_with('[') {
+            let Some(items) = list(text) else {
+                let error = serde_json::from_str::<serde::de::IgnoredAny>(text).err();
+                let error = error.map(|error| error.to_string()).unwrap_or_default();
+                return Err(InvalidHistory(format!("the list of messages is not JSON: {error}")));
+            };
+            let messages = items.into_iter().map(|item| compact(item).into_owned()).collect();
+            return Ok(Self { shape: HistoryLayout::List, messages });
+        }
+        if let Some(object) = RawObject::parse(text) {
+            let found = FIELDS.iter().find_map(|field| Some((*field, object.list(field)?)));
+            // An object with a role or type is a message itself.
+            let is_message = object.has("role") || object.has("type");
+            if let Some((field, items)) = found.filter(|_| !is_message) {
+                let messages = items.into_iter().map(|item| compact(item).into_owned()).collect();
+                return Ok(Self { shape: HistoryLayout::Field(text.to_owned(), field), messages });
+            }
+            let messages = vec![compact(text).into_owned()];
+            return Ok(Self { shape: HistoryLayout::Lines, messages });
+        }
+        let lines: Vec<&str> =
+            text.lines().map(str::trim).filter(|line| !line.is_empty()).collect();
+        if !lines.iter().any(|line| RawObject::parse(line).is_some()) {
+            return Err(InvalidHistory(
+                "no line of it is a message: give a JSON list of messages, or one message a line"
+                    .to_owned(),
+            ));
+        }
+        Ok(Self {
+            shape: HistoryLayout::Lines,
+            messages: lines.into_iter().map(str::to_owned).collect(),
+        })
+    }
+
+    /// Writes these messages in the layout of this history.
+    #[must_use]
+    pub fn write(&self, messages: &[String]) -> String {
+        match &self.shape {
+            HistoryLayout::List => format!("{}\n", written_list(messages)),
+            HistoryLayout::Lines => messages.iter().flat_map(|message| [message, "\n"]).collect(),
+            HistoryLayout::Field(whole, field) => {
+                let mut whole = RawObject::parse(whole).expect("it was one when it was read");
+                whole.set(field, written_list(messages));
+                format!("{}\n", compact(&whole.write()))
+            }
+        }
+    }
+
+    /// Returns the number of a line that is not JSON, counted from 1, if there is one.
+    #[must_use]
+    pub fn broken_line(&self) -> Option<usize> {
+        let is_json = |text: &String| serde_json::from_str::<serde::de::IgnoredAny>(text).is_ok();
+        self.messages.iter().position(|text| !is_json(text)).map(|place| place + 1)
+    }
+}
+
+/// Returns the beginning of a message's content, for display.
+#[must_use]
+pub fn preview(message: &str) -> String {
+    const CHARACTERS: usize = 200;
+    let Some(object) = RawObject::parse(message) else {
+        return message.chars().take(CHARACTERS).collect();
+    };
+    let nested = ["data", "kwargs"].iter().find_map(|field| object.object(field));
+    let body = nested.as_ref().unwrap_or(&object);
+    let mut said = Vec::new();
+    for field in ["content", "parts", "output", "arguments", "summary"] {
+        if let Some(text) = body.text(field) {
+            said.push(text.into_owned());
+        }
+        for block in body.list(field).unwrap_or_default() {
+            said.extend(RawObject::parse(block).and_then(|block| block_preview(&block)));
+        }
+    }
+    for call in body.list("tool_calls").unwrap_or_default() {
+        let Some(call) = RawObject::parse(call) else { continue };
+        let tool = call.object("function");
+        let name = tool.as_ref().unwrap_or(&call).text("name").map(Cow::into_owned);
+        said.extend(name.map(|name| format!("{name}()")));
+    }
+    said.retain(|text| !text.trim().is_empty());
+    said.join(" ").chars().take(CHARACTERS).collect()
+}
+
+/// Describes a content block: its text, the tool that it calls, or the result of a call.
+fn block_preview(block: &RawObject<'_>) -> Option<String> {
+    const TEXTS: [&str; 8] =
+        ["text", "thinking", "name", "toolName", "content", "value", "output", "error"];
+    // A result names its tool too, but its content is more informative.
+    const INNER: [&str; 8] = [
+        "output",
+        "toolUse",
+        "toolResult",
+        "functionCall",
+        "function_call",
+        "functionResponse",
+        "function_response",
+        "response",
+    ];
+    if let Some(inner) = INNER.iter().find_map(|field| block.object(field)) {
+        return block_preview(&inner).or_else(|| Some(inner.write()));
+    }
+    if let Some(text) = TEXTS.iter().find_map(|name| block.text(name)) {
+        return Some(text.into_owned());
+    }
+    let blocks = block.list("content")?;
+    blocks.into_iter().filter_map(RawObject::parse).find_map(|inner| block_preview(&inner))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_history_is_written_as_it_was_given() {
+        for (text, messages, written) in [
+            ("", 0, ""),
+            ("[ ]", 0, "[]\n"),
+            ("[{\"a\": 1},\n {\"b\":\n 2}]", 2, "[{\"a\": 1},{\"b\":2}]\n"),
+            ("{\"a\": 1}\n\n  {\"b\":2}\n{\"torn", 3, "{\"a\": 1}\n{\"b\":2}\n{\"torn\n"),
+            ("{\n \"a\":\n 1}", 1, "{\"a\":1}\n"),
+            (
+                "{\"model\":\"m\",\"messages\":[{\"a\":1}],\"n\":1.50}",
+                1,
+                "{\"model\":\"m\",\"messages\":[{\"a\":1}],\"n\":1.50}\n",
+            ),
+            ("{\"input\":[1]}", 1, "{\"input\":[1]}\n"),
+            ("{\"type\":\"a_call\",\"input\":[]}", 1, "{\"type\":\"a_call\",\"input\":[]}\n"),
+        ] {
+            let document = HistoryDocument::parse(text).unwrap();
+            assert_eq!(document.messages.len(), messages, "{text}");
+            assert_eq!(document.write(&document.messages), written, "{text}");
+        }
+    }
+
+    #[test]
+    fn what_is_no_history_is_refused_by_what_is_wrong_with_it() {
+        let fault = |text: &str| HistoryDocument::parse(text).unwrap_err().to_string();
+        assert!(fault("[{\"a\":1}").starts_with("the list of messages is not JSON: EOF"));
+        assert!(fault("hello\nworld").starts_with("no line of it is a message"));
+        let torn = HistoryDocument::parse("{\"a\":1}\n{\"b").unwrap();
+        assert_eq!(torn.broken_line(), Some(2));
+    }
+
+    #[test]
+    fn a_preview_says_what_a_message_says() {
+        for (message, said) in [
+            (r#"{"role":"user","content":"hi"}"#, "hi"),
+            (
+                r#"{"role":"user","content":[{"type":"text","text":"a"},{"type":"tool_use","name":"f"}]}"#,
+                "a f",
+            ),
+            (r#"{"type":"ai","data":{"content":"","tool_calls":[{"name":"f","args":{}}]}}"#, "f()"),
+            (r#"{"role":"assistant","tool_calls":[{"function":{"name":"g"}}]}"#, "g()"),
+            (r#"{"type":"function_call_output","output":"done"}"#, "done"),
+            (
+                r#"{"role":"model","parts":[{"text":"a"},{"functionCall":{"name":"f","args":{}}}]}"#,
+                "a f",
+            ),
+            (
+                r#"{"role":"user","parts":[{"function_response":{"name":"f","response":{"output":"rain"}}}]}"#,
+                "rain",
+            ),
+            (r#"{"role":"assistant","content":[{"toolUse":{"name":"f","input":{}}}]}"#, "f"),
+            (
+                r#"{"role":"user","content":[{"toolResult":{"toolUseId":"a","content":[{"text":"rain"}]}}]}"#,
+                "rain",
+            ),
+            (
+                r#"{"role":"tool","content":[{"type":"tool-result","toolName":"f","output":{"type":"text","value":"rain"}}]}"#,
+                "rain",
+            ),
+        ] {
+            assert_eq!(preview(message), said);
+        }
+    }
+}

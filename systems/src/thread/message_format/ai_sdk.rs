@@ -1,0 +1,258 @@
+//! `ModelMessage` of the Vercel AI SDK: calls are parts of answers, results are parts of messages
+//! of role `tool`.
+
+use super::blocks::NormalizedBlocks;
+use super::recover_content::kept_text;
+use super::{
+    CheckedMessage, ContentField, MessageRole, ToolCallKind, ToolCallPart, ToolResultPart, content,
+    id_in, nonempty_text, own_id, typed,
+};
+use crate::thread::fault::FaultKind;
+use crate::thread::raw_json::{RawObject, compact, quoted, text, written_list};
+use std::borrow::Cow;
+use std::collections::HashSet;
+
+/// Returns the ids of the calls in this message that the provider runs itself.
+pub(super) fn provider_calls(object: &RawObject<'_>) -> Vec<String> {
+    let parts = object.list("content").unwrap_or_default();
+    let is_one = |part: &RawObject<'_>| {
+        part.text("type").as_deref() == Some("tool-call")
+            && part.get("providerExecuted") == Some("true")
+    };
+    let parts = parts.into_iter().filter_map(RawObject::parse).filter(is_one);
+    parts.map(|part| id_in(&part, "toolCallId")).collect()
+}
+
+pub(super) fn check_message<'a>(
+    text: &'a str,
+    mut object: RawObject<'_>,
+    provider_calls: Option<&HashSet<String>>,
+) -> CheckedMessage<'a> {
+    let mut looked = CheckedMessage::new(text, MessageRole::Other, own_id(&object));
+    looked.speaker = match object.text("role").as_deref() {
+        Some("user") => MessageRole::User,
+        Some("assistant") => MessageRole::Assistant,
+        Some("tool") => MessageRole::Tool,
+        Some("system") => MessageRole::Other,
+        _ => return looked.into_unusable(FaultKind::NotAMessage),
+    };
+    let parts: Vec<String> = match content(&object, "content") {
+        ContentField::Text(_) if looked.speaker != MessageRole::Tool => return looked,
+        ContentField::Nothing => return looked.into_unusable(FaultKind::EmptyMessage),
+        ContentField::Other(_) if looked.speaker == MessageRole::Other => {
+            return looked.into_unusable(FaultKind::NotAMessage);
+        }
+        ContentField::Text(_) | ContentField::Other(_) => {
+            vec![object.get("content").unwrap_or_default().to_owned()]
+        }
+        // The instructions are a single text.
+        ContentField::Blocks(parts) if looked.speaker == MessageRole::Other => {
+            let parts = parts.into_iter().filter_map(RawObject::parse);
+            let said: Vec<String> =
+                parts.filter_map(|part| Some(part.text("text")?.into_owned())).collect();
+            if said.is_empty() {
+                return looked.into_unusable(FaultKind::EmptyMessage);
+            }
+            object.set("content", quoted(&said.join("\n")));
+            looked.mended(FaultKind::MalformedBlock, None);
+            looked.text = Cow::Owned(object.write());
+            return looked;
+        }
+        ContentField::Blocks(parts) => parts.into_iter().map(str::to_owned).collect(),
+    };
+    let own = self::provider_calls(&object);
+    let by_provider =
+        |id: &String| own.contains(id) || provider_calls.is_some_and(|calls| calls.contains(id));
+    let mut tidied = NormalizedBlocks::new();
+    tidied.changed = object.list("content").is_none();
+    for part in &parts {
+        tidy_part(part, &mut looked, &mut tidied, &by_provider);
+    }
+    hold_asked(&parts, &mut looked);
+    looked.problems.append(&mut tidied.problems);
+    if tidied.kept.is_empty() {
+        return looked.into_unusable(FaultKind::EmptyMessage);
+    }
+    if tidied.changed {
+        object.set("content", written_list(&tidied.kept));
+        looked.text = Cow::Owned(object.write());
+    }
+    looked
+}
+
+/// Marks the calls that wait for approval, which need no result yet.
+fn hold_asked(parts: &[String], looked: &mut CheckedMessage<'_>) {
+    let asked: Vec<String> = parts
+        .iter()
+        .filter_map(|json| RawObject::parse(json))
+        .filter(|part| part.text("type").as_deref() == Some("tool-approval-request"))
+        .map(|part| id_in(&part, "toolCallId"))
+        .collect();
+    for call in &mut looked.calls {
+        call.waits = asked.contains(&call.id);
+    }
+}
+
+/// Infers the type of a part without one, by a field that only this type has.
+const TYPES: [(&str, &str); 5] = [
+    ("output", "tool-result"),
+    ("input", "tool-call"),
+    ("approved", "tool-approval-response"),
+    ("approvalId", "tool-approval-request"),
+    ("text", "text"),
+];
+
+/// Keeps the part as far as it is valid.
+fn tidy_part(
+    json: &str,
+    looked: &mut CheckedMessage<'_>,
+    tidied: &mut NormalizedBlocks,
+    by_provider: &dyn Fn(&String) -> bool,
+) {
+    if let Some(json) = typed(json, &TYPES) {
+        looked.mended(FaultKind::MalformedBlock, None);
+        tidied.changed = true;
+        return tidy_part(&json, looked, tidied, by_provider);
+    }
+    let Some(mut part) = RawObject::parse(json) else {
+        return stray(json, looked, tidied);
+    };
+    let id = id_in(&part, "toolCallId");
+    match part.text("type").unwrap_or_default().as_ref() {
+        "" => stray(json, looked, tidied),
+        "text" | "reasoning" if part.text("text").is_none() => stray(json, looked, tidied),
+        "text" if looked.speaker == MessageRole::Assistant && is_silent(&part) => {
+            tidied.leave_out(FaultKind::EmptyMessage, None);
+        }
+        "tool-call" => {
+            let name = nonempty_text(&part, "toolName")
+                .filter(|_| looked.speaker == MessageRole::Assistant);
+            let Some(name) = name else {
+                return tidied.leave_out(FaultKind::MalformedCall, Some(&id));
+            };
+            let own = part.get("providerExecuted") == Some("true");
+            // A text is left alone, because some tools take one. The JSON text of an object is
+            // replaced by the object.
+            let mistyped = match part.get("input") {
+                None => Some("{}".to_owned()),
+                Some(json) => text(json)
+                    .filter(|inner| RawObject::parse(inner.trim()).is_some())
+                    .map(|inner| compact(inner.trim()).into_owned()),
+            };
+            match mistyped {
+                Some(input) => {
+                    part.set("input", input);
+                    tidied.put(part.write(), FaultKind::MistypedArguments, Some(&id));
+                }
+                None => tidied.keep(json),
+            }
+            if !own {
+                let arguments = part.get("input").unwrap_or_default().to_owned();
+                looked.calls.push(ToolCallPart::new(id, name, arguments));
+            }
+        }
+        "tool-result" if looked.speaker == MessageRole::Assistant && by_provider(&id) => {
+            tidied.keep(json);
+        }
+        "tool-result" => result(json, part, &id, looked, tidied),
+        "tool-approval-request" => {
+            let call = ToolCallPart::new(id_in(&part, "approvalId"), String::new(), String::new());
+            looked.calls.push(ToolCallPart { sort: ToolCallKind::Approval, waits: true, ..call });
+            tidied.keep(json);
+        }
+        "tool-approval-response" => {
+            let answer = ToolResultPart::new(id_in(&part, "approvalId"), "");
+            looked.answers.push(ToolResultPart {
+                sort: ToolCallKind::Approval,
+                at: tidied.kept.len(),
+                ..answer
+            });
+            tidied.keep(json);
+        }
+        _ if looked.speaker == MessageRole::Tool => stray(json, looked, tidied),
+        _ => tidied.keep(json),
+    }
+}
+
+/// Keeps the content of an invalid part as text. A message of role `tool` holds only results, so
+/// there it becomes a result without a call.
+fn stray(json: &str, looked: &mut CheckedMessage<'_>, tidied: &mut NormalizedBlocks) {
+    if looked.speaker != MessageRole::Tool {
+        return tidied
+            .keep_text(json, |said| format!(r#"{{"type":"text","text":{}}}"#, quoted(said)));
+    }
+    let Some(said) = kept_text(json) else {
+        return tidied.leave_out(FaultKind::MalformedBlock, None);
+    };
+    let named = RawObject::parse(json);
+    let named = |field: &str| named.as_ref().map(|part| id_in(part, field)).unwrap_or_default();
+    let part = format!(
+        r#"{{"type":"tool-result","toolCallId":{},"toolName":{},"output":{{"type":"text","value":{}}}}}"#,
+        quoted(&named("toolCallId")),
+        quoted(&named("toolName")),
+        quoted(&said)
+    );
+    tidied.changed = true;
+    looked.mended(FaultKind::MalformedBlock, None);
+    if let Some(object) = RawObject::parse(&part) {
+        result(&part, object, &named("toolCallId"), looked, tidied);
+    }
+}
+
+/// Returns whether a text is empty and without options; the SDK itself omits such texts.
+fn is_silent(part: &RawObject<'_>) -> bool {
+    part.text("text").is_some_and(|text| text.is_empty()) && part.get("providerOptions").is_none()
+}
+
+fn result(
+    json: &str,
+    mut part: RawObject<'_>,
+    id: &str,
+    looked: &mut CheckedMessage<'_>,
+    tidied: &mut NormalizedBlocks,
+) {
+    let output = part.get("output").unwrap_or_default().to_owned();
+    let answer = ToolResultPart::new(id.to_owned(), &output);
+    let answer =
+        ToolResultPart { name: nonempty_text(&part, "toolName"), at: tidied.kept.len(), ..answer };
+    looked.answers.push(answer);
+    if is_output(&output) {
+        return tidied.keep(json);
+    }
+    let output = match text(&output) {
+        Some(said) => format!(r#"{{"type":"text","value":{}}}"#, quoted(&said)),
+        None if output.is_empty() => r#"{"type":"json","value":null}"#.to_owned(),
+        None => format!(r#"{{"type":"json","value":{output}}}"#),
+    };
+    part.set("output", output);
+    tidied.put(part.write(), FaultKind::MalformedResult, Some(id));
+}
+
+/// Returns whether this JSON is an output in the SDK's format.
+fn is_output(json: &str) -> bool {
+    let Some(output) = RawObject::parse(json) else { return false };
+    match output.text("type").as_deref() {
+        Some("text" | "error-text") => output.text("value").is_some(),
+        Some("json" | "error-json") => output.has("value"),
+        Some("content") => output.list("value").is_some(),
+        Some("execution-denied") => true,
+        _ => false,
+    }
+}
+
+pub(super) fn without_calls(mut object: RawObject<'_>, ids: &[&str]) -> Option<String> {
+    // The approval request is removed together with the call.
+    let is_cut = |part: RawObject<'_>| {
+        let kind = part.text("type").unwrap_or_default().into_owned();
+        let of_call = matches!(kind.as_str(), "tool-call" | "tool-approval-request");
+        of_call && ids.contains(&id_in(&part, "toolCallId").as_str())
+    };
+    let keep = |json: &&str| !RawObject::parse(json).is_some_and(is_cut);
+    let kept: Vec<String> =
+        object.list("content")?.into_iter().filter(keep).map(str::to_owned).collect();
+    if kept.is_empty() {
+        return None;
+    }
+    object.set("content", written_list(&kept));
+    Some(object.write())
+}

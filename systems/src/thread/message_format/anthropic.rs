@@ -1,0 +1,304 @@
+//! Anthropic messages: calls and results are content blocks.
+
+use super::blocks::{NormalizedBlocks, put_blocks, trim_thinking, trimmed_end, without_blocks};
+use super::{
+    CheckedMessage, ContentField, MessageFormat, MessageRole, ToolCallPart, ToolResultPart,
+    as_object, content, id_in, is_block, nonempty_text, own_id, typed,
+};
+use crate::thread::fault::FaultKind;
+use crate::thread::raw_json::{RawObject, list, quoted, written_list};
+use std::borrow::Cow;
+use std::collections::{BTreeMap, HashMap, HashSet};
+
+pub(super) fn check_message<'a>(
+    text: &'a str,
+    mut object: RawObject<'_>,
+    last: bool,
+) -> CheckedMessage<'a> {
+    let mut looked = CheckedMessage::new(text, MessageRole::Other, own_id(&object));
+    looked.speaker = match object.text("role").as_deref() {
+        Some("user") => MessageRole::User,
+        Some("assistant") => MessageRole::Assistant,
+        Some("system") => MessageRole::Other,
+        _ => return looked.into_unusable(FaultKind::NotAMessage),
+    };
+    let mut changed = fold_tool_calls(&mut object, &mut looked);
+    let kept = match content(&object, "content") {
+        ContentField::Text(said) => {
+            // Only the last message may be an unfinished answer.
+            looked.unwritten = last && looked.speaker == MessageRole::Assistant;
+            looked.unwritten &= said.trim().is_empty();
+            if said.trim().is_empty() && !looked.unwritten {
+                return looked.into_unusable(FaultKind::EmptyMessage);
+            }
+            None
+        }
+        ContentField::Nothing => return looked.into_unusable(FaultKind::EmptyMessage),
+        ContentField::Blocks(_) | ContentField::Other(_) => {
+            let given = object.get("content").unwrap_or_default();
+            let blocks = list(given).unwrap_or_else(|| vec![given]);
+            changed |= list(given).is_none();
+            let mut tidied = NormalizedBlocks::new();
+            for block in blocks {
+                tidy_block(block, &mut looked, &mut tidied);
+            }
+            changed |= tidied.changed;
+            looked.problems.append(&mut tidied.problems);
+            if looked.speaker == MessageRole::Assistant
+                && trim_thinking(&mut tidied.kept, MessageFormat::Anthropic)
+            {
+                looked.removed(FaultKind::TrailingThinking, None);
+                changed = true;
+            }
+            if tidied.kept.is_empty() {
+                return looked.into_unusable(FaultKind::EmptyMessage);
+            }
+            Some(written_list(&tidied.kept))
+        }
+    };
+    if let Some(kept) = kept.filter(|_| changed) {
+        object.set("content", kept);
+    }
+    if changed {
+        looked.text = Cow::Owned(object.write());
+    }
+    looked
+}
+
+/// Converts calls in OpenAI's format next to the content to blocks. Returns whether there were any.
+fn fold_tool_calls(object: &mut RawObject<'_>, looked: &mut CheckedMessage<'_>) -> bool {
+    if !object.has("tool_calls") {
+        return false;
+    }
+    let entries: Vec<String> =
+        object.list("tool_calls").unwrap_or_default().into_iter().map(str::to_owned).collect();
+    object.remove("tool_calls");
+    let mut blocks: Vec<String> = match content(object, "content") {
+        ContentField::Text(said) if said.trim().is_empty() => Vec::new(),
+        ContentField::Text(said) => vec![format!(r#"{{"type":"text","text":{}}}"#, quoted(&said))],
+        ContentField::Blocks(blocks) => blocks.into_iter().map(str::to_owned).collect(),
+        ContentField::Nothing | ContentField::Other(_) => Vec::new(),
+    };
+    let ids: HashSet<String> = blocks
+        .iter()
+        .filter_map(|block| RawObject::parse(block).filter(|block| is_a(block, "tool_use")))
+        .map(|block| id_in(&block, "id"))
+        .collect();
+    let before = blocks.len();
+    for entry in &entries {
+        let Some((call, _)) = super::openai_chat::call(entry) else {
+            looked.removed(FaultKind::MalformedCall, None);
+            continue;
+        };
+        if ids.contains(&call.id) {
+            looked.removed(FaultKind::MixedForms, Some(&call.id));
+            continue;
+        }
+        let arguments = quoted(&call.arguments);
+        let input = as_object(Some(&arguments)).unwrap_or(arguments);
+        blocks.push(format!(
+            r#"{{"type":"tool_use","id":{},"name":{},"input":{input}}}"#,
+            quoted(&call.id),
+            quoted(&call.name)
+        ));
+        looked.mended(FaultKind::MixedForms, Some(&call.id));
+    }
+    if blocks.len() > before {
+        object.set("content", written_list(&blocks));
+    }
+    if entries.is_empty() {
+        looked.removed(FaultKind::EmptyToolCalls, None);
+    }
+    true
+}
+
+fn is_a(block: &RawObject<'_>, kind: &str) -> bool {
+    block.text("type").is_some_and(|found| found == kind)
+}
+
+/// Infers the type of a block without one, by a field that only this type has.
+const TYPES: [(&str, &str); 4] = [
+    ("tool_use_id", "tool_result"),
+    ("input", "tool_use"),
+    ("thinking", "thinking"),
+    ("text", "text"),
+];
+
+/// Keeps the block as far as it is valid.
+fn tidy_block(json: &str, looked: &mut CheckedMessage<'_>, tidied: &mut NormalizedBlocks) {
+    if let Some(json) = typed(json, &TYPES) {
+        looked.mended(FaultKind::MalformedBlock, None);
+        tidied.changed = true;
+        return tidy_block(&json, looked, tidied);
+    }
+    let Some(mut block) = RawObject::parse(json).filter(|_| is_block(json)) else {
+        let said = |said: &str| format!(r#"{{"type":"text","text":{}}}"#, quoted(said));
+        return tidied.keep_text(json, said);
+    };
+    let kind = block.text("type").unwrap_or_default().into_owned();
+    match kind.as_str() {
+        "text" if is_blank(&block) => tidied.leave_out(FaultKind::EmptyMessage, None),
+        "thinking" if block.text("signature").is_none() || block.text("thinking").is_none() => {
+            tidied.leave_out(FaultKind::UnsignedThinking, None);
+        }
+        "tool_use" => {
+            let id = id_in(&block, "id");
+            let name =
+                nonempty_text(&block, "name").filter(|_| looked.speaker == MessageRole::Assistant);
+            let Some(name) = name else {
+                return tidied.leave_out(FaultKind::MalformedCall, Some(&id));
+            };
+            let mistyped = as_object(block.get("input"));
+            if let Some(input) = mistyped {
+                block.set("input", input);
+                tidied.put(block.write(), FaultKind::MistypedArguments, Some(&id));
+            } else {
+                tidied.keep(json);
+            }
+            let arguments = block.get("input").unwrap_or_default().to_owned();
+            looked.calls.push(ToolCallPart::new(id, name, arguments));
+        }
+        "tool_result" => {
+            let id = id_in(&block, "tool_use_id");
+            let mended = tidy_result(&mut block);
+            let answer = ToolResultPart::new(id.clone(), block.get("content").unwrap_or_default());
+            looked.answers.push(ToolResultPart { at: tidied.kept.len(), ..answer });
+            match mended {
+                Some(fault) => tidied.put(block.write(), fault, Some(&id)),
+                None => tidied.keep(json),
+            }
+        }
+        _ => tidied.keep(json),
+    }
+}
+
+fn is_blank(block: &RawObject<'_>) -> bool {
+    block.text("text").is_none_or(|text| text.trim().is_empty())
+}
+
+/// Repairs the result. Returns what was wrong with it.
+fn tidy_result(block: &mut RawObject<'_>) -> Option<FaultKind> {
+    let mut wrong = (block.has("content") && super::mend_result(block, "content"))
+        .then_some(FaultKind::MalformedResult);
+    // A text block must not be blank; a result without content is valid.
+    if let ContentField::Blocks(blocks) = content(block, "content") {
+        let says = |json: &&str| {
+            !RawObject::parse(json).is_some_and(|block| is_a(&block, "text") && is_blank(&block))
+        };
+        let kept: Vec<String> = blocks.iter().copied().filter(says).map(str::to_owned).collect();
+        if kept.len() < blocks.len() {
+            if kept.is_empty() {
+                block.remove("content");
+            } else {
+                block.set("content", written_list(&kept));
+            }
+            wrong = Some(FaultKind::EmptyMessage);
+        }
+    }
+    if block.get("is_error") != Some("true") {
+        return wrong;
+    }
+    let is_text = |json: &str| RawObject::parse(json).is_some_and(|block| is_a(&block, "text"));
+    let content = match content(block, "content") {
+        ContentField::Text(said) if !said.trim().is_empty() => return wrong,
+        ContentField::Blocks(blocks) if blocks.iter().all(|json| is_text(json)) => return wrong,
+        ContentField::Blocks(blocks) => {
+            let said = format!(r#"{{"type":"text","text":{}}}"#, quoted(FAILED));
+            let blocks: Vec<&str> = std::iter::once(said.as_str()).chain(blocks).collect();
+            let blocks = written_list(&blocks);
+            block.remove("is_error");
+            block.set("content", blocks);
+            return Some(FaultKind::ErrorNotText);
+        }
+        ContentField::Text(_) | ContentField::Nothing | ContentField::Other(_) => quoted(FAILED),
+    };
+    block.set("content", content);
+    Some(FaultKind::MalformedResult)
+}
+
+/// Returns the text for an error whose result cannot be marked as one, or is empty.
+const FAILED: &str = "The tool call failed.";
+
+pub(super) fn trimmed(object: RawObject<'_>) -> Option<String> {
+    trimmed_end(object, |block| is_a(block, "text"))
+}
+
+pub(super) fn without_calls(object: RawObject<'_>, ids: &[&str]) -> Option<String> {
+    without_blocks(object, MessageFormat::Anthropic, |block| {
+        is_a(&block, "tool_use") && ids.contains(&id_in(&block, "id").as_str())
+    })
+}
+
+/// Returns the id if this block is the use of a server tool or of an MCP connector.
+fn server_use(block: &RawObject<'_>) -> Option<String> {
+    let kind = block.text("type")?;
+    matches!(&*kind, "server_tool_use" | "mcp_tool_use").then(|| id_in(block, "id"))
+}
+
+/// Returns the id of the use if this block is its result.
+fn server_result(block: &RawObject<'_>) -> Option<String> {
+    block.text("type")?.ends_with("_tool_result").then(|| id_in(block, "tool_use_id"))
+}
+
+/// A block to remove from a message: its position, the fault, and the id of the use.
+type ServerToolCut = (usize, FaultKind, String);
+
+/// Finds results of server tools without a preceding use, and uses without a result. The last
+/// answer may still wait for a result.
+pub(super) fn pair_server_tools(looked: &mut [CheckedMessage<'_>]) {
+    let last =
+        looked.iter().rposition(|one| !one.is_unusable && one.speaker == MessageRole::Assistant);
+    // The message and position of each use without a result.
+    let mut open: HashMap<String, (usize, usize)> = HashMap::new();
+    let mut cuts: BTreeMap<usize, Vec<ServerToolCut>> = BTreeMap::new();
+    for (index, one) in looked.iter().enumerate() {
+        if one.is_unusable || !(one.text.contains("_tool_use") || one.text.contains("_tool_result"))
+        {
+            continue;
+        }
+        let object = RawObject::parse(&one.text);
+        let blocks = object.as_ref().and_then(|object| object.list("content")).unwrap_or_default();
+        for (at, json) in blocks.into_iter().enumerate() {
+            let Some(block) = RawObject::parse(json) else { continue };
+            if let Some(id) = server_use(&block) {
+                if let Some((before, place)) = open.insert(id.clone(), (index, at)) {
+                    let cut = (place, FaultKind::ServerUseWithoutResult, id);
+                    cuts.entry(before).or_default().push(cut);
+                }
+            } else if let Some(id) = server_result(&block)
+                && open.remove(&id).is_none()
+            {
+                let cut = (at, FaultKind::ServerResultWithoutUse, id);
+                cuts.entry(index).or_default().push(cut);
+            }
+        }
+    }
+    for (id, (index, at)) in open {
+        if Some(index) != last {
+            let cut = (at, FaultKind::ServerUseWithoutResult, id);
+            cuts.entry(index).or_default().push(cut);
+        }
+    }
+    for (index, mut cuts) in cuts {
+        cuts.sort();
+        cut_blocks(&mut looked[index], &cuts);
+    }
+}
+
+fn cut_blocks(looked: &mut CheckedMessage<'_>, cuts: &[ServerToolCut]) {
+    let Some(object) = RawObject::parse(&looked.text) else { return };
+    let is_cut = |at: usize| cuts.iter().any(|(place, ..)| *place == at);
+    let blocks = object.list("content").unwrap_or_default().into_iter().enumerate();
+    let kept = blocks.filter(|(at, _)| !is_cut(*at)).map(|(_, json)| json.to_owned()).collect();
+    let text = put_blocks(object, MessageFormat::Anthropic, kept);
+    for answer in &mut looked.answers {
+        answer.at -= cuts.iter().filter(|(place, ..)| *place < answer.at).count();
+    }
+    for (_, fault, id) in cuts {
+        looked.removed(*fault, Some(id));
+    }
+    looked.is_unusable = text.is_none();
+    if let Some(text) = text {
+        looked.text = Cow::Owned(text);
+    }
+}

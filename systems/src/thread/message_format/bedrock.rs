@@ -1,0 +1,214 @@
+//! Bedrock's Converse API: a content block is an object with one field that gives its type.
+
+use super::blocks::{NormalizedBlocks, trim_thinking, trimmed_end, trimmed_text, without_blocks};
+use super::{
+    CheckedMessage, ContentField, MessageFormat, MessageRole, ToolCallPart, ToolResultPart,
+    as_object, content, id_in, nonempty_text, own_id,
+};
+use crate::thread::fault::FaultKind;
+use crate::thread::raw_json::{RawObject, list, quoted, text, written_list};
+use std::borrow::Cow;
+
+/// The type fields of content blocks, except those of calls and results.
+pub(super) const BLOCKS: [&str; 12] = [
+    "text",
+    "image",
+    "document",
+    "video",
+    "audio",
+    "guardContent",
+    "cachePoint",
+    "reasoningContent",
+    "citationsContent",
+    "searchResult",
+    "toolAddition",
+    "toolRemoval",
+];
+
+pub(super) fn check_message<'a>(text: &'a str, mut object: RawObject<'_>) -> CheckedMessage<'a> {
+    let mut looked = CheckedMessage::new(text, MessageRole::Other, own_id(&object));
+    looked.speaker = match object.text("role").as_deref() {
+        Some("user") => MessageRole::User,
+        Some("assistant") => MessageRole::Assistant,
+        Some("system") => MessageRole::Other,
+        _ => return looked.into_unusable(FaultKind::NotAMessage),
+    };
+    let blocks: Vec<String> = match content(&object, "content") {
+        ContentField::Text(said) => {
+            looked.mended(FaultKind::MalformedBlock, None);
+            vec![text_block(&said)]
+        }
+        ContentField::Nothing => return looked.into_unusable(FaultKind::EmptyMessage),
+        ContentField::Other(json) => {
+            looked.mended(FaultKind::MalformedBlock, None);
+            vec![json.to_owned()]
+        }
+        ContentField::Blocks(blocks) => blocks.into_iter().map(str::to_owned).collect(),
+    };
+    let mut tidied = NormalizedBlocks::new();
+    for block in &blocks {
+        tidy_block(block, &mut looked, &mut tidied);
+    }
+    let mut changed = tidied.changed || !looked.problems.is_empty();
+    looked.problems.append(&mut tidied.problems);
+    if looked.speaker == MessageRole::Assistant
+        && trim_thinking(&mut tidied.kept, MessageFormat::Bedrock)
+    {
+        looked.removed(FaultKind::TrailingThinking, None);
+        changed = true;
+    }
+    if tidied.kept.is_empty() {
+        return looked.into_unusable(FaultKind::EmptyMessage);
+    }
+    if changed {
+        object.set("content", written_list(&tidied.kept));
+        looked.text = Cow::Owned(object.write());
+    }
+    looked
+}
+
+pub(super) fn text_block(said: &str) -> String {
+    format!(r#"{{"text":{}}}"#, quoted(said))
+}
+
+fn is_blank(block: &RawObject<'_>) -> bool {
+    block.text("text").is_none_or(|text| text.trim().is_empty())
+}
+
+/// Splits a block with more members than its type field into that member and the rest. `None` for
+/// other blocks.
+fn members(block: &RawObject<'_>) -> Option<[String; 2]> {
+    let mut names = block.names();
+    // A name that is there twice has one value: without this a block would be split for ever.
+    let mut seen = std::collections::BTreeSet::new();
+    names.retain(|name| seen.insert(*name));
+    let is_member =
+        |name: &&&str| ["toolUse", "toolResult"].contains(*name) || BLOCKS.contains(*name);
+    let member = names.iter().find(is_member).filter(|_| names.len() > 1)?;
+    let part = |is_kept: &dyn Fn(&str) -> bool| {
+        let kept = names.iter().filter(|name| is_kept(name));
+        let kept =
+            kept.map(|name| format!("{}:{}", quoted(name), block.get(name).unwrap_or("null")));
+        format!("{{{}}}", kept.collect::<Vec<_>>().join(","))
+    };
+    Some([part(&|name| name == *member), part(&|name| name != *member)])
+}
+
+/// Keeps the block as far as it is valid.
+fn tidy_block(json: &str, looked: &mut CheckedMessage<'_>, tidied: &mut NormalizedBlocks) {
+    let Some(mut block) = RawObject::parse(json) else {
+        return tidied.keep_text(json, text_block);
+    };
+    if let Some(parts) = members(&block) {
+        looked.mended(FaultKind::MalformedBlock, None);
+        tidied.changed = true;
+        return parts.iter().for_each(|part| tidy_block(part, looked, tidied));
+    }
+    if let Some(mut used) = block.object("toolUse") {
+        let id = id_in(&used, "toolUseId");
+        // Bedrock runs some tools itself: their uses need no result from outside.
+        if used.has("type") {
+            return tidied.keep(json);
+        }
+        let name =
+            nonempty_text(&used, "name").filter(|_| looked.speaker == MessageRole::Assistant);
+        let Some(name) = name else {
+            return tidied.leave_out(FaultKind::MalformedCall, Some(&id));
+        };
+        let mistyped = as_object(used.get("input"));
+        let arguments =
+            mistyped.clone().unwrap_or_else(|| used.get("input").unwrap_or("").to_owned());
+        if let Some(input) = mistyped {
+            used.set("input", input);
+            let used = used.write();
+            block.set("toolUse", used);
+            tidied.put(block.write(), FaultKind::MistypedArguments, Some(&id));
+        } else {
+            tidied.keep(json);
+        }
+        looked.calls.push(ToolCallPart::new(id, name, arguments));
+    } else if let Some(mut result) = block.object("toolResult") {
+        let id = id_in(&result, "toolUseId");
+        if result.has("type") {
+            return tidied.keep(json);
+        }
+        let wrong = tidy_result(&mut result);
+        let answer = ToolResultPart::new(id.clone(), result.get("content").unwrap_or_default());
+        looked.answers.push(ToolResultPart { at: tidied.kept.len(), ..answer });
+        if let Some(fault) = wrong {
+            let result = result.write();
+            block.set("toolResult", result);
+            tidied.put(block.write(), fault, Some(&id));
+        } else {
+            tidied.keep(json);
+        }
+    } else if block.has("text") && is_blank(&block) {
+        tidied.leave_out(FaultKind::EmptyMessage, None);
+    } else if BLOCKS.iter().any(|name| block.get(name).is_some()) {
+        tidied.keep(json);
+    } else {
+        tidied.keep_text(json, text_block);
+    }
+}
+
+/// Repairs the result. Returns what was wrong with it.
+fn tidy_result(result: &mut RawObject<'_>) -> Option<FaultKind> {
+    const BLOCKS: [&str; 6] = ["json", "text", "image", "document", "video", "searchResult"];
+    let given = result.get("content").unwrap_or("[]").to_owned();
+    let mut wrong = result.get("content").is_none().then_some(FaultKind::MalformedResult);
+    let blocks = list(&given).unwrap_or_else(|| {
+        wrong = Some(FaultKind::MalformedResult);
+        vec![given.as_str()]
+    });
+    let mut kept: Vec<String> = Vec::new();
+    for json in blocks {
+        let block = RawObject::parse(json);
+        let is_one = |block: &RawObject<'_>| BLOCKS.iter().any(|name| block.get(name).is_some());
+        let told = match block.filter(is_one) {
+            Some(block) if block.has("text") && block.text("text").is_none() => {
+                text_block(block.get("text").unwrap_or_default())
+            }
+            Some(block) if block.has("text") && is_blank(&block) => {
+                wrong = wrong.or(Some(FaultKind::EmptyMessage));
+                continue;
+            }
+            Some(block) if block.has("json") && block.object("json").is_none() => {
+                text_block(block.get("json").unwrap_or_default())
+            }
+            Some(_) => {
+                kept.push(json.to_owned());
+                continue;
+            }
+            None => match text(json) {
+                Some(said) if said.trim().is_empty() => {
+                    wrong = Some(FaultKind::MalformedResult);
+                    continue;
+                }
+                Some(said) => text_block(&said),
+                None if RawObject::parse(json).is_some() => format!(r#"{{"json":{json}}}"#),
+                None => text_block(json),
+            },
+        };
+        wrong = Some(FaultKind::MalformedResult);
+        kept.push(told);
+    }
+    if kept.is_empty() && result.text("status").as_deref() == Some("error") {
+        kept.push(text_block("The tool call failed."));
+        wrong = Some(FaultKind::MalformedResult);
+    }
+    if wrong.is_some() {
+        result.set("content", written_list(&kept));
+    }
+    wrong
+}
+
+pub(super) fn trimmed(object: RawObject<'_>) -> Option<String> {
+    trimmed_end(object, |block| block.get("text").is_some_and(|json| trimmed_text(json).is_some()))
+}
+
+pub(super) fn without_calls(object: RawObject<'_>, ids: &[&str]) -> Option<String> {
+    without_blocks(object, MessageFormat::Bedrock, |block| {
+        let used = block.object("toolUse");
+        used.is_some_and(|used| ids.contains(&id_in(&used, "toolUseId").as_str()))
+    })
+}

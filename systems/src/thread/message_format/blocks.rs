@@ -1,0 +1,178 @@
+//! Splits and assembles messages whose calls and results are blocks of a list.
+
+use super::recover_content::kept_text;
+use super::{MessageFormat, MessageProblem, ToolResultPart};
+use crate::thread::fault::{FaultKind, Remedy};
+use crate::thread::raw_json::{RawObject, quoted, text, written_list};
+use std::borrow::Cow;
+
+/// Returns the name of the field with the list of blocks.
+pub(super) const fn field(form: MessageFormat) -> &'static str {
+    match form {
+        MessageFormat::Gemini => "parts",
+        _ => "content",
+    }
+}
+
+/// A message split into results and other blocks.
+pub(in crate::thread) struct SplitMessage {
+    /// The results, in the order of the message's answers.
+    pub(in crate::thread) results: Vec<String>,
+    /// The other blocks.
+    pub(in crate::thread) others: Vec<String>,
+    /// Whether no other block precedes a result, or the provider allows it.
+    pub(in crate::thread) results_first: bool,
+}
+
+/// Separates the results from the other blocks of a message.
+pub(in crate::thread) fn split(
+    text: &str,
+    form: MessageFormat,
+    answers: &[ToolResultPart],
+) -> SplitMessage {
+    let mut split = SplitMessage { results: Vec::new(), others: Vec::new(), results_first: true };
+    let object = RawObject::parse(text);
+    let blocks = object.as_ref().and_then(|object| object.list(field(form))).unwrap_or_default();
+    let mut answers = answers.iter().peekable();
+    for (at, block) in blocks.into_iter().enumerate() {
+        if answers.next_if(|answer| answer.at == at).is_some() {
+            split.results_first &= split.others.is_empty() || form == MessageFormat::Gemini;
+            split.results.push(block.to_owned());
+        } else {
+            split.others.push(block.to_owned());
+        }
+    }
+    split
+}
+
+/// Returns the message with exactly these blocks; `None` without any.
+pub(in crate::thread) fn with_blocks(
+    text: &str,
+    form: MessageFormat,
+    blocks: &[String],
+) -> Option<String> {
+    put_blocks(RawObject::parse(text)?, form, blocks.to_vec())
+}
+
+/// Returns the message without the blocks that match `is_cut`; `None` if nothing is left.
+pub(super) fn without_blocks(
+    object: RawObject<'_>,
+    form: MessageFormat,
+    is_cut: impl Fn(RawObject<'_>) -> bool,
+) -> Option<String> {
+    let keep = |json: &&str| !RawObject::parse(json).is_some_and(&is_cut);
+    let kept = object.list(field(form))?.into_iter().filter(keep).map(str::to_owned).collect();
+    put_blocks(object, form, kept)
+}
+
+/// Returns the message with these blocks as its provider accepts it, without thinking at its end.
+/// `None` without any.
+pub(super) fn put_blocks(
+    mut object: RawObject<'_>,
+    form: MessageFormat,
+    mut blocks: Vec<String>,
+) -> Option<String> {
+    trim_thinking(&mut blocks, form);
+    if blocks.is_empty() {
+        return None;
+    }
+    object.set(field(form), written_list(&blocks));
+    Some(object.write())
+}
+
+/// Returns a user message with results or other content.
+pub(in crate::thread) fn results_message(form: MessageFormat, blocks: &[String]) -> String {
+    let role = if form == MessageFormat::AiSdk { "tool" } else { "user" };
+    format!(r#"{{"role":"{role}","{}":{}}}"#, field(form), written_list(blocks))
+}
+
+/// The blocks of a list while it is normalised, and whether anything changed.
+pub(super) struct NormalizedBlocks {
+    pub(super) kept: Vec<String>,
+    pub(super) changed: bool,
+    pub(super) problems: Vec<MessageProblem>,
+}
+
+impl NormalizedBlocks {
+    pub(super) const fn new() -> Self {
+        Self { kept: Vec::new(), changed: false, problems: Vec::new() }
+    }
+
+    /// Keeps a block unchanged.
+    pub(super) fn keep(&mut self, json: &str) {
+        self.kept.push(json.to_owned());
+    }
+
+    /// Replaces a block.
+    pub(super) fn put(&mut self, json: String, fault: FaultKind, call: Option<&str>) {
+        self.kept.push(json);
+        self.changed = true;
+        self.problems.push(MessageProblem::new(fault, call, Remedy::Changed));
+    }
+
+    /// Keeps the content of an invalid block as a block built by `text`.
+    pub(super) fn keep_text(&mut self, json: &str, text: impl FnOnce(&str) -> String) {
+        match kept_text(json) {
+            Some(said) => self.put(text(&said), FaultKind::MalformedBlock, None),
+            None => self.leave_out(FaultKind::MalformedBlock, None),
+        }
+    }
+
+    /// Drops a block.
+    pub(super) fn leave_out(&mut self, fault: FaultKind, call: Option<&str>) {
+        self.changed = true;
+        self.problems.push(MessageProblem::new(fault, call, Remedy::Removed));
+    }
+}
+
+/// Removes thinking at the end of an answer. Returns whether there was any.
+pub(super) fn trim_thinking(blocks: &mut Vec<String>, form: MessageFormat) -> bool {
+    let is_thinking = |json: &String| {
+        RawObject::parse(json).is_some_and(|block| match form {
+            MessageFormat::Anthropic => block
+                .text("type")
+                .is_some_and(|kind| matches!(&*kind, "thinking" | "redacted_thinking")),
+            MessageFormat::Bedrock => block.has("reasoningContent"),
+            _ => false,
+        })
+    };
+    let before = blocks.len();
+    while blocks.last().is_some_and(is_thinking) {
+        blocks.pop();
+    }
+    blocks.len() < before
+}
+
+/// Returns a field of a block without trailing white space; `None` if there is none.
+pub(super) fn trimmed_text(json: &str) -> Option<String> {
+    let whole = text(json)?;
+    let trimmed = whole.trim_end();
+    (trimmed.len() < whole.len()).then(|| quoted(trimmed))
+}
+
+/// Returns the last answer with trailing white space of its text removed: of the content itself, or
+/// of its last block.
+pub(super) fn trimmed_end(
+    mut object: RawObject<'_>,
+    is_text: fn(&RawObject<'_>) -> bool,
+) -> Option<String> {
+    let json = object.get("content")?;
+    let content = match trimmed_text(json) {
+        Some(trimmed) => trimmed,
+        None => {
+            let mut blocks: Vec<Cow<'_, str>> =
+                super::super::raw_json::list(json)?.into_iter().map(Cow::Borrowed).collect();
+            let mut block = RawObject::parse(blocks.last()?)?;
+            if !is_text(&block) {
+                return None;
+            }
+            let trimmed = trimmed_text(block.get("text")?)?;
+            block.set("text", trimmed);
+            let written = block.write();
+            *blocks.last_mut()? = Cow::Owned(written);
+            written_list(&blocks)
+        }
+    };
+    object.set("content", content);
+    Some(object.write())
+}

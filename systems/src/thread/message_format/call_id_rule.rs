@@ -1,0 +1,41 @@
+//! The providers' rules for call ids.
+
+use super::MessageFormat;
+
+/// A provider's rule for call ids.
+pub(in crate::thread) struct CallIdRule {
+    /// The maximum length.
+    pub(in crate::thread) longest: usize,
+    /// Whether only letters, digits, `_` and `-` are allowed.
+    pub(in crate::thread) plain: bool,
+    /// Whether a call must have an id.
+    pub(in crate::thread) due: bool,
+    /// Whether an id must be unique in the whole history.
+    pub(in crate::thread) once: bool,
+}
+
+impl CallIdRule {
+    /// Returns whether the provider accepts this id.
+    pub(in crate::thread) fn takes(&self, id: &str) -> bool {
+        let is_plain = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'-');
+        if id.is_empty() {
+            return !self.due;
+        }
+        id.chars().count() <= self.longest && (!self.plain || id.bytes().all(is_plain))
+    }
+}
+
+impl MessageFormat {
+    /// Returns the rule of this format's provider.
+    pub(in crate::thread) const fn id_rule(self) -> CallIdRule {
+        let any = CallIdRule { longest: usize::MAX, plain: false, due: true, once: false };
+        match self {
+            Self::Plain | Self::OpenaiChat => CallIdRule { longest: 40, ..any },
+            Self::OpenaiResponses => CallIdRule { longest: 64, ..any },
+            Self::Anthropic => CallIdRule { plain: true, once: true, ..any },
+            Self::Bedrock => CallIdRule { longest: 64, plain: true, once: true, ..any },
+            Self::Gemini => CallIdRule { due: false, ..any },
+            Self::AiSdk | Self::Langchain | Self::LangchainFlat | Self::LangchainLc => any,
+        }
+    }
+}

@@ -1,0 +1,90 @@
+//! Guesses what a message in an unsupported format is.
+
+use crate::thread::raw_json::{RawObject, list, text};
+
+/// Describes what this object seems to be, if it is certainly not a message in a supported format.
+pub(super) fn foreign(object: &RawObject<'_>) -> Option<&'static str> {
+    let has = |name: &str| object.get(name).is_some();
+    let kind = object.text("type").unwrap_or_default();
+    Some(match () {
+        () if has("payload") && CODEX.contains(&&*kind) => "a line of a Codex rollout",
+        () if has("parentUuid") || has("sessionId") && has("uuid") => CLAUDE,
+        () if object.object("message").is_some() && !kind.is_empty() => CLAUDE,
+        () if kind == "gemini" || has("sessionId") && has("projectHash") => "a Gemini CLI session",
+        () if object.object("info").is_some() && has("parts") => "a message of OpenCode",
+        () if has("toolInvocations") => UI_MESSAGE,
+        () if object.object("values").is_some_and(|values| values.has("messages")) => {
+            "a state of LangGraph, whose messages are in 'values'"
+        }
+        () if object.list("choices").is_some() => "an answer of OpenAI's API",
+        () if object.list("candidates").is_some() => "an answer of Gemini's API",
+        () if has("conversations") || has("from") && has("value") => "a conversation of ShareGPT",
+        () if object.object("mapping").is_some() => "an export of ChatGPT",
+        () if has("chat_messages") => "an export of Claude",
+        () if object.text("object").as_deref() == Some("thread.message") => {
+            "a message of OpenAI's Assistants"
+        }
+        () if has("role") && object.list("blocks").is_some() => "a message of LlamaIndex",
+        () if has("role") && object.list("items").is_some() => "a message of Semantic Kernel",
+        () if has("role") && object.text("message").is_some() => "a message of Cohere",
+        () => return of_parts(object).or_else(|| of_content(object)),
+    })
+}
+
+const CLAUDE: &str = "a line of a Claude Code transcript";
+const UI_MESSAGE: &str =
+    "a UIMessage of the Vercel AI SDK: convert it with 'convertToModelMessages'";
+const CODEX: [&str; 5] =
+    ["session_meta", "response_item", "event_msg", "turn_context", "compacted"];
+
+/// Parts with a kind are not Gemini's.
+fn of_parts(object: &RawObject<'_>) -> Option<&'static str> {
+    object.list("parts")?.into_iter().filter_map(RawObject::parse).find_map(|part| {
+        if part.has("part_kind") {
+            Some("a message of Pydantic AI")
+        } else {
+            part.has("type").then_some(UI_MESSAGE)
+        }
+    })
+}
+
+/// Version 4 of the AI SDK has other names for the arguments and the result.
+fn of_content(object: &RawObject<'_>) -> Option<&'static str> {
+    object.list("content")?.into_iter().filter_map(RawObject::parse).find_map(|part| {
+        let old = match &*part.text("type")? {
+            "tool-call" => part.has("args") && !part.has("input"),
+            "tool-result" => part.has("result") && !part.has("output"),
+            _ => false,
+        };
+        old.then_some("a CoreMessage of version 4 of the Vercel AI SDK")
+    })
+}
+
+/// Describes this JSON, for the error about a text that is not a message.
+pub(in crate::thread) fn describe_unknown(json: &str) -> String {
+    if let Some(object) = RawObject::parse(json) {
+        if let Some(seems) = foreign(&object) {
+            return seems.to_owned();
+        }
+        let fields = object.names();
+        return match fields.len() {
+            0 => "an object with nothing in it".to_owned(),
+            count => {
+                let shown: Vec<String> =
+                    fields.iter().take(5).map(|name| format!("'{name}'")).collect();
+                let more = if count > shown.len() { " and more" } else { "" };
+                format!("an object with the fields {}{more}", shown.join(", "))
+            }
+        };
+    }
+    let what = if text(json).is_some() {
+        "a text"
+    } else if list(json).is_some() {
+        "a list"
+    } else if json == "null" || json == "true" || json == "false" || json.parse::<f64>().is_ok() {
+        "a bare value"
+    } else {
+        "no JSON"
+    };
+    what.to_owned()
+}

@@ -1,0 +1,251 @@
+//! Detects the format of a message.
+
+use super::MessageFormat;
+use super::foreign_format::foreign;
+use crate::thread::raw_json::{RawObject, text};
+
+/// What a message reveals about the format of its thread.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(in crate::thread) enum FormatEvidence {
+    /// Certainly this format.
+    Strong(MessageFormat),
+    /// Probably this format.
+    Weak(MessageFormat),
+    /// Any of several formats.
+    Any,
+    /// Not a message in any format.
+    None,
+    /// A format that is not supported, and what it seems to be.
+    Foreign(&'static str),
+}
+
+/// LangChain's words for message types.
+pub(super) const LANGCHAIN_TYPES: [&str; 13] = [
+    "human",
+    "ai",
+    "tool",
+    "system",
+    "function",
+    "chat",
+    "developer",
+    "HumanMessageChunk",
+    "AIMessageChunk",
+    "ToolMessageChunk",
+    "SystemMessageChunk",
+    "FunctionMessageChunk",
+    "ChatMessageChunk",
+];
+
+/// Returns what a message reveals about the format of its thread.
+pub(in crate::thread) fn evidence(object: &RawObject<'_>) -> FormatEvidence {
+    if object.has("lc") && object.has("kwargs") {
+        return FormatEvidence::Strong(MessageFormat::LangchainLc);
+    }
+    if let Some(seems) = foreign(object) {
+        return FormatEvidence::Foreign(seems);
+    }
+    if let Some(kind) = object.text("type") {
+        return of_type(object, &kind);
+    }
+    if object.has("parts") {
+        return of_parts(object);
+    }
+    let Some(role) = object.text("role") else { return FormatEvidence::None };
+    let is_role =
+        ["system", "developer", "user", "assistant", "tool", "function"].contains(&&*role);
+    let names = ["content", "tool_calls", "tool_call_id", "function_call", "refusal", "audio"];
+    if !is_role || !names.iter().any(|name| object.has(name)) {
+        return FormatEvidence::None;
+    }
+    of_role(object, &role)
+}
+
+/// Returns the evidence of a message with a `type`.
+fn of_type(object: &RawObject<'_>, kind: &str) -> FormatEvidence {
+    if LANGCHAIN_TYPES.contains(&kind) {
+        let nested = object.object("data").is_some();
+        return FormatEvidence::Strong(if nested {
+            MessageFormat::Langchain
+        } else {
+            MessageFormat::LangchainFlat
+        });
+    }
+    if kind != "message" {
+        return match object.has("role") {
+            _ if is_item(kind) => FormatEvidence::Strong(MessageFormat::OpenaiResponses),
+            true => of_content(object, FormatEvidence::Any),
+            false => FormatEvidence::None,
+        };
+    }
+    // Anthropic's answers have the type `message` too.
+    let stopped = object.has("stop_reason");
+    let weak = if stopped { MessageFormat::Anthropic } else { MessageFormat::OpenaiResponses };
+    of_content(object, FormatEvidence::Weak(weak))
+}
+
+/// Returns the evidence of a message with a role.
+fn of_role(object: &RawObject<'_>, role: &str) -> FormatEvidence {
+    let found = of_content(object, FormatEvidence::Any);
+    if found == FormatEvidence::Strong(MessageFormat::AiSdk) {
+        return found;
+    }
+    if object.get("tool_calls").is_some() {
+        // The same call may also be in Anthropic's format there: then the other messages decide.
+        let both = found == FormatEvidence::Strong(MessageFormat::Anthropic);
+        let chat = MessageFormat::OpenaiChat;
+        return if both { FormatEvidence::Weak(chat) } else { FormatEvidence::Strong(chat) };
+    }
+    if role == "tool" || object.get("tool_call_id").is_some() {
+        return FormatEvidence::Strong(MessageFormat::OpenaiChat);
+    }
+    if role == "function" || object.has("function_call") || object.has("tool_calls") {
+        return FormatEvidence::Weak(MessageFormat::OpenaiChat);
+    }
+    found
+}
+
+/// Returns the evidence of a message with parts: Gemini, if the parts have no type.
+fn of_parts(object: &RawObject<'_>) -> FormatEvidence {
+    let role = object.text("role");
+    if !matches!(role.as_deref(), None | Some("user" | "model" | "function" | "system")) {
+        return FormatEvidence::None;
+    }
+    let parts = object.list("parts");
+    let is_part = |json: &&str| {
+        let named = |part: RawObject<'_>| super::gemini::PARTS.iter().any(|name| part.has(name));
+        text(json).is_some() || RawObject::parse(json).is_some_and(named)
+    };
+    let shown = match (&parts, role.as_deref()) {
+        (Some(parts), _) if parts.iter().any(is_part) => true,
+        (_, Some("model")) => true,
+        (None, Some(_)) => object.text("parts").is_some(),
+        _ => false,
+    };
+    match (shown, role.is_some()) {
+        (true, _) => FormatEvidence::Strong(MessageFormat::Gemini),
+        (false, true) => FormatEvidence::Weak(MessageFormat::Gemini),
+        (false, false) => FormatEvidence::None,
+    }
+}
+
+/// Returns whether this is a type of Responses API items.
+pub(super) fn is_item(kind: &str) -> bool {
+    const ENDS: [&str; 3] = ["_call", "_output", "_response"];
+    const WHOLE: [&str; 5] =
+        ["reasoning", "item_reference", "compaction", "mcp_list_tools", "mcp_approval_request"];
+    WHOLE.contains(&kind) || ENDS.iter().any(|end| kind.ends_with(end))
+}
+
+fn of_content(object: &RawObject<'_>, otherwise: FormatEvidence) -> FormatEvidence {
+    let mut found = otherwise;
+    for block in object.list("content").unwrap_or_default() {
+        let Some(block) = RawObject::parse(block) else { continue };
+        let Some(kind) = block.text("type") else {
+            if block.has("toolUse") || block.has("toolResult") {
+                return FormatEvidence::Strong(MessageFormat::Bedrock);
+            }
+            if super::bedrock::BLOCKS.iter().any(|name| block.has(name)) {
+                found = FormatEvidence::Weak(MessageFormat::Bedrock);
+            }
+            continue;
+        };
+        found = match &*kind {
+            "tool_use" | "tool_result" => return FormatEvidence::Strong(MessageFormat::Anthropic),
+            kind if kind.starts_with("tool-") => {
+                return FormatEvidence::Strong(MessageFormat::AiSdk);
+            }
+            kind if kind.ends_with("_tool_result") => {
+                FormatEvidence::Weak(MessageFormat::Anthropic)
+            }
+            "thinking" | "redacted_thinking" | "server_tool_use" | "document" => {
+                FormatEvidence::Weak(MessageFormat::Anthropic)
+            }
+            "input_text" | "output_text" | "input_image" | "input_file" => {
+                FormatEvidence::Weak(MessageFormat::OpenaiResponses)
+            }
+            "file" if block.has("mediaType") => FormatEvidence::Weak(MessageFormat::AiSdk),
+            "reasoning" if block.has("text") => FormatEvidence::Weak(MessageFormat::AiSdk),
+            "image" if block.has("image") => FormatEvidence::Weak(MessageFormat::AiSdk),
+            "image_url" | "input_audio" | "file" | "refusal" => {
+                FormatEvidence::Weak(MessageFormat::OpenaiChat)
+            }
+            _ => continue,
+        };
+    }
+    found
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn each_form_is_recognised_by_what_only_it_has() {
+        let of = |text: &str| evidence(&RawObject::parse(text).unwrap());
+        for (text, expected) in [
+            (r#"{"role":"user","content":"hi"}"#, FormatEvidence::Any),
+            (r#"{"role":"user","content":[{"type":"text","text":"hi"}]}"#, FormatEvidence::Any),
+            (
+                r#"{"role":"assistant","tool_calls":[]}"#,
+                FormatEvidence::Strong(MessageFormat::OpenaiChat),
+            ),
+            (
+                r#"{"role":"assistant","content":"","tool_calls":null}"#,
+                FormatEvidence::Weak(MessageFormat::OpenaiChat),
+            ),
+            (
+                r#"{"role":"tool","tool_call_id":"a"}"#,
+                FormatEvidence::Strong(MessageFormat::OpenaiChat),
+            ),
+            (
+                r#"{"type":"function_call","call_id":"a"}"#,
+                FormatEvidence::Strong(MessageFormat::OpenaiResponses),
+            ),
+            (
+                r#"{"type":"message","role":"user","content":"x"}"#,
+                FormatEvidence::Weak(MessageFormat::OpenaiResponses),
+            ),
+            (
+                r#"{"type":"message","role":"assistant","content":[{"type":"tool_use"}]}"#,
+                FormatEvidence::Strong(MessageFormat::Anthropic),
+            ),
+            (
+                r#"{"role":"user","content":[{"type":"tool_result"}]}"#,
+                FormatEvidence::Strong(MessageFormat::Anthropic),
+            ),
+            (r#"{"type":"ai","data":{}}"#, FormatEvidence::Strong(MessageFormat::Langchain)),
+            (r#"{"type":"ai","content":""}"#, FormatEvidence::Strong(MessageFormat::LangchainFlat)),
+            (
+                r#"{"lc":1,"type":"constructor","id":[],"kwargs":{}}"#,
+                FormatEvidence::Strong(MessageFormat::LangchainLc),
+            ),
+            (
+                r#"{"role":"user","content":[{"toolResult":{}}]}"#,
+                FormatEvidence::Strong(MessageFormat::Bedrock),
+            ),
+            (
+                r#"{"role":"user","content":[{"text":"hi"}]}"#,
+                FormatEvidence::Weak(MessageFormat::Bedrock),
+            ),
+            (r#"{"role":"model","parts":[]}"#, FormatEvidence::Strong(MessageFormat::Gemini)),
+            (
+                r#"{"role":"user","parts":[{"text":"hi"}]}"#,
+                FormatEvidence::Strong(MessageFormat::Gemini),
+            ),
+            (r#"{"parts":[{"function_call":{}}]}"#, FormatEvidence::Strong(MessageFormat::Gemini)),
+            (
+                r#"{"role":"tool","content":[{"type":"tool-result"}]}"#,
+                FormatEvidence::Strong(MessageFormat::AiSdk),
+            ),
+            (
+                r#"{"role":"assistant","content":[{"type":"tool_use"}],"tool_calls":[]}"#,
+                FormatEvidence::Weak(MessageFormat::OpenaiChat),
+            ),
+            (r#"{"hello":1}"#, FormatEvidence::None),
+            (r#"{"role":"user"}"#, FormatEvidence::None),
+            (r#"{"type":"weather"}"#, FormatEvidence::None),
+        ] {
+            assert_eq!(of(text), expected, "{text}");
+        }
+    }
+}

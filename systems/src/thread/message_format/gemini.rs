@@ -1,0 +1,166 @@
+//! Gemini's contents: a part is an object with one field that gives its type, in camel or snake
+//! case.
+
+use super::blocks::NormalizedBlocks;
+use super::{
+    CheckedMessage, MessageRole, ToolCallPart, ToolResultPart, as_object, id_in, nonempty_text,
+    own_id,
+};
+use crate::thread::fault::FaultKind;
+use crate::thread::raw_json::{RawObject, list, quoted, written_list};
+use std::borrow::Cow;
+
+/// The type fields of a part.
+pub(super) const PARTS: [&str; 17] = [
+    "text",
+    "functionCall",
+    "function_call",
+    "functionResponse",
+    "function_response",
+    "inlineData",
+    "inline_data",
+    "fileData",
+    "file_data",
+    "executableCode",
+    "executable_code",
+    "codeExecutionResult",
+    "code_execution_result",
+    "toolCall",
+    "tool_call",
+    "toolResponse",
+    "tool_response",
+];
+
+pub(super) fn check_message<'a>(text: &'a str, mut object: RawObject<'_>) -> CheckedMessage<'a> {
+    let mut looked = CheckedMessage::new(text, MessageRole::Other, own_id(&object));
+    let role = object.text("role").map(Cow::into_owned);
+    looked.speaker = match role.as_deref() {
+        None | Some("user" | "function") => MessageRole::User,
+        Some("model") => MessageRole::Assistant,
+        Some("system") => MessageRole::Other,
+        _ => return looked.into_unusable(FaultKind::NotAMessage),
+    };
+    let mut changed = false;
+    let parts: Vec<String> = match object.get("parts") {
+        None => return looked.into_unusable(FaultKind::EmptyMessage),
+        Some(json) => match list(json) {
+            Some(parts) => parts.into_iter().map(str::to_owned).collect(),
+            None => {
+                changed = true;
+                looked.mended(FaultKind::MalformedBlock, None);
+                vec![json.to_owned()]
+            }
+        },
+    };
+    let mut tidied = NormalizedBlocks::new();
+    for part in &parts {
+        tidy_part(part, &mut looked, &mut tidied);
+    }
+    changed |= tidied.changed;
+    looked.problems.append(&mut tidied.problems);
+    if tidied.kept.is_empty() {
+        return looked.into_unusable(FaultKind::EmptyMessage);
+    }
+    if changed {
+        object.set("parts", written_list(&tidied.kept));
+        looked.text = Cow::Owned(object.write());
+    }
+    looked
+}
+
+pub(super) fn text_part(said: &str) -> String {
+    format!(r#"{{"text":{}}}"#, quoted(said))
+}
+
+/// Returns which of two spellings of a field a part has.
+pub(super) fn spelling(
+    part: &RawObject<'_>,
+    camel: &'static str,
+    snake: &'static str,
+) -> Option<&'static str> {
+    [camel, snake].into_iter().find(|name| part.object(name).is_some())
+}
+
+pub(super) fn call_field(part: &RawObject<'_>) -> Option<&'static str> {
+    spelling(part, "functionCall", "function_call")
+}
+
+pub(super) fn response_field(part: &RawObject<'_>) -> Option<&'static str> {
+    spelling(part, "functionResponse", "function_response")
+}
+
+/// Keeps the part as far as it is valid.
+fn tidy_part(json: &str, looked: &mut CheckedMessage<'_>, tidied: &mut NormalizedBlocks) {
+    let Some(mut part) = RawObject::parse(json) else {
+        return tidied.keep_text(json, text_part);
+    };
+    if let Some(field) = call_field(&part) {
+        let Some(mut call) = part.object(field) else { return };
+        let id = id_in(&call, "id");
+        let name =
+            nonempty_text(&call, "name").filter(|_| looked.speaker == MessageRole::Assistant);
+        let Some(name) = name else {
+            return tidied.leave_out(FaultKind::MalformedCall, Some(&id));
+        };
+        let mistyped = call.get("args").and_then(|json| as_object(Some(json)));
+        let arguments =
+            mistyped.clone().unwrap_or_else(|| call.get("args").unwrap_or("{}").to_owned());
+        match mistyped {
+            Some(args) => {
+                call.set("args", args);
+                let (call, told) = (call.write(), if id.is_empty() { &name } else { &id });
+                part.set(field, call);
+                tidied.put(part.write(), FaultKind::MistypedArguments, Some(told));
+            }
+            None => tidied.keep(json),
+        }
+        looked.calls.push(ToolCallPart::new(id, name, arguments));
+    } else if let Some(field) = response_field(&part) {
+        let Some(mut response) = part.object(field) else { return };
+        let id = id_in(&response, "id");
+        let name = nonempty_text(&response, "name");
+        let given = response.get("response").unwrap_or_default().to_owned();
+        let answer = ToolResultPart::new(id, &given);
+        let answer = ToolResultPart { name, at: tidied.kept.len(), ..answer };
+        if RawObject::parse(&given).is_none() {
+            let output =
+                if given.is_empty() { "{}".to_owned() } else { format!(r#"{{"output":{given}}}"#) };
+            response.set("response", output);
+            let response = response.write();
+            part.set(field, response);
+            let told = answer.display_name();
+            tidied.put(part.write(), FaultKind::MalformedResult, told.as_deref());
+        } else {
+            tidied.keep(json);
+        }
+        looked.answers.push(answer);
+    } else if is_empty_text(&part) {
+        tidied.leave_out(FaultKind::EmptyMessage, None);
+    } else if PARTS.iter().any(|name| part.get(name).is_some()) {
+        tidied.keep(json);
+    } else {
+        tidied.keep_text(json, text_part);
+    }
+}
+
+/// Returns whether a text is empty and has no thought signature.
+fn is_empty_text(part: &RawObject<'_>) -> bool {
+    let others = PARTS.iter().any(|name| *name != "text" && part.get(name).is_some());
+    let signed = part.has("thoughtSignature") || part.has("thought_signature");
+    part.has("text") && !others && !signed && part.text("text").is_none_or(|text| text.is_empty())
+}
+
+pub(super) fn without_calls(mut object: RawObject<'_>, cut: &[bool]) -> Option<String> {
+    let mut cut = cut.iter();
+    let mut keep = |json: &&str| {
+        let is_call = RawObject::parse(json).is_some_and(|part| call_field(&part).is_some());
+        !is_call || !cut.next().copied().unwrap_or(false)
+    };
+    let kept: Vec<String> =
+        object.list("parts")?.into_iter().filter(|json| keep(json)).map(str::to_owned).collect();
+    if kept.is_empty() {
+        return None;
+    }
+    object.set("parts", written_list(&kept));
+    Some(object.write())
+}

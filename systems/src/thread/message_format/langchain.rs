@@ -1,0 +1,382 @@
+//! LangChain's messages, as `messages_to_dict`, `model_dump` and `dumpd` write them.
+
+use super::openai_chat::{self, set_or_remove, without_entries};
+use super::recover_content::mend_blocks;
+use super::{
+    CheckedMessage, ContentField, FormatEvidence, MessageRole, ToolCallPart, ToolResultPart,
+    as_object, as_text, content, evidence, id_in, is_block, mend_result, nonempty_text, own_id,
+};
+use crate::thread::fault::FaultKind;
+use crate::thread::raw_json::{RawObject, list, text, written_list};
+use std::borrow::Cow;
+use std::collections::HashMap;
+
+/// Returns the name of the field that nests the message's own fields, if they are nested.
+pub(super) fn nested(object: &RawObject<'_>) -> Option<&'static str> {
+    if object.has("lc") && object.has("kwargs") {
+        Some("kwargs")
+    } else {
+        object.object("data").map(|_| "data")
+    }
+}
+
+/// Returns the type of message in lower case.
+fn kind(object: &RawObject<'_>) -> Option<String> {
+    let kind = if object.has("lc") {
+        text(object.list("id")?.last()?)?.into_owned()
+    } else {
+        object.text("type")?.into_owned()
+    };
+    let kind = kind.trim_end_matches("Chunk").trim_end_matches("Message").to_ascii_lowercase();
+    Some(kind)
+}
+
+pub(super) fn check_message<'a>(text: &'a str, mut object: RawObject<'_>) -> CheckedMessage<'a> {
+    let Some(kind) = kind(&object) else { return openai_chat::check_message(text, object) };
+    // Fields that identify the format only next to others are invalid without them.
+    if !matches!(evidence(&object), FormatEvidence::Strong(_)) {
+        return CheckedMessage::new(text, MessageRole::Other, None)
+            .into_unusable(FaultKind::NotAMessage);
+    }
+    let nested = nested(&object);
+    let inner = nested.map(|field| object.get(field).unwrap_or_default().to_owned());
+    let body = inner.as_deref().map_or_else(|| Some(object.clone()), RawObject::parse);
+    let Some(mut body) = body else {
+        return CheckedMessage::new(text, MessageRole::Other, None)
+            .into_unusable(FaultKind::NotAMessage);
+    };
+    let mut looked = CheckedMessage::new(
+        text,
+        MessageRole::Other,
+        own_id(&body).filter(|_| !lc_id(&object, nested)),
+    );
+    let changed = match kind.as_str() {
+        "human" | "system" | "chat" | "function" | "developer" => {
+            if kind == "human" {
+                looked.speaker = MessageRole::User;
+            }
+            let changed = keep_blocks(&mut body, &mut looked);
+            if let ContentField::Nothing | ContentField::Other(_) = content(&body, "content") {
+                return looked.into_unusable(FaultKind::EmptyMessage);
+            }
+            changed
+        }
+        "ai" => {
+            looked.speaker = MessageRole::Assistant;
+            let mut changed = keep_blocks(&mut body, &mut looked);
+            changed |= tidy_calls(&mut body, &mut looked);
+            if let ContentField::Nothing | ContentField::Other(_) = content(&body, "content")
+                && body.get("content") != Some("[]")
+            {
+                if looked.calls.is_empty() {
+                    return looked.into_unusable(FaultKind::EmptyMessage);
+                }
+                body.set("content", "\"\"".to_owned());
+                looked.mended(FaultKind::EmptyMessage, None);
+                changed = true;
+            } else if body.get("content") == Some("[]") && looked.calls.is_empty() {
+                return looked.into_unusable(FaultKind::EmptyMessage);
+            }
+            changed
+        }
+        "tool" => {
+            looked.speaker = MessageRole::Tool;
+            let id = id_in(&body, "tool_call_id");
+            let changed = mend_tool_content(&mut body);
+            if changed {
+                looked.mended(FaultKind::MalformedResult, Some(&id));
+            }
+            let answer = ToolResultPart::new(id, body.get("content").unwrap_or_default());
+            looked.answers.push(ToolResultPart { name: nonempty_text(&body, "name"), ..answer });
+            changed
+        }
+        _ => return looked.into_unusable(FaultKind::NotAMessage),
+    };
+    if changed {
+        let written = body.write();
+        looked.text = Cow::Owned(wrapped(&mut object, nested, written));
+    }
+    looked
+}
+
+/// Returns whether the outer `id` is the name of a class.
+fn lc_id(object: &RawObject<'_>, nested: Option<&str>) -> bool {
+    nested.is_none() && object.has("lc")
+}
+
+pub(super) fn wrapped(object: &mut RawObject<'_>, nested: Option<&str>, body: String) -> String {
+    match nested {
+        Some(field) => {
+            object.set(field, body);
+            object.write()
+        }
+        None => body,
+    }
+}
+
+/// Keeps only blocks and texts in the content. Returns whether it changed.
+fn keep_blocks(body: &mut RawObject<'_>, looked: &mut CheckedMessage<'_>) -> bool {
+    let types = &openai_chat::TYPES;
+    let kept = match content(body, "content") {
+        ContentField::Text(_) | ContentField::Nothing => return false,
+        ContentField::Other(json) => mend_blocks(&[json], types, |_| false, &mut looked.problems),
+        ContentField::Blocks(blocks) => {
+            mend_blocks(&blocks, types, is_block_or_text, &mut looked.problems)
+        }
+    };
+    let Some(kept) = kept else { return false };
+    body.set("content", written_list(&kept));
+    true
+}
+
+/// Returns whether this is a block or a text, which LangChain accepts next to blocks in a list.
+fn is_block_or_text(json: &str) -> bool {
+    is_block(json) || text(json).is_some()
+}
+
+fn mend_tool_content(body: &mut RawObject<'_>) -> bool {
+    if let ContentField::Blocks(blocks) = content(body, "content")
+        && blocks.iter().all(|block| is_block_or_text(block))
+    {
+        return false;
+    }
+    mend_result(body, "content")
+}
+
+/// The lists in which an AI message may name its calls.
+pub(super) const LISTS: [&str; 3] = ["tool_calls", "invalid_tool_calls", "tool_call_chunks"];
+
+/// The calls of a message, each of which may be listed in several places.
+#[derive(Default)]
+struct CollectedCalls {
+    calls: Vec<ToolCallPart>,
+    /// The number of occurrences of each id in the place that is being read.
+    seen: HashMap<String, usize>,
+}
+
+impl CollectedCalls {
+    fn next_place(&mut self) {
+        self.seen.clear();
+    }
+
+    /// Adds a call, unless another place lists it.
+    fn add(&mut self, call: ToolCallPart) {
+        let seen = self.seen.entry(call.id.clone()).or_default();
+        *seen += 1;
+        let known = self.calls.iter().filter(|known| known.id == call.id).count();
+        if known < *seen {
+            self.calls.push(call);
+        }
+    }
+}
+
+/// Keeps only valid calls in every place where a message lists them. Returns whether any changed.
+fn tidy_calls(body: &mut RawObject<'_>, looked: &mut CheckedMessage<'_>) -> bool {
+    let mut calls = CollectedCalls::default();
+    let mut changed = false;
+    for field in ["tool_calls", "invalid_tool_calls"] {
+        calls.next_place();
+        changed |= tidy_list(body, field, looked, &mut calls);
+    }
+    calls.next_place();
+    changed |= tidy_own(body, looked, &mut calls);
+    calls.next_place();
+    changed |= tidy_blocks(body, looked, &mut calls);
+    looked.calls = calls.calls;
+    changed
+}
+
+fn tidy_list(
+    body: &mut RawObject<'_>,
+    field: &str,
+    looked: &mut CheckedMessage<'_>,
+    calls: &mut CollectedCalls,
+) -> bool {
+    let Some(json) = body.get(field) else { return false };
+    let Some(entries) = list(json) else {
+        looked.removed(FaultKind::MalformedCall, None);
+        body.set(field, "[]".to_owned());
+        return true;
+    };
+    let mut kept = Vec::new();
+    let mut changed = false;
+    for entry in entries {
+        match call(entry, field == "invalid_tool_calls") {
+            Some((call, mended)) => {
+                if mended.is_some() {
+                    looked.mended(FaultKind::MistypedArguments, Some(&call.id));
+                    changed = true;
+                }
+                kept.push(mended.unwrap_or_else(|| entry.to_owned()));
+                calls.add(call);
+            }
+            None => {
+                let id = RawObject::parse(entry).map(|entry| id_in(&entry, "id"));
+                looked.removed(FaultKind::MalformedCall, id.as_deref());
+                changed = true;
+            }
+        }
+    }
+    if changed {
+        body.set(field, written_list(&kept));
+    }
+    changed
+}
+
+/// Checks the calls in the provider's own format, which are used if the list of calls is empty.
+fn tidy_own(
+    body: &mut RawObject<'_>,
+    looked: &mut CheckedMessage<'_>,
+    calls: &mut CollectedCalls,
+) -> bool {
+    if !calls.calls.is_empty() {
+        return false;
+    }
+    let Some(mut more) = body.object("additional_kwargs") else {
+        return false;
+    };
+    let entries: Vec<String> =
+        more.list("tool_calls").unwrap_or_default().into_iter().map(str::to_owned).collect();
+    let mut kept = Vec::new();
+    let mut changed = false;
+    for entry in &entries {
+        match openai_chat::call(entry) {
+            Some((call, mended)) => {
+                if let Some((_, fault)) = &mended {
+                    looked.mended(*fault, Some(&call.id));
+                    changed = true;
+                }
+                kept.push(mended.map_or_else(|| entry.clone(), |(entry, _)| entry));
+                calls.add(call);
+            }
+            None => {
+                let id = RawObject::parse(entry).map(|entry| id_in(&entry, "id"));
+                looked.removed(FaultKind::MalformedCall, id.as_deref());
+                changed = true;
+            }
+        }
+    }
+    if changed {
+        set_or_remove(&mut more, "tool_calls", &kept);
+        let more = more.write();
+        body.set("additional_kwargs", more);
+    }
+    changed
+}
+
+/// Adds the calls in the content, and removes the invalid ones.
+fn tidy_blocks(
+    body: &mut RawObject<'_>,
+    looked: &mut CheckedMessage<'_>,
+    calls: &mut CollectedCalls,
+) -> bool {
+    let Some(blocks) = body.list("content") else { return false };
+    let mut kept = Vec::new();
+    for json in &blocks {
+        let Some((block, field)) = call_block(json) else {
+            kept.push((*json).to_owned());
+            continue;
+        };
+        let id = id_in(&block, field);
+        match nonempty_text(&block, "name") {
+            Some(name) => {
+                let arguments =
+                    ["input", "args", "arguments"].iter().find_map(|name| block.get(name));
+                kept.push((*json).to_owned());
+                calls.add(ToolCallPart::new(id, name, arguments.unwrap_or_default().to_owned()));
+            }
+            None => looked.removed(FaultKind::MalformedCall, Some(&id)),
+        }
+    }
+    if kept.len() == blocks.len() {
+        return false;
+    }
+    body.set("content", written_list(&kept));
+    true
+}
+
+/// Returns the name of the id field if this block is a call.
+pub(super) fn call_field(block: &RawObject<'_>) -> Option<&'static str> {
+    match &*block.text("type")? {
+        "tool_use" | "tool_call" => Some("id"),
+        "function_call" => Some("call_id"),
+        _ => None,
+    }
+}
+
+/// Returns the block and the name of its id field if it is a call.
+fn call_block(json: &str) -> Option<(RawObject<'_>, &'static str)> {
+    let block = RawObject::parse(json)?;
+    let field = call_field(&block)?;
+    Some((block, field))
+}
+
+/// Returns the call of an entry if it is readable, and the repaired entry if it was invalid.
+fn call(json: &str, invalid: bool) -> Option<(ToolCallPart, Option<String>)> {
+    let mut entry = RawObject::parse(json)?;
+    let (id, name) = (id_in(&entry, "id"), nonempty_text(&entry, "name")?);
+    let args = entry.get("args");
+    let mended = if invalid { as_text(args) } else { as_object(args) };
+    let written = mended.map(|args| {
+        entry.set("args", args);
+        entry.write()
+    });
+    let arguments = entry.text("args").filter(|_| invalid).map(Cow::into_owned);
+    let arguments = arguments.or_else(|| entry.get("args").map(str::to_owned)).unwrap_or_default();
+    Some((ToolCallPart::new(id, name, arguments), written))
+}
+
+pub(super) fn without_calls(mut object: RawObject<'_>, ids: &[&str]) -> Option<String> {
+    let nested = nested(&object);
+    let inner = nested.map(|field| object.get(field).unwrap_or_default().to_owned());
+    let mut body = match &inner {
+        Some(inner) => RawObject::parse(inner)?,
+        None => object.clone(),
+    };
+    let (mut listed, mut left) = (0, 0);
+    for field in LISTS {
+        let Some(entries) = body.list(field) else { continue };
+        let kept = without_entries(&entries, "id", ids);
+        listed += entries.len();
+        left += kept.len();
+        body.set(field, written_list(&kept));
+    }
+    if let Some(mut more) = body.object("additional_kwargs")
+        && let Some(entries) = more.list("tool_calls")
+    {
+        let mut kept = without_entries(&entries, "id", ids);
+        // These are ignored next to a list of calls, but would become the calls if the list were
+        // empty.
+        if listed > 0 && left == 0 {
+            kept.clear();
+        }
+        left += kept.len();
+        set_or_remove(&mut more, "tool_calls", &kept);
+        let more = more.write();
+        body.set("additional_kwargs", more);
+    }
+    let says = match content(&body, "content") {
+        ContentField::Text(text) => !text.trim().is_empty(),
+        ContentField::Blocks(blocks) => {
+            let is_cut = |json: &&str| {
+                let id = call_block(json).map(|(block, field)| id_in(&block, field));
+                id.is_some_and(|id| ids.contains(&id.as_str()))
+            };
+            let kept: Vec<&str> = blocks.into_iter().filter(|block| !is_cut(block)).collect();
+            let says = kept.iter().any(|block| {
+                let kind = RawObject::parse(block)
+                    .and_then(|block| block.text("type").map(Cow::into_owned));
+                !matches!(kind.as_deref(), Some("thinking" | "redacted_thinking" | "reasoning"))
+            });
+            let kept = written_list(&kept);
+            body.set("content", kept);
+            says
+        }
+        ContentField::Nothing | ContentField::Other(_) => false,
+    };
+    if left == 0 && !says {
+        return None;
+    }
+    let written = body.write();
+    Some(wrapped(&mut object, nested, written))
+}

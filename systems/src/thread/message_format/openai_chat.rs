@@ -1,0 +1,320 @@
+//! OpenAI chat completions, and messages with only a role and content.
+
+use super::recover_content::{BlockTypes, mend_blocks};
+use super::{
+    CheckedMessage, ContentField, MessageFormat, MessageProblem, MessageRole, ToolCallPart,
+    ToolResultPart, as_text, content, id_in, is_block, mend_result, nonempty_text, own_id,
+    result_as_user_message,
+};
+use crate::thread::fault::{FaultKind, Remedy};
+use crate::thread::raw_json::{RawObject, quoted, written_list};
+use std::borrow::Cow;
+
+pub(super) fn check_message<'a>(text: &'a str, mut object: RawObject<'_>) -> CheckedMessage<'a> {
+    let id = own_id(&object);
+    let role = object.text("role").unwrap_or_default().into_owned();
+    let mut looked = CheckedMessage::new(text, MessageRole::Other, id);
+    let mut changed = false;
+    match role.as_str() {
+        "system" | "developer" | "user" => {
+            if role == "user" {
+                looked.speaker = MessageRole::User;
+            }
+            match tidy_content(&mut object, &mut looked) {
+                Some(rewritten) => changed = rewritten,
+                None => return looked.into_unusable(FaultKind::EmptyMessage),
+            }
+        }
+        "assistant" => {
+            looked.speaker = MessageRole::Assistant;
+            changed |= fold_blocks(&mut object, &mut looked);
+            changed |= tidy_calls(&mut object, &mut looked);
+            changed |= tidy_function_call(&mut object, &mut looked);
+            let says = ["function_call", "refusal", "audio"];
+            let says =
+                !looked.calls.is_empty() || says.iter().any(|name| object.get(name).is_some());
+            match tidy_content(&mut object, &mut looked) {
+                Some(rewritten) => changed |= rewritten,
+                None if !says => return looked.into_unusable(FaultKind::EmptyMessage),
+                None if object.get("content").is_some() => {
+                    object.remove("content");
+                    looked.removed(FaultKind::EmptyMessage, None);
+                    changed = true;
+                }
+                None => {}
+            }
+        }
+        "tool" => {
+            looked.speaker = MessageRole::Tool;
+            let id = id_in(&object, "tool_call_id");
+            if mend_result(&mut object, "content") {
+                looked.mended(FaultKind::MalformedResult, Some(&id));
+                changed = true;
+            }
+            // Ollama has its own field for the tool name.
+            let name =
+                nonempty_text(&object, "name").or_else(|| nonempty_text(&object, "tool_name"));
+            let answer = ToolResultPart::new(id, object.get("content").unwrap_or_default());
+            looked.answers.push(ToolResultPart { name, ..answer });
+        }
+        "function" => return function_result(looked, object),
+        _ => return looked.into_unusable(FaultKind::NotAMessage),
+    }
+    if changed {
+        looked.text = Cow::Owned(object.write());
+    }
+    looked
+}
+
+/// Repairs the legacy `function_call` of an answer: its arguments must be a text. Returns whether
+/// it changed.
+fn tidy_function_call(object: &mut RawObject<'_>, looked: &mut CheckedMessage<'_>) -> bool {
+    if !object.has("function_call") {
+        return false;
+    }
+    let Some(mut call) = object.object("function_call") else {
+        object.remove("function_call");
+        looked.removed(FaultKind::EmptyToolCalls, None);
+        return true;
+    };
+    if nonempty_text(&call, "name").is_none() {
+        object.remove("function_call");
+        looked.removed(FaultKind::MalformedCall, None);
+        return true;
+    }
+    let Some(text) = as_text(call.get("arguments")) else { return false };
+    call.set("arguments", text);
+    let call = call.write();
+    object.set("function_call", call);
+    looked.mended(FaultKind::MistypedArguments, None);
+    true
+}
+
+/// Checks the result of a legacy `function_call`: its content must be a text. Without a function
+/// name it is kept as user text.
+fn function_result<'a>(
+    mut looked: CheckedMessage<'a>,
+    mut object: RawObject<'_>,
+) -> CheckedMessage<'a> {
+    let whole = match content(&object, "content") {
+        ContentField::Text(_) => None,
+        ContentField::Nothing => Some(quoted("")),
+        ContentField::Blocks(_) | ContentField::Other(_) => {
+            Some(quoted(object.get("content").unwrap_or_default()))
+        }
+    };
+    if nonempty_text(&object, "name").is_none() {
+        let given = whole.as_deref().or_else(|| object.get("content")).unwrap_or_default();
+        let told = result_as_user_message(
+            MessageFormat::OpenaiChat,
+            &ToolResultPart::new(String::new(), given),
+            false,
+        );
+        looked.speaker = MessageRole::User;
+        let remedy = Remedy::KeptAsText;
+        looked.problems.push(MessageProblem::new(FaultKind::MalformedResult, None, remedy));
+        looked.text = Cow::Owned(told);
+        return looked;
+    }
+    if let Some(content) = whole {
+        object.set("content", content);
+        looked.mended(FaultKind::MalformedResult, None);
+        looked.text = Cow::Owned(object.write());
+    }
+    looked
+}
+
+/// Keeps only valid blocks in the content. `None` if there are none, else whether it changed.
+fn tidy_content(object: &mut RawObject<'_>, looked: &mut CheckedMessage<'_>) -> Option<bool> {
+    let kept = match content(object, "content") {
+        ContentField::Text(_) => return Some(false),
+        ContentField::Nothing => return None,
+        ContentField::Other(json) => mend_blocks(&[json], &TYPES, |_| false, &mut looked.problems),
+        ContentField::Blocks(blocks) => {
+            mend_blocks(&blocks, &TYPES, is_block, &mut looked.problems)
+        }
+    };
+    let Some(kept) = kept else { return Some(false) };
+    if kept.is_empty() {
+        return None;
+    }
+    object.set("content", written_list(&kept));
+    Some(true)
+}
+
+/// Infers the type of a content block without one.
+pub(super) const TYPES: BlockTypes = BlockTypes {
+    fields: &[("text", "text"), ("image_url", "image_url"), ("input_audio", "input_audio")],
+    text: "text",
+};
+
+/// Moves calls in Anthropic's format out of the content: one that is also in `tool_calls` is
+/// removed, another becomes an entry there. Returns whether there were any.
+fn fold_blocks(object: &mut RawObject<'_>, looked: &mut CheckedMessage<'_>) -> bool {
+    let blocks = object.list("content").unwrap_or_default();
+    let used = |json: &str| {
+        let block = RawObject::parse(json)?;
+        let kind = block.text("type")?;
+        (kind == "tool_use")
+            .then(|| (id_in(&block, "id"), nonempty_text(&block, "name"), input_text(&block)))
+    };
+    let (mut kept, mut found) = (Vec::new(), Vec::new());
+    for json in blocks {
+        match used(json) {
+            Some(call) => found.push(call),
+            None => kept.push(json.to_owned()),
+        }
+    }
+    if found.is_empty() {
+        return false;
+    }
+    let mut entries: Vec<String> =
+        object.list("tool_calls").unwrap_or_default().into_iter().map(str::to_owned).collect();
+    let id_of = |entry: &String| RawObject::parse(entry).map(|entry| id_in(&entry, "id"));
+    let known: Vec<String> = entries.iter().filter_map(id_of).collect();
+    for (id, name, arguments) in found {
+        match name {
+            Some(name) if !known.contains(&id) => {
+                entries.push(format!(
+                    r#"{{"id":{},"type":"function","function":{{"name":{},"arguments":{arguments}}}}}"#,
+                    quoted(&id),
+                    quoted(&name)
+                ));
+                looked.mended(FaultKind::MixedForms, Some(&id));
+            }
+            _ => looked.removed(FaultKind::MixedForms, Some(&id)),
+        }
+    }
+    if kept.is_empty() {
+        object.set("content", "null".to_owned());
+    } else {
+        object.set("content", written_list(&kept));
+    }
+    if !entries.is_empty() {
+        object.set("tool_calls", written_list(&entries));
+    }
+    true
+}
+
+/// Converts the input of a call in Anthropic's format to OpenAI's.
+fn input_text(block: &RawObject<'_>) -> String {
+    let input = block.get("input");
+    as_text(input).or_else(|| input.map(str::to_owned)).unwrap_or_default()
+}
+
+/// Keeps only valid calls in `tool_calls`. Returns whether it changed.
+fn tidy_calls(object: &mut RawObject<'_>, looked: &mut CheckedMessage<'_>) -> bool {
+    if !object.has("tool_calls") {
+        return false;
+    }
+    let Some(entries) = object.list("tool_calls").filter(|entries| !entries.is_empty()) else {
+        object.remove("tool_calls");
+        looked.removed(FaultKind::EmptyToolCalls, None);
+        return true;
+    };
+    let mut changed = false;
+    let mut kept: Vec<String> = Vec::new();
+    for entry in &entries {
+        match call(entry) {
+            Some((call, mended)) => {
+                if let Some((_, fault)) = &mended {
+                    looked.mended(*fault, Some(&call.id));
+                    changed = true;
+                }
+                kept.push(mended.map_or_else(|| (*entry).to_owned(), |(entry, _)| entry));
+                looked.calls.push(call);
+            }
+            None => {
+                let id = RawObject::parse(entry).map(|entry| id_in(&entry, "id"));
+                looked.removed(FaultKind::MalformedCall, id.as_deref());
+                changed = true;
+            }
+        }
+    }
+    if changed {
+        set_or_remove(object, "tool_calls", &kept);
+    }
+    changed
+}
+
+pub(super) fn set_or_remove(object: &mut RawObject<'_>, field: &str, entries: &[String]) {
+    if entries.is_empty() {
+        object.remove(field);
+    } else {
+        object.set(field, written_list(entries));
+    }
+}
+
+/// Returns the call of an entry of `tool_calls` if it is readable, and the repaired entry if it was
+/// invalid.
+pub(super) fn call(json: &str) -> Option<(ToolCallPart, Option<(String, FaultKind)>)> {
+    let mut entry = RawObject::parse(json)?;
+    let custom = entry.object("custom").is_some();
+    let (kind, field) = if custom { ("custom", "input") } else { ("function", "arguments") };
+    let mut fault = None;
+    let tool = match entry.object(kind) {
+        Some(tool) => tool.write(),
+        // Flat, as LangChain and others write it.
+        None => flat_tool(&entry)?,
+    };
+    if entry.object(kind).is_none() {
+        for name in ["name", "arguments", "args", "input"] {
+            entry.remove(name);
+        }
+        fault = Some(FaultKind::MalformedCall);
+    }
+    if entry.text("type").as_deref() != Some(kind) {
+        entry.set("type", quoted(kind));
+        fault = Some(FaultKind::MalformedCall);
+    }
+    let mut inner = RawObject::parse(&tool)?;
+    let name = nonempty_text(&inner, "name")?;
+    if let Some(text) = as_text(inner.get(field)) {
+        inner.set(field, text);
+        fault = Some(FaultKind::MistypedArguments);
+    }
+    let arguments = inner.text(field)?.into_owned();
+    let call = ToolCallPart::new(id_in(&entry, "id"), name, arguments);
+    let mended = fault.map(|fault| {
+        entry.set(kind, inner.write());
+        (entry.write(), fault)
+    });
+    Some((call, mended))
+}
+
+/// Returns the function of an entry that has name and arguments next to its id.
+fn flat_tool(entry: &RawObject<'_>) -> Option<String> {
+    let name = nonempty_text(entry, "name")?;
+    let arguments = ["arguments", "args", "input"].iter().find_map(|name| entry.get(name));
+    let arguments = as_text(arguments).or_else(|| arguments.map(str::to_owned))?;
+    Some(format!(r#"{{"name":{},"arguments":{arguments}}}"#, quoted(&name)))
+}
+
+/// Removes the entries with these ids from a list of calls.
+pub(super) fn without_entries(entries: &[&str], field: &str, ids: &[&str]) -> Vec<String> {
+    let is_cut = |entry: &str| {
+        let id = RawObject::parse(entry).map(|entry| id_in(&entry, field));
+        id.is_some_and(|id| ids.contains(&id.as_str()))
+    };
+    entries.iter().filter(|entry| !is_cut(entry)).map(|entry| (*entry).to_owned()).collect()
+}
+
+pub(super) fn without_calls(mut object: RawObject<'_>, ids: &[&str]) -> Option<String> {
+    let entries = object.list("tool_calls").unwrap_or_default();
+    let kept = without_entries(&entries, "id", ids);
+    if kept.is_empty() {
+        object.remove("tool_calls");
+        let says = match content(&object, "content") {
+            ContentField::Text(text) => !text.trim().is_empty(),
+            ContentField::Blocks(_) => true,
+            ContentField::Nothing | ContentField::Other(_) => false,
+        };
+        let more = ["function_call", "refusal", "audio"];
+        if !says && !more.iter().any(|name| object.get(name).is_some()) {
+            return None;
+        }
+    } else {
+        object.set("tool_calls", written_list(&kept));
+    }
+    Some(object.write())
+}

@@ -1,0 +1,140 @@
+//! Items of OpenAI's Responses API.
+
+use super::format_evidence::is_item;
+use super::recover_content::{BlockTypes, mend_blocks};
+use super::{
+    CheckedMessage, ContentField, MessageRole, ToolCallKind, ToolCallPart, ToolResultPart, as_text,
+    content, id_in, is_block, mend_result, nonempty_text, own_id,
+};
+use crate::thread::fault::FaultKind;
+use crate::thread::raw_json::{RawObject, written_list};
+use std::borrow::Cow;
+
+pub(super) fn check_message<'a>(text: &'a str, mut object: RawObject<'_>) -> CheckedMessage<'a> {
+    let looked = CheckedMessage::new(text, MessageRole::Other, own_id(&object));
+    let kind = object.text("type").map(Cow::into_owned);
+    match kind.as_deref() {
+        None | Some("message") => message(looked, object),
+        Some("reasoning") => CheckedMessage { speaker: MessageRole::Reasoning, ..looked },
+        Some(kind) if kind.ends_with("_output") => {
+            let Some(sort) = sort(kind.trim_end_matches("_output")) else { return looked };
+            let mut looked = CheckedMessage { speaker: MessageRole::Tool, ..looked };
+            let id = result_id(&object, sort);
+            let takes_text = matches!(sort, ToolCallKind::Function | ToolCallKind::Custom);
+            if takes_text && mend_result(&mut object, "output") {
+                looked.mended(FaultKind::MalformedResult, Some(&id));
+                looked.text = Cow::Owned(object.write());
+            }
+            let answer = ToolResultPart::new(id, object.get("output").unwrap_or_default());
+            looked.answers.push(ToolResultPart { sort, ..answer });
+            looked
+        }
+        Some(kind) => {
+            let mut looked = CheckedMessage { speaker: MessageRole::Assistant, ..looked };
+            let Some(sort) = sort(kind) else {
+                // The API refuses an unknown type; and alone, the item would not even reveal its
+                // format.
+                if !is_item(kind) {
+                    return looked.into_unusable(FaultKind::NotAMessage);
+                }
+                let from_model = kind.ends_with("_call") || kind == "mcp_approval_request";
+                looked.speaker =
+                    if from_model { MessageRole::Assistant } else { MessageRole::Other };
+                return looked;
+            };
+            let Some(call) = call(&mut object, sort, &mut looked) else {
+                let id = id_in(&object, "call_id");
+                looked.removed(FaultKind::MalformedCall, Some(&id));
+                return looked.into_unusable(FaultKind::MalformedCall);
+            };
+            looked.calls.push(call);
+            if !looked.problems.is_empty() {
+                looked.text = Cow::Owned(object.write());
+            }
+            looked
+        }
+    }
+}
+
+/// Returns the kind of the calls of this type that the caller of the API answers.
+fn sort(kind: &str) -> Option<ToolCallKind> {
+    Some(match kind {
+        "function_call" => ToolCallKind::Function,
+        "custom_tool_call" => ToolCallKind::Custom,
+        "computer_call" => ToolCallKind::Computer,
+        "local_shell_call" => ToolCallKind::LocalShell,
+        "shell_call" => ToolCallKind::Shell,
+        "apply_patch_call" => ToolCallKind::ApplyPatch,
+        _ => return None,
+    })
+}
+
+/// Returns the call id of a result; a local shell output may use the field `id`.
+pub(super) fn result_id(object: &RawObject<'_>, sort: ToolCallKind) -> String {
+    let id = id_in(object, "call_id");
+    if id.is_empty() && sort == ToolCallKind::LocalShell { id_in(object, "id") } else { id }
+}
+
+/// Returns the kind of result that this item is.
+pub(super) fn result_sort(object: &RawObject<'_>) -> ToolCallKind {
+    let kind = object.text("type");
+    kind.and_then(|kind| sort(kind.strip_suffix("_output")?)).unwrap_or_default()
+}
+
+/// Returns the call that this item is, with repaired arguments.
+fn call(
+    object: &mut RawObject<'_>,
+    sort: ToolCallKind,
+    looked: &mut CheckedMessage<'_>,
+) -> Option<ToolCallPart> {
+    let id = id_in(object, "call_id");
+    let field = match sort {
+        ToolCallKind::Function => "arguments",
+        ToolCallKind::Custom => "input",
+        _ => {
+            let name = object.text("type").unwrap_or_default().into_owned();
+            let action = object.get("action").unwrap_or_default().to_owned();
+            return Some(ToolCallPart { sort, ..ToolCallPart::new(id, name, action) });
+        }
+    };
+    let name = nonempty_text(object, "name")?;
+    if let Some(text) = as_text(object.get(field)) {
+        object.set(field, text);
+        looked.mended(FaultKind::MistypedArguments, Some(&id));
+    }
+    let arguments = object.text(field)?.into_owned();
+    Some(ToolCallPart { sort, ..ToolCallPart::new(id, name, arguments) })
+}
+
+/// Infers the type of an input content block without one.
+const INPUTS: BlockTypes = BlockTypes {
+    fields: &[("text", "input_text"), ("image_url", "input_image"), ("file_data", "input_file")],
+    text: "input_text",
+};
+
+/// Infers the type of an output content block without one.
+const OUTPUTS: BlockTypes =
+    BlockTypes { fields: &[("text", "output_text"), ("refusal", "refusal")], text: "output_text" };
+
+fn message<'a>(mut looked: CheckedMessage<'a>, mut object: RawObject<'_>) -> CheckedMessage<'a> {
+    looked.speaker = match object.text("role").as_deref() {
+        Some("user") => MessageRole::User,
+        Some("assistant") => MessageRole::Assistant,
+        Some("system" | "developer") => MessageRole::Other,
+        _ => return looked.into_unusable(FaultKind::NotAMessage),
+    };
+    let types = if looked.speaker == MessageRole::Assistant { &OUTPUTS } else { &INPUTS };
+    let kept = match content(&object, "content") {
+        ContentField::Text(_) => return looked,
+        ContentField::Nothing => return looked.into_unusable(FaultKind::EmptyMessage),
+        ContentField::Other(json) => mend_blocks(&[json], types, |_| false, &mut looked.problems),
+        ContentField::Blocks(blocks) => mend_blocks(&blocks, types, is_block, &mut looked.problems),
+    };
+    let Some(kept) = kept else { return looked };
+    if kept.is_empty() {
+        return looked.into_unusable(FaultKind::EmptyMessage);
+    }
+    object.set("content", written_list(&kept));
+    looked.text = Cow::Owned(object.write());
+    looked
+}

@@ -1,0 +1,168 @@
+//! Recovers messages and blocks that lost the fields with their role or type.
+
+use super::{MessageFormat, is_block, typed};
+use crate::thread::fault::{FaultKind, Remedy};
+use crate::thread::message_format::MessageProblem;
+use crate::thread::raw_json::{RawObject, list, quoted, text};
+
+/// Infers the role or type field, with its value, of a message that lost it but makes or answers
+/// calls.
+pub(super) fn lost_role(
+    object: &RawObject<'_>,
+    form: MessageFormat,
+) -> Option<(&'static str, &'static str)> {
+    if object.get("role").is_some() || object.get("type").is_some() {
+        return None;
+    }
+    let has = |name: &str| object.get(name).is_some();
+    match form {
+        MessageFormat::Plain | MessageFormat::OpenaiChat if has("tool_call_id") => {
+            Some(("role", "tool"))
+        }
+        MessageFormat::Plain | MessageFormat::OpenaiChat if has("tool_calls") => {
+            Some(("role", "assistant"))
+        }
+        MessageFormat::LangchainFlat if has("tool_call_id") => Some(("type", "tool")),
+        MessageFormat::LangchainFlat if has("tool_calls") => Some(("type", "ai")),
+        MessageFormat::OpenaiResponses if !has("call_id") => None,
+        MessageFormat::OpenaiResponses if has("output") => Some(("type", "function_call_output")),
+        MessageFormat::OpenaiResponses if has("name") && has("arguments") => {
+            Some(("type", "function_call"))
+        }
+        MessageFormat::OpenaiResponses if has("name") && has("input") => {
+            Some(("type", "custom_tool_call"))
+        }
+        MessageFormat::Anthropic | MessageFormat::Bedrock | MessageFormat::AiSdk => {
+            role_of_blocks(object)
+        }
+        MessageFormat::Gemini if holds(object, "parts", &["functionCall", "function_call"]) => {
+            Some(("role", "model"))
+        }
+        _ => None,
+    }
+}
+
+/// Infers the role from the content blocks of a message.
+fn role_of_blocks(object: &RawObject<'_>) -> Option<(&'static str, &'static str)> {
+    let role = if holds(object, "content", &["tool_use", "toolUse", "tool-call"]) {
+        "assistant"
+    } else if holds(object, "content", &["tool_result", "toolResult"]) {
+        "user"
+    } else if holds(object, "content", &["tool-result"]) {
+        "tool"
+    } else {
+        return None;
+    };
+    Some(("role", role))
+}
+
+/// Returns whether this list contains a block of one of these types, or with one of these fields.
+fn holds(object: &RawObject<'_>, field: &str, kinds: &[&str]) -> bool {
+    let is_one = |json: &str| {
+        let Some(block) = RawObject::parse(json) else { return false };
+        let kind = block.text("type");
+        kinds.iter().any(|name| kind.as_deref() == Some(name) || block.get(name).is_some())
+    };
+    object.list(field).is_some_and(|blocks| blocks.into_iter().any(is_one))
+}
+
+/// Fields that only label a value: alone they have no content worth keeping.
+const LABELS: [&str; 14] = [
+    "type",
+    "role",
+    "id",
+    "name",
+    "status",
+    "signature",
+    "thoughtSignature",
+    "cache_control",
+    "call_id",
+    "tool_call_id",
+    "tool_use_id",
+    "toolUseId",
+    "toolCallId",
+    "toolName",
+];
+
+/// Returns whether this JSON contains a text or a number besides labels.
+fn holds_content(json: &str) -> bool {
+    if let Some(said) = text(json) {
+        return !said.trim().is_empty();
+    }
+    if let Some(items) = list(json) {
+        return items.into_iter().any(holds_content);
+    }
+    match RawObject::parse(json) {
+        Some(object) => object
+            .names()
+            .into_iter()
+            .filter(|name| !LABELS.contains(name))
+            .any(|name| object.get(name).is_some_and(holds_content)),
+        None => json.parse::<f64>().is_ok(),
+    }
+}
+
+/// Returns whether this object, which is not a message, has the content of one.
+pub(in crate::thread) fn holds_message(json: &str) -> bool {
+    const FIELDS: [&str; 9] =
+        ["content", "parts", "output", "result", "response", "text", "value", "message", "error"];
+    let Some(object) = RawObject::parse(json) else { return false };
+    let holds = |name: &&str| object.get(name).is_some_and(holds_content);
+    // LangChain nests a message's fields in an object; without its type the message is unknown.
+    let is_nested = object.get("type").is_none();
+    FIELDS.iter().any(holds) || is_nested && ["data", "kwargs"].iter().any(holds)
+}
+
+/// Returns the text to keep of an invalid content block; `None` if it has no text. An object with
+/// arguments and no result is a call, not text.
+pub(super) fn kept_text(json: &str) -> Option<String> {
+    const RESULTS: [&str; 6] = ["content", "output", "result", "response", "value", "error"];
+    if let Some(said) = text(json) {
+        return Some(said.into_owned()).filter(|said| !said.trim().is_empty());
+    }
+    if let Some(block) = RawObject::parse(json) {
+        if let Some(said) = block.text("text").filter(|said| !said.trim().is_empty()) {
+            return Some(said.into_owned());
+        }
+        let has = |names: &[&str]| names.iter().any(|name| block.get(name).is_some());
+        if has(&["input", "arguments", "args"]) && !has(&RESULTS) {
+            return None;
+        }
+    } else {
+        list(json)?;
+    }
+    holds_content(json).then(|| json.to_owned())
+}
+
+/// Block types by a field that only they have, and the type of a text.
+pub(super) struct BlockTypes {
+    pub(super) fields: &'static [(&'static str, &'static str)],
+    pub(super) text: &'static str,
+}
+
+/// Returns the content blocks of a message with the invalid ones repaired. `None` if all are valid.
+pub(super) fn mend_blocks(
+    blocks: &[&str],
+    types: &BlockTypes,
+    is_one: fn(&str) -> bool,
+    problems: &mut Vec<MessageProblem>,
+) -> Option<Vec<String>> {
+    if blocks.iter().all(|json| is_one(json)) {
+        return None;
+    }
+    let mut kept = Vec::with_capacity(blocks.len());
+    for json in blocks {
+        if is_one(json) {
+            kept.push((*json).to_owned());
+            continue;
+        }
+        let mended = typed(json, types.fields).filter(|json| is_block(json)).or_else(|| {
+            let said = kept_text(json)?;
+            Some(format!(r#"{{"type":"{}","text":{}}}"#, types.text, quoted(&said)))
+        });
+        let remedy = if mended.is_some() { Remedy::Changed } else { Remedy::Removed };
+        problems.push(MessageProblem::new(FaultKind::MalformedBlock, None, remedy));
+        kept.extend(mended);
+    }
+    Some(kept)
+}

@@ -1,0 +1,190 @@
+//! Inserted results, and unmatched results given to the model as text.
+
+use super::{
+    CallResult, MessageFormat, ToolCallKind, ToolCallPart, ToolResultPart, bedrock, gemini,
+};
+use crate::thread::raw_json::{RawObject, list, quoted, text, written_list};
+
+/// Returns the result of a call as a message or a block. `None` if the result of such a call cannot
+/// be a text.
+pub(in crate::thread) fn result_message(
+    form: MessageFormat,
+    call: &ToolCallPart,
+    result: &CallResult,
+) -> Option<String> {
+    let (id, content) = (quoted(&call.id), quoted(&result.content));
+    let name = quoted(&call.name);
+    let langchain = || {
+        let status = if result.is_error { "error" } else { "success" };
+        format!(r#""content":{content},"name":{name},"tool_call_id":{id},"status":"{status}""#)
+    };
+    let blank = result.content.trim().is_empty();
+    Some(match (form, call.sort) {
+        (MessageFormat::OpenaiResponses, ToolCallKind::Function) => {
+            format!(r#"{{"type":"function_call_output","call_id":{id},"output":{content}}}"#)
+        }
+        (MessageFormat::OpenaiResponses, ToolCallKind::Custom) => {
+            format!(r#"{{"type":"custom_tool_call_output","call_id":{id},"output":{content}}}"#)
+        }
+        (MessageFormat::OpenaiResponses, _) | (_, ToolCallKind::Approval) => return None,
+        (MessageFormat::Plain | MessageFormat::OpenaiChat, _) => {
+            format!(r#"{{"role":"tool","tool_call_id":{id},"content":{content}}}"#)
+        }
+        (MessageFormat::Anthropic, _) => {
+            let error = if result.is_error { r#","is_error":true"# } else { "" };
+            // A text block must not be blank; a result without content is valid, unless it is an
+            // error.
+            let content = match (blank, result.is_error) {
+                (true, false) => String::new(),
+                (true, true) => r#","content":"The tool call failed.""#.to_owned(),
+                (false, _) => format!(r#","content":{content}"#),
+            };
+            format!(r#"{{"type":"tool_result","tool_use_id":{id}{content}{error}}}"#)
+        }
+        (MessageFormat::Bedrock, _) => {
+            let status = if result.is_error { "error" } else { "success" };
+            let said = match (blank, result.is_error) {
+                (true, false) => String::new(),
+                (true, true) => bedrock::text_block("The tool call failed."),
+                (false, _) => bedrock::text_block(&result.content),
+            };
+            format!(
+                r#"{{"toolResult":{{"toolUseId":{id},"content":[{said}],"status":"{status}"}}}}"#
+            )
+        }
+        (MessageFormat::Gemini, _) => {
+            let id = if call.id.is_empty() { String::new() } else { format!(r#""id":{id},"#) };
+            let field = if result.is_error { "error" } else { "output" };
+            format!(
+                r#"{{"functionResponse":{{{id}"name":{name},"response":{{"{field}":{content}}}}}}}"#
+            )
+        }
+        (MessageFormat::AiSdk, _) => {
+            let kind = if result.is_error { "error-text" } else { "text" };
+            format!(
+                r#"{{"type":"tool-result","toolCallId":{id},"toolName":{name},"output":{{"type":"{kind}","value":{content}}}}}"#
+            )
+        }
+        (MessageFormat::Langchain, _) => {
+            format!(r#"{{"type":"tool","data":{{"type":"tool",{}}}}}"#, langchain())
+        }
+        (MessageFormat::LangchainFlat, _) => format!(r#"{{"type":"tool",{}}}"#, langchain()),
+        (MessageFormat::LangchainLc, _) => format!(
+            r#"{{"lc":1,"type":"constructor","id":["langchain","schema","messages","ToolMessage"],"kwargs":{{"type":"tool",{}}}}}"#,
+            langchain()
+        ),
+    })
+}
+
+/// Returns the introduction of a result that is kept as text.
+fn introduction(answer: &ToolResultPart, doubled: bool) -> String {
+    let of = match answer.display_name() {
+        Some(id) => format!(" of the tool call {id}"),
+        None => " of a tool call".to_owned(),
+    };
+    if doubled {
+        format!("Another result{of}, beside the one that it has:")
+    } else {
+        format!("The result{of}, which is not in this history:")
+    }
+}
+
+/// Returns the content of a result as one text.
+fn as_one_text(content: &str) -> String {
+    match text(content) {
+        Some(said) => said.into_owned(),
+        None => content.to_owned(),
+    }
+}
+
+/// Returns an unmatched result as blocks of a user message.
+pub(in crate::thread) fn result_as_user_blocks(
+    form: MessageFormat,
+    answer: &ToolResultPart,
+    doubled: bool,
+) -> Vec<String> {
+    let introduction = introduction(answer, doubled);
+    let written = |said: &str| match form {
+        MessageFormat::Bedrock => bedrock::text_block(said),
+        MessageFormat::Gemini => gemini::text_part(said),
+        MessageFormat::OpenaiResponses => {
+            format!(r#"{{"type":"input_text","text":{}}}"#, quoted(said))
+        }
+        _ => format!(r#"{{"type":"text","text":{}}}"#, quoted(said)),
+    };
+    let blocks = list(&answer.content).filter(|blocks| !blocks.is_empty());
+    let Some(blocks) = blocks.filter(|blocks| blocks.iter().all(|json| is_user_block(form, json)))
+    else {
+        let said = as_one_text(&answer.content);
+        return vec![written(format!("{introduction}\n{said}").trim_end())];
+    };
+    let blocks = blocks.into_iter().map(str::to_owned);
+    std::iter::once(written(&introduction)).chain(blocks).collect()
+}
+
+/// Returns whether a user message may hold this block of a result unchanged.
+fn is_user_block(form: MessageFormat, json: &str) -> bool {
+    let Some(block) = RawObject::parse(json) else { return false };
+    let kind = block.text("type").unwrap_or_default();
+    match form {
+        MessageFormat::Anthropic => {
+            matches!(&*kind, "text" | "image" | "document" | "search_result")
+        }
+        MessageFormat::Bedrock => {
+            ["text", "image", "document", "video"].iter().any(|name| block.get(name).is_some())
+        }
+        MessageFormat::OpenaiResponses => {
+            matches!(&*kind, "input_text" | "input_image" | "input_file")
+        }
+        MessageFormat::Gemini | MessageFormat::AiSdk => false,
+        _ => matches!(&*kind, "text" | "image_url" | "input_audio" | "file"),
+    }
+}
+
+/// Returns an unmatched result as a user message.
+pub(in crate::thread) fn result_as_user_message(
+    form: MessageFormat,
+    answer: &ToolResultPart,
+    doubled: bool,
+) -> String {
+    let blocks = result_as_user_blocks(form, answer, doubled);
+    let content = match blocks.as_slice() {
+        [one] => {
+            let said = RawObject::parse(one).and_then(|block| Some(quoted(&block.text("text")?)));
+            said.unwrap_or_else(|| written_list(&blocks))
+        }
+        _ => written_list(&blocks),
+    };
+    match form {
+        MessageFormat::Langchain => {
+            format!(r#"{{"type":"human","data":{{"type":"human","content":{content}}}}}"#)
+        }
+        MessageFormat::LangchainFlat => format!(r#"{{"type":"human","content":{content}}}"#),
+        MessageFormat::LangchainLc => format!(
+            r#"{{"lc":1,"type":"constructor","id":["langchain","schema","messages","HumanMessage"],"kwargs":{{"type":"human","content":{content}}}}}"#
+        ),
+        MessageFormat::OpenaiResponses => {
+            format!(r#"{{"type":"message","role":"user","content":{content}}}"#)
+        }
+        MessageFormat::Bedrock => {
+            format!(r#"{{"role":"user","content":{}}}"#, written_list(&blocks))
+        }
+        MessageFormat::Gemini => format!(r#"{{"role":"user","parts":{}}}"#, written_list(&blocks)),
+        MessageFormat::Plain
+        | MessageFormat::OpenaiChat
+        | MessageFormat::Anthropic
+        | MessageFormat::AiSdk => {
+            format!(r#"{{"role":"user","content":{content}}}"#)
+        }
+    }
+}
+
+/// Returns the message that replaces a missing beginning.
+pub(in crate::thread) fn beginning(form: MessageFormat) -> String {
+    let said = "The beginning of this conversation is not in this history.";
+    let blocks = match form {
+        MessageFormat::Bedrock => vec![bedrock::text_block(said)],
+        _ => vec![gemini::text_part(said)],
+    };
+    super::results_message(form, &blocks)
+}

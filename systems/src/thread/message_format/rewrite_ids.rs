@@ -1,0 +1,264 @@
+//! Rewrites call ids in a message, in calls and results.
+
+use super::{MessageFormat, blocks, gemini, id_in, langchain, openai_responses};
+use crate::thread::raw_json::{RawObject, quoted, written_list};
+use std::collections::HashMap;
+
+/// The id changes of the calls and results of a message.
+#[derive(Debug, Default)]
+pub(in crate::thread) struct CallIdChanges {
+    /// For each call: its current id, and the new one if it changes.
+    pub(in crate::thread) calls: Vec<(String, Option<String>)>,
+    /// The results that change.
+    pub(in crate::thread) answers: Vec<ResultIdChange>,
+}
+
+/// The new references of a result.
+#[derive(Debug)]
+pub(in crate::thread) struct ResultIdChange {
+    /// Its position among the blocks of the message, in formats where results are blocks.
+    pub(in crate::thread) at: usize,
+    /// The new call id, if it changes.
+    pub(in crate::thread) id: Option<String>,
+    /// The tool name, if it has to be set.
+    pub(in crate::thread) name: Option<String>,
+}
+
+/// The new ids, by old id and its number of earlier occurrences in the same list.
+struct CallIdRenames<'n> {
+    new: HashMap<(&'n str, usize), &'n str>,
+    seen: HashMap<String, usize>,
+}
+
+impl<'n> CallIdRenames<'n> {
+    fn new(calls: &'n [(String, Option<String>)]) -> Self {
+        let (mut new, mut count) = (HashMap::new(), HashMap::<&str, usize>::new());
+        for (old, named) in calls {
+            let seen = count.entry(old).or_default();
+            if let Some(named) = named {
+                new.insert((old.as_str(), *seen), named.as_str());
+            }
+            *seen += 1;
+        }
+        Self { new, seen: HashMap::new() }
+    }
+
+    fn next_list(&mut self) {
+        self.seen.clear();
+    }
+
+    /// Returns the new id of the next call with this id in the list.
+    fn take(&mut self, old: &str) -> Option<&'n str> {
+        let seen = self.seen.entry(old.to_owned()).or_default();
+        let new = self.new.get(&(old, *seen)).copied();
+        *seen += 1;
+        new
+    }
+
+    /// Returns the list with the ids in this field of each object renamed.
+    fn list(
+        &mut self,
+        entries: &[&str],
+        field: impl Fn(&RawObject<'_>) -> Option<&'static str>,
+    ) -> String {
+        self.next_list();
+        let entries: Vec<String> = entries
+            .iter()
+            .map(|json| {
+                let Some(mut entry) = RawObject::parse(json) else { return (*json).to_owned() };
+                let Some(field) = field(&entry) else { return (*json).to_owned() };
+                match self.take(&id_in(&entry, field)) {
+                    Some(new) => {
+                        entry.set(field, quoted(new));
+                        entry.write()
+                    }
+                    None => (*json).to_owned(),
+                }
+            })
+            .collect();
+        written_list(&entries)
+    }
+}
+
+/// Returns the message with these ids.
+pub(in crate::thread) fn with_ids(
+    text: &str,
+    form: MessageFormat,
+    ids: &CallIdChanges,
+) -> Option<String> {
+    let mut object = RawObject::parse(text)?;
+    let mut renames = CallIdRenames::new(&ids.calls);
+    let answer = ids.answers.first().and_then(|answer| answer.id.as_deref());
+    match form {
+        MessageFormat::Plain | MessageFormat::OpenaiChat => {
+            if let Some(entries) = object.list("tool_calls") {
+                let entries = renames.list(&entries, |_| Some("id"));
+                object.set("tool_calls", entries);
+            }
+            if let Some(id) = answer {
+                object.set("tool_call_id", quoted(id));
+            }
+        }
+        MessageFormat::OpenaiResponses => {
+            if let Some(new) = ids.calls.first().and_then(|(_, new)| new.as_deref()) {
+                object.set("call_id", quoted(new));
+            }
+            if let Some(id) = answer {
+                // A local shell output that uses the field `id` for its call keeps that field.
+                let by_id = id_in(&object, "call_id").is_empty()
+                    && openai_responses::result_sort(&object) == super::ToolCallKind::LocalShell;
+                object.set(if by_id { "id" } else { "call_id" }, quoted(id));
+            }
+        }
+        MessageFormat::Anthropic
+        | MessageFormat::Bedrock
+        | MessageFormat::Gemini
+        | MessageFormat::AiSdk => {
+            let field = blocks::field(form);
+            let blocks = in_blocks(object.list(field)?, form, &mut renames, ids);
+            object.set(field, blocks);
+        }
+        MessageFormat::Langchain | MessageFormat::LangchainFlat | MessageFormat::LangchainLc => {
+            return in_langchain(object, &mut renames, answer);
+        }
+    }
+    Some(object.write())
+}
+
+fn in_langchain(
+    mut object: RawObject<'_>,
+    renames: &mut CallIdRenames<'_>,
+    answer: Option<&str>,
+) -> Option<String> {
+    let nested = langchain::nested(&object);
+    let inner = nested.map(|field| object.get(field).unwrap_or_default().to_owned());
+    let mut body = match &inner {
+        Some(inner) => RawObject::parse(inner)?,
+        None => object.clone(),
+    };
+    for field in langchain::LISTS {
+        if let Some(entries) = body.list(field) {
+            let entries = renames.list(&entries, |_| Some("id"));
+            body.set(field, entries);
+        }
+    }
+    if let Some(mut more) = body.object("additional_kwargs")
+        && let Some(entries) = more.list("tool_calls")
+    {
+        let entries = renames.list(&entries, |_| Some("id"));
+        more.set("tool_calls", entries);
+        let more = more.write();
+        body.set("additional_kwargs", more);
+    }
+    if let Some(blocks) = body.list("content") {
+        let field_of = |block: &RawObject<'_>| langchain::call_field(block);
+        let blocks = renames.list(&blocks, field_of);
+        body.set("content", blocks);
+    }
+    if let Some(id) = answer {
+        body.set("tool_call_id", quoted(id));
+    }
+    let written = body.write();
+    Some(langchain::wrapped(&mut object, nested, written))
+}
+
+/// Describes the ids of a block: the field of the object that contains the id (if not the block
+/// itself), the id field, the tool name field, and whether it is a call.
+struct BlockIdFields {
+    inner: Option<&'static str>,
+    id: &'static str,
+    name: Option<&'static str>,
+    is_call: bool,
+}
+
+fn place(block: &RawObject<'_>, form: MessageFormat) -> Option<BlockIdFields> {
+    let kind = block.text("type").unwrap_or_default();
+    let own = |id, name, is_call| Some(BlockIdFields { inner: None, id, name, is_call });
+    let within =
+        |inner, id, name, is_call| Some(BlockIdFields { inner: Some(inner), id, name, is_call });
+    match form {
+        MessageFormat::Anthropic if kind == "tool_use" => own("id", None, true),
+        MessageFormat::Anthropic if kind == "tool_result" => own("tool_use_id", None, false),
+        MessageFormat::Bedrock if block.has("toolUse") => {
+            within("toolUse", "toolUseId", None, true)
+        }
+        MessageFormat::Bedrock if block.has("toolResult") => {
+            within("toolResult", "toolUseId", None, false)
+        }
+        MessageFormat::Gemini => match (gemini::call_field(block), gemini::response_field(block)) {
+            (Some(field), _) => within(field, "id", None, true),
+            (None, Some(field)) => within(field, "id", Some("name"), false),
+            (None, None) => None,
+        },
+        MessageFormat::AiSdk => match &*kind {
+            "tool-call" if block.get("providerExecuted") != Some("true") => {
+                own("toolCallId", None, true)
+            }
+            "tool-approval-request" => own("approvalId", None, true),
+            "tool-approval-response" => own("approvalId", None, false),
+            "tool-result" => own("toolCallId", Some("toolName"), false),
+            _ => None,
+        },
+        _ => None,
+    }
+}
+
+fn in_blocks(
+    list: Vec<&str>,
+    form: MessageFormat,
+    renames: &mut CallIdRenames<'_>,
+    ids: &CallIdChanges,
+) -> String {
+    let mut renamed: HashMap<String, String> = HashMap::new();
+    let mut blocks: Vec<String> = Vec::with_capacity(list.len());
+    for (at, json) in list.into_iter().enumerate() {
+        let Some(mut block) = RawObject::parse(json) else {
+            blocks.push(json.to_owned());
+            continue;
+        };
+        let Some(place) = place(&block, form) else {
+            blocks.push(json.to_owned());
+            continue;
+        };
+        let inner = place.inner.and_then(|field| block.get(field)).map(str::to_owned);
+        let mut holder = match &inner {
+            Some(inner) => RawObject::parse(inner).unwrap_or_else(|| block.clone()),
+            None => block.clone(),
+        };
+        let old = id_in(&holder, place.id);
+        let (id, name) = if place.is_call {
+            (renames.take(&old).map(str::to_owned), None)
+        } else {
+            let new = ids.answers.iter().find(|answer| answer.at == at);
+            new.map(|answer| (answer.id.clone(), answer.name.clone())).unwrap_or_default()
+        };
+        if let Some(id) = &id {
+            holder.set(place.id, quoted(id));
+            if place.is_call {
+                renamed.insert(old.clone(), id.clone());
+            }
+        }
+        if let (Some(field), Some(name)) = (place.name, &name) {
+            holder.set(field, quoted(name));
+        }
+        // The approval request contains the call id too.
+        let asks = place.id == "approvalId" && place.is_call;
+        let asked = asks.then(|| renamed.get(&id_in(&holder, "toolCallId"))).flatten().cloned();
+        if let Some(call) = &asked {
+            holder.set("toolCallId", quoted(call));
+        }
+        if id.is_none() && name.is_none() && asked.is_none() {
+            blocks.push(json.to_owned());
+            continue;
+        }
+        let written = holder.write();
+        match place.inner {
+            Some(field) => {
+                block.set(field, written);
+                blocks.push(block.write());
+            }
+            None => blocks.push(written),
+        }
+    }
+    written_list(&blocks)
+}

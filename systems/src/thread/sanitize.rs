@@ -1,0 +1,206 @@
+//! Repairs a history so that its provider accepts it: everything valid is kept, in order.
+
+use super::action::SanitizeAction;
+use super::fault::{FaultKind, ThreadFault};
+use super::message_format::{
+    CallResult, CheckedMessage, FormatEvidence, MessageContext, MessageFormat, check_message,
+    describe_unknown, evidence, holds_message, provider_calls,
+};
+use super::raw_json::{RawObject, replace_lone_surrogates};
+use super::sanitize_plan::SanitizePlan;
+use std::collections::BTreeMap;
+
+/// What to do with a call without a result.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum OrphanPolicy {
+    /// Insert a result that says that none was recorded.
+    #[default]
+    Answer,
+    /// Remove the call.
+    Remove,
+    /// Keep it, because the call may still be running.
+    Leave,
+}
+
+/// Options of sanitising.
+#[derive(Clone, Debug, Default)]
+pub struct SanitizeOptions {
+    /// What to do with a call without a result.
+    pub orphans: OrphanPolicy,
+    /// Results known from other sources, by call id.
+    pub results: BTreeMap<String, CallResult>,
+}
+
+/// Why messages were rejected without a change.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum SanitizeError {
+    /// They are of several formats.
+    #[error(
+        "message {first} is of the form {} and message {second} of the form {}: give messages of one form", forms.0.word(), forms.1.word()
+    )]
+    MixedForms {
+        /// Index of a message of the first format, from 0.
+        first: usize,
+        /// Index of a message of the second format.
+        second: usize,
+        /// The two formats.
+        forms: (MessageFormat, MessageFormat),
+    },
+    /// They are of no known format.
+    #[error("the form of the messages is not known: message {index} seems to be {seems}")]
+    UnknownForm {
+        /// Index of a message that shows it, from 0.
+        index: usize,
+        /// What it seems to be.
+        seems: String,
+    },
+}
+
+/// Fields that only the result of a call has: an object with one is never removed.
+const NAMES: [&str; 7] = [
+    "\"tool_call_id\"",
+    "\"tool_use_id\"",
+    "\"toolResult\"",
+    "\"tool-result\"",
+    "\"functionResponse\"",
+    "\"function_response\"",
+    "\"output\"",
+];
+
+/// The known formats, for the error about messages of an unknown one.
+pub const KNOWN_FORMS: &str = "OpenAI chat completions and Responses, Anthropic messages, Bedrock Converse, Gemini contents, \
+     ModelMessage of the Vercel AI SDK, and LangChain's messages";
+
+/// A sanitised history.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct SanitizedHistory {
+    /// The format of its messages.
+    pub form: MessageFormat,
+    /// The messages, as JSON.
+    pub messages: Vec<String>,
+    /// For each message, the index of its source in the original history; `None` if inserted.
+    pub sources: Vec<Option<usize>>,
+    /// The actions that were applied, in order.
+    pub actions: Vec<SanitizeAction>,
+    /// The faults that were found, in the order of the messages.
+    pub faults: Vec<ThreadFault>,
+    /// Whether no message could be saved.
+    pub reset: bool,
+    /// The renamed calls: index of the message, old id and new id.
+    pub renamed: Vec<(usize, String, String)>,
+}
+
+impl SanitizedHistory {
+    /// Returns whether no fault was found.
+    #[must_use]
+    pub fn is_clean(&self) -> bool {
+        self.actions.is_empty()
+    }
+}
+
+/// Detects the format of a history from its messages.
+///
+/// # Errors
+/// [`SanitizeError`] if they show several formats, or none that is known.
+pub fn form_of<T: AsRef<str>>(messages: &[T]) -> Result<MessageFormat, SanitizeError> {
+    let texts: Vec<&str> = messages.iter().map(AsRef::as_ref).collect();
+    let parsed: Vec<_> = texts.iter().map(|text| RawObject::parse(text)).collect();
+    shown_form(&texts, &parsed)
+}
+
+/// Detects the format of these messages.
+fn shown_form(
+    texts: &[&str],
+    objects: &[Option<RawObject<'_>>],
+) -> Result<MessageFormat, SanitizeError> {
+    let (mut strong, mut weak): (Option<(usize, MessageFormat)>, Option<MessageFormat>) =
+        (None, None);
+    let (mut known, mut strangers) = (0_usize, Vec::new());
+    for (index, object) in objects.iter().enumerate() {
+        match object.as_ref().map_or(FormatEvidence::None, evidence) {
+            FormatEvidence::Foreign(seems) => {
+                return Err(SanitizeError::UnknownForm { index, seems: seems.to_owned() });
+            }
+            FormatEvidence::Strong(form) => match strong {
+                Some((first, known)) if known != form => {
+                    return Err(SanitizeError::MixedForms {
+                        first,
+                        second: index,
+                        forms: (known, form),
+                    });
+                }
+                Some(_) => {}
+                None => strong = Some((index, form)),
+            },
+            FormatEvidence::Weak(form) => weak = weak.or(Some(form)),
+            FormatEvidence::Any => {}
+            FormatEvidence::None => {
+                strangers.push(index);
+                continue;
+            }
+        }
+        known += 1;
+    }
+    // A torn line or a null between messages is removed; but not most of a history.
+    let whole = strangers.iter().filter(|index| objects[**index].is_some()).count();
+    if known < whole.max(1)
+        && let Some(index) = strangers.first()
+    {
+        return Err(SanitizeError::UnknownForm {
+            index: *index,
+            seems: describe_unknown(texts[*index]),
+        });
+    }
+    Ok(strong.map(|(_, form)| form).or(weak).unwrap_or_default())
+}
+
+/// Sanitises a history.
+///
+/// ```
+/// use forge_systems::thread::{SanitizeOptions, sanitize_history};
+///
+/// let history = [
+///     r#"{"role":"user","content":"weather?"}"#,
+///     r#"{"role":"assistant","tool_calls":[{"id":"c1","type":"function","function":{"name":"w","arguments":"{}"}}]}"#,
+///     r#"{"role":"user","content":"are you there?"}"#,
+/// ];
+/// let sanitized = sanitize_history(&history, &SanitizeOptions::default())?;
+/// assert_eq!(sanitized.messages.len(), 4);
+/// assert_eq!(sanitized.actions[0].tool_call_id.as_deref(), Some("c1"));
+/// assert!(sanitized.messages[2].contains(r#""role":"tool""#));
+/// # Ok::<(), forge_systems::thread::SanitizeError>(())
+/// ```
+///
+/// # Errors
+/// [`SanitizeError`] if the messages are of several formats, or of none that is known.
+pub fn sanitize_history<T: AsRef<str>>(
+    messages: &[T],
+    options: &SanitizeOptions,
+) -> Result<SanitizedHistory, SanitizeError> {
+    let texts: Vec<&str> = messages.iter().map(AsRef::as_ref).collect();
+    let whole: Vec<_> = texts.iter().map(|text| replace_lone_surrogates(text)).collect();
+    let objects: Vec<_> = whole.iter().map(|text| RawObject::parse(text)).collect();
+    let form = shown_form(&texts, &objects)?;
+    let provider_calls = provider_calls(form, &objects);
+    let last = messages.len().saturating_sub(1);
+    let mut looked = Vec::with_capacity(texts.len());
+    for (index, (text, object)) in texts.into_iter().zip(objects).enumerate() {
+        let around = MessageContext { last: index == last, provider_calls: Some(&provider_calls) };
+        looked.push(check_message(text, object, form, around));
+    }
+    let holds_result = |text: &str| NAMES.iter().any(|name| text.contains(name));
+    let is_none = |one: &CheckedMessage<'_>| {
+        one.problems.iter().any(|problem| problem.fault == FaultKind::NotAMessage)
+    };
+    let is_lost = |one: &CheckedMessage<'_>| {
+        one.is_unusable && (holds_result(&one.text) || is_none(one) && holds_message(&one.text))
+    };
+    if let Some(index) = looked.iter().position(is_lost) {
+        let seems = format!(
+            "content without a known role or type, {}",
+            describe_unknown(&looked[index].text)
+        );
+        return Err(SanitizeError::UnknownForm { index, seems });
+    }
+    Ok(SanitizePlan::new(form, looked, options).outcome())
+}

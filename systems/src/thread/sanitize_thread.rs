@@ -1,0 +1,360 @@
+//! Sanitises a stored thread, and records the progress of its calls.
+
+use super::append::{ensure_header_unchanged, retry_on_conflict};
+use super::header::{CallState, PendingCall, ThreadHeader, ThreadReset};
+use super::message_format::{CallResult, MessageContext, check_message};
+use super::raw_json::RawObject;
+use super::sanitize::{OrphanPolicy, SanitizeOptions, SanitizedHistory, sanitize_history};
+use super::stored_thread::{MessageRecord, PLACE_GAP, StoredMessage, Thread, message_key};
+use forge_store::error::{Error, Result};
+use forge_store::model::{Timestamp, Value};
+use forge_store::store::{ClaimChange, WriteContext, WriteReport};
+use std::collections::BTreeMap;
+
+/// The result of sanitising a thread.
+#[derive(Clone, Debug)]
+pub struct SanitizedThread {
+    /// The history as it is now, and the actions that led to it.
+    pub sanitized: SanitizedHistory,
+    /// The revision, if anything changed.
+    pub committed: WriteReport,
+}
+
+impl Thread {
+    /// Repairs the thread in one revision so that its provider accepts it; the previous messages
+    /// stay in the history. Calls that were recorded as finished get their real result.
+    ///
+    /// # Errors
+    /// [`Error::Held`] while another writer holds the thread; or any error of a write.
+    pub fn sanitize(
+        &self,
+        act: &WriteContext,
+        options: &SanitizeOptions,
+        writer: Option<&str>,
+    ) -> Result<SanitizedThread> {
+        retry_on_conflict(|| self.try_sanitize(act, options, writer))
+    }
+
+    fn try_sanitize(
+        &self,
+        act: &WriteContext,
+        options: &SanitizeOptions,
+        writer: Option<&str>,
+    ) -> Result<SanitizedThread> {
+        let point = self.session.head()?;
+        let (read, mut header) = self.header(&point)?;
+        header.admit(&self.name, writer, act.now)?;
+        let kept = self.messages(&point)?;
+        let texts: Vec<&str> = kept.iter().map(|message| message.text.as_str()).collect();
+        let options = with_outcomes(options, &header.pending);
+        let sanitised = sanitize_history(&texts, &options)
+            .map_err(|refused| Error::invalid(refused.to_string()))?;
+        let mut changes = changes(&mut header, &kept, &sanitised);
+        if sanitised.reset {
+            header.reset = Some(ThreadReset { at: act.now, messages: kept.len() as u64 });
+        }
+        settle(&mut header, &kept, &sanitised, options.orphans);
+        let new = header.value()?;
+        if Some(&new) != read.as_ref() {
+            changes.push(ClaimChange::put(ThreadHeader::key(), new));
+        }
+        let edit = |known: &[Option<Value>]| {
+            ensure_header_unchanged(
+                &self.name,
+                known.first().and_then(Option::as_ref),
+                read.as_ref(),
+            )?;
+            Ok(changes.clone())
+        };
+        let committed = self.session.write(act).edit(vec![ThreadHeader::key()], edit).commit()?;
+        Ok(SanitizedThread { sanitized: sanitised, committed })
+    }
+
+    /// Returns the history as sanitising would leave it, without writing.
+    ///
+    /// # Errors
+    /// Any error of a read from the store.
+    pub fn sanitized(
+        &self,
+        point: &forge_store::store::ResolvedMoment,
+        options: &SanitizeOptions,
+    ) -> Result<SanitizedHistory> {
+        let header = self.header(point)?.1;
+        let kept = self.messages(point)?;
+        let texts: Vec<&str> = kept.iter().map(|message| message.text.as_str()).collect();
+        let options = with_outcomes(options, &header.pending);
+        sanitize_history(&texts, &options).map_err(|refused| Error::invalid(refused.to_string()))
+    }
+
+    /// Returns a call of the thread without a result, and its arguments.
+    ///
+    /// # Errors
+    /// [`Error::NotFound`] if there is none with this id.
+    pub fn pending_call(&self, id: &str) -> Result<(PendingCall, String)> {
+        let point = self.session.head()?;
+        let header = self.header(&point)?.1;
+        let call = pending(&header, id)?.clone();
+        let value = self.session.claim(&point, &message_key(&call.message))?;
+        let text =
+            value.as_ref().and_then(|entry| entry.value.field("message")).and_then(Value::as_text);
+        let text = text.unwrap_or_default();
+        let looked =
+            check_message(text, RawObject::parse(text), header.form, MessageContext::default());
+        let arguments = looked.calls.into_iter().find(|known| known.display_name() == id);
+        Ok((call, arguments.map(|call| call.arguments).unwrap_or_default()))
+    }
+
+    /// Records that a call is about to run. After a crash this shows that the call may have had an
+    /// effect.
+    ///
+    /// # Errors
+    /// [`Error::NotFound`] if there is no such call without a result; or any error of a write.
+    pub fn start_call(&self, act: &WriteContext, id: &str) -> Result<WriteReport> {
+        self.mark_call(act, id, CallState::Started, None)
+    }
+
+    /// Records the result of a call before it is part of the history.
+    ///
+    /// # Errors
+    /// As [`Thread::start_call`].
+    pub fn finish_call(
+        &self,
+        act: &WriteContext,
+        id: &str,
+        result: &CallResult,
+    ) -> Result<WriteReport> {
+        let state = if result.is_error { CallState::Failed } else { CallState::Finished };
+        self.mark_call(act, id, state, Some(&result.content))
+    }
+
+    fn mark_call(
+        &self,
+        act: &WriteContext,
+        id: &str,
+        state: CallState,
+        result: Option<&str>,
+    ) -> Result<WriteReport> {
+        self.edit_header(act, |header| {
+            pending(header, id)?;
+            if let Some(call) = header.pending.iter_mut().rfind(|call| call.id == id) {
+                (call.state, call.result) = (state, result.map(str::to_owned));
+            }
+            Ok(())
+        })
+    }
+
+    /// Changes the header of the thread.
+    fn edit_header(
+        &self,
+        act: &WriteContext,
+        change: impl Fn(&mut ThreadHeader) -> Result<()>,
+    ) -> Result<WriteReport> {
+        let edit = |known: &[Option<Value>]| {
+            let mut header = ThreadHeader::read(known.first().and_then(Option::as_ref))?;
+            change(&mut header)?;
+            Ok(vec![ClaimChange::put(ThreadHeader::key(), header.value()?)])
+        };
+        self.session.write(act).edit(vec![ThreadHeader::key()], edit).commit()
+    }
+
+    /// Inserts the recorded result of a call into the history, directly after the call. Other calls
+    /// without a result are not changed.
+    ///
+    /// # Errors
+    /// As [`Thread::sanitize`]; [`Error::Invalid`] if no result is recorded.
+    pub fn put_result(
+        &self,
+        act: &WriteContext,
+        id: &str,
+        writer: Option<&str>,
+    ) -> Result<SanitizedThread> {
+        let header = self.header(&self.session.head()?)?.1;
+        if pending(&header, id)?.outcome().is_none() {
+            return Err(Error::invalid(format!(
+                "no result of the call '{id}' is recorded: run it first"
+            )));
+        }
+        self.sanitize(
+            act,
+            &SanitizeOptions { orphans: OrphanPolicy::Leave, ..SanitizeOptions::default() },
+            writer,
+        )
+    }
+
+    /// Releases the thread if this writer holds it.
+    ///
+    /// # Errors
+    /// Any error of a write to the store.
+    pub fn release(&self, act: &WriteContext, writer: &str) -> Result<WriteReport> {
+        self.edit_header(act, |header| {
+            header.writer = header.writer.take().filter(|held| held.name != writer);
+            Ok(())
+        })
+    }
+
+    /// Acquires or extends this writer's lease on the thread, so that no other writer can write
+    /// until it ends.
+    ///
+    /// # Errors
+    /// [`Error::Held`] while another writer holds it; or any error of a write.
+    pub fn hold(&self, act: &WriteContext, writer: &str, until: Timestamp) -> Result<WriteReport> {
+        self.edit_header(act, |header| {
+            header.admit(&self.name, Some(writer), act.now)?;
+            header.writer = Some(super::header::ThreadLease { name: writer.to_owned(), until });
+            Ok(())
+        })
+    }
+}
+
+fn pending<'h>(header: &'h ThreadHeader, id: &str) -> Result<&'h PendingCall> {
+    let found = header.pending.iter().rfind(|call| call.id == id);
+    found.ok_or_else(|| Error::not_found("pending call", id))
+}
+
+fn with_outcomes(options: &SanitizeOptions, pending: &[PendingCall]) -> SanitizeOptions {
+    let known = pending.iter().filter_map(|call| Some((call.id.clone(), call.outcome()?)));
+    let mut results: BTreeMap<String, CallResult> = known.collect();
+    results.extend(options.results.clone());
+    SanitizeOptions { orphans: options.orphans, results }
+}
+
+/// Returns the message changes that produce this outcome. Messages that are not moved keep their
+/// place.
+fn changes(
+    header: &mut ThreadHeader,
+    kept: &[StoredMessage],
+    sanitised: &SanitizedHistory,
+) -> Vec<ClaimChange> {
+    let places = places(kept, &sanitised.sources);
+    let mut changes = Vec::new();
+    let mut stays = vec![false; kept.len()];
+    for ((text, source), place) in sanitised.messages.iter().zip(&sanitised.sources).zip(&places) {
+        let old = source.and_then(|source| kept.get(source));
+        if let Some(stays) = source.and_then(|source| stays.get_mut(source)) {
+            *stays = true;
+        }
+        let same = |old: &StoredMessage| old.text == *text && old.place == *place && !old.held;
+        if old.is_some_and(same) {
+            continue;
+        }
+        let looked =
+            check_message(text, RawObject::parse(text), sanitised.form, MessageContext::default());
+        let reason = sanitised.actions.iter().find(|action| action.message.as_ref() == Some(text));
+        let reason = reason.map(|action| action.reason.word());
+        let reason = reason.or_else(|| old.and_then(|old| old.reason.as_deref()));
+        let value = MessageRecord {
+            role: looked.speaker.word(),
+            text,
+            message_id: looked.id,
+            place: *place,
+            held: false,
+            reason,
+        };
+        let id = old.map_or_else(
+            || {
+                header.made += 1;
+                format!("m{}", header.made)
+            },
+            |old| old.id.clone(),
+        );
+        changes.push(ClaimChange::put(message_key(&id), value.value()));
+    }
+    let gone = kept.iter().zip(stays).filter(|(_, stays)| !stays);
+    changes.extend(gone.map(|(old, _)| ClaimChange::remove(message_key(&old.id))));
+    header.messages = sanitised.messages.len() as u64;
+    header.last = places.last().copied().unwrap_or(0);
+    header.form = sanitised.form;
+    changes
+}
+
+/// Returns the places of the messages of the outcome: unmoved messages keep theirs, the others get
+/// places between them.
+fn places(kept: &[StoredMessage], sources: &[Option<usize>]) -> Vec<i64> {
+    // A moved message moves to the front, past messages that now come after it.
+    let mut least = usize::MAX;
+    let mut fixed: Vec<Option<i64>> = vec![None; sources.len()];
+    for (at, source) in sources.iter().enumerate().rev() {
+        if let Some(source) = source.filter(|source| *source < least) {
+            least = source;
+            fixed[at] = kept.get(source).map(|message| message.place);
+        }
+    }
+    let mut places = Vec::with_capacity(sources.len());
+    let mut before = 0;
+    let mut at = 0;
+    while at < fixed.len() {
+        if let Some(place) = fixed[at] {
+            places.push(place);
+            before = place;
+            at += 1;
+            continue;
+        }
+        let count = fixed[at..].iter().take_while(|place| place.is_none()).count();
+        let room = i64::try_from(count).unwrap_or(i64::MAX - 1) + 1;
+        let step = match fixed.get(at + count).copied().flatten() {
+            Some(after) => (after - before) / room,
+            None => PLACE_GAP,
+        };
+        if step == 0 {
+            // No room: renumber all messages.
+            return (1..).map(|number| number * PLACE_GAP).take(sources.len()).collect();
+        }
+        for number in 1..room {
+            places.push(before + step * number);
+        }
+        before += step * (room - 1);
+        at += count;
+    }
+    places
+}
+
+/// Updates the pending calls for the new history.
+fn settle(
+    header: &mut ThreadHeader,
+    kept: &[StoredMessage],
+    sanitised: &SanitizedHistory,
+    orphans: OrphanPolicy,
+) {
+    header.held.clear();
+    header.marked = false;
+    header.reasoning = false;
+    header.unwritten = sanitised.messages.last().is_some_and(|text| {
+        let around = MessageContext { last: true, provider_calls: None };
+        check_message(text, RawObject::parse(text), sanitised.form, around).unwritten
+    });
+    if orphans != OrphanPolicy::Leave {
+        header.pending.clear();
+        return;
+    }
+    for call in &mut header.pending {
+        let at = kept.iter().position(|message| message.id == call.message);
+        let new = sanitised
+            .renamed
+            .iter()
+            .find(|(source, old, _)| Some(*source) == at && *old == call.id);
+        if let Some((_, _, new)) = new {
+            call.id.clone_from(new);
+        }
+    }
+    let answered = |id: &str| {
+        sanitised.messages.iter().any(|text| {
+            let looked = check_message(
+                text,
+                RawObject::parse(text),
+                sanitised.form,
+                MessageContext::default(),
+            );
+            looked.answers.iter().any(|answer| answer.id == id)
+        })
+    };
+    let put_in: Vec<String> = sanitised
+        .actions
+        .iter()
+        .filter(|action| action.message.is_some())
+        .filter_map(|action| action.tool_call_id.clone())
+        .collect();
+    header.pending.retain(|call| !(put_in.contains(&call.id) && answered(&call.id)));
+    // The results of calls that were passed over cannot be appended any more.
+    let last = kept.last().map(|message| message.id.as_str());
+    header.marked = header.pending.iter().any(|call| Some(call.message.as_str()) != last);
+}
