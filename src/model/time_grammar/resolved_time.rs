@@ -13,7 +13,7 @@ use chrono::TimeZone;
 pub(super) const MAX_TEXT: usize = 200;
 
 /// Number of digits of the seconds since 1970, from 2001 to 2286.
-const EPOCH_DIGITS: usize = 10;
+pub(super) const EPOCH_DIGITS: usize = 10;
 
 /// A resolved point in time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -61,7 +61,9 @@ pub fn parse_time<Tz: TimeZone>(
         return Err(TimeError::TooLong { text: quoted(text) });
     }
     let resolved = if is_number(text) {
-        read_number(text, zone).ok_or_else(|| TimeError::Number { text: quoted(text) })?
+        read_number(text, zone).ok_or_else(|| {
+            TimeError::small_unit(text).unwrap_or_else(|| TimeError::Number { text: quoted(text) })
+        })?
     } else {
         let written = without_distance(text, now, zone);
         read(TextCursor::new(written), now, zone).map_err(|fault| fault.in_text(text))?
