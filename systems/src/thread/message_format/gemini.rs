@@ -35,7 +35,8 @@ pub(super) fn check_message<'a>(text: &'a str, mut object: RawObject<'_>) -> Che
     let mut looked = CheckedMessage::new(text, MessageRole::Other, own_id(&object));
     let role = object.text("role").map(Cow::into_owned);
     looked.speaker = match role.as_deref() {
-        None | Some("user" | "function") => MessageRole::User,
+        // Examples of the SDK give results the role `tool`.
+        None | Some("user" | "function" | "tool") => MessageRole::User,
         Some("model") => MessageRole::Assistant,
         Some("system") => MessageRole::Other,
         _ => return looked.into_unusable(FaultKind::NotAMessage),
