@@ -127,6 +127,15 @@ fn an_id_that_is_a_number_becomes_a_text() {
         }
         assert_eq!((out.len(), faults.len()), (3, 2), "{form}");
     }
+    // Gemini's ids may be missing, so one of another type is not replaced by a new one.
+    let call =
+        json!({"role": "model", "parts": [{"functionCall": {"id": 1.5, "name": "f", "args": {}}}]});
+    let result = json!({"role": "user", "parts": [{"functionResponse": {"id": 1.5, "name": "f", "response": {}}}]});
+    let hi = json!({"role": "user", "parts": [{"text": "hi"}]});
+    let (out, faults) = mended("gemini", &[hi, call, result]);
+    assert_eq!(out[1]["parts"][0]["functionCall"]["id"], "1.5");
+    assert_eq!(out[2]["parts"][0]["functionResponse"]["id"], "1.5");
+    assert_eq!(faults.len(), 2, "{faults:?}");
 }
 
 #[test]
