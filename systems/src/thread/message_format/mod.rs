@@ -342,33 +342,7 @@ pub(super) fn check_message<'a>(
             langchain::check_message(text, object)
         }
     };
-    with_text_ids(looked, form)
-}
-
-/// Writes the ids that are numbers as texts.
-fn with_text_ids<'a>(mut looked: CheckedMessage<'a>, form: MessageFormat) -> CheckedMessage<'a> {
-    let calls = looked.calls.iter().map(|call| &call.id);
-    let answers = looked.answers.iter().map(|answer| &answer.id);
-    let is_number = |id: &&String| id.parse::<u64>().is_ok();
-    let ids: HashSet<&str> = calls.chain(answers).filter(is_number).map(String::as_str).collect();
-    if looked.is_unusable || ids.is_empty() {
-        return looked;
-    }
-    let Some(id) = rewrite_ids::number_id(&looked.text, form, &ids) else { return looked };
-    let calls = looked.calls.iter().map(|call| (call.id.clone(), Some(call.id.clone())));
-    let answers = looked.answers.iter().map(|answer| {
-        let id = Some(answer.id.clone()).filter(|id| !id.is_empty());
-        ResultIdChange { at: answer.at, id, name: None }
-    });
-    let same = CallIdChanges {
-        calls: calls.filter(|(id, _)| !id.is_empty()).collect(),
-        answers: answers.collect(),
-    };
-    if let Some(text) = with_ids(&looked.text, form, &same) {
-        looked.text = Cow::Owned(text);
-        looked.mended(FaultKind::RefusedId, Some(&id));
-    }
-    looked
+    rewrite_ids::with_text_ids(looked, form)
 }
 
 /// Returns the ids of the calls that the provider runs itself, in formats where a single message

@@ -1,7 +1,11 @@
 //! Rewrites call ids in a message, in calls and results.
 
-use super::{MessageFormat, ToolCallKind, blocks, gemini, id_in, langchain, openai_responses};
+use super::{
+    CheckedMessage, MessageFormat, ToolCallKind, blocks, gemini, id_in, langchain, openai_responses,
+};
+use crate::thread::fault::FaultKind;
 use crate::thread::raw_json::{RawObject, quoted, written_list};
+use std::borrow::Cow;
 use std::collections::{HashMap, HashSet};
 
 /// The id changes of the calls and results of a message.
@@ -125,8 +129,37 @@ pub(in crate::thread) fn with_ids(
     Some(object.write())
 }
 
+/// Writes the ids that are numbers as texts.
+pub(super) fn with_text_ids<'a>(
+    mut looked: CheckedMessage<'a>,
+    form: MessageFormat,
+) -> CheckedMessage<'a> {
+    let calls = looked.calls.iter().map(|call| &call.id);
+    let answers = looked.answers.iter().map(|answer| &answer.id);
+    let is_number = |id: &&String| id.parse::<u64>().is_ok();
+    let ids: HashSet<&str> = calls.chain(answers).filter(is_number).map(String::as_str).collect();
+    if looked.is_unusable || ids.is_empty() {
+        return looked;
+    }
+    let Some(id) = number_id(&looked.text, form, &ids) else { return looked };
+    let calls = looked.calls.iter().map(|call| (call.id.clone(), Some(call.id.clone())));
+    let answers = looked.answers.iter().map(|answer| {
+        let id = Some(answer.id.clone()).filter(|id| !id.is_empty());
+        ResultIdChange { at: answer.at, id, name: None }
+    });
+    let same = CallIdChanges {
+        calls: calls.filter(|(id, _)| !id.is_empty()).collect(),
+        answers: answers.collect(),
+    };
+    if let Some(text) = with_ids(&looked.text, form, &same) {
+        looked.text = Cow::Owned(text);
+        looked.mended(FaultKind::RefusedId, Some(&id));
+    }
+    looked
+}
+
 /// Returns one of these ids that is a number and not a text in a call or a result of this message.
-pub(super) fn number_id(text: &str, form: MessageFormat, ids: &HashSet<&str>) -> Option<String> {
+fn number_id(text: &str, form: MessageFormat, ids: &HashSet<&str>) -> Option<String> {
     let object = RawObject::parse(text)?;
     let number = |object: &RawObject<'_>, field: &str| {
         object.get(field).filter(|json| ids.contains(json)).map(str::to_owned)

@@ -212,7 +212,7 @@ fn an_image_in_a_result_goes_to_a_message_of_the_user() {
     let done = json!({"role": "assistant", "content": "done"});
     let history = [
         user("hi"),
-        asks.clone(),
+        asks,
         result("a", json!([text, image, {"type": "json", "json": 1}])),
         result("b", json!([image])),
         done.clone(),
