@@ -93,7 +93,7 @@ fn keep_texts(object: &RawObject<'_>, others: &mut Vec<String>) -> Option<String
         }
     }
     if texts.is_empty() {
-        texts.push(as_text("The result is in the next message of the user."));
+        texts.push(as_text("The result is in a message of the user below."));
     }
     Some(written_list(&texts))
 }

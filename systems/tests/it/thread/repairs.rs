@@ -220,7 +220,7 @@ fn an_image_in_a_result_goes_to_a_message_of_the_user() {
     let (out, faults) = mended("openai_chat", &history);
     assert_eq!(out[2]["content"][0], text);
     assert!(out[2]["content"][1]["text"].as_str().is_some_and(|said| said.contains("json")));
-    assert_eq!(out[3]["content"][0]["text"], "The result is in the next message of the user.");
+    assert_eq!(out[3]["content"][0]["text"], "The result is in a message of the user below.");
     for (at, id) in [(4, "a"), (5, "b")] {
         let said = format!("The result of the tool call {id} has this content too:");
         let blocks = json!([{"type": "text", "text": said}, image]);
