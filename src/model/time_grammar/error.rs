@@ -1,5 +1,6 @@
 //! Errors for texts that are not a time, moment or duration, with suggestions.
 
+use super::resolved_time::EPOCH_DIGITS;
 use crate::model::Timestamp;
 use std::fmt;
 
@@ -38,6 +39,19 @@ pub enum TimeError {
     Number {
         /// The text.
         text: String,
+    },
+    /// A number that looks like the time since 1970 in a unit smaller than the second.
+    #[error(
+        "'{text}' looks like {unit} since 1970: write seconds, '@{seconds}', or for example \
+         '2025-01-20' or '10m'"
+    )]
+    SmallUnit {
+        /// The text.
+        text: String,
+        /// The name of the unit.
+        unit: &'static str,
+        /// The same time in seconds, a decimal number.
+        seconds: String,
     },
     /// The text has the form of a time that does not exist or contradicts itself.
     #[error("'{text}' is not a time: {problem}; write for example {instead}")]
@@ -96,8 +110,31 @@ impl TimeError {
     pub(super) const fn is_unread(&self) -> bool {
         matches!(
             self,
-            Self::Empty | Self::TooLong { .. } | Self::Unreadable { .. } | Self::Number { .. }
+            Self::Empty
+                | Self::TooLong { .. }
+                | Self::Unreadable { .. }
+                | Self::Number { .. }
+                | Self::SmallUnit { .. }
         )
+    }
+
+    /// Returns the error for a number that looks like milliseconds, microseconds or nanoseconds
+    /// since 1970; `None` for any other text.
+    pub(super) fn small_unit(text: &str) -> Option<Self> {
+        let digits = text.strip_prefix('@').unwrap_or(text);
+        let unit = match digits.len() - EPOCH_DIGITS.min(digits.len()) {
+            3 => "milliseconds",
+            6 => "microseconds",
+            9 => "nanoseconds",
+            _ => return None,
+        };
+        if !digits.bytes().all(|byte| byte.is_ascii_digit()) {
+            return None;
+        }
+        let (whole, fraction) = digits.split_at(EPOCH_DIGITS);
+        let seconds = format!("{whole}.{fraction}");
+        let seconds = seconds.trim_end_matches('0').trim_end_matches('.').to_owned();
+        Some(Self::SmallUnit { text: quoted(text), unit, seconds })
     }
 }
 
@@ -187,7 +224,9 @@ impl GrammarFault {
             Self::Zone(zone) => TimeError::Zone { text, zone: quoted(&zone) },
             Self::Vague(instead) => TimeError::Vague { text, instead: instead.to_owned() },
             Self::Future(time) => TimeError::Future { text, time },
-            Self::OutOfRange => TimeError::OutOfRange { text },
+            Self::OutOfRange => {
+                TimeError::small_unit(&text).unwrap_or(TimeError::OutOfRange { text })
+            }
         }
     }
 }

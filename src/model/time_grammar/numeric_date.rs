@@ -1,4 +1,4 @@
-//! Times that begin with a numeric date: `2025-01-20`, `2025-01-20 14:30`, `20250120T143000Z`, RFC
+//! Times that begin with a numeric date: `2025-01-20`, `2025/1/20 14:30`, `20250120T143000Z`, RFC
 //! 3339, RFC 9557.
 
 use super::day_name::read_weekday;
@@ -26,7 +26,10 @@ pub(super) fn read<Tz: TimeZone>(
     let clock = if is_joined {
         cursor.eat('t');
         let at_clock = cursor;
-        let clock = time_of_day::read_basic(&mut cursor)?;
+        let clock = match time_of_day::read_file_name(&mut cursor)? {
+            None => time_of_day::read_basic(&mut cursor)?,
+            clock => clock,
+        };
         Some(clock.ok_or_else(|| GrammarFault::syntax(at_clock.rest()))?)
     } else {
         read_clock(&mut cursor)?
@@ -42,7 +45,8 @@ pub(super) fn read_weekday_before(cursor: &mut TextCursor<'_>) -> Option<Weekday
     Some(weekday)
 }
 
-/// Parses `2025-01-20` or `20250120`; `None`, with nothing consumed, if neither is here.
+/// Parses `2025-01-20`, `2025-1-20`, `2025/01/20` or `20250120`; `None`, with nothing consumed, if
+/// none is here. The year is first, so the order of month and day is known.
 fn read_date(cursor: &mut TextCursor<'_>) -> Result<Option<NaiveDate>, GrammarFault> {
     let start = *cursor;
     let year = cursor.digits();
@@ -53,17 +57,18 @@ fn read_date(cursor: &mut TextCursor<'_>) -> Result<Option<NaiveDate>, GrammarFa
             || rest.next().and_then(Result::ok).ok_or_else(|| GrammarFault::syntax(start.rest()));
         return date(year, next()?, next()?).map(Some);
     }
-    if year.len() != 4 || !cursor.is_before_digit('-') {
+    let separator = if cursor.is_before_digit('/') { '/' } else { '-' };
+    if year.len() != 4 || !cursor.is_before_digit(separator) {
         *cursor = start;
         return Ok(None);
     }
-    cursor.eat('-');
+    cursor.eat(separator);
     let syntax = |cursor: TextCursor<'_>| GrammarFault::syntax(cursor.rest());
-    let month = cursor.two_digits().ok_or_else(|| syntax(*cursor))?;
-    if !cursor.eat('-') {
+    let month = cursor.up_to_two_digits().ok_or_else(|| syntax(*cursor))?;
+    if !cursor.eat(separator) {
         return Err(syntax(*cursor));
     }
-    let day = cursor.two_digits().ok_or_else(|| syntax(*cursor))?;
+    let day = cursor.up_to_two_digits().ok_or_else(|| syntax(*cursor))?;
     date(year, month, day).map(Some)
 }
 

@@ -1,16 +1,13 @@
 //! Parsing of points in time.
 
 use super::error::{GrammarFault, TimeError, quoted};
-use super::resolved_time::{MAX_TEXT, ResolvedTime};
+use super::resolved_time::{EPOCH_DIGITS, MAX_TEXT, ResolvedTime};
 use super::text_cursor::TextCursor;
 use super::{
     day_name, local_to_utc, month_date, numeric_date, time_of_day, time_span, zone_suffix,
 };
 use crate::model::Timestamp;
 use chrono::TimeZone;
-
-/// Number of digits of the seconds since 1970, from 2001 to 2286.
-const EPOCH_DIGITS: usize = 10;
 
 /// Parses a point in time as people write it: `2 hours ago`, `yesterday 14:30`, `2025-01-20
 /// 14:30:00`, RFC 3339. All forms are in `docs/time.md`.
@@ -46,7 +43,9 @@ pub fn parse_time<Tz: TimeZone>(
         return Err(TimeError::TooLong { text: quoted(text) });
     }
     let resolved = if is_number(text) {
-        read_number(text, zone).ok_or_else(|| TimeError::Number { text: quoted(text) })?
+        read_number(text, zone).ok_or_else(|| {
+            TimeError::small_unit(text).unwrap_or_else(|| TimeError::Number { text: quoted(text) })
+        })?
     } else {
         let written = without_distance(text, now, zone);
         read(TextCursor::new(written), now, zone).map_err(|fault| fault.in_text(text))?

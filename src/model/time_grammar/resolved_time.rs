@@ -6,6 +6,9 @@ use crate::model::Timestamp;
 /// Maximum length of a time, in bytes.
 pub(super) const MAX_TEXT: usize = 200;
 
+/// Number of digits of the seconds since 1970, from 2001 to 2286.
+pub(super) const EPOCH_DIGITS: usize = 10;
+
 /// A resolved point in time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ResolvedTime {

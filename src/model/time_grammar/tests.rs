@@ -52,6 +52,7 @@ fn reason(error: &TimeError) -> &'static str {
         TimeError::TooLong { .. } => "too long",
         TimeError::Unreadable { .. } => "unreadable",
         TimeError::Number { .. } => "number",
+        TimeError::SmallUnit { .. } => "small unit",
         TimeError::Impossible { .. } => "impossible",
         TimeError::Zone { .. } => "zone",
         TimeError::Vague { .. } => "stretch",

@@ -1,5 +1,7 @@
 //! A cursor in a text that is being parsed.
 
+use std::ops::RangeInclusive;
+
 /// The unread part of a text. Keep a copy to return to a position.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct TextCursor<'a> {
@@ -81,9 +83,19 @@ impl<'a> TextCursor<'a> {
 
     /// Reads exactly two digits; nothing if there are fewer or more.
     pub(super) fn two_digits(&mut self) -> Option<u32> {
+        self.digits_of_length(2..=2)
+    }
+
+    /// Reads one or two digits; nothing if there are more.
+    pub(super) fn up_to_two_digits(&mut self) -> Option<u32> {
+        self.digits_of_length(1..=2)
+    }
+
+    /// Reads all digits here as a number; nothing if they are not this many.
+    pub(super) fn digits_of_length(&mut self, length: RangeInclusive<usize>) -> Option<u32> {
         let mut after = *self;
         let digits = after.digits();
-        if digits.len() != 2 {
+        if !length.contains(&digits.len()) {
             return None;
         }
         *self = after;

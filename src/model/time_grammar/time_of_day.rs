@@ -6,6 +6,9 @@ use chrono::NaiveTime;
 
 const EXAMPLES: &str = "'14:30', '14:30:59.5' or '2:30pm'";
 
+/// Hours of the zone that is furthest behind UTC.
+const FURTHEST_WEST_HOURS: u32 = 12;
+
 /// Parses a time of day; `None`, with nothing consumed, if there is none here.
 pub(super) fn read(cursor: &mut TextCursor<'_>) -> Result<Option<NaiveTime>, GrammarFault> {
     let start = *cursor;
@@ -66,6 +69,62 @@ pub(super) fn read_basic(cursor: &mut TextCursor<'_>) -> Result<Option<NaiveTime
     let micros = if digits.len() == 6 { read_fraction(&mut after) } else { 0 };
     *cursor = after;
     time(parts, micros).map(Some)
+}
+
+/// Parses a time of day after a `T` as file names write it, with hyphens for the colons: `14-30`,
+/// `14-30-05`, `14-30-05.25`, `14-30-05-250` (milliseconds); `None`, with nothing consumed, if there
+/// is none here.
+///
+/// # Errors
+///
+/// If the part after a hyphen can also be an offset from UTC: `09-05`.
+pub(super) fn read_file_name(
+    cursor: &mut TextCursor<'_>,
+) -> Result<Option<NaiveTime>, GrammarFault> {
+    let start = *cursor;
+    let mut after = *cursor;
+    let hour = after.two_digits();
+    let minute = read_hyphenated(&mut after, 2);
+    let (Some(hour), Some(minute)) = (hour, minute) else { return Ok(None) };
+    let Some(second) = read_hyphenated(&mut after, 2) else {
+        let is_offset_possible = matches!(after.peek(), None | Some('[' | ' '));
+        if minute <= FURTHEST_WEST_HOURS && is_offset_possible {
+            return Err(GrammarFault::impossible(
+                format!(
+                    "'{hour:02}-{minute:02}' can be {hour:02}:{minute:02}, or {hour:02}:00 at the \
+                     offset -{minute:02}:00"
+                ),
+                "'2025-01-20T09:05' or '2025-01-20T09:00-05:00'",
+            ));
+        }
+        *cursor = after;
+        return time((hour, minute, 0), 0).map(Some);
+    };
+    let micros = match read_hyphenated(&mut after, 3) {
+        Some(millis) => millis * 1000,
+        None => read_fraction(&mut after),
+    };
+    // A third part of two digits could be an offset, hundredths or a counter.
+    if read_hyphenated(&mut after, 2).is_some() {
+        return Err(GrammarFault::syntax(start.rest()));
+    }
+    *cursor = after;
+    time((hour, minute, second), micros).map(Some)
+}
+
+/// Parses a hyphen and this many digits; `None`, with nothing consumed, if they are not here or if a
+/// colon follows, as in an offset.
+fn read_hyphenated(cursor: &mut TextCursor<'_>, length: usize) -> Option<u32> {
+    let mut after = *cursor;
+    if !after.eat('-') {
+        return None;
+    }
+    let number = after.digits_of_length(length..=length)?;
+    if after.is_before_digit(':') {
+        return None;
+    }
+    *cursor = after;
+    Some(number)
 }
 
 /// Returns the time of day with these hours, minutes, seconds and microseconds.

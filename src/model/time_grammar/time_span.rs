@@ -254,7 +254,7 @@ impl TimeSpan {
     }
 }
 
-/// Parses `2 hours ago`, `10m`, `-2h`, `3 days ago at 14:00`, `in 2 hours`, `2 hours from now`;
+/// Parses `2 hours ago`, `10m`, `-2h`, `-2h ago`, `3 days ago at 14:00`, `in 2 hours`, `2 hours from now`;
 /// `None` if the text does not begin as one.
 pub(super) fn read_relative<Tz: TimeZone>(
     mut cursor: TextCursor<'_>,
@@ -270,6 +270,9 @@ pub(super) fn read_relative<Tz: TimeZone>(
     };
     cursor.skip_spaces();
     let at_end = cursor;
+    if has_minus && cursor.eat_word("ago") && !cursor.is_end() {
+        return Err(GrammarFault::syntax(at_end.rest()));
+    }
     if !cursor.is_end() && !must_be_span {
         let word = cursor.letters();
         cursor.skip_spaces();

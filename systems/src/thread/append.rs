@@ -304,7 +304,12 @@ impl<'t> AppendBatch<'t> {
             let problem = |fault, remedy| MessageProblem::new(fault, told.as_deref(), remedy);
             match find_pending_call(&header.pending, answer) {
                 Some(place) => {
-                    let is_next = header.pending.remove(place).open && is_in_place;
+                    let call = header.pending.remove(place);
+                    let is_next = call.open && is_in_place;
+                    if call.sort != answer.sort {
+                        let problem = problem(FaultKind::MismatchedResult, Remedy::Changed);
+                        self.fault(index, looked, problem);
+                    }
                     if !is_next && !anywhere {
                         let problem = problem(FaultKind::MisplacedResult, Remedy::Moved);
                         self.fault(index, looked, problem);
@@ -368,7 +373,8 @@ impl<'t> AppendBatch<'t> {
 }
 
 /// Returns the pending call that a result answers. Candidates have its id, or its tool name if it
-/// has no id; of the last message with a candidate, the first one counts.
+/// has no id; of the last message with a candidate, the first one counts. Without any, the last call
+/// of another kind with its id is the one.
 fn find_pending_call(pending: &[PendingCall], answer: &ToolResultPart) -> Option<usize> {
     let is_asked = |call: &PendingCall| {
         let id = if answer.id.is_empty() { answer.name.as_ref() } else { Some(&answer.id) };
@@ -377,8 +383,13 @@ fn find_pending_call(pending: &[PendingCall], answer: &ToolResultPart) -> Option
         call.sort == answer.sort
             && (Some(&call.id) == id || by_name || answer.id.is_empty() && id == Some(&call.name))
     };
-    let message = &pending.iter().rfind(|call| is_asked(call))?.message;
-    pending.iter().position(|call| is_asked(call) && call.message == *message)
+    let is_of_another_kind = |call: &PendingCall| {
+        !answer.id.is_empty() && call.id == answer.id && call.sort.takes_result(answer)
+    };
+    let Some(last) = pending.iter().rfind(|call| is_asked(call)) else {
+        return pending.iter().rposition(is_of_another_kind);
+    };
+    pending.iter().position(|call| is_asked(call) && call.message == last.message)
 }
 
 /// Determines the format of the thread including these messages.

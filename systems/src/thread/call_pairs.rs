@@ -3,7 +3,7 @@
 use super::message_format::{
     CheckedMessage, MessageFormat, MessageRole, NO_RESULT, ToolCallKind, ToolResultPart,
 };
-use std::collections::{HashMap, HashSet, VecDeque};
+use std::collections::{BTreeSet, HashMap, HashSet, VecDeque};
 
 /// What a call or a result is paired with.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -42,7 +42,8 @@ type CallKey<'l> = (&'l str, ToolCallKind);
 impl CallResultPairs {
     /// Pairs calls and results. A result belongs to an earlier call with its id: to the most recent
     /// group of calls that has it, in order; otherwise to the first later call. If a call has
-    /// several results, the first counts, unless it only says that there was none. A result without
+    /// several results, the first counts, unless it only says that there was none. A result with the
+    /// id of a call of another kind belongs to that call if the call has no other. A result without
     /// an id belongs to the calls directly before it, by tool name or, if the numbers are equal, by
     /// order.
     pub(super) fn new(form: MessageFormat, looked: &[CheckedMessage<'_>]) -> Self {
@@ -53,8 +54,12 @@ impl CallResultPairs {
         };
         let (groups, early) = pairs.by_id(form, looked);
         pairs.assign_anywhere(looked, &early);
+        if form == MessageFormat::OpenaiResponses {
+            pairs.by_id_of_another_kind(looked);
+        }
         for group in &groups {
             pairs.by_name(looked, group);
+            pairs.by_order(looked, group);
         }
         if form == MessageFormat::Gemini {
             let calls = groups.iter().flat_map(|group| &group.calls).copied().collect();
@@ -169,8 +174,41 @@ impl CallResultPairs {
         }
     }
 
-    /// Assigns results that name no call id to the calls of a group, by tool name; those without a
-    /// name by order, if the numbers are equal.
+    /// Assigns results that no call of their kind is left for to open calls of another kind with the
+    /// same id: the last one before the result, else the first one after it. A second result of a
+    /// call belongs only to a call before it.
+    fn by_id_of_another_kind(&mut self, looked: &[CheckedMessage<'_>]) {
+        let mut open: HashMap<&str, BTreeSet<PartPosition>> = HashMap::new();
+        for (index, one) in looked.iter().enumerate().filter(|(_, one)| !one.is_unusable) {
+            for (place, call) in one.calls.iter().enumerate() {
+                if self.calls[index][place] == PairAssignment::Nothing && !call.id.is_empty() {
+                    open.entry(&call.id).or_default().insert((index, place));
+                }
+            }
+        }
+        for (index, one) in looked.iter().enumerate().filter(|(_, one)| !one.is_unusable) {
+            for (place, answer) in one.answers.iter().enumerate() {
+                let assigned = self.answers[index][place];
+                let Some(calls) = open.get_mut(answer.id.as_str()) else { continue };
+                if matches!(assigned, PairAssignment::To(..)) {
+                    continue;
+                }
+                let at = (index, place);
+                let fits =
+                    |call: &&PartPosition| looked[call.0].calls[call.1].sort.takes_result(answer);
+                let before = calls.range(..at).rev().find(fits);
+                let after = || calls.range(at..).find(fits);
+                let is_lone = assigned == PairAssignment::Nothing;
+                let call = before.or_else(|| after().filter(|_| is_lone)).copied();
+                if let Some(call) = call {
+                    calls.remove(&call);
+                    self.assign(call, at);
+                }
+            }
+        }
+    }
+
+    /// Assigns results that name no call id to the calls of a group by tool name.
     fn by_name(&mut self, looked: &[CheckedMessage<'_>], group: &CallGroup) {
         let is_free =
             |pairs: &Self, at: &PartPosition| pairs.calls[at.0][at.1] == PairAssignment::Nothing;
@@ -184,14 +222,10 @@ impl CallResultPairs {
             let call = &looked[at.0].calls[at.1];
             free.entry((call.name.as_str(), call.sort)).or_default().push_back(*at);
         }
-        let mut unnamed = Vec::new();
         for at in group.nameless.iter().filter(|at| is_lone(self, at)).copied().collect::<Vec<_>>()
         {
             let answer = &looked[at.0].answers[at.1];
-            let Some(name) = &answer.name else {
-                unnamed.push(at);
-                continue;
-            };
+            let Some(name) = &answer.name else { continue };
             let Some(calls) = free.get_mut(&(name.as_str(), answer.sort)) else { continue };
             // Two different ids mean two calls.
             let fits = |call: &PartPosition| {
@@ -201,10 +235,21 @@ impl CallResultPairs {
                 self.assign(call, at);
             }
         }
-        let left: Vec<PartPosition> =
-            group.calls.iter().filter(|at| is_free(self, at)).copied().collect();
-        if left.len() == unnamed.len() {
-            for (call, answer) in left.into_iter().zip(unnamed) {
+    }
+
+    /// Assigns the results that are left and name no call id, with or without the name of another
+    /// tool, to the calls that are left of a group by order, if the numbers are equal.
+    fn by_order(&mut self, looked: &[CheckedMessage<'_>], group: &CallGroup) {
+        let calls = group.calls.iter();
+        let calls = calls.filter(|at| self.calls[at.0][at.1] == PairAssignment::Nothing);
+        let calls: Vec<PartPosition> = calls.copied().collect();
+        let is_lone = |at: &&PartPosition| {
+            self.answers[at.0][at.1] == PairAssignment::Nothing
+                && looked[at.0].answers[at.1].id.is_empty()
+        };
+        let answers: Vec<PartPosition> = group.nameless.iter().filter(is_lone).copied().collect();
+        if calls.len() == answers.len() {
+            for (call, answer) in calls.into_iter().zip(answers) {
                 if looked[call.0].calls[call.1].sort == looked[answer.0].answers[answer.1].sort {
                     self.assign(call, answer);
                 }

@@ -32,13 +32,15 @@ impl HistoryDocument {
     /// Reads a history: a JSON list of messages, JSON Lines, or an object whose `messages`, `input` or
     /// `contents` is such a list.
     ///
+    /// NUL bytes at the ends of the text and of lines are ignored: a crash leaves them.
+    ///
     /// In JSON Lines, a line that is not JSON (as a crash leaves it) is kept:
     /// [`sanitize_history`](super::sanitize_history) removes it.
     ///
     /// # Errors
     /// [`InvalidHistory`] if the text is none of these.
     pub fn parse(text: &str) -> Result<Self, InvalidHistory> {
-        let text = text.trim_start_matches('\u{feff}').trim();
+        let text = trimmed(text.trim_start_matches('\u{feff}'));
         if text.is_empty() {
             return Ok(Self { shape: HistoryLayout::Lines, messages: Vec::new() });
         }
@@ -62,8 +64,7 @@ impl HistoryDocument {
             let messages = vec![compact(text).into_owned()];
             return Ok(Self { shape: HistoryLayout::Lines, messages });
         }
-        let lines: Vec<&str> =
-            text.lines().map(str::trim).filter(|line| !line.is_empty()).collect();
+        let lines: Vec<&str> = text.lines().map(trimmed).filter(|line| !line.is_empty()).collect();
         if !lines.iter().any(|line| RawObject::parse(line).is_some()) {
             return Err(InvalidHistory(
                 "no line of it is a message: give a JSON list of messages, or one message a line"
@@ -96,6 +97,11 @@ impl HistoryDocument {
         let is_json = |text: &String| serde_json::from_str::<serde::de::IgnoredAny>(text).is_ok();
         self.messages.iter().position(|text| !is_json(text)).map(|place| place + 1)
     }
+}
+
+/// Returns the text without white space and NUL at its ends.
+fn trimmed(text: &str) -> &str {
+    text.trim_matches(|next: char| next == '\0' || next.is_whitespace())
 }
 
 /// Returns the beginning of a message's content, for display.
@@ -162,6 +168,9 @@ mod tests {
             ("[ ]", 0, "[]\n"),
             ("[{\"a\": 1},\n {\"b\":\n 2}]", 2, "[{\"a\": 1},{\"b\":2}]\n"),
             ("{\"a\": 1}\n\n  {\"b\":2}\n{\"torn", 3, "{\"a\": 1}\n{\"b\":2}\n{\"torn\n"),
+            ("{\"a\":1}\0\0\n\0\0\n\0{\"b\":2}\n\0\0", 2, "{\"a\":1}\n{\"b\":2}\n"),
+            ("\u{feff}[{\"a\":1}]\n\0", 1, "[{\"a\":1}]\n"),
+            ("\0\0", 0, ""),
             ("{\n \"a\":\n 1}", 1, "{\"a\":1}\n"),
             (
                 "{\"model\":\"m\",\"messages\":[{\"a\":1}],\"n\":1.50}",

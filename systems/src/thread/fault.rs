@@ -53,6 +53,8 @@ words! {
     MissingId = "missing_id", "a call or result without an id";
     /// An id with characters or of a length that the provider refuses.
     RefusedId = "refused_id", "an id that the provider refuses";
+    /// A tool name with characters or of a length that the provider refuses.
+    RefusedName = "refused_name", "a tool name that the provider refuses";
     /// Arguments given as an object where a text is required, or the reverse.
     MistypedArguments = "mistyped_arguments", "arguments of another type than the provider takes";
     /// A call given in one message in the formats of two providers.
@@ -65,6 +67,8 @@ words! {
     DoubledResult = "doubled_result", "a second result of the same call";
     /// A result in a place other than where its call needs it.
     MisplacedResult = "misplaced_result", "a result that is not next to its call";
+    /// A result of another type than its call, or with the name of another tool.
+    MismatchedResult = "mismatched_result", "a result that names another type or tool than its call";
     /// A result with invalid content.
     MalformedResult = "malformed_result", "a result without proper content";
     /// An error result with content other than text.

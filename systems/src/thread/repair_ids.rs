@@ -5,7 +5,7 @@ use super::call_pairs::{CallResultPairs, PairAssignment};
 use super::fault::{FaultKind, Remedy};
 use super::message_format::{
     CallIdChanges, CallIdRule, CheckedMessage, MessageFormat, MessageProblem, ResultIdChange,
-    ToolCallKind, with_ids,
+    ToolCallKind, with_ids, with_result_kind,
 };
 use std::borrow::Cow;
 use std::collections::{HashMap, HashSet};
@@ -47,6 +47,7 @@ pub(super) fn renew(
     looked: &mut [CheckedMessage<'_>],
     pairs: &CallResultPairs,
 ) {
+    convert_results(form, looked, pairs);
     let mut new = new_call_ids(form, looked, pairs);
     new_result_ids(form, looked, pairs, &mut new);
     for (one, new) in looked.iter_mut().zip(new) {
@@ -62,6 +63,29 @@ pub(super) fn renew(
                 call.given = Some(old);
                 call.id = id;
             }
+        }
+    }
+}
+
+/// Converts the results of another kind than their calls.
+fn convert_results(
+    form: MessageFormat,
+    looked: &mut [CheckedMessage<'_>],
+    pairs: &CallResultPairs,
+) {
+    for index in 0..looked.len() {
+        for place in 0..looked[index].answers.len() {
+            let PairAssignment::To(message, call) = pairs.answer(index, place) else { continue };
+            let kind = looked[message].calls[call].sort;
+            let one = &mut looked[index];
+            if one.answers[place].sort == kind {
+                continue;
+            }
+            let Some(text) = with_result_kind(&one.text, form, kind) else { continue };
+            one.text = Cow::Owned(text);
+            one.answers[place].sort = kind;
+            let id = one.answers[place].display_name();
+            one.mended(FaultKind::MismatchedResult, id.as_deref());
         }
     }
 }
@@ -147,14 +171,15 @@ fn new_result_ids(
                 continue;
             }
             let fault = match () {
+                () if !differs && answer.name.is_some() => FaultKind::MismatchedResult,
                 () if !differs => FaultKind::MalformedResult,
                 () if answer.id.is_empty() => FaultKind::MissingId,
                 () if !form.id_rule().takes(&answer.id) => FaultKind::RefusedId,
                 () => FaultKind::DoubledCall,
             };
             let remedy = if differs { Remedy::Renamed } else { Remedy::Changed };
-            let told = if answer.id.is_empty() { id } else { &answer.id };
-            one.problems.push(MessageProblem::new(fault, Some(told), remedy));
+            let told = answer.display_name().unwrap_or_else(|| id.clone());
+            one.problems.push(MessageProblem::new(fault, Some(&told), remedy));
             let id = differs.then(|| id.clone());
             answers.push(ResultIdChange { at: answer.at, id: id.clone(), name: name.cloned() });
             if let Some(id) = id {

@@ -5,8 +5,8 @@ use super::action_builder::PlannedMessage;
 use super::call_pairs::PairAssignment;
 use super::fault::{FaultKind, Remedy};
 use super::message_format::{
-    MessageFormat, MessageProblem, MessageRole, ToolResultPart, result_as_user_blocks,
-    result_as_user_message, results_message, split, with_blocks,
+    MessageFormat, MessageProblem, MessageRole, ToolResultPart, rest_of_result,
+    result_as_user_blocks, result_as_user_message, results_message, split, with_blocks,
 };
 use super::sanitize_plan::SanitizePlan;
 use std::collections::{BTreeMap, BTreeSet};
@@ -66,8 +66,23 @@ impl SanitizePlan<'_> {
             pieces.extend(
                 made.map(|(text, problem)| PlannedMessage::put_in(text, vec![problem], index)),
             );
+            for holder in self.holders(index) {
+                pieces.extend(self.rest_of_result(holder));
+            }
         }
         pieces
+    }
+
+    /// Returns the user message with the content of this result that its own message cannot hold.
+    fn rest_of_result(&self, holder: usize) -> Option<PlannedMessage> {
+        let looked = &self.messages[holder];
+        let answer = looked.answers.first().filter(|_| !looked.user_blocks.is_empty())?;
+        let text = rest_of_result(answer, &looked.user_blocks);
+        let mut piece = PlannedMessage::put_in(text, Vec::new(), holder);
+        let id = answer.display_name();
+        let remedy = Remedy::Changed;
+        piece.reason = Some(MessageProblem::new(FaultKind::MalformedResult, id.as_deref(), remedy));
+        Some(piece)
     }
 
     /// Returns the message, reduced to the results that answer the calls of this one.

@@ -128,6 +128,8 @@ fn name_that_begins_like_a_time_keeps_why_it_is_none() {
     };
     assert_eq!(reason_of("20250230"), Some("number"));
     assert_eq!(reason_of("20991231"), Some("future"));
+    assert_eq!(reason_of("1737383400000"), Some("small unit"));
+    assert_eq!(reason_of("2025/06/fix"), Some("unreadable"));
     assert_eq!(reason_of("20250120"), None);
     assert_eq!(reason_of("2025-01-20-baseline"), Some("unreadable"));
     assert_eq!(reason_of("baseline"), None);

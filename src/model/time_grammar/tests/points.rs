@@ -37,6 +37,12 @@ fn exact_times_are_read_to_the_microsecond() {
             ("@1737383400.000001", "2025-01-20 15:30:00.000001 +01:00"),
             ("@-0.5", "1970-01-01 00:59:59.5 +01:00"),
             ("@0", "1970-01-01 01:00:00 +01:00"),
+            ("2025-1-5", "2025-01-05 00:00:00 +01:00"),
+            ("2025-6-8 9:05", "2025-06-08 09:05:00 +02:00"),
+            ("2025-6-8T9:05Z", "2025-06-08 11:05:00 +02:00"),
+            ("2025/01/20", "2025-01-20 00:00:00 +01:00"),
+            ("2025/1/20 14:30:00.5", "2025-01-20 14:30:00.5 +01:00"),
+            ("2025/01/20 2:30pm UTC", "2025-01-20 15:30:00 +01:00"),
             ("2024-02-29", "2024-02-29 00:00:00 +01:00"),
             ("2025-06-18T16:45:30+02:00", "2025-06-18 16:45:30 +02:00"),
         ],
@@ -58,6 +64,8 @@ fn relative_times_go_back_from_now() {
             ("1us ago", "2025-06-18 16:45:29.999999 +02:00"),
             ("0s", "2025-06-18 16:45:30 +02:00"),
             ("2h30m ago", "2025-06-18 14:15:30 +02:00"),
+            ("-2h ago", "2025-06-18 14:45:30 +02:00"),
+            ("-1 day, 3 hours  AGO", "2025-06-17 13:45:30 +02:00"),
             ("2h 30m", "2025-06-18 14:15:30 +02:00"),
             ("1 day, 3 hours ago", "2025-06-17 13:45:30 +02:00"),
             ("1 day and 3 hours ago", "2025-06-17 13:45:30 +02:00"),
@@ -181,14 +189,20 @@ fn text_that_is_no_point_up_to_now_is_refused_by_name() {
         ("3M ago", "impossible"),
         ("20250230", "number"),
         ("202501201430", "number"),
-        ("1737383400000", "number"),
+        ("1737383400000", "small unit"),
+        ("1737383400000000", "small unit"),
+        ("1737383400000000000", "small unit"),
+        ("17373834000", "number"),
+        ("17373834000.00", "number"),
         ("2025", "number"),
         ("90", "number"),
         ("1.5", "number"),
         ("3000 years ago", "out of range"),
         ("99999999999999999999999 hours ago", "out of range"),
         ("9999999999999999 weeks ago", "out of range"),
-        ("@1737383400000", "out of range"),
+        ("@1737383400000", "small unit"),
+        ("@300000000000", "out of range"),
+        ("@-1737383400000", "out of range"),
         ("@99999999999999999999", "out of range"),
         ("0000-01-01T00:00:00+01:00", "out of range"),
         ("yesterday 14:30 or so", "unreadable"),
@@ -196,17 +210,27 @@ fn text_that_is_no_point_up_to_now_is_refused_by_name() {
         ("2025-01-20 14:30:00 x", "unreadable"),
         ("2025-01-20-05:00", "unreadable"),
         ("2025-01-20T", "unreadable"),
-        ("2025-1-5", "unreadable"),
+        ("2025-020", "unreadable"),
+        ("2025-001-05", "unreadable"),
+        ("2025-01/20", "unreadable"),
+        ("2025/01-20", "unreadable"),
+        ("2025-1-5-05:00", "unreadable"),
+        ("2025/13/01", "impossible"),
+        ("2025-2-30", "impossible"),
+        ("25/1/20", "unreadable"),
+        ("20/01/2025", "unreadable"),
         ("12025-01-20", "unreadable"),
         ("-2025-01-20", "unreadable"),
-        ("2025/01/20", "unreadable"),
         ("01/20/2025", "unreadable"),
         ("2025-01-20 1430", "unreadable"),
         ("2025-01-20 14:30 +1:00", "unreadable"),
         ("2025-01-20 14:3", "unreadable"),
         ("20 Jan 25", "impossible"),
         ("2 fortnights ago", "unreadable"),
-        ("-2h ago", "unreadable"),
+        ("+2h ago", "unreadable"),
+        ("-2h later", "unreadable"),
+        ("-2h ago ago", "unreadable"),
+        ("-3 days ago at 14:00", "unreadable"),
         ("ago", "unreadable"),
         ("-", "unreadable"),
         ("@", "unreadable"),
@@ -225,4 +249,55 @@ fn text_that_is_no_point_up_to_now_is_refused_by_name() {
         ("2 hours\0ago", "unreadable"),
     ];
     check(rows.map(|(text, why)| (text, outcome(text, now(), &BERLIN), format!("refused: {why}"))));
+}
+
+/// Regression: the minutes of `T09-05` were read as an offset from UTC.
+#[test]
+fn clock_times_of_file_names_are_read_or_refused_but_never_as_an_offset() {
+    check_times(
+        now(),
+        &BERLIN,
+        &[
+            ("2025-01-20T14-30", "2025-01-20 14:30:00 +01:00"),
+            ("2025-01-20T09-13", "2025-01-20 09:13:00 +01:00"),
+            ("2025-01-20T09-05Z", "2025-01-20 10:05:00 +01:00"),
+            ("2025-01-20T09-05+02:00", "2025-01-20 08:05:00 +01:00"),
+            ("2025-01-20T09-05-05:00", "2025-01-20 15:05:00 +01:00"),
+            ("2025-01-20T09-05-0500", "2025-01-20 15:05:00 +01:00"),
+            ("2025-01-20T09-05-07", "2025-01-20 09:05:07 +01:00"),
+            ("20250120T09-05-07", "2025-01-20 09:05:07 +01:00"),
+            ("2025-01-20T14-30-00Z", "2025-01-20 15:30:00 +01:00"),
+            ("2025-01-20T14-30-00.25", "2025-01-20 14:30:00.25 +01:00"),
+            ("2025-01-20T14-30-00-250Z", "2025-01-20 15:30:00.25 +01:00"),
+            ("2025-01-20T14-30-00-05:00", "2025-01-20 20:30:00 +01:00"),
+            ("2025-01-20T09-05", "refused: impossible"),
+            ("2025-01-20T09-00", "refused: impossible"),
+            ("2025-01-20T09-12 EST", "refused: impossible"),
+            ("2025-01-20T25-30", "refused: impossible"),
+            ("2025-01-20T14-75", "refused: impossible"),
+            ("2025-01-20T14-30-75", "refused: impossible"),
+            ("2025-01-20T14-30-00-05", "refused: unreadable"),
+            ("2025-01-20T14-30-00-02-00", "refused: unreadable"),
+            // The hour with an offset, as `date -Ihours` prints it.
+            ("2025-01-20T14-05:00", "2025-01-20 20:00:00 +01:00"),
+            ("2025-01-20T14-0500", "2025-01-20 20:00:00 +01:00"),
+        ],
+    );
+    let said = parse_time("2025-01-20T09-05", now(), &BERLIN).unwrap_err().to_string();
+    assert!(said.contains("can be 09:05, or 09:00 at the offset -05:00"), "{said}");
+}
+
+#[test]
+fn small_units_since_1970_are_told_as_seconds() {
+    for (text, unit, seconds) in [
+        ("1737383400000", "milliseconds", "'@1737383400'"),
+        ("1737383400250", "milliseconds", "'@1737383400.25'"),
+        ("@1737383400000", "milliseconds", "'@1737383400'"),
+        ("1737383400000001", "microseconds", "'@1737383400.000001'"),
+        ("1737383400000000000", "nanoseconds", "'@1737383400'"),
+    ] {
+        let said = parse_time(text, now(), &BERLIN).unwrap_err().to_string();
+        assert!(said.contains(unit) && said.contains(seconds), "{said}");
+        assert!(parse_time(seconds.trim_matches('\''), now(), &BERLIN).is_ok(), "{seconds}");
+    }
 }

@@ -1,6 +1,8 @@
 //! Anthropic messages: calls and results are content blocks.
 
-use super::blocks::{NormalizedBlocks, put_blocks, trim_thinking, trimmed_end, without_blocks};
+use super::blocks::{
+    NormalizedBlocks, put_blocks, split, trim_thinking, trimmed_end, without_blocks,
+};
 use super::{
     CheckedMessage, ContentField, MessageFormat, MessageRole, ToolCallPart, ToolResultPart,
     as_object, content, id_in, is_block, nonempty_text, own_id, typed,
@@ -243,11 +245,25 @@ fn server_result(block: &RawObject<'_>) -> Option<String> {
 /// A block to remove from a message: its position, the fault, and the id of the use.
 type ServerToolCut = (usize, FaultKind, String);
 
-/// Finds results of server tools without a preceding use, and uses without a result. The last
-/// answer may still wait for a result.
-pub(super) fn pair_server_tools(looked: &mut [CheckedMessage<'_>]) {
+/// Returns the last answer if its server tools may still wait for their results: nothing follows it
+/// but the results of its own calls.
+fn waiting_answer(looked: &[CheckedMessage<'_>]) -> Option<usize> {
     let last =
-        looked.iter().rposition(|one| !one.is_unusable && one.speaker == MessageRole::Assistant);
+        looked.iter().rposition(|one| !one.is_unusable && one.speaker == MessageRole::Assistant)?;
+    let mut open: HashSet<&str> = looked[last].calls.iter().map(|call| call.id.as_str()).collect();
+    let is_turn = |one: &&CheckedMessage<'_>| !one.is_unusable && one.speaker == MessageRole::User;
+    let mut turns = looked[last + 1..].iter().filter(is_turn);
+    let is_waiting = turns.all(|one| {
+        !one.answers.is_empty()
+            && one.answers.iter().all(|answer| open.remove(answer.id.as_str()))
+            && split(&one.text, MessageFormat::Anthropic, &one.answers).others.is_empty()
+    });
+    is_waiting.then_some(last)
+}
+
+/// Finds results of server tools without a preceding use, and uses without a result.
+pub(super) fn pair_server_tools(looked: &mut [CheckedMessage<'_>]) {
+    let last = waiting_answer(looked);
     // The message and position of each use without a result.
     let mut open: HashMap<String, (usize, usize)> = HashMap::new();
     let mut cuts: BTreeMap<usize, Vec<ServerToolCut>> = BTreeMap::new();

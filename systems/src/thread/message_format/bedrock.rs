@@ -115,6 +115,13 @@ fn tidy_block(json: &str, looked: &mut CheckedMessage<'_>, tidied: &mut Normaliz
         let Some(name) = name else {
             return tidied.leave_out(FaultKind::MalformedCall, Some(&id));
         };
+        if let Some(accepted) = MessageFormat::Bedrock.replacement_name(&name) {
+            used.set("name", quoted(&accepted));
+            let used = used.write();
+            block.set("toolUse", used);
+            looked.mended(FaultKind::RefusedName, Some(&id));
+            return tidy_block(&block.write(), looked, tidied);
+        }
         let mistyped = as_object(used.get("input"));
         let arguments =
             mistyped.clone().unwrap_or_else(|| used.get("input").unwrap_or("").to_owned());

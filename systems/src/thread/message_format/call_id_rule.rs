@@ -1,4 +1,4 @@
-//! The providers' rules for call ids.
+//! The providers' rules for call ids and tool names.
 
 use super::MessageFormat;
 
@@ -26,6 +26,22 @@ impl CallIdRule {
 }
 
 impl MessageFormat {
+    /// Returns the name that replaces a tool name that this format's provider refuses; `None` if it
+    /// accepts the name. One name always has the same replacement.
+    pub(super) fn replacement_name(self, name: &str) -> Option<String> {
+        let longest = match self {
+            Self::Plain | Self::OpenaiChat | Self::Bedrock => 64,
+            Self::OpenaiResponses => 128,
+            _ => return None,
+        };
+        let is_plain = |next: char| next.is_ascii_alphanumeric() || matches!(next, '_' | '-');
+        if name.chars().all(is_plain) && name.len() <= longest {
+            return None;
+        }
+        let plain = |next: char| if is_plain(next) { next } else { '_' };
+        Some(name.chars().map(plain).take(longest).collect())
+    }
+
     /// Returns the rule of this format's provider.
     pub(in crate::thread) const fn id_rule(self) -> CallIdRule {
         let any = CallIdRule { longest: usize::MAX, plain: false, due: true, once: false };

@@ -107,7 +107,7 @@ fn of_role(object: &RawObject<'_>, role: &str) -> FormatEvidence {
 /// Returns the evidence of a message with parts: Gemini, if the parts have no type.
 fn of_parts(object: &RawObject<'_>) -> FormatEvidence {
     let role = object.text("role");
-    if !matches!(role.as_deref(), None | Some("user" | "model" | "function" | "system")) {
+    if !matches!(role.as_deref(), None | Some("user" | "model" | "function" | "tool" | "system")) {
         return FormatEvidence::None;
     }
     let parts = object.list("parts");
@@ -157,7 +157,7 @@ fn of_content(object: &RawObject<'_>, otherwise: FormatEvidence) -> FormatEviden
             kind if kind.ends_with("_tool_result") => {
                 FormatEvidence::Weak(MessageFormat::Anthropic)
             }
-            "thinking" | "redacted_thinking" | "server_tool_use" | "document" => {
+            "thinking" | "redacted_thinking" | "server_tool_use" | "mcp_tool_use" | "document" => {
                 FormatEvidence::Weak(MessageFormat::Anthropic)
             }
             "input_text" | "output_text" | "input_image" | "input_file" => {
@@ -212,6 +212,14 @@ mod tests {
             (
                 r#"{"role":"user","content":[{"type":"tool_result"}]}"#,
                 FormatEvidence::Strong(MessageFormat::Anthropic),
+            ),
+            (
+                r#"{"role":"assistant","content":[{"type":"mcp_tool_use"}]}"#,
+                FormatEvidence::Weak(MessageFormat::Anthropic),
+            ),
+            (
+                r#"{"role":"tool","parts":[{"functionResponse":{}}]}"#,
+                FormatEvidence::Strong(MessageFormat::Gemini),
             ),
             (r#"{"type":"ai","data":{}}"#, FormatEvidence::Strong(MessageFormat::Langchain)),
             (r#"{"type":"ai","content":""}"#, FormatEvidence::Strong(MessageFormat::LangchainFlat)),

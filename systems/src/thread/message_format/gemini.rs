@@ -7,7 +7,7 @@ use super::{
     own_id,
 };
 use crate::thread::fault::FaultKind;
-use crate::thread::raw_json::{RawObject, list, quoted, written_list};
+use crate::thread::raw_json::{RawObject, list, quoted, text, written_list};
 use std::borrow::Cow;
 
 /// The type fields of a part.
@@ -35,7 +35,8 @@ pub(super) fn check_message<'a>(text: &'a str, mut object: RawObject<'_>) -> Che
     let mut looked = CheckedMessage::new(text, MessageRole::Other, own_id(&object));
     let role = object.text("role").map(Cow::into_owned);
     looked.speaker = match role.as_deref() {
-        None | Some("user" | "function") => MessageRole::User,
+        // Examples of the SDK give results the role `tool`.
+        None | Some("user" | "function" | "tool") => MessageRole::User,
         Some("model") => MessageRole::Assistant,
         Some("system") => MessageRole::Other,
         _ => return looked.into_unusable(FaultKind::NotAMessage),
@@ -89,11 +90,28 @@ pub(super) fn response_field(part: &RawObject<'_>) -> Option<&'static str> {
     spelling(part, "functionResponse", "function_response")
 }
 
+/// Returns the part with the id as a text, if it is neither a text nor a whole number.
+fn with_text_id(part: &RawObject<'_>) -> Option<String> {
+    let field = call_field(part).or_else(|| response_field(part))?;
+    let mut inner = part.object(field)?;
+    let id = inner.get("id").filter(|json| text(json).is_none() && json.parse::<u64>().is_err())?;
+    let id = quoted(id);
+    inner.set("id", id);
+    let (mut part, inner) = (part.clone(), inner.write());
+    part.set(field, inner);
+    Some(part.write())
+}
+
 /// Keeps the part as far as it is valid.
 fn tidy_part(json: &str, looked: &mut CheckedMessage<'_>, tidied: &mut NormalizedBlocks) {
     let Some(mut part) = RawObject::parse(json) else {
         return tidied.keep_text(json, text_part);
     };
+    if let Some(part) = with_text_id(&part) {
+        tidied.changed = true;
+        looked.mended(FaultKind::RefusedId, None);
+        return tidy_part(&part, looked, tidied);
+    }
     if let Some(field) = call_field(&part) {
         let Some(mut call) = part.object(field) else { return };
         let id = id_in(&call, "id");

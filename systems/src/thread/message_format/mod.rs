@@ -22,12 +22,12 @@ pub(super) use foreign_format::describe_unknown;
 pub(super) use format_evidence::{FormatEvidence, evidence};
 pub(super) use recover_content::holds_message;
 pub(super) use result_text::{
-    beginning, result_as_user_blocks, result_as_user_message, result_message,
+    beginning, rest_of_result, result_as_user_blocks, result_as_user_message, result_message,
 };
 pub(super) use rewrite_ids::{CallIdChanges, ResultIdChange, with_ids};
 
 use super::fault::{FaultKind, Remedy};
-use super::raw_json::{RawObject, quoted, replace_lone_surrogates};
+use super::raw_json::{RawObject, quoted, replace_lone_surrogates, text};
 use std::borrow::Cow;
 use std::collections::HashSet;
 
@@ -153,6 +153,19 @@ pub(super) enum ToolCallKind {
     Approval,
 }
 
+impl ToolCallKind {
+    /// Returns whether a result of another kind can be converted to the result of a call of this
+    /// kind, with all of its content.
+    pub(super) fn takes_result(self, answer: &ToolResultPart) -> bool {
+        let takes = |kind: Self| match kind {
+            Self::Function | Self::Custom => true,
+            Self::LocalShell => text(&answer.content).is_some(),
+            _ => false,
+        };
+        self == answer.sort || takes(self) && takes(answer.sort)
+    }
+}
+
 /// A tool call.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct ToolCallPart {
@@ -241,6 +254,8 @@ pub(super) struct CheckedMessage<'a> {
     pub(super) unwritten: bool,
     pub(super) calls: Vec<ToolCallPart>,
     pub(super) answers: Vec<ToolResultPart>,
+    /// Content blocks of its result that only a user message can hold.
+    pub(super) user_blocks: Vec<String>,
     /// The message's own id.
     pub(super) id: Option<String>,
 }
@@ -255,6 +270,7 @@ impl<'a> CheckedMessage<'a> {
             unwritten: false,
             calls: Vec::new(),
             answers: Vec::new(),
+            user_blocks: Vec::new(),
             id,
         }
     }
@@ -275,7 +291,7 @@ impl<'a> CheckedMessage<'a> {
     }
 
     /// Records that something is repaired.
-    fn mended(&mut self, fault: FaultKind, call: Option<&str>) {
+    pub(super) fn mended(&mut self, fault: FaultKind, call: Option<&str>) {
         self.problems.push(MessageProblem::new(fault, call, Remedy::Changed));
     }
 }
@@ -313,7 +329,7 @@ pub(super) fn check_message<'a>(
         looked.mended(FaultKind::MissingRole, None);
         return CheckedMessage { text: Cow::Owned(looked.text.into_owned()), ..looked };
     }
-    match form {
+    let looked = match form {
         MessageFormat::Plain | MessageFormat::OpenaiChat => {
             openai_chat::check_message(text, object)
         }
@@ -325,7 +341,8 @@ pub(super) fn check_message<'a>(
         MessageFormat::Langchain | MessageFormat::LangchainFlat | MessageFormat::LangchainLc => {
             langchain::check_message(text, object)
         }
-    }
+    };
+    rewrite_ids::with_text_ids(looked, form)
 }
 
 /// Returns the ids of the calls that the provider runs itself, in formats where a single message
@@ -366,6 +383,16 @@ pub(super) fn without_calls(
             langchain::without_calls(object, &cut.ids)
         }
     }
+}
+
+/// Returns the result in this message as the result of a call of another kind.
+pub(super) fn with_result_kind(
+    text: &str,
+    form: MessageFormat,
+    kind: ToolCallKind,
+) -> Option<String> {
+    (form == MessageFormat::OpenaiResponses)
+        .then(|| openai_responses::with_result_kind(RawObject::parse(text)?, kind))?
 }
 
 /// Removes results of server tools without their use, and the reverse.
@@ -428,7 +455,7 @@ fn as_object(json: Option<&str>) -> Option<String> {
     if RawObject::parse(json).is_some() {
         return None;
     }
-    let Some(text) = super::raw_json::text(json) else {
+    let Some(text) = text(json) else {
         return Some(format!(r#"{{"arguments":{json}}}"#));
     };
     if text.trim().is_empty() {
@@ -445,7 +472,7 @@ fn as_object(json: Option<&str>) -> Option<String> {
 fn as_text(json: Option<&str>) -> Option<String> {
     match json {
         None => Some(quoted("{}")),
-        Some(json) if super::raw_json::text(json).is_some() => None,
+        Some(json) if text(json).is_some() => None,
         Some(json) => Some(quoted(json)),
     }
 }
@@ -463,7 +490,7 @@ enum ContentField<'a> {
 
 fn content<'o>(object: &'o RawObject<'_>, field: &str) -> ContentField<'o> {
     let Some(json) = object.get(field) else { return ContentField::Nothing };
-    if let Some(text) = super::raw_json::text(json) {
+    if let Some(text) = text(json) {
         return ContentField::Text(text);
     }
     match super::raw_json::list(json) {

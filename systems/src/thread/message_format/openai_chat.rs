@@ -54,8 +54,14 @@ pub(super) fn check_message<'a>(text: &'a str, mut object: RawObject<'_>) -> Che
             // Ollama has its own field for the tool name.
             let name =
                 nonempty_text(&object, "name").or_else(|| nonempty_text(&object, "tool_name"));
-            let answer = ToolResultPart::new(id, object.get("content").unwrap_or_default());
+            let given = object.get("content").unwrap_or_default();
+            let answer = ToolResultPart::new(id.clone(), given);
             looked.answers.push(ToolResultPart { name, ..answer });
+            if let Some(texts) = keep_texts(&object, &mut looked.user_blocks) {
+                object.set("content", texts);
+                looked.mended(FaultKind::MalformedResult, Some(&id));
+                changed = true;
+            }
         }
         "function" => return function_result(looked, object),
         _ => return looked.into_unusable(FaultKind::NotAMessage),
@@ -64,6 +70,32 @@ pub(super) fn check_message<'a>(text: &'a str, mut object: RawObject<'_>) -> Che
         looked.text = Cow::Owned(object.write());
     }
     looked
+}
+
+/// Returns the content of a result with only its texts, if it has other blocks, which are added to
+/// `others` if a user message can hold them; otherwise they become texts.
+fn keep_texts(object: &RawObject<'_>, others: &mut Vec<String>) -> Option<String> {
+    let ContentField::Blocks(blocks) = content(object, "content") else { return None };
+    let kind = |json: &str| {
+        let block = RawObject::parse(json);
+        block.and_then(|block| block.text("type").map(Cow::into_owned)).unwrap_or_default()
+    };
+    if blocks.iter().all(|json| kind(json) == "text") {
+        return None;
+    }
+    let as_text = |said: &str| format!(r#"{{"type":"text","text":{}}}"#, quoted(said));
+    let mut texts = Vec::with_capacity(blocks.len());
+    for json in blocks {
+        match &*kind(json) {
+            "text" => texts.push(json.to_owned()),
+            "image_url" | "input_audio" | "file" => others.push(json.to_owned()),
+            _ => texts.push(as_text(json)),
+        }
+    }
+    if texts.is_empty() {
+        texts.push(as_text("The result is in a message of the user below."));
+    }
+    Some(written_list(&texts))
 }
 
 /// Repairs the legacy `function_call` of an answer: its arguments must be a text. Returns whether
@@ -77,16 +109,26 @@ fn tidy_function_call(object: &mut RawObject<'_>, looked: &mut CheckedMessage<'_
         looked.removed(FaultKind::EmptyToolCalls, None);
         return true;
     };
-    if nonempty_text(&call, "name").is_none() {
+    let Some(name) = nonempty_text(&call, "name") else {
         object.remove("function_call");
         looked.removed(FaultKind::MalformedCall, None);
         return true;
+    };
+    let accepted = MessageFormat::OpenaiChat.replacement_name(&name);
+    let arguments = as_text(call.get("arguments"));
+    if accepted.is_none() && arguments.is_none() {
+        return false;
     }
-    let Some(text) = as_text(call.get("arguments")) else { return false };
-    call.set("arguments", text);
+    if let Some(accepted) = accepted {
+        call.set("name", quoted(&accepted));
+        looked.mended(FaultKind::RefusedName, None);
+    }
+    if let Some(text) = arguments {
+        call.set("arguments", text);
+        looked.mended(FaultKind::MistypedArguments, None);
+    }
     let call = call.write();
     object.set("function_call", call);
-    looked.mended(FaultKind::MistypedArguments, None);
     true
 }
 
@@ -103,7 +145,7 @@ fn function_result<'a>(
             Some(quoted(object.get("content").unwrap_or_default()))
         }
     };
-    if nonempty_text(&object, "name").is_none() {
+    let Some(name) = nonempty_text(&object, "name") else {
         let given = whole.as_deref().or_else(|| object.get("content")).unwrap_or_default();
         let told = result_as_user_message(
             MessageFormat::OpenaiChat,
@@ -115,10 +157,16 @@ fn function_result<'a>(
         looked.problems.push(MessageProblem::new(FaultKind::MalformedResult, None, remedy));
         looked.text = Cow::Owned(told);
         return looked;
+    };
+    if let Some(accepted) = MessageFormat::OpenaiChat.replacement_name(&name) {
+        object.set("name", quoted(&accepted));
+        looked.mended(FaultKind::RefusedName, None);
     }
     if let Some(content) = whole {
         object.set("content", content);
         looked.mended(FaultKind::MalformedResult, None);
+    }
+    if !looked.problems.is_empty() {
         looked.text = Cow::Owned(object.write());
     }
     looked
@@ -221,7 +269,13 @@ fn tidy_calls(object: &mut RawObject<'_>, looked: &mut CheckedMessage<'_>) -> bo
                     looked.mended(*fault, Some(&call.id));
                     changed = true;
                 }
-                kept.push(mended.map_or_else(|| (*entry).to_owned(), |(entry, _)| entry));
+                let entry = mended.map_or_else(|| (*entry).to_owned(), |(entry, _)| entry);
+                let renamed = with_accepted_name(&entry, &call.name);
+                if renamed.is_some() {
+                    looked.mended(FaultKind::RefusedName, Some(&call.id));
+                    changed = true;
+                }
+                kept.push(renamed.unwrap_or(entry));
                 looked.calls.push(call);
             }
             None => {
@@ -235,6 +289,17 @@ fn tidy_calls(object: &mut RawObject<'_>, looked: &mut CheckedMessage<'_>) -> bo
         set_or_remove(object, "tool_calls", &kept);
     }
     changed
+}
+
+/// Returns the entry with a name that the API accepts, if it refuses that of the function.
+fn with_accepted_name(entry: &str, name: &str) -> Option<String> {
+    let accepted = MessageFormat::OpenaiChat.replacement_name(name)?;
+    let mut entry = RawObject::parse(entry)?;
+    let mut function = entry.object("function")?;
+    function.set("name", quoted(&accepted));
+    let function = function.write();
+    entry.set("function", function);
+    Some(entry.write())
 }
 
 pub(super) fn set_or_remove(object: &mut RawObject<'_>, field: &str, entries: &[String]) {

@@ -3,11 +3,11 @@
 use super::format_evidence::is_item;
 use super::recover_content::{BlockTypes, mend_blocks};
 use super::{
-    CheckedMessage, ContentField, MessageRole, ToolCallKind, ToolCallPart, ToolResultPart, as_text,
-    content, id_in, is_block, mend_result, nonempty_text, own_id,
+    CheckedMessage, ContentField, MessageFormat, MessageRole, ToolCallKind, ToolCallPart,
+    ToolResultPart, as_text, content, id_in, is_block, mend_result, nonempty_text, own_id,
 };
 use crate::thread::fault::FaultKind;
-use crate::thread::raw_json::{RawObject, written_list};
+use crate::thread::raw_json::{RawObject, quoted, written_list};
 use std::borrow::Cow;
 
 pub(super) fn check_message<'a>(text: &'a str, mut object: RawObject<'_>) -> CheckedMessage<'a> {
@@ -81,6 +81,30 @@ pub(super) fn result_sort(object: &RawObject<'_>) -> ToolCallKind {
     kind.and_then(|kind| sort(kind.strip_suffix("_output")?)).unwrap_or_default()
 }
 
+/// Returns the result as the result of a call of this kind; `None` if it cannot be one.
+pub(super) fn with_result_kind(mut object: RawObject<'_>, kind: ToolCallKind) -> Option<String> {
+    let id = quoted(&result_id(&object, result_sort(&object)));
+    if id_in(&object, "call_id").is_empty() {
+        object.remove("id");
+    }
+    let (kind, field) = match kind {
+        ToolCallKind::Function => ("function_call_output", "call_id"),
+        ToolCallKind::Custom => ("custom_tool_call_output", "call_id"),
+        // The schema has only the field `id`, which names the call.
+        ToolCallKind::LocalShell => ("local_shell_call_output", "id"),
+        _ => return None,
+    };
+    if field == "id" {
+        object.remove("call_id");
+    } else if kind == "custom_tool_call_output" {
+        // The schema has no such field.
+        object.remove("status");
+    }
+    object.set("type", quoted(kind));
+    object.set(field, id);
+    Some(object.write())
+}
+
 /// Returns the call that this item is, with repaired arguments.
 fn call(
     object: &mut RawObject<'_>,
@@ -98,6 +122,11 @@ fn call(
         }
     };
     let name = nonempty_text(object, "name")?;
+    let accepted = MessageFormat::OpenaiResponses.replacement_name(&name);
+    if let Some(accepted) = accepted.filter(|_| sort == ToolCallKind::Function) {
+        object.set("name", quoted(&accepted));
+        looked.mended(FaultKind::RefusedName, Some(&id));
+    }
     if let Some(text) = as_text(object.get(field)) {
         object.set(field, text);
         looked.mended(FaultKind::MistypedArguments, Some(&id));

@@ -179,6 +179,17 @@ pub(in crate::thread) fn result_as_user_message(
     }
 }
 
+/// Returns a user message of chat completions with the blocks of a result that its own message
+/// cannot hold.
+pub(in crate::thread) fn rest_of_result(answer: &ToolResultPart, blocks: &[String]) -> String {
+    let of = answer.display_name().map(|id| format!(" {id}")).unwrap_or_default();
+    let said = format!("The result of the tool call{of} has this content too:");
+    let said = format!(r#"{{"type":"text","text":{}}}"#, quoted(&said));
+    let blocks: Vec<&str> =
+        std::iter::once(said.as_str()).chain(blocks.iter().map(String::as_str)).collect();
+    format!(r#"{{"role":"user","content":{}}}"#, written_list(&blocks))
+}
+
 /// Returns the message that replaces a missing beginning.
 pub(in crate::thread) fn beginning(form: MessageFormat) -> String {
     let said = "The beginning of this conversation is not in this history.";

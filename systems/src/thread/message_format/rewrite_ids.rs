@@ -1,8 +1,12 @@
 //! Rewrites call ids in a message, in calls and results.
 
-use super::{MessageFormat, blocks, gemini, id_in, langchain, openai_responses};
+use super::{
+    CheckedMessage, MessageFormat, ToolCallKind, blocks, gemini, id_in, langchain, openai_responses,
+};
+use crate::thread::fault::FaultKind;
 use crate::thread::raw_json::{RawObject, quoted, written_list};
-use std::collections::HashMap;
+use std::borrow::Cow;
+use std::collections::{HashMap, HashSet};
 
 /// The id changes of the calls and results of a message.
 #[derive(Debug, Default)]
@@ -106,7 +110,7 @@ pub(in crate::thread) fn with_ids(
             if let Some(id) = answer {
                 // A local shell output that uses the field `id` for its call keeps that field.
                 let by_id = id_in(&object, "call_id").is_empty()
-                    && openai_responses::result_sort(&object) == super::ToolCallKind::LocalShell;
+                    && openai_responses::result_sort(&object) == ToolCallKind::LocalShell;
                 object.set(if by_id { "id" } else { "call_id" }, quoted(id));
             }
         }
@@ -123,6 +127,84 @@ pub(in crate::thread) fn with_ids(
         }
     }
     Some(object.write())
+}
+
+/// Writes the ids that are numbers as texts.
+pub(super) fn with_text_ids<'a>(
+    mut looked: CheckedMessage<'a>,
+    form: MessageFormat,
+) -> CheckedMessage<'a> {
+    let calls = looked.calls.iter().map(|call| &call.id);
+    let answers = looked.answers.iter().map(|answer| &answer.id);
+    let is_number = |id: &&String| id.parse::<u64>().is_ok();
+    let ids: HashSet<&str> = calls.chain(answers).filter(is_number).map(String::as_str).collect();
+    if looked.is_unusable || ids.is_empty() {
+        return looked;
+    }
+    let Some(id) = number_id(&looked.text, form, &ids) else { return looked };
+    let calls = looked.calls.iter().map(|call| (call.id.clone(), Some(call.id.clone())));
+    let answers = looked.answers.iter().map(|answer| {
+        let id = Some(answer.id.clone()).filter(|id| !id.is_empty());
+        ResultIdChange { at: answer.at, id, name: None }
+    });
+    let same = CallIdChanges {
+        calls: calls.filter(|(id, _)| !id.is_empty()).collect(),
+        answers: answers.collect(),
+    };
+    if let Some(text) = with_ids(&looked.text, form, &same) {
+        looked.text = Cow::Owned(text);
+        looked.mended(FaultKind::RefusedId, Some(&id));
+    }
+    looked
+}
+
+/// Returns one of these ids that is a number and not a text in a call or a result of this message.
+fn number_id(text: &str, form: MessageFormat, ids: &HashSet<&str>) -> Option<String> {
+    let object = RawObject::parse(text)?;
+    let number = |object: &RawObject<'_>, field: &str| {
+        object.get(field).filter(|json| ids.contains(json)).map(str::to_owned)
+    };
+    let in_list = |object: &RawObject<'_>, field: &str| {
+        let entries = object.list(field).unwrap_or_default();
+        entries.into_iter().filter_map(RawObject::parse).find_map(|entry| number(&entry, "id"))
+    };
+    match form {
+        MessageFormat::Plain | MessageFormat::OpenaiChat => {
+            in_list(&object, "tool_calls").or_else(|| number(&object, "tool_call_id"))
+        }
+        MessageFormat::OpenaiResponses => number(&object, "call_id").or_else(|| {
+            let by_id = openai_responses::result_sort(&object) == ToolCallKind::LocalShell;
+            number(&object, "id").filter(|_| by_id)
+        }),
+        MessageFormat::Anthropic
+        | MessageFormat::Bedrock
+        | MessageFormat::Gemini
+        | MessageFormat::AiSdk => {
+            let blocks = object.list(blocks::field(form)).unwrap_or_default();
+            blocks.into_iter().filter_map(RawObject::parse).find_map(|block| {
+                let place = place(&block, form)?;
+                match place.inner {
+                    Some(field) => number(&block.object(field)?, place.id),
+                    None => number(&block, place.id),
+                }
+            })
+        }
+        MessageFormat::Langchain | MessageFormat::LangchainFlat | MessageFormat::LangchainLc => {
+            let body = match langchain::nested(&object) {
+                Some(field) => object.object(field)?,
+                None => object.clone(),
+            };
+            let more = || in_list(&body.object("additional_kwargs")?, "tool_calls");
+            let in_block = |json: &str| {
+                let block = RawObject::parse(json)?;
+                number(&block, langchain::call_field(&block)?)
+            };
+            let in_lists = langchain::LISTS.iter().find_map(|field| in_list(&body, field));
+            let blocks = || body.list("content").unwrap_or_default().into_iter().find_map(in_block);
+            let found = in_lists.or_else(more).or_else(blocks);
+            found.or_else(|| number(&body, "tool_call_id"))
+        }
+    }
 }
 
 fn in_langchain(

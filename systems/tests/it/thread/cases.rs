@@ -5,7 +5,7 @@ use forge_systems::thread::{SanitizeError, SanitizeOptions, SanitizedHistory, sa
 use serde_json::{Value, json};
 
 /// Sanitises a history, and checks the result against the rules of its form.
-fn mended(form: &str, history: &[Value]) -> (Vec<Value>, Vec<String>) {
+pub(super) fn mended(form: &str, history: &[Value]) -> (Vec<Value>, Vec<String>) {
     let texts: Vec<String> = history.iter().map(Value::to_string).collect();
     let done = sanitize_history(&texts, &SanitizeOptions::default()).unwrap();
     assert_eq!(done.form.word(), form);
@@ -26,16 +26,16 @@ fn seems(history: &[Value]) -> String {
     }
 }
 
-fn user(said: &str) -> Value {
+pub(super) fn user(said: &str) -> Value {
     json!({"role": "user", "content": said})
 }
 
-fn chat_call(id: &str, arguments: impl Into<Value>) -> Value {
+pub(super) fn chat_call(id: &str, arguments: impl Into<Value>) -> Value {
     let arguments = arguments.into();
     json!({"id": id, "type": "function", "function": {"name": "f", "arguments": arguments}})
 }
 
-fn tool(id: &str, said: &str) -> Value {
+pub(super) fn tool(id: &str, said: &str) -> Value {
     json!({"role": "tool", "tool_call_id": id, "content": said})
 }
 

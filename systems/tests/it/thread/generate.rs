@@ -337,7 +337,13 @@ fn broken(form: &str, which: u8) -> Value {
             json!({"role": "assistant", "content": null, "tool_calls": [{"id": "call_1"}, 5]}),
             json!({"role": "assistant", "content": 4, "tool_calls": [{"id": "call_1", "type": "function", "function": {"name": "f", "arguments": "{}"}}]}),
             json!({"role": "user", "content": [{"type": "text", "text": "x"}, {"type": "text"}, 3]}),
-        ][which as usize % 8].clone(),
+            json!({"role": "assistant", "content": null, "tool_calls": [{"id": 7, "type": "function", "function": {"name": "my.tool", "arguments": "{}"}}]}),
+            json!({"role": "tool", "tool_call_id": 7, "content": "x"}),
+            json!({"role": "tool", "tool_call_id": "call_0", "content": [
+                {"type": "image_url", "image_url": {"url": "<result of an image>"}}, {"type": "json", "json": 1}
+            ]}),
+            json!({"role": "assistant", "content": null, "function_call": {"name": "my.tool", "arguments": "{}"}}),
+        ][which as usize % 12].clone(),
         "openai_responses" => [
             json!({"type": "function_call", "name": "f", "arguments": "{}"}),
             json!({"type": "function_call", "call_id": "call_1", "name": "f", "arguments": {}}),
@@ -347,7 +353,11 @@ fn broken(form: &str, which: u8) -> Value {
             json!({"type": "custom_tool_call", "call_id": "call_0", "name": "c", "input": "x"}),
             json!({"type": "computer_call", "call_id": "call_0", "action": {}}),
             json!({"type": "computer_call_output", "call_id": "call_0", "output": {"type": "computer_screenshot"}}),
-        ][which as usize % 8].clone(),
+            json!({"type": "custom_tool_call_output", "call_id": "call_0", "output": "of a custom tool"}),
+            json!({"type": "local_shell_call", "call_id": "call_1", "action": {}}),
+            json!({"type": "local_shell_call_output", "id": "call_1", "output": "of a shell"}),
+            json!({"type": "function_call", "call_id": 7, "name": "my.tool", "arguments": "{}"}),
+        ][which as usize % 12].clone(),
         "anthropic" => [
             json!({"role": "assistant", "content": [{"type": "tool_use", "id": "call_0", "input": {}}]}),
             json!({"role": "assistant", "content": [{"type": "text", "text": "x"}, {"type": "tool_use", "id": "call_0", "name": "f", "input": "no"}]}),
@@ -357,7 +367,14 @@ fn broken(form: &str, which: u8) -> Value {
             json!({"role": "user", "content": [{"type": "tool_result", "tool_use_id": "call_2", "content": {"a": 1}}]}),
             json!({"role": "assistant", "content": [{"type": "text", "text": "x"}, {"type": "thinking", "thinking": "cut"}]}),
             json!({"role": "user", "content": [{"text": "no type"}, {"type": "text", "text": "  "}, "bare"]}),
-        ][which as usize % 8].clone(),
+            json!({"role": "assistant", "content": [{"type": "mcp_tool_use", "id": "m1", "name": "q", "server_name": "s", "input": {}}]}),
+            json!({"role": "assistant", "content": [
+                {"type": "server_tool_use", "id": "w1", "name": "web_search", "input": {}},
+                {"type": "tool_use", "id": "call_3", "name": "f", "input": {}}
+            ]}),
+            json!({"role": "user", "content": [{"type": "tool_result", "tool_use_id": "call_3", "content": "x"}]}),
+            json!({"role": "user", "content": [{"type": "web_search_tool_result", "tool_use_id": "w1", "content": []}]}),
+        ][which as usize % 12].clone(),
         "bedrock" => [
             json!({"role": "assistant", "content": [{"toolUse": {"toolUseId": "call_0", "input": {}}}]}),
             json!({"role": "assistant", "content": [{"text": "x"}, {"toolUse": {"toolUseId": "call_0", "name": "f", "input": "no"}}]}),
@@ -367,7 +384,8 @@ fn broken(form: &str, which: u8) -> Value {
             json!({"role": "user", "content": [{"toolResult": {"toolUseId": "call_2", "content": [{"json": [1]}, 4]}}]}),
             json!({"role": "assistant", "content": [{"text": "x"}, {"reasoningContent": {}}]}),
             json!({"role": "user", "content": [{"wizard": 1}, {"text": "  "}, "bare"]}),
-        ][which as usize % 8].clone(),
+            json!({"role": "assistant", "content": [{"toolUse": {"toolUseId": 7, "name": "my.tool", "input": {}}}]}),
+        ][which as usize % 9].clone(),
         "gemini" | "gemini_ids" => [
             json!({"role": "model", "parts": [{"functionCall": {"args": {}}}]}),
             json!({"role": "model", "parts": [{"text": "x"}, {"functionCall": {"name": "f", "args": "no"}}]}),
@@ -377,7 +395,9 @@ fn broken(form: &str, which: u8) -> Value {
             json!({"role": "user", "parts": [{"functionResponse": {"id": "call_2", "name": "g"}}]}),
             json!({"role": "model", "parts": [{"text": ""}, {"thought": true}]}),
             json!({"role": "user", "parts": ["bare", 7]}),
-        ][which as usize % 8].clone(),
+            json!({"role": "tool", "parts": [{"functionResponse": {"name": "f", "response": {"a": 1}}}]}),
+            json!({"role": "user", "parts": [{"functionResponse": {"name": "g", "response": {"a": 2}}}]}),
+        ][which as usize % 10].clone(),
         "ai_sdk" => [
             json!({"role": "assistant", "content": [{"type": "tool-call", "toolCallId": "call_0", "input": {}}]}),
             json!({"role": "assistant", "content": [{"type": "text", "text": "x"}, {"type": "tool-call", "toolCallId": "call_0", "toolName": "f", "input": "{\"a\":1}"}]}),

@@ -313,9 +313,12 @@ proptest! {
                 prop_assert!(status.pending.is_empty() || form == "ai_sdk");
             }
             let clean = status.pending.is_empty() && !status.marked;
-            // The ids of answered calls and the last role are not remembered; and the names of
-            // Gemini's calls, which need no ids, are reused.
-            let unseen = ["doubled_call", "repeated_role", "no_user_first", "trailing_space"];
+            // The ids of answered calls, the last role and the uses of server tools are not
+            // remembered; and the names of Gemini's calls, which need no ids, are reused.
+            let unseen = [
+                "doubled_call", "repeated_role", "no_user_first", "trailing_space",
+                "server_use_without_result", "server_result_without_use",
+            ];
             if clean && status.form == pure.form && !form.starts_with("gemini") {
                 let seen = |fault: &&forge_systems::thread::ThreadFault| !unseen.contains(&fault.fault.word()) && fault.tool_call_id.as_deref() != Some("a3");
                 let other = pure.faults.iter().find(seen);

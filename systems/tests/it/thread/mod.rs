@@ -4,6 +4,7 @@ mod cases;
 mod damage;
 mod generate;
 mod kept;
+mod repairs;
 mod rules;
 mod sanitise;
 

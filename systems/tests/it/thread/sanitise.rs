@@ -3,8 +3,8 @@
 use super::generate::{FORMS, Step, messages, steps, turns, word};
 use super::rules;
 use forge_systems::thread::{
-    FaultKind, OrphanPolicy, SanitizeError, SanitizeOptions, SanitizedHistory, apply,
-    sanitize_history,
+    FaultKind, OrphanPolicy, Remedy, SanitizeError, SanitizeOptions, SanitizedHistory, ThreadFault,
+    apply, sanitize_history,
 };
 use proptest::prelude::*;
 use serde_json::{Value, json};
@@ -55,6 +55,22 @@ pub(super) fn check_or_refuse(
     prop_assert!(done.faults.iter().all(|fault| fault.index < texts.len()));
     for result in results(&texts.join("\n")) {
         prop_assert!(done.messages.join("\n").contains(&result), "{} is gone{}", result, story());
+    }
+    let named = |fault, remedy| {
+        let is_one = move |one: &&ThreadFault| one.fault == fault && one.remedy == remedy;
+        done.faults.iter().filter(is_one).filter_map(|fault| fault.tool_call_id.as_deref())
+    };
+    let lost: Vec<&str> = named(FaultKind::ResultWithoutCall, Remedy::KeptAsText).collect();
+    // A screenshot cannot be the result of another call.
+    if !texts.iter().any(|text| text.contains("computer_call_output")) {
+        for id in named(FaultKind::OrphanedCall, Remedy::Answered) {
+            prop_assert!(
+                !lost.contains(&id),
+                "the result of {} is said to be missing{}",
+                id,
+                story()
+            );
+        }
     }
     let again = sanitize_history(&done.messages, &options).map_err(|refused| {
         TestCaseError::fail(format!("refused a second time: {refused}{}", story()))
@@ -269,6 +285,20 @@ proptest! {
         let done = check(form, &history, OrphanPolicy::Answer)?;
         prop_assert!(done.faults.iter().all(|fault| fault.fault.word() == "orphaned_call"));
         prop_assert_eq!(done.sources.iter().flatten().count(), history.len());
+    }
+
+    #[test]
+    fn ids_that_are_numbers_become_texts(
+        form in prop::sample::select(&FORMS[..]), steps in steps(), half: bool,
+    ) {
+        let with_number = |message: &Value| {
+            serde_json::from_str(&message.to_string().replace("\"call_0\"", "7")).unwrap()
+        };
+        let history = messages(form, &steps, false);
+        let numbered: Vec<Value> = history.iter().map(with_number).collect();
+        let from = if half { history.len() / 2 } else { 0 };
+        let mixed: Vec<Value> = [&history[..from], &numbered[from..]].concat();
+        check_or_refuse(form, &mixed, OrphanPolicy::Answer)?.ok();
     }
 
     #[test]

@@ -123,7 +123,8 @@ fn other_block(block: &Value) -> Verdict {
     }
 }
 
-/// Checks that a result of a server tool follows its use; only the last answer may wait for one.
+/// Checks that a result of a server tool follows its use; only the last answer may wait for one, if
+/// nothing but results of the client's tools follows it.
 fn server_tools(messages: &[Value]) -> Verdict {
     let mut open: Vec<(usize, String)> = Vec::new();
     for (index, message) in messages.iter().enumerate() {
@@ -141,6 +142,14 @@ fn server_tools(messages: &[Value]) -> Verdict {
         }
     }
     let last = messages.iter().rposition(|message| message["role"] == "assistant");
+    let is_result = |block: &Value| block["type"] == "tool_result";
+    let ends_there = last.is_some_and(|last| {
+        let after = messages[last + 1..].iter().filter(|message| message["role"] == "user");
+        after.into_iter().all(|message| {
+            message["content"].as_array().is_some_and(|blocks| blocks.iter().all(is_result))
+        })
+    });
+    let last = last.filter(|_| ends_there);
     match open.iter().find(|(index, _)| Some(*index) != last) {
         Some((_, id)) => Err(format!("tool use with id {id} was found without a result block")),
         None => Ok(()),

@@ -1,6 +1,6 @@
 //! The rules of Bedrock's Converse API.
 
-use super::{Verdict, name, plain_id, text};
+use super::{Verdict, name, plain_id, plain_name, text};
 use serde_json::Value;
 use std::collections::BTreeSet;
 
@@ -37,7 +37,7 @@ pub(super) fn messages(messages: &[Value]) -> Verdict {
             match member.as_str() {
                 "toolUse" if value.get("type").is_none() => {
                     let id = plain_id(value, "toolUseId", 64).map_err(at)?;
-                    name(value, "name").map_err(at)?;
+                    plain_name(value, 64).map_err(at)?;
                     if !value["input"].is_object() {
                         return Err(at("toolUse.input is invalid. Provide a json object".into()));
                     }

@@ -37,7 +37,8 @@ pub(super) fn contents(contents: &[Value]) -> Verdict {
             None => "user",
             Some(role) => role.as_str().ok_or(at("role: expected a text".into()))?,
         };
-        if !["user", "model", "function", "system"].contains(&role) {
+        // The examples of `google-genai` give responses the role `tool`.
+        if !["user", "model", "function", "tool", "system"].contains(&role) {
             return Err(at(format!("Please use a valid role: user, model. {role}")));
         }
         let parts = content["parts"].as_array().filter(|parts| !parts.is_empty());
@@ -51,6 +52,7 @@ pub(super) fn contents(contents: &[Value]) -> Verdict {
                 calls.push(called(call).map_err(at)?);
             }
             if let Some(response) = field(part, "functionResponse") {
+                text_id(response).map_err(at)?;
                 if !response["response"].is_object() {
                     return Err(at("response: expected a Struct".into()));
                 }
@@ -89,7 +91,16 @@ pub(super) fn contents(contents: &[Value]) -> Verdict {
     if waiting.is_empty() { Ok(()) } else { Err(format!("no responses at the end: {waiting:?}")) }
 }
 
+/// Checks that an id is a text.
+fn text_id(value: &Value) -> Verdict {
+    match &value["id"] {
+        Value::Null | Value::String(_) => Ok(()),
+        other => Err(format!("id: expected a text: {other}")),
+    }
+}
+
 fn called(call: &Value) -> Result<(Option<String>, String), String> {
+    text_id(call)?;
     if call.get("args").is_some_and(|args| !args.is_object() && !args.is_null()) {
         return Err("args: expected a Struct".into());
     }

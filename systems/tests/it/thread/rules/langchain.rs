@@ -8,7 +8,7 @@ use std::collections::BTreeSet;
 /// apply to the result.
 pub(super) fn messages(messages: &[Value]) -> Verdict {
     let sent = messages.iter().map(sent).collect::<Result<Vec<_>, _>>()?;
-    openai::chat(&sent, usize::MAX)
+    openai::chat(&sent, usize::MAX, false)
 }
 
 /// Converts a message to its form in chat completions.

@@ -46,6 +46,11 @@ fn short_id<'v>(value: &'v Value, field: &str, longest: usize) -> Result<&'v str
     Ok(id)
 }
 
+/// A name of letters, digits, `_` and `-`, of at most this length.
+fn plain_name(value: &Value, longest: usize) -> Verdict {
+    plain_id(value, "name", longest).map(|_| ())
+}
+
 fn parts(content: &Value) -> Verdict {
     match content {
         Value::String(_) => Ok(()),
@@ -63,7 +68,7 @@ fn parts(content: &Value) -> Verdict {
 /// Checks messages by the rules of the form with this name.
 pub(crate) fn of(form: &str, messages: &[Value]) -> Verdict {
     match form {
-        "plain" | "openai_chat" => openai::chat(messages, 40),
+        "plain" | "openai_chat" => openai::chat(messages, 40, true),
         "openai_responses" => openai::responses(messages),
         "anthropic" => anthropic::messages(messages),
         "bedrock" => bedrock::messages(messages),

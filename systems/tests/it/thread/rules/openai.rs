@@ -1,11 +1,12 @@
 //! The rules of OpenAI's chat completions and Responses.
 
-use super::{Verdict, name, parts, short_id, text};
+use super::{Verdict, name, parts, plain_name, short_id, text};
 use serde_json::Value;
 use std::collections::BTreeSet;
 
-/// Checks chat completions. Other providers with the same form may accept longer ids.
-pub(super) fn chat(messages: &[Value], longest_id: usize) -> Verdict {
+/// Checks chat completions. Other providers with the same form may accept longer ids and other
+/// names.
+pub(super) fn chat(messages: &[Value], longest_id: usize, is_openai: bool) -> Verdict {
     let mut waiting: BTreeSet<String> = BTreeSet::new();
     for (index, message) in messages.iter().enumerate() {
         let at = |what: String| format!("messages[{index}]: {what}");
@@ -20,6 +21,9 @@ pub(super) fn chat(messages: &[Value], longest_id: usize) -> Verdict {
             "system" | "developer" | "user" => parts(content).map_err(at)?,
             "function" => {
                 name(message, "name").map_err(at)?;
+                if is_openai {
+                    plain_name(message, 64).map_err(at)?;
+                }
                 parts(content).map_err(at)?;
             }
             "assistant" => {
@@ -41,14 +45,22 @@ pub(super) fn chat(messages: &[Value], longest_id: usize) -> Verdict {
                             other => return Err(at(format!("invalid type {other}"))),
                         };
                         name(tool, "name").map_err(at)?;
+                        if arguments == "arguments" && is_openai {
+                            plain_name(tool, 64).map_err(at)?;
+                        }
                         text(tool, arguments).ok_or(at(format!("missing arguments: {call}")))?;
                         if !waiting.insert(id.to_owned()) {
                             return Err(at(format!("duplicate tool call id {id}")));
                         }
                     }
                 }
-                if message.get("function_call").is_some_and(|call| !call.is_object()) {
-                    return Err(at("function_call: expected an object".into()));
+                if let Some(call) = message.get("function_call") {
+                    if !call.is_object() {
+                        return Err(at("function_call: expected an object".into()));
+                    }
+                    if is_openai {
+                        plain_name(call, 64).map_err(at)?;
+                    }
                 }
                 let says = ["tool_calls", "function_call", "refusal", "audio"];
                 let says =
@@ -63,6 +75,10 @@ pub(super) fn chat(messages: &[Value], longest_id: usize) -> Verdict {
                     return Err(at(format!(
                         "a tool message must be a response to a preceding call: {id}"
                     )));
+                }
+                let mut blocks = content.as_array().into_iter().flatten();
+                if is_openai && blocks.any(|block| text(block, "type") != Some("text")) {
+                    return Err(at("tool messages can only have parts of type 'text'".into()));
                 }
                 parts(content).map_err(at)?;
             }
@@ -113,6 +129,9 @@ pub(super) fn responses(items: &[Value]) -> Verdict {
             let id = short_id(item, "call_id", 64).map_err(at)?;
             if kind == "function_call" || kind == "custom_tool_call" {
                 name(item, "name").map_err(at)?;
+                if kind == "function_call" {
+                    plain_name(item, 128).map_err(at)?;
+                }
                 let input = if kind == "function_call" { "arguments" } else { "input" };
                 text(item, input).ok_or(at(format!("missing {input}")))?;
             }

@@ -1,0 +1,237 @@
+//! Results that do not quite fit their calls, and values that only one provider refuses.
+
+use super::cases::{chat_call, mended, tool, user};
+use serde_json::{Value, json};
+
+/// Regression: the call was said to have no result, and its real result became a text.
+#[test]
+fn a_result_of_another_type_than_its_call_is_converted() {
+    let call = |kind: &str| match kind {
+        "function_call" => {
+            json!({"type": kind, "call_id": "a", "name": "f", "arguments": "{}"})
+        }
+        "custom_tool_call" => json!({"type": kind, "call_id": "a", "name": "f", "input": "x"}),
+        kind => json!({"type": kind, "call_id": "a", "action": {}}),
+    };
+    let result = |kind: &str, field: &str| json!({"type": format!("{kind}_output"), field: "a", "output": "valuable"});
+    let kinds = ["function_call", "custom_tool_call", "local_shell_call"];
+    for (of_call, of_result) in kinds.into_iter().flat_map(|one| kinds.map(|other| (one, other))) {
+        let history = [user("hi"), call(of_call), result(of_result, "call_id")];
+        let (out, faults) = mended("openai_responses", &history);
+        if of_call == of_result {
+            assert_eq!((out, faults.len()), (history.to_vec(), 0));
+            continue;
+        }
+        let field = if of_call == "local_shell_call" { "id" } else { "call_id" };
+        assert_eq!(out, [history[0].clone(), call(of_call), result(of_call, field)]);
+        let told = "message 2: a result that names another type or tool than its call a: corrected";
+        assert_eq!(faults, [told]);
+    }
+    // A local shell result may name its call in `id`.
+    let (out, _) =
+        mended("openai_responses", &[call("function_call"), result("local_shell_call", "id")]);
+    assert_eq!(out[1], result("function_call", "call_id"));
+    // A result of the proper type has precedence, and a screenshot is no text.
+    let history = [
+        call("function_call"),
+        call("custom_tool_call"),
+        result("function_call", "call_id"),
+        json!({"type": "function_call_output", "call_id": "a", "output": "another"}),
+    ];
+    let (out, faults) = mended("openai_responses", &history);
+    assert_eq!((&out[2], &out[3]["type"]), (&history[2], &json!("custom_tool_call_output")));
+    assert_eq!((&out[3]["output"], faults.len()), (&json!("another"), 1));
+    let screen = json!({"type": "computer_call_output", "call_id": "a", "output": {"type": "computer_screenshot"}});
+    let (out, _) = mended("openai_responses", &[call("function_call"), screen]);
+    assert!(Value::from(out).to_string().contains("computer_screenshot"));
+}
+
+/// Regression: the call was said to have no result, and its real result became a text.
+#[test]
+fn gemini_results_without_ids_belong_to_their_calls_by_order() {
+    let hi = json!({"role": "user", "parts": [{"text": "hi"}]});
+    let call = |name: &str| json!({"functionCall": {"name": name, "args": {}}});
+    let response = |name: &str, said: &str| json!({"functionResponse": {"name": name, "response": {"o": said}}});
+    let asks = |names: &[&str]| json!({"role": "model", "parts": names.iter().map(|name| call(name)).collect::<Vec<_>>()});
+    let answers = |role: &str, results: &[Value]| json!({"role": role, "parts": results});
+    let (out, faults) =
+        mended("gemini", &[hi.clone(), asks(&["f"]), answers("user", &[response("g", "1")])]);
+    assert_eq!(out[2], answers("user", &[response("f", "1")]));
+    let told = "message 2: a result that names another type or tool than its call g: corrected";
+    assert_eq!(faults, [told]);
+    // What is left after the names were matched.
+    let given = answers("user", &[response("h", "1"), response("f", "2")]);
+    let (out, _) = mended("gemini", &[hi.clone(), asks(&["f", "g"]), given]);
+    assert_eq!(out[2], answers("user", &[response("g", "1"), response("f", "2")]));
+    // Unequal numbers say nothing.
+    let given = answers("user", &[response("h", "1")]);
+    let (out, _) = mended("gemini", &[hi.clone(), asks(&["f", "g"]), given]);
+    assert!(
+        out[3]["parts"][0]["text"].as_str().is_some_and(|text| text.contains("\"1\"")),
+        "{out:#?}"
+    );
+    // The role of results in the examples of the SDK.
+    let whole = [hi, asks(&["f"]), answers("tool", &[response("f", "1")])];
+    assert_eq!(mended("gemini", &whole), (whole.to_vec(), Vec::new()));
+}
+
+#[test]
+fn an_id_that_is_a_number_becomes_a_text() {
+    let one = json!(1);
+    let histories = [
+        (
+            "openai_chat",
+            json!({"role": "assistant", "tool_calls": [{"id": one, "type": "function", "function": {"name": "f", "arguments": "{\"id\":1}"}}]}),
+            json!({"role": "tool", "tool_call_id": one, "content": "r"}),
+        ),
+        (
+            "openai_responses",
+            json!({"type": "function_call", "call_id": one, "name": "f", "arguments": "{}"}),
+            json!({"type": "function_call_output", "call_id": one, "output": "r"}),
+        ),
+        (
+            "anthropic",
+            json!({"role": "assistant", "content": [{"type": "tool_use", "id": one, "name": "f", "input": {"id": 1}}]}),
+            json!({"role": "user", "content": [{"type": "tool_result", "tool_use_id": one, "content": "r"}]}),
+        ),
+        (
+            "bedrock",
+            json!({"role": "assistant", "content": [{"toolUse": {"toolUseId": one, "name": "f", "input": {"id": 1}}}]}),
+            json!({"role": "user", "content": [{"toolResult": {"toolUseId": one, "content": [{"json": {"id": 1}}]}}]}),
+        ),
+        (
+            "gemini",
+            json!({"role": "model", "parts": [{"functionCall": {"id": one, "name": "f", "args": {"id": 1}}}]}),
+            json!({"role": "user", "parts": [{"functionResponse": {"id": one, "name": "f", "response": {"id": 1}}}]}),
+        ),
+        (
+            "ai_sdk",
+            json!({"role": "assistant", "content": [{"type": "tool-call", "toolCallId": one, "toolName": "f", "input": {"id": 1}}]}),
+            json!({"role": "tool", "content": [{"type": "tool-result", "toolCallId": one, "toolName": "f", "output": {"type": "text", "value": "r"}}]}),
+        ),
+    ];
+    for (form, call, result) in histories {
+        let hi = match form {
+            "bedrock" => json!({"role": "user", "content": [{"text": "hi"}]}),
+            "gemini" => json!({"role": "user", "parts": [{"text": "hi"}]}),
+            _ => user("hi"),
+        };
+        let (out, faults) = mended(form, &[hi, call.clone(), result.clone()]);
+        // Only the id changes: the arguments and the content keep their numbers.
+        for (at, given) in [(1, &call), (2, &result)] {
+            let numbers = |message: &Value| message.to_string().matches(":1").count();
+            assert!(out[at].to_string().contains(":\"1\""), "{form}: {out:#?}");
+            assert_eq!(numbers(&out[at]) + 1, numbers(given), "{form}: {out:#?}");
+            let told = format!("message {at}: an id that the provider refuses 1: corrected");
+            assert_eq!(faults[at - 1], told, "{form}");
+        }
+        assert_eq!((out.len(), faults.len()), (3, 2), "{form}");
+    }
+    // Gemini's ids may be missing, so one of another type is not replaced by a new one.
+    let call =
+        json!({"role": "model", "parts": [{"functionCall": {"id": 1.5, "name": "f", "args": {}}}]});
+    let result = json!({"role": "user", "parts": [{"functionResponse": {"id": 1.5, "name": "f", "response": {}}}]});
+    let hi = json!({"role": "user", "parts": [{"text": "hi"}]});
+    let (out, faults) = mended("gemini", &[hi, call, result]);
+    assert_eq!(out[1]["parts"][0]["functionCall"]["id"], "1.5");
+    assert_eq!(out[2]["parts"][0]["functionResponse"]["id"], "1.5");
+    assert_eq!(faults.len(), 2, "{faults:?}");
+}
+
+#[test]
+fn a_tool_name_that_the_provider_refuses_is_corrected() {
+    let long = "x".repeat(65);
+    for (given, right) in [("my.tool", "my_tool"), ("größe", "gr__e"), (&long, &long[..64])] {
+        let mut call = chat_call("a", "{}");
+        call["function"]["name"] = json!(given);
+        let asks = json!({"role": "assistant", "content": null, "tool_calls": [call]});
+        let (out, faults) = mended("openai_chat", &[user("hi"), asks, tool("a", "r")]);
+        assert_eq!(out[1]["tool_calls"][0]["function"]["name"], right);
+        assert_eq!(faults, ["message 1: a tool name that the provider refuses a: corrected"]);
+        let history = [
+            json!({"role": "user", "content": [{"text": "hi"}]}),
+            json!({"role": "assistant", "content": [{"toolUse": {"toolUseId": "a", "name": given, "input": "{}"}}]}),
+            json!({"role": "user", "content": [{"toolResult": {"toolUseId": "a", "content": []}}]}),
+        ];
+        let (out, faults) = mended("bedrock", &history);
+        let used = json!({"toolUse": {"toolUseId": "a", "name": right, "input": {}}});
+        assert_eq!((&out[1]["content"][0], faults.len()), (&used, 2), "{faults:?}");
+    }
+    // The older form: the result names its function.
+    let history = [
+        json!({"role": "assistant", "content": null, "function_call": {"name": "my.tool", "arguments": "{}"}}),
+        json!({"role": "function", "name": "my.tool", "content": "r"}),
+    ];
+    let (out, faults) = mended("openai_chat", &history);
+    let names = (&out[0]["function_call"]["name"], &out[1]["name"]);
+    assert_eq!((names, faults.len()), ((&json!("my_tool"), &json!("my_tool")), 2));
+    let history = [
+        json!({"type": "function_call", "call_id": "a", "name": "my.tool", "arguments": "{}"}),
+        json!({"type": "function_call_output", "call_id": "a", "output": "r"}),
+    ];
+    let (out, faults) = mended("openai_responses", &history);
+    assert_eq!((&out[0]["name"], faults.len()), (&json!("my_tool"), 1));
+}
+
+/// Regression: a use that only MCP blocks showed was read as a plain history and not checked; and
+/// the last answer could wait although the user went on.
+#[test]
+fn a_server_tool_use_waits_only_if_nothing_but_results_follows() {
+    let answer = |blocks: Value| json!({"role": "assistant", "content": blocks});
+    let text = json!({"type": "text", "text": "k"});
+    let mcp =
+        json!({"type": "mcp_tool_use", "id": "m", "name": "q", "server_name": "s", "input": {}});
+    let web = json!({"type": "server_tool_use", "id": "w", "name": "web_search", "input": {}});
+    let history = [user("hi"), answer(json!([mcp])), user("x"), answer(json!([text]))];
+    let (out, faults) = mended("anthropic", &history);
+    assert_eq!(out, [user("hi"), user("x"), answer(json!([text]))]);
+    assert_eq!(faults, ["message 1: a server tool's use without its result m: removed"]);
+    let (out, faults) = mended("anthropic", &[user("hi"), answer(json!([web, text])), user("x")]);
+    assert_eq!((&out[1], faults.len()), (&answer(json!([text])), 1));
+    // The results of the client's own tools do not end the turn, but what is next to them does.
+    let call = json!({"type": "tool_use", "id": "t", "name": "f", "input": {}});
+    let result = json!({"type": "tool_result", "tool_use_id": "t", "content": "r"});
+    let asks = answer(json!([web, call]));
+    let whole = [user("hi"), asks.clone(), json!({"role": "user", "content": [result]})];
+    assert_eq!(mended("anthropic", &whole), (whole.to_vec(), Vec::new()));
+    let (out, faults) = mended("anthropic", &[user("hi"), asks.clone()]);
+    assert_eq!((&out[1], faults.len()), (&asks, 1));
+    let said = json!({"role": "user", "content": [result, text]});
+    let (out, _) = mended("anthropic", &[user("hi"), asks, said]);
+    assert_eq!(out[1], answer(json!([call])));
+}
+
+/// Regression: OpenAI takes only texts in a message of a tool.
+#[test]
+fn an_image_in_a_result_goes_to_a_message_of_the_user() {
+    let image = json!({"type": "image_url", "image_url": {"url": "data:image/png;base64,AA=="}});
+    let text = json!({"type": "text", "text": "a map"});
+    let result =
+        |id: &str, content: Value| json!({"role": "tool", "tool_call_id": id, "content": content});
+    let asks = json!({"role": "assistant", "content": null, "tool_calls": [chat_call("a", "{}"), chat_call("b", "{}")]});
+    let done = json!({"role": "assistant", "content": "done"});
+    let history = [
+        user("hi"),
+        asks,
+        result("a", json!([text, image, {"type": "json", "json": 1}])),
+        result("b", json!([image])),
+        done.clone(),
+    ];
+    let (out, faults) = mended("openai_chat", &history);
+    assert_eq!(out[2]["content"][0], text);
+    assert!(out[2]["content"][1]["text"].as_str().is_some_and(|said| said.contains("json")));
+    assert_eq!(out[3]["content"][0]["text"], "The result is in a message of the user below.");
+    for (at, id) in [(4, "a"), (5, "b")] {
+        let said = format!("The result of the tool call {id} has this content too:");
+        let blocks = json!([{"type": "text", "text": said}, image]);
+        assert_eq!(out[at], json!({"role": "user", "content": blocks}));
+    }
+    assert_eq!((&out[6], out.len()), (&done, 7));
+    let told = |at: usize, id: &str| {
+        format!("message {at}: a result without proper content {id}: corrected")
+    };
+    assert_eq!(faults, [told(2, "a"), told(3, "b")]);
+    // A result without a call keeps its image too.
+    let (out, _) = mended("openai_chat", &[user("hi"), result("a", json!([image]))]);
+    assert_eq!(out[1]["content"][1], image);
+}
