@@ -85,7 +85,7 @@ pub struct SessionRefs {
     pub next_sequence: u64,
     /// The branches by number.
     pub branches: Vec<BranchRefs>,
-    /// The current branch.
+    /// The branch checked out.
     pub current_branch: BranchNumber,
     /// The time of its earliest revision, checkpoint or fact.
     pub first_event: Option<Timestamp>,

@@ -1,9 +1,10 @@
 //! Credentials that are recognised by their context.
 
+use super::byte_text::{decode, is_base64, run};
 use super::token_rule::URL_PASSWORD;
 use super::{
-    MAX_SECRET_BYTES, SecretFinding, TextForm, private_key, scan, secret_heuristics, short,
-    work_counter,
+    MAX_SECRET_BYTES, SecretFinding, TextForm, byte_text, private_key, scan, secret_heuristics,
+    short, work_counter,
 };
 
 /// The context of a credential.
@@ -108,17 +109,6 @@ pub(super) fn find(
     found.map_or(CredentialMatch::Nothing, CredentialMatch::Secret)
 }
 
-pub(super) fn run(text: &[u8], at: usize, max: usize, inside: impl Fn(u8) -> bool) -> usize {
-    let rest = text.get(at..text.len().min(at + max)).unwrap_or_default();
-    let length = rest.iter().take_while(|byte| inside(**byte)).count();
-    work_counter::add(length);
-    length
-}
-
-pub(super) fn is_base64(byte: u8) -> bool {
-    byte.is_ascii_alphanumeric() || matches!(byte, b'+' | b'/' | b'=' | b'-' | b'_')
-}
-
 fn bearer(text: &[u8], start: usize, end: usize) -> Option<SecretFinding> {
     if !scan::begins_word(text, start) {
         return None;
@@ -136,33 +126,6 @@ fn basic(text: &[u8], start: usize, end: usize) -> Option<SecretFinding> {
     }
     let range = end..end + run(text, end, 512, is_base64);
     login_value(text.get(range.clone())?).then_some(SecretFinding { range, kind: "basic" })
-}
-
-/// Decodes base64 (RFC 4648); `None` if the text is not base64.
-pub(super) fn decode(text: &[u8]) -> Option<Vec<u8>> {
-    let text = text.strip_suffix(b"==").or(text.strip_suffix(b"=")).unwrap_or(text);
-    if text.len() < 8 || text.len() % 4 == 1 {
-        return None;
-    }
-    let mut bytes = Vec::with_capacity(text.len() * 3 / 4);
-    let (mut held, mut count) = (0_u32, 0);
-    for byte in text {
-        let six = match byte {
-            b'A'..=b'Z' => byte - b'A',
-            b'a'..=b'z' => byte - b'a' + 26,
-            b'0'..=b'9' => byte - b'0' + 52,
-            b'+' | b'-' => 62,
-            b'/' | b'_' => 63,
-            _ => return None,
-        };
-        held = held << 6 | u32::from(six);
-        count += 6;
-        if count >= 8 {
-            count -= 8;
-            bytes.push((held >> count & 0xff) as u8);
-        }
-    }
-    Some(bytes)
 }
 
 /// Finds the password in `scheme://user:password@host`.
@@ -215,7 +178,7 @@ fn any_password(text: &[u8], from: usize) -> Option<std::ops::Range<usize>> {
     let is_port = password.iter().take_while(|byte| byte.is_ascii_digit()).count() >= 2
         && password.iter().find(|byte| !byte.is_ascii_digit()) == Some(&b'/');
     let has_host = word.get(at + 1).is_some_and(u8::is_ascii_alphanumeric);
-    let has = |part: &[u8]| scan::contains(password, part);
+    let has = |part: &[u8]| byte_text::contains(password, part);
     let percents = password.iter().filter(|byte| **byte == b'%').count();
     let is_code = percents > 3
         || has(b"://")
@@ -413,7 +376,7 @@ pub(super) fn cookies(text: &[u8], end: usize) -> (Vec<SecretFinding>, usize) {
             "sess", "sid", "auth", "token", "jwt", "login", "remember", "csrf", "xsrf", "ticket",
             "secret", "_key", "aspx", "identity",
         ];
-        let tells = tells.iter().any(|word| scan::contains(&lower, word.as_bytes()));
+        let tells = tells.iter().any(|word| byte_text::contains(&lower, word.as_bytes()));
         if tells && text.get(value.clone()).is_some_and(is_session) {
             found.push(SecretFinding { range: value.clone(), kind: COOKIE });
         }

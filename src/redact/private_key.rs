@@ -1,7 +1,8 @@
 //! Private keys between `BEGIN` and `END`, as files and programs write them: with a prefix on each
 //! line (`+`, `> `, `12: `, a colour), with escaped line ends, or with the lines in a JSON list.
 
-use super::credential::{CredentialMatch, is_base64, run};
+use super::byte_text::{is_base64, run};
+use super::credential::CredentialMatch;
 use super::{MAX_SECRET_BYTES, SecretFinding, TextForm, secret_heuristics, work_counter};
 
 /// Minimum number of base64 characters in a key.

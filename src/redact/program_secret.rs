@@ -1,8 +1,9 @@
 //! Credentials in the headers of requests and in the commands and files of particular programs.
 
-use super::credential::{decode, is_base64, run};
+use super::byte_text::{decode, is_base64, run};
 use super::{
-    MAX_SECRET_BYTES, SecretFinding, TextForm, private_key, scan, secret_heuristics, short,
+    MAX_SECRET_BYTES, SecretFinding, TextForm, byte_text, private_key, scan, secret_heuristics,
+    short,
 };
 use std::ops::Range;
 
@@ -187,7 +188,7 @@ fn before_at(text: &[u8], from: usize) -> Option<Range<usize>> {
 fn has_curl(text: &[u8], at: usize) -> bool {
     let before = text.get(at.saturating_sub(96)..at).unwrap_or_default();
     let line = before.rsplit(|byte| *byte == b'\n').next().unwrap_or_default();
-    scan::contains(line, b"curl")
+    byte_text::contains(line, b"curl")
 }
 
 /// Finds the credential after `Authorization: SCHEME `, or without a scheme.
@@ -269,7 +270,7 @@ fn encoded_key(text: &[u8], start: usize) -> Option<SecretFinding> {
     const ESCAPES: [&[u8]; 3] = [b"\\n", b"\\r\\n", b"\\\\n"];
     let title = text.get(start..start + 64)?;
     let plain = decode(title)?;
-    if !title.starts_with(BEGIN) || !scan::contains(&plain, b"PRIVATE KEY") {
+    if !title.starts_with(BEGIN) || !byte_text::contains(&plain, b"PRIVATE KEY") {
         return None;
     }
     let line = |at: usize| run(text, at, MAX_SECRET_BYTES, is_base64);
@@ -306,7 +307,7 @@ fn key_number(text: &[u8], start: usize, end: usize) -> Option<SecretFinding> {
     }
     let near = text.get(start.saturating_sub(NEAR)..text.len().min(range.end + NEAR))?;
     let word: &[u8] = if text.get(start) == Some(&b'<') { b"RSAKeyValue" } else { b"kty" };
-    (scan::contains(near, word) && !secret_heuristics::is_example(value))
+    (byte_text::contains(near, word) && !secret_heuristics::is_example(value))
         .then_some(SecretFinding { range, kind: "private-key" })
 }
 

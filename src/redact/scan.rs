@@ -417,8 +417,3 @@ fn is_glued(before: &[u8]) -> bool {
         || word == b"hp" && before.get(before.len() - 3) == Some(&b'-')
         || word.iter().any(|byte| !byte.is_ascii())
 }
-
-/// Returns whether `text` contains `part`.
-pub(super) fn contains(text: &[u8], part: &[u8]) -> bool {
-    text.windows(part.len()).any(|window| window == part)
-}

@@ -1,5 +1,7 @@
 //! Decides whether a value looks like a secret by itself.
 
+use super::byte_text;
+
 /// Minimum length of a value, in bytes.
 pub(super) const MIN_BYTES: usize = 20;
 /// Minimum entropy of a secret, in bits a byte.
@@ -65,7 +67,7 @@ pub(super) fn is_key_of_service(value: &[u8]) -> bool {
 /// Returns whether something in the shape of a token is an example from a manual.
 pub(super) fn is_example(token: &[u8]) -> bool {
     let lower = token.to_ascii_lowercase();
-    let has = |word: &str| super::scan::contains(&lower, word.as_bytes());
+    let has = |word: &str| byte_text::contains(&lower, word.as_bytes());
     has("example")
         || has("placeholder")
         || has("1234567890")
@@ -115,7 +117,7 @@ pub(super) fn is_placeholder(value: &[u8]) -> bool {
         let mut windows = lower.windows(word.len()).enumerate();
         windows.any(|(at, window)| window == word.as_bytes() && begins_word(at))
     };
-    PLACEHOLDERS.iter().any(|word| super::scan::contains(&lower, word.as_bytes()))
+    PLACEHOLDERS.iter().any(|word| byte_text::contains(&lower, word.as_bytes()))
         || PLACEHOLDER_WORDS.iter().any(|word| holds_word(word))
         || is_example(value)
 }
@@ -175,7 +177,7 @@ pub(super) fn is_structured(value: &[u8]) -> bool {
         || begins("./")
         || begins("../")
         || begins("~/")
-        || super::scan::contains(value, b"://");
+        || byte_text::contains(value, b"://");
     let is_checksum = ["sha1", "sha256", "sha384", "sha512", "md5", "blake3"].iter().any(|name| {
         value
             .strip_prefix(name.as_bytes())

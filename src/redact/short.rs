@@ -2,6 +2,7 @@
 //! name means nothing but a secret, if it is written like a value of a setting, flag or field, and
 //! if it is neither a word nor code.
 
+use super::byte_text;
 use super::named_value::{NamedValue, parts};
 use super::secret_heuristics;
 
@@ -159,7 +160,7 @@ fn is_generated(value: &[u8], name: Name, any_end: bool) -> bool {
     let spaces = count(|byte| *byte == b' ');
     let classes = [small, capitals, digits, others].into_iter().filter(|count| *count > 0).count();
     let least = if name == Name::Password { 8 } else { MIN_TOKEN_BYTES };
-    let has = |part: &[u8]| super::scan::contains(value, part);
+    let has = |part: &[u8]| byte_text::contains(value, part);
     // What ends a statement is not the end of a value.
     let ends_code =
         matches!(value.last(), Some(b';' | b',' | b')' | b'{' | b'(' | b'[')) && !any_end;
@@ -359,6 +360,6 @@ fn is_code(value: &[u8]) -> bool {
         || is_number
         || inside(b'=') && !value.ends_with(b"=") && !is_long
         || !is_long && (has_two_parts(b'.') || has_two_parts(b'/') || has_two_parts(b':'))
-        || super::scan::contains(value, b"${")
-        || super::scan::contains(value, b"::")
+        || byte_text::contains(value, b"${")
+        || byte_text::contains(value, b"::")
 }

@@ -111,3 +111,15 @@ fn a_list_of_arguments_in_a_value_is_read_as_a_command() {
         r#"{"argv":["tool","--password","[redacted:password]","run"]}"#
     );
 }
+
+#[test]
+fn a_key_without_its_end_does_not_hide_the_next_argument() {
+    let items =
+        ["a -----BEGIN RSA PRIVATE KEY-----\n", "-u me:TK5GLCSOBDQ/BVX14PNSBW6/gOeJaDejmW5kywwkR0"];
+    let mut value = Value::from([("args", Value::List(items.map(Value::from).to_vec()))]);
+    Redactor::new().clean_value(&mut value);
+    let once = value.clone();
+    assert!(!format!("{once:?}").contains("TK5GLC"), "{once:?}");
+    assert!(Redactor::new().clean_value(&mut value).is_empty());
+    assert_eq!(value, once);
+}

@@ -228,8 +228,8 @@ pub(crate) fn check_branch_name(name: &str) -> Result<()> {
     if !first || name.len() > 100 || !name.chars().all(allowed) || name.eq_ignore_ascii_case("head")
     {
         return Err(Error::invalid(format!(
-            "'{}' is no name for a branch: begin with a letter or digit, go on with letters, digits, '-', '_', '.' \
-             or '/', at most 100 bytes",
+            "'{}' is not a branch name: begin with a letter or digit, then use letters, digits, \
+             '-', '_', '.' or '/', at most 100 bytes",
             name.escape_debug()
         )));
     }

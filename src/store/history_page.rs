@@ -45,7 +45,7 @@ pub enum HistoryRank {
         /// A hash of the fact's id.
         hash: [u8; 8],
     },
-    /// The revision or checkpoint with this number.
+    /// A revision or checkpoint of this number.
     Sequence(u64),
 }
 

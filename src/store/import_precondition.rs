@@ -69,7 +69,7 @@ impl ImportPrecondition {
 
     fn overtaken(&self) -> Error {
         Error::Conflict(format!(
-            "somebody else has taken '{}' meanwhile: go on from its bookmark",
+            "another process has just imported '{}': continue from its bookmark",
             self.source
         ))
     }

@@ -9,7 +9,7 @@ pub struct NewCheckpoint {
     pub message: String,
     /// The tags by which it is found.
     pub tags: Vec<String>,
-    /// Why the checkpoint is made.
+    /// Why it is made.
     pub trigger: CheckpointTrigger,
     /// Its time, if that is in the past.
     pub at: Option<Timestamp>,

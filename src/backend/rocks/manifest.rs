@@ -15,8 +15,9 @@ const HEADER_BYTES: usize = 7;
 /// The maximum size of a manifest. A hundred thousand files need a tenth of it.
 const MAX_BYTES: u64 = 256 << 20;
 
-/// Rejects a manifest that is too large to be read, and one with a record of a kind that occurs only in recycled logs. RocksDB 11.8 reads
-/// such a record again and again without end, and one wrong bit can turn a valid record into one.
+/// Rejects a manifest that is too large to be read, and one with a record of a kind that occurs
+/// only in recycled logs. RocksDB 11.8 reads such a record again and again without end, and one
+/// wrong bit can turn a valid record into one.
 pub(super) fn check(generation: &Path) -> Result<(), Error> {
     // RocksDB reports a file that cannot be read.
     let entries = fs::read_dir(generation).into_iter().flatten().flatten();

@@ -26,11 +26,11 @@ vocabulary! {
 record! {
     /// What is held to be true.
     Belief, Belief {
-        /// Its message.
+        /// What it says.
         "description" => description: String,
         /// What kind of thing is believed.
         "kind" => kind: BeliefKind,
-        /// Its confidence, from 0 to 1, if it has one.
+        /// How sure somebody is of it.
         "confidence" => confidence: Confidence,
         /// Where it comes from: any text; the id of a hypothesis or of evidence makes it rest on that.
         "source" => source: String,

@@ -32,7 +32,7 @@ record! {
         "working_dir" => working_dir: FactText,
         /// With which code it ended; absent if that is not known.
         "exit_code" => exit_code: i64,
-        /// How the browser ended.
+        /// How it ended.
         "outcome" => outcome: CommandOutcome,
         /// What it printed, or its beginning.
         "stdout_preview" => stdout_preview: FactText,

@@ -81,11 +81,11 @@ record! {
         "query" => query: FactText,
         /// All that it was given.
         "input" => input: Value,
-        /// How the browser ended.
+        /// How it ended.
         "outcome" => outcome: ToolOutcome,
         /// Why it was refused or failed.
         "reason" => reason: FactText,
-        /// The person's answers, by question.
+        /// What the person answered, by question.
         "answers" => answers: Value,
         /// The plan it was given to show.
         "plan" => plan: FactText,
@@ -119,7 +119,7 @@ record! {
     Notice, Notice {
         /// What sort of notice: diagnostics, goal, link, mode, model, limit.
         "type" => notice_type: FactText,
-        /// Its message.
+        /// What it says.
         "text" => text: FactText,
         /// The file it is about.
         "path" => path: FactText,

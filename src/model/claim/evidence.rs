@@ -40,7 +40,7 @@ record! {
         "strength" => strength: Strength,
         /// Where it is to be found.
         "source" => source: String,
-        /// Its message.
+        /// What it says.
         "description" => description: String,
     }
 }

@@ -22,7 +22,7 @@ vocabulary! {
 record! {
     /// What might explain the problem.
     Hypothesis, Hypothesis {
-        /// Its message.
+        /// What it says.
         "description" => description: String,
         /// What has become of it; `active` when absent.
         "status" => status: HypothesisStatus,

@@ -5,7 +5,7 @@ use super::field::record;
 record! {
     /// A free remark.
     Note, Note {
-        /// Its message.
+        /// What it says.
         "description" => description: String,
         /// Where it comes from, or who says so.
         "source" => source: String,

@@ -97,8 +97,11 @@ impl Session {
     /// ```
     ///
     /// # Errors
-    /// [`Error::Invalid`](crate::Error::Invalid) for fields that are not valid, [`Error::NotFound`](crate::Error::NotFound) for a claim that it
+    /// [`Error::Invalid`] for fields that are not valid, [`Error::NotFound`] for a claim that it
     /// names, or any error of a write.
+    ///
+    /// [`Error::Invalid`]: crate::Error::Invalid
+    /// [`Error::NotFound`]: crate::Error::NotFound
     pub fn add<R: TypedRecord>(
         &self,
         context: &WriteContext,
