@@ -9,7 +9,7 @@ use forge_store::model::rule::{ClaimLookup, RuleError, RuleOutcome};
 use forge_store::model::time_grammar::{MomentBase, MomentExpression};
 use forge_store::model::{AutoTrigger, Fact, FactOrigin, Key, Kind, Timestamp, Value};
 use forge_store::store::{
-    ClaimChange, HeadClaims, Session, SessionWrite, Store, WriteContext, WriteReport,
+    ClaimChange, HeadClaims, Session, SessionWrite, Store, WriteContext, WriteReport, new_fact_id,
 };
 
 /// A store and a session to write to, with the context of the write.
@@ -257,7 +257,7 @@ pub fn new_fact(
 ) -> Result<Fact, CommandError> {
     let id = match id {
         Some(id) => id.to_owned(),
-        None => fact_id(kind)?,
+        None => new_fact_id(kind)?,
     };
     let place = u64::try_from(now.as_micros()).unwrap_or(0);
     Ok(Fact { kind, id, at, origin: FactOrigin::Recorded, place, recorded_at: now, value })
@@ -316,17 +316,6 @@ impl PastTime<'_> {
             }
         }
     }
-}
-
-/// Generates an id that no other fact has. Facts with one kind and id are versions of one fact, so
-/// with counted ids, two processes that record at the same time would overwrite each other's facts.
-fn fact_id(kind: Kind) -> Result<String, CommandError> {
-    let mut bytes = [0; 8];
-    getrandom::fill(&mut bytes).map_err(|error| {
-        CommandError::internal("the system gives no random numbers").caused_by(error.to_string())
-    })?;
-    let letter = kind.name().chars().next().unwrap_or('x');
-    Ok(format!("{letter}-{:016x}", u64::from_be_bytes(bytes)))
 }
 
 /// The events that make checkpoints now.
@@ -398,7 +387,7 @@ mod tests {
 
     #[test]
     fn ids_of_facts_differ() {
-        let id = || fact_id(Kind::Verification).unwrap();
+        let id = || new_fact_id(Kind::Verification).unwrap();
         assert_ne!(id(), id());
         assert!(id().starts_with("v-") && id().len() == 18);
     }

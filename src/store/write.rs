@@ -8,6 +8,7 @@ mod typed;
 
 pub(crate) use checkpoint::SIGNIFICANT_MICROS;
 pub use head_claims::HeadClaims;
+pub use typed::new_fact_id;
 
 use super::fact_pages::fact_pages;
 use super::import_precondition::ImportPrecondition;
