@@ -2,9 +2,10 @@
 
 use super::refs::session as session_refs;
 use crate::backend::{ScanDirection, Snapshot};
+use crate::engine::refs::StoreRefs;
 use crate::error::{Error, Result};
 use crate::format::key::{self, of};
-use crate::format::{CheckpointRow, OperationEffect, OperationRow, StoreRefs};
+use crate::format::{CheckpointRow, OperationEffect, OperationRow};
 use crate::model::{Checkpoint, CheckpointId, OperationId, SessionNumber, Timestamp, Value};
 use std::collections::BTreeMap;
 

@@ -8,10 +8,9 @@ use super::parallel::CpuCore;
 use super::plan_context::{PlanContext, RecordPlanner};
 use super::refs::check_sessions_visible;
 use crate::backend::{self, AppendedRecord, Cipher, LogPosition, SealMode};
+use crate::engine::refs::StoreRefs;
 use crate::error::{Error, ErrorKind, Result};
-use crate::format::{
-    DeltaPart, FormatMarker, Record, RecordBytes, RecordChange, StoreRefs, sealed_id,
-};
+use crate::format::{DeltaPart, FormatMarker, Record, RecordBytes, RecordChange, sealed_id};
 use crate::model::Operation;
 use crate::redact::Redactor;
 use std::path::PathBuf;

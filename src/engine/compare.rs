@@ -8,10 +8,9 @@ use super::refs::session;
 use super::scanned_object::{ALWAYS_PARALLEL_COST, ObjectSource, ScannedContent, scan};
 use super::state::{BufferRange, StateDifferences};
 use crate::backend::{ScanDirection, Snapshot};
+use crate::engine::refs::StoreRefs;
 use crate::error::{Error, Result};
-use crate::format::{
-    DeltaSideRange, ObjectKind, RevisionHeader, StoreRefs, decode_entry, decode_key,
-};
+use crate::format::{DeltaSideRange, ObjectKind, RevisionHeader, decode_entry, decode_key};
 use crate::model::{ClaimEntry, EntryChange, SessionNumber};
 use std::sync::Arc;
 

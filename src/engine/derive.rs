@@ -3,13 +3,14 @@
 
 use super::lineage::RevisionRef;
 use super::object::{self, LOST_OBJECT};
+use super::session_rows::derive_session;
 use crate::backend::{ScanDirection, Snapshot, TableId};
+use crate::engine::refs::StoreRefs;
 use crate::error::{Error, Result};
 use crate::format::key::{self, KeyBuilder, of};
 use crate::format::{
     CheckpointRow, Delta, FactPage, FactRow, ObjectKind, OperationEffect, OperationRow,
-    ResetSource, RevisionHeader, RevisionRow, SequenceRow, StoreRefs, entity_hash, sealed_id,
-    sealed_kind,
+    ResetSource, RevisionHeader, RevisionRow, SequenceRow, entity_hash, sealed_id, sealed_kind,
 };
 use crate::model::{
     BranchNumber, Checkpoint, ObjectId, OperationId, RevisionId, SessionId, SessionNumber,
@@ -35,7 +36,7 @@ pub(crate) const PRIMARY: [TableId; 10] = [
 ];
 
 /// Tables that [`derive_all`] makes completely.
-pub(crate) const DERIVED: [TableId; 14] = [
+pub(crate) const DERIVED: [TableId; 20] = [
     key::SEQUENCES,
     key::TIMES,
     key::IDS,
@@ -50,6 +51,12 @@ pub(crate) const DERIVED: [TableId; 14] = [
     key::OPERATION_IDS,
     key::CHECKPOINT_KEYS,
     key::MERGES,
+    key::SESSION_COPIES,
+    key::SESSION_IDS,
+    key::SESSION_NAMES,
+    key::SESSION_AGENTS,
+    key::SESSION_SOURCES,
+    key::SESSION_TIMES,
 ];
 
 /// Number of rows per read.
@@ -172,6 +179,10 @@ pub(crate) fn derive_all(
     sink: RowSink<'_>,
     trouble: FailureSink<'_>,
 ) -> Result<()> {
+    for one in refs.sessions.all() {
+        let (number, session) = one?;
+        derive_session(number, &session, sink)?;
+    }
     revisions(view, refs, sink, trouble)?;
     folded(view, sink, trouble)?;
     for_each_row(view, key::CHECKPOINTS, |place, row| {
@@ -250,7 +261,7 @@ fn revisions(
             reset,
             sink,
         )?;
-        let Some(session) = refs.sessions.get(number) else {
+        let Some(session) = refs.sessions.get(number)? else {
             trouble(what(), Error::missing(format!("the session number {number}")));
             return Ok(());
         };

@@ -3,9 +3,10 @@
 use super::object;
 use super::refs::session;
 use crate::backend::{ScanDirection, Snapshot};
+use crate::engine::refs::StoreRefs;
 use crate::error::{Error, Result};
 use crate::format::key::{self, of};
-use crate::format::{FactPage, FactRow, ObjectKind, StoreRefs};
+use crate::format::{FactPage, FactRow, ObjectKind};
 use crate::model::{Fact, FactOrigin, Kind, SessionNumber, Timestamp};
 use std::collections::{BTreeMap, BTreeSet, btree_map};
 use std::sync::Arc;

@@ -1,63 +1,92 @@
 //! A generation that checks, when a session is first read, that none of its rows are missing:
 //! otherwise a store with missing rows would look like a shorter one.
 
-use super::index::PositionedRecord;
 use crate::backend::{Error, LogPosition, ScanDirection, Snapshot, TableId, TableRow};
 use crate::format::key::{self, of};
-use crate::format::{RecordChange, StoreRefs};
+use crate::format::{RecordBytes, StoreHead, decode_session};
 use crate::model::SessionNumber;
-use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::collections::{HashMap, HashSet};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-/// A generation and its refs.
+/// A generation and the head of the segment after it.
 ///
-/// A session is checked when it is first read, because checking a thousand sessions takes longer
-/// than most commands.
+/// A session is checked when it is first read, because checking all of them takes longer than most
+/// commands.
 pub(crate) struct GapCheckedSnapshot {
     base: Arc<dyn Snapshot>,
-    /// The record after the generation. It begins with the refs at the generation's position.
-    next_record: Arc<PositionedRecord>,
-    /// By session number: whether the session was checked.
-    checked_sessions: Vec<AtomicBool>,
+    /// The number of sessions of the generation.
+    sessions: SessionNumber,
+    /// The sessions that the journal has too, encoded.
+    recent: HashMap<SessionNumber, RecordBytes>,
+    checked: Mutex<CheckedSessions>,
+}
+
+/// The sessions that were checked.
+#[derive(Default)]
+struct CheckedSessions {
+    /// All sessions before this one were checked.
+    first_unchecked: SessionNumber,
+    others: HashSet<SessionNumber>,
+}
+
+impl CheckedSessions {
+    fn has(&self, number: SessionNumber) -> bool {
+        number < self.first_unchecked || self.others.contains(&number)
+    }
 }
 
 impl GapCheckedSnapshot {
-    /// Wraps the generation; `behind` is the record that follows it in the journal.
-    pub(crate) fn new(base: Arc<dyn Snapshot>, behind: &Arc<PositionedRecord>) -> Self {
-        let mut dense =
-            Self { base, next_record: Arc::clone(behind), checked_sessions: Vec::new() };
-        let sessions = dense.refs().map_or(0, |refs| refs.sessions.len());
-        dense.checked_sessions.resize_with(sessions, Default::default);
-        dense
+    /// Wraps the generation that the segment with this head follows.
+    pub(crate) fn new(base: Arc<dyn Snapshot>, head: &StoreHead) -> Self {
+        let recent = head.recent.iter().map(|one| (one.number, one.session.clone())).collect();
+        let sessions = head.sessions as SessionNumber;
+        Self { base, sessions, recent, checked: Mutex::default() }
     }
 
-    fn refs(&self) -> Option<&StoreRefs> {
-        match self.next_record.record.changes.first() {
-            Some(RecordChange::Refs(refs)) => Some(refs),
-            _ => None,
-        }
+    fn checked(&self) -> MutexGuard<'_, CheckedSessions> {
+        self.checked.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Checks one session if it was not checked before. A session that began later has no rows
     /// here.
     fn check(&self, number: SessionNumber) -> Result<(), Error> {
-        let Some(found) = self.checked_sessions.get(number as usize) else { return Ok(()) };
-        if found.load(Ordering::Relaxed) {
+        if number >= self.sessions || self.checked().has(number) {
             return Ok(());
+        }
+        let damaged = |what: String| Error::DamagedIndex { what };
+        let Some(row) = self.base.get(key::SESSIONS, &of(number).build())? else {
+            return Err(damaged(format!("the session number {number} is missing there")));
+        };
+        let session = decode_session(&row)
+            .map_err(|error| damaged(format!("the session number {number}: {error}")))?;
+        let name = &session.info.name;
+        if self.recent.get(&number).is_some_and(|recent| recent.0 != row) {
+            return Err(damaged(format!(
+                "the session '{name}' is another there than in the journal"
+            )));
         }
         let (from, to) = (of(number).build(), of(number).end());
         let last = self.base.scan(key::SEQUENCES, &from, &to, ScanDirection::Descending, 1)?;
         let last = last.first().and_then(|(place, _)| key::last_number(place)).unwrap_or(0);
-        let session = self.refs().and_then(|refs| refs.sessions.get(number));
-        if let Some(session) = session {
-            let end = session.next_sequence.saturating_sub(1);
-            if last != end {
-                let name = &session.info.name;
-                let what = format!("the session '{name}' ends there at #{last}, not at #{end}");
-                return Err(Error::DamagedIndex { what });
-            }
+        let end = session.next_sequence.saturating_sub(1);
+        if last != end {
+            return Err(damaged(format!(
+                "the session '{name}' ends there at #{last}, not at #{end}"
+            )));
         }
-        found.store(true, Ordering::Relaxed);
+        self.checked().others.insert(number);
+        Ok(())
+    }
+
+    /// Checks the sessions from one number up to another.
+    fn check_range(&self, first: SessionNumber, end: SessionNumber) -> Result<(), Error> {
+        let known = self.checked().first_unchecked;
+        (first.max(known)..end).try_for_each(|number| self.check(number))?;
+        let mut checked = self.checked();
+        if first <= checked.first_unchecked && end > checked.first_unchecked {
+            checked.first_unchecked = end;
+            checked.others.retain(|number| *number >= end);
+        }
         Ok(())
     }
 
@@ -93,6 +122,7 @@ impl Snapshot for GapCheckedSnapshot {
         direction: ScanDirection,
         limit: usize,
     ) -> Result<Vec<TableRow>, Error> {
+        let rows = self.base.scan(table, from, to, direction, limit)?;
         if key::begins_with_session(table) {
             let first = key::short_at(from, 0).unwrap_or(0);
             let end = match key::short_at(to, 0) {
@@ -101,10 +131,16 @@ impl Snapshot for GapCheckedSnapshot {
                 Some(number) => number.saturating_add(1),
                 None => SessionNumber::MAX,
             };
-            let all = self.checked_sessions.len() as SessionNumber;
-            (first..end.min(all)).try_for_each(|number| self.check(number))?;
+            let last = rows.last().filter(|_| rows.len() == limit);
+            let last = last.and_then(|(place, _)| key::short_at(place, 0));
+            let (first, end) = match (last, direction) {
+                (None, _) => (first, end),
+                (Some(last), ScanDirection::Ascending) => (first, last.saturating_add(1)),
+                (Some(last), ScanDirection::Descending) => (last, end),
+            };
+            self.check_range(first, end.min(self.sessions))?;
         }
-        self.base.scan(table, from, to, direction, limit)
+        Ok(rows)
     }
 }
 
@@ -114,8 +150,10 @@ mod tests {
     use crate::backend::EmptySnapshot;
     use crate::engine::refs::tests::of_one_session;
     use crate::engine::row_overlay::{OverlaySnapshot, RowOverlay};
-    use crate::format::{Record, SessionRefs};
-    use crate::model::{Operation, OperationAuthor, OperationId, SessionMetadata, Timestamp};
+    use crate::engine::session_rows::put_session;
+    use crate::engine::session_table::SessionTable;
+    use crate::format::SessionRefs;
+    use crate::model::{SessionMetadata, Timestamp};
     use std::sync::Mutex;
 
     /// Counts in its mutex how many sessions were checked.
@@ -144,26 +182,21 @@ mod tests {
         }
     }
 
-    fn behind(ends: &[u64]) -> Arc<PositionedRecord> {
+    fn sessions(ends: &[u64]) -> Vec<SessionRefs> {
         let refs = of_one_session(Timestamp::default());
-        let one = refs.sessions.get(0).unwrap();
-        let sessions = ends.iter().enumerate().map(|(number, end)| {
+        let one = refs.sessions.get(0).unwrap().unwrap();
+        let session = |(number, end): (usize, &u64)| {
             let info = SessionMetadata { name: format!("s{number}"), ..one.info.clone() };
             SessionRefs { info, next_sequence: end + 1, ..one.clone() }
-        });
-        let refs = StoreRefs { sessions: sessions.collect(), ..StoreRefs::default() };
-        let operation = Operation {
-            id: OperationId::from_bytes([1; 16]),
-            verb: String::new(),
-            author: OperationAuthor::Asked,
-            time: Timestamp::default(),
         };
-        let record = Record { operation, changes: vec![RecordChange::Refs(Box::new(refs))] };
-        Arc::new(PositionedRecord { position: 7, hash: Default::default(), record })
+        ends.iter().enumerate().map(session).collect()
     }
 
-    fn rows(ends: &[u64]) -> RowOverlay {
+    fn rows(ends: &[u64], sessions: &[SessionRefs]) -> RowOverlay {
         let mut rows = RowOverlay::default();
+        for (number, session) in (0..).zip(sessions) {
+            put_session(&mut rows, number, None, session);
+        }
         for (number, end) in (0..).zip(ends) {
             for sequence in 1..=*end {
                 rows.put(key::SEQUENCES, of(number).number(sequence).build(), vec![]);
@@ -172,11 +205,16 @@ mod tests {
         rows
     }
 
+    fn head(sessions: &[SessionRefs]) -> StoreHead {
+        sessions.iter().cloned().collect::<SessionTable>().head()
+    }
+
     #[test]
     fn a_session_that_lacks_its_last_row_is_not_read_and_the_others_are() {
-        let base = Arc::new(Counted(rows(&[2, 1, 0]), Mutex::default()));
+        let sessions = sessions(&[2, 2, 0]);
+        let base = Arc::new(Counted(rows(&[2, 1, 0], &sessions), Mutex::default()));
         let counted = || *base.1.lock().unwrap();
-        let dense = GapCheckedSnapshot::new(Arc::clone(&base) as _, &behind(&[2, 2, 0]));
+        let dense = GapCheckedSnapshot::new(Arc::clone(&base) as _, &head(&sessions));
         assert_eq!((dense.position(), counted()), (7, 0));
         // A key outside all sessions checks none.
         assert_eq!(dense.get(key::IDS, &of(1).number(2).build()).unwrap(), None);
@@ -203,5 +241,24 @@ mod tests {
         }
         assert_eq!(scan(&of(0).build(), &of(1).build()).unwrap(), []);
         assert_eq!(scan(&of(2).build(), &[]).unwrap(), []);
+    }
+
+    #[test]
+    fn a_session_that_is_missing_or_older_than_the_journal_has_it_is_not_read() {
+        let all = sessions(&[1, 1]);
+        let check = |rows: RowOverlay, number: u32| {
+            let base = Arc::new(Counted(rows, Mutex::default()));
+            let dense = GapCheckedSnapshot::new(base, &head(&all));
+            dense.get(key::TIMES, &of(number).build()).map(drop).map_err(|error| error.to_string())
+        };
+        let mut without = rows(&[1, 1], &all);
+        without.delete(key::SESSIONS, of(1).build());
+        assert_eq!(check(without.clone(), 0), Ok(()));
+        let missing = "the index is damaged: the session number 1 is missing there";
+        assert_eq!(check(without, 1), Err(missing.to_owned()));
+        // Both the session and its revisions are those of an earlier moment.
+        let older = rows(&[1, 0], &sessions(&[1, 0]));
+        let another = "the index is damaged: the session 's1' is another there than in the journal";
+        assert_eq!(check(older, 1), Err(another.to_owned()));
     }
 }

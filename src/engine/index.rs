@@ -14,12 +14,13 @@ use super::refs::{advance_by, effective, session};
 use super::row_overlay::{LatestRevision, OverlaySnapshot, RowOverlay};
 use super::row_totals;
 use crate::backend::{LogPosition, RecordHash, ScanDirection, Snapshot, TableId};
+use crate::engine::refs::StoreRefs;
 use crate::error::{Error, Result};
 use crate::format::key::{self, of};
 use crate::format::{
     BookmarkRow, CheckpointRow, Delta, DeltaPart, DeltaSideRange, FactPage, ObjectKind,
     OperationEffect, OperationRow, Record, RecordChange, ResetSource, RevisionHeader, RevisionRow,
-    SegmentRow, SequenceRow, SessionRemoval, StoreRefs, TotalsRow, open, sealed_id,
+    SegmentRow, SequenceRow, SessionRemoval, TotalsRow, open, sealed_id,
 };
 use crate::model::{Checkpoint, ObjectId, OperationId, SessionId, SessionNumber};
 use operation::OperationPart;
@@ -94,7 +95,7 @@ pub(crate) fn needs_no_operations(record: &Record) -> bool {
     record.changes.iter().all(|change| {
         matches!(
             change,
-            RecordChange::Refs(_)
+            RecordChange::Head(_)
                 | RecordChange::Session { .. }
                 | RecordChange::Pinned { .. }
                 | RecordChange::Used { .. }
@@ -132,6 +133,7 @@ fn apply_with(
     };
     let mut part = None;
     for change in &placed.record.changes {
+        refs.sessions.load(base, change.sessions())?;
         let effect = indexer.change(refs, change)?.filter(|_| with_operations);
         if let (Some(number), Some(effect)) = (change.session(), effect) {
             OperationPart::of(&mut part, refs, number)?.effects.push(effect);
@@ -254,7 +256,7 @@ impl RecordIndexer<'_> {
         change: &RecordChange,
     ) -> Result<Option<OperationEffect>> {
         match change {
-            RecordChange::Refs(_)
+            RecordChange::Head(_)
             | RecordChange::Session { .. }
             | RecordChange::Pinned { .. }
             | RecordChange::Used { .. }
@@ -370,19 +372,20 @@ impl RecordIndexer<'_> {
                 self.drop_text(*session, blob, *bytes)?;
                 Ok(None)
             }
-            RecordChange::Swept { session, operation, blobs } => {
-                for (place, session) in refs.sessions.all() {
-                    if session.gone == Some(SessionRemoval::Pruned(*operation)) {
-                        self.drop_session(place)?;
+            RecordChange::Swept { session: number, operation, blobs, sessions } => {
+                for place in sessions {
+                    let swept = session(refs, *place)?;
+                    if swept.gone == Some(SessionRemoval::Pruned(*operation)) {
+                        self.drop_session(*place)?;
                         continue;
                     }
-                    for text in &session.dropped {
+                    for text in &swept.dropped {
                         if text.pruning == Some(*operation) {
-                            self.drop_text(place, &text.blob, text.bytes)?;
+                            self.drop_text(*place, &text.blob, text.bytes)?;
                         }
                     }
                 }
-                self.sweep(*session, operation, blobs)?;
+                self.sweep(*number, operation, blobs)?;
                 Ok(None)
             }
             RecordChange::SweptAhead { objects, parts, named } => {

@@ -6,16 +6,18 @@ use super::object;
 use super::object_cache::ObjectCache;
 use super::parallel;
 use super::read_snapshot::{LazyOperationRows, ReadSnapshot};
-use super::refs::advance;
+use super::refs::{StoreRefs, advance, advance_by};
 use super::row_overlay::RowOverlay;
+use super::session_table::SessionSource;
 use super::spool;
 use crate::backend::{
     self, Index, IntegrityBreach, LogFrame, LogPosition, LogTail, ScanDirection, Snapshot, Spool,
     WriteAheadLog,
 };
 use crate::error::{Error, Result};
-use crate::format::{Record, RecordChange, StoreRefs, key};
+use crate::format::{Record, RecordChange, StoreHead, key};
 use crate::model::{SessionId, SessionNumber};
+use std::collections::HashSet;
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 
 /// The known part of the journal's tail.
@@ -28,8 +30,8 @@ struct TailState {
     records: Arc<Vec<Arc<PositionedRecord>>>,
     /// The refs at the end of the tail.
     refs: Arc<StoreRefs>,
-    /// The generation, once it was opened.
-    base: Option<Arc<dyn Snapshot>>,
+    /// The generation, which is opened when it is needed.
+    base: Option<Arc<PublishedGeneration>>,
     /// Cache of opened objects of the generation and the tail.
     opened: Arc<ObjectCache>,
     /// The rows of the first `indexed` records.
@@ -46,19 +48,31 @@ struct TailState {
 impl TailState {
     /// Rebases the tail onto the generation at this position. Earlier records are dropped; later
     /// ones stay, so that the next writer need not read them again. Returns the old state.
-    fn rebase_onto(&mut self, position: LogPosition) -> Self {
+    fn rebase_onto(&mut self, position: LogPosition) -> Option<Self> {
         // It is already based on this generation or a newer one: another thread was faster.
         if self.loaded && position <= self.start {
-            return Self::default();
+            return None;
         }
         let mut next = Self::default();
         if self.loaded && (self.start..=self.end).contains(&position) {
             let applied = self.records.partition_point(|placed| placed.position < position);
             next.records = Arc::new(Arc::make_mut(&mut self.records).split_off(applied));
             (next.start, next.end, next.loaded) = (position, self.end, true);
-            next.refs = std::mem::take(&mut self.refs);
         }
-        std::mem::replace(self, next)
+        Some(std::mem::replace(self, next))
+    }
+
+    /// Makes the refs again after a rebase: those of the generation and the records after it.
+    /// Sessions that the old state had in memory need not be read again.
+    fn advance_all(&mut self, old: &Self, base: Arc<PublishedGeneration>) -> Result<()> {
+        let mut refs = base.refs();
+        let changes = || self.records.iter().flat_map(|placed| &placed.record.changes);
+        let changed: HashSet<_> = changes().flat_map(RecordChange::sessions).collect();
+        refs.sessions.keep_from(&old.refs.sessions, |number| changed.contains(&number));
+        changes().try_for_each(|change| advance_by(&mut refs, change))?;
+        self.base = Some(base);
+        self.refs = Arc::new(refs);
+        Ok(())
     }
 
     /// Adds a record to the list.
@@ -109,6 +123,82 @@ impl TailState {
         }
         (self.rows, self.rows_refs, self.indexed) = (rows, refs, self.records.len());
         Ok(())
+    }
+}
+
+fn replaced_too_fast() -> Error {
+    Error::Internal("the index is replaced faster than it can be opened".to_owned())
+}
+
+/// Returns the head with which a record begins a segment.
+fn head_of(record: &Record) -> Option<&StoreHead> {
+    match record.changes.first() {
+        Some(RecordChange::Head(head)) => Some(head),
+        _ => None,
+    }
+}
+
+/// The generation below a tail, and the head of the segment after it.
+pub(super) struct PublishedGeneration {
+    log: Arc<dyn WriteAheadLog>,
+    index: Arc<dyn Index>,
+    position: LogPosition,
+    head: Option<StoreHead>,
+    opened: OnceLock<Arc<dyn Snapshot>>,
+}
+
+impl PublishedGeneration {
+    /// Opens the generation, unless that was done.
+    ///
+    /// # Errors
+    /// [`Gone`](backend::Error::Gone) if a newer one has replaced it.
+    fn open(&self) -> Result<&Arc<dyn Snapshot>> {
+        if let Some(opened) = self.opened.get() {
+            return Ok(opened);
+        }
+        let base = self.index.snapshot()?;
+        if base.position() != self.position {
+            let (position, start) = (self.position, base.position());
+            return Err(backend::Error::Gone { position, start }.into());
+        }
+        self.check_witnessed(&*base)?;
+        let base = match &self.head {
+            Some(head) => Arc::new(GapCheckedSnapshot::new(base, head)),
+            None => base,
+        };
+        Ok(self.opened.get_or_init(|| base))
+    }
+
+    /// Checks that the index has the same last record as the witness, if the index contains that
+    /// position.
+    fn check_witnessed(&self, base: &dyn Snapshot) -> Result<()> {
+        let Some((position, hash)) = self.log.witnessed()? else { return Ok(()) };
+        if position == 0 || position > base.position() {
+            return Ok(());
+        }
+        let before = key::KeyBuilder::new().number(position).build();
+        let last = base.scan(key::RECORDS, &[], &before, ScanDirection::Descending, 1)?;
+        if last.first().is_some_and(|(_, found)| *found == hash) {
+            return Ok(());
+        }
+        let what = format!(
+            "the record that ends at position {position} is not the one that the store's witness saw: another copy of \
+             the store was put in its place"
+        );
+        Err(backend::Error::Breach { breach: IntegrityBreach::Replaced, what }.into())
+    }
+
+    /// Returns the refs at the position of the generation.
+    fn refs(self: &Arc<Self>) -> StoreRefs {
+        let mut refs = StoreRefs::begin(&self.head.clone().unwrap_or_default());
+        refs.sessions.set_source(Arc::clone(self) as _);
+        refs
+    }
+}
+
+impl SessionSource for PublishedGeneration {
+    fn generation(&self) -> Result<&dyn Snapshot> {
+        self.open().map(|base| &**base)
     }
 }
 
@@ -192,7 +282,7 @@ impl JournalFollower {
         }
         let waiting = self.waiting()?;
         if waiting.whole.is_empty() && waiting.broken.is_empty() {
-            let (refs, end) = self.written_refs()?;
+            let (refs, end) = self.written_refs_to_read()?;
             self.check_promised(&refs)?;
             return Ok((refs, end));
         }
@@ -232,7 +322,7 @@ impl JournalFollower {
     pub(crate) fn check_promised(&self, refs: &StoreRefs) -> Result<()> {
         let promised = self.promised.lock().unwrap_or_else(PoisonError::into_inner);
         for (number, id) in promised.iter() {
-            let there = refs.sessions.get(*number);
+            let there = refs.sessions.get(*number)?;
             if there.is_none_or(|session| session.info.id != *id) {
                 return Err(Error::Conflict(
                     "another session was begun while this one waited in the spool: open the store again"
@@ -264,6 +354,23 @@ impl JournalFollower {
         Ok((Arc::clone(&known.refs), known.end))
     }
 
+    /// Returns the refs at the end of the journal, with the generation open if some sessions are
+    /// only there.
+    pub(crate) fn written_refs_to_read(&self) -> Result<(Arc<StoreRefs>, LogPosition)> {
+        for _ in 0..MAX_ATTEMPTS {
+            let (refs, end) = self.written_refs()?;
+            if refs.sessions.is_complete() {
+                return Ok((refs, end));
+            }
+            let mut known = self.lock_tail();
+            if self.ensure_base(&mut known)?.is_some() {
+                return Ok((Arc::clone(&known.refs), known.end));
+            }
+            *known = TailState::default();
+        }
+        Err(replaced_too_fast())
+    }
+
     /// Returns the length of the tail in bytes.
     pub(crate) fn tail_bytes(&self) -> u64 {
         let known = self.lock_tail();
@@ -278,12 +385,12 @@ impl JournalFollower {
             if self.adopt_newer_base(&mut known)? {
                 continue;
             }
-            if self.ensure_base(&mut known)? {
-                return Self::indexed(&mut known);
+            if let Some(base) = self.ensure_base(&mut known)? {
+                return Self::indexed(&mut known, base);
             }
             *known = TailState::default();
         }
-        Err(Error::Internal("the index is replaced faster than it can be opened".to_owned()))
+        Err(replaced_too_fast())
     }
 
     /// Adds records that this process has read or written itself. Known ones are skipped.
@@ -293,7 +400,7 @@ impl JournalFollower {
         let follows = tail.frames.first().is_none_or(|frame| frame.position <= known.end);
         if known.loaded && follows {
             for frame in &tail.frames {
-                Self::extend(&mut known, frame)?;
+                self.extend(&mut known, frame)?;
             }
         } else {
             self.catch_up(&mut known)?;
@@ -353,7 +460,7 @@ impl JournalFollower {
     /// Rebases onto the generation that was published at this position.
     pub(crate) fn note_published(&self, position: LogPosition) {
         let mut known = self.lock_tail();
-        let old = known.rebase_onto(position);
+        let old = self.rebase(&mut known, position);
         drop(known);
         // A thread that waited for the lock may have been woken on this core.
         parallel::yield_to_foreground();
@@ -366,8 +473,10 @@ impl JournalFollower {
     /// use under the append lock, after [`JournalFollower::take_in`].
     pub(crate) fn view_known(&self) -> Result<ReadSnapshot> {
         let mut known = self.lock_tail();
-        if known.loaded && self.ensure_base(&mut known)? {
-            return Self::indexed(&mut known);
+        if known.loaded
+            && let Some(base) = self.ensure_base(&mut known)?
+        {
+            return Self::indexed(&mut known, base);
         }
         drop(known);
         self.written_view()
@@ -395,11 +504,8 @@ impl JournalFollower {
     /// Rebases onto a newer generation if there is one and the tail is long, or a secret was purged
     /// from the present one. Returns whether it did.
     fn adopt_newer_base(&self, known: &mut TailState) -> Result<bool> {
-        let begun = known.records.first().and_then(|first| first.record.changes.first());
-        let purged = match begun {
-            Some(RecordChange::Refs(refs)) => refs.purges < known.refs.purges,
-            _ => known.refs.purges > 0,
-        };
+        let begun = known.base.as_ref().and_then(|base| base.head.as_ref());
+        let purged = begun.map_or(0, |head| head.purges) < known.refs.purges;
         if !purged && known.end - known.start <= LONG_TAIL_BYTES {
             return Ok(false);
         }
@@ -410,9 +516,32 @@ impl JournalFollower {
         if purged {
             *known = TailState::default();
         } else {
-            known.rebase_onto(newest);
+            self.rebase(known, newest);
         }
         Ok(true)
+    }
+
+    /// Rebases the tail onto the generation at this position. Returns the old state.
+    fn rebase(&self, known: &mut TailState, position: LogPosition) -> Option<TailState> {
+        let old = known.rebase_onto(position)?;
+        let begun = known.records.first().and_then(|first| head_of(&first.record)).cloned();
+        let rebased = begun.is_some_and(|head| {
+            known.advance_all(&old, self.generation(position, Some(head))).is_ok()
+        });
+        if !rebased {
+            // The next reader reads it again, and reports what is wrong.
+            *known = TailState::default();
+        }
+        Some(old)
+    }
+
+    fn generation(
+        &self,
+        position: LogPosition,
+        head: Option<StoreHead>,
+    ) -> Arc<PublishedGeneration> {
+        let (log, index) = (Arc::clone(&self.log), Arc::clone(&self.index));
+        Arc::new(PublishedGeneration { log, index, position, head, opened: OnceLock::new() })
     }
 
     fn catch_up(&self, known: &mut TailState) -> Result<()> {
@@ -431,8 +560,13 @@ impl JournalFollower {
                 Ok(tail) => {
                     // Each frame is freed after decoding, so that the next record reuses its
                     // memory.
-                    for frame in tail.frames {
-                        Self::extend(known, &frame)?;
+                    let mut frames = tail.frames.into_iter();
+                    match frames.try_for_each(|frame| self.extend(known, &frame)) {
+                        Err(Error::Backend(error @ backend::Error::Gone { .. })) => {
+                            gone = Some((known.start, error));
+                            *known = TailState::default();
+                        }
+                        extended => extended?,
                     }
                 }
                 Err(error @ backend::Error::Gone { .. }) => {
@@ -451,20 +585,25 @@ impl JournalFollower {
         }
     }
 
-    fn extend(known: &mut TailState, frame: &LogFrame) -> Result<()> {
+    fn extend(&self, known: &mut TailState, frame: &LogFrame) -> Result<()> {
         if frame.position < known.end {
             return Ok(());
         }
         let record = Record::decode(&frame.payload)
             .map_err(Error::corrupt(format_args!("the record at {}", frame.position)))?;
-        // A generation ends where a segment begins, and a segment begins with refs. Otherwise the
-        // generation's position is wrong.
-        let begins = matches!(record.changes.first(), Some(RecordChange::Refs(_)));
-        if known.end == known.start && known.start > 0 && !begins {
-            return Err(Error::Corrupt {
-                what: "the index".to_owned(),
-                source: format!("it ends at {}, where no segment begins", known.start).into(),
-            });
+        if known.end == known.start {
+            let head = head_of(&record).cloned();
+            // A generation ends where a segment begins, and a segment begins with a head. Otherwise
+            // the generation's position is wrong.
+            if known.start > 0 && head.is_none() {
+                return Err(Error::Corrupt {
+                    what: "the index".to_owned(),
+                    source: format!("it ends at {}, where no segment begins", known.start).into(),
+                });
+            }
+            let base = self.generation(known.start, head);
+            known.refs = Arc::new(base.refs());
+            known.base = Some(base);
         }
         known.advance_refs(&record)?;
         let placed = PositionedRecord { position: frame.position, hash: frame.hash, record };
@@ -473,44 +612,18 @@ impl JournalFollower {
         Ok(())
     }
 
-    /// Opens the generation of the tail. `false`: it was replaced meanwhile, start again.
-    fn ensure_base(&self, known: &mut TailState) -> Result<bool> {
-        if known.base.is_some() {
-            return Ok(true);
+    /// Opens the generation of the tail. `None`: it was replaced meanwhile, start again.
+    fn ensure_base(&self, known: &mut TailState) -> Result<Option<Arc<dyn Snapshot>>> {
+        let start = known.start;
+        let base = known.base.get_or_insert_with(|| self.generation(start, None));
+        match base.open() {
+            Ok(base) => Ok(Some(Arc::clone(base))),
+            Err(Error::Backend(backend::Error::Gone { .. })) => Ok(None),
+            Err(other) => Err(other),
         }
-        let base = self.index.snapshot()?;
-        if base.position() != known.start {
-            return Ok(false);
-        }
-        self.check_witnessed(&*base)?;
-        known.base = Some(match known.records.first() {
-            Some(behind) => Arc::new(GapCheckedSnapshot::new(base, behind)),
-            None => base,
-        });
-        Ok(true)
     }
 
-    /// Checks that the index has the same last record as the witness, if the index contains that
-    /// position.
-    fn check_witnessed(&self, base: &dyn Snapshot) -> Result<()> {
-        let Some((position, hash)) = self.log.witnessed()? else { return Ok(()) };
-        if position == 0 || position > base.position() {
-            return Ok(());
-        }
-        let before = key::KeyBuilder::new().number(position).build();
-        let last = base.scan(key::RECORDS, &[], &before, ScanDirection::Descending, 1)?;
-        if last.first().is_some_and(|(_, found)| *found == hash) {
-            return Ok(());
-        }
-        let what = format!(
-            "the record that ends at position {position} is not the one that the store's witness saw: another copy of \
-             the store was put in its place"
-        );
-        Err(backend::Error::Breach { breach: IntegrityBreach::Replaced, what }.into())
-    }
-
-    fn indexed(known: &mut TailState) -> Result<ReadSnapshot> {
-        let base = Arc::clone(known.base.as_ref().expect("opened by the caller"));
+    fn indexed(known: &mut TailState, base: Arc<dyn Snapshot>) -> Result<ReadSnapshot> {
         if known.indexed < known.records.len() {
             known.index(&*base)?;
         }

@@ -9,11 +9,12 @@ use super::refs::session;
 use super::row_overlay::{OverlaySnapshot, RowOverlay};
 use super::state::RevisionState;
 use crate::backend::{LogPosition, ScanDirection, Snapshot};
+use crate::engine::refs::StoreRefs;
 use crate::error::{Error, Result};
 use crate::format::key::{self, of};
 use crate::format::{
     CHUNK_MAX_BYTES, CHUNK_MIN_BYTES, KeyframeChunk, KeyframeRow, ObjectKind, RecordBytes,
-    RevisionHeader, RevisionRow, StateChunk, StoreRefs, entity_hash, entry_hash, is_boundary, seal,
+    RevisionHeader, RevisionRow, StateChunk, entity_hash, entry_hash, is_boundary, seal,
 };
 use crate::model::{SessionId, SessionNumber, StateDigest};
 

@@ -2,9 +2,10 @@
 
 use super::refs::session;
 use crate::backend::{ScanDirection, Snapshot};
+use crate::engine::refs::StoreRefs;
 use crate::error::{Error, Result};
 use crate::format::key::{self, of};
-use crate::format::{RevisionRow, SequenceRow, StoreRefs};
+use crate::format::{RevisionRow, SequenceRow};
 use crate::model::{BranchNumber, SessionNumber};
 
 /// A revision: its branch and its sequence number (0: before the first).

@@ -7,11 +7,11 @@ use super::scanned_object::{
 };
 use super::{object, parallel};
 use crate::backend::{ScanDirection, Snapshot};
+use crate::engine::refs::StoreRefs;
 use crate::error::{Error, Result};
 use crate::format::key::{self, of};
 use crate::format::{
-    DeltaChangeRange, DeltaSide, DeltaSideRange, EntryBytes, ObjectKind, RevisionRow, StoreRefs,
-    entity_hash,
+    DeltaChangeRange, DeltaSide, DeltaSideRange, EntryBytes, ObjectKind, RevisionRow, entity_hash,
 };
 use crate::model::{SessionId, SessionNumber};
 use std::collections::HashMap;

@@ -10,10 +10,10 @@ use super::object;
 use super::parallel;
 use super::row_overlay::{OverlaySnapshot, RowOverlay};
 use crate::backend::{IndexWriter, LogPosition, Snapshot};
+use crate::engine::refs::{StoreRefs, put_changed_sessions, session};
 use crate::error::{Error, Result};
 use crate::format::{
-    DeltaPart, Record, RecordChange, RefsRow, RevisionHeader, SessionRemoval, StoreRefs,
-    compress_sealed, key,
+    DeltaPart, Record, RecordChange, RevisionHeader, SessionRemoval, StoreHead, compress_sealed,
 };
 use crate::model::{
     BranchNumber, Operation, OperationAuthor, OperationId, SessionNumber, Timestamp,
@@ -55,14 +55,14 @@ impl Engine {
         let Some(mut applier) = self.follower.index.try_writer()? else { return Ok(false) };
         let from = applier.view().position();
         let (_, end) = self.follower.written_refs()?;
-        // The first record of the segment after a generation contains only the refs.
-        let only_refs = self.follower.records_since(from).is_some_and(|records| {
+        // The first record of the segment after a generation contains only the head.
+        let only_head = self.follower.records_since(from).is_some_and(|records| {
             records
                 .iter()
                 .flat_map(|one| &one.record.changes)
-                .all(|change| matches!(change, RecordChange::Refs(_)))
+                .all(|change| matches!(change, RecordChange::Head(_)))
         });
-        if end <= from || only_refs {
+        if end <= from || only_head {
             return Ok(false);
         }
         object::check_counter(applier.view())?;
@@ -110,8 +110,7 @@ impl Engine {
             }
         }
         work.drop_chunks(applier.view(), &mut rows, position)?;
-        let refs = RefsRow { refs: work.refs };
-        rows.put(key::COUNTERS, key::REFS.to_vec(), refs.encode());
+        put_changed_sessions(applier.view(), &mut rows, &work.refs)?;
         applier.write(rows.into_batch())?;
         publish(applier, position)?;
         // Before anything else: a writer that finds the new generation first would spend its own
@@ -142,7 +141,7 @@ impl Engine {
         }
     }
 
-    /// Begins a new segment with the current refs.
+    /// Begins a new segment with the current head.
     fn rotate(&self) -> Result<Option<LogPosition>> {
         let from = self.follower.end();
         let mut failure = None;
@@ -151,7 +150,7 @@ impl Engine {
                 .follower
                 .take_in(tail)
             {
-                Ok(refs) => Some(refs_record((*refs).clone()).encode()),
+                Ok(refs) => Some(head_record(refs.head()).encode()),
                 Err(error) => {
                     failure = Some(error);
                     None
@@ -184,14 +183,14 @@ fn compress(record: &mut Record) -> Result<()> {
 }
 
 /// Returns the first record of a segment.
-pub(crate) fn refs_record(refs: StoreRefs) -> Record {
+pub(crate) fn head_record(head: StoreHead) -> Record {
     let operation = Operation {
         id: OperationId::from_bytes([0; 16]),
         verb: "rotate".to_owned(),
         author: OperationAuthor::Hook,
         time: Timestamp::default(),
     };
-    Record { operation, changes: vec![RecordChange::Refs(Box::new(refs))] }
+    Record { operation, changes: vec![RecordChange::Head(Box::new(head))] }
 }
 
 fn publish(applier: Box<dyn IndexWriter>, position: LogPosition) -> Result<()> {
@@ -221,11 +220,13 @@ impl KeyframeBuilder {
                 let gone = RevisionRange { branch: *branch, after: first - 1, to: last - 1 };
                 self.chunks.extend(keyframe::chunks(&view, *session, gone)?);
             }
-            if let RecordChange::Swept { operation, .. } = change {
+            if let RecordChange::Swept { operation, sessions, .. } = change {
+                self.refs.sessions.load(base, sessions.iter().copied())?;
                 let view = OverlaySnapshot { base, rows, position: placed.position };
-                for (number, session) in self.refs.sessions.all() {
-                    if session.gone == Some(SessionRemoval::Pruned(*operation)) {
-                        self.chunks.extend(keyframe::chunks_of(&view, number)?);
+                for number in sessions {
+                    let gone = session(&self.refs, *number)?.gone;
+                    if gone == Some(SessionRemoval::Pruned(*operation)) {
+                        self.chunks.extend(keyframe::chunks_of(&view, *number)?);
                     }
                 }
             }

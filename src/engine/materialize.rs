@@ -6,11 +6,12 @@ use super::parallel;
 use super::scanned_object::{ObjectSource, ScannedContent, ScannedObject, scan};
 use super::state::{BufferRange, RevisionState, StateBuilder};
 use crate::backend::{ScanDirection, Snapshot};
+use crate::engine::refs::StoreRefs;
 use crate::error::{Error, Result};
 use crate::format::key::{self, of};
 use crate::format::{
     ChunkEntry, DeltaChangeRange, DeltaSideRange, KeyframeRow, ObjectKind, RevisionHeader,
-    RevisionRow, StoreRefs,
+    RevisionRow,
 };
 use crate::model::SessionNumber;
 use std::ops::Range;

@@ -3,9 +3,10 @@
 use super::index::find_operation;
 use super::lineage::{self, RevisionRef};
 use crate::backend::{ScanDirection, Snapshot};
+use crate::engine::refs::StoreRefs;
 use crate::error::{Error, Result};
 use crate::format::key::{self, of};
-use crate::format::{RevisionBody, SequenceRow, StoreRefs};
+use crate::format::{RevisionBody, SequenceRow};
 use crate::model::{BranchNumber, SessionNumber};
 use std::collections::{BTreeMap, BTreeSet};
 

@@ -36,6 +36,8 @@ pub(crate) mod row_totals;
 pub(crate) mod salvage;
 pub(crate) mod scanned_object;
 pub(crate) mod sealed_revision;
+pub(crate) mod session_rows;
+pub(crate) mod session_table;
 mod sharded_map;
 pub(crate) mod spool;
 mod spool_drain;

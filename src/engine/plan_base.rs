@@ -2,8 +2,8 @@
 
 use super::journal_follower::JournalFollower;
 use super::read_snapshot::ReadSnapshot;
+use crate::engine::refs::StoreRefs;
 use crate::error::Result;
-use crate::format::StoreRefs;
 
 /// The store that a plan is based on, without the cache of heads.
 #[derive(Clone, Copy)]

@@ -6,8 +6,9 @@ use super::journal_follower::JournalFollower;
 use super::plan_base::PlanBase;
 use super::read_snapshot::ReadSnapshot;
 use super::state::RevisionState;
+use crate::engine::refs::StoreRefs;
 use crate::error::Result;
-use crate::format::{BranchHead, Record, StoreRefs};
+use crate::format::{BranchHead, Record};
 use crate::model::{BranchNumber, SessionNumber};
 use std::sync::Arc;
 

@@ -13,11 +13,12 @@ use super::object;
 use super::random::random;
 use super::refs::session;
 use crate::backend::{ScanDirection, Snapshot};
+use crate::engine::refs::StoreRefs;
 use crate::error::{Error, Result};
 use crate::format::key::{self, of};
 use crate::format::{
     Delta, DeltaChange, DeltaPart, DeltaSide, FoldRow, ObjectKind, OperationEffect, OperationRow,
-    RecordChange, RevisionHeader, RevisionRow, SequenceRow, StoreRefs, open,
+    RecordChange, RevisionHeader, RevisionRow, SequenceRow, SessionRemoval, open,
 };
 use crate::model::{BranchNumber, Operation, OperationId, SessionNumber, Timestamp};
 use std::collections::{BTreeMap, BTreeSet};
@@ -325,6 +326,29 @@ pub(crate) struct PendingPruning {
 /// Whether a pruning is listed for the next sweep.
 pub(crate) fn is_pending(view: &dyn Snapshot, operation: &Operation) -> Result<bool> {
     Ok(view.get(key::PRUNINGS, &fold::pruning(operation))?.is_some())
+}
+
+/// Returns the sessions that a pruning dropped or whose texts it dropped, as far as they still are.
+pub(crate) fn pruned_sessions(
+    view: &dyn Snapshot,
+    refs: &StoreRefs,
+    operation: &OperationId,
+) -> Result<Vec<SessionNumber>> {
+    let mut pruned = BTreeSet::new();
+    for effect in find_operation(view, operation)?.into_iter().flat_map(|row| row.effects) {
+        let (OperationEffect::SessionDropped { of } | OperationEffect::TextDropped { of, .. }) =
+            effect
+        else {
+            continue;
+        };
+        let session = session(refs, of)?;
+        if session.gone == Some(SessionRemoval::Pruned(*operation))
+            || session.dropped.iter().any(|text| text.pruning.as_ref() == Some(operation))
+        {
+            pruned.insert(of);
+        }
+    }
+    Ok(pruned.into_iter().collect())
 }
 
 /// Returns the prunings up to a time that were not swept yet, oldest first.

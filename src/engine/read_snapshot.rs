@@ -1,13 +1,15 @@
 //! A snapshot for readers: a generation and the rows of the tail after it.
 
 use crate::backend::{self, LogPosition, ScanDirection, Snapshot, TableId, TableRow};
+use crate::engine::derive::for_each_row;
 use crate::engine::index::{self, PositionedRecord};
 use crate::engine::object;
 use crate::engine::object_cache::ObjectCache;
+use crate::engine::refs::{StoreRefs, put_changed_sessions};
 use crate::engine::row_overlay::{OverlaySnapshot, RowOverlay};
 use crate::engine::scanned_object::ObjectSource;
 use crate::error::{Error, Result};
-use crate::format::{Record, StoreRefs, key};
+use crate::format::{Record, key};
 use crate::model::ObjectId;
 use std::collections::BTreeSet;
 use std::sync::{Arc, OnceLock};
@@ -85,9 +87,13 @@ impl ReadSnapshot {
 
     /// Checks all sessions for missing rows. Otherwise each is checked when it is first read.
     pub(crate) fn check_density(&self) -> Result<()> {
-        let limit = 1;
-        self.base.scan(key::SEQUENCES, &[], &[], ScanDirection::Ascending, limit)?;
-        Ok(())
+        for_each_row(&*self.base, key::SEQUENCES, |_, _| Ok(()))
+    }
+
+    /// Adds the rows of the sessions that the tail changes. Readers take these from the refs.
+    pub(crate) fn with_session_rows(mut self) -> Result<Self> {
+        put_changed_sessions(&*self.base, Arc::make_mut(&mut self.rows), &self.refs)?;
+        Ok(self)
     }
 
     /// Returns the generation below the tail.

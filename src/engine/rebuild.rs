@@ -10,13 +10,15 @@ use super::row_overlay::{OverlaySnapshot, RowOverlay};
 use super::verify::{chain, keyframe};
 use super::{object, row_totals};
 use crate::backend::{EmptySnapshot, IndexWriter, LogPosition, RowBatch, Snapshot};
+use crate::engine::refs::{StoreRefs, put_all_sessions};
 use crate::error::{Error, Result};
 use crate::format::key;
 use crate::format::{
-    KeyframeRow, ObjectKind, Record, RecordChange, RefsRow, RevisionHeader, RevisionRow, StoreRefs,
+    HeadRow, KeyframeRow, ObjectKind, Record, RecordChange, RevisionHeader, RevisionRow,
     is_self_contained, sealed_id, sealed_kind,
 };
 use std::collections::{BTreeMap, BTreeSet, HashSet};
+use std::sync::Arc;
 
 /// Counts of what was rebuilt.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -46,7 +48,7 @@ impl Engine {
         if position == 0 {
             return Ok(RebuildCounts { revisions: 0, rows: 0, keyframes: 0 });
         }
-        let refs = self.refs_at(&*base)?;
+        let refs = self.refs_at(&base)?;
         let mut rows = RowOverlay::default();
         for table in derive::PRIMARY.into_iter().chain([key::RECORDS]) {
             for_each_row(&*base, table, |place, value| {
@@ -68,24 +70,26 @@ impl Engine {
             return Err(error);
         }
         write(&mut *applier, rows)?;
-        drop(base);
+        drop((base, refs));
         applier.publish(position)?;
         self.follower.forget();
         self.follower.tidy();
         Ok(rebuilt)
     }
 
-    /// Returns the refs at the position of a generation: from the journal, otherwise from the
-    /// index's own copy.
-    fn refs_at(&self, base: &dyn Snapshot) -> Result<StoreRefs> {
+    /// Returns the refs at the position of a generation: its sessions, and the head from the
+    /// journal, otherwise from the index's own copy.
+    fn refs_at(&self, base: &Arc<dyn Snapshot>) -> Result<StoreRefs> {
         let tail = self.follower.log.read(base.position(), 1)?;
         let first = tail.frames.first().and_then(|frame| Record::decode(&frame.payload).ok());
-        if let Some(RecordChange::Refs(refs)) = first.and_then(|one| one.changes.into_iter().next())
+        if let Some(RecordChange::Head(head)) = first.and_then(|one| one.changes.into_iter().next())
         {
-            return Ok(*refs);
+            return Ok(StoreRefs::of_generation(&head, Arc::clone(base)));
         }
-        let row = base.get(key::COUNTERS, key::REFS)?.ok_or_else(|| Error::missing("the refs"))?;
-        Ok(RefsRow::decode(&row).map_err(Error::corrupt("the refs"))?.refs)
+        let what = "the head of the store";
+        let row = base.get(key::COUNTERS, key::HEAD)?.ok_or_else(|| Error::missing(what))?;
+        let head = HeadRow::decode(&row).map_err(Error::corrupt(what))?.head;
+        Ok(StoreRefs::of_generation(&head, Arc::clone(base)))
     }
 }
 
@@ -121,8 +125,7 @@ pub(crate) fn complete(
     })?;
     object::put_next_number(&mut made, last + 1);
     made.put(key::COUNTERS, key::TOTALS.to_vec(), row_totals::count_totals(&view)?.encode());
-    let refs_row = RefsRow { refs: refs.clone() }.encode();
-    made.put(key::COUNTERS, key::REFS.to_vec(), refs_row);
+    put_all_sessions(&mut made, refs)?;
     let mut count = 0;
     derive::derive_all(
         &view,

@@ -1,68 +1,108 @@
 //! Advances refs by records, and looks up sessions and branches in them.
 
+use super::row_overlay::RowOverlay;
+pub(crate) use super::session_rows::{JOINED, UNFINISHED};
+use super::session_rows::{SessionLookup, put_session, stored_session};
+use super::session_table::{OpenGeneration, SessionTable};
+use crate::backend::Snapshot;
 use crate::error::{Error, Result};
 use crate::format::{
-    BookmarkRef, BranchChange, BranchHead, BranchRefs, DroppedText, Record, RecordChange,
-    RevisionHeader, SessionRefs, SessionRemoval, StoreRefs,
+    BookmarkRef, BranchChange, BranchHead, BranchRefs, DroppedText, HeadRow, Record, RecordChange,
+    RevisionHeader, SessionRefs, SessionRemoval, StoreHead, encode_session, key,
 };
 use crate::model::{
     BranchMetadata, BranchNumber, BranchStatus, Checkpoint, OperationId, SessionKind,
     SessionMetadata, SessionNumber, Timestamp,
 };
+use std::sync::Arc;
 
 /// Name of every session's first branch.
 pub(crate) const MAIN: &str = "main";
 
-/// Prefix of the source that marks an agent session as joined to an effort. The agent's own id
-/// follows.
-pub(crate) const JOINED: &str = "joined:";
+/// The current state of the store.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct StoreRefs {
+    /// The sessions by number.
+    pub(crate) sessions: SessionTable,
+    /// The session that was chosen to be current.
+    pub(crate) pinned: Option<SessionNumber>,
+    /// The session in which a person or a hook last worked.
+    pub(crate) last_used: Option<SessionNumber>,
+    /// The number of purges of secrets: when it changes, caches of older content must be discarded.
+    pub(crate) purges: u64,
+}
 
-/// Prefix of the mark of a stream whose import has begun but not ended. The stream's name follows.
-pub(crate) const UNFINISHED: &str = "unfinished:";
+impl StoreRefs {
+    /// Returns the refs at the beginning of a segment.
+    pub(crate) fn begin(head: &StoreHead) -> Self {
+        Self {
+            sessions: SessionTable::begin(head),
+            pinned: head.pinned,
+            last_used: head.last_used,
+            purges: head.purges,
+        }
+    }
+
+    /// Returns the refs at the position of a generation.
+    pub(crate) fn of_generation(head: &StoreHead, generation: Arc<dyn Snapshot>) -> Self {
+        let mut refs = Self::begin(head);
+        refs.sessions.set_source(Arc::new(OpenGeneration(generation)));
+        refs
+    }
+
+    /// Returns what a segment begins with.
+    pub(crate) fn head(&self) -> StoreHead {
+        StoreHead {
+            pinned: self.pinned,
+            last_used: self.last_used,
+            purges: self.purges,
+            ..self.sessions.head()
+        }
+    }
+}
 
 /// Returns the session of an agent's own id: the effort that it joined, otherwise the session that
 /// it began.
-pub(crate) fn agent_session(refs: &StoreRefs, agent: &str) -> Option<SessionNumber> {
-    let joined = |session: &SessionRefs| {
-        let mut sources = session.bookmarks.iter().map(|bookmark| &bookmark.source);
-        sources.any(|source| source.strip_prefix(JOINED) == Some(agent))
-    };
-    let begun = |session: &SessionRefs| session.info.agent_session.as_deref() == Some(agent);
-    let place = |wanted: &dyn Fn(&SessionRefs) -> bool| {
-        sessions_mentioning(refs, agent.as_bytes())
-            .find(|(_, session)| wanted(session))
-            .map(|(number, _)| number)
-    };
-    place(&joined).or_else(|| place(&begun))
+pub(crate) fn agent_session(refs: &StoreRefs, agent: &str) -> Result<Option<SessionNumber>> {
+    let joined = format!("{JOINED}{agent}");
+    for lookup in [SessionLookup::Source(&joined), SessionLookup::Agent(agent)] {
+        if let Some((number, _)) = refs.sessions.find(lookup)?.first() {
+            return Ok(Some(*number));
+        }
+    }
+    Ok(None)
 }
 
-/// Returns the sessions that were not dropped.
+/// Iterates over the sessions that were not dropped.
 pub(crate) fn visible_sessions(
     refs: &StoreRefs,
-) -> impl Iterator<Item = (SessionNumber, &SessionRefs)> {
-    refs.sessions.all().filter(|(_, session)| session.gone.is_none())
-}
-
-/// Returns the visible sessions that may contain this text or id: all that do, and perhaps others.
-pub(crate) fn sessions_mentioning<'refs>(
-    refs: &'refs StoreRefs,
-    text: &[u8],
-) -> impl Iterator<Item = (SessionNumber, &'refs SessionRefs)> + use<'refs> {
-    refs.sessions.mentioning(text).filter(|(_, session)| session.gone.is_none())
-}
-
-/// Returns the visible sessions with exactly this name, at most one of each kind.
-pub(crate) fn sessions_named<'refs>(
-    refs: &'refs StoreRefs,
-    name: &str,
-) -> impl Iterator<Item = (SessionNumber, &'refs SessionRefs)> + use<'refs> {
-    refs.sessions.named(name).into_iter().filter(|(_, session)| session.gone.is_none())
+) -> impl Iterator<Item = Result<(SessionNumber, Arc<SessionRefs>)>> {
+    let visible = |one: &Result<(_, Arc<SessionRefs>)>| {
+        one.as_ref().map_or(true, |(_, session)| session.gone.is_none())
+    };
+    refs.sessions.all().filter(visible)
 }
 
 /// Returns the visible session of this kind with exactly this name.
-pub(crate) fn of_kind(refs: &StoreRefs, kind: SessionKind, name: &str) -> Option<SessionNumber> {
-    let mut found = sessions_named(refs, name).filter(|(_, session)| session.info.kind == kind);
-    found.next().map(|(number, _)| number)
+pub(crate) fn of_kind(
+    refs: &StoreRefs,
+    kind: SessionKind,
+    name: &str,
+) -> Result<Option<SessionNumber>> {
+    let found = refs.sessions.find(SessionLookup::Name(name))?;
+    let mut of_kind = found.into_iter().filter(|(_, session)| session.info.kind == kind);
+    Ok(of_kind.next().map(|(number, _)| number))
+}
+
+/// Returns the first of the names `name-2`, `name-3`, ... that no session of this kind has.
+pub(crate) fn free_name(refs: &StoreRefs, kind: SessionKind, name: &str) -> Result<String> {
+    for count in 2_u64.. {
+        let numbered = format!("{name}-{count}");
+        if of_kind(refs, kind, &numbered)?.is_none() {
+            return Ok(numbered);
+        }
+    }
+    Err(Error::Internal(format!("every name like '{name}' is taken")))
 }
 
 /// Checks that a record does not change a dropped session.
@@ -71,7 +111,7 @@ pub(crate) fn check_sessions_visible(refs: &StoreRefs, record: &Record) -> Resul
     let swept = |change: &&RecordChange| matches!(change, RecordChange::Swept { .. });
     let told = record.changes.iter().filter(|change| !swept(change));
     for number in told.filter_map(RecordChange::session) {
-        if refs.sessions.get(number).is_some_and(|session| session.gone.is_some()) {
+        if refs.sessions.get(number)?.is_some_and(|session| session.gone.is_some()) {
             return Err(Error::Conflict(
                 "the session was pruned: 'forge log --operations' names the pruning, and 'forge \
                 undo' reverts it"
@@ -115,24 +155,132 @@ fn begin(info: &SessionMetadata) -> SessionRefs {
 
 /// Returns the session with this number.
 pub(crate) fn session(refs: &StoreRefs, number: SessionNumber) -> Result<&SessionRefs> {
-    refs.sessions.get(number).ok_or_else(|| {
-        Error::Internal(format!("a record names session {number}, which is not there"))
-    })
+    refs.sessions.get(number)?.ok_or_else(|| unknown_session(number))
 }
 
-fn session_mut(refs: &mut StoreRefs, number: SessionNumber) -> Result<&mut SessionRefs> {
-    refs.sessions.get_mut(number).ok_or_else(|| {
-        Error::Internal(format!("a record names session {number}, which is not there"))
-    })
-}
-
-fn branch_mut(session: &mut SessionRefs, number: BranchNumber) -> Result<&mut BranchRefs> {
-    session.branches.get_mut(number as usize).ok_or_else(|| {
-        Error::Internal(format!("a record names branch {number}, which is not there"))
-    })
+fn unknown_session(number: SessionNumber) -> Error {
+    Error::Internal(format!("a record names session {number}, which is not there"))
 }
 
 impl SessionRefs {
+    /// Advances the session by one change of a record.
+    fn advance(&mut self, change: &RecordChange) -> Result<()> {
+        match change {
+            RecordChange::Branch { name, base, head, change, .. } => {
+                self.branches.push(BranchRefs {
+                    name: name.clone(),
+                    base: Some((*base, head.map_or(0, |head| head.sequence))),
+                    head: *head,
+                    changes: vec![change.clone()],
+                    hidden: false,
+                });
+            }
+            RecordChange::BranchChanged { branch, change, .. } => {
+                self.branch_mut(*branch)?.changes.push(change.clone());
+            }
+            RecordChange::BranchHidden { branch, hidden, .. } => {
+                self.branch_mut(*branch)?.hidden = *hidden;
+            }
+            RecordChange::Switched { branch, .. } => self.current_branch = *branch,
+            RecordChange::SessionDropped { pruning, .. } => {
+                self.gone = Some(SessionRemoval::Pruned(*pruning));
+            }
+            RecordChange::SessionShown { .. } => self.gone = None,
+            RecordChange::TextDropped { blob, bytes, pruning, .. } => {
+                self.drop_text(blob, *bytes, Some(*pruning));
+            }
+            RecordChange::TextShown { blob, bytes, .. }
+            | RecordChange::TextMissing { blob, bytes, .. } => self.drop_text(blob, *bytes, None),
+            RecordChange::Swept { operation, .. } => self.sweep(*operation),
+            RecordChange::Revision { header, .. } => {
+                let id = RevisionHeader::id_of(&header.0);
+                let header = RevisionHeader::decode(&header.0)
+                    .map_err(Error::corrupt("a revision's header"))?;
+                if header.sequence != self.next_sequence {
+                    return Err(Error::Internal(format!(
+                        "revision #{} follows #{}",
+                        header.sequence,
+                        self.next_sequence.saturating_sub(1)
+                    )));
+                }
+                self.next_sequence += 1;
+                self.happened(header.time, header.time);
+                let branch = self.branch_mut(header.branch)?;
+                branch.head = Some(BranchHead {
+                    sequence: header.sequence,
+                    id,
+                    effective: effective(branch.head.as_ref(), header.time),
+                    digest: header.digest,
+                    count: header.count,
+                });
+            }
+            RecordChange::Checkpoint { checkpoint, .. } => {
+                if self.is_new(checkpoint) {
+                    self.next_sequence += 1;
+                    self.checkpoints += 1;
+                }
+                self.happened(checkpoint.time, checkpoint.time);
+                self.last_checkpoint = self.last_checkpoint.max(Some(checkpoint.time));
+            }
+            RecordChange::CheckpointShown { checkpoint, .. } => {
+                self.checkpoints += 1;
+                self.last_checkpoint = self.last_checkpoint.max(Some(checkpoint.time));
+            }
+            RecordChange::CheckpointHidden { last, .. } => {
+                self.checkpoints = self.checkpoints.saturating_sub(1);
+                self.last_checkpoint = *last;
+            }
+            RecordChange::Facts { count, first, last, .. } => {
+                self.pages += 1;
+                self.facts += count;
+                self.happened(*first, *last);
+            }
+            RecordChange::Bookmark { source, bookmark, .. } => {
+                self.bookmarks.retain(|known| known.source != *source);
+                let source = source.clone();
+                let bookmark = bookmark.as_ref();
+                self.bookmarks
+                    .extend(bookmark.map(|bookmark| BookmarkRef { source, bytes: bookmark.bytes }));
+            }
+            RecordChange::TakesBack { operation, facts_hidden, .. } => {
+                self.hidden.retain(|known| known != operation);
+                if *facts_hidden {
+                    self.hidden.push(*operation);
+                }
+            }
+            RecordChange::Schedule { every_micros, .. } => self.schedule = *every_micros,
+            RecordChange::Head(_)
+            | RecordChange::Session { .. }
+            | RecordChange::Pinned { .. }
+            | RecordChange::Used { .. }
+            | RecordChange::Object { .. }
+            | RecordChange::Segment { .. }
+            | RecordChange::SweptAhead { .. }
+            | RecordChange::Pruned { .. }
+            | RecordChange::Folded { .. }
+            | RecordChange::Unfolded { .. } => {}
+        }
+        Ok(())
+    }
+
+    /// Removes permanently what a pruning operation hid.
+    fn sweep(&mut self, operation: OperationId) {
+        if self.gone == Some(SessionRemoval::Pruned(operation)) {
+            let nameless =
+                SessionMetadata { name: String::new(), agent_session: None, ..self.info.clone() };
+            *self = Self { gone: Some(SessionRemoval::Swept), ..begin(&nameless) };
+        }
+        for text in &mut self.dropped {
+            text.pruning.take_if(|pruning| *pruning == operation);
+        }
+    }
+
+    fn branch_mut(&mut self, number: BranchNumber) -> Result<&mut BranchRefs> {
+        self.branches.get_mut(number as usize).ok_or_else(|| {
+            Error::Internal(format!("a record names branch {number}, which is not there"))
+        })
+    }
+
     /// Returns the branch with this number.
     pub(crate) fn branch(&self, number: BranchNumber) -> Result<&BranchRefs> {
         self.branches.get(number as usize).ok_or_else(|| {
@@ -190,134 +338,92 @@ pub(crate) fn advance(refs: &mut StoreRefs, record: &Record) -> Result<()> {
 /// Advances `refs` by one change of a record.
 pub(crate) fn advance_by(refs: &mut StoreRefs, change: &RecordChange) -> Result<()> {
     match change {
-        RecordChange::Refs(all) => *refs = (**all).clone(),
-        RecordChange::Session { info } => refs.sessions.push(begin(info)),
-        RecordChange::Pinned { session } => refs.pinned = *session,
-        RecordChange::Used { session } => refs.last_used = Some(*session),
-        RecordChange::Branch { session, name, base, head, change } => {
-            session_mut(refs, *session)?.branches.push(BranchRefs {
-                name: name.clone(),
-                base: Some((*base, head.map_or(0, |head| head.sequence))),
-                head: *head,
-                changes: vec![change.clone()],
-                hidden: false,
-            });
+        RecordChange::Head(head) => continue_at(refs, head),
+        RecordChange::Session { info } => {
+            refs.sessions.push(begin(info));
+            Ok(())
         }
-        RecordChange::BranchChanged { session, branch, change } => {
-            branch_mut(session_mut(refs, *session)?, *branch)?.changes.push(change.clone());
+        RecordChange::Pinned { session } => {
+            refs.pinned = *session;
+            Ok(())
         }
-        RecordChange::BranchHidden { session, branch, hidden } => {
-            branch_mut(session_mut(refs, *session)?, *branch)?.hidden = *hidden;
-        }
-        RecordChange::Switched { session, branch, .. } => {
-            session_mut(refs, *session)?.current_branch = *branch;
+        RecordChange::Used { session } => {
+            refs.last_used = Some(*session);
+            Ok(())
         }
         RecordChange::Object { .. }
         | RecordChange::Segment { .. }
         | RecordChange::SweptAhead { .. }
         | RecordChange::Pruned { .. }
         | RecordChange::Folded { .. }
-        | RecordChange::Unfolded { .. } => {}
-        RecordChange::SessionDropped { of, pruning, .. } => {
-            session_mut(refs, *of)?.gone = Some(SessionRemoval::Pruned(*pruning));
+        | RecordChange::Unfolded { .. } => Ok(()),
+        RecordChange::SessionDropped { of, .. }
+        | RecordChange::SessionShown { of, .. }
+        | RecordChange::TextDropped { of, .. }
+        | RecordChange::TextShown { of, .. } => advance_session(refs, *of, change),
+        RecordChange::Swept { sessions, .. } => {
+            sessions.iter().try_for_each(|number| advance_session(refs, *number, change))
         }
-        RecordChange::SessionShown { of, .. } => session_mut(refs, *of)?.gone = None,
-        RecordChange::TextDropped { of, blob, bytes, pruning, .. } => {
-            session_mut(refs, *of)?.drop_text(blob, *bytes, Some(*pruning));
-        }
-        RecordChange::TextShown { of, blob, bytes, .. } => {
-            session_mut(refs, *of)?.drop_text(blob, *bytes, None);
-        }
-        RecordChange::TextMissing { session, blob, bytes } => {
-            session_mut(refs, *session)?.drop_text(blob, *bytes, None);
-        }
-        RecordChange::Swept { operation, .. } => {
-            let gone = Some(SessionRemoval::Pruned(*operation));
-            for (_, session) in refs.sessions.filter_mut(|session| session.gone == gone) {
-                let nameless = SessionMetadata {
-                    name: String::new(),
-                    agent_session: None,
-                    ..session.info.clone()
-                };
-                *session = SessionRefs { gone: Some(SessionRemoval::Swept), ..begin(&nameless) };
-            }
-            let own = |text: &DroppedText| text.pruning.as_ref() == Some(operation);
-            let texts = refs.sessions.filter_mut(|session| session.dropped.iter().any(own));
-            for text in texts.flat_map(|(_, session)| &mut session.dropped) {
-                text.pruning.take_if(|pruning| pruning == operation);
-            }
-        }
-        RecordChange::Revision { session, header, .. } => {
-            let id = RevisionHeader::id_of(&header.0);
-            let header =
-                RevisionHeader::decode(&header.0).map_err(Error::corrupt("a revision's header"))?;
-            let session = session_mut(refs, *session)?;
-            if header.sequence != session.next_sequence {
-                return Err(Error::Internal(format!(
-                    "revision #{} follows #{}",
-                    header.sequence,
-                    session.next_sequence.saturating_sub(1)
-                )));
-            }
-            session.next_sequence += 1;
-            session.happened(header.time, header.time);
-            let branch = branch_mut(session, header.branch)?;
-            branch.head = Some(BranchHead {
-                sequence: header.sequence,
-                id,
-                effective: effective(branch.head.as_ref(), header.time),
-                digest: header.digest,
-                count: header.count,
-            });
-        }
-        RecordChange::Checkpoint { session, checkpoint } => {
-            let session = session_mut(refs, *session)?;
-            if session.is_new(checkpoint) {
-                session.next_sequence += 1;
-                session.checkpoints += 1;
-            }
-            session.happened(checkpoint.time, checkpoint.time);
-            let latest =
-                session.last_checkpoint.map_or(checkpoint.time, |t| t.max(checkpoint.time));
-            session.last_checkpoint = Some(latest);
-        }
-        RecordChange::CheckpointShown { session, checkpoint } => {
-            let session = session_mut(refs, *session)?;
-            session.checkpoints += 1;
-            session.last_checkpoint = session.last_checkpoint.max(Some(checkpoint.time));
-        }
-        RecordChange::CheckpointHidden { session, last, .. } => {
-            let session = session_mut(refs, *session)?;
-            session.checkpoints = session.checkpoints.saturating_sub(1);
-            session.last_checkpoint = *last;
-        }
-        RecordChange::Facts { session, count, first, last, .. } => {
-            let session = session_mut(refs, *session)?;
-            session.pages += 1;
-            session.facts += count;
-            session.happened(*first, *last);
-        }
-        RecordChange::Bookmark { session, source, bookmark } => {
-            let session = session_mut(refs, *session)?;
-            session.bookmarks.retain(|known| known.source != *source);
-            if let Some(bookmark) = bookmark {
-                session
-                    .bookmarks
-                    .push(BookmarkRef { source: source.clone(), bytes: bookmark.bytes });
-            }
-        }
-        RecordChange::TakesBack { session, operation, facts_hidden } => {
-            let session = session_mut(refs, *session)?;
-            session.hidden.retain(|known| known != operation);
-            if *facts_hidden {
-                session.hidden.push(*operation);
-            }
-        }
-        RecordChange::Schedule { session, every_micros } => {
-            session_mut(refs, *session)?.schedule = *every_micros;
-        }
+        change => change.session().map_or(Ok(()), |number| advance_session(refs, number, change)),
     }
+}
+
+/// Advances the refs by the beginning of a segment. Within a tail it only confirms what is known.
+fn continue_at(refs: &mut StoreRefs, head: &StoreHead) -> Result<()> {
+    if refs.sessions.len() == 0 {
+        *refs = StoreRefs::begin(head);
+    }
+    if refs.sessions.len() as u64 != head.sessions {
+        return Err(Error::Corrupt {
+            what: "the beginning of a segment".to_owned(),
+            source: format!(
+                "it counts {} sessions, and there are {}",
+                head.sessions,
+                refs.sessions.len()
+            )
+            .into(),
+        });
+    }
+    (refs.pinned, refs.last_used, refs.purges) = (head.pinned, head.last_used, head.purges);
     Ok(())
+}
+
+fn advance_session(
+    refs: &mut StoreRefs,
+    number: SessionNumber,
+    change: &RecordChange,
+) -> Result<()> {
+    let done = refs.sessions.change(number, |session| session.advance(change))?;
+    done.ok_or_else(|| unknown_session(number))?
+}
+
+/// Puts the rows of the sessions that changed since a generation, and the store's head.
+pub(crate) fn put_changed_sessions(
+    base: &dyn Snapshot,
+    rows: &mut RowOverlay,
+    refs: &StoreRefs,
+) -> Result<()> {
+    for (number, session) in refs.sessions.changed() {
+        let old = stored_session(base, number)?;
+        put_session(rows, number, old.as_ref(), session);
+    }
+    put_head(rows, refs);
+    Ok(())
+}
+
+/// Puts all sessions and the store's head, without the rows that are derived from them.
+pub(crate) fn put_all_sessions(rows: &mut RowOverlay, refs: &StoreRefs) -> Result<()> {
+    for one in refs.sessions.all() {
+        let (number, session) = one?;
+        rows.put(key::SESSIONS, key::of(number).build(), encode_session(&session));
+    }
+    put_head(rows, refs);
+    Ok(())
+}
+
+fn put_head(rows: &mut RowOverlay, refs: &StoreRefs) {
+    let head = StoreHead { recent: Vec::new(), ..refs.head() };
+    rows.put(key::COUNTERS, key::HEAD.to_vec(), HeadRow { head }.encode());
 }
 
 /// Returns the branch that contains the head of a branch: its base as long as the branch has no
@@ -343,7 +449,6 @@ pub(crate) fn head_branch(
 #[expect(clippy::indexing_slicing, reason = "a test may panic")]
 pub(super) mod tests {
     use super::*;
-    use crate::format::RefsRow;
     use crate::model::{Operation, OperationAuthor, SessionId};
 
     /// Returns the refs of a store with one session that began at this time.
@@ -361,16 +466,16 @@ pub(super) mod tests {
         refs
     }
 
-    fn sound() -> StoreRefs {
-        let mut refs = of_one_session(Timestamp::default());
+    fn sound() -> SessionRefs {
+        let refs = of_one_session(Timestamp::default());
+        let mut session = session(&refs, 0).unwrap().clone();
         for name in ["one", "two"] {
-            let session = refs.sessions.get_mut(0).unwrap();
             let mut branch = session.branches[0].clone();
             branch.name = name.to_owned();
             branch.base = Some((0, 0));
             session.branches.push(branch);
         }
-        refs
+        session
     }
 
     fn record(change: RecordChange) -> Vec<u8> {
@@ -400,18 +505,19 @@ pub(super) mod tests {
             |session| session.current_branch = 3,
             |session| session.branches[2].changes.clear(),
         ];
-        let right = sound();
-        let decoded = |refs: &StoreRefs| {
-            let row = RefsRow { refs: refs.clone() }.encode();
-            let record = record(RecordChange::Refs(Box::new(refs.clone())));
-            (Record::decode(&record).is_ok(), RefsRow::decode(&row).is_ok())
+        let decoded = |session: &SessionRefs, pinned| {
+            let sessions = [session.clone()].into_iter().collect();
+            let head = StoreRefs { sessions, pinned, ..StoreRefs::default() }.head();
+            let row = HeadRow { head: head.clone() }.encode();
+            let record = record(RecordChange::Head(Box::new(head)));
+            (Record::decode(&record).is_ok(), HeadRow::decode(&row).is_ok())
         };
-        assert_eq!(decoded(&right), (true, true));
+        assert_eq!(decoded(&sound(), Some(0)), (true, true));
         for (number, lie) in lies.iter().enumerate() {
-            let mut refs = right.clone();
-            lie(refs.sessions.get_mut(0).unwrap());
-            assert_eq!(decoded(&refs), (false, false), "{number}");
+            let mut session = sound();
+            lie(&mut session);
+            assert_eq!(decoded(&session, None), (false, false), "{number}");
         }
-        assert_eq!(decoded(&StoreRefs { pinned: Some(1), ..right }), (false, false));
+        assert_eq!(decoded(&sound(), Some(1)), (false, false));
     }
 }

@@ -9,10 +9,11 @@ use super::random::random;
 use super::refs::session;
 use super::scanned_object::ObjectSource;
 use super::sealed_revision::{CommitTarget, PlannedRevision, PreparedDelta, finish, unchanged};
+use crate::engine::refs::StoreRefs;
 use crate::error::{Error, Result};
 use crate::format::{
-    BranchHead, EntryBytes, ParentRevision, ResetSource, StoreRefs, added_at, encode_key,
-    encode_value, entry_hash, has_value,
+    BranchHead, EntryBytes, ParentRevision, ResetSource, added_at, encode_key, encode_value,
+    entry_hash, has_value,
 };
 use crate::model::claim;
 use crate::model::{EntryChange, Key, SessionNumber, StateDigest, Timestamp, Value};

@@ -3,10 +3,11 @@
 use super::delta_parts::{list_id, seal_delta};
 use super::encoded_change::{DigestedEntry, EncodedChange};
 use super::refs::{effective, session};
+use crate::engine::refs::StoreRefs;
 use crate::error::Result;
 use crate::format::{
     BranchHead, DeltaPart, EntryBytes, ParentRevision, RecordBytes, RecordChange, ResetSource,
-    RevisionBody, RevisionHeader, StoreRefs, entry_hash,
+    RevisionBody, RevisionHeader, entry_hash,
 };
 use crate::model::{
     BranchNumber, ObjectId, Operation, RevisionId, SessionNumber, StateDigest, Timestamp,

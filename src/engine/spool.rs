@@ -5,14 +5,15 @@
 
 use super::index::find_operation;
 use super::read_snapshot::ReadSnapshot;
-use super::refs::{advance_by, agent_session, of_kind, session};
+use super::refs::{advance_by, agent_session, free_name, of_kind, session};
 use super::sealed_revision::{self, CommitTarget};
+use super::session_rows::SessionLookup;
 use super::{checkpoint, lookup, timeline};
 use crate::backend::{self, Spool};
+use crate::engine::refs::StoreRefs;
 use crate::error::{Error, ErrorKind, Result};
 use crate::format::{
-    DeltaPart, EntryBytes, Record, RecordChange, SpoolEntry, SpooledCheckpoint, StoreRefs,
-    encode_key,
+    DeltaPart, EntryBytes, Record, RecordChange, SpoolEntry, SpooledCheckpoint, encode_key,
 };
 use crate::model::{
     BranchNumber, Checkpoint, Key, Kind, OperationId, SessionKind, SessionMetadata, SessionNumber,
@@ -180,18 +181,16 @@ impl SpoolRecordBuilder<'_> {
     /// Returns the session's number, and begins the session if it does not exist.
     fn session(&mut self) -> Result<SessionNumber> {
         let wanted = &self.waiting.session;
-        if let Some(number) = find(&self.refs, wanted) {
+        if let Some(number) = find(&self.refs, wanted)? {
             return Ok(number);
         }
         let number = self.refs.sessions.len() as SessionNumber;
         let mut info = wanted.clone();
-        let taken = |name: &str| of_kind(&self.refs, wanted.kind, name).is_some();
-        if taken(&info.name) {
+        if of_kind(&self.refs, wanted.kind, &info.name)?.is_some() {
             if self.clash == NameClashPolicy::Refuse {
                 return Err(Error::Duplicate { kind: "session", id: info.name });
             }
-            let mut names = (2_u64..).map(|count| format!("{}-{count}", wanted.name));
-            info.name = names.find(|name| !taken(name)).expect("some number is free");
+            info.name = free_name(&self.refs, wanted.kind, &info.name)?;
         }
         self.push(RecordChange::Session { info })?;
         Ok(number)
@@ -278,10 +277,12 @@ impl SpoolRecordBuilder<'_> {
 }
 
 /// Finds the session with this id, otherwise the session of this agent's own id.
-fn find(refs: &StoreRefs, wanted: &SessionMetadata) -> Option<SessionNumber> {
-    let mut own = refs.sessions.of_id(wanted.id).filter(|(_, session)| session.gone.is_none());
-    own.next().map(|(number, _)| number).or_else(|| {
-        let agent = wanted.agent_session.as_deref()?;
-        agent_session(refs, agent)
-    })
+fn find(refs: &StoreRefs, wanted: &SessionMetadata) -> Result<Option<SessionNumber>> {
+    let found = refs.sessions.find(SessionLookup::Id(wanted.id))?;
+    let mut own = found.into_iter().filter(|(_, session)| session.gone.is_none());
+    match (own.next(), &wanted.agent_session) {
+        (Some((number, _)), _) => Ok(Some(number)),
+        (None, Some(agent)) => agent_session(refs, agent),
+        (None, None) => Ok(None),
+    }
 }

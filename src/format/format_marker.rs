@@ -3,7 +3,7 @@
 use std::fmt;
 
 /// The format that this version writes: major, minor. A reader rejects another major version.
-pub const FORMAT_VERSION: (u32, u32) = (1, 0);
+pub const FORMAT_VERSION: (u32, u32) = (2, 0);
 
 const FIRST_LINE: &str = "forge store";
 /// The features of the format that this version knows. A store that requires an unknown feature is
@@ -30,6 +30,16 @@ pub struct FormatMarker {
     pub optional: Vec<String>,
 }
 
+/// Returns what to do with a store of another version.
+fn way_on(found: (u32, u32)) -> &'static str {
+    if found < FORMAT_VERSION {
+        "export its sessions with the version that wrote it ('forge export bundle --all FILE'), and \
+        import the bundle into a new store"
+    } else {
+        "use a later version of forge"
+    }
+}
+
 impl fmt::Debug for FormatMarker {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
         out.debug_struct("Marker").field("version", &self.version).finish_non_exhaustive()
@@ -42,8 +52,8 @@ pub enum MarkerError {
     /// It is not a store.
     #[error("not a forge store: its FORMAT file {0}")]
     Foreign(String),
-    /// A later version wrote it.
-    #[error("the store has format {}.{}, this version of forge reads {}.x", found.0, found.1, FORMAT_VERSION.0)]
+    /// Another version wrote it.
+    #[error("the store has format {}.{}, this version of forge reads {}.x: {}", found.0, found.1, FORMAT_VERSION.0, way_on(*found))]
     Version {
         /// The version of its format.
         found: (u32, u32),
@@ -193,10 +203,18 @@ mod tests {
     }
 
     #[test]
-    fn a_later_version_is_refused_by_both_numbers() {
-        let text = FormatMarker::new([1; 16], [2; 32]).encode().replace("format 1.0", "format 2.7");
-        let error = FormatMarker::decode(&text).unwrap_err();
-        assert_eq!(error.to_string(), "the store has format 2.7, this version of forge reads 1.x");
+    fn another_version_is_refused_by_both_numbers_and_with_a_way_on() {
+        let text = FormatMarker::new([1; 16], [2; 32]).encode();
+        let error = |version: &str| {
+            let text = text.replace("format 2.0", &format!("format {version}"));
+            FormatMarker::decode(&text).unwrap_err().to_string()
+        };
+        let later =
+            "the store has format 3.7, this version of forge reads 2.x: use a later version";
+        assert!(error("3.7").starts_with(later), "{}", error("3.7"));
+        let earlier =
+            "the store has format 1.0, this version of forge reads 2.x: export its sessions";
+        assert!(error("1.0").starts_with(earlier), "{}", error("1.0"));
     }
 
     #[test]
@@ -231,7 +249,7 @@ mod tests {
 
     #[test]
     fn something_else_is_refused() {
-        for text in ["", "git", "forge store\nformat x\n", "forge store\nformat 1.0\nid zz\n"] {
+        for text in ["", "git", "forge store\nformat x\n", "forge store\nformat 2.0\nid zz\n"] {
             assert!(matches!(FormatMarker::decode(text), Err(MarkerError::Foreign(_))), "{text}");
         }
     }

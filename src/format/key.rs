@@ -63,9 +63,23 @@ pub const PRUNINGS: TableId = TableId(25);
 pub const MERGES: TableId = TableId(26);
 /// Number of an object that nothing names yet -> [`super::PrewrittenRow`].
 pub const PREWRITTEN: TableId = TableId(27);
+/// Session -> the encoded session.
+pub const SESSIONS: TableId = TableId(28);
+/// Session -> the encoded session: a second copy, in other blocks.
+pub const SESSION_COPIES: TableId = TableId(29);
+/// Id of a session, session -> nothing.
+pub const SESSION_IDS: TableId = TableId(30);
+/// Hash of a name, session -> nothing. The tables from here on have sessions that were not removed.
+pub const SESSION_NAMES: TableId = TableId(31);
+/// Hash of an agent's own id or of its beginning, session -> nothing.
+pub const SESSION_AGENTS: TableId = TableId(32);
+/// Hash of the name of a source, session -> nothing.
+pub const SESSION_SOURCES: TableId = TableId(33);
+/// Kind, time of the last event, session -> nothing.
+pub const SESSION_TIMES: TableId = TableId(34);
 
 /// The last table.
-const LAST: TableId = PREWRITTEN;
+const LAST: TableId = SESSION_TIMES;
 
 /// Returns whether the keys of a table begin with a session.
 #[must_use]
@@ -82,14 +96,21 @@ pub const fn begins_with_session(table: TableId) -> bool {
                 | COUNTERS
                 | PRUNINGS
                 | PREWRITTEN
+                | SESSIONS
+                | SESSION_COPIES
+                | SESSION_IDS
+                | SESSION_NAMES
+                | SESSION_AGENTS
+                | SESSION_SOURCES
+                | SESSION_TIMES
         )
 }
 
 /// The key of the counter of objects.
 pub const NEXT_OBJECT: &[u8] = &[0];
 
-/// The key of the refs in the table of counters.
-pub const REFS: &[u8] = &[1];
+/// The key of the store's head in the table of counters.
+pub const HEAD: &[u8] = &[1];
 
 /// The key of the totals in the table of counters.
 pub const TOTALS: &[u8] = &[2];
@@ -101,7 +122,8 @@ pub const fn hidden(table: TableId) -> Option<HiddenKeyBytes> {
     Some(match table {
         OBJECT_NAMES | OPERATION_IDS => HiddenKeyBytes::new(0, 16),
         // Ids are looked up by prefix.
-        IDS => HiddenKeyBytes { bucket: 2, ..HiddenKeyBytes::new(0, 16) },
+        IDS | SESSION_IDS => HiddenKeyBytes { bucket: 2, ..HiddenKeyBytes::new(0, 16) },
+        SESSION_NAMES | SESSION_AGENTS | SESSION_SOURCES => HiddenKeyBytes::new(0, 8),
         TAGS | HISTORY | BOOKMARKS | SEGMENTS | CHECKPOINT_KEYS => HiddenKeyBytes::new(4, 8),
         FACT_IDS => HiddenKeyBytes::new(5, 8),
         FACTS => HiddenKeyBytes::new(21, 8),
@@ -280,6 +302,10 @@ mod tests {
             (OBJECT_NAMES, KeyBuilder::new().bytes(&id)),
             (OPERATION_IDS, KeyBuilder::new().bytes(&id)),
             (IDS, KeyBuilder::new().bytes(&id)),
+            (SESSION_IDS, KeyBuilder::new().bytes(&id).session(1)),
+            (SESSION_NAMES, KeyBuilder::new().text("x").session(1)),
+            (SESSION_AGENTS, KeyBuilder::new().text("x").session(1)),
+            (SESSION_SOURCES, KeyBuilder::new().text("x").session(1)),
         ];
         for (table, key) in &keys {
             let (key, hidden) = (key.clone().build(), hidden(*table).unwrap());
@@ -302,10 +328,17 @@ mod tests {
             COUNTERS,
             PRUNINGS,
             PREWRITTEN,
+            SESSIONS,
+            SESSION_COPIES,
+            SESSION_IDS,
+            SESSION_NAMES,
+            SESSION_AGENTS,
+            SESSION_SOURCES,
+            SESSION_TIMES,
         ];
         for number in 0..=u8::MAX {
             // Unknown tables count as tables without a session.
-            let with = number <= PREWRITTEN.0 && !without.contains(&TableId(number));
+            let with = number <= SESSION_TIMES.0 && !without.contains(&TableId(number));
             assert_eq!(begins_with_session(TableId(number)), with);
         }
     }

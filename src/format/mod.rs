@@ -54,14 +54,14 @@ pub use object::{
 };
 pub use record::{DeltaPart, Record, RecordBytes, RecordChange, RevisionBody};
 pub use refs::{
-    BookmarkRef, BranchChange, BranchHead, BranchRefs, DroppedText, SessionRefs, SessionRemoval,
-    SessionTable, StoreRefs,
+    BookmarkRef, BranchChange, BranchHead, BranchRefs, DroppedText, RecentSession, SessionRefs,
+    SessionRemoval, StoreHead, decode_session, encode_session, session_hash,
 };
 pub use repair_bit::repair_bit;
 pub use row::{
-    BookmarkRow, CheckpointRow, FactRow, FoldRow, KeyframeChunk, KeyframeRow, OperationEffect,
-    OperationRow, PrewrittenRow, RedactionSummary, RefsRow, RevisionRow, SegmentRow, SequenceRow,
-    TotalsRow, rewrite_row,
+    BookmarkRow, CheckpointRow, FactRow, FoldRow, HeadRow, KeyframeChunk, KeyframeRow,
+    OperationEffect, OperationRow, PrewrittenRow, RedactionSummary, RevisionRow, SegmentRow,
+    SequenceRow, TotalsRow, rewrite_row,
 };
 pub use spool_entry::{SpoolEntry, SpooledCheckpoint, SpooledNote, SpooledPage};
 pub use text_ranges::{rewrite_texts, text_ranges};

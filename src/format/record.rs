@@ -1,7 +1,7 @@
 //! Records: the content of one append to the journal.
 
 use super::codec::{DecodeError, pack, pack_into, unpack};
-use super::refs::{BranchChange, BranchHead, StoreRefs};
+use super::refs::{BranchChange, BranchHead, StoreHead};
 use super::row::BookmarkRow;
 use crate::model::{
     BranchNumber, Checkpoint, CheckpointId, ObjectId, Operation, OperationId, SessionMetadata,
@@ -64,8 +64,8 @@ impl DeltaPart {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub enum RecordChange {
-    /// All refs as they are before this record: the first change in every segment.
-    Refs(Box<StoreRefs>),
+    /// The store as it is before this record: the first change in every segment.
+    Head(Box<StoreHead>),
     /// A session is created; its number is the count of sessions before it. It has the branch
     /// `main`.
     Session {
@@ -291,6 +291,9 @@ pub enum RecordChange {
         operation: OperationId,
         /// The large values that nothing else references.
         blobs: Vec<ObjectId>,
+        /// The sessions that it hid or whose texts it dropped.
+        #[serde(default, skip_serializing_if = "Vec::is_empty")]
+        sessions: Vec<SessionNumber>,
     },
     /// Pre-written objects that nothing came to reference are permanently deleted.
     SweptAhead {
@@ -316,7 +319,7 @@ pub enum RecordChange {
 macro_rules! session_in {
     ($change:expr) => {
         match $change {
-            RecordChange::Refs(_)
+            RecordChange::Head(_)
             | RecordChange::Session { .. }
             | RecordChange::Pinned { .. }
             | RecordChange::Used { .. }
@@ -356,6 +359,19 @@ impl RecordChange {
         session_in!(self).copied()
     }
 
+    /// Returns all sessions whose refs this changes or needs.
+    pub fn sessions(&self) -> impl Iterator<Item = SessionNumber> {
+        let (other, swept) = match self {
+            Self::SessionDropped { of, .. }
+            | Self::SessionShown { of, .. }
+            | Self::TextDropped { of, .. }
+            | Self::TextShown { of, .. } => (Some(*of), &[][..]),
+            Self::Swept { sessions, .. } => (None, sessions.as_slice()),
+            _ => (None, &[][..]),
+        };
+        self.session().into_iter().chain(other).chain(swept.iter().copied())
+    }
+
     /// Returns a mutable reference to the session number, to renumber it.
     pub fn session_mut(&mut self) -> Option<&mut SessionNumber> {
         session_in!(self)
@@ -387,8 +403,8 @@ const RAW: u8 = 1;
 const COMPRESSED: u8 = 2;
 /// Below this size, compressing a record is not worth the time.
 const MIN_COMPRESSED_BYTES: usize = 4096;
-/// Minimum compression factor. Refs of sessions without branch metadata are mostly ids and hashes,
-/// and every process reads them, so a smaller gain is not worth the decompression.
+/// Minimum compression factor. Sessions without branch metadata are mostly ids and hashes, and every
+/// process reads them, so a smaller gain is not worth the decompression.
 const MIN_GAIN: usize = 2;
 
 impl Record {
@@ -399,7 +415,7 @@ impl Record {
         out.push(RAW);
         pack_into(&mut out, self);
         let compressible =
-            self.changes.iter().any(|change| matches!(change, RecordChange::Refs(_)));
+            self.changes.iter().any(|change| matches!(change, RecordChange::Head(_)));
         if let Some(packed) = out.get(1..).filter(|packed| packed.len() > MIN_COMPRESSED_BYTES)
             && compressible
             && let Ok(smaller) = zstd::bulk::compress(packed, 3)
@@ -446,7 +462,7 @@ impl Record {
     fn checked(self) -> Result<Self, DecodeError> {
         for change in &self.changes {
             let right = match change {
-                RecordChange::Refs(refs) => refs.check(),
+                RecordChange::Head(head) => head.check(),
                 RecordChange::Facts { count, .. } if u32::try_from(*count).is_err() => {
                     Err("it counts more facts than a page can hold")
                 }

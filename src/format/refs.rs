@@ -1,15 +1,17 @@
-//! Refs: the current state of all sessions and branches, small enough to be read as a whole.
+//! Refs: the current state of a session and its branches, and what a segment of the journal begins
+//! with.
 
+use super::codec::DecodeError;
+use super::record::RecordBytes;
 use crate::model::{
-    BranchMetadata, BranchName, BranchNumber, BranchStatus, OperationId, RevisionId,
+    BranchMetadata, BranchName, BranchNumber, BranchStatus, OperationId, RevisionId, SessionKind,
     SessionMetadata, SessionNumber, StateDigest, Timestamp,
 };
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 mod session_codec;
-mod session_table;
 
-pub use session_table::SessionTable;
+use session_codec::{check_session, decode, encode};
 
 /// The head of a branch: its newest revision, or that of its base before it has one of its own.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -132,12 +134,21 @@ pub struct DroppedText {
     pub pruning: Option<OperationId>,
 }
 
-/// The current state of the store.
+/// What a segment of the journal begins with: how many sessions there are, and those used last. The
+/// others are in the index, whose generation ends where the segment begins.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct StoreRefs {
-    /// The sessions by number.
-    pub sessions: SessionTable,
+pub struct StoreHead {
+    /// The number of sessions, including removed ones.
+    pub sessions: u64,
+    /// The number of sessions of each kind that were not removed, in the order of
+    /// [`SessionKind::ALL`].
+    pub visible: [u64; SessionKind::ALL.len()],
+    /// The sum of the hashes of all sessions: it shows whether the index has all of them as they
+    /// are.
+    pub digest: RecordBytes,
+    /// The sessions used last, the latest at the end.
+    pub recent: Vec<RecentSession>,
     /// The session that was chosen to be current.
     pub pinned: Option<SessionNumber>,
     /// The session in which a person or a hook last worked.
@@ -147,17 +158,69 @@ pub struct StoreRefs {
     pub purges: u64,
 }
 
-impl StoreRefs {
-    /// Checks that the pinned and the last used session exist.
+/// A session with its number, encoded.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct RecentSession {
+    /// The number of the session.
+    pub number: SessionNumber,
+    /// The encoded session.
+    pub session: RecordBytes,
+}
+
+impl StoreHead {
+    /// Returns the digest of all sessions. An empty one, as in a new store, is that of no session.
+    #[must_use]
+    pub fn digest(&self) -> StateDigest {
+        self.digest.0.as_slice().try_into().map_or(StateDigest::EMPTY, StateDigest::from_bytes)
+    }
+
+    /// Checks that the sessions that it names exist and can be decoded.
     pub(crate) fn check(&self) -> Result<(), &'static str> {
-        let known = |session: Option<SessionNumber>| {
-            session.is_none_or(|number| (number as usize) < self.sessions.len())
-        };
-        if !known(self.pinned) || !known(self.last_used) {
+        let known = |number: SessionNumber| u64::from(number) < self.sessions;
+        if [self.pinned, self.last_used].into_iter().flatten().any(|number| !known(number)) {
             return Err("it names a session that does not exist");
+        }
+        if self.sessions > u64::from(SessionNumber::MAX) {
+            return Err("it counts more sessions than a store can hold");
+        }
+        if !self.visible.iter().all(|count| *count <= self.sessions) {
+            return Err("it counts more sessions of a kind than there are");
+        }
+        if ![0, 32].contains(&self.digest.0.len()) {
+            return Err("its digest is not 32 bytes long");
+        }
+        let sound =
+            |one: &RecentSession| known(one.number) && check_session(&one.session.0).is_ok();
+        if !self.recent.iter().all(sound) {
+            return Err("it has a session that cannot be read");
         }
         Ok(())
     }
+}
+
+const SESSION_CONTEXT: &[u8; 32] = b"forge session of a store, vers 1";
+
+/// Returns the hash with which a session counts in the digest of all sessions.
+#[must_use]
+pub fn session_hash(number: SessionNumber, encoded: &[u8]) -> [u8; 32] {
+    let mut hasher = blake3::Hasher::new_keyed(SESSION_CONTEXT);
+    hasher.update(&number.to_be_bytes()).update(encoded);
+    *hasher.finalize().as_bytes()
+}
+
+/// Encodes a session.
+#[must_use]
+pub fn encode_session(session: &SessionRefs) -> Vec<u8> {
+    encode(session)
+}
+
+/// Decodes a session.
+///
+/// # Errors
+/// [`DecodeError`] if the bytes are not a session.
+pub fn decode_session(bytes: &[u8]) -> Result<SessionRefs, DecodeError> {
+    decode::<true>(bytes)
 }
 
 #[expect(clippy::trivially_copy_pass_by_ref, reason = "as serde calls it")]

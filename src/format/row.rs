@@ -2,7 +2,7 @@
 
 use super::codec::{ByteReader, DecodeError, pack, put_bytes, put_signed, put_varint, unpack};
 use super::record::RecordBytes;
-use super::refs::{BranchChange, StoreRefs};
+use super::refs::{BranchChange, StoreHead};
 use crate::model::{
     BranchNumber, Checkpoint, CheckpointId, FactOrigin, ObjectId, Operation, OperationId,
     SessionNumber, Timestamp,
@@ -512,15 +512,14 @@ pub struct OperationRow {
 }
 packed_row!(OperationRow, "operation");
 
-/// The refs at the position of a generation: a second copy of those at the start of the journal's
-/// first segment.
+/// What the segment after a generation begins with, without sessions: a second copy.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct RefsRow {
-    /// The refs.
-    pub refs: StoreRefs,
+pub struct HeadRow {
+    /// The head.
+    pub head: StoreHead,
 }
-packed_row!(RefsRow, "refs", |row| row.refs.check());
+packed_row!(HeadRow, "head of the store", |row| row.head.check());
 
 /// Row counts of tables whose missing rows would not be noticed otherwise.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]

@@ -25,6 +25,12 @@ pub enum SessionKind {
     Thread,
 }
 
+impl SessionKind {
+    /// All kinds.
+    pub const ALL: [Self; 5] =
+        [Self::Debug, Self::Run, Self::Progress, Self::Program, Self::Thread];
+}
+
 /// A session, apart from its contents.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct SessionMetadata {

@@ -8,6 +8,7 @@ use super::write_context::WriteContext;
 use super::{Store, find_session};
 use crate::engine::commit::CommitDurability;
 use crate::engine::refs::{JOINED, agent_session, session as session_refs};
+use crate::engine::session_rows::SessionLookup;
 use crate::error::{Error, Result};
 use crate::format::{Record, RecordChange};
 use crate::model::SessionKind;
@@ -32,18 +33,15 @@ impl Session {
                     here.info.name
                 )));
             }
-            if agent_session(&desk.refs, agent) == Some(self.number) {
+            if agent_session(&desk.refs, agent)? == Some(self.number) {
                 return Ok((None, false));
             }
             let mut changes = Vec::new();
             // An agent session is part of one debugging session at a time.
-            for (number, session) in desk.refs.sessions.mentioning(source.as_bytes()) {
-                if number != self.number
-                    && session.bookmarks.iter().any(|bookmark| bookmark.source == source)
-                {
-                    let bookmark = None;
-                    let source = source.clone();
-                    changes.push(RecordChange::Bookmark { session: number, source, bookmark });
+            for (session, _) in desk.refs.sessions.find(SessionLookup::Source(&source))? {
+                if session != self.number {
+                    let (source, bookmark) = (source.clone(), None);
+                    changes.push(RecordChange::Bookmark { session, source, bookmark });
                 }
             }
             if here.info.agent_session.as_deref() != Some(agent) {
@@ -67,7 +65,7 @@ impl Store {
     /// Fails if the store cannot be read or is damaged.
     pub fn agent_session(&self, agent: &str) -> Result<Option<Session>> {
         let (refs, _) = self.engine.follower.refs()?;
-        Ok(agent_session(&refs, agent).map(|number| self.session_at(number)))
+        Ok(agent_session(&refs, agent)?.map(|number| self.session_at(number)))
     }
 
     /// Returns the session with this name, id, id prefix, or agent's own id.

@@ -9,8 +9,9 @@ use super::write_context::WriteContext;
 use crate::engine::commit::CommitDurability;
 use crate::engine::plan_context::PlanContext;
 use crate::engine::refs;
+use crate::engine::refs::StoreRefs;
 use crate::error::{Error, ErrorKind, Result};
-use crate::format::{Record, RecordChange, StoreRefs};
+use crate::format::{Record, RecordChange};
 use crate::model::{Operation, SessionKind, SessionMetadata, SessionNumber};
 
 /// How a new session that already exists is handled.
@@ -89,20 +90,17 @@ fn settled(
     info: &SessionMetadata,
     clash: Clash,
 ) -> Result<Result<SessionNumber, SessionMetadata>> {
-    let of_agent = || refs::agent_session(refs, info.agent_session.as_deref()?);
-    if clash == Clash::OfAgent
-        && let Some(number) = of_agent()
+    if let (Clash::OfAgent, Some(agent)) = (clash, &info.agent_session)
+        && let Some(number) = refs::agent_session(refs, agent)?
     {
         return Ok(Ok(number));
     }
-    let taken = |name: &str| refs::of_kind(refs, info.kind, name).is_some();
     let mut info = info.clone();
-    if taken(&info.name) {
+    if refs::of_kind(refs, info.kind, &info.name)?.is_some() {
         if clash == Clash::Refuse {
             return Err(Error::Duplicate { kind: "session", id: info.name });
         }
-        let mut names = (2_u64..).map(|count| format!("{}-{count}", info.name));
-        info.name = names.find(|name| !taken(name)).expect("some number is free");
+        info.name = refs::free_name(refs, info.kind, &info.name)?;
     }
     Ok(Err(info))
 }

@@ -7,9 +7,9 @@ use crate::backend::rocks::{ClusteredTables, RocksIndex};
 use crate::backend::{
     self, CIPHER_BYTES, Cipher, Index, SealMode, WriteAheadLog, files, plain_file, spool,
 };
-use crate::engine::maintain::refs_record;
+use crate::engine::maintain::head_record;
 use crate::error::{Error, Result};
-use crate::format::{FormatMarker, MarkerError, StoreRefs, key};
+use crate::format::{FormatMarker, MarkerError, StoreHead, key};
 use std::fs;
 use std::io;
 use std::os::unix::fs::MetadataExt;
@@ -55,7 +55,7 @@ pub(super) fn open_index(
 }
 
 pub(super) fn write_first_record(log: &dyn WriteAheadLog) -> Result<()> {
-    let first = refs_record(StoreRefs::default()).encode();
+    let first = head_record(StoreHead::default()).encode();
     let appended = log.append(0, Duration::from_secs(5), &mut |_| Some(first.clone()))?;
     if let Some(appended) = appended {
         log.sync(appended.end)?;
@@ -335,7 +335,7 @@ pub(super) fn clear(path: &Path) -> io::Result<()> {
 /// Returns whether a folder has at most what an interrupted [`Store::create`] leaves: a journal
 /// without further records, and nothing else. A store that lost its `FORMAT` has more.
 pub(super) fn is_unfinished(path: &Path) -> io::Result<bool> {
-    let first = (refs_record(StoreRefs::default()).encode().len() + CIPHER_BYTES) as u64;
+    let first = (head_record(StoreHead::default()).encode().len() + CIPHER_BYTES) as u64;
     for entry in fs::read_dir(path)? {
         let entry = entry?;
         let name = entry.file_name();

@@ -3,10 +3,11 @@
 use crate::backend::Snapshot;
 use crate::engine::object;
 use crate::engine::read_snapshot::ReadSnapshot;
+use crate::engine::refs::StoreRefs;
 use crate::engine::refs::session as session_refs;
 use crate::error::{Error, Result};
 use crate::format::key::{self, of};
-use crate::format::{RecordChange, SegmentRow, StoreRefs};
+use crate::format::{RecordChange, SegmentRow};
 use crate::model::SessionNumber;
 
 /// The precondition of an import: no concurrent import of the same source.

@@ -113,9 +113,11 @@ use crate::engine::checkpoint;
 use crate::engine::commit::{CommitDurability, Engine};
 use crate::engine::journal_follower::JournalFollower;
 use crate::engine::random::{operation_id, random};
+use crate::engine::refs::StoreRefs;
 use crate::engine::refs::{self, visible_sessions};
+use crate::engine::session_rows::{MIN_PREFIX, SessionLookup};
 use crate::error::{Error, Result};
-use crate::format::{FormatMarker, KeyFile, Record, RecordChange, StoreRefs};
+use crate::format::{FormatMarker, KeyFile, Record, RecordChange};
 use crate::model::{Checkpoint, OperationId, SessionKind, SessionNumber};
 use folder::{
     FORMAT_FILE, JOURNAL_FOLDER, check_notes, clear, holds_records, is_unfinished, marker_of,
@@ -394,7 +396,9 @@ impl Store {
         let (refs, _) = self.engine.follower.refs()?;
         let current = current_number(&refs);
         visible_sessions(&refs)
-            .map(|(number, session)| {
+            .map(|one| {
+                let (number, session) = one?;
+                let session = &*session;
                 let mut summary = SessionSummary::of(number, session, current == Some(number));
                 summary.facts -= self.facts_taken_back(session)?.min(summary.facts);
                 Ok(summary)
@@ -408,7 +412,7 @@ impl Store {
     /// Fails if the store cannot be read or is damaged.
     pub fn session_by_kind(&self, kind: SessionKind, name: &str) -> Result<Option<Session>> {
         let (refs, _) = self.engine.follower.refs()?;
-        Ok(refs::of_kind(&refs, kind, name).map(|number| self.session_at(number)))
+        Ok(refs::of_kind(&refs, kind, name)?.map(|number| self.session_at(number)))
     }
 
     /// Returns all sessions of a kind with their names and the time of the last event of each, the
@@ -418,8 +422,9 @@ impl Store {
     /// Fails if the store cannot be read or is damaged.
     pub fn sessions_by_kind(&self, kind: SessionKind) -> Result<Vec<SessionListEntry>> {
         let (refs, _) = self.engine.follower.refs()?;
-        let of_kind = visible_sessions(&refs).filter(|(_, session)| session.info.kind == kind);
-        let found = of_kind.map(|(number, session)| SessionListEntry {
+        let mut found = refs.sessions.latest(kind, usize::MAX)?;
+        found.sort_unstable_by_key(|(number, _)| *number);
+        let found = found.into_iter().map(|(number, session)| SessionListEntry {
             session: self.session_at(number),
             name: session.info.name.clone(),
             started_at: session.info.started_at,
@@ -441,9 +446,9 @@ impl Store {
     /// Returns the debugging session with exactly this name; else a session of any kind with it.
     fn session_named(&self, name: &str) -> Result<Option<Session>> {
         let (refs, _) = self.engine.follower.refs()?;
-        let found = refs::of_kind(&refs, SessionKind::Debug, name)
-            .or_else(|| refs::sessions_named(&refs, name).next().map(|(number, _)| number));
-        Ok(found.map(|number| self.session_at(number)))
+        let named = refs.sessions.find(SessionLookup::Name(name))?;
+        let debug = named.iter().find(|(_, session)| session.info.kind == SessionKind::Debug);
+        Ok(debug.or(named.first()).map(|(number, _)| self.session_at(*number)))
     }
 
     fn session_at(&self, number: SessionNumber) -> Session {
@@ -564,24 +569,24 @@ pub(crate) fn current_number(refs: &StoreRefs) -> Option<SessionNumber> {
 }
 
 fn find_session(refs: &StoreRefs, name: &str) -> Result<SessionNumber> {
-    if let Some(number) = refs::of_kind(refs, SessionKind::Debug, name) {
+    let mut found = refs.sessions.find(SessionLookup::Name(name))?;
+    let mut named = found.iter().copied();
+    if let Some((number, _)) = named.find(|(_, one)| one.info.kind == SessionKind::Debug) {
         return Ok(number);
     }
-    let mut found: Vec<_> = refs::sessions_named(refs, name).collect();
     if found.is_empty()
-        && let Some(number) = refs::agent_session(refs, name)
+        && let Some(number) = refs::agent_session(refs, name)?
     {
         return Ok(number);
     }
-    if found.is_empty() && name.len() >= 4 {
+    if found.is_empty() && name.len() >= MIN_PREFIX {
         let name = name.to_ascii_lowercase();
-        let begins = |text: &str| text.starts_with(&name);
-        found = visible_sessions(refs)
-            .filter(|(_, session)| {
-                begins(&session.info.id.to_string())
-                    || session.info.agent_session.as_deref().is_some_and(begins)
-            })
-            .collect();
+        found = refs.sessions.find(SessionLookup::AgentPrefix(&name))?;
+        if name.bytes().all(|digit| digit.is_ascii_hexdigit()) {
+            found.extend(refs.sessions.find(SessionLookup::IdPrefix(&name))?);
+        }
+        found.sort_unstable_by_key(|(number, _)| *number);
+        found.dedup_by_key(|(number, _)| *number);
     }
     match found.as_slice() {
         [] => Err(Error::not_found("session", name)),

@@ -17,10 +17,11 @@ use crate::engine::lookup;
 use crate::engine::plan_context::PlanContext;
 use crate::engine::prune::{self, PlannedFold, PruneEstimate};
 use crate::engine::read_snapshot::ReadSnapshot;
+use crate::engine::refs::StoreRefs;
 use crate::engine::refs::session as session_refs;
 use crate::engine::timeline;
 use crate::error::{Error, Result};
-use crate::format::{Record, RecordChange, StoreRefs, decode_entry, encode_key};
+use crate::format::{Record, RecordChange, decode_entry, encode_key};
 use crate::model::{
     BranchNumber, Checkpoint, Kind, Operation, OperationId, RetentionPolicy, RetentionReason,
     SessionKind, SessionNumber, Timestamp, Value,
@@ -311,10 +312,7 @@ pub(super) struct ProgramReference {
 /// Returns all references in checkpoints of programs.
 pub(super) fn program_references(view: &ReadSnapshot) -> Result<Vec<ProgramReference>> {
     let mut found = Vec::new();
-    for (place, session) in view.refs.sessions.all() {
-        if session.info.kind != SessionKind::Program {
-            continue;
-        }
+    for (place, session) in view.refs.sessions.latest(SessionKind::Program, usize::MAX)? {
         for value in every_version(view, place, Kind::Program)? {
             let Some(Value::Map(agents)) = value.field("agents") else { continue };
             for (agent, state) in agents {

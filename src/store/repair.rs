@@ -11,7 +11,7 @@ use crate::backend::journal::{self, Journal, JournalWitness, SyncMark};
 use crate::backend::rocks::{self, RepairedGeneration, RescuedIndex};
 use crate::backend::spool::SpoolFolder;
 use crate::backend::{self, Cipher, LogPosition, SealKey, SealMode, Spool, encrypted, plain_file};
-use crate::engine::maintain::refs_record;
+use crate::engine::maintain::head_record;
 use crate::engine::random::random;
 use crate::engine::rebuild;
 use crate::engine::salvage::{SalvagedStore, salvage};
@@ -333,7 +333,7 @@ impl Store {
             .ok_or_else(|| Error::Conflict(format!("another process uses {}", to.display())))?;
         rebuild::write(&mut *applier, saved.rows)?;
         applier.publish(saved.end)?;
-        let first = refs_record(saved.refs).encode();
+        let first = head_record(saved.refs.head()).encode();
         drop(Journal::create_at(
             &to.join(JOURNAL_FOLDER),
             saved.end,

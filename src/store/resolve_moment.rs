@@ -6,7 +6,7 @@ use crate::engine::index::fold;
 use crate::engine::lineage::{self, RevisionRef};
 use crate::engine::lookup;
 use crate::engine::read_snapshot::ReadSnapshot;
-use crate::engine::refs::{session as session_refs, visible_sessions};
+use crate::engine::refs::session as session_refs;
 use crate::engine::timeline;
 use crate::error::{Error, Result};
 use crate::format::{DeltaSide, RevisionHeader, SequenceRow, decode_entry, encode_key};
@@ -14,9 +14,12 @@ use crate::model::time_grammar::{
     AmbiguousName, IdPrefix, MomentBase, MomentExpression, ResolvedTime, TimeError, parse_moment,
 };
 use crate::model::{
-    AutoTrigger, BranchNumber, Checkpoint, CheckpointId, CheckpointTrigger, Key, Kind, Timestamp,
-    Value,
+    AutoTrigger, BranchNumber, Checkpoint, CheckpointId, CheckpointTrigger, Key, Kind, SessionKind,
+    Timestamp, Value,
 };
+
+/// Sessions, the latest first, in which a time is looked for that is before its own session.
+const SESSIONS_SEARCHED: usize = 1000;
 
 /// A point in a session: a branch, a revision, and the time up to which facts are included.
 #[derive(Clone, Debug, PartialEq)]
@@ -252,7 +255,8 @@ impl Session {
         let session = session_refs(&view.refs, self.number)?;
         let first = session.first_event.ok_or_else(|| self.empty(view))?;
         if time < first {
-            let other = visible_sessions(&view.refs).map(|(_, other)| other).find(|other| {
+            let latest = view.refs.sessions.latest(SessionKind::Debug, SESSIONS_SEARCHED)?;
+            let other = latest.into_iter().map(|(_, other)| other).find(|other| {
                 other.first_event.is_some_and(|first| first <= time)
                     && other.last_event.is_some_and(|last| time <= last)
             });

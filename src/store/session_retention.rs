@@ -7,7 +7,7 @@ use super::{Store, search};
 use crate::backend::{Snapshot, files};
 use crate::engine::blob;
 use crate::engine::read_snapshot::ReadSnapshot;
-use crate::engine::refs::{session as session_refs, visible_sessions};
+use crate::engine::refs::session as session_refs;
 use crate::error::{Error, Result};
 use crate::format::key::{self, of};
 use crate::format::{BookmarkRow, RecordChange, SessionRefs};
@@ -93,14 +93,18 @@ impl Session {
         &self,
         view: &'v ReadSnapshot,
         until: Timestamp,
-    ) -> impl Iterator<Item = (SessionNumber, &'v SessionRefs, Timestamp)> {
-        let (own, refs) = (self.number, &view.refs);
-        visible_sessions(refs).filter_map(move |(number, session)| {
-            let ended = session.last_event.unwrap_or(session.info.started_at);
-            let at_work = [Some(own), refs.pinned, refs.last_used].contains(&Some(number));
-            let goes = session.info.kind == SessionKind::Debug && !at_work && ended <= until;
-            goes.then_some((number, session, ended))
-        })
+    ) -> Result<Vec<(SessionNumber, &'v SessionRefs, Timestamp)>> {
+        let refs = &view.refs;
+        let at_work = [Some(self.number), refs.pinned, refs.last_used];
+        let mut ended = Vec::new();
+        for (number, session) in refs.sessions.latest(SessionKind::Debug, usize::MAX)? {
+            let end = session.last_event.unwrap_or(session.info.started_at);
+            if end <= until && !at_work.contains(&Some(number)) {
+                ended.push((number, session, end));
+            }
+        }
+        ended.sort_unstable_by_key(|(number, ..)| *number);
+        Ok(ended)
     }
 
     /// Returns the sessions that these rules drop. A session that a program's checkpoint names is
@@ -114,8 +118,8 @@ impl Session {
         let Some(age) = retention.sessions else { return Ok(Vec::new()) };
         let named: BTreeSet<_> =
             program_references(view)?.into_iter().map(|named| named.agent).collect();
-        let ended = self.ended_sessions(view, now.plus_micros(age.saturating_neg()));
-        let goes = ended.filter(|(_, session, _)| !named.contains(&session.info.name));
+        let ended = self.ended_sessions(view, now.plus_micros(age.saturating_neg()))?;
+        let goes = ended.into_iter().filter(|(_, session, _)| !named.contains(&session.info.name));
         let dropped = goes.map(|(of, session, ended)| DroppedSession {
             session: session.info.name.clone(),
             ended,
@@ -137,7 +141,7 @@ impl Session {
         let Some(age) = retention.texts else { return Ok(Vec::new()) };
         let mut found = Vec::new();
         for (number, session, ended) in
-            self.ended_sessions(view, now.plus_micros(age.saturating_neg()))
+            self.ended_sessions(view, now.plus_micros(age.saturating_neg()))?
         {
             for known in &session.bookmarks {
                 let blobs =

@@ -13,6 +13,7 @@ use super::{Session, Store};
 use crate::engine::random::random;
 use crate::engine::refs::agent_session;
 use crate::engine::revision_plan::ClaimChange;
+use crate::engine::session_rows::SessionLookup;
 use crate::engine::spool;
 use crate::engine::verify::chain;
 use crate::error::{Error, Result};
@@ -118,19 +119,17 @@ impl Store {
         waiting.used = used;
         self.engine.spool(&waiting)?;
         let (refs, _) = self.engine.follower.refs()?;
-        if let Some((number, _)) = refs.sessions.of_id(info.id).next() {
-            self.engine.follower.promise(number, info.id);
-            return Ok(self.session_at(number));
+        if let Some((number, _)) = refs.sessions.find(SessionLookup::Id(info.id))?.first() {
+            self.engine.follower.promise(*number, info.id);
+            return Ok(self.session_at(*number));
         }
         // The same agent session was begun concurrently: the spooled write goes to that session.
-        let of_agent = info.agent_session.as_deref();
-        of_agent.and_then(|agent| agent_session(&refs, agent)).map_or_else(
-            || {
-                let said = format!("the session '{}' was begun by another process", info.name);
-                Err(Error::Conflict(said))
-            },
-            |number| Ok(self.session_at(number)),
-        )
+        if let Some(agent) = &info.agent_session
+            && let Some(number) = agent_session(&refs, agent)?
+        {
+            return Ok(self.session_at(number));
+        }
+        Err(Error::Conflict(format!("the session '{}' was begun by another process", info.name)))
     }
 }
 

@@ -13,9 +13,10 @@ use crate::engine::lineage::RevisionRef;
 use crate::engine::plan_context::PlanContext;
 use crate::engine::prune;
 use crate::engine::read_snapshot::ReadSnapshot;
-use crate::engine::refs::{UNFINISHED, session as session_refs, visible_sessions};
+use crate::engine::refs::{UNFINISHED, session as session_refs};
 use crate::engine::revision_plan::{self, ClaimChange};
 use crate::engine::sealed_revision::{CommitTarget, PlannedRevision};
+use crate::engine::session_rows::SessionLookup;
 use crate::engine::timeline;
 use crate::error::{Error, Result};
 use crate::format::key::{self, of};
@@ -628,13 +629,14 @@ fn check_session_free(desk: &PlanContext<'_>, number: SessionNumber) -> Result<(
     if own.gone.is_none() {
         return Err(Error::Conflict(format!("'{}' was brought back already", own.info.name)));
     }
-    let clashes = |other: &SessionRefs| {
-        let (own, other) = (&own.info, &other.info);
-        own.kind == other.kind && own.name == other.name
-            || own.id == other.id
-            || own.agent_session.is_some() && own.agent_session == other.agent_session
-    };
-    match visible_sessions(&desk.refs).find(|(_, other)| clashes(other)) {
+    let info = &own.info;
+    let agent = info.agent_session.as_deref();
+    let sessions = &desk.refs.sessions;
+    let mut others = sessions.find(SessionLookup::Name(&info.name))?;
+    others.retain(|(_, other)| other.info.kind == info.kind);
+    others.extend(sessions.find(SessionLookup::Id(info.id))?);
+    others.extend(agent.map_or(Ok(Vec::new()), |id| sessions.find(SessionLookup::Agent(id)))?);
+    match others.into_iter().find(|(_, other)| other.gone.is_none()) {
         Some((_, other)) => Err(Error::Conflict(format!(
             "another session '{}' has replaced it since",
             other.info.name

@@ -22,11 +22,12 @@ use super::write_report::WriteReport;
 use crate::engine::commit::CommitDurability;
 use crate::engine::delta_parts::blob;
 use crate::engine::random::random;
+use crate::engine::refs::StoreRefs;
 use crate::engine::revision_plan::{ClaimChange, ClaimPrecondition};
 use crate::engine::sealed_revision::PreparedDelta;
 use crate::engine::spool::may_spool_after;
 use crate::error::{Error, Result};
-use crate::format::{BookmarkRow, RecordChange, SpoolEntry, StoreRefs};
+use crate::format::{BookmarkRow, RecordChange, SpoolEntry};
 use crate::model::rule::{RuleError, RuleOutcome};
 use crate::model::{
     AutoTrigger, CheckpointId, Fact, Key, Kind, Operation, OperationId, SessionKind, TextRef,
@@ -411,7 +412,7 @@ impl<'a> SessionWrite<'a> {
         ids: &[CheckpointId],
         next_id: Option<&str>,
     ) -> Result<Option<SpoolEntry>> {
-        let Some(session) = refs.sessions.get(self.session.number) else {
+        let Some(session) = refs.sessions.get(self.session.number)? else {
             return Ok(None);
         };
         if self.by_import || self.operation.is_some() {

@@ -74,12 +74,12 @@ fn a_folder_that_is_no_store_is_left_alone() {
 fn a_newer_store_is_refused_with_both_versions() {
     let environment = project();
     let text = environment.read("project/.forge/FORMAT");
-    let newer = text.replace("1.0", "2.0");
+    let newer = text.replace("2.0", "3.0");
     assert_ne!(text, newer);
     environment.write("project/.forge/FORMAT", &newer);
     assert_snapshot!(environment.forge(["note", "add", "x"]), @r"
     [stderr]
-    error: the store has format 2.0, this version of forge reads 1.x
+    error: the store has format 3.0, this version of forge reads 2.x: use a later version of forge
     [exit 5]
     ");
     assert_eq!(environment.forge(["status"]).code, 5);

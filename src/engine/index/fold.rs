@@ -6,11 +6,11 @@ use super::super::lineage::{self, RevisionRange, RevisionRef};
 use super::super::refs::session;
 use super::{RecordIndexer, find_operation, history_place, object};
 use crate::backend::{ScanDirection, Snapshot};
+use crate::engine::refs::StoreRefs;
 use crate::error::{Error, Result};
 use crate::format::key::{self, KeyBuilder, of};
 use crate::format::{
     Delta, DeltaPart, FoldRow, ObjectKind, OperationEffect, OperationRow, RevisionRow, SequenceRow,
-    StoreRefs,
 };
 use crate::model::{
     BranchNumber, ObjectId, Operation, OperationId, SessionId, SessionNumber, Value,

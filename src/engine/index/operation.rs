@@ -2,9 +2,10 @@
 
 use super::{RecordIndexer, operation_at};
 use crate::backend::Snapshot;
+use crate::engine::refs::StoreRefs;
 use crate::engine::refs::session;
 use crate::error::Result;
-use crate::format::{OperationEffect, OperationRow, StoreRefs, key};
+use crate::format::{OperationEffect, OperationRow, key};
 use crate::model::{OperationId, SessionNumber};
 
 /// What one record adds to the row of its operation.

@@ -3,8 +3,9 @@
 use super::super::derive::for_each_row;
 use super::super::index::{find_operation, session_drop};
 use super::super::read_snapshot::ReadSnapshot;
+use super::super::refs::session;
 use super::super::{checkpoint, object};
-use super::{PendingPruning, taken_out};
+use super::{PendingPruning, pruned_sessions, taken_out};
 use crate::backend::{ScanDirection, Snapshot, TableId};
 use crate::error::{Error, Result};
 use crate::format::key::{self, of};
@@ -34,8 +35,9 @@ pub(crate) fn unreferenced_blobs(
         leaving.checkpoints.insert(old.id);
         ids.extend(object::texts_in(&old.body));
     }
-    for (number, session) in view.refs.sessions.all() {
-        if session.gone == Some(SessionRemoval::Pruned(pruning.operation)) {
+    for number in pruned_sessions(view, &view.refs, &pruning.operation)? {
+        let gone = session(&view.refs, number)?.gone;
+        if gone == Some(SessionRemoval::Pruned(pruning.operation)) {
             let owned = session_drop::session_objects(view, number)?;
             leaving.objects.extend(owned.objects);
             ids.extend(owned.named);

@@ -10,17 +10,17 @@ mod object_renames;
 mod row;
 
 use super::commit::Engine;
-use super::maintain::refs_record;
+use super::maintain::head_record;
 use super::read_snapshot::ReadSnapshot;
 use super::rebuild::{complete, write};
 use super::refs::session;
 use super::row_overlay::RowOverlay;
 use crate::backend::Snapshot;
+use crate::engine::refs::StoreRefs;
 use crate::error::{Error, Result};
 use crate::format::key::{self, of};
 use crate::format::{
-    OperationEffect, OperationRow, SessionRefs, StoreRefs, pack_derived, rewrite_texts,
-    unpack_bytes,
+    OperationEffect, OperationRow, SessionRefs, pack_derived, rewrite_texts, unpack_bytes,
 };
 use crate::model::{Operation, OperationId, SessionNumber};
 use crate::redact::TextMasker;
@@ -100,7 +100,7 @@ impl Engine {
         let made = rewrite(&view, &view.refs, task, SourceNaming::NewOnly, Objects::Passed)?;
         Ok(PurgeOutcome {
             places: made.places,
-            sessions: names(&made.refs),
+            sessions: names(&made.refs)?,
             ..PurgeOutcome::default()
         })
     }
@@ -123,7 +123,7 @@ impl Engine {
                     purging.places.push(place);
                 }
             }
-            purging.sessions = names(&made.refs);
+            purging.sessions = names(&made.refs)?;
             // Search for secrets that a writer had read before the purge and wrote after it.
             if self.find_secrets(task)?.places.is_empty() {
                 purging.comes_back = false;
@@ -160,9 +160,9 @@ impl Engine {
                 rewritten.position = view.position();
                 Ok(rewritten)
             });
-            let refs = rewritten.as_ref().ok().map(|rewritten| rewritten.refs.clone());
+            let head = rewritten.as_ref().ok().map(|rewritten| rewritten.refs.head());
             made = rewritten.map(Some);
-            refs.map(|refs| refs_record(refs).encode())
+            head.map(|head| head_record(head).encode())
         })?;
         let (Some(made), Some(rotated)) = (made?, rotated) else {
             return Err(Error::Internal("nothing was purged".to_owned()));
@@ -177,8 +177,8 @@ impl Engine {
     }
 }
 
-fn names(refs: &StoreRefs) -> Vec<String> {
-    refs.sessions.all().map(|(_, session)| session.info.name.clone()).collect()
+fn names(refs: &StoreRefs) -> Result<Vec<String>> {
+    refs.sessions.all().map(|one| Ok(one?.1.info.name.clone())).collect()
 }
 
 /// A store without the secrets, as primary rows.
@@ -213,8 +213,8 @@ impl PurgedStore {
             if !told.insert(session) {
                 continue;
             }
-            let sequence =
-                self.refs.sessions.get(session).map_or(0, |session| session.next_sequence - 1);
+            let known = self.refs.sessions.get(session)?;
+            let sequence = known.map_or(0, |session| session.next_sequence - 1);
             let place = of(session).number(position).bytes(operation.id.as_bytes()).build();
             let row = OperationRow {
                 operation,
@@ -304,11 +304,14 @@ fn rewrite(
     };
     let mut new = rewriter.refs(refs)?;
     if sources == SourceNaming::OldAndNew {
-        for (number, new) in new.sessions.filter_mut(|new| !new.bookmarks.is_empty()) {
+        let changed: Vec<_> = new.sessions.changed().map(|(number, _)| number).collect();
+        for number in changed {
             let old = session(refs, number)?;
-            for (new, old) in new.bookmarks.iter_mut().zip(&old.bookmarks) {
-                new.source.clone_from(&old.source);
-            }
+            new.sessions.change(number, |new| {
+                for (new, old) in new.bookmarks.iter_mut().zip(&old.bookmarks) {
+                    new.source.clone_from(&old.source);
+                }
+            })?;
         }
     }
     rewriter.bookmarks()?;
@@ -372,7 +375,8 @@ impl PurgeRewriter<'_> {
     }
 
     fn refs(&mut self, refs: &StoreRefs) -> Result<StoreRefs> {
-        for (number, session) in refs.sessions.all() {
+        for one in refs.sessions.all() {
+            let (number, session) = one?;
             let count = |this: &mut Self, packed: Vec<u8>| {
                 this.packed_texts(&packed).map_or(0, |(_, count)| count)
             };
@@ -392,8 +396,9 @@ impl PurgeRewriter<'_> {
             }
         }
         let mut new = refs.clone();
-        for (number, session) in refs.sessions.all() {
-            let Some((packed, _)) = self.packed_texts(&pack_derived(session)) else { continue };
+        for one in refs.sessions.all() {
+            let (number, session) = one?;
+            let Some((packed, _)) = self.packed_texts(&pack_derived(&*session)) else { continue };
             let session: SessionRefs =
                 unpack_bytes("session", &packed).map_err(|_| reserved_word_error())?;
             let names: BTreeSet<_> =
@@ -405,7 +410,7 @@ impl PurgeRewriter<'_> {
             if sources.len() < session.bookmarks.len() {
                 return Err(duplicate_name_error("sources"));
             }
-            new.sessions.replace(number, session);
+            new.sessions.change(number, |known| *known = session)?;
         }
         Ok(new)
     }

@@ -4,11 +4,12 @@ use super::{PurgeKind, PurgeRewriter, SourceNaming, duplicate_name_error, reserv
 use crate::backend::TableId;
 use crate::engine::derive::for_each_row;
 use crate::engine::random::random;
+use crate::engine::refs::StoreRefs;
 use crate::error::{Error, Result};
 use crate::format::key::{self, of};
 use crate::format::{
     BookmarkRow, CheckpointRow, OperationEffect, OperationRow, PrewrittenRow, RecordBytes,
-    RevisionBody, RevisionRow, StoreRefs, rewrite_row,
+    RevisionBody, RevisionRow, rewrite_row,
 };
 use std::collections::{HashMap, HashSet};
 
@@ -95,7 +96,8 @@ impl PurgeRewriter<'_> {
     /// Purges checkpoints, operations and bookmarks.
     pub(super) fn packed(&mut self, refs: &StoreRefs, sources: SourceNaming) -> Result<()> {
         let mut named = HashSet::new();
-        for (number, session) in refs.sessions.all() {
+        for one in refs.sessions.all() {
+            let (number, session) = one?;
             named.extend(session.bookmarks.iter().map(|one| of(number).text(&one.source).build()));
         }
         for (place, row) in self.all(key::CHECKPOINTS)? {

@@ -6,15 +6,16 @@ use crate::engine::derive;
 use crate::engine::index::{self, PositionedRecord};
 use crate::engine::lineage::{self, RevisionRef};
 use crate::engine::object::{self, LOST_OBJECT};
+use crate::engine::refs::{StoreRefs, put_all_sessions};
 use crate::engine::row_overlay::RowOverlay;
 use crate::engine::row_totals;
 use crate::engine::sealed_revision::{self, CommitTarget, PlannedRevision};
+use crate::engine::session_rows::{SESSION_TABLES, derive_session};
 use crate::engine::{keyframe, materialize, timeline};
 use crate::error::Result;
 use crate::format::key::{self, of};
 use crate::format::{
-    Delta, EntryBytes, ObjectKind, OperationEffect, OperationRow, Record, RefsRow, RevisionRow,
-    StoreRefs,
+    Delta, EntryBytes, ObjectKind, OperationEffect, OperationRow, Record, RevisionRow,
 };
 use crate::model::{Operation, SessionNumber, Timestamp};
 use std::collections::{BTreeMap, HashMap};
@@ -23,7 +24,8 @@ impl SalvagedStore {
     /// Gives each branch whose head cannot be computed a new head with the known claims.
     pub(super) fn heads(&mut self, now: Timestamp) -> Result<()> {
         let refs = self.refs.clone();
-        for (number, session) in refs.sessions.all() {
+        for one in refs.sessions.all() {
+            let (number, session) = one?;
             for (branch, one) in (0..).zip(&session.branches) {
                 let Some(head) = one.head else { continue };
                 let at = timeline::head_of(&refs, number, branch)?;
@@ -147,14 +149,31 @@ impl SalvagedStore {
             Ok(())
         })?;
         self.revisions = whole;
-        for (number, session) in self.refs.sessions.filter_mut(|_| true) {
-            session.facts = facts.get(&number).copied().unwrap_or(0);
-            session.checkpoints = checkpoints.get(&number).copied().unwrap_or(0);
+        for number in 0..self.refs.sessions.len() as SessionNumber {
+            self.refs.sessions.change(number, |session| {
+                session.facts = facts.get(&number).copied().unwrap_or(0);
+                session.checkpoints = checkpoints.get(&number).copied().unwrap_or(0);
+            })?;
         }
         let totals = row_totals::count_totals(&self.view())?;
         self.rows.put(key::COUNTERS, key::TOTALS.to_vec(), totals.encode());
-        let row = RefsRow { refs: self.refs.clone() };
-        self.rows.put(key::COUNTERS, key::REFS.to_vec(), row.encode());
+        for table in SESSION_TABLES {
+            let mut stale = Vec::new();
+            derive::for_each_row(&self.view(), table, |place, _| {
+                stale.push(place.to_vec());
+                Ok(())
+            })?;
+            stale.into_iter().for_each(|place| self.rows.delete(table, place));
+        }
+        put_all_sessions(&mut self.rows, &self.refs)?;
+        let rows = &mut self.rows;
+        for one in self.refs.sessions.all() {
+            let (number, session) = one?;
+            derive_session(number, &session, &mut |table, key, value| {
+                rows.put(table, key, value);
+                Ok(())
+            })?;
+        }
         Ok(())
     }
 }

@@ -5,6 +5,7 @@
 mod branch_heads;
 mod content;
 mod sequence_gaps;
+mod sessions;
 mod table;
 mod tail;
 #[cfg(test)]
@@ -16,9 +17,10 @@ use super::verify::chain;
 use crate::backend::journal::JournalPiece;
 use crate::backend::rocks::RescuedIndex;
 use crate::backend::{EmptySnapshot, LogPosition};
-use crate::error::{Error, Result};
+use crate::engine::refs::StoreRefs;
+use crate::error::Result;
 use crate::format::key;
-use crate::format::{Record, RecordChange, RefsRow, StoreRefs, repair_bit};
+use crate::format::repair_bit;
 use crate::model::{Operation, OperationAuthor, OperationId, SessionNumber, Timestamp};
 
 /// The salvaged data.
@@ -54,7 +56,7 @@ pub(crate) fn salvage(
         mended: 0,
         revisions: 0,
     };
-    saved.refs = saved.first_refs(&index, &pieces)?;
+    saved.refs = saved.first_refs(&index, &pieces, now)?;
     if position > 0 {
         saved.index(index)?;
         saved.numbers(now)?;
@@ -83,46 +85,6 @@ impl SalvagedStore {
         OverlaySnapshot { base: &EmptySnapshot, rows: &self.rows, position: self.end }
     }
 
-    /// Returns the refs at the position of the index.
-    fn first_refs(&mut self, index: &RescuedIndex, pieces: &[JournalPiece]) -> Result<StoreRefs> {
-        let of_record = |piece: &JournalPiece| match piece {
-            JournalPiece::Record(frame, _) if frame.position >= index.position => {
-                let changes = Record::decode(&frame.payload).ok()?.changes;
-                match changes.into_iter().next() {
-                    Some(RecordChange::Refs(refs)) => Some((frame.position, *refs)),
-                    _ => None,
-                }
-            }
-            _ => None,
-        };
-        let first = pieces.iter().find_map(of_record);
-        if let Some((at, refs)) = &first
-            && *at == index.position
-        {
-            return Ok(refs.clone());
-        }
-        let row = index.rows.get(&(key::COUNTERS, key::REFS.to_vec()));
-        if let Some(row) = row {
-            let mut row = row.clone();
-            let is_right = |row: &[u8]| RefsRow::decode(row).is_ok();
-            if (is_right(&row) || self.mend(&mut row, &is_right))
-                && let Ok(row) = RefsRow::decode(&row)
-            {
-                return Ok(row.refs);
-            }
-        }
-        match first {
-            // These refs are of a later moment: anything in them that the rows lack is reported as
-            // lost.
-            Some((_, refs)) => Ok(refs),
-            None if index.position == 0 => Ok(StoreRefs::default()),
-            None => Err(Error::Corrupt {
-                what: "what sessions and branches there are".to_owned(),
-                source: "both copies of the refs are damaged: nothing can be saved".into(),
-            }),
-        }
-    }
-
     fn mend(&mut self, bytes: &mut [u8], is_right: &dyn Fn(&[u8]) -> bool) -> bool {
         let mended = repair_bit(bytes, is_right);
         self.mended += u64::from(mended);
@@ -137,7 +99,7 @@ impl SalvagedStore {
     }
 
     fn session_name(&self, number: SessionNumber) -> String {
-        let session = self.refs.sessions.get(number);
+        let session = self.refs.sessions.get(number).ok().flatten();
         session.map_or_else(|| format!("session {number}"), |one| format!("'{}'", one.info.name))
     }
 }

@@ -30,7 +30,8 @@ impl SalvagedStore {
     /// Reports every missing sequence number and fills it with a placeholder.
     pub(super) fn numbers(&mut self, now: Timestamp) -> Result<()> {
         let refs = self.refs.clone();
-        for (number, session) in refs.sessions.all() {
+        for one in refs.sessions.all() {
+            let (number, session) = one?;
             let mut known = BTreeSet::new();
             let mut parents: HashMap<u64, BranchNumber> = HashMap::new();
             derive::for_each_row(&self.view(), key::REVISIONS, |place, row| {
@@ -181,15 +182,15 @@ impl SalvagedStore {
         parent: Option<(u64, BranchNumber)>,
         now: Timestamp,
     ) -> Result<()> {
-        let Some(session) = self.refs.sessions.get_mut(number) else { return Ok(()) };
+        let Some(session) = self.refs.sessions.get(number)? else { return Ok(()) };
         let missing = sequence.saturating_sub(session.next_sequence);
         check_missing(missing, session.next_sequence, || format!("the number #{sequence}"))?;
         let missing: Vec<u64> = (session.next_sequence..sequence).collect();
         if missing.is_empty() {
             return Ok(());
         }
-        session.next_sequence = sequence;
         let current = session.current_branch;
+        self.refs.sessions.change(number, |session| session.next_sequence = sequence)?;
         // A record contains at most one revision, perhaps followed by its checkpoint.
         let mut parents: HashMap<u64, BranchNumber> = parent.into_iter().collect();
         if parents.keys().all(|known| !missing.contains(known))

@@ -5,6 +5,7 @@ use crate::backend::TableId;
 use crate::backend::rocks::RescuedIndex;
 use crate::engine::derive;
 use crate::engine::row_totals;
+use crate::engine::session_rows::SessionLookup;
 use crate::error::{Error, Result};
 use crate::format::key::{self, of};
 use crate::format::{
@@ -109,7 +110,8 @@ impl SalvagedStore {
             }
         }
         let facts = self.known_facts()?;
-        for (number, session) in self.refs.sessions.all() {
+        for one in self.refs.sessions.all() {
+            let (number, session) = one?;
             let known = facts.get(&number).copied().unwrap_or(0);
             if let Some(count @ 1..) = session.facts.checked_sub(known) {
                 self.lost.push(format!("{count} facts of '{}'", session.info.name));
@@ -149,9 +151,10 @@ impl SalvagedStore {
         if table == key::REVISIONS
             && let Ok(row) = RevisionRow::decode(value)
             && let Ok(header) = RevisionHeader::decode(&row.header)
-            && let Some((number, _)) = self.refs.sessions.of_id(header.session).next()
+            && let Ok(found) = self.refs.sessions.find(SessionLookup::Id(header.session))
+            && let Some((number, _)) = found.first()
         {
-            return of(number).branch(header.branch).number(header.sequence).build();
+            return of(*number).branch(header.branch).number(header.sequence).build();
         }
         if table == key::OPERATIONS
             && let Ok(row) = OperationRow::decode(value)

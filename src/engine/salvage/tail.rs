@@ -4,6 +4,7 @@ use super::SalvagedStore;
 use crate::backend::LogPosition;
 use crate::backend::journal::JournalPiece;
 use crate::engine::index::{self, PositionedRecord};
+use crate::engine::refs::visible_sessions;
 use crate::engine::row_overlay::RowOverlay;
 use crate::engine::verify::chain;
 use crate::error::{Error, Result};
@@ -25,7 +26,7 @@ impl SalvagedStore {
         let begun = match first {
             Some(JournalPiece::Record(frame, _)) if frame.position == position && position > 0 => {
                 Record::decode(&frame.payload).map_or(true, |record| {
-                    matches!(record.changes.first(), Some(RecordChange::Refs(_)))
+                    matches!(record.changes.first(), Some(RecordChange::Head(_)))
                 })
             }
             first => first.is_some(),
@@ -79,7 +80,7 @@ impl SalvagedStore {
         self.lost.push(format!(
             "all of the journal from position {position}, {far}: records, and what they changed"
         ));
-        for (_, session) in self.refs.sessions.all().filter(|(_, one)| one.gone.is_none()) {
+        for (_, session) in visible_sessions(&self.refs).flatten() {
             self.lost.push(format!(
                 "what was recorded in '{}' after #{}, {} and {}",
                 session.info.name,
@@ -113,14 +114,8 @@ impl SalvagedStore {
                 _ => {}
             }
         }
-        if let Some(RecordChange::Refs(refs)) = placed.record.changes.first() {
-            // The refs show which numbers were lost before them.
-            let refs = (**refs).clone();
-            for (number, session) in refs.sessions.all() {
-                if (number as usize) < self.refs.sessions.len() {
-                    self.skip_to(number, session.next_sequence, None, now)?;
-                }
-            }
+        if let Some(RecordChange::Head(head)) = placed.record.changes.first() {
+            self.later_head(head, now)?;
         }
         let mut refs = self.refs.clone();
         let mut rows = RowOverlay::default();

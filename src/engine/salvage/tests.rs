@@ -2,17 +2,18 @@ use super::*;
 use crate::backend::LogFrame;
 use crate::backend::rocks::RescuedIndex;
 use crate::format::key::of;
-use crate::format::{CheckpointRow, TotalsRow};
+use crate::format::{CheckpointRow, HeadRow, Record, RecordChange, TotalsRow};
 use crate::model::{Checkpoint, CheckpointId, CheckpointTrigger, Value};
 
 const NOW: Timestamp = Timestamp::from_micros(1_767_261_600_000_000);
 
 /// Returns the record that begins a segment at this position.
-fn begun_at(position: LogPosition, refs: StoreRefs) -> JournalPiece {
+fn begun_at(position: LogPosition, refs: &StoreRefs) -> JournalPiece {
     let id = OperationId::from_bytes([4; 16]);
     let operation =
         Operation { id, verb: "begin".to_owned(), author: OperationAuthor::Hook, time: NOW };
-    let payload = Record { operation, changes: vec![RecordChange::Refs(Box::new(refs))] }.encode();
+    let payload =
+        Record { operation, changes: vec![RecordChange::Head(Box::new(refs.head()))] }.encode();
     JournalPiece::Record(LogFrame { position, end: position + 1, hash: [0; 32], payload }, false)
 }
 
@@ -41,12 +42,12 @@ fn a_checkpoint_under_a_wrong_key_is_put_where_it_says_it_belongs() {
     let mut wrong = right.clone();
     wrong[9] ^= 4;
     let mut index = RescuedIndex { position: 100, ..RescuedIndex::default() };
-    let row_of_refs = RefsRow { refs: refs.clone() }.encode();
-    index.rows.insert((key::COUNTERS, key::REFS.to_vec()), row_of_refs);
+    let head = HeadRow { head: refs.head() }.encode();
+    index.rows.insert((key::COUNTERS, key::HEAD.to_vec()), head);
     let totals = TotalsRow::default().encode();
     index.rows.insert((key::COUNTERS, key::TOTALS.to_vec()), totals);
     index.rows.insert((key::CHECKPOINTS, wrong.clone()), row);
-    let journal = vec![begun_at(100, refs)];
+    let journal = vec![begun_at(100, &refs)];
     let saved = salvage(index, journal, 0, NOW).unwrap();
     assert_eq!(saved.lost, [""; 0]);
     assert!(saved.rows.contains(key::CHECKPOINTS, &right));

@@ -10,6 +10,7 @@ use crate::engine::keyframe::digest as state_digest;
 use crate::engine::lineage::RevisionRef;
 use crate::engine::object::{self, LOST_OBJECT};
 use crate::engine::read_snapshot::ReadSnapshot;
+use crate::engine::refs::visible_sessions;
 use crate::engine::{delta_parts, lookup, materialize, timeline};
 use crate::error::{Error, Result};
 use crate::format::key;
@@ -112,7 +113,8 @@ pub(super) fn heads(view: &ReadSnapshot, findings: &mut VerifyFindings) -> Resul
     if !findings.found.is_empty() {
         return Ok(());
     }
-    for (number, session) in view.refs.sessions.all().filter(|(_, one)| one.gone.is_none()) {
+    for one in visible_sessions(&view.refs) {
+        let (number, session) = one?;
         for (branch, one) in (0..).zip(&session.branches) {
             let (Some(head), Some(at)) = (one.head, timeline::head_of(&view.refs, number, branch)?)
             else {

@@ -5,17 +5,24 @@ use super::VerifyFindings;
 use crate::backend::{ScanDirection, Snapshot};
 use crate::engine::derive::for_each_row;
 use crate::engine::read_snapshot::ReadSnapshot;
+use crate::engine::session_rows::digest_of_all;
 use crate::error::Result;
 use crate::format::key::{self, of};
-use crate::format::{RefsRow, RevisionBody, RevisionHeader, RevisionRow};
+use crate::format::{HeadRow, RevisionBody, RevisionHeader, RevisionRow};
 use crate::model::SessionNumber;
 use std::collections::HashMap;
 
-/// Verifies the second copy of the refs, in the index.
-pub(super) fn refs_row(view: &ReadSnapshot, findings: &mut VerifyFindings) -> Result<()> {
-    let row = view.get(key::COUNTERS, key::REFS)?;
-    if let Some(Err(error)) = row.map(|row| RefsRow::decode(&row)) {
-        findings.add_derived("the second copy of the refs", &error);
+/// Verifies that the index has the head of the store and all sessions.
+pub(super) fn sessions(view: &ReadSnapshot, findings: &mut VerifyFindings) -> Result<()> {
+    let row = view.get(key::COUNTERS, key::HEAD)?;
+    if let Some(Err(error)) = row.map(|row| HeadRow::decode(&row)) {
+        findings.add_derived("the second copy of the head of the store", &error);
+    }
+    let (digest, count) = digest_of_all(view)?;
+    let head = view.refs.head();
+    if (digest, count) != (head.digest(), head.sessions) {
+        let problem = format!("there are {count} of {}, or some are others", head.sessions);
+        findings.add_primary("the sessions", &problem);
     }
     Ok(())
 }
@@ -37,7 +44,7 @@ pub(super) fn history(view: &ReadSnapshot, findings: &mut VerifyFindings) -> Res
             Err(error) => findings.add_primary(format!("revision #{sequence}"), &error),
             Ok((row, header)) => {
                 let branch = key::short_at(place, 4).unwrap_or(0);
-                let info = view.refs.sessions.get(number).map(|session| session.info.id);
+                let info = view.refs.sessions.get(number)?.map(|session| session.info.id);
                 if (header.branch, header.sequence, Some(header.session))
                     != (branch, sequence, info)
                 {
@@ -89,7 +96,8 @@ pub(super) fn history(view: &ReadSnapshot, findings: &mut VerifyFindings) -> Res
             }
         }
     }
-    for (number, session) in view.refs.sessions.all() {
+    for one in view.refs.sessions.all() {
+        let (number, session) = one?;
         let mut next = 1;
         let (from, to) = (of(number).build(), of(number).end());
         let all = ScanDirection::Ascending;

@@ -11,7 +11,7 @@ use super::read_snapshot::ReadSnapshot;
 use crate::error::{Error, ErrorKind, Result};
 use crate::format::Record;
 use content::{digests, heads, keyframes, objects, segments};
-use history::{history, refs_row};
+use history::{history, sessions};
 use rows::{ahead, derived_rows, totals};
 
 /// How thorough a check is.
@@ -108,7 +108,11 @@ impl Engine {
         if let Err(error) = self.verify_journal(findings) {
             findings.add_unreadable("the journal", &error);
         }
-        match self.follower.written_view().and_then(|view| view.check_density().map(|()| view)) {
+        let view = self.follower.written_view().and_then(|view| {
+            view.check_density()?;
+            view.with_session_rows()
+        });
+        match view {
             Err(error) => {
                 // If the journal cannot be read, this is the same error, which is already reported.
                 let problem = chain(&error);
@@ -118,7 +122,7 @@ impl Engine {
             }
             Ok(view) => {
                 let checks: [(&str, StoreCheck); 2] =
-                    [("refs", refs_row), ("revisions and checkpoints", history)];
+                    [("sessions", sessions), ("revisions and checkpoints", history)];
                 let deep: [(&str, StoreCheck); 8] = [
                     ("totals", totals),
                     ("objects written ahead", ahead),

@@ -5,9 +5,10 @@ use crate::backend::{Snapshot, TableId};
 use crate::engine::derive;
 use crate::engine::derive::for_each_row;
 use crate::engine::read_snapshot::ReadSnapshot;
+use crate::engine::refs::StoreRefs;
 use crate::engine::row_totals;
 use crate::error::Result;
-use crate::format::{PrewrittenRow, StoreRefs, key};
+use crate::format::{PrewrittenRow, key};
 use std::collections::{HashMap, HashSet};
 
 /// Makes every derived row again, compares it with the stored one, and checks that there are no

@@ -59,8 +59,8 @@ impl Store {
     /// # Errors
     /// Fails if the store cannot be read or is damaged.
     pub fn every_session(&self) -> Result<Vec<Session>> {
-        let (refs, _) = self.engine.follower.written_refs()?;
-        Ok(visible_sessions(&refs).map(|(number, _)| self.session_at(number)).collect())
+        let (refs, _) = self.engine.follower.written_refs_to_read()?;
+        visible_sessions(&refs).map(|one| Ok(self.session_at(one?.0))).collect()
     }
 
     /// Writes sessions as one file, part by part, with everything they refer to, but without

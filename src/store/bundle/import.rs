@@ -10,12 +10,14 @@ use crate::engine::journal_follower::APPLY_BYTES;
 use crate::engine::lineage::RevisionRef;
 use crate::engine::object;
 use crate::engine::plan_context::PlanContext;
+use crate::engine::refs::StoreRefs;
 use crate::engine::refs::{advance_by, of_kind, session as session_refs};
+use crate::engine::session_rows::SessionLookup;
 use crate::error::{Error, Result};
 use crate::format::key::{self, of};
 use crate::format::{
     BundleContents, BundleItemKind, BundleSession, ObjectKind, OperationEffect, OperationRow,
-    Record, RecordBytes, RecordChange, RevisionHeader, SegmentRow, SessionRemoval, StoreRefs,
+    Record, RecordBytes, RecordChange, RevisionHeader, SegmentRow, SessionRemoval,
     open_with_prefix, sealed_id,
 };
 use crate::model::{ObjectId, Operation, OperationId, SessionKind, SessionNumber};
@@ -88,8 +90,8 @@ impl Store {
 
 /// Returns the number of a session here, and whether it exists yet.
 fn place(refs: &StoreRefs, session: &BundleSession) -> Result<(SessionNumber, bool)> {
-    let known = refs.sessions.of_id(session.info.id);
-    let mut own = known.filter(|(_, known)| known.gone != Some(SessionRemoval::Swept));
+    let known = refs.sessions.find(SessionLookup::Id(session.info.id))?;
+    let mut own = known.into_iter().filter(|(_, known)| known.gone != Some(SessionRemoval::Swept));
     if let Some((number, here)) = own.next() {
         if here.gone.is_some() {
             return Err(Error::Conflict(format!(
@@ -111,7 +113,7 @@ fn place(refs: &StoreRefs, session: &BundleSession) -> Result<(SessionNumber, bo
             format!("{} up to #{}", session.info.name, session.from),
         ));
     }
-    if of_kind(refs, session.info.kind, &session.info.name).is_some() {
+    if of_kind(refs, session.info.kind, &session.info.name)?.is_some() {
         return Err(Error::Duplicate { kind: "session", id: session.info.name.clone() });
     }
     Ok((refs.sessions.len() as SessionNumber, false))

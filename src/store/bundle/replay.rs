@@ -419,8 +419,8 @@ impl<'a> SessionReplay<'a> {
                 ReplayAction::TakesBack(other) => self.takes_back(other),
                 ReplayAction::Pruned => vec![RecordChange::Pruned { session }],
                 ReplayAction::Swept => {
-                    let blobs = Vec::new();
-                    vec![RecordChange::Swept { session, operation: operation.id, blobs }]
+                    let (blobs, sessions) = (Vec::new(), Vec::new());
+                    vec![RecordChange::Swept { session, operation: operation.id, blobs, sessions }]
                 }
             };
             step(ReplayStep { operation, changes, alone })?;

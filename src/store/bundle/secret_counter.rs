@@ -130,7 +130,7 @@ impl<'a> SecretCounter<'a> {
                     self.behind(&[], &bookmark.carry.0, TextForm::Plain);
                 }
             }
-            RecordChange::Refs(_)
+            RecordChange::Head(_)
             | RecordChange::Session { .. }
             | RecordChange::Pinned { .. }
             | RecordChange::Used { .. }

@@ -6,13 +6,15 @@ use super::{BundleReader, BundleSource, damaged};
 use crate::engine::delta_parts::list_id;
 use crate::engine::lineage::{self, RevisionRef};
 use crate::engine::read_snapshot::ReadSnapshot;
+use crate::engine::refs::StoreRefs;
 use crate::engine::refs::{advance_by, session as session_refs};
+use crate::engine::session_rows::SessionLookup;
 use crate::engine::timeline;
 use crate::error::{Error, Result};
 use crate::format::{
     BranchHead, BundleContents, BundleEnd, BundleItemKind, Delta, DeltaPart, DeltaSide, EntryBytes,
     FactPage, ObjectKind, Record, RecordBytes, RecordChange, ResetSource, RevisionBody,
-    RevisionHeader, SequenceRow, StoreRefs, decode_entry, decode_key, entry_hash, open, sealed_id,
+    RevisionHeader, SequenceRow, decode_entry, decode_key, entry_hash, open, sealed_id,
     sealed_kind,
 };
 use crate::model::{BranchNumber, ObjectId, OperationId, RevisionId, SessionNumber, StateDigest};
@@ -100,14 +102,17 @@ pub(super) fn verify_bundle(
         }
     }
     let here = contents.sessions.iter().map(|session| {
-        let known = view.refs.sessions.of_id(session.info.id);
-        let mut own = known.filter(|(_, known)| known.gone.is_none());
         // Only a range may depend on data in the store.
-        own.next().filter(|_| session.from > 0).map(|(number, _)| number)
+        if session.from == 0 {
+            return Ok(None);
+        }
+        let known = view.refs.sessions.find(SessionLookup::Id(session.info.id))?;
+        let mut own = known.into_iter().filter(|(_, known)| known.gone.is_none());
+        Ok(own.next().map(|(number, _)| number))
     });
     let mut judge = BundleVerifier {
         items,
-        local_numbers: here.collect(),
+        local_numbers: here.collect::<Result<_>>()?,
         known: vec![HashMap::new(); contents.sessions.len()],
         contents,
         objects: HashMap::new(),
@@ -225,8 +230,8 @@ impl BundleVerifier<'_> {
             RecordChange::Unfolded { branch, last, .. } => {
                 self.unfold((number, *branch, *last));
             }
-            RecordChange::Swept { operation: pruning, blobs, .. } => {
-                if *pruning != operation || !blobs.is_empty() {
+            RecordChange::Swept { operation: pruning, blobs, sessions, .. } => {
+                if *pruning != operation || !blobs.is_empty() || !sessions.is_empty() {
                     return Err(Error::invalid("it drops what another operation pruned"));
                 }
                 self.swept.insert(operation);

@@ -15,12 +15,12 @@ use crate::backend::files::LockedFile;
 use crate::backend::{self, LockHolder};
 use crate::engine::commit::CommitDurability;
 use crate::engine::random::operation_id;
-use crate::engine::refs::{
-    UNFINISHED, agent_session, session as session_refs, sessions_mentioning,
-};
+use crate::engine::refs::StoreRefs;
+use crate::engine::refs::{UNFINISHED, agent_session, session as session_refs};
+use crate::engine::session_rows::SessionLookup;
 use crate::error::{Error, Result};
 use crate::format::key::{self, of};
-use crate::format::{BookmarkRow, Record, RecordBytes, RecordChange, StoreRefs};
+use crate::format::{BookmarkRow, Record, RecordBytes, RecordChange};
 use crate::model::{Operation, OperationId, SessionId, SessionNumber};
 use crate::store::Store;
 use crate::store::spooled_write::session_metadata;
@@ -52,7 +52,7 @@ impl Store {
     pub fn unfinished_imports(&self) -> Result<Vec<UnfinishedImport>> {
         let (refs, _) = self.engine.follower.refs()?;
         let mut found = Vec::new();
-        for (_, session) in sessions_mentioning(&refs, UNFINISHED.as_bytes()) {
+        for (_, session) in refs.sessions.find(SessionLookup::Unfinished)? {
             let marks =
                 session.bookmarks.iter().filter_map(|one| one.source.strip_prefix(UNFINISHED));
             found.extend(marks.map(|source| UnfinishedImport {
@@ -89,18 +89,16 @@ impl Store {
     /// Returns the session that a stream was imported into before, completely or not.
     pub(super) fn home_of(&self, stream: &StreamImportRequest<'_>) -> Result<Option<Session>> {
         let (refs, _) = self.engine.follower.refs()?;
-        Ok(home_in(&refs, stream).map(|number| self.session_at(number)))
+        Ok(home_in(&refs, stream)?.map(|number| self.session_at(number)))
     }
 }
 
-fn home_in(refs: &StoreRefs, stream: &StreamImportRequest<'_>) -> Option<SessionNumber> {
-    let is_it = |source: &str| source.strip_prefix(UNFINISHED).unwrap_or(source) == stream.source;
-    let mut candidates =
-        sessions_mentioning(refs, stream.source.as_bytes()).filter(|(_, session)| {
-            session.bookmarks.iter().any(|bookmark| is_it(&bookmark.source))
-                && stream.session.is_none_or(|name| session.info.name == name)
-        });
-    candidates.next().map(|(number, _)| number)
+fn home_in(refs: &StoreRefs, stream: &StreamImportRequest<'_>) -> Result<Option<SessionNumber>> {
+    let mut found = refs.sessions.find(SessionLookup::Source(stream.source))?;
+    found.extend(refs.sessions.find(SessionLookup::Source(&mark_of(stream.source)))?);
+    let wanted = |name: &str| stream.session.is_none_or(|wanted| wanted == name);
+    let wanted = found.iter().filter(|(_, session)| wanted(&session.info.name));
+    Ok(wanted.map(|(number, _)| *number).min())
 }
 
 impl Session {
@@ -180,12 +178,16 @@ impl StreamImporter<'_> {
         operation.id = begin.operation;
         let (info, stream) = (session_metadata(self.act, new)?, self.stream);
         let (number, own) = self.store.engine.commit(CommitDurability::Later, &mut |desk| {
-            if home_in(&desk.refs, &stream).is_some() {
+            if home_in(&desk.refs, &stream)?.is_some() {
                 return Err(overtaken(stream.source));
             }
             let mut info = info.clone();
             // Only one session may have an agent's id, since hooks find a session by it.
-            info.agent_session.take_if(|id| agent_session(&desk.refs, id).is_some());
+            if let Some(id) = &info.agent_session
+                && agent_session(&desk.refs, id)?.is_some()
+            {
+                info.agent_session = None;
+            }
             let (record, number) = begun(desk, &operation, &info, (clash, false))?;
             let name = record.iter().flat_map(|record| &record.changes).find_map(|change| {
                 if let RecordChange::Session { info } = change { Some(&info.name) } else { None }

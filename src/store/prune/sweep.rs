@@ -154,6 +154,7 @@ impl Store {
                 session: pruning.session,
                 operation: pruning.operation,
                 blobs,
+                sessions: prune::pruned_sessions(&desk.view()?, &desk.refs, &pruning.operation)?,
             };
             let record = Record { operation: operation.clone(), changes: vec![change] };
             Ok((Some(record), SweepOutcome::Done(values)))

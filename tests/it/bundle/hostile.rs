@@ -191,7 +191,12 @@ fn dropping_or_undoing_foreign_records_is_refused() {
         operations[index].id
     };
     for change in [
-        RecordChange::Swept { session: 0, operation: operation(0), blobs: Vec::new() },
+        RecordChange::Swept {
+            session: 0,
+            operation: operation(0),
+            blobs: Vec::new(),
+            sessions: Vec::new(),
+        },
         RecordChange::Unfolded { session: 0, branch: 0, last: 2 },
         RecordChange::TakesBack {
             session: 0,

@@ -6,11 +6,12 @@ use forge_store::backend::{LogFrame, WriteAheadLog};
 use forge_store::format::key::of;
 use forge_store::format::{
     BookmarkRef, BookmarkRow, BranchChange, BranchHead, BranchRefs, CompressionEffort, Delta,
-    DeltaChange, DeltaPart, DeltaSide, DroppedText, FactPage, FormatMarker, ObjectKind,
-    ParentRevision, Record, RecordBytes, RecordChange, ResetSource, RevisionBody, RevisionHeader,
-    SessionRefs, SessionRemoval, SpoolEntry, SpooledCheckpoint, SpooledNote, SpooledPage,
-    StateChunk, StoreRefs, decode_entry, decode_key, encode_entry, encode_key, entity_hash,
-    entry_hash, open, open_with_prefix, rekey_entry, seal, seal_with_prefix, sealed_id,
+    DeltaChange, DeltaPart, DeltaSide, DroppedText, FactPage, FormatMarker, HeadRow, ObjectKind,
+    ParentRevision, RecentSession, Record, RecordBytes, RecordChange, ResetSource, RevisionBody,
+    RevisionHeader, SessionRefs, SessionRemoval, SpoolEntry, SpooledCheckpoint, SpooledNote,
+    SpooledPage, StateChunk, StoreHead, decode_entry, decode_key, decode_session, encode_entry,
+    encode_key, encode_session, entity_hash, entry_hash, open, open_with_prefix, rekey_entry, seal,
+    seal_with_prefix, sealed_id, session_hash,
 };
 use forge_store::model::{
     AutoTrigger, BranchMetadata, BranchStatus, Checkpoint, CheckpointId, CheckpointTrigger,
@@ -217,7 +218,7 @@ fn change() -> BranchChange {
     }
 }
 
-fn refs(branches: usize) -> StoreRefs {
+fn head_of_store(branches: usize) -> StoreHead {
     let branch = BranchRefs {
         name: "try".to_owned(),
         base: Some((0, 5)),
@@ -249,8 +250,15 @@ fn refs(branches: usize) -> StoreRefs {
         }],
         gone: Some(SessionRemoval::Pruned(OperationId::from_bytes([0x13; 16]))),
     };
-    StoreRefs {
-        sessions: [session].into_iter().collect(),
+    let encoded = encode_session(&session);
+    assert_eq!(decode_session(&encoded).unwrap(), session);
+    StoreHead {
+        sessions: 2,
+        visible: [1, 0, 0, 0, 0],
+        digest: RecordBytes(
+            StateDigest::EMPTY.plus(&session_hash(0, &encoded)).to_bytes().to_vec(),
+        ),
+        recent: vec![RecentSession { number: 0, session: RecordBytes(encoded) }],
         pinned: None,
         last_used: Some(0),
         purges: 0,
@@ -347,6 +355,7 @@ fn record() -> Record {
             session,
             operation: OperationId::from_bytes([0x11; 16]),
             blobs: vec![ObjectId::from_bytes([0x99; 32])],
+            sessions: Vec::new(),
         },
     ];
     Record { operation: operation(), changes }
@@ -356,15 +365,14 @@ fn record() -> Record {
 fn records() {
     let bytes = golden("record", &record().encode());
     assert_eq!(Record::decode(&bytes).unwrap(), record());
-    let refs = |branches| Record {
+    let head = |branches| Record {
         operation: operation(),
-        changes: vec![RecordChange::Refs(Box::new(refs(branches)))],
+        changes: vec![RecordChange::Head(Box::new(head_of_store(branches)))],
     };
-    let bytes = golden("record-sessions", &refs(2).encode());
-    assert_eq!(Record::decode(&bytes).unwrap(), refs(2));
-    // Sessions as the first version wrote them.
-    let bytes = kept("record-refs", &[]);
-    assert_eq!(Record::decode(&bytes).unwrap(), refs(2));
+    let bytes = golden("record-head", &head(2).encode());
+    assert_eq!(Record::decode(&bytes).unwrap(), head(2));
+    let row = HeadRow { head: head_of_store(2) };
+    assert_eq!(HeadRow::decode(&golden("row-head", &row.encode())).unwrap(), row);
     let swept = Record {
         operation: operation(),
         changes: vec![RecordChange::SweptAhead {
@@ -375,9 +383,9 @@ fn records() {
     };
     let bytes = golden("record-swept-ahead", &swept.encode());
     assert_eq!(Record::decode(&bytes).unwrap(), swept);
-    let bytes = kept("record-refs-zstd", &[]);
+    let bytes = kept("record-head-zstd", &head(40).encode());
     assert_eq!(bytes[0], 2);
-    assert_eq!(Record::decode(&bytes).unwrap(), refs(40));
+    assert_eq!(Record::decode(&bytes).unwrap(), head(40));
 }
 
 /// A record with an unknown change is refused as a whole.

@@ -51,6 +51,13 @@ fn the_tables_keep_their_numbers() {
         key::PRUNINGS,
         key::MERGES,
         key::PREWRITTEN,
+        key::SESSIONS,
+        key::SESSION_COPIES,
+        key::SESSION_IDS,
+        key::SESSION_NAMES,
+        key::SESSION_AGENTS,
+        key::SESSION_SOURCES,
+        key::SESSION_TIMES,
     ];
     for (number, table) in tables.iter().enumerate() {
         assert_eq!(usize::from(table.0), number);

@@ -1,4 +1,5 @@
-//! Stores that the first version wrote, and their expected content.
+//! A store that the first program with this format wrote, and its expected content; and sessions of
+//! the format before it, which come over in a bundle.
 
 use super::manifest::manifest;
 use crate::fault::copy;
@@ -9,9 +10,8 @@ use std::fs::{self, Permissions};
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 
-/// One from the time when rows were ordered by table, and one from after they were ordered by
-/// session.
-const FIXTURES: [&str; 2] = ["v1", "v1-clustered"];
+/// The folder of the golden store.
+const FIXTURE: &str = "v2";
 
 fn fixture(name: &str) -> PathBuf {
     PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("tests/fixtures").join(name)
@@ -34,9 +34,34 @@ fn contents(folder: &Path) -> Vec<(PathBuf, Option<Vec<u8>>)> {
     found.into_iter().map(|path| (path.clone(), fs::read(path).ok())).collect()
 }
 
-fn expected(name: &str) -> serde_json::Value {
-    let text = fs::read_to_string(fixture(name).join("manifest.json")).unwrap();
+fn expected(file: &str) -> serde_json::Value {
+    let text = fs::read_to_string(fixture(file)).unwrap();
     serde_json::from_str(&text).unwrap()
+}
+
+fn import_sessions_of_format_1(store: &Store) {
+    let act = WriteContext::asked("import", Timestamp::from_micros(1_767_285_700_000_000));
+    let mut bundle = fs::File::open(fixture("v1.forge")).unwrap();
+    store.import_bundle(&act, &mut bundle, None).unwrap();
+}
+
+/// Forgets what depends on the store and not on its sessions.
+fn without_store(mut manifest: serde_json::Value) -> serde_json::Value {
+    for session in manifest["sessions"].as_array_mut().unwrap() {
+        for field in ["full_states", "current"] {
+            session.as_object_mut().unwrap().remove(field);
+        }
+    }
+    manifest.as_object_mut().unwrap().remove("id");
+    manifest
+}
+
+#[test]
+fn the_sessions_of_the_format_before_come_over_in_a_bundle() {
+    let store = Store::in_memory().unwrap();
+    import_sessions_of_format_1(&store);
+    let found = without_store(manifest(&store).unwrap());
+    assert_eq!(found, without_store(expected("v1.json")));
 }
 
 fn assert_says(store: &Store, expected: &serde_json::Value) {
@@ -57,16 +82,12 @@ fn assert_says(store: &Store, expected: &serde_json::Value) {
 }
 
 #[test]
-fn the_golden_stores_have_their_content_and_can_be_continued() {
-    FIXTURES.into_iter().for_each(says_what_it_said_and_goes_on);
-}
-
-fn says_what_it_said_and_goes_on(name: &str) {
+fn the_golden_store_has_its_content_and_can_be_continued() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("store");
-    copy(&fixture(name).join("store"), &path);
+    copy(&fixture(FIXTURE).join("store"), &path);
     let store = Store::open(&path, Options::default()).unwrap();
-    let expected = expected(name);
+    let expected = expected("v2/manifest.json");
     assert_says(&store, &expected);
     let full = &expected["sessions"][0]["full_states"];
     assert!(!full.as_array().unwrap().is_empty(), "a full state is part of it");
@@ -91,32 +112,21 @@ fn says_what_it_said_and_goes_on(name: &str) {
 
 /// The positions of full states depend on the version that rebuilds them.
 #[test]
-fn golden_stores_with_a_rebuilt_index_have_their_content() {
-    for name in FIXTURES {
-        let folder = tempfile::tempdir().unwrap();
-        let path = folder.path().join("store");
-        copy(&fixture(name).join("store"), &path);
-        Store::open(&path, Options::default()).unwrap().rebuild().unwrap();
-        let store = Store::open(&path, Options::default()).unwrap();
-        let [mut found, mut expected] = [manifest(&store).unwrap(), expected(name)];
-        for said in [&mut found, &mut expected] {
-            for session in said["sessions"].as_array_mut().unwrap() {
-                session.as_object_mut().unwrap().remove("full_states");
-            }
-        }
-        assert_eq!(found, expected, "{name}");
-    }
+fn the_golden_store_with_a_rebuilt_index_has_its_content() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("store");
+    copy(&fixture(FIXTURE).join("store"), &path);
+    Store::open(&path, Options::default()).unwrap().rebuild().unwrap();
+    let store = Store::open(&path, Options::default()).unwrap();
+    let found = without_store(manifest(&store).unwrap());
+    assert_eq!(found, without_store(expected("v2/manifest.json")));
 }
 
 #[test]
-fn the_golden_stores_are_readable_in_a_read_only_folder() {
-    FIXTURES.into_iter().for_each(is_read_in_a_folder_that_cannot_be_written);
-}
-
-fn is_read_in_a_folder_that_cannot_be_written(name: &str) {
+fn the_golden_store_is_readable_in_a_read_only_folder() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("store");
-    copy(&fixture(name).join("store"), &path);
+    copy(&fixture(FIXTURE).join("store"), &path);
     let mut all = vec![path.clone()];
     files(&path, &mut all);
     let allow = |writing: bool| {
@@ -128,7 +138,7 @@ fn is_read_in_a_folder_that_cannot_be_written(name: &str) {
     let before = contents(&path);
     allow(false);
     let store = Store::open(&path, Options::default().read_only(true)).unwrap();
-    assert_says(&store, &expected(name));
+    assert_says(&store, &expected("v2/manifest.json"));
     let session = store.session("debug").unwrap();
     let act = WriteContext::asked("write", Timestamp::from_micros(1_767_361_600_000_000));
     let error = session.schedule(&act, None).unwrap_err();

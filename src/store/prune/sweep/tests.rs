@@ -243,6 +243,7 @@ fn what_something_named_before_it_was_written_is_kept_and_looked_for_once() {
         session: pruning.session,
         operation: pruning.operation,
         blobs: vec![id],
+        sessions: Vec::new(),
     };
     write_ahead(&session.store, 31, &lost);
     assert!(!is_stored(&session.store, &id));

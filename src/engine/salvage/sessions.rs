@@ -1,0 +1,213 @@
+//! Salvages the sessions: from their rows in the index, the copies there, and the journal.
+
+use super::SalvagedStore;
+use crate::backend::TableId;
+use crate::backend::journal::JournalPiece;
+use crate::backend::rocks::RescuedIndex;
+use crate::engine::refs::{MAIN, StoreRefs, effective};
+use crate::error::{Error, Result};
+use crate::format::key::{self, of};
+use crate::format::{
+    BranchChange, BranchHead, BranchRefs, HeadRow, Record, RecordBytes, RecordChange,
+    RevisionHeader, RevisionRow, SessionRefs, StoreHead, decode_session,
+};
+use crate::model::{
+    BranchMetadata, BranchStatus, SessionId, SessionKind, SessionMetadata, SessionNumber, Timestamp,
+};
+use std::collections::{BTreeMap, HashMap};
+
+impl SalvagedStore {
+    /// Returns the refs at the position of the index.
+    pub(super) fn first_refs(
+        &mut self,
+        index: &RescuedIndex,
+        pieces: &[JournalPiece],
+        now: Timestamp,
+    ) -> Result<StoreRefs> {
+        let head = self.head(index, pieces)?;
+        let recent: HashMap<_, _> =
+            head.recent.iter().map(|one| (one.number, &one.session)).collect();
+        let stored = index.rows.keys().filter(|(table, _)| *table == key::SESSIONS);
+        let stored = stored.filter_map(|(_, place)| key::short_at(place, 0)).max();
+        let count = stored.map_or(0, |last| last + 1).max(head.sessions as SessionNumber);
+        let mut sessions = Vec::with_capacity(count as usize);
+        for number in 0..count {
+            let journal = recent.get(&number).and_then(|bytes| decode_session(&bytes.0).ok());
+            let session = match journal {
+                Some(session) => Some(session),
+                None => match self.stored_session(index, key::SESSIONS, number) {
+                    Some(session) => Some(session),
+                    None => self.stored_session(index, key::SESSION_COPIES, number),
+                },
+            };
+            sessions.push(session.unwrap_or_else(|| self.unknown_session(index, number, now)));
+        }
+        let known = |number: &SessionNumber| *number < count;
+        Ok(StoreRefs {
+            sessions: sessions.into_iter().collect(),
+            pinned: head.pinned.filter(known),
+            last_used: head.last_used.filter(known),
+            purges: head.purges,
+        })
+    }
+
+    /// Returns the head of the store at the position of the index.
+    fn head(&mut self, index: &RescuedIndex, pieces: &[JournalPiece]) -> Result<StoreHead> {
+        let of_record = |piece: &JournalPiece| match piece {
+            JournalPiece::Record(frame, _) if frame.position >= index.position => {
+                let changes = Record::decode(&frame.payload).ok()?.changes;
+                match changes.into_iter().next() {
+                    Some(RecordChange::Head(head)) => Some((frame.position, *head)),
+                    _ => None,
+                }
+            }
+            _ => None,
+        };
+        let first = pieces.iter().find_map(of_record);
+        if let Some((at, head)) = &first
+            && *at == index.position
+        {
+            return Ok(head.clone());
+        }
+        if let Some(row) = index.rows.get(&(key::COUNTERS, key::HEAD.to_vec())) {
+            let mut row = row.clone();
+            let is_right = |row: &[u8]| HeadRow::decode(row).is_ok();
+            if (is_right(&row) || self.mend(&mut row, &is_right))
+                && let Ok(row) = HeadRow::decode(&row)
+            {
+                return Ok(row.head);
+            }
+        }
+        match first {
+            // This head is of a later moment: anything that the rows lack is reported as lost.
+            Some((_, head)) => Ok(head),
+            None if index.position == 0 => Ok(StoreHead::default()),
+            None => Err(Error::Corrupt {
+                what: "what sessions and branches there are".to_owned(),
+                source: "both copies of the store's head are damaged: nothing can be saved".into(),
+            }),
+        }
+    }
+
+    fn stored_session(
+        &mut self,
+        index: &RescuedIndex,
+        table: TableId,
+        number: SessionNumber,
+    ) -> Option<SessionRefs> {
+        let mut row = index.rows.get(&(table, of(number).build()))?.clone();
+        let is_right = |row: &[u8]| decode_session(row).is_ok();
+        if !is_right(&row) && !self.mend(&mut row, &is_right) {
+            return None;
+        }
+        decode_session(&row).ok()
+    }
+
+    /// Makes a session whose rows are lost from its revisions. Its name is lost.
+    fn unknown_session(
+        &mut self,
+        index: &RescuedIndex,
+        number: SessionNumber,
+        now: Timestamp,
+    ) -> SessionRefs {
+        let name = format!("recovered-{number}");
+        self.lost.push(format!(
+            "the name, the kind and the sources of the session number {number}: it is '{name}' now"
+        ));
+        let hash = blake3::hash(format!("lost session {number} {now}").as_bytes());
+        let mut id = SessionId::from_bytes(*hash.as_bytes().first_chunk().expect("16 of 32"));
+        let mut heads: BTreeMap<u32, (RevisionRow, RevisionHeader)> = BTreeMap::new();
+        let mut bases = BTreeMap::new();
+        let mut branch_of = HashMap::new();
+        let (from, to) = ((key::REVISIONS, of(number).build()), (key::REVISIONS, of(number).end()));
+        for (_, row) in index.rows.range(from..to) {
+            let Ok(row) = RevisionRow::decode(row) else { continue };
+            let Ok(header) = RevisionHeader::decode(&row.header) else { continue };
+            id = header.session;
+            branch_of.insert(header.sequence, header.branch);
+            if let Some(parent) = header.parents.first() {
+                bases.entry(header.branch).or_insert(parent.sequence);
+            }
+            heads.insert(header.branch, (row, header));
+        }
+        let last = heads.keys().next_back().copied().unwrap_or(0);
+        let checkpoints =
+            (key::CHECKPOINTS, of(number).build())..(key::CHECKPOINTS, of(number).end());
+        let checkpoints = index.rows.range(checkpoints).map(|((_, place), _)| place);
+        let numbers = checkpoints.filter_map(|place| key::last_number(place));
+        let end = numbers.chain(branch_of.keys().copied()).max().unwrap_or(0);
+        let branches = (0..=last).map(|branch| {
+            let head = heads.get(&branch).map(|(row, header)| BranchHead {
+                sequence: header.sequence,
+                id: header.id(),
+                effective: row.effective,
+                digest: header.digest,
+                count: header.count,
+            });
+            let from = bases.get(&branch).copied().unwrap_or(0);
+            let base = branch_of.get(&from).copied().filter(|base| *base < branch).unwrap_or(0);
+            let change = BranchChange {
+                time: head.map_or(now, |head| effective(None, head.effective)),
+                status: BranchStatus::Active,
+                metadata: BranchMetadata::default(),
+            };
+            BranchRefs {
+                name: if branch == 0 { MAIN.to_owned() } else { format!("recovered-{branch}") },
+                base: (branch > 0).then_some((base, from)),
+                head,
+                changes: vec![change],
+                hidden: false,
+            }
+        });
+        let time = heads.values().map(|(row, _)| row.effective).max();
+        SessionRefs {
+            info: SessionMetadata {
+                id,
+                name,
+                kind: SessionKind::Debug,
+                agent: None,
+                agent_session: None,
+                started_at: time.unwrap_or(now),
+            },
+            next_sequence: end + 1,
+            branches: branches.collect(),
+            current_branch: 0,
+            first_event: time,
+            last_event: time,
+            checkpoints: 0,
+            last_checkpoint: None,
+            pages: 0,
+            facts: 0,
+            hidden: Vec::new(),
+            bookmarks: Vec::new(),
+            schedule: None,
+            dropped: Vec::new(),
+            gone: None,
+        }
+    }
+
+    /// Takes in the head of a later segment: it shows which numbers were lost before it, and has
+    /// the sessions used last.
+    pub(super) fn later_head(&mut self, head: &StoreHead, now: Timestamp) -> Result<()> {
+        let recent: HashMap<_, _> =
+            head.recent.iter().map(|one| (one.number, &one.session)).collect();
+        for number in 0..head.sessions as SessionNumber {
+            let bytes: Option<&&RecordBytes> = recent.get(&number);
+            let session = bytes.and_then(|bytes| decode_session(&bytes.0).ok());
+            if (number as usize) < self.refs.sessions.len() {
+                let Some(session) = session else { continue };
+                self.skip_to(number, session.next_sequence, None, now)?;
+                self.refs.sessions.change(number, |known| *known = session)?;
+            } else {
+                let none = RescuedIndex::default();
+                let session = session.unwrap_or_else(|| self.unknown_session(&none, number, now));
+                let end = session.next_sequence;
+                let begun = SessionRefs { next_sequence: 1, ..session.clone() };
+                self.refs.sessions.push(begun);
+                self.skip_to(number, end, None, now)?;
+                self.refs.sessions.change(number, |known| *known = session)?;
+            }
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,268 @@
+//! The rows of sessions in the index: each session, a copy of it, and what finds it by id, name,
+//! agent, source and time.
+
+use super::row_overlay::RowOverlay;
+use crate::backend::{ScanDirection, Snapshot, TableId};
+use crate::error::{Error, Result};
+use crate::format::key::{self, KeyBuilder, of};
+use crate::format::{SessionRefs, decode_session, encode_session, session_hash};
+use crate::model::{SessionId, SessionKind, SessionNumber, StateDigest, Timestamp};
+
+/// Prefix of the source that marks an agent session as joined to an effort. The agent's own id
+/// follows.
+pub(crate) const JOINED: &str = "joined:";
+
+/// Prefix of the mark of a stream whose import has begun but not ended. The stream's name follows.
+pub(crate) const UNFINISHED: &str = "unfinished:";
+
+/// The tables that are derived from sessions.
+pub(super) const SESSION_TABLES: [TableId; 6] = [
+    key::SESSION_COPIES,
+    key::SESSION_IDS,
+    key::SESSION_NAMES,
+    key::SESSION_AGENTS,
+    key::SESSION_SOURCES,
+    key::SESSION_TIMES,
+];
+
+/// Shortest beginning of an agent's own id, or of a session's id in hexadecimal digits, by which a
+/// session is found.
+pub(crate) const MIN_PREFIX: usize = 4;
+
+/// What sessions are looked up by.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum SessionLookup<'a> {
+    /// The id; also finds removed sessions.
+    Id(SessionId),
+    /// The beginning of the id in lower-case hexadecimal digits, at least [`MIN_PREFIX`].
+    IdPrefix(&'a str),
+    /// The exact name.
+    Name(&'a str),
+    /// The agent's own id.
+    Agent(&'a str),
+    /// The beginning of the agent's own id, at least [`MIN_PREFIX`] bytes.
+    AgentPrefix(&'a str),
+    /// A source, a joined agent session or a mark.
+    Source(&'a str),
+    /// Any mark of an unfinished import.
+    Unfinished,
+}
+
+impl SessionLookup<'_> {
+    /// Whether a session is one that is looked for.
+    pub(super) fn matches(&self, session: &SessionRefs) -> bool {
+        if let Self::Id(id) = self {
+            return session.info.id == *id;
+        }
+        if session.gone.is_some() {
+            return false;
+        }
+        let agent = session.info.agent_session.as_deref();
+        let mut sources = session.bookmarks.iter().map(|bookmark| bookmark.source.as_str());
+        match self {
+            Self::Id(_) => false,
+            Self::IdPrefix(prefix) => session.info.id.to_string().starts_with(prefix),
+            Self::Name(name) => session.info.name == *name,
+            Self::Agent(wanted) => agent == Some(wanted),
+            Self::AgentPrefix(prefix) => agent.is_some_and(|agent| agent.starts_with(prefix)),
+            Self::Source(wanted) => sources.any(|source| source == *wanted),
+            Self::Unfinished => sources.any(|source| source.starts_with(UNFINISHED)),
+        }
+    }
+
+    /// Returns bytes that every encoded session that matches contains.
+    pub(super) fn bytes(&self) -> Option<&[u8]> {
+        match self {
+            Self::Id(id) => Some(id.as_bytes()),
+            Self::IdPrefix(_) => None,
+            Self::Name(text) | Self::Agent(text) | Self::AgentPrefix(text) | Self::Source(text) => {
+                Some(text.as_bytes())
+            }
+            Self::Unfinished => Some(UNFINISHED.as_bytes()),
+        }
+    }
+
+    /// Returns the table to look in, and the first key and the end of the range.
+    fn range(&self) -> (TableId, Vec<u8>, Vec<u8>) {
+        let (table, prefix) = match self {
+            Self::Id(id) => (key::SESSION_IDS, KeyBuilder::new().bytes(id.as_bytes())),
+            Self::IdPrefix(prefix) => {
+                (key::SESSION_IDS, KeyBuilder::new().bytes(&id_bytes(prefix)))
+            }
+            Self::Name(name) => (key::SESSION_NAMES, KeyBuilder::new().text(name)),
+            Self::Agent(agent) => (key::SESSION_AGENTS, KeyBuilder::new().text(agent)),
+            Self::AgentPrefix(prefix) => {
+                let beginning = agent_beginning(prefix).unwrap_or_default();
+                (key::SESSION_AGENTS, KeyBuilder::new().text(&beginning))
+            }
+            Self::Source(source) => (key::SESSION_SOURCES, KeyBuilder::new().text(source)),
+            Self::Unfinished => (key::SESSION_SOURCES, KeyBuilder::new().text(UNFINISHED)),
+        };
+        (table, prefix.clone().build(), prefix.end())
+    }
+
+    /// Returns the sessions of a generation that may match: all that do, and perhaps others.
+    pub(super) fn candidates(&self, base: &dyn Snapshot) -> Result<Vec<SessionNumber>> {
+        let (table, from, to) = self.range();
+        let rows = base.scan(table, &from, &to, ScanDirection::Ascending, usize::MAX)?;
+        let mut numbers: Vec<SessionNumber> =
+            rows.iter().filter_map(|(key, _)| last(key)).collect();
+        numbers.sort_unstable();
+        Ok(numbers)
+    }
+}
+
+/// Returns the session at the end of a key.
+fn last(key: &[u8]) -> Option<SessionNumber> {
+    key.last_chunk().map(|bytes| SessionNumber::from_be_bytes(*bytes))
+}
+
+/// Returns the whole bytes of the beginning of an id.
+fn id_bytes(prefix: &str) -> Vec<u8> {
+    let digits: Vec<u8> =
+        prefix.chars().map_while(|digit| digit.to_digit(16)).map(|digit| digit as u8).collect();
+    digits.as_chunks::<2>().0.iter().map(|[high, low]| high << 4 | low).collect()
+}
+
+/// Returns the text under which the beginning of an agent's own id is stored.
+fn agent_beginning(agent: &str) -> Option<String> {
+    Some(format!("{}\0", agent.get(..MIN_PREFIX)?))
+}
+
+/// Makes the copy of a session and the rows that find it.
+pub(super) fn derive_session(
+    number: SessionNumber,
+    session: &SessionRefs,
+    sink: &mut dyn FnMut(TableId, Vec<u8>, Vec<u8>) -> Result<()>,
+) -> Result<()> {
+    for (table, key) in finding_rows(number, session) {
+        sink(table, key, Vec::new())?;
+    }
+    sink(key::SESSION_COPIES, of(number).build(), encode_session(session))
+}
+
+/// Returns the rows that find a session.
+fn finding_rows(number: SessionNumber, session: &SessionRefs) -> Vec<(TableId, Vec<u8>)> {
+    let key = KeyBuilder::new;
+    let id = key().bytes(session.info.id.as_bytes()).session(number).build();
+    let mut rows = vec![(key::SESSION_IDS, id)];
+    if session.gone.is_some() {
+        return rows;
+    }
+    let text = |text: &str| key().text(text).session(number).build();
+    rows.push((key::SESSION_NAMES, text(&session.info.name)));
+    if let Some(agent) = &session.info.agent_session {
+        rows.push((key::SESSION_AGENTS, text(agent)));
+        let beginning = agent_beginning(agent);
+        rows.extend(beginning.map(|beginning| (key::SESSION_AGENTS, text(&beginning))));
+    }
+    for bookmark in &session.bookmarks {
+        rows.push((key::SESSION_SOURCES, text(&bookmark.source)));
+        if bookmark.source.starts_with(UNFINISHED) {
+            rows.push((key::SESSION_SOURCES, text(UNFINISHED)));
+        }
+    }
+    let time = session.last_event.unwrap_or(session.info.started_at);
+    let time = kind_key(session.info.kind).time(time).session(number).build();
+    rows.push((key::SESSION_TIMES, time));
+    rows
+}
+
+fn kind_key(kind: SessionKind) -> KeyBuilder {
+    let place = SessionKind::ALL.iter().position(|one| *one == kind).unwrap_or_default();
+    KeyBuilder::new().bytes(&[place as u8])
+}
+
+/// Puts the rows of a session; those that only the old one had are deleted.
+pub(super) fn put_session(
+    rows: &mut RowOverlay,
+    number: SessionNumber,
+    old: Option<&SessionRefs>,
+    new: &SessionRefs,
+) {
+    let found_by = finding_rows(number, new);
+    for (table, key) in old.map(|old| finding_rows(number, old)).unwrap_or_default() {
+        if !found_by.contains(&(table, key.clone())) {
+            rows.delete(table, key);
+        }
+    }
+    for (table, key) in found_by {
+        rows.put(table, key, Vec::new());
+    }
+    let (place, encoded) = (of(number).build(), encode_session(new));
+    rows.put(key::SESSION_COPIES, place.clone(), encoded.clone());
+    rows.put(key::SESSIONS, place, encoded);
+}
+
+/// Returns the session with this number in a generation, if it has it.
+pub(super) fn stored_session(
+    base: &dyn Snapshot,
+    number: SessionNumber,
+) -> Result<Option<SessionRefs>> {
+    let row = base.get(key::SESSIONS, &of(number).build())?;
+    row.map(|row| decoded(number, &row)).transpose()
+}
+
+/// Returns the session with this number in a generation that must have it.
+pub(super) fn session_in(base: &dyn Snapshot, number: SessionNumber) -> Result<SessionRefs> {
+    let session = stored_session(base, number)?;
+    session.ok_or_else(|| Error::missing(format!("the session number {number}")))
+}
+
+fn decoded(number: SessionNumber, row: &[u8]) -> Result<SessionRefs> {
+    decode_session(row).map_err(Error::corrupt(format!("the session number {number}")))
+}
+
+/// Returns at most `limit` sessions of a generation from a number on.
+pub(super) fn sessions_from(
+    base: &dyn Snapshot,
+    from: SessionNumber,
+    limit: usize,
+) -> Result<Vec<(SessionNumber, SessionRefs)>> {
+    let from = of(from).build();
+    let rows = base.scan(key::SESSIONS, &from, &[], ScanDirection::Ascending, limit)?;
+    rows.iter()
+        .filter_map(|(place, row)| Some((last(place)?, row)))
+        .map(|(number, row)| Ok((number, decoded(number, row)?)))
+        .collect()
+}
+
+/// Returns at most `limit` sessions of a kind with the time of their last event, the latest first;
+/// only those before a session, if one is given.
+pub(super) fn latest_sessions(
+    base: &dyn Snapshot,
+    kind: SessionKind,
+    before: Option<(Timestamp, SessionNumber)>,
+    limit: usize,
+) -> Result<Vec<(Timestamp, SessionNumber)>> {
+    let from = kind_key(kind);
+    let to = match before {
+        Some((time, number)) => from.clone().time(time).session(number).build(),
+        None => from.clone().end(),
+    };
+    let rows =
+        base.scan(key::SESSION_TIMES, &from.build(), &to, ScanDirection::Descending, limit)?;
+    let read = |key: &[u8]| Some((key::time_at(key, 1)?, last(key)?));
+    Ok(rows.iter().filter_map(|(key, _)| read(key)).collect())
+}
+
+/// Returns the digest of all sessions of a generation, and how many there are.
+pub(crate) fn digest_of_all(base: &dyn Snapshot) -> Result<(StateDigest, u64)> {
+    const PAGE_ROWS: usize = 1000;
+    let (mut digest, mut count) = (StateDigest::EMPTY, 0);
+    let mut from = Vec::new();
+    loop {
+        let rows = base.scan(key::SESSIONS, &from, &[], ScanDirection::Ascending, PAGE_ROWS)?;
+        for (place, row) in &rows {
+            digest = digest.plus(&session_hash(last(place).unwrap_or(0), row));
+            count += 1;
+        }
+        match rows.last() {
+            Some((place, _)) if rows.len() == PAGE_ROWS => {
+                from.clone_from(place);
+                from.push(0);
+            }
+            _ => return Ok((digest, count)),
+        }
+    }
+}

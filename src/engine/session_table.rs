@@ -1,0 +1,421 @@
+//! The sessions of a store. Those used last and those changed since the newest generation of the
+//! index are in memory; the others are read from the generation when they are needed.
+
+use super::session_rows::{self, SessionLookup};
+use crate::backend::Snapshot;
+use crate::error::{Error, Result};
+use crate::format::{
+    RecentSession, RecordBytes, SessionRefs, StoreHead, decode_session, encode_session,
+    session_hash,
+};
+use crate::model::{SessionKind, SessionNumber, StateDigest, Timestamp};
+use memchr::memmem;
+use std::collections::{BTreeMap, HashMap, VecDeque};
+use std::fmt;
+use std::sync::{Arc, OnceLock};
+
+/// Where sessions that are not in memory are read from.
+pub(crate) trait SessionSource: Send + Sync {
+    /// Returns the generation. It is opened when it is first needed.
+    ///
+    /// # Errors
+    /// [`Gone`](crate::backend::Error::Gone) if a newer one has replaced it.
+    fn generation(&self) -> Result<&dyn Snapshot>;
+}
+
+/// A generation that is open.
+pub(crate) struct OpenGeneration(pub(crate) Arc<dyn Snapshot>);
+
+impl SessionSource for OpenGeneration {
+    fn generation(&self) -> Result<&dyn Snapshot> {
+        Ok(&*self.0)
+    }
+}
+
+/// Bytes of encoded sessions with which a segment begins, at most.
+const RECENT_BYTES: usize = 32 << 10;
+/// Sessions per block of the cache, and per read of all.
+const BLOCK_SESSIONS: usize = 256;
+/// Sessions that are kept in memory when a new generation is used, at most.
+const KEPT_SESSIONS: usize = 4096;
+
+/// The sessions of a store by number.
+#[derive(Clone, Default)]
+pub(crate) struct SessionTable {
+    /// The number of sessions, including removed ones.
+    count: SessionNumber,
+    /// The number of sessions of each kind that were not removed.
+    visible: [u64; SessionKind::ALL.len()],
+    /// The digest of all sessions as the generation has them.
+    stored: StateDigest,
+    /// The sessions in memory.
+    known: HashMap<SessionNumber, KnownSession>,
+    /// The sessions that the generation has; the others are in memory.
+    base: Option<Arc<BaseSessions>>,
+    /// Number of uses so far.
+    clock: u64,
+}
+
+/// A session in memory.
+#[derive(Clone)]
+struct KnownSession {
+    /// Its encoding, if it was not decoded yet.
+    encoded: RecordBytes,
+    session: OnceLock<Arc<SessionRefs>>,
+    /// Its hash in the digest of the generation; `None` if it began later.
+    stored: Option<[u8; 32]>,
+    changed: bool,
+    /// The table's clock when it was last changed.
+    used: u64,
+}
+
+impl KnownSession {
+    fn get(&self) -> &Arc<SessionRefs> {
+        self.session.get_or_init(|| {
+            Arc::new(decode_session(&self.encoded.0).expect("it was checked with its record"))
+        })
+    }
+
+    /// Whether it is looked for. Most are not, which their bytes show sooner.
+    fn matches(&self, lookup: &SessionLookup<'_>) -> bool {
+        if self.session.get().is_none()
+            && lookup.bytes().is_some_and(|bytes| memmem::find(&self.encoded.0, bytes).is_none())
+        {
+            return false;
+        }
+        lookup.matches(self.get())
+    }
+
+    fn of(session: SessionRefs, used: u64) -> Self {
+        let session = OnceLock::from(Arc::new(session));
+        Self { encoded: RecordBytes::default(), session, stored: None, changed: false, used }
+    }
+}
+
+/// The sessions of a generation, with those that were read so far.
+struct BaseSessions {
+    source: Arc<dyn SessionSource>,
+    count: SessionNumber,
+    blocks: OnceLock<Vec<OnceLock<CacheBlock>>>,
+}
+
+type CacheBlock = Box<[OnceLock<Arc<SessionRefs>>]>;
+
+impl BaseSessions {
+    fn cached(&self, number: SessionNumber) -> Option<&OnceLock<Arc<SessionRefs>>> {
+        let count = self.count as usize;
+        let blocks = self
+            .blocks
+            .get_or_init(|| (0..count.div_ceil(BLOCK_SESSIONS)).map(|_| OnceLock::new()).collect());
+        let block = blocks.get(number as usize / BLOCK_SESSIONS)?;
+        let block = block.get_or_init(|| (0..BLOCK_SESSIONS).map(|_| OnceLock::new()).collect());
+        block.get(number as usize % BLOCK_SESSIONS)
+    }
+
+    fn get(&self, number: SessionNumber) -> Result<&Arc<SessionRefs>> {
+        let missing = || Error::missing(format!("the session number {number}"));
+        let place = self.cached(number).ok_or_else(missing)?;
+        if let Some(known) = place.get() {
+            return Ok(known);
+        }
+        let session = session_rows::session_in(self.source.generation()?, number)?;
+        Ok(place.get_or_init(|| Arc::new(session)))
+    }
+}
+
+/// Returns the place of a kind in counts by kind.
+fn place_of(kind: SessionKind) -> usize {
+    SessionKind::ALL.iter().position(|one| *one == kind).unwrap_or_default()
+}
+
+impl SessionTable {
+    /// Returns the sessions with which a segment begins.
+    pub(crate) fn begin(head: &StoreHead) -> Self {
+        let mut table = Self {
+            count: head.sessions as SessionNumber,
+            visible: head.visible,
+            stored: head.digest(),
+            ..Self::default()
+        };
+        for RecentSession { number, session } in &head.recent {
+            table.clock += 1;
+            let known = KnownSession {
+                encoded: session.clone(),
+                session: OnceLock::new(),
+                stored: None,
+                changed: false,
+                used: table.clock,
+            };
+            table.known.insert(*number, known);
+        }
+        table
+    }
+
+    /// Sets where the sessions come from that are not in memory.
+    pub(crate) fn set_source(&mut self, source: Arc<dyn SessionSource>) {
+        self.base =
+            Some(Arc::new(BaseSessions { source, count: self.count, blocks: OnceLock::new() }));
+    }
+
+    /// Takes over sessions in memory from the table of an older generation, except `changed` ones.
+    pub(crate) fn keep_from(&mut self, older: &Self, changed: impl Fn(SessionNumber) -> bool) {
+        for (number, known) in older.known.iter().take(KEPT_SESSIONS) {
+            if *number < self.count && !changed(*number) && !self.known.contains_key(number) {
+                let known = KnownSession { stored: None, changed: false, ..known.clone() };
+                self.known.insert(*number, known);
+            }
+        }
+    }
+
+    /// Fills the changeable parts of a record's head: counts, digest and the sessions used last.
+    pub(crate) fn head(&self) -> StoreHead {
+        let mut digest = self.stored;
+        for (number, known) in self.known.iter().filter(|(_, known)| known.changed) {
+            if let Some(stored) = &known.stored {
+                digest = digest.minus(stored);
+            }
+            digest = digest.plus(&session_hash(*number, &encode_session(known.get())));
+        }
+        let mut used: Vec<_> = self.known.iter().map(|(number, one)| (one.used, *number)).collect();
+        used.sort_unstable();
+        let mut recent = Vec::new();
+        let mut bytes = 0;
+        for (_, number) in used.into_iter().rev() {
+            let Some(known) = self.known.get(&number) else { continue };
+            let session = encode_session(known.get());
+            bytes += session.len();
+            if bytes > RECENT_BYTES {
+                break;
+            }
+            recent.push(RecentSession { number, session: RecordBytes(session) });
+        }
+        recent.reverse();
+        StoreHead {
+            sessions: u64::from(self.count),
+            visible: self.visible,
+            digest: RecordBytes(digest.to_bytes().to_vec()),
+            recent,
+            ..StoreHead::default()
+        }
+    }
+
+    /// Returns the number of sessions, including removed ones.
+    pub(crate) const fn len(&self) -> usize {
+        self.count as usize
+    }
+
+    /// Returns the number of sessions of a kind that were not removed.
+    pub(crate) fn visible(&self, kind: SessionKind) -> u64 {
+        self.visible.get(place_of(kind)).copied().unwrap_or_default()
+    }
+
+    /// Whether all sessions are in memory.
+    pub(crate) fn is_complete(&self) -> bool {
+        self.known.len() == self.count as usize
+    }
+
+    /// Returns the session with this number; `None` if there is none.
+    pub(crate) fn get(&self, number: SessionNumber) -> Result<Option<&SessionRefs>> {
+        Ok(self.shared(number)?.map(|session| &**session))
+    }
+
+    fn shared(&self, number: SessionNumber) -> Result<Option<&Arc<SessionRefs>>> {
+        if number >= self.count {
+            return Ok(None);
+        }
+        if let Some(known) = self.known.get(&number) {
+            return Ok(Some(known.get()));
+        }
+        match &self.base {
+            Some(base) => base.get(number).map(Some),
+            None => Err(Error::missing(format!("the session number {number}"))),
+        }
+    }
+
+    /// Takes sessions into memory, read from `base` if they are not there yet.
+    pub(crate) fn load(
+        &mut self,
+        base: &dyn Snapshot,
+        numbers: impl IntoIterator<Item = SessionNumber>,
+    ) -> Result<()> {
+        for number in numbers {
+            if number < self.count && !self.known.contains_key(&number) {
+                let session = session_rows::session_in(base, number)?;
+                self.known.insert(number, KnownSession::of(session, 0));
+            }
+        }
+        Ok(())
+    }
+
+    /// Changes a session. `None`: there is no session with this number.
+    pub(crate) fn change<T>(
+        &mut self,
+        number: SessionNumber,
+        change: impl FnOnce(&mut SessionRefs) -> T,
+    ) -> Result<Option<T>> {
+        let Some(session) = self.shared(number)? else { return Ok(None) };
+        if !self.known.contains_key(&number) {
+            let session = (**session).clone();
+            self.known.insert(number, KnownSession::of(session, 0));
+        }
+        self.clock += 1;
+        let clock = self.clock;
+        let Some(known) = self.known.get_mut(&number) else { return Ok(None) };
+        if !known.changed {
+            known.stored = Some(session_hash(number, &encode_session(known.get())));
+        }
+        known.get();
+        (known.changed, known.used) = (true, clock);
+        let Some(session) = known.session.get_mut() else { return Ok(None) };
+        let session = Arc::make_mut(session);
+        let before = (session.gone.is_none(), session.info.kind);
+        let done = change(session);
+        let after = (session.gone.is_none(), session.info.kind);
+        self.count_visible(before, false);
+        self.count_visible(after, true);
+        Ok(Some(done))
+    }
+
+    fn count_visible(&mut self, (visible, kind): (bool, SessionKind), more: bool) {
+        if let Some(count) = self.visible.get_mut(place_of(kind)).filter(|_| visible) {
+            *count = if more { *count + 1 } else { count.saturating_sub(1) };
+        }
+    }
+
+    /// Adds a session; its number is the count of sessions before it.
+    pub(crate) fn push(&mut self, session: SessionRefs) {
+        self.clock += 1;
+        self.count_visible((session.gone.is_none(), session.info.kind), true);
+        let known = KnownSession { changed: true, ..KnownSession::of(session, self.clock) };
+        self.known.insert(self.count, known);
+        self.count += 1;
+    }
+
+    /// Iterates over all sessions by number.
+    pub(crate) const fn all(&self) -> AllSessions<'_> {
+        AllSessions { table: self, next: 0, block: VecDeque::new() }
+    }
+
+    /// Returns the sessions that changed since the generation.
+    pub(crate) fn changed(&self) -> impl Iterator<Item = (SessionNumber, &SessionRefs)> {
+        let changed = self.known.iter().filter(|(_, known)| known.changed);
+        changed.map(|(number, known)| (*number, &**known.get()))
+    }
+
+    /// Returns the sessions that are looked for, by number.
+    pub(crate) fn find(
+        &self,
+        lookup: SessionLookup<'_>,
+    ) -> Result<Vec<(SessionNumber, &SessionRefs)>> {
+        let mut found = BTreeMap::new();
+        for (number, known) in &self.known {
+            if known.matches(&lookup) {
+                found.insert(*number, &**known.get());
+            }
+        }
+        if let Some(base) = self.base.as_ref().filter(|_| !self.is_complete()) {
+            for number in lookup.candidates(base.source.generation()?)? {
+                if !self.known.contains_key(&number) {
+                    let session = base.get(number)?;
+                    if lookup.matches(session) {
+                        found.insert(number, &**session);
+                    }
+                }
+            }
+        }
+        Ok(found.into_iter().collect())
+    }
+
+    /// Returns the newest sessions of a kind that were not removed, by the time of their last
+    /// event: at most `limit`.
+    pub(crate) fn latest(
+        &self,
+        kind: SessionKind,
+        limit: usize,
+    ) -> Result<Vec<(SessionNumber, &SessionRefs)>> {
+        let time = |session: &SessionRefs| session.last_event.unwrap_or(session.info.started_at);
+        let wanted = |one: &&SessionRefs| one.info.kind == kind && one.gone.is_none();
+        let known = self.known.iter().map(|(number, known)| (*number, &**known.get()));
+        let known = known.filter(|(_, session)| wanted(session));
+        let mut found: Vec<(Timestamp, SessionNumber, &SessionRefs)> =
+            known.map(|(number, session)| (time(session), number, session)).collect();
+        if let Some(base) = self.base.as_ref().filter(|_| !self.is_complete()) {
+            let (mut before, mut more) = (None, limit);
+            while more > 0 {
+                let generation = base.source.generation()?;
+                let rows = session_rows::latest_sessions(generation, kind, before, more)?;
+                let ended = rows.len() < more;
+                before = rows.last().copied();
+                for (at, number) in rows {
+                    if !self.known.contains_key(&number) {
+                        found.push((at, number, base.get(number)?));
+                        more -= 1;
+                    }
+                }
+                if ended {
+                    break;
+                }
+            }
+        }
+        found.sort_unstable_by_key(|(at, number, _)| std::cmp::Reverse((*at, *number)));
+        found.truncate(limit);
+        Ok(found.into_iter().map(|(_, number, session)| (number, session)).collect())
+    }
+}
+
+/// Iterates over all sessions, in reads of [`BLOCK_SESSIONS`].
+pub(crate) struct AllSessions<'a> {
+    table: &'a SessionTable,
+    next: SessionNumber,
+    /// Sessions of the generation that were read ahead.
+    block: VecDeque<(SessionNumber, SessionRefs)>,
+}
+
+impl AllSessions<'_> {
+    fn stored(&mut self, number: SessionNumber) -> Result<Arc<SessionRefs>> {
+        let missing = || Error::missing(format!("the session number {number}"));
+        let base = self.table.base.as_ref().ok_or_else(missing)?;
+        while self.block.pop_front_if(|(stored, _)| *stored < number).is_some() {}
+        if self.block.is_empty() {
+            let generation = base.source.generation()?;
+            self.block = session_rows::sessions_from(generation, number, BLOCK_SESSIONS)?.into();
+        }
+        match self.block.pop_front_if(|(stored, _)| *stored == number) {
+            Some((_, session)) => Ok(Arc::new(session)),
+            None => Err(missing()),
+        }
+    }
+}
+
+impl Iterator for AllSessions<'_> {
+    type Item = Result<(SessionNumber, Arc<SessionRefs>)>;
+
+    fn next(&mut self) -> Option<Self::Item> {
+        if self.next >= self.table.count {
+            return None;
+        }
+        let number = self.next;
+        self.next += 1;
+        let session = match self.table.known.get(&number) {
+            Some(known) => Ok(Arc::clone(known.get())),
+            None => self.stored(number),
+        };
+        Some(session.map(|session| (number, session)))
+    }
+}
+
+impl FromIterator<SessionRefs> for SessionTable {
+    fn from_iter<I: IntoIterator<Item = SessionRefs>>(sessions: I) -> Self {
+        let mut table = Self::default();
+        sessions.into_iter().for_each(|session| table.push(session));
+        table
+    }
+}
+
+impl fmt::Debug for SessionTable {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let known: BTreeMap<_, _> =
+            self.known.iter().map(|(number, one)| (number, one.get())).collect();
+        out.debug_struct("SessionTable").field("count", &self.count).field("known", &known).finish()
+    }
+}
