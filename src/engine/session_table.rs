@@ -419,3 +419,163 @@ impl fmt::Debug for SessionTable {
         out.debug_struct("SessionTable").field("count", &self.count).field("known", &known).finish()
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::backend::EmptySnapshot;
+    use crate::engine::refs::tests::of_one_session;
+    use crate::engine::row_overlay::{OverlaySnapshot, RowOverlay};
+    use crate::engine::session_rows::put_session;
+    use crate::format::{BookmarkRef, SessionRemoval};
+    use crate::model::{SessionId, SessionMetadata};
+    use std::sync::Mutex;
+
+    /// A generation that counts what is read of it.
+    struct CountedGeneration(RowOverlay, Mutex<u64>);
+
+    impl CountedGeneration {
+        fn rows(&self) -> OverlaySnapshot<'_> {
+            OverlaySnapshot { base: &EmptySnapshot, rows: &self.0, position: 7 }
+        }
+    }
+
+    impl Snapshot for CountedGeneration {
+        fn position(&self) -> u64 {
+            7
+        }
+
+        fn get(
+            &self,
+            table: crate::backend::TableId,
+            key: &[u8],
+        ) -> Result<Option<Vec<u8>>, crate::backend::Error> {
+            *self.1.lock().unwrap() += 1;
+            self.rows().get(table, key)
+        }
+
+        fn scan(
+            &self,
+            table: crate::backend::TableId,
+            from: &[u8],
+            to: &[u8],
+            direction: crate::backend::ScanDirection,
+            limit: usize,
+        ) -> Result<Vec<crate::backend::TableRow>, crate::backend::Error> {
+            *self.1.lock().unwrap() += 1;
+            self.rows().scan(table, from, to, direction, limit)
+        }
+    }
+
+    fn session(number: u32) -> SessionRefs {
+        let one = of_one_session(Timestamp::default());
+        let one = one.sessions.get(0).unwrap().unwrap().clone();
+        let mut id = [7; 16];
+        id[..4].copy_from_slice(&(number % 1000).to_be_bytes());
+        let info = SessionMetadata {
+            id: SessionId::from_bytes(id),
+            name: format!("s{number}"),
+            agent_session: Some(format!("agent-{number}")),
+            ..one.info.clone()
+        };
+        let source = format!("file {}", number % 10);
+        SessionRefs {
+            info,
+            bookmarks: vec![BookmarkRef { source, bytes: 1 }],
+            last_event: Some(Timestamp::from_micros(i64::from(number))),
+            ..one
+        }
+    }
+
+    /// Returns a table of a segment after a generation with `count` sessions.
+    fn table(count: u32) -> (SessionTable, Arc<CountedGeneration>) {
+        let all: SessionTable = (0..count).map(session).collect();
+        let mut rows = RowOverlay::default();
+        for (number, session) in all.changed() {
+            put_session(&mut rows, number, None, session);
+        }
+        let generation = Arc::new(CountedGeneration(rows, Mutex::default()));
+        let mut table = SessionTable::begin(&all.head());
+        table.set_source(Arc::new(OpenGeneration(Arc::clone(&generation) as _)));
+        (table, generation)
+    }
+
+    fn numbers(found: &[(SessionNumber, &SessionRefs)]) -> Vec<SessionNumber> {
+        found.iter().map(|(number, _)| *number).collect()
+    }
+
+    #[test]
+    fn sessions_are_found_in_memory_and_in_the_generation() {
+        let (mut table, _) = table(3000);
+        assert!(!table.is_complete() && table.len() == 3000);
+        table.change(5, |session| session.info.name = "new".to_owned()).unwrap();
+        table.change(7, |session| session.gone = Some(SessionRemoval::Swept)).unwrap();
+        table.push(SessionRefs { last_event: None, ..session(3000) });
+        let find = |lookup| numbers(&table.find(lookup).unwrap());
+        assert_eq!(find(SessionLookup::Name("s4")), [4]);
+        assert_eq!(find(SessionLookup::Name("s2999")), [2999]);
+        assert_eq!(find(SessionLookup::Name("s5")), [0; 0]);
+        assert_eq!(find(SessionLookup::Name("new")), [5]);
+        assert_eq!(find(SessionLookup::Name("s7")), [0; 0], "a removed session has no name");
+        assert_eq!(find(SessionLookup::Id(session(7).info.id)), [7, 1007, 2007]);
+        assert_eq!(find(SessionLookup::IdPrefix("00000004")), [4, 1004, 2004]);
+        assert_eq!(find(SessionLookup::IdPrefix("0000000")).len(), 3 * 16);
+        assert_eq!(find(SessionLookup::Agent("agent-1234")), [1234]);
+        assert_eq!(find(SessionLookup::AgentPrefix("agent-12")).len(), 1 + 10 + 100);
+        assert_eq!(find(SessionLookup::Source("file 3")).len(), 300);
+        assert_eq!(find(SessionLookup::Unfinished), [0; 0]);
+        assert_eq!(table.visible(SessionKind::Debug), 3000);
+        let latest = table.latest(SessionKind::Debug, 3).unwrap();
+        assert_eq!(numbers(&latest), [2999, 2998, 2997]);
+        let all: Vec<_> = table.all().map(|one| one.unwrap().0).collect();
+        assert_eq!(all, (0..3001).collect::<Vec<_>>());
+        assert_eq!(table.get(3001).unwrap(), None);
+    }
+
+    #[test]
+    fn a_head_says_the_same_whoever_wrote_it() {
+        let (mut small, _) = table(10);
+        let (mut large, _) = table(2000);
+        assert!(small.is_complete() && small.head().recent.len() == 10);
+        for table in [&mut small, &mut large] {
+            let count = table.len() as SessionNumber;
+            for number in [3, 1, 3] {
+                table.change(number, |session| session.facts += 1).unwrap();
+            }
+            table.push(session(count));
+            let head = table.head();
+            let expected: SessionTable = table.all().map(|one| (*one.unwrap().1).clone()).collect();
+            assert_eq!(head.digest(), expected.head().digest());
+            assert_eq!(head.visible, expected.head().visible);
+            let last: Vec<_> = head.recent.iter().rev().take(3).map(|one| one.number).collect();
+            assert_eq!(last, [count, 3, 1]);
+            let bytes: usize = head.recent.iter().map(|one| one.session.0.len()).sum();
+            assert!(bytes <= RECENT_BYTES);
+        }
+    }
+
+    #[test]
+    fn what_is_read_does_not_depend_on_the_number_of_sessions() {
+        let reads = |count| {
+            let (mut table, generation) = table(count);
+            table.find(SessionLookup::Name("s4")).unwrap();
+            table.find(SessionLookup::Agent("agent-9")).unwrap();
+            table.latest(SessionKind::Debug, 20).unwrap();
+            table.get(2).unwrap().unwrap();
+            table.change(3, |session| session.facts += 1).unwrap();
+            table.head();
+            *generation.1.lock().unwrap()
+        };
+        assert_eq!(reads(1000), reads(8000));
+    }
+
+    #[test]
+    fn a_session_that_is_missing_is_an_error() {
+        let (mut table, _) = table(500);
+        table.set_source(Arc::new(OpenGeneration(Arc::new(EmptySnapshot))));
+        let missing = "the session number 4";
+        assert!(table.get(4).unwrap_err().to_string().contains(missing));
+        assert!(table.all().any(|one| one.is_err()));
+        assert_eq!(table.get(499).unwrap().unwrap().info.name, "s499", "the journal has it");
+    }
+}

@@ -37,6 +37,7 @@ mod resolve_moment;
 mod restore;
 mod search;
 mod session;
+mod session_list;
 mod session_retention;
 mod snapshot_diff;
 mod source_import;
@@ -113,8 +114,8 @@ use crate::engine::checkpoint;
 use crate::engine::commit::{CommitDurability, Engine};
 use crate::engine::journal_follower::JournalFollower;
 use crate::engine::random::{operation_id, random};
+use crate::engine::refs;
 use crate::engine::refs::StoreRefs;
-use crate::engine::refs::{self, visible_sessions};
 use crate::engine::session_rows::{MIN_PREFIX, SessionLookup};
 use crate::error::{Error, Result};
 use crate::format::{FormatMarker, KeyFile, Record, RecordChange};
@@ -388,24 +389,6 @@ impl Store {
         &self.engine.marker.key
     }
 
-    /// Returns all sessions, the oldest first.
-    ///
-    /// # Errors
-    /// [`Error::Backend`], [`Error::Corrupt`].
-    pub fn sessions(&self) -> Result<Vec<SessionSummary>> {
-        let (refs, _) = self.engine.follower.refs()?;
-        let current = current_number(&refs);
-        visible_sessions(&refs)
-            .map(|one| {
-                let (number, session) = one?;
-                let session = &*session;
-                let mut summary = SessionSummary::of(number, session, current == Some(number));
-                summary.facts -= self.facts_taken_back(session)?.min(summary.facts);
-                Ok(summary)
-            })
-            .collect()
-    }
-
     /// Returns the session with exactly this kind and name.
     ///
     /// # Errors
@@ -413,24 +396,6 @@ impl Store {
     pub fn session_by_kind(&self, kind: SessionKind, name: &str) -> Result<Option<Session>> {
         let (refs, _) = self.engine.follower.refs()?;
         Ok(refs::of_kind(&refs, kind, name)?.map(|number| self.session_at(number)))
-    }
-
-    /// Returns all sessions of a kind with their names and the time of the last event of each, the
-    /// oldest first.
-    ///
-    /// # Errors
-    /// Fails if the store cannot be read or is damaged.
-    pub fn sessions_by_kind(&self, kind: SessionKind) -> Result<Vec<SessionListEntry>> {
-        let (refs, _) = self.engine.follower.refs()?;
-        let mut found = refs.sessions.latest(kind, usize::MAX)?;
-        found.sort_unstable_by_key(|(number, _)| *number);
-        let found = found.into_iter().map(|(number, session)| SessionListEntry {
-            session: self.session_at(number),
-            name: session.info.name.clone(),
-            started_at: session.info.started_at,
-            last_event: session.last_event,
-        });
-        Ok(found.collect())
     }
 
     /// Returns the current session, which commands use if they name none: the pinned one, else the

@@ -16,6 +16,7 @@ use crate::app::DisplayZone;
 use crate::effect::{MomentTarget, PageAnchor, PaneSlot, WorkerRequest};
 use crate::query::{TimelineFilter, TimelineLevel};
 use forge_store::error::{Error, ErrorKind, Result};
+use forge_store::model::SessionKind;
 use forge_store::store::{
     HistoryPosition, PageDirection, PageKinds, ResolvedMoment, Session, Store,
 };
@@ -25,6 +26,8 @@ use std::sync::mpsc::{Receiver, Sender};
 
 /// How many items of a filtered history are scanned before the next request is answered.
 const MAX_SCANNED_ITEMS: usize = 2000;
+/// Maximum number of sessions in the list of sessions.
+const MAX_SESSIONS: usize = 1000;
 
 /// Owns the store and answers requests.
 pub struct StoreWorker {
@@ -212,7 +215,7 @@ impl StoreWorker {
     fn sessions(&self) -> Result<WorkerAnswer> {
         let shown = self.session.as_ref().map(Session::summary).transpose()?;
         let mut rows: Vec<SessionRow> = Vec::new();
-        for summary in self.store.sessions()? {
+        for summary in self.store.latest_sessions(&SessionKind::ALL, MAX_SESSIONS)? {
             let last = summary
                 .last_event
                 .map_or_else(|| "nothing yet".to_owned(), |time| self.zone.show(time));
@@ -226,7 +229,6 @@ impl StoreWorker {
                 ),
             });
         }
-        rows.reverse();
         Ok(WorkerAnswer::Sessions(rows))
     }
 }

@@ -102,16 +102,14 @@ fn new(args: &SessionNewArgs, context: &mut Context) -> Result<(), CommandError>
 
 fn list(args: &SessionListArgs, context: &mut Context) -> Result<(), CommandError> {
     let store = workspace::open_store(context, StoreAccess::Read)?;
-    let mut sessions = store.sessions()?;
-    let all = sessions.len();
-    sessions.retain(|session| args.all || session.info.kind == SessionKind::Debug);
-    let others = all - sessions.len();
-    sessions.sort_by_key(|session| {
-        let last = session.last_event.unwrap_or(session.info.started_at);
-        (std::cmp::Reverse(last), session.info.name.clone())
-    });
-    let more = args.limit.map_or(0, |limit| sessions.len().saturating_sub(limit));
-    sessions.truncate(args.limit.unwrap_or(usize::MAX));
+    let kinds = if args.all { &SessionKind::ALL[..] } else { &[SessionKind::Debug] };
+    let (mut listed, mut others) = (0, 0);
+    for kind in SessionKind::ALL {
+        let count = store.session_count(kind)? as usize;
+        *(if kinds.contains(&kind) { &mut listed } else { &mut others }) += count;
+    }
+    let sessions = store.latest_sessions(kinds, args.limit.unwrap_or(usize::MAX))?;
+    let more = listed - sessions.len().min(listed);
     let sessions = sessions.into_iter().map(SessionLine::from).collect();
     context.out.emit(&SessionListReport { sessions, more, others })
 }

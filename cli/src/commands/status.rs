@@ -7,7 +7,13 @@ use crate::report::store::{StatusReport, UnfinishedStream};
 use crate::report::{branch, session};
 use crate::workspace::{self, StoreAccess};
 use forge_store::error::Error;
+use forge_store::model::SessionKind;
 use forge_store::store::{CheckpointFilter, Store};
+
+fn session_count(store: &Store) -> Result<usize, CommandError> {
+    let counts = SessionKind::ALL.into_iter().map(|kind| store.session_count(kind));
+    Ok(counts.sum::<Result<u64, _>>()? as usize)
+}
 
 /// Shows the state of the store. A store without sessions is not an error here.
 pub fn run(context: &mut Context) -> Result<(), CommandError> {
@@ -18,7 +24,7 @@ pub fn run(context: &mut Context) -> Result<(), CommandError> {
     };
     let mut status = StatusReport {
         path: store.path().map(|path| path.display().to_string()).unwrap_or_default(),
-        sessions: store.sessions()?.len(),
+        sessions: session_count(&store)?,
         tail_bytes: store.tail_bytes()?,
         unfinished: unfinished_imports(&store)?,
         session: None,

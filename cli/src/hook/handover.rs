@@ -275,12 +275,10 @@ pub fn greeting(
         return Ok(None);
     }
     let own = event.session.as_deref();
-    let mut sessions = desk.store.sessions()?;
-    sessions.retain(|one| {
-        let info = &one.info;
-        info.kind == SessionKind::Debug && (own.is_none() || info.agent_session.as_deref() != own)
-    });
-    let Some(last) = sessions.into_iter().max_by_key(|one| one.last_event) else {
+    // At most one of the two latest is its own.
+    let mut sessions = desk.store.latest_sessions(&[SessionKind::Debug], 2)?;
+    sessions.retain(|one| own.is_none() || one.info.agent_session.as_deref() != own);
+    let Some(last) = sessions.into_iter().next() else {
         return Ok(None);
     };
     let Some(ended) = last.last_event else { return Ok(None) };
