@@ -7,6 +7,7 @@ use crate::error::{Error, Result};
 use crate::format::key::{self, KeyBuilder, of};
 use crate::format::{SessionRefs, decode_session, encode_session, session_hash};
 use crate::model::{SessionId, SessionKind, SessionNumber, StateDigest, Timestamp};
+use std::hash::{DefaultHasher, Hash, Hasher};
 
 /// Prefix of the source that marks an agent session as joined to an effort. The agent's own id
 /// follows.
@@ -70,6 +71,20 @@ impl SessionLookup<'_> {
         }
     }
 
+    /// Returns a hash of what is looked up, for an index in memory; `None` if sessions in memory are
+    /// looked at one by one.
+    pub(super) fn hash_in_memory(&self) -> Option<u64> {
+        let mut hasher = DefaultHasher::new();
+        match self {
+            Self::Id(id) => (0, id).hash(&mut hasher),
+            Self::Name(name) => (1, name).hash(&mut hasher),
+            Self::Agent(agent) => (2, agent).hash(&mut hasher),
+            Self::Source(source) => (3, source).hash(&mut hasher),
+            Self::IdPrefix(_) | Self::AgentPrefix(_) | Self::Unfinished => return None,
+        }
+        Some(hasher.finish())
+    }
+
     /// Returns bytes that every encoded session that matches contains.
     pub(super) fn bytes(&self) -> Option<&[u8]> {
         match self {
@@ -110,6 +125,14 @@ impl SessionLookup<'_> {
         numbers.sort_unstable();
         Ok(numbers)
     }
+}
+
+/// Calls a function with everything exact that a session is found by.
+pub(super) fn each_lookup(session: &SessionRefs, mut each: impl FnMut(SessionLookup<'_>)) {
+    each(SessionLookup::Id(session.info.id));
+    each(SessionLookup::Name(&session.info.name));
+    session.info.agent_session.iter().for_each(|agent| each(SessionLookup::Agent(agent)));
+    session.bookmarks.iter().for_each(|bookmark| each(SessionLookup::Source(&bookmark.source)));
 }
 
 /// Returns the session at the end of a key.

@@ -12,6 +12,7 @@ use crate::model::{SessionKind, SessionNumber, StateDigest, Timestamp};
 use memchr::memmem;
 use std::collections::{BTreeMap, HashMap, VecDeque};
 use std::fmt;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, OnceLock};
 
 /// Where sessions that are not in memory are read from.
@@ -54,6 +55,44 @@ pub(crate) struct SessionTable {
     base: Option<Arc<BaseSessions>>,
     /// Number of uses so far.
     clock: u64,
+    index: KnownIndex,
+}
+
+/// Finds the sessions in memory. It is made after some lookups: for a few it takes longer than to
+/// look at each session.
+#[derive(Default)]
+struct KnownIndex {
+    lookups: AtomicUsize,
+    /// By the hash of what a session is found by: all that are found by it, and others.
+    made: OnceLock<HashMap<u64, Vec<SessionNumber>>>,
+}
+
+impl Clone for KnownIndex {
+    fn clone(&self) -> Self {
+        Self { lookups: self.lookups.load(Ordering::Relaxed).into(), made: self.made.clone() }
+    }
+}
+
+impl KnownIndex {
+    /// Adds a session that may have changed, if the index was made.
+    fn add(&mut self, number: SessionNumber, session: &SessionRefs) {
+        if let Some(made) = self.made.get_mut() {
+            add_to(made, number, session);
+        }
+    }
+}
+
+fn add_to(
+    made: &mut HashMap<u64, Vec<SessionNumber>>,
+    number: SessionNumber,
+    session: &SessionRefs,
+) {
+    session_rows::each_lookup(session, |lookup| {
+        let found = made.entry(lookup.hash_in_memory().unwrap_or_default()).or_default();
+        if !found.contains(&number) {
+            found.push(number);
+        }
+    });
 }
 
 /// A session in memory.
@@ -162,6 +201,7 @@ impl SessionTable {
         for (number, known) in older.known.iter().take(KEPT_SESSIONS) {
             if *number < self.count && !changed(*number) && !self.known.contains_key(number) {
                 let known = KnownSession { stored: None, changed: false, ..known.clone() };
+                self.index.add(*number, known.get());
                 self.known.insert(*number, known);
             }
         }
@@ -241,6 +281,7 @@ impl SessionTable {
         for number in numbers {
             if number < self.count && !self.known.contains_key(&number) {
                 let session = session_rows::session_in(base, number)?;
+                self.index.add(number, &session);
                 self.known.insert(number, KnownSession::of(session, 0));
             }
         }
@@ -271,6 +312,7 @@ impl SessionTable {
         let before = (session.gone.is_none(), session.info.kind);
         let done = change(session);
         let after = (session.gone.is_none(), session.info.kind);
+        self.index.add(number, session);
         self.count_visible(before, false);
         self.count_visible(after, true);
         Ok(Some(done))
@@ -286,6 +328,7 @@ impl SessionTable {
     pub(crate) fn push(&mut self, session: SessionRefs) {
         self.clock += 1;
         self.count_visible((session.gone.is_none(), session.info.kind), true);
+        self.index.add(self.count, &session);
         let known = KnownSession { changed: true, ..KnownSession::of(session, self.clock) };
         self.known.insert(self.count, known);
         self.count += 1;
@@ -308,9 +351,18 @@ impl SessionTable {
         lookup: SessionLookup<'_>,
     ) -> Result<Vec<(SessionNumber, &SessionRefs)>> {
         let mut found = BTreeMap::new();
-        for (number, known) in &self.known {
-            if known.matches(&lookup) {
-                found.insert(*number, &**known.get());
+        match self.known_candidates(&lookup) {
+            Some(numbers) => {
+                for number in numbers {
+                    if let Some(known) = self.known.get(number).filter(|one| one.matches(&lookup)) {
+                        found.insert(*number, &**known.get());
+                    }
+                }
+            }
+            None => {
+                for (number, known) in self.known.iter().filter(|(_, one)| one.matches(&lookup)) {
+                    found.insert(*number, &**known.get());
+                }
             }
         }
         if let Some(base) = self.base.as_ref().filter(|_| !self.is_complete()) {
@@ -324,6 +376,25 @@ impl SessionTable {
             }
         }
         Ok(found.into_iter().collect())
+    }
+
+    /// Returns the sessions in memory that may match, if the index knows.
+    fn known_candidates(&self, lookup: &SessionLookup<'_>) -> Option<&[SessionNumber]> {
+        const LOOKUPS_WITHOUT: usize = 16;
+        let hash = lookup.hash_in_memory()?;
+        if self.index.made.get().is_none()
+            && self.index.lookups.fetch_add(1, Ordering::Relaxed) < LOOKUPS_WITHOUT
+        {
+            return None;
+        }
+        let made = self.index.made.get_or_init(|| {
+            let mut made = HashMap::new();
+            for (number, known) in &self.known {
+                add_to(&mut made, *number, known.get());
+            }
+            made
+        });
+        Some(made.get(&hash).map_or(&[], Vec::as_slice))
     }
 
     /// Returns the newest sessions of a kind that were not removed, by the time of their last
@@ -530,6 +601,30 @@ mod tests {
         let all: Vec<_> = table.all().map(|one| one.unwrap().0).collect();
         assert_eq!(all, (0..3001).collect::<Vec<_>>());
         assert_eq!(table.get(3001).unwrap(), None);
+    }
+
+    #[test]
+    fn sessions_in_memory_are_found_however_often_they_are_looked_up_and_changed() {
+        let (mut table, _) = table(300);
+        for round in 0..60_u32 {
+            let number = round % 40 + 250;
+            let found = |table: &SessionTable, name: &str| {
+                numbers(&table.find(SessionLookup::Name(name)).unwrap())
+            };
+            let name = format!("round {round}");
+            table.change(number, |session| session.info.name.clone_from(&name)).unwrap();
+            assert_eq!(found(&table, &name), [number]);
+            assert_eq!(found(&table.clone(), &name), [number]);
+            let before = format!("round {}", round.wrapping_sub(40));
+            assert_eq!(found(&table, &before), [0; 0], "it has another name now");
+            table.push(session(1000 + round));
+            let pushed = table.len() as SessionNumber - 1;
+            assert_eq!(found(&table, &format!("s{}", 1000 + round)), [pushed]);
+            let agent = format!("agent-{}", 1000 + round);
+            let of_agent = table.find(SessionLookup::Agent(&agent)).unwrap();
+            assert_eq!(numbers(&of_agent), [pushed]);
+            assert!(table.find(SessionLookup::Source("file 3")).unwrap().len() >= 30);
+        }
     }
 
     #[test]
