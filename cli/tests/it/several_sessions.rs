@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 
 fn said(session: &str, minute: u32, parent: Option<&str>, text: &str) -> String {
     let line = json!({"type": "user", "uuid": format!("{session}-{minute}"), "parentUuid": parent,
-        "sessionId": session, "timestamp": format!("2026-05-01T10:{minute:02}:00Z"), "cwd": "/w",
+        "sessionId": session, "timestamp": format!("2026-01-05T10:{minute:02}:00Z"), "cwd": "/w",
         "message": {"role": "user", "content": text}});
     line.to_string() + "\n"
 }
@@ -104,13 +104,13 @@ fn rollouts_in_one_file_are_told_apart_and_a_fork_is_one() {
     let environment = Environment::new();
     environment.forge(["init"]).success();
     let begun = |minute: u32, id: &str, origin: Option<&str>| {
-        let at = format!("2026-05-01T10:{minute:02}:00Z");
+        let at = format!("2026-01-05T10:{minute:02}:00Z");
         let payload = json!({"id": id, "timestamp": at, "cwd": "/w", "forked_from_id": origin});
         json!({"timestamp": at, "type": "session_meta", "payload": payload}).to_string() + "\n"
     };
     let said = |minute: u32, text: &str| {
         let payload = json!({"type": "user_message", "message": text});
-        let at = format!("2026-05-01T10:{minute:02}:00Z");
+        let at = format!("2026-01-05T10:{minute:02}:00Z");
         json!({"timestamp": at, "type": "event_msg", "payload": payload}).to_string() + "\n"
     };
     let text = [
@@ -137,11 +137,11 @@ fn recordings_of_gemini_in_one_file_are_told_apart() {
     environment.forge(["init"]).success();
     let begun = |id: &str| {
         let head = json!({"sessionId": id, "projectHash": "p", "kind": "main",
-            "startTime": "2026-05-01T10:00:00Z", "lastUpdated": "2026-05-01T10:00:00Z"});
+            "startTime": "2026-01-05T10:00:00Z", "lastUpdated": "2026-01-05T10:00:00Z"});
         head.to_string() + "\n"
     };
     let said = |id: &str, text: &str| {
-        json!({"id": id, "timestamp": "2026-05-01T10:01:00Z", "type": "user", "content": text})
+        json!({"id": id, "timestamp": "2026-01-05T10:01:00Z", "type": "user", "content": text})
             .to_string()
             + "\n"
     };
