@@ -140,7 +140,14 @@ impl<'a> TranscriptImporter<'a> {
             true => None,
             false => session_split::split(&opened.file, path, self.dialect).map_err(failed)?,
         };
-        let Some(sessions) = split else { return Ok(vec![self.import_file(path)?]) };
+        let Some(sessions) = split else {
+            let mut first = Some(opened);
+            let report = self.retry(|importer| {
+                let opened = first.take().map_or_else(|| importer.open(path), Ok)?;
+                importer.import_opened(path, opened)
+            })?;
+            return Ok(vec![report]);
+        };
         if self.how.strict {
             // All sessions of it are read before any is written.
             let mut intake = TranscriptIntake::unnamed(&opened, path).map_err(failed)?;
@@ -206,7 +213,7 @@ impl<'a> TranscriptImporter<'a> {
         };
         let Some(id) = id.map_err(|error| ImportFailure::from(error).within_file(path))? else {
             report.waiting_bytes = opened.bytes;
-            return self.without_session(opened, report, path);
+            return self.without_session(&opened, report, path);
         };
         let ImportFile { file, bytes, document, .. } = opened;
         if self.dialect == TranscriptDialect::ClaudeCode && !self.how.live {
@@ -267,7 +274,7 @@ impl<'a> TranscriptImporter<'a> {
     /// that an agent has only begun to write is not an error.
     fn without_session(
         &mut self,
-        opened: ImportFile,
+        opened: &ImportFile,
         mut report: TranscriptFileReport,
         path: &Path,
     ) -> Result<TranscriptFileReport, CommandError> {
@@ -281,7 +288,7 @@ impl<'a> TranscriptImporter<'a> {
             opened.is_begun().map_err(|error| ImportFailure::from(error).within_file(path))?;
         let unlike = opened.form.filter(|form| *form != wanted && !begun);
         report.begun = begun;
-        let mut intake = TranscriptIntake::unnamed(&opened, path)
+        let mut intake = TranscriptIntake::unnamed(opened, path)
             .map_err(|error| ImportFailure::from(error).within_file(path))?;
         // Claude Code also writes files that contain only titles; all other agents name the session
         // first.
