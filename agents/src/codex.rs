@@ -283,6 +283,18 @@ fn session(work: &mut PieceBuilder<'_>, meta: &CodexSessionMeta<'_>, at: Option<
     }
 }
 
+/// Returns the session that the first line of a rollout names, and the one that it was forked from.
+#[must_use]
+pub fn begun_codex_session(line: &[u8]) -> Option<(String, Option<String>)> {
+    let line: CodexLine<'_> = serde_json::from_slice(line.trim_ascii()).ok()?;
+    if !line.kind.is("session_meta") {
+        return None;
+    }
+    let meta: CodexSessionMeta<'_> = object(line.payload);
+    let id = meta.id.text().or(meta.session_id.text())?;
+    Some((id.to_owned(), meta.forked_from_id.text().map(str::to_owned)))
+}
+
 /// Whether a line was copied from the session that this one was forked from.
 fn is_copied(
     work: &mut PieceBuilder<'_>,

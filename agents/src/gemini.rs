@@ -119,6 +119,14 @@ fn session(work: &mut PieceBuilder<'_>, line: &GeminiLine<'_>) {
     }
 }
 
+/// Returns the session that a line begins, if it is the first line of a recording.
+#[must_use]
+pub fn begun_gemini_session(line: &[u8]) -> Option<String> {
+    let line: GeminiLine<'_> = serde_json::from_slice(line.trim_ascii()).ok()?;
+    let begins = line.set.is_none() && line.id.0.is_none();
+    line.session_id.0.filter(|_| begins)
+}
+
 /// Reads a history that the agent wrote again: a summary in it means that it was compressed.
 fn rewritten(
     work: &mut PieceBuilder<'_>,

@@ -35,7 +35,9 @@ pub mod trajectory;
 mod unread_kinds;
 mod verification;
 
+pub use codex::begun_codex_session;
 pub use file_format::{FileFormat, is_document};
+pub use gemini::begun_gemini_session;
 pub use locate::{codex_rollouts, gemini_recordings};
 pub use long_text::{INLINE_BYTES, resolve, resolve_each};
 pub use piece::{CheckpointDraft, SessionDraft, SkippedLine, TranscriptPiece};

@@ -17,7 +17,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 /// Largest number of bytes in a segment.
 const SEGMENT_BYTES: usize = 2 << 20;
-/// Segments of at least this size are compressed quickly and with a prefix of at most `NEAR_BYTES`,
+/// Content of at least this size is compressed quickly and with a prefix of at most `NEAR_BYTES`,
 /// because repetitions in large content are near each other.
 const MUCH_BYTES: usize = 1 << 20;
 const NEAR_BYTES: usize = 512 << 10;
@@ -77,6 +77,9 @@ pub(crate) fn segments_while<T>(content: &[u8], work: impl FnOnce() -> T) -> (Ve
 fn parts(offset: u64, before: usize, window: &[u8]) -> Vec<BlobSegmentDraft<'_>> {
     let mut parts = Vec::new();
     let mut begin = before;
+    // By the whole content: its last segment may be short, and reading a long prefix for it would
+    // take more than all the rest.
+    let is_much = window.len() - before >= MUCH_BYTES;
     while begin < window.len() {
         // Up to the next restart, and at most one segment.
         let stands = offset + (begin - before) as u64;
@@ -85,10 +88,10 @@ fn parts(offset: u64, before: usize, window: &[u8]) -> Vec<BlobSegmentDraft<'_>>
             .min(SEGMENT_BYTES)
             .min(usize::try_from(room).unwrap_or(SEGMENT_BYTES));
         let since = usize::try_from(stands % RESTART_BYTES).unwrap_or(0).min(begin);
-        let (effort, since) = if length < MUCH_BYTES {
-            (CompressionEffort::Thorough, since)
-        } else {
+        let (effort, since) = if is_much {
             (CompressionEffort::Quick, since.min(NEAR_BYTES))
+        } else {
+            (CompressionEffort::Thorough, since)
         };
         let prefix = window.get(begin - since..begin).unwrap_or_default();
         let part = window.get(begin..begin + length).unwrap_or_default();

@@ -10,6 +10,7 @@
 
 mod byte_text;
 mod credential;
+mod hint_starts;
 mod known_secrets;
 mod kubernetes;
 mod named_value;

@@ -1,9 +1,11 @@
 //! Names that indicate a secret value: `API_KEY=`, `"password": "`, `--token `, `X-Auth-Token: `.
 
 use super::TextForm;
+use super::hint_starts::HintStarts;
 use super::token_shape::{ByteClass, ScanMemory};
 use super::work_counter;
 use std::ops::Range;
+use std::sync::LazyLock;
 
 /// Name parts (in lower case) that indicate a secret, with the kind of the value.
 pub(super) const TELLING: [(&str, &str); 36] = [
@@ -120,13 +122,22 @@ pub(super) struct NamedValue {
 
 /// Returns the kind of secret that this name indicates, if any.
 pub(super) fn kind_of(name: &str) -> Option<&'static str> {
+    // Most names, which are fields of facts, contain no such word.
+    static STARTS: LazyLock<HintStarts> =
+        LazyLock::new(|| HintStarts::of(TELLING.iter().map(|(word, _)| bare(word))));
+    STARTS.next(name.as_bytes(), 0..name.len())?;
     let lower = name.to_ascii_lowercase();
-    let known = |(word, _): &&(&str, &str)| match word.trim_end_matches(['=', ':', '"']) {
+    let known = |(word, _): &&(&str, &str)| match bare(word) {
         bare if bare.len() < word.len() => lower.ends_with(bare),
         _ => lower.contains(word),
     };
     let (_, kind) = TELLING.iter().rfind(known)?;
     is_telling_name(name.as_bytes()).then_some(*kind)
+}
+
+/// Returns an indicating word without the sign that follows the name.
+fn bare(word: &str) -> &str {
+    word.trim_end_matches(['=', ':', '"'])
 }
 
 fn is_name(byte: u8) -> bool {

@@ -99,9 +99,9 @@ impl Redactor {
                     secret_heuristics::is_secret(text.as_bytes())
                         || short::is_secret_field(field, text.as_bytes())
                 };
-                if let Some(kind) = named_value::kind_of(field)
+                if !text.contains(char::is_whitespace)
+                    && let Some(kind) = named_value::kind_of(field)
                     && is_secret(text)
-                    && !text.contains(char::is_whitespace)
                     && !self.is_allowed(kind, text.as_bytes())
                 {
                     *text = mark(kind);

@@ -1,5 +1,6 @@
 //! Scans a text once: where a hint occurs, the rules of that hint are tried.
 
+use super::hint_starts::HintStarts;
 use super::program_secret::ProgramPlace;
 use super::token_rule::{TokenPlacement, TokenRule, rules};
 use super::token_shape::ScanMemory;
@@ -7,7 +8,7 @@ use super::{
     SecretFinding, TextForm, credential, kubernetes, named_value, program_secret,
     secret_heuristics, short, unescaped_view, work_counter,
 };
-use aho_corasick::{AhoCorasick, AhoCorasickKind, Input, MatchKind};
+use aho_corasick::{AhoCorasick, AhoCorasickKind, Anchored, Input, MatchKind, StartKind};
 use std::collections::BTreeSet;
 use std::ops::Range;
 use std::sync::LazyLock;
@@ -33,6 +34,9 @@ enum ScanHint {
 struct HintTable {
     /// For each searched word: its rules, and those of the words that are a prefix of it.
     hints: Vec<Vec<ScanHint>>,
+    /// Where in a text a word may begin.
+    starts: HintStarts,
+    /// Finds the longest word at an offset.
     search: AhoCorasick,
 }
 
@@ -58,9 +62,10 @@ static TABLE: LazyLock<HintTable> = LazyLock::new(|| {
         .ascii_case_insensitive(true)
         .match_kind(MatchKind::LeftmostLongest)
         .kind(Some(AhoCorasickKind::DFA))
+        .start_kind(StartKind::Anchored)
         .build(&words)
         .expect("the table is small");
-    HintTable { hints, search }
+    HintTable { hints, starts: HintStarts::of(words.iter().copied()), search }
 });
 
 /// The results of a scan.
@@ -110,12 +115,11 @@ fn scan_as_written(text: &[u8], share: Range<usize>, form: TextForm) -> (ScanFin
     let mut all = ScanFindings::default();
     let mut from = share.start;
     work_counter::add(share.len());
-    while let Some(hit) = table.search.find(Input::new(text).span(from..text.len())) {
-        if hit.start() >= share.end {
-            break;
-        }
+    while let Some(start) = table.starts.next(text, from..share.end) {
         // Words may overlap, so the search continues after the first byte of this one.
-        from = hit.start() + 1;
+        from = start + 1;
+        let word = Input::new(text).span(start..text.len()).anchored(Anchored::Yes);
+        let Some(hit) = table.search.find(word) else { continue };
         for hint in table.hints.get(hit.pattern().as_usize()).into_iter().flatten() {
             work_counter::add(hit.len());
             if matches!(hint, ScanHint::Escape) {

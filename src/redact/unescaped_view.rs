@@ -66,8 +66,15 @@ pub(super) fn views(text: &[u8], share: &Range<usize>, begins: &[usize]) -> Vec<
 /// Returns the offsets in a share at which an escape may begin, in order.
 fn candidates(text: &[u8], share: &Range<usize>, begins: &[usize]) -> Vec<usize> {
     let inside = text.get(share.clone()).unwrap_or_default();
-    let mut all: Vec<usize> =
-        memchr3_iter(b'\\', b'%', b'\x1b', inside).map(|at| share.start + at).collect();
+    // Most backslashes in JSON are before a quote or an `n`: one alone encodes no byte of a token.
+    let may_begin = |at: &usize| match inside.get(at + 1) {
+        Some(next) if inside[*at] == b'\\' => b"\\/\nue0x".contains(next),
+        _ => true,
+    };
+    let mut all: Vec<usize> = memchr3_iter(b'\\', b'%', b'\x1b', inside)
+        .filter(may_begin)
+        .map(|at| share.start + at)
+        .collect();
     if !inside.is_ascii() {
         all.extend(memchr3_iter(b'\xc2', b'\xe2', b'\xef', inside).map(|at| share.start + at));
     }
@@ -77,7 +84,8 @@ fn candidates(text: &[u8], share: &Range<usize>, begins: &[usize]) -> Vec<usize>
             _ => all.push(*begin),
         }
     }
-    all.sort_unstable();
+    // A stable sort merges the few ascending runs.
+    all.sort();
     all
 }
 

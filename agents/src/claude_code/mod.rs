@@ -39,6 +39,7 @@ mod prompt;
 mod prompt_queue;
 mod queue;
 mod reader;
+mod record_links;
 mod record_split;
 mod task;
 #[cfg(test)]
@@ -52,5 +53,6 @@ pub use locate::{TranscriptFile, locate};
 pub use reader::{
     InputEnding, TranscriptDialect, TranscriptOptions, TranscriptReader, UnreadableLine, is_whole,
 };
+pub use record_links::{RecordLinks, record_links};
 pub use record_split::session_of;
 pub use transcript_state::TranscriptState;

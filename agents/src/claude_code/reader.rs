@@ -234,13 +234,13 @@ impl TranscriptReader {
         }
         if text.starts_with(b"{") && !nests_too_deep(text) {
             let place = (start, text.len() as u64);
-            let whole = String::from_utf8_lossy(text);
+            // Lines are nearly always UTF-8, which this checks many bytes at a time.
+            let whole = std::str::from_utf8(text)
+                .map_or_else(|_| String::from_utf8_lossy(text), Cow::Borrowed);
             match self.record(&whole, place, recorded_at, piece) {
                 Ok(()) => {
                     let Cow::Owned(_) = whole else { return Ok(()) };
-                    let at = text.utf8_chunks().next().map_or(0, |chunk| chunk.valid().len());
-                    let reason = format!("is not UTF-8 at its byte {at}: read with U+FFFD");
-                    return self.note(piece, start, reason, true);
+                    return self.note(piece, start, not_utf8(text), true);
                 }
                 Err(UnreadRecord::Message(reason)) => return self.skip(piece, start, reason),
                 Err(UnreadRecord::Json(_)) => {}
@@ -254,14 +254,21 @@ impl TranscriptReader {
                 LinePart::Record(range) => {
                     let start = self.carry.offset + range.start as u64;
                     let text = line.get(range).unwrap_or_default();
-                    let text = std::str::from_utf8(text).unwrap_or_default();
-                    let read = if nests_too_deep(text.as_bytes()) {
+                    let place = (start, text.len() as u64);
+                    let whole = String::from_utf8_lossy(text);
+                    let read = if nests_too_deep(text) {
                         Err(UnreadRecord::Message(too_deep()))
                     } else {
-                        self.record(text, (start, text.len() as u64), recorded_at, piece)
+                        self.record(&whole, place, recorded_at, piece)
                     };
-                    if let Err(UnreadRecord::Message(reason) | UnreadRecord::Json(reason)) = read {
-                        self.skip(piece, start, reason)?;
+                    match read {
+                        Err(UnreadRecord::Message(reason) | UnreadRecord::Json(reason)) => {
+                            self.skip(piece, start, reason)?;
+                        }
+                        Ok(()) if matches!(whole, Cow::Owned(_)) => {
+                            self.note(piece, start, not_utf8(text), true)?;
+                        }
+                        Ok(()) => {}
                     }
                 }
             }
@@ -327,6 +334,12 @@ fn cut(bytes: &[u8]) -> (&[u8], &[u8]) {
 #[must_use]
 pub fn is_whole(line: &[u8]) -> bool {
     record_split::all_whole(line)
+}
+
+/// Says that a record was read though it has bytes that are not UTF-8.
+fn not_utf8(text: &[u8]) -> String {
+    let at = text.utf8_chunks().next().map_or(0, |chunk| chunk.valid().len());
+    format!("is not UTF-8 at its byte {at}: read with U+FFFD")
 }
 
 pub(super) fn too_deep() -> String {

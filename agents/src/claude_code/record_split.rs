@@ -79,33 +79,35 @@ pub fn session_of(line: &[u8]) -> Option<String> {
     })
 }
 
-/// Returns the records of a line in their order, and what is between them.
+/// Returns the records of a line in their order, and what is between them. A record may contain
+/// bytes that are not UTF-8.
 ///
 /// An object at the beginning of the line or directly after a record is a record. After an
 /// incomplete record, the next record is the first object that has the fields which every record of
 /// the agent has, and that is followed by another record or by nothing.
 pub(super) fn split(line: &[u8], dialect: TranscriptDialect) -> Vec<LinePart> {
     let line = line.get(..trimmed(line).end).unwrap_or_default();
+    // Bytes that are not UTF-8 are read as one sign each, so that all offsets stay.
+    let mut text = String::with_capacity(line.len());
+    let mut bad = Vec::new();
+    for chunk in line.utf8_chunks() {
+        text.push_str(chunk.valid());
+        bad.extend(text.len()..text.len() + chunk.invalid().len());
+        chunk.invalid().iter().for_each(|_| text.push('?'));
+    }
+    let text = long_text::replace_lone_surrogates(&text);
     let mut search = RecordSearch {
         dialect,
         budget: line.len() * READINGS,
         line,
+        bad,
         lost: None,
         parts: Vec::new(),
     };
     let mut offset = 0;
-    for chunk in line.utf8_chunks() {
-        let text = long_text::replace_lone_surrogates(chunk.valid());
-        for piece in text.split('\0') {
-            search.piece(piece, offset);
-            offset += piece.len() + 1;
-        }
-        // There is one separator less than there are pieces.
-        offset -= 1;
-        if !chunk.invalid().is_empty() {
-            search.broken(offset);
-            offset += chunk.invalid().len();
-        }
+    for piece in text.split('\0') {
+        search.piece(piece, offset);
+        offset += piece.len() + 1;
     }
     search.close(line.len());
     search.parts
@@ -116,6 +118,8 @@ struct RecordSearch<'l> {
     /// How many more bytes may be read without finding a record.
     budget: usize,
     line: &'l [u8],
+    /// The offsets of bytes that are not UTF-8.
+    bad: Vec<usize>,
     /// Where the bytes begin that are not a record, and why they are not.
     lost: Option<(usize, String)>,
     parts: Vec<LinePart>,
@@ -178,19 +182,14 @@ impl RecordSearch<'_> {
         None
     }
 
-    /// Notes bytes that are not UTF-8.
-    fn broken(&mut self, at: usize) {
-        let start = self.lost.as_ref().map_or(at, |(start, _)| *start);
-        if !self.lost.as_ref().is_some_and(|(_, reason)| reason.starts_with("is not UTF-8")) {
-            self.lost = Some((start, format!("is not UTF-8 at its byte {}", at - start)));
-        }
-    }
-
     /// Ends the part that is not a record, if there is one.
     fn close(&mut self, end: usize) {
         let Some((start, mut reason)) = self.lost.take() else { return };
         let lost = self.line.get(start..end).unwrap_or_default();
-        if reason.starts_with(NOT_WHOLE) && nests_too_deep(lost) {
+        let bad = self.bad.iter().find(|at| (start..end).contains(at));
+        if let Some(at) = bad {
+            reason = format!("is not UTF-8 at its byte {}", at - start);
+        } else if reason.starts_with(NOT_WHOLE) && nests_too_deep(lost) {
             reason = super::reader::too_deep();
         }
         self.parts.push(LinePart::Lost(start, reason));
@@ -296,6 +295,21 @@ mod tests {
         let parts = split(&line, TranscriptDialect::ClaudeCode);
         assert_eq!(parts[0], LinePart::Lost(0, "is not UTF-8 at its byte 26".to_owned()));
         assert_eq!(parts[1], LinePart::Record(27..line.len()));
+    }
+
+    #[test]
+    fn a_bad_byte_inside_a_whole_record_loses_no_record_of_the_line() {
+        let odd = [br#"{"type":"user","text":"caf"#.as_slice(), b"\xe9\xff", br#""}"#].concat();
+        let line = [WHOLE.as_bytes(), &odd, WHOLE.as_bytes()].concat();
+        let (one, two) = (WHOLE.len(), WHOLE.len() + odd.len());
+        assert_eq!(
+            split(&line, TranscriptDialect::ClaudeCode),
+            [
+                LinePart::Record(0..one),
+                LinePart::Record(one..two),
+                LinePart::Record(two..line.len())
+            ]
+        );
     }
 
     #[test]

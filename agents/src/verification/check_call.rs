@@ -29,6 +29,8 @@ pub(super) struct CheckCall {
     pub(super) runners: Vec<String>,
     /// Whether it can fail although its summary counts no failure.
     pub(super) limits: RunLimits,
+    /// Whether the line also succeeds if there is nothing to run: only a summary shows that it ran.
+    pub(super) may_not_run: bool,
     /// The summary patterns of the tool; `None` for a script, whose content is not known.
     pub(super) summary: Option<&'static SummaryPatterns>,
 }
@@ -83,6 +85,8 @@ pub(super) struct RunSurroundings {
     pub(super) places: Vec<String>,
     /// The limits that a runner sets.
     limits: Option<RunLimits>,
+    /// Whether a runner runs nothing if its input is empty.
+    may_not_run: bool,
 }
 
 impl RunSurroundings {
@@ -102,6 +106,12 @@ impl RunSurroundings {
     fn add_runner(&mut self, words: &[&str]) {
         self.runners.extend(words.first().map(|program| program_name(program).to_owned()));
         self.places.extend(wrapper::place_of(words).map(|place| format!("={place}")));
+        let skips = |word: &&str| {
+            **word == *"--no-run-if-empty"
+                || (word.starts_with('-') && !word.starts_with("--") && word.contains('r'))
+        };
+        self.may_not_run |= words.first().is_some_and(|program| program_name(program) == "xargs")
+            && words.iter().any(skips);
     }
 
     /// Adds the assignments among these words.
@@ -115,11 +125,13 @@ impl RunSurroundings {
         self.runners.extend(inner.runners);
         self.places.extend(inner.places);
         self.limits = inner.limits.or(self.limits);
+        self.may_not_run |= inner.may_not_run;
     }
 
     /// Adds it to a check.
     pub(super) fn apply(self, call: &mut CheckCall) {
         call.runners.splice(0..0, self.runners);
+        call.may_not_run |= self.may_not_run;
         call.target.extend(self.places);
         if let Some(limits) = self.limits.filter(|_| call.limits == RunLimits::None) {
             call.limits = limits;
@@ -212,11 +224,10 @@ fn program_name(word: &str) -> &str {
 fn matched(words: &[&str]) -> Option<CheckCall> {
     let (first, arguments) = words.split_first()?;
     let program = program_name(first);
-    // sbt takes a command with its arguments as one word.
-    let split: Vec<&str>;
+    let commands: Vec<&str>;
     let arguments = if program == "sbt" {
-        split = arguments.iter().flat_map(|word| word.split(' ')).collect();
-        &split
+        commands = sbt_arguments(arguments);
+        &commands
     } else {
         arguments
     };
@@ -234,6 +245,37 @@ fn matched(words: &[&str]) -> Option<CheckCall> {
         return script_call(scripts, program, arguments);
     }
     script_file_call(words)
+}
+
+/// The arguments of the last check among the commands of sbt, each of which is a word of its own or
+/// between semicolons. A failed command ends the run, so the last check also passes or fails for
+/// those before it.
+fn sbt_arguments<'a>(arguments: &[&'a str]) -> Vec<&'a str> {
+    const TASKS: [&str; 5] = ["test", "testOnly", "testQuick", "compile", "Test/compile"];
+    let (options, words): (Vec<&str>, Vec<&str>) =
+        arguments.iter().partition(|word| word.starts_with(['-', '+']));
+    let (mut project, mut found) = (None, None);
+    for command in words.iter().flat_map(|word| word.split(';')) {
+        let mut parts = command.split_whitespace();
+        let name = parts.next().unwrap_or_default();
+        if name == "project" {
+            project = parts.next();
+            continue;
+        }
+        let (scope, task) = name.rsplit_once(['/', ':']).unwrap_or(("", name));
+        let configuration = scope.rsplit(['/', ':']).next().unwrap_or_default();
+        let of_tests = task == "compile" && configuration.eq_ignore_ascii_case("test");
+        let task = if of_tests { "Test/compile" } else { task };
+        if TASKS.contains(&task) {
+            let scope = Some(scope).filter(|scope| !scope.is_empty());
+            found = Some(
+                [task].into_iter().chain(parts).chain(project).chain(scope).collect::<Vec<_>>(),
+            );
+        }
+    }
+    let mut all = options;
+    all.extend(found.unwrap_or(words));
+    all
 }
 
 /// The arguments without the words of this call; `None` if it is another call.
@@ -303,6 +345,7 @@ fn tool_call(
         exit: tool.exit,
         runners: Vec::new(),
         limits: RunLimits::of(rest),
+        may_not_run: false,
         summary: Some(tool.summary),
     })
 }
@@ -354,6 +397,7 @@ fn script_call(
         exit: ExitCodeMeaning::Decides,
         runners: Vec::new(),
         limits: RunLimits::of(&rest),
+        may_not_run: arguments.contains(&"--if-present"),
         summary: None,
     })
 }
@@ -488,6 +532,7 @@ fn script_file_call(words: &[&str]) -> Option<CheckCall> {
         exit: ExitCodeMeaning::Decides,
         runners: Vec::new(),
         limits: RunLimits::of(rest),
+        may_not_run: false,
         summary: None,
     })
 }

@@ -221,6 +221,7 @@ impl CheckJudge<'_> {
             let status = decision.unwrap_or(Some("unknown"));
             match status {
                 Some("failed" | "unknown") if self.never_ran(check, place) => Some("error"),
+                Some("passed") if self.may_not_have_run(check, place) => Some("unknown"),
                 status => status,
             }
         };
@@ -233,6 +234,14 @@ impl CheckJudge<'_> {
         place.file.is_none()
             && runner_failure::says_not_started(&place.call, self.lines, alone)
             && !self.counted(check, place)
+    }
+
+    /// Whether the line may have succeeded because there was nothing to run.
+    fn may_not_have_run(&self, check: usize, place: &PlacedCheck) -> bool {
+        let says =
+            || place.file.is_none() && runner_failure::says_nothing_ran(&place.call, self.lines);
+        let ran = || self.found(check, place).is_some_and(|found| !found.runs.is_empty());
+        (place.call.may_not_run || says()) && !ran()
     }
 
     /// Whether the summary of the check's own tool is visible.

@@ -49,6 +49,18 @@ static FAILURES: &[RunnerFailure] = &[
     says(NODE, r"^error: could not find package\.json|^Usage Error: The project in "),
     says(MAKE, r"^g?make(?:\[\d+\])?: \*\*\* No rule to make target ['`‘]{}['’]\.\s+Stop"),
     says(MAKE, r"^g?make: \*\*\* No targets specified and no makefile found"),
+    says(MAKE, r"^g?make: \*\*\* \S+: (?:No such file or directory|Not a directory)\.\s+Stop"),
+    says(
+        &["nix", "nix-shell"],
+        r"^error: (?:getting status of|path '|flake '|attribute '|cached failure)",
+    ),
+    says(
+        &["nix", "nix-shell"],
+        r"^error: (?:unable to download|file '\S+' was not found|undefined variable)",
+    ),
+    says(&["dotenv"], r"^Error: Invalid value for '-f'|^dotenv: "),
+    says(&["bun"], r"^error: (?:0 test files matching|No tests found)"),
+    says(&["flock"], r"^flock: (?:cannot|failed)"),
     says(
         &["just"],
         r"^error: (?:[Jj]ustfile does not contain recipe [`']{}[`']|No justfile found)",
@@ -78,6 +90,14 @@ static FAILURES: &[RunnerFailure] = &[
     says(&["xvfb-run"], r"^xvfb-run: error: "),
     says(&["direnv"], r"^direnv: error "),
     says(&["devcontainer"], r"^Error: (?:Dev container|Command failed: docker)"),
+];
+
+/// Lines that say that there was nothing to run, though the program succeeds.
+static NOTHING_RAN: &[RunnerFailure] = &[
+    says(NODE, r"^No projects matched the filters"),
+    says(NODE, r"^None of the selected packages has a "),
+    says(&["nx"], r"No tasks were run|^No projects with target"),
+    says(&["turbo"], r"^\s*No tasks were executed as part of this run"),
 ];
 
 /// The exit codes with which runners say that they failed themselves.
@@ -129,13 +149,21 @@ pub(super) fn says_not_started(call: &CheckCall, lines: &[&str], alone: bool) ->
     })
 }
 
+/// Whether the output says that there was nothing to run.
+pub(super) fn says_nothing_ran(call: &CheckCall, lines: &[&str]) -> bool {
+    NOTHING_RAN.iter().filter(|nothing| is_run_by(call, nothing.programs)).any(|nothing| {
+        Regex::new(&super::summary::ascii(nothing.message))
+            .is_ok_and(|regex| lines.iter().any(|line| regex.is_match(line)))
+    })
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
 
     #[test]
     fn every_message_is_a_pattern() {
-        for failure in FAILURES {
+        for failure in FAILURES.iter().chain(NOTHING_RAN) {
             let pattern = super::super::summary::ascii(&failure.message.replace("{}", "(?:a|b)"));
             assert!(Regex::new(&pattern).is_ok(), "{pattern}");
             assert!(!failure.programs.is_empty(), "{pattern}");

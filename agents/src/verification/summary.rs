@@ -69,28 +69,46 @@ pub(super) fn ascii(pattern: &str) -> String {
 /// A compiled set of patterns.
 pub(super) struct SummaryMatcher {
     set: RegexSet,
-    each: Vec<(Regex, LineVerdict)>,
+    each: Vec<LinePattern>,
+}
+
+/// A pattern of a set, which is compiled by itself only if its groups are needed.
+struct LinePattern {
+    pattern: String,
+    compiled: OnceLock<Option<Regex>>,
+    says: LineVerdict,
+}
+
+impl LinePattern {
+    fn captures<'l>(&self, line: &'l str) -> Option<regex::Captures<'l>> {
+        self.compiled.get_or_init(|| Regex::new(&self.pattern).ok()).as_ref()?.captures(line)
+    }
 }
 
 impl SummaryMatcher {
     fn new<'s>(summaries: impl Iterator<Item = &'s SummaryPatterns>) -> Option<Self> {
         let shapes = summaries.flat_map(|summary| summary.shapes);
-        let shapes: Vec<_> = shapes.map(|(pattern, says)| (ascii(pattern), *says)).collect();
-        let set = RegexSet::new(shapes.iter().map(|(pattern, _)| pattern)).ok()?;
-        let each = shapes.iter().map(|(pattern, says)| Some((Regex::new(pattern).ok()?, *says)));
-        Some(Self { set, each: each.collect::<Option<_>>()? })
+        let each: Vec<_> = shapes
+            .map(|(pattern, says)| LinePattern {
+                pattern: ascii(pattern),
+                compiled: OnceLock::new(),
+                says: *says,
+            })
+            .collect();
+        let set = RegexSet::new(each.iter().map(|shape| &shape.pattern)).ok()?;
+        Some(Self { set, each })
     }
 
     /// The meaning of one line: a failure, or the scope that passed.
     fn line(&self, line: &str) -> Option<Result<VerdictScope, ()>> {
         let mut passed = None;
         for index in self.set.matches(line) {
-            let (regex, says) = self.each.get(index)?;
-            match says {
+            let shape = self.each.get(index)?;
+            match &shape.says {
                 LineVerdict::Failed => return Some(Err(())),
                 LineVerdict::Passed(reach) => passed = Some(Ok(*reach)),
                 LineVerdict::Counts(reach) => {
-                    let captures = regex.captures(line)?;
+                    let captures = shape.captures(line)?;
                     let mut counts = captures.iter().skip(1).flatten().map(|it| it.as_str());
                     if counts.any(|count| count.bytes().any(|digit| matches!(digit, b'1'..=b'9'))) {
                         return Some(Err(()));

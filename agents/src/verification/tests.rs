@@ -105,6 +105,26 @@ fn known_commands_are_found_at_any_position() {
         ("eval 'cargo test'", "cargo test"),
         ("dotenv -e .env -- npx jest", "jest"),
         ("sbt 'testOnly a.B'", "sbt testOnly"),
+        ("sbt 'project core; clean; test'", "sbt test"),
+        ("sbt clean core/test", "sbt test"),
+        ("sbt Test/compile core/testQuick", "sbt testQuick"),
+        ("sbt -Dx=1 test:compile", "sbt Test/compile"),
+        ("sbt run", ""),
+        ("sbt ~test", ""),
+        ("dotenv -f .env run -- pytest", "pytest"),
+        ("dotenvx run -f .env -- pytest", "pytest"),
+        ("poetry -C sub run pytest", "pytest"),
+        ("uv -q --directory sub run pytest", "pytest"),
+        ("hatch -e dev run pytest", "pytest"),
+        ("pnpm -C web exec vitest run", "vitest"),
+        ("yarn --cwd web jest", "jest"),
+        ("npm --prefix web exec -- vitest run", "vitest"),
+        ("npm --prefix web install", ""),
+        ("npx -c 'vitest run'", "vitest"),
+        ("env -S 'A=1 pytest'", "pytest"),
+        ("script -qec 'cargo test' /dev/null", "cargo test"),
+        ("op run --env-file .env -- pytest", "pytest"),
+        ("taskset -c 0 flock /tmp/l cargo test", "cargo test"),
         ("yarn workspaces foreach -A run test", "yarn test"),
         ("behave", "behave"),
         ("npx cucumber-js", "cucumber-js"),
@@ -511,6 +531,9 @@ fn a_check_that_its_runner_could_not_start_is_an_error() {
             "make: *** No rule to make target 'a.c', needed by 'test'.  Stop.",
             "failed",
         ),
+        ("make -C sub test", 2, "make: *** sub: No such file or directory.  Stop.", "error"),
+        ("nix develop -c cargo test", 1, "error: getting status of '/w/flake.nix': x", "error"),
+        ("bun test", 1, "error: 0 test files matching **{.test,.spec}.ts in --cwd=\"/w\"", "error"),
         ("timeout 10x pytest", 125, "timeout: invalid time interval '10x'", "error"),
         ("poetry run pytest", 1, "Command not found: pytest", "error"),
         ("uv run pytest", 2, "error: Failed to spawn: `pytest`", "error"),
@@ -524,6 +547,24 @@ fn a_check_that_its_runner_could_not_start_is_an_error() {
         ("source v/a && pytest", 1, "bash: v/a: No such file or directory", ""),
     ] {
         assert_eq!(status(line, code, output), expected, "{line} {code} {output}");
+    }
+}
+
+#[test]
+fn a_line_that_may_have_nothing_to_run_passes_only_with_a_summary() {
+    for (line, code, output, expected) in [
+        ("git diff --name-only | xargs -r ruff check", 0, "", "unknown"),
+        ("git diff --name-only | xargs -r ruff check", 0, "All checks passed!", "passed"),
+        ("git diff --name-only | xargs -r ruff check", 123, "Found 1 error.", "failed"),
+        ("git ls-files -z | xargs -0rn9 npx eslint", 0, "", "unknown"),
+        ("git ls-files | xargs -r sh -c 'go vet \"$@\"' x", 0, "", "unknown"),
+        ("git ls-files | xargs npx eslint", 0, "", "passed"),
+        ("npm test --if-present", 0, "", "unknown"),
+        ("npm test --if-present", 0, "Tests:       3 passed, 3 total", "passed"),
+        ("pnpm -F pkg test", 0, "No projects matched the filters in \"/w\"", "unknown"),
+        ("pnpm -F pkg test", 0, "> vitest run", "passed"),
+    ] {
+        assert_eq!(status(line, code, output), expected, "{line}: {output}");
     }
 }
 

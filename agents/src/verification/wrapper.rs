@@ -197,9 +197,18 @@ const RUNNERS: &[WrapperProgram] = &[
     over(&["rustup", "run"], &[], 1),
     with(&["coverage", "run"], &["--source", "--rcfile", "--omit", "--include"]),
     plain(&["dotenv", "run"]),
-    with(&["dotenv"], &["-e", "-f", "-p", "--file"]),
-    plain(&["doppler", "run"]),
-    plain(&["op", "run"]),
+    plain(&["dotenv"]),
+    with(&["dotenvx", "run"], &["-f", "--env-file", "-e", "--env"]),
+    with(&["doppler", "run"], &["-p", "--project", "-c", "--config"]),
+    with(&["infisical", "run"], &["--env", "--path", "--projectId"]),
+    with(&["op", "run"], &["--env-file"]),
+    over(&["aws-vault", "exec"], &["-d", "--duration"], 1),
+    over(&["chamber", "exec"], &[], 1),
+    plain(&["asdf", "exec"]),
+    plain(&["pyenv", "exec"]),
+    plain(&["rbenv", "exec"]),
+    with(&["taskset"], &["-c", "--cpu-list"]),
+    over(&["flock"], &["-w", "--timeout", "-E"], 1),
     plain(&["cross-env"]),
     plain(&["docker-php-entrypoint"]),
     with(&["php"], &["-d", "-c"]),
@@ -215,6 +224,33 @@ const RUNNERS: &[WrapperProgram] = &[
     over(&["podman", "compose", "run"], CONTAINER, 1),
     over(&["podman", "compose", "exec"], CONTAINER, 1),
     over(&["kubectl", "exec"], &["-n", "--namespace", "-c", "--container"], 1),
+];
+
+/// Programs with options that take a value before their subcommand.
+const BEFORE_SUBCOMMAND: &[(&str, &[&str])] = &[
+    ("dotenv", &["-e", "-f", "-p", "--file"]),
+    ("hatch", &["-e", "--env", "-p", "--project"]),
+    ("npm", &["--prefix", "-C", "-w", "--workspace"]),
+    ("pdm", &["-p", "--project"]),
+    ("pipenv", &["--python"]),
+    ("pnpm", &["-C", "--dir", "-F", "--filter"]),
+    ("poetry", &["-C", "--directory", "-P", "--project"]),
+    ("uv", &["--directory", "--project", "--config-file", "--cache-dir"]),
+    ("yarn", &["--cwd"]),
+];
+
+/// Options before a subcommand that name the directory or the package in which it runs.
+const PLACES: &[&str] = &[
+    "-C",
+    "--cwd",
+    "--dir",
+    "--directory",
+    "-F",
+    "--filter",
+    "-p",
+    "--prefix",
+    "-w",
+    "--workspace",
 ];
 
 /// Options that `docker compose` takes before its subcommand.
@@ -238,6 +274,12 @@ pub(super) fn inner<'w, 'a>(
             return Some(WrappedCommand::Line((*rest.get(at + 1)?).to_owned()));
         }
         "bash" | "sh" | "zsh" | "dash" | "ksh" | "fish" => return shell(rest),
+        "env" if let Some(at) = line_option(rest, 'S', "--split-string") => {
+            return Some(WrappedCommand::Line((*rest.get(at)?).to_owned()));
+        }
+        "npx" | "script" if let Some(at) = line_option(rest, 'c', "--command") => {
+            return Some(WrappedCommand::Line((*rest.get(at)?).to_owned()));
+        }
         "nix" | "nix-shell" => return nix(rest),
         "ssh" => {
             let command = after_options(rest, SSH).get(1..).filter(|words| !words.is_empty())?;
@@ -252,12 +294,19 @@ pub(super) fn inner<'w, 'a>(
         return (!rest.starts_with(&["-c"])).then_some(WrappedCommand::Words(inner, None));
     }
     scratch.push(program);
+    let mut place = None;
+    let before = BEFORE_SUBCOMMAND.iter().find(|(name, _)| *name == program);
     // `docker compose -f FILE run` is `docker compose run`.
     if matches!(program, "docker" | "podman") && rest.first() == Some(&"compose") {
         scratch.push("compose");
         scratch.extend(after_options(rest.get(1..)?, COMPOSE));
     } else if program == "docker-compose" {
         scratch.extend(after_options(rest, COMPOSE));
+    } else if let Some((_, valued)) = before {
+        let after = after_options(rest, valued);
+        let options = rest.get(..rest.len() - after.len()).unwrap_or_default();
+        place = value_of(options, PLACES);
+        scratch.extend(after);
     } else {
         scratch.extend(rest);
     }
@@ -269,9 +318,7 @@ pub(super) fn inner<'w, 'a>(
     if program == "command" && matches!(rest.first(), Some(&("-v" | "-V"))) {
         return None;
     }
-    let directory = rest.iter().zip(rest.iter().skip(1)).find_map(|(option, value)| {
-        matches!(*option, "--directory" | "--chdir" | "--cwd").then_some(*value)
-    });
+    let directory = value_of(rest, &["--directory", "--chdir", "--cwd"]).or(place);
     let mut command = after_options(rest, runner.valued);
     command = command.get(runner.operands..).unwrap_or_default();
     Some(WrappedCommand::Words(after_options(command, &[]), directory))
@@ -301,6 +348,23 @@ pub(super) fn place_of(words: &[&str]) -> Option<String> {
         "uv" | "uvx" => Some(format!("--python {}", after("--python").or_else(|| after("-p"))?)),
         _ => None,
     }
+}
+
+/// The value of the first of these options among the words.
+fn value_of<'a>(words: &[&'a str], options: &[&str]) -> Option<&'a str> {
+    let mut pairs = words.iter().zip(words.iter().skip(1));
+    pairs.find_map(|(option, value)| options.contains(option).then_some(*value))
+}
+
+/// The index of the command line that an option takes: `-c LINE`, also as the last of several
+/// letters.
+fn line_option(words: &[&str], letter: char, long: &str) -> Option<usize> {
+    let first = words.iter().position(|word| !word.starts_with('-')).unwrap_or(words.len());
+    let options = words.get(..first)?;
+    let is_option = |word: &&str| {
+        *word == long || (!word.starts_with("--") && word.len() > 1 && word.ends_with(letter))
+    };
+    options.iter().position(is_option).map(|at| at + 1)
 }
 
 fn is_version(text: &str) -> bool {

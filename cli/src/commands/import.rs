@@ -7,7 +7,7 @@ use crate::context::Context;
 use crate::discovery;
 use crate::error::{CommandError, CommandErrorKind};
 use crate::output::progress::ProgressIndicator;
-use crate::report::import::{FoundTranscript, TranscriptImportReport, table};
+use crate::report::import::{FoundTranscript, TranscriptFileReport, TranscriptImportReport, table};
 use crate::transcript::{
     TranscriptImportOptions, TranscriptImporter, detect_format, no_text, wrong_format,
 };
@@ -284,25 +284,19 @@ pub fn import_files(
     let mut outcome = Ok(());
     let mut failed = Vec::new();
     for path in files {
-        match importer.import_file(path) {
-            Ok(one) => {
-                if let (Some(other), Some(own)) = (&one.other_session, &one.agent_session) {
+        match importer.import_sessions(path) {
+            Ok(sessions) => {
+                if sessions.len() > 1 {
                     context.out.warn(&format!(
-                        "{} begins with the session '{other}' and ends with '{own}': only what the \
-                         last one says is taken as its own, prompts of others are taken for copies",
-                        one.file
+                        "{} holds {} sessions: each is imported by itself",
+                        path.display(),
+                        sessions.len()
                     ));
                 }
-                for skipped in one.skipped.iter().take(SHOWN) {
-                    context
-                        .out
-                        .warn(&format!("{}, line {}: {}", one.file, skipped.line, skipped.reason));
+                for one in sessions {
+                    print_warnings(context, &one);
+                    report.files.push(one);
                 }
-                if one.skipped.len() > SHOWN {
-                    let more = one.skipped.len() - SHOWN;
-                    context.out.warn(&format!("{}: {more} more lines like these", one.file));
-                }
-                report.files.push(one);
             }
             // The other files may be good.
             Err(error) if is_file_error(&error, path) => failed.push(error),
@@ -319,6 +313,24 @@ pub fn import_files(
         store.sync()?;
     }
     outcome.and_then(|()| joined_errors(failed, files.len()))
+}
+
+/// Warns of what is not imported as it is written.
+fn print_warnings(context: &Context, report: &TranscriptFileReport) {
+    if let (Some(other), Some(own)) = (&report.other_session, &report.agent_session) {
+        context.out.warn(&format!(
+            "{} begins with the session '{other}' and ends with '{own}': only what the last one \
+             says is taken as its own, prompts of others are taken for copies",
+            report.file
+        ));
+    }
+    for skipped in report.skipped.iter().take(SHOWN) {
+        context.out.warn(&format!("{}, line {}: {}", report.file, skipped.line, skipped.reason));
+    }
+    if report.skipped.len() > SHOWN {
+        let more = report.skipped.len() - SHOWN;
+        context.out.warn(&format!("{}: {more} more lines like these", report.file));
+    }
 }
 
 /// Whether an import failed because of the file itself, and not of the store.

@@ -2,6 +2,7 @@
 
 mod import_file;
 mod part_reader;
+mod session_split;
 
 pub use import_file::{ImportFile, detect_format, no_text, open_plain, read_at, wrong_format};
 
@@ -55,6 +56,8 @@ pub struct TranscriptImporter<'a> {
     how: TranscriptImportOptions,
     operations: BTreeMap<String, OperationId>,
     progress: &'a dyn Fn(u64),
+    /// The length of the sessions of the current file that were imported before this one.
+    read_before: u64,
     dialect: TranscriptDialect,
 }
 
@@ -71,6 +74,22 @@ struct TranscriptIntake {
     report: TranscriptFileReport,
 }
 
+impl TranscriptIntake {
+    /// Creates the state of looking through a file, whatever session it names.
+    fn unnamed(opened: &ImportFile, path: &Path) -> std::io::Result<Self> {
+        Ok(Self {
+            file: opened.file.try_clone()?,
+            bytes: opened.bytes,
+            document: opened.document,
+            source: String::new(),
+            session: None,
+            bookmark: SourceBookmark::default(),
+            again: false,
+            report: TranscriptFileReport::new(path),
+        })
+    }
+}
+
 impl<'a> TranscriptImporter<'a> {
     /// Creates an importer; `progress` is called with the number of bytes read from the current
     /// file.
@@ -81,7 +100,8 @@ impl<'a> TranscriptImporter<'a> {
         progress: &'a dyn Fn(u64),
     ) -> Self {
         let dialect = TranscriptDialect::default();
-        Self { store, act, how, operations: BTreeMap::new(), progress, dialect }
+        let operations = BTreeMap::new();
+        Self { store, act, how, operations, progress, read_before: 0, dialect }
     }
 
     /// Sets the agent of the transcripts.
@@ -90,25 +110,87 @@ impl<'a> TranscriptImporter<'a> {
         Self { dialect, ..self }
     }
 
-    /// Imports one file. It is durable once [`Store::sync`] was called.
+    /// Imports one file, as the last session that it names. It is durable once [`Store::sync`] was
+    /// called.
     ///
     /// # Errors
     ///
     /// If the file cannot be read, or seems to be something else than a transcript of this agent;
     /// with `strict`, for its first bad line: then nothing of it was imported.
     pub fn import_file(&mut self, path: &Path) -> Result<TranscriptFileReport, CommandError> {
+        self.retry(|importer| {
+            let opened = importer.open(path)?;
+            importer.import_opened(path, opened)
+        })
+    }
+
+    /// Imports one file like [`Self::import_file`], but each of several sessions in it by itself,
+    /// unless one continues the other.
+    ///
+    /// # Errors
+    ///
+    /// As [`Self::import_file`].
+    pub fn import_sessions(
+        &mut self,
+        path: &Path,
+    ) -> Result<Vec<TranscriptFileReport>, CommandError> {
+        let opened = self.open(path)?;
+        let failed = |error: std::io::Error| ImportFailure::from(error).within_file(path);
+        let split = match opened.document {
+            true => None,
+            false => session_split::split(&opened.file, path, self.dialect).map_err(failed)?,
+        };
+        let Some(sessions) = split else {
+            let mut first = Some(opened);
+            let report = self.retry(|importer| {
+                let opened = first.take().map_or_else(|| importer.open(path), Ok)?;
+                importer.import_opened(path, opened)
+            })?;
+            return Ok(vec![report]);
+        };
+        if self.how.strict {
+            // All sessions of it are read before any is written.
+            let mut intake = TranscriptIntake::unnamed(&opened, path).map_err(failed)?;
+            self.read_to_end(&mut intake, path, true)?;
+        }
+        let mut reports = Vec::new();
+        for lines in sessions {
+            let (file, bytes) =
+                lines.copy(&opened.file, &unpack_folder(self.store)).map_err(failed)?;
+            let mut report = self.retry(|importer| {
+                let file = file.try_clone().map_err(failed)?;
+                let (form, document) = (opened.form, false);
+                importer.import_opened(path, ImportFile { file, bytes, form, document })
+            })?;
+            for skipped in &mut report.skipped {
+                if let Some((number, offset)) = lines.place(skipped.line) {
+                    (skipped.line, skipped.offset) = (number, offset);
+                }
+            }
+            self.read_before += bytes;
+            reports.push(report);
+        }
+        self.read_before = 0;
+        Ok(reports)
+    }
+
+    /// Calls a function again while another process imports the same file. Hooks of one event do:
+    /// the slower one continues after the other.
+    fn retry<T>(
+        &mut self,
+        mut import: impl FnMut(&mut Self) -> Result<T, CommandError>,
+    ) -> Result<T, CommandError> {
         for _ in 1..MAX_ATTEMPTS {
-            match self.import_once(path) {
-                // Hooks of one event import the same file: the slower one continues after the
-                // other.
+            match import(self) {
                 Err(error) if error.kind() == CommandErrorKind::Conflict => {}
                 done => return done,
             }
         }
-        self.import_once(path)
+        import(self)
     }
 
-    fn import_once(&mut self, path: &Path) -> Result<TranscriptFileReport, CommandError> {
+    /// Opens a file, and checks that it can be a transcript of this agent.
+    fn open(&self, path: &Path) -> Result<ImportFile, CommandError> {
         let wanted = FileFormat::Transcript(self.dialect);
         let opened = if self.how.live {
             ImportFile::live(path)?
@@ -116,6 +198,14 @@ impl<'a> TranscriptImporter<'a> {
             ImportFile::new(path, Some(wanted), &unpack_folder(self.store))?
         };
         opened.check(path, wanted)?;
+        Ok(opened)
+    }
+
+    fn import_opened(
+        &mut self,
+        path: &Path,
+        opened: ImportFile,
+    ) -> Result<TranscriptFileReport, CommandError> {
         let mut report = TranscriptFileReport::new(path);
         let id = match self.dialect {
             TranscriptDialect::ClaudeCode => last_session(&opened.file, opened.bytes),
@@ -123,7 +213,7 @@ impl<'a> TranscriptImporter<'a> {
         };
         let Some(id) = id.map_err(|error| ImportFailure::from(error).within_file(path))? else {
             report.waiting_bytes = opened.bytes;
-            return self.without_session(opened, report, path);
+            return self.without_session(&opened, report, path);
         };
         let ImportFile { file, bytes, document, .. } = opened;
         if self.dialect == TranscriptDialect::ClaudeCode && !self.how.live {
@@ -184,7 +274,7 @@ impl<'a> TranscriptImporter<'a> {
     /// that an agent has only begun to write is not an error.
     fn without_session(
         &mut self,
-        opened: ImportFile,
+        opened: &ImportFile,
         mut report: TranscriptFileReport,
         path: &Path,
     ) -> Result<TranscriptFileReport, CommandError> {
@@ -198,16 +288,8 @@ impl<'a> TranscriptImporter<'a> {
             opened.is_begun().map_err(|error| ImportFailure::from(error).within_file(path))?;
         let unlike = opened.form.filter(|form| *form != wanted && !begun);
         report.begun = begun;
-        let mut intake = TranscriptIntake {
-            file: opened.file,
-            bytes: opened.bytes,
-            document: opened.document,
-            source: String::new(),
-            session: None,
-            bookmark: SourceBookmark::default(),
-            again: false,
-            report: report.clone(),
-        };
+        let mut intake = TranscriptIntake::unnamed(opened, path)
+            .map_err(|error| ImportFailure::from(error).within_file(path))?;
         // Claude Code also writes files that contain only titles; all other agents name the session
         // first.
         let headless = opened.form == Some(wanted)
@@ -339,7 +421,7 @@ impl<'a> TranscriptImporter<'a> {
         let mut report = intake.report.clone();
         let mut held: Vec<TranscriptPart> = Vec::new();
         report.waiting_bytes = reading.for_each_part(|read| {
-            (self.progress)(read.end);
+            (self.progress)(self.read_before + read.end);
             report.count(&read.piece, &read.clean, read.lines);
             if only_look && self.how.dry_run {
                 self.count_new(intake, &read.piece, &mut report)?;

@@ -44,6 +44,7 @@ mod reference;
 mod rollout;
 mod run;
 mod search;
+mod several_sessions;
 mod store;
 mod story;
 mod thread;

@@ -5,7 +5,8 @@ use super::fault::{FaultKind, Remedy, ThreadFault};
 use super::header::{CallState, PendingCall, ThreadHeader, ThreadLease};
 use super::message_format::{
     CheckedMessage, FormatEvidence, MessageContext, MessageFormat, MessageProblem, MessageRole,
-    ToolCallKind, ToolCallPart, ToolResultPart, check_message, evidence, split,
+    ServerToolHalf, ToolCallKind, ToolCallPart, ToolResultPart, check_message, evidence,
+    server_tool_halves, split,
 };
 use super::raw_json::{RawObject, compact};
 use super::stored_thread::{MessageRecord, PLACE_GAP, Thread, message_key};
@@ -299,12 +300,19 @@ impl<'t> AppendBatch<'t> {
         let results_of = if in_one { MessageRole::User } else { MessageRole::Tool };
         let is_in_place = looked.speaker == results_of
             && (!in_one || split(&looked.text, header.form, &looked.answers).results_first);
+        let ordered = paired_by_order(&header.pending, looked);
+        let mut answers_others = false;
         for answer in looked.answers.iter().filter(|answer| answer.sort != ToolCallKind::Approval) {
             let told = answer.display_name();
             let problem = |fault, remedy| MessageProblem::new(fault, told.as_deref(), remedy);
-            match find_pending_call(&header.pending, answer) {
+            let by_order = || {
+                let (_, id) = ordered.iter().find(|(at, _)| *at == answer.at)?;
+                header.pending.iter().position(|call| call.open && call.id == *id)
+            };
+            match find_pending_call(&header.pending, answer).or_else(by_order) {
                 Some(place) => {
                     let call = header.pending.remove(place);
+                    answers_others |= !call.open;
                     let is_next = call.open && is_in_place;
                     if call.sort != answer.sort {
                         let problem = problem(FaultKind::MismatchedResult, Remedy::Changed);
@@ -316,11 +324,13 @@ impl<'t> AppendBatch<'t> {
                     }
                 }
                 None => {
+                    answers_others = true;
                     let problem = problem(FaultKind::ResultWithoutCall, Remedy::KeptAsText);
                     self.fault(index, looked, problem);
                 }
             }
         }
+        self.server_tools(header, looked, answers_others);
         // The calls that this message leaves unanswered: it holds no results, or must hold all of
         // them.
         if (looked.answers.is_empty() || in_one) && !anywhere {
@@ -350,6 +360,56 @@ impl<'t> AppendBatch<'t> {
         }
     }
 
+    /// Pairs the uses and results of server tools. A use may wait for its result only at the end,
+    /// while the results of the answer's own calls come (`answers_others`: others do).
+    fn server_tools(
+        &mut self,
+        header: &mut ThreadHeader,
+        looked: &CheckedMessage<'_>,
+        answers_others: bool,
+    ) {
+        let mut waiting = std::mem::take(&mut header.server_uses);
+        let mut uses: Vec<String> = Vec::new();
+        let report = |tail: &mut Self, fault, id: &str| {
+            let problem = MessageProblem::new(fault, Some(id), Remedy::Removed);
+            tail.fault(header.messages, looked, problem);
+        };
+        for half in server_tool_halves(header.form, &looked.text) {
+            match half {
+                ServerToolHalf::Use(id) => {
+                    if uses.contains(&id) {
+                        report(self, FaultKind::ServerUseWithoutResult, &id);
+                    } else {
+                        uses.push(id);
+                    }
+                }
+                ServerToolHalf::Result(id) => {
+                    let known = |ids: &mut Vec<String>| {
+                        let place = ids.iter().position(|known| *known == id)?;
+                        Some(ids.remove(place))
+                    };
+                    if known(&mut uses).or_else(|| known(&mut waiting)).is_none() {
+                        report(self, FaultKind::ServerResultWithoutUse, &id);
+                    }
+                }
+            }
+        }
+        let is_turn = looked.speaker == MessageRole::User;
+        let only_results = is_turn
+            && !answers_others
+            && !looked.answers.is_empty()
+            && split(&looked.text, header.form, &looked.answers).others.is_empty();
+        if only_results || !matches!(looked.speaker, MessageRole::User | MessageRole::Assistant) {
+            waiting.append(&mut uses);
+            header.server_uses = waiting;
+            return;
+        }
+        for id in &waiting {
+            report(self, FaultKind::ServerUseWithoutResult, id);
+        }
+        header.server_uses = uses;
+    }
+
     /// Reports an id that the provider refuses, or that an open call already has.
     fn check_id(
         &mut self,
@@ -370,6 +430,27 @@ impl<'t> AppendBatch<'t> {
         let problem = MessageProblem::new(fault, Some(call.display_name()), Remedy::Renamed);
         self.fault(header.messages, looked, problem);
     }
+}
+
+/// Returns the results of a message that neither an id nor a name assigns to a call, with the ids of
+/// the calls they answer by order: all open calls that are left, if there are as many. As in
+/// [`super::call_pairs`], a call and a result of different kinds are no pair.
+fn paired_by_order(pending: &[PendingCall], looked: &CheckedMessage<'_>) -> Vec<(usize, String)> {
+    let mut left: Vec<PendingCall> = pending.to_vec();
+    let mut lone: Vec<&ToolResultPart> = Vec::new();
+    for answer in looked.answers.iter().filter(|answer| answer.sort != ToolCallKind::Approval) {
+        match find_pending_call(&left, answer) {
+            Some(place) => drop(left.remove(place)),
+            None if answer.id.is_empty() => lone.push(answer),
+            None => {}
+        }
+    }
+    left.retain(|call| call.open);
+    if lone.len() != left.len() {
+        return Vec::new();
+    }
+    let pairs = lone.into_iter().zip(left).filter(|(answer, call)| call.sort == answer.sort);
+    pairs.map(|(answer, call)| (answer.at, call.id)).collect()
 }
 
 /// Returns the pending call that a result answers. Candidates have its id, or its tool name if it

@@ -113,6 +113,9 @@ pub(super) struct ThreadHeader {
     /// Whether the last message is an answer without text, which is valid only at the end.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub(super) unwritten: bool,
+    /// The ids of server tools' uses in the last answer whose results have not come yet.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub(super) server_uses: Vec<String>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(super) reset: Option<ThreadReset>,
 }

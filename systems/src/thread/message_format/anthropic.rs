@@ -1,5 +1,6 @@
 //! Anthropic messages: calls and results are content blocks.
 
+use super::ServerToolHalf;
 use super::blocks::{
     NormalizedBlocks, put_blocks, split, trim_thinking, trimmed_end, without_blocks,
 };
@@ -240,6 +241,22 @@ fn server_use(block: &RawObject<'_>) -> Option<String> {
 /// Returns the id of the use if this block is its result.
 fn server_result(block: &RawObject<'_>) -> Option<String> {
     block.text("type")?.ends_with("_tool_result").then(|| id_in(block, "tool_use_id"))
+}
+
+/// Returns the uses and results of server tools in a message, in order.
+pub(super) fn server_tool_halves(text: &str) -> Vec<ServerToolHalf> {
+    if !(text.contains("_tool_use") || text.contains("_tool_result")) {
+        return Vec::new();
+    }
+    let object = RawObject::parse(text);
+    let blocks = object.as_ref().and_then(|object| object.list("content")).unwrap_or_default();
+    let half = |json: &str| {
+        let block = RawObject::parse(json)?;
+        server_use(&block)
+            .map(ServerToolHalf::Use)
+            .or_else(|| server_result(&block).map(ServerToolHalf::Result))
+    };
+    blocks.into_iter().filter_map(half).collect()
 }
 
 /// A block to remove from a message: its position, the fault, and the id of the use.

@@ -395,6 +395,23 @@ pub(super) fn with_result_kind(
         .then(|| openai_responses::with_result_kind(RawObject::parse(text)?, kind))?
 }
 
+/// One of the two blocks about a tool that the provider runs itself, with the id of the use.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) enum ServerToolHalf {
+    /// The call.
+    Use(String),
+    /// Its result.
+    Result(String),
+}
+
+/// Returns the uses and results of server tools in a message, in order.
+pub(super) fn server_tool_halves(form: MessageFormat, text: &str) -> Vec<ServerToolHalf> {
+    match form {
+        MessageFormat::Anthropic => anthropic::server_tool_halves(text),
+        _ => Vec::new(),
+    }
+}
+
 /// Removes results of server tools without their use, and the reverse.
 pub(super) fn pair_server_tools(form: MessageFormat, looked: &mut [CheckedMessage<'_>]) {
     if form == MessageFormat::Anthropic {

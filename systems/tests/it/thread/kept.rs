@@ -7,8 +7,8 @@ use forge_store::error::ErrorKind;
 use forge_store::model::Timestamp;
 use forge_store::store::{Store, WriteContext};
 use forge_systems::thread::{
-    AppendGuard, AppendOptions, CallResult, CallState, NO_RESULT, OrphanPolicy, SanitizeOptions,
-    Thread, sanitize_history,
+    AppendGuard, AppendOptions, CallResult, CallState, FaultKind, NO_RESULT, OrphanPolicy,
+    SanitizeOptions, Thread, sanitize_history,
 };
 use proptest::prelude::*;
 use serde_json::Value;
@@ -134,6 +134,57 @@ fn after_a_crash_the_thread_continues_and_its_past_is_readable() {
     assert!(again.committed.is_unchanged() && again.sanitized.is_clean());
     append(&thread, &[CALL, RESULT], AppendGuard::Refuse).unwrap();
     assert_eq!(texts(&thread).len(), 7);
+}
+
+/// The faults of messages that are appended one by one, as the guard names them.
+fn faults(messages: &[&str]) -> Vec<FaultKind> {
+    let thread = thread();
+    let how = AppendOptions::default();
+    let append = |text: &&str| thread.append(&act(), &[*text], &how).unwrap().faults;
+    messages.iter().flat_map(append).map(|fault| fault.fault).collect()
+}
+
+#[test]
+fn results_without_ids_answer_the_calls_before_them_by_order() {
+    let call = r#"{"role":"model","parts":[{"functionCall":{"name":"f","args":{}}},{"functionCall":{"name":"g","args":{}}}]}"#;
+    let user = r#"{"role":"user","parts":[{"text":"hi"}]}"#;
+    let results = |first: &str, second: &str| {
+        format!(
+            r#"{{"role":"user","parts":[{{"functionResponse":{{"name":"{first}","response":{{"o":1}}}}}},{{"functionResponse":{{"name":"{second}","response":{{"o":2}}}}}}]}}"#
+        )
+    };
+    assert_eq!(faults(&[user, call, &results("f", "g")]), []);
+    // The names are those of other tools, but there are as many results as calls.
+    assert_eq!(faults(&[user, call, &results("x", "g")]), []);
+    assert_eq!(faults(&[user, call, &results("x", "y")]), []);
+    let one = r#"{"role":"user","parts":[{"functionResponse":{"name":"x","response":{"o":1}}}]}"#;
+    let found = faults(&[user, call, one]);
+    let lone = FaultKind::ResultWithoutCall;
+    assert_eq!(found, [lone, FaultKind::OrphanedCall, FaultKind::OrphanedCall]);
+}
+
+#[test]
+fn the_halves_of_server_tools_are_paired_over_appends() {
+    const HALF: &str =
+        r#"{"type":"server_tool_use","id":"srvtoolu_1","name":"web_search","input":{"query":"a"}}"#;
+    const OTHER: &str =
+        r#"{"type":"web_search_tool_result","tool_use_id":"srvtoolu_1","content":[]}"#;
+    let said = |role: &str, blocks: &str| format!(r#"{{"role":"{role}","content":[{blocks}]}}"#);
+    let user = said("user", r#"{"type":"text","text":"hi"}"#);
+    let used = said("assistant", HALF);
+    let both = said("assistant", &format!("{HALF},{OTHER}"));
+    let result = said("assistant", OTHER);
+    let none: [FaultKind; 0] = [];
+    assert_eq!(faults(&[&user, &both, &user]), none);
+    // A turn that the provider paused goes on in the next answer.
+    assert_eq!(faults(&[&user, &used, &result]), none);
+    assert_eq!(faults(&[&user, &used]), none);
+    assert_eq!(faults(&[&user, &used, &user]), [FaultKind::ServerUseWithoutResult]);
+    assert_eq!(faults(&[&user, &result]), [FaultKind::ServerResultWithoutUse]);
+    let call = r#"{"type":"tool_use","id":"toolu_1","name":"f","input":{}}"#;
+    let waiting = said("assistant", &format!("{HALF},{call}"));
+    let answered = said("user", r#"{"type":"tool_result","tool_use_id":"toolu_1","content":"r"}"#);
+    assert_eq!(faults(&[&user, &waiting, &answered, &result]), none);
 }
 
 #[test]
