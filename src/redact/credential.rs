@@ -25,8 +25,9 @@ pub(super) enum CredentialKind {
 }
 
 /// Lower-case words that precede a credential.
-pub(super) const HINTS: [(&str, CredentialKind); 39] = [
+pub(super) const HINTS: [(&str, CredentialKind); 40] = [
     ("bearer ", CredentialKind::Bearer),
+    ("bearer, ", CredentialKind::Bearer),
     ("basic ", CredentialKind::Basic),
     ("://", CredentialKind::Address),
     (":\\/\\/", CredentialKind::Address),
@@ -258,7 +259,7 @@ fn tool(text: &[u8], at: usize) -> Option<&[u8]> {
     line.get(escaped..)
 }
 
-fn has_word(line: &[u8], words: &[&str]) -> bool {
+pub(super) fn has_word(line: &[u8], words: &[&str]) -> bool {
     let mut found = line.split(|byte| !byte.is_ascii_alphanumeric() && !b"-_".contains(byte));
     found.any(|word| words.iter().any(|known| known.as_bytes() == word))
 }

@@ -9,7 +9,9 @@
 //! nothing.
 
 mod byte_text;
+mod command_secret;
 mod credential;
+mod dotted_token;
 mod known_secrets;
 mod kubernetes;
 mod named_value;

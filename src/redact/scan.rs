@@ -1,10 +1,11 @@
 //! Scans a text once: where a hint occurs, the rules of that hint are tried.
 
+use super::command_secret::{self, CommandPlace};
 use super::program_secret::ProgramPlace;
 use super::token_rule::{TokenPlacement, TokenRule, rules};
 use super::token_shape::ScanMemory;
 use super::{
-    SecretFinding, TextForm, credential, kubernetes, named_value, program_secret,
+    SecretFinding, TextForm, credential, dotted_token, kubernetes, named_value, program_secret,
     secret_heuristics, short, unescaped_view, work_counter,
 };
 use aho_corasick::{AhoCorasick, AhoCorasickKind, Input, MatchKind};
@@ -26,6 +27,8 @@ enum ScanHint {
     Surroundings(credential::CredentialKind),
     /// The text beside a credential of a program.
     Program(ProgramPlace),
+    /// The text beside a password of a command.
+    Command(CommandPlace),
     /// The beginning of an escape.
     Escape,
 }
@@ -46,9 +49,11 @@ static TABLE: LazyLock<HintTable> = LazyLock::new(|| {
         credential::HINTS.iter().map(|(word, kind)| (*word, ScanHint::Surroundings(*kind)));
     let programs =
         program_secret::HINTS.iter().map(|(word, place)| (*word, ScanHint::Program(*place)));
+    let commands =
+        command_secret::HINTS.iter().map(|(word, place)| (*word, ScanHint::Command(*place)));
     let escapes = unescaped_view::BEGINS.iter().map(|word| (*word, ScanHint::Escape));
-    let all: Vec<(&str, ScanHint)> =
-        shapes.chain(names).chain(surroundings).chain(programs).chain(escapes).collect();
+    let contexts = surroundings.chain(programs).chain(commands);
+    let all: Vec<(&str, ScanHint)> = shapes.chain(names).chain(contexts).chain(escapes).collect();
     let words: BTreeSet<&str> = all.iter().map(|(word, _)| *word).collect();
     let begun_by = |word: &str| {
         all.iter().filter(|(begin, _)| word.starts_with(begin)).map(|(_, hint)| *hint).collect()
@@ -108,6 +113,10 @@ fn scan_as_written(text: &[u8], share: Range<usize>, form: TextForm) -> (ScanFin
     let mut scan =
         TextScan { text, form, runs: ScanMemory::default(), names_until: 0, key: 0..0, seen: 0..0 };
     let mut all = ScanFindings::default();
+    for found in dotted_token::find_all(text, share.clone()) {
+        all.stretches.push(found.range.clone());
+        all.findings.push(found);
+    }
     let mut from = share.start;
     work_counter::add(share.len());
     while let Some(hit) = table.search.find(Input::new(text).span(from..text.len())) {
@@ -166,6 +175,9 @@ impl TextScan<'_> {
                 }
                 found
             }
+            ScanHint::Command(place) => {
+                command_secret::find(self.text, word.start, word.end, place)
+            }
             ScanHint::Surroundings(kind) => {
                 if kind == credential::CredentialKind::Netrc {
                     let login = credential::login(self.text, word.start, self.form);
@@ -195,36 +207,42 @@ impl TextScan<'_> {
     ) -> Option<SecretFinding> {
         let text = self.text;
         match rule.place {
-            TokenPlacement::Hint => self.token(number, rule, word.start),
+            TokenPlacement::Hint => self.token(number, rule, word.start, is_distinctive(text, word)),
             TokenPlacement::Word => {
                 let from = word_start(text, word.start);
                 // A word may also begin after a joining character: the `-` of a removed line, the
                 // `.` of a member. An offset that was tried for an earlier hint is not tried again.
                 let from = from.max(self.runs.tried(number, word.start + 1));
-                (from..=word.start).find_map(|at| self.token(number, rule, at))
+                (from..=word.start).find_map(|at| self.token(number, rule, at, false))
             }
             TokenPlacement::Value => {
                 let named =
-                    named_value::value_behind(text, word.clone(), self.form, &mut self.runs)?;
-                if named.is_expression {
+                    named_value::value_of_service(text, word.clone(), self.form, &mut self.runs)?;
+                let token = rule.find(text, named.value.start, &mut self.runs)?;
+                let is_whole = token.end >= named.value.end
+                    && !text.get(token.end).is_some_and(u8::is_ascii_alphanumeric);
+                if named.is_expression && token.end <= named.value.end || !is_whole {
                     return None;
                 }
-                let token = rule.find(text, named.value.start, &mut self.runs)?;
-                let is_whole = token.end == named.value.end;
                 let is_id = rule.kind.ends_with("-id");
-                let value = text.get(named.value.clone())?;
-                (is_whole
-                    && (is_id || named_value::is_telling_name(text.get(named.name)?))
+                let value = text.get(token.secret)?;
+                ((is_id || named_value::is_telling_name(text.get(named.name)?))
                     && secret_heuristics::is_key_of_service(value))
-                .then_some(SecretFinding { range: named.value, kind: rule.kind })
+                .then_some(SecretFinding { range: named.value.start..token.end, kind: rule.kind })
             }
         }
     }
 
-    /// Finds a token that begins at this offset.
-    fn token(&mut self, number: usize, rule: &TokenRule, start: usize) -> Option<SecretFinding> {
+    /// Finds a token that begins at this offset. One that is `distinctive` may follow a letter.
+    fn token(
+        &mut self,
+        number: usize,
+        rule: &TokenRule,
+        start: usize,
+        distinctive: bool,
+    ) -> Option<SecretFinding> {
         let text = self.text;
-        if !begins_word(text, start) {
+        if !begins_word(text, start) && !(distinctive && follows_letter(text, start)) {
             return None;
         }
         let token = rule.find(text, start, &mut self.runs)?;
@@ -233,7 +251,9 @@ impl TextScan<'_> {
         {
             return None;
         }
-        let is_secret = !secret_heuristics::is_example(text.get(token.secret.clone())?);
+        let secret = text.get(token.secret.clone())?;
+        let is_secret = !secret_heuristics::is_example(secret)
+            && (!rule.is_random || secret_heuristics::is_random(secret));
         self.runs.judged(number, &(start..token.secret.end), token.run_end, is_secret);
         is_secret.then_some(SecretFinding { range: token.secret, kind: rule.kind })
     }
@@ -399,6 +419,22 @@ pub(super) fn begins_word(text: &[u8], at: usize) -> bool {
             rest == Some(&b'[')
         }
         _ => is_glued(before),
+    }
+}
+
+/// Returns whether a hint is long enough to begin a token after a letter.
+fn is_distinctive(text: &[u8], hint: &Range<usize>) -> bool {
+    hint.len() >= 4 || text.get(hint.clone()).is_some_and(|hint| hint == b"eyJ" || hint == b"xox")
+}
+
+/// Returns whether one letter, `x` or `0x` is all of the word before this offset.
+fn follows_letter(text: &[u8], at: usize) -> bool {
+    let is_word = |byte: &u8| byte.is_ascii_alphanumeric() || *byte == b'_';
+    match text.get(at.saturating_sub(3)..at).unwrap_or_default() {
+        [.., b'0', b'x' | b'X'] => true,
+        [.., before, letter] => letter.is_ascii_alphabetic() && !is_word(before),
+        [letter] => letter.is_ascii_alphabetic(),
+        [] => false,
     }
 }
 

@@ -64,6 +64,18 @@ pub(super) fn is_key_of_service(value: &[u8]) -> bool {
         && (is_number || has_letters_and_digits(value) && !is_words(value) && !is_dated_name(value))
 }
 
+/// Returns whether a token whose shape says little looks generated: digits and letters that form no
+/// words.
+pub(super) fn is_random(token: &[u8]) -> bool {
+    let most = if token.len() < 16 { 2.5 } else { 3.0 };
+    is_dense(token, most)
+        && has_letters_and_digits(token)
+        && !is_placeholder(token)
+        && !is_words(token)
+        && !is_dated_name(token)
+        && !is_snake_case(token)
+}
+
 /// Returns whether something in the shape of a token is an example from a manual.
 pub(super) fn is_example(token: &[u8]) -> bool {
     let lower = token.to_ascii_lowercase();
