@@ -250,7 +250,9 @@ fn phrase(text: &[u8], end: usize) -> Option<SecretFinding> {
 /// Returns the value of a header of `curl` that has a key or token.
 fn header(text: &[u8], start: usize, end: usize) -> Option<Range<usize>> {
     let flag = text.get(start..end)?;
-    if flag == b"-h " || !byte_text::contains(line_before(text, start), b"curl") {
+    // The command may have lines before this one.
+    let before = text.get(start.saturating_sub(LINE_BYTES)..start)?;
+    if flag.starts_with(b"-h") || !byte_text::contains(before, b"curl") {
         return None;
     }
     let from = end + quotes(text, end);

@@ -197,7 +197,8 @@ fn netrc(text: &[u8], start: usize, end: usize, form: TextForm) -> Option<Secret
         run(text, end, 512, |byte| byte.is_ascii_graphic() && !b"\\\"'`<>".contains(&byte));
     let range = end..end + length;
     let password = text.get(range.clone())?;
-    (length >= 8 && !secret_heuristics::is_known_password(password))
+    let is_template = password.starts_with(b"{") || password.starts_with(b"$");
+    (length >= 8 && !is_template && !secret_heuristics::is_known_password(password))
         .then_some(SecretFinding { range, kind: "password" })
 }
 

@@ -31,12 +31,11 @@ mod token_shape;
 mod unescaped_view;
 mod work_counter;
 
-pub(crate) use known_secrets::TextMasker;
+pub(crate) use known_secrets::{TextMasker, TextPieces};
 pub use known_secrets::{InvalidSecret, KnownSecrets, MIN_SECRET_BYTES, SecretSighting};
 pub(crate) use scan::{ScanFindings, scan};
 pub(crate) use secret_detector::SecretCollector;
 pub use secret_detector::SecretDetector;
-pub(crate) use secret_stream::SecretStream;
 pub use token_rule::{TokenRule, kinds, rules};
 
 use std::borrow::Cow;

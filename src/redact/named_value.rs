@@ -236,7 +236,7 @@ fn value_of(
     let before = text.get(name_start.saturating_sub(10)..name_start)?;
     let is_constant = before.windows(7).any(|word| word == b"define(");
     let listed = cursor.byte(0) == b',' && !is_constant;
-    let separated = cursor.separator(quoted_name || of_service) || of_pair;
+    let separated = cursor.separator(quoted_name, of_service) || of_pair;
     // `secret "..."`, as in settings of servers.
     let is_directive = || spaces && !quoted_name && cursor.byte(0) == b'"';
     if !(separated || is_flag && spaces || is_directive()) {
@@ -340,7 +340,7 @@ impl NameCursor<'_> {
         self.at > from
     }
 
-    fn separator(&mut self, quoted: bool) -> bool {
+    fn separator(&mut self, quoted: bool, of_service: bool) -> bool {
         let length = match (self.byte(0), self.byte(1)) {
             // A comparison does not reveal a value.
             (b'=', b'=') | (b'!', _) => 0,
@@ -349,7 +349,7 @@ impl NameCursor<'_> {
             (b'|', b'|') | (b'?', b'?' | b':') => 2,
             (b'=' | b':', _) => 1,
             (b'>', _) if !quoted => 1,
-            (b',', _) if quoted => 1,
+            (b',', _) if quoted || of_service => 1,
             (b'%', b'3') if matches!(self.byte(2), b'D' | b'd' | b'A' | b'a') => 3,
             (b'\\', b'u')
                 if self

@@ -34,8 +34,9 @@ enum ScanHint {
 }
 
 struct HintTable {
-    /// For each searched word: its rules, and those of the words that are a prefix of it.
-    hints: Vec<Vec<ScanHint>>,
+    /// For each searched word: its rules and those of the words that are a prefix of it, each with
+    /// the length of its own word.
+    hints: Vec<Vec<(ScanHint, usize)>>,
     search: AhoCorasick,
 }
 
@@ -56,7 +57,8 @@ static TABLE: LazyLock<HintTable> = LazyLock::new(|| {
     let all: Vec<(&str, ScanHint)> = shapes.chain(names).chain(contexts).chain(escapes).collect();
     let words: BTreeSet<&str> = all.iter().map(|(word, _)| *word).collect();
     let begun_by = |word: &str| {
-        all.iter().filter(|(begin, _)| word.starts_with(begin)).map(|(_, hint)| *hint).collect()
+        let begun = all.iter().filter(|(begin, _)| word.starts_with(begin));
+        begun.map(|(begin, hint)| (*hint, begin.len())).collect()
     };
     let hints = words.iter().map(|word| begun_by(word)).collect();
     let search = AhoCorasick::builder()
@@ -125,13 +127,13 @@ fn scan_as_written(text: &[u8], share: Range<usize>, form: TextForm) -> (ScanFin
         }
         // Words may overlap, so the search continues after the first byte of this one.
         from = hit.start() + 1;
-        for hint in table.hints.get(hit.pattern().as_usize()).into_iter().flatten() {
-            work_counter::add(hit.len());
+        for (hint, length) in table.hints.get(hit.pattern().as_usize()).into_iter().flatten() {
+            work_counter::add(*length);
             if matches!(hint, ScanHint::Escape) {
                 escapes.push(hit.start());
                 continue;
             }
-            scan.hint(*hint, hit.start()..hit.end(), &mut all);
+            scan.hint(*hint, hit.start()..hit.start() + length, &mut all);
         }
     }
     (all, escapes)

@@ -19,6 +19,8 @@ use std::time::Duration;
 
 pub(super) const FORMAT_FILE: &str = "FORMAT";
 pub(super) const JOURNAL_FOLDER: &str = "journal";
+/// How much a repair could not save, until somebody has acknowledged it.
+pub(super) const LOST_FILE: &str = "LOST";
 pub(super) const INDEX_FOLDER: &str = "index";
 /// The folder of text copies for searching.
 pub(super) const SEARCH_FOLDER: &str = "search";
@@ -31,7 +33,7 @@ pub(super) const RESERVE_FILE: &str = "reserve";
 pub(super) const UNFINISHED_RESERVE_FILE: &str = "reserve.new";
 const IGNORE_FILE: &str = ".gitignore";
 /// The temporary name of a store file while it is written.
-const UNFINISHED_FILE: &str = "FORMAT.new";
+pub(super) const UNFINISHED_FILE: &str = "FORMAT.new";
 
 /// Opens the index in the folder of a store, without decryption.
 pub(super) fn raw_index(path: &Path, seals: &SealMode, checked: Option<PathBuf>) -> RocksIndex {
@@ -281,8 +283,9 @@ pub(super) fn write_marker(path: &Path, marker: &[u8]) -> Result<()> {
 /// Returns the files and folders that do not belong to forge. `config.toml` is written by a person,
 /// and counts as known.
 pub(super) fn foreign(path: &Path) -> Result<Vec<PathBuf>> {
-    const OWN: [&str; 11] = [
+    const OWN: [&str; 12] = [
         FORMAT_FILE,
+        LOST_FILE,
         UNFINISHED_FILE,
         IGNORE_FILE,
         CONFIG_FILE,

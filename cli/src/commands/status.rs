@@ -21,6 +21,7 @@ pub fn run(context: &mut Context) -> Result<(), CommandError> {
         sessions: store.sessions()?.len(),
         tail_bytes: store.tail_bytes()?,
         unfinished: unfinished_imports(&store)?,
+        lost_in_repair: store.repair_losses()?.map(|losses| losses.count),
         session: None,
         branch: None,
         head: None,
