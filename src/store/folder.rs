@@ -202,6 +202,10 @@ pub(super) fn list_odd(store: &Path) -> Result<Vec<String>> {
         found.push(format!("'{}', which is {kind}", name.display()));
         Ok(())
     })?;
+    list_hollow(&store.join(JOURNAL_FOLDER), &mut found);
+    for generation in fs::read_dir(store.join(INDEX_FOLDER)).into_iter().flatten().flatten() {
+        list_hollow(&generation.path(), &mut found);
+    }
     for (name, is_folder) in PARTS {
         match fs::symlink_metadata(store.join(name)) {
             Ok(about) if about.is_dir() && !is_folder => {
@@ -214,6 +218,17 @@ pub(super) fn list_odd(store: &Path) -> Result<Vec<String>> {
         }
     }
     Ok(found)
+}
+
+/// Lists the files of a folder that a repair does not read, because most of them was never written.
+fn list_hollow(folder: &Path, found: &mut Vec<String>) {
+    let files = fs::read_dir(folder).into_iter().flatten().flatten();
+    let hollow = files.filter(|file| file.metadata().is_ok_and(|about| plain_file::is_hollow(&about)));
+    for file in hollow {
+        let path = file.path();
+        let name = path.strip_prefix(folder.parent().unwrap_or(folder)).unwrap_or(&path);
+        found.push(format!("'{}', most of which was never written", name.display()));
+    }
 }
 
 /// Whether a folder is one, or is missing.

@@ -317,3 +317,7 @@ fn beside(operation: &OperationId, session: SessionId) -> OperationId {
         blake3::Hasher::new().update(operation.as_bytes()).update(session.as_bytes()).finalize();
     OperationId::from_bytes(*hash.as_bytes().first_chunk().expect("16 of 32 bytes"))
 }
+
+#[cfg(test)]
+#[path = "unfinished_tests.rs"]
+mod tests;
