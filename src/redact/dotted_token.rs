@@ -20,16 +20,21 @@ pub(super) fn find_all(text: &[u8], share: Range<usize>) -> impl Iterator<Item =
 fn find(text: &[u8], at: usize) -> Option<SecretFinding> {
     let is_bot = text.get(at + 7) == Some(&b'.');
     let after = text.get(at + 1).is_some_and(u8::is_ascii_alphanumeric);
-    let before = text.get(at.checked_sub(1)?).is_some_and(u8::is_ascii_alphanumeric);
-    if !(before && after) {
+    let before = text.get(at.checked_sub(1)?).copied().filter(u8::is_ascii_alphanumeric)?;
+    if !after {
         return None;
     }
+    let has_letter = matches!(before, b's' | b'b' | b'o')
+        && !at.checked_sub(2).and_then(|at| text.get(at)).is_some_and(u8::is_ascii_alphanumeric);
     let found = match text.get(at) {
         Some(b'|') => facebook(text, at),
+        _ if has_letter => after_letter(text, at, before),
         _ if is_bot => discord(text, at),
         _ => hex_pair(text, at),
     }?;
-    let is_random = secret_heuristics::is_random(text.get(found.range.clone())?);
+    // The number before a bar is not random.
+    let from = if text.get(at) == Some(&b'|') { at + 1 } else { found.range.start };
+    let is_random = secret_heuristics::is_random(text.get(from..found.range.end)?);
     (is_random && scan::begins_word(text, found.range.start)).then_some(found)
 }
 
@@ -65,6 +70,18 @@ fn facebook(text: &[u8], at: usize) -> Option<SecretFinding> {
         range: at - number..at + 1 + secret,
         kind: "facebook-app-token",
     })
+}
+
+/// Finds a token after one letter and a dot: of Vault (24 characters after `s` or `b`), of Pushbullet
+/// (32 after `o`).
+fn after_letter(text: &[u8], at: usize, letter: u8) -> Option<SecretFinding> {
+    let length = run(text, at + 1, 33, |byte| byte.is_ascii_alphanumeric());
+    let range = at - 1..at + 1 + length;
+    match (letter, length) {
+        (b'o', 32) => Some(SecretFinding { range, kind: "pushbullet-token" }),
+        (b's' | b'b', 24) => Some(SecretFinding { range, kind: "vault-legacy-token" }),
+        _ => None,
+    }
 }
 
 /// Finds a key of Zhipu (32 hex digits and 16 characters), or a token of Zoho (`1000.` and twice 32

@@ -220,6 +220,12 @@ fn value_of(
     let Range { start, end } = word;
     let before = text.get(start.saturating_sub(MAX_NAME_BYTES)..start)?;
     let name_start = start - before.iter().rev().take_while(|byte| is_name(**byte)).count();
+    // The letter of an escape is not part of the name.
+    let is_escaped = |at: usize| {
+        text.get(at.wrapping_sub(1)) == Some(&b'\\')
+            && matches!(text.get(at), Some(b'n' | b'r' | b't'))
+    };
+    let name_start = if is_escaped(name_start) { start.min(name_start + 1) } else { name_start };
     // The hint may include the sign that follows the name.
     let word_end = start + text.get(start..end)?.iter().rposition(|byte| is_name(*byte))? + 1;
     let behind = text.get(word_end..text.len().min(word_end + MAX_NAME_BYTES))?;

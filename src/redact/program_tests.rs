@@ -272,7 +272,9 @@ fn tokens_with_dots_are_found_without_a_beginning_of_their_own() {
     let hex = "4f1d9b7a3c5e8206b9d4f1a7c3e58012";
     let zhipu = format!("{hex}.{}", noise(944, 16));
     let zoho = format!("1000.{hex}.{}", "7a3c5e8206b9d4f1a7c3e580124f1d9b");
-    for token in [&discord, &facebook, &zhipu, &zoho] {
+    let vault = format!("s.{}", noise(945, 24));
+    let pushbullet = format!("o.{}", noise(946, 32));
+    for token in [&discord, &facebook, &zhipu, &zoho, &vault, &pushbullet] {
         for template in ["use {} now", "TOKEN_OF_BOT={}\n", "Authorization: Bot {}", "(\"{}\")"] {
             assert_removed(&template.replace("{}", token), token);
         }
@@ -282,6 +284,7 @@ fn tokens_with_dots_are_found_without_a_beginning_of_their_own() {
         "NOT_A_TOKEN_OF_ANYTHING_.length.of_the_whole_text_in_characters",
         "4f1d9b7a3c5e8206b9d4f1a7c3e58012.chunk-vendors.js",
         "| 1234509876543210|the-name-of-the-customer-in-words |",
+        "123450987654321|4f1d9b7a",
     ] {
         assert_eq!(Redactor::new().clean(text, TextForm::Plain), text);
     }

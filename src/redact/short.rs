@@ -74,7 +74,11 @@ pub(super) fn is_secret(text: &[u8], named: &NamedValue) -> bool {
         Name::Other => {
             // Manuals show lower-case tokens for lower-case names.
             let is_variable = !bytes.iter().any(u8::is_ascii_lowercase);
-            let is_long = named.quoted && value.len() >= 16 && secret_heuristics::bits(value) > 3.3;
+            // 16 hex digits are mostly a checksum or an id.
+            let is_long = named.quoted
+                && value.len() >= 16
+                && secret_heuristics::bits(value) > 3.3
+                && !value.iter().all(u8::is_ascii_hexdigit);
             let least = if is_variable || is_long { Strength::Fair } else { Strength::High };
             is_sure && is_token(value, least)
         }

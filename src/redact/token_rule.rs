@@ -57,7 +57,7 @@ pub fn rules() -> &'static [TokenRule] {
 }
 
 /// Kinds that depend on context instead of a token shape.
-pub(super) const CONTEXT_KINDS: [(&str, &str); 18] = [
+pub(super) const CONTEXT_KINDS: [(&str, &str); 20] = [
     ("azure-key", "a key of Azure with its mark: `+ASt`, `ACDb`, `AZDO` or `+ACR`"),
     (
         "aws-secret-key",
@@ -74,6 +74,8 @@ pub(super) const CONTEXT_KINDS: [(&str, &str); 18] = [
         "the token of a bot: `[MNO][A-Za-z0-9_-]{22,27}`, 6 and 27 to 38 such characters, joined by dots",
     ),
     ("facebook-app-token", "`[0-9]{15,16}\\|[A-Za-z0-9_-]{27,40}`, if it looks generated"),
+    ("pushbullet-token", "`o\\.[A-Za-z0-9]{32}`, if it looks generated"),
+    ("vault-legacy-token", "`[sb]\\.[A-Za-z0-9]{24}`, if it looks generated"),
     ("seed-phrase", "12 to 24 words after a name such as `mnemonic` or `seed phrase`"),
     ("zhipu-key", "`[a-f0-9]{32}\\.[A-Za-z0-9]{16}`, if it looks generated"),
     ("zoho-token", "`1000\\.[a-f0-9]{32}\\.[a-f0-9]{32}`"),

@@ -5,7 +5,6 @@ use super::layout::{self, FRAME_MAGIC, FrameHeader, FrameKind, HEADER_BYTES, Syn
 use super::sync_mark::SyncMarkFile;
 use crate::backend::{Cipher, EncryptionContext, Error, LogFrame, LogPosition, SealMode, plain_file};
 use std::collections::BTreeMap;
-use std::fs;
 use std::path::Path;
 
 /// Offset of the position in a frame header.

@@ -1,6 +1,7 @@
 //! An import that is killed between two records.
 
 use super::*;
+use crate::model::Timestamp;
 use crate::store::Store;
 use std::io::{BufRead, BufReader, Cursor, Read};
 
@@ -17,6 +18,9 @@ const LINES: [&str; 9] = [
     r#"{"at":"2026-01-01T00:00:08Z","session":"b","put":{"kind":"note","id":"n3","value":{"text":"x"}}}"#,
 ];
 
+/// The first of February 2026.
+const NOW: Timestamp = Timestamp::from_micros(1_769_904_000_000_000);
+
 /// A reader that fails after these bytes, if this is the second time that the stream is opened.
 struct Broken(Cursor<Vec<u8>>, usize);
 
@@ -32,8 +36,7 @@ impl Read for Broken {
 }
 
 fn import(store: &Store, text: &str, upto: Option<usize>) -> Result<()> {
-    let now = "2026-02-01T00:00:00Z".parse().unwrap();
-    let act = crate::store::WriteContext::hook("import", now);
+    let act = crate::store::WriteContext::hook("import", NOW);
     let stream = StreamImportRequest { source: "events:s", name: "own", session: None };
     let mut opened = 0;
     let mut open = || -> std::io::Result<Box<dyn BufRead>> {
@@ -82,12 +85,8 @@ fn a_line_to_another_session_is_written_once_when_the_import_is_killed_after_it(
         // As after a kill between the line and the bookmark.
         if let Some(before) = before {
             let home = store.session("a").unwrap();
-            let mut operation = crate::store::WriteContext::hook(
-                "test",
-                "2026-02-01T00:00:00Z".parse().unwrap(),
-            )
-            .operation()
-            .unwrap();
+            let act = crate::store::WriteContext::hook("test", NOW);
+            let mut operation = act.operation().unwrap();
             operation.id = operation_id().unwrap();
             let back = RecordChange::Bookmark {
                 session: home.number,
