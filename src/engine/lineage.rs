@@ -109,8 +109,8 @@ pub(crate) fn known_revisions(
 }
 
 fn decoded((sequence, row): (u64, Vec<u8>)) -> Result<(u64, RevisionRow)> {
-    let row = RevisionRow::decode(&row)
-        .map_err(Error::corrupt(format_args!("revision #{sequence}")))?;
+    let row =
+        RevisionRow::decode(&row).map_err(Error::corrupt(format_args!("revision #{sequence}")))?;
     Ok((sequence, row))
 }
 
@@ -124,17 +124,12 @@ fn scan_revisions(
     let from = of(number).branch(stretch.branch).number(stretch.after.saturating_add(1)).build();
     let to = of(number).branch(stretch.branch).number(stretch.to.saturating_add(1)).build();
     let rows = view.scan(key::REVISIONS, &from, &to, direction, limit)?;
-    let numbered =
-        |(place, row): (Vec<u8>, Vec<u8>)| (key::last_number(&place).unwrap_or(0), row);
+    let numbered = |(place, row): (Vec<u8>, Vec<u8>)| (key::last_number(&place).unwrap_or(0), row);
     Ok(rows.into_iter().map(numbered).collect())
 }
 
 /// Returns whether this revision was lost before a repair.
-pub(crate) fn is_lost(
-    view: &dyn Snapshot,
-    number: SessionNumber,
-    at: RevisionRef,
-) -> Result<bool> {
+pub(crate) fn is_lost(view: &dyn Snapshot, number: SessionNumber, at: RevisionRef) -> Result<bool> {
     let place = of(number).branch(at.branch).number(at.sequence).build();
     Ok(view.get(key::REVISIONS, &place)?.is_some_and(|row| row == RevisionRow::LOST))
 }

@@ -11,6 +11,8 @@ pub(super) enum CommandPlace {
     Word(usize, &'static str),
     /// After a name and this sign in the next word, if one of these programs precedes it.
     After(u8, &'static [&'static str]),
+    /// After an empty line: a field of a form.
+    FormField,
     /// The last word of an `echo` before a pipe.
     Echo,
     /// The word after `<<<`, if a program that reads a password precedes it.
@@ -26,7 +28,7 @@ pub(super) enum CommandPlace {
 }
 
 /// Lower-case texts next to which a command has a password.
-pub(super) const HINTS: [(&str, CommandPlace); 63] = [
+pub(super) const HINTS: [(&str, CommandPlace); 92] = [
     ("convertto-securestring ", CommandPlace::Word(1, "")),
     ("convertto-securestring -string ", CommandPlace::Word(1, "")),
     ("--secret-string ", CommandPlace::Word(1, "")),
@@ -45,6 +47,29 @@ pub(super) const HINTS: [(&str, CommandPlace); 63] = [
     ("> auth ", CommandPlace::Word(1, "")),
     ("> auth ", CommandPlace::Word(2, "")),
     (" password ", CommandPlace::Word(1, "nmcli")),
+    (" password ", CommandPlace::Word(1, "mysqladmin")),
+    (" password ", CommandPlace::Word(1, "user ")),
+    ("\npassword ", CommandPlace::Word(1, "")),
+    ("password('", CommandPlace::Word(1, "")),
+    ("password 0 ", CommandPlace::Word(1, "")),
+    ("password 7 ", CommandPlace::Word(1, "")),
+    ("secret 0 ", CommandPlace::Word(1, "")),
+    ("add-authtoken ", CommandPlace::Word(1, "")),
+    ("insecure-password ", CommandPlace::Word(1, "")),
+    ("nickserv identify ", CommandPlace::Word(1, "")),
+    ("nickserv identify ", CommandPlace::Word(2, "")),
+    ("send \"", CommandPlace::Word(1, "assword")),
+    ("rabbitmqctl add_user ", CommandPlace::Word(2, "")),
+    ("change_password ", CommandPlace::Word(2, "rabbitmqctl")),
+    ("wpa;p:", CommandPlace::Word(1, "")),
+    (" /rp ", CommandPlace::Word(1, "schtasks")),
+    (" -p:", CommandPlace::Word(1, "winrs")),
+    (" -p ", CommandPlace::Word(1, "useradd")),
+    (" -p ", CommandPlace::Word(1, "usermod")),
+    ("createuser ", CommandPlace::Word(3, "")),
+    ("createuser ", CommandPlace::Word(5, "")),
+    ("name=\"password\"", CommandPlace::FormField),
+    ("name=\\\"password\\\"", CommandPlace::FormField),
     ("wpa_passphrase ", CommandPlace::Word(2, "")),
     ("net user ", CommandPlace::Word(2, "")),
     ("/user:", CommandPlace::Word(2, "net use")),
@@ -73,6 +98,12 @@ pub(super) const HINTS: [(&str, CommandPlace); 63] = [
     ("| docker login", CommandPlace::Echo),
     ("| podman login", CommandPlace::Echo),
     ("| helm registry login", CommandPlace::Echo),
+    ("| gcloud secrets", CommandPlace::Echo),
+    ("| wrangler secret", CommandPlace::Echo),
+    ("| npx wrangler secret", CommandPlace::Echo),
+    ("| gh secret", CommandPlace::Echo),
+    ("| docker secret", CommandPlace::Echo),
+    ("| vercel env", CommandPlace::Echo),
     ("<<<", CommandPlace::HereString),
     ("unseal key ", CommandPlace::Numbered),
     ("recovery key ", CommandPlace::Numbered),
@@ -95,15 +126,8 @@ pub(super) const HINTS: [(&str, CommandPlace); 63] = [
 /// Maximum distance from a hint to what belongs to it, in bytes.
 const LINE_BYTES: usize = 200;
 /// Programs that read a password from their input.
-const READERS: [&[u8]; 7] = [
-    b"chpasswd",
-    b"sudo -S",
-    b"kinit",
-    b"passwd",
-    b"gpg",
-    b"docker login",
-    b"cryptsetup",
-];
+const READERS: [&[u8]; 7] =
+    [b"chpasswd", b"sudo -S", b"kinit", b"passwd", b"gpg", b"docker login", b"cryptsetup"];
 
 /// Finds the password next to a hint that spans `start` to `end`.
 pub(super) fn find(
@@ -138,6 +162,22 @@ pub(super) fn find(
                 return None;
             }
             from..from.max(next_word(text, from).end)
+        }
+        CommandPlace::FormField => {
+            let (mut at, mut ends) = (end, 0);
+            loop {
+                match text.get(at..at + 2)? {
+                    [b'\n', _] => (at, ends) = (at + 1, ends + 1),
+                    [b'\r', _] => at += 1,
+                    b"\\n" => (at, ends) = (at + 2, ends + 1),
+                    b"\\r" => at += 2,
+                    _ => break,
+                }
+            }
+            if ends != 2 {
+                return None;
+            }
+            next_word(text, at)
         }
         CommandPlace::Echo => echo(text, start)?,
         CommandPlace::HereString => {
@@ -206,7 +246,8 @@ fn echo(text: &[u8], pipe: usize) -> Option<Range<usize>> {
     let trimmed = line.iter().rposition(|byte| !b" \"'\\".contains(byte))? + 1;
     let word = line.get(..trimmed)?;
     let begin = word.iter().rposition(|byte| b" \"'\\".contains(byte))? + 1;
-    let named = text.get(pipe..pipe + 24).is_some_and(|tool| byte_text::contains(tool, b"chpasswd"));
+    let named =
+        text.get(pipe..pipe + 24).is_some_and(|tool| byte_text::contains(tool, b"chpasswd"));
     Some(after_colon(text, from + begin..from + trimmed, named))
 }
 
@@ -259,6 +300,5 @@ fn header(text: &[u8], start: usize, end: usize) -> Option<Range<usize>> {
     let name = run(text, from, 48, |byte| byte.is_ascii_alphanumeric() || byte == b'-');
     let known = text.get(from..from + name)?.to_ascii_lowercase();
     let is_known = known.ends_with(b"key") || known.ends_with(b"token");
-    (is_known && text.get(from + name) == Some(&b':'))
-        .then(|| next_word(text, from + name + 1))
+    (is_known && text.get(from + name) == Some(&b':')).then(|| next_word(text, from + name + 1))
 }

@@ -56,10 +56,8 @@ fn discord(text: &[u8], at: usize) -> Option<SecretFinding> {
     let is_id = (23..=28).contains(&id) && matches!(text.get(at - id), Some(b'M' | b'N' | b'O'));
     let time = run(text, at + 1, 7, is_url_base64);
     let signature = run(text, at + 8, 40, is_url_base64);
-    (is_id && time == 6 && (27..=38).contains(&signature)).then_some(SecretFinding {
-        range: at - id..at + 8 + signature,
-        kind: "discord-bot-token",
-    })
+    (is_id && time == 6 && (27..=38).contains(&signature))
+        .then_some(SecretFinding { range: at - id..at + 8 + signature, kind: "discord-bot-token" })
 }
 
 /// Finds the access token of a Facebook app: its number and its secret.
@@ -95,9 +93,7 @@ fn hex_pair(text: &[u8], at: usize) -> Option<SecretFinding> {
     let hex = run(text, at + 1, 33, is_hex);
     let begin = text.get(at.saturating_sub(37)..at - 32);
     match (length, hex) {
-        (16, _) => {
-            Some(SecretFinding { range: at - 32..at + 17, kind: "zhipu-key" })
-        }
+        (16, _) => Some(SecretFinding { range: at - 32..at + 17, kind: "zhipu-key" }),
         (32, 32) if begin == Some(b"1000.") => {
             Some(SecretFinding { range: at - 37..at + 33, kind: "zoho-token" })
         }

@@ -31,8 +31,8 @@ mod token_shape;
 mod unescaped_view;
 mod work_counter;
 
-pub(crate) use known_secrets::{TextMasker, TextPieces};
 pub use known_secrets::{InvalidSecret, KnownSecrets, MIN_SECRET_BYTES, SecretSighting};
+pub(crate) use known_secrets::{TextMasker, TextPieces};
 pub(crate) use scan::{ScanFindings, scan};
 pub(crate) use secret_detector::SecretCollector;
 pub use secret_detector::SecretDetector;

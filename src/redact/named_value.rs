@@ -353,6 +353,7 @@ impl NameCursor<'_> {
             (b':' | b'?', b'=') | (b'=', b'>') => 2,
             // A default: `process.env.API_KEY || "..."`.
             (b'|', b'|') | (b'?', b'?' | b':') => 2,
+            (b'o', b'r') if self.byte(2) == b' ' && matches!(self.byte(3), b'"' | b'\'') => 3,
             (b'=' | b':', _) => 1,
             (b'>', _) if !quoted => 1,
             (b',', _) if quoted || of_service => 1,

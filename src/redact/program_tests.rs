@@ -247,6 +247,17 @@ fn passwords_among_the_words_of_commands_are_found() {
         "curl --user=me:{} https://host.test",
         "[remote]\ntype = webdav\npass = {}\n",
         "const key = process.env.API_KEY || '{}'",
+        "key = os.getenv('API_KEY') or '{}'",
+        "set -x DB_PASSWORD {}",
+        "etcdctl put /db/password {}",
+        "rabbitmqctl add_user me {}",
+        "SET PASSWORD FOR 'me'@'host' = PASSWORD('{}');",
+        "schtasks /create /ru me /rp {}",
+        "createUser me SHA {}",
+        "username me password 0 {}",
+        "Content-Disposition: form-data; name=\"password\"\r\n\r\n{}\r\n",
+        "echo '{}' | gh secret set NAME",
+        "spawn ssh host; expect \"assword:\"; send \"{}\\r\"",
     ] {
         assert_removed(&template.replace("{}", secret), secret);
     }
@@ -259,6 +270,8 @@ fn passwords_among_the_words_of_commands_are_found() {
         "http -a me:$TOKEN GET https://host.test",
         "rocommunity public",
         "curl -H 'Content-Key: value' https://host.test",
+        "the user password must be long",
+        "send \"hello world2\"",
         "login {self.username} password {self.password2}",
     ] {
         assert_eq!(Redactor::new().clean(text, TextForm::Plain), text);
@@ -292,7 +305,8 @@ fn tokens_with_dots_are_found_without_a_beginning_of_their_own() {
 
 #[test]
 fn the_words_of_a_seed_phrase_are_found() {
-    let words = "ladder orbit velvet canyon mirror tunnel fabric hollow window ribbon summer garden";
+    let words =
+        "ladder orbit velvet canyon mirror tunnel fabric hollow window ribbon summer garden";
     for template in ["MNEMONIC=\"{}\"", "mnemonic: {}\n", "{\"seed_phrase\":\"{}\"}"] {
         assert_removed(&template.replace("{}", words), words);
     }

@@ -209,7 +209,9 @@ impl TextScan<'_> {
     ) -> Option<SecretFinding> {
         let text = self.text;
         match rule.place {
-            TokenPlacement::Hint => self.token(number, rule, word.start, is_distinctive(text, word)),
+            TokenPlacement::Hint => {
+                self.token(number, rule, word.start, is_distinctive(text, word))
+            }
             TokenPlacement::Word => {
                 let from = word_start(text, word.start);
                 // A word may also begin after a joining character: the `-` of a removed line, the

@@ -105,7 +105,9 @@ impl<'a> DetectorStream<'a> {
         else {
             self.seen = self.held.len();
             // The rules need no whole lines.
-            if self.seen >= LONG_LINE_BYTES && matches!(self.collector.seek, SecretDetector::Rules(_)) {
+            if self.seen >= LONG_LINE_BYTES
+                && matches!(self.collector.seek, SecretDetector::Rules(_))
+            {
                 let taken = self.search(self.seen, PartEnding::More);
                 self.held.drain(..taken);
                 self.seen = self.held.len();

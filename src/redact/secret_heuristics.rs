@@ -139,9 +139,7 @@ pub(super) fn is_placeholder(value: &[u8]) -> bool {
 
 /// Returns the number of digits between letters.
 fn inner_digits(value: &[u8]) -> usize {
-    let is_inner = |three: &&[u8]| {
-        matches!(three, [a, b, c] if a.is_ascii_alphabetic() && b.is_ascii_digit() && c.is_ascii_alphabetic())
-    };
+    let is_inner = |three: &&[u8]| matches!(three, [a, b, c] if a.is_ascii_alphabetic() && b.is_ascii_digit() && c.is_ascii_alphabetic());
     value.windows(3).filter(is_inner).count()
 }
 

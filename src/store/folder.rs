@@ -223,7 +223,8 @@ pub(super) fn list_odd(store: &Path) -> Result<Vec<String>> {
 /// Lists the files of a folder that a repair does not read, because most of them was never written.
 fn list_hollow(folder: &Path, found: &mut Vec<String>) {
     let files = fs::read_dir(folder).into_iter().flatten().flatten();
-    let hollow = files.filter(|file| file.metadata().is_ok_and(|about| plain_file::is_hollow(&about)));
+    let hollow =
+        files.filter(|file| file.metadata().is_ok_and(|about| plain_file::is_hollow(&about)));
     for file in hollow {
         let path = file.path();
         let name = path.strip_prefix(folder.parent().unwrap_or(folder)).unwrap_or(&path);

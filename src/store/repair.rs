@@ -10,7 +10,9 @@ use super::{Options, Store};
 use crate::backend::journal::{self, Journal, JournalWitness, SyncMark};
 use crate::backend::rocks::{self, RepairedGeneration, RescuedIndex};
 use crate::backend::spool::SpoolFolder;
-use crate::backend::{self, files, Cipher, LogPosition, SealKey, SealMode, Spool, encrypted, plain_file};
+use crate::backend::{
+    self, Cipher, LogPosition, SealKey, SealMode, Spool, encrypted, files, plain_file,
+};
 use crate::engine::maintain::refs_record;
 use crate::engine::random::random;
 use crate::engine::rebuild;

@@ -278,10 +278,7 @@ pub fn timeline(args: &CheckpointTimelineArgs, context: &mut Context) -> Result<
     Ok(())
 }
 
-fn entry(
-    reading: &SessionReader,
-    item: LogItem,
-) -> Result<Option<TimelineEntry>, CommandError> {
+fn entry(reading: &SessionReader, item: LogItem) -> Result<Option<TimelineEntry>, CommandError> {
     Ok(Some(match item {
         LogItem::Lost(_) => return Ok(None),
         LogItem::Revision(revision) => TimelineEntry {

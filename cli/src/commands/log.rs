@@ -3,7 +3,9 @@
 use crate::args::value::{EntityArg, MomentArg, NameArg};
 use crate::context::Context;
 use crate::error::CommandError;
-use crate::report::log::{EntityId, LogLine, LogReport, LostLine, OperationListReport, RevisionLine};
+use crate::report::log::{
+    EntityId, LogLine, LogReport, LostLine, OperationListReport, RevisionLine,
+};
 use crate::report::moment::CheckpointJson;
 use crate::session_reader::{KnownEntity, SessionReader, find_entity_of_any_kind};
 use crate::workspace;
@@ -98,7 +100,9 @@ fn log_line(reading: &SessionReader, item: LogItem) -> Result<LogLine, CommandEr
             match reading.session.changes_of(entry.sequence) {
                 Ok(changes) => LogLine::Revision(RevisionLine::new(entry, describe(&changes))),
                 // They were lost before a repair; 'forge verify' says so too.
-                Err(error) if is_lost(&error) => LogLine::Unreadable(RevisionLine::new(entry, vec![])),
+                Err(error) if is_lost(&error) => {
+                    LogLine::Unreadable(RevisionLine::new(entry, vec![]))
+                }
                 Err(error) => return Err(error.into()),
             }
         }

@@ -3,7 +3,9 @@
 use super::status::unfinished_imports;
 use crate::context::Context;
 use crate::error::{CommandError, EXIT_FORGED};
-use crate::report::verify::{LossAcknowledgement, StoreRebuildReport, StoreRepairReport, StoreVerifyReport};
+use crate::report::verify::{
+    LossAcknowledgement, StoreRebuildReport, StoreRepairReport, StoreVerifyReport,
+};
 use crate::workspace::{self, StoreAccess};
 use forge_store::store::{SealStatus, Store, VerifyDepth, VerifyOutcome};
 use std::path::PathBuf;

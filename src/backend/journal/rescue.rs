@@ -3,7 +3,9 @@
 use super::is_own;
 use super::layout::{self, FRAME_MAGIC, FrameHeader, FrameKind, HEADER_BYTES, SyncMark};
 use super::sync_mark::SyncMarkFile;
-use crate::backend::{Cipher, EncryptionContext, Error, LogFrame, LogPosition, SealMode, plain_file};
+use crate::backend::{
+    Cipher, EncryptionContext, Error, LogFrame, LogPosition, SealMode, plain_file,
+};
 use std::collections::BTreeMap;
 use std::path::Path;
 

@@ -254,9 +254,9 @@ impl StreamImporter<'_> {
         let (refs, _) = store.engine.follower.refs()?;
         let mark = written_mark_of(self.stream.source);
         let found = store.session_named(&name)?.map(|found| session_refs(&refs, found.number));
-        let found = found.transpose()?.and_then(|found| {
-            found.bookmarks.iter().find(|bookmark| bookmark.source == mark)
-        });
+        let found = found
+            .transpose()?
+            .and_then(|found| found.bookmarks.iter().find(|bookmark| bookmark.source == mark));
         let bytes = found.map_or(0, |found| found.bytes);
         self.written.insert(session.number, bytes);
         Ok(bytes)
