@@ -34,11 +34,14 @@ enum ScanHint {
 }
 
 struct HintTable {
-    /// For each searched word: its rules and those of the words that are a prefix of it, each with
-    /// the length of its own word.
-    hints: Vec<Vec<(ScanHint, usize)>>,
+    /// For each searched text: the words that begin with it or that it begins with, and their rules.
+    hints: Vec<Vec<(ScanHint, &'static str)>>,
     search: AhoCorasick,
 }
+
+/// How many bytes of a word are searched; the rest is compared. Most of the time to start is that
+/// of the table, which grows with these bytes.
+const SEARCHED_BYTES: usize = 6;
 
 static TABLE: LazyLock<HintTable> = LazyLock::new(|| {
     let shapes = rules().iter().enumerate();
@@ -55,17 +58,18 @@ static TABLE: LazyLock<HintTable> = LazyLock::new(|| {
     let escapes = unescaped_view::BEGINS.iter().map(|word| (*word, ScanHint::Escape));
     let contexts = surroundings.chain(programs).chain(commands);
     let all: Vec<(&str, ScanHint)> = shapes.chain(names).chain(contexts).chain(escapes).collect();
-    let words: BTreeSet<&str> = all.iter().map(|(word, _)| *word).collect();
-    let begun_by = |word: &str| {
-        let begun = all.iter().filter(|(begin, _)| word.starts_with(begin));
-        begun.map(|(begin, hint)| (*hint, begin.len())).collect()
+    let searched = |word: &'static str| word.get(..SEARCHED_BYTES).unwrap_or(word);
+    let texts: BTreeSet<&str> = all.iter().map(|(word, _)| searched(word)).collect();
+    let begun_by = |text: &str| {
+        let begun = all.iter().filter(|(word, _)| text.starts_with(searched(word)));
+        begun.map(|(word, hint)| (*hint, *word)).collect()
     };
-    let hints = words.iter().map(|word| begun_by(word)).collect();
+    let hints = texts.iter().map(|text| begun_by(text)).collect();
     let search = AhoCorasick::builder()
         .ascii_case_insensitive(true)
         .match_kind(MatchKind::LeftmostLongest)
         .kind(Some(AhoCorasickKind::DFA))
-        .build(&words)
+        .build(&texts)
         .expect("the table is small");
     HintTable { hints, search }
 });
@@ -127,13 +131,18 @@ fn scan_as_written(text: &[u8], share: Range<usize>, form: TextForm) -> (ScanFin
         }
         // Words may overlap, so the search continues after the first byte of this one.
         from = hit.start() + 1;
-        for (hint, length) in table.hints.get(hit.pattern().as_usize()).into_iter().flatten() {
-            work_counter::add(*length);
-            if matches!(hint, ScanHint::Escape) {
-                escapes.push(hit.start());
-                continue;
+        for (hint, word) in table.hints.get(hit.pattern().as_usize()).into_iter().flatten() {
+            work_counter::add(word.len());
+            let place = hit.start()..hit.start() + word.len();
+            let is_word = word.len() <= hit.len()
+                || text
+                    .get(place.clone())
+                    .is_some_and(|there| there.eq_ignore_ascii_case(word.as_bytes()));
+            match hint {
+                _ if !is_word => {}
+                ScanHint::Escape => escapes.push(hit.start()),
+                _ => scan.hint(*hint, place, &mut all),
             }
-            scan.hint(*hint, hit.start()..hit.start() + length, &mut all);
         }
     }
     (all, escapes)
