@@ -28,7 +28,7 @@ pub(super) enum CommandPlace {
 }
 
 /// Lower-case texts next to which a command has a password.
-pub(super) const HINTS: [(&str, CommandPlace); 92] = [
+pub(super) const HINTS: [(&str, CommandPlace); 93] = [
     ("convertto-securestring ", CommandPlace::Word(1, "")),
     ("convertto-securestring -string ", CommandPlace::Word(1, "")),
     ("--secret-string ", CommandPlace::Word(1, "")),
@@ -59,6 +59,7 @@ pub(super) const HINTS: [(&str, CommandPlace); 92] = [
     ("nickserv identify ", CommandPlace::Word(1, "")),
     ("nickserv identify ", CommandPlace::Word(2, "")),
     ("send \"", CommandPlace::Word(1, "assword")),
+    ("send \\\"", CommandPlace::Word(1, "assword")),
     ("rabbitmqctl add_user ", CommandPlace::Word(2, "")),
     ("change_password ", CommandPlace::Word(2, "rabbitmqctl")),
     ("wpa;p:", CommandPlace::Word(1, "")),
