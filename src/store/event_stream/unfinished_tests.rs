@@ -79,9 +79,13 @@ fn a_line_to_another_session_is_written_once_when_the_import_is_killed_after_it(
     let wanted = exports(&whole);
     for line in 1..LINES.len() {
         let store = Store::in_memory().unwrap();
-        import(&store, &text, Some(ends[line - 1])).unwrap_err();
+        let killed = |upto: usize| {
+            let error = import(&store, &text, Some(upto)).unwrap_err();
+            assert!(format!("{error:?}").contains("killed"), "line {line}: {error:?}");
+        };
+        killed(ends[line - 1]);
         let before = bookmark(&store);
-        import(&store, &text, Some(ends[line])).unwrap_err();
+        killed(ends[line]);
         // As after a kill between the line and the bookmark.
         if let Some(before) = before {
             let home = store.session("a").unwrap();
@@ -95,7 +99,14 @@ fn a_line_to_another_session_is_written_once_when_the_import_is_killed_after_it(
             };
             home.commit_changes(&operation, CommitDurability::Later, &[back]).unwrap();
         }
-        import(&store, &text, None).unwrap();
+        let marks = || {
+            let (refs, _) = store.engine.follower.refs().unwrap();
+            let all = refs.sessions.all().map(|(_, one)| format!("{:?}", one.bookmarks));
+            all.collect::<Vec<_>>()
+        };
+        import(&store, &text, None).unwrap_or_else(|error| {
+            panic!("line {line}: {error:?} {ends:?} {:?}", marks());
+        });
         assert_eq!(exports(&store), wanted, "line {line}");
         assert_eq!(store.unfinished_imports().unwrap(), []);
         let (refs, _) = store.engine.follower.refs().unwrap();
