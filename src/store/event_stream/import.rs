@@ -163,7 +163,7 @@ impl<'a> StreamImporter<'a> {
             return self.header(event, line.at);
         }
         let session = self.session(line.session.as_deref(), line.at)?;
-        if after.bytes <= self.written_upto(&session)? {
+        if self.continues && after.bytes <= self.written_upto(&session)? {
             return Ok(());
         }
         let branch = line.branch.as_deref().unwrap_or(MAIN).to_owned();

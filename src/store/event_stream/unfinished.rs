@@ -243,9 +243,6 @@ impl StreamImporter<'_> {
 
     /// Returns up to where an import that was killed had written the stream to this session.
     pub(super) fn written_upto(&mut self, session: &Session) -> Result<u64> {
-        if !self.continues {
-            return Ok(0);
-        }
         if let Some(known) = self.written.get(&session.number) {
             return Ok(*known);
         }
