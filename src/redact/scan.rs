@@ -255,7 +255,7 @@ impl TextScan<'_> {
         distinctive: bool,
     ) -> Option<SecretFinding> {
         let text = self.text;
-        if !begins_word(text, start) && !(distinctive && follows_letter(text, start)) {
+        if !(begins_word(text, start) || distinctive && follows_letter(text, start)) {
             return None;
         }
         let token = rule.find(text, start, &mut self.runs)?;

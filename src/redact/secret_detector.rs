@@ -37,8 +37,8 @@ impl SecretDetector {
         match self {
             Self::Rules(_) => true,
             Self::Pattern(pattern) => {
-                let parsed = regex_syntax::ParserBuilder::new().utf8(false).build();
-                parsed.clone().parse(pattern.as_str()).is_ok_and(|hir| stays_in_line(&hir))
+                let mut parser = regex_syntax::ParserBuilder::new().utf8(false).build();
+                parser.parse(pattern.as_str()).is_ok_and(|hir| stays_in_line(&hir))
             }
         }
     }
