@@ -4,7 +4,7 @@
 
 use std::fs::{File, FileType, Metadata, OpenOptions};
 use std::io::{self, Read};
-use std::os::unix::fs::{FileTypeExt, OpenOptionsExt};
+use std::os::unix::fs::{FileTypeExt, MetadataExt, OpenOptionsExt};
 use std::path::Path;
 
 /// Opens a file for reading if it is a regular file. Symbolic links are followed.
@@ -60,6 +60,35 @@ pub fn read(path: &Path, most: u64) -> io::Result<Vec<u8>> {
     Ok(content)
 }
 
+/// A larger file that was mostly never written is not read: it would fill the memory with zeros.
+const MOST_UNWRITTEN_BYTES: u64 = 1 << 30;
+
+/// Returns whether a file is large and was mostly never written: no file of a store is. A file
+/// system that compresses makes files a few times smaller, but not so much.
+pub(crate) fn is_hollow(about: &Metadata) -> bool {
+    const BLOCK_BYTES: u64 = 512;
+    about.len() > MOST_UNWRITTEN_BYTES
+        && about.blocks().saturating_mul(BLOCK_BYTES) < about.len() / 16
+}
+
+/// Reads a file of a damaged store, of any size. Symbolic links are followed.
+///
+/// # Errors
+/// See [`open`]; [`io::ErrorKind::InvalidData`] if the file was mostly never written.
+pub(crate) fn read_written(path: &Path) -> io::Result<Vec<u8>> {
+    let mut file = open(path)?;
+    let about = file.metadata()?;
+    if is_hollow(&about) {
+        return Err(io::Error::new(
+            io::ErrorKind::InvalidData,
+            format!("most of its {} bytes were never written", about.len()),
+        ));
+    }
+    let mut content = Vec::with_capacity(usize::try_from(about.len()).unwrap_or_default());
+    file.read_to_end(&mut content)?;
+    Ok(content)
+}
+
 /// Reads a text file like [`read`].
 ///
 /// # Errors
@@ -101,6 +130,17 @@ pub fn kind_of(kind: FileType) -> &'static str {
 mod tests {
     use super::*;
     use std::fs;
+
+    #[test]
+    fn a_large_file_that_was_never_written_is_not_read_whole() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("file");
+        fs::write(&path, b"12345").unwrap();
+        assert_eq!(read_written(&path).unwrap(), b"12345");
+        File::options().write(true).open(&path).unwrap().set_len(8 << 30).unwrap();
+        let error = read_written(&path).unwrap_err();
+        assert_eq!(error.to_string(), "most of its 8589934592 bytes were never written");
+    }
 
     #[test]
     fn a_file_within_the_limit_is_read_and_a_larger_one_is_refused_by_its_size() {

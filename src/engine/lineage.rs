@@ -89,17 +89,67 @@ pub(crate) fn revisions(
     direction: ScanDirection,
     limit: usize,
 ) -> Result<Vec<(u64, RevisionRow)>> {
+    let rows = scan_revisions(view, number, stretch, direction, limit)?;
+    rows.into_iter().map(decoded).collect()
+}
+
+/// Does the same, with `None` for a revision that was lost before a repair.
+pub(crate) fn known_revisions(
+    view: &dyn Snapshot,
+    number: SessionNumber,
+    stretch: RevisionRange,
+    direction: ScanDirection,
+    limit: usize,
+) -> Result<Vec<(u64, Option<RevisionRow>)>> {
+    let rows = scan_revisions(view, number, stretch, direction, limit)?;
+    let known = |(sequence, row): (u64, Vec<u8>)| match row == RevisionRow::LOST {
+        true => Ok((sequence, None)),
+        false => decoded((sequence, row)).map(|(sequence, row)| (sequence, Some(row))),
+    };
+    rows.into_iter().map(known).collect()
+}
+
+fn decoded((sequence, row): (u64, Vec<u8>)) -> Result<(u64, RevisionRow)> {
+    let row =
+        RevisionRow::decode(&row).map_err(Error::corrupt(format_args!("revision #{sequence}")))?;
+    Ok((sequence, row))
+}
+
+fn scan_revisions(
+    view: &dyn Snapshot,
+    number: SessionNumber,
+    stretch: RevisionRange,
+    direction: ScanDirection,
+    limit: usize,
+) -> Result<Vec<(u64, Vec<u8>)>> {
     let from = of(number).branch(stretch.branch).number(stretch.after.saturating_add(1)).build();
     let to = of(number).branch(stretch.branch).number(stretch.to.saturating_add(1)).build();
-    view.scan(key::REVISIONS, &from, &to, direction, limit)?
-        .into_iter()
-        .map(|(place, row)| {
-            let sequence = key::last_number(&place).unwrap_or(0);
-            let row = RevisionRow::decode(&row)
-                .map_err(Error::corrupt(format_args!("revision #{sequence}")))?;
-            Ok((sequence, row))
-        })
-        .collect()
+    let rows = view.scan(key::REVISIONS, &from, &to, direction, limit)?;
+    let numbered = |(place, row): (Vec<u8>, Vec<u8>)| (key::last_number(&place).unwrap_or(0), row);
+    Ok(rows.into_iter().map(numbered).collect())
+}
+
+/// Returns whether this revision was lost before a repair.
+pub(crate) fn is_lost(view: &dyn Snapshot, number: SessionNumber, at: RevisionRef) -> Result<bool> {
+    let place = of(number).branch(at.branch).number(at.sequence).build();
+    Ok(view.get(key::REVISIONS, &place)?.is_some_and(|row| row == RevisionRow::LOST))
+}
+
+/// Returns the numbers of the revisions of a session that were lost before a repair.
+pub(crate) fn lost_revisions(view: &dyn Snapshot, number: SessionNumber) -> Result<Vec<u64>> {
+    const ROWS: usize = 1024;
+    let (mut from, end) = (of(number).build(), of(number).end());
+    let mut lost = Vec::new();
+    loop {
+        let rows = view.scan(key::REVISIONS, &from, &end, ScanDirection::Ascending, ROWS)?;
+        let Some((last, _)) = rows.last() else { break };
+        // The first key after the last one.
+        from = [last.as_slice(), &[0]].concat();
+        let is_lost = |row: &&(Vec<u8>, Vec<u8>)| row.1 == RevisionRow::LOST;
+        lost.extend(rows.iter().filter(is_lost).filter_map(|(place, _)| key::last_number(place)));
+    }
+    lost.sort_unstable();
+    Ok(lost)
 }
 
 /// Returns the row of one revision.

@@ -25,8 +25,9 @@ pub(super) enum CredentialKind {
 }
 
 /// Lower-case words that precede a credential.
-pub(super) const HINTS: [(&str, CredentialKind); 39] = [
+pub(super) const HINTS: [(&str, CredentialKind); 40] = [
     ("bearer ", CredentialKind::Bearer),
+    ("bearer, ", CredentialKind::Bearer),
     ("basic ", CredentialKind::Basic),
     ("://", CredentialKind::Address),
     (":\\/\\/", CredentialKind::Address),
@@ -196,7 +197,8 @@ fn netrc(text: &[u8], start: usize, end: usize, form: TextForm) -> Option<Secret
         run(text, end, 512, |byte| byte.is_ascii_graphic() && !b"\\\"'`<>".contains(&byte));
     let range = end..end + length;
     let password = text.get(range.clone())?;
-    (length >= 8 && !secret_heuristics::is_known_password(password))
+    let is_template = password.starts_with(b"{") || password.starts_with(b"$");
+    (length >= 8 && !is_template && !secret_heuristics::is_known_password(password))
         .then_some(SecretFinding { range, kind: "password" })
 }
 
@@ -258,7 +260,7 @@ fn tool(text: &[u8], at: usize) -> Option<&[u8]> {
     line.get(escaped..)
 }
 
-fn has_word(line: &[u8], words: &[&str]) -> bool {
+pub(super) fn has_word(line: &[u8], words: &[&str]) -> bool {
     let mut found = line.split(|byte| !byte.is_ascii_alphanumeric() && !b"-_".contains(byte));
     found.any(|word| words.iter().any(|known| known.as_bytes() == word))
 }

@@ -7,6 +7,8 @@
 
 mod order;
 
+use super::secret_detector::DetectorStream;
+use super::secret_stream::SecretStream;
 use order::{Descent, Entry, Order};
 use std::ops::Range;
 
@@ -319,11 +321,18 @@ pub(crate) trait TextMasker {
     /// changes.
     fn masked(&self, text: &[u8]) -> Option<(Vec<u8>, Vec<Range<usize>>)>;
 
-    /// Returns the secrets that are replaced, if they are known: then they can be counted in a text
-    /// that is read in pieces.
-    fn known(&self) -> Option<&KnownSecrets> {
+    /// Returns a search of a text that is read in pieces, if that finds the same.
+    fn pieces(&self) -> Option<TextPieces<'_>> {
         None
     }
+}
+
+/// A search of a text that is read in pieces.
+pub(crate) enum TextPieces<'a> {
+    /// Counts known secrets.
+    Known(SecretStream<'a>),
+    /// Collects what a detector finds.
+    Sought(DetectorStream<'a>),
 }
 
 impl TextMasker for KnownSecrets {
@@ -339,8 +348,8 @@ impl TextMasker for KnownSecrets {
         Some((masked, found.into_iter().map(|one| one.range).collect()))
     }
 
-    fn known(&self) -> Option<&KnownSecrets> {
-        Some(self)
+    fn pieces(&self) -> Option<TextPieces<'_>> {
+        Some(TextPieces::Known(SecretStream::new(self)))
     }
 }
 

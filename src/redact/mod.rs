@@ -9,7 +9,9 @@
 //! nothing.
 
 mod byte_text;
+mod command_secret;
 mod credential;
+mod dotted_token;
 mod hint_starts;
 mod known_secrets;
 mod kubernetes;
@@ -30,12 +32,11 @@ mod token_shape;
 mod unescaped_view;
 mod work_counter;
 
-pub(crate) use known_secrets::TextMasker;
 pub use known_secrets::{InvalidSecret, KnownSecrets, MIN_SECRET_BYTES, SecretSighting};
+pub(crate) use known_secrets::{TextMasker, TextPieces};
 pub(crate) use scan::{ScanFindings, scan};
 pub(crate) use secret_detector::SecretCollector;
 pub use secret_detector::SecretDetector;
-pub(crate) use secret_stream::SecretStream;
 pub use token_rule::{TokenRule, kinds, rules};
 
 use std::borrow::Cow;

@@ -8,7 +8,7 @@ use std::ops::Range;
 use std::sync::LazyLock;
 
 /// Name parts (in lower case) that indicate a secret, with the kind of the value.
-pub(super) const TELLING: [(&str, &str); 36] = [
+pub(super) const TELLING: [(&str, &str); 38] = [
     ("psk=", "password"),
     ("psk\"", "password"),
     ("presharedkey", "key"),
@@ -28,6 +28,8 @@ pub(super) const TELLING: [(&str, &str); 36] = [
     ("pwd\"", "password"),
     ("passcode", "password"),
     ("pass=", "password"),
+    ("pass =", "password"),
+    ("_salt", "secret"),
     ("pass:", "password"),
     ("pass\"", "password"),
     ("secret", "secret"),
@@ -137,7 +139,7 @@ pub(super) fn kind_of(name: &str) -> Option<&'static str> {
 
 /// Returns an indicating word without the sign that follows the name.
 fn bare(word: &str) -> &str {
-    word.trim_end_matches(['=', ':', '"'])
+    word.trim_end_matches(['=', ':', '"', ' '])
 }
 
 fn is_name(byte: u8) -> bool {
@@ -206,11 +208,37 @@ pub(super) fn value_behind(
     form: TextForm,
     runs: &mut ScanMemory,
 ) -> Option<NamedValue> {
+    value_of(text, word, form, runs, false)
+}
+
+/// Like [`value_behind`], for the name of a service: a comma may separate the two.
+pub(super) fn value_of_service(
+    text: &[u8],
+    word: Range<usize>,
+    form: TextForm,
+    runs: &mut ScanMemory,
+) -> Option<NamedValue> {
+    value_of(text, word, form, runs, true)
+}
+
+fn value_of(
+    text: &[u8],
+    word: Range<usize>,
+    form: TextForm,
+    runs: &mut ScanMemory,
+    of_service: bool,
+) -> Option<NamedValue> {
     let Range { start, end } = word;
     let before = text.get(start.saturating_sub(MAX_NAME_BYTES)..start)?;
     let name_start = start - before.iter().rev().take_while(|byte| is_name(**byte)).count();
+    // The letter of an escape is not part of the name.
+    let is_escaped = |at: usize| {
+        text.get(at.wrapping_sub(1)) == Some(&b'\\')
+            && matches!(text.get(at), Some(b'n' | b'r' | b't'))
+    };
+    let name_start = if is_escaped(name_start) { start.min(name_start + 1) } else { name_start };
     // The hint may include the sign that follows the name.
-    let word_end = if text.get(end - 1).is_some_and(|byte| is_name(*byte)) { end } else { end - 1 };
+    let word_end = start + text.get(start..end)?.iter().rposition(|byte| is_name(*byte))? + 1;
     let behind = text.get(word_end..text.len().min(word_end + MAX_NAME_BYTES))?;
     let end_of_name = word_end + behind.iter().take_while(|byte| is_name(**byte)).count();
     let name = text.get(name_start..end_of_name)?;
@@ -225,13 +253,16 @@ pub(super) fn value_behind(
     let before = text.get(name_start.saturating_sub(10)..name_start)?;
     let is_constant = before.windows(7).any(|word| word == b"define(");
     let listed = cursor.byte(0) == b',' && !is_constant;
-    let separated = cursor.separator(quoted_name) || of_pair;
-    if !(separated || is_flag && spaces) {
+    let separated = cursor.separator(quoted_name, of_service) || of_pair;
+    // `secret "..."`, as in settings of servers.
+    let is_directive = || spaces && !quoted_name && cursor.byte(0) == b'"';
+    if !(separated || is_flag && spaces || is_directive()) {
         return None;
     }
     let spaced = cursor.spaces() || spaces;
     // A type may come between the name and its value: `token: &str = "..."`.
     cursor.declared_type();
+    cursor.literal_prefix();
     let quoted = cursor.quote();
     work_counter::add(cursor.at - name_start);
     let run_end = cursor.run_end(runs);
@@ -326,14 +357,16 @@ impl NameCursor<'_> {
         self.at > from
     }
 
-    fn separator(&mut self, quoted: bool) -> bool {
+    fn separator(&mut self, quoted: bool, of_service: bool) -> bool {
         let length = match (self.byte(0), self.byte(1)) {
             // A comparison does not reveal a value.
             (b'=', b'=') | (b'!', _) => 0,
-            (b':' | b'?', b'=') | (b'=', b'>') => 2,
+            // The last two are those of a default: `process.env.API_KEY || "..."`.
+            (b':' | b'?', b'=') | (b'=', b'>') | (b'|', b'|') | (b'?', b'?' | b':') => 2,
+            (b'o', b'r') if self.byte(2) == b' ' && matches!(self.byte(3), b'"' | b'\'') => 3,
             (b'=' | b':', _) => 1,
             (b'>', _) if !quoted => 1,
-            (b',', _) if quoted => 1,
+            (b',', _) if quoted || of_service => 1,
             (b'%', b'3') if matches!(self.byte(2), b'D' | b'd' | b'A' | b'a') => 3,
             (b'\\', b'u')
                 if self
@@ -362,6 +395,16 @@ impl NameCursor<'_> {
             self.at += length + 1;
             self.spaces();
         }
+    }
+
+    /// Skips the letters before the quote of a literal: `b'...'`.
+    fn literal_prefix(&mut self) {
+        let length = match (self.byte(0), self.byte(1)) {
+            (b'b' | b'r' | b'u' | b'B' | b'R', b'"' | b'\'') => 1,
+            (b'b' | b'r', b'b' | b'r') if matches!(self.byte(2), b'"' | b'\'') => 2,
+            _ => 0,
+        };
+        self.at += length;
     }
 
     /// Returns the end of the characters that a value may consist of.

@@ -43,7 +43,7 @@ pub(super) enum ProgramPlace {
 }
 
 /// Lower-case texts next to which a program has a credential.
-pub(super) const HINTS: [(&str, ProgramPlace); 46] = [
+pub(super) const HINTS: [(&str, ProgramPlace); 51] = [
     ("begin ssh2 encrypted private key ----", ProgramPlace::KeyLines),
     ("\nprivate-lines: ", ProgramPlace::KeyLines),
     ("\\nprivate-lines: ", ProgramPlace::KeyLines),
@@ -78,6 +78,11 @@ pub(super) const HINTS: [(&str, ProgramPlace); 46] = [
     ("sftp pass ", ProgramPlace::NextWord),
     (" -hp", ProgramPlace::NextWord),
     ("setx ", ProgramPlace::NamedWord),
+    ("setenv ", ProgramPlace::NamedWord),
+    ("set -x ", ProgramPlace::NamedWord),
+    ("set -gx ", ProgramPlace::NamedWord),
+    ("consul kv put ", ProgramPlace::NamedWord),
+    ("etcdctl put ", ProgramPlace::NamedWord),
     (":_authtoken ", ProgramPlace::NextWord),
     ("sqlplus ", ProgramPlace::AfterSlash),
     ("thin:", ProgramPlace::AfterSlash),

@@ -215,3 +215,115 @@ fn private_keys_in_other_formats_are_found() {
     let other = format!("{{\"d\":\"{number}\"}}");
     assert_eq!(Redactor::new().clean(&other, TextForm::Plain), other);
 }
+
+#[test]
+fn passwords_among_the_words_of_commands_are_found() {
+    let secret = "Vq8rT2mZx4Kp";
+    for template in [
+        "poetry config http-basic.shop me {}",
+        "dotnet user-secrets set \"Db:Password\" \"{}\"",
+        "ConvertTo-SecureString \"{}\" -AsPlainText -Force",
+        "xfreerdp /v:host /u:me /p:{}",
+        "cmdkey /add:host /user:me /pass:{}",
+        "lftp -u me,{} sftp://host",
+        "wpa_passphrase home {}",
+        "nmcli dev wifi connect home password {}",
+        "echo {} | sudo -S ls",
+        "echo \"me:{}\" | chpasswd",
+        "chpasswd <<< 'me:{}'",
+        "http -a me:{} GET https://host.test",
+        "gh secret set NAME --body {}",
+        "az keyvault secret set --name a --value {}",
+        "kubectl create secret generic x --from-literal=db={}",
+        "redis> AUTH {}",
+        "net use Z: \\\\h\\s /user:me {}",
+        "net user me {} /add",
+        "snmpwalk -v3 -u me -A {} host",
+        "printf '%s' {} | kinit me@REALM",
+        "rocommunity {}\n",
+        "credentials += Credentials(\"Realm\", \"host\", \"me\", \"{}\")",
+        "jwt.sign(data, '{}')",
+        "curl -H 'Key: {}' https://host.test",
+        "curl --user=me:{} https://host.test",
+        "[remote]\ntype = webdav\npass = {}\n",
+        "const key = process.env.API_KEY || '{}'",
+        "key = os.getenv('API_KEY') or '{}'",
+        "set -x DB_PASSWORD {}",
+        "etcdctl put /db/password {}",
+        "rabbitmqctl add_user me {}",
+        "SET PASSWORD FOR 'me'@'host' = PASSWORD('{}');",
+        "schtasks /create /ru me /rp {}",
+        "createUser me SHA {}",
+        "username me password 0 {}",
+        "Content-Disposition: form-data; name=\"password\"\r\n\r\n{}\r\n",
+        "echo '{}' | gh secret set NAME",
+        "spawn ssh host; expect \"assword:\"; send \"{}\\r\"",
+    ] {
+        assert_removed(&template.replace("{}", secret), secret);
+    }
+    for text in [
+        "echo done | sudo -S true",
+        "echo \"$PASSWORD\" | docker login",
+        "net user me /delete",
+        "jwt.sign('hello world2', key)",
+        "lftp -u me,password sftp://host",
+        "http -a me:$TOKEN GET https://host.test",
+        "rocommunity public",
+        "curl -H 'Content-Key: value' https://host.test",
+        "the user password must be long",
+        "send \"hello world2\"",
+        "login {self.username} password {self.password2}",
+    ] {
+        assert_eq!(Redactor::new().clean(text, TextForm::Plain), text);
+    }
+}
+
+#[test]
+fn tokens_with_dots_are_found_without_a_beginning_of_their_own() {
+    let discord = format!("M{}.{}.{}", noise(940, 23), noise(941, 6), noise(942, 38));
+    let facebook = format!("1234509876543210|{}", noise(943, 30));
+    let hex = "4f1d9b7a3c5e8206b9d4f1a7c3e58012";
+    let zhipu = format!("{hex}.{}", noise(944, 16));
+    let zoho = format!("1000.{hex}.{}", "7a3c5e8206b9d4f1a7c3e580124f1d9b");
+    let vault = format!("s.{}", noise(945, 24));
+    let pushbullet = format!("o.{}", noise(946, 32));
+    for token in [&discord, &facebook, &zhipu, &zoho, &vault, &pushbullet] {
+        for template in ["use {} now", "TOKEN_OF_BOT={}\n", "Authorization: Bot {}", "(\"{}\")"] {
+            assert_removed(&template.replace("{}", token), token);
+        }
+    }
+    for text in [
+        "Main-window-of-the-program.config.value-of-the-program-itself",
+        "NOT_A_TOKEN_OF_ANYTHING_.length.of_the_whole_text_in_characters",
+        "4f1d9b7a3c5e8206b9d4f1a7c3e58012.chunk-vendors.js",
+        "| 1234509876543210|the-name-of-the-customer-in-words |",
+        "123450987654321|4f1d9b7a",
+    ] {
+        assert_eq!(Redactor::new().clean(text, TextForm::Plain), text);
+    }
+}
+
+#[test]
+fn the_words_of_a_seed_phrase_are_found() {
+    let words =
+        "ladder orbit velvet canyon mirror tunnel fabric hollow window ribbon summer garden";
+    for template in ["MNEMONIC=\"{}\"", "mnemonic: {}\n", "{\"seed_phrase\":\"{}\"}"] {
+        assert_removed(&template.replace("{}", words), words);
+    }
+    for text in [
+        "the mnemonic is a sequence of words that a person can remember and write",
+        "mnemonic: a word for each number",
+    ] {
+        assert_eq!(Redactor::new().clean(text, TextForm::Plain), text);
+    }
+}
+
+#[test]
+fn a_token_of_a_clear_shape_may_follow_a_letter() {
+    let token = github(950);
+    for template in ["x{}", "0x{}", "'b{}'"] {
+        assert_removed(&template.replace("{}", &token), &token);
+    }
+    let other = format!("task-{}", "4f1d9b7a3c5e8206b9d4f1a7c3e58012");
+    assert_eq!(Redactor::new().clean(&other, TextForm::Plain), other);
+}

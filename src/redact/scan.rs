@@ -1,11 +1,12 @@
 //! Scans a text once: where a hint occurs, the rules of that hint are tried.
 
+use super::command_secret::{self, CommandPlace};
 use super::hint_starts::HintStarts;
 use super::program_secret::ProgramPlace;
 use super::token_rule::{TokenPlacement, TokenRule, rules};
 use super::token_shape::ScanMemory;
 use super::{
-    SecretFinding, TextForm, credential, kubernetes, named_value, program_secret,
+    SecretFinding, TextForm, credential, dotted_token, kubernetes, named_value, program_secret,
     secret_heuristics, short, unescaped_view, work_counter,
 };
 use aho_corasick::{AhoCorasick, AhoCorasickKind, Anchored, Input, MatchKind, StartKind};
@@ -27,18 +28,24 @@ enum ScanHint {
     Surroundings(credential::CredentialKind),
     /// The text beside a credential of a program.
     Program(ProgramPlace),
+    /// The text beside a password of a command.
+    Command(CommandPlace),
     /// The beginning of an escape.
     Escape,
 }
 
 struct HintTable {
-    /// For each searched word: its rules, and those of the words that are a prefix of it.
-    hints: Vec<Vec<ScanHint>>,
-    /// Where in a text a word may begin.
+    /// For each searched text: the words that begin with it or that it begins with, and their rules.
+    hints: Vec<Vec<(ScanHint, &'static str)>>,
+    /// Where in a text a searched text may begin.
     starts: HintStarts,
-    /// Finds the longest word at an offset.
+    /// Finds the longest searched text at an offset.
     search: AhoCorasick,
 }
+
+/// How many bytes of a word are searched; the rest is compared. Most of the time to start is that
+/// of the table, which grows with these bytes.
+const SEARCHED_BYTES: usize = 6;
 
 static TABLE: LazyLock<HintTable> = LazyLock::new(|| {
     let shapes = rules().iter().enumerate();
@@ -50,22 +57,26 @@ static TABLE: LazyLock<HintTable> = LazyLock::new(|| {
         credential::HINTS.iter().map(|(word, kind)| (*word, ScanHint::Surroundings(*kind)));
     let programs =
         program_secret::HINTS.iter().map(|(word, place)| (*word, ScanHint::Program(*place)));
+    let commands =
+        command_secret::HINTS.iter().map(|(word, place)| (*word, ScanHint::Command(*place)));
     let escapes = unescaped_view::BEGINS.iter().map(|word| (*word, ScanHint::Escape));
-    let all: Vec<(&str, ScanHint)> =
-        shapes.chain(names).chain(surroundings).chain(programs).chain(escapes).collect();
-    let words: BTreeSet<&str> = all.iter().map(|(word, _)| *word).collect();
-    let begun_by = |word: &str| {
-        all.iter().filter(|(begin, _)| word.starts_with(begin)).map(|(_, hint)| *hint).collect()
+    let contexts = surroundings.chain(programs).chain(commands);
+    let all: Vec<(&str, ScanHint)> = shapes.chain(names).chain(contexts).chain(escapes).collect();
+    let searched = |word: &'static str| word.get(..SEARCHED_BYTES).unwrap_or(word);
+    let texts: BTreeSet<&str> = all.iter().map(|(word, _)| searched(word)).collect();
+    let begun_by = |text: &str| {
+        let begun = all.iter().filter(|(word, _)| text.starts_with(searched(word)));
+        begun.map(|(word, hint)| (*hint, *word)).collect()
     };
-    let hints = words.iter().map(|word| begun_by(word)).collect();
+    let hints = texts.iter().map(|text| begun_by(text)).collect();
     let search = AhoCorasick::builder()
         .ascii_case_insensitive(true)
         .match_kind(MatchKind::LeftmostLongest)
         .kind(Some(AhoCorasickKind::DFA))
         .start_kind(StartKind::Anchored)
-        .build(&words)
+        .build(&texts)
         .expect("the table is small");
-    HintTable { hints, starts: HintStarts::of(words.iter().copied()), search }
+    HintTable { hints, starts: HintStarts::of(texts.iter().copied()), search }
 });
 
 /// The results of a scan.
@@ -113,20 +124,29 @@ fn scan_as_written(text: &[u8], share: Range<usize>, form: TextForm) -> (ScanFin
     let mut scan =
         TextScan { text, form, runs: ScanMemory::default(), names_until: 0, key: 0..0, seen: 0..0 };
     let mut all = ScanFindings::default();
+    for found in dotted_token::find_all(text, share.clone()) {
+        all.stretches.push(found.range.clone());
+        all.findings.push(found);
+    }
     let mut from = share.start;
     work_counter::add(share.len());
     while let Some(start) = table.starts.next(text, from..share.end) {
         // Words may overlap, so the search continues after the first byte of this one.
         from = start + 1;
-        let word = Input::new(text).span(start..text.len()).anchored(Anchored::Yes);
-        let Some(hit) = table.search.find(word) else { continue };
-        for hint in table.hints.get(hit.pattern().as_usize()).into_iter().flatten() {
-            work_counter::add(hit.len());
-            if matches!(hint, ScanHint::Escape) {
-                escapes.push(hit.start());
-                continue;
+        let span = Input::new(text).span(start..text.len()).anchored(Anchored::Yes);
+        let Some(hit) = table.search.find(span) else { continue };
+        for (hint, word) in table.hints.get(hit.pattern().as_usize()).into_iter().flatten() {
+            work_counter::add(word.len());
+            let place = start..start + word.len();
+            let is_word = word.len() <= hit.len()
+                || text
+                    .get(place.clone())
+                    .is_some_and(|there| there.eq_ignore_ascii_case(word.as_bytes()));
+            match hint {
+                _ if !is_word => {}
+                ScanHint::Escape => escapes.push(start),
+                _ => scan.hint(*hint, place, &mut all),
             }
-            scan.hint(*hint, hit.start()..hit.end(), &mut all);
         }
     }
     (all, escapes)
@@ -170,6 +190,9 @@ impl TextScan<'_> {
                 }
                 found
             }
+            ScanHint::Command(place) => {
+                command_secret::find(self.text, word.start, word.end, place)
+            }
             ScanHint::Surroundings(kind) => {
                 if kind == credential::CredentialKind::Netrc {
                     let login = credential::login(self.text, word.start, self.form);
@@ -199,36 +222,44 @@ impl TextScan<'_> {
     ) -> Option<SecretFinding> {
         let text = self.text;
         match rule.place {
-            TokenPlacement::Hint => self.token(number, rule, word.start),
+            TokenPlacement::Hint => {
+                self.token(number, rule, word.start, is_distinctive(text, word))
+            }
             TokenPlacement::Word => {
                 let from = word_start(text, word.start);
                 // A word may also begin after a joining character: the `-` of a removed line, the
                 // `.` of a member. An offset that was tried for an earlier hint is not tried again.
                 let from = from.max(self.runs.tried(number, word.start + 1));
-                (from..=word.start).find_map(|at| self.token(number, rule, at))
+                (from..=word.start).find_map(|at| self.token(number, rule, at, false))
             }
             TokenPlacement::Value => {
                 let named =
-                    named_value::value_behind(text, word.clone(), self.form, &mut self.runs)?;
-                if named.is_expression {
+                    named_value::value_of_service(text, word.clone(), self.form, &mut self.runs)?;
+                let token = rule.find(text, named.value.start, &mut self.runs)?;
+                let is_whole = token.end >= named.value.end
+                    && !text.get(token.end).is_some_and(u8::is_ascii_alphanumeric);
+                if named.is_expression && token.end <= named.value.end || !is_whole {
                     return None;
                 }
-                let token = rule.find(text, named.value.start, &mut self.runs)?;
-                let is_whole = token.end == named.value.end;
                 let is_id = rule.kind.ends_with("-id");
-                let value = text.get(named.value.clone())?;
-                (is_whole
-                    && (is_id || named_value::is_telling_name(text.get(named.name)?))
+                let value = text.get(token.secret)?;
+                ((is_id || named_value::is_telling_name(text.get(named.name)?))
                     && secret_heuristics::is_key_of_service(value))
-                .then_some(SecretFinding { range: named.value, kind: rule.kind })
+                .then_some(SecretFinding { range: named.value.start..token.end, kind: rule.kind })
             }
         }
     }
 
-    /// Finds a token that begins at this offset.
-    fn token(&mut self, number: usize, rule: &TokenRule, start: usize) -> Option<SecretFinding> {
+    /// Finds a token that begins at this offset. One that is `distinctive` may follow a letter.
+    fn token(
+        &mut self,
+        number: usize,
+        rule: &TokenRule,
+        start: usize,
+        distinctive: bool,
+    ) -> Option<SecretFinding> {
         let text = self.text;
-        if !begins_word(text, start) {
+        if !(begins_word(text, start) || distinctive && follows_letter(text, start)) {
             return None;
         }
         let token = rule.find(text, start, &mut self.runs)?;
@@ -237,7 +268,9 @@ impl TextScan<'_> {
         {
             return None;
         }
-        let is_secret = !secret_heuristics::is_example(text.get(token.secret.clone())?);
+        let secret = text.get(token.secret.clone())?;
+        let is_secret = !secret_heuristics::is_example(secret)
+            && (!rule.is_random || secret_heuristics::is_random(secret));
         self.runs.judged(number, &(start..token.secret.end), token.run_end, is_secret);
         is_secret.then_some(SecretFinding { range: token.secret, kind: rule.kind })
     }
@@ -403,6 +436,22 @@ pub(super) fn begins_word(text: &[u8], at: usize) -> bool {
             rest == Some(&b'[')
         }
         _ => is_glued(before),
+    }
+}
+
+/// Returns whether a hint is long enough to begin a token after a letter.
+fn is_distinctive(text: &[u8], hint: &Range<usize>) -> bool {
+    hint.len() >= 4 || text.get(hint.clone()).is_some_and(|hint| hint == b"eyJ" || hint == b"xox")
+}
+
+/// Returns whether one letter, `x` or `0x` is all of the word before this offset.
+fn follows_letter(text: &[u8], at: usize) -> bool {
+    let is_word = |byte: &u8| byte.is_ascii_alphanumeric() || *byte == b'_';
+    match text.get(at.saturating_sub(3)..at).unwrap_or_default() {
+        [.., b'0', b'x' | b'X'] => true,
+        [.., before, letter] => letter.is_ascii_alphabetic() && !is_word(before),
+        [letter] => letter.is_ascii_alphabetic(),
+        [] => false,
     }
 }
 

@@ -1,7 +1,9 @@
 //! Caller-supplied detectors: find secrets in stored texts without knowing their values.
 
-use super::{Redactor, TextForm, TextMasker};
+use super::known_secrets::TextPieces;
+use super::{PartEnding, Redactor, TextForm, TextMasker};
 use regex::bytes::Regex;
+use regex_syntax::hir::{Class, Hir, HirKind, Look};
 use std::cell::RefCell;
 use std::collections::BTreeSet;
 use std::ops::Range;
@@ -29,33 +31,140 @@ impl SecretDetector {
         })
     }
 
+    /// Returns whether a text can be searched in pieces of whole lines: not by a pattern that may
+    /// match a line end, or the beginning or end of a text.
+    pub(crate) fn reads_pieces(&self) -> bool {
+        match self {
+            Self::Rules(_) => true,
+            Self::Pattern(pattern) => {
+                let mut parser = regex_syntax::ParserBuilder::new().utf8(false).build();
+                parser.parse(pattern.as_str()).is_ok_and(|hir| stays_in_line(&hir))
+            }
+        }
+    }
+
     /// Returns the secrets in a text, unescaped where the text is JSON. Some may be too short to
     /// purge.
     pub(crate) fn find(&self, text: &[u8], found: &mut BTreeSet<String>) {
-        let mut put = |bytes: &[u8]| {
-            let Ok(plain) = std::str::from_utf8(bytes) else { return };
-            let mut text = plain.to_owned();
-            // The unescaped secret follows escapes; elsewhere the same secret may occur without
-            // escapes.
-            while text.contains('\\')
-                && let Ok(inner) = serde_json::from_str::<String>(&format!("\"{text}\""))
-                && inner != text
-            {
-                text = inner;
-            }
-            found.insert(text);
-        };
         match self {
-            Self::Pattern(pattern) => pattern.find_iter(text).for_each(|one| put(one.as_bytes())),
+            Self::Pattern(pattern) => {
+                pattern.find_iter(text).for_each(|one| put(one.as_bytes(), found));
+            }
             Self::Rules(redactor) => {
-                let json = text.first().is_some_and(|byte| matches!(byte, b'{' | b'['));
-                let form = if json { TextForm::Json } else { TextForm::Plain };
-                for one in redactor.find(text, form) {
-                    put(text.get(one.range).unwrap_or_default());
+                for one in redactor.find(text, form_of(text)) {
+                    put(text.get(one.range).unwrap_or_default(), found);
                 }
             }
         }
     }
+}
+
+/// A line of this length is not searched as a whole.
+const LONG_LINE_BYTES: usize = 1 << 20;
+
+/// Returns whether no match has a line end in it or depends on where the text begins and ends.
+fn stays_in_line(hir: &Hir) -> bool {
+    let ends = hir.properties().look_set();
+    if ends.contains(Look::Start) || ends.contains(Look::End) {
+        return false;
+    }
+    match hir.kind() {
+        HirKind::Empty | HirKind::Look(_) => true,
+        HirKind::Literal(literal) => !literal.0.contains(&b'\n'),
+        HirKind::Class(Class::Unicode(class)) => {
+            !class.iter().any(|range| range.start() <= '\n' && '\n' <= range.end())
+        }
+        HirKind::Class(Class::Bytes(class)) => {
+            !class.iter().any(|range| range.start() <= b'\n' && b'\n' <= range.end())
+        }
+        HirKind::Repetition(repetition) => stays_in_line(&repetition.sub),
+        HirKind::Capture(capture) => stays_in_line(&capture.sub),
+        HirKind::Concat(parts) | HirKind::Alternation(parts) => parts.iter().all(stays_in_line),
+    }
+}
+
+/// Searches a text that is read in pieces. Holds the last line, or what may be the beginning of a
+/// secret.
+pub(crate) struct DetectorStream<'a> {
+    collector: &'a SecretCollector<'a>,
+    held: Vec<u8>,
+    form: Option<TextForm>,
+    /// Up to where the held bytes have no line end.
+    seen: usize,
+}
+
+impl<'a> DetectorStream<'a> {
+    pub(crate) const fn new(collector: &'a SecretCollector<'a>) -> Self {
+        Self { collector, held: Vec::new(), form: None, seen: 0 }
+    }
+
+    /// Searches what is complete with this piece.
+    pub(crate) fn push(&mut self, piece: &[u8]) {
+        self.held.extend_from_slice(piece);
+        let Some(line) = self.held.get(self.seen..).and_then(|new| memchr::memrchr(b'\n', new))
+        else {
+            self.seen = self.held.len();
+            // The rules need no whole lines.
+            if self.seen >= LONG_LINE_BYTES
+                && matches!(self.collector.seek, SecretDetector::Rules(_))
+            {
+                let taken = self.search(self.seen, PartEnding::More);
+                self.held.drain(..taken);
+                self.seen = self.held.len();
+            }
+            return;
+        };
+        let end = self.seen + line + 1;
+        let taken = self.search(end, PartEnding::Line);
+        self.held.drain(..taken);
+        self.seen = self.held.len();
+    }
+
+    /// Searches the rest.
+    pub(crate) fn finish(mut self) {
+        let end = self.held.len();
+        self.search(end, PartEnding::End);
+    }
+
+    /// Searches the bytes up to `end`, and returns how many are done with.
+    fn search(&mut self, end: usize, ending: PartEnding) -> usize {
+        let text = self.held.get(..end).unwrap_or_default();
+        let form = *self.form.get_or_insert_with(|| form_of(text));
+        let mut found = self.collector.found.borrow_mut();
+        match self.collector.seek {
+            SecretDetector::Pattern(_) => {
+                self.collector.seek.find(text, &mut found);
+                end
+            }
+            SecretDetector::Rules(redactor) => {
+                let part = redactor.clean_part(text, form, ending);
+                for one in part.findings {
+                    put(text.get(one.range).unwrap_or_default(), &mut found);
+                }
+                part.taken
+            }
+        }
+    }
+}
+
+/// Returns the form that a text has by its first byte.
+fn form_of(text: &[u8]) -> TextForm {
+    let json = text.first().is_some_and(|byte| matches!(byte, b'{' | b'['));
+    if json { TextForm::Json } else { TextForm::Plain }
+}
+
+/// Adds a secret, unescaped where it has escapes.
+fn put(bytes: &[u8], found: &mut BTreeSet<String>) {
+    let Ok(plain) = std::str::from_utf8(bytes) else { return };
+    let mut text = plain.to_owned();
+    // The unescaped secret follows escapes; elsewhere the same secret may occur without escapes.
+    while text.contains('\\')
+        && let Ok(inner) = serde_json::from_str::<String>(&format!("\"{text}\""))
+        && inner != text
+    {
+        text = inner;
+    }
+    found.insert(text);
 }
 
 /// Collects the secrets it is given and changes nothing.
@@ -68,6 +177,10 @@ impl TextMasker for SecretCollector<'_> {
     fn masked(&self, text: &[u8]) -> Option<(Vec<u8>, Vec<Range<usize>>)> {
         self.seek.find(text, &mut self.found.borrow_mut());
         None
+    }
+
+    fn pieces(&self) -> Option<TextPieces<'_>> {
+        self.seek.reads_pieces().then(|| TextPieces::Sought(DetectorStream::new(self)))
     }
 }
 
@@ -101,5 +214,49 @@ mod tests {
         let seek = SecretDetector::Rules(Redactor::new());
         assert_eq!(found(&seek, &format!("token {token}.")), vec![token.clone()]);
         assert_eq!(found(&seek, &serde_json::json!({ "t": token }).to_string()), [token]);
+    }
+
+    #[test]
+    fn pieces_show_what_the_whole_shows() {
+        let token = |seed: usize| format!("ghp_{seed:02}{}", "1B2c3D4e5F6g7H8i9J0k1L2m3N4o5P6q7R");
+        let lines = (0..60).map(|line| match line % 4 {
+            0 => format!("use {} now\n", token(line)),
+            1 => format!("pin is 48{line:03}{}\n", "x".repeat(line * 7)),
+            2 => format!("{}\\n{}", "y".repeat(line * 90), token(line)),
+            _ => "\n".to_owned(),
+        });
+        let text: String = lines.collect();
+        let pattern = |text: &str| SecretDetector::pattern(text).unwrap();
+        for seek in [SecretDetector::Rules(Redactor::new()), pattern("48[0-9]{3}x*")] {
+            assert!(seek.reads_pieces());
+            for size in [1, 7, 100, 5000] {
+                let collector = SecretCollector { seek: &seek, found: RefCell::default() };
+                let mut stream = DetectorStream::new(&collector);
+                text.as_bytes().chunks(size).for_each(|piece| stream.push(piece));
+                stream.finish();
+                let wanted: BTreeSet<String> = found(&seek, &text).into_iter().collect();
+                assert!(wanted.len() >= 15);
+                assert_eq!(collector.found.into_inner(), wanted);
+            }
+        }
+        for whole in ["a[^b]c", "(?s)a.c", "a\\s+b", "\\Aa", "a\n?b", "^a"] {
+            assert!(!pattern(whole).reads_pieces(), "{whole}");
+        }
+        for lines in ["key-[0-9a-z]{4,}", "a.*b", "(?m)^pin", "\\bword\\b", "[^\\s\"]{8}"] {
+            assert!(pattern(lines).reads_pieces(), "{lines}");
+        }
+    }
+
+    #[test]
+    fn a_long_line_is_not_held_by_the_rules() {
+        let seek = SecretDetector::Rules(Redactor::new());
+        let collector = SecretCollector { seek: &seek, found: RefCell::default() };
+        let mut stream = DetectorStream::new(&collector);
+        for _ in 0..40 {
+            stream.push(&[b' '; 100_000]);
+            assert!(stream.held.len() <= LONG_LINE_BYTES + 100_000);
+        }
+        stream.finish();
+        assert_eq!(collector.found.into_inner().len(), 0);
     }
 }

@@ -59,9 +59,24 @@ pub(super) fn is_credential(value: &[u8]) -> bool {
 /// key: not a placeholder, and either a number or digits and letters that form no words.
 pub(super) fn is_key_of_service(value: &[u8]) -> bool {
     let is_number = value.iter().all(u8::is_ascii_digit);
+    // Random small letters may be pronounceable, but words have no digits inside.
+    let is_mixed = || value.len() >= 16 && inner_digits(value) >= 2;
+    let is_key = || has_letters_and_digits(value) && (is_mixed() || !is_words(value));
     is_dense(value, 2.0)
         && !is_placeholder(value)
-        && (is_number || has_letters_and_digits(value) && !is_words(value) && !is_dated_name(value))
+        && (is_number || is_key() && !is_dated_name(value))
+}
+
+/// Returns whether a token whose shape says little looks generated: digits and letters that form no
+/// words.
+pub(super) fn is_random(token: &[u8]) -> bool {
+    let most = if token.len() < 16 { 2.5 } else { 3.0 };
+    is_dense(token, most)
+        && has_letters_and_digits(token)
+        && !is_placeholder(token)
+        && !is_words(token)
+        && !is_dated_name(token)
+        && !is_snake_case(token)
 }
 
 /// Returns whether something in the shape of a token is an example from a manual.
@@ -120,6 +135,12 @@ pub(super) fn is_placeholder(value: &[u8]) -> bool {
     PLACEHOLDERS.iter().any(|word| byte_text::contains(&lower, word.as_bytes()))
         || PLACEHOLDER_WORDS.iter().any(|word| holds_word(word))
         || is_example(value)
+}
+
+/// Returns the number of digits between letters.
+fn inner_digits(value: &[u8]) -> usize {
+    let is_inner = |three: &&[u8]| matches!(three, [a, b, c] if a.is_ascii_alphabetic() && b.is_ascii_digit() && c.is_ascii_alphabetic());
+    value.windows(3).filter(is_inner).count()
 }
 
 fn has_letters_and_digits(value: &[u8]) -> bool {

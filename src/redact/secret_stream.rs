@@ -25,19 +25,14 @@ impl<'a> SecretStream<'a> {
         Self { known, held: Vec::new(), before: 0, searched: 0, sighted: 0, counted: 0, count: 0 }
     }
 
-    /// Returns the last bytes of the text, if so many are held.
-    pub(crate) fn last(&self, bytes: usize) -> Option<&[u8]> {
-        self.held.get(self.held.len().checked_sub(bytes)?..)
-    }
-
-    /// Adds a piece. At least the last `kept` bytes are held until the next one.
-    pub(crate) fn push(&mut self, piece: &[u8], kept: usize) {
+    /// Adds a piece.
+    pub(crate) fn push(&mut self, piece: &[u8]) {
         self.held.extend_from_slice(piece);
         // A secret that begins here may go on in the next piece.
         let margin = self.known.max_bytes() + 4 * CONTEXT_BYTES;
         let end = self.before + self.held.len();
         self.search(end.saturating_sub(margin));
-        let needed = self.searched.saturating_sub(CONTEXT_BYTES).min(end.saturating_sub(kept));
+        let needed = self.searched.saturating_sub(CONTEXT_BYTES);
         // Moving what is left costs as much as what goes, or less.
         let gone = needed.saturating_sub(self.before);
         if gone >= self.held.len() / 2 {
@@ -93,7 +88,6 @@ mod tests {
         fn pieces_have_as_many_secrets_as_the_whole(
             parts in prop::collection::vec(0_usize..11, 1..400),
             pieces in prop::collection::vec(1_usize..900, 1..40),
-            kept in 0_usize..600,
         ) {
             let known = KnownSecrets::new(["a-secret/word", "word-of-mine-12", "secretsecret"]).unwrap();
             let of = ["a-secret/word", "a-secret\\/word", "word-of-mine-12", "secretsecret", "secret", "word", "...",
@@ -103,9 +97,7 @@ mod tests {
             let (mut rest, mut sizes) = (text.as_bytes(), pieces.iter().cycle());
             while !rest.is_empty() {
                 let (piece, after) = rest.split_at(rest.len().min(*sizes.next().unwrap()));
-                stream.push(piece, kept);
-                let read = text.len() - after.len();
-                prop_assert_eq!(stream.last(kept.min(read)), Some(&text.as_bytes()[read - kept.min(read)..read]));
+                stream.push(piece);
                 rest = after;
             }
             prop_assert_eq!(stream.finish(), known.find(text.as_bytes()).len() as u64);
@@ -117,7 +109,7 @@ mod tests {
         let known = KnownSecrets::new(["a-secret-word"]).unwrap();
         let mut stream = SecretStream::new(&known);
         for _ in 0..100 {
-            stream.push(&[b'.'; 10_000], 5_000);
+            stream.push(&[b'.'; 10_000]);
             assert!(stream.held.len() <= 40_000, "{}", stream.held.len());
         }
         assert_eq!(stream.finish(), 0);

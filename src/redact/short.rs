@@ -74,7 +74,12 @@ pub(super) fn is_secret(text: &[u8], named: &NamedValue) -> bool {
         Name::Other => {
             // Manuals show lower-case tokens for lower-case names.
             let is_variable = !bytes.iter().any(u8::is_ascii_lowercase);
-            let least = if is_variable { Strength::Fair } else { Strength::High };
+            // 16 hex digits are mostly a checksum or an id.
+            let is_long = named.quoted
+                && value.len() >= 16
+                && secret_heuristics::bits(value) > 3.3
+                && !value.iter().all(u8::is_ascii_hexdigit);
+            let least = if is_variable || is_long { Strength::Fair } else { Strength::High };
             is_sure && is_token(value, least)
         }
     }
@@ -326,6 +331,7 @@ pub(super) fn strength(value: &[u8]) -> Strength {
         () if both && (digits > 0 && letters > 2 || signs > 0) => Strength::High,
         () if digits > 0 && signs > 0 => Strength::High,
         () if digits >= 2 || has_inner_digit(value) => Strength::Fair,
+        () if digits == 1 && value.len() >= 8 && letters + 1 == value.len() => Strength::Fair,
         () if both && switches >= 2 && value.len() >= 10 => Strength::Fair,
         () => Strength::None,
     }
@@ -336,6 +342,13 @@ fn has_inner_digit(value: &[u8]) -> bool {
     value.windows(3).any(|three| {
         matches!(three, [a, b, c] if a.is_ascii_alphabetic() && b.is_ascii_digit() && c.is_ascii_alphabetic())
     })
+}
+
+/// Returns whether the case of the letters changes more often than in names.
+fn changes_case_often(value: &[u8]) -> bool {
+    let changes = |two: &&[u8]| two[0].is_ascii_lowercase() && two[1].is_ascii_uppercase();
+    value.windows(2).filter(changes).count() * 6 >= value.len()
+        && !secret_heuristics::is_words(value)
 }
 
 /// Returns whether the value may be code or refer to another value: a variable, a path, a call, a
@@ -355,7 +368,7 @@ fn is_code(value: &[u8]) -> bool {
     };
     let is_number = value.starts_with(b"0x") || value.starts_with(b"0X");
     let rest = value.get(1..).unwrap_or_default();
-    let is_long = value.len() >= 12 && is_mixed(value);
+    let is_long = value.len() >= 12 && (is_mixed(value) || changes_case_often(value));
     is_variable && !(rest.len() >= 8 && is_mixed(rest) && !rest.contains(&b'.'))
         || is_number
         || inside(b'=') && !value.ends_with(b"=") && !is_long

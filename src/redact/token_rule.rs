@@ -27,6 +27,8 @@ pub struct TokenRule {
     pub shape: &'static str,
     /// The position of the token.
     pub place: TokenPlacement,
+    /// Whether the token must also look generated, because its shape says little.
+    pub is_random: bool,
     compiled: OnceLock<TokenShape>,
 }
 
@@ -44,7 +46,8 @@ fn read(line: &'static str) -> Option<TokenRule> {
     };
     let (kind, hints, shape) = (columns.next()?, columns.next()?, columns.next()?);
     let hints = hints.split(' ').collect();
-    Some(TokenRule { kind, hints, shape, place, compiled: OnceLock::new() })
+    let is_random = columns.next() == Some("random");
+    Some(TokenRule { kind, hints, shape, place, is_random, compiled: OnceLock::new() })
 }
 
 /// Returns the known token rules.
@@ -54,7 +57,7 @@ pub fn rules() -> &'static [TokenRule] {
 }
 
 /// Kinds that depend on context instead of a token shape.
-pub(super) const CONTEXT_KINDS: [(&str, &str); 13] = [
+pub(super) const CONTEXT_KINDS: [(&str, &str); 20] = [
     ("azure-key", "a key of Azure with its mark: `+ASt`, `ACDb`, `AZDO` or `+ACR`"),
     (
         "aws-secret-key",
@@ -66,6 +69,16 @@ pub(super) const CONTEXT_KINDS: [(&str, &str); 13] = [
         "credential",
         "a value after a name such as `credentials` or `auth`, or behind `Authorization`",
     ),
+    (
+        "discord-bot-token",
+        "the token of a bot: `[MNO][A-Za-z0-9_-]{22,27}`, 6 and 27 to 38 such characters, joined by dots",
+    ),
+    ("facebook-app-token", "`[0-9]{15,16}\\|[A-Za-z0-9_-]{27,40}`, if it looks generated"),
+    ("pushbullet-token", "`o\\.[A-Za-z0-9]{32}`, if it looks generated"),
+    ("vault-legacy-token", "`[sb]\\.[A-Za-z0-9]{24}`, if it looks generated"),
+    ("seed-phrase", "12 to 24 words after a name such as `mnemonic` or `seed phrase`"),
+    ("zhipu-key", "`[a-f0-9]{32}\\.[A-Za-z0-9]{16}`, if it looks generated"),
+    ("zoho-token", "`1000\\.[a-f0-9]{32}\\.[a-f0-9]{32}`"),
     ("environment", "the value of an environment variable that is not on the list"),
     ("kubernetes-secret", "a value under `data` or `stringData` of a Secret of Kubernetes"),
     ("key", "a value after a name such as `api_key`, `access-key`, `SIGNING_KEY`"),
@@ -89,6 +102,7 @@ pub fn kinds() -> Vec<(&'static str, String)> {
             TokenPlacement::Value => {
                 format!("`{}` as the value of a name with {}", rule.shape, hints.join(" or "))
             }
+            _ if rule.is_random => format!("`{}`, if it looks generated", rule.shape),
             _ => format!("`{}`", rule.shape),
         };
         (rule.kind, what)

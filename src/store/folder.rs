@@ -19,6 +19,8 @@ use std::time::Duration;
 
 pub(super) const FORMAT_FILE: &str = "FORMAT";
 pub(super) const JOURNAL_FOLDER: &str = "journal";
+/// How much a repair could not save, until somebody has acknowledged it.
+pub(super) const LOST_FILE: &str = "LOST";
 pub(super) const INDEX_FOLDER: &str = "index";
 /// The folder of text copies for searching.
 pub(super) const SEARCH_FOLDER: &str = "search";
@@ -31,7 +33,7 @@ pub(super) const RESERVE_FILE: &str = "reserve";
 pub(super) const UNFINISHED_RESERVE_FILE: &str = "reserve.new";
 const IGNORE_FILE: &str = ".gitignore";
 /// The temporary name of a store file while it is written.
-const UNFINISHED_FILE: &str = "FORMAT.new";
+pub(super) const UNFINISHED_FILE: &str = "FORMAT.new";
 
 /// Opens the index in the folder of a store, without decryption.
 pub(super) fn raw_index(path: &Path, seals: &SealMode, checked: Option<PathBuf>) -> RocksIndex {
@@ -200,6 +202,10 @@ pub(super) fn list_odd(store: &Path) -> Result<Vec<String>> {
         found.push(format!("'{}', which is {kind}", name.display()));
         Ok(())
     })?;
+    list_hollow(&store.join(JOURNAL_FOLDER), &mut found);
+    for generation in fs::read_dir(store.join(INDEX_FOLDER)).into_iter().flatten().flatten() {
+        list_hollow(&generation.path(), &mut found);
+    }
     for (name, is_folder) in PARTS {
         match fs::symlink_metadata(store.join(name)) {
             Ok(about) if about.is_dir() && !is_folder => {
@@ -212,6 +218,18 @@ pub(super) fn list_odd(store: &Path) -> Result<Vec<String>> {
         }
     }
     Ok(found)
+}
+
+/// Lists the files of a folder that a repair does not read, because most of them was never written.
+fn list_hollow(folder: &Path, found: &mut Vec<String>) {
+    let files = fs::read_dir(folder).into_iter().flatten().flatten();
+    let hollow =
+        files.filter(|file| file.metadata().is_ok_and(|about| plain_file::is_hollow(&about)));
+    for file in hollow {
+        let path = file.path();
+        let name = path.strip_prefix(folder.parent().unwrap_or(folder)).unwrap_or(&path);
+        found.push(format!("'{}', most of which was never written", name.display()));
+    }
 }
 
 /// Whether a folder is one, or is missing.
@@ -281,8 +299,9 @@ pub(super) fn write_marker(path: &Path, marker: &[u8]) -> Result<()> {
 /// Returns the files and folders that do not belong to forge. `config.toml` is written by a person,
 /// and counts as known.
 pub(super) fn foreign(path: &Path) -> Result<Vec<PathBuf>> {
-    const OWN: [&str; 11] = [
+    const OWN: [&str; 12] = [
         FORMAT_FILE,
+        LOST_FILE,
         UNFINISHED_FILE,
         IGNORE_FILE,
         CONFIG_FILE,

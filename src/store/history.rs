@@ -57,6 +57,19 @@ pub enum LogItem {
     Revision(LogEntry),
     /// A checkpoint.
     Checkpoint(Checkpoint),
+    /// A revision that a repair could not save.
+    Lost(LostRevision),
+}
+
+/// A revision that was lost before a repair. Only its number is known.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct LostRevision {
+    /// The sequence number.
+    pub sequence: u64,
+    /// The branch it was on.
+    pub branch: String,
+    /// The time of the revision or checkpoint beside it: its own is not known.
+    pub near: Timestamp,
 }
 
 impl LogItem {
@@ -66,6 +79,7 @@ impl LogItem {
         match self {
             Self::Revision(entry) => entry.time,
             Self::Checkpoint(checkpoint) => checkpoint.time,
+            Self::Lost(lost) => lost.near,
         }
     }
 
@@ -75,6 +89,7 @@ impl LogItem {
         match self {
             Self::Revision(entry) => entry.sequence,
             Self::Checkpoint(checkpoint) => checkpoint.sequence,
+            Self::Lost(lost) => lost.sequence,
         }
     }
 }
@@ -124,16 +139,19 @@ impl Session {
         if let Some(at) = point.at {
             'stretches: for stretch in lineage::log_ranges(&view.refs, self.number, at)? {
                 let room = limit - items.len();
-                let rows = lineage::revisions(
+                let rows = lineage::known_revisions(
                     &view,
                     self.number,
                     stretch,
                     ScanDirection::Descending,
                     room,
                 )?;
+                let known = rows.iter().find_map(|(_, row)| Some(row.as_ref()?.effective));
+                let known = known.or(point.time).unwrap_or(Timestamp::from_micros(0));
                 for (sequence, _) in rows {
                     let at = RevisionRef { branch: stretch.branch, sequence };
-                    items.push(LogItem::Revision(self.log_entry(&view, at)?));
+                    let near = items.last().map_or(known, LogItem::time);
+                    items.push(self.log_item(&view, at, near)?);
                     if items.len() >= limit {
                         break 'stretches;
                     }
@@ -180,9 +198,8 @@ impl Session {
             let sequence = key::last_number(&place).unwrap_or(0);
             match SequenceRow::decode(&row).map_err(Error::corrupt("a sequence number"))? {
                 SequenceRow::Revision(branch) => {
-                    items.push(LogItem::Revision(
-                        self.log_entry(view, RevisionRef { branch, sequence })?,
-                    ));
+                    let near = items.last().map_or(Timestamp::from_micros(0), LogItem::time);
+                    items.push(self.log_item(view, RevisionRef { branch, sequence }, near)?);
                 }
                 SequenceRow::Checkpoint(_) => {
                     let found = checkpoint::by_sequence(view, self.number, sequence)?;
@@ -192,6 +209,18 @@ impl Session {
             }
         }
         Ok(items)
+    }
+
+    /// Returns the item of a revision, which may be lost; `near` is a time beside it.
+    fn log_item(&self, view: &ReadSnapshot, at: RevisionRef, near: Timestamp) -> Result<LogItem> {
+        let lost = |error| match lineage::is_lost(view, self.number, at)? {
+            true => {
+                let branch = session_refs(&view.refs, self.number)?.branch(at.branch)?.name.clone();
+                Ok(LogItem::Lost(LostRevision { sequence: at.sequence, branch, near }))
+            }
+            false => Err(error),
+        };
+        self.log_entry(view, at).map(LogItem::Revision).or_else(lost)
     }
 
     /// Returns the changes of one revision.

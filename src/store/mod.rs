@@ -75,7 +75,7 @@ pub use connected_system::{
 pub use event_stream::{
     StreamImportReport, StreamImportRequest, StreamOpener, TextResolver, UnfinishedImport,
 };
-pub use history::{HistoryEntry, LogEntry, LogItem};
+pub use history::{HistoryEntry, LogEntry, LogItem, LostRevision};
 pub use history_page::{
     ACTIVITY_LIMIT, ActivityHistogram, BranchTimeline, HistoryPage, HistoryPosition, HistoryRank,
     PageDirection, PageItem, PageItemContent, PageKinds, SHOWN_CHANGES,
@@ -91,7 +91,7 @@ pub use prune::{
 pub use purge::{FileScanReport, PurgeFinding, PurgeKind, PurgeReport};
 pub use recover::RecoverySummary;
 pub use redaction_gate::RedactedSource;
-pub use repair::RepairReport;
+pub use repair::{RepairLosses, RepairReport};
 pub use resolve_moment::ResolvedMoment;
 pub use search::{MAX_HITS, MAX_WORDS, SearchHit, SearchPage, SearchQuery};
 pub use session::{Session, SessionListEntry, SessionSummary};

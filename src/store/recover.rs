@@ -92,7 +92,7 @@ impl Session {
         let records = self.records(from, MAX_COUNTED)?;
         let counted = records.iter().filter(|item| match item {
             LogItem::Revision(entry) => entry.branch == branch && entry.sequence <= last,
-            LogItem::Checkpoint(_) => false,
+            LogItem::Checkpoint(_) | LogItem::Lost(_) => false,
         });
         Ok(counted.count() as u64)
     }

@@ -1,8 +1,8 @@
 //! Repair, never in place: what can be saved is written to a new folder; what cannot is listed.
 
 use super::folder::{
-    FORMAT_FILE, INDEX_FOLDER, JOURNAL_FOLDER, check_others, is_folder_or_missing, list_odd,
-    open_index, private, write_marker,
+    FORMAT_FILE, INDEX_FOLDER, JOURNAL_FOLDER, LOST_FILE, UNFINISHED_FILE, check_others,
+    is_folder_or_missing, list_odd, open_index, private, write_marker,
 };
 use super::format_marker::{MarkerState, find_cipher, read_marker_state};
 use super::keyring::{Keyring, StoreTrust};
@@ -10,7 +10,9 @@ use super::{Options, Store};
 use crate::backend::journal::{self, Journal, JournalWitness, SyncMark};
 use crate::backend::rocks::{self, RepairedGeneration, RescuedIndex};
 use crate::backend::spool::SpoolFolder;
-use crate::backend::{self, Cipher, LogPosition, SealKey, SealMode, Spool, encrypted, plain_file};
+use crate::backend::{
+    self, Cipher, LogPosition, SealKey, SealMode, Spool, encrypted, files, plain_file,
+};
 use crate::engine::maintain::head_record;
 use crate::engine::random::random;
 use crate::engine::rebuild;
@@ -21,6 +23,7 @@ use crate::format::{FormatMarker, KeyFile, SpoolEntry, key, repair_bit};
 use crate::model::Timestamp;
 use std::collections::BTreeMap;
 use std::fs;
+use std::io;
 use std::os::unix::fs::DirBuilderExt;
 use std::path::Path;
 
@@ -285,7 +288,59 @@ fn anew(
     Ok((marker, (seals, cipher.as_ref().map(Cipher::new)), witness))
 }
 
+/// What an earlier repair of a store could not save.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct RepairLosses {
+    /// When the store was repaired.
+    pub at: Timestamp,
+    /// How many losses the repair listed.
+    pub count: u64,
+}
+
+/// Writes how much was lost: without names, because they may be secret in an encrypted store.
+fn write_losses(store: &Path, losses: RepairLosses) -> Result<()> {
+    let text = format!("{} {}\n", losses.at.as_micros(), losses.count);
+    files::replace(&store.join(LOST_FILE), &store.join(UNFINISHED_FILE), text.as_bytes())?;
+    Ok(())
+}
+
+fn read_losses(store: &Path) -> Result<Option<RepairLosses>> {
+    const MAX_BYTES: u64 = 64;
+    let file = store.join(LOST_FILE);
+    let bytes = match plain_file::read(&file, MAX_BYTES) {
+        Ok(bytes) => bytes,
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
+        Err(error) => return Err(backend::Error::io("read", &file)(error).into()),
+    };
+    let text = String::from_utf8_lossy(&bytes);
+    let mut numbers = text.split_ascii_whitespace();
+    let at = numbers.next().and_then(|at| at.parse().ok()).map(Timestamp::from_micros);
+    let count = numbers.next().and_then(|count| count.parse().ok());
+    Ok(at.zip(count).map(|(at, count)| RepairLosses { at, count }))
+}
+
 impl Store {
+    /// Returns what an earlier repair of this store could not save, until
+    /// [`Store::acknowledge_losses`].
+    ///
+    /// # Errors
+    /// [`Error::Backend`] if it cannot be read.
+    pub fn repair_losses(&self) -> Result<Option<RepairLosses>> {
+        self.path().map_or(Ok(None), read_losses)
+    }
+
+    /// Records that somebody knows what an earlier repair could not save. Returns it.
+    ///
+    /// # Errors
+    /// [`Error::Backend`] if it cannot be written.
+    pub fn acknowledge_losses(&self) -> Result<Option<RepairLosses>> {
+        let losses = self.repair_losses()?;
+        if let (Some(path), Some(_)) = (self.path(), &losses) {
+            files::remove(&path.join(LOST_FILE))?;
+        }
+        Ok(losses)
+    }
+
     /// Saves what can be saved of the store in `from` into a new store in `to`, which must not
     /// exist yet or be empty. `from` is not changed. If the store is sealed and its key is in this
     /// keyring, only records with a valid seal are saved. The new store has a new id and a new key,
@@ -351,6 +406,11 @@ impl Store {
             } else {
                 spool.keep_aside(&name, &bytes)?;
             }
+        }
+        let before = read_losses(from).unwrap_or_default();
+        let count = saved.lost.len() as u64 + before.map_or(0, |before| before.count);
+        if count > 0 {
+            write_losses(to, RepairLosses { at: now, count })?;
         }
         // FORMAT makes the folder a store, so it comes last.
         write_marker(to, marker.encode().as_bytes())?;

@@ -239,10 +239,12 @@ pub fn timeline(args: &CheckpointTimelineArgs, context: &mut Context) -> Result<
         })
         .collect();
     let mut entries = Vec::new();
-    for item in session.records(0, usize::MAX)? {
+    let items = session.records(0, usize::MAX)?;
+    super::log::warn_of_lost(context, &items);
+    for item in items {
         let time: Timestamp = item.time();
         if since.is_none_or(|since| since <= time) && until.is_none_or(|until| time <= until) {
-            entries.push(entry(&reading, item)?);
+            entries.extend(entry(&reading, item)?);
         }
     }
     entries.sort_by_key(|entry| Reverse((entry.time, entry.sequence)));
@@ -276,8 +278,9 @@ pub fn timeline(args: &CheckpointTimelineArgs, context: &mut Context) -> Result<
     Ok(())
 }
 
-fn entry(reading: &SessionReader, item: LogItem) -> Result<TimelineEntry, CommandError> {
-    Ok(match item {
+fn entry(reading: &SessionReader, item: LogItem) -> Result<Option<TimelineEntry>, CommandError> {
+    Ok(Some(match item {
+        LogItem::Lost(_) => return Ok(None),
         LogItem::Revision(revision) => TimelineEntry {
             sort: TimelineEntryKind::Revision,
             sequence: revision.sequence,
@@ -302,5 +305,5 @@ fn entry(reading: &SessionReader, item: LogItem) -> Result<TimelineEntry, Comman
             merged: None,
             revisions_below: 0,
         },
-    })
+    }))
 }

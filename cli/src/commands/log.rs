@@ -3,11 +3,14 @@
 use crate::args::value::{EntityArg, MomentArg, NameArg};
 use crate::context::Context;
 use crate::error::CommandError;
-use crate::report::log::{EntityId, LogLine, LogReport, OperationListReport, RevisionLine};
+use crate::report::log::{
+    EntityId, LogLine, LogReport, LostLine, OperationListReport, RevisionLine,
+};
 use crate::report::moment::CheckpointJson;
 use crate::session_reader::{KnownEntity, SessionReader, find_entity_of_any_kind};
 use crate::workspace;
 use forge_store::diff::describe;
+use forge_store::error::Error;
 use forge_store::model::Timestamp;
 use forge_store::store::{LogItem, ResolvedMoment};
 use std::cmp::Reverse;
@@ -76,6 +79,7 @@ pub fn run(args: &LogArgs, context: &mut Context) -> Result<(), CommandError> {
             // The numbers are in the order of writing; a clock may have been wrong.
             items.sort_by_key(|item| Reverse(item.sequence()));
             items.truncate(limit);
+            warn_of_lost(context, &items);
             let entries = items.into_iter().map(|item| log_line(&reading, item));
             LogReport {
                 session: name,
@@ -93,13 +97,56 @@ pub fn run(args: &LogArgs, context: &mut Context) -> Result<(), CommandError> {
 fn log_line(reading: &SessionReader, item: LogItem) -> Result<LogLine, CommandError> {
     Ok(match item {
         LogItem::Revision(entry) => {
-            let changes = describe(&reading.session.changes_of(entry.sequence)?);
-            LogLine::Revision(RevisionLine::new(entry, changes))
+            match reading.session.changes_of(entry.sequence) {
+                Ok(changes) => LogLine::Revision(RevisionLine::new(entry, describe(&changes))),
+                // They were lost before a repair; 'forge verify' says so too.
+                Err(error) if is_lost(&error) => {
+                    LogLine::Unreadable(RevisionLine::new(entry, vec![]))
+                }
+                Err(error) => return Err(error.into()),
+            }
+        }
+        LogItem::Lost(lost) => {
+            LogLine::Lost(LostLine { sequence: lost.sequence, branch: lost.branch })
         }
         LogItem::Checkpoint(checkpoint) => {
             LogLine::Checkpoint(CheckpointJson::new(&reading.session, &checkpoint)?)
         }
     })
+}
+
+/// Returns whether an error says that a repair could not save what was read.
+pub(super) fn is_lost(error: &Error) -> bool {
+    let mut next: Option<&dyn std::error::Error> = Some(error);
+    while let Some(error) = next {
+        if error.to_string().contains("lost before a repair") {
+            return true;
+        }
+        next = error.source();
+    }
+    false
+}
+
+/// Says on stderr which revisions were lost before a repair.
+pub(super) fn warn_of_lost(context: &Context, items: &[LogItem]) {
+    const NAMED: usize = 8;
+    let lost: Vec<String> = items
+        .iter()
+        .filter_map(|item| match item {
+            LogItem::Lost(lost) => Some(format!("#{}", lost.sequence)),
+            _ => None,
+        })
+        .collect();
+    if lost.is_empty() {
+        return;
+    }
+    let more = if lost.len() > NAMED { ", ..." } else { "" };
+    let named = lost.get(..NAMED.min(lost.len())).unwrap_or_default().join(", ");
+    let count = match lost.len() {
+        1 => "1 revision was".to_owned(),
+        count => format!("{count} revisions were"),
+    };
+    context.out.warn(&format!("{count} lost before a repair and cannot be shown: {named}{more}"));
 }
 
 fn entity_log(

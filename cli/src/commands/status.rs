@@ -27,6 +27,7 @@ pub fn run(context: &mut Context) -> Result<(), CommandError> {
         sessions: session_count(&store)?,
         tail_bytes: store.tail_bytes()?,
         unfinished: unfinished_imports(&store)?,
+        lost_in_repair: store.repair_losses()?.map(|losses| losses.count),
         session: None,
         branch: None,
         head: None,

@@ -3,7 +3,9 @@
 use super::status::unfinished_imports;
 use crate::context::Context;
 use crate::error::{CommandError, EXIT_FORGED};
-use crate::report::verify::{StoreRebuildReport, StoreRepairReport, StoreVerifyReport};
+use crate::report::verify::{
+    LossAcknowledgement, StoreRebuildReport, StoreRepairReport, StoreVerifyReport,
+};
 use crate::workspace::{self, StoreAccess};
 use forge_store::store::{SealStatus, Store, VerifyDepth, VerifyOutcome};
 use std::path::PathBuf;
@@ -22,8 +24,12 @@ pub struct VerifyArgs {
 #[derive(Debug, clap::Args)]
 pub struct RepairArgs {
     /// Directory for the repaired store, which must be empty or not exist
-    #[arg(value_name = "TO")]
-    pub to: PathBuf,
+    #[arg(value_name = "TO", required_unless_present = "acknowledge")]
+    pub to: Option<PathBuf>,
+
+    /// End the notice of 'forge status' about what an earlier repair of this store could not save
+    #[arg(long, conflicts_with = "to")]
+    pub acknowledge: bool,
 }
 
 /// Checks the store.
@@ -59,8 +65,13 @@ pub fn rebuild(context: &mut Context) -> Result<(), CommandError> {
 
 /// Saves what can be saved into a new store.
 pub fn repair(args: &RepairArgs, context: &mut Context) -> Result<(), CommandError> {
+    let Some(to) = &args.to else {
+        let store = workspace::open_store(context, StoreAccess::Write)?;
+        let losses = store.acknowledge_losses()?;
+        return context.out.emit(&LossAcknowledgement::from(losses));
+    };
     let from = context.store_directory()?;
-    let to = context.cwd.join(&args.to);
+    let to = context.cwd.join(to);
     let keyring = context.keyring();
     let done = Store::repair(&from, &to, context.now, keyring.as_deref())?;
     context.exit_code = if done.lost.is_empty() { 0 } else { 2 };

@@ -39,6 +39,19 @@ pub enum LogLine {
     Revision(RevisionLine),
     /// A checkpoint.
     Checkpoint(CheckpointJson),
+    /// A revision whose changes were lost before a repair.
+    Unreadable(RevisionLine),
+    /// A revision that was lost before a repair.
+    Lost(LostLine),
+}
+
+/// A revision that was lost before a repair.
+#[derive(Debug, Serialize)]
+pub struct LostLine {
+    /// Its sequence number.
+    pub sequence: u64,
+    /// Its branch.
+    pub branch: String,
 }
 
 /// A revision with its changes.
@@ -92,17 +105,6 @@ impl RevisionLine {
     }
 }
 
-impl LogLine {
-    /// Its time.
-    #[must_use]
-    pub const fn time(&self) -> Timestamp {
-        match self {
-            Self::Revision(revised) => revised.time,
-            Self::Checkpoint(checkpoint) => checkpoint.time,
-        }
-    }
-}
-
 /// How many changes of a revision are shown one by one.
 const CHANGES_SHOWN: usize = 6;
 
@@ -126,6 +128,15 @@ impl Report for LogReport {
                         revised.changes.iter().for_each(|change| print_change(change, screen));
                     }
                 }
+                LogLine::Unreadable(revised) => {
+                    revised.print(screen);
+                    screen.line(Tone::Warning, "  its changes were lost before a repair");
+                }
+                LogLine::Lost(lost) => screen.short_line(&[
+                    (Tone::Id, &format!("#{} ", lost.sequence)),
+                    (Tone::Warning, "lost before a repair"),
+                    (Tone::Dim, &format!(" on {}", lost.branch)),
+                ]),
                 LogLine::Checkpoint(checkpoint) => {
                     let time = screen.time(checkpoint.time);
                     let tags = checkpoint.tags.join(",");

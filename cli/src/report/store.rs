@@ -19,6 +19,10 @@ pub struct StatusReport {
     /// Imports that have begun and not ended; absent if there are none.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub unfinished: Vec<UnfinishedStream>,
+    /// How many losses an earlier repair listed; absent if there are none, or if they were
+    /// acknowledged.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub lost_in_repair: Option<u64>,
     /// The session that commands use; null if there is none yet.
     pub session: Option<String>,
     /// Its current branch.
@@ -83,6 +87,16 @@ impl Report for StatusReport {
         screen.put(Tone::Plain, &format!("Store {}", self.path));
         screen.line(Tone::Dim, &format!(" ({} {sessions}, {kib} KiB not indexed)", self.sessions));
         self.unfinished.iter().for_each(|one| one.print(screen));
+        if let Some(count) = self.lost_in_repair {
+            let losses = if count == 1 { "1 loss" } else { &format!("{count} losses") };
+            screen.line(
+                Tone::Warning,
+                &format!(
+                    "A repair of this store listed {losses}: 'forge log' names lost revisions, \
+                    'forge repair --acknowledge' ends this notice"
+                ),
+            );
+        }
         let (Some(name), Some(summary)) = (&self.session, &self.summary) else {
             screen.line(Tone::Plain, "No session has been begun yet.");
             screen.line(Tone::Dim, "'forge session new NAME' or the first thing you record does.");

@@ -4,7 +4,7 @@ use super::count_text;
 use super::key::seal_word;
 use super::store::UnfinishedStream;
 use crate::output::{Report, Screen, Tone};
-use forge_store::store;
+use forge_store::store::{self, RepairLosses};
 use serde::Serialize;
 use std::path::Path;
 
@@ -234,5 +234,31 @@ impl Report for StoreRepairReport {
         let line =
             format!("{} is as it was; move it aside and this one into its place.", self.from);
         screen.line(Tone::Plain, &line);
+    }
+}
+
+/// What was acknowledged of an earlier repair's losses.
+#[derive(Debug, Serialize)]
+pub struct LossAcknowledgement {
+    /// How many losses the repair had listed.
+    pub acknowledged: u64,
+}
+
+impl From<Option<RepairLosses>> for LossAcknowledgement {
+    fn from(losses: Option<RepairLosses>) -> Self {
+        Self { acknowledged: losses.map_or(0, |losses| losses.count) }
+    }
+}
+
+impl Report for LossAcknowledgement {
+    const SCHEMA: &'static str = "forge.repair.acknowledge/1";
+
+    fn human(&self, screen: &mut Screen) {
+        let text = match self.acknowledged {
+            0 => "There is no loss to acknowledge.".to_owned(),
+            1 => "Acknowledged: 1 loss of an earlier repair.".to_owned(),
+            count => format!("Acknowledged: {count} losses of an earlier repair."),
+        };
+        screen.line(Tone::Plain, &text);
     }
 }

@@ -3,6 +3,7 @@
 
 use crate::environment::Environment;
 use insta::assert_snapshot;
+use std::cmp::Reverse;
 use std::io::{BufRead, BufReader};
 use std::os::unix::process::CommandExt;
 use std::process::{Child, Command, Stdio};
@@ -406,7 +407,42 @@ fn a_repair_that_lost_states_makes_a_store_that_can_be_used() {
             fixed(arguments);
         }
         assert!(fixed(&["note", "list"]).contains("added later"));
+        reads_name_what_was_lost(&environment);
     }
+}
+
+/// What a repair could not save is named by the reads that need it, and by `status` until somebody
+/// acknowledges it.
+fn reads_name_what_was_lost(environment: &Environment) {
+    let fixed = |arguments: &[&str]| {
+        let arguments = ["--store", "../fixed"].iter().chain(arguments);
+        environment.finished(&mut environment.command(arguments))
+    };
+    for arguments in [&["log"][..], &["log", "--all"]] {
+        let log = fixed(arguments);
+        assert_eq!(log.code, 0, "{log}");
+        assert!(log.stdout.contains("lost before a repair"), "{log}");
+        assert!(log.stdout.contains("note add"), "{log}");
+        assert!(log.stderr.contains("were lost before a repair and cannot be shown: #"), "{log}");
+    }
+    let entries = fixed(&["log", "--json"]).json();
+    let entries = entries["entries"].as_array().unwrap();
+    let sort = |sort: &str| entries.iter().filter(|entry| entry["type"] == sort).count();
+    assert!(sort("lost") >= 2 && sort("revision") >= 4, "{entries:?}");
+    assert!(entries.is_sorted_by_key(|entry| Reverse(entry["sequence"].as_u64())));
+    let timeline = fixed(&["checkpoint", "timeline"]);
+    assert!(timeline.code == 0 && timeline.stderr.contains("lost before"), "{timeline}");
+    let events = fixed(&["export", "events"]);
+    assert_eq!((events.code, events.stdout.as_str()), (2, ""), "{events}");
+    assert!(events.stderr.contains("a repair could not save #"), "{events}");
+    let status = fixed(&["status"]);
+    assert!(status.stdout.contains("'forge repair --acknowledge' ends this notice"), "{status}");
+    assert!(fixed(&["status", "--json"]).json()["lost_in_repair"].as_u64() > Some(1));
+    let done = fixed(&["repair", "--acknowledge"]);
+    assert!(done.code == 0 && done.stdout.contains("Acknowledged: "), "{done}");
+    assert!(fixed(&["status", "--json"]).json().get("lost_in_repair").is_none());
+    assert!(fixed(&["repair", "--acknowledge"]).stdout.contains("no loss to acknowledge"));
+    assert_eq!(fixed(&["verify"]).code, 0);
 }
 
 fn folders_in(folder: &std::path::Path) -> Vec<std::path::PathBuf> {

@@ -7,7 +7,6 @@ use crate::backend::{
     Cipher, EncryptionContext, Error, LogFrame, LogPosition, SealMode, plain_file,
 };
 use std::collections::BTreeMap;
-use std::fs;
 use std::path::Path;
 
 /// Offset of the position in a frame header.
@@ -111,7 +110,7 @@ fn found(folder: &Path, mark: Option<SyncMark>, seals: &SealMode) -> Vec<(LogPos
             continue;
         }
         // An unreadable file is treated as empty.
-        let bytes = fs::read(entry.path()).unwrap_or_default();
+        let bytes = plain_file::read_written(&entry.path()).unwrap_or_default();
         let fits = |start: &LogPosition| following(&bytes, 0, *start, seals).is_some();
         if let Some(start) = named.filter(fits) {
             segments.insert(start, bytes);

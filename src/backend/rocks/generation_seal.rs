@@ -293,7 +293,7 @@ fn breach(breach: IntegrityBreach, generation: GenerationId, name: &str, how: &s
 }
 
 fn read(path: &Path) -> Result<Vec<u8>, Error> {
-    fs::read(path).map_err(Error::io("read", path))
+    plain_file::read_written(path).map_err(Error::io("read", path))
 }
 
 fn hash(path: &Path) -> Result<[u8; HASH_BYTES], Error> {

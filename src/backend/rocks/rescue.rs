@@ -7,7 +7,9 @@ use super::layout::row_key;
 use super::options;
 use super::read::RocksDatabase;
 use super::sst_blocks::entries;
-use crate::backend::{CLUSTERS, Error, LogPosition, ScanDirection, SealMode, Snapshot, TableId};
+use crate::backend::{
+    CLUSTERS, Error, LogPosition, ScanDirection, SealMode, Snapshot, TableId, plain_file,
+};
 use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::fs;
@@ -204,7 +206,7 @@ fn raw(place: &Path, known: &RepairedFiles) -> Result<(LiveRows, u64), Error> {
         let bytes = match name.and_then(|name| known.get(name)) {
             Some(bytes) => Cow::Borrowed(bytes),
             // An unreadable file is treated as lost.
-            None => match fs::read(&path) {
+            None => match plain_file::read_written(&path) {
                 Ok(bytes) => Cow::Owned(bytes),
                 Err(_) => continue,
             },

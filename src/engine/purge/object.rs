@@ -12,7 +12,7 @@ use crate::format::{
     rekey_entry, rewrite_texts, seal, seal_with_prefix, sealed_id, sealed_kind,
 };
 use crate::model::{ObjectId, TextRef, Value};
-use crate::redact::{KnownSecrets, SecretStream};
+use crate::redact::TextPieces;
 use std::collections::{BTreeSet, HashMap, HashSet};
 use std::ops::Range;
 
@@ -46,8 +46,8 @@ impl PurgeRewriter<'_> {
             Ok(())
         })?;
         for (name, rows) in blobs {
-            if let (Some(known), false) = (self.task.mask.known(), self.keeps) {
-                self.count_in_segments(&name, &rows, known)?;
+            if !self.keeps && self.task.mask.pieces().is_some() {
+                self.search_segments(&name, &rows)?;
                 continue;
             }
             let (mut parts, mut content) = (Vec::new(), Vec::new());
@@ -76,13 +76,8 @@ impl PurgeRewriter<'_> {
         Ok(())
     }
 
-    /// Counts the secrets in a growing blob. Holds only its last bytes.
-    fn count_in_segments(
-        &mut self,
-        name: &[u8],
-        rows: &[PlacedSegment],
-        known: &KnownSecrets,
-    ) -> Result<()> {
+    /// Searches a growing blob. Holds only its last bytes.
+    fn search_segments(&mut self, name: &[u8], rows: &[PlacedSegment]) -> Result<()> {
         // The first byte that is still needed after each segment: a prefix of a later one begins
         // there.
         let mut first = u64::MAX;
@@ -92,24 +87,45 @@ impl PurgeRewriter<'_> {
             first = first.min(offset.saturating_sub(row.prefix));
         }
         needed.reverse();
-        let mut stream = SecretStream::new(known);
+        let mask = self.task.mask;
+        let mut search = mask.pieces();
         let mut count = 0;
+        let mut end = |search: &mut Option<TextPieces<'_>>| match search.take() {
+            Some(TextPieces::Known(stream)) => count += stream.finish(),
+            Some(TextPieces::Sought(stream)) => stream.finish(),
+            None => {}
+        };
+        // The last bytes, which a segment may need as its prefix.
+        let mut last: Vec<u8> = Vec::new();
         for ((offset, row), needed) in rows.iter().zip(needed) {
             if !object::is_object_number(row.object) {
-                count += std::mem::replace(&mut stream, SecretStream::new(known)).finish();
+                end(&mut search);
+                (search, last) = (mask.pieces(), Vec::new());
                 continue;
             }
             let sealed = object::sealed(self.view, row.object)?;
-            let prefix = usize::try_from(row.prefix).ok().and_then(|prefix| stream.last(prefix));
+            let from = usize::try_from(row.prefix).ok().and_then(|it| last.len().checked_sub(it));
+            let prefix = from.and_then(|from| last.get(from..));
             let prefix = prefix.ok_or_else(|| Error::missing("what precedes a part of a blob"))?;
             let own = open_with_prefix(ObjectKind::Blob, prefix, &sealed)
                 .map_err(Error::corrupt(format!("the object number {}", row.object)))?;
             self.passed.insert(row.object);
             (self.task.progress)(own.len() as u64);
+            match &mut search {
+                Some(TextPieces::Known(stream)) => stream.push(&own),
+                Some(TextPieces::Sought(stream)) => stream.push(&own),
+                None => {}
+            }
             let kept = (offset + own.len() as u64).saturating_sub(needed);
-            stream.push(&own, usize::try_from(kept).unwrap_or(usize::MAX));
+            let kept = usize::try_from(kept).unwrap_or(usize::MAX);
+            last.extend_from_slice(&own);
+            // Moving what is left costs as much as what goes, or less.
+            let gone = last.len().saturating_sub(kept);
+            if gone >= last.len() / 2 {
+                last.drain(..gone);
+            }
         }
-        count += stream.finish();
+        end(&mut search);
         let called = self.called_blob(name);
         self.note(key::short_at(name, 0), PurgeKind::Bytes, called, count);
         Ok(())

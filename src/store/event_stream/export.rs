@@ -13,7 +13,8 @@ use crate::format::{
     StreamEvent,
 };
 use crate::model::{
-    BranchNumber, BranchStatus, Checkpoint, Fact, Kind, SessionKind, Timestamp, Value,
+    BranchNumber, BranchStatus, Checkpoint, Fact, Kind, SessionKind, SessionNumber, Timestamp,
+    Value,
 };
 use crate::store::session::Session;
 use std::collections::{BTreeMap, BTreeSet};
@@ -23,12 +24,31 @@ pub type TextResolver<'a> = &'a dyn Fn(&[u8], &str) -> Option<String>;
 
 type EventLineSink<'a> = &'a mut dyn FnMut(EventLine) -> Result<()>;
 
+/// Refuses a session with revisions that were lost before a repair: a stream without them would be
+/// another history.
+fn refuse_lost(view: &ReadSnapshot, number: SessionNumber, name: &str) -> Result<()> {
+    const NAMED: usize = 8;
+    let lost = lineage::lost_revisions(view, number)?;
+    if lost.is_empty() {
+        return Ok(());
+    }
+    let named: Vec<String> = lost.iter().take(NAMED).map(|number| format!("#{number}")).collect();
+    let more = if lost.len() > NAMED { ", ..." } else { "" };
+    Err(Error::invalid(format!(
+        "'{name}' cannot be written as a stream: a repair could not save {}{more} of its revisions, \
+        and a stream without them would be another history ('forge log' shows what is left, \
+        'forge state' what is known now)",
+        named.join(", ")
+    )))
+}
+
 impl Session {
     /// Writes this session as an event stream, line by line. Importing it into an empty store and
     /// exporting again gives the same bytes.
     ///
     /// # Errors
-    /// Any error of `write`; [`Error::Corrupt`] if a text of a fact is missing; also if the store
+    /// Any error of `write`; [`Error::Invalid`] if revisions were lost before a repair, before
+    /// anything is written; [`Error::Corrupt`] if a text of a fact is missing; also if the store
     /// cannot be read or is damaged.
     pub fn export_events<E: From<Error>>(
         &self,
@@ -57,6 +77,7 @@ impl Session {
         let view = self.view()?;
         let refs = session_refs(&view.refs, self.number)?.clone();
         let info = &refs.info;
+        refuse_lost(&view, self.number, &info.name)?;
         sink(EventLine {
             at: info.started_at,
             session: None,

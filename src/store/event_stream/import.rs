@@ -1,6 +1,6 @@
 //! Importing an event stream: applies lines as writes.
 
-use super::unfinished::{Begun, check_untouched};
+use super::unfinished::{Begun, check_untouched, written_mark};
 use super::{StreamImportReport, StreamImportRequest, at_line};
 use crate::engine::commit::CommitDurability;
 use crate::engine::journal_follower::APPLY_BYTES;
@@ -55,7 +55,7 @@ pub(super) struct StreamImporter<'a> {
     pub(super) act: &'a WriteContext,
     pub(super) stream: StreamImportRequest<'a>,
     /// In a rehearsal, the store that the rehearsal is for.
-    beside: Option<&'a Store>,
+    pub(super) beside: Option<&'a Store>,
     header: Option<(SessionEvent, Timestamp)>,
     /// The session for lines that name none, once it is known.
     pub(super) own: Option<String>,
@@ -67,6 +67,10 @@ pub(super) struct StreamImporter<'a> {
     pub(super) marks: bool,
     /// The mark, once it was written.
     pub(super) begun: Option<Begun>,
+    /// Whether this continues an import that was killed.
+    pub(super) continues: bool,
+    /// Up to where that import had written the stream, by session.
+    pub(super) written: BTreeMap<SessionNumber, u64>,
     pending: Option<PendingPuts>,
     records: u64,
     /// How many bytes of the stream the bookmark covers.
@@ -106,6 +110,8 @@ impl<'a> StreamImporter<'a> {
             home: None,
             marks: false,
             begun: None,
+            continues: false,
+            written: BTreeMap::new(),
             pending: None,
             records: 0,
             noted: known.bytes,
@@ -126,6 +132,7 @@ impl<'a> StreamImporter<'a> {
             self.operations.insert(home.number, begun.operation);
             self.own = self.own.take().or_else(|| begun.own.clone());
         }
+        self.continues = begun.is_some();
         (self.home, self.begun, self.marks) = (home, begun, true);
         self
     }
@@ -134,6 +141,7 @@ impl<'a> StreamImporter<'a> {
     pub(super) fn goes_on_as(&mut self, earnest: &Self) {
         self.own.clone_from(&earnest.own);
         self.begun.clone_from(&earnest.begun);
+        self.continues = earnest.continues;
     }
 
     /// Applies one line; `before` and `after` are the positions of its start and end.
@@ -155,6 +163,9 @@ impl<'a> StreamImporter<'a> {
             return self.header(event, line.at);
         }
         let session = self.session(line.session.as_deref(), line.at)?;
+        if self.continues && after.bytes <= self.written_upto(&session)? {
+            return Ok(());
+        }
         let branch = line.branch.as_deref().unwrap_or(MAIN).to_owned();
         let at = line.at;
         let (gate, mut removed) = (self.store.gate(), RedactionCounts::new());
@@ -591,6 +602,8 @@ impl<'a> StreamImporter<'a> {
             let (mut changes, planned) = plan(desk, refs, &operation)?;
             if home == number && mark.bytes > 0 {
                 changes.push(bookmark.clone());
+            } else if marks && home != number && !changes.is_empty() {
+                changes.push(written_mark(number, source, mark.bytes));
             }
             let record = Record { operation: operation.clone(), changes };
             Ok(((!record.changes.is_empty()).then_some(record), planned))

@@ -4,6 +4,10 @@
 //! of the import adds it and the last one removes it. It records the operation, so that an import
 //! that continues after a crash is part of the same operation, and the session for lines that name
 //! none.
+//!
+//! A record belongs to one session, so the bookmark moves in a record of its own after a line was
+//! written to another session. A mark in that session, in the record of the line, says up to where
+//! the stream was written there. Lines before it are not written again after a crash.
 
 use super::super::begin::{Clash, begun};
 use super::super::new_session::NewSession;
@@ -55,6 +59,7 @@ impl Store {
         for (_, session) in refs.sessions.find(SessionLookup::Unfinished)? {
             let marks =
                 session.bookmarks.iter().filter_map(|one| one.source.strip_prefix(UNFINISHED));
+            let marks = marks.filter(|source| !source.starts_with(UNFINISHED));
             found.extend(marks.map(|source| UnfinishedImport {
                 session: session.info.name.clone(),
                 source: source.to_owned(),
@@ -118,6 +123,18 @@ impl Session {
 
 fn mark_of(source: &str) -> String {
     format!("{UNFINISHED}{source}")
+}
+
+/// Returns the name of the mark in another session than that of the bookmark.
+fn written_mark_of(source: &str) -> String {
+    format!("{UNFINISHED}{UNFINISHED}{source}")
+}
+
+/// Returns the change that marks up to where a stream was written to another session than that of
+/// the bookmark.
+pub(super) fn written_mark(session: SessionNumber, source: &str, bytes: u64) -> RecordChange {
+    let bookmark = Some(Box::new(BookmarkRow { bytes, ..BookmarkRow::default() }));
+    RecordChange::Bookmark { session, source: written_mark_of(source), bookmark }
 }
 
 /// Returns the change that marks an import as unfinished.
@@ -226,13 +243,59 @@ impl StreamImporter<'_> {
         Ok(())
     }
 
-    /// Moves the bookmark to the end of the stream and removes the mark.
+    /// Returns up to where an import that was killed had written the stream to this session.
+    pub(super) fn written_upto(&mut self, session: &Session) -> Result<u64> {
+        if let Some(known) = self.written.get(&session.number) {
+            return Ok(*known);
+        }
+        let name = session.summary()?.info.name;
+        let store = self.beside.unwrap_or(self.store);
+        let (refs, _) = store.engine.follower.refs()?;
+        let mark = written_mark_of(self.stream.source);
+        let found = store.session_named(&name)?.map(|found| session_refs(&refs, found.number));
+        let found = found
+            .transpose()?
+            .and_then(|found| found.bookmarks.iter().find(|bookmark| bookmark.source == mark));
+        let bytes = found.map_or(0, |found| found.bytes);
+        self.written.insert(session.number, bytes);
+        Ok(bytes)
+    }
+
+    /// Returns the other sessions with a mark of this stream.
+    fn written_marks(&self) -> Result<Vec<SessionNumber>> {
+        let source = written_mark_of(self.stream.source);
+        let (refs, _) = self.store.engine.follower.refs()?;
+        let marked = refs.sessions.find(SessionLookup::Source(&source))?;
+        Ok(marked.into_iter().map(|(number, _)| number).collect())
+    }
+
+    fn remove_written_marks(&mut self, marked: Vec<SessionNumber>) -> Result<()> {
+        for number in marked {
+            let operation = self.operation_in(number)?;
+            let source = written_mark_of(self.stream.source);
+            let removed = RecordChange::Bookmark { session: number, source, bookmark: None };
+            let session = self.store.session_at(number);
+            session.commit_changes(&operation, CommitDurability::Later, &[removed])?;
+        }
+        Ok(())
+    }
+
+    /// Moves the bookmark to the end of the stream and removes the marks.
     pub(super) fn end(&mut self, mark: &StreamPosition) -> Result<()> {
         let Some(home) = self.home.clone() else { return Ok(()) };
         let operation = self.operation_in(home.number)?;
         let mut changes = Vec::new();
         if self.noted < mark.bytes {
             changes.push(self.bookmark(home.number, mark));
+        }
+        if self.marks && self.begun.is_some() {
+            let marked = self.written_marks()?;
+            // The bookmark covers what the other marks say before they go.
+            if !marked.is_empty() && !changes.is_empty() {
+                home.commit_changes(&operation, CommitDurability::Later, &changes)?;
+                changes.clear();
+            }
+            self.remove_written_marks(marked)?;
         }
         if self.begun.take().is_some() && self.marks {
             let source = mark_of(self.stream.source);
@@ -252,3 +315,7 @@ fn beside(operation: &OperationId, session: SessionId) -> OperationId {
         blake3::Hasher::new().update(operation.as_bytes()).update(session.as_bytes()).finalize();
     OperationId::from_bytes(*hash.as_bytes().first_chunk().expect("16 of 32 bytes"))
 }
+
+#[cfg(test)]
+#[path = "unfinished_tests.rs"]
+mod tests;

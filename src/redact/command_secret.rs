@@ -1,0 +1,305 @@
+//! Passwords among the words of particular commands: `lftp -u NAME,SECRET`, `echo SECRET | sudo -S`.
+
+use super::byte_text::run;
+use super::{SecretFinding, byte_text, credential, short};
+use std::ops::Range;
+
+/// Where a command has its password, given a text before or after it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum CommandPlace {
+    /// The word with this number after the hint, if this text precedes the hint on its line.
+    Word(usize, &'static str),
+    /// After a name and this sign in the next word, if one of these programs precedes it.
+    After(u8, &'static [&'static str]),
+    /// After an empty line: a field of a form.
+    FormField,
+    /// The last word of an `echo` before a pipe.
+    Echo,
+    /// The word after `<<<`, if a program that reads a password precedes it.
+    HereString,
+    /// After a number and a colon: `Unseal Key 1: SECRET`.
+    Numbered,
+    /// The quoted text with this number after the hint: `jwt.sign(data, 'SECRET')`.
+    Quoted(usize),
+    /// Words after a name: `mnemonic = "WORD WORD ..."`.
+    Phrase,
+    /// After the name of a header of `curl`: `-H 'Key: SECRET'`.
+    Header,
+}
+
+/// Lower-case texts next to which a command has a password.
+pub(super) const HINTS: [(&str, CommandPlace); 93] = [
+    ("convertto-securestring ", CommandPlace::Word(1, "")),
+    ("convertto-securestring -string ", CommandPlace::Word(1, "")),
+    ("--secret-string ", CommandPlace::Word(1, "")),
+    ("--body ", CommandPlace::Word(1, "secret set")),
+    ("--value ", CommandPlace::Word(1, "secret set")),
+    ("--value ", CommandPlace::Word(1, "SecureString")),
+    ("rocommunity ", CommandPlace::Word(1, "")),
+    ("rwcommunity ", CommandPlace::Word(1, "")),
+    ("snmp-server community ", CommandPlace::Word(1, "")),
+    ("/pass:", CommandPlace::Word(1, "")),
+    ("/p:", CommandPlace::Word(1, "freerdp")),
+    (" -a ", CommandPlace::Word(1, "snmp")),
+    (" -x ", CommandPlace::Word(1, "snmp")),
+    (" -p ", CommandPlace::Word(1, "psexec")),
+    (" -w ", CommandPlace::Word(1, "-password ")),
+    ("> auth ", CommandPlace::Word(1, "")),
+    ("> auth ", CommandPlace::Word(2, "")),
+    (" password ", CommandPlace::Word(1, "nmcli")),
+    (" password ", CommandPlace::Word(1, "mysqladmin")),
+    (" password ", CommandPlace::Word(1, "user ")),
+    ("\npassword ", CommandPlace::Word(1, "")),
+    ("password('", CommandPlace::Word(1, "")),
+    ("password 0 ", CommandPlace::Word(1, "")),
+    ("password 7 ", CommandPlace::Word(1, "")),
+    ("secret 0 ", CommandPlace::Word(1, "")),
+    ("add-authtoken ", CommandPlace::Word(1, "")),
+    ("insecure-password ", CommandPlace::Word(1, "")),
+    ("nickserv identify ", CommandPlace::Word(1, "")),
+    ("nickserv identify ", CommandPlace::Word(2, "")),
+    ("send \"", CommandPlace::Word(1, "assword")),
+    ("send \\\"", CommandPlace::Word(1, "assword")),
+    ("rabbitmqctl add_user ", CommandPlace::Word(2, "")),
+    ("change_password ", CommandPlace::Word(2, "rabbitmqctl")),
+    ("wpa;p:", CommandPlace::Word(1, "")),
+    (" /rp ", CommandPlace::Word(1, "schtasks")),
+    (" -p:", CommandPlace::Word(1, "winrs")),
+    (" -p ", CommandPlace::Word(1, "useradd")),
+    (" -p ", CommandPlace::Word(1, "usermod")),
+    ("createuser ", CommandPlace::Word(3, "")),
+    ("createuser ", CommandPlace::Word(5, "")),
+    ("name=\"password\"", CommandPlace::FormField),
+    ("name=\\\"password\\\"", CommandPlace::FormField),
+    ("wpa_passphrase ", CommandPlace::Word(2, "")),
+    ("net user ", CommandPlace::Word(2, "")),
+    ("/user:", CommandPlace::Word(2, "net use")),
+    ("http-basic.", CommandPlace::Word(3, "")),
+    ("user-secrets set ", CommandPlace::Word(2, "")),
+    (" -u ", CommandPlace::After(b',', &["lftp"])),
+    (" -a ", CommandPlace::After(b':', &["http", "https", "httpie", "xh"])),
+    ("--auth ", CommandPlace::After(b':', &["http", "https", "httpie", "xh"])),
+    ("--auth=", CommandPlace::After(b':', &["http", "https", "httpie", "xh"])),
+    ("--user=", CommandPlace::After(b':', &["curl"])),
+    (" -u ", CommandPlace::After(b':', &["curl"])),
+    ("--user ", CommandPlace::After(b':', &["curl"])),
+    ("from-literal=", CommandPlace::After(b'=', &["secret"])),
+    ("from-literal ", CommandPlace::After(b'=', &["secret"])),
+    ("| sudo -s", CommandPlace::Echo),
+    ("| sudo chpasswd", CommandPlace::Echo),
+    ("| chpasswd", CommandPlace::Echo),
+    ("| kinit", CommandPlace::Echo),
+    ("| passwd", CommandPlace::Echo),
+    ("| sudo passwd", CommandPlace::Echo),
+    ("| smbpasswd", CommandPlace::Echo),
+    ("| su -", CommandPlace::Echo),
+    ("| gpg ", CommandPlace::Echo),
+    ("| cryptsetup", CommandPlace::Echo),
+    ("| sudo cryptsetup", CommandPlace::Echo),
+    ("| docker login", CommandPlace::Echo),
+    ("| podman login", CommandPlace::Echo),
+    ("| helm registry login", CommandPlace::Echo),
+    ("| gcloud secrets", CommandPlace::Echo),
+    ("| wrangler secret", CommandPlace::Echo),
+    ("| npx wrangler secret", CommandPlace::Echo),
+    ("| gh secret", CommandPlace::Echo),
+    ("| docker secret", CommandPlace::Echo),
+    ("| vercel env", CommandPlace::Echo),
+    ("<<<", CommandPlace::HereString),
+    ("unseal key ", CommandPlace::Numbered),
+    ("recovery key ", CommandPlace::Numbered),
+    ("jwt.sign(", CommandPlace::Quoted(1)),
+    ("jwt.verify(", CommandPlace::Quoted(1)),
+    ("jwt.encode(", CommandPlace::Quoted(1)),
+    ("jwt.decode(", CommandPlace::Quoted(1)),
+    ("credentials(", CommandPlace::Quoted(4)),
+    ("mnemonic", CommandPlace::Phrase),
+    ("seed_phrase", CommandPlace::Phrase),
+    ("seed phrase", CommandPlace::Phrase),
+    ("recovery_phrase", CommandPlace::Phrase),
+    ("recovery phrase", CommandPlace::Phrase),
+    ("-h ", CommandPlace::Header),
+    ("-h'", CommandPlace::Header),
+    ("-h\"", CommandPlace::Header),
+    ("--header ", CommandPlace::Header),
+];
+
+/// Maximum distance from a hint to what belongs to it, in bytes.
+const LINE_BYTES: usize = 200;
+/// Programs that read a password from their input.
+const READERS: [&[u8]; 7] =
+    [b"chpasswd", b"sudo -S", b"kinit", b"passwd", b"gpg", b"docker login", b"cryptsetup"];
+
+/// Finds the password next to a hint that spans `start` to `end`.
+pub(super) fn find(
+    text: &[u8],
+    start: usize,
+    end: usize,
+    place: CommandPlace,
+) -> Option<SecretFinding> {
+    let range = match place {
+        CommandPlace::Word(number, tool) => {
+            if !tool.is_empty() && !byte_text::contains(line_before(text, start), tool.as_bytes()) {
+                return None;
+            }
+            let at = (1..number).try_fold(end, |at, _| {
+                let word = next_word(text, at);
+                (word.end > word.start).then(|| word.end + quotes(text, word.end))
+            })?;
+            next_word(text, at)
+        }
+        CommandPlace::After(sign, tools) => {
+            let before = text.get(start.saturating_sub(LINE_BYTES)..start)?;
+            let line = before.rsplit(|byte| matches!(byte, b'\n' | b'|' | b';')).next()?;
+            if !credential::has_word(line, tools) {
+                return None;
+            }
+            let word = next_word(text, end);
+            let at = text.get(word.clone())?.iter().position(|byte| *byte == sign)?;
+            let from = word.start + at + 1;
+            // `"name":"SECRET"`: the shell joins the two.
+            let from = from.max(word.start) + quotes(text, from);
+            if at == 0 {
+                return None;
+            }
+            from..from.max(next_word(text, from).end)
+        }
+        CommandPlace::FormField => {
+            let (mut at, mut ends) = (end, 0);
+            loop {
+                match text.get(at..at + 2)? {
+                    [b'\n', _] => (at, ends) = (at + 1, ends + 1),
+                    [b'\r', _] => at += 1,
+                    b"\\n" => (at, ends) = (at + 2, ends + 1),
+                    b"\\r" => at += 2,
+                    _ => break,
+                }
+            }
+            if ends != 2 {
+                return None;
+            }
+            next_word(text, at)
+        }
+        CommandPlace::Echo => echo(text, start)?,
+        CommandPlace::HereString => {
+            let line = line_before(text, start);
+            if !READERS.iter().any(|reader| byte_text::contains(line, reader)) {
+                return None;
+            }
+            after_colon(text, next_word(text, end), byte_text::contains(line, b"chpasswd"))
+        }
+        CommandPlace::Numbered => {
+            let number = run(text, end, 2, |byte| byte.is_ascii_digit());
+            if number == 0 || text.get(end + number) != Some(&b':') {
+                return None;
+            }
+            next_word(text, end + number + 1)
+        }
+        CommandPlace::Quoted(number) => quoted(text, end, number)?,
+        CommandPlace::Phrase => return phrase(text, end),
+        CommandPlace::Header => header(text, start, end)?,
+    };
+    let value = text.get(range.clone())?;
+    let is_variable = value.starts_with(b"$") && !value[1..].iter().any(u8::is_ascii_lowercase);
+    (value.len() >= 6 && !is_variable && short::is_password(value))
+        .then_some(SecretFinding { range, kind: "password" })
+}
+
+/// Returns the text before an offset, up to the beginning of its line.
+fn line_before(text: &[u8], at: usize) -> &[u8] {
+    let before = text.get(at.saturating_sub(LINE_BYTES)..at).unwrap_or_default();
+    let line = before.rsplit(|byte| *byte == b'\n').next().unwrap_or_default();
+    // An escaped line end too.
+    let escaped = line.windows(2).rposition(|two| two == b"\\n").map_or(0, |at| at + 2);
+    line.get(escaped..).unwrap_or_default()
+}
+
+fn quotes(text: &[u8], at: usize) -> usize {
+    run(text, at, 4, |byte| b"\"'\\".contains(&byte))
+}
+
+/// Returns the range of the next word after spaces and quotes.
+fn next_word(text: &[u8], at: usize) -> Range<usize> {
+    let at = at + run(text, at, 8, |byte| byte == b' ' || byte == b'\t');
+    let opened = quotes(text, at);
+    let from = at + opened;
+    let is_of_word = |byte: u8| byte.is_ascii_graphic() && !b"\\\"'`<>|".contains(&byte);
+    from..from + run(text, from, 128, is_of_word)
+}
+
+/// Returns the part of a `NAME:SECRET` after the colon, if a name is wanted.
+fn after_colon(text: &[u8], word: Range<usize>, named: bool) -> Range<usize> {
+    let colon = text.get(word.clone()).and_then(|it| it.iter().position(|byte| *byte == b':'));
+    match colon {
+        Some(colon) if named => word.start + colon + 1..word.end,
+        _ => word,
+    }
+}
+
+/// Returns the last word of the `echo` or `printf` before a pipe here.
+fn echo(text: &[u8], pipe: usize) -> Option<Range<usize>> {
+    let line = line_before(text, pipe);
+    let from = pipe - line.len();
+    let is_echo = |word: &[u8]| line.windows(word.len()).any(|window| window == word);
+    if !(is_echo(b"echo ") || is_echo(b"printf ") || is_echo(b"Output ")) {
+        return None;
+    }
+    let trimmed = line.iter().rposition(|byte| !b" \"'\\".contains(byte))? + 1;
+    let word = line.get(..trimmed)?;
+    let begin = word.iter().rposition(|byte| b" \"'\\".contains(byte))? + 1;
+    let named =
+        text.get(pipe..pipe + 24).is_some_and(|tool| byte_text::contains(tool, b"chpasswd"));
+    Some(after_colon(text, from + begin..from + trimmed, named))
+}
+
+/// Returns the quoted text with this number on the same line, before the call ends.
+fn quoted(text: &[u8], end: usize, number: usize) -> Option<Range<usize>> {
+    let line = text.get(end..text.len().min(end + LINE_BYTES))?;
+    let line = line.split(|byte| *byte == b'\n').next()?;
+    let mut at = 0;
+    for count in 1.. {
+        let open = at + line.get(at..)?.iter().position(|byte| b"\"'`".contains(byte))?;
+        let quote = *line.get(open)?;
+        let inside = line.get(open + 1..)?;
+        let length = inside.iter().position(|byte| *byte == quote)?;
+        let escape = usize::from(length > 0 && inside.get(length - 1) == Some(&b'\\'));
+        if count == number {
+            let before = line.get(..open)?;
+            // The first argument of a call is what is signed.
+            let is_later = number > 1 || before.contains(&b',');
+            return is_later.then_some(end + open + 1..end + open + 1 + length - escape);
+        }
+        at = open + 1 + length + 1;
+    }
+    None
+}
+
+/// Finds the words of a seed phrase: 12, 15, 18, 21 or 24 of three to eight small letters.
+fn phrase(text: &[u8], end: usize) -> Option<SecretFinding> {
+    const SIZES: [usize; 5] = [12, 15, 18, 21, 24];
+    let gap = run(text, end, 12, |byte| b"=: \"'\\`_-".contains(&byte));
+    let from = end + gap;
+    let length = run(text, from, 24 * 9, |byte| byte.is_ascii_lowercase() || byte == b' ');
+    let words = text.get(from..from + length)?.trim_ascii_end();
+    let is_word = |word: &[u8]| (3..=8).contains(&word.len());
+    let is_whole = !text.get(from + words.len()).is_some_and(|next| b",.;:(".contains(next));
+    let is_phrase = SIZES.contains(&words.split(|byte| *byte == b' ').count())
+        && words.split(|byte| *byte == b' ').all(is_word);
+    (gap > 0 && is_whole && is_phrase)
+        .then_some(SecretFinding { range: from..from + words.len(), kind: "seed-phrase" })
+}
+
+/// Returns the value of a header of `curl` that has a key or token.
+fn header(text: &[u8], start: usize, end: usize) -> Option<Range<usize>> {
+    let flag = text.get(start..end)?;
+    // The command may have lines before this one.
+    let before = text.get(start.saturating_sub(LINE_BYTES)..start)?;
+    if flag.starts_with(b"-h") || !byte_text::contains(before, b"curl") {
+        return None;
+    }
+    let from = end + quotes(text, end);
+    let name = run(text, from, 48, |byte| byte.is_ascii_alphanumeric() || byte == b'-');
+    let known = text.get(from..from + name)?.to_ascii_lowercase();
+    let is_known = known.ends_with(b"key") || known.ends_with(b"token");
+    (is_known && text.get(from + name) == Some(&b':')).then(|| next_word(text, from + name + 1))
+}

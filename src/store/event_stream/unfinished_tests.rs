@@ -1,0 +1,122 @@
+//! An import that is killed between two records.
+
+use super::*;
+use crate::model::Timestamp;
+use crate::store::Store;
+use std::io::{BufRead, BufReader, Cursor, Read};
+
+/// Lines of several sessions: claims, a removal, facts, checkpoints.
+const LINES: [&str; 9] = [
+    r#"{"at":"2026-01-01T00:00:00Z","session":"a","put":{"kind":"note","id":"n1","value":{"text":"x"}}}"#,
+    r#"{"at":"2026-01-01T00:00:01Z","session":"b","put":{"kind":"note","id":"n1","value":{"text":"y"}}}"#,
+    r#"{"at":"2026-01-01T00:00:02Z","session":"b","put":{"kind":"command","id":"c1","value":{"command":"make"}}}"#,
+    r#"{"at":"2026-01-01T00:00:03Z","session":"c","put":{"kind":"note","id":"n1","value":{"text":"z"}}}"#,
+    r#"{"at":"2026-01-01T00:00:04Z","session":"b","remove":{"kind":"note","id":"n1"}}"#,
+    r#"{"at":"2026-01-01T00:00:05Z","session":"b","checkpoint":{"message":"m"}}"#,
+    r#"{"at":"2026-01-01T00:00:06Z","session":"a","put":{"kind":"note","id":"n2","value":{"text":"x"}}}"#,
+    r#"{"at":"2026-01-01T00:00:07Z","session":"c","remove":{"kind":"note","id":"n1"}}"#,
+    r#"{"at":"2026-01-01T00:00:08Z","session":"b","put":{"kind":"note","id":"n3","value":{"text":"x"}}}"#,
+];
+
+/// The first of February 2026.
+const NOW: Timestamp = Timestamp::from_micros(1_769_904_000_000_000);
+
+/// A reader that fails after these bytes, if this is the second time that the stream is opened.
+struct Broken(Cursor<Vec<u8>>, usize);
+
+impl Read for Broken {
+    fn read(&mut self, buffer: &mut [u8]) -> std::io::Result<usize> {
+        let left = self.1 - usize::try_from(self.0.position()).unwrap();
+        if left == 0 {
+            return Err(std::io::Error::other("killed"));
+        }
+        let length = buffer.len().min(left);
+        self.0.read(&mut buffer[..length])
+    }
+}
+
+fn import(store: &Store, text: &str, upto: Option<usize>) -> Result<()> {
+    let act = crate::store::WriteContext::hook("import", NOW);
+    let stream = StreamImportRequest { source: "events:s", name: "own", session: None };
+    let mut opened = 0;
+    let mut open = || -> std::io::Result<Box<dyn BufRead>> {
+        opened += 1;
+        let upto = upto.filter(|_| opened > 1).unwrap_or(usize::MAX);
+        let bytes = text.as_bytes().to_vec();
+        Ok(Box::new(BufReader::with_capacity(1, Broken(Cursor::new(bytes), upto))))
+    };
+    store.import_events(&act, stream, &mut open, &|_| {}).map(drop)
+}
+
+fn exports(store: &Store) -> Vec<String> {
+    let names = ["a", "b", "c"].map(|name| {
+        let mut text = String::new();
+        let Ok(session) = store.session(name) else { return text };
+        let mut write = |line: &[u8]| -> Result<()> {
+            text.push_str(&String::from_utf8_lossy(line));
+            Ok(())
+        };
+        session.export_events(&|_, _| None, &mut write).unwrap();
+        text
+    });
+    names.to_vec()
+}
+
+fn bookmark(store: &Store) -> Option<BookmarkRow> {
+    let home = store.session("a").ok()?;
+    let view = home.view().unwrap();
+    let row = view.get(key::BOOKMARKS, &of(home.number).text("events:s").build()).unwrap()?;
+    Some(BookmarkRow::decode(&row).unwrap())
+}
+
+#[test]
+fn a_line_to_another_session_is_written_once_when_the_import_is_killed_after_it() {
+    let text: String = LINES.iter().flat_map(|line| [*line, "\n"]).collect();
+    let ends: Vec<usize> =
+        text.char_indices().filter(|(_, next)| *next == '\n').map(|(at, _)| at + 1).collect();
+    let whole = Store::in_memory().unwrap();
+    import(&whole, &text, None).unwrap();
+    let wanted = exports(&whole);
+    for line in 1..LINES.len() {
+        let store = Store::in_memory().unwrap();
+        let killed = |upto: usize| {
+            let error = import(&store, &text, Some(upto)).unwrap_err();
+            assert!(format!("{error:?}").contains("killed"), "line {line}: {error:?}");
+        };
+        killed(ends[line - 1]);
+        let before = bookmark(&store);
+        killed(ends[line]);
+        // As after a kill between the line and the bookmark.
+        if let Some(before) = before {
+            let home = store.session("a").unwrap();
+            let act = crate::store::WriteContext::hook("test", NOW);
+            let mut operation = act.operation().unwrap();
+            operation.id = operation_id().unwrap();
+            let back = RecordChange::Bookmark {
+                session: home.number,
+                source: "events:s".to_owned(),
+                bookmark: Some(Box::new(before)),
+            };
+            home.commit_changes(&operation, CommitDurability::Later, &[back]).unwrap();
+        }
+        let marks = || {
+            let (refs, _) = store.engine.follower.refs().unwrap();
+            let all = refs.sessions.all().map(|(_, one)| format!("{:?}", one.bookmarks));
+            all.collect::<Vec<_>>()
+        };
+        import(&store, &text, None).unwrap_or_else(|error| {
+            panic!("line {line}: {error:?} {ends:?} {:?}", marks());
+        });
+        assert_eq!(exports(&store), wanted, "line {line}");
+        assert_eq!(store.unfinished_imports().unwrap(), []);
+        let (refs, _) = store.engine.follower.refs().unwrap();
+        let marked = sessions_mentioning(&refs, UNFINISHED.as_bytes())
+            .filter(|(_, one)| one.bookmarks.iter().any(|it| it.source.starts_with(UNFINISHED)));
+        assert_eq!(marked.count(), 0);
+        // What is added later goes on from there.
+        let more = format!("{text}{}\n", LINES[8].replace("08Z", "09Z").replace("n3", "n4"));
+        import(&store, &more, None).unwrap();
+        import(&whole, &more, None).unwrap();
+        assert_eq!(exports(&store), exports(&whole));
+    }
+}
