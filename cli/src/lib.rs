@@ -2,6 +2,7 @@
 //! one line and tests can inspect the command tree.
 //!
 //! * [`args`] and [`commands`]: the arguments and functions of all commands.
+//! * [`verb`]: what a command is, and the one place that runs them.
 //! * [`context`], [`config`], [`discovery`]: the context of a command: directory, store, settings,
 //!   clock.
 //! * [`workspace`]: the store and the session of a command.
@@ -42,6 +43,7 @@ pub mod text;
 pub mod text_arg;
 pub mod time_zone;
 pub mod transcript;
+pub mod verb;
 pub mod workspace;
 
 use args::{ForgeArgs, RawOutputFlags};
@@ -131,7 +133,7 @@ fn parse_and_run(
             context.warn_of_ignored_settings();
         }
     }
-    args.command.run(&mut context)?;
+    verb::Command::execute(&args.command, &mut context)?;
     context.out.flush()?;
     // About a hundred commands with their arguments: the system frees them faster.
     std::mem::forget(tree);

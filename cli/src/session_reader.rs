@@ -32,14 +32,6 @@ impl SessionReader {
         Ok(Self { store, session })
     }
 
-    /// Does the work after the result was printed.
-    pub fn finish(&self, context: &Context) {
-        workspace::catch_up_index(&self.store);
-        if context.is_process {
-            self.store.skip_cleanup();
-        }
-    }
-
     /// Resolves a moment; without one, the head.
     ///
     /// # Errors

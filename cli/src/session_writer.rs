@@ -1,6 +1,6 @@
 //! How commands write: one operation, its automatic checkpoint, and the report of it.
 
-use crate::args::value::MomentArg as Given;
+use crate::args::value::MomentArg;
 use crate::context::Context;
 use crate::error::CommandError;
 use crate::workspace::{self, SessionNeed, StoreAccess};
@@ -13,13 +13,14 @@ use forge_store::store::{
 };
 
 /// A store and a session to write to, with the context of the write.
+#[derive(Clone)]
 pub struct SessionWriter {
     /// The store.
     pub store: Store,
     /// The session.
     pub session: Session,
     /// The author, verb and time of the write.
-    pub act: WriteContext,
+    pub write_context: WriteContext,
     triggers: CheckpointTriggers,
 }
 
@@ -33,7 +34,15 @@ impl SessionWriter {
         let store = workspace::open_store(context, StoreAccess::Write)?;
         let session = workspace::choose_session(context, &store, need)?;
         let triggers = CheckpointTriggers::for_session(context, &session)?;
-        Ok(Self { store, session, act: workspace::write_context(context, verb), triggers })
+        let write_context = workspace::write_context(context, verb);
+        Ok(Self { store, session, write_context, triggers })
+    }
+
+    /// Returns the writer for a write at this time.
+    #[must_use]
+    pub fn at(&self, now: Timestamp) -> Self {
+        let write_context = WriteContext { now, ..self.write_context.clone() };
+        Self { write_context, ..self.clone() }
     }
 
     /// Returns the id of the claim with this name: its full id or a unique prefix.
@@ -171,7 +180,7 @@ impl SessionWriter {
         fact: Fact,
         event: Option<AutoTrigger>,
     ) -> Result<WriteReport, CommandError> {
-        let mut write = self.session.write(&self.act).fact(fact);
+        let mut write = self.session.write(&self.write_context).fact(fact);
         if let Some(trigger) = self.triggers.select(event) {
             write = write.event(trigger);
         }
@@ -200,12 +209,7 @@ impl SessionWriter {
 
     /// Starts a write in this context.
     pub fn write(&self) -> SessionWrite<'_> {
-        self.session.write(&self.act)
-    }
-
-    /// Does the work after the result was printed.
-    pub fn finish(&self) {
-        workspace::catch_up_index(&self.store);
+        self.session.write(&self.write_context)
     }
 
     fn write_by_rule(
@@ -263,62 +267,33 @@ pub fn new_fact(
     Ok(Fact { kind, id, at, origin: FactOrigin::Recorded, place, recorded_at: now, value })
 }
 
-/// A time that was given, or now.
-#[derive(Debug)]
-pub enum PastTime<'a> {
-    /// It is known without reading the session.
-    Known(Timestamp),
-    /// It is the time of a moment of the session.
-    Of(&'a Given),
-}
-
-/// Parses the time that was given for a fact, before anything is written.
+/// Returns the time that was given for a fact; now if none was.
 ///
 /// # Errors
 ///
-/// Invalid if it is not a moment.
-pub fn past_time<'a>(
+/// Invalid if it is not a moment; not found if there is no such moment.
+pub fn past_time(
     context: &Context,
-    given: Option<&'a Given>,
-) -> Result<PastTime<'a>, CommandError> {
-    let Some(given) = given else { return Ok(PastTime::Known(context.now)) };
-    match context.moment(given)? {
-        // Facts may be older than the session, so a plain time is not looked up in it.
-        MomentExpression { base: MomentBase::Time(time), back: 0 } => {
-            if let Some(note) = &time.note {
-                context.out.warn(&note.to_string());
-            }
-            Ok(PastTime::Known(time.time))
+    session: &Session,
+    given: Option<&MomentArg>,
+) -> Result<Timestamp, CommandError> {
+    let Some(given) = given else { return Ok(context.now) };
+    // Facts may be older than the session, so a plain time is not looked up in it.
+    if let MomentExpression { base: MomentBase::Time(time), back: 0 } = context.moment(given)? {
+        if let Some(note) = &time.note {
+            context.out.warn(&note.to_string());
         }
-        _ => Ok(PastTime::Of(given)),
+        return Ok(time.time);
     }
-}
-
-impl PastTime<'_> {
-    /// Returns the time.
-    ///
-    /// # Errors
-    ///
-    /// If there is no such moment.
-    pub fn resolved(
-        &self,
-        context: &Context,
-        session: &Session,
-    ) -> Result<Timestamp, CommandError> {
-        match self {
-            Self::Known(time) => Ok(*time),
-            Self::Of(given) => {
-                let moment = workspace::moment(context, session, given)?;
-                if let MomentExpression { base: MomentBase::Time(time), back: 0 } = moment {
-                    return Ok(time.time);
-                }
-                Ok(workspace::resolve(context, session, &moment)?.time().unwrap_or(context.now))
-            }
-        }
+    let moment = workspace::moment(context, session, given)?;
+    if let MomentExpression { base: MomentBase::Time(time), back: 0 } = moment {
+        return Ok(time.time);
     }
+    Ok(workspace::resolve(context, session, &moment)?.time().unwrap_or(context.now))
 }
 
 /// The events that make checkpoints now.
+#[derive(Clone)]
 struct CheckpointTriggers {
     on: Vec<AutoTrigger>,
     /// Whether significant time has passed since the last checkpoint.

@@ -1,12 +1,16 @@
 //! `forge belief`.
 
+use super::blame::WhyArgs;
 use crate::args::select::{ClaimListArgs, EntityShowArgs};
 use crate::args::value::{self, NameArg};
 use crate::context::Context;
-use crate::error::CommandError;
 use crate::report::entity_write::EntityWriteReport;
+use crate::report::why::WhyReport;
+use crate::session_reader::SessionReader;
 use crate::session_writer::{SessionWriter, claim_change};
+use crate::verb::{Verb, VerbResult, commands};
 use crate::workspace::SessionNeed;
+use forge_store::model::claim::Belief;
 use forge_store::model::claim::{BeliefKind, Dependency, DependencyType, Strength, VocabularyWord};
 use forge_store::model::rule::{self, ClaimLookup, RuleError};
 use forge_store::model::{Key, Kind, Value};
@@ -33,9 +37,9 @@ pub enum BeliefCommand {
     /// Show what a belief rests on and what rests on it
     Why(BeliefWhyArgs),
     /// List beliefs
-    List(ClaimListArgs),
+    List(ClaimListArgs<Belief>),
     /// Show one belief
-    Show(EntityShowArgs),
+    Show(EntityShowArgs<Belief>),
 }
 
 /// Arguments of `forge belief add`.
@@ -147,124 +151,125 @@ pub struct BeliefWhyArgs {
     pub id: String,
 }
 
-/// Runs `forge belief`.
-pub fn run(command: &BeliefCommand, context: &mut Context) -> Result<(), CommandError> {
-    match command {
-        BeliefCommand::Add(args) => add(args, context),
-        BeliefCommand::Update(args) => update(args, context),
-        BeliefCommand::Depend(args) => depend(args, context),
-        BeliefCommand::Contradict(args) => contradict(args, context),
-        BeliefCommand::Why(args) => why(args, context),
-        BeliefCommand::List(args) => list(args, context),
-        BeliefCommand::Show(args) => show(args, context),
+commands!(BeliefCommand: Add, Update, Depend, Contradict, Why, List, Show);
+
+impl Verb for BeliefAddArgs {
+    const NAME: &'static str = "belief add";
+    type Opened = SessionWriter;
+    type Report = EntityWriteReport;
+
+    fn session_need(&self) -> SessionNeed {
+        let alone = self.hypothesis.is_none() && self.evidence.is_empty() && self.on.is_empty();
+        if alone { SessionNeed::OrNew } else { SessionNeed::Existing }
+    }
+
+    fn run(&self, writing: &SessionWriter, _: &mut Context) -> VerbResult<Self> {
+        let hypothesis = self
+            .hypothesis
+            .as_ref()
+            .map(|id| writing.claim_id(Kind::Hypothesis, id))
+            .transpose()?;
+        let evidence = writing.claim_ids(Kind::Evidence, &self.evidence)?;
+        let grounds = writing.claim_ids(Kind::Belief, &self.on)?;
+        let value = Value::from([
+            ("description", self.description.as_str().into()),
+            ("kind", self.kind.map(VocabularyWord::word).into()),
+            ("confidence", self.confidence.into()),
+            ("source", self.source.clone().into()),
+            ("hypothesis", hypothesis.into()),
+            ("evidence", (!evidence.is_empty()).then_some(evidence).into()),
+        ]);
+        let (id, done) = writing.add_by_rule(
+            Kind::Belief,
+            self.id.as_ref().map(NameArg::as_str),
+            |claims, id| {
+                let key = Key::new(Kind::Belief, id);
+                if claims.claim(&key).is_some() {
+                    return Err(RuleError::AlreadyThere(key));
+                }
+                let mut outcome = claim_change(Kind::Belief, id, None, value.clone());
+                // Nothing rests on a new belief yet, so this cannot make a cycle.
+                outcome.changes.extend(grounds.iter().map(|ground| {
+                    let dependency = Dependency {
+                        from: Some(id.to_owned()),
+                        to: Some(ground.clone()),
+                        dependency_type: Some(DependencyType::Requires),
+                        ..Dependency::default()
+                    };
+                    (Key::new(Kind::Dependency, Dependency::id(id, ground)), dependency.to_value())
+                }));
+                Ok(outcome)
+            },
+        )?;
+        Ok(EntityWriteReport::new("Added", done).about_claim(Kind::Belief, id))
     }
 }
 
-fn add(args: &BeliefAddArgs, context: &mut Context) -> Result<(), CommandError> {
-    let alone = args.hypothesis.is_none() && args.evidence.is_empty() && args.on.is_empty();
-    let need = if alone { SessionNeed::OrNew } else { SessionNeed::Existing };
-    let writing = SessionWriter::begin(context, "belief add", need)?;
-    let hypothesis =
-        args.hypothesis.as_ref().map(|id| writing.claim_id(Kind::Hypothesis, id)).transpose()?;
-    let evidence = writing.claim_ids(Kind::Evidence, &args.evidence)?;
-    let grounds = writing.claim_ids(Kind::Belief, &args.on)?;
-    let value = Value::from([
-        ("description", args.description.as_str().into()),
-        ("kind", args.kind.map(VocabularyWord::word).into()),
-        ("confidence", args.confidence.into()),
-        ("source", args.source.clone().into()),
-        ("hypothesis", hypothesis.into()),
-        ("evidence", (!evidence.is_empty()).then_some(evidence).into()),
-    ]);
-    let (id, done) = writing.add_by_rule(
-        Kind::Belief,
-        args.id.as_ref().map(NameArg::as_str),
-        |claims, id| {
-            let key = Key::new(Kind::Belief, id);
-            if claims.claim(&key).is_some() {
-                return Err(RuleError::AlreadyThere(key));
-            }
-            let mut outcome = claim_change(Kind::Belief, id, None, value.clone());
-            // Nothing rests on a new belief yet, so this cannot make a cycle.
-            outcome.changes.extend(grounds.iter().map(|ground| {
-                let dependency = Dependency {
-                    from: Some(id.to_owned()),
-                    to: Some(ground.clone()),
-                    dependency_type: Some(DependencyType::Requires),
-                    ..Dependency::default()
-                };
-                (Key::new(Kind::Dependency, Dependency::id(id, ground)), dependency.to_value())
-            }));
-            Ok(outcome)
-        },
-    )?;
-    context.out.emit(
-        &EntityWriteReport::new("forge.belief.add/1", "Added", done).about_claim(Kind::Belief, id),
-    )?;
-    writing.finish();
-    Ok(())
+impl Verb for BeliefUpdateArgs {
+    const NAME: &'static str = "belief update";
+    type Opened = SessionWriter;
+    type Report = EntityWriteReport;
+
+    fn run(&self, writing: &SessionWriter, _: &mut Context) -> VerbResult<Self> {
+        let id = writing.claim_id(Kind::Belief, &self.id)?;
+        let fields = Value::from([
+            ("description", self.description.clone().into()),
+            ("kind", self.kind.map(VocabularyWord::word).into()),
+            ("confidence", self.confidence.into()),
+            ("source", self.source.clone().into()),
+        ]);
+        let done = writing.update(Kind::Belief, &id, &fields, |_| ())?;
+        Ok(EntityWriteReport::new("Updated", done).about_claim(Kind::Belief, id))
+    }
 }
 
-fn update(args: &BeliefUpdateArgs, context: &mut Context) -> Result<(), CommandError> {
-    let writing = SessionWriter::begin(context, "belief update", SessionNeed::Existing)?;
-    let id = writing.claim_id(Kind::Belief, &args.id)?;
-    let fields = Value::from([
-        ("description", args.description.clone().into()),
-        ("kind", args.kind.map(VocabularyWord::word).into()),
-        ("confidence", args.confidence.into()),
-        ("source", args.source.clone().into()),
-    ]);
-    let done = writing.update(Kind::Belief, &id, &fields, |_| ())?;
-    context.out.emit(
-        &EntityWriteReport::new("forge.belief.update/1", "Updated", done)
-            .about_claim(Kind::Belief, id),
-    )?;
-    writing.finish();
-    Ok(())
+impl Verb for BeliefDependArgs {
+    const NAME: &'static str = "belief depend";
+    type Opened = SessionWriter;
+    type Report = EntityWriteReport;
+
+    fn run(&self, writing: &SessionWriter, _: &mut Context) -> VerbResult<Self> {
+        let from = writing.claim_id(Kind::Belief, &self.id)?;
+        let to = writing.claim_id(Kind::Belief, &self.on)?;
+        let id = Dependency::id(&from, &to);
+        let dependency = Dependency {
+            from: Some(from),
+            to: Some(to),
+            dependency_type: Some(self.dependency_type.unwrap_or(DependencyType::Requires)),
+            strength: self.strength.and_then(Strength::new),
+            ..Dependency::default()
+        };
+        let done = writing.write_rule(|claims| rule::add_dependency(claims, &dependency))?;
+        let report = EntityWriteReport::new("Added", done);
+        Ok(report.about_claim(Kind::Dependency, id))
+    }
 }
 
-fn depend(args: &BeliefDependArgs, context: &mut Context) -> Result<(), CommandError> {
-    let writing = SessionWriter::begin(context, "belief depend", SessionNeed::Existing)?;
-    let from = writing.claim_id(Kind::Belief, &args.id)?;
-    let to = writing.claim_id(Kind::Belief, &args.on)?;
-    let id = Dependency::id(&from, &to);
-    let dependency = Dependency {
-        from: Some(from),
-        to: Some(to),
-        dependency_type: Some(args.dependency_type.unwrap_or(DependencyType::Requires)),
-        strength: args.strength.and_then(Strength::new),
-        ..Dependency::default()
-    };
-    let done = writing.write_rule(|claims| rule::add_dependency(claims, &dependency))?;
-    let report = EntityWriteReport::new("forge.belief.depend/1", "Added", done);
-    context.out.emit(&report.about_claim(Kind::Dependency, id))?;
-    writing.finish();
-    Ok(())
+impl Verb for BeliefContradictArgs {
+    const NAME: &'static str = "belief contradict";
+    type Opened = SessionWriter;
+    type Report = EntityWriteReport;
+
+    fn run(&self, writing: &SessionWriter, _: &mut Context) -> VerbResult<Self> {
+        let (one, other) = (
+            writing.claim_id(Kind::Belief, &self.id)?,
+            writing.claim_id(Kind::Belief, &self.other)?,
+        );
+        let done = writing.write_rule(|claims| {
+            rule::contradict_beliefs(claims, &one, &other, self.reason.as_deref())
+        })?;
+        let report = EntityWriteReport::new("Noted a contradiction:", done);
+        Ok(report.about_claim(Kind::Dependency, Dependency::id(&one, &other)))
+    }
 }
 
-fn contradict(args: &BeliefContradictArgs, context: &mut Context) -> Result<(), CommandError> {
-    let writing = SessionWriter::begin(context, "belief contradict", SessionNeed::Existing)?;
-    let (one, other) =
-        (writing.claim_id(Kind::Belief, &args.id)?, writing.claim_id(Kind::Belief, &args.other)?);
-    let done = writing.write_rule(|claims| {
-        rule::contradict_beliefs(claims, &one, &other, args.reason.as_deref())
-    })?;
-    let report =
-        EntityWriteReport::new("forge.belief.contradict/1", "Noted a contradiction:", done);
-    context.out.emit(&report.about_claim(Kind::Dependency, Dependency::id(&one, &other)))?;
-    writing.finish();
-    Ok(())
-}
+impl Verb for BeliefWhyArgs {
+    const NAME: &'static str = "belief why";
+    type Opened = SessionReader;
+    type Report = WhyReport;
 
-fn why(args: &BeliefWhyArgs, context: &mut Context) -> Result<(), CommandError> {
-    let entity = value::EntityArg { kind: Some(Kind::Belief), id: args.id.clone() };
-    super::blame::why(&super::blame::WhyArgs { entity, at: None }, context)
-}
-
-fn list(args: &ClaimListArgs, context: &mut Context) -> Result<(), CommandError> {
-    super::entity::list_claims(Kind::Belief, args, context, |_| true)
-}
-
-fn show(args: &EntityShowArgs, context: &mut Context) -> Result<(), CommandError> {
-    super::entity::show(Kind::Belief, args, context)
+    fn run(&self, reading: &SessionReader, context: &mut Context) -> VerbResult<Self> {
+        let entity = value::EntityArg { kind: Some(Kind::Belief), id: self.id.clone() };
+        WhyArgs { entity, at: None }.run(reading, context)
+    }
 }

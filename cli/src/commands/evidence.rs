@@ -3,10 +3,12 @@
 use crate::args::select::{ClaimListArgs, EntityShowArgs};
 use crate::args::value::{self, NameArg};
 use crate::context::Context;
-use crate::error::CommandError;
+use crate::report::entity::EntityListReport;
 use crate::report::entity_write::EntityWriteReport;
+use crate::session_reader::SessionReader;
 use crate::session_writer::SessionWriter;
-use crate::workspace::SessionNeed;
+use crate::verb::{Verb, VerbResult, commands};
+use forge_store::model::claim::Evidence;
 use forge_store::model::claim::{EvidenceKind, VocabularyWord};
 use forge_store::model::{Kind, Value, rule};
 
@@ -18,7 +20,7 @@ pub enum EvidenceCommand {
     /// List evidence
     List(EvidenceListArgs),
     /// Show one piece of evidence
-    Show(EntityShowArgs),
+    Show(EntityShowArgs<Evidence>),
 }
 
 /// Arguments of `forge evidence add`.
@@ -63,47 +65,44 @@ pub struct EvidenceListArgs {
 
     /// Where and how many.
     #[command(flatten)]
-    pub list: ClaimListArgs,
+    pub list: ClaimListArgs<Evidence>,
 }
 
-/// Runs `forge evidence`.
-pub fn run(command: &EvidenceCommand, context: &mut Context) -> Result<(), CommandError> {
-    match command {
-        EvidenceCommand::Add(args) => add(args, context),
-        EvidenceCommand::List(args) => list(args, context),
-        EvidenceCommand::Show(args) => show(args, context),
+commands!(EvidenceCommand: Add, List, Show);
+
+impl Verb for EvidenceAddArgs {
+    const NAME: &'static str = "evidence add";
+    type Opened = SessionWriter;
+    type Report = EntityWriteReport;
+
+    fn run(&self, writing: &SessionWriter, _: &mut Context) -> VerbResult<Self> {
+        let hypothesis = writing.claim_id(Kind::Hypothesis, &self.hypothesis)?;
+        let value = Value::from([
+            ("description", self.description.as_str().into()),
+            ("hypothesis", hypothesis.into()),
+            ("strength", self.strength.into()),
+            ("kind", self.kind.map(VocabularyWord::word).into()),
+            ("source", self.source.clone().into()),
+        ]);
+        let (id, done) = writing.add_by_rule(
+            Kind::Evidence,
+            self.id.as_ref().map(NameArg::as_str),
+            |claims, id| rule::add_evidence(claims, id, &value),
+        )?;
+        let report = EntityWriteReport::new("Added", done).about_claim(Kind::Evidence, id);
+        Ok(report)
     }
 }
 
-fn add(args: &EvidenceAddArgs, context: &mut Context) -> Result<(), CommandError> {
-    let writing = SessionWriter::begin(context, "evidence add", SessionNeed::Existing)?;
-    let hypothesis = writing.claim_id(Kind::Hypothesis, &args.hypothesis)?;
-    let value = Value::from([
-        ("description", args.description.as_str().into()),
-        ("hypothesis", hypothesis.into()),
-        ("strength", args.strength.into()),
-        ("kind", args.kind.map(VocabularyWord::word).into()),
-        ("source", args.source.clone().into()),
-    ]);
-    let (id, done) = writing.add_by_rule(
-        Kind::Evidence,
-        args.id.as_ref().map(NameArg::as_str),
-        |claims, id| rule::add_evidence(claims, id, &value),
-    )?;
-    let report = EntityWriteReport::new("forge.evidence.add/1", "Added", done)
-        .about_claim(Kind::Evidence, id);
-    context.out.emit(&report)?;
-    writing.finish();
-    Ok(())
-}
+impl Verb for EvidenceListArgs {
+    const NAME: &'static str = "evidence list";
+    type Opened = SessionReader;
+    type Report = EntityListReport;
 
-fn list(args: &EvidenceListArgs, context: &mut Context) -> Result<(), CommandError> {
-    let hypothesis = args.hypothesis.as_deref();
-    super::entity::list_claims(Kind::Evidence, &args.list, context, |value| {
-        super::entity::has_word(value, "hypothesis", hypothesis, "")
-    })
-}
-
-fn show(args: &EntityShowArgs, context: &mut Context) -> Result<(), CommandError> {
-    super::entity::show(Kind::Evidence, args, context)
+    fn run(&self, reading: &SessionReader, context: &mut Context) -> VerbResult<Self> {
+        let hypothesis = self.hypothesis.as_deref();
+        super::entity::list_claims(&self.list, reading, context, |value| {
+            super::entity::has_word(value, "hypothesis", hypothesis, "")
+        })
+    }
 }

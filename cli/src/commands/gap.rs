@@ -4,9 +4,13 @@ use crate::args::select::{ClaimListArgs, EntityShowArgs};
 use crate::args::value::{self, NameArg};
 use crate::context::Context;
 use crate::error::CommandError;
+use crate::report::entity::EntityListReport;
 use crate::report::entity_write::EntityWriteReport;
+use crate::session_reader::SessionReader;
 use crate::session_writer::SessionWriter;
+use crate::verb::{Verb, VerbResult, commands};
 use crate::workspace::SessionNeed;
+use forge_store::model::claim::Gap;
 use forge_store::model::claim::{
     Criticality, Effort, FillStrategy, GapStatus, GapType, VocabularyWord,
 };
@@ -28,7 +32,7 @@ pub enum GapCommand {
     /// List gaps, the most critical first
     List(GapListArgs),
     /// Show one gap
-    Show(EntityShowArgs),
+    Show(EntityShowArgs<Gap>),
 }
 
 /// Fields of a gap beside its question.
@@ -116,37 +120,32 @@ pub struct GapListArgs {
 
     /// Where and how many.
     #[command(flatten)]
-    pub list: ClaimListArgs,
+    pub list: ClaimListArgs<Gap>,
 }
 
-/// Runs `forge gap`.
-pub fn run(command: &GapCommand, context: &mut Context) -> Result<(), CommandError> {
-    match command {
-        GapCommand::Add(args) => add(args, context),
-        GapCommand::Fill(args) => fill(args, context),
-        GapCommand::Update(args) => update(args, context),
-        GapCommand::List(args) => list(args, context),
-        GapCommand::Show(args) => show(args, context),
+commands!(GapCommand: Add, Fill, Update, List, Show);
+
+impl Verb for GapAddArgs {
+    const NAME: &'static str = "gap add";
+    type Opened = SessionWriter;
+    type Report = EntityWriteReport;
+
+    fn session_need(&self) -> SessionNeed {
+        if blocked_hypotheses(&self.fields).is_empty() {
+            SessionNeed::OrNew
+        } else {
+            SessionNeed::Existing
+        }
     }
-}
 
-fn add(args: &GapAddArgs, context: &mut Context) -> Result<(), CommandError> {
-    let need = if blocked_hypotheses(&args.fields).is_empty() {
-        SessionNeed::OrNew
-    } else {
-        SessionNeed::Existing
-    };
-    let writing = SessionWriter::begin(context, "gap add", need)?;
-    let mut fields = field_values(&writing, &args.fields)?;
-    fields.insert("description".to_owned(), args.description.as_str().into());
-    fields.insert("status".to_owned(), GapStatus::Open.word().into());
-    let id = args.id.as_ref().map(NameArg::as_str);
-    let (id, done) = writing.add_value(Kind::Gap, id, &Value::Map(fields))?;
-    context.out.emit(
-        &EntityWriteReport::new("forge.gap.add/1", "Added", done).about_claim(Kind::Gap, id),
-    )?;
-    writing.finish();
-    Ok(())
+    fn run(&self, writing: &SessionWriter, _: &mut Context) -> VerbResult<Self> {
+        let mut fields = field_values(writing, &self.fields)?;
+        fields.insert("description".to_owned(), self.description.as_str().into());
+        fields.insert("status".to_owned(), GapStatus::Open.word().into());
+        let id = self.id.as_ref().map(NameArg::as_str);
+        let (id, done) = writing.add_value(Kind::Gap, id, &Value::Map(fields))?;
+        Ok(EntityWriteReport::new("Added", done).about_claim(Kind::Gap, id))
+    }
 }
 
 /// The hypotheses that a gap blocks, as they were typed.
@@ -174,44 +173,49 @@ fn field_values(writing: &SessionWriter, fields: &GapFieldArgs) -> Result<FieldM
     Ok(values.as_map().cloned().unwrap_or_default())
 }
 
-fn fill(args: &GapFillArgs, context: &mut Context) -> Result<(), CommandError> {
-    let writing = SessionWriter::begin(context, "gap fill", SessionNeed::Existing)?;
-    let id = writing.claim_id(Kind::Gap, &args.id)?;
-    let done = writing.write_rule(|claims| rule::fill_gap(claims, &id, Some(&args.resolution)))?;
-    context.out.emit(
-        &EntityWriteReport::new("forge.gap.fill/1", "Filled", done).about_claim(Kind::Gap, id),
-    )?;
-    writing.finish();
-    Ok(())
-}
+impl Verb for GapFillArgs {
+    const NAME: &'static str = "gap fill";
+    type Opened = SessionWriter;
+    type Report = EntityWriteReport;
 
-fn update(args: &GapUpdateArgs, context: &mut Context) -> Result<(), CommandError> {
-    let writing = SessionWriter::begin(context, "gap update", SessionNeed::Existing)?;
-    let id = writing.claim_id(Kind::Gap, &args.id)?;
-    let mut fields = field_values(&writing, &args.fields)?;
-    let more = [
-        ("description", args.description.clone().into()),
-        ("status", args.status.map(VocabularyWord::word).into()),
-        ("resolution", args.resolution.clone().into()),
-    ];
-    if let Value::Map(more) = Value::from(more) {
-        fields.extend(more);
+    fn run(&self, writing: &SessionWriter, _: &mut Context) -> VerbResult<Self> {
+        let id = writing.claim_id(Kind::Gap, &self.id)?;
+        let done =
+            writing.write_rule(|claims| rule::fill_gap(claims, &id, Some(&self.resolution)))?;
+        Ok(EntityWriteReport::new("Filled", done).about_claim(Kind::Gap, id))
     }
-    let done = writing.update(Kind::Gap, &id, &Value::Map(fields), |_| ())?;
-    context.out.emit(
-        &EntityWriteReport::new("forge.gap.update/1", "Updated", done).about_claim(Kind::Gap, id),
-    )?;
-    writing.finish();
-    Ok(())
 }
 
-fn list(args: &GapListArgs, context: &mut Context) -> Result<(), CommandError> {
-    let status = args.status.map(VocabularyWord::word);
-    super::entity::list_claims(Kind::Gap, &args.list, context, |value| {
-        super::entity::has_word(value, "status", status, "open")
-    })
+impl Verb for GapUpdateArgs {
+    const NAME: &'static str = "gap update";
+    type Opened = SessionWriter;
+    type Report = EntityWriteReport;
+
+    fn run(&self, writing: &SessionWriter, _: &mut Context) -> VerbResult<Self> {
+        let id = writing.claim_id(Kind::Gap, &self.id)?;
+        let mut fields = field_values(writing, &self.fields)?;
+        let more = [
+            ("description", self.description.clone().into()),
+            ("status", self.status.map(VocabularyWord::word).into()),
+            ("resolution", self.resolution.clone().into()),
+        ];
+        if let Value::Map(more) = Value::from(more) {
+            fields.extend(more);
+        }
+        let done = writing.update(Kind::Gap, &id, &Value::Map(fields), |_| ())?;
+        Ok(EntityWriteReport::new("Updated", done).about_claim(Kind::Gap, id))
+    }
 }
 
-fn show(args: &EntityShowArgs, context: &mut Context) -> Result<(), CommandError> {
-    super::entity::show(Kind::Gap, args, context)
+impl Verb for GapListArgs {
+    const NAME: &'static str = "gap list";
+    type Opened = SessionReader;
+    type Report = EntityListReport;
+
+    fn run(&self, reading: &SessionReader, context: &mut Context) -> VerbResult<Self> {
+        let status = self.status.map(VocabularyWord::word);
+        super::entity::list_claims(&self.list, reading, context, |value| {
+            super::entity::has_word(value, "status", status, "open")
+        })
+    }
 }

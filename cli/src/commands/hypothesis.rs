@@ -4,9 +4,13 @@ use crate::args::select::{ClaimListArgs, EntityShowArgs};
 use crate::args::value::{self, NameArg};
 use crate::context::Context;
 use crate::error::CommandError;
+use crate::report::entity::EntityListReport;
 use crate::report::entity_write::EntityWriteReport;
+use crate::session_reader::SessionReader;
 use crate::session_writer::SessionWriter;
+use crate::verb::{Verb, VerbResult, commands};
 use crate::workspace::SessionNeed;
+use forge_store::model::claim::Hypothesis;
 use forge_store::model::claim::{HypothesisStatus, VocabularyWord};
 use forge_store::model::{Key, Kind, Value, rule};
 
@@ -23,13 +27,13 @@ pub enum HypothesisCommand {
     /// Change fields of a hypothesis
     Update(HypothesisUpdateArgs),
     /// Confirm a hypothesis
-    Confirm(HypothesisSettleArgs),
+    Confirm(HypothesisSettleArgs<true>),
     /// Reject a hypothesis, and its children with it
-    Reject(HypothesisSettleArgs),
+    Reject(HypothesisSettleArgs<false>),
     /// List hypotheses
     List(HypothesisListArgs),
     /// Show one hypothesis with its evidence
-    Show(EntityShowArgs),
+    Show(EntityShowArgs<Hypothesis>),
 }
 
 /// Arguments of `forge hypothesis add`.
@@ -98,7 +102,7 @@ pub struct HypothesisUpdateArgs {
 
 /// Arguments of `forge hypothesis confirm` and `reject`.
 #[derive(Debug, clap::Args)]
-pub struct HypothesisSettleArgs {
+pub struct HypothesisSettleArgs<const CONFIRMS: bool> {
     /// Id, or a unique prefix of it
     #[arg(value_name = "ID")]
     pub id: String,
@@ -121,41 +125,36 @@ pub struct HypothesisListArgs {
 
     /// Where and how many.
     #[command(flatten)]
-    pub list: ClaimListArgs,
+    pub list: ClaimListArgs<Hypothesis>,
 }
 
-/// Runs `forge hypothesis`.
-pub fn run(command: &HypothesisCommand, context: &mut Context) -> Result<(), CommandError> {
-    match command {
-        HypothesisCommand::Add(args) => add(args, context),
-        HypothesisCommand::Update(args) => update(args, context),
-        HypothesisCommand::Confirm(args) => confirm(args, context),
-        HypothesisCommand::Reject(args) => reject(args, context),
-        HypothesisCommand::List(args) => list(args, context),
-        HypothesisCommand::Show(args) => show(args, context),
+commands!(HypothesisCommand: Add, Update, Confirm, Reject, List, Show);
+
+impl Verb for HypothesisAddArgs {
+    const NAME: &'static str = "hypothesis add";
+    type Opened = SessionWriter;
+    type Report = EntityWriteReport;
+
+    fn session_need(&self) -> SessionNeed {
+        if self.parent.is_some() { SessionNeed::Existing } else { SessionNeed::OrNew }
     }
-}
 
-fn add(args: &HypothesisAddArgs, context: &mut Context) -> Result<(), CommandError> {
-    let need = if args.parent.is_some() { SessionNeed::Existing } else { SessionNeed::OrNew };
-    let writing = SessionWriter::begin(context, "hypothesis add", need)?;
-    let parent =
-        args.parent.as_ref().map(|id| writing.claim_id(Kind::Hypothesis, id)).transpose()?;
-    let value = Value::from([
-        ("description", args.description.as_str().into()),
-        ("confidence", args.confidence.into()),
-        ("status", args.status.unwrap_or(HypothesisStatus::Active).word().into()),
-        ("parent", parent.into()),
-        ("source", args.source.clone().into()),
-        ("tags", name_list(&args.tags)),
-    ]);
-    let id = args.id.as_ref().map(NameArg::as_str);
-    let (id, done) = writing.add_value(Kind::Hypothesis, id, &value)?;
-    let report = EntityWriteReport::new("forge.hypothesis.add/1", "Added", done)
-        .about_claim(Kind::Hypothesis, id);
-    context.out.emit(&report)?;
-    writing.finish();
-    Ok(())
+    fn run(&self, writing: &SessionWriter, _: &mut Context) -> VerbResult<Self> {
+        let parent =
+            self.parent.as_ref().map(|id| writing.claim_id(Kind::Hypothesis, id)).transpose()?;
+        let value = Value::from([
+            ("description", self.description.as_str().into()),
+            ("confidence", self.confidence.into()),
+            ("status", self.status.unwrap_or(HypothesisStatus::Active).word().into()),
+            ("parent", parent.into()),
+            ("source", self.source.clone().into()),
+            ("tags", name_list(&self.tags)),
+        ]);
+        let id = self.id.as_ref().map(NameArg::as_str);
+        let (id, done) = writing.add_value(Kind::Hypothesis, id, &value)?;
+        let report = EntityWriteReport::new("Added", done).about_claim(Kind::Hypothesis, id);
+        Ok(report)
+    }
 }
 
 /// Names as a list; null if there are none.
@@ -208,58 +207,62 @@ fn refuse_cycle(writing: &SessionWriter, id: &str, parent: &str) -> Result<(), C
     Ok(())
 }
 
-fn update(args: &HypothesisUpdateArgs, context: &mut Context) -> Result<(), CommandError> {
-    let writing = SessionWriter::begin(context, "hypothesis update", SessionNeed::Existing)?;
-    let id = writing.claim_id(Kind::Hypothesis, &args.id)?;
-    let parent =
-        args.parent.as_ref().map(|id| writing.claim_id(Kind::Hypothesis, id)).transpose()?;
-    if let Some(parent) = &parent {
-        refuse_cycle(&writing, &id, parent)?;
+impl Verb for HypothesisUpdateArgs {
+    const NAME: &'static str = "hypothesis update";
+    type Opened = SessionWriter;
+    type Report = EntityWriteReport;
+
+    fn run(&self, writing: &SessionWriter, _: &mut Context) -> VerbResult<Self> {
+        let id = writing.claim_id(Kind::Hypothesis, &self.id)?;
+        let parent =
+            self.parent.as_ref().map(|id| writing.claim_id(Kind::Hypothesis, id)).transpose()?;
+        if let Some(parent) = &parent {
+            refuse_cycle(writing, &id, parent)?;
+        }
+        let fields = Value::from([
+            ("description", self.description.clone().into()),
+            ("confidence", self.confidence.into()),
+            ("status", self.status.map(VocabularyWord::word).into()),
+            ("parent", parent.into()),
+        ]);
+        let done =
+            writing.update(Kind::Hypothesis, &id, &fields, |value| change_tags(value, self))?;
+        let report = EntityWriteReport::new("Updated", done);
+        Ok(report.about_claim(Kind::Hypothesis, id))
     }
-    let fields = Value::from([
-        ("description", args.description.clone().into()),
-        ("confidence", args.confidence.into()),
-        ("status", args.status.map(VocabularyWord::word).into()),
-        ("parent", parent.into()),
-    ]);
-    let done = writing.update(Kind::Hypothesis, &id, &fields, |value| change_tags(value, args))?;
-    let report = EntityWriteReport::new("forge.hypothesis.update/1", "Updated", done);
-    context.out.emit(&report.about_claim(Kind::Hypothesis, id))?;
-    writing.finish();
-    Ok(())
 }
 
-fn confirm(args: &HypothesisSettleArgs, context: &mut Context) -> Result<(), CommandError> {
-    let writing = SessionWriter::begin(context, "hypothesis confirm", SessionNeed::Existing)?;
-    let id = writing.claim_id(Kind::Hypothesis, &args.id)?;
-    let done = writing
-        .write_rule(|claims| rule::confirm_hypothesis(claims, &id, args.reason.as_deref()))?;
-    let report = EntityWriteReport::new("forge.hypothesis.confirm/1", "Confirmed", done);
-    context.out.emit(&report.about_claim(Kind::Hypothesis, id))?;
-    writing.finish();
-    Ok(())
+impl<const CONFIRMS: bool> Verb for HypothesisSettleArgs<CONFIRMS> {
+    const NAME: &'static str = if CONFIRMS { "hypothesis confirm" } else { "hypothesis reject" };
+    type Opened = SessionWriter;
+    type Report = EntityWriteReport;
+
+    fn run(&self, writing: &SessionWriter, _: &mut Context) -> VerbResult<Self> {
+        let id = writing.claim_id(Kind::Hypothesis, &self.id)?;
+        let reason = self.reason.as_deref();
+        let done = writing.write_rule(|claims| {
+            if CONFIRMS {
+                rule::confirm_hypothesis(claims, &id, reason)
+            } else {
+                rule::reject_hypothesis(claims, &id, reason)
+            }
+        })?;
+        let report = EntityWriteReport::new(if CONFIRMS { "Confirmed" } else { "Rejected" }, done);
+        Ok(report.about_claim(Kind::Hypothesis, id))
+    }
 }
 
-fn reject(args: &HypothesisSettleArgs, context: &mut Context) -> Result<(), CommandError> {
-    let writing = SessionWriter::begin(context, "hypothesis reject", SessionNeed::Existing)?;
-    let id = writing.claim_id(Kind::Hypothesis, &args.id)?;
-    let done = writing
-        .write_rule(|claims| rule::reject_hypothesis(claims, &id, args.reason.as_deref()))?;
-    let report = EntityWriteReport::new("forge.hypothesis.reject/1", "Rejected", done);
-    context.out.emit(&report.about_claim(Kind::Hypothesis, id))?;
-    writing.finish();
-    Ok(())
-}
+impl Verb for HypothesisListArgs {
+    const NAME: &'static str = "hypothesis list";
+    type Opened = SessionReader;
+    type Report = EntityListReport;
 
-fn list(args: &HypothesisListArgs, context: &mut Context) -> Result<(), CommandError> {
-    let status = args.status.map(VocabularyWord::word);
-    let tag = args.tag.as_ref().map(NameArg::as_str);
-    super::entity::list_claims(Kind::Hypothesis, &args.list, context, |value| {
-        super::entity::has_word(value, "status", status, "active")
-            && super::entity::has_tag(value, tag)
-    })
-}
-
-fn show(args: &EntityShowArgs, context: &mut Context) -> Result<(), CommandError> {
-    super::entity::show(Kind::Hypothesis, args, context)
+    fn run(&self, reading: &SessionReader, context: &mut Context) -> VerbResult<Self> {
+        let status = self.status.map(VocabularyWord::word);
+        let tag = self.tag.as_ref().map(NameArg::as_str);
+        super::entity::list_claims(&self.list, reading, context, |value| {
+            super::entity::has_word(value, "status", status, "active")
+                && super::entity::has_tag(value, tag)
+        })
+    }
 }

@@ -3,10 +3,11 @@
 use crate::args::select::{ClaimListArgs, EntityShowArgs};
 use crate::args::value::{self, NameArg};
 use crate::context::Context;
-use crate::error::CommandError;
 use crate::report::entity_write::EntityWriteReport;
 use crate::session_writer::SessionWriter;
+use crate::verb::{Verb, VerbResult, commands};
 use crate::workspace::SessionNeed;
+use forge_store::model::claim::Note;
 use forge_store::model::{Kind, Value};
 
 /// Record notes.
@@ -15,9 +16,9 @@ pub enum NoteCommand {
     /// Add a note
     Add(NoteAddArgs),
     /// List notes
-    List(ClaimListArgs),
+    List(ClaimListArgs<Note>),
     /// Show one note
-    Show(EntityShowArgs),
+    Show(EntityShowArgs<Note>),
 }
 
 /// Arguments of `forge note add`.
@@ -36,34 +37,21 @@ pub struct NoteAddArgs {
     pub id: Option<NameArg>,
 }
 
-/// Runs `forge note`.
-pub fn run(command: &NoteCommand, context: &mut Context) -> Result<(), CommandError> {
-    match command {
-        NoteCommand::Add(args) => add(args, context),
-        NoteCommand::List(args) => list(args, context),
-        NoteCommand::Show(args) => show(args, context),
+commands!(NoteCommand: Add, List, Show);
+
+impl Verb for NoteAddArgs {
+    const NAME: &'static str = "note add";
+    type Opened = SessionWriter;
+    type Report = EntityWriteReport;
+    const SESSION: SessionNeed = SessionNeed::OrNew;
+
+    fn run(&self, writing: &SessionWriter, _: &mut Context) -> VerbResult<Self> {
+        let value = Value::from([
+            ("description", self.description.as_str().into()),
+            ("source", self.source.clone().into()),
+        ]);
+        let id = self.id.as_ref().map(NameArg::as_str);
+        let (id, done) = writing.add_value(Kind::Note, id, &value)?;
+        Ok(EntityWriteReport::new("Added", done).about_claim(Kind::Note, id))
     }
-}
-
-fn add(args: &NoteAddArgs, context: &mut Context) -> Result<(), CommandError> {
-    let writing = SessionWriter::begin(context, "note add", SessionNeed::OrNew)?;
-    let value = Value::from([
-        ("description", args.description.as_str().into()),
-        ("source", args.source.clone().into()),
-    ]);
-    let id = args.id.as_ref().map(NameArg::as_str);
-    let (id, done) = writing.add_value(Kind::Note, id, &value)?;
-    context.out.emit(
-        &EntityWriteReport::new("forge.note.add/1", "Added", done).about_claim(Kind::Note, id),
-    )?;
-    writing.finish();
-    Ok(())
-}
-
-fn list(args: &ClaimListArgs, context: &mut Context) -> Result<(), CommandError> {
-    super::entity::list_claims(Kind::Note, args, context, |_| true)
-}
-
-fn show(args: &EntityShowArgs, context: &mut Context) -> Result<(), CommandError> {
-    super::entity::show(Kind::Note, args, context)
 }

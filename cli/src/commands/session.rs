@@ -6,6 +6,7 @@ use crate::error::CommandError;
 use crate::report::session::{
     SessionJoinReport, SessionLine, SessionListReport, SessionShowReport,
 };
+use crate::verb::{OpenedStore, Verb, VerbResult, commands};
 use crate::workspace::{self, SessionNeed, StoreAccess};
 use forge_store::model::SessionKind;
 use forge_store::store::NewSession;
@@ -73,82 +74,97 @@ pub struct SessionJoinArgs {
     pub other: String,
 }
 
-/// Runs `forge session`.
-pub fn run(command: &SessionCommand, context: &mut Context) -> Result<(), CommandError> {
-    match command {
-        SessionCommand::New(args) => new(args, context),
-        SessionCommand::List(args) => list(args, context),
-        SessionCommand::Show(args) => show(args, context),
-        SessionCommand::Use(args) => use_session(args, context),
-        SessionCommand::Join(args) => join(args, context),
+commands!(SessionCommand: New, List, Show, Use, Join);
+
+impl Verb for SessionNewArgs {
+    const NAME: &'static str = "session new";
+    type Opened = OpenedStore;
+    type Report = SessionShowReport;
+    const ACCESS: StoreAccess = StoreAccess::Write;
+
+    fn run(&self, opened: &OpenedStore, context: &mut Context) -> VerbResult<Self> {
+        let store = &opened.store;
+        let new = NewSession {
+            agent: self.agent.as_ref().map(|agent| agent.as_str().to_owned()),
+            ..NewSession::named(self.name.as_str())
+        };
+        let session = workspace::begin_session(context, store, &opened.write_context, new)?;
+        if !session.summary()?.current {
+            store.pin_session(&opened.write_context, Some(&session))?;
+        }
+        Ok(SessionShowReport::load(&session)?.after("Began"))
     }
 }
 
-fn new(args: &SessionNewArgs, context: &mut Context) -> Result<(), CommandError> {
-    let store = workspace::open_store(context, StoreAccess::Write)?;
-    let act = workspace::write_context(context, "session new");
-    let new = NewSession {
-        agent: args.agent.as_ref().map(|agent| agent.as_str().to_owned()),
-        ..NewSession::named(args.name.as_str())
-    };
-    let session = workspace::begin_session(context, &store, &act, new)?;
-    if !session.summary()?.current {
-        store.pin_session(&act, Some(&session))?;
+impl Verb for SessionListArgs {
+    const NAME: &'static str = "session list";
+    type Opened = OpenedStore;
+    type Report = SessionListReport;
+
+    fn run(&self, opened: &OpenedStore, _: &mut Context) -> VerbResult<Self> {
+        let store = &opened.store;
+        let mut sessions = store.sessions()?;
+        let all = sessions.len();
+        sessions.retain(|session| self.all || session.info.kind == SessionKind::Debug);
+        let others = all - sessions.len();
+        sessions.sort_by_key(|session| {
+            let last = session.last_event.unwrap_or(session.info.started_at);
+            (std::cmp::Reverse(last), session.info.name.clone())
+        });
+        let more = self.limit.map_or(0, |limit| sessions.len().saturating_sub(limit));
+        sessions.truncate(self.limit.unwrap_or(usize::MAX));
+        let sessions = sessions.into_iter().map(SessionLine::from).collect();
+        Ok(SessionListReport { sessions, more, others })
     }
-    context.out.emit(&SessionShowReport::load(&session)?.after("forge.session.new/1", "Began"))?;
-    workspace::catch_up_index(&store);
-    Ok(())
 }
 
-fn list(args: &SessionListArgs, context: &mut Context) -> Result<(), CommandError> {
-    let store = workspace::open_store(context, StoreAccess::Read)?;
-    let mut sessions = store.sessions()?;
-    let all = sessions.len();
-    sessions.retain(|session| args.all || session.info.kind == SessionKind::Debug);
-    let others = all - sessions.len();
-    sessions.sort_by_key(|session| {
-        let last = session.last_event.unwrap_or(session.info.started_at);
-        (std::cmp::Reverse(last), session.info.name.clone())
-    });
-    let more = args.limit.map_or(0, |limit| sessions.len().saturating_sub(limit));
-    sessions.truncate(args.limit.unwrap_or(usize::MAX));
-    let sessions = sessions.into_iter().map(SessionLine::from).collect();
-    context.out.emit(&SessionListReport { sessions, more, others })
-}
+impl Verb for SessionShowArgs {
+    const NAME: &'static str = "session show";
+    type Opened = OpenedStore;
+    type Report = SessionShowReport;
 
-fn show(args: &SessionShowArgs, context: &mut Context) -> Result<(), CommandError> {
-    let store = workspace::open_store(context, StoreAccess::Read)?;
-    let session = match &args.which {
-        Some(which) => workspace::named_session(&store, which)?,
-        None => workspace::choose_session(context, &store, SessionNeed::Existing)?,
-    };
-    context.out.emit(&SessionShowReport::load(&session)?.with_metrics(&session)?)
-}
-
-fn use_session(args: &SessionUseArgs, context: &mut Context) -> Result<(), CommandError> {
-    let store = workspace::open_store(context, StoreAccess::Write)?;
-    let session = workspace::named_session(&store, &args.which)?;
-    if session.summary()?.info.kind != SessionKind::Debug {
-        return Err(CommandError::invalid(format!(
-            "'{}' is not a debugging session, so it cannot be the current one",
-            args.which
-        ))
-        .hinted("'forge session list' names those that can"));
+    fn run(&self, opened: &OpenedStore, context: &mut Context) -> VerbResult<Self> {
+        let store = &opened.store;
+        let session = match &self.which {
+            Some(which) => workspace::named_session(store, which)?,
+            None => workspace::choose_session(context, store, SessionNeed::Existing)?,
+        };
+        Ok(SessionShowReport::load(&session)?.with_metrics(&session)?)
     }
-    store.pin_session(&workspace::write_context(context, "session use"), Some(&session))?;
-    context.out.emit(&SessionShowReport::load(&session)?.after("forge.session.use/1", "Chose"))?;
-    workspace::catch_up_index(&store);
-    Ok(())
 }
 
-fn join(args: &SessionJoinArgs, context: &mut Context) -> Result<(), CommandError> {
-    let store = workspace::open_store(context, StoreAccess::Write)?;
-    let agent = workspace::agent_session(context, &store)?;
-    let other = workspace::named_session(&store, &args.other)?;
-    other.join(&workspace::write_context(context, "session join"), &agent)?;
-    context
-        .out
-        .emit(&SessionJoinReport { session: other.summary()?.info.name, agent_session: agent })?;
-    workspace::catch_up_index(&store);
-    Ok(())
+impl Verb for SessionUseArgs {
+    const NAME: &'static str = "session use";
+    type Opened = OpenedStore;
+    type Report = SessionShowReport;
+    const ACCESS: StoreAccess = StoreAccess::Write;
+
+    fn run(&self, opened: &OpenedStore, _: &mut Context) -> VerbResult<Self> {
+        let store = &opened.store;
+        let session = workspace::named_session(store, &self.which)?;
+        if session.summary()?.info.kind != SessionKind::Debug {
+            return Err(CommandError::invalid(format!(
+                "'{}' is not a debugging session, so it cannot be the current one",
+                self.which
+            ))
+            .hinted("'forge session list' names those that can"));
+        }
+        store.pin_session(&opened.write_context, Some(&session))?;
+        Ok(SessionShowReport::load(&session)?.after("Chose"))
+    }
+}
+
+impl Verb for SessionJoinArgs {
+    const NAME: &'static str = "session join";
+    type Opened = OpenedStore;
+    type Report = SessionJoinReport;
+    const ACCESS: StoreAccess = StoreAccess::Write;
+
+    fn run(&self, opened: &OpenedStore, context: &mut Context) -> VerbResult<Self> {
+        let store = &opened.store;
+        let agent = workspace::agent_session(context, store)?;
+        let other = workspace::named_session(store, &self.other)?;
+        other.join(&opened.write_context, &agent)?;
+        Ok(SessionJoinReport { session: other.summary()?.info.name, agent_session: agent })
+    }
 }

@@ -2,8 +2,9 @@
 
 use super::status::unfinished_imports;
 use crate::context::Context;
-use crate::error::{CommandError, EXIT_FORGED};
+use crate::error::EXIT_FORGED;
 use crate::report::verify::{StoreRebuildReport, StoreRepairReport, StoreVerifyReport};
+use crate::verb::{OpenedStore, Verb, VerbResult};
 use crate::workspace::{self, StoreAccess};
 use forge_store::store::{SealStatus, Store, VerifyDepth, VerifyOutcome};
 use std::path::PathBuf;
@@ -26,43 +27,61 @@ pub struct RepairArgs {
     pub to: PathBuf,
 }
 
-/// Checks the store.
-pub fn verify(args: &VerifyArgs, context: &mut Context) -> Result<(), CommandError> {
-    let path = context.store_directory()?;
-    let depth = if args.read_data { VerifyDepth::ReadData } else { VerifyDepth::Quick };
-    let keyring = context.keyring();
-    let found = Store::verify(&path, depth, context.now, keyring.as_deref())?;
-    if matches!(found.standing, SealStatus::NoKey | SealStatus::NoWitness) {
-        context.unverified.set(true);
+impl Verb for VerifyArgs {
+    const NAME: &'static str = "verify";
+    type Opened = ();
+    type Report = StoreVerifyReport;
+
+    fn run(&self, _: &(), context: &mut Context) -> VerbResult<Self> {
+        let path = context.store_directory()?;
+        let depth = if self.read_data { VerifyDepth::ReadData } else { VerifyDepth::Quick };
+        let keyring = context.keyring();
+        let found = Store::verify(&path, depth, context.now, keyring.as_deref())?;
+        if matches!(found.standing, SealStatus::NoKey | SealStatus::NoWitness) {
+            context.unverified.set(true);
+        }
+        context.exit_code = match found.outcome {
+            VerifyOutcome::Clean => 0,
+            VerifyOutcome::Repairable => 1,
+            VerifyOutcome::Loss => 2,
+            VerifyOutcome::Forged => EXIT_FORGED,
+        };
+        let mut verified = StoreVerifyReport::new(&path, self.read_data, found);
+        // If the store cannot be read, only its damage matters.
+        let options = workspace::store_options(context, StoreAccess::Read);
+        verified.unfinished = Store::open(&path, options)
+            .and_then(|store| unfinished_imports(&store))
+            .unwrap_or_default();
+        Ok(verified)
     }
-    context.exit_code = match found.outcome {
-        VerifyOutcome::Clean => 0,
-        VerifyOutcome::Repairable => 1,
-        VerifyOutcome::Loss => 2,
-        VerifyOutcome::Forged => EXIT_FORGED,
-    };
-    let mut verified = StoreVerifyReport::new(&path, args.read_data, found);
-    // If the store cannot be read, only its damage matters.
-    let options = workspace::store_options(context, StoreAccess::Read);
-    verified.unfinished = Store::open(&path, options)
-        .and_then(|store| unfinished_imports(&store))
-        .unwrap_or_default();
-    context.out.emit(&verified)
 }
 
-/// Rebuilds all derived data.
-pub fn rebuild(context: &mut Context) -> Result<(), CommandError> {
-    let store = workspace::open_store(context, StoreAccess::Write)?;
-    let rebuilt = store.rebuild()?;
-    context.out.emit(&StoreRebuildReport::from(rebuilt))
+/// Arguments of `forge rebuild`: there are none.
+#[derive(Debug, clap::Args)]
+pub struct RebuildArgs {}
+
+impl Verb for RebuildArgs {
+    const NAME: &'static str = "rebuild";
+    type Opened = OpenedStore;
+    type Report = StoreRebuildReport;
+    const ACCESS: StoreAccess = StoreAccess::Write;
+
+    fn run(&self, opened: &OpenedStore, _: &mut Context) -> VerbResult<Self> {
+        Ok(StoreRebuildReport::from(opened.store.rebuild()?))
+    }
 }
 
-/// Saves what can be saved into a new store.
-pub fn repair(args: &RepairArgs, context: &mut Context) -> Result<(), CommandError> {
-    let from = context.store_directory()?;
-    let to = context.cwd.join(&args.to);
-    let keyring = context.keyring();
-    let done = Store::repair(&from, &to, context.now, keyring.as_deref())?;
-    context.exit_code = if done.lost.is_empty() { 0 } else { 2 };
-    context.out.emit(&StoreRepairReport::new(&from, &to, done))
+impl Verb for RepairArgs {
+    const NAME: &'static str = "repair";
+    type Opened = ();
+    type Report = StoreRepairReport;
+
+    fn run(&self, _: &(), context: &mut Context) -> VerbResult<Self> {
+        let from = context.store_directory()?;
+        let to = context.cwd.join(&self.to);
+        let keyring = context.keyring();
+        let done = Store::repair(&from, &to, context.now, keyring.as_deref())?;
+        context.exit_code = if done.lost.is_empty() { 0 } else { 2 };
+        Ok(StoreRepairReport::new(&from, &to, done))
+    }
 }

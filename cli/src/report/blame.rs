@@ -66,8 +66,6 @@ pub enum FieldOrigin {
 }
 
 impl Report for BlameReport {
-    const SCHEMA: &'static str = "forge.blame/1";
-
     fn human(&self, screen: &mut Screen) {
         screen.put(Tone::Heading, &format!("{} ", self.entity.kind));
         screen.line(Tone::Id, &self.entity.id);

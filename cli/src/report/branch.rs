@@ -96,8 +96,6 @@ impl BranchLine {
 }
 
 impl Report for BranchListReport {
-    const SCHEMA: &'static str = "forge.branch.list/1";
-
     fn human(&self, screen: &mut Screen) {
         let mut table = TextTable::new(&["", "Branch", "Head", "From", "Status", "Approach"]);
         for branch in &self.branches {
@@ -123,8 +121,6 @@ impl Report for BranchListReport {
 #[derive(Debug, Serialize)]
 pub struct BranchReport {
     #[serde(skip)]
-    schema: &'static str,
-    #[serde(skip)]
     done: Option<&'static str>,
     /// The session.
     pub session: String,
@@ -147,14 +143,12 @@ impl BranchReport {
             return Err(with_branch_names(Error::not_found("branch", name), session));
         };
         let session = session.summary()?.info.name;
-        let (schema, done) = ("forge.branch.show/1", None);
-        Ok(Self { schema, done, session, branch: name.to_owned(), line: found.into() })
+        Ok(Self { done: None, session, branch: name.to_owned(), line: found.into() })
     }
 
     /// Returns the report of a command that changed the branch; `done` is a past participle.
     #[must_use]
-    pub const fn after(mut self, schema: &'static str, done: &'static str) -> Self {
-        self.schema = schema;
+    pub const fn after(mut self, done: &'static str) -> Self {
         self.done = Some(done);
         self
     }
@@ -176,12 +170,6 @@ pub fn with_branch_names(error: Error, session: &Session) -> CommandError {
 }
 
 impl Report for BranchReport {
-    const SCHEMA: &'static str = "forge.branch.show/1";
-
-    fn schema(&self) -> &'static str {
-        self.schema
-    }
-
     fn human(&self, screen: &mut Screen) {
         let line = &self.line;
         if let Some(done) = self.done {
@@ -234,8 +222,6 @@ pub struct BranchSwitchReport {
 }
 
 impl Report for BranchSwitchReport {
-    const SCHEMA: &'static str = "forge.branch.switch/1";
-
     fn human(&self, screen: &mut Screen) {
         let BranchReport { line, session, .. } = &self.branch;
         match &self.left {

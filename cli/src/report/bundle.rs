@@ -31,7 +31,9 @@ impl ExportedBundleReport {
 }
 
 impl Report for ExportedBundleReport {
-    const SCHEMA: &'static str = "forge.bundle/1";
+    fn schema(&self) -> Option<&'static str> {
+        Some("forge.bundle/1")
+    }
 
     fn human(&self, screen: &mut Screen) {
         let (records, objects) =
@@ -61,7 +63,9 @@ impl From<store::BundleImportReport> for ImportedBundleReport {
 }
 
 impl Report for ImportedBundleReport {
-    const SCHEMA: &'static str = "forge.import-bundle/1";
+    fn schema(&self) -> Option<&'static str> {
+        Some("forge.import-bundle/1")
+    }
 
     fn human(&self, screen: &mut Screen) {
         let sessions = self.sessions.join(", ");
@@ -104,8 +108,6 @@ impl StoreBackupReport {
 }
 
 impl Report for StoreBackupReport {
-    const SCHEMA: &'static str = "forge.backup/1";
-
     fn human(&self, screen: &mut Screen) {
         let revisions = count_text(self.revisions, "revision");
         screen.line(

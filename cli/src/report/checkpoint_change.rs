@@ -18,8 +18,6 @@ pub struct CheckpointTagReport {
 }
 
 impl Report for CheckpointTagReport {
-    const SCHEMA: &'static str = "forge.checkpoint.tag/1";
-
     fn human(&self, screen: &mut Screen) {
         screen.line(Tone::Plain, &format!("Tagged (session {})", self.session));
         self.checkpoint.print(screen);
@@ -40,8 +38,6 @@ pub struct CheckpointScheduleReport {
 }
 
 impl Report for CheckpointScheduleReport {
-    const SCHEMA: &'static str = "forge.checkpoint.schedule/1";
-
     fn human(&self, screen: &mut Screen) {
         match self.every_seconds {
             None => screen.put(Tone::Plain, "No checkpoints are scheduled"),

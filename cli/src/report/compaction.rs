@@ -93,8 +93,6 @@ pub struct CompactionShowReport {
 }
 
 impl Report for CompactionListReport {
-    const SCHEMA: &'static str = "forge.compaction.list/1";
-
     fn human(&self, screen: &mut Screen) {
         if self.compactions.is_empty() {
             let text = format!("No compaction is known in session {}.", self.session);
@@ -132,8 +130,6 @@ const fn phase(word: &str) -> &str {
 }
 
 impl Report for CompactionShowReport {
-    const SCHEMA: &'static str = "forge.compaction.show/1";
-
     fn human(&self, screen: &mut Screen) {
         let one = &self.compaction;
         let cause = one.trigger.as_deref().unwrap_or("unknown cause");

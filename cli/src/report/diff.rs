@@ -61,8 +61,6 @@ pub fn readable(mut change: TypedChange) -> TypedChange {
 }
 
 impl Report for CheckpointDiffReport {
-    const SCHEMA: &'static str = "forge.checkpoint.diff/1";
-
     fn human(&self, screen: &mut Screen) {
         self.from.print("from ", screen);
         self.to.print("to   ", screen);

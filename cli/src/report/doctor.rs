@@ -102,8 +102,6 @@ pub struct StoreHealth {
 }
 
 impl Report for DoctorReport {
-    const SCHEMA: &'static str = "forge.doctor/1";
-
     fn human(&self, screen: &mut Screen) {
         screen.line(Tone::Plain, &format!("forge {} ({})", self.version, self.forge));
         screen.gap();

@@ -237,31 +237,6 @@ impl Serialize for EntityListReport {
 }
 
 impl Report for EntityListReport {
-    const SCHEMA: &'static str = "forge.entity.list/1";
-
-    fn schema(&self) -> &'static str {
-        match self.kind {
-            Kind::Hypothesis => "forge.hypothesis.list/1",
-            Kind::Evidence => "forge.evidence.list/1",
-            Kind::Belief => "forge.belief.list/1",
-            Kind::Dependency => "forge.dependency.list/1",
-            Kind::Gap => "forge.gap.list/1",
-            Kind::Note => "forge.note.list/1",
-            Kind::Message => "forge.message.list/1",
-            Kind::Prompt => "forge.prompt.list/1",
-            Kind::Command => "forge.command.list/1",
-            Kind::Code => "forge.code.list/1",
-            Kind::Verification => "forge.verification.list/1",
-            Kind::Measurement => "forge.measurement.list/1",
-            Kind::Task => "forge.task.list/1",
-            Kind::Agent => "forge.agent.list/1",
-            Kind::Inference => "forge.inference.list/1",
-            Kind::Tool => "forge.tool.list/1",
-            Kind::Notice => "forge.notice.list/1",
-            _ => Self::SCHEMA,
-        }
-    }
-
     fn human(&self, screen: &mut Screen) {
         if self.entities.is_empty() {
             let what = self.kind.plural().replace('_', " ");
@@ -299,31 +274,6 @@ impl Serialize for EntityShowReport {
 }
 
 impl Report for EntityShowReport {
-    const SCHEMA: &'static str = "forge.entity.show/1";
-
-    fn schema(&self) -> &'static str {
-        match self.entity.kind {
-            Kind::Hypothesis => "forge.hypothesis.show/1",
-            Kind::Evidence => "forge.evidence.show/1",
-            Kind::Belief => "forge.belief.show/1",
-            Kind::Dependency => "forge.dependency.show/1",
-            Kind::Gap => "forge.gap.show/1",
-            Kind::Note => "forge.note.show/1",
-            Kind::Message => "forge.message.show/1",
-            Kind::Prompt => "forge.prompt.show/1",
-            Kind::Command => "forge.command.show/1",
-            Kind::Code => "forge.code.show/1",
-            Kind::Verification => "forge.verification.show/1",
-            Kind::Measurement => "forge.measurement.show/1",
-            Kind::Task => "forge.task.show/1",
-            Kind::Agent => "forge.agent.show/1",
-            Kind::Inference => "forge.inference.show/1",
-            Kind::Tool => "forge.tool.show/1",
-            Kind::Notice => "forge.notice.show/1",
-            _ => Self::SCHEMA,
-        }
-    }
-
     fn human(&self, screen: &mut Screen) {
         self.entity.print_fields(screen);
         if let Some(evidence) = self.evidence.as_ref().filter(|evidence| !evidence.is_empty()) {

@@ -9,8 +9,6 @@ use serde::Serialize;
 /// The result of a write.
 #[derive(Debug, Serialize)]
 pub struct EntityWriteReport {
-    #[serde(skip)]
-    schema: &'static str,
     /// What was done, as a past participle: `Added`.
     #[serde(skip)]
     done: String,
@@ -102,12 +100,11 @@ pub struct ChangedEntity {
 impl EntityWriteReport {
     /// Creates the report of a write. `done` is a past participle: `Added`.
     #[must_use]
-    pub fn new(schema: &'static str, done: &str, committed: WriteReport) -> Self {
+    pub fn new(done: &str, committed: WriteReport) -> Self {
         let unchanged = committed.is_unchanged();
         let revision = committed.revision.map(|(sequence, id)| MadeRevision { sequence, id });
         let changed = committed.changed.into_iter();
         Self {
-            schema,
             done: done.to_owned(),
             kind: None,
             session: committed.session,
@@ -169,12 +166,6 @@ impl EntityWriteReport {
 }
 
 impl Report for EntityWriteReport {
-    const SCHEMA: &'static str = "forge.written/1";
-
-    fn schema(&self) -> &'static str {
-        self.schema
-    }
-
     fn human(&self, screen: &mut Screen) {
         let (kind, id) = self.subject();
         let said = if self.operation.is_some() { &self.done } else { "Nothing to change:" };

@@ -110,8 +110,6 @@ pub struct ProgressFailedReport {
 }
 
 impl Report for ProgressFailedReport {
-    const SCHEMA: &'static str = "forge.progress.failed/1";
-
     fn human(&self, screen: &mut Screen) {
         if self.items.is_empty() {
             screen.line(Tone::Dim, "No failed items");
@@ -145,8 +143,6 @@ pub struct ProgressListReport {
 }
 
 impl Report for ProgressListReport {
-    const SCHEMA: &'static str = "forge.progress.list/1";
-
     fn human(&self, screen: &mut Screen) {
         if self.executions.is_empty() {
             screen.line(Tone::Dim, "No progress is saved");
@@ -216,8 +212,6 @@ impl ProgressStagesReport {
 }
 
 impl Report for ProgressStagesReport {
-    const SCHEMA: &'static str = "forge.progress.stages/1";
-
     fn human(&self, screen: &mut Screen) {
         let mut table = TextTable::new(&["Stage", "Save", "What happens"]);
         for stage in &self.stages {
@@ -284,8 +278,6 @@ impl ProgressCleanReport {
 }
 
 impl Report for ProgressCleanReport {
-    const SCHEMA: &'static str = "forge.progress.clean/1";
-
     fn human(&self, screen: &mut Screen) {
         let done = if self.dry_run { "Would remove" } else { "Removed" };
         for one in &self.removed {

@@ -112,8 +112,6 @@ fn scope_words(scope: InstallScope) -> &'static str {
 }
 
 impl Report for HooksInstallReport {
-    const SCHEMA: &'static str = "forge.hooks.install/1";
-
     fn human(&self, screen: &mut Screen) {
         let title = self.agent.title();
         match self.outcome {
@@ -199,8 +197,6 @@ pub struct PartStatus {
 }
 
 impl Report for HooksStatusReport {
-    const SCHEMA: &'static str = "forge.hooks.status/1";
-
     fn human(&self, screen: &mut Screen) {
         for status in &self.installed {
             screen.gap();
@@ -269,8 +265,6 @@ pub struct HooksUninstallReport {
 }
 
 impl Report for HooksUninstallReport {
-    const SCHEMA: &'static str = "forge.hooks.uninstall/1";
-
     fn human(&self, screen: &mut Screen) {
         let title = self.agent.title();
         if self.files.is_empty() {

@@ -1,5 +1,6 @@
 //! Reports of imports.
 
+use crate::error::CommandError;
 use crate::output::{Report, Screen, TableCell, TextTable, Tone};
 use forge_agents::claude_code::TranscriptDialect;
 use forge_agents::trajectory::TrajectoryAuthor;
@@ -177,17 +178,14 @@ pub struct TranscriptImportReport {
     /// The transcripts in the agent's folder, if no file was given and the user did not agree to
     /// import them.
     pub found: Vec<FoundTranscript>,
+    /// The error after which no other file was imported.
+    #[serde(skip)]
+    pub failure: Option<CommandError>,
 }
 
 impl Report for TranscriptImportReport {
-    const SCHEMA: &'static str = "forge.import.claude-code/1";
-
-    fn schema(&self) -> &'static str {
-        match self.dialect {
-            TranscriptDialect::ClaudeCode => Self::SCHEMA,
-            TranscriptDialect::Codex => "forge.import.codex/1",
-            TranscriptDialect::Gemini => "forge.import.gemini/1",
-        }
+    fn take_failure(&mut self) -> Option<CommandError> {
+        self.failure.take()
     }
 
     fn human(&self, screen: &mut Screen) {
@@ -244,16 +242,6 @@ pub struct TrajectoryImportReport {
 }
 
 impl Report for TrajectoryImportReport {
-    const SCHEMA: &'static str = "forge.import.swe-agent/1";
-
-    fn schema(&self) -> &'static str {
-        match self.author {
-            TrajectoryAuthor::SweAgent => Self::SCHEMA,
-            TrajectoryAuthor::MiniSweAgent => "forge.import.mini-swe-agent/1",
-            TrajectoryAuthor::OpenHands => "forge.import.openhands/1",
-        }
-    }
-
     fn human(&self, screen: &mut Screen) {
         screen.put(Tone::Plain, &format!("{}: ", self.file));
         screen.line(Tone::Heading, &self.session);
@@ -290,8 +278,6 @@ pub struct EventsImportReport {
 }
 
 impl Report for EventsImportReport {
-    const SCHEMA: &'static str = "forge.import.events/1";
-
     fn human(&self, screen: &mut Screen) {
         screen.put(Tone::Plain, &format!("{}: ", self.file));
         screen.line(Tone::Heading, &self.sessions.join(", "));

@@ -58,7 +58,9 @@ impl KeyShowReport {
 }
 
 impl Report for KeyShowReport {
-    const SCHEMA: &'static str = "forge.key/1";
+    fn schema(&self) -> Option<&'static str> {
+        Some("forge.key/1")
+    }
 
     fn human(&self, screen: &mut Screen) {
         screen.line(Tone::Plain, &format!("Store {} ({})", self.path, self.id));
@@ -114,7 +116,9 @@ impl KeyTransferReport {
 }
 
 impl Report for KeyTransferReport {
-    const SCHEMA: &'static str = "forge.key.carried/1";
+    fn schema(&self) -> Option<&'static str> {
+        Some("forge.key.carried/1")
+    }
 
     fn human(&self, screen: &mut Screen) {
         if self.done == "imported" {
@@ -160,8 +164,6 @@ impl StoreAdoptReport {
 }
 
 impl Report for StoreAdoptReport {
-    const SCHEMA: &'static str = "forge.adopt/1";
-
     fn human(&self, screen: &mut Screen) {
         match self.whole {
             true => {

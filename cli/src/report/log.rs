@@ -107,8 +107,6 @@ impl LogLine {
 const CHANGES_SHOWN: usize = 6;
 
 impl Report for LogReport {
-    const SCHEMA: &'static str = "forge.log/1";
-
     fn human(&self, screen: &mut Screen) {
         if self.entries.is_empty() {
             let session = &self.session;
@@ -181,7 +179,9 @@ impl From<OperationSummary> for OperationJson {
 }
 
 impl Report for OperationListReport {
-    const SCHEMA: &'static str = "forge.log.operations/1";
+    fn schema(&self) -> Option<&'static str> {
+        Some("forge.log.operations/1")
+    }
 
     fn human(&self, screen: &mut Screen) {
         if self.operations.is_empty() {

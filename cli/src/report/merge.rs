@@ -233,8 +233,6 @@ impl ConflictJson {
 }
 
 impl Report for BranchMergeReport {
-    const SCHEMA: &'static str = "forge.branch.merge/1";
-
     fn human(&self, screen: &mut Screen) {
         let Self { source, target, session, .. } = self;
         let did = if self.dry_run { "Would merge" } else { "Merged" };

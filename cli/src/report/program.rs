@@ -68,12 +68,6 @@ impl ProgramShowReport {
 }
 
 impl Report for ProgramShowReport {
-    const SCHEMA: &'static str = "forge.program.show/1";
-
-    fn schema(&self) -> &'static str {
-        if self.saved.is_some() { "forge.program.checkpoint/1" } else { Self::SCHEMA }
-    }
-
     fn human(&self, screen: &mut Screen) {
         let what = match self.saved {
             Some(true) => "Saved checkpoint",
@@ -220,8 +214,6 @@ impl ProgramResumeReport {
 }
 
 impl Report for ProgramResumeReport {
-    const SCHEMA: &'static str = "forge.program.resume/1";
-
     fn human(&self, screen: &mut Screen) {
         screen.put(Tone::Plain, "Resuming the program ");
         screen.put(Tone::Id, &self.program);
@@ -298,8 +290,6 @@ impl ProgramMessageReport {
 }
 
 impl Report for ProgramMessageReport {
-    const SCHEMA: &'static str = "forge.program.message/1";
-
     fn human(&self, screen: &mut Screen) {
         screen.put(Tone::Plain, "Recorded message ");
         screen.put(Tone::Id, &self.message.id);

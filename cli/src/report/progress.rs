@@ -40,8 +40,6 @@ impl ProgressSaveReport {
 }
 
 impl Report for ProgressSaveReport {
-    const SCHEMA: &'static str = "forge.progress.save/1";
-
     fn human(&self, screen: &mut Screen) {
         screen.put(Tone::Plain, "Saved ");
         self.at.print(screen);
@@ -99,7 +97,9 @@ impl ProgressItemReport {
 }
 
 impl Report for ProgressItemReport {
-    const SCHEMA: &'static str = "forge.progress.item/1";
+    fn schema(&self) -> Option<&'static str> {
+        Some("forge.progress.item/1")
+    }
 
     fn human(&self, screen: &mut Screen) {
         screen.put(Tone::Id, &self.id);
@@ -128,8 +128,6 @@ pub struct ProgressDoneReport {
 }
 
 impl Report for ProgressDoneReport {
-    const SCHEMA: &'static str = "forge.progress.done/1";
-
     fn human(&self, screen: &mut Screen) {
         screen.line(Tone::Plain, if self.done { "yes" } else { "no" });
     }
@@ -155,8 +153,6 @@ impl ProgressShowReport {
 }
 
 impl Report for ProgressShowReport {
-    const SCHEMA: &'static str = "forge.progress.show/1";
-
     fn human(&self, screen: &mut Screen) {
         self.line.print(screen);
         screen.end_line();
@@ -196,7 +192,9 @@ pub struct ProgressHistoryReport {
 }
 
 impl Report for ProgressHistoryReport {
-    const SCHEMA: &'static str = "forge.progress.history/1";
+    fn schema(&self) -> Option<&'static str> {
+        Some("forge.progress.history/1")
+    }
 
     fn human(&self, screen: &mut Screen) {
         for one in &self.saved {
@@ -339,8 +337,6 @@ impl ProgressResumeReport {
 }
 
 impl Report for ProgressResumeReport {
-    const SCHEMA: &'static str = "forge.progress.resume/1";
-
     fn human(&self, screen: &mut Screen) {
         let from = self.from_execution.as_deref().unwrap_or_default();
         if !self.resume {
@@ -412,8 +408,6 @@ impl ProgressValidateReport {
 }
 
 impl Report for ProgressValidateReport {
-    const SCHEMA: &'static str = "forge.progress.validate/1";
-
     fn human(&self, screen: &mut Screen) {
         screen.put(Tone::Id, &self.checked);
         screen.line(Tone::Plain, if self.valid { " is valid" } else { " is not valid" });

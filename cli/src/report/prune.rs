@@ -233,8 +233,6 @@ impl VerdictJson {
 }
 
 impl Report for CheckpointPruneReport {
-    const SCHEMA: &'static str = "forge.checkpoint.prune/1";
-
     fn human(&self, screen: &mut Screen) {
         for session in &self.sessions {
             session.print(screen, self.dry_run);

@@ -171,8 +171,6 @@ const fn kind_word(kind: PurgeKind) -> &'static str {
 }
 
 impl Report for SecretPurgeReport {
-    const SCHEMA: &'static str = "forge.purge/1";
-
     fn human(&self, screen: &mut Screen) {
         let total: u64 = self.places.iter().map(|place| place.count).sum();
         let said = match (self.places.is_empty(), self.dry_run) {

@@ -149,8 +149,6 @@ pub struct RecoverStepReport {
 }
 
 impl Report for RecoverReport {
-    const SCHEMA: &'static str = "forge.recover/1";
-
     fn human(&self, screen: &mut Screen) {
         let Self { session, branch, point, .. } = self;
         let Some(at) = point.at else {
@@ -191,7 +189,9 @@ impl Report for RecoverReport {
 }
 
 impl Report for RecoverStepReport {
-    const SCHEMA: &'static str = "forge.recover.step/1";
+    fn schema(&self) -> Option<&'static str> {
+        Some("forge.recover.step/1")
+    }
 
     fn human(&self, screen: &mut Screen) {
         match &self.step {
@@ -387,7 +387,9 @@ pub struct CodeRecoverReport {
 }
 
 impl Report for CodeRecoverReport {
-    const SCHEMA: &'static str = "forge.recover.code/1";
+    fn schema(&self) -> Option<&'static str> {
+        Some("forge.recover.code/1")
+    }
 
     fn human(&self, screen: &mut Screen) {
         screen.put(Tone::Plain, "Restored the code on branch ");

@@ -40,8 +40,6 @@ pub struct CheckpointRestoreReport {
 }
 
 impl Report for CheckpointRestoreReport {
-    const SCHEMA: &'static str = "forge.checkpoint.restore/1";
-
     fn human(&self, screen: &mut Screen) {
         let when = self.timestamp.map_or("the beginning".to_owned(), |time| screen.time(time));
         let done = match (self.dry_run, &self.revision) {

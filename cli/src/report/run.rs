@@ -1,6 +1,6 @@
 //! Reports of workflow runs.
 
-use crate::output::{Report, Screen, TableCell, TextTable, Tone};
+use crate::output::{Report, ReportForm, Screen, TableCell, TextTable, Tone};
 use forge_store::model::claim::VocabularyWord as _;
 use forge_store::model::{RevisionId, Timestamp, Value};
 use forge_systems::run::{self, LoadedItem, PromptFinding, RunHistoryEntry, RunSummary};
@@ -102,12 +102,8 @@ pub struct RunOutputReport {
 }
 
 impl Report for RunOutputReport {
-    const SCHEMA: &'static str = "forge.run.output/1";
-
-    fn human(&self, screen: &mut Screen) {
-        if let Some(output) = &self.output {
-            screen.paragraph(Tone::Plain, 0, &output.content);
-        }
+    fn form(&self) -> ReportForm<'_> {
+        ReportForm::Text(self.output.as_ref().map_or("", |output| &output.content))
     }
 }
 
@@ -125,8 +121,6 @@ pub struct RunOutputsReport {
 }
 
 impl Report for RunOutputsReport {
-    const SCHEMA: &'static str = "forge.run.outputs/1";
-
     fn human(&self, screen: &mut Screen) {
         for (step, content) in &self.outputs {
             screen.heading(step);
@@ -153,8 +147,6 @@ pub struct RunExistsReport {
 }
 
 impl Report for RunExistsReport {
-    const SCHEMA: &'static str = "forge.run.exists/1";
-
     fn human(&self, screen: &mut Screen) {
         screen.line(Tone::Plain, if self.exists { "yes" } else { "no" });
     }
@@ -174,8 +166,6 @@ pub struct RunPathReport {
 }
 
 impl Report for RunPathReport {
-    const SCHEMA: &'static str = "forge.run.path/1";
-
     fn human(&self, screen: &mut Screen) {
         screen.line(Tone::Plain, &self.path.join(" > "));
     }
@@ -194,8 +184,6 @@ pub struct RunItemReport {
 }
 
 impl Report for RunItemReport {
-    const SCHEMA: &'static str = "forge.run.show/1";
-
     fn human(&self, screen: &mut Screen) {
         let item = &self.item;
         screen.put(Tone::Id, &item.item);
@@ -270,7 +258,9 @@ pub struct RunShowReport {
 }
 
 impl Report for RunShowReport {
-    const SCHEMA: &'static str = "forge.run.show-run/1";
+    fn schema(&self) -> Option<&'static str> {
+        Some("forge.run.show-run/1")
+    }
 
     fn human(&self, screen: &mut Screen) {
         let run = &self.run;
@@ -292,20 +282,11 @@ impl Report for RunShowReport {
 /// Several runs.
 #[derive(Debug, Serialize)]
 pub struct RunListReport {
-    /// The schema of the command's document.
-    #[serde(skip)]
-    pub schema: &'static str,
     /// The runs.
     pub runs: Vec<RunJson>,
 }
 
 impl Report for RunListReport {
-    const SCHEMA: &'static str = "forge.run.list/1";
-
-    fn schema(&self) -> &'static str {
-        self.schema
-    }
-
     fn human(&self, screen: &mut Screen) {
         if self.runs.is_empty() {
             screen.line(Tone::Dim, "No runs");
@@ -367,8 +348,6 @@ pub struct RunHistoryReport {
 }
 
 impl Report for RunHistoryReport {
-    const SCHEMA: &'static str = "forge.run.history/1";
-
     fn human(&self, screen: &mut Screen) {
         for one in self.states.iter().flatten() {
             let at = screen.ago(one.time);
@@ -404,8 +383,6 @@ pub struct RunAtStepReport {
 }
 
 impl Report for RunAtStepReport {
-    const SCHEMA: &'static str = "forge.run.at-step/1";
-
     fn human(&self, screen: &mut Screen) {
         items(screen, self.items.iter().map(ItemJson::cells).collect());
     }
@@ -467,8 +444,6 @@ impl RunResumeReport {
 }
 
 impl Report for RunResumeReport {
-    const SCHEMA: &'static str = "forge.run.resume/1";
-
     fn human(&self, screen: &mut Screen) {
         let (active, total) = (self.active, self.total);
         screen.put(Tone::Id, &self.run);
@@ -494,10 +469,8 @@ pub struct RunRenderReport {
 }
 
 impl Report for RunRenderReport {
-    const SCHEMA: &'static str = "forge.run.render/1";
-
-    fn human(&self, screen: &mut Screen) {
-        screen.paragraph(Tone::Plain, 0, &self.text);
+    fn form(&self) -> ReportForm<'_> {
+        ReportForm::Text(&self.text)
     }
 }
 
@@ -563,8 +536,6 @@ pub struct RunAuditReport {
 }
 
 impl Report for RunAuditReport {
-    const SCHEMA: &'static str = "forge.run.audit/1";
-
     fn human(&self, screen: &mut Screen) {
         if self.findings.is_empty() {
             screen.line(Tone::Plain, &format!("Nothing found in {} texts", self.looked_at));

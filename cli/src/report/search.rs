@@ -56,8 +56,6 @@ impl From<SearchHit> for HitLine {
 }
 
 impl Report for SearchReport {
-    const SCHEMA: &'static str = "forge.search/1";
-
     fn human(&self, screen: &mut Screen) {
         if self.hits.is_empty() {
             screen.line(Tone::Plain, &format!("Nothing was found in {} texts.", self.texts));

@@ -100,8 +100,6 @@ impl From<SessionSummary> for SessionLine {
 }
 
 impl Report for SessionListReport {
-    const SCHEMA: &'static str = "forge.session.list/1";
-
     fn human(&self, screen: &mut Screen) {
         if self.sessions.is_empty() {
             screen.line(Tone::Plain, "No session has been begun yet.");
@@ -143,8 +141,6 @@ pub struct SessionJoinReport {
 }
 
 impl Report for SessionJoinReport {
-    const SCHEMA: &'static str = "forge.session.join/1";
-
     fn human(&self, screen: &mut Screen) {
         screen.put(Tone::Plain, "This agent session (");
         screen.put(Tone::Id, &self.agent_session);
@@ -158,8 +154,6 @@ impl Report for SessionJoinReport {
 /// One session.
 #[derive(Debug, Serialize)]
 pub struct SessionShowReport {
-    #[serde(skip)]
-    schema: &'static str,
     #[serde(skip)]
     done: Option<&'static str>,
     /// Its name.
@@ -180,8 +174,7 @@ impl SessionShowReport {
     /// As every read.
     pub fn load(session: &Session) -> Result<Self, CommandError> {
         let line = SessionLine::from(session.summary()?);
-        let (schema, done) = ("forge.session.show/1", None);
-        Ok(Self { schema, done, session: line.name.clone(), line, metrics: None })
+        Ok(Self { done: None, session: line.name.clone(), line, metrics: None })
     }
 
     /// Adds its metrics.
@@ -196,20 +189,13 @@ impl SessionShowReport {
 
     /// Returns the report of a command that changed the session; `done` is a past participle.
     #[must_use]
-    pub const fn after(mut self, schema: &'static str, done: &'static str) -> Self {
-        self.schema = schema;
+    pub const fn after(mut self, done: &'static str) -> Self {
         self.done = Some(done);
         self
     }
 }
 
 impl Report for SessionShowReport {
-    const SCHEMA: &'static str = "forge.session.show/1";
-
-    fn schema(&self) -> &'static str {
-        self.schema
-    }
-
     fn human(&self, screen: &mut Screen) {
         let line = &self.line;
         if let Some(done) = self.done {

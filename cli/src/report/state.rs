@@ -269,7 +269,9 @@ pub struct StateScreen {
 }
 
 impl Report for StateReport {
-    const SCHEMA: &'static str = "forge.state/1";
+    fn schema(&self) -> Option<&'static str> {
+        Some("forge.state/1")
+    }
 
     fn human(&self, screen: &mut Screen) {
         if let Self::Screen(shown) = self {

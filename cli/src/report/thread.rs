@@ -1,6 +1,6 @@
 //! Reports of message threads.
 
-use crate::output::{Report, Screen, TableCell, TextTable, Tone};
+use crate::output::{Report, ReportForm, Screen, TableCell, TextTable, Tone};
 use forge_systems::thread::{
     AppendReport, CallState, MessageFormat, PendingCall, SanitizeAction, SanitizedHistory,
     StoredMessage, ThreadFault, ThreadLease, ThreadStatus, preview,
@@ -113,8 +113,6 @@ impl ThreadAppendReport {
 }
 
 impl Report for ThreadAppendReport {
-    const SCHEMA: &'static str = "forge.thread.append/1";
-
     fn human(&self, screen: &mut Screen) {
         screen.put(
             Tone::Plain,
@@ -179,8 +177,6 @@ impl ThreadShowReport {
 }
 
 impl Report for ThreadShowReport {
-    const SCHEMA: &'static str = "forge.thread.show/1";
-
     fn human(&self, screen: &mut Screen) {
         let mut table = TextTable::new(&["#", "MESSAGE"]).right(0);
         for (place, message) in self.messages.iter().enumerate() {
@@ -224,8 +220,6 @@ impl ThreadCheckReport {
 }
 
 impl Report for ThreadCheckReport {
-    const SCHEMA: &'static str = "forge.thread.check/1";
-
     fn human(&self, screen: &mut Screen) {
         let found = match self.faults.len() {
             0 => "nothing is wrong".to_owned(),
@@ -256,6 +250,9 @@ pub struct ThreadSanitizeReport {
     pub faults: Vec<ThreadFault>,
     /// Whether nothing could be kept.
     pub reset: bool,
+    /// The sanitised file.
+    #[serde(skip)]
+    document: Option<String>,
 }
 
 impl ThreadSanitizeReport {
@@ -270,7 +267,15 @@ impl ThreadSanitizeReport {
             actions: done.actions,
             faults: done.faults,
             reset: done.reset,
+            document: None,
         }
+    }
+
+    /// Adds the sanitised file, which is printed instead of a text.
+    #[must_use]
+    pub fn with_document(mut self, document: String) -> Self {
+        self.document = Some(document);
+        self
     }
 
     /// Describes the faults and the actions, one per line, as `check` does.
@@ -281,7 +286,10 @@ impl ThreadSanitizeReport {
 }
 
 impl Report for ThreadSanitizeReport {
-    const SCHEMA: &'static str = "forge.thread.sanitize/1";
+    fn form(&self) -> ReportForm<'_> {
+        let document = self.document.as_ref();
+        document.map_or(ReportForm::Screen, |text| ReportForm::JsonOrBytes(text.as_bytes()))
+    }
 
     fn human(&self, screen: &mut Screen) {
         if let Some(thread) = &self.thread {
@@ -318,8 +326,6 @@ impl ThreadPendingReport {
 }
 
 impl Report for ThreadPendingReport {
-    const SCHEMA: &'static str = "forge.thread.pending/1";
-
     fn human(&self, screen: &mut Screen) {
         if self.pending.is_empty() {
             screen.line(Tone::Plain, "every call has a result");
@@ -347,6 +353,9 @@ pub struct ThreadRerunReport {
     pub result: Option<String>,
     /// What was done, or must be done.
     pub done: &'static str,
+    /// Whether running it was not confirmed.
+    #[serde(skip)]
+    pub is_refused: bool,
 }
 
 impl ThreadRerunReport {
@@ -354,6 +363,7 @@ impl ThreadRerunReport {
     #[must_use]
     pub fn new(thread: &str, call: &PendingCall, arguments: String) -> Self {
         Self {
+            is_refused: false,
             thread: thread.to_owned(),
             tool_call_id: call.id.clone(),
             name: call.name.clone(),
@@ -373,8 +383,6 @@ impl ThreadRerunReport {
 }
 
 impl Report for ThreadRerunReport {
-    const SCHEMA: &'static str = "forge.thread.rerun/1";
-
     fn human(&self, screen: &mut Screen) {
         self.print_call(screen);
         screen.line(Tone::Plain, &format!("  {}: {}", state_word(self.state), self.done));

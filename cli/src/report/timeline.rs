@@ -235,8 +235,6 @@ impl TimelineReport {
 }
 
 impl Report for TimelineReport {
-    const SCHEMA: &'static str = "forge.checkpoint.timeline/1";
-
     fn human(&self, screen: &mut Screen) {
         if self.entries.is_empty() {
             screen.line(Tone::Plain, &format!("Nothing has happened in {} yet.", self.session));

@@ -10,8 +10,6 @@ use serde::Serialize;
 #[derive(Debug, Serialize)]
 pub struct OperationUndoReport {
     #[serde(skip)]
-    schema: &'static str,
-    #[serde(skip)]
     done: &'static str,
     /// The session.
     pub session: String,
@@ -45,7 +43,6 @@ impl OperationUndoReport {
     ///
     /// As every read.
     pub fn new(
-        schema: &'static str,
         done: &'static str,
         session: &Session,
         undone: forge_store::store::UndoReport,
@@ -56,17 +53,11 @@ impl OperationUndoReport {
         let target = UndoneOperation { id, verb, time, effects };
         let (operation, revision) = (undone.operation, undone.revision);
         let (session, branch) = (summary.info.name, summary.branch);
-        Ok(Self { schema, done, session, branch, operation, target, revision })
+        Ok(Self { done, session, branch, operation, target, revision })
     }
 }
 
 impl Report for OperationUndoReport {
-    const SCHEMA: &'static str = "forge.undo/1";
-
-    fn schema(&self) -> &'static str {
-        self.schema
-    }
-
     fn human(&self, screen: &mut Screen) {
         let UndoneOperation { id, verb, time, effects } = &self.target;
         screen.put(Tone::Plain, &format!("{} '{verb}' ", self.done));

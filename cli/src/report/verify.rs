@@ -96,8 +96,6 @@ fn print_list(screen: &mut Screen, head: &str, lines: &[String]) {
 }
 
 impl Report for StoreVerifyReport {
-    const SCHEMA: &'static str = "forge.verify/1";
-
     fn human(&self, screen: &mut Screen) {
         let (records, revisions) =
             (count_text(self.records, "record"), count_text(self.revisions, "revision"));
@@ -174,8 +172,6 @@ impl From<store::RebuildCounts> for StoreRebuildReport {
 }
 
 impl Report for StoreRebuildReport {
-    const SCHEMA: &'static str = "forge.rebuild/1";
-
     fn human(&self, screen: &mut Screen) {
         let (rows, states) =
             (count_text(self.rows, "row"), count_text(self.full_states, "full state"));
@@ -217,8 +213,6 @@ impl StoreRepairReport {
 }
 
 impl Report for StoreRepairReport {
-    const SCHEMA: &'static str = "forge.repair/1";
-
     fn human(&self, screen: &mut Screen) {
         let saved = count_text(self.revisions, "revision");
         screen.line(Tone::Plain, &format!("Saved {saved} into {}", self.to));

@@ -65,7 +65,7 @@ pub(super) trait McpTool {
     /// The errors of its commands.
     fn run(
         arguments: &Self::Arguments,
-        visit: &mut McpRequest,
+        request: &mut McpRequest,
         client: &McpClient,
     ) -> Result<ToolReply<Self::Found>, CommandError>;
 }
@@ -170,8 +170,8 @@ fn call<T: McpTool>(
     client: &McpClient,
 ) -> Result<CallToolResponse, CommandError> {
     let arguments: T::Arguments = parse_arguments(arguments)?;
-    let mut visit = begin_request::<T>(&arguments, setting)?;
-    match T::run(&arguments, &mut visit, client)? {
+    let mut request = begin_request::<T>(&arguments, setting)?;
+    match T::run(&arguments, &mut request, client)? {
         ToolReply::Answer(answer) => Ok(answer.into_result()?.into()),
         ToolReply::Question(question) => Ok((*question).into()),
     }
@@ -195,8 +195,8 @@ pub(super) fn run_to_json<T: McpTool>(
     setting: &ServerSetup,
 ) -> Result<Value, CommandError> {
     let arguments: T::Arguments = parse_arguments(arguments)?;
-    let mut visit = begin_request::<T>(&arguments, setting)?;
-    match T::run(&arguments, &mut visit, &McpClient::default())? {
+    let mut request = begin_request::<T>(&arguments, setting)?;
+    match T::run(&arguments, &mut request, &McpClient::default())? {
         ToolReply::Answer(answer) => answer::json(&answer.found),
         ToolReply::Question(_) => Err(CommandError::internal("reading asks nothing")),
     }

@@ -123,12 +123,12 @@ impl McpTool for StateTool {
 
     fn run(
         given: &StateArguments,
-        visit: &mut McpRequest,
+        request: &mut McpRequest,
         _: &McpClient,
     ) -> Result<ToolReply<StateAnswer>, CommandError> {
-        let reading = visit.reading()?;
+        let reading = request.reading()?;
         let at = parse_optional::<Given>("at", given.at.as_ref())?;
-        let point = reading.point(&visit.context, at.as_ref())?;
+        let point = reading.point(&request.context, at.as_ref())?;
         let state = reading.state(&point, given.as_recorded)?;
         let kinds = given.kinds.iter().map(|KindWord(kind)| *kind);
         let mut kinds: Vec<Kind> = kinds.collect();
@@ -174,12 +174,12 @@ impl McpTool for StateTool {
         });
         let links = links.into_iter().collect();
         let found = StateAnswer {
-            place: AnswerPlace { session, chosen_by: visit.chosen_by },
+            place: AnswerPlace { session, chosen_by: request.chosen_by },
             moment: StateMoment::from_point(&reading.session, &point)?,
             counts,
             entries,
             next_cursor,
-            warnings: visit.take_warnings(),
+            warnings: request.take_warnings(),
         };
         Ok(ToolAnswer { found, links }.into())
     }

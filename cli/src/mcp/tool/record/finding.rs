@@ -2,10 +2,9 @@
 
 use super::super::{McpClient, McpTool, ToolEffect, ToolReply};
 use super::{WrittenAnswer, refuse_arguments, required_text, run_write, share};
-use crate::commands::ForgeCommand;
-use crate::commands::belief::{self, BeliefCommand};
-use crate::commands::evidence::{self, EvidenceCommand};
-use crate::commands::note::{self, NoteCommand};
+use crate::commands::belief::{BeliefAddArgs, BeliefContradictArgs, BeliefUpdateArgs};
+use crate::commands::evidence::EvidenceAddArgs;
+use crate::commands::note::NoteAddArgs;
 use crate::error::CommandError;
 use crate::mcp::request::McpRequest;
 use crate::mcp::schema::VocabularyTerm;
@@ -79,18 +78,17 @@ impl McpTool for FindingTool {
 
     fn run(
         arguments: &FindingArguments,
-        visit: &mut McpRequest,
+        request: &mut McpRequest,
         _: &McpClient,
     ) -> Result<ToolReply<WrittenAnswer>, CommandError> {
-        let (kind, command) = match arguments.kind {
-            RecordedFindingKind::Evidence => ("evidence", evidence_command(arguments)?),
+        match arguments.kind {
+            RecordedFindingKind::Evidence => record_evidence(arguments, request),
             RecordedFindingKind::Belief if arguments.contradicts.is_some() => {
-                ("dependency", contradiction(arguments)?)
+                record_contradiction(arguments, request)
             }
-            RecordedFindingKind::Belief => ("belief", belief_command(arguments)?),
-            RecordedFindingKind::Note => ("note", note_command(arguments)?),
-        };
-        run_write(visit, kind, &command)
+            RecordedFindingKind::Belief => record_belief(arguments, request),
+            RecordedFindingKind::Note => record_note(arguments, request),
+        }
     }
 }
 
@@ -112,7 +110,10 @@ impl FindingArguments {
     }
 }
 
-fn evidence_command(given: &FindingArguments) -> Result<ForgeCommand, CommandError> {
+fn record_evidence(
+    given: &FindingArguments,
+    request: &mut McpRequest,
+) -> Result<ToolReply<WrittenAnswer>, CommandError> {
     refuse_arguments("evidence", &given.belief_arguments())?;
     let (Some(hypothesis), Some(strength)) = (&given.hypothesis, given.strength) else {
         return Err(CommandError::invalid("evidence needs 'hypothesis' and 'strength'").hinted(
@@ -123,35 +124,39 @@ fn evidence_command(given: &FindingArguments) -> Result<ForgeCommand, CommandErr
     if !(-1.0..=1.0).contains(&strength) {
         return Err(CommandError::invalid("'strength' must be a number from -1 to 1"));
     }
-    Ok(ForgeCommand::Evidence(
-        EvidenceCommand::Add(evidence::EvidenceAddArgs {
-            description: required_text("description", given.description.as_ref())?,
-            hypothesis: hypothesis.clone(),
-            strength,
-            kind: given.evidence_kind.map(|VocabularyTerm(kind)| kind),
-            source: given.source.clone(),
-            id: None,
-        })
-        .into(),
-    ))
+    let add = EvidenceAddArgs {
+        description: required_text("description", given.description.as_ref())?,
+        hypothesis: hypothesis.clone(),
+        strength,
+        kind: given.evidence_kind.map(|VocabularyTerm(kind)| kind),
+        source: given.source.clone(),
+        id: None,
+    };
+    run_write(request, "evidence", &add)
 }
 
-fn belief_command(given: &FindingArguments) -> Result<ForgeCommand, CommandError> {
+fn record_belief(
+    given: &FindingArguments,
+    request: &mut McpRequest,
+) -> Result<ToolReply<WrittenAnswer>, CommandError> {
     refuse_arguments("a belief", &given.evidence_arguments())?;
     refuse_arguments("a belief that contradicts none", &[("reason", given.reason.is_some())])?;
     let kind = given.belief_kind.map(|VocabularyTerm(kind)| kind);
     let confidence = given.confidence.map(share).transpose()?;
-    let command = match &given.id {
-        None => BeliefCommand::Add(belief::BeliefAddArgs {
-            description: required_text("description", given.description.as_ref())?,
-            id: None,
-            kind,
-            confidence,
-            source: given.source.clone(),
-            hypothesis: given.hypothesis.clone(),
-            evidence: given.evidence.clone(),
-            on: given.rests_on.clone(),
-        }),
+    match &given.id {
+        None => {
+            let add = BeliefAddArgs {
+                description: required_text("description", given.description.as_ref())?,
+                id: None,
+                kind,
+                confidence,
+                source: given.source.clone(),
+                hypothesis: given.hypothesis.clone(),
+                evidence: given.evidence.clone(),
+                on: given.rests_on.clone(),
+            };
+            run_write(request, "belief", &add)
+        }
         Some(id) => {
             refuse_arguments(
                 "a belief that is there",
@@ -161,19 +166,22 @@ fn belief_command(given: &FindingArguments) -> Result<ForgeCommand, CommandError
                     ("rests_on", !given.rests_on.is_empty()),
                 ],
             )?;
-            BeliefCommand::Update(belief::BeliefUpdateArgs {
+            let update = BeliefUpdateArgs {
                 id: id.clone(),
                 description: given.description.clone(),
                 kind,
                 confidence,
                 source: given.source.clone(),
-            })
+            };
+            run_write(request, "belief", &update)
         }
-    };
-    Ok(ForgeCommand::Belief(command.into()))
+    }
 }
 
-fn contradiction(given: &FindingArguments) -> Result<ForgeCommand, CommandError> {
+fn record_contradiction(
+    given: &FindingArguments,
+    request: &mut McpRequest,
+) -> Result<ToolReply<WrittenAnswer>, CommandError> {
     refuse_arguments(
         "a contradiction",
         &[
@@ -192,26 +200,25 @@ fn contradiction(given: &FindingArguments) -> Result<ForgeCommand, CommandError>
             "record the belief first, then name it in 'id' and the other in 'contradicts'",
         ));
     };
-    Ok(ForgeCommand::Belief(
-        BeliefCommand::Contradict(belief::BeliefContradictArgs {
-            id,
-            other: given.contradicts.clone().unwrap_or_default(),
-            reason: given.reason.clone(),
-        })
-        .into(),
-    ))
+    let contradict = BeliefContradictArgs {
+        id,
+        other: given.contradicts.clone().unwrap_or_default(),
+        reason: given.reason.clone(),
+    };
+    run_write(request, "dependency", &contradict)
 }
 
-fn note_command(given: &FindingArguments) -> Result<ForgeCommand, CommandError> {
+fn record_note(
+    given: &FindingArguments,
+    request: &mut McpRequest,
+) -> Result<ToolReply<WrittenAnswer>, CommandError> {
     refuse_arguments("a note", &given.belief_arguments())?;
     refuse_arguments("a note", &given.evidence_arguments())?;
     refuse_arguments("a note", &[("hypothesis", given.hypothesis.is_some())])?;
-    Ok(ForgeCommand::Note(
-        NoteCommand::Add(note::NoteAddArgs {
-            description: required_text("description", given.description.as_ref())?,
-            source: given.source.clone(),
-            id: None,
-        })
-        .into(),
-    ))
+    let add = NoteAddArgs {
+        description: required_text("description", given.description.as_ref())?,
+        source: given.source.clone(),
+        id: None,
+    };
+    run_write(request, "note", &add)
 }

@@ -2,8 +2,7 @@
 
 use super::super::{McpClient, McpTool, ToolEffect, ToolReply};
 use super::{WrittenAnswer, refuse_arguments, required_text, run_write};
-use crate::commands::ForgeCommand;
-use crate::commands::gap::{self, GapCommand, GapFieldArgs};
+use crate::commands::gap::{GapAddArgs, GapFieldArgs, GapFillArgs, GapUpdateArgs};
 use crate::error::CommandError;
 use crate::mcp::request::McpRequest;
 use crate::mcp::schema::VocabularyTerm;
@@ -56,49 +55,45 @@ impl McpTool for GapTool {
     }
 
     fn run(
-        arguments: &GapArguments,
-        visit: &mut McpRequest,
+        given: &GapArguments,
+        request: &mut McpRequest,
         _: &McpClient,
     ) -> Result<ToolReply<WrittenAnswer>, CommandError> {
-        run_write(visit, "gap", &ForgeCommand::Gap(gap_command(arguments)?.into()))
+        let fields = GapFieldArgs {
+            gap_type: given.gap_type.map(|VocabularyTerm(word)| word),
+            criticality: given.criticality.map(|VocabularyTerm(word)| word),
+            blocking: given.blocking.clone(),
+            fill_strategy: given.fill_strategy.map(|VocabularyTerm(word)| word),
+            effort: given.effort.map(|VocabularyTerm(word)| word),
+        };
+        let status = given.status.map(|VocabularyTerm(status)| status);
+        let Some(id) = given.id.clone() else {
+            refuse_arguments(
+                "a new gap",
+                &[
+                    ("status", status.is_some_and(|status| status != GapStatus::Open)),
+                    ("resolution", given.resolution.is_some()),
+                ],
+            )?;
+            let description = required_text("description", given.description.as_ref())?;
+            return run_write(request, "gap", &GapAddArgs { description, id: None, fields });
+        };
+        if status == Some(GapStatus::Filled) {
+            refuse_arguments(
+                "filling a gap",
+                &[
+                    ("description", given.description.is_some()),
+                    ("criticality", fields.criticality.is_some()),
+                    ("type", fields.gap_type.is_some()),
+                    ("blocking", !fields.blocking.is_empty()),
+                    ("fill_strategy", fields.fill_strategy.is_some()),
+                    ("effort", fields.effort.is_some()),
+                ],
+            )?;
+            let resolution = required_text("resolution", given.resolution.as_ref())?;
+            return run_write(request, "gap", &GapFillArgs { id, resolution });
+        }
+        let (description, resolution) = (given.description.clone(), given.resolution.clone());
+        run_write(request, "gap", &GapUpdateArgs { id, description, status, resolution, fields })
     }
-}
-
-fn gap_command(given: &GapArguments) -> Result<GapCommand, CommandError> {
-    let fields = GapFieldArgs {
-        gap_type: given.gap_type.map(|VocabularyTerm(word)| word),
-        criticality: given.criticality.map(|VocabularyTerm(word)| word),
-        blocking: given.blocking.clone(),
-        fill_strategy: given.fill_strategy.map(|VocabularyTerm(word)| word),
-        effort: given.effort.map(|VocabularyTerm(word)| word),
-    };
-    let status = given.status.map(|VocabularyTerm(status)| status);
-    let Some(id) = given.id.clone() else {
-        refuse_arguments(
-            "a new gap",
-            &[
-                ("status", status.is_some_and(|status| status != GapStatus::Open)),
-                ("resolution", given.resolution.is_some()),
-            ],
-        )?;
-        let description = required_text("description", given.description.as_ref())?;
-        return Ok(GapCommand::Add(gap::GapAddArgs { description, id: None, fields }));
-    };
-    if status == Some(GapStatus::Filled) {
-        refuse_arguments(
-            "filling a gap",
-            &[
-                ("description", given.description.is_some()),
-                ("criticality", fields.criticality.is_some()),
-                ("type", fields.gap_type.is_some()),
-                ("blocking", !fields.blocking.is_empty()),
-                ("fill_strategy", fields.fill_strategy.is_some()),
-                ("effort", fields.effort.is_some()),
-            ],
-        )?;
-        let resolution = required_text("resolution", given.resolution.as_ref())?;
-        return Ok(GapCommand::Fill(gap::GapFillArgs { id, resolution }));
-    }
-    let (description, resolution) = (given.description.clone(), given.resolution.clone());
-    Ok(GapCommand::Update(gap::GapUpdateArgs { id, description, status, resolution, fields }))
 }

@@ -2,8 +2,7 @@
 
 use super::super::{McpClient, McpTool, ToolEffect, ToolReply};
 use super::{WrittenAnswer, names, refuse_arguments, required_text, run_write, share};
-use crate::commands::ForgeCommand;
-use crate::commands::hypothesis::{self, HypothesisCommand};
+use crate::commands::hypothesis::{HypothesisAddArgs, HypothesisSettleArgs, HypothesisUpdateArgs};
 use crate::error::CommandError;
 use crate::mcp::request::McpRequest;
 use crate::mcp::schema::VocabularyTerm;
@@ -55,68 +54,66 @@ impl McpTool for HypothesisTool {
     }
 
     fn run(
-        arguments: &HypothesisArguments,
-        visit: &mut McpRequest,
+        given: &HypothesisArguments,
+        request: &mut McpRequest,
         _: &McpClient,
     ) -> Result<ToolReply<WrittenAnswer>, CommandError> {
-        run_write(
-            visit,
-            "hypothesis",
-            &ForgeCommand::Hypothesis(hypothesis_command(arguments)?.into()),
-        )
-    }
-}
-
-fn hypothesis_command(given: &HypothesisArguments) -> Result<HypothesisCommand, CommandError> {
-    let settles = given.status.map(|VocabularyTerm(status)| status).filter(|status| {
-        matches!(status, HypothesisStatus::Confirmed | HypothesisStatus::Rejected)
-    });
-    let confidence = given.confidence.map(share).transpose()?;
-    let status = given.status.map(|VocabularyTerm(status)| status);
-    let tags = names("tags", &given.tags)?;
-    if settles.is_none() && given.reason.is_some() {
-        return Err(CommandError::invalid("'reason' says why a hypothesis is settled")
-            .hinted("give it with 'status' confirmed or rejected"));
-    }
-    let Some(id) = given.id.clone() else {
-        if settles.is_some() {
-            return Err(CommandError::invalid("a new hypothesis is not settled yet")
-                .hinted("state it first, then settle it by its 'id'"));
+        let settles = given.status.map(|VocabularyTerm(status)| status).filter(|status| {
+            matches!(status, HypothesisStatus::Confirmed | HypothesisStatus::Rejected)
+        });
+        let confidence = given.confidence.map(share).transpose()?;
+        let status = given.status.map(|VocabularyTerm(status)| status);
+        let tags = names("tags", &given.tags)?;
+        if settles.is_none() && given.reason.is_some() {
+            return Err(CommandError::invalid("'reason' says why a hypothesis is settled")
+                .hinted("give it with 'status' confirmed or rejected"));
         }
-        return Ok(HypothesisCommand::Add(hypothesis::HypothesisAddArgs {
-            description: required_text("description", given.description.as_ref())?,
-            id: None,
+        let Some(id) = given.id.clone() else {
+            if settles.is_some() {
+                return Err(CommandError::invalid("a new hypothesis is not settled yet")
+                    .hinted("state it first, then settle it by its 'id'"));
+            }
+            let add = HypothesisAddArgs {
+                description: required_text("description", given.description.as_ref())?,
+                id: None,
+                confidence,
+                status,
+                parent: given.parent.clone(),
+                source: given.source.clone(),
+                tags,
+            };
+            return run_write(request, "hypothesis", &add);
+        };
+        refuse_arguments("a hypothesis that is there", &[("source", given.source.is_some())])?;
+        if let Some(status) = settles {
+            refuse_arguments(
+                "settling a hypothesis",
+                &[
+                    ("description", given.description.is_some()),
+                    ("confidence", confidence.is_some()),
+                    ("parent", given.parent.is_some()),
+                    ("tags", !tags.is_empty()),
+                ],
+            )?;
+            let reason = given.reason.clone();
+            return match status {
+                HypothesisStatus::Confirmed => {
+                    run_write(request, "hypothesis", &HypothesisSettleArgs::<true> { id, reason })
+                }
+                _ => {
+                    run_write(request, "hypothesis", &HypothesisSettleArgs::<false> { id, reason })
+                }
+            };
+        }
+        let update = HypothesisUpdateArgs {
+            id,
+            description: given.description.clone(),
             confidence,
             status,
             parent: given.parent.clone(),
-            source: given.source.clone(),
-            tags,
-        }));
-    };
-    refuse_arguments("a hypothesis that is there", &[("source", given.source.is_some())])?;
-    if let Some(status) = settles {
-        refuse_arguments(
-            "settling a hypothesis",
-            &[
-                ("description", given.description.is_some()),
-                ("confidence", confidence.is_some()),
-                ("parent", given.parent.is_some()),
-                ("tags", !tags.is_empty()),
-            ],
-        )?;
-        let settle = hypothesis::HypothesisSettleArgs { id, reason: given.reason.clone() };
-        return Ok(match status {
-            HypothesisStatus::Confirmed => HypothesisCommand::Confirm(settle),
-            _ => HypothesisCommand::Reject(settle),
-        });
+            add_tags: tags,
+            remove_tags: Vec::new(),
+        };
+        run_write(request, "hypothesis", &update)
     }
-    Ok(HypothesisCommand::Update(hypothesis::HypothesisUpdateArgs {
-        id,
-        description: given.description.clone(),
-        confidence,
-        status,
-        parent: given.parent.clone(),
-        add_tags: tags,
-        remove_tags: Vec::new(),
-    }))
 }

@@ -15,10 +15,12 @@ use super::super::request::McpRequest;
 use super::super::{resource, session_choice};
 use super::{ToolReply, parse_argument};
 use crate::args::value::{NameArg, non_empty_text};
-use crate::commands::ForgeCommand;
 use crate::error::CommandError;
+use crate::report::entity_write::{ChangedEntity, EntityWriteReport, MadeCheckpoint};
+use crate::verb::Verb;
+use forge_store::model::Timestamp;
 use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
+use serde::Serialize;
 
 /// How many other changes an answer lists.
 const ALSO: usize = 20;
@@ -55,7 +57,7 @@ pub(in crate::mcp) struct WrittenAnswer {
 }
 
 /// A checkpoint.
-#[derive(Debug, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Serialize, JsonSchema)]
 #[schemars(rename = "Made", deny_unknown_fields)]
 pub(in crate::mcp) struct WrittenCheckpoint {
     /// Its id.
@@ -63,64 +65,55 @@ pub(in crate::mcp) struct WrittenCheckpoint {
     /// Its number in the session: '#7' names it.
     sequence: u64,
     /// The moment it names.
-    time: String,
+    #[schemars(with = "String")]
+    time: Timestamp,
     /// What it says.
     message: String,
     /// Its tags.
     tags: Vec<String>,
 }
 
-/// The document of commands that write.
-#[derive(Debug, Deserialize)]
-struct WrittenDocument {
-    session: String,
-    branch: String,
-    operation: Option<String>,
-    id: Option<String>,
-    revision: Option<WrittenRevision>,
-    checkpoint: Option<WrittenCheckpoint>,
-    changed: Vec<NamedEntity>,
-    warnings: Vec<String>,
+impl From<MadeCheckpoint> for WrittenCheckpoint {
+    fn from(made: MadeCheckpoint) -> Self {
+        let MadeCheckpoint { id, sequence, time, message, tags, .. } = made;
+        Self { id: id.to_string(), sequence, time, message, tags }
+    }
 }
 
-#[derive(Debug, Deserialize)]
-struct WrittenRevision {
-    sequence: u64,
-}
-
-/// Runs a command that writes, and returns what it wrote.
-pub(super) fn run_write(
-    visit: &mut McpRequest,
+/// Runs a verb that writes, and returns what it wrote.
+pub(super) fn run_write<V: Verb<Report = EntityWriteReport>>(
+    request: &mut McpRequest,
     kind: &str,
-    command: &ForgeCommand,
+    verb: &V,
 ) -> Result<ToolReply<WrittenAnswer>, CommandError> {
-    let document: WrittenDocument = visit.run_as(command)?;
-    let id = document.id.unwrap_or_default();
-    let mut also: Vec<NamedEntity> = document.changed;
-    also.retain(|changed| changed.kind != kind || changed.id != id);
+    let report = request.run(verb)?;
+    let id = report.id.unwrap_or_default();
+    let named = |changed: ChangedEntity| (changed.kind.name().to_owned(), changed.id);
+    let mut also: Vec<_> = report.changed.into_iter().map(named).collect();
+    also.retain(|(changed, changed_id)| changed != kind || *changed_id != id);
     let also_omitted = also.len().saturating_sub(ALSO);
-    also.truncate(ALSO);
-    let mut warnings = document.warnings;
-    warnings.extend(visit.take_warnings());
+    let also = also.into_iter().take(ALSO).map(|(kind, id)| NamedEntity { kind, id });
+    let mut warnings = report.warnings;
+    warnings.extend(request.take_warnings());
     let uri = if kind == "checkpoint" {
         resource::checkpoint(&id)
     } else {
-        resource::entity(&document.session, kind, &id)
+        resource::entity(&report.session, kind, &id)
     };
     let chosen_by =
-        session_choice::chosen_session(&visit.context, visit.chosen_by, &document.session)?;
-    let place = AnswerPlace { session: document.session, chosen_by };
+        session_choice::chosen_session(&request.context, request.chosen_by, &report.session)?;
+    let place = AnswerPlace { session: report.session, chosen_by };
     let name = format!("{kind} {id}");
     let found = WrittenAnswer {
         place,
-        branch: document.branch,
+        branch: report.branch,
         kind: kind.to_owned(),
         id,
-        changed: document.operation.is_some(),
-        operation: document.operation,
-        revision: document.revision.map(|revision| revision.sequence),
-        checkpoint: document.checkpoint,
-        also_changed: also,
+        changed: report.operation.is_some(),
+        operation: report.operation.map(|operation| operation.to_string()),
+        revision: report.revision.map(|revision| revision.sequence),
+        checkpoint: report.checkpoint.map(Into::into),
+        also_changed: also.collect(),
         also_omitted,
         warnings,
         uri: uri.clone(),
