@@ -20,6 +20,8 @@
 //! * [`integration`] and [`doctor`]: install forge in a coding agent, and check that it works.
 //! * [`error`]: errors with exit codes and hints.
 
+#![allow(missing_docs, reason = "an application: a name that says it needs no sentence")]
+
 pub mod args;
 pub mod child_process;
 pub mod commands;
@@ -54,7 +56,6 @@ use error::CommandError;
 use std::ffi::OsString;
 
 /// Runs `forge` with these arguments, which begin with its own name, and returns the exit code.
-#[must_use]
 pub fn run(arguments: Vec<OsString>) -> u8 {
     #[cfg(target_os = "linux")]
     if let Some(code) = git::guard::run_if_guard(&arguments) {

@@ -7,7 +7,7 @@ use crate::workspace::{self, SessionNeed, StoreAccess};
 use forge_store::error::Error;
 use forge_store::model::rule::{ClaimLookup, RuleError, RuleOutcome};
 use forge_store::model::time_grammar::{MomentBase, MomentExpression};
-use forge_store::model::{AutoTrigger, Fact, FactOrigin, Key, Kind, Timestamp, Value};
+use forge_store::model::{AutoTrigger, Fact, FactOrigin, FieldMap, Key, Kind, Timestamp, Value};
 use forge_store::store::{
     ClaimChange, HeadClaims, Session, SessionWrite, Store, WriteContext, WriteReport, new_fact_id,
 };
@@ -15,9 +15,7 @@ use forge_store::store::{
 /// A store and a session to write to, with the context of the write.
 #[derive(Clone)]
 pub struct SessionWriter {
-    /// The store.
     pub store: Store,
-    /// The session.
     pub session: Session,
     /// The author, verb and time of the write.
     pub write_context: WriteContext,
@@ -26,10 +24,6 @@ pub struct SessionWriter {
 
 impl SessionWriter {
     /// Opens the store and the session for this verb.
-    ///
-    /// # Errors
-    ///
-    /// As opening does.
     pub fn begin(context: &Context, verb: &str, need: SessionNeed) -> Result<Self, CommandError> {
         let store = workspace::open_store(context, StoreAccess::Write)?;
         let session = workspace::choose_session(context, &store, need)?;
@@ -39,7 +33,6 @@ impl SessionWriter {
     }
 
     /// Returns the writer for a write at this time.
-    #[must_use]
     pub fn at(&self, now: Timestamp) -> Self {
         let write_context = WriteContext { now, ..self.write_context.clone() };
         Self { write_context, ..self.clone() }
@@ -59,19 +52,11 @@ impl SessionWriter {
     }
 
     /// Returns the ids of the claims with these names.
-    ///
-    /// # Errors
-    ///
-    /// As [`Self::claim_id`].
     pub fn claim_ids(&self, kind: Kind, names: &[String]) -> Result<Vec<String>, CommandError> {
         names.iter().map(|name| self.claim_id(kind, name)).collect()
     }
 
     /// Applies a rule to the current claims and writes the outcome.
-    ///
-    /// # Errors
-    ///
-    /// As every write.
     pub fn write_rule(
         &self,
         rule: impl Fn(&HeadClaims) -> Result<RuleOutcome, RuleError>,
@@ -81,10 +66,6 @@ impl SessionWriter {
 
     /// Writes a new claim, under this id or the next free one; `rule` computes the changes. Also
     /// returns its id.
-    ///
-    /// # Errors
-    ///
-    /// As every write.
     pub fn add_by_rule(
         &self,
         kind: Kind,
@@ -101,10 +82,6 @@ impl SessionWriter {
     }
 
     /// Writes a new claim with these fields.
-    ///
-    /// # Errors
-    ///
-    /// As every write.
     pub fn add_value(
         &self,
         kind: Kind,
@@ -115,10 +92,6 @@ impl SessionWriter {
     }
 
     /// Writes a new claim with these fields, together with a fact that refers to its id.
-    ///
-    /// # Errors
-    ///
-    /// As every write.
     pub fn add_value_with(
         &self,
         kind: Kind,
@@ -146,35 +119,25 @@ impl SessionWriter {
         Ok((id, done))
     }
 
-    /// Changes fields of a claim; null fields stay unchanged.
-    ///
-    /// # Errors
-    ///
-    /// As every write.
+    /// Changes fields of a claim.
     pub fn update(
         &self,
         kind: Kind,
         id: &str,
-        fields: &Value,
-        edit: impl Fn(&mut Value),
+        change: impl Fn(&mut FieldMap),
     ) -> Result<WriteReport, CommandError> {
         self.write_rule(|claims| {
             let key = Key::new(kind, id);
             let old = claims.claim(&key).ok_or(RuleError::NotFound(key))?;
             let mut new = old.clone();
-            if let (Value::Map(new), Some(fields)) = (&mut new, fields.as_map()) {
-                new.extend(fields.iter().map(|(name, field)| (name.clone(), field.clone())));
+            if let Value::Map(fields) = &mut new {
+                change(fields);
             }
-            edit(&mut new);
             Ok(claim_change(kind, id, Some(&old), new))
         })
     }
 
     /// Writes a fact, and makes the checkpoint of this event.
-    ///
-    /// # Errors
-    ///
-    /// As every write.
     pub fn write_fact(
         &self,
         fact: Fact,
@@ -188,10 +151,6 @@ impl SessionWriter {
     }
 
     /// Refuses a fact whose id was chosen and belongs to another fact already.
-    ///
-    /// # Errors
-    ///
-    /// As every write.
     pub fn refuse_taken_id(&self, fact: &Fact, chosen: Option<&str>) -> Result<(), CommandError> {
         let Some(id) = chosen else { return Ok(()) };
         let state = self.session.state(&self.session.head()?)?;
@@ -202,7 +161,6 @@ impl SessionWriter {
     }
 
     /// Whether an event with this trigger makes a checkpoint.
-    #[must_use]
     pub fn makes_checkpoint(&self, trigger: AutoTrigger) -> bool {
         self.triggers.select(Some(trigger)) == Some(trigger)
     }
@@ -236,7 +194,6 @@ impl SessionWriter {
 }
 
 /// Returns the outcome of changing one claim to these fields.
-#[must_use]
 pub fn claim_change(kind: Kind, id: &str, old: Option<&Value>, new: Value) -> RuleOutcome {
     let event = forge_store::model::rule::trigger_of(kind, old, &new);
     RuleOutcome {
@@ -248,10 +205,6 @@ pub fn claim_change(kind: Kind, id: &str, old: Option<&Value>, new: Value) -> Ru
 }
 
 /// Creates a fact that is recorded now, under this id or a generated one.
-///
-/// # Errors
-///
-/// If the system has no random numbers.
 pub fn new_fact(
     kind: Kind,
     id: Option<&str>,

@@ -70,7 +70,6 @@ impl Opened for () {
 
 /// A store without a chosen session.
 pub struct OpenedStore {
-    /// The store.
     pub store: Store,
     /// The author, verb and time of what is written to it.
     pub write_context: WriteContext,
@@ -174,7 +173,7 @@ pub(crate) fn add_names_of<G, C: Command>(_: fn(C) -> G, names: &mut Vec<&'stati
 /// Implements [`Command`] for an enum of clap: each variant holds a verb or a group of verbs.
 macro_rules! commands {
     ($group:ident $(<$kind:ident>)?: $($variant:ident),+ $(,)?) => {
-        impl $(<$kind: crate::args::select::ListedKind>)? crate::verb::Command
+        impl $(<$kind: crate::args::field_option::ListedKind>)? crate::verb::Command
             for $group $(<$kind>)?
         {
             fn execute(

@@ -1,19 +1,21 @@
 //! `forge belief`.
 
 use super::blame::WhyArgs;
+use super::claim::{ClaimAddArgs, ClaimUpdateArgs, RecordedClaim};
 use crate::args::select::{ClaimListArgs, EntityShowArgs};
-use crate::args::value::{self, NameArg};
+use crate::args::value::{self};
 use crate::context::Context;
+use crate::error::CommandError;
 use crate::report::entity_write::EntityWriteReport;
 use crate::report::why::WhyReport;
 use crate::session_reader::SessionReader;
 use crate::session_writer::{SessionWriter, claim_change};
 use crate::verb::{Verb, VerbResult, commands};
-use crate::workspace::SessionNeed;
 use forge_store::model::claim::Belief;
-use forge_store::model::claim::{BeliefKind, Dependency, DependencyType, Strength, VocabularyWord};
+use forge_store::model::claim::{Dependency, DependencyType, Strength};
 use forge_store::model::rule::{self, ClaimLookup, RuleError};
-use forge_store::model::{Key, Kind, Value};
+use forge_store::model::{FieldMap, Key, Kind, Value};
+use forge_store::store::WriteReport;
 
 /// How one belief may rest on another. Contradictions are recorded by `contradict`.
 const DEPENDENCY_TYPES: &[DependencyType] = &[
@@ -27,9 +29,9 @@ const DEPENDENCY_TYPES: &[DependencyType] = &[
 #[derive(Debug, clap::Subcommand)]
 pub enum BeliefCommand {
     /// Add a belief
-    Add(BeliefAddArgs),
+    Add(ClaimAddArgs<Belief>),
     /// Change fields of a belief
-    Update(BeliefUpdateArgs),
+    Update(ClaimUpdateArgs<Belief>),
     /// Record that one belief rests on another
     Depend(BeliefDependArgs),
     /// Record that two beliefs cannot both be true
@@ -42,67 +44,6 @@ pub enum BeliefCommand {
     Show(EntityShowArgs<Belief>),
 }
 
-/// Arguments of `forge belief add`.
-#[derive(Debug, clap::Args)]
-pub struct BeliefAddArgs {
-    /// What is believed to be true
-    #[arg(value_name = "DESCRIPTION", value_parser = value::non_empty_text)]
-    pub description: String,
-
-    /// Id, instead of a new one
-    #[arg(long, value_name = "ID")]
-    pub id: Option<NameArg>,
-
-    /// Kind of belief
-    #[arg(long, value_name = "KIND", value_parser = value::word_parser::<BeliefKind>())]
-    pub kind: Option<BeliefKind>,
-
-    /// Confidence, 0 to 1
-    #[arg(long, value_name = "SHARE", value_parser = value::parse_share, allow_negative_numbers = true)]
-    pub confidence: Option<f64>,
-
-    /// Where it comes from
-    #[arg(long, value_name = "SOURCE")]
-    pub source: Option<String>,
-
-    /// Hypothesis that it is about
-    #[arg(long, value_name = "ID")]
-    pub hypothesis: Option<String>,
-
-    /// Evidence for it
-    #[arg(long, value_name = "ID,...", value_delimiter = ',')]
-    pub evidence: Vec<String>,
-
-    /// Beliefs that it rests on
-    #[arg(long, value_name = "ID,...", value_delimiter = ',')]
-    pub on: Vec<String>,
-}
-
-/// Arguments of `forge belief update`.
-#[derive(Debug, clap::Args)]
-pub struct BeliefUpdateArgs {
-    /// Id, or a unique prefix of it
-    #[arg(value_name = "ID")]
-    pub id: String,
-
-    /// New description
-    #[arg(long, value_name = "TEXT")]
-    pub description: Option<String>,
-
-    /// Kind of belief
-    #[arg(long, value_name = "KIND", value_parser = value::word_parser::<BeliefKind>())]
-    pub kind: Option<BeliefKind>,
-
-    /// Confidence, 0 to 1
-    #[arg(long, value_name = "SHARE", value_parser = value::parse_share, allow_negative_numbers = true)]
-    pub confidence: Option<f64>,
-
-    /// Where it comes from
-    #[arg(long, value_name = "SOURCE")]
-    pub source: Option<String>,
-}
-
-/// Arguments of `forge belief depend`.
 #[derive(Debug, clap::Args)]
 pub struct BeliefDependArgs {
     /// Belief that rests on another
@@ -127,7 +68,6 @@ pub struct BeliefDependArgs {
     pub strength: Option<f64>,
 }
 
-/// Arguments of `forge belief contradict`.
 #[derive(Debug, clap::Args)]
 pub struct BeliefContradictArgs {
     /// One belief
@@ -143,7 +83,6 @@ pub struct BeliefContradictArgs {
     pub reason: Option<String>,
 }
 
-/// Arguments of `forge belief why`.
 #[derive(Debug, clap::Args)]
 pub struct BeliefWhyArgs {
     /// Id, or a unique prefix of it
@@ -153,73 +92,34 @@ pub struct BeliefWhyArgs {
 
 commands!(BeliefCommand: Add, Update, Depend, Contradict, Why, List, Show);
 
-impl Verb for BeliefAddArgs {
-    const NAME: &'static str = "belief add";
-    type Opened = SessionWriter;
-    type Report = EntityWriteReport;
-
-    fn session_need(&self) -> SessionNeed {
-        let alone = self.hypothesis.is_none() && self.evidence.is_empty() && self.on.is_empty();
-        if alone { SessionNeed::OrNew } else { SessionNeed::Existing }
-    }
-
-    fn run(&self, writing: &SessionWriter, _: &mut Context) -> VerbResult<Self> {
-        let hypothesis = self
-            .hypothesis
-            .as_ref()
-            .map(|id| writing.claim_id(Kind::Hypothesis, id))
-            .transpose()?;
-        let evidence = writing.claim_ids(Kind::Evidence, &self.evidence)?;
-        let grounds = writing.claim_ids(Kind::Belief, &self.on)?;
-        let value = Value::from([
-            ("description", self.description.as_str().into()),
-            ("kind", self.kind.map(VocabularyWord::word).into()),
-            ("confidence", self.confidence.into()),
-            ("source", self.source.clone().into()),
-            ("hypothesis", hypothesis.into()),
-            ("evidence", (!evidence.is_empty()).then_some(evidence).into()),
-        ]);
-        let (id, done) = writing.add_by_rule(
-            Kind::Belief,
-            self.id.as_ref().map(NameArg::as_str),
-            |claims, id| {
-                let key = Key::new(Kind::Belief, id);
-                if claims.claim(&key).is_some() {
-                    return Err(RuleError::AlreadyThere(key));
-                }
-                let mut outcome = claim_change(Kind::Belief, id, None, value.clone());
-                // Nothing rests on a new belief yet, so this cannot make a cycle.
-                outcome.changes.extend(grounds.iter().map(|ground| {
-                    let dependency = Dependency {
-                        from: Some(id.to_owned()),
-                        to: Some(ground.clone()),
-                        dependency_type: Some(DependencyType::Requires),
-                        ..Dependency::default()
-                    };
-                    (Key::new(Kind::Dependency, Dependency::id(id, ground)), dependency.to_value())
-                }));
-                Ok(outcome)
-            },
-        )?;
-        Ok(EntityWriteReport::new("Added", done).about_claim(Kind::Belief, id))
-    }
-}
-
-impl Verb for BeliefUpdateArgs {
-    const NAME: &'static str = "belief update";
-    type Opened = SessionWriter;
-    type Report = EntityWriteReport;
-
-    fn run(&self, writing: &SessionWriter, _: &mut Context) -> VerbResult<Self> {
-        let id = writing.claim_id(Kind::Belief, &self.id)?;
-        let fields = Value::from([
-            ("description", self.description.clone().into()),
-            ("kind", self.kind.map(VocabularyWord::word).into()),
-            ("confidence", self.confidence.into()),
-            ("source", self.source.clone().into()),
-        ]);
-        let done = writing.update(Kind::Belief, &id, &fields, |_| ())?;
-        Ok(EntityWriteReport::new("Updated", done).about_claim(Kind::Belief, id))
+impl RecordedClaim for Belief {
+    fn add(
+        writing: &SessionWriter,
+        id: Option<&str>,
+        mut fields: FieldMap,
+    ) -> Result<(String, WriteReport), CommandError> {
+        let on = fields.remove("on").unwrap_or_default();
+        let grounds: Vec<&str> =
+            on.as_list().unwrap_or_default().iter().filter_map(Value::as_text).collect();
+        let value = Value::Map(fields);
+        writing.add_by_rule(Kind::Belief, id, |claims, id| {
+            let key = Key::new(Kind::Belief, id);
+            if claims.claim(&key).is_some() {
+                return Err(RuleError::AlreadyThere(key));
+            }
+            let mut outcome = claim_change(Kind::Belief, id, None, value.clone());
+            // Nothing rests on a new belief yet, so this cannot make a cycle.
+            outcome.changes.extend(grounds.iter().map(|ground| {
+                let dependency = Dependency {
+                    from: Some(id.to_owned()),
+                    to: Some((*ground).to_owned()),
+                    dependency_type: Some(DependencyType::Requires),
+                    ..Dependency::default()
+                };
+                (Key::new(Kind::Dependency, Dependency::id(id, ground)), dependency.to_value())
+            }));
+            Ok(outcome)
+        })
     }
 }
 

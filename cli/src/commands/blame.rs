@@ -10,7 +10,6 @@ use crate::text::with_previews;
 use crate::verb::{Verb, VerbResult};
 use forge_store::model::Value;
 
-/// Arguments of `forge blame`.
 #[derive(Debug, clap::Args)]
 pub struct BlameArgs {
     /// Unique prefix of its id, with 'KIND:' before it if that is ambiguous
@@ -22,7 +21,6 @@ pub struct BlameArgs {
     pub at: Option<MomentArg>,
 }
 
-/// Arguments of `forge why`.
 #[derive(Debug, clap::Args)]
 pub struct WhyArgs {
     /// Unique prefix of its id, with 'KIND:' before it if that is ambiguous

@@ -29,7 +29,6 @@ pub enum BranchCommand {
     Abandon(BranchAbandonArgs),
 }
 
-/// Arguments of `forge branch create`.
 #[derive(Debug, clap::Args)]
 pub struct BranchCreateArgs {
     /// Name
@@ -53,7 +52,6 @@ pub struct BranchCreateArgs {
     pub success: Vec<String>,
 }
 
-/// Arguments of `forge branch switch`.
 #[derive(Debug, clap::Args)]
 pub struct BranchSwitchArgs {
     /// Branch
@@ -61,7 +59,6 @@ pub struct BranchSwitchArgs {
     pub name: NameArg,
 }
 
-/// Arguments of `forge branch list`.
 #[derive(Debug, clap::Args)]
 pub struct BranchListArgs {
     /// Also list merged, abandoned and archived branches
@@ -69,7 +66,6 @@ pub struct BranchListArgs {
     pub all: bool,
 }
 
-/// Arguments of `forge branch show`.
 #[derive(Debug, clap::Args)]
 pub struct BranchShowArgs {
     /// Branch; the current one by default
@@ -77,7 +73,6 @@ pub struct BranchShowArgs {
     pub name: Option<NameArg>,
 }
 
-/// Arguments of `forge branch abandon`.
 #[derive(Debug, clap::Args)]
 pub struct BranchAbandonArgs {
     /// Branch
@@ -166,7 +161,7 @@ impl Verb for BranchShowArgs {
             Some(name) => name.as_str().to_owned(),
             None => session.summary()?.branch,
         };
-        Ok(BranchReport::load(&session, &name)?)
+        BranchReport::load(&session, &name)
     }
 }
 

@@ -8,7 +8,6 @@ use crate::verb::{OpenedStore, Verb, VerbResult};
 use crate::workspace::{self, SessionNeed};
 use forge_store::store::SessionBrief;
 
-/// Arguments of `forge brief`.
 #[derive(Debug, clap::Args)]
 pub struct BriefArgs {
     /// Moment at which it was known

@@ -16,7 +16,6 @@ use std::path::{Path, PathBuf};
 /// The name for standard input or output.
 const STANDARD: &str = "-";
 
-/// Arguments of `forge export bundle`.
 #[derive(Debug, clap::Args)]
 pub struct BundleExportArgs {
     /// File to write; '-' is standard output
@@ -40,7 +39,6 @@ pub struct BundleExportArgs {
     pub to: Option<u64>,
 }
 
-/// Arguments of `forge import bundle`.
 #[derive(Debug, clap::Args)]
 pub struct BundleImportArgs {
     /// File to import; '-' is standard input
@@ -52,7 +50,6 @@ pub struct BundleImportArgs {
     pub name: Option<String>,
 }
 
-/// Arguments of `forge backup`.
 #[derive(Debug, clap::Args)]
 pub struct BackupArgs {
     /// Directory for the copy, which must be empty or not exist

@@ -38,7 +38,6 @@ pub enum CheckpointCommand {
     Prune(CheckpointPruneArgs),
 }
 
-/// Arguments of `forge checkpoint create`.
 #[derive(Debug, clap::Args)]
 pub struct CheckpointCreateArgs {
     /// What moment it is
@@ -54,7 +53,6 @@ pub struct CheckpointCreateArgs {
     pub at: Option<MomentArg>,
 }
 
-/// Arguments of `forge checkpoint list`.
 #[derive(Debug, clap::Args)]
 pub struct CheckpointListArgs {
     /// Only those with this tag
@@ -94,7 +92,6 @@ pub struct StateViewArgs {
     pub as_recorded: bool,
 }
 
-/// Arguments of `forge checkpoint show`.
 #[derive(Debug, clap::Args)]
 pub struct CheckpointShowArgs {
     /// Unique prefix of its id, '#N' or a tag
@@ -106,7 +103,6 @@ pub struct CheckpointShowArgs {
     pub state: StateViewArgs,
 }
 
-/// Arguments of `forge checkpoint at`.
 #[derive(Debug, clap::Args)]
 pub struct CheckpointAtArgs {
     /// Moment, such as -2h, '2 hours ago', '2025-01-20 14:30', '#42', 'HEAD~3' or a tag
@@ -118,7 +114,6 @@ pub struct CheckpointAtArgs {
     pub state: StateViewArgs,
 }
 
-/// Arguments of `forge checkpoint diff`.
 #[derive(Debug, clap::Args)]
 pub struct CheckpointDiffArgs {
     /// Moment to compare from
@@ -138,7 +133,6 @@ pub struct CheckpointDiffArgs {
     pub kinds: Vec<Kind>,
 }
 
-/// Arguments of `forge checkpoint restore`.
 #[derive(Debug, clap::Args)]
 pub struct CheckpointRestoreArgs {
     /// Moment
@@ -150,7 +144,6 @@ pub struct CheckpointRestoreArgs {
     pub dry_run: bool,
 }
 
-/// Arguments of `forge checkpoint tag`.
 #[derive(Debug, clap::Args)]
 pub struct CheckpointTagArgs {
     /// Unique prefix of its id, '#N' or a tag
@@ -166,7 +159,6 @@ pub struct CheckpointTagArgs {
     pub remove: Vec<NameArg>,
 }
 
-/// Arguments of `forge checkpoint timeline`.
 #[derive(Debug, clap::Args)]
 pub struct CheckpointTimelineArgs {
     /// Draw every revision, not only those with a checkpoint or a fork

@@ -22,7 +22,6 @@ pub enum CodeCommand {
     Show(EntityShowArgs<CodeState>),
 }
 
-/// Arguments of `forge code capture`.
 #[derive(Debug, clap::Args)]
 pub struct CodeCaptureArgs {
     /// Message that describes the state

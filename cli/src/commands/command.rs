@@ -25,7 +25,6 @@ pub enum CommandCommand {
     Show(EntityShowArgs<ExecutedCommand>),
 }
 
-/// Arguments of `forge command record`.
 #[derive(Debug, clap::Args)]
 pub struct CommandRecordArgs {
     /// Program to run, with its arguments
@@ -33,7 +32,6 @@ pub struct CommandRecordArgs {
     pub command: Vec<OsString>,
 }
 
-/// Arguments of `forge command list`.
 #[derive(Debug, clap::Args)]
 pub struct CommandListArgs {
     /// Only those that did not end with exit code 0

@@ -26,7 +26,6 @@ pub enum CompactionCommand {
     Show(CompactionShowArgs),
 }
 
-/// Arguments of `forge compaction list`.
 #[derive(Debug, clap::Args)]
 pub struct CompactionListArgs {
     /// Largest number to list
@@ -34,7 +33,6 @@ pub struct CompactionListArgs {
     pub limit: Option<usize>,
 }
 
-/// Arguments of `forge compaction show`.
 #[derive(Debug, clap::Args)]
 pub struct CompactionShowArgs {
     /// Number or id of its checkpoint; the last one by default

@@ -6,7 +6,6 @@ use crate::verb::{RawReport, Verb, VerbResult};
 use clap::CommandFactory;
 use clap_complete::Shell;
 
-/// Arguments of `forge completions`.
 #[derive(Debug, clap::Args)]
 pub struct CompletionsArgs {
     /// Shell

@@ -22,7 +22,6 @@ pub enum ConfigCommand {
     Trust(ConfigTrustArgs),
 }
 
-/// Arguments of `forge config get`.
 #[derive(Debug, clap::Args)]
 pub struct ConfigGetArgs {
     /// Setting
@@ -30,7 +29,6 @@ pub struct ConfigGetArgs {
     pub key: String,
 }
 
-/// Arguments of `forge config set`.
 #[derive(Debug, clap::Args)]
 pub struct ConfigSetArgs {
     /// Setting
@@ -46,7 +44,6 @@ pub struct ConfigSetArgs {
     pub user: bool,
 }
 
-/// Arguments of `forge config trust`.
 #[derive(Debug, clap::Args)]
 pub struct ConfigTrustArgs {
     /// Withdraw everything that was allowed for this project
@@ -56,7 +53,6 @@ pub struct ConfigTrustArgs {
 
 commands!(ConfigCommand: List, Get, Set, Trust);
 
-/// Arguments of `forge config list`: there are none.
 #[derive(Debug, clap::Args)]
 pub struct ConfigListArgs {}
 

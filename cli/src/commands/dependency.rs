@@ -17,7 +17,6 @@ pub enum DependencyCommand {
     Show(EntityShowArgs<Dependency>),
 }
 
-/// Arguments of `forge dependency list`.
 #[derive(Debug, clap::Args)]
 pub struct DependencyListArgs {
     /// Only those from or to this belief

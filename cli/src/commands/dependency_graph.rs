@@ -15,10 +15,6 @@ use forge_store::store::{StateAt, entity_title};
 use std::collections::{BTreeSet, VecDeque};
 
 /// Returns everything about an entity in a state.
-///
-/// # Errors
-///
-/// As every read.
 pub fn why(
     reading: &SessionReader,
     state: &StateAt,

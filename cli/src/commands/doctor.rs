@@ -11,7 +11,6 @@ use crate::workspace::{self, StoreAccess};
 use forge_store::store::Store;
 use std::path::PathBuf;
 
-/// Arguments of `forge doctor`: there are none.
 #[derive(Debug, clap::Args)]
 pub struct DoctorArgs {}
 

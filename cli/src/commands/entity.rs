@@ -1,16 +1,28 @@
 //! `list` and `show` of every kind.
 
-use crate::args::select::{ClaimListArgs, EntityShowArgs, FactListArgs, ListedKind};
+use crate::args::field_option::ListedKind;
+use crate::args::select::{ClaimListArgs, EntityShowArgs, FactListArgs};
 use crate::args::value::MomentArg;
 use crate::context::Context;
 use crate::error::CommandError;
 use crate::report::entity::{EntityJson, EntityListReport, EntityShowReport};
 use crate::session_reader::{KnownEntity, SessionReader, entities_of_kind, find_entity};
 use crate::text::TextLength;
-use crate::verb::{Verb, VerbResult};
+use crate::verb::{Verb, VerbResult, commands};
 use crate::workspace;
 use forge_store::model::claim::{Criticality, FieldValue};
 use forge_store::model::{Kind, Timestamp, Value};
+
+/// List or show facts of one kind.
+#[derive(Debug, clap::Subcommand)]
+pub enum FactCommand<K: ListedKind> {
+    /// List them, oldest first
+    List(FactListArgs<K>),
+    /// Show one with all its fields
+    Show(EntityShowArgs<K>),
+}
+
+commands!(FactCommand<K>: List, Show);
 
 impl<K: ListedKind> Verb for ClaimListArgs<K> {
     const NAME: &'static str = K::LIST;
@@ -49,7 +61,7 @@ pub fn list_claims<K: ListedKind>(
     };
     let state = reading.state(&point, false)?;
     let mut known = entities_of_kind(&state, K::KIND)?;
-    known.retain(|known| passes(known.value()));
+    known.retain(|known| args.filter.match_value(known.value()) && passes(known.value()));
     if K::KIND == Kind::Gap {
         let criticality = |known: &KnownEntity| {
             let said = known.value().field("criticality").and_then(Criticality::read);
@@ -76,6 +88,7 @@ pub fn list_facts<K: ListedKind>(
     known.retain(|known| {
         since.is_none_or(|since| since <= known.at())
             && until.is_none_or(|until| known.at() <= until)
+            && args.filter.match_value(known.value())
             && passes(known.value())
     });
     if let Some(limit) = args.limit {
@@ -130,19 +143,4 @@ impl<K: ListedKind> Verb for EntityShowArgs<K> {
             evidence,
         })
     }
-}
-
-/// Whether a field has the wanted word, if one is wanted; `default` is the word of an absent field.
-pub fn has_word(value: &Value, field: &str, wanted: Option<&str>, default: &str) -> bool {
-    wanted.is_none_or(|wanted| {
-        value.field(field).and_then(Value::as_text).unwrap_or(default) == wanted
-    })
-}
-
-/// Whether the entity has the wanted tag, if one is wanted.
-pub fn has_tag(value: &Value, wanted: Option<&str>) -> bool {
-    wanted.is_none_or(|wanted| {
-        let tags = value.field("tags").and_then(Value::as_list).unwrap_or_default();
-        tags.iter().any(|tag| tag.as_text() == Some(wanted))
-    })
 }

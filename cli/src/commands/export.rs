@@ -44,7 +44,6 @@ fn session(args: &SessionExportArgs, context: &Context) -> Result<Session, Comma
     }
 }
 
-/// Arguments of `forge export transcript`.
 #[derive(Debug, clap::Args)]
 pub struct TranscriptExportArgs {
     /// Which session, and where to.
@@ -84,7 +83,6 @@ impl Verb for TranscriptExportArgs {
     }
 }
 
-/// Arguments of `forge export events`.
 #[derive(Debug, clap::Args)]
 pub struct EventsExportArgs {
     /// Which session, and where to.

@@ -44,7 +44,6 @@ pub struct HooksScopeArgs {
     pub user: bool,
 }
 
-/// Arguments of `forge hooks install`.
 #[derive(Debug, clap::Args)]
 pub struct HooksInstallArgs {
     /// Agent
@@ -60,7 +59,6 @@ pub struct HooksInstallArgs {
     pub yes: bool,
 }
 
-/// Arguments of `forge hooks status`.
 #[derive(Debug, clap::Args)]
 pub struct HooksStatusArgs {
     /// Agent; all by default
@@ -68,7 +66,6 @@ pub struct HooksStatusArgs {
     pub agent: Option<CodingAgent>,
 }
 
-/// Arguments of `forge hooks uninstall`.
 #[derive(Debug, clap::Args)]
 pub struct HooksUninstallArgs {
     /// Agent
@@ -242,7 +239,6 @@ impl Verb for HooksStatusArgs {
 }
 
 /// Returns the installations of an agent that apply here: each scope with any existing part.
-#[must_use]
 pub fn installations(agent: CodingAgent, place: &InstallTarget) -> Vec<ScopeStatus> {
     let scopes = InstallScope::ALL.into_iter().filter(|scope| agent.has_scope(*scope));
     scopes

@@ -26,7 +26,6 @@ pub enum InferenceCommand {
     Dismiss(InferenceDismissArgs),
 }
 
-/// Arguments of `forge inference list`.
 #[derive(Debug, clap::Args)]
 pub struct InferenceListArgs {
     /// Which.
@@ -46,7 +45,6 @@ pub struct InferenceListArgs {
     pub all: bool,
 }
 
-/// Arguments of `forge inference promote`.
 #[derive(Debug, clap::Args)]
 pub struct InferencePromoteArgs {
     /// Id, or a unique prefix of it
@@ -58,7 +56,6 @@ pub struct InferencePromoteArgs {
     pub id: Option<NameArg>,
 }
 
-/// Arguments of `forge inference dismiss`.
 #[derive(Debug, clap::Args)]
 pub struct InferenceDismissArgs {
     /// Id, or a unique prefix of it

@@ -11,7 +11,6 @@ use crate::workspace::{self, StoreAccess};
 use forge_store::store::{NewSession, Store};
 use std::path::PathBuf;
 
-/// Arguments of `forge init`.
 #[derive(Debug, clap::Args)]
 pub struct InitArgs {
     /// Directory of the project; the working directory by default

@@ -24,7 +24,6 @@ pub enum KeyCommand {
 
 commands!(KeyCommand: Show, Export, Import);
 
-/// Arguments of `forge key show`: there are none.
 #[derive(Debug, clap::Args)]
 pub struct KeyShowArgs {}
 
@@ -41,7 +40,6 @@ impl Verb for KeyShowArgs {
     }
 }
 
-/// Arguments of `forge key export`.
 #[derive(Debug, clap::Args)]
 pub struct KeyExportArgs {
     /// File of the key; anyone who has it can forge the store
@@ -70,7 +68,6 @@ impl Verb for KeyExportArgs {
     }
 }
 
-/// Arguments of `forge key import`.
 #[derive(Debug, clap::Args)]
 pub struct KeyImportArgs {
     /// File of the key; anyone who has it can forge the store
@@ -100,7 +97,6 @@ fn file_error(file: &Path, error: std::io::Error) -> CommandError {
     CommandError::io(&format!("cannot use the file {}", file.display()), error)
 }
 
-/// Arguments of `forge adopt`: there are none.
 #[derive(Debug, clap::Args)]
 pub struct AdoptArgs {}
 

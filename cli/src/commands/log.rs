@@ -13,7 +13,6 @@ use forge_store::model::Timestamp;
 use forge_store::store::{LogItem, ResolvedMoment};
 use std::cmp::Reverse;
 
-/// Arguments of `forge log`.
 #[derive(Debug, clap::Args)]
 pub struct LogArgs {
     /// Entity whose changes to show; all by default

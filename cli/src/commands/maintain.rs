@@ -6,7 +6,6 @@ use crate::report::store::MaintainReport;
 use crate::verb::{OpenedStore, Verb, VerbResult};
 use crate::workspace::StoreAccess;
 
-/// Arguments of `forge maintain`: there are none.
 #[derive(Debug, clap::Args)]
 pub struct MaintainArgs {}
 

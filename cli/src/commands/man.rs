@@ -10,7 +10,6 @@ use clap::CommandFactory;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-/// Arguments of `forge man`.
 #[derive(Debug, clap::Args)]
 pub struct ManArgs {
     /// Directory for the pages of all commands; without it the page of forge goes to standard output

@@ -13,7 +13,6 @@ const TOKEN: &str = "FORGE_MCP_TOKEN";
 /// The minimum length of a token, in bytes.
 const TOKEN_BYTES: usize = 16;
 
-/// Arguments of `forge mcp`.
 #[derive(Debug, clap::Args)]
 pub struct McpArgs {
     /// Loopback address for HTTP, instead of standard input and output; port 0 takes a free one

@@ -4,9 +4,7 @@ use crate::args::select::{EntityShowArgs, FactListArgs};
 use crate::args::value::{self, MomentArg, NameArg};
 use crate::context::Context;
 use crate::error::CommandError;
-use crate::report::entity::EntityListReport;
 use crate::report::entity_write::EntityWriteReport;
-use crate::session_reader::SessionReader;
 use crate::session_writer::{SessionWriter, new_fact, past_time};
 use crate::verb::{Verb, VerbResult, commands};
 use crate::workspace::SessionNeed;
@@ -20,12 +18,11 @@ pub enum MeasurementCommand {
     /// Record a value
     Record(MeasurementRecordArgs),
     /// List values, oldest first
-    List(MeasurementListArgs),
+    List(FactListArgs<Measurement>),
     /// Show one value
     Show(EntityShowArgs<Measurement>),
 }
 
-/// Arguments of `forge measurement record`.
 #[derive(Debug, clap::Args)]
 pub struct MeasurementRecordArgs {
     /// What was measured
@@ -47,18 +44,6 @@ pub struct MeasurementRecordArgs {
     /// When it was measured; now by default
     #[arg(long, value_name = "T")]
     pub at: Option<MomentArg>,
-}
-
-/// Arguments of `forge measurement list`.
-#[derive(Debug, clap::Args)]
-pub struct MeasurementListArgs {
-    /// Only those with this name
-    #[arg(long, value_name = "NAME")]
-    pub name: Option<NameArg>,
-
-    /// When and how many.
-    #[command(flatten)]
-    pub list: FactListArgs<Measurement>,
 }
 
 commands!(MeasurementCommand: Record, List, Show);
@@ -85,18 +70,5 @@ impl Verb for MeasurementRecordArgs {
         let done = writing.write_fact(fact.clone(), None)?;
         let report = EntityWriteReport::new("Recorded", done);
         Ok(report.about_fact(fact))
-    }
-}
-
-impl Verb for MeasurementListArgs {
-    const NAME: &'static str = "measurement list";
-    type Opened = SessionReader;
-    type Report = EntityListReport;
-
-    fn run(&self, reading: &SessionReader, context: &mut Context) -> VerbResult<Self> {
-        let name = self.name.as_ref().map(NameArg::as_str);
-        super::entity::list_facts(&self.list, reading, context, |value| {
-            super::entity::has_word(value, "name", name, "")
-        })
     }
 }

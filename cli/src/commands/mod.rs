@@ -7,6 +7,7 @@ pub mod brief;
 pub mod bundle;
 pub mod checkpoint;
 pub mod checkpoint_query;
+pub mod claim;
 pub mod code;
 pub mod command;
 pub mod compaction;
@@ -49,7 +50,6 @@ pub mod verification;
 pub mod verify;
 
 use crate::args::lazy::LazyArgs;
-use crate::args::select::FactCommand;
 use crate::verb::commands;
 use forge_store::model::claim::{Agent, Message, Notice, Prompt, Task, ToolUse};
 
@@ -97,22 +97,22 @@ pub enum ForgeCommand {
     Code(LazyArgs<code::CodeCommand>),
     /// List and show tasks of an agent's own list
     #[command(subcommand)]
-    Task(LazyArgs<FactCommand<Task>>),
+    Task(LazyArgs<entity::FactCommand<Task>>),
     /// List and show messages of the conversation
     #[command(subcommand)]
-    Message(LazyArgs<FactCommand<Message>>),
+    Message(LazyArgs<entity::FactCommand<Message>>),
     /// List and show prompts
     #[command(subcommand)]
-    Prompt(LazyArgs<FactCommand<Prompt>>),
+    Prompt(LazyArgs<entity::FactCommand<Prompt>>),
     /// List and show sub-agents
     #[command(subcommand)]
-    Agent(LazyArgs<FactCommand<Agent>>),
+    Agent(LazyArgs<entity::FactCommand<Agent>>),
     /// List and show tool calls: what an agent read, searched and fetched
     #[command(subcommand)]
-    Tool(LazyArgs<FactCommand<ToolUse>>),
+    Tool(LazyArgs<entity::FactCommand<ToolUse>>),
     /// List and show notices: diagnostics, links, limits
     #[command(subcommand)]
-    Notice(LazyArgs<FactCommand<Notice>>),
+    Notice(LazyArgs<entity::FactCommand<Notice>>),
     /// List what rules found in messages, promote it or dismiss it
     #[command(subcommand)]
     Inference(LazyArgs<inference::InferenceCommand>),
@@ -197,7 +197,6 @@ pub enum ForgeCommand {
 
 impl ForgeCommand {
     /// Whether the command itself reports which settings of the project are allowed.
-    #[must_use]
     pub fn is_about_trust(&self) -> bool {
         matches!(self, Self::Config(command) if matches!(**command, config::ConfigCommand::Trust(_)))
     }

@@ -42,7 +42,6 @@ impl FromStr for AgentCheckpointArg {
     }
 }
 
-/// Arguments of `forge program checkpoint`.
 #[derive(Debug, clap::Args)]
 pub struct ProgramCheckpointArgs {
     /// Program
@@ -58,7 +57,6 @@ pub struct ProgramCheckpointArgs {
     pub message: Option<String>,
 }
 
-/// Arguments of `forge program show`.
 #[derive(Debug, clap::Args)]
 pub struct ProgramShowArgs {
     /// Program
@@ -70,7 +68,6 @@ pub struct ProgramShowArgs {
     pub at: Option<MomentArg>,
 }
 
-/// Arguments of `forge program resume`.
 #[derive(Debug, clap::Args)]
 pub struct ProgramResumeArgs {
     /// Which checkpoint of which program.
@@ -82,7 +79,6 @@ pub struct ProgramResumeArgs {
     pub exact: bool,
 }
 
-/// Arguments of `forge program message`.
 #[derive(Debug, clap::Args)]
 pub struct ProgramMessageArgs {
     /// Message

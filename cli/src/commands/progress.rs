@@ -53,7 +53,6 @@ pub struct ExecutionArgs {
     pub stage: Option<NameArg>,
 }
 
-/// Arguments of `forge progress clean`.
 #[derive(Debug, clap::Args)]
 pub struct ProgressCleanArgs {
     /// Only the executions of this review

@@ -16,7 +16,6 @@ use std::time::Duration;
 
 const ALL: &str = "18446744073709551615";
 
-/// Arguments of `forge checkpoint prune`.
 #[derive(Debug, clap::Args)]
 pub struct CheckpointPruneArgs {
     /// Keep the newest N; with 0 this rule keeps none, as with every rule
@@ -162,10 +161,6 @@ pub fn undo_window(config: &Config) -> Duration {
 
 /// Prunes every debugging session by the rules of the settings, if automatic pruning is enabled and
 /// the last pruning is at least a day old.
-///
-/// # Errors
-///
-/// As every write.
 pub fn prune_automatically(context: &Context, store: &Store) -> Result<(), CommandError> {
     let day = context.now.plus_micros(-micros(days(1)));
     if !context.config.is_on(key::PRUNE_AUTOMATIC) || store.pruned_since(day)? {

@@ -18,7 +18,6 @@ use forge_store::model::{Kind, Value};
 use forge_store::store::{RecoverySummary, SourcedFact};
 use std::path::PathBuf;
 
-/// Arguments of `forge recover`.
 #[derive(Debug, clap::Args)]
 pub struct RecoverArgs {
     /// Moment to recover; the last thing recorded by default

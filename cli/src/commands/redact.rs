@@ -13,7 +13,6 @@ use std::path::{Path, PathBuf};
 /// How many bytes are searched before clean output is printed.
 const PART_BYTES: usize = 1 << 20;
 
-/// Arguments of `forge redact`.
 #[derive(Debug, clap::Args)]
 pub struct RedactArgs {
     /// File to read; '-' is standard input

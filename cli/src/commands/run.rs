@@ -53,7 +53,6 @@ pub enum RunCommand {
     Audit(template::RunAuditArgs),
 }
 
-/// Arguments of `forge run start`.
 #[derive(Debug, clap::Args)]
 pub struct RunStartArgs {
     /// Run
@@ -65,7 +64,6 @@ pub struct RunStartArgs {
     pub input: Option<TextArg>,
 }
 
-/// Arguments of `forge run record`.
 #[derive(Debug, clap::Args)]
 pub struct RunRecordArgs {
     /// Run; created if it does not exist
@@ -105,7 +103,6 @@ pub struct RunRecordArgs {
     pub data: Option<TextArg>,
 }
 
-/// Arguments of `forge run finish`.
 #[derive(Debug, clap::Args)]
 pub struct RunFinishArgs {
     /// Run
@@ -113,7 +110,6 @@ pub struct RunFinishArgs {
     pub run: NameArg,
 }
 
-/// Arguments of `forge run fail`.
 #[derive(Debug, clap::Args)]
 pub struct RunFailArgs {
     /// Run
@@ -125,7 +121,6 @@ pub struct RunFailArgs {
     pub error: Option<String>,
 }
 
-/// Arguments of `forge run forget`.
 #[derive(Debug, clap::Args)]
 pub struct RunForgetArgs {
     /// Run; by default the one that last recorded the item

@@ -9,7 +9,6 @@ use crate::workspace::{self, SessionNeed, StoreAccess};
 use forge_store::model::Kind;
 use forge_store::store::{SearchQuery, Session};
 
-/// Arguments of `forge search`.
 #[derive(Debug, clap::Args)]
 pub struct SearchArgs {
     /// Words, or parts of words, that must all occur; one in double quotes can have spaces

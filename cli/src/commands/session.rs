@@ -26,7 +26,6 @@ pub enum SessionCommand {
     Join(SessionJoinArgs),
 }
 
-/// Arguments of `forge session new`.
 #[derive(Debug, clap::Args)]
 pub struct SessionNewArgs {
     /// Name
@@ -38,7 +37,6 @@ pub struct SessionNewArgs {
     pub agent: Option<NameArg>,
 }
 
-/// Arguments of `forge session list`.
 #[derive(Debug, clap::Args)]
 pub struct SessionListArgs {
     /// Also list runs, progress, programs and threads
@@ -50,7 +48,6 @@ pub struct SessionListArgs {
     pub limit: Option<usize>,
 }
 
-/// Arguments of `forge session show`.
 #[derive(Debug, clap::Args)]
 pub struct SessionShowArgs {
     /// Name or id; the current one by default
@@ -58,7 +55,6 @@ pub struct SessionShowArgs {
     pub which: Option<String>,
 }
 
-/// Arguments of `forge session use`.
 #[derive(Debug, clap::Args)]
 pub struct SessionUseArgs {
     /// Name or id
@@ -66,7 +62,6 @@ pub struct SessionUseArgs {
     pub which: String,
 }
 
-/// Arguments of `forge session join`.
 #[derive(Debug, clap::Args)]
 pub struct SessionJoinArgs {
     /// Name or id of the session
@@ -129,7 +124,7 @@ impl Verb for SessionShowArgs {
             Some(which) => workspace::named_session(store, which)?,
             None => workspace::choose_session(context, store, SessionNeed::Existing)?,
         };
-        Ok(SessionShowReport::load(&session)?.with_metrics(&session)?)
+        SessionShowReport::load(&session)?.with_metrics(&session)
     }
 }
 

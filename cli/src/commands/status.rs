@@ -9,7 +9,6 @@ use crate::workspace::{self};
 use forge_store::error::Error;
 use forge_store::store::{CheckpointFilter, Store};
 
-/// Arguments of `forge status`: there are none.
 #[derive(Debug, clap::Args)]
 pub struct StatusArgs {}
 
@@ -51,9 +50,6 @@ impl Verb for StatusArgs {
 }
 
 /// Returns the imports that have begun and not ended.
-///
-/// # Errors
-/// As every read.
 pub fn unfinished_imports(store: &Store) -> Result<Vec<UnfinishedStream>, Error> {
     Ok(store.unfinished_imports()?.into_iter().map(UnfinishedStream::from).collect())
 }

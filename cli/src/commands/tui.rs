@@ -25,7 +25,6 @@ pub enum ThemeChoice {
     None,
 }
 
-/// Arguments of `forge tui`.
 #[derive(Debug, Default, clap::Args)]
 pub struct TuiArgs {
     /// Colours

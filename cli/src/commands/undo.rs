@@ -7,7 +7,6 @@ use crate::session_writer::SessionWriter;
 use crate::verb::{Verb, VerbResult};
 use forge_store::error::Error;
 
-/// Arguments of `forge undo`.
 #[derive(Debug, clap::Args)]
 pub struct UndoArgs {
     /// Id of the operation, or a unique prefix; the last one by default
@@ -31,7 +30,6 @@ impl Verb for UndoArgs {
     }
 }
 
-/// Arguments of `forge redo`: there are none.
 #[derive(Debug, clap::Args)]
 pub struct RedoArgs {}
 

@@ -4,9 +4,7 @@ use crate::args::select::{EntityShowArgs, FactListArgs};
 use crate::args::value::{self, MomentArg, NameArg};
 use crate::context::Context;
 use crate::error::CommandError;
-use crate::report::entity::EntityListReport;
 use crate::report::entity_write::EntityWriteReport;
-use crate::session_reader::SessionReader;
 use crate::session_writer::{SessionWriter, new_fact, past_time};
 use crate::verb::{Verb, VerbResult, commands};
 use crate::workspace::SessionNeed;
@@ -21,12 +19,11 @@ pub enum VerificationCommand {
     /// Record a result
     Add(VerificationAddArgs),
     /// List results, oldest first
-    List(VerificationListArgs),
+    List(FactListArgs<VerificationResult>),
     /// Show one result
     Show(EntityShowArgs<VerificationResult>),
 }
 
-/// Arguments of `forge verification add`.
 #[derive(Debug, clap::Args)]
 pub struct VerificationAddArgs {
     /// What was checked
@@ -70,18 +67,6 @@ pub struct VerificationAddArgs {
     pub id: Option<NameArg>,
 }
 
-/// Arguments of `forge verification list`.
-#[derive(Debug, clap::Args)]
-pub struct VerificationListArgs {
-    /// Only those with this status
-    #[arg(long, value_name = "STATUS", value_parser = value::word_parser::<VerificationStatus>())]
-    pub status: Option<VerificationStatus>,
-
-    /// When and how many.
-    #[command(flatten)]
-    pub list: FactListArgs<VerificationResult>,
-}
-
 commands!(VerificationCommand: Add, List, Show);
 
 impl Verb for VerificationAddArgs {
@@ -117,17 +102,4 @@ impl Verb for VerificationAddArgs {
 
 fn milliseconds(duration: Duration) -> u64 {
     u64::try_from(duration.as_millis()).unwrap_or(u64::MAX)
-}
-
-impl Verb for VerificationListArgs {
-    const NAME: &'static str = "verification list";
-    type Opened = SessionReader;
-    type Report = EntityListReport;
-
-    fn run(&self, reading: &SessionReader, context: &mut Context) -> VerbResult<Self> {
-        let status = self.status.map(VocabularyWord::word);
-        super::entity::list_facts(&self.list, reading, context, |value| {
-            super::entity::has_word(value, "status", status, "unknown")
-        })
-    }
 }

@@ -56,7 +56,6 @@ impl Verb for VerifyArgs {
     }
 }
 
-/// Arguments of `forge rebuild`: there are none.
 #[derive(Debug, clap::Args)]
 pub struct RebuildArgs {}
 

@@ -85,10 +85,6 @@ impl<T: Serialize> ToolAnswer<T> {
 }
 
 /// Returns the JSON of an answer, in which no text contains control sequences or hidden characters.
-///
-/// # Errors
-///
-/// Internal if it is not JSON.
 pub(super) fn json(found: &impl Serialize) -> Result<Value, CommandError> {
     let value = serde_json::to_value(found)
         .map_err(|error| CommandError::internal("an answer is not JSON").caused_by(error))?;

@@ -33,16 +33,11 @@ use crate::error::CommandError;
 pub struct ServerSetup {
     /// The flags the server was started with.
     pub global: GlobalArgs,
-    /// Its environment.
     pub environment: Environment,
 }
 
 /// Creates a runtime with only this thread: the work is done at the [`work_queue`], so more threads would
 /// not help.
-///
-/// # Errors
-///
-/// If the system refuses.
 pub fn runtime() -> Result<tokio::runtime::Runtime, CommandError> {
     tokio::runtime::Builder::new_current_thread()
         .enable_all()

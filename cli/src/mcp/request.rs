@@ -20,10 +20,6 @@ pub(super) struct McpRequest {
 
 impl McpRequest {
     /// Starts a request with this session, or the one that is chosen for it.
-    ///
-    /// # Errors
-    ///
-    /// Not found if there is no store.
     pub(super) fn begin(
         setting: &ServerSetup,
         session: Option<&str>,
@@ -37,10 +33,6 @@ impl McpRequest {
     }
 
     /// Runs a verb and returns its report.
-    ///
-    /// # Errors
-    ///
-    /// The errors of the verb.
     pub(super) fn run<V: Verb>(&mut self, verb: &V) -> VerbResult<V> {
         let report = find_report(verb, &mut self.context);
         self.warnings.extend(self.context.out.take_warnings());
@@ -64,10 +56,6 @@ impl McpRequest {
 }
 
 /// Returns the name of a session.
-///
-/// # Errors
-///
-/// As every read.
 pub(super) fn session_name(session: &Session) -> Result<String, CommandError> {
     Ok(session.summary()?.info.name)
 }

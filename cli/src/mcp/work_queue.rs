@@ -17,7 +17,6 @@ pub struct WorkQueue {
 
 impl WorkQueue {
     /// Starts the thread with an empty queue.
-    #[must_use]
     pub fn start() -> Self {
         let (work, queue) = channel::<QueuedWork>();
         thread::spawn(move || queue.into_iter().for_each(|work| work()));

@@ -105,7 +105,6 @@ pub struct OutputSink {
 
 impl OutputSink {
     /// Creates the output, after one look at the terminal and the environment.
-    #[must_use]
     pub fn new(look: OutputOptions, environment: &Environment) -> Self {
         let stdout = io::stdout();
         let terminal = stdout.is_terminal();
@@ -122,7 +121,6 @@ impl OutputSink {
 
     /// Creates an output that prints nothing: warnings are kept until they are
     /// [taken](Self::take_warnings).
-    #[must_use]
     pub fn capturing(zone: Local, now: Timestamp) -> Self {
         let (json, quiet, color, pager) = (true, true, ColorMode::Never, None);
         let look = OutputOptions { json, quiet, color, pager, zone, now };
@@ -139,16 +137,11 @@ impl OutputSink {
     }
 
     /// Returns the warnings that were kept since the last call.
-    #[must_use]
     pub fn take_warnings(&mut self) -> Vec<String> {
         self.kept.as_mut().map(|kept| std::mem::take(kept.get_mut())).unwrap_or_default()
     }
 
     /// Prints the report of a verb.
-    ///
-    /// # Errors
-    ///
-    /// A broken pipe, a full disk.
     pub fn emit<R: Report>(&mut self, verb: &str, report: &R) -> Result<(), CommandError> {
         match report.form() {
             ReportForm::Printed => return Ok(()),
@@ -177,10 +170,6 @@ impl OutputSink {
     }
 
     /// Writes bytes that are a result by themselves: a script, an exported file.
-    ///
-    /// # Errors
-    ///
-    /// A broken pipe, a full disk.
     pub fn raw(&mut self, bytes: &[u8]) -> Result<(), CommandError> {
         if self.kept.is_some() {
             return Ok(());
@@ -191,17 +180,12 @@ impl OutputSink {
     }
 
     /// Whether the output is JSON.
-    #[must_use]
     pub const fn is_json(&self) -> bool {
         self.look.json
     }
 
     /// Writes a text of the store that is a result by itself: on a terminal without control
     /// sequences, otherwise byte for byte.
-    ///
-    /// # Errors
-    ///
-    /// A broken pipe, a full disk.
     pub fn text(&mut self, text: &str) -> Result<(), CommandError> {
         if !io::stdout().is_terminal() {
             return self.raw(text.as_bytes());
@@ -214,10 +198,6 @@ impl OutputSink {
     }
 
     /// Flushes everything that was written.
-    ///
-    /// # Errors
-    ///
-    /// A broken pipe, a full disk.
     pub fn flush(&mut self) -> Result<(), CommandError> {
         self.raw(&[])
     }
@@ -272,10 +252,6 @@ impl OutputSink {
 
     /// Asks on the terminal, after showing the details. Without a terminal, or if only results are
     /// wanted, the answer is no.
-    ///
-    /// # Errors
-    ///
-    /// If the terminal is closed.
     pub fn ask(
         &self,
         question: &str,
@@ -299,7 +275,6 @@ impl OutputSink {
     }
 
     /// Whether progress may be drawn on stderr.
-    #[must_use]
     pub fn shows_progress(&self) -> bool {
         !self.look.json && !self.look.quiet && io::stderr().is_terminal()
     }
@@ -328,10 +303,6 @@ fn schema_of<R: Report>(verb: &str, report: &R) -> String {
 }
 
 /// Returns the JSON document of a verb's report, for a caller in this process.
-///
-/// # Errors
-///
-/// Internal if it is not JSON.
 pub fn report_value<R: Report>(verb: &str, report: &R) -> Result<serde_json::Value, CommandError> {
     serde_json::from_slice(&document(&schema_of(verb, report), report)?)
         .map_err(|error| CommandError::internal("a result is not JSON").caused_by(error))

@@ -9,9 +9,7 @@ use serde::Serialize;
 /// The changes that gave the fields of an entity their values.
 #[derive(Debug, Serialize)]
 pub struct BlameReport {
-    /// The session.
     pub session: String,
-    /// The entity.
     pub entity: EntityId,
     /// The moment; null if nothing has happened.
     pub at: Option<Timestamp>,
@@ -24,7 +22,6 @@ pub struct BlameReport {
 pub struct BlamedField {
     /// Its name.
     pub field: String,
-    /// Its value.
     pub value: Value,
     /// Its value before that change; null if it had none.
     pub old: Value,

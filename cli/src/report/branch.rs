@@ -11,7 +11,6 @@ use serde::Serialize;
 /// The branches of a session.
 #[derive(Debug, Serialize)]
 pub struct BranchListReport {
-    /// The session.
     pub session: String,
     /// The branches, oldest first.
     pub branches: Vec<BranchLine>,
@@ -22,11 +21,9 @@ pub struct BranchListReport {
 /// A branch in a list.
 #[derive(Debug, Serialize)]
 pub struct BranchLine {
-    /// Its name.
     pub name: String,
     /// Whether it is checked out.
     pub current: bool,
-    /// Its status.
     pub status: BranchStatus,
     /// The number of its last revision; null before the first.
     pub revision: Option<u64>,
@@ -36,11 +33,9 @@ pub struct BranchLine {
     pub created_at: Timestamp,
     /// The hypothesis that it tests.
     pub hypothesis: Option<String>,
-    /// Its approach.
     pub approach: Option<String>,
     /// What would count as success.
     pub success_criteria: Vec<String>,
-    /// Its results.
     pub results: Vec<String>,
 }
 
@@ -122,7 +117,6 @@ impl Report for BranchListReport {
 pub struct BranchReport {
     #[serde(skip)]
     done: Option<&'static str>,
-    /// The session.
     pub session: String,
     /// The name of the branch.
     pub branch: String,
@@ -133,10 +127,6 @@ pub struct BranchReport {
 
 impl BranchReport {
     /// Finds the branch with this name.
-    ///
-    /// # Errors
-    ///
-    /// Not found, with the existing names.
     pub fn load(session: &Session, name: &str) -> Result<Self, CommandError> {
         let branches = session.branches(&session.head()?)?;
         let Some(found) = branches.into_iter().find(|branch| branch.name == name) else {
@@ -147,7 +137,6 @@ impl BranchReport {
     }
 
     /// Returns the report of a command that changed the branch; `done` is a past participle.
-    #[must_use]
     pub const fn after(mut self, done: &'static str) -> Self {
         self.done = Some(done);
         self
@@ -155,7 +144,6 @@ impl BranchReport {
 }
 
 /// Adds the names of the existing branches to an error about a missing one.
-#[must_use]
 pub fn with_branch_names(error: Error, session: &Session) -> CommandError {
     let is_unknown = matches!(error, Error::NotFound { what: "branch", .. });
     let names = || -> Result<Vec<String>, Error> {

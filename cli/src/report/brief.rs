@@ -18,7 +18,6 @@ pub struct BriefScreen {
     pub brief: SessionBrief,
     /// The last checkpoint at the moment.
     pub checkpoint: Option<CheckpointJson>,
-    /// The revision.
     pub revision: Option<u64>,
 }
 
@@ -72,7 +71,6 @@ impl BriefScreen {
 pub struct BriefReport {
     /// The session; null if there is none yet.
     pub session: Option<String>,
-    /// The branch.
     pub branch: String,
     /// The moment; null if nothing has happened.
     pub at: Option<Timestamp>,
@@ -160,7 +158,6 @@ impl From<&BriefLine> for BriefLineJson {
 
 impl BriefReport {
     /// Builds the brief with at most this many bytes, counted as in the text for people.
-    #[must_use]
     pub fn new(screen: BriefScreen, budget: usize) -> Self {
         let short = screen.brief.fitting(|brief| bytes(brief) <= budget);
         let lines = |list: &[BriefLine]| list.iter().map(Into::into).collect();
@@ -210,7 +207,6 @@ fn bytes(brief: &SessionBrief) -> usize {
 }
 
 /// The title of a list.
-#[must_use]
 pub fn list_title(list: &str) -> String {
     let words = list.replace('_', " ");
     let mut characters = words.chars();

@@ -23,7 +23,6 @@ pub struct ExportedBundleReport {
 
 impl ExportedBundleReport {
     /// Creates the report for this file.
-    #[must_use]
     pub fn new(file: &Path, written: store::BundleExportReport) -> Self {
         let store::BundleExportReport { sessions, objects, records, bytes } = written;
         Self { file: file.display().to_string(), sessions, objects, records, bytes }
@@ -95,7 +94,6 @@ pub struct StoreBackupReport {
 
 impl StoreBackupReport {
     /// Creates the report for these two stores.
-    #[must_use]
     pub fn new(from: &Path, to: &Path, done: store::BackupReport) -> Self {
         Self {
             from: from.display().to_string(),

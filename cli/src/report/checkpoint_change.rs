@@ -9,7 +9,6 @@ use serde::Serialize;
 /// A checkpoint whose tags were changed.
 #[derive(Debug, Serialize)]
 pub struct CheckpointTagReport {
-    /// The session.
     pub session: String,
     /// The branch checked out.
     pub branch: String,
@@ -27,7 +26,6 @@ impl Report for CheckpointTagReport {
 /// The schedule of checkpoints.
 #[derive(Debug, Serialize)]
 pub struct CheckpointScheduleReport {
-    /// The session.
     pub session: String,
     /// The branch checked out.
     pub branch: String,

@@ -18,7 +18,6 @@ const LONG_BYTES: usize = 60;
 /// The changes between two moments.
 #[derive(Debug, Serialize)]
 pub struct CheckpointDiffReport {
-    /// The session.
     pub session: String,
     /// The earlier moment.
     pub from: MomentJson,
@@ -34,7 +33,6 @@ pub struct CheckpointDiffReport {
 
 impl CheckpointDiffReport {
     /// Creates the report with the changes of these kinds; of all kinds if none is given.
-    #[must_use]
     pub fn new(
         session: String,
         moments: (MomentJson, MomentJson),
@@ -53,7 +51,6 @@ impl CheckpointDiffReport {
 
 /// Returns the change with long texts cut, and references replaced by the beginnings of their
 /// texts.
-#[must_use]
 pub fn readable(mut change: TypedChange) -> TypedChange {
     change.old = change.old.map(|value| with_previews(&value));
     change.new = change.new.map(|value| with_previews(&value));

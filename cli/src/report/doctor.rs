@@ -15,7 +15,6 @@ pub struct DoctorReport {
     pub version: String,
     /// The running binary.
     pub forge: String,
-    /// The agents.
     pub agents: Vec<AgentHealth>,
     /// The store; null if there is none here.
     pub store: Option<StoreHealth>,
@@ -26,7 +25,6 @@ pub struct DoctorReport {
 /// The state of an agent.
 #[derive(Debug, Serialize)]
 pub struct AgentHealth {
-    /// The agent.
     pub agent: CodingAgent,
     /// The path of the agent's own program.
     pub program: Option<String>,

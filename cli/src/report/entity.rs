@@ -14,9 +14,7 @@ use std::mem;
 /// An entity with all its fields, in the order in which they are shown.
 #[derive(Clone, Debug)]
 pub struct EntityJson {
-    /// Its kind.
     pub kind: Kind,
-    /// Its id.
     pub id: String,
     /// Its own time.
     pub at: Timestamp,
@@ -28,10 +26,6 @@ pub struct EntityJson {
 
 impl EntityJson {
     /// Creates the report, with the texts that `texts` reads.
-    ///
-    /// # Errors
-    ///
-    /// As reading texts does.
     pub fn new(mut known: KnownEntity, texts: &mut TextReader<'_>) -> Result<Self, CommandError> {
         let title = entity_title(known.kind(), known.value());
         let source = match &known {
@@ -44,7 +38,6 @@ impl EntityJson {
     }
 
     /// Returns the field with this name, unless it is null.
-    #[must_use]
     pub fn field(&self, name: &str) -> Option<&Value> {
         let found = self.fields.iter().find(|(known, _)| known == name);
         found.map(|(_, value)| value).filter(|value| **value != Value::Null)
@@ -121,7 +114,6 @@ fn add_field(fields: &mut Vec<(Cow<'static, str>, Value)>, name: &'static str, v
 }
 
 /// Formats a value in one line.
-#[must_use]
 pub fn value_text(value: &Value) -> String {
     match value {
         Value::Null => "none".to_owned(),
@@ -133,7 +125,6 @@ pub fn value_text(value: &Value) -> String {
 }
 
 /// Formats a field in one line; shares have two decimals.
-#[must_use]
 pub fn field_text(field: &str, value: &Value) -> String {
     match value {
         Value::Float(share) if matches!(field, "confidence" | "strength") => format!("{share:.2}"),
@@ -216,13 +207,11 @@ fn heading(name: &str) -> String {
 /// Entities of one kind.
 #[derive(Debug)]
 pub struct EntityListReport {
-    /// The session.
     pub session: String,
     /// Their kind.
     pub kind: Kind,
     /// The moment; null if nothing has happened.
     pub at: Option<Timestamp>,
-    /// The entities.
     pub entities: Vec<EntityJson>,
 }
 
@@ -250,11 +239,9 @@ impl Report for EntityListReport {
 /// One entity.
 #[derive(Debug)]
 pub struct EntityShowReport {
-    /// The session.
     pub session: String,
     /// The moment.
     pub at: Option<Timestamp>,
-    /// The entity.
     pub entity: EntityJson,
     /// For a hypothesis: the evidence for or against it.
     pub evidence: Option<Vec<EntityJson>>,

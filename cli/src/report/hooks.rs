@@ -8,13 +8,10 @@ use serde::Serialize;
 /// An installation that was made, already existed, or was only shown.
 #[derive(Debug, Serialize)]
 pub struct HooksInstallReport {
-    /// The agent.
     pub agent: CodingAgent,
-    /// The scope.
     pub scope: InstallScope,
     /// The binary that is called.
     pub forge: String,
-    /// Its outcome.
     pub outcome: InstallOutcome,
     /// The parts that were installed.
     pub parts: Vec<PartChange>,
@@ -39,9 +36,7 @@ pub enum InstallOutcome {
 /// A part of an installation.
 #[derive(Debug, Serialize)]
 pub struct PartChange {
-    /// The part.
     pub part: IntegrationPart,
-    /// The file.
     pub file: String,
     /// Whether the file is created for it.
     pub new_file: bool,
@@ -54,9 +49,7 @@ pub struct PartChange {
 /// A part that is not installed.
 #[derive(Debug, Serialize)]
 pub struct OmittedPart {
-    /// The part.
     pub part: IntegrationPart,
-    /// The reason.
     pub reason: String,
 }
 
@@ -167,20 +160,15 @@ pub struct HooksStatusReport {
 /// One installation.
 #[derive(Debug, Serialize)]
 pub struct ScopeStatus {
-    /// The agent.
     pub agent: CodingAgent,
-    /// The scope.
     pub scope: InstallScope,
-    /// Its parts.
     pub parts: Vec<PartStatus>,
 }
 
 /// One part of an installation.
 #[derive(Debug, Serialize)]
 pub struct PartStatus {
-    /// The part.
     pub part: IntegrationPart,
-    /// The file.
     pub file: String,
     /// Whether it exists.
     pub installed: bool,
@@ -254,9 +242,7 @@ impl PartStatus {
 /// An installation that was removed.
 #[derive(Debug, Serialize)]
 pub struct HooksUninstallReport {
-    /// The agent.
     pub agent: CodingAgent,
-    /// The scope.
     pub scope: InstallScope,
     /// The files from which it was removed.
     pub files: Vec<String>,

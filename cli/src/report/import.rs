@@ -63,7 +63,6 @@ pub struct TranscriptFileReport {
 
 impl TranscriptFileReport {
     /// Creates the report of a file from which nothing was imported yet.
-    #[must_use]
     pub fn new(path: &Path) -> Self {
         Self {
             file: path.display().to_string(),
@@ -155,7 +154,6 @@ impl TranscriptFileReport {
 /// A transcript that was found and was not imported yet.
 #[derive(Clone, Debug, Serialize)]
 pub struct FoundTranscript {
-    /// The file.
     pub file: String,
     /// Its size in bytes.
     pub bytes: u64,
@@ -233,7 +231,6 @@ pub struct TrajectoryImportReport {
     pub author: TrajectoryAuthor,
     /// The path of the file, as it was given.
     pub file: String,
-    /// The session.
     pub session: String,
     /// The number of new facts, by kind.
     pub facts: BTreeMap<&'static str, u64>,
@@ -301,13 +298,11 @@ impl Report for EventsImportReport {
 }
 
 /// Formats a count of something.
-#[must_use]
 pub fn count_text(number: u64, what: &str) -> String {
     format!("{number} {what}{}", if number == 1 { "" } else { "s" })
 }
 
 /// Formats a size for people.
-#[must_use]
 pub fn size_text(bytes: u64) -> String {
     const UNITS: [&str; 4] = ["kB", "MB", "GB", "TB"];
     if bytes < 1000 {

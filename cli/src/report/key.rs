@@ -7,7 +7,6 @@ use serde::Serialize;
 use std::path::Path;
 
 /// Returns the word for the state of a store's seals.
-#[must_use]
 pub const fn seal_word(standing: SealStatus) -> &'static str {
     match standing {
         SealStatus::Unsealed => "unsealed",
@@ -42,7 +41,6 @@ pub struct KeyShowReport {
 
 impl KeyShowReport {
     /// Creates the report for this store.
-    #[must_use]
     pub fn new(path: &Path, keyring: Option<&Path>, state: KeyState) -> Self {
         Self {
             path: path.display().to_string(),
@@ -103,13 +101,11 @@ pub struct KeyTransferReport {
 
 impl KeyTransferReport {
     /// Creates the report of an export to this file.
-    #[must_use]
     pub fn exported(id: String, file: &Path) -> Self {
         Self { id, file: file.display().to_string(), done: "exported" }
     }
 
     /// Creates the report of an import from this file.
-    #[must_use]
     pub fn imported(id: String, file: &Path) -> Self {
         Self { id, file: file.display().to_string(), done: "imported" }
     }
@@ -151,7 +147,6 @@ pub struct StoreAdoptReport {
 
 impl StoreAdoptReport {
     /// Creates the report for this store.
-    #[must_use]
     pub fn new(path: &Path, done: &store::AdoptReport) -> Self {
         Self {
             path: path.display().to_string(),

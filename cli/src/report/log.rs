@@ -11,7 +11,6 @@ use serde::Serialize;
 /// Revisions and checkpoints, newest first.
 #[derive(Debug, Serialize)]
 pub struct LogReport {
-    /// The session.
     pub session: String,
     /// The branch; null for all.
     pub branch: Option<String>,
@@ -25,9 +24,7 @@ pub struct LogReport {
 /// The kind and id of an entity.
 #[derive(Clone, Debug, Serialize)]
 pub struct EntityId {
-    /// Its kind.
     pub kind: Kind,
-    /// Its id.
     pub id: String,
 }
 
@@ -46,15 +43,12 @@ pub enum LogLine {
 pub struct RevisionLine {
     /// Its sequence number.
     pub sequence: u64,
-    /// Its id.
     pub id: RevisionId,
     /// Its effective time.
     pub time: Timestamp,
-    /// Its branch.
     pub branch: String,
     /// The verb that made it.
     pub verb: String,
-    /// Its author.
     pub author: OperationAuthor,
     /// The operation it is part of.
     pub operation: OperationId,
@@ -64,13 +58,11 @@ pub struct RevisionLine {
     /// The number of the revision that it merged; absent if it is not a merge.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub merged: Option<u64>,
-    /// Its changes.
     pub changes: Vec<TypedChange>,
 }
 
 impl RevisionLine {
     /// Creates the report with these changes.
-    #[must_use]
     pub fn new(entry: LogEntry, changes: Vec<TypedChange>) -> Self {
         let changes = changes.into_iter().map(readable).collect();
         let LogEntry { sequence, id, time, branch, verb, author, operation, .. } = entry;
@@ -94,7 +86,6 @@ impl RevisionLine {
 
 impl LogLine {
     /// Its time.
-    #[must_use]
     pub const fn time(&self) -> Timestamp {
         match self {
             Self::Revision(revised) => revised.time,
@@ -145,7 +136,6 @@ impl Report for LogReport {
 /// Operations, newest first.
 #[derive(Debug, Serialize)]
 pub struct OperationListReport {
-    /// The session.
     pub session: String,
     /// Each of them.
     pub operations: Vec<OperationJson>,
@@ -156,11 +146,8 @@ pub struct OperationListReport {
 pub struct OperationJson {
     /// Its id, as for `forge undo`.
     pub id: OperationId,
-    /// The verb.
     pub verb: String,
-    /// Its author.
     pub author: OperationAuthor,
-    /// Its time.
     pub time: Timestamp,
     /// Its effects, in words.
     pub effects: Vec<String>,

@@ -20,7 +20,6 @@ const CHANGES_SHOWN: usize = 10;
 /// The result of a merge, or its preview.
 #[derive(Debug, Serialize)]
 pub struct BranchMergeReport {
-    /// The session.
     pub session: String,
     /// The branch that is merged (*theirs*).
     pub source: String,
@@ -38,7 +37,6 @@ pub struct BranchMergeReport {
     pub revision: Option<MadeRevision>,
     /// The checkpoint of the merge.
     pub checkpoint: Option<MadeCheckpoint>,
-    /// The conflicts.
     pub conflicts: Vec<ConflictJson>,
     /// The changes on the target branch.
     pub changes: Vec<TypedChange>,
@@ -71,7 +69,6 @@ pub struct ConflictJson {
     pub name: String,
     /// The kind of the claim.
     pub kind: Kind,
-    /// Its id.
     pub id: String,
     /// The field; null if it is the claim as a whole.
     pub field: Option<String>,
@@ -90,9 +87,7 @@ pub struct ConflictJson {
 /// The kind and id of a claim.
 #[derive(Debug, Serialize)]
 pub struct ClaimIdJson {
-    /// Its kind.
     pub kind: Kind,
-    /// Its id.
     pub id: String,
 }
 
@@ -125,7 +120,6 @@ impl From<MergeConflict> for ConflictJson {
 
 /// The name of a conflict for `--resolve`: `hypothesis/H1.status`, or `note/N1` for the whole
 /// claim.
-#[must_use]
 pub fn conflict_name(conflict: &ClaimConflict) -> String {
     let Key { kind, id } = &conflict.key;
     match &conflict.field {
@@ -136,7 +130,6 @@ pub fn conflict_name(conflict: &ClaimConflict) -> String {
 
 impl BranchMergeReport {
     /// Creates the report of a merge. `is_left` says that the source branch is the current one.
-    #[must_use]
     pub fn new(session: String, found: MergeReport, args: &BranchMergeArgs, is_left: bool) -> Self {
         let changes = describe(&found.changes);
         let mut command = vec!["forge".to_owned(), "branch".to_owned(), "merge".to_owned()];

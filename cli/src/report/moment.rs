@@ -11,7 +11,6 @@ use forge_store::store::{ResolvedMoment, RevisionSummary, Session};
 use serde::Serialize;
 
 /// Converts microseconds to seconds.
-#[must_use]
 #[expect(clippy::cast_precision_loss, reason = "53 bits of microseconds are 285 years")]
 pub fn seconds(micros: i64) -> f64 {
     micros as f64 / 1e6
@@ -20,11 +19,8 @@ pub fn seconds(micros: i64) -> f64 {
 /// A session.
 #[derive(Clone, Debug, Serialize)]
 pub struct SessionJson {
-    /// Its id.
     pub id: SessionId,
-    /// Its name.
     pub name: String,
-    /// Its kind.
     pub kind: SessionKind,
     /// The agent that works in it.
     pub agent: Option<String>,
@@ -52,11 +48,9 @@ impl From<SessionMetadata> for SessionJson {
 pub struct RevisionJson {
     /// Its sequence number.
     pub sequence: u64,
-    /// Its id.
     pub id: RevisionId,
     /// Its effective time.
     pub time: Timestamp,
-    /// Its branch.
     pub branch: String,
 }
 
@@ -70,17 +64,13 @@ impl From<RevisionSummary> for RevisionJson {
 /// A checkpoint.
 #[derive(Clone, Debug, Serialize)]
 pub struct CheckpointJson {
-    /// Its id.
     pub id: CheckpointId,
     /// Its sequence number.
     pub sequence: u64,
     /// The time that it is about.
     pub time: Timestamp,
-    /// Its message.
     pub message: String,
-    /// Its tags.
     pub tags: Vec<String>,
-    /// Its trigger.
     pub trigger: CheckpointTrigger,
     /// The branch at that time.
     pub branch: String,
@@ -91,10 +81,6 @@ pub struct CheckpointJson {
 
 impl CheckpointJson {
     /// Creates the report of a checkpoint, without its body.
-    ///
-    /// # Errors
-    ///
-    /// As every read.
     pub fn new(session: &Session, checkpoint: &Checkpoint) -> Result<Self, CommandError> {
         Ok(Self {
             id: checkpoint.id,
@@ -109,10 +95,6 @@ impl CheckpointJson {
     }
 
     /// Creates the report of a checkpoint with its body, with full texts if `full`.
-    ///
-    /// # Errors
-    ///
-    /// As every read.
     pub fn with_body(
         session: &Session,
         checkpoint: &Checkpoint,
@@ -133,7 +115,6 @@ impl CheckpointJson {
 }
 
 /// Returns the word of a trigger.
-#[must_use]
 pub fn trigger_word(trigger: CheckpointTrigger) -> String {
     match trigger {
         CheckpointTrigger::Manual => "manual".to_owned(),
@@ -150,7 +131,6 @@ pub fn trigger_word(trigger: CheckpointTrigger) -> String {
 pub struct MomentJson {
     /// Its time; null if nothing has happened.
     pub at: Option<Timestamp>,
-    /// Its branch.
     pub branch: String,
     /// Its revision; null before the first.
     pub revision: Option<RevisionJson>,
@@ -160,10 +140,6 @@ pub struct MomentJson {
 
 impl MomentJson {
     /// Creates the report of a point.
-    ///
-    /// # Errors
-    ///
-    /// As every read.
     pub fn new(session: &Session, point: &ResolvedMoment) -> Result<Self, CommandError> {
         let checkpoint = point.named_checkpoint();
         Ok(Self {

@@ -26,7 +26,6 @@ pub struct ProgressSaveReport {
 
 impl ProgressSaveReport {
     /// Creates the report of a save.
-    #[must_use]
     pub fn new(
         execution: &PipelineExecution,
         document: &ProgressDocument,
@@ -55,11 +54,8 @@ impl Report for ProgressSaveReport {
 /// An item that was reported.
 #[derive(Debug, Serialize)]
 pub struct ProgressItemReport {
-    /// The review.
     pub review: String,
-    /// The execution.
     pub execution: String,
-    /// The stage.
     pub stage: String,
     /// The item.
     pub id: String,
@@ -75,7 +71,6 @@ pub struct ProgressItemReport {
 
 impl ProgressItemReport {
     /// Creates the report of an item.
-    #[must_use]
     pub fn new(
         execution: &PipelineExecution,
         stage: String,
@@ -113,9 +108,7 @@ impl Report for ProgressItemReport {
 /// The answer whether an item is done.
 #[derive(Debug, Serialize)]
 pub struct ProgressDoneReport {
-    /// The review.
     pub review: String,
-    /// The stage.
     pub stage: String,
     /// The item.
     pub id: String,
@@ -145,7 +138,6 @@ pub struct ProgressShowReport {
 
 impl ProgressShowReport {
     /// Creates the report.
-    #[must_use]
     pub fn new(execution: &PipelineExecution, document: &ProgressDocument) -> Self {
         let line = ExecutionJson::new(execution, document);
         Self { line, document: document.fields().clone() }
@@ -183,9 +175,7 @@ pub struct SavedDocument {
 /// All documents of an execution.
 #[derive(Debug, Serialize)]
 pub struct ProgressHistoryReport {
-    /// The review.
     pub review: String,
-    /// The execution.
     pub execution: String,
     /// The documents, newest first.
     pub saved: Vec<SavedDocument>,
@@ -241,7 +231,6 @@ fn print_faults(screen: &mut Screen, refusals: &[ProgressFaultJson], warnings: &
 pub struct ResumePageJson {
     /// The server's name for the result.
     pub webenv: String,
-    /// The query in it.
     pub query_key: Option<String>,
     /// The number of the next record, from 0.
     pub offset: i64,
@@ -258,7 +247,6 @@ pub struct ProgressResumeReport {
     pub reason: Option<String>,
     /// How it resumes: `paginated`, `batch`, `sequential`.
     pub mode: Option<&'static str>,
-    /// The next batch.
     pub next_batch: Option<i64>,
     /// The last processed item.
     pub after_id: Option<String>,
@@ -270,7 +258,6 @@ pub struct ProgressResumeReport {
     pub remaining: Option<i64>,
     /// The failed items, which can be retried separately.
     pub failed_ids: Vec<String>,
-    /// Warnings.
     pub warnings: Vec<String>,
     /// What prevents resuming.
     pub refusals: Vec<ProgressFaultJson>,
@@ -280,7 +267,6 @@ pub struct ProgressResumeReport {
 
 impl ProgressResumeReport {
     /// Creates the report of a decision.
-    #[must_use]
     pub fn from_decision(answer: ResumeDecision) -> Self {
         match answer {
             ResumeDecision::Go(point) => Self::from_point(*point, true, None, Vec::new()),
@@ -383,13 +369,11 @@ pub struct ProgressValidateReport {
     pub valid: bool,
     /// What prevents resuming.
     pub refusals: Vec<ProgressFaultJson>,
-    /// Warnings.
     pub warnings: Vec<String>,
 }
 
 impl ProgressValidateReport {
     /// Creates the report of a validation.
-    #[must_use]
     pub fn new(checked: String, found: Result<ProgressValidation, String>) -> Self {
         match found {
             Ok(found) => Self {

@@ -9,15 +9,12 @@ use serde::Serialize;
 /// A checkpoint, and why it is kept.
 #[derive(Debug, Serialize)]
 pub struct VerdictJson {
-    /// Its id.
     pub id: CheckpointId,
     /// Its number.
     pub sequence: u64,
     /// The time that it is about.
     pub time: Timestamp,
-    /// Its message.
     pub message: String,
-    /// Its tags.
     pub tags: Vec<String>,
     /// The rules that keep it; empty if it is dropped.
     pub kept_by: Vec<String>,
@@ -26,7 +23,6 @@ pub struct VerdictJson {
 /// Revisions that are folded into a later one.
 #[derive(Debug, Serialize)]
 pub struct FoldJson {
-    /// The branch.
     pub branch: String,
     /// The number of the first folded revision.
     pub first: u64,
@@ -39,11 +35,9 @@ pub struct FoldJson {
 /// A source of an ended session, whose bytes are dropped.
 #[derive(Debug, Serialize)]
 pub struct DroppedSourceJson {
-    /// The session.
     pub session: String,
     /// When the session ended.
     pub ended: Timestamp,
-    /// The source.
     pub source: String,
     /// Its size on disk, in bytes.
     pub bytes: u64,
@@ -52,7 +46,6 @@ pub struct DroppedSourceJson {
 /// An ended session that is dropped.
 #[derive(Debug, Serialize)]
 pub struct EndedSessionJson {
-    /// The session.
     pub session: String,
     /// When it ended.
     pub ended: Timestamp,
@@ -65,7 +58,6 @@ pub struct EndedSessionJson {
 /// The result for one session.
 #[derive(Debug, Serialize)]
 pub struct PrunedSession {
-    /// The session.
     pub session: String,
     /// The operation, for `forge undo`; null if nothing was changed.
     pub operation: Option<OperationId>,
@@ -73,7 +65,6 @@ pub struct PrunedSession {
     pub dropped: Vec<VerdictJson>,
     /// The checkpoints that are kept.
     pub kept: Vec<VerdictJson>,
-    /// The folds.
     pub folds: Vec<FoldJson>,
     /// The number of folded revisions.
     pub folded: u64,
@@ -111,7 +102,6 @@ pub struct CheckpointPruneReport {
 
 impl CheckpointPruneReport {
     /// Creates the report.
-    #[must_use]
     pub fn new(found: Vec<(String, store::PruneReport)>, dry_run: bool) -> Self {
         let sessions = found.into_iter().map(|(name, pruned)| PrunedSession::new(name, pruned));
         Self { dry_run, sessions: sessions.collect(), freed: None }

@@ -75,7 +75,6 @@ pub struct SecretPurgeReport {
 
 impl SecretPurgeReport {
     /// Creates the report.
-    #[must_use]
     pub fn new(
         purged: store::PurgeReport,
         store: &Path,

@@ -14,9 +14,7 @@ const FILES_SHOWN: usize = 20;
 /// A recovery point with its steps.
 #[derive(Debug, Serialize)]
 pub struct RecoverReport {
-    /// The session.
     pub session: String,
-    /// The branch.
     pub branch: String,
     /// The position to continue from.
     pub point: RecoverPoint,
@@ -112,9 +110,7 @@ pub struct RecoveredCommand {
     pub command: String,
     /// Its working directory.
     pub working_dir: Option<String>,
-    /// Its exit code.
     pub exit_code: Option<i64>,
-    /// Its outcome.
     pub outcome: Option<String>,
 }
 
@@ -132,16 +128,13 @@ pub struct RemainingWork {
 pub struct OpenTask {
     /// The id of the fact.
     pub id: String,
-    /// Its subject.
     pub subject: String,
-    /// Its status.
     pub status: Option<String>,
 }
 
 /// A list with only one step.
 #[derive(Debug, Serialize)]
 pub struct RecoverStepReport {
-    /// The session.
     pub session: String,
     /// The step.
     #[serde(flatten)]
@@ -361,7 +354,6 @@ pub struct CodeRecoverReport {
     pub message: String,
     /// Whether everything could be restored.
     pub recovery_complete: bool,
-    /// The session.
     pub session: String,
     /// The id of the recorded state.
     pub state: String,

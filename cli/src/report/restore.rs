@@ -23,7 +23,6 @@ pub struct CheckpointRestoreReport {
     pub recovery_complete: bool,
     /// Whether it was a dry run.
     pub dry_run: bool,
-    /// The session.
     pub session: String,
     /// The branch that got the new revision.
     pub branch: String,

@@ -93,9 +93,7 @@ const ITEM_TITLES: [&str; 5] = ["Item", "Status", "At", "Order", "Done"];
 pub struct RunOutputReport {
     /// The run; null if nothing was found.
     pub run: Option<String>,
-    /// The item.
     pub item: String,
-    /// The step.
     pub step: String,
     /// The output; null if there is none and that was allowed.
     pub output: Option<OutputJson>,
@@ -110,9 +108,7 @@ impl Report for RunOutputReport {
 /// Several outputs of an item.
 #[derive(Debug, Serialize)]
 pub struct RunOutputsReport {
-    /// The run.
     pub run: String,
-    /// The item.
     pub item: String,
     /// The output of each step.
     pub outputs: BTreeMap<String, String>,
@@ -138,9 +134,7 @@ impl Report for RunOutputsReport {
 pub struct RunExistsReport {
     /// The run; null if no run has the item.
     pub run: Option<String>,
-    /// The item.
     pub item: String,
-    /// The step.
     pub step: String,
     /// Whether it has an output.
     pub exists: bool,
@@ -155,9 +149,7 @@ impl Report for RunExistsReport {
 /// The path of an item through the steps.
 #[derive(Debug, Serialize)]
 pub struct RunPathReport {
-    /// The run.
     pub run: String,
-    /// The item.
     pub item: String,
     /// Its current step.
     pub at: Option<String>,
@@ -174,7 +166,6 @@ impl Report for RunPathReport {
 /// The whole state of an item.
 #[derive(Debug, Serialize)]
 pub struct RunItemReport {
-    /// The run.
     pub run: String,
     /// The item.
     #[serde(flatten)]
@@ -251,7 +242,6 @@ pub struct RunShowReport {
     /// The run.
     #[serde(flatten)]
     pub run: RunJson,
-    /// Its input.
     pub input: Option<Value>,
     /// The steps of its active items.
     pub steps: Vec<StepItemCount>,
@@ -282,7 +272,6 @@ impl Report for RunShowReport {
 /// Several runs.
 #[derive(Debug, Serialize)]
 pub struct RunListReport {
-    /// The runs.
     pub runs: Vec<RunJson>,
 }
 
@@ -333,9 +322,7 @@ impl<T, U: From<T>> From<RunHistoryEntry<T>> for RunChange<U> {
 /// The history of an item, or of one of its outputs.
 #[derive(Debug, Serialize)]
 pub struct RunHistoryReport {
-    /// The run.
     pub run: String,
-    /// The item.
     pub item: String,
     /// The step, if its outputs were requested.
     pub step: Option<String>,
@@ -372,13 +359,10 @@ impl Report for RunHistoryReport {
 /// The items at a step.
 #[derive(Debug, Serialize)]
 pub struct RunAtStepReport {
-    /// The run.
     pub run: String,
-    /// The step.
     pub step: Option<String>,
     /// The place in the workflow.
     pub order: Option<i64>,
-    /// The items.
     pub items: Vec<ItemJson>,
 }
 
@@ -411,21 +395,17 @@ pub struct ResumedItem {
 /// How to resume a run.
 #[derive(Debug, Serialize)]
 pub struct RunResumeReport {
-    /// The run.
     pub run: String,
-    /// Its status.
     pub status: &'static str,
     /// How many items it has.
     pub total: usize,
     /// How many of them have steps left.
     pub active: usize,
-    /// The items.
     pub items: Vec<ResumedItem>,
 }
 
 impl RunResumeReport {
     /// Creates the report of a run to resume.
-    #[must_use]
     pub fn new(run: &str, resume: run::ResumedRun, only_active: bool) -> Self {
         let (total, active) = (resume.items.len(), resume.active().count());
         let wanted = |one: &LoadedItem| !only_active || one.item.is_active();
@@ -458,11 +438,8 @@ impl Report for RunResumeReport {
 /// A template that was filled.
 #[derive(Debug, Serialize)]
 pub struct RunRenderReport {
-    /// The run.
     pub run: String,
-    /// The item.
     pub item: String,
-    /// The text.
     pub text: String,
     /// The placeholders that were filled.
     pub filled: Vec<String>,
@@ -495,7 +472,6 @@ pub struct AuditFinding {
 
 impl AuditFinding {
     /// Creates the finding for a file.
-    #[must_use]
     pub fn in_file(file: &str, finding: PromptFinding) -> Self {
         let PromptFinding { line, kind, found } = finding;
         let file = Some(file.to_owned());
@@ -503,7 +479,6 @@ impl AuditFinding {
     }
 
     /// Creates the finding for an output.
-    #[must_use]
     pub fn in_output(run: &str, output: &run::StepOutput, finding: PromptFinding) -> Self {
         let PromptFinding { line, kind, found } = finding;
         Self {
@@ -531,7 +506,6 @@ impl AuditFinding {
 pub struct RunAuditReport {
     /// How many outputs and files were examined.
     pub looked_at: usize,
-    /// The findings.
     pub findings: Vec<AuditFinding>,
 }
 

@@ -22,11 +22,8 @@ pub struct SessionListReport {
 /// A session in a list.
 #[derive(Debug, Serialize)]
 pub struct SessionLine {
-    /// Its name.
     pub name: String,
-    /// Its id.
     pub id: SessionId,
-    /// Its kind.
     pub kind: SessionKind,
     /// Whether commands use it if no session is given.
     pub current: bool,
@@ -66,7 +63,6 @@ pub struct SessionLine {
 /// An imported source.
 #[derive(Debug, Serialize)]
 pub struct ImportedSource {
-    /// Its name.
     pub name: String,
     /// How many bytes of it were imported.
     pub bytes: u64,
@@ -168,27 +164,18 @@ pub struct SessionShowReport {
 
 impl SessionShowReport {
     /// Creates the report of a session.
-    ///
-    /// # Errors
-    ///
-    /// As every read.
     pub fn load(session: &Session) -> Result<Self, CommandError> {
         let line = SessionLine::from(session.summary()?);
         Ok(Self { done: None, session: line.name.clone(), line, metrics: None })
     }
 
     /// Adds its metrics.
-    ///
-    /// # Errors
-    ///
-    /// As every read.
     pub fn with_metrics(mut self, session: &Session) -> Result<Self, CommandError> {
         self.metrics = Some(session.state(&session.head()?)?.metrics()?);
         Ok(self)
     }
 
     /// Returns the report of a command that changed the session; `done` is a past participle.
-    #[must_use]
     pub const fn after(mut self, done: &'static str) -> Self {
         self.done = Some(done);
         self

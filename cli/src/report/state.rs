@@ -71,7 +71,6 @@ pub struct StateDocument {
     pub state: StateJson,
     /// The branch that was current then.
     pub current_branch: String,
-    /// The session.
     pub session: SessionJson,
     /// The session's metrics up to then.
     pub metrics: SessionMetrics,
@@ -88,17 +87,12 @@ pub struct FoldedJson {
 
 impl FoldedJson {
     /// Returns the fold between a state's revision and its moment, if there is one.
-    ///
-    /// # Errors
-    ///
-    /// As every read.
     pub fn between(state: &StateAt) -> Result<Option<Self>, CommandError> {
         let found = state.session().folded_at(state.point())?;
         Ok(found.map(|found| Self { revisions: found.count, into: found.into }))
     }
 
     /// Describes it in one sentence.
-    #[must_use]
     pub fn sentence(self) -> String {
         let (count, into) = (self.revisions, self.into);
         let revisions = if count == 1 { "revision" } else { "revisions" };
@@ -132,9 +126,7 @@ impl Serialize for StateJson {
 /// session was imported.
 #[derive(Debug, Serialize)]
 pub struct BranchJson {
-    /// Its name.
     pub name: String,
-    /// Its status.
     pub status: BranchStatus,
     /// Where it was forked; null for `main`.
     pub base: Option<BaseJson>,
@@ -144,11 +136,9 @@ pub struct BranchJson {
     pub revision_at: Option<Timestamp>,
     /// The hypothesis that it tests.
     pub hypothesis: Option<String>,
-    /// Its approach.
     pub approach: Option<String>,
     /// What would count as success.
     pub success_criteria: Vec<String>,
-    /// Its results.
     pub results: Vec<String>,
     /// Unknown fields.
     #[serde(flatten)]
@@ -193,10 +183,6 @@ impl BranchJson {
 }
 
 /// Collects the entities of some kinds; of all kinds if none is given.
-///
-/// # Errors
-///
-/// As every read.
 pub fn entities_by_kind(
     state: &StateAt,
     kinds: &[Kind],
@@ -214,10 +200,6 @@ pub fn entities_by_kind(
 
 impl StateDocument {
     /// Creates the document of a state.
-    ///
-    /// # Errors
-    ///
-    /// As every read.
     pub fn new(
         reading: &SessionReader,
         state: &StateAt,

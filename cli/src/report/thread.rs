@@ -9,7 +9,6 @@ use serde::{Serialize, Serializer};
 use serde_json::value::RawValue;
 
 /// Returns the texts of messages, with or without those that are held back.
-#[must_use]
 pub fn messages_of(messages: Vec<StoredMessage>, held: bool) -> Vec<String> {
     let shown = messages.into_iter().filter(|message| held || !message.held);
     shown.map(|message| message.text).collect()
@@ -23,7 +22,6 @@ fn raw<S: Serializer>(messages: &[String], serializer: S) -> Result<S::Ok, S::Er
 /// A call without a result.
 #[derive(Debug, Serialize)]
 pub struct PendingCallJson {
-    /// Its id.
     pub tool_call_id: String,
     /// The tool it calls.
     pub name: String,
@@ -31,11 +29,9 @@ pub struct PendingCallJson {
     pub message: String,
     /// Whether running it twice has the same effect as running it once.
     pub idempotent: bool,
-    /// Its state.
     pub state: CallState,
     /// Whether it can be run again without asking.
     pub safe_to_rerun: bool,
-    /// Its result.
     pub result: Option<String>,
 }
 
@@ -74,11 +70,9 @@ fn print_faults(screen: &mut Screen, faults: &[ThreadFault]) {
 /// The result of an append.
 #[derive(Debug, Serialize)]
 pub struct ThreadAppendReport {
-    /// The thread.
     pub thread: String,
     /// The form of its messages.
     pub form: MessageFormat,
-    /// The revision.
     pub revision: Option<u64>,
     /// The ids of the new messages.
     pub ids: Vec<String>,
@@ -96,7 +90,6 @@ pub struct ThreadAppendReport {
 
 impl ThreadAppendReport {
     /// Creates the report.
-    #[must_use]
     pub fn new(thread: &str, done: AppendReport) -> Self {
         Self {
             thread: thread.to_owned(),
@@ -143,7 +136,6 @@ fn messages(count: u64) -> String {
 /// The messages of a thread.
 #[derive(Debug, Serialize)]
 pub struct ThreadShowReport {
-    /// The thread.
     pub thread: String,
     /// Their form.
     pub form: MessageFormat,
@@ -162,7 +154,6 @@ pub struct ThreadShowReport {
 
 impl ThreadShowReport {
     /// Creates the report.
-    #[must_use]
     pub fn new(thread: &str, status: ThreadStatus, messages: Vec<String>) -> Self {
         Self {
             thread: thread.to_owned(),
@@ -206,13 +197,11 @@ pub struct ThreadCheckReport {
     pub form: MessageFormat,
     /// How many messages there are.
     pub messages: usize,
-    /// The faults.
     pub faults: Vec<ThreadFault>,
 }
 
 impl ThreadCheckReport {
     /// Creates the report.
-    #[must_use]
     pub fn new(thread: Option<&str>, messages: usize, found: SanitizedHistory) -> Self {
         let thread = thread.map(str::to_owned);
         Self { thread, form: found.form, messages, faults: found.faults }
@@ -246,7 +235,6 @@ pub struct ThreadSanitizeReport {
     pub messages: Vec<String>,
     /// The actions, in order.
     pub actions: Vec<SanitizeAction>,
-    /// The faults.
     pub faults: Vec<ThreadFault>,
     /// Whether nothing could be kept.
     pub reset: bool,
@@ -257,7 +245,6 @@ pub struct ThreadSanitizeReport {
 
 impl ThreadSanitizeReport {
     /// Creates the report.
-    #[must_use]
     pub fn new(thread: Option<&str>, revision: Option<u64>, done: SanitizedHistory) -> Self {
         Self {
             thread: thread.map(str::to_owned),
@@ -272,14 +259,12 @@ impl ThreadSanitizeReport {
     }
 
     /// Adds the sanitised file, which is printed instead of a text.
-    #[must_use]
     pub fn with_document(mut self, document: String) -> Self {
         self.document = Some(document);
         self
     }
 
     /// Describes the faults and the actions, one per line, as `check` does.
-    #[must_use]
     pub fn lines(&self) -> String {
         self.faults.iter().map(ToString::to_string).collect::<Vec<_>>().join("\n")
     }
@@ -310,7 +295,6 @@ impl Report for ThreadSanitizeReport {
 /// The calls without a result.
 #[derive(Debug, Serialize)]
 pub struct ThreadPendingReport {
-    /// The thread.
     pub thread: String,
     /// The calls.
     pub pending: Vec<PendingCallJson>,
@@ -318,7 +302,6 @@ pub struct ThreadPendingReport {
 
 impl ThreadPendingReport {
     /// Creates the report.
-    #[must_use]
     pub fn new(thread: &str, pending: Vec<PendingCall>) -> Self {
         let pending = pending.into_iter().map(PendingCallJson::from).collect();
         Self { thread: thread.to_owned(), pending }
@@ -337,19 +320,14 @@ impl Report for ThreadPendingReport {
 /// A call that is rerun.
 #[derive(Debug, Serialize)]
 pub struct ThreadRerunReport {
-    /// The thread.
     pub thread: String,
-    /// The call.
     pub tool_call_id: String,
     /// The tool it calls.
     pub name: String,
-    /// Its arguments.
     pub arguments: String,
     /// Whether running it twice has the same effect as running it once.
     pub idempotent: bool,
-    /// Its state.
     pub state: CallState,
-    /// Its result.
     pub result: Option<String>,
     /// What was done, or must be done.
     pub done: &'static str,
@@ -360,7 +338,6 @@ pub struct ThreadRerunReport {
 
 impl ThreadRerunReport {
     /// Creates the report of this call, which was not rerun yet.
-    #[must_use]
     pub fn new(thread: &str, call: &PendingCall, arguments: String) -> Self {
         Self {
             is_refused: false,

@@ -11,7 +11,6 @@ use serde::Serialize;
 pub struct OperationUndoReport {
     #[serde(skip)]
     done: &'static str,
-    /// The session.
     pub session: String,
     /// The branch checked out.
     pub branch: String,
@@ -26,22 +25,15 @@ pub struct OperationUndoReport {
 /// An operation.
 #[derive(Debug, Serialize)]
 pub struct UndoneOperation {
-    /// Its id.
     pub id: OperationId,
     /// Its verb: `hypothesis add`.
     pub verb: String,
-    /// Its time.
     pub time: Timestamp,
-    /// Its effects.
     pub effects: Vec<String>,
 }
 
 impl OperationUndoReport {
     /// Creates the report of an undo or a redo.
-    ///
-    /// # Errors
-    ///
-    /// As every read.
     pub fn new(
         done: &'static str,
         session: &Session,

@@ -46,7 +46,6 @@ pub struct StoreVerifyReport {
 /// The damage of a place in the store.
 #[derive(Debug, Serialize)]
 pub struct VerifyFindingJson {
-    /// The place.
     pub place: String,
     /// What is wrong.
     pub problem: String,
@@ -56,7 +55,6 @@ pub struct VerifyFindingJson {
 
 impl StoreVerifyReport {
     /// Creates the report for this store.
-    #[must_use]
     pub fn new(path: &Path, read_data: bool, found: store::VerifyReport) -> Self {
         let findings = found.findings.into_iter();
         let finding = |one: store::VerifyFinding| VerifyFindingJson {
@@ -199,7 +197,6 @@ pub struct StoreRepairReport {
 
 impl StoreRepairReport {
     /// Creates the report for these two stores.
-    #[must_use]
     pub fn new(from: &Path, to: &Path, done: store::RepairReport) -> Self {
         Self {
             from: from.display().to_string(),

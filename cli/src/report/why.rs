@@ -11,14 +11,12 @@ use serde::Serialize;
 /// What an entity rests on, and what rests on it.
 #[derive(Debug, Serialize)]
 pub struct WhyReport {
-    /// The session.
     pub session: String,
     /// The moment; null if nothing has happened.
     pub at: Option<Timestamp>,
     /// The entity.
     #[serde(flatten)]
     pub entity: EntityId,
-    /// Its fields.
     pub fields: EntityJson,
     /// Why it is in doubt; null if it is not.
     pub doubt: Option<String>,

@@ -13,7 +13,6 @@ use forge_store::diff::{ClaimConflict, ConflictResolution, MergeSide};
 use forge_store::model::{AutoTrigger, Value};
 use forge_store::store::{MergeReport, MergeRequest, MergeResult, Session};
 
-/// Arguments of `forge branch merge`.
 #[derive(Debug, clap::Args)]
 pub struct BranchMergeArgs {
     /// Branch whose changes are merged

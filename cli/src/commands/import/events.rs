@@ -66,7 +66,7 @@ impl Verb for EventsImportArgs {
         let progress = ProgressIndicator::new(&context.out, "importing", Some(bytes));
         let taken = store
             .import_events(&opened.write_context, stream, &mut || input.open(), &|bytes| {
-                progress.reach(bytes)
+                progress.reach(bytes);
             })
             .map_err(|error| {
                 CommandError::from(error).with_context(format!("cannot import '{shown}'"))

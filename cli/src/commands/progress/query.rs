@@ -20,7 +20,6 @@ use forge_systems::progress::{
 };
 use std::path::PathBuf;
 
-/// Arguments of `forge progress done`.
 #[derive(Debug, clap::Args)]
 pub struct ProgressDoneArgs {
     /// Item
@@ -40,7 +39,6 @@ pub struct ProgressDoneArgs {
     pub stage: NameArg,
 }
 
-/// Arguments of `forge progress show`.
 #[derive(Debug, clap::Args)]
 pub struct ProgressShowArgs {
     /// Which execution.
@@ -52,7 +50,6 @@ pub struct ProgressShowArgs {
     pub history: bool,
 }
 
-/// Arguments of `forge progress resume`.
 #[derive(Debug, clap::Args)]
 pub struct ProgressResumeArgs {
     /// Review
@@ -72,7 +69,6 @@ pub struct ProgressResumeArgs {
     pub force: bool,
 }
 
-/// Arguments of `forge progress validate`.
 #[derive(Debug, clap::Args)]
 pub struct ProgressValidateArgs {
     /// Document to check instead of what was saved
@@ -92,7 +88,6 @@ pub struct ProgressValidateArgs {
     pub stage: Option<NameArg>,
 }
 
-/// Arguments of `forge progress failed`.
 #[derive(Debug, clap::Args)]
 pub struct ProgressFailedArgs {
     /// Which execution.
@@ -100,7 +95,6 @@ pub struct ProgressFailedArgs {
     pub of: ExecutionArgs,
 }
 
-/// Arguments of `forge progress list`.
 #[derive(Debug, clap::Args)]
 pub struct ProgressListArgs {
     /// Only the executions of this review
@@ -108,7 +102,6 @@ pub struct ProgressListArgs {
     pub review: Option<NameArg>,
 }
 
-/// Arguments of `forge progress stages`.
 #[derive(Debug, clap::Args)]
 pub struct ProgressStagesArgs {
     /// Kind of pipeline

@@ -17,7 +17,6 @@ use forge_systems::progress::{
 use std::io::{self, BufReader};
 use std::path::{Path, PathBuf};
 
-/// Arguments of `forge progress save`.
 #[derive(Debug, clap::Args)]
 pub struct ProgressSaveArgs {
     /// Review

@@ -40,7 +40,6 @@ pub struct RunStepArgs {
     pub step: NameArg,
 }
 
-/// Arguments of `forge run output`.
 #[derive(Debug, clap::Args)]
 pub struct RunOutputArgs {
     /// Which step of which item.
@@ -56,7 +55,6 @@ pub struct RunOutputArgs {
     pub at: Option<MomentArg>,
 }
 
-/// Arguments of `forge run outputs`.
 #[derive(Debug, clap::Args)]
 pub struct RunOutputsArgs {
     /// Which item.
@@ -68,7 +66,6 @@ pub struct RunOutputsArgs {
     pub step: Vec<NameArg>,
 }
 
-/// Arguments of `forge run show`.
 #[derive(Debug, clap::Args)]
 pub struct RunShowArgs {
     /// Run; by default the one that last recorded the item
@@ -84,7 +81,6 @@ pub struct RunShowArgs {
     pub at: Option<MomentArg>,
 }
 
-/// Arguments of `forge run history`.
 #[derive(Debug, clap::Args)]
 pub struct RunHistoryArgs {
     /// Which item.
@@ -96,7 +92,6 @@ pub struct RunHistoryArgs {
     pub step: Option<NameArg>,
 }
 
-/// Arguments of `forge run at-step`.
 #[derive(Debug, clap::Args)]
 pub struct RunAtStepArgs {
     /// Run
@@ -112,7 +107,6 @@ pub struct RunAtStepArgs {
     pub order: Option<i64>,
 }
 
-/// Arguments of `forge run incomplete`.
 #[derive(Debug, clap::Args)]
 pub struct RunIncompleteArgs {
     /// Least age of the runs
@@ -120,7 +114,6 @@ pub struct RunIncompleteArgs {
     pub older_than: Duration,
 }
 
-/// Arguments of `forge run resume`.
 #[derive(Debug, clap::Args)]
 pub struct RunResumeArgs {
     /// Run
@@ -337,7 +330,6 @@ impl Verb for RunIncompleteArgs {
     }
 }
 
-/// Arguments of `forge run list`: there are none.
 #[derive(Debug, clap::Args)]
 pub struct RunListArgs {}
 

@@ -12,7 +12,6 @@ use crate::workspace::{self, StoreAccess};
 use forge_systems::run::{self, FindingKind, WorkflowRun, placeholders};
 use std::path::PathBuf;
 
-/// Arguments of `forge run render`.
 #[derive(Debug, clap::Args)]
 pub struct RunRenderArgs {
     /// Template: a text, '@FILE', or '-' for standard input
@@ -24,7 +23,6 @@ pub struct RunRenderArgs {
     pub item: RunItemArgs,
 }
 
-/// Arguments of `forge run audit`.
 #[derive(Debug, clap::Args)]
 pub struct RunAuditArgs {
     /// Files to search instead of the outputs of all runs

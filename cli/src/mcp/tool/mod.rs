@@ -59,10 +59,6 @@ pub(super) trait McpTool {
     fn session(arguments: &Self::Arguments) -> Option<&str>;
 
     /// Runs the tool.
-    ///
-    /// # Errors
-    ///
-    /// The errors of its commands.
     fn run(
         arguments: &Self::Arguments,
         request: &mut McpRequest,
@@ -126,20 +122,17 @@ static TABLE: LazyLock<Vec<ToolEntry>> = LazyLock::new(|| {
 });
 
 /// Returns all tools, always in this order.
-#[must_use]
 pub fn all() -> &'static [ToolEntry] {
     &TABLE
 }
 
 /// Returns the tool with this name.
-#[must_use]
 pub fn find(name: &str) -> Option<&'static ToolEntry> {
     all().iter().find(|entry| entry.tool.name == name)
 }
 
 impl ToolEntry {
     /// Calls the tool. Errors of the arguments or the store become a result that reports them.
-    #[must_use]
     pub fn call(
         &self,
         arguments: JsonObject,
@@ -186,10 +179,6 @@ fn begin_request<T: McpTool>(
 }
 
 /// Runs a tool with arguments that forge itself made, and returns its answer as JSON.
-///
-/// # Errors
-///
-/// The errors of the tool.
 pub(super) fn run_to_json<T: McpTool>(
     arguments: JsonObject,
     setting: &ServerSetup,

@@ -68,10 +68,6 @@ pub(in crate::mcp) struct StateMoment {
 
 impl StateMoment {
     /// Returns the moment of this point.
-    ///
-    /// # Errors
-    ///
-    /// As every read.
     pub(in crate::mcp) fn from_point(
         session: &Session,
         point: &ResolvedMoment,
@@ -205,10 +201,6 @@ fn count_and_list(state: &StateAt, kinds: &[Kind]) -> Result<CountedEntities, Co
 }
 
 /// An entity for an answer, with its texts cut to this many bytes.
-///
-/// # Errors
-///
-/// As reading texts does.
 fn stored_entity(
     known: &KnownEntity,
     texts: &mut TextReader<'_>,

@@ -60,7 +60,7 @@ impl McpTool for VerificationTool {
     ) -> Result<ToolReply<WrittenAnswer>, CommandError> {
         let VocabularyTerm(status) = given.status;
         let add = VerificationAddArgs {
-            name: required_text("name", Some(&given.name))?,
+            name: required_text("name", Some(&given.name.as_str().into()))?,
             status,
             command: given.command.clone(),
             duration: given.duration_ms.map(Duration::from_millis),
