@@ -3,7 +3,7 @@
 
 use crate::args::lazy::LazyArgs;
 use crate::context::Context;
-use crate::error::CommandError;
+use crate::error::{CommandError, EXIT_OK};
 use crate::output::{Report, ReportForm, Screen};
 use crate::session_reader::SessionReader;
 use crate::session_writer::SessionWriter;
@@ -119,6 +119,9 @@ pub fn run_verb<V: Verb>(verb: &V, context: &mut Context) -> Result<(), CommandE
     let opened = V::Opened::open(verb, context)?;
     let mut report = verb.run(&opened, context)?;
     context.out.emit(V::NAME, &report)?;
+    if report.exit_code() != EXIT_OK {
+        context.exit_code = report.exit_code();
+    }
     if let Some(error) = report.take_failure() {
         return Err(error);
     }
@@ -260,6 +263,13 @@ impl<A: Report, B: Report> Report for EitherReport<A, B> {
         match self {
             Self::First(report) => report.form(),
             Self::Second(report) => report.form(),
+        }
+    }
+
+    fn exit_code(&self) -> u8 {
+        match self {
+            Self::First(report) => report.exit_code(),
+            Self::Second(report) => report.exit_code(),
         }
     }
 

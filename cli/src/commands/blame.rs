@@ -3,12 +3,11 @@
 use crate::args::value::{EntityArg, MomentArg};
 use crate::context::Context;
 use crate::report::blame::{BlameReport, BlamedField, FieldOrigin};
-use crate::report::log::EntityId;
 use crate::report::why::WhyReport;
 use crate::session_reader::{KnownEntity, SessionReader, find_entity_of_any_kind};
 use crate::text::with_previews;
 use crate::verb::{Verb, VerbResult};
-use forge_store::model::Value;
+use forge_store::model::{Key, Value};
 
 #[derive(Debug, clap::Args)]
 pub struct BlameArgs {
@@ -92,7 +91,7 @@ impl Verb for BlameArgs {
         };
         let report = BlameReport {
             session: state.info()?.name,
-            entity: EntityId { kind: known.kind(), id: known.id().to_owned() },
+            entity: Key::new(known.kind(), known.id()),
             at: state.time()?,
             fields,
         };

@@ -2,12 +2,12 @@
 
 use crate::context::Context;
 use crate::error::CommandError;
-use crate::report::bundle::{ExportedBundleReport, ImportedBundleReport, StoreBackupReport};
+use crate::report::bundle::{ExportedBundleReport, StoreBackupReport};
 use crate::transcript::open_plain;
 use crate::verb::{OpenedStore, Verb, VerbResult};
 use crate::workspace::{self, SessionNeed, StoreAccess};
 use forge_store::error::Error;
-use forge_store::store::{BundleExportReport as Written, BundleRange, Store};
+use forge_store::store::{BundleExportReport as Written, BundleImportReport, BundleRange, Store};
 use std::fs::{self, OpenOptions};
 use std::io::{BufReader, BufWriter, Read, Write};
 use std::os::unix::fs::OpenOptionsExt;
@@ -116,7 +116,7 @@ fn write(store: &Store, ranges: &[BundleRange], path: &Path) -> Result<Written, 
 impl Verb for BundleImportArgs {
     const NAME: &'static str = "import bundle";
     type Opened = OpenedStore;
-    type Report = ImportedBundleReport;
+    type Report = BundleImportReport;
     const ACCESS: StoreAccess = StoreAccess::Write;
 
     fn run(&self, opened: &OpenedStore, context: &mut Context) -> VerbResult<Self> {
@@ -135,7 +135,7 @@ impl Verb for BundleImportArgs {
             let hint = "'--no-redact' imports it as it is, '--redact-allow' allows some secrets";
             if holds_secrets { refused.hinted(hint) } else { refused }
         })?;
-        Ok(ImportedBundleReport::from(taken))
+        Ok(taken)
     }
 }
 

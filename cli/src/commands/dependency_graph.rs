@@ -2,7 +2,7 @@
 
 use crate::error::CommandError;
 use crate::report::entity::EntityJson;
-use crate::report::log::{EntityId, RevisionLine};
+use crate::report::log::RevisionLine;
 use crate::report::why::{RelatedEntity, WhyReport};
 use crate::session_reader::{KnownEntity, SessionReader, entities_of_kind};
 use crate::text::TextLength;
@@ -41,7 +41,7 @@ pub fn why(
     Ok(WhyReport {
         session: state.info()?.name,
         at: state.time()?,
-        entity: EntityId { kind: me.0, id: me.1.clone() },
+        entity: Key { kind: me.0, id: me.1.clone() },
         fields: EntityJson::new(known.clone(), &mut texts)?,
         doubt: in_doubt.then(|| doubt.unwrap_or("it is not said why").to_owned()),
         supporting,

@@ -2,7 +2,7 @@
 
 use crate::context::Context;
 use crate::doctor::{self, FindingSeverity};
-use crate::error::{CommandError, CommandErrorKind, EXIT_NO};
+use crate::error::{CommandError, CommandErrorKind};
 use crate::hook::log;
 use crate::integration::agent::InstallTarget;
 use crate::report::doctor::DoctorReport;
@@ -52,9 +52,6 @@ impl Verb for DoctorArgs {
         findings.extend(wrong);
         findings.sort_by_key(|finding| finding.severity);
         let healthy = findings.iter().all(|finding| finding.severity != FindingSeverity::Problem);
-        if !healthy {
-            context.exit_code = EXIT_NO;
-        }
         let (version, forge) = (env!("CARGO_PKG_VERSION").to_owned(), place.forge);
         Ok(DoctorReport { healthy, version, forge, agents, store, findings })
     }

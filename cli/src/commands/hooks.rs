@@ -2,7 +2,7 @@
 
 use crate::context::Context;
 use crate::discovery;
-use crate::error::{CommandError, EXIT_NO};
+use crate::error::CommandError;
 use crate::git;
 use crate::integration::agent::{CodingAgent, InstallScope, InstallTarget, IntegrationPart};
 use crate::integration::binary;
@@ -129,7 +129,6 @@ impl Verb for HooksInstallArgs {
                 report.outcome = InstallOutcome::Now;
             } else {
                 report.outcome = InstallOutcome::Not;
-                context.exit_code = EXIT_NO;
             }
         }
         Ok(report)

@@ -3,7 +3,7 @@
 use crate::args::value::{EntityArg, MomentArg, NameArg};
 use crate::context::Context;
 use crate::error::CommandError;
-use crate::report::log::{EntityId, LogLine, LogReport, OperationListReport, RevisionLine};
+use crate::report::log::{LogLine, LogReport, OperationListReport, RevisionLine};
 use crate::report::moment::CheckpointJson;
 use crate::session_reader::{KnownEntity, SessionReader, find_entity_of_any_kind};
 use crate::verb::{EitherReport, Verb, VerbResult};
@@ -57,7 +57,7 @@ impl Verb for LogArgs {
             let range = LogTimeRange::from_args(self, reading, context)?;
             let operations =
                 operations.into_iter().filter(|one| range.contains(one.time)).take(limit);
-            let operations = operations.map(Into::into).collect();
+            let operations = operations.collect();
             return Ok(EitherReport::Second(OperationListReport { session: name, operations }));
         }
         let range = LogTimeRange::from_args(self, reading, context)?;
@@ -137,7 +137,7 @@ fn entity_log(
     Ok(LogReport {
         session: reading.session.summary()?.info.name,
         branch: Some(reading.session.branch_of(point)?),
-        entity: Some(EntityId { kind: key.kind, id: key.id }),
+        entity: Some(key),
         entries: entries.collect(),
     })
 }

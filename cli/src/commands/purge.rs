@@ -1,7 +1,7 @@
 //! `forge purge`.
 
 use crate::context::Context;
-use crate::error::{CommandError, EXIT_NOT_YET};
+use crate::error::CommandError;
 use crate::output::progress::ProgressIndicator;
 use crate::report::purge::SecretPurgeReport;
 use crate::transcript::open_plain;
@@ -115,9 +115,6 @@ impl Verb for PurgeArgs {
             store.purge(&opened.write_context, &known, self.reason.as_deref(), resolve, read)?
         };
         drop(progress);
-        if !self.dry_run && !purged.is_done() {
-            context.exit_code = EXIT_NOT_YET;
-        }
         let folder = context.store_directory()?;
         Ok(SecretPurgeReport::new(purged, &folder, (self.dry_run, count, left)))
     }

@@ -2,11 +2,10 @@
 
 use super::status::unfinished_imports;
 use crate::context::Context;
-use crate::error::EXIT_FORGED;
 use crate::report::verify::{StoreRebuildReport, StoreRepairReport, StoreVerifyReport};
 use crate::verb::{OpenedStore, Verb, VerbResult};
 use crate::workspace::{self, StoreAccess};
-use forge_store::store::{SealStatus, Store, VerifyDepth, VerifyOutcome};
+use forge_store::store::{SealStatus, Store, VerifyDepth};
 use std::path::PathBuf;
 
 /// Arguments of `forge verify`. Exit code 0: the store is sound; 1: it is damaged, and everything
@@ -40,12 +39,6 @@ impl Verb for VerifyArgs {
         if matches!(found.standing, SealStatus::NoKey | SealStatus::NoWitness) {
             context.unverified.set(true);
         }
-        context.exit_code = match found.outcome {
-            VerifyOutcome::Clean => 0,
-            VerifyOutcome::Repairable => 1,
-            VerifyOutcome::Loss => 2,
-            VerifyOutcome::Forged => EXIT_FORGED,
-        };
         let mut verified = StoreVerifyReport::new(&path, self.read_data, found);
         // If the store cannot be read, only its damage matters.
         let options = workspace::store_options(context, StoreAccess::Read);
@@ -80,7 +73,6 @@ impl Verb for RepairArgs {
         let to = context.cwd.join(&self.to);
         let keyring = context.keyring();
         let done = Store::repair(&from, &to, context.now, keyring.as_deref())?;
-        context.exit_code = if done.lost.is_empty() { 0 } else { 2 };
         Ok(StoreRepairReport::new(&from, &to, done))
     }
 }

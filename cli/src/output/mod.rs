@@ -14,7 +14,7 @@ pub use table::{TableCell, TextTable};
 
 use crate::args::{ColorMode, RawOutputFlags};
 use crate::context::Environment;
-use crate::error::{CommandError, CommandErrorKind};
+use crate::error::{CommandError, CommandErrorKind, EXIT_OK};
 use chrono::Local;
 use forge_store::model::Timestamp;
 use sanitise::{NewlineMode, sanitise};
@@ -42,6 +42,11 @@ pub trait Report: Serialize {
     /// Returns how it is printed.
     fn form(&self) -> ReportForm<'_> {
         ReportForm::Screen
+    }
+
+    /// Returns the exit code of a command with this report.
+    fn exit_code(&self) -> u8 {
+        EXIT_OK
     }
 
     /// Returns the error with which the command ends after the report was printed, if any.

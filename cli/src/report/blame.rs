@@ -1,16 +1,17 @@
 //! Reports which change gave each field of an entity its value.
 
 use super::entity::field_text;
-use super::log::EntityId;
 use crate::output::{Report, Screen, TableCell, TextTable, Tone};
-use forge_store::model::{FactOrigin, OperationAuthor, OperationId, RevisionId, Timestamp, Value};
+use forge_store::model::{
+    FactOrigin, Key, OperationAuthor, OperationId, RevisionId, Timestamp, Value,
+};
 use serde::Serialize;
 
 /// The changes that gave the fields of an entity their values.
 #[derive(Debug, Serialize)]
 pub struct BlameReport {
     pub session: String,
-    pub entity: EntityId,
+    pub entity: Key,
     /// The moment; null if nothing has happened.
     pub at: Option<Timestamp>,
     /// Each field that is not null.

@@ -43,25 +43,7 @@ impl Report for ExportedBundleReport {
     }
 }
 
-/// A bundle that was imported.
-#[derive(Debug, Serialize)]
-pub struct ImportedBundleReport {
-    /// The names of its sessions here.
-    pub sessions: Vec<String>,
-    /// The number of records that were written.
-    pub records: u64,
-    /// The number of records that existed already.
-    pub known: u64,
-}
-
-impl From<store::BundleImportReport> for ImportedBundleReport {
-    fn from(taken: store::BundleImportReport) -> Self {
-        let store::BundleImportReport { sessions, records, known } = taken;
-        Self { sessions, records, known }
-    }
-}
-
-impl Report for ImportedBundleReport {
+impl Report for store::BundleImportReport {
     fn schema(&self) -> Option<&'static str> {
         Some("forge.import-bundle/1")
     }

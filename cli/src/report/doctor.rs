@@ -1,6 +1,7 @@
 //! Reports whether forge works here.
 
 use crate::doctor::{DoctorFinding, FindingSeverity};
+use crate::error::{EXIT_NO, EXIT_OK};
 use crate::integration::agent::{CodingAgent, InstallScope};
 use crate::output::{Report, Screen, TableCell, TextTable, Tone};
 use forge_store::model::Timestamp;
@@ -100,6 +101,10 @@ pub struct StoreHealth {
 }
 
 impl Report for DoctorReport {
+    fn exit_code(&self) -> u8 {
+        if self.healthy { EXIT_OK } else { EXIT_NO }
+    }
+
     fn human(&self, screen: &mut Screen) {
         screen.line(Tone::Plain, &format!("forge {} ({})", self.version, self.forge));
         screen.gap();

@@ -41,7 +41,7 @@ pub struct MadeRevision {
 }
 
 /// A checkpoint that was made.
-#[derive(Debug, Serialize)]
+#[derive(Clone, Debug, Serialize)]
 pub struct MadeCheckpoint {
     pub id: CheckpointId,
     /// Its sequence number.

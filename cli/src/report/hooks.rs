@@ -1,5 +1,6 @@
 //! Reports about installations in coding agents.
 
+use crate::error::{EXIT_NO, EXIT_OK};
 use crate::integration::agent::{CodingAgent, InstallScope, IntegrationPart};
 use crate::integration::fault::InstallationFault;
 use crate::output::{Report, Screen, Tone};
@@ -105,6 +106,10 @@ fn scope_words(scope: InstallScope) -> &'static str {
 }
 
 impl Report for HooksInstallReport {
+    fn exit_code(&self) -> u8 {
+        if self.outcome == InstallOutcome::Not { EXIT_NO } else { EXIT_OK }
+    }
+
     fn human(&self, screen: &mut Screen) {
         let title = self.agent.title();
         match self.outcome {

@@ -4,7 +4,7 @@ use super::diff::{print_change, readable};
 use super::moment::{CheckpointJson, trigger_word};
 use crate::output::{Report, Screen, Tone};
 use forge_store::diff::{TypedChange, summary};
-use forge_store::model::{Kind, OperationAuthor, OperationId, RevisionId, Timestamp};
+use forge_store::model::{Key, OperationAuthor, OperationId, RevisionId, Timestamp};
 use forge_store::store::{LogEntry, OperationSummary};
 use serde::Serialize;
 
@@ -16,16 +16,9 @@ pub struct LogReport {
     pub branch: Option<String>,
     /// The entity whose history it is, if it is the history of one.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub entity: Option<EntityId>,
+    pub entity: Option<Key>,
     /// Each of them.
     pub entries: Vec<LogLine>,
-}
-
-/// The kind and id of an entity.
-#[derive(Clone, Debug, Serialize)]
-pub struct EntityId {
-    pub kind: Kind,
-    pub id: String,
 }
 
 /// A revision or a checkpoint.
@@ -86,7 +79,7 @@ impl RevisionLine {
 
 impl LogLine {
     /// Its time.
-    pub const fn time(&self) -> Timestamp {
+    pub fn time(&self) -> Timestamp {
         match self {
             Self::Revision(revised) => revised.time,
             Self::Checkpoint(checkpoint) => checkpoint.time,
@@ -138,31 +131,7 @@ impl Report for LogReport {
 pub struct OperationListReport {
     pub session: String,
     /// Each of them.
-    pub operations: Vec<OperationJson>,
-}
-
-/// An operation.
-#[derive(Debug, Serialize)]
-pub struct OperationJson {
-    /// Its id, as for `forge undo`.
-    pub id: OperationId,
-    pub verb: String,
-    pub author: OperationAuthor,
-    pub time: Timestamp,
-    /// Its effects, in words.
-    pub effects: Vec<String>,
-    /// The operation that it undid; null if it is not an undo.
-    pub takes_back: Option<OperationId>,
-    /// Whether it was undone.
-    pub taken_back: bool,
-}
-
-impl From<OperationSummary> for OperationJson {
-    fn from(operation: OperationSummary) -> Self {
-        let OperationSummary { id, verb, author, time, effects, takes_back, taken_back } =
-            operation;
-        Self { id, verb, author, time, effects, takes_back, taken_back }
-    }
+    pub operations: Vec<OperationSummary>,
 }
 
 impl Report for OperationListReport {

@@ -4,6 +4,7 @@ use super::diff::{print_changes, print_some_changes, readable};
 use super::entity;
 use super::entity_write::{MadeCheckpoint, MadeRevision};
 use crate::commands::branch::merge::BranchMergeArgs;
+use crate::error::{EXIT_NO, EXIT_OK};
 use crate::integration::agent::shell_word;
 use crate::output::{Report, Screen, Tone};
 use crate::text::with_previews;
@@ -79,16 +80,9 @@ pub struct ConflictJson {
     /// The value in the source branch; null if it is absent.
     pub theirs: Option<Value>,
     /// The claims that refer to this one, and are removed or kept with it.
-    pub needed_by: Vec<ClaimIdJson>,
+    pub needed_by: Vec<Key>,
     /// `ours`, `theirs` or `value`; null if it is not settled.
     pub settled: Option<&'static str>,
-}
-
-/// The kind and id of a claim.
-#[derive(Debug, Serialize)]
-pub struct ClaimIdJson {
-    pub kind: Kind,
-    pub id: String,
 }
 
 impl From<MergeConflict> for ConflictJson {
@@ -105,10 +99,7 @@ impl From<MergeConflict> for ConflictJson {
             base,
             ours,
             theirs,
-            needed_by: needed_by
-                .into_iter()
-                .map(|Key { kind, id }| ClaimIdJson { kind, id })
-                .collect(),
+            needed_by,
             settled: found.settled.map(|settled| match settled {
                 ConflictResolution::Side(MergeSide::Ours) => "ours",
                 ConflictResolution::Side(MergeSide::Theirs) => "theirs",
@@ -226,6 +217,10 @@ impl ConflictJson {
 }
 
 impl Report for BranchMergeReport {
+    fn exit_code(&self) -> u8 {
+        if self.result == MergeResultWord::Conflicts { EXIT_NO } else { EXIT_OK }
+    }
+
     fn human(&self, screen: &mut Screen) {
         let Self { source, target, session, .. } = self;
         let did = if self.dry_run { "Would merge" } else { "Merged" };

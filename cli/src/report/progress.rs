@@ -1,6 +1,7 @@
 //! Reports of the progress of long pipelines.
 
 use super::execution::ExecutionJson;
+use crate::error::{EXIT_NO, EXIT_OK};
 use crate::output::{Report, Screen, Tone};
 use forge_store::model::{FieldMap, OperationId, Timestamp, Value};
 use forge_store::store::WriteReport;
@@ -121,6 +122,10 @@ pub struct ProgressDoneReport {
 }
 
 impl Report for ProgressDoneReport {
+    fn exit_code(&self) -> u8 {
+        if self.done { EXIT_OK } else { EXIT_NO }
+    }
+
     fn human(&self, screen: &mut Screen) {
         screen.line(Tone::Plain, if self.done { "yes" } else { "no" });
     }
@@ -323,6 +328,10 @@ impl ProgressResumeReport {
 }
 
 impl Report for ProgressResumeReport {
+    fn exit_code(&self) -> u8 {
+        if self.refusals.is_empty() { EXIT_OK } else { EXIT_NO }
+    }
+
     fn human(&self, screen: &mut Screen) {
         let from = self.from_execution.as_deref().unwrap_or_default();
         if !self.resume {
@@ -392,6 +401,10 @@ impl ProgressValidateReport {
 }
 
 impl Report for ProgressValidateReport {
+    fn exit_code(&self) -> u8 {
+        if self.valid { EXIT_OK } else { EXIT_NO }
+    }
+
     fn human(&self, screen: &mut Screen) {
         screen.put(Tone::Id, &self.checked);
         screen.line(Tone::Plain, if self.valid { " is valid" } else { " is not valid" });

@@ -3,7 +3,7 @@
 use super::import::size_text;
 use crate::output::{Report, Screen, Tone};
 use forge_store::model::{CheckpointId, OperationId, Timestamp};
-use forge_store::store;
+use forge_store::store::{self, DroppedSession, DroppedSource};
 use serde::Serialize;
 
 /// A checkpoint, and why it is kept.
@@ -32,29 +32,6 @@ pub struct FoldJson {
     pub revisions: u64,
 }
 
-/// A source of an ended session, whose bytes are dropped.
-#[derive(Debug, Serialize)]
-pub struct DroppedSourceJson {
-    pub session: String,
-    /// When the session ended.
-    pub ended: Timestamp,
-    pub source: String,
-    /// Its size on disk, in bytes.
-    pub bytes: u64,
-}
-
-/// An ended session that is dropped.
-#[derive(Debug, Serialize)]
-pub struct EndedSessionJson {
-    pub session: String,
-    /// When it ended.
-    pub ended: Timestamp,
-    /// The number of its revisions and checkpoints.
-    pub last_sequence: u64,
-    /// The number of its facts.
-    pub facts: u64,
-}
-
 /// The result for one session.
 #[derive(Debug, Serialize)]
 pub struct PrunedSession {
@@ -69,9 +46,9 @@ pub struct PrunedSession {
     /// The number of folded revisions.
     pub folded: u64,
     /// The debugging sessions that are dropped.
-    pub sessions: Vec<EndedSessionJson>,
+    pub sessions: Vec<DroppedSession>,
     /// The transcripts and outputs of other sessions that are dropped.
-    pub transcripts: Vec<DroppedSourceJson>,
+    pub transcripts: Vec<DroppedSource>,
     /// About how many bytes of the index become free when the undo period is over.
     pub bytes: u64,
 }
@@ -127,22 +104,10 @@ impl PrunedSession {
             into: fold.into,
             revisions: fold.count,
         });
-        let transcripts = pruned.texts.into_iter().map(|text| DroppedSourceJson {
-            session: text.session,
-            ended: text.ended,
-            source: text.source,
-            bytes: text.bytes,
-        });
-        let sessions = pruned.sessions.into_iter().map(|one| EndedSessionJson {
-            session: one.session,
-            ended: one.ended,
-            last_sequence: one.last_sequence,
-            facts: one.facts,
-        });
         Self {
             session,
-            sessions: sessions.collect(),
-            transcripts: transcripts.collect(),
+            sessions: pruned.sessions,
+            transcripts: pruned.texts,
             operation: pruned.operation,
             dropped,
             kept,

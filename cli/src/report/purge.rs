@@ -1,6 +1,7 @@
 //! Reports of purges: what was purged, and what is left.
 
 use super::import::{count_text, size_text};
+use crate::error::{EXIT_NOT_YET, EXIT_OK};
 use crate::output::{Report, Screen, Tone};
 use forge_store::redact::MIN_SECRET_BYTES;
 use forge_store::store::{self, PurgeKind};
@@ -170,6 +171,10 @@ const fn kind_word(kind: PurgeKind) -> &'static str {
 }
 
 impl Report for SecretPurgeReport {
+    fn exit_code(&self) -> u8 {
+        if !self.dry_run && !self.done { EXIT_NOT_YET } else { EXIT_OK }
+    }
+
     fn human(&self, screen: &mut Screen) {
         let total: u64 = self.places.iter().map(|place| place.count).sum();
         let said = match (self.places.is_empty(), self.dry_run) {

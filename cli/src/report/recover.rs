@@ -1,6 +1,7 @@
 //! Reports of recovery points, and of restored code.
 
 use super::moment::{CheckpointJson, RevisionJson};
+use crate::error::{EXIT_NO, EXIT_OK};
 use crate::git::restore::{RestoredFile, UnrestoredFile};
 use crate::integration::agent::shell_word;
 use crate::output::{Report, Screen, Tone};
@@ -379,6 +380,10 @@ pub struct CodeRecoverReport {
 }
 
 impl Report for CodeRecoverReport {
+    fn exit_code(&self) -> u8 {
+        if self.recovery_complete { EXIT_OK } else { EXIT_NO }
+    }
+
     fn schema(&self) -> Option<&'static str> {
         Some("forge.recover.code/1")
     }

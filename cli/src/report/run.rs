@@ -1,5 +1,6 @@
 //! Reports of workflow runs.
 
+use crate::error::{EXIT_NO, EXIT_OK};
 use crate::output::{Report, ReportForm, Screen, TableCell, TextTable, Tone};
 use forge_store::model::claim::VocabularyWord as _;
 use forge_store::model::{RevisionId, Timestamp, Value};
@@ -141,6 +142,10 @@ pub struct RunExistsReport {
 }
 
 impl Report for RunExistsReport {
+    fn exit_code(&self) -> u8 {
+        if self.exists { EXIT_OK } else { EXIT_NO }
+    }
+
     fn human(&self, screen: &mut Screen) {
         screen.line(Tone::Plain, if self.exists { "yes" } else { "no" });
     }
@@ -510,6 +515,10 @@ pub struct RunAuditReport {
 }
 
 impl Report for RunAuditReport {
+    fn exit_code(&self) -> u8 {
+        if self.findings.is_empty() { EXIT_OK } else { EXIT_NO }
+    }
+
     fn human(&self, screen: &mut Screen) {
         if self.findings.is_empty() {
             screen.line(Tone::Plain, &format!("Nothing found in {} texts", self.looked_at));

@@ -2,13 +2,13 @@
 
 use super::brief::BriefScreen;
 use super::entity::{self, EntityJson};
-use super::moment::{CheckpointJson, RevisionJson, SessionJson, seconds};
+use super::moment::{CheckpointJson, RevisionJson, seconds};
 use crate::error::CommandError;
 use crate::output::{Report, Screen, Tone};
 use crate::session_reader::{SessionReader, entities_of_kind};
 use crate::text::TextReader;
-use forge_store::model::claim::SessionMetrics;
 use forge_store::model::{BranchStatus, Kind, Timestamp, Value};
+use forge_store::model::{SessionMetadata, claim::SessionMetrics};
 use forge_store::store::{BranchSummary, StateAt};
 use serde::Serialize;
 use serde::ser::{SerializeMap, Serializer};
@@ -71,7 +71,7 @@ pub struct StateDocument {
     pub state: StateJson,
     /// The branch that was current then.
     pub current_branch: String,
-    pub session: SessionJson,
+    pub session: SessionMetadata,
     /// The session's metrics up to then.
     pub metrics: SessionMetrics,
 }
@@ -229,7 +229,7 @@ impl StateDocument {
             folded: FoldedJson::between(state)?,
             state: StateJson { kinds: entities_by_kind(state, kinds, &mut texts)?, branches },
             current_branch: state.current_branch()?,
-            session: state.info()?.into(),
+            session: state.info()?,
             metrics: state.metrics()?,
         })
     }

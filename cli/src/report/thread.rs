@@ -1,5 +1,6 @@
 //! Reports of message threads.
 
+use crate::error::{EXIT_NO, EXIT_OK};
 use crate::output::{Report, ReportForm, Screen, TableCell, TextTable, Tone};
 use forge_systems::thread::{
     AppendReport, CallState, MessageFormat, PendingCall, SanitizeAction, SanitizedHistory,
@@ -360,6 +361,10 @@ impl ThreadRerunReport {
 }
 
 impl Report for ThreadRerunReport {
+    fn exit_code(&self) -> u8 {
+        if self.is_refused { EXIT_NO } else { EXIT_OK }
+    }
+
     fn human(&self, screen: &mut Screen) {
         self.print_call(screen);
         screen.line(Tone::Plain, &format!("  {}: {}", state_word(self.state), self.done));

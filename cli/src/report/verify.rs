@@ -3,6 +3,7 @@
 use super::count_text;
 use super::key::seal_word;
 use super::store::UnfinishedStream;
+use crate::error::{EXIT_FORGED, EXIT_OK};
 use crate::output::{Report, Screen, Tone};
 use forge_store::store;
 use serde::Serialize;
@@ -94,6 +95,15 @@ fn print_list(screen: &mut Screen, head: &str, lines: &[String]) {
 }
 
 impl Report for StoreVerifyReport {
+    fn exit_code(&self) -> u8 {
+        match self.outcome {
+            "clean" => EXIT_OK,
+            "repairable" => 1,
+            "loss" => 2,
+            _ => EXIT_FORGED,
+        }
+    }
+
     fn human(&self, screen: &mut Screen) {
         let (records, revisions) =
             (count_text(self.records, "record"), count_text(self.revisions, "revision"));
@@ -210,6 +220,10 @@ impl StoreRepairReport {
 }
 
 impl Report for StoreRepairReport {
+    fn exit_code(&self) -> u8 {
+        if self.lost.is_empty() { EXIT_OK } else { 2 }
+    }
+
     fn human(&self, screen: &mut Screen) {
         let saved = count_text(self.revisions, "revision");
         screen.line(Tone::Plain, &format!("Saved {saved} into {}", self.to));

@@ -2,9 +2,9 @@
 
 use super::diff::print_change;
 use super::entity::EntityJson;
-use super::log::{EntityId, RevisionLine};
+use super::log::RevisionLine;
 use crate::output::{Report, Screen, Tone};
-use forge_store::model::{Kind, Timestamp};
+use forge_store::model::{Key, Kind, Timestamp};
 use schemars::JsonSchema;
 use serde::Serialize;
 
@@ -16,7 +16,7 @@ pub struct WhyReport {
     pub at: Option<Timestamp>,
     /// The entity.
     #[serde(flatten)]
-    pub entity: EntityId,
+    pub entity: Key,
     pub fields: EntityJson,
     /// Why it is in doubt; null if it is not.
     pub doubt: Option<String>,

@@ -2,7 +2,7 @@
 
 use crate::args::value::NameArg;
 use crate::context::Context;
-use crate::error::{CommandError, EXIT_NO};
+use crate::error::CommandError;
 use crate::report::branch::with_branch_names;
 use crate::report::merge::{BranchMergeReport, conflict_name};
 use crate::session_reader::SessionReader;
@@ -11,7 +11,7 @@ use crate::verb::{Opened, Verb, VerbResult};
 use crate::workspace::StoreAccess;
 use forge_store::diff::{ClaimConflict, ConflictResolution, MergeSide};
 use forge_store::model::{AutoTrigger, Value};
-use forge_store::store::{MergeReport, MergeRequest, MergeResult, Session};
+use forge_store::store::{MergeReport, MergeRequest, Session};
 
 #[derive(Debug, clap::Args)]
 pub struct BranchMergeArgs {
@@ -73,7 +73,7 @@ impl Verb for BranchMergeArgs {
         if self.dry_run { StoreAccess::Read } else { StoreAccess::Write }
     }
 
-    fn run(&self, opened: &OpenedMerge, context: &mut Context) -> VerbResult<Self> {
+    fn run(&self, opened: &OpenedMerge, _context: &mut Context) -> VerbResult<Self> {
         let mut merging = MergeRequest {
             source: self.source.as_str().to_owned(),
             target: self.into.as_ref().map(|name| name.as_str().to_owned()),
@@ -88,7 +88,7 @@ impl Verb for BranchMergeArgs {
             OpenedMerge::Preview(reading) => {
                 read_resolutions(&reading.session, &mut merging, &self.resolve)?;
                 let found = preview(&reading.session, &merging)?;
-                return report(found, &reading.session, self, context);
+                return report(found, &reading.session, self);
             }
             OpenedMerge::Merge(writing) => writing,
         };
@@ -96,7 +96,7 @@ impl Verb for BranchMergeArgs {
         read_resolutions(&writing.session, &mut merging, &self.resolve)?;
         let merge = || writing.session.merge(&writing.write_context, &merging);
         let found = merge().map_err(|error| with_branch_names(error, &writing.session))?;
-        report(found, &writing.session, self, context)
+        report(found, &writing.session, self)
     }
 }
 
@@ -108,11 +108,7 @@ fn report(
     found: MergeReport,
     session: &Session,
     args: &BranchMergeArgs,
-    context: &mut Context,
 ) -> Result<BranchMergeReport, CommandError> {
-    if found.result == MergeResult::Conflicts {
-        context.exit_code = EXIT_NO;
-    }
     let summary = session.summary()?;
     let is_left = summary.branch == found.source;
     Ok(BranchMergeReport::new(summary.info.name, found, args, is_left))

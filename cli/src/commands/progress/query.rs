@@ -3,7 +3,7 @@
 use super::{ExecutionArgs, find_execution, named_execution};
 use crate::args::value::NameArg;
 use crate::context::Context;
-use crate::error::{CommandError, EXIT_NO};
+use crate::error::CommandError;
 use crate::report::execution::{
     ExecutionJson, FailedItemJson, ProgressFailedReport, ProgressListReport, ProgressStagesReport,
 };
@@ -15,9 +15,7 @@ use crate::text_arg;
 use crate::verb::{EitherReport, OpenedStore, Verb, VerbResult};
 use crate::workspace::{self, StoreAccess};
 use forge_store::model::Value;
-use forge_systems::progress::{
-    self, PRESETS, PipelineExecution, ProgressDocument, ResumeDecision, RetryBackoff,
-};
+use forge_systems::progress::{self, PRESETS, PipelineExecution, ProgressDocument, RetryBackoff};
 use std::path::PathBuf;
 
 #[derive(Debug, clap::Args)]
@@ -114,7 +112,7 @@ impl Verb for ProgressDoneArgs {
     type Opened = OpenedStore;
     type Report = ProgressDoneReport;
 
-    fn run(&self, opened: &OpenedStore, context: &mut Context) -> VerbResult<Self> {
+    fn run(&self, opened: &OpenedStore, _: &mut Context) -> VerbResult<Self> {
         let store = &opened.store;
         let (stage, id) = (self.stage.as_str(), self.id.as_str());
         let executions = match &self.execution {
@@ -136,9 +134,6 @@ impl Verb for ProgressDoneArgs {
                 report.execution = Some(execution.execution().to_owned());
                 break;
             }
-        }
-        if !report.done {
-            context.exit_code = EXIT_NO;
         }
         Ok(report)
     }
@@ -186,9 +181,6 @@ impl Verb for ProgressResumeArgs {
             context.now,
             self.force,
         )?;
-        if matches!(answer, ResumeDecision::Refused { .. }) {
-            context.exit_code = EXIT_NO;
-        }
         Ok(ProgressResumeReport::from_decision(answer))
     }
 }
@@ -223,11 +215,7 @@ impl Verb for ProgressValidateArgs {
                 (one.execution().to_owned(), Ok(progress::validate(&document, context.now)))
             }
         };
-        let report = ProgressValidateReport::new(name, found);
-        if !report.valid {
-            context.exit_code = EXIT_NO;
-        }
-        Ok(report)
+        Ok(ProgressValidateReport::new(name, found))
     }
 }
 

@@ -2,7 +2,7 @@
 
 use super::RecoverArgs;
 use crate::context::Context;
-use crate::error::{CommandError, EXIT_NO};
+use crate::error::CommandError;
 use crate::git::UNFILTERED;
 use crate::git::restore::{
     CodePatch, CodeToRestore, ObjectDestination, RestoreRepository, RestoredCommit, UnrestoredFile,
@@ -121,9 +121,6 @@ pub(super) fn restore(
         warnings: is_unfiltered.then(|| UNFILTERED.to_owned()).into_iter().collect(),
         undo,
     };
-    if !report.recovery_complete {
-        context.exit_code = EXIT_NO;
-    }
     Ok(report)
 }
 

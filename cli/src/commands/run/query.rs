@@ -3,7 +3,7 @@
 use super::{find_run, named_run};
 use crate::args::value::{self, MomentArg, NameArg};
 use crate::context::Context;
-use crate::error::{CommandError, EXIT_NO};
+use crate::error::CommandError;
 use crate::report::run::{
     ItemJson, OutputJson, RunAtStepReport, RunExistsReport, RunHistoryReport, RunItemReport,
     RunJson, RunListReport, RunOutputReport, RunOutputsReport, RunPathReport, RunResumeReport,
@@ -207,7 +207,7 @@ impl Verb for RunStepArgs {
     type Opened = OpenedStore;
     type Report = RunExistsReport;
 
-    fn run(&self, opened: &OpenedStore, context: &mut Context) -> VerbResult<Self> {
+    fn run(&self, opened: &OpenedStore, _: &mut Context) -> VerbResult<Self> {
         let store = &opened.store;
         let (item, step) = (self.item.item.as_str(), self.step.as_str());
         let run = match &self.item.run {
@@ -216,9 +216,6 @@ impl Verb for RunStepArgs {
         };
         let exists = run.as_ref().map(|run| run.exists(item, step)).transpose()?.unwrap_or(false);
         let run = run.map(|run| run.key().to_owned());
-        if !exists {
-            context.exit_code = EXIT_NO;
-        }
         let (item, step) = (item.to_owned(), step.to_owned());
         Ok(RunExistsReport { run, item, step, exists })
     }

@@ -4,7 +4,7 @@ use super::query::RunItemArgs;
 use super::{find_run, named_run};
 use crate::args::value::{self, NameArg};
 use crate::context::Context;
-use crate::error::{CommandError, CommandErrorKind, EXIT_NO};
+use crate::error::{CommandError, CommandErrorKind};
 use crate::report::run::{AuditFinding, RunAuditReport, RunRenderReport};
 use crate::text_arg::{self, TextArg};
 use crate::verb::{OpenedStore, Verb, VerbResult};
@@ -101,9 +101,6 @@ impl Verb for RunAuditArgs {
                     }
                 }
             }
-        }
-        if !report.findings.is_empty() {
-            context.exit_code = EXIT_NO;
         }
         Ok(report)
     }

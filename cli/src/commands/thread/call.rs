@@ -3,7 +3,7 @@
 use super::retry_while_held;
 use crate::args::value::NameArg;
 use crate::context::Context;
-use crate::error::{CommandError, EXIT_NO};
+use crate::error::CommandError;
 use crate::report::thread::{ThreadPendingReport, ThreadRerunReport};
 use crate::text_arg::TextArg;
 use crate::verb::{OpenedStore, Verb, VerbResult};
@@ -105,7 +105,6 @@ impl Verb for ThreadRerunArgs {
             let safe = call.is_safe() || self.yes;
             let question = format!("run '{}' again, which may do something twice?", call.name);
             if !safe && !context.out.ask(&question, |screen| report.print_call(screen))? {
-                context.exit_code = EXIT_NO;
                 report.is_refused = true;
                 return Ok(report);
             }

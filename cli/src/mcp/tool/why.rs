@@ -9,9 +9,9 @@ use crate::args::value::EntityArg;
 use crate::commands::blame::{BlameArgs, WhyArgs};
 use crate::error::CommandError;
 use crate::report::blame::{BlamedField, FieldOrigin};
-use crate::report::log::{EntityId, RevisionLine};
+use crate::report::log::RevisionLine;
 use crate::report::why::RelatedEntity;
-use forge_store::model::{FactOrigin, Kind, OperationAuthor, Timestamp};
+use forge_store::model::{FactOrigin, Key, Kind, OperationAuthor, Timestamp};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
@@ -156,7 +156,7 @@ impl McpTool for WhyTool {
         let entity = parse_argument("id", &given.id)?;
         let at = parse_optional("at", given.at.as_ref())?;
         let why = request.run(&WhyArgs { entity, at: at.clone() })?;
-        let EntityId { kind, id } = why.entity;
+        let Key { kind, id } = why.entity;
         // With its full name, so that it is the same entity.
         let entity = EntityArg { kind: Some(kind), id: id.clone() };
         let blame = request.run(&BlameArgs { entity, at })?;
