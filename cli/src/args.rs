@@ -1,6 +1,8 @@
 //! The command line: global flags, and one subcommand.
 
 pub mod example;
+pub mod field_option;
+mod kind_table;
 pub mod lazy;
 pub mod moment;
 mod root;

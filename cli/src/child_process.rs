@@ -46,7 +46,6 @@ pub struct FinishedCommand {
 impl FinishedCommand {
     /// Returns the exit code for forge: the command's own, 128 and the signal's number, or the code
     /// that shells use.
-    #[must_use]
     pub fn shell_code(&self) -> u8 {
         let code = self.exit_code.or(self.signal.map(|signal| SIGNALLED + signal));
         self.not_run.unwrap_or_else(|| code.and_then(|code| u8::try_from(code).ok()).unwrap_or(1))
@@ -73,7 +72,6 @@ impl CapturedOutput {
     /// Returns the beginning and the end, redacted, with a line between them that says how much was
     /// left out; `None` if there was no output. A secret at the cut is redacted before the text is
     /// cut.
-    #[must_use]
     pub fn text(&self, redactor: Option<&Redactor>) -> Option<String> {
         if self.all == 0 {
             return None;
@@ -148,7 +146,6 @@ impl<'t> RedactedExcerpt<'t> {
 }
 
 /// Returns the command as a person would type it.
-#[must_use]
 pub fn command_line(command: &[OsString]) -> String {
     let words: Vec<String> =
         command.iter().map(|word| quote_word(&word.to_string_lossy())).collect();
@@ -168,7 +165,6 @@ fn quote_word(word: &str) -> String {
 ///
 /// Interrupts reach it like forge itself, because both are in one process group; forge continues
 /// until it has ended.
-#[must_use]
 pub fn run_child(command: &[OsString], directory: &Path, aside: bool) -> FinishedCommand {
     // The flags are never read: a handler is enough for forge to survive the signals. Unlike
     // ignored signals, handlers are not inherited by the command.

@@ -20,19 +20,16 @@ pub struct Environment(BTreeMap<OsString, OsString>);
 
 impl Environment {
     /// Reads the variables of this process.
-    #[must_use]
     pub fn from_process() -> Self {
         Self(std::env::vars_os().collect())
     }
 
     /// Returns the variable, unless it is unset or empty.
-    #[must_use]
     pub fn value(&self, name: &str) -> Option<&OsStr> {
         self.0.get(OsStr::new(name)).map(OsString::as_os_str).filter(|value| !value.is_empty())
     }
 
     /// Returns the variable as text, unless it is unset, empty, or not UTF-8.
-    #[must_use]
     pub fn text(&self, name: &str) -> Option<&str> {
         self.value(name)?.to_str()
     }
@@ -43,34 +40,29 @@ impl Environment {
     }
 
     /// Returns the variable as a path, unless it is unset or empty.
-    #[must_use]
     pub fn path(&self, name: &str) -> Option<PathBuf> {
         self.value(name).map(PathBuf::from)
     }
 
     /// Returns the variable as a directory, unless it is unset, empty, or relative: a relative one
     /// would depend on the current directory (XDG base directory specification).
-    #[must_use]
     pub fn directory(&self, name: &str) -> Option<PathBuf> {
         self.path(name).filter(|path| path.is_absolute())
     }
 
     /// Returns the directory for the user's settings: `$XDG_CONFIG_HOME`, by default `~/.config`.
-    #[must_use]
     pub fn config_directory(&self) -> Option<PathBuf> {
         self.directory("XDG_CONFIG_HOME").or_else(|| Some(self.directory("HOME")?.join(".config")))
     }
 
     /// Returns the directory for the state of programs: `$XDG_STATE_HOME`, by default
     /// `~/.local/state`.
-    #[must_use]
     pub fn state_directory(&self) -> Option<PathBuf> {
         let own = self.directory("XDG_STATE_HOME");
         own.or_else(|| Some(self.directory("HOME")?.join(".local/state")))
     }
 
     /// Returns the folder for the keys and witnesses of stores.
-    #[must_use]
     pub fn keyring(&self) -> Option<PathBuf> {
         let own = self.directory("FORGE_KEYRING");
         own.or_else(|| Some(self.state_directory()?.join("forge/keyring")))
@@ -88,7 +80,6 @@ impl<const N: usize> From<[(&str, &str); N]> for Environment {
 pub struct Context {
     /// The working directory.
     pub cwd: PathBuf,
-    /// The environment.
     pub environment: Environment,
     /// The flags of every command.
     pub global: GlobalArgs,
@@ -151,10 +142,6 @@ impl Context {
     }
 
     /// Reads the settings of this store, if it is not the one that was found here.
-    ///
-    /// # Errors
-    ///
-    /// If its settings file is invalid.
     pub fn use_settings_of(&mut self, store: &Path) -> Result<(), CommandError> {
         if self.store_directory().is_ok_and(|known| known == store) {
             return Ok(());
@@ -172,10 +159,6 @@ impl Context {
     }
 
     /// Returns the current time, for a long-running command.
-    ///
-    /// # Errors
-    ///
-    /// Invalid if a test sets an invalid time.
     pub fn current_time(&self) -> Result<Timestamp, CommandError> {
         now(&self.environment)
     }
@@ -191,7 +174,6 @@ impl Context {
 
     /// Returns where `forge init` creates a store: at the given path, or else for the project around
     /// `start`.
-    #[must_use]
     pub fn new_store_directory(&self, start: Option<&Path>) -> PathBuf {
         match (&self.global.store, start) {
             (Some(path), _) if !path.as_os_str().is_empty() => self.cwd.join(path),
@@ -202,13 +184,11 @@ impl Context {
 
     /// Returns the folder for keys and witnesses of stores: `FORGE_KEYRING`, by default in the
     /// user's state directory.
-    #[must_use]
     pub fn keyring(&self) -> Option<PathBuf> {
         self.environment.keyring()
     }
 
     /// Returns the exit code of the process if there is no error.
-    #[must_use]
     pub fn final_exit_code(&self) -> u8 {
         match self.exit_code {
             EXIT_OK if self.unverified.get() => EXIT_UNKEYED,
@@ -217,7 +197,6 @@ impl Context {
     }
 
     /// Returns the session that was asked for, by name or id.
-    #[must_use]
     pub fn session(&self) -> Option<&str> {
         self.global.session.as_deref().filter(|session| !session.is_empty())
     }
@@ -233,13 +212,11 @@ impl Context {
     }
 
     /// How long to wait for a lock.
-    #[must_use]
     pub fn lock_timeout(&self) -> Duration {
         self.config.duration(key::LOCK_TIMEOUT).expect("it has a default")
     }
 
     /// When to use colour.
-    #[must_use]
     pub fn color(&self) -> ColorMode {
         self.config.color()
     }
@@ -268,7 +245,6 @@ fn now(environment: &Environment) -> Result<Timestamp, CommandError> {
 }
 
 /// Reads the clock; nothing else does. Never panics: a wrong clock can show any time.
-#[must_use]
 #[expect(clippy::disallowed_methods, reason = "this is the edge")]
 pub fn clock() -> Timestamp {
     timestamp(SystemTime::now())

@@ -67,7 +67,6 @@ pub fn named_store(path: &Path, environment: &Environment) -> Result<PathBuf, Co
 }
 
 /// Returns where a store's folder leads if it is a link out of its project.
-#[must_use]
 pub fn outward_target(store: &Path) -> Option<PathBuf> {
     fs::symlink_metadata(store).ok().filter(fs::Metadata::is_symlink)?;
     let project = store.parent()?.canonicalize().ok()?;
@@ -78,7 +77,6 @@ pub fn outward_target(store: &Path) -> Option<PathBuf> {
 
 /// Returns the link out of its project that is in the place of the store for this directory, with
 /// its target.
-#[must_use]
 pub fn outward_link(start: &Path) -> Option<(PathBuf, PathBuf)> {
     let mut places = AncestorDirectories::starting_at(start)
         .flatten()
@@ -105,7 +103,6 @@ pub fn check_link(store: &Path, environment: &Environment) -> Result<(), Command
 
 /// Returns where `forge init` creates a store for the project that contains this directory: next to
 /// `.git` in a checkout (the main one), or else in this directory.
-#[must_use]
 pub fn new_store_path(start: &Path) -> PathBuf {
     let top = start.ancestors().find(|directory| is_checkout_top(directory));
     let main = top.and_then(|top| main_checkout(top).ok().flatten());
@@ -116,7 +113,6 @@ pub fn new_store_path(start: &Path) -> PathBuf {
 ///
 /// The repository's own directory contains a folder `worktrees/NAME` for each linked one, with the
 /// path of its `.git` in a file `gitdir` (gitrepository-layout).
-#[must_use]
 pub fn checkouts(start: &Path) -> Vec<PathBuf> {
     let Some(top) = start.ancestors().find(|directory| is_checkout_top(directory)) else {
         return Vec::new();
@@ -132,7 +128,6 @@ pub fn checkouts(start: &Path) -> Vec<PathBuf> {
 }
 
 /// Whether this directory is the top of a git checkout.
-#[must_use]
 pub fn is_checkout_top(directory: &Path) -> bool {
     directory.join(".git").exists()
 }

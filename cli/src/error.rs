@@ -105,7 +105,6 @@ impl CommandError {
     }
 
     /// Creates an error about wrong usage, as clap reports it.
-    #[must_use]
     pub fn usage(error: &clap::Error) -> Self {
         let text = error.render().to_string();
         let mut lines = text.lines();
@@ -145,7 +144,6 @@ impl CommandError {
     }
 
     /// Whether the reason is that the store's disk is full.
-    #[must_use]
     pub fn is_disk_full(&self) -> bool {
         let mut next = self.source();
         while let Some(error) = next {
@@ -158,7 +156,6 @@ impl CommandError {
     }
 
     /// Creates an error about a refused system call; a broken pipe keeps its own kind.
-    #[must_use]
     pub fn io(what: &str, error: io::Error) -> Self {
         let kind = match error.kind() {
             io::ErrorKind::BrokenPipe => CommandErrorKind::BrokenPipe,
@@ -173,7 +170,6 @@ impl CommandError {
     }
 
     /// Adds the cause of this error.
-    #[must_use]
     pub fn caused_by(mut self, source: impl Into<Box<dyn Error + Send + Sync>>) -> Self {
         self.source = Some(source.into());
         self
@@ -181,39 +177,33 @@ impl CommandError {
 
     /// Wraps this error in one of the same kind, with the same hints, whose message says what was
     /// being done.
-    #[must_use]
     pub fn with_context(mut self, message: impl Into<String>) -> Self {
         let hints = std::mem::take(&mut self.hints);
         Self { kind: self.kind, message: message.into(), source: Some(self.into()), hints }
     }
 
     /// Adds a hint about what to do next.
-    #[must_use]
     pub fn hinted(mut self, hint: impl Into<String>) -> Self {
         self.hints.push(hint.into());
         self
     }
 
     /// Returns the kind of this error.
-    #[must_use]
     pub fn kind(&self) -> CommandErrorKind {
         self.kind
     }
 
     /// Returns the message.
-    #[must_use]
     pub fn message(&self) -> &str {
         &self.message
     }
 
     /// Returns the hints about what to do next.
-    #[must_use]
     pub fn hints(&self) -> &[String] {
         &self.hints
     }
 
     /// Returns the causes, nearest first, without those that repeat the message.
-    #[must_use]
     pub fn causes(&self) -> Vec<String> {
         let mut causes: Vec<String> = Vec::new();
         let mut next: Option<&(dyn Error + 'static)> =
@@ -229,7 +219,6 @@ impl CommandError {
     }
 
     /// Returns the exit code of the process.
-    #[must_use]
     pub fn exit_code(&self) -> u8 {
         match self.kind {
             CommandErrorKind::BrokenPipe => EXIT_OK,

@@ -2,6 +2,7 @@
 //! one line and tests can inspect the command tree.
 //!
 //! * [`args`] and [`commands`]: the arguments and functions of all commands.
+//! * [`verb`]: what a command is, and the one place that runs them.
 //! * [`context`], [`config`], [`discovery`]: the context of a command: directory, store, settings,
 //!   clock.
 //! * [`workspace`]: the store and the session of a command.
@@ -18,6 +19,8 @@
 //! * [`child_process`] and [`git`]: external programs.
 //! * [`integration`] and [`doctor`]: install forge in a coding agent, and check that it works.
 //! * [`error`]: errors with exit codes and hints.
+
+#![allow(missing_docs, reason = "an application: a name that says it needs no sentence")]
 
 pub mod args;
 pub mod child_process;
@@ -42,6 +45,7 @@ pub mod text;
 pub mod text_arg;
 pub mod time_zone;
 pub mod transcript;
+pub mod verb;
 pub mod workspace;
 
 use args::{ForgeArgs, RawOutputFlags};
@@ -52,7 +56,6 @@ use error::CommandError;
 use std::ffi::OsString;
 
 /// Runs `forge` with these arguments, which begin with its own name, and returns the exit code.
-#[must_use]
 pub fn run(arguments: Vec<OsString>) -> u8 {
     #[cfg(target_os = "linux")]
     if let Some(code) = git::guard::run_if_guard(&arguments) {
@@ -131,7 +134,7 @@ fn parse_and_run(
             context.warn_of_ignored_settings();
         }
     }
-    args.command.run(&mut context)?;
+    verb::Command::execute(&args.command, &mut context)?;
     context.out.flush()?;
     // About a hundred commands with their arguments: the system frees them faster.
     std::mem::forget(tree);

@@ -14,9 +14,7 @@ const MATCHES: usize = 8;
 
 /// A store and a session to read.
 pub struct SessionReader {
-    /// The store.
     pub store: Store,
-    /// The session.
     pub session: Session,
 }
 
@@ -32,19 +30,7 @@ impl SessionReader {
         Ok(Self { store, session })
     }
 
-    /// Does the work after the result was printed.
-    pub fn finish(&self, context: &Context) {
-        workspace::catch_up_index(&self.store);
-        if context.is_process {
-            self.store.skip_cleanup();
-        }
-    }
-
     /// Resolves a moment; without one, the head.
-    ///
-    /// # Errors
-    ///
-    /// As resolving does.
     pub fn point(
         &self,
         context: &Context,
@@ -57,10 +43,6 @@ impl SessionReader {
     }
 
     /// Returns the time of a moment; the greatest time for the head.
-    ///
-    /// # Errors
-    ///
-    /// As resolving does.
     pub fn time(&self, context: &Context, at: &MomentArg) -> Result<Timestamp, CommandError> {
         use forge_store::model::time_grammar::MomentBase;
         // A time counts as given, even if it is before the first event.
@@ -75,10 +57,6 @@ impl SessionReader {
     }
 
     /// Returns the state at a point.
-    ///
-    /// # Errors
-    ///
-    /// As every read.
     pub fn state(
         &self,
         point: &ResolvedMoment,
@@ -89,7 +67,6 @@ impl SessionReader {
     }
 
     /// Returns a reader of this session's texts.
-    #[must_use]
     pub fn texts(&self, length: TextLength) -> TextReader<'_> {
         TextReader::new(&self.session, length)
     }
@@ -106,7 +83,6 @@ pub enum KnownEntity {
 
 impl KnownEntity {
     /// Its kind.
-    #[must_use]
     pub const fn kind(&self) -> Kind {
         match self {
             Self::Claim(key, _) => key.kind,
@@ -115,7 +91,6 @@ impl KnownEntity {
     }
 
     /// Its id.
-    #[must_use]
     pub fn id(&self) -> &str {
         match self {
             Self::Claim(key, _) => &key.id,
@@ -124,7 +99,6 @@ impl KnownEntity {
     }
 
     /// Its own time.
-    #[must_use]
     pub const fn at(&self) -> Timestamp {
         match self {
             Self::Claim(_, entry) => entry.added_at,
@@ -133,7 +107,6 @@ impl KnownEntity {
     }
 
     /// Its fields.
-    #[must_use]
     pub const fn value(&self) -> &forge_store::model::Value {
         match self {
             Self::Claim(_, entry) => &entry.value,
@@ -150,7 +123,6 @@ impl KnownEntity {
     }
 
     /// Its id.
-    #[must_use]
     pub fn into_id(self) -> String {
         match self {
             Self::Claim(key, _) => key.id,
@@ -160,10 +132,6 @@ impl KnownEntity {
 }
 
 /// Returns all entities of a kind in a state, sorted by their own time, then id.
-///
-/// # Errors
-///
-/// As every read.
 pub fn entities_of_kind(state: &StateAt, kind: Kind) -> Result<Vec<KnownEntity>, CommandError> {
     if kind.is_claim() {
         let claims = state.claims_of(kind)?.into_iter();

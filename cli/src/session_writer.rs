@@ -1,39 +1,41 @@
 //! How commands write: one operation, its automatic checkpoint, and the report of it.
 
-use crate::args::value::MomentArg as Given;
+use crate::args::value::MomentArg;
 use crate::context::Context;
 use crate::error::CommandError;
 use crate::workspace::{self, SessionNeed, StoreAccess};
 use forge_store::error::Error;
 use forge_store::model::rule::{ClaimLookup, RuleError, RuleOutcome};
 use forge_store::model::time_grammar::{MomentBase, MomentExpression};
-use forge_store::model::{AutoTrigger, Fact, FactOrigin, Key, Kind, Timestamp, Value};
+use forge_store::model::{AutoTrigger, Fact, FactOrigin, FieldMap, Key, Kind, Timestamp, Value};
 use forge_store::store::{
     ClaimChange, HeadClaims, Session, SessionWrite, Store, WriteContext, WriteReport, new_fact_id,
 };
 
 /// A store and a session to write to, with the context of the write.
+#[derive(Clone)]
 pub struct SessionWriter {
-    /// The store.
     pub store: Store,
-    /// The session.
     pub session: Session,
     /// The author, verb and time of the write.
-    pub act: WriteContext,
+    pub write_context: WriteContext,
     triggers: CheckpointTriggers,
 }
 
 impl SessionWriter {
     /// Opens the store and the session for this verb.
-    ///
-    /// # Errors
-    ///
-    /// As opening does.
     pub fn begin(context: &Context, verb: &str, need: SessionNeed) -> Result<Self, CommandError> {
         let store = workspace::open_store(context, StoreAccess::Write)?;
         let session = workspace::choose_session(context, &store, need)?;
         let triggers = CheckpointTriggers::for_session(context, &session)?;
-        Ok(Self { store, session, act: workspace::write_context(context, verb), triggers })
+        let write_context = workspace::write_context(context, verb);
+        Ok(Self { store, session, write_context, triggers })
+    }
+
+    /// Returns the writer for a write at this time.
+    pub fn at(&self, now: Timestamp) -> Self {
+        let write_context = WriteContext { now, ..self.write_context.clone() };
+        Self { write_context, ..self.clone() }
     }
 
     /// Returns the id of the claim with this name: its full id or a unique prefix.
@@ -50,19 +52,11 @@ impl SessionWriter {
     }
 
     /// Returns the ids of the claims with these names.
-    ///
-    /// # Errors
-    ///
-    /// As [`Self::claim_id`].
     pub fn claim_ids(&self, kind: Kind, names: &[String]) -> Result<Vec<String>, CommandError> {
         names.iter().map(|name| self.claim_id(kind, name)).collect()
     }
 
     /// Applies a rule to the current claims and writes the outcome.
-    ///
-    /// # Errors
-    ///
-    /// As every write.
     pub fn write_rule(
         &self,
         rule: impl Fn(&HeadClaims) -> Result<RuleOutcome, RuleError>,
@@ -72,10 +66,6 @@ impl SessionWriter {
 
     /// Writes a new claim, under this id or the next free one; `rule` computes the changes. Also
     /// returns its id.
-    ///
-    /// # Errors
-    ///
-    /// As every write.
     pub fn add_by_rule(
         &self,
         kind: Kind,
@@ -92,10 +82,6 @@ impl SessionWriter {
     }
 
     /// Writes a new claim with these fields.
-    ///
-    /// # Errors
-    ///
-    /// As every write.
     pub fn add_value(
         &self,
         kind: Kind,
@@ -106,10 +92,6 @@ impl SessionWriter {
     }
 
     /// Writes a new claim with these fields, together with a fact that refers to its id.
-    ///
-    /// # Errors
-    ///
-    /// As every write.
     pub fn add_value_with(
         &self,
         kind: Kind,
@@ -137,41 +119,31 @@ impl SessionWriter {
         Ok((id, done))
     }
 
-    /// Changes fields of a claim; null fields stay unchanged.
-    ///
-    /// # Errors
-    ///
-    /// As every write.
+    /// Changes fields of a claim.
     pub fn update(
         &self,
         kind: Kind,
         id: &str,
-        fields: &Value,
-        edit: impl Fn(&mut Value),
+        change: impl Fn(&mut FieldMap),
     ) -> Result<WriteReport, CommandError> {
         self.write_rule(|claims| {
             let key = Key::new(kind, id);
             let old = claims.claim(&key).ok_or(RuleError::NotFound(key))?;
             let mut new = old.clone();
-            if let (Value::Map(new), Some(fields)) = (&mut new, fields.as_map()) {
-                new.extend(fields.iter().map(|(name, field)| (name.clone(), field.clone())));
+            if let Value::Map(fields) = &mut new {
+                change(fields);
             }
-            edit(&mut new);
             Ok(claim_change(kind, id, Some(&old), new))
         })
     }
 
     /// Writes a fact, and makes the checkpoint of this event.
-    ///
-    /// # Errors
-    ///
-    /// As every write.
     pub fn write_fact(
         &self,
         fact: Fact,
         event: Option<AutoTrigger>,
     ) -> Result<WriteReport, CommandError> {
-        let mut write = self.session.write(&self.act).fact(fact);
+        let mut write = self.session.write(&self.write_context).fact(fact);
         if let Some(trigger) = self.triggers.select(event) {
             write = write.event(trigger);
         }
@@ -179,10 +151,6 @@ impl SessionWriter {
     }
 
     /// Refuses a fact whose id was chosen and belongs to another fact already.
-    ///
-    /// # Errors
-    ///
-    /// As every write.
     pub fn refuse_taken_id(&self, fact: &Fact, chosen: Option<&str>) -> Result<(), CommandError> {
         let Some(id) = chosen else { return Ok(()) };
         let state = self.session.state(&self.session.head()?)?;
@@ -193,19 +161,13 @@ impl SessionWriter {
     }
 
     /// Whether an event with this trigger makes a checkpoint.
-    #[must_use]
     pub fn makes_checkpoint(&self, trigger: AutoTrigger) -> bool {
         self.triggers.select(Some(trigger)) == Some(trigger)
     }
 
     /// Starts a write in this context.
     pub fn write(&self) -> SessionWrite<'_> {
-        self.session.write(&self.act)
-    }
-
-    /// Does the work after the result was printed.
-    pub fn finish(&self) {
-        workspace::catch_up_index(&self.store);
+        self.session.write(&self.write_context)
     }
 
     fn write_by_rule(
@@ -232,7 +194,6 @@ impl SessionWriter {
 }
 
 /// Returns the outcome of changing one claim to these fields.
-#[must_use]
 pub fn claim_change(kind: Kind, id: &str, old: Option<&Value>, new: Value) -> RuleOutcome {
     let event = forge_store::model::rule::trigger_of(kind, old, &new);
     RuleOutcome {
@@ -244,10 +205,6 @@ pub fn claim_change(kind: Kind, id: &str, old: Option<&Value>, new: Value) -> Ru
 }
 
 /// Creates a fact that is recorded now, under this id or a generated one.
-///
-/// # Errors
-///
-/// If the system has no random numbers.
 pub fn new_fact(
     kind: Kind,
     id: Option<&str>,
@@ -263,62 +220,33 @@ pub fn new_fact(
     Ok(Fact { kind, id, at, origin: FactOrigin::Recorded, place, recorded_at: now, value })
 }
 
-/// A time that was given, or now.
-#[derive(Debug)]
-pub enum PastTime<'a> {
-    /// It is known without reading the session.
-    Known(Timestamp),
-    /// It is the time of a moment of the session.
-    Of(&'a Given),
-}
-
-/// Parses the time that was given for a fact, before anything is written.
+/// Returns the time that was given for a fact; now if none was.
 ///
 /// # Errors
 ///
-/// Invalid if it is not a moment.
-pub fn past_time<'a>(
+/// Invalid if it is not a moment; not found if there is no such moment.
+pub fn past_time(
     context: &Context,
-    given: Option<&'a Given>,
-) -> Result<PastTime<'a>, CommandError> {
-    let Some(given) = given else { return Ok(PastTime::Known(context.now)) };
-    match context.moment(given)? {
-        // Facts may be older than the session, so a plain time is not looked up in it.
-        MomentExpression { base: MomentBase::Time(time), back: 0 } => {
-            if let Some(note) = &time.note {
-                context.out.warn(&note.to_string());
-            }
-            Ok(PastTime::Known(time.time))
+    session: &Session,
+    given: Option<&MomentArg>,
+) -> Result<Timestamp, CommandError> {
+    let Some(given) = given else { return Ok(context.now) };
+    // Facts may be older than the session, so a plain time is not looked up in it.
+    if let MomentExpression { base: MomentBase::Time(time), back: 0 } = context.moment(given)? {
+        if let Some(note) = &time.note {
+            context.out.warn(&note.to_string());
         }
-        _ => Ok(PastTime::Of(given)),
+        return Ok(time.time);
     }
-}
-
-impl PastTime<'_> {
-    /// Returns the time.
-    ///
-    /// # Errors
-    ///
-    /// If there is no such moment.
-    pub fn resolved(
-        &self,
-        context: &Context,
-        session: &Session,
-    ) -> Result<Timestamp, CommandError> {
-        match self {
-            Self::Known(time) => Ok(*time),
-            Self::Of(given) => {
-                let moment = workspace::moment(context, session, given)?;
-                if let MomentExpression { base: MomentBase::Time(time), back: 0 } = moment {
-                    return Ok(time.time);
-                }
-                Ok(workspace::resolve(context, session, &moment)?.time().unwrap_or(context.now))
-            }
-        }
+    let moment = workspace::moment(context, session, given)?;
+    if let MomentExpression { base: MomentBase::Time(time), back: 0 } = moment {
+        return Ok(time.time);
     }
+    Ok(workspace::resolve(context, session, &moment)?.time().unwrap_or(context.now))
 }
 
 /// The events that make checkpoints now.
+#[derive(Clone)]
 struct CheckpointTriggers {
     on: Vec<AutoTrigger>,
     /// Whether significant time has passed since the last checkpoint.

@@ -31,7 +31,6 @@ pub struct TextReader<'a> {
 
 impl<'a> TextReader<'a> {
     /// Creates a reader of this session's texts, for this length.
-    #[must_use]
     pub fn new(session: &'a Session, length: TextLength) -> Self {
         Self { session, length, last: None }
     }
@@ -63,10 +62,6 @@ impl<'a> TextReader<'a> {
     }
 
     /// Returns the source of the first reference in this value, if nothing else names it.
-    ///
-    /// # Errors
-    ///
-    /// As every read.
     pub fn source_of(&self, value: &Value) -> Result<Option<String>, CommandError> {
         let Some(text) = first_reference(value) else { return Ok(None) };
         Ok(self.session.source_of(&text, &forge_agents::resolve)?)
@@ -113,7 +108,6 @@ impl<'a> TextReader<'a> {
 
 /// Returns the value with every reference replaced by the beginning of its text, which needs no
 /// read.
-#[must_use]
 pub fn with_previews(value: &Value) -> Value {
     if let Some(text) = TextRef::from_value(value) {
         return cut_text_json(&text.preview, text.bytes, text.hash);
@@ -171,7 +165,6 @@ fn damaged_text(text: &TextRef) -> CommandError {
 }
 
 /// Returns a text on one line, without control characters, of at most this many characters.
-#[must_use]
 pub fn shorten(text: &str, characters: usize) -> String {
     let line = without_hidden(text, ' ').split_whitespace().collect::<Vec<_>>().join(" ");
     if line.chars().count() <= characters {
@@ -182,7 +175,6 @@ pub fn shorten(text: &str, characters: usize) -> String {
 }
 
 /// Returns bytes as hexadecimal digits.
-#[must_use]
 pub fn hex(bytes: &[u8]) -> String {
     bytes.iter().map(|byte| format!("{byte:02x}")).collect()
 }

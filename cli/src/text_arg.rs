@@ -54,10 +54,6 @@ impl TextArg {
 }
 
 /// Reads the text of a file.
-///
-/// # Errors
-///
-/// As [`TextArg::read`].
 pub fn read_file(path: &Path) -> Result<String, CommandError> {
     let shown = path.display().to_string();
     read_text(open_plain(path)?.0, &shown)

@@ -95,7 +95,6 @@ fn warn_unverified(context: &Context, store: &Store) -> Result<(), CommandError>
 }
 
 /// Returns the options with which a command opens a store.
-#[must_use]
 pub fn store_options(context: &Context, access: StoreAccess) -> Options {
     Options::default()
         .lock_timeout(context.lock_timeout())
@@ -108,7 +107,6 @@ pub fn store_options(context: &Context, access: StoreAccess) -> Options {
 
 /// Returns the redactor, with the exceptions of the settings and flags; `None` if secrets are to be
 /// stored.
-#[must_use]
 pub fn redactor(context: &Context) -> Option<Redactor> {
     let config = &context.config;
     config.is_on(key::REDACT_ENABLED).then(|| {
@@ -120,9 +118,6 @@ pub fn redactor(context: &Context) -> Option<Redactor> {
 }
 
 /// Refuses a text that contains a probable secret and cannot be stored without it.
-///
-/// # Errors
-/// Names the kind of secret.
 pub fn refuse_secret(context: &Context, what: &str, text: &str) -> Result<(), CommandError> {
     match redactor(context).and_then(|redactor| redactor.secret_in_name(text)) {
         None => Ok(()),
@@ -135,7 +130,6 @@ pub fn refuse_secret(context: &Context, what: &str, text: &str) -> Result<(), Co
 }
 
 /// Returns the text without probable secrets.
-#[must_use]
 pub fn redact(context: &Context, text: &str) -> String {
     redactor(context).map_or_else(
         || text.to_owned(),
@@ -256,10 +250,6 @@ fn first_agent_session(
 }
 
 /// Finds the session with this name or id.
-///
-/// # Errors
-///
-/// Not found, ambiguous.
 pub fn named_session(store: &Store, name: &str) -> Result<Session, CommandError> {
     store.session(name).map_err(|error| match error {
         Error::NotFound { .. } => CommandError::from(error)
@@ -279,10 +269,6 @@ fn first_session(context: &Context, store: &Store) -> Result<Session, CommandErr
 }
 
 /// Creates a session, with the schedule in the settings.
-///
-/// # Errors
-///
-/// As the library says.
 pub fn begin_session(
     context: &Context,
     store: &Store,
@@ -315,16 +301,11 @@ fn project_name(context: &Context, store: &Store) -> String {
 }
 
 /// Returns the context of a write: the person or agent at the command line, now.
-#[must_use]
 pub fn write_context(context: &Context, verb: &str) -> WriteContext {
     WriteContext::asked(verb, context.now)
 }
 
 /// Resolves a moment; without one, the head.
-///
-/// # Errors
-///
-/// As [`point`].
 pub fn point_or_head(
     context: &Context,
     session: &Session,
@@ -462,7 +443,6 @@ fn branch_and_tag_names(session: &Session) -> Result<Vec<String>, CommandError> 
 }
 
 /// Returns the ids that are most similar to a name.
-#[must_use]
 pub fn nearest_names<'a>(name: &str, known: &'a [String]) -> Vec<&'a str> {
     let mut nearest: Vec<(usize, &String)> =
         known.iter().map(|id| (levenshtein(name, id), id)).collect();

@@ -1,10 +1,11 @@
 //! Entities of a state, and their changes.
 
 use super::{Kind, Timestamp, Value};
+use serde::Serialize;
 use std::fmt;
 
 /// The key of an entity within a session: its kind and id.
-#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
 pub struct Key {
     /// The kind of the entity.
     pub kind: Kind,

@@ -12,10 +12,11 @@ use crate::error::{Error, Result};
 use crate::format::key::{self, of};
 use crate::format::{BookmarkRow, RecordChange, SessionRefs};
 use crate::model::{OperationId, RetentionPolicy, SessionKind, SessionNumber, Timestamp};
+use serde::Serialize;
 use std::collections::BTreeSet;
 
 /// A source whose bytes pruning drops. Its facts are kept, with the previews of their texts.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct DroppedSource {
     /// The name of its session.
     pub session: String,
@@ -25,8 +26,11 @@ pub struct DroppedSource {
     pub source: String,
     /// Bytes that a sweep will free; 0 if not measured.
     pub bytes: u64,
+    #[serde(skip)]
     number: SessionNumber,
+    #[serde(skip)]
     blob: String,
+    #[serde(skip)]
     length: u64,
 }
 
@@ -62,7 +66,7 @@ impl DroppedSource {
 }
 
 /// A session that pruning drops.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct DroppedSession {
     /// The name of the session.
     pub session: String,
@@ -72,6 +76,7 @@ pub struct DroppedSession {
     pub last_sequence: u64,
     /// How many facts it has.
     pub facts: u64,
+    #[serde(skip)]
     number: SessionNumber,
 }
 

@@ -27,10 +27,11 @@ use crate::model::{
     BranchNumber, CheckpointId, Operation, OperationAuthor, OperationId, SessionNumber,
     StateDigest, Timestamp,
 };
+use serde::Serialize;
 use std::collections::{BTreeMap, BTreeSet};
 
 /// A summary of an operation.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct OperationSummary {
     /// The operation id.
     pub id: OperationId,

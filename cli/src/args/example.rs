@@ -9,7 +9,6 @@ const EXAMPLES: &str = include_str!("examples.txt");
 /// Returns the built command tree with the examples after each command's help.
 ///
 /// Only help and documentation need them, so parsing does not pay for them.
-#[must_use]
 pub fn with_examples(mut tree: Command) -> Command {
     tree.build();
     let lines: Vec<_> = EXAMPLES.lines().map(|line| (path(&tree, line), line)).collect();

@@ -16,7 +16,6 @@ pub struct MomentArg(String);
 
 impl MomentArg {
     /// Returns the text as it was typed.
-    #[must_use]
     pub fn as_str(&self) -> &str {
         &self.0
     }

@@ -1,10 +1,16 @@
 //! Arguments that several commands share: which claims or facts to list or show.
 
+use super::field_option::{FieldArgs, Listed, ListedKind};
 use super::value::{MomentArg, NameArg};
+use std::marker::PhantomData;
 
 /// Which claims to list.
 #[derive(Debug, clap::Args)]
-pub struct ClaimListArgs {
+pub struct ClaimListArgs<K: ListedKind> {
+    /// Which.
+    #[command(flatten)]
+    pub filter: FieldArgs<K, Listed>,
+
     /// Moment at which to list them
     #[arg(long, value_name = "T")]
     pub at: Option<MomentArg>,
@@ -20,7 +26,7 @@ pub struct ClaimListArgs {
 
 /// Which claim or fact to show.
 #[derive(Debug, clap::Args)]
-pub struct EntityShowArgs {
+pub struct EntityShowArgs<K: ListedKind> {
     /// Id, or a unique prefix of it
     #[arg(value_name = "ID")]
     pub id: String,
@@ -32,11 +38,19 @@ pub struct EntityShowArgs {
     /// Show whole texts
     #[arg(long)]
     pub full: bool,
+
+    /// The kind.
+    #[arg(skip)]
+    pub kind: PhantomData<K>,
 }
 
 /// Which facts to list.
 #[derive(Debug, clap::Args)]
-pub struct FactListArgs {
+pub struct FactListArgs<K: ListedKind> {
+    /// Which.
+    #[command(flatten)]
+    pub filter: FieldArgs<K, Listed>,
+
     /// Moment at which they were known
     #[arg(long, value_name = "T")]
     pub at: Option<MomentArg>,
@@ -52,13 +66,4 @@ pub struct FactListArgs {
     /// Largest number to list; the latest ones are listed
     #[arg(long, value_name = "N")]
     pub limit: Option<usize>,
-}
-
-/// List or show facts of one kind.
-#[derive(Debug, clap::Subcommand)]
-pub enum FactCommand {
-    /// List them, oldest first
-    List(FactListArgs),
-    /// Show one with all its fields
-    Show(EntityShowArgs),
 }

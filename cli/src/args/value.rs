@@ -18,7 +18,6 @@ pub struct NameArg(String);
 
 impl NameArg {
     /// Returns the name.
-    #[must_use]
     pub fn as_str(&self) -> &str {
         &self.0
     }
@@ -51,10 +50,6 @@ impl fmt::Display for NameArg {
 }
 
 /// Parses a text that must not be blank.
-///
-/// # Errors
-///
-/// The text is empty or only white space.
 pub fn non_empty_text(text: &str) -> Result<String, String> {
     if text.trim().is_empty() {
         return Err("it may not be empty".into());
@@ -91,13 +86,11 @@ impl FromStr for EntityArg {
 }
 
 /// Returns a parser of the words that a field may hold.
-#[must_use]
 pub fn word_parser<W: VocabularyWord + Send + Sync>() -> impl TypedValueParser<Value = W> {
     parser_of_words::<W>(W::WORDS.to_vec())
 }
 
 /// Returns a parser of some of the words that a field may hold.
-#[must_use]
 pub fn word_subset_parser<W: VocabularyWord + Send + Sync>(
     some: &[W],
 ) -> impl TypedValueParser<Value = W> {
@@ -121,7 +114,7 @@ pub fn parse_strength(text: &str) -> Result<f64, String> {
     parse_in_range(text, -1.0, 1.0)
 }
 
-fn parse_in_range(text: &str, least: f64, most: f64) -> Result<f64, String> {
+pub fn parse_in_range(text: &str, least: f64, most: f64) -> Result<f64, String> {
     match text.parse::<f64>() {
         Ok(number) if (least..=most).contains(&number) => Ok(number),
         _ => Err(format!("must be a number from {least} to {most}")),
@@ -161,7 +154,6 @@ pub fn parse_duration(text: &str) -> Result<Duration, String> {
 }
 
 /// Converts a duration to microseconds; one that is too long becomes the maximum.
-#[must_use]
 pub fn to_micros(duration: Duration) -> i64 {
     i64::try_from(duration.as_micros()).unwrap_or(i64::MAX)
 }

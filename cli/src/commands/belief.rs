@@ -1,15 +1,21 @@
 //! `forge belief`.
 
+use super::blame::WhyArgs;
+use super::claim::{ClaimAddArgs, ClaimUpdateArgs, RecordedClaim};
 use crate::args::select::{ClaimListArgs, EntityShowArgs};
-use crate::args::value::{self, NameArg};
+use crate::args::value::{self};
 use crate::context::Context;
 use crate::error::CommandError;
 use crate::report::entity_write::EntityWriteReport;
+use crate::report::why::WhyReport;
+use crate::session_reader::SessionReader;
 use crate::session_writer::{SessionWriter, claim_change};
-use crate::workspace::SessionNeed;
-use forge_store::model::claim::{BeliefKind, Dependency, DependencyType, Strength, VocabularyWord};
+use crate::verb::{Verb, VerbResult, commands};
+use forge_store::model::claim::Belief;
+use forge_store::model::claim::{Dependency, DependencyType, Strength};
 use forge_store::model::rule::{self, ClaimLookup, RuleError};
-use forge_store::model::{Key, Kind, Value};
+use forge_store::model::{FieldMap, Key, Kind, Value};
+use forge_store::store::WriteReport;
 
 /// How one belief may rest on another. Contradictions are recorded by `contradict`.
 const DEPENDENCY_TYPES: &[DependencyType] = &[
@@ -23,9 +29,9 @@ const DEPENDENCY_TYPES: &[DependencyType] = &[
 #[derive(Debug, clap::Subcommand)]
 pub enum BeliefCommand {
     /// Add a belief
-    Add(BeliefAddArgs),
+    Add(ClaimAddArgs<Belief>),
     /// Change fields of a belief
-    Update(BeliefUpdateArgs),
+    Update(ClaimUpdateArgs<Belief>),
     /// Record that one belief rests on another
     Depend(BeliefDependArgs),
     /// Record that two beliefs cannot both be true
@@ -33,72 +39,11 @@ pub enum BeliefCommand {
     /// Show what a belief rests on and what rests on it
     Why(BeliefWhyArgs),
     /// List beliefs
-    List(ClaimListArgs),
+    List(ClaimListArgs<Belief>),
     /// Show one belief
-    Show(EntityShowArgs),
+    Show(EntityShowArgs<Belief>),
 }
 
-/// Arguments of `forge belief add`.
-#[derive(Debug, clap::Args)]
-pub struct BeliefAddArgs {
-    /// What is believed to be true
-    #[arg(value_name = "DESCRIPTION", value_parser = value::non_empty_text)]
-    pub description: String,
-
-    /// Id, instead of a new one
-    #[arg(long, value_name = "ID")]
-    pub id: Option<NameArg>,
-
-    /// Kind of belief
-    #[arg(long, value_name = "KIND", value_parser = value::word_parser::<BeliefKind>())]
-    pub kind: Option<BeliefKind>,
-
-    /// Confidence, 0 to 1
-    #[arg(long, value_name = "SHARE", value_parser = value::parse_share, allow_negative_numbers = true)]
-    pub confidence: Option<f64>,
-
-    /// Where it comes from
-    #[arg(long, value_name = "SOURCE")]
-    pub source: Option<String>,
-
-    /// Hypothesis that it is about
-    #[arg(long, value_name = "ID")]
-    pub hypothesis: Option<String>,
-
-    /// Evidence for it
-    #[arg(long, value_name = "ID,...", value_delimiter = ',')]
-    pub evidence: Vec<String>,
-
-    /// Beliefs that it rests on
-    #[arg(long, value_name = "ID,...", value_delimiter = ',')]
-    pub on: Vec<String>,
-}
-
-/// Arguments of `forge belief update`.
-#[derive(Debug, clap::Args)]
-pub struct BeliefUpdateArgs {
-    /// Id, or a unique prefix of it
-    #[arg(value_name = "ID")]
-    pub id: String,
-
-    /// New description
-    #[arg(long, value_name = "TEXT")]
-    pub description: Option<String>,
-
-    /// Kind of belief
-    #[arg(long, value_name = "KIND", value_parser = value::word_parser::<BeliefKind>())]
-    pub kind: Option<BeliefKind>,
-
-    /// Confidence, 0 to 1
-    #[arg(long, value_name = "SHARE", value_parser = value::parse_share, allow_negative_numbers = true)]
-    pub confidence: Option<f64>,
-
-    /// Where it comes from
-    #[arg(long, value_name = "SOURCE")]
-    pub source: Option<String>,
-}
-
-/// Arguments of `forge belief depend`.
 #[derive(Debug, clap::Args)]
 pub struct BeliefDependArgs {
     /// Belief that rests on another
@@ -123,7 +68,6 @@ pub struct BeliefDependArgs {
     pub strength: Option<f64>,
 }
 
-/// Arguments of `forge belief contradict`.
 #[derive(Debug, clap::Args)]
 pub struct BeliefContradictArgs {
     /// One belief
@@ -139,7 +83,6 @@ pub struct BeliefContradictArgs {
     pub reason: Option<String>,
 }
 
-/// Arguments of `forge belief why`.
 #[derive(Debug, clap::Args)]
 pub struct BeliefWhyArgs {
     /// Id, or a unique prefix of it
@@ -147,39 +90,19 @@ pub struct BeliefWhyArgs {
     pub id: String,
 }
 
-/// Runs `forge belief`.
-pub fn run(command: &BeliefCommand, context: &mut Context) -> Result<(), CommandError> {
-    match command {
-        BeliefCommand::Add(args) => add(args, context),
-        BeliefCommand::Update(args) => update(args, context),
-        BeliefCommand::Depend(args) => depend(args, context),
-        BeliefCommand::Contradict(args) => contradict(args, context),
-        BeliefCommand::Why(args) => why(args, context),
-        BeliefCommand::List(args) => list(args, context),
-        BeliefCommand::Show(args) => show(args, context),
-    }
-}
+commands!(BeliefCommand: Add, Update, Depend, Contradict, Why, List, Show);
 
-fn add(args: &BeliefAddArgs, context: &mut Context) -> Result<(), CommandError> {
-    let alone = args.hypothesis.is_none() && args.evidence.is_empty() && args.on.is_empty();
-    let need = if alone { SessionNeed::OrNew } else { SessionNeed::Existing };
-    let writing = SessionWriter::begin(context, "belief add", need)?;
-    let hypothesis =
-        args.hypothesis.as_ref().map(|id| writing.claim_id(Kind::Hypothesis, id)).transpose()?;
-    let evidence = writing.claim_ids(Kind::Evidence, &args.evidence)?;
-    let grounds = writing.claim_ids(Kind::Belief, &args.on)?;
-    let value = Value::from([
-        ("description", args.description.as_str().into()),
-        ("kind", args.kind.map(VocabularyWord::word).into()),
-        ("confidence", args.confidence.into()),
-        ("source", args.source.clone().into()),
-        ("hypothesis", hypothesis.into()),
-        ("evidence", (!evidence.is_empty()).then_some(evidence).into()),
-    ]);
-    let (id, done) = writing.add_by_rule(
-        Kind::Belief,
-        args.id.as_ref().map(NameArg::as_str),
-        |claims, id| {
+impl RecordedClaim for Belief {
+    fn add(
+        writing: &SessionWriter,
+        id: Option<&str>,
+        mut fields: FieldMap,
+    ) -> Result<(String, WriteReport), CommandError> {
+        let on = fields.remove("on").unwrap_or_default();
+        let grounds: Vec<&str> =
+            on.as_list().unwrap_or_default().iter().filter_map(Value::as_text).collect();
+        let value = Value::Map(fields);
+        writing.add_by_rule(Kind::Belief, id, |claims, id| {
             let key = Key::new(Kind::Belief, id);
             if claims.claim(&key).is_some() {
                 return Err(RuleError::AlreadyThere(key));
@@ -189,82 +112,64 @@ fn add(args: &BeliefAddArgs, context: &mut Context) -> Result<(), CommandError> 
             outcome.changes.extend(grounds.iter().map(|ground| {
                 let dependency = Dependency {
                     from: Some(id.to_owned()),
-                    to: Some(ground.clone()),
+                    to: Some((*ground).to_owned()),
                     dependency_type: Some(DependencyType::Requires),
                     ..Dependency::default()
                 };
                 (Key::new(Kind::Dependency, Dependency::id(id, ground)), dependency.to_value())
             }));
             Ok(outcome)
-        },
-    )?;
-    context.out.emit(
-        &EntityWriteReport::new("forge.belief.add/1", "Added", done).about_claim(Kind::Belief, id),
-    )?;
-    writing.finish();
-    Ok(())
+        })
+    }
 }
 
-fn update(args: &BeliefUpdateArgs, context: &mut Context) -> Result<(), CommandError> {
-    let writing = SessionWriter::begin(context, "belief update", SessionNeed::Existing)?;
-    let id = writing.claim_id(Kind::Belief, &args.id)?;
-    let fields = Value::from([
-        ("description", args.description.clone().into()),
-        ("kind", args.kind.map(VocabularyWord::word).into()),
-        ("confidence", args.confidence.into()),
-        ("source", args.source.clone().into()),
-    ]);
-    let done = writing.update(Kind::Belief, &id, &fields, |_| ())?;
-    context.out.emit(
-        &EntityWriteReport::new("forge.belief.update/1", "Updated", done)
-            .about_claim(Kind::Belief, id),
-    )?;
-    writing.finish();
-    Ok(())
+impl Verb for BeliefDependArgs {
+    const NAME: &'static str = "belief depend";
+    type Opened = SessionWriter;
+    type Report = EntityWriteReport;
+
+    fn run(&self, writing: &SessionWriter, _: &mut Context) -> VerbResult<Self> {
+        let from = writing.claim_id(Kind::Belief, &self.id)?;
+        let to = writing.claim_id(Kind::Belief, &self.on)?;
+        let id = Dependency::id(&from, &to);
+        let dependency = Dependency {
+            from: Some(from),
+            to: Some(to),
+            dependency_type: Some(self.dependency_type.unwrap_or(DependencyType::Requires)),
+            strength: self.strength.and_then(Strength::new),
+            ..Dependency::default()
+        };
+        let done = writing.write_rule(|claims| rule::add_dependency(claims, &dependency))?;
+        let report = EntityWriteReport::new("Added", done);
+        Ok(report.about_claim(Kind::Dependency, id))
+    }
 }
 
-fn depend(args: &BeliefDependArgs, context: &mut Context) -> Result<(), CommandError> {
-    let writing = SessionWriter::begin(context, "belief depend", SessionNeed::Existing)?;
-    let from = writing.claim_id(Kind::Belief, &args.id)?;
-    let to = writing.claim_id(Kind::Belief, &args.on)?;
-    let id = Dependency::id(&from, &to);
-    let dependency = Dependency {
-        from: Some(from),
-        to: Some(to),
-        dependency_type: Some(args.dependency_type.unwrap_or(DependencyType::Requires)),
-        strength: args.strength.and_then(Strength::new),
-        ..Dependency::default()
-    };
-    let done = writing.write_rule(|claims| rule::add_dependency(claims, &dependency))?;
-    let report = EntityWriteReport::new("forge.belief.depend/1", "Added", done);
-    context.out.emit(&report.about_claim(Kind::Dependency, id))?;
-    writing.finish();
-    Ok(())
+impl Verb for BeliefContradictArgs {
+    const NAME: &'static str = "belief contradict";
+    type Opened = SessionWriter;
+    type Report = EntityWriteReport;
+
+    fn run(&self, writing: &SessionWriter, _: &mut Context) -> VerbResult<Self> {
+        let (one, other) = (
+            writing.claim_id(Kind::Belief, &self.id)?,
+            writing.claim_id(Kind::Belief, &self.other)?,
+        );
+        let done = writing.write_rule(|claims| {
+            rule::contradict_beliefs(claims, &one, &other, self.reason.as_deref())
+        })?;
+        let report = EntityWriteReport::new("Noted a contradiction:", done);
+        Ok(report.about_claim(Kind::Dependency, Dependency::id(&one, &other)))
+    }
 }
 
-fn contradict(args: &BeliefContradictArgs, context: &mut Context) -> Result<(), CommandError> {
-    let writing = SessionWriter::begin(context, "belief contradict", SessionNeed::Existing)?;
-    let (one, other) =
-        (writing.claim_id(Kind::Belief, &args.id)?, writing.claim_id(Kind::Belief, &args.other)?);
-    let done = writing.write_rule(|claims| {
-        rule::contradict_beliefs(claims, &one, &other, args.reason.as_deref())
-    })?;
-    let report =
-        EntityWriteReport::new("forge.belief.contradict/1", "Noted a contradiction:", done);
-    context.out.emit(&report.about_claim(Kind::Dependency, Dependency::id(&one, &other)))?;
-    writing.finish();
-    Ok(())
-}
+impl Verb for BeliefWhyArgs {
+    const NAME: &'static str = "belief why";
+    type Opened = SessionReader;
+    type Report = WhyReport;
 
-fn why(args: &BeliefWhyArgs, context: &mut Context) -> Result<(), CommandError> {
-    let entity = value::EntityArg { kind: Some(Kind::Belief), id: args.id.clone() };
-    super::blame::why(&super::blame::WhyArgs { entity, at: None }, context)
-}
-
-fn list(args: &ClaimListArgs, context: &mut Context) -> Result<(), CommandError> {
-    super::entity::list_claims(Kind::Belief, args, context, |_| true)
-}
-
-fn show(args: &EntityShowArgs, context: &mut Context) -> Result<(), CommandError> {
-    super::entity::show(Kind::Belief, args, context)
+    fn run(&self, reading: &SessionReader, context: &mut Context) -> VerbResult<Self> {
+        let entity = value::EntityArg { kind: Some(Kind::Belief), id: self.id.clone() };
+        WhyArgs { entity, at: None }.run(reading, context)
+    }
 }

@@ -4,11 +4,11 @@ pub mod merge;
 
 use crate::args::value::{MomentArg, NameArg};
 use crate::context::Context;
-use crate::error::CommandError;
 use crate::report::branch::{BranchLine, BranchListReport, BranchReport, BranchSwitchReport};
 use crate::report::entity_write::MadeCheckpoint;
 use crate::session_writer::SessionWriter;
-use crate::workspace::{self, SessionNeed, StoreAccess};
+use crate::verb::{OpenedStore, Verb, VerbResult, commands};
+use crate::workspace::{self, SessionNeed};
 use forge_store::model::{AutoTrigger, BranchMetadata, BranchStatus, Kind};
 use forge_store::store::{BranchSummary, CheckpointFilter};
 
@@ -29,7 +29,6 @@ pub enum BranchCommand {
     Abandon(BranchAbandonArgs),
 }
 
-/// Arguments of `forge branch create`.
 #[derive(Debug, clap::Args)]
 pub struct BranchCreateArgs {
     /// Name
@@ -53,7 +52,6 @@ pub struct BranchCreateArgs {
     pub success: Vec<String>,
 }
 
-/// Arguments of `forge branch switch`.
 #[derive(Debug, clap::Args)]
 pub struct BranchSwitchArgs {
     /// Branch
@@ -61,7 +59,6 @@ pub struct BranchSwitchArgs {
     pub name: NameArg,
 }
 
-/// Arguments of `forge branch list`.
 #[derive(Debug, clap::Args)]
 pub struct BranchListArgs {
     /// Also list merged, abandoned and archived branches
@@ -69,7 +66,6 @@ pub struct BranchListArgs {
     pub all: bool,
 }
 
-/// Arguments of `forge branch show`.
 #[derive(Debug, clap::Args)]
 pub struct BranchShowArgs {
     /// Branch; the current one by default
@@ -77,7 +73,6 @@ pub struct BranchShowArgs {
     pub name: Option<NameArg>,
 }
 
-/// Arguments of `forge branch abandon`.
 #[derive(Debug, clap::Args)]
 pub struct BranchAbandonArgs {
     /// Branch
@@ -89,95 +84,104 @@ pub struct BranchAbandonArgs {
     pub reason: Option<String>,
 }
 
-/// Runs `forge branch`.
-pub fn run(command: &BranchCommand, context: &mut Context) -> Result<(), CommandError> {
-    match command {
-        BranchCommand::Create(args) => create(args, context),
-        BranchCommand::Switch(args) => switch(args, context),
-        BranchCommand::List(args) => list(args, context),
-        BranchCommand::Show(args) => show(args, context),
-        BranchCommand::Merge(args) => merge::run(args, context),
-        BranchCommand::Abandon(args) => abandon(args, context),
+commands!(BranchCommand: Create, Switch, List, Show, Merge, Abandon);
+
+impl Verb for BranchCreateArgs {
+    const NAME: &'static str = "branch create";
+    type Opened = SessionWriter;
+    type Report = BranchReport;
+
+    fn run(&self, writing: &SessionWriter, context: &mut Context) -> VerbResult<Self> {
+        let from = self.from.as_ref().map(|from| workspace::point(context, &writing.session, from));
+        let from = from.transpose()?;
+        let hypothesis = self.hypothesis.as_ref();
+        let hypothesis = hypothesis.map(|id| writing.claim_id(Kind::Hypothesis, id)).transpose()?;
+        let metadata = BranchMetadata {
+            hypothesis,
+            approach: self.approach.clone(),
+            success_criteria: self.success.clone(),
+            ..BranchMetadata::default()
+        };
+        let name = self.name.as_str();
+        writing.session.create_branch(&writing.write_context, name, from.as_ref(), metadata)?;
+        Ok(BranchReport::load(&writing.session, name)?.after("Created"))
     }
 }
 
-fn create(args: &BranchCreateArgs, context: &mut Context) -> Result<(), CommandError> {
-    let writing = SessionWriter::begin(context, "branch create", SessionNeed::Existing)?;
-    let from = args.from.as_ref().map(|from| workspace::point(context, &writing.session, from));
-    let from = from.transpose()?;
-    let hypothesis = args.hypothesis.as_ref();
-    let hypothesis = hypothesis.map(|id| writing.claim_id(Kind::Hypothesis, id)).transpose()?;
-    let metadata = BranchMetadata {
-        hypothesis,
-        approach: args.approach.clone(),
-        success_criteria: args.success.clone(),
-        ..BranchMetadata::default()
-    };
-    let name = args.name.as_str();
-    writing.session.create_branch(&writing.act, name, from.as_ref(), metadata)?;
-    context.out.emit(
-        &BranchReport::load(&writing.session, name)?.after("forge.branch.create/1", "Created"),
-    )?;
-    writing.finish();
-    Ok(())
+impl Verb for BranchSwitchArgs {
+    const NAME: &'static str = "branch switch";
+    type Opened = SessionWriter;
+    type Report = BranchSwitchReport;
+
+    fn run(&self, writing: &SessionWriter, _: &mut Context) -> VerbResult<Self> {
+        let quietly = !writing.makes_checkpoint(AutoTrigger::BranchSwitch);
+        let name = self.name.as_str();
+        let before = writing.session.summary()?.checkpoints;
+        let left = writing
+            .session
+            .switch_branch(&writing.write_context, name, quietly)
+            .map_err(|error| crate::report::branch::with_branch_names(error, &writing.session))?;
+        let made = writing.session.summary()?.checkpoints > before;
+        let newest = CheckpointFilter { limit: Some(1), ..CheckpointFilter::default() };
+        let checkpoint = match made {
+            true => writing.session.written_checkpoints(&newest)?.first().map(MadeCheckpoint::from),
+            false => None,
+        };
+        let branch = BranchReport::load(&writing.session, name)?;
+        Ok(BranchSwitchReport { branch, left, checkpoint })
+    }
 }
 
-fn switch(args: &BranchSwitchArgs, context: &mut Context) -> Result<(), CommandError> {
-    let writing = SessionWriter::begin(context, "branch switch", SessionNeed::Existing)?;
-    let quietly = !writing.makes_checkpoint(AutoTrigger::BranchSwitch);
-    let name = args.name.as_str();
-    let before = writing.session.summary()?.checkpoints;
-    let left = writing
-        .session
-        .switch_branch(&writing.act, name, quietly)
-        .map_err(|error| crate::report::branch::with_branch_names(error, &writing.session))?;
-    let made = writing.session.summary()?.checkpoints > before;
-    let newest = CheckpointFilter { limit: Some(1), ..CheckpointFilter::default() };
-    let checkpoint = match made {
-        true => writing.session.written_checkpoints(&newest)?.first().map(MadeCheckpoint::from),
-        false => None,
-    };
-    let branch = BranchReport::load(&writing.session, name)?;
-    context.out.emit(&BranchSwitchReport { branch, left, checkpoint })?;
-    writing.finish();
-    Ok(())
+impl Verb for BranchListArgs {
+    const NAME: &'static str = "branch list";
+    type Opened = OpenedStore;
+    type Report = BranchListReport;
+
+    fn run(&self, opened: &OpenedStore, context: &mut Context) -> VerbResult<Self> {
+        let store = &opened.store;
+        let session = workspace::choose_session(context, store, SessionNeed::Existing)?;
+        let branches = session.branches(&session.head()?)?;
+        let shown = |branch: &BranchSummary| self.all || branch.current || is_open(branch.status);
+        let left_out = branches.iter().filter(|branch| !shown(branch)).count();
+        let branches = branches.into_iter().filter(shown).map(BranchLine::from).collect();
+        let session = session.summary()?.info.name;
+        Ok(BranchListReport { session, branches, left_out })
+    }
 }
 
-fn list(args: &BranchListArgs, context: &mut Context) -> Result<(), CommandError> {
-    let store = workspace::open_store(context, StoreAccess::Read)?;
-    let session = workspace::choose_session(context, &store, SessionNeed::Existing)?;
-    let branches = session.branches(&session.head()?)?;
-    let shown = |branch: &BranchSummary| args.all || branch.current || is_open(branch.status);
-    let left_out = branches.iter().filter(|branch| !shown(branch)).count();
-    let branches = branches.into_iter().filter(shown).map(BranchLine::from).collect();
-    let session = session.summary()?.info.name;
-    context.out.emit(&BranchListReport { session, branches, left_out })
+impl Verb for BranchShowArgs {
+    const NAME: &'static str = "branch show";
+    type Opened = OpenedStore;
+    type Report = BranchReport;
+
+    fn run(&self, opened: &OpenedStore, context: &mut Context) -> VerbResult<Self> {
+        let store = &opened.store;
+        let session = workspace::choose_session(context, store, SessionNeed::Existing)?;
+        let name = match &self.name {
+            Some(name) => name.as_str().to_owned(),
+            None => session.summary()?.branch,
+        };
+        BranchReport::load(&session, &name)
+    }
 }
 
-fn show(args: &BranchShowArgs, context: &mut Context) -> Result<(), CommandError> {
-    let store = workspace::open_store(context, StoreAccess::Read)?;
-    let session = workspace::choose_session(context, &store, SessionNeed::Existing)?;
-    let name = match &args.name {
-        Some(name) => name.as_str().to_owned(),
-        None => session.summary()?.branch,
-    };
-    context.out.emit(&BranchReport::load(&session, &name)?)
-}
+impl Verb for BranchAbandonArgs {
+    const NAME: &'static str = "branch abandon";
+    type Opened = SessionWriter;
+    type Report = BranchReport;
 
-fn abandon(args: &BranchAbandonArgs, context: &mut Context) -> Result<(), CommandError> {
-    let writing = SessionWriter::begin(context, "branch abandon", SessionNeed::Existing)?;
-    let name = args.name.as_str();
-    writing
-        .session
-        .update_branch(&writing.act, name, |status, metadata| {
-            *status = BranchStatus::Abandoned;
-            metadata.results.extend(args.reason.clone());
-        })
-        .map_err(|error| crate::report::branch::with_branch_names(error, &writing.session))?;
-    let branch = BranchReport::load(&writing.session, name)?;
-    context.out.emit(&branch.after("forge.branch.abandon/1", "Abandoned"))?;
-    writing.finish();
-    Ok(())
+    fn run(&self, writing: &SessionWriter, _: &mut Context) -> VerbResult<Self> {
+        let name = self.name.as_str();
+        writing
+            .session
+            .update_branch(&writing.write_context, name, |status, metadata| {
+                *status = BranchStatus::Abandoned;
+                metadata.results.extend(self.reason.clone());
+            })
+            .map_err(|error| crate::report::branch::with_branch_names(error, &writing.session))?;
+        let branch = BranchReport::load(&writing.session, name)?;
+        Ok(branch.after("Abandoned"))
+    }
 }
 
 /// Whether a branch is still in use.

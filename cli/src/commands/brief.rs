@@ -2,13 +2,12 @@
 
 use crate::args::value::MomentArg;
 use crate::context::Context;
-use crate::error::CommandError;
 use crate::report::brief::{BUDGET_BYTES, BriefReport, BriefScreen};
 use crate::session_reader::SessionReader;
-use crate::workspace::{self, SessionNeed, StoreAccess};
+use crate::verb::{OpenedStore, Verb, VerbResult};
+use crate::workspace::{self, SessionNeed};
 use forge_store::store::SessionBrief;
 
-/// Arguments of `forge brief`.
 #[derive(Debug, clap::Args)]
 pub struct BriefArgs {
     /// Moment at which it was known
@@ -20,20 +19,24 @@ pub struct BriefArgs {
     pub budget: Option<usize>,
 }
 
-/// Runs `forge brief`. Without a session, it explains how to start one.
-pub fn run(args: &BriefArgs, context: &mut Context) -> Result<(), CommandError> {
-    let budget = args.budget.unwrap_or(BUDGET_BYTES);
-    let store = workspace::open_store(context, StoreAccess::Read)?;
-    if context.session().is_none() && args.at.is_none() && store.current_session()?.is_none() {
-        let screen = BriefScreen { brief: SessionBrief::empty(), checkpoint: None, revision: None };
-        return context.out.emit(&BriefReport::new(screen, budget));
+impl Verb for BriefArgs {
+    const NAME: &'static str = "brief";
+    type Opened = OpenedStore;
+    type Report = BriefReport;
+
+    fn run(&self, opened: &OpenedStore, context: &mut Context) -> VerbResult<Self> {
+        let store = &opened.store;
+        let budget = self.budget.unwrap_or(BUDGET_BYTES);
+        if context.session().is_none() && self.at.is_none() && store.current_session()?.is_none() {
+            let screen =
+                BriefScreen { brief: SessionBrief::empty(), checkpoint: None, revision: None };
+            return Ok(BriefReport::new(screen, budget));
+        }
+        let session = workspace::choose_session(context, store, SessionNeed::Existing)?;
+        let reading = SessionReader { store: store.clone(), session };
+        let point = reading.point(context, self.at.as_ref())?;
+        let state = reading.state(&point, false)?;
+        let screen = super::checkpoint_query::brief_screen(&reading, &state)?;
+        Ok(BriefReport::new(screen, budget))
     }
-    let session = workspace::choose_session(context, &store, SessionNeed::Existing)?;
-    let reading = SessionReader { store, session };
-    let point = reading.point(context, args.at.as_ref())?;
-    let state = reading.state(&point, false)?;
-    let screen = super::checkpoint_query::brief_screen(&reading, &state)?;
-    context.out.emit(&BriefReport::new(screen, budget))?;
-    workspace::catch_up_index(&reading.store);
-    Ok(())
 }

@@ -2,11 +2,12 @@
 
 use crate::context::Context;
 use crate::error::CommandError;
-use crate::report::bundle::{ExportedBundleReport, ImportedBundleReport, StoreBackupReport};
+use crate::report::bundle::{ExportedBundleReport, StoreBackupReport};
 use crate::transcript::open_plain;
+use crate::verb::{OpenedStore, Verb, VerbResult};
 use crate::workspace::{self, SessionNeed, StoreAccess};
 use forge_store::error::Error;
-use forge_store::store::{BundleExportReport as Written, BundleRange, Store};
+use forge_store::store::{BundleExportReport as Written, BundleImportReport, BundleRange, Store};
 use std::fs::{self, OpenOptions};
 use std::io::{BufReader, BufWriter, Read, Write};
 use std::os::unix::fs::OpenOptionsExt;
@@ -15,7 +16,6 @@ use std::path::{Path, PathBuf};
 /// The name for standard input or output.
 const STANDARD: &str = "-";
 
-/// Arguments of `forge export bundle`.
 #[derive(Debug, clap::Args)]
 pub struct BundleExportArgs {
     /// File to write; '-' is standard output
@@ -39,7 +39,6 @@ pub struct BundleExportArgs {
     pub to: Option<u64>,
 }
 
-/// Arguments of `forge import bundle`.
 #[derive(Debug, clap::Args)]
 pub struct BundleImportArgs {
     /// File to import; '-' is standard input
@@ -51,7 +50,6 @@ pub struct BundleImportArgs {
     pub name: Option<String>,
 }
 
-/// Arguments of `forge backup`.
 #[derive(Debug, clap::Args)]
 pub struct BackupArgs {
     /// Directory for the copy, which must be empty or not exist
@@ -66,26 +64,31 @@ fn parse_sequence(text: &str) -> Result<u64, String> {
         .map_err(|_| "a number of a revision or checkpoint is wanted, as in '#42'".to_owned())
 }
 
-/// Writes sessions as a bundle.
-pub fn export(args: &BundleExportArgs, context: &mut Context) -> Result<(), CommandError> {
-    let store = workspace::open_store(context, StoreAccess::Read)?;
-    let sessions = if args.all {
-        store.every_session()?
-    } else if args.sessions.is_empty() {
-        vec![workspace::choose_session(context, &store, SessionNeed::Existing)?]
-    } else {
-        let named = args.sessions.iter().map(|name| workspace::named_session(&store, name));
-        named.collect::<Result<_, _>>()?
-    };
-    let range = |session| BundleRange { session, from: args.from, to: args.to };
-    let ranges: Vec<_> = sessions.into_iter().map(range).collect();
-    if args.file == Path::new(STANDARD) {
-        store.export_bundle(&ranges, &mut |bytes| context.out.raw(bytes))?;
-        return Ok(());
+impl Verb for BundleExportArgs {
+    const NAME: &'static str = "export bundle";
+    type Opened = OpenedStore;
+    type Report = Option<ExportedBundleReport>;
+
+    fn run(&self, opened: &OpenedStore, context: &mut Context) -> VerbResult<Self> {
+        let store = &opened.store;
+        let sessions = if self.all {
+            store.every_session()?
+        } else if self.sessions.is_empty() {
+            vec![workspace::choose_session(context, store, SessionNeed::Existing)?]
+        } else {
+            let named = self.sessions.iter().map(|name| workspace::named_session(store, name));
+            named.collect::<Result<_, _>>()?
+        };
+        let range = |session| BundleRange { session, from: self.from, to: self.to };
+        let ranges: Vec<_> = sessions.into_iter().map(range).collect();
+        if self.file == Path::new(STANDARD) {
+            store.export_bundle(&ranges, &mut |bytes| context.out.raw(bytes))?;
+            return Ok(None);
+        }
+        let path = context.cwd.join(&self.file);
+        let written = write(store, &ranges, &path)?;
+        Ok(Some(ExportedBundleReport::new(&path, written)))
     }
-    let path = context.cwd.join(&args.file);
-    let written = write(&store, &ranges, &path)?;
-    context.out.emit(&ExportedBundleReport::new(&path, written))
 }
 
 /// Writes a bundle to a temporary file, which gets its name only when it is complete.
@@ -110,26 +113,30 @@ fn write(store: &Store, ranges: &[BundleRange], path: &Path) -> Result<Written, 
     done
 }
 
-/// Imports the sessions of a bundle.
-pub fn import(args: &BundleImportArgs, context: &mut Context) -> Result<(), CommandError> {
-    let shown = args.file.display().to_string();
-    let failed = |error| CommandError::io(&format!("cannot read '{shown}'"), error);
-    let store = workspace::open_store(context, StoreAccess::Write)?;
-    let mut file = if args.file == Path::new(STANDARD) {
-        spool_to_file(store.path(), &mut std::io::stdin().lock()).map_err(failed)?
-    } else {
-        BufReader::new(open_plain(&context.cwd.join(&args.file))?.0)
-    };
-    let act = workspace::write_context(context, "import bundle");
-    let taken = store.import_bundle(&act, &mut file, args.name.as_deref());
-    let taken = taken.map_err(|error| {
-        let holds_secrets = matches!(error, Error::Secrets { .. });
-        let refused = CommandError::from(error);
-        let hint = "'--no-redact' imports it as it is, '--redact-allow' allows some secrets";
-        if holds_secrets { refused.hinted(hint) } else { refused }
-    })?;
-    workspace::catch_up_index(&store);
-    context.out.emit(&ImportedBundleReport::from(taken))
+impl Verb for BundleImportArgs {
+    const NAME: &'static str = "import bundle";
+    type Opened = OpenedStore;
+    type Report = BundleImportReport;
+    const ACCESS: StoreAccess = StoreAccess::Write;
+
+    fn run(&self, opened: &OpenedStore, context: &mut Context) -> VerbResult<Self> {
+        let store = &opened.store;
+        let shown = self.file.display().to_string();
+        let failed = |error| CommandError::io(&format!("cannot read '{shown}'"), error);
+        let mut file = if self.file == Path::new(STANDARD) {
+            spool_to_file(store.path(), &mut std::io::stdin().lock()).map_err(failed)?
+        } else {
+            BufReader::new(open_plain(&context.cwd.join(&self.file))?.0)
+        };
+        let taken = store.import_bundle(&opened.write_context, &mut file, self.name.as_deref());
+        let taken = taken.map_err(|error| {
+            let holds_secrets = matches!(error, Error::Secrets { .. });
+            let refused = CommandError::from(error);
+            let hint = "'--no-redact' imports it as it is, '--redact-allow' allows some secrets";
+            if holds_secrets { refused.hinted(hint) } else { refused }
+        })?;
+        Ok(taken)
+    }
 }
 
 /// Copies an input that cannot be read twice to a private temporary file, which is deleted with the
@@ -147,11 +154,16 @@ fn spool_to_file(
     Ok(BufReader::new(file))
 }
 
-/// Copies the whole store, while other processes may write to it.
-pub fn backup(args: &BackupArgs, context: &mut Context) -> Result<(), CommandError> {
-    let to = context.cwd.join(&args.to);
-    let from = context.store_directory()?;
-    let keyring = context.keyring();
-    let done = Store::backup(&from, &to, context.now, keyring.as_deref())?;
-    context.out.emit(&StoreBackupReport::new(&from, &to, done))
+impl Verb for BackupArgs {
+    const NAME: &'static str = "backup";
+    type Opened = ();
+    type Report = StoreBackupReport;
+
+    fn run(&self, _: &(), context: &mut Context) -> VerbResult<Self> {
+        let to = context.cwd.join(&self.to);
+        let from = context.store_directory()?;
+        let keyring = context.keyring();
+        let done = Store::backup(&from, &to, context.now, keyring.as_deref())?;
+        Ok(StoreBackupReport::new(&from, &to, done))
+    }
 }

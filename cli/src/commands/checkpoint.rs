@@ -7,6 +7,7 @@ use crate::error::CommandError;
 use crate::report::checkpoint_change::{CheckpointScheduleReport, CheckpointTagReport};
 use crate::report::entity_write::{EntityWriteReport, MadeCheckpoint};
 use crate::session_writer::SessionWriter;
+use crate::verb::{OpenedStore, Verb, VerbResult, commands};
 use crate::workspace::{self, SessionNeed, StoreAccess};
 use forge_store::model::Kind;
 use forge_store::store::NewCheckpoint;
@@ -37,7 +38,6 @@ pub enum CheckpointCommand {
     Prune(CheckpointPruneArgs),
 }
 
-/// Arguments of `forge checkpoint create`.
 #[derive(Debug, clap::Args)]
 pub struct CheckpointCreateArgs {
     /// What moment it is
@@ -53,7 +53,6 @@ pub struct CheckpointCreateArgs {
     pub at: Option<MomentArg>,
 }
 
-/// Arguments of `forge checkpoint list`.
 #[derive(Debug, clap::Args)]
 pub struct CheckpointListArgs {
     /// Only those with this tag
@@ -93,7 +92,6 @@ pub struct StateViewArgs {
     pub as_recorded: bool,
 }
 
-/// Arguments of `forge checkpoint show`.
 #[derive(Debug, clap::Args)]
 pub struct CheckpointShowArgs {
     /// Unique prefix of its id, '#N' or a tag
@@ -105,7 +103,6 @@ pub struct CheckpointShowArgs {
     pub state: StateViewArgs,
 }
 
-/// Arguments of `forge checkpoint at`.
 #[derive(Debug, clap::Args)]
 pub struct CheckpointAtArgs {
     /// Moment, such as -2h, '2 hours ago', '2025-01-20 14:30', '#42', 'HEAD~3' or a tag
@@ -117,7 +114,6 @@ pub struct CheckpointAtArgs {
     pub state: StateViewArgs,
 }
 
-/// Arguments of `forge checkpoint diff`.
 #[derive(Debug, clap::Args)]
 pub struct CheckpointDiffArgs {
     /// Moment to compare from
@@ -137,7 +133,6 @@ pub struct CheckpointDiffArgs {
     pub kinds: Vec<Kind>,
 }
 
-/// Arguments of `forge checkpoint restore`.
 #[derive(Debug, clap::Args)]
 pub struct CheckpointRestoreArgs {
     /// Moment
@@ -149,7 +144,6 @@ pub struct CheckpointRestoreArgs {
     pub dry_run: bool,
 }
 
-/// Arguments of `forge checkpoint tag`.
 #[derive(Debug, clap::Args)]
 pub struct CheckpointTagArgs {
     /// Unique prefix of its id, '#N' or a tag
@@ -165,7 +159,6 @@ pub struct CheckpointTagArgs {
     pub remove: Vec<NameArg>,
 }
 
-/// Arguments of `forge checkpoint timeline`.
 #[derive(Debug, clap::Args)]
 pub struct CheckpointTimelineArgs {
     /// Draw every revision, not only those with a checkpoint or a fork
@@ -191,7 +184,7 @@ pub struct CheckpointTimelineArgs {
 
 impl CheckpointTimelineArgs {
     /// Whether no option was given that the browser would not show.
-    fn is_plain(&self) -> bool {
+    pub(super) fn is_plain(&self) -> bool {
         let narrowed = self.since.is_some() || self.until.is_some() || self.limit.is_some();
         !self.all && !self.no_tui && !narrowed
     }
@@ -209,116 +202,86 @@ pub struct CheckpointScheduleArgs {
     pub off: bool,
 }
 
-/// Runs `forge checkpoint`.
-pub fn run(command: &CheckpointCommand, context: &mut Context) -> Result<(), CommandError> {
-    match command {
-        CheckpointCommand::Create(args) => create(args, context),
-        CheckpointCommand::List(args) => list(args, context),
-        CheckpointCommand::Show(args) => show(args, context),
-        CheckpointCommand::At(args) => at(args, context),
-        CheckpointCommand::Diff(args) => diff(args, context),
-        CheckpointCommand::Restore(args) => restore(args, context),
-        CheckpointCommand::Tag(args) => tag(args, context),
-        CheckpointCommand::Timeline(args) => timeline(args, context),
-        CheckpointCommand::Schedule(args) => schedule(args, context),
-        CheckpointCommand::Prune(args) => super::prune::run(args, context),
+commands!(CheckpointCommand: Create, List, Show, At, Diff, Restore, Tag, Timeline, Schedule, Prune);
+
+impl Verb for CheckpointCreateArgs {
+    const NAME: &'static str = "checkpoint create";
+    type Opened = SessionWriter;
+    type Report = EntityWriteReport;
+
+    fn session_need(&self) -> SessionNeed {
+        if self.at.is_some() { SessionNeed::Existing } else { SessionNeed::OrNew }
+    }
+
+    fn check(&self, _: &Context) -> Result<(), CommandError> {
+        if let Some(tag) = self.tags.iter().find(|tag| tag.as_str().contains(char::is_whitespace)) {
+            return Err(CommandError::invalid(format!("'{tag}' is not a tag: a tag is one word"))
+                .hinted("commas part tags: '--tags one,two'"));
+        }
+        Ok(())
+    }
+
+    fn run(&self, writing: &SessionWriter, context: &mut Context) -> VerbResult<Self> {
+        let mut new =
+            NewCheckpoint::manual(&self.message).tags(self.tags.iter().map(NameArg::as_str));
+        if let Some(at) = self.at.as_ref() {
+            let point = workspace::point(context, &writing.session, at)?;
+            new.at = point.time();
+        }
+        let done = writing.write().checkpoint(new).commit()?;
+        let id = done.checkpoint.as_ref().map(|checkpoint| checkpoint.id.to_string());
+        let report = EntityWriteReport::new("Made a checkpoint", done);
+        Ok(report.about_checkpoint(id.unwrap_or_default()))
     }
 }
 
-fn create(args: &CheckpointCreateArgs, context: &mut Context) -> Result<(), CommandError> {
-    if let Some(tag) = args.tags.iter().find(|tag| tag.as_str().contains(char::is_whitespace)) {
-        return Err(CommandError::invalid(format!("'{tag}' is not a tag: a tag is one word"))
-            .hinted("commas part tags: '--tags one,two'"));
-    }
-    let need = if args.at.is_some() { SessionNeed::Existing } else { SessionNeed::OrNew };
-    let writing = SessionWriter::begin(context, "checkpoint create", need)?;
-    let mut new = NewCheckpoint::manual(&args.message).tags(args.tags.iter().map(NameArg::as_str));
-    if let Some(at) = args.at.as_ref() {
-        let point = workspace::point(context, &writing.session, at)?;
-        new.at = point.time();
-    }
-    let done = writing.write().checkpoint(new).commit()?;
-    let id = done.checkpoint.as_ref().map(|checkpoint| checkpoint.id.to_string());
-    let report = EntityWriteReport::new("forge.checkpoint.create/1", "Made a checkpoint", done);
-    context.out.emit(&report.about_checkpoint(id.unwrap_or_default()))?;
-    writing.finish();
-    Ok(())
-}
+impl Verb for CheckpointTagArgs {
+    const NAME: &'static str = "checkpoint tag";
+    type Opened = SessionWriter;
+    type Report = CheckpointTagReport;
 
-fn list(args: &CheckpointListArgs, context: &mut Context) -> Result<(), CommandError> {
-    super::checkpoint_query::list(args, context)
-}
-
-fn show(args: &CheckpointShowArgs, context: &mut Context) -> Result<(), CommandError> {
-    super::checkpoint_query::show(args, context)
-}
-
-fn at(args: &CheckpointAtArgs, context: &mut Context) -> Result<(), CommandError> {
-    super::checkpoint_query::at(args, context)
-}
-
-fn diff(args: &CheckpointDiffArgs, context: &mut Context) -> Result<(), CommandError> {
-    super::checkpoint_query::diff(args, context)
-}
-
-fn restore(args: &CheckpointRestoreArgs, context: &mut Context) -> Result<(), CommandError> {
-    super::checkpoint_query::restore(args, context)
-}
-
-fn tag(args: &CheckpointTagArgs, context: &mut Context) -> Result<(), CommandError> {
-    let writing = SessionWriter::begin(context, "checkpoint tag", SessionNeed::Existing)?;
-    let point = workspace::point(context, &writing.session, &args.which)?;
-    let Some(checkpoint) = point.named_checkpoint() else {
-        let which = args.which.as_str();
-        return Err(CommandError::invalid(format!("'{which}' names a moment, not a checkpoint"))
+    fn run(&self, writing: &SessionWriter, context: &mut Context) -> VerbResult<Self> {
+        let point = workspace::point(context, &writing.session, &self.which)?;
+        let Some(checkpoint) = point.named_checkpoint() else {
+            let which = self.which.as_str();
+            return Err(CommandError::invalid(format!(
+                "'{which}' names a moment, not a checkpoint"
+            ))
             .hinted("'forge checkpoint list' names them"));
-    };
-    let words = |names: &[NameArg]| -> Vec<String> {
-        names.iter().map(|name| name.as_str().to_owned()).collect()
-    };
-    let (add, remove) = (words(&args.add), words(&args.remove));
-    let checkpoint = writing.session.tag(&writing.act, &checkpoint.id, &add, &remove)?;
-    let summary = writing.session.summary()?;
-    let checkpoint = MadeCheckpoint::from(&checkpoint);
-    context.out.emit(&CheckpointTagReport {
-        session: summary.info.name,
-        branch: summary.branch,
-        checkpoint,
-    })?;
-    writing.finish();
-    Ok(())
+        };
+        let words = |names: &[NameArg]| -> Vec<String> {
+            names.iter().map(|name| name.as_str().to_owned()).collect()
+        };
+        let (add, remove) = (words(&self.add), words(&self.remove));
+        let checkpoint =
+            writing.session.tag(&writing.write_context, &checkpoint.id, &add, &remove)?;
+        let summary = writing.session.summary()?;
+        let checkpoint = MadeCheckpoint::from(&checkpoint);
+        Ok(CheckpointTagReport { session: summary.info.name, branch: summary.branch, checkpoint })
+    }
 }
 
-fn timeline(args: &CheckpointTimelineArgs, context: &mut Context) -> Result<(), CommandError> {
-    if args.is_plain() && super::tui::on_terminal(context) {
-        return super::tui::run(&super::tui::TuiArgs::default(), context);
-    }
-    super::checkpoint_query::timeline(args, context)
-}
+impl Verb for CheckpointScheduleArgs {
+    const NAME: &'static str = "checkpoint schedule";
+    type Opened = OpenedStore;
+    type Report = CheckpointScheduleReport;
 
-fn schedule(args: &CheckpointScheduleArgs, context: &mut Context) -> Result<(), CommandError> {
-    let changes = args.every.is_some() || args.off;
-    let store = workspace::open_store(
-        context,
-        if changes { StoreAccess::Write } else { StoreAccess::Read },
-    )?;
-    let need = if args.every.is_some() { SessionNeed::OrNew } else { SessionNeed::Existing };
-    let session = workspace::choose_session(context, &store, need)?;
-    if changes {
-        let act = workspace::write_context(context, "checkpoint schedule");
-        let every = args.every.map(|every| i64::try_from(every.as_micros()).unwrap_or(i64::MAX));
-        session.schedule(&act, every)?;
+    fn access(&self) -> StoreAccess {
+        if self.every.is_some() || self.off { StoreAccess::Write } else { StoreAccess::Read }
     }
-    let summary = session.summary()?;
-    let every_seconds = summary.schedule_micros.map(|micros| micros / 1_000_000);
-    let last_checkpoint = summary.last_checkpoint;
-    let (session, branch) = (summary.info.name, summary.branch);
-    context.out.emit(&CheckpointScheduleReport {
-        session,
-        branch,
-        every_seconds,
-        last_checkpoint,
-    })?;
-    workspace::catch_up_index(&store);
-    Ok(())
+
+    fn run(&self, opened: &OpenedStore, context: &mut Context) -> VerbResult<Self> {
+        let need = if self.every.is_some() { SessionNeed::OrNew } else { SessionNeed::Existing };
+        let session = workspace::choose_session(context, &opened.store, need)?;
+        if self.every.is_some() || self.off {
+            session.schedule(&opened.write_context, self.every.map(value::to_micros))?;
+        }
+        let summary = session.summary()?;
+        Ok(CheckpointScheduleReport {
+            session: summary.info.name,
+            branch: summary.branch,
+            every_seconds: summary.schedule_micros.map(|micros| micros / 1_000_000),
+            last_checkpoint: summary.last_checkpoint,
+        })
+    }
 }

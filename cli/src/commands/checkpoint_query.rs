@@ -15,84 +15,92 @@ use crate::report::state::{FoldedJson, StateDocument, StateReport, StateScreen, 
 use crate::report::timeline::{TimelineEntry, TimelineEntryKind, TimelineLane, TimelineReport};
 use crate::session_reader::SessionReader;
 use crate::text::TextLength;
+use crate::verb::{OpenedStore, Verb, VerbResult, run_verb};
 use crate::workspace::{self, SessionNeed, StoreAccess};
 use forge_store::diff::{ChangeKind, summary};
 use forge_store::model::Timestamp;
 use forge_store::store::{CheckpointFilter, LogItem, ResolvedMoment, StateAt};
 use std::cmp::Reverse;
 
-/// Lists the checkpoints of this session, or of all sessions.
-pub fn list(args: &CheckpointListArgs, context: &mut Context) -> Result<(), CommandError> {
-    let store = workspace::open_store(context, StoreAccess::Read)?;
-    let mut filter = CheckpointFilter {
-        tag: args.tag.as_ref().map(ToString::to_string),
-        limit: args.limit,
-        ..CheckpointFilter::default()
-    };
-    let (session, sessions) = if args.all {
-        let all = store.sessions()?.into_iter();
-        let all = all.map(|summary| store.session(&summary.info.id.to_string()));
-        (None, all.collect::<Result<Vec<_>, _>>()?)
-    } else {
-        let session = workspace::choose_session(context, &store, SessionNeed::Existing)?;
-        (Some(session.summary()?.info.name), vec![session])
-    };
-    if (args.since.is_some() || args.until.is_some())
-        && let Some(session) = sessions.first()
-    {
-        // Only times have the same meaning in every session.
-        let reading = SessionReader { store: store.clone(), session: session.clone() };
-        let time = |moment| reading.time(context, moment);
-        filter.since = args.since.as_ref().map(time).transpose()?;
-        filter.until = args.until.as_ref().map(time).transpose()?;
-    }
-    let mut checkpoints = Vec::new();
-    for each in &sessions {
-        let name = each.summary()?.info.name;
-        for checkpoint in each.written_checkpoints(&filter)? {
-            let checkpoint = CheckpointJson::new(each, &checkpoint)?;
-            let session = args.all.then(|| name.clone());
-            checkpoints.push(CheckpointListItem { checkpoint, session });
+impl Verb for CheckpointListArgs {
+    const NAME: &'static str = "checkpoint list";
+    type Opened = OpenedStore;
+    type Report = CheckpointListReport;
+
+    fn run(&self, opened: &OpenedStore, context: &mut Context) -> VerbResult<Self> {
+        let store = &opened.store;
+        let mut filter = CheckpointFilter {
+            tag: self.tag.as_ref().map(ToString::to_string),
+            limit: self.limit,
+            ..CheckpointFilter::default()
+        };
+        let (session, sessions) = if self.all {
+            let all = store.sessions()?.into_iter();
+            let all = all.map(|summary| store.session(&summary.info.id.to_string()));
+            (None, all.collect::<Result<Vec<_>, _>>()?)
+        } else {
+            let session = workspace::choose_session(context, store, SessionNeed::Existing)?;
+            (Some(session.summary()?.info.name), vec![session])
+        };
+        if (self.since.is_some() || self.until.is_some())
+            && let Some(session) = sessions.first()
+        {
+            // Only times have the same meaning in every session.
+            let reading = SessionReader { store: store.clone(), session: session.clone() };
+            let time = |moment| reading.time(context, moment);
+            filter.since = self.since.as_ref().map(time).transpose()?;
+            filter.until = self.until.as_ref().map(time).transpose()?;
         }
+        let mut checkpoints = Vec::new();
+        for each in &sessions {
+            let name = each.summary()?.info.name;
+            for checkpoint in each.written_checkpoints(&filter)? {
+                let checkpoint = CheckpointJson::new(each, &checkpoint)?;
+                let session = self.all.then(|| name.clone());
+                checkpoints.push(CheckpointListItem { checkpoint, session });
+            }
+        }
+        // In one session they are in the order of writing, which a wrong clock does not change.
+        if self.all {
+            checkpoints.sort_by_key(|one| Reverse((one.checkpoint.time, one.checkpoint.sequence)));
+        }
+        checkpoints.truncate(self.limit.unwrap_or(usize::MAX));
+        Ok(CheckpointListReport { session, checkpoints })
     }
-    // In one session they are in the order of writing, which a wrong clock does not change.
-    if args.all {
-        checkpoints.sort_by_key(|one| Reverse((one.checkpoint.time, one.checkpoint.sequence)));
-    }
-    checkpoints.truncate(args.limit.unwrap_or(usize::MAX));
-    context.out.emit(&CheckpointListReport { session, checkpoints })?;
-    workspace::catch_up_index(&store);
-    Ok(())
 }
 
-/// Shows a checkpoint, or another moment, with its state.
-pub fn show(args: &CheckpointShowArgs, context: &mut Context) -> Result<(), CommandError> {
-    let reading = SessionReader::begin(context)?;
-    let point = workspace::point(context, &reading.session, &args.which)?;
-    state(&reading, &point, &args.state, context)
+impl Verb for CheckpointShowArgs {
+    const NAME: &'static str = "checkpoint show";
+    type Opened = SessionReader;
+    type Report = StateReport;
+
+    fn run(&self, reading: &SessionReader, context: &mut Context) -> VerbResult<Self> {
+        let point = workspace::point(context, &reading.session, &self.which)?;
+        state(reading, &point, &self.state, context)
+    }
 }
 
-/// Shows what was known at a moment.
-pub fn at(args: &CheckpointAtArgs, context: &mut Context) -> Result<(), CommandError> {
-    let reading = SessionReader::begin(context)?;
-    let point = workspace::point(context, &reading.session, &args.moment)?;
-    state(&reading, &point, &args.state, context)
+impl Verb for CheckpointAtArgs {
+    const NAME: &'static str = "checkpoint at";
+    type Opened = SessionReader;
+    type Report = StateReport;
+
+    fn run(&self, reading: &SessionReader, context: &mut Context) -> VerbResult<Self> {
+        let point = workspace::point(context, &reading.session, &self.moment)?;
+        state(reading, &point, &self.state, context)
+    }
 }
 
 fn state(
     reading: &SessionReader,
     point: &ResolvedMoment,
     args: &StateViewArgs,
-    context: &mut Context,
-) -> Result<(), CommandError> {
+    context: &Context,
+) -> Result<StateReport, CommandError> {
     let state = reading.state(point, args.as_recorded)?;
-    let report = if context.global.json {
-        StateReport::Document(Box::new(StateDocument::new(
-            reading,
-            &state,
-            &args.kinds,
-            args.full,
-        )?))
+    Ok(if context.global.json {
+        let document = StateDocument::new(reading, &state, &args.kinds, args.full)?;
+        StateReport::Document(Box::new(document))
     } else {
         let kinds = if args.kinds.is_empty() && !args.full {
             None
@@ -107,10 +115,7 @@ fn state(
             full: args.full,
             leads: next_commands(&state)?,
         }))
-    };
-    context.out.emit(&report)?;
-    reading.finish(context);
-    Ok(())
+    })
 }
 
 /// Returns the brief of a state with its heading.
@@ -151,131 +156,146 @@ fn next_commands(state: &StateAt) -> Result<Vec<(String, &'static str)>, Command
     ])
 }
 
-/// Compares two moments.
-pub fn diff(args: &CheckpointDiffArgs, context: &mut Context) -> Result<(), CommandError> {
-    let reading = SessionReader::begin(context)?;
-    let session = &reading.session;
-    let from = workspace::point(context, session, &args.from)?;
-    let to = workspace::point(context, session, &args.to)?;
-    let found = session.compare(&from, &to)?;
-    let moments = (MomentJson::new(session, &from)?, MomentJson::new(session, &to)?);
-    let name = session.summary()?.info.name;
-    let report = CheckpointDiffReport::new(
-        name,
-        moments,
-        found.time_delta_micros,
-        found.changes,
-        &args.kinds,
-    );
-    if args.exit_code && !report.changes.is_empty() {
-        context.exit_code = EXIT_NO;
+impl Verb for CheckpointDiffArgs {
+    const NAME: &'static str = "checkpoint diff";
+    type Opened = SessionReader;
+    type Report = CheckpointDiffReport;
+
+    fn run(&self, reading: &SessionReader, context: &mut Context) -> VerbResult<Self> {
+        let session = &reading.session;
+        let from = workspace::point(context, session, &self.from)?;
+        let to = workspace::point(context, session, &self.to)?;
+        let found = session.compare(&from, &to)?;
+        let moments = (MomentJson::new(session, &from)?, MomentJson::new(session, &to)?);
+        let name = session.summary()?.info.name;
+        let report = CheckpointDiffReport::new(
+            name,
+            moments,
+            found.time_delta_micros,
+            found.changes,
+            &self.kinds,
+        );
+        if self.exit_code && !report.changes.is_empty() {
+            context.exit_code = EXIT_NO;
+        }
+        Ok(report)
     }
-    context.out.emit(&report)?;
-    workspace::catch_up_index(&reading.store);
-    Ok(())
 }
 
-/// Restores the claims of a moment.
-pub fn restore(args: &CheckpointRestoreArgs, context: &mut Context) -> Result<(), CommandError> {
-    let access = if args.dry_run { StoreAccess::Read } else { StoreAccess::Write };
-    let store = workspace::open_store(context, access)?;
-    let session = workspace::choose_session(context, &store, SessionNeed::Existing)?;
-    let point = workspace::point(context, &session, &args.which)?;
-    let head = session.head()?;
-    let found = session.compare(&head, &point)?;
-    let facts = found.changes.iter().filter(|change| !change.kind.is_claim());
-    let facts_since = facts.filter(|change| change.change == ChangeKind::Removed).count() as u64;
-    let mut changes = found.changes;
-    changes.retain(|change| change.kind.is_claim());
-    let revision = if args.dry_run {
-        None
-    } else {
-        let done =
-            session.restore(&workspace::write_context(context, "checkpoint restore"), &point)?;
-        match done.revision {
-            Some((sequence, _)) => session.revision_of(&session.at_sequence(sequence)?)?,
-            None => None,
-        }
-    };
-    let target = session.revision_of(&point)?;
-    let named = point.named_checkpoint();
-    let restored_to = match (named, &target) {
-        (Some(checkpoint), _) => Some(checkpoint.id.to_string()),
-        (None, Some(revision)) => Some(revision.id.to_string()),
-        (None, None) => None,
-    };
-    let report = CheckpointRestoreReport {
-        restored_to,
-        timestamp: session.time_of(&point)?,
-        message: named.map_or_else(|| args.which.as_str().to_owned(), |one| one.message.clone()),
-        recovery_complete: !args.dry_run,
-        dry_run: args.dry_run,
-        session: session.summary()?.info.name,
-        branch: session.branch_of(&head)?,
-        revision: revision.map(Into::into),
-        claims_restored: target.map_or(0, |revision| revision.claims),
-        facts_since,
-        summary: summary(&changes, None),
-        changes: changes.into_iter().map(readable).collect(),
-    };
-    context.out.emit(&report)?;
-    workspace::catch_up_index(&store);
-    Ok(())
+impl Verb for CheckpointRestoreArgs {
+    const NAME: &'static str = "checkpoint restore";
+    type Opened = OpenedStore;
+    type Report = CheckpointRestoreReport;
+
+    fn access(&self) -> StoreAccess {
+        if self.dry_run { StoreAccess::Read } else { StoreAccess::Write }
+    }
+
+    fn run(&self, opened: &OpenedStore, context: &mut Context) -> VerbResult<Self> {
+        let store = &opened.store;
+        let session = workspace::choose_session(context, store, SessionNeed::Existing)?;
+        let point = workspace::point(context, &session, &self.which)?;
+        let head = session.head()?;
+        let found = session.compare(&head, &point)?;
+        let facts = found.changes.iter().filter(|change| !change.kind.is_claim());
+        let facts_since =
+            facts.filter(|change| change.change == ChangeKind::Removed).count() as u64;
+        let mut changes = found.changes;
+        changes.retain(|change| change.kind.is_claim());
+        let revision = if self.dry_run {
+            None
+        } else {
+            let done = session.restore(&opened.write_context, &point)?;
+            match done.revision {
+                Some((sequence, _)) => session.revision_of(&session.at_sequence(sequence)?)?,
+                None => None,
+            }
+        };
+        let target = session.revision_of(&point)?;
+        let named = point.named_checkpoint();
+        let restored_to = match (named, &target) {
+            (Some(checkpoint), _) => Some(checkpoint.id.to_string()),
+            (None, Some(revision)) => Some(revision.id.to_string()),
+            (None, None) => None,
+        };
+        let report = CheckpointRestoreReport {
+            restored_to,
+            timestamp: session.time_of(&point)?,
+            message: named
+                .map_or_else(|| self.which.as_str().to_owned(), |one| one.message.clone()),
+            recovery_complete: !self.dry_run,
+            dry_run: self.dry_run,
+            session: session.summary()?.info.name,
+            branch: session.branch_of(&head)?,
+            revision: revision.map(Into::into),
+            claims_restored: target.map_or(0, |revision| revision.claims),
+            facts_since,
+            summary: summary(&changes, None),
+            changes: changes.into_iter().map(readable).collect(),
+        };
+        Ok(report)
+    }
 }
 
-/// Draws the timeline of branches, revisions and checkpoints.
-pub fn timeline(args: &CheckpointTimelineArgs, context: &mut Context) -> Result<(), CommandError> {
-    let reading = SessionReader::begin(context)?;
-    let session = &reading.session;
-    let since = args.since.as_ref().map(|since| reading.time(context, since)).transpose()?;
-    let until = args.until.as_ref().map(|until| reading.time(context, until)).transpose()?;
-    let branches: Vec<TimelineLane> = session
-        .branches(&session.head()?)?
-        .into_iter()
-        .map(|branch| {
-            let (base, base_revision) = branch.base.map_or((None, None), |(b, r)| (Some(b), r));
-            let (status, current, head) = (branch.status, branch.current, branch.revision);
-            TimelineLane { name: branch.name, status, current, base, base_revision, head }
-        })
-        .collect();
-    let mut entries = Vec::new();
-    let items = session.records(0, usize::MAX)?;
-    super::log::warn_of_lost(context, &items);
-    for item in items {
-        let time: Timestamp = item.time();
-        if since.is_none_or(|since| since <= time) && until.is_none_or(|until| time <= until) {
-            entries.extend(entry(&reading, item)?);
+impl Verb for CheckpointTimelineArgs {
+    const NAME: &'static str = "checkpoint timeline";
+    type Opened = SessionReader;
+    type Report = Option<TimelineReport>;
+
+    fn run(&self, reading: &SessionReader, context: &mut Context) -> VerbResult<Self> {
+        if self.is_plain() && super::tui::on_terminal(context) {
+            run_verb(&super::tui::TuiArgs::default(), context)?;
+            return Ok(None);
         }
-    }
-    entries.sort_by_key(|entry| Reverse((entry.time, entry.sequence)));
-    if !args.all {
-        let is_head = |entry: &TimelineEntry| {
-            branches.iter().any(|branch| branch.head == Some(entry.sequence))
-        };
-        let is_fork = |entry: &TimelineEntry| {
-            branches.iter().any(|branch| branch.base_revision == Some(entry.sequence))
-        };
-        let mut kept: Vec<TimelineEntry> = Vec::new();
-        for entry in entries {
-            let is_merge = entry.merged.is_some();
-            if entry.sort == TimelineEntryKind::Checkpoint
-                || is_head(&entry)
-                || is_fork(&entry)
-                || is_merge
-            {
-                kept.push(entry);
-            } else if let Some(above) = kept.last_mut() {
-                above.revisions_below += 1;
+        let session = &reading.session;
+        let since = self.since.as_ref().map(|since| reading.time(context, since)).transpose()?;
+        let until = self.until.as_ref().map(|until| reading.time(context, until)).transpose()?;
+        let branches: Vec<TimelineLane> = session
+            .branches(&session.head()?)?
+            .into_iter()
+            .map(|branch| {
+                let (base, base_revision) = branch.base.map_or((None, None), |(b, r)| (Some(b), r));
+                let (status, current, head) = (branch.status, branch.current, branch.revision);
+                TimelineLane { name: branch.name, status, current, base, base_revision, head }
+            })
+            .collect();
+        let mut entries = Vec::new();
+        let items = session.records(0, usize::MAX)?;
+        super::log::warn_of_lost(context, &items);
+        for item in items {
+            let time: Timestamp = item.time();
+            if since.is_none_or(|since| since <= time) && until.is_none_or(|until| time <= until) {
+                entries.extend(entry(reading, item)?);
             }
         }
-        entries = kept;
+        entries.sort_by_key(|entry| Reverse((entry.time, entry.sequence)));
+        if !self.all {
+            let is_head = |entry: &TimelineEntry| {
+                branches.iter().any(|branch| branch.head == Some(entry.sequence))
+            };
+            let is_fork = |entry: &TimelineEntry| {
+                branches.iter().any(|branch| branch.base_revision == Some(entry.sequence))
+            };
+            let mut kept: Vec<TimelineEntry> = Vec::new();
+            for entry in entries {
+                let is_merge = entry.merged.is_some();
+                if entry.sort == TimelineEntryKind::Checkpoint
+                    || is_head(&entry)
+                    || is_fork(&entry)
+                    || is_merge
+                {
+                    kept.push(entry);
+                } else if let Some(above) = kept.last_mut() {
+                    above.revisions_below += 1;
+                }
+            }
+            entries = kept;
+        }
+        let omitted = entries.len().saturating_sub(self.limit.unwrap_or(usize::MAX));
+        entries.truncate(entries.len() - omitted);
+        let session = session.summary()?.info.name;
+        Ok(Some(TimelineReport { session, branches, entries, omitted }))
     }
-    let omitted = entries.len().saturating_sub(args.limit.unwrap_or(usize::MAX));
-    entries.truncate(entries.len() - omitted);
-    let session = session.summary()?.info.name;
-    context.out.emit(&TimelineReport { session, branches, entries, omitted })?;
-    workspace::catch_up_index(&reading.store);
-    Ok(())
 }
 
 fn entry(reading: &SessionReader, item: LogItem) -> Result<Option<TimelineEntry>, CommandError> {

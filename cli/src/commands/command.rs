@@ -3,10 +3,13 @@
 use crate::args::select::{EntityShowArgs, FactListArgs};
 use crate::child_process::{command_line, run_child};
 use crate::context::Context;
-use crate::error::CommandError;
+use crate::report::entity::EntityListReport;
 use crate::report::entity_write::EntityWriteReport;
+use crate::session_reader::SessionReader;
 use crate::session_writer::{SessionWriter, new_fact};
+use crate::verb::{Verb, VerbResult, commands};
 use crate::workspace::SessionNeed;
+use forge_store::model::claim::ExecutedCommand;
 use forge_store::model::claim::VocabularyWord;
 use forge_store::model::{Kind, Value};
 use std::ffi::OsString;
@@ -19,10 +22,9 @@ pub enum CommandCommand {
     /// List commands, oldest first
     List(CommandListArgs),
     /// Show one command with its output
-    Show(EntityShowArgs),
+    Show(EntityShowArgs<ExecutedCommand>),
 }
 
-/// Arguments of `forge command record`.
 #[derive(Debug, clap::Args)]
 pub struct CommandRecordArgs {
     /// Program to run, with its arguments
@@ -30,7 +32,6 @@ pub struct CommandRecordArgs {
     pub command: Vec<OsString>,
 }
 
-/// Arguments of `forge command list`.
 #[derive(Debug, clap::Args)]
 pub struct CommandListArgs {
     /// Only those that did not end with exit code 0
@@ -39,70 +40,70 @@ pub struct CommandListArgs {
 
     /// When and how many.
     #[command(flatten)]
-    pub list: FactListArgs,
+    pub list: FactListArgs<ExecutedCommand>,
 }
 
-/// Runs `forge command`.
-pub fn run(command: &CommandCommand, context: &mut Context) -> Result<(), CommandError> {
-    match command {
-        CommandCommand::Record(args) => record(args, context),
-        CommandCommand::List(args) => list(args, context),
-        CommandCommand::Show(args) => show(args, context),
-    }
-}
+commands!(CommandCommand: Record, List, Show);
 
-fn record(args: &CommandRecordArgs, context: &mut Context) -> Result<(), CommandError> {
-    // Problems of the store are reported before anything is run.
-    let mut writing = SessionWriter::begin(context, "command record", SessionNeed::OrNew)?;
-    let ran = run_child(&args.command, &context.cwd, context.global.json);
-    let after = |micros: u128| context.now.plus_micros(i64::try_from(micros).unwrap_or(i64::MAX));
-    let end = after(ran.took.as_micros());
-    let redactor = crate::workspace::redactor(context);
-    let value = Value::from([
-        ("command", command_line(&args.command).into()),
-        ("working_dir", context.cwd.to_string_lossy().as_ref().into()),
-        ("exit_code", ran.exit_code.map(i64::from).into()),
-        ("outcome", ran.outcome.word().into()),
-        ("stdout_preview", ran.stdout.text(redactor.as_ref()).into()),
-        ("stderr_preview", ran.stderr.text(redactor.as_ref()).into()),
-        ("reason", ran.reason.clone().into()),
-        ("called_at", context.now.to_string().into()),
-        ("duration_ms", u64::try_from(ran.took.as_millis()).unwrap_or(u64::MAX).into()),
-    ]);
-    context.exit_code = ran.shell_code();
-    if let Some(reason) = &ran.reason {
-        context.out.warn(reason);
-    }
-    writing.act.now = end;
-    let recorded = new_fact(Kind::Command, None, end, end, value).and_then(|fact| {
-        let done = writing.write_fact(fact.clone(), None)?;
-        let report = EntityWriteReport::new("forge.command.record/1", "Recorded", done);
-        Ok(report.about_fact(fact))
-    });
-    match recorded {
-        Ok(report) if context.global.json => context.out.emit(&report)?,
-        Ok(report) => context.out.print_status(&report.line()),
-        // Callers use the command's own exit code, so it has priority unless it reports success.
-        Err(error) if context.exit_code == 0 => {
-            return Err(error.with_context("the command ended well, but could not be recorded"));
+impl Verb for CommandRecordArgs {
+    const NAME: &'static str = "command record";
+    type Opened = SessionWriter;
+    type Report = Option<EntityWriteReport>;
+    const SESSION: SessionNeed = SessionNeed::OrNew;
+
+    fn run(&self, writing: &SessionWriter, context: &mut Context) -> VerbResult<Self> {
+        // Problems of the store are reported before anything is run.
+        let ran = run_child(&self.command, &context.cwd, context.global.json);
+        let after =
+            |micros: u128| context.now.plus_micros(i64::try_from(micros).unwrap_or(i64::MAX));
+        let end = after(ran.took.as_micros());
+        let redactor = crate::workspace::redactor(context);
+        let value = Value::from([
+            ("command", command_line(&self.command).into()),
+            ("working_dir", context.cwd.to_string_lossy().as_ref().into()),
+            ("exit_code", ran.exit_code.map(i64::from).into()),
+            ("outcome", ran.outcome.word().into()),
+            ("stdout_preview", ran.stdout.text(redactor.as_ref()).into()),
+            ("stderr_preview", ran.stderr.text(redactor.as_ref()).into()),
+            ("reason", ran.reason.clone().into()),
+            ("called_at", context.now.to_string().into()),
+            ("duration_ms", u64::try_from(ran.took.as_millis()).unwrap_or(u64::MAX).into()),
+        ]);
+        context.exit_code = ran.shell_code();
+        if let Some(reason) = &ran.reason {
+            context.out.warn(reason);
         }
-        Err(error) => {
-            let causes = error.causes().into_iter().map(|cause| format!(": {cause}"));
-            let causes: String = causes.collect();
-            context.out.warn(&format!("the command could not be recorded: {error}{causes}"));
+        let writing = writing.at(end);
+        let recorded = new_fact(Kind::Command, None, end, end, value).and_then(|fact| {
+            let done = writing.write_fact(fact.clone(), None)?;
+            Ok(EntityWriteReport::new("Recorded", done).about_fact(fact))
+        });
+        match recorded {
+            Ok(report) if context.global.json => return Ok(Some(report)),
+            Ok(report) => context.out.print_status(&report.line()),
+            // Callers use the command's own exit code, so it has priority unless it reports success.
+            Err(error) if context.exit_code == 0 => {
+                return Err(error.with_context("the command ended well, but could not be recorded"));
+            }
+            Err(error) => {
+                let causes = error.causes().into_iter().map(|cause| format!(": {cause}"));
+                let causes: String = causes.collect();
+                context.out.warn(&format!("the command could not be recorded: {error}{causes}"));
+            }
         }
+        Ok(None)
     }
-    writing.finish();
-    Ok(())
 }
 
-fn list(args: &CommandListArgs, context: &mut Context) -> Result<(), CommandError> {
-    let failed = |value: &Value| value.field("exit_code").and_then(Value::as_i64) != Some(0);
-    super::entity::list_facts(Kind::Command, &args.list, context, |value| {
-        !args.failed || failed(value)
-    })
-}
+impl Verb for CommandListArgs {
+    const NAME: &'static str = "command list";
+    type Opened = SessionReader;
+    type Report = EntityListReport;
 
-fn show(args: &EntityShowArgs, context: &mut Context) -> Result<(), CommandError> {
-    super::entity::show(Kind::Command, args, context)
+    fn run(&self, reading: &SessionReader, context: &mut Context) -> VerbResult<Self> {
+        let failed = |value: &Value| value.field("exit_code").and_then(Value::as_i64) != Some(0);
+        super::entity::list_facts(&self.list, reading, context, |value| {
+            !self.failed || failed(value)
+        })
+    }
 }

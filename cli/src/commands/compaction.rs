@@ -10,7 +10,7 @@ use crate::report::compaction::{
     CompactionJson, CompactionListReport, CompactionShowReport, LostItemJson,
 };
 use crate::session_reader::SessionReader;
-use crate::workspace;
+use crate::verb::{Verb, VerbResult, commands};
 use forge_agents::hook::ReplyBudget;
 use forge_store::store::Session;
 
@@ -26,7 +26,6 @@ pub enum CompactionCommand {
     Show(CompactionShowArgs),
 }
 
-/// Arguments of `forge compaction list`.
 #[derive(Debug, clap::Args)]
 pub struct CompactionListArgs {
     /// Largest number to list
@@ -34,7 +33,6 @@ pub struct CompactionListArgs {
     pub limit: Option<usize>,
 }
 
-/// Arguments of `forge compaction show`.
 #[derive(Debug, clap::Args)]
 pub struct CompactionShowArgs {
     /// Number or id of its checkpoint; the last one by default
@@ -42,46 +40,47 @@ pub struct CompactionShowArgs {
     pub which: Option<String>,
 }
 
-/// Runs `forge compaction`.
-pub fn run(command: &CompactionCommand, context: &mut Context) -> Result<(), CommandError> {
-    match command {
-        CompactionCommand::List(args) => list(args, context),
-        CompactionCommand::Show(args) => show(args, context),
+commands!(CompactionCommand: List, Show);
+
+impl Verb for CompactionListArgs {
+    const NAME: &'static str = "compaction list";
+    type Opened = SessionReader;
+    type Report = CompactionListReport;
+
+    fn run(&self, reading: &SessionReader, _: &mut Context) -> VerbResult<Self> {
+        let session = &reading.session;
+        let mut compactions = Vec::new();
+        for one in compaction::newest_compactions(session, self.limit)? {
+            let lost = compaction_knowledge(session, &one)?.lost;
+            compactions.push(json(session, &one, lost.as_deref())?);
+        }
+        let name = session.summary()?.info.name;
+        Ok(CompactionListReport { session: name, compactions })
     }
 }
 
-fn list(args: &CompactionListArgs, context: &mut Context) -> Result<(), CommandError> {
-    let reading = SessionReader::begin(context)?;
-    let session = &reading.session;
-    let mut compactions = Vec::new();
-    for one in compaction::newest_compactions(session, args.limit)? {
-        let lost = compaction_knowledge(session, &one)?.lost;
-        compactions.push(json(session, &one, lost.as_deref())?);
-    }
-    let name = session.summary()?.info.name;
-    context.out.emit(&CompactionListReport { session: name, compactions })?;
-    workspace::catch_up_index(&reading.store);
-    Ok(())
-}
+impl Verb for CompactionShowArgs {
+    const NAME: &'static str = "compaction show";
+    type Opened = SessionReader;
+    type Report = CompactionShowReport;
 
-fn show(args: &CompactionShowArgs, context: &mut Context) -> Result<(), CommandError> {
-    let reading = SessionReader::begin(context)?;
-    let session = &reading.session;
-    let found = find_compaction(session, args.which.as_deref())?;
-    let CompactionKnowledge { knowledge, summary, lost } = compaction_knowledge(session, &found)?;
-    let name = session.summary()?.info.name;
-    let brief = handover_brief::brief(&name, &found, &knowledge, lost.as_deref(), ROOM);
-    let report = CompactionShowReport {
-        session: name,
-        compaction: json(session, &found, lost.as_deref())?,
-        known: knowledge.known_items().len(),
-        lost: lost.map(|lost| lost.iter().map(LostItemJson::from).collect()),
-        summary,
-        brief,
-    };
-    context.out.emit(&report)?;
-    workspace::catch_up_index(&reading.store);
-    Ok(())
+    fn run(&self, reading: &SessionReader, _: &mut Context) -> VerbResult<Self> {
+        let session = &reading.session;
+        let found = find_compaction(session, self.which.as_deref())?;
+        let CompactionKnowledge { knowledge, summary, lost } =
+            compaction_knowledge(session, &found)?;
+        let name = session.summary()?.info.name;
+        let brief = handover_brief::brief(&name, &found, &knowledge, lost.as_deref(), ROOM);
+        let report = CompactionShowReport {
+            session: name,
+            compaction: json(session, &found, lost.as_deref())?,
+            known: knowledge.known_items().len(),
+            lost: lost.map(|lost| lost.iter().map(LostItemJson::from).collect()),
+            summary,
+            brief,
+        };
+        Ok(report)
+    }
 }
 
 fn find_compaction(

@@ -2,11 +2,10 @@
 
 use crate::args::ForgeArgs;
 use crate::context::Context;
-use crate::error::CommandError;
+use crate::verb::{RawReport, Verb, VerbResult};
 use clap::CommandFactory;
 use clap_complete::Shell;
 
-/// Arguments of `forge completions`.
 #[derive(Debug, clap::Args)]
 pub struct CompletionsArgs {
     /// Shell
@@ -14,9 +13,14 @@ pub struct CompletionsArgs {
     pub shell: Shell,
 }
 
-/// Prints the script; `--json` has no effect, because the script is the result.
-pub fn run(args: &CompletionsArgs, context: &mut Context) -> Result<(), CommandError> {
-    let mut script = Vec::new();
-    clap_complete::generate(args.shell, &mut ForgeArgs::command(), "forge", &mut script);
-    context.out.raw(&script)
+impl Verb for CompletionsArgs {
+    const NAME: &'static str = "completions";
+    type Opened = ();
+    type Report = RawReport;
+
+    fn run(&self, _: &(), _context: &mut Context) -> VerbResult<Self> {
+        let mut script = Vec::new();
+        clap_complete::generate(self.shell, &mut ForgeArgs::command(), "forge", &mut script);
+        Ok(RawReport(script))
+    }
 }

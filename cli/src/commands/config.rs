@@ -6,13 +6,14 @@ use crate::context::Context;
 use crate::discovery;
 use crate::error::CommandError;
 use crate::report::config::{ConfigListReport, ConfigSetReport, ConfigTrustReport, SettingReport};
+use crate::verb::{Verb, VerbResult, commands};
 use crate::workspace::{redact, refuse_secret};
 
 /// Read and change settings.
 #[derive(Debug, clap::Subcommand)]
 pub enum ConfigCommand {
     /// List all settings, their values and where these come from
-    List,
+    List(ConfigListArgs),
     /// Print the value of one setting
     Get(ConfigGetArgs),
     /// Change a setting in the project's file, or in your own
@@ -21,7 +22,6 @@ pub enum ConfigCommand {
     Trust(ConfigTrustArgs),
 }
 
-/// Arguments of `forge config get`.
 #[derive(Debug, clap::Args)]
 pub struct ConfigGetArgs {
     /// Setting
@@ -29,7 +29,6 @@ pub struct ConfigGetArgs {
     pub key: String,
 }
 
-/// Arguments of `forge config set`.
 #[derive(Debug, clap::Args)]
 pub struct ConfigSetArgs {
     /// Setting
@@ -45,7 +44,6 @@ pub struct ConfigSetArgs {
     pub user: bool,
 }
 
-/// Arguments of `forge config trust`.
 #[derive(Debug, clap::Args)]
 pub struct ConfigTrustArgs {
     /// Withdraw everything that was allowed for this project
@@ -53,20 +51,29 @@ pub struct ConfigTrustArgs {
     pub forget: bool,
 }
 
-/// Runs `forge config`.
-pub fn run(command: &ConfigCommand, context: &mut Context) -> Result<(), CommandError> {
-    match command {
-        ConfigCommand::List => {
-            let settings = SettingKey::all().iter().map(|key| setting(key, context)).collect();
-            let ignored = context.config.ignored().to_vec();
-            context.out.emit(&ConfigListReport { settings, ignored })
-        }
-        ConfigCommand::Get(args) => {
-            let found = setting(SettingKey::find(&args.key)?, context);
-            context.out.emit(&found)
-        }
-        ConfigCommand::Set(args) => set(args, context),
-        ConfigCommand::Trust(args) => trusted(args, context),
+commands!(ConfigCommand: List, Get, Set, Trust);
+
+#[derive(Debug, clap::Args)]
+pub struct ConfigListArgs {}
+
+impl Verb for ConfigListArgs {
+    const NAME: &'static str = "config list";
+    type Opened = ();
+    type Report = ConfigListReport;
+
+    fn run(&self, (): &(), context: &mut Context) -> VerbResult<Self> {
+        let settings = SettingKey::all().iter().map(|key| setting(key, context)).collect();
+        Ok(ConfigListReport { settings, ignored: context.config.ignored().to_vec() })
+    }
+}
+
+impl Verb for ConfigGetArgs {
+    const NAME: &'static str = "config get";
+    type Opened = ();
+    type Report = SettingReport;
+
+    fn run(&self, (): &(), context: &mut Context) -> VerbResult<Self> {
+        Ok(setting(SettingKey::find(&self.key)?, context))
     }
 }
 
@@ -75,76 +82,84 @@ fn setting(key: &SettingKey, context: &Context) -> SettingReport {
     SettingReport { key: key.name, value: value.map(ToString::to_string), from: layer }
 }
 
-fn set(args: &ConfigSetArgs, context: &mut Context) -> Result<(), CommandError> {
-    let key = SettingKey::find(&args.key)?;
-    let value = key.parse(&args.value)?;
-    if key.name != REDACT_ALLOW {
-        refuse_secret(context, "value", &args.value)?;
-    } else if redact(context, &args.value) != args.value {
-        return Err(CommandError::invalid(
-            "the value holds a whole secret, and the file is read by others",
-        )
-        .hinted("a part of it lets it through too: its last 8 characters"));
+impl Verb for ConfigSetArgs {
+    const NAME: &'static str = "config set";
+    type Opened = ();
+    type Report = ConfigSetReport;
+
+    fn run(&self, _: &(), context: &mut Context) -> VerbResult<Self> {
+        let key = SettingKey::find(&self.key)?;
+        let value = key.parse(&self.value)?;
+        if key.name != REDACT_ALLOW {
+            refuse_secret(context, "value", &self.value)?;
+        } else if redact(context, &self.value) != self.value {
+            return Err(CommandError::invalid(
+                "the value holds a whole secret, and the file is read by others",
+            )
+            .hinted("a part of it lets it through too: its last 8 characters"));
+        }
+        let layer = if self.user { ConfigLayer::User } else { ConfigLayer::Project };
+        if layer == ConfigLayer::Project && key.in_project == ProjectPermission::Never {
+            return Err(key.refused_in_project());
+        }
+        let path = if self.user {
+            context.config.user_file()?.to_owned()
+        } else {
+            let found = context.store_directory();
+            found
+                .map_err(|error| error.hinted("'--user' changes your own file"))?
+                .join("config.toml")
+        };
+        edit::set(&path, layer, key, &value)?;
+        if let Some(store) =
+            path.parent().filter(|_| layer == ConfigLayer::Project && key.weakens(&value))
+        {
+            trust::allow_settings(&context.environment, store, &[(key, value.clone())])?;
+        }
+        context.config.note_change(layer, key, value.clone());
+        let (effective, from) = context.config.value(key);
+        let overridden = (from > layer && effective != Some(&value)).then_some(from);
+        Ok(ConfigSetReport { key: key.name, value: value.to_string(), to: layer, overridden })
     }
-    let layer = if args.user { ConfigLayer::User } else { ConfigLayer::Project };
-    if layer == ConfigLayer::Project && key.in_project == ProjectPermission::Never {
-        return Err(key.refused_in_project());
-    }
-    let path = if args.user {
-        context.config.user_file()?.to_owned()
-    } else {
-        let found = context.store_directory();
-        found.map_err(|error| error.hinted("'--user' changes your own file"))?.join("config.toml")
-    };
-    edit::set(&path, layer, key, &value)?;
-    if let Some(store) =
-        path.parent().filter(|_| layer == ConfigLayer::Project && key.weakens(&value))
-    {
-        trust::allow_settings(&context.environment, store, &[(key, value.clone())])?;
-    }
-    context.config.note_change(layer, key, value.clone());
-    let (effective, from) = context.config.value(key);
-    let overridden = (from > layer && effective != Some(&value)).then_some(from);
-    context.out.emit(&ConfigSetReport {
-        key: key.name,
-        value: value.to_string(),
-        to: layer,
-        overridden,
-    })
 }
 
-/// Allows the settings of the project's file and the place of its store, or revokes that.
-fn trusted(args: &ConfigTrustArgs, context: &mut Context) -> Result<(), CommandError> {
-    let link = match &context.global.store {
-        Some(_) => None,
-        None => discovery::outward_link(&context.cwd),
-    };
-    if args.forget {
-        let store = link.map_or_else(|| context.store_directory(), |(link, _)| Ok(link))?;
-        trust::forget(&context.environment, &trust::noted_paths(&store))?;
+impl Verb for ConfigTrustArgs {
+    const NAME: &'static str = "config trust";
+    type Opened = ();
+    type Report = ConfigTrustReport;
+
+    fn run(&self, _: &(), context: &mut Context) -> VerbResult<Self> {
+        let link = match &context.global.store {
+            Some(_) => None,
+            None => discovery::outward_link(&context.cwd),
+        };
+        if self.forget {
+            let store = link.map_or_else(|| context.store_directory(), |(link, _)| Ok(link))?;
+            trust::forget(&context.environment, &trust::noted_paths(&store))?;
+            let store = store.display().to_string();
+            return Ok(ConfigTrustReport {
+                store,
+                link: None,
+                settings: Vec::new(),
+                forgotten: true,
+            });
+        }
+        if let Some((link, target)) = &link {
+            trust::allow_link(&context.environment, link, target)?;
+        }
+        let store = context.store_directory()?;
+        if link.is_some() {
+            context.config = Config::read(&context.global, &context.environment, Some(&store))?;
+        }
+        let settings = context.config.ignored().to_vec();
+        let mut values = Vec::new();
+        for setting in &settings {
+            let key = SettingKey::find(setting.key)?;
+            values.push((key, key.parse(&setting.value)?));
+        }
+        trust::allow_settings(&context.environment, &store, &values)?;
+        let link = link.map(|(_, target)| target.display().to_string());
         let store = store.display().to_string();
-        return context.out.emit(&ConfigTrustReport {
-            store,
-            link: None,
-            settings: Vec::new(),
-            forgotten: true,
-        });
+        Ok(ConfigTrustReport { store, link, settings, forgotten: false })
     }
-    if let Some((link, target)) = &link {
-        trust::allow_link(&context.environment, link, target)?;
-    }
-    let store = context.store_directory()?;
-    if link.is_some() {
-        context.config = Config::read(&context.global, &context.environment, Some(&store))?;
-    }
-    let settings = context.config.ignored().to_vec();
-    let mut values = Vec::new();
-    for setting in &settings {
-        let key = SettingKey::find(setting.key)?;
-        values.push((key, key.parse(&setting.value)?));
-    }
-    trust::allow_settings(&context.environment, &store, &values)?;
-    let link = link.map(|(_, target)| target.display().to_string());
-    let store = store.display().to_string();
-    context.out.emit(&ConfigTrustReport { store, link, settings, forgotten: false })
 }

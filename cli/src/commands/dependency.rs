@@ -1,10 +1,12 @@
 //! `forge dependency`.
 
-use super::entity;
 use crate::args::select::{ClaimListArgs, EntityShowArgs};
 use crate::context::Context;
-use crate::error::CommandError;
-use forge_store::model::{Kind, Value};
+use crate::report::entity::EntityListReport;
+use crate::session_reader::SessionReader;
+use crate::verb::{Verb, VerbResult, commands};
+use forge_store::model::Value;
+use forge_store::model::claim::Dependency;
 
 /// List and show what beliefs rest on.
 #[derive(Debug, clap::Subcommand)]
@@ -12,10 +14,9 @@ pub enum DependencyCommand {
     /// List dependencies
     List(DependencyListArgs),
     /// Show one dependency
-    Show(EntityShowArgs),
+    Show(EntityShowArgs<Dependency>),
 }
 
-/// Arguments of `forge dependency list`.
 #[derive(Debug, clap::Args)]
 pub struct DependencyListArgs {
     /// Only those from or to this belief
@@ -24,22 +25,24 @@ pub struct DependencyListArgs {
 
     /// Where and how many.
     #[command(flatten)]
-    pub list: ClaimListArgs,
+    pub list: ClaimListArgs<Dependency>,
 }
 
-/// Runs `forge dependency`.
-pub fn run(command: &DependencyCommand, context: &mut Context) -> Result<(), CommandError> {
-    match command {
-        DependencyCommand::List(args) => {
-            let is_end = |value: &Value, belief: &str| {
-                ["from", "to"]
-                    .iter()
-                    .any(|end| value.field(end).and_then(Value::as_text) == Some(belief))
-            };
-            entity::list_claims(Kind::Dependency, &args.list, context, |value| {
-                args.belief.as_deref().is_none_or(|belief| is_end(value, belief))
-            })
-        }
-        DependencyCommand::Show(args) => entity::show(Kind::Dependency, args, context),
+commands!(DependencyCommand: List, Show);
+
+impl Verb for DependencyListArgs {
+    const NAME: &'static str = "dependency list";
+    type Opened = SessionReader;
+    type Report = EntityListReport;
+
+    fn run(&self, reading: &SessionReader, context: &mut Context) -> VerbResult<Self> {
+        let is_end = |value: &Value, belief: &str| {
+            ["from", "to"]
+                .iter()
+                .any(|end| value.field(end).and_then(Value::as_text) == Some(belief))
+        };
+        super::entity::list_claims(&self.list, reading, context, |value| {
+            self.belief.as_deref().is_none_or(|belief| is_end(value, belief))
+        })
     }
 }

@@ -2,7 +2,7 @@
 
 use crate::error::CommandError;
 use crate::report::entity::EntityJson;
-use crate::report::log::{EntityId, RevisionLine};
+use crate::report::log::RevisionLine;
 use crate::report::why::{RelatedEntity, WhyReport};
 use crate::session_reader::{KnownEntity, SessionReader, entities_of_kind};
 use crate::text::TextLength;
@@ -15,10 +15,6 @@ use forge_store::store::{StateAt, entity_title};
 use std::collections::{BTreeSet, VecDeque};
 
 /// Returns everything about an entity in a state.
-///
-/// # Errors
-///
-/// As every read.
 pub fn why(
     reading: &SessionReader,
     state: &StateAt,
@@ -45,7 +41,7 @@ pub fn why(
     Ok(WhyReport {
         session: state.info()?.name,
         at: state.time()?,
-        entity: EntityId { kind: me.0, id: me.1.clone() },
+        entity: Key { kind: me.0, id: me.1.clone() },
         fields: EntityJson::new(known.clone(), &mut texts)?,
         doubt: in_doubt.then(|| doubt.unwrap_or("it is not said why").to_owned()),
         supporting,

@@ -2,51 +2,57 @@
 
 use crate::context::Context;
 use crate::doctor::{self, FindingSeverity};
-use crate::error::{CommandError, CommandErrorKind, EXIT_NO};
+use crate::error::{CommandError, CommandErrorKind};
 use crate::hook::log;
 use crate::integration::agent::InstallTarget;
 use crate::report::doctor::DoctorReport;
+use crate::verb::{Verb, VerbResult};
 use crate::workspace::{self, StoreAccess};
 use forge_store::store::Store;
 use std::path::PathBuf;
 
-/// Checks whether forge works here: exit code 0 if nothing is wrong, 1 if something is.
-pub fn run(context: &mut Context) -> Result<(), CommandError> {
-    let place = InstallTarget::from_context(context)?;
-    let mut findings = Vec::new();
-    let mut store = None;
-    let mut compactions = Vec::new();
-    let mut lines = Vec::new();
-    match context.store_directory() {
-        Ok(path) => {
-            let options = workspace::store_options(context, StoreAccess::Read);
-            let (health, found, wrong) = doctor::examine_store(&path, &options);
-            store = Some(health);
-            compactions = found;
-            findings.extend(wrong);
-            findings.extend(doctor::ignored_settings(context.config.ignored()));
-            let notes = Store::notes_of(&path, options.keyring.as_deref());
-            let log = notes.map_or_else(PathBuf::new, |notes| log::store_log(&notes));
-            lines = log::read(&log)
-                .map_err(|error| CommandError::io("cannot read the log of the hooks", error))?;
+#[derive(Debug, clap::Args)]
+pub struct DoctorArgs {}
+
+impl Verb for DoctorArgs {
+    const NAME: &'static str = "doctor";
+    type Opened = ();
+    type Report = DoctorReport;
+
+    fn run(&self, _: &(), context: &mut Context) -> VerbResult<Self> {
+        let place = InstallTarget::from_context(context)?;
+        let mut findings = Vec::new();
+        let mut store = None;
+        let mut compactions = Vec::new();
+        let mut lines = Vec::new();
+        match context.store_directory() {
+            Ok(path) => {
+                let options = workspace::store_options(context, StoreAccess::Read);
+                let (health, found, wrong) = doctor::examine_store(&path, &options);
+                store = Some(health);
+                compactions = found;
+                findings.extend(wrong);
+                findings.extend(doctor::ignored_settings(context.config.ignored()));
+                let notes = Store::notes_of(&path, options.keyring.as_deref());
+                let log = notes.map_or_else(PathBuf::new, |notes| log::store_log(&notes));
+                lines = log::read(&log)
+                    .map_err(|error| CommandError::io("cannot read the log of the hooks", error))?;
+            }
+            Err(error) if error.kind() == CommandErrorKind::NotFound => {}
+            Err(error) => return Err(error),
         }
-        Err(error) if error.kind() == CommandErrorKind::NotFound => {}
-        Err(error) => return Err(error),
+        let installed = |agent| super::hooks::installations(agent, &place);
+        let (agents, wrong) = doctor::examine_agents(
+            &context.environment,
+            installed,
+            &lines,
+            &compactions,
+            store.is_some(),
+        );
+        findings.extend(wrong);
+        findings.sort_by_key(|finding| finding.severity);
+        let healthy = findings.iter().all(|finding| finding.severity != FindingSeverity::Problem);
+        let (version, forge) = (env!("CARGO_PKG_VERSION").to_owned(), place.forge);
+        Ok(DoctorReport { healthy, version, forge, agents, store, findings })
     }
-    let installed = |agent| super::hooks::installations(agent, &place);
-    let (agents, wrong) = doctor::examine_agents(
-        &context.environment,
-        installed,
-        &lines,
-        &compactions,
-        store.is_some(),
-    );
-    findings.extend(wrong);
-    findings.sort_by_key(|finding| finding.severity);
-    let healthy = findings.iter().all(|finding| finding.severity != FindingSeverity::Problem);
-    if !healthy {
-        context.exit_code = EXIT_NO;
-    }
-    let (version, forge) = (env!("CARGO_PKG_VERSION").to_owned(), place.forge);
-    context.out.emit(&DoctorReport { healthy, version, forge, agents, store, findings })
 }

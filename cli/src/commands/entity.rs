@@ -1,5 +1,6 @@
 //! `list` and `show` of every kind.
 
+use crate::args::field_option::ListedKind;
 use crate::args::select::{ClaimListArgs, EntityShowArgs, FactListArgs};
 use crate::args::value::MomentArg;
 use crate::context::Context;
@@ -7,18 +8,49 @@ use crate::error::CommandError;
 use crate::report::entity::{EntityJson, EntityListReport, EntityShowReport};
 use crate::session_reader::{KnownEntity, SessionReader, entities_of_kind, find_entity};
 use crate::text::TextLength;
+use crate::verb::{Verb, VerbResult, commands};
 use crate::workspace;
 use forge_store::model::claim::{Criticality, FieldValue};
 use forge_store::model::{Kind, Timestamp, Value};
 
+/// List or show facts of one kind.
+#[derive(Debug, clap::Subcommand)]
+pub enum FactCommand<K: ListedKind> {
+    /// List them, oldest first
+    List(FactListArgs<K>),
+    /// Show one with all its fields
+    Show(EntityShowArgs<K>),
+}
+
+commands!(FactCommand<K>: List, Show);
+
+impl<K: ListedKind> Verb for ClaimListArgs<K> {
+    const NAME: &'static str = K::LIST;
+    type Opened = SessionReader;
+    type Report = EntityListReport;
+
+    fn run(&self, reading: &SessionReader, context: &mut Context) -> VerbResult<Self> {
+        list_claims(self, reading, context, |_| true)
+    }
+}
+
+impl<K: ListedKind> Verb for FactListArgs<K> {
+    const NAME: &'static str = K::LIST;
+    type Opened = SessionReader;
+    type Report = EntityListReport;
+
+    fn run(&self, reading: &SessionReader, context: &mut Context) -> VerbResult<Self> {
+        list_facts(self, reading, context, |_| true)
+    }
+}
+
 /// Lists the claims of a kind that match.
-pub fn list_claims(
-    kind: Kind,
-    args: &ClaimListArgs,
-    context: &mut Context,
+pub fn list_claims<K: ListedKind>(
+    args: &ClaimListArgs<K>,
+    reading: &SessionReader,
+    context: &Context,
     passes: impl Fn(&Value) -> bool,
-) -> Result<(), CommandError> {
-    let reading = SessionReader::begin(context)?;
+) -> Result<EntityListReport, CommandError> {
     let point = match &args.branch {
         None => reading.point(context, args.at.as_ref())?,
         Some(name) => {
@@ -28,9 +60,9 @@ pub fn list_claims(
         }
     };
     let state = reading.state(&point, false)?;
-    let mut known = entities_of_kind(&state, kind)?;
-    known.retain(|known| passes(known.value()));
-    if kind == Kind::Gap {
+    let mut known = entities_of_kind(&state, K::KIND)?;
+    known.retain(|known| args.filter.match_value(known.value()) && passes(known.value()));
+    if K::KIND == Kind::Gap {
         let criticality = |known: &KnownEntity| {
             let said = known.value().field("criticality").and_then(Criticality::read);
             std::cmp::Reverse(said.unwrap_or(Criticality::Medium))
@@ -38,98 +70,77 @@ pub fn list_claims(
         known.sort_by_key(criticality);
     }
     known.truncate(args.limit.unwrap_or(usize::MAX));
-    emit_list(&reading, kind, state.time()?, known, context)
+    list_report(reading, K::KIND, state.time()?, known, context)
 }
 
 /// Lists the facts of a kind that match.
-pub fn list_facts(
-    kind: Kind,
-    args: &FactListArgs,
-    context: &mut Context,
+pub fn list_facts<K: ListedKind>(
+    args: &FactListArgs<K>,
+    reading: &SessionReader,
+    context: &Context,
     passes: impl Fn(&Value) -> bool,
-) -> Result<(), CommandError> {
-    let reading = SessionReader::begin(context)?;
+) -> Result<EntityListReport, CommandError> {
     let point = reading.point(context, args.at.as_ref())?;
     let since = args.since.as_ref().map(|since| reading.time(context, since)).transpose()?;
     let until = args.until.as_ref().map(|until| reading.time(context, until)).transpose()?;
     let state = reading.state(&point, false)?;
-    let mut known = entities_of_kind(&state, kind)?;
+    let mut known = entities_of_kind(&state, K::KIND)?;
     known.retain(|known| {
         since.is_none_or(|since| since <= known.at())
             && until.is_none_or(|until| known.at() <= until)
+            && args.filter.match_value(known.value())
             && passes(known.value())
     });
     if let Some(limit) = args.limit {
         known.drain(..known.len().saturating_sub(limit));
     }
-    emit_list(&reading, kind, state.time()?, known, context)
+    list_report(reading, K::KIND, state.time()?, known, context)
 }
 
-fn emit_list(
+fn list_report(
     reading: &SessionReader,
     kind: Kind,
     at: Option<Timestamp>,
     known: Vec<KnownEntity>,
-    context: &mut Context,
-) -> Result<(), CommandError> {
+    context: &Context,
+) -> Result<EntityListReport, CommandError> {
     let length = if context.global.json { TextLength::Cut } else { TextLength::Preview };
     let mut texts = reading.texts(length);
     let entities = known.into_iter().map(|known| EntityJson::new(known, &mut texts));
-    let report = EntityListReport {
-        session: reading.session.summary()?.info.name,
-        kind,
-        at,
-        entities: entities.collect::<Result<_, _>>()?,
-    };
-    context.out.emit(&report)?;
-    workspace::catch_up_index(&reading.store);
-    Ok(())
+    let entities = entities.collect::<Result<_, _>>()?;
+    Ok(EntityListReport { session: reading.session.summary()?.info.name, kind, at, entities })
 }
 
-/// Shows one entity of a kind.
-pub fn show(kind: Kind, args: &EntityShowArgs, context: &mut Context) -> Result<(), CommandError> {
-    let reading = SessionReader::begin(context)?;
-    let point = reading.point(context, args.at.as_ref())?;
-    let state = reading.state(&point, false)?;
-    let known = find_entity(&state, kind, &args.id)?;
-    let length = match (args.full, context.global.json) {
-        (true, _) => TextLength::Whole,
-        (false, true) => TextLength::Cut,
-        (false, false) => TextLength::Preview,
-    };
-    let mut texts = reading.texts(length);
-    let evidence = if kind == Kind::Hypothesis {
-        let about = |evidence: &KnownEntity| {
-            evidence.value().field("hypothesis").and_then(Value::as_text) == Some(known.id())
+impl<K: ListedKind> Verb for EntityShowArgs<K> {
+    const NAME: &'static str = K::SHOW;
+    type Opened = SessionReader;
+    type Report = EntityShowReport;
+
+    fn run(&self, reading: &SessionReader, context: &mut Context) -> VerbResult<Self> {
+        let point = reading.point(context, self.at.as_ref())?;
+        let state = reading.state(&point, false)?;
+        let known = find_entity(&state, K::KIND, &self.id)?;
+        let length = match (self.full, context.global.json) {
+            (true, _) => TextLength::Whole,
+            (false, true) => TextLength::Cut,
+            (false, false) => TextLength::Preview,
         };
-        let evidence = entities_of_kind(&state, Kind::Evidence)?.into_iter().filter(about);
-        let evidence = evidence.map(|evidence| EntityJson::new(evidence, &mut texts));
-        Some(evidence.collect::<Result<_, _>>()?)
-    } else {
-        None
-    };
-    let report = EntityShowReport {
-        session: reading.session.summary()?.info.name,
-        at: state.time()?,
-        entity: EntityJson::new(known, &mut texts)?,
-        evidence,
-    };
-    context.out.emit(&report)?;
-    workspace::catch_up_index(&reading.store);
-    Ok(())
-}
-
-/// Whether a field has the wanted word, if one is wanted; `default` is the word of an absent field.
-pub fn has_word(value: &Value, field: &str, wanted: Option<&str>, default: &str) -> bool {
-    wanted.is_none_or(|wanted| {
-        value.field(field).and_then(Value::as_text).unwrap_or(default) == wanted
-    })
-}
-
-/// Whether the entity has the wanted tag, if one is wanted.
-pub fn has_tag(value: &Value, wanted: Option<&str>) -> bool {
-    wanted.is_none_or(|wanted| {
-        let tags = value.field("tags").and_then(Value::as_list).unwrap_or_default();
-        tags.iter().any(|tag| tag.as_text() == Some(wanted))
-    })
+        let mut texts = reading.texts(length);
+        let evidence = if K::KIND == Kind::Hypothesis {
+            let about = |evidence: &KnownEntity| {
+                evidence.value().field("hypothesis").and_then(Value::as_text) == Some(known.id())
+            };
+            let evidence = entities_of_kind(&state, Kind::Evidence)?.into_iter().filter(about);
+            let evidence = evidence.map(|evidence| EntityJson::new(evidence, &mut texts));
+            Some(evidence.collect::<Result<_, _>>()?)
+        } else {
+            None
+        };
+        Ok(EntityShowReport {
+            session: reading.session.summary()?.info.name,
+            at: state.time()?,
+            entity: EntityJson::new(known, &mut texts)?,
+            evidence,
+        })
+    }
 }

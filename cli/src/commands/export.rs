@@ -3,6 +3,7 @@
 use super::bundle;
 use crate::context::Context;
 use crate::error::CommandError;
+use crate::verb::{PrintedReport, Verb, VerbResult, commands};
 use crate::workspace::{self, SessionNeed, StoreAccess};
 use forge_store::store::Session;
 use std::fs::{File, OpenOptions};
@@ -14,14 +15,14 @@ use std::path::PathBuf;
 #[derive(Debug, clap::Subcommand)]
 pub enum ExportCommand {
     /// Write a session's imported transcript, byte for byte except for removed secrets
-    Transcript(SessionExportArgs),
+    Transcript(TranscriptExportArgs),
     /// Write a session as a stream of events that 'forge import events' reads
-    Events(SessionExportArgs),
+    Events(EventsExportArgs),
     /// Write sessions as one file, with every id and hash, that 'forge import bundle' reads
     Bundle(bundle::BundleExportArgs),
 }
 
-/// Arguments of `forge export transcript` and `events`.
+/// Which session to export, and where to.
 #[derive(Debug, clap::Args)]
 pub struct SessionExportArgs {
     /// Name or id of the session; the current one by default
@@ -33,14 +34,7 @@ pub struct SessionExportArgs {
     pub output: Option<PathBuf>,
 }
 
-/// Runs `forge export`.
-pub fn run(command: &ExportCommand, context: &mut Context) -> Result<(), CommandError> {
-    match command {
-        ExportCommand::Transcript(args) => transcript(args, context),
-        ExportCommand::Events(args) => events(args, context),
-        ExportCommand::Bundle(args) => bundle::export(args, context),
-    }
-}
+commands!(ExportCommand: Transcript, Events, Bundle);
 
 fn session(args: &SessionExportArgs, context: &Context) -> Result<Session, CommandError> {
     let store = workspace::open_store(context, StoreAccess::Read)?;
@@ -50,46 +44,73 @@ fn session(args: &SessionExportArgs, context: &Context) -> Result<Session, Comma
     }
 }
 
-fn transcript(args: &SessionExportArgs, context: &mut Context) -> Result<(), CommandError> {
-    let session = session(args, context)?;
-    let summary = session.summary()?;
-    let name = &summary.info.name;
-    // A sub-agent's own file is a source next to its session's.
-    let own = summary.info.agent_session.as_deref();
-    let is_own = |source: &str| {
-        own.is_some_and(|own| source.split_once(':').is_some_and(|(_, id)| id == own))
-    };
-    let sources = || summary.sources.iter().filter(|(_, bytes)| *bytes > 0);
-    let source = sources()
-        .find(|(source, _)| is_own(source))
-        .or_else(|| sources().find(|(source, _)| !source.starts_with("events:")));
-    let Some((source, _)) = source else {
-        return Err(CommandError::not_found(format!("the session '{name}' has no transcript"))
-            .hinted("'forge export events' writes what it holds"));
-    };
-    write_parts(args, context, |to| session.write_source(source, &mut |part| to(part)))?;
-    let removed = session.bookmark(source)?.map_or(0, |bookmark| bookmark.removed());
-    if removed > 0 {
-        let secrets = crate::report::import::count_text(removed, "secret");
-        context.out.warn(&format!("{secrets} were removed before this transcript was stored"));
-    }
-    Ok(())
+#[derive(Debug, clap::Args)]
+pub struct TranscriptExportArgs {
+    /// Which session, and where to.
+    #[command(flatten)]
+    pub of: SessionExportArgs,
 }
 
-fn events(args: &SessionExportArgs, context: &mut Context) -> Result<(), CommandError> {
-    const PART_BYTES: usize = 64 << 10;
-    let session = session(args, context)?;
-    write_parts(args, context, |to| {
-        let mut part = Vec::with_capacity(PART_BYTES);
-        session.export_events(&forge_agents::resolve, &mut |line| {
-            part.extend_from_slice(line);
-            if part.len() < PART_BYTES {
-                return Ok(());
-            }
-            to(&std::mem::take(&mut part))
+impl Verb for TranscriptExportArgs {
+    const NAME: &'static str = "export transcript";
+    type Opened = ();
+    type Report = PrintedReport;
+
+    fn run(&self, _: &(), context: &mut Context) -> VerbResult<Self> {
+        let session = session(&self.of, context)?;
+        let summary = session.summary()?;
+        let name = &summary.info.name;
+        // A sub-agent's own file is a source next to its session's.
+        let own = summary.info.agent_session.as_deref();
+        let is_own = |source: &str| {
+            own.is_some_and(|own| source.split_once(':').is_some_and(|(_, id)| id == own))
+        };
+        let sources = || summary.sources.iter().filter(|(_, bytes)| *bytes > 0);
+        let source = sources()
+            .find(|(source, _)| is_own(source))
+            .or_else(|| sources().find(|(source, _)| !source.starts_with("events:")));
+        let Some((source, _)) = source else {
+            return Err(CommandError::not_found(format!("the session '{name}' has no transcript"))
+                .hinted("'forge export events' writes what it holds"));
+        };
+        write_parts(&self.of, context, |to| session.write_source(source, &mut |part| to(part)))?;
+        let removed = session.bookmark(source)?.map_or(0, |bookmark| bookmark.removed());
+        if removed > 0 {
+            let secrets = crate::report::import::count_text(removed, "secret");
+            context.out.warn(&format!("{secrets} were removed before this transcript was stored"));
+        }
+        Ok(PrintedReport)
+    }
+}
+
+#[derive(Debug, clap::Args)]
+pub struct EventsExportArgs {
+    /// Which session, and where to.
+    #[command(flatten)]
+    pub of: SessionExportArgs,
+}
+
+impl Verb for EventsExportArgs {
+    const NAME: &'static str = "export events";
+    type Opened = ();
+    type Report = PrintedReport;
+
+    fn run(&self, _: &(), context: &mut Context) -> VerbResult<Self> {
+        const PART_BYTES: usize = 64 << 10;
+        let session = session(&self.of, context)?;
+        write_parts(&self.of, context, |to| {
+            let mut part = Vec::with_capacity(PART_BYTES);
+            session.export_events(&forge_agents::resolve, &mut |line| {
+                part.extend_from_slice(line);
+                if part.len() < PART_BYTES {
+                    return Ok(());
+                }
+                to(&std::mem::take(&mut part))
+            })?;
+            to(&part)
         })?;
-        to(&part)
-    })
+        Ok(PrintedReport)
+    }
 }
 
 /// Writes the parts to the requested output.

@@ -1,77 +1,42 @@
 //! `forge gap`.
 
+use super::claim::{ClaimAddArgs, ClaimUpdateArgs, RecordedClaim};
 use crate::args::select::{ClaimListArgs, EntityShowArgs};
-use crate::args::value::{self, NameArg};
+use crate::args::value;
 use crate::context::Context;
-use crate::error::CommandError;
 use crate::report::entity_write::EntityWriteReport;
 use crate::session_writer::SessionWriter;
-use crate::workspace::SessionNeed;
-use forge_store::model::claim::{
-    Criticality, Effort, FillStrategy, GapStatus, GapType, VocabularyWord,
-};
-use forge_store::model::{FieldMap, Kind, Value, rule};
-
-/// The statuses of a gap that need no answer; `fill` records an answer.
-const UNANSWERED: &[GapStatus] =
-    &[GapStatus::Open, GapStatus::Filling, GapStatus::Unfillable, GapStatus::Obsolete];
+use crate::verb::{Verb, VerbResult, commands};
+use forge_store::model::claim::Gap;
+use forge_store::model::{Kind, Value, rule};
 
 /// Record open questions.
 #[derive(Debug, clap::Subcommand)]
 pub enum GapCommand {
     /// Add a gap
-    Add(GapAddArgs),
+    Add(ClaimAddArgs<Gap>),
     /// Fill a gap with what was found out
     Fill(GapFillArgs),
     /// Change fields of a gap
-    Update(GapUpdateArgs),
+    Update(ClaimUpdateArgs<Gap>),
     /// List gaps, the most critical first
-    List(GapListArgs),
+    List(ClaimListArgs<Gap>),
     /// Show one gap
-    Show(EntityShowArgs),
+    Show(EntityShowArgs<Gap>),
 }
 
-/// Fields of a gap beside its question.
-#[derive(Debug, clap::Args)]
-pub struct GapFieldArgs {
-    /// Kind of gap
-    #[arg(long = "type", value_name = "TYPE", value_parser = value::word_parser::<GapType>())]
-    pub gap_type: Option<GapType>,
+commands!(GapCommand: Add, Fill, Update, List, Show);
 
-    /// How much depends on it
-    #[arg(long, value_name = "CRITICALITY", value_parser = value::word_parser::<Criticality>())]
-    pub criticality: Option<Criticality>,
-
-    /// Hypotheses that it blocks, or 'all' or 'none'
-    #[arg(long, value_name = "ID,...", value_delimiter = ',')]
-    pub blocking: Vec<String>,
-
-    /// How it could be filled
-    #[arg(long, value_name = "STRATEGY", value_parser = value::word_parser::<FillStrategy>())]
-    pub fill_strategy: Option<FillStrategy>,
-
-    /// How much work that is
-    #[arg(long, value_name = "EFFORT", value_parser = value::word_parser::<Effort>())]
-    pub effort: Option<Effort>,
+impl RecordedClaim for Gap {
+    fn word_for_ids(_field: &str, text: &str) -> Option<Value> {
+        match text {
+            "all" => Some(true.into()),
+            "none" => Some(false.into()),
+            _ => None,
+        }
+    }
 }
 
-/// Arguments of `forge gap add`.
-#[derive(Debug, clap::Args)]
-pub struct GapAddArgs {
-    /// What is not known
-    #[arg(value_name = "DESCRIPTION", value_parser = value::non_empty_text)]
-    pub description: String,
-
-    /// Id, instead of a new one
-    #[arg(long, value_name = "ID")]
-    pub id: Option<NameArg>,
-
-    /// What else is known of it.
-    #[command(flatten)]
-    pub fields: GapFieldArgs,
-}
-
-/// Arguments of `forge gap fill`.
 #[derive(Debug, clap::Args)]
 pub struct GapFillArgs {
     /// Id, or a unique prefix of it
@@ -83,135 +48,15 @@ pub struct GapFillArgs {
     pub resolution: String,
 }
 
-/// Arguments of `forge gap update`.
-#[derive(Debug, clap::Args)]
-pub struct GapUpdateArgs {
-    /// Id, or a unique prefix of it
-    #[arg(value_name = "ID")]
-    pub id: String,
+impl Verb for GapFillArgs {
+    const NAME: &'static str = "gap fill";
+    type Opened = SessionWriter;
+    type Report = EntityWriteReport;
 
-    /// New description
-    #[arg(long, value_name = "TEXT")]
-    pub description: Option<String>,
-
-    /// Status of the work on it
-    #[arg(long, value_name = "STATUS", value_parser = value::word_subset_parser(UNANSWERED))]
-    pub status: Option<GapStatus>,
-
-    /// Why nothing can fill it, or why it no longer matters
-    #[arg(long, value_name = "TEXT")]
-    pub resolution: Option<String>,
-
-    /// What else is known of it.
-    #[command(flatten)]
-    pub fields: GapFieldArgs,
-}
-
-/// Arguments of `forge gap list`.
-#[derive(Debug, clap::Args)]
-pub struct GapListArgs {
-    /// Only those with this status
-    #[arg(long, value_name = "STATUS", value_parser = value::word_parser::<GapStatus>())]
-    pub status: Option<GapStatus>,
-
-    /// Where and how many.
-    #[command(flatten)]
-    pub list: ClaimListArgs,
-}
-
-/// Runs `forge gap`.
-pub fn run(command: &GapCommand, context: &mut Context) -> Result<(), CommandError> {
-    match command {
-        GapCommand::Add(args) => add(args, context),
-        GapCommand::Fill(args) => fill(args, context),
-        GapCommand::Update(args) => update(args, context),
-        GapCommand::List(args) => list(args, context),
-        GapCommand::Show(args) => show(args, context),
+    fn run(&self, writing: &SessionWriter, _: &mut Context) -> VerbResult<Self> {
+        let id = writing.claim_id(Kind::Gap, &self.id)?;
+        let done =
+            writing.write_rule(|claims| rule::fill_gap(claims, &id, Some(&self.resolution)))?;
+        Ok(EntityWriteReport::new("Filled", done).about_claim(Kind::Gap, id))
     }
-}
-
-fn add(args: &GapAddArgs, context: &mut Context) -> Result<(), CommandError> {
-    let need = if blocked_hypotheses(&args.fields).is_empty() {
-        SessionNeed::OrNew
-    } else {
-        SessionNeed::Existing
-    };
-    let writing = SessionWriter::begin(context, "gap add", need)?;
-    let mut fields = field_values(&writing, &args.fields)?;
-    fields.insert("description".to_owned(), args.description.as_str().into());
-    fields.insert("status".to_owned(), GapStatus::Open.word().into());
-    let id = args.id.as_ref().map(NameArg::as_str);
-    let (id, done) = writing.add_value(Kind::Gap, id, &Value::Map(fields))?;
-    context.out.emit(
-        &EntityWriteReport::new("forge.gap.add/1", "Added", done).about_claim(Kind::Gap, id),
-    )?;
-    writing.finish();
-    Ok(())
-}
-
-/// The hypotheses that a gap blocks, as they were typed.
-fn blocked_hypotheses(fields: &GapFieldArgs) -> &[String] {
-    match fields.blocking.as_slice() {
-        [word] if word == "all" || word == "none" => &[],
-        names => names,
-    }
-}
-
-fn field_values(writing: &SessionWriter, fields: &GapFieldArgs) -> Result<FieldMap, CommandError> {
-    let blocking = match fields.blocking.as_slice() {
-        [] => Value::Null,
-        [word] if word == "all" => true.into(),
-        [word] if word == "none" => false.into(),
-        names => writing.claim_ids(Kind::Hypothesis, names)?.into(),
-    };
-    let values = Value::from([
-        ("type", fields.gap_type.map(VocabularyWord::word).into()),
-        ("criticality", fields.criticality.map(VocabularyWord::word).into()),
-        ("blocking", blocking),
-        ("fill_strategy", fields.fill_strategy.map(VocabularyWord::word).into()),
-        ("effort", fields.effort.map(VocabularyWord::word).into()),
-    ]);
-    Ok(values.as_map().cloned().unwrap_or_default())
-}
-
-fn fill(args: &GapFillArgs, context: &mut Context) -> Result<(), CommandError> {
-    let writing = SessionWriter::begin(context, "gap fill", SessionNeed::Existing)?;
-    let id = writing.claim_id(Kind::Gap, &args.id)?;
-    let done = writing.write_rule(|claims| rule::fill_gap(claims, &id, Some(&args.resolution)))?;
-    context.out.emit(
-        &EntityWriteReport::new("forge.gap.fill/1", "Filled", done).about_claim(Kind::Gap, id),
-    )?;
-    writing.finish();
-    Ok(())
-}
-
-fn update(args: &GapUpdateArgs, context: &mut Context) -> Result<(), CommandError> {
-    let writing = SessionWriter::begin(context, "gap update", SessionNeed::Existing)?;
-    let id = writing.claim_id(Kind::Gap, &args.id)?;
-    let mut fields = field_values(&writing, &args.fields)?;
-    let more = [
-        ("description", args.description.clone().into()),
-        ("status", args.status.map(VocabularyWord::word).into()),
-        ("resolution", args.resolution.clone().into()),
-    ];
-    if let Value::Map(more) = Value::from(more) {
-        fields.extend(more);
-    }
-    let done = writing.update(Kind::Gap, &id, &Value::Map(fields), |_| ())?;
-    context.out.emit(
-        &EntityWriteReport::new("forge.gap.update/1", "Updated", done).about_claim(Kind::Gap, id),
-    )?;
-    writing.finish();
-    Ok(())
-}
-
-fn list(args: &GapListArgs, context: &mut Context) -> Result<(), CommandError> {
-    let status = args.status.map(VocabularyWord::word);
-    super::entity::list_claims(Kind::Gap, &args.list, context, |value| {
-        super::entity::has_word(value, "status", status, "open")
-    })
-}
-
-fn show(args: &EntityShowArgs, context: &mut Context) -> Result<(), CommandError> {
-    super::entity::show(Kind::Gap, args, context)
 }

@@ -1,8 +1,8 @@
 //! `forge hook`.
 
 use crate::context::Context;
-use crate::error::CommandError;
 use crate::hook;
+use crate::verb::{PrintedReport, Verb, VerbResult};
 
 /// Arguments of `forge hook`. Any arguments are accepted, because an agent must not get an error.
 #[derive(Debug, clap::Args)]
@@ -16,8 +16,13 @@ pub struct HookArgs {
     pub event: String,
 }
 
-/// Runs `forge hook`.
-pub fn run(args: &HookArgs, context: &mut Context) -> Result<(), CommandError> {
-    hook::run(&args.agent, &args.event, context);
-    Ok(())
+impl Verb for HookArgs {
+    const NAME: &'static str = "hook";
+    type Opened = ();
+    type Report = PrintedReport;
+
+    fn run(&self, _: &(), context: &mut Context) -> VerbResult<Self> {
+        hook::run(&self.agent, &self.event, context);
+        Ok(PrintedReport)
+    }
 }

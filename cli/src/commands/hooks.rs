@@ -2,7 +2,7 @@
 
 use crate::context::Context;
 use crate::discovery;
-use crate::error::{CommandError, EXIT_NO};
+use crate::error::CommandError;
 use crate::git;
 use crate::integration::agent::{CodingAgent, InstallScope, InstallTarget, IntegrationPart};
 use crate::integration::binary;
@@ -13,6 +13,7 @@ use crate::report::hooks::{
     HooksInstallReport, HooksStatusReport, HooksUninstallReport, InstallOutcome, OmittedPart,
     PartChange, PartStatus, ScopeStatus, print_plan,
 };
+use crate::verb::{Verb, VerbResult, commands};
 use std::path::Path;
 
 /// Make forge part of a coding agent.
@@ -43,7 +44,6 @@ pub struct HooksScopeArgs {
     pub user: bool,
 }
 
-/// Arguments of `forge hooks install`.
 #[derive(Debug, clap::Args)]
 pub struct HooksInstallArgs {
     /// Agent
@@ -59,7 +59,6 @@ pub struct HooksInstallArgs {
     pub yes: bool,
 }
 
-/// Arguments of `forge hooks status`.
 #[derive(Debug, clap::Args)]
 pub struct HooksStatusArgs {
     /// Agent; all by default
@@ -67,7 +66,6 @@ pub struct HooksStatusArgs {
     pub agent: Option<CodingAgent>,
 }
 
-/// Arguments of `forge hooks uninstall`.
 #[derive(Debug, clap::Args)]
 pub struct HooksUninstallArgs {
     /// Agent
@@ -79,14 +77,7 @@ pub struct HooksUninstallArgs {
     pub scope: HooksScopeArgs,
 }
 
-/// Runs `forge hooks`.
-pub fn run(command: &HooksCommand, context: &mut Context) -> Result<(), CommandError> {
-    match command {
-        HooksCommand::Install(args) => install(args, context),
-        HooksCommand::Status(args) => status(args, context),
-        HooksCommand::Uninstall(args) => uninstall(args, context),
-    }
-}
+commands!(HooksCommand: Install, Status, Uninstall);
 
 fn scope(agent: CodingAgent, args: HooksScopeArgs) -> Result<InstallScope, CommandError> {
     let scope = match (args.local, args.project, args.user) {
@@ -108,35 +99,40 @@ fn scope(agent: CodingAgent, args: HooksScopeArgs) -> Result<InstallScope, Comma
     Ok(scope)
 }
 
-fn install(args: &HooksInstallArgs, context: &mut Context) -> Result<(), CommandError> {
-    let scope = scope(args.agent, args.scope)?;
-    let place = InstallTarget::from_context(context)?;
-    let receipts = ReceiptFolder::for_user(&context.environment)?;
-    let plan = InstallPlan::make(args.agent, scope, &place, &receipts)?;
-    let mut report = HooksInstallReport {
-        agent: args.agent,
-        scope,
-        forge: place.forge.clone(),
-        outcome: InstallOutcome::Already,
-        parts: part_changes(&plan, &place),
-        left_out: plan
-            .left_out
-            .iter()
-            .map(|(part, reason)| OmittedPart { part: *part, reason: reason.clone() })
-            .collect(),
-        notes: notes(&plan, &place, context),
-    };
-    if !plan.is_installed() {
-        let question = format!("Install this for {} ({})?", args.agent.title(), scope.name());
-        if args.yes || context.out.ask(&question, |screen| print_plan(&report, screen))? {
-            plan.install(&receipts)?;
-            report.outcome = InstallOutcome::Now;
-        } else {
-            report.outcome = InstallOutcome::Not;
-            context.exit_code = EXIT_NO;
+impl Verb for HooksInstallArgs {
+    const NAME: &'static str = "hooks install";
+    type Opened = ();
+    type Report = HooksInstallReport;
+
+    fn run(&self, _: &(), context: &mut Context) -> VerbResult<Self> {
+        let scope = scope(self.agent, self.scope)?;
+        let place = InstallTarget::from_context(context)?;
+        let receipts = ReceiptFolder::for_user(&context.environment)?;
+        let plan = InstallPlan::make(self.agent, scope, &place, &receipts)?;
+        let mut report = HooksInstallReport {
+            agent: self.agent,
+            scope,
+            forge: place.forge.clone(),
+            outcome: InstallOutcome::Already,
+            parts: part_changes(&plan, &place),
+            left_out: plan
+                .left_out
+                .iter()
+                .map(|(part, reason)| OmittedPart { part: *part, reason: reason.clone() })
+                .collect(),
+            notes: notes(&plan, &place, context),
+        };
+        if !plan.is_installed() {
+            let question = format!("Install this for {} ({})?", self.agent.title(), scope.name());
+            if self.yes || context.out.ask(&question, |screen| print_plan(&report, screen))? {
+                plan.install(&receipts)?;
+                report.outcome = InstallOutcome::Now;
+            } else {
+                report.outcome = InstallOutcome::Not;
+            }
         }
+        Ok(report)
     }
-    context.out.emit(&report)
 }
 
 fn part_changes(plan: &InstallPlan, place: &InstallTarget) -> Vec<PartChange> {
@@ -219,24 +215,29 @@ fn capitalised(text: &str) -> String {
     }
 }
 
-fn status(args: &HooksStatusArgs, context: &mut Context) -> Result<(), CommandError> {
-    let place = InstallTarget::from_context(context)?;
-    let agents = args.agent.map_or_else(|| CodingAgent::ALL.to_vec(), |agent| vec![agent]);
-    let found: Vec<(CodingAgent, Vec<ScopeStatus>)> =
-        agents.into_iter().map(|agent| (agent, installations(agent, &place))).collect();
-    let none =
-        |(agent, scopes): &(CodingAgent, Vec<ScopeStatus>)| scopes.is_empty().then_some(*agent);
-    let report = HooksStatusReport {
-        store: store_directory(context, &place).is_ok(),
-        forge: place.forge.clone(),
-        not_installed: found.iter().filter_map(none).collect(),
-        installed: found.into_iter().flat_map(|(_, scopes)| scopes).collect(),
-    };
-    context.out.emit(&report)
+impl Verb for HooksStatusArgs {
+    const NAME: &'static str = "hooks status";
+    type Opened = ();
+    type Report = HooksStatusReport;
+
+    fn run(&self, _: &(), context: &mut Context) -> VerbResult<Self> {
+        let place = InstallTarget::from_context(context)?;
+        let agents = self.agent.map_or_else(|| CodingAgent::ALL.to_vec(), |agent| vec![agent]);
+        let found: Vec<(CodingAgent, Vec<ScopeStatus>)> =
+            agents.into_iter().map(|agent| (agent, installations(agent, &place))).collect();
+        let none =
+            |(agent, scopes): &(CodingAgent, Vec<ScopeStatus>)| scopes.is_empty().then_some(*agent);
+        let report = HooksStatusReport {
+            store: store_directory(context, &place).is_ok(),
+            forge: place.forge.clone(),
+            not_installed: found.iter().filter_map(none).collect(),
+            installed: found.into_iter().flat_map(|(_, scopes)| scopes).collect(),
+        };
+        Ok(report)
+    }
 }
 
 /// Returns the installations of an agent that apply here: each scope with any existing part.
-#[must_use]
 pub fn installations(agent: CodingAgent, place: &InstallTarget) -> Vec<ScopeStatus> {
     let scopes = InstallScope::ALL.into_iter().filter(|scope| agent.has_scope(*scope));
     scopes
@@ -271,19 +272,25 @@ pub fn installations(agent: CodingAgent, place: &InstallTarget) -> Vec<ScopeStat
         .collect()
 }
 
-fn uninstall(args: &HooksUninstallArgs, context: &mut Context) -> Result<(), CommandError> {
-    let scope = scope(args.agent, args.scope)?;
-    let place = InstallTarget::from_context(context)?;
-    let receipts = ReceiptFolder::for_user(&context.environment)?;
-    let plan = InstallPlan::make(args.agent, scope, &place, &receipts)?;
-    let files: Vec<String> = plan
-        .files
-        .iter()
-        .filter(|step| step.is_to_go())
-        .map(|step| shown_path(&step.file, &place))
-        .collect();
-    plan.uninstall(&receipts)?;
-    let elsewhere =
-        installations(args.agent, &place).into_iter().map(|status| status.scope).collect();
-    context.out.emit(&HooksUninstallReport { agent: args.agent, scope, files, elsewhere })
+impl Verb for HooksUninstallArgs {
+    const NAME: &'static str = "hooks uninstall";
+    type Opened = ();
+    type Report = HooksUninstallReport;
+
+    fn run(&self, _: &(), context: &mut Context) -> VerbResult<Self> {
+        let scope = scope(self.agent, self.scope)?;
+        let place = InstallTarget::from_context(context)?;
+        let receipts = ReceiptFolder::for_user(&context.environment)?;
+        let plan = InstallPlan::make(self.agent, scope, &place, &receipts)?;
+        let files: Vec<String> = plan
+            .files
+            .iter()
+            .filter(|step| step.is_to_go())
+            .map(|step| shown_path(&step.file, &place))
+            .collect();
+        plan.uninstall(&receipts)?;
+        let elsewhere =
+            installations(self.agent, &place).into_iter().map(|status| status.scope).collect();
+        Ok(HooksUninstallReport { agent: self.agent, scope, files, elsewhere })
+    }
 }

@@ -7,10 +7,13 @@ use crate::context::Context;
 use crate::discovery;
 use crate::error::{CommandError, CommandErrorKind};
 use crate::output::progress::ProgressIndicator;
-use crate::report::import::{FoundTranscript, TranscriptFileReport, TranscriptImportReport, table};
+use crate::report::import::{
+    FoundTranscript, TrajectoryImportReport, TranscriptFileReport, TranscriptImportReport, table,
+};
 use crate::transcript::{
     TranscriptImportOptions, TranscriptImporter, detect_format, no_text, wrong_format,
 };
+use crate::verb::{Command, Verb, VerbResult, commands};
 use crate::workspace::{self, StoreAccess};
 use forge_agents::claude_code::{TranscriptDialect, TranscriptFile, locate};
 use forge_agents::trajectory::TrajectoryAuthor;
@@ -19,6 +22,7 @@ use forge_store::plain_file;
 use forge_store::store::Store;
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
+use trajectory::import_trajectory;
 
 mod events;
 mod trajectory;
@@ -54,18 +58,18 @@ pub struct ImportArgs {
 #[derive(Debug, clap::Subcommand)]
 pub enum ImportCommand {
     /// Import transcripts of Claude Code; without a file, show this directory's and ask
-    ClaudeCode(TranscriptImportArgs),
+    ClaudeCode(ClaudeCodeImport),
     /// Import rollouts of Codex; without a file, show this directory's and ask
-    Codex(TranscriptImportArgs),
+    Codex(CodexImport),
     /// Import recordings of Gemini CLI; without a file, show this directory's and ask
-    Gemini(TranscriptImportArgs),
+    Gemini(GeminiImport),
     /// Import a trajectory of SWE-agent
-    SweAgent(TrajectoryImportArgs),
+    SweAgent(SweAgentImport),
     /// Import a trajectory of mini-swe-agent
-    MiniSweAgent(TrajectoryImportArgs),
+    MiniSweAgent(MiniSweAgentImport),
     /// Import a trajectory of OpenHands
     #[command(name = "openhands", visible_alias = "open-hands")]
-    OpenHands(TrajectoryImportArgs),
+    OpenHands(OpenHandsImport),
     /// Import a stream of events, one JSON object on each line
     Events(EventsImportArgs),
     /// Import the sessions of a bundle, with every id and hash
@@ -112,25 +116,60 @@ pub struct EventsImportArgs {
     pub file: PathBuf,
 }
 
-/// Runs `forge import`.
-pub fn run(args: &ImportArgs, context: &mut Context) -> Result<(), CommandError> {
-    let Some(command) = &args.command else { return import_guessed(args, context) };
-    match command {
-        ImportCommand::ClaudeCode(args) => {
-            import_transcripts(TranscriptDialect::ClaudeCode, args, context)
+impl Command for ImportArgs {
+    fn execute(&self, context: &mut Context) -> Result<(), CommandError> {
+        match &self.command {
+            Some(command) => command.execute(context),
+            None => import_guessed(self, context),
         }
-        ImportCommand::Codex(args) => import_transcripts(TranscriptDialect::Codex, args, context),
-        ImportCommand::Gemini(args) => import_transcripts(TranscriptDialect::Gemini, args, context),
-        ImportCommand::SweAgent(args) => trajectory::run(TrajectoryAuthor::SweAgent, args, context),
-        ImportCommand::MiniSweAgent(args) => {
-            trajectory::run(TrajectoryAuthor::MiniSweAgent, args, context)
-        }
-        ImportCommand::OpenHands(args) => {
-            trajectory::run(TrajectoryAuthor::OpenHands, args, context)
-        }
-        ImportCommand::Events(args) => events::run(args, context),
-        ImportCommand::Bundle(args) => bundle::import(args, context),
     }
+
+    fn add_names(names: &mut Vec<&'static str>) {
+        ImportCommand::add_names(names);
+    }
+}
+
+commands!(
+    ImportCommand: ClaudeCode, Codex, Gemini, SweAgent, MiniSweAgent, OpenHands, Events, Bundle
+);
+
+macro_rules! import_verbs {
+    ($($name:ident($args:ty): $verb:literal, $import:ident($of:expr) -> $report:ty;)+) => {
+        $(
+            #[doc = concat!("Arguments of `forge ", $verb, "`.")]
+            #[derive(Debug, clap::Args)]
+            pub struct $name {
+                /// What to import.
+                #[command(flatten)]
+                pub args: $args,
+            }
+
+            impl Verb for $name {
+                const NAME: &'static str = $verb;
+                type Opened = ();
+                type Report = $report;
+
+                fn run(&self, (): &(), context: &mut Context) -> VerbResult<Self> {
+                    $import($of, &self.args, context)
+                }
+            }
+        )+
+    };
+}
+
+import_verbs! {
+    ClaudeCodeImport(TranscriptImportArgs): "import claude-code",
+        import_transcripts(TranscriptDialect::ClaudeCode) -> TranscriptImportReport;
+    CodexImport(TranscriptImportArgs): "import codex",
+        import_transcripts(TranscriptDialect::Codex) -> TranscriptImportReport;
+    GeminiImport(TranscriptImportArgs): "import gemini",
+        import_transcripts(TranscriptDialect::Gemini) -> TranscriptImportReport;
+    SweAgentImport(TrajectoryImportArgs): "import swe-agent",
+        import_trajectory(TrajectoryAuthor::SweAgent) -> TrajectoryImportReport;
+    MiniSweAgentImport(TrajectoryImportArgs): "import mini-swe-agent",
+        import_trajectory(TrajectoryAuthor::MiniSweAgent) -> TrajectoryImportReport;
+    OpenHandsImport(TrajectoryImportArgs): "import openhands",
+        import_trajectory(TrajectoryAuthor::OpenHands) -> TrajectoryImportReport;
 }
 
 /// Imports files in the detected format of the first one: all files of a call belong to one agent.
@@ -152,7 +191,11 @@ fn import_guessed(args: &ImportArgs, context: &mut Context) -> Result<(), Comman
             yes: false,
             dry_run: args.dry_run,
         };
-        return import_transcripts(dialect, &args, context);
+        return match dialect {
+            TranscriptDialect::ClaudeCode => ClaudeCodeImport { args }.execute(context),
+            TranscriptDialect::Codex => CodexImport { args }.execute(context),
+            TranscriptDialect::Gemini => GeminiImport { args }.execute(context),
+        };
     }
     if args.strict || args.dry_run {
         return Err(CommandError::invalid(format!(
@@ -165,10 +208,14 @@ fn import_guessed(args: &ImportArgs, context: &mut Context) -> Result<(), Comman
         match form {
             Some(FileFormat::Trajectory(author)) => {
                 let args = TrajectoryImportArgs { file: file.clone(), started_at: None };
-                trajectory::run(author, &args, context)?;
+                match author {
+                    TrajectoryAuthor::SweAgent => SweAgentImport { args }.execute(context),
+                    TrajectoryAuthor::MiniSweAgent => MiniSweAgentImport { args }.execute(context),
+                    TrajectoryAuthor::OpenHands => OpenHandsImport { args }.execute(context),
+                }?;
             }
             Some(FileFormat::Events) => {
-                events::run(&EventsImportArgs { file: file.clone() }, context)?;
+                EventsImportArgs { file: file.clone() }.execute(context)?;
             }
             None => return Err(no_text(file)),
             Some(found) => {
@@ -187,7 +234,7 @@ fn import_transcripts(
     dialect: TranscriptDialect,
     args: &TranscriptImportArgs,
     context: &mut Context,
-) -> Result<(), CommandError> {
+) -> Result<TranscriptImportReport, CommandError> {
     let infer = context.config.is_on(key::INFERENCE_ENABLED);
     let how = TranscriptImportOptions {
         strict: args.strict,
@@ -211,12 +258,14 @@ fn import_transcripts(
             report.found = found;
         }
     }
-    let outcome = import_files(context, &store, &files, how, &mut report);
-    // What was imported before another file failed is reported too.
-    if outcome.is_ok() || report.files.iter().any(|file| !file.unchanged) {
-        context.out.emit(&report)?;
+    if let Err(error) = import_files(context, &store, &files, how, &mut report) {
+        if report.files.iter().all(|file| file.unchanged) {
+            return Err(error);
+        }
+        // What was imported before another file failed is reported too.
+        report.failure = Some(error);
     }
-    outcome
+    Ok(report)
 }
 
 /// Offers after `forge init` to import what agents have recorded about this directory, and imports

@@ -1,13 +1,16 @@
 //! `forge inference`: statements that rules found in messages, to be promoted or dismissed.
 
-use super::entity;
 use crate::args::select::{EntityShowArgs, FactListArgs};
 use crate::args::value::NameArg;
 use crate::context::Context;
 use crate::error::CommandError;
+use crate::report::entity::EntityListReport;
 use crate::report::entity_write::EntityWriteReport;
+use crate::session_reader::SessionReader;
 use crate::session_writer::SessionWriter;
-use crate::workspace::{self, SessionNeed};
+use crate::verb::{Verb, VerbResult, commands};
+use crate::workspace::{self};
+use forge_store::model::claim::Inference;
 use forge_store::model::{Fact, FactOrigin, Kind, Timestamp, Value};
 
 /// List what rules found in messages, promote it or dismiss it.
@@ -16,19 +19,18 @@ pub enum InferenceCommand {
     /// List open ones, oldest first
     List(InferenceListArgs),
     /// Show one with all its fields
-    Show(EntityShowArgs),
+    Show(EntityShowArgs<Inference>),
     /// Add the hypothesis, belief or gap that one states
     Promote(InferencePromoteArgs),
     /// Dismiss one
     Dismiss(InferenceDismissArgs),
 }
 
-/// Arguments of `forge inference list`.
 #[derive(Debug, clap::Args)]
 pub struct InferenceListArgs {
     /// Which.
     #[command(flatten)]
-    pub select: FactListArgs,
+    pub select: FactListArgs<Inference>,
 
     /// Only dismissed ones
     #[arg(long)]
@@ -43,7 +45,6 @@ pub struct InferenceListArgs {
     pub all: bool,
 }
 
-/// Arguments of `forge inference promote`.
 #[derive(Debug, clap::Args)]
 pub struct InferencePromoteArgs {
     /// Id, or a unique prefix of it
@@ -55,7 +56,6 @@ pub struct InferencePromoteArgs {
     pub id: Option<NameArg>,
 }
 
-/// Arguments of `forge inference dismiss`.
 #[derive(Debug, clap::Args)]
 pub struct InferenceDismissArgs {
     /// Id, or a unique prefix of it
@@ -67,19 +67,19 @@ pub struct InferenceDismissArgs {
     pub reason: Option<String>,
 }
 
-/// Runs `forge inference`.
-pub fn run(command: &InferenceCommand, context: &mut Context) -> Result<(), CommandError> {
-    match command {
-        InferenceCommand::List(args) => {
-            let wanted = (args.dismissed, args.promoted);
-            entity::list_facts(Kind::Inference, &args.select, context, |value| {
-                let is = |field| value.field(field).is_some();
-                args.all || (is(DISMISSED), is(PROMOTED)) == wanted
-            })
-        }
-        InferenceCommand::Show(args) => entity::show(Kind::Inference, args, context),
-        InferenceCommand::Promote(args) => promote(args, context),
-        InferenceCommand::Dismiss(args) => dismiss(args, context),
+commands!(InferenceCommand: List, Show, Promote, Dismiss);
+
+impl Verb for InferenceListArgs {
+    const NAME: &'static str = "inference list";
+    type Opened = SessionReader;
+    type Report = EntityListReport;
+
+    fn run(&self, reading: &SessionReader, context: &mut Context) -> VerbResult<Self> {
+        let wanted = (self.dismissed, self.promoted);
+        super::entity::list_facts(&self.select, reading, context, |value| {
+            let is = |field| value.field(field).is_some();
+            self.all || (is(DISMISSED), is(PROMOTED)) == wanted
+        })
     }
 }
 
@@ -98,45 +98,53 @@ fn find_inference(writing: &SessionWriter, name: &str) -> Result<Fact, CommandEr
     Ok(facts.into_iter().find(|fact| fact.id == id).expect("the id is among theirs"))
 }
 
-fn promote(args: &InferencePromoteArgs, context: &mut Context) -> Result<(), CommandError> {
-    let writing = SessionWriter::begin(context, "inference promote", SessionNeed::Existing)?;
-    let fact = find_inference(&writing, &args.inference)?;
-    if let Some(claim) = fact.value.field(PROMOTED).and_then(Value::as_text) {
-        return Err(CommandError::invalid(format!("'{}' is claim '{claim}' already", fact.id))
-            .hinted("'forge inference list' lists those that are open"));
-    }
-    let states = fact.value.field("found").and_then(|found| found.field("kind"));
-    let kind = states.and_then(Value::as_text).and_then(|kind| kind.parse::<Kind>().ok());
-    let Some(kind) = kind.filter(|kind| kind.is_claim()) else {
-        return Err(CommandError::invalid(format!("'{}' does not say what it states", fact.id))
+impl Verb for InferencePromoteArgs {
+    const NAME: &'static str = "inference promote";
+    type Opened = SessionWriter;
+    type Report = EntityWriteReport;
+
+    fn run(&self, writing: &SessionWriter, context: &mut Context) -> VerbResult<Self> {
+        let fact = find_inference(writing, &self.inference)?;
+        if let Some(claim) = fact.value.field(PROMOTED).and_then(Value::as_text) {
+            return Err(CommandError::invalid(format!("'{}' is claim '{claim}' already", fact.id))
+                .hinted("'forge inference list' lists those that are open"));
+        }
+        let states = fact.value.field("found").and_then(|found| found.field("kind"));
+        let kind = states.and_then(Value::as_text).and_then(|kind| kind.parse::<Kind>().ok());
+        let Some(kind) = kind.filter(|kind| kind.is_claim()) else {
+            return Err(CommandError::invalid(format!(
+                "'{}' does not say what it states",
+                fact.id
+            ))
             .hinted("'forge hypothesis add', 'belief add' and 'gap add' record what you hold"));
-    };
-    let value = Value::from([
-        ("description", fact.value.field("description").cloned().unwrap_or_default()),
-        ("kind", if kind == Kind::Belief { "inference".into() } else { Value::Null }),
-        ("source", format!("inference:{}", fact.id).into()),
-    ]);
-    let id = args.id.as_ref().map(NameArg::as_str);
-    let promoted = |id: &str| new_version(&fact, context.now, [(PROMOTED, id.into())]);
-    let (id, done) = writing.add_value_with(kind, id, &value, |id| Some(promoted(id)))?;
-    let report =
-        EntityWriteReport::new("forge.inference.promote/1", "Added", done).about_claim(kind, id);
-    context.out.emit(&report)?;
-    writing.finish();
-    Ok(())
+        };
+        let value = Value::from([
+            ("description", fact.value.field("description").cloned().unwrap_or_default()),
+            ("kind", if kind == Kind::Belief { "inference".into() } else { Value::Null }),
+            ("source", format!("inference:{}", fact.id).into()),
+        ]);
+        let id = self.id.as_ref().map(NameArg::as_str);
+        let promoted = |id: &str| new_version(&fact, context.now, [(PROMOTED, id.into())]);
+        let (id, done) = writing.add_value_with(kind, id, &value, |id| Some(promoted(id)))?;
+        let report = EntityWriteReport::new("Added", done).about_claim(kind, id);
+        Ok(report)
+    }
 }
 
-fn dismiss(args: &InferenceDismissArgs, context: &mut Context) -> Result<(), CommandError> {
-    let writing = SessionWriter::begin(context, "inference dismiss", SessionNeed::Existing)?;
-    let fact = find_inference(&writing, &args.inference)?;
-    let reason = Value::from(args.reason.clone());
-    let fact = new_version(&fact, context.now, [(DISMISSED, true.into()), ("reason", reason)]);
-    let id = fact.id.clone();
-    let done = writing.write_fact(fact, None)?;
-    let report = EntityWriteReport::new("forge.inference.dismiss/1", "Dismissed", done);
-    context.out.emit(&report.about_claim(Kind::Inference, id))?;
-    writing.finish();
-    Ok(())
+impl Verb for InferenceDismissArgs {
+    const NAME: &'static str = "inference dismiss";
+    type Opened = SessionWriter;
+    type Report = EntityWriteReport;
+
+    fn run(&self, writing: &SessionWriter, context: &mut Context) -> VerbResult<Self> {
+        let fact = find_inference(writing, &self.inference)?;
+        let reason = Value::from(self.reason.clone());
+        let fact = new_version(&fact, context.now, [(DISMISSED, true.into()), ("reason", reason)]);
+        let id = fact.id.clone();
+        let done = writing.write_fact(fact, None)?;
+        let report = EntityWriteReport::new("Dismissed", done);
+        Ok(report.about_claim(Kind::Inference, id))
+    }
 }
 
 /// Makes a new version of a fact with additional fields.

@@ -6,11 +6,11 @@ use crate::context::Context;
 use crate::discovery;
 use crate::error::CommandError;
 use crate::report::store::InitReport;
+use crate::verb::{Verb, VerbResult};
 use crate::workspace::{self, StoreAccess};
 use forge_store::store::{NewSession, Store};
 use std::path::PathBuf;
 
-/// Arguments of `forge init`.
 #[derive(Debug, clap::Args)]
 pub struct InitArgs {
     /// Directory of the project; the working directory by default
@@ -34,33 +34,51 @@ pub struct InitArgs {
     pub import: bool,
 }
 
-/// Creates the store.
-pub fn run(args: &InitArgs, context: &mut Context) -> Result<(), CommandError> {
-    let path = context.new_store_directory(args.directory.as_deref());
-    discovery::check_link(&path, &context.environment)?;
-    let mut options = workspace::store_options(context, StoreAccess::Write);
-    if args.unsealed {
-        options.keyring = None;
+impl Verb for InitArgs {
+    const NAME: &'static str = "init";
+    type Opened = ();
+    type Report = InitReport;
+
+    fn run(&self, _: &(), context: &mut Context) -> VerbResult<Self> {
+        let path = context.new_store_directory(self.directory.as_deref());
+        discovery::check_link(&path, &context.environment)?;
+        let mut options = workspace::store_options(context, StoreAccess::Write);
+        if self.unsealed {
+            options.keyring = None;
+        }
+        options.encrypted = self.encrypted;
+        let store = Store::create(&path, options)?;
+        if self.unsealed
+            && let Some(keyring) = context.keyring()
+            && store.take_place(&keyring)
+        {
+            context
+                .out
+                .warn("a sealed store was here before: this one, without seals, takes its place");
+        }
+        if let Err(error) = trust::note_own_store(&context.environment, &path) {
+            tracing::info!(
+                error = error.message(),
+                "that this store is the user's own was not noted"
+            );
+        }
+        let act = workspace::write_context(context, "init");
+        let session = self.name.as_ref().map(|name| name.as_str().to_owned());
+        if let Some(name) = &session {
+            workspace::begin_session(context, &store, &act, NewSession::named(name.clone()))?;
+        }
+        let (path, encrypted) = (path.display().to_string(), store.is_encrypted());
+        Ok(InitReport { path, session, encrypted })
     }
-    options.encrypted = args.encrypted;
-    let store = Store::create(&path, options)?;
-    if args.unsealed
-        && let Some(keyring) = context.keyring()
-        && store.take_place(&keyring)
-    {
-        context
-            .out
-            .warn("a sealed store was here before: this one, without seals, takes its place");
+
+    /// Offers to import what an agent has recorded here.
+    fn after_report(&self, _: InitReport, context: &mut Context) -> Result<(), CommandError> {
+        let mut options = workspace::store_options(context, StoreAccess::Write);
+        if self.unsealed {
+            options.keyring = None;
+        }
+        let path = context.new_store_directory(self.directory.as_deref());
+        let store = Store::open(&path, options)?;
+        super::import::offer_import(context, &store, self.import)
     }
-    if let Err(error) = trust::note_own_store(&context.environment, &path) {
-        tracing::info!(error = error.message(), "that this store is the user's own was not noted");
-    }
-    let act = workspace::write_context(context, "init");
-    let session = args.name.as_ref().map(|name| name.as_str().to_owned());
-    if let Some(name) = &session {
-        workspace::begin_session(context, &store, &act, NewSession::named(name.clone()))?;
-    }
-    let (path, encrypted) = (path.display().to_string(), store.is_encrypted());
-    context.out.emit(&InitReport { path, session, encrypted })?;
-    super::import::offer_import(context, &store, args.import)
 }

@@ -3,11 +3,10 @@
 use crate::args::value::{EntityArg, MomentArg, NameArg};
 use crate::context::Context;
 use crate::error::CommandError;
-use crate::report::log::{
-    EntityId, LogLine, LogReport, LostLine, OperationListReport, RevisionLine,
-};
+use crate::report::log::{LogLine, LogReport, LostLine, OperationListReport, RevisionLine};
 use crate::report::moment::CheckpointJson;
 use crate::session_reader::{KnownEntity, SessionReader, find_entity_of_any_kind};
+use crate::verb::{EitherReport, Verb, VerbResult};
 use crate::workspace;
 use forge_store::diff::describe;
 use forge_store::error::Error;
@@ -15,7 +14,6 @@ use forge_store::model::Timestamp;
 use forge_store::store::{LogItem, ResolvedMoment};
 use std::cmp::Reverse;
 
-/// Arguments of `forge log`.
 #[derive(Debug, clap::Args)]
 pub struct LogArgs {
     /// Entity whose changes to show; all by default
@@ -47,51 +45,54 @@ pub struct LogArgs {
     pub limit: Option<usize>,
 }
 
-/// Runs `forge log`.
-pub fn run(args: &LogArgs, context: &mut Context) -> Result<(), CommandError> {
-    let reading = SessionReader::begin(context)?;
-    let limit = args.limit.unwrap_or(usize::MAX);
-    let name = reading.session.summary()?.info.name;
-    if args.operations {
-        let operations = reading.session.operations(usize::MAX)?;
-        let range = LogTimeRange::from_args(args, &reading, context)?;
-        let operations = operations.into_iter().filter(|one| range.contains(one.time)).take(limit);
-        let operations = operations.map(Into::into).collect();
-        return context.out.emit(&OperationListReport { session: name, operations });
-    }
-    let range = LogTimeRange::from_args(args, &reading, context)?;
-    let point = match &args.branch {
-        None => reading.session.head()?,
-        Some(branch) => {
-            let moment = format!("branch:{branch}").parse().map_err(CommandError::invalid)?;
-            workspace::point(context, &reading.session, &moment)?
+impl Verb for LogArgs {
+    const NAME: &'static str = "log";
+    type Opened = SessionReader;
+    type Report = EitherReport<LogReport, OperationListReport>;
+
+    fn run(&self, reading: &SessionReader, context: &mut Context) -> VerbResult<Self> {
+        let limit = self.limit.unwrap_or(usize::MAX);
+        let name = reading.session.summary()?.info.name;
+        if self.operations {
+            let operations = reading.session.operations(usize::MAX)?;
+            let range = LogTimeRange::from_args(self, reading, context)?;
+            let operations =
+                operations.into_iter().filter(|one| range.contains(one.time)).take(limit);
+            let operations = operations.collect();
+            return Ok(EitherReport::Second(OperationListReport { session: name, operations }));
         }
-    };
-    let report = match &args.entity {
-        Some(entity) => entity_log(&reading, &point, entity, &range, limit)?,
-        None => {
-            let mut items = if args.all {
-                reading.session.records(0, usize::MAX)?
-            } else {
-                reading.session.log(&point, usize::MAX)?
-            };
-            items.retain(|item| range.contains(item.time()));
-            // The numbers are in the order of writing; a clock may have been wrong.
-            items.sort_by_key(|item| Reverse(item.sequence()));
-            items.truncate(limit);
-            warn_of_lost(context, &items);
-            let entries = items.into_iter().map(|item| log_line(&reading, item));
-            LogReport {
-                session: name,
-                branch: if args.all { None } else { Some(reading.session.branch_of(&point)?) },
-                entity: None,
-                entries: entries.collect::<Result<_, _>>()?,
+        let range = LogTimeRange::from_args(self, reading, context)?;
+        let point = match &self.branch {
+            None => reading.session.head()?,
+            Some(branch) => {
+                let moment = format!("branch:{branch}").parse().map_err(CommandError::invalid)?;
+                workspace::point(context, &reading.session, &moment)?
             }
-        }
-    };
-    context.out.emit(&report)?;
-    workspace::catch_up_index(&reading.store);
-    Ok(())
+        };
+        let report = match &self.entity {
+            Some(entity) => entity_log(reading, &point, entity, &range, limit)?,
+            None => {
+                let mut items = if self.all {
+                    reading.session.records(0, usize::MAX)?
+                } else {
+                    reading.session.log(&point, usize::MAX)?
+                };
+                items.retain(|item| range.contains(item.time()));
+                // The numbers are in the order of writing; a clock may have been wrong.
+                items.sort_by_key(|item| Reverse(item.sequence()));
+                items.truncate(limit);
+                warn_of_lost(context, &items);
+                let entries = items.into_iter().map(|item| log_line(reading, item));
+                LogReport {
+                    session: name,
+                    branch: if self.all { None } else { Some(reading.session.branch_of(&point)?) },
+                    entity: None,
+                    entries: entries.collect::<Result<_, _>>()?,
+                }
+            }
+        };
+        Ok(EitherReport::First(report))
+    }
 }
 
 fn log_line(reading: &SessionReader, item: LogItem) -> Result<LogLine, CommandError> {
@@ -181,7 +182,7 @@ fn entity_log(
     Ok(LogReport {
         session: reading.session.summary()?.info.name,
         branch: Some(reading.session.branch_of(point)?),
-        entity: Some(EntityId { kind: key.kind, id: key.id }),
+        entity: Some(key),
         entries: entries.collect(),
     })
 }

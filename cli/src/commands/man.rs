@@ -5,11 +5,11 @@ use crate::args::example::with_examples;
 use crate::context::Context;
 use crate::error::CommandError;
 use crate::report::man::ManPagesReport;
+use crate::verb::{EitherReport, RawReport, Verb, VerbResult};
 use clap::CommandFactory;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-/// Arguments of `forge man`.
 #[derive(Debug, clap::Args)]
 pub struct ManArgs {
     /// Directory for the pages of all commands; without it the page of forge goes to standard output
@@ -17,19 +17,24 @@ pub struct ManArgs {
     pub directory: Option<PathBuf>,
 }
 
-/// Writes the manual pages.
-pub fn run(args: &ManArgs, context: &mut Context) -> Result<(), CommandError> {
-    let tree = with_examples(ForgeArgs::command());
-    let Some(directory) = &args.directory else {
-        return context.out.raw(&page(&tree)?);
-    };
-    let directory = context.cwd.join(directory);
-    fs::create_dir_all(&directory).map_err(|error| {
-        CommandError::io(&format!("cannot make '{}'", directory.display()), error)
-    })?;
-    let mut pages = Vec::new();
-    write_pages(&tree, "forge", &directory, &mut pages)?;
-    context.out.emit(&ManPagesReport { pages })
+impl Verb for ManArgs {
+    const NAME: &'static str = "man";
+    type Opened = ();
+    type Report = EitherReport<RawReport, ManPagesReport>;
+
+    fn run(&self, _: &(), context: &mut Context) -> VerbResult<Self> {
+        let tree = with_examples(ForgeArgs::command());
+        let Some(directory) = &self.directory else {
+            return Ok(EitherReport::First(RawReport(page(&tree)?)));
+        };
+        let directory = context.cwd.join(directory);
+        fs::create_dir_all(&directory).map_err(|error| {
+            CommandError::io(&format!("cannot make '{}'", directory.display()), error)
+        })?;
+        let mut pages = Vec::new();
+        write_pages(&tree, "forge", &directory, &mut pages)?;
+        Ok(EitherReport::Second(ManPagesReport { pages }))
+    }
 }
 
 fn write_pages(

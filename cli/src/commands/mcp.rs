@@ -5,6 +5,7 @@ use crate::error::CommandError;
 use crate::mcp::http::{self, AccessToken, HttpLimits};
 use crate::mcp::work_queue::WorkQueue;
 use crate::mcp::{ForgeServer, ServerSetup, line_transport, runtime};
+use crate::verb::{PrintedReport, Verb, VerbResult};
 use std::net::SocketAddr;
 
 /// The environment variable with the token of an HTTP server.
@@ -12,7 +13,6 @@ const TOKEN: &str = "FORGE_MCP_TOKEN";
 /// The minimum length of a token, in bytes.
 const TOKEN_BYTES: usize = 16;
 
-/// Arguments of `forge mcp`.
 #[derive(Debug, clap::Args)]
 pub struct McpArgs {
     /// Loopback address for HTTP, instead of standard input and output; port 0 takes a free one
@@ -20,39 +20,49 @@ pub struct McpArgs {
     pub http: Option<SocketAddr>,
 }
 
-/// Serves until the input ends, or until a signal stops the process.
-pub fn run(args: &McpArgs, context: &mut Context) -> Result<(), CommandError> {
-    let (global, environment) = (context.global.clone(), context.environment.clone());
-    let forge = ForgeServer::new(ServerSetup { global, environment }, WorkQueue::start());
-    let runtime = runtime()?;
-    let Some(address) = args.http else {
-        let served = runtime.block_on(async {
-            tokio::select! {
-                served = line_transport::serve(forge, tokio::io::stdin(), tokio::io::stdout()) => served,
-                () = stop_signal() => Ok(()),
-            }
-        });
-        // A read of standard input that is no longer needed must not keep the process alive.
-        runtime.shutdown_background();
-        return served;
-    };
-    runtime.block_on(async {
-        let (listener, address) = http::listen(address).await?;
-        let token = match context.environment.text(TOKEN) {
-            Some(token) if token.len() < TOKEN_BYTES => {
-                let text = format!("{TOKEN} has fewer than {TOKEN_BYTES} characters");
-                return Err(CommandError::invalid(text)
-                    .hinted("choose a longer one, or leave it out: then one is made"));
-            }
-            Some(token) => AccessToken::Bearer(token.into()),
-            None => AccessToken::new()?,
+impl Verb for McpArgs {
+    const NAME: &'static str = "mcp";
+    type Opened = ();
+    type Report = PrintedReport;
+
+    fn run(&self, _: &(), context: &mut Context) -> VerbResult<Self> {
+        let (global, environment) = (context.global.clone(), context.environment.clone());
+        let forge = ForgeServer::new(ServerSetup { global, environment }, WorkQueue::start());
+        let runtime = runtime()?;
+        let Some(address) = self.http else {
+            let served = runtime.block_on(async {
+                tokio::select! {
+                    served = line_transport::serve(forge, tokio::io::stdin(), tokio::io::stdout()) => served,
+                    () = stop_signal() => Ok(()),
+                }
+            });
+            // A read of standard input that is no longer needed must not keep the process alive.
+            runtime.shutdown_background();
+            return served.map(|()| PrintedReport);
         };
-        announce_address(context, address, &token);
-        let limits = HttpLimits::default();
-        http::serve(listener, http::router(forge, address, token, limits), limits, stop_signal())
+        runtime.block_on(async {
+            let (listener, address) = http::listen(address).await?;
+            let token = match context.environment.text(TOKEN) {
+                Some(token) if token.len() < TOKEN_BYTES => {
+                    let text = format!("{TOKEN} has fewer than {TOKEN_BYTES} characters");
+                    return Err(CommandError::invalid(text)
+                        .hinted("choose a longer one, or leave it out: then one is made"));
+                }
+                Some(token) => AccessToken::Bearer(token.into()),
+                None => AccessToken::new()?,
+            };
+            announce_address(context, address, &token);
+            let limits = HttpLimits::default();
+            http::serve(
+                listener,
+                http::router(forge, address, token, limits),
+                limits,
+                stop_signal(),
+            )
             .await;
-        Ok(())
-    })
+            Ok(PrintedReport)
+        })
+    }
 }
 
 /// Prints to stderr where the server listens, and the token if it was generated.

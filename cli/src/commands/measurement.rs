@@ -6,9 +6,11 @@ use crate::context::Context;
 use crate::error::CommandError;
 use crate::report::entity_write::EntityWriteReport;
 use crate::session_writer::{SessionWriter, new_fact, past_time};
+use crate::verb::{Verb, VerbResult, commands};
 use crate::workspace::SessionNeed;
 use forge_store::model::Kind;
 use forge_store::model::Value;
+use forge_store::model::claim::Measurement;
 
 /// Record measured values.
 #[derive(Debug, clap::Subcommand)]
@@ -16,12 +18,11 @@ pub enum MeasurementCommand {
     /// Record a value
     Record(MeasurementRecordArgs),
     /// List values, oldest first
-    List(MeasurementListArgs),
+    List(FactListArgs<Measurement>),
     /// Show one value
-    Show(EntityShowArgs),
+    Show(EntityShowArgs<Measurement>),
 }
 
-/// Arguments of `forge measurement record`.
 #[derive(Debug, clap::Args)]
 pub struct MeasurementRecordArgs {
     /// What was measured
@@ -45,52 +46,29 @@ pub struct MeasurementRecordArgs {
     pub at: Option<MomentArg>,
 }
 
-/// Arguments of `forge measurement list`.
-#[derive(Debug, clap::Args)]
-pub struct MeasurementListArgs {
-    /// Only those with this name
-    #[arg(long, value_name = "NAME")]
-    pub name: Option<NameArg>,
+commands!(MeasurementCommand: Record, List, Show);
 
-    /// When and how many.
-    #[command(flatten)]
-    pub list: FactListArgs,
-}
+impl Verb for MeasurementRecordArgs {
+    const NAME: &'static str = "measurement record";
+    type Opened = SessionWriter;
+    type Report = EntityWriteReport;
+    const SESSION: SessionNeed = SessionNeed::OrNew;
 
-/// Runs `forge measurement`.
-pub fn run(command: &MeasurementCommand, context: &mut Context) -> Result<(), CommandError> {
-    match command {
-        MeasurementCommand::Record(args) => record(args, context),
-        MeasurementCommand::List(args) => list(args, context),
-        MeasurementCommand::Show(args) => show(args, context),
+    fn check(&self, context: &Context) -> Result<(), CommandError> {
+        self.at.as_ref().map(|at| context.moment(at)).transpose().map(drop)
     }
-}
 
-fn record(args: &MeasurementRecordArgs, context: &mut Context) -> Result<(), CommandError> {
-    let at = past_time(context, args.at.as_ref())?;
-    let writing = SessionWriter::begin(context, "measurement record", SessionNeed::OrNew)?;
-    let value = Value::from([
-        ("name", args.name.as_str().into()),
-        ("value", args.value.clone()),
-        ("unit", args.unit.as_ref().map(NameArg::as_str).into()),
-        ("source", args.source.clone().into()),
-    ]);
-    let at = at.resolved(context, &writing.session)?;
-    let fact = new_fact(Kind::Measurement, None, at, context.now, value)?;
-    let done = writing.write_fact(fact.clone(), None)?;
-    let report = EntityWriteReport::new("forge.measurement.record/1", "Recorded", done);
-    context.out.emit(&report.about_fact(fact))?;
-    writing.finish();
-    Ok(())
-}
-
-fn list(args: &MeasurementListArgs, context: &mut Context) -> Result<(), CommandError> {
-    let name = args.name.as_ref().map(NameArg::as_str);
-    super::entity::list_facts(Kind::Measurement, &args.list, context, |value| {
-        super::entity::has_word(value, "name", name, "")
-    })
-}
-
-fn show(args: &EntityShowArgs, context: &mut Context) -> Result<(), CommandError> {
-    super::entity::show(Kind::Measurement, args, context)
+    fn run(&self, writing: &SessionWriter, context: &mut Context) -> VerbResult<Self> {
+        let value = Value::from([
+            ("name", self.name.as_str().into()),
+            ("value", self.value.clone()),
+            ("unit", self.unit.as_ref().map(NameArg::as_str).into()),
+            ("source", self.source.clone().into()),
+        ]);
+        let at = past_time(context, &writing.session, self.at.as_ref())?;
+        let fact = new_fact(Kind::Measurement, None, at, context.now, value)?;
+        let done = writing.write_fact(fact.clone(), None)?;
+        let report = EntityWriteReport::new("Recorded", done);
+        Ok(report.about_fact(fact))
+    }
 }

@@ -7,6 +7,7 @@ pub mod brief;
 pub mod bundle;
 pub mod checkpoint;
 pub mod checkpoint_query;
+pub mod claim;
 pub mod code;
 pub mod command;
 pub mod compaction;
@@ -18,7 +19,6 @@ pub mod doctor;
 pub mod entity;
 pub mod evidence;
 pub mod export;
-pub mod fact;
 pub mod gap;
 pub mod hook;
 pub mod hooks;
@@ -50,9 +50,8 @@ pub mod verification;
 pub mod verify;
 
 use crate::args::lazy::LazyArgs;
-use crate::args::select::FactCommand;
-use crate::context::Context;
-use crate::error::CommandError;
+use crate::verb::commands;
+use forge_store::model::claim::{Agent, Message, Notice, Prompt, Task, ToolUse};
 
 /// What to do.
 #[derive(Debug, clap::Subcommand)]
@@ -60,7 +59,7 @@ pub enum ForgeCommand {
     /// Make a store for this project
     Init(LazyArgs<init::InitArgs>),
     /// Show the store, the current session and branch, and what was recorded last
-    Status,
+    Status(LazyArgs<status::StatusArgs>),
     /// Show on one page what is known, refuted and open
     Brief(LazyArgs<brief::BriefArgs>),
     /// Begin, choose and list debugging sessions
@@ -98,22 +97,22 @@ pub enum ForgeCommand {
     Code(LazyArgs<code::CodeCommand>),
     /// List and show tasks of an agent's own list
     #[command(subcommand)]
-    Task(LazyArgs<FactCommand>),
+    Task(LazyArgs<entity::FactCommand<Task>>),
     /// List and show messages of the conversation
     #[command(subcommand)]
-    Message(LazyArgs<FactCommand>),
+    Message(LazyArgs<entity::FactCommand<Message>>),
     /// List and show prompts
     #[command(subcommand)]
-    Prompt(LazyArgs<FactCommand>),
+    Prompt(LazyArgs<entity::FactCommand<Prompt>>),
     /// List and show sub-agents
     #[command(subcommand)]
-    Agent(LazyArgs<FactCommand>),
+    Agent(LazyArgs<entity::FactCommand<Agent>>),
     /// List and show tool calls: what an agent read, searched and fetched
     #[command(subcommand)]
-    Tool(LazyArgs<FactCommand>),
+    Tool(LazyArgs<entity::FactCommand<ToolUse>>),
     /// List and show notices: diagnostics, links, limits
     #[command(subcommand)]
-    Notice(LazyArgs<FactCommand>),
+    Notice(LazyArgs<entity::FactCommand<Notice>>),
     /// List what rules found in messages, promote it or dismiss it
     #[command(subcommand)]
     Inference(LazyArgs<inference::InferenceCommand>),
@@ -131,7 +130,7 @@ pub enum ForgeCommand {
     /// Undo the last operation, or a named one
     Undo(LazyArgs<undo::UndoArgs>),
     /// Redo what the last undo reverted
-    Redo,
+    Redo(LazyArgs<undo::RedoArgs>),
     /// Show where to continue after a crash: code, environment, commands and remaining work
     Recover(LazyArgs<recover::RecoverArgs>),
     /// Make checkpoints, compare moments, and go back to them
@@ -154,7 +153,7 @@ pub enum ForgeCommand {
     #[command(subcommand)]
     Hooks(LazyArgs<hooks::HooksCommand>),
     /// Check whether forge works here, and show how to correct problems
-    Doctor,
+    Doctor(LazyArgs<doctor::DoctorArgs>),
     /// Record workflow runs of items through steps, and resume them
     #[command(subcommand)]
     Run(LazyArgs<run::RunCommand>),
@@ -176,11 +175,11 @@ pub enum ForgeCommand {
     /// Serve coding agents over the Model Context Protocol
     Mcp(LazyArgs<mcp::McpArgs>),
     /// Bring the store's index up to date and compact it
-    Maintain,
+    Maintain(LazyArgs<maintain::MaintainArgs>),
     /// Check the store (exit code 0 clean, 1 repairable, 2 loss, 6 forged)
     Verify(LazyArgs<verify::VerifyArgs>),
     /// Rebuild the derived data of the store's index
-    Rebuild,
+    Rebuild(LazyArgs<verify::RebuildArgs>),
     /// Save what is readable of a damaged store into a new directory
     Repair(LazyArgs<verify::RepairArgs>),
     /// Copy the whole store while it is in use
@@ -189,7 +188,7 @@ pub enum ForgeCommand {
     #[command(subcommand)]
     Key(LazyArgs<key::KeyCommand>),
     /// Accept the store as it is, with a new key
-    Adopt,
+    Adopt(LazyArgs<key::AdoptArgs>),
     /// Print a completion script for a shell
     Completions(LazyArgs<completions::CompletionsArgs>),
     /// Write the manual pages
@@ -198,69 +197,11 @@ pub enum ForgeCommand {
 
 impl ForgeCommand {
     /// Whether the command itself reports which settings of the project are allowed.
-    #[must_use]
     pub fn is_about_trust(&self) -> bool {
         matches!(self, Self::Config(command) if matches!(**command, config::ConfigCommand::Trust(_)))
     }
-
-    /// Runs the command.
-    pub fn run(&self, context: &mut Context) -> Result<(), CommandError> {
-        use forge_store::model::Kind;
-        match self {
-            Self::Init(args) => init::run(args, context),
-            Self::Status => status::run(context),
-            Self::Brief(args) => brief::run(args, context),
-            Self::Session(command) => session::run(command, context),
-            Self::Hypothesis(command) => hypothesis::run(command, context),
-            Self::Evidence(command) => evidence::run(command, context),
-            Self::Belief(command) => belief::run(command, context),
-            Self::Dependency(command) => dependency::run(command, context),
-            Self::Gap(command) => gap::run(command, context),
-            Self::Verification(command) => verification::run(command, context),
-            Self::Note(command) => note::run(command, context),
-            Self::Measurement(command) => measurement::run(command, context),
-            Self::Command(command) => command::run(command, context),
-            Self::Code(command) => code::run(command, context),
-            Self::Task(command) => fact::run(Kind::Task, command, context),
-            Self::Message(command) => fact::run(Kind::Message, command, context),
-            Self::Prompt(command) => fact::run(Kind::Prompt, command, context),
-            Self::Agent(command) => fact::run(Kind::Agent, command, context),
-            Self::Tool(command) => fact::run(Kind::Tool, command, context),
-            Self::Notice(command) => fact::run(Kind::Notice, command, context),
-            Self::Inference(command) => inference::run(command, context),
-            Self::Branch(command) => branch::run(command, context),
-            Self::Blame(args) => blame::run(args, context),
-            Self::Why(args) => blame::why(args, context),
-            Self::Search(args) => search::run(args, context),
-            Self::Log(args) => log::run(args, context),
-            Self::Undo(args) => undo::run(args, context),
-            Self::Redo => undo::redo(context),
-            Self::Recover(args) => recover::run(args, context),
-            Self::Tui(args) => tui::run(args, context),
-            Self::Checkpoint(command) => checkpoint::run(command, context),
-            Self::Import(command) => import::run(command, context),
-            Self::Export(command) => export::run(command, context),
-            Self::Redact(args) => redact::run(args, context),
-            Self::Purge(args) => purge::run(args, context),
-            Self::Compaction(command) => compaction::run(command, context),
-            Self::Hook(args) => hook::run(args, context),
-            Self::Hooks(command) => hooks::run(command, context),
-            Self::Doctor => doctor::run(context),
-            Self::Run(command) => run::run(command, context),
-            Self::Progress(command) => progress::run(command, context),
-            Self::Program(command) => program::run(command, context),
-            Self::Thread(command) => thread::run(command, context),
-            Self::Config(command) => config::run(command, context),
-            Self::Mcp(args) => mcp::run(args, context),
-            Self::Maintain => maintain::run(context),
-            Self::Verify(args) => verify::verify(args, context),
-            Self::Rebuild => verify::rebuild(context),
-            Self::Repair(args) => verify::repair(args, context),
-            Self::Backup(args) => bundle::backup(args, context),
-            Self::Key(command) => key::run(command, context),
-            Self::Adopt => key::adopt(context),
-            Self::Completions(args) => completions::run(args, context),
-            Self::Man(args) => man::run(args, context),
-        }
-    }
 }
+
+commands!(
+    ForgeCommand: Init, Status, Brief, Session, Hypothesis, Evidence, Belief, Dependency, Gap, Verification, Note, Measurement, Command, Code, Task, Message, Prompt, Agent, Tool, Notice, Inference, Branch, Blame, Why, Search, Log, Undo, Redo, Recover, Checkpoint, Tui, Import, Export, Redact, Purge, Hook, Hooks, Doctor, Run, Progress, Program, Thread, Compaction, Config, Mcp, Maintain, Verify, Rebuild, Repair, Backup, Key, Adopt, Completions, Man
+);

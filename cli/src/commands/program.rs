@@ -4,9 +4,10 @@ use crate::args::value::{self, MomentArg, NameArg};
 use crate::context::Context;
 use crate::error::CommandError;
 use crate::report::program::{ProgramMessageReport, ProgramResumeReport, ProgramShowReport};
+use crate::verb::{OpenedStore, Verb, VerbResult, commands};
 use crate::workspace::{self, StoreAccess};
 use forge_store::model::time_grammar::MomentBase;
-use forge_store::store::{ResolvedMoment, Store};
+use forge_store::store::ResolvedMoment;
 use forge_systems::program::{CheckpointReference, Program};
 use std::collections::BTreeMap;
 use std::str::FromStr;
@@ -41,7 +42,6 @@ impl FromStr for AgentCheckpointArg {
     }
 }
 
-/// Arguments of `forge program checkpoint`.
 #[derive(Debug, clap::Args)]
 pub struct ProgramCheckpointArgs {
     /// Program
@@ -57,7 +57,6 @@ pub struct ProgramCheckpointArgs {
     pub message: Option<String>,
 }
 
-/// Arguments of `forge program show`.
 #[derive(Debug, clap::Args)]
 pub struct ProgramShowArgs {
     /// Program
@@ -69,7 +68,6 @@ pub struct ProgramShowArgs {
     pub at: Option<MomentArg>,
 }
 
-/// Arguments of `forge program resume`.
 #[derive(Debug, clap::Args)]
 pub struct ProgramResumeArgs {
     /// Which checkpoint of which program.
@@ -81,7 +79,6 @@ pub struct ProgramResumeArgs {
     pub exact: bool,
 }
 
-/// Arguments of `forge program message`.
 #[derive(Debug, clap::Args)]
 pub struct ProgramMessageArgs {
     /// Message
@@ -109,21 +106,7 @@ pub struct ProgramMessageArgs {
     pub behind: Option<u64>,
 }
 
-/// Runs `forge program`.
-pub fn run(command: &ProgramCommand, context: &mut Context) -> Result<(), CommandError> {
-    match command {
-        ProgramCommand::Checkpoint(args) => checkpoint(args, context),
-        ProgramCommand::Show(args) => show(args, context),
-        ProgramCommand::Resume(args) => resume(args, context),
-        ProgramCommand::Message(args) => message(args, context),
-    }
-}
-
-fn open(context: &Context, name: &NameArg) -> Result<(Store, Program), CommandError> {
-    let store = workspace::open_store(context, StoreAccess::Read)?;
-    let program = Program::open(&store, name.as_str())?;
-    Ok((store, program))
-}
+commands!(ProgramCommand: Checkpoint, Show, Resume, Message);
 
 fn point(
     context: &Context,
@@ -133,77 +116,99 @@ fn point(
     workspace::point_or_head(context, program.session(), at)
 }
 
-fn checkpoint(args: &ProgramCheckpointArgs, context: &mut Context) -> Result<(), CommandError> {
-    let store = workspace::open_store(context, StoreAccess::Write)?;
-    let act = workspace::write_context(context, "program checkpoint");
-    let mut agents = BTreeMap::new();
-    for AgentCheckpointArg { agent, checkpoint } in &args.agents {
-        let session =
-            store.session_by_kind(forge_store::model::SessionKind::Debug, agent.as_str())?;
-        let reference = match session {
-            None => CheckpointReference::from_name(checkpoint.as_str()),
-            Some(session) => {
-                let point = workspace::point(context, &session, checkpoint)?;
-                // The head is the last number, of a checkpoint or of a revision.
-                match context.moment(checkpoint)?.base {
-                    MomentBase::Head if point.named_checkpoint().is_none() => {
-                        let last = session.summary()?.last_sequence;
-                        CheckpointReference::from_point(&session.at_sequence(last)?)
+impl Verb for ProgramCheckpointArgs {
+    const NAME: &'static str = "program checkpoint";
+    type Opened = OpenedStore;
+    type Report = ProgramShowReport;
+    const ACCESS: StoreAccess = StoreAccess::Write;
+
+    fn run(&self, opened: &OpenedStore, context: &mut Context) -> VerbResult<Self> {
+        let store = &opened.store;
+        let mut agents = BTreeMap::new();
+        for AgentCheckpointArg { agent, checkpoint } in &self.agents {
+            let session =
+                store.session_by_kind(forge_store::model::SessionKind::Debug, agent.as_str())?;
+            let reference = match session {
+                None => CheckpointReference::from_name(checkpoint.as_str()),
+                Some(session) => {
+                    let point = workspace::point(context, &session, checkpoint)?;
+                    // The head is the last number, of a checkpoint or of a revision.
+                    match context.moment(checkpoint)?.base {
+                        MomentBase::Head if point.named_checkpoint().is_none() => {
+                            let last = session.summary()?.last_sequence;
+                            CheckpointReference::from_point(&session.at_sequence(last)?)
+                        }
+                        _ => CheckpointReference::from_point(&point),
                     }
-                    _ => CheckpointReference::from_point(&point),
                 }
+            };
+            if agents.insert(agent.as_str().to_owned(), reference).is_some() {
+                return Err(CommandError::invalid(format!("the agent '{agent}' is named twice")));
+            }
+        }
+        let program = Program::open_or_create(store, &opened.write_context, self.program.as_str())?;
+        let done = program.checkpoint(&opened.write_context, &agents, self.message.as_deref())?;
+        let shown = program.at(&program.session().head()?)?;
+        let report =
+            ProgramShowReport::new(self.program.as_str(), shown).saved(!done.is_unchanged());
+        Ok(report)
+    }
+}
+
+impl Verb for ProgramShowArgs {
+    const NAME: &'static str = "program show";
+    type Opened = OpenedStore;
+    type Report = ProgramShowReport;
+
+    fn run(&self, opened: &OpenedStore, context: &mut Context) -> VerbResult<Self> {
+        let program = Program::open(&opened.store, self.program.as_str())?;
+        let shown = program.at(&point(context, &program, self.at.as_ref())?)?;
+        Ok(ProgramShowReport::new(self.program.as_str(), shown))
+    }
+}
+
+impl Verb for ProgramResumeArgs {
+    const NAME: &'static str = "program resume";
+    type Opened = OpenedStore;
+    type Report = ProgramResumeReport;
+
+    fn run(&self, opened: &OpenedStore, context: &mut Context) -> VerbResult<Self> {
+        let program = Program::open(&opened.store, self.of.program.as_str())?;
+        let resume = program.resume(&point(context, &program, self.of.at.as_ref())?, self.exact)?;
+        Ok(ProgramResumeReport::new(self.of.program.as_str(), self.exact, resume))
+    }
+}
+
+impl Verb for ProgramMessageArgs {
+    const NAME: &'static str = "program message";
+    type Opened = OpenedStore;
+    type Report = ProgramMessageReport;
+    const ACCESS: StoreAccess = StoreAccess::Write;
+
+    fn run(&self, opened: &OpenedStore, context: &mut Context) -> VerbResult<Self> {
+        let store = &opened.store;
+        let (name, id) = (self.program.as_str(), self.id.as_str());
+        // Others refer to a message by its id, so a secret in it cannot be redacted.
+        workspace::refuse_secret(context, "id of the message", id)?;
+        let program = match (&self.from, &self.to) {
+            (Some(from), Some(to)) => {
+                let (from, to) = (from.as_str(), to.as_str());
+                // Checked before anything is created.
+                Program::check_ends(from, to)?;
+                let program = Program::open_or_create(store, &opened.write_context, name)?;
+                program.send(&opened.write_context, id, from, to, self.behind)?;
+                program
+            }
+            // A message that was not sent cannot be received: this creates no program.
+            _ => {
+                let program = Program::open(store, name)?;
+                program.receive(&opened.write_context, id, self.behind)?;
+                program
             }
         };
-        if agents.insert(agent.as_str().to_owned(), reference).is_some() {
-            return Err(CommandError::invalid(format!("the agent '{agent}' is named twice")));
-        }
+        let sent = program
+            .message(id)?
+            .ok_or_else(|| CommandError::internal("a message was not recorded"))?;
+        Ok(ProgramMessageReport::new(name, sent))
     }
-    let program = Program::open_or_create(&store, &act, args.program.as_str())?;
-    let done = program.checkpoint(&act, &agents, args.message.as_deref())?;
-    let shown = program.at(&program.session().head()?)?;
-    let report = ProgramShowReport::new(args.program.as_str(), shown).saved(!done.is_unchanged());
-    context.out.emit(&report)?;
-    workspace::catch_up_index(&store);
-    Ok(())
-}
-
-fn show(args: &ProgramShowArgs, context: &mut Context) -> Result<(), CommandError> {
-    let (_, program) = open(context, &args.program)?;
-    let shown = program.at(&point(context, &program, args.at.as_ref())?)?;
-    context.out.emit(&ProgramShowReport::new(args.program.as_str(), shown))
-}
-
-fn resume(args: &ProgramResumeArgs, context: &mut Context) -> Result<(), CommandError> {
-    let (_, program) = open(context, &args.of.program)?;
-    let resume = program.resume(&point(context, &program, args.of.at.as_ref())?, args.exact)?;
-    context.out.emit(&ProgramResumeReport::new(args.of.program.as_str(), args.exact, resume))
-}
-
-fn message(args: &ProgramMessageArgs, context: &mut Context) -> Result<(), CommandError> {
-    let store = workspace::open_store(context, StoreAccess::Write)?;
-    let act = workspace::write_context(context, "program message");
-    let (name, id) = (args.program.as_str(), args.id.as_str());
-    // Others refer to a message by its id, so a secret in it cannot be redacted.
-    workspace::refuse_secret(context, "id of the message", id)?;
-    let program = match (&args.from, &args.to) {
-        (Some(from), Some(to)) => {
-            let (from, to) = (from.as_str(), to.as_str());
-            // Checked before anything is created.
-            Program::check_ends(from, to)?;
-            let program = Program::open_or_create(&store, &act, name)?;
-            program.send(&act, id, from, to, args.behind)?;
-            program
-        }
-        // A message that was not sent cannot be received: this creates no program.
-        _ => {
-            let program = Program::open(&store, name)?;
-            program.receive(&act, id, args.behind)?;
-            program
-        }
-    };
-    let sent =
-        program.message(id)?.ok_or_else(|| CommandError::internal("a message was not recorded"))?;
-    context.out.emit(&ProgramMessageReport::new(name, sent))?;
-    workspace::catch_up_index(&store);
-    Ok(())
 }

@@ -7,7 +7,8 @@ use crate::args::value::{self, NameArg};
 use crate::context::Context;
 use crate::error::CommandError;
 use crate::report::execution::ProgressCleanReport;
-use crate::workspace::{self, StoreAccess};
+use crate::verb::{OpenedStore, Verb, VerbResult, commands};
+use crate::workspace::StoreAccess;
 use forge_store::error::Error;
 use forge_store::store::Store;
 use forge_systems::progress::{self, PipelineExecution, ProgressDocument};
@@ -52,7 +53,6 @@ pub struct ExecutionArgs {
     pub stage: Option<NameArg>,
 }
 
-/// Arguments of `forge progress clean`.
 #[derive(Debug, clap::Args)]
 pub struct ProgressCleanArgs {
     /// Only the executions of this review
@@ -68,20 +68,7 @@ pub struct ProgressCleanArgs {
     pub dry_run: bool,
 }
 
-/// Runs `forge progress`.
-pub fn run(command: &ProgressCommand, context: &mut Context) -> Result<(), CommandError> {
-    match command {
-        ProgressCommand::Save(args) => save::run(args, context),
-        ProgressCommand::Done(args) => query::done(args, context),
-        ProgressCommand::Show(args) => query::show(args, context),
-        ProgressCommand::Resume(args) => query::resume(args, context),
-        ProgressCommand::Validate(args) => query::validate(args, context),
-        ProgressCommand::Failed(args) => query::failed(args, context),
-        ProgressCommand::List(args) => query::list(args, context),
-        ProgressCommand::Stages(args) => query::stages(args, context),
-        ProgressCommand::Clean(args) => clean(args, context),
-    }
-}
+commands!(ProgressCommand: Save, Done, Show, Resume, Validate, Failed, List, Stages, Clean);
 
 /// The execution that was given, or else the one of the review that was saved last, with its
 /// document.
@@ -111,17 +98,21 @@ fn with_list_hint(error: Error) -> CommandError {
     CommandError::from(error).hinted("'forge progress list' names what is saved")
 }
 
-fn clean(args: &ProgressCleanArgs, context: &mut Context) -> Result<(), CommandError> {
-    let access = if args.dry_run { StoreAccess::Read } else { StoreAccess::Write };
-    let store = workspace::open_store(context, access)?;
-    let act = workspace::write_context(context, "progress clean");
-    let keep = value::to_micros(args.older_than);
-    let review = args.review.as_ref().map(NameArg::as_str);
-    let act = (!args.dry_run).then_some(&act);
-    let found = progress::clean(&store, act, review, context.now, keep)?;
-    context.out.emit(&ProgressCleanReport::new(found, args.dry_run))?;
-    if !args.dry_run {
-        workspace::catch_up_index(&store);
+impl Verb for ProgressCleanArgs {
+    const NAME: &'static str = "progress clean";
+    type Opened = OpenedStore;
+    type Report = ProgressCleanReport;
+
+    fn access(&self) -> StoreAccess {
+        if self.dry_run { StoreAccess::Read } else { StoreAccess::Write }
     }
-    Ok(())
+
+    fn run(&self, opened: &OpenedStore, context: &mut Context) -> VerbResult<Self> {
+        let store = &opened.store;
+        let keep = value::to_micros(self.older_than);
+        let review = self.review.as_ref().map(NameArg::as_str);
+        let write_context = (!self.dry_run).then_some(&opened.write_context);
+        let found = progress::clean(store, write_context, review, context.now, keep)?;
+        Ok(ProgressCleanReport::new(found, self.dry_run))
+    }
 }

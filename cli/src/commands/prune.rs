@@ -6,6 +6,7 @@ use crate::context::Context;
 use crate::doctor::store::disk_usage;
 use crate::error::CommandError;
 use crate::report::prune::{CheckpointPruneReport, FreedSpace};
+use crate::verb::{OpenedStore, Verb, VerbResult};
 use crate::workspace::{self, SessionNeed, StoreAccess};
 use forge_store::error::Error;
 use forge_store::model::{RetentionPolicy, SessionKind, Timestamp};
@@ -15,7 +16,6 @@ use std::time::Duration;
 
 const ALL: &str = "18446744073709551615";
 
-/// Arguments of `forge checkpoint prune`.
 #[derive(Debug, clap::Args)]
 pub struct CheckpointPruneArgs {
     /// Keep the newest N; with 0 this rule keeps none, as with every rule
@@ -84,37 +84,40 @@ pub struct CheckpointPruneArgs {
     pub yes: bool,
 }
 
-/// Runs `forge checkpoint prune`.
-pub fn run(args: &CheckpointPruneArgs, context: &mut Context) -> Result<(), CommandError> {
-    let access = if args.dry_run { StoreAccess::Read } else { StoreAccess::Write };
-    let store = workspace::open_store(context, access)?;
-    let retention = retention(args, &context.config)?;
-    let act = workspace::write_context(context, "checkpoint prune");
-    let mut one = |session: &Session, retention: &RetentionPolicy| match args.dry_run {
-        true => session.prune_preview(retention, context.now),
-        false => session.prune(&act, retention),
-    };
-    let found = with_reserve(&store, args.now, &mut || {
-        if args.all_sessions {
-            return prune_each_session(&store, &retention, &mut one);
-        }
-        let session = workspace::choose_session(context, &store, SessionNeed::Existing)?;
-        Ok(vec![(session.summary()?.info.name, one(&session, &retention)?)])
-    })?;
-    let mut report = CheckpointPruneReport::new(found, args.dry_run);
-    if !args.dry_run {
-        let undo = if args.now { Duration::ZERO } else { undo_window(&context.config) };
-        let mut freed = || sweep_dropped(&store, context.now, undo, args.now);
-        report.freed = Some(with_reserve(&store, args.now, &mut freed)?);
-        if args.now {
-            store.keep_reserve()?;
-        }
+impl Verb for CheckpointPruneArgs {
+    const NAME: &'static str = "checkpoint prune";
+    type Opened = OpenedStore;
+    type Report = CheckpointPruneReport;
+
+    fn access(&self) -> StoreAccess {
+        if self.dry_run { StoreAccess::Read } else { StoreAccess::Write }
     }
-    context.out.emit(&report)?;
-    if !args.dry_run {
-        workspace::catch_up_index(&store);
+
+    fn run(&self, opened: &OpenedStore, context: &mut Context) -> VerbResult<Self> {
+        let store = &opened.store;
+        let retention = retention(self, &context.config)?;
+        let mut one = |session: &Session, retention: &RetentionPolicy| match self.dry_run {
+            true => session.prune_preview(retention, context.now),
+            false => session.prune(&opened.write_context, retention),
+        };
+        let found = with_reserve(store, self.now, &mut || {
+            if self.all_sessions {
+                return prune_each_session(store, &retention, &mut one);
+            }
+            let session = workspace::choose_session(context, store, SessionNeed::Existing)?;
+            Ok(vec![(session.summary()?.info.name, one(&session, &retention)?)])
+        })?;
+        let mut report = CheckpointPruneReport::new(found, self.dry_run);
+        if !self.dry_run {
+            let undo = if self.now { Duration::ZERO } else { undo_window(&context.config) };
+            let mut freed = || sweep_dropped(store, context.now, undo, self.now);
+            report.freed = Some(with_reserve(store, self.now, &mut freed)?);
+            if self.now {
+                store.keep_reserve()?;
+            }
+        }
+        Ok(report)
     }
-    Ok(())
 }
 
 /// Retries with the space of the reserve, if the disk is full and bytes are to be freed.
@@ -158,10 +161,6 @@ pub fn undo_window(config: &Config) -> Duration {
 
 /// Prunes every debugging session by the rules of the settings, if automatic pruning is enabled and
 /// the last pruning is at least a day old.
-///
-/// # Errors
-///
-/// As every write.
 pub fn prune_automatically(context: &Context, store: &Store) -> Result<(), CommandError> {
     let day = context.now.plus_micros(-micros(days(1)));
     if !context.config.is_on(key::PRUNE_AUTOMATIC) || store.pruned_since(day)? {

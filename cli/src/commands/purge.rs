@@ -1,10 +1,11 @@
 //! `forge purge`.
 
 use crate::context::Context;
-use crate::error::{CommandError, EXIT_NOT_YET};
+use crate::error::CommandError;
 use crate::output::progress::ProgressIndicator;
 use crate::report::purge::SecretPurgeReport;
 use crate::transcript::open_plain;
+use crate::verb::{OpenedStore, Verb, VerbResult};
 use crate::workspace::{self, StoreAccess};
 use forge_store::redact::{InvalidSecret, KnownSecrets, MIN_SECRET_BYTES, SecretDetector};
 use std::collections::BTreeSet;
@@ -49,65 +50,74 @@ pub struct PurgeArgs {
     pub reason: Option<String>,
 }
 
-/// Runs `forge purge`.
-pub fn run(args: &PurgeArgs, context: &mut Context) -> Result<(), CommandError> {
-    if args.file.is_none() && args.env.is_none() && args.pattern.is_none() && !args.rules {
-        let said = "what is to be purged? Name a FILE with the secret, or '--env', '--pattern' or '--rules'";
-        return Err(CommandError::invalid(said));
+impl Verb for PurgeArgs {
+    const NAME: &'static str = "purge";
+    type Opened = OpenedStore;
+    type Report = SecretPurgeReport;
+
+    fn access(&self) -> StoreAccess {
+        if self.dry_run { StoreAccess::Read } else { StoreAccess::Write }
     }
-    if !args.yes && !args.dry_run {
-        return Err(CommandError::invalid("a purge cannot be undone")
-            .hinted("'--dry-run' shows where the secret is, '--yes' purges it"));
-    }
-    let mut secrets = BTreeSet::new();
-    if let Some(file) = &args.file {
-        secrets.insert(read_secret(context, file)?);
-    }
-    if let Some(name) = &args.env {
-        let value = context.environment.text(name).map(str::to_owned);
-        secrets.insert(value.ok_or_else(|| {
-            CommandError::not_found(format!(
-                "the environment variable '{name}' is not set, or no text"
-            ))
-        })?);
-    }
-    let access = if args.dry_run { StoreAccess::Read } else { StoreAccess::Write };
-    let store = workspace::open_store(context, access)?;
-    let act = workspace::write_context(context, "purge");
-    let progress = ProgressIndicator::new(&context.out, "MB searched", None);
-    let read = &|bytes: u64| progress.reach(bytes / 1_000_000);
-    if let Some(pattern) = &args.pattern {
-        let seek = SecretDetector::pattern(pattern).map_err(CommandError::invalid)?;
-        let found = store.secrets(&act, &seek, read)?;
-        let short = found.iter().filter(|text| is_short(text)).count();
-        if short > 0 {
-            return Err(too_short(short));
+
+    fn check(&self, _: &Context) -> Result<(), CommandError> {
+        if self.file.is_none() && self.env.is_none() && self.pattern.is_none() && !self.rules {
+            let said = "what is to be purged? Name a FILE with the secret, or '--env', '--pattern' or '--rules'";
+            return Err(CommandError::invalid(said));
         }
-        secrets.extend(found);
+        if !self.yes && !self.dry_run {
+            return Err(CommandError::invalid("a purge cannot be undone")
+                .hinted("'--dry-run' shows where the secret is, '--yes' purges it"));
+        }
+        Ok(())
     }
-    let mut left = 0;
-    if args.rules {
-        let redactor = workspace::redactor(context).unwrap_or_default();
-        let found = store.secrets(&act, &SecretDetector::Rules(redactor), read)?;
-        let (short, found): (BTreeSet<_>, BTreeSet<_>) =
-            found.into_iter().partition(|text| is_short(text));
-        left = short.len() as u64;
-        secrets.extend(found);
+
+    fn run(&self, opened: &OpenedStore, context: &mut Context) -> VerbResult<Self> {
+        let store = &opened.store;
+        let mut secrets = BTreeSet::new();
+        if let Some(file) = &self.file {
+            secrets.insert(read_secret(context, file)?);
+        }
+        if let Some(name) = &self.env {
+            let value = context.environment.text(name).map(str::to_owned);
+            secrets.insert(value.ok_or_else(|| {
+                CommandError::not_found(format!(
+                    "the environment variable '{name}' is not set, or no text"
+                ))
+            })?);
+        }
+        let progress = ProgressIndicator::new(&context.out, "MB searched", None);
+        let read = &|bytes: u64| progress.reach(bytes / 1_000_000);
+        if let Some(pattern) = &self.pattern {
+            let seek = SecretDetector::pattern(pattern).map_err(CommandError::invalid)?;
+            let found = store.secrets(&opened.write_context, &seek, read)?;
+            let short = found.iter().filter(|text| is_short(text)).count();
+            if short > 0 {
+                return Err(too_short(short));
+            }
+            secrets.extend(found);
+        }
+        let mut left = 0;
+        if self.rules {
+            let redactor = workspace::redactor(context).unwrap_or_default();
+            let found =
+                store.secrets(&opened.write_context, &SecretDetector::Rules(redactor), read)?;
+            let (short, found): (BTreeSet<_>, BTreeSet<_>) =
+                found.into_iter().partition(|text| is_short(text));
+            left = short.len() as u64;
+            secrets.extend(found);
+        }
+        let count = secrets.len() as u64;
+        let known = KnownSecrets::new(&secrets).map_err(invalid_secret)?;
+        let resolve = &forge_agents::resolve;
+        let purged = if self.dry_run {
+            store.purge_preview(&opened.write_context, &known, resolve, read)?
+        } else {
+            store.purge(&opened.write_context, &known, self.reason.as_deref(), resolve, read)?
+        };
+        drop(progress);
+        let folder = context.store_directory()?;
+        Ok(SecretPurgeReport::new(purged, &folder, (self.dry_run, count, left)))
     }
-    let count = secrets.len() as u64;
-    let known = KnownSecrets::new(&secrets).map_err(invalid_secret)?;
-    let resolve = &forge_agents::resolve;
-    let purged = if args.dry_run {
-        store.purge_preview(&act, &known, resolve, read)?
-    } else {
-        store.purge(&act, &known, args.reason.as_deref(), resolve, read)?
-    };
-    drop(progress);
-    if !args.dry_run && !purged.is_done() {
-        context.exit_code = EXIT_NOT_YET;
-    }
-    let folder = context.store_directory()?;
-    context.out.emit(&SecretPurgeReport::new(purged, &folder, (args.dry_run, count, left)))
 }
 
 /// Whether a secret is too short to be purged everywhere.

@@ -8,17 +8,16 @@ use crate::error::CommandError;
 use crate::integration::agent::shell_word;
 use crate::report::moment::{CheckpointJson, RevisionJson, seconds};
 use crate::report::recover::{
-    OpenTask, RecoverPoint, RecoverReport, RecoverStep, RecoverStepReport, RecoveredCommand,
-    RecoveredCommands, RecoveredVariables, RemainingWork,
+    CodeRecoverReport, OpenTask, RecoverPoint, RecoverReport, RecoverStep, RecoverStepReport,
+    RecoveredCommand, RecoveredCommands, RecoveredVariables, RemainingWork,
 };
 use crate::session_reader::SessionReader;
 use crate::text::{TextLength, TextReader};
-use crate::workspace;
+use crate::verb::{EitherReport, Verb, VerbResult};
 use forge_store::model::{Kind, Value};
 use forge_store::store::{RecoverySummary, SourcedFact};
 use std::path::PathBuf;
 
-/// Arguments of `forge recover`.
 #[derive(Debug, clap::Args)]
 pub struct RecoverArgs {
     /// Moment to recover; the last thing recorded by default
@@ -42,47 +41,59 @@ pub struct RecoverArgs {
     pub worktree: Option<PathBuf>,
 }
 
-/// Runs `forge recover`.
-pub fn run(args: &RecoverArgs, context: &mut Context) -> Result<(), CommandError> {
-    let only_code = args.branch.is_some() || args.worktree.is_some();
-    if only_code && args.step != Some(1) {
-        return Err(CommandError::invalid("'--branch' and '--worktree' are for the code")
-            .hinted("write '--step 1'"));
+/// The restored code, one step, or all steps.
+type RecoveryReport =
+    EitherReport<CodeRecoverReport, EitherReport<RecoverStepReport, RecoverReport>>;
+
+impl Verb for RecoverArgs {
+    const NAME: &'static str = "recover";
+    type Opened = SessionReader;
+    type Report = RecoveryReport;
+
+    fn check(&self, _: &Context) -> Result<(), CommandError> {
+        let only_code = self.branch.is_some() || self.worktree.is_some();
+        if only_code && self.step != Some(1) {
+            return Err(CommandError::invalid("'--branch' and '--worktree' are for the code")
+                .hinted("write '--step 1'"));
+        }
+        Ok(())
     }
-    let reading = SessionReader::begin(context)?;
-    let point = reading.point(context, args.moment.as_ref())?;
-    let found = reading.session.recovery(&point)?;
-    if args.step == Some(1) {
-        return code::restore(args, &reading, &found, context);
+
+    fn run(&self, reading: &SessionReader, context: &mut Context) -> VerbResult<Self> {
+        let point = reading.point(context, self.moment.as_ref())?;
+        let found = reading.session.recovery(&point)?;
+        if self.step == Some(1) {
+            return code::restore(self, reading, &found, context).map(EitherReport::First);
+        }
+        let mut steps = vec![
+            RecoverStep::RestoreCodeState(code::step(reading, &found, context)?),
+            RecoverStep::RestoreEnvironment(environment(&found)),
+            RecoverStep::ReplayCommand(commands(reading, &found)?),
+            RecoverStep::ManualInstruction(tasks(reading, &found, self)?),
+        ];
+        if let Some(number) = self.step {
+            let step = steps.swap_remove(usize::from(number - 1));
+            let report = RecoverStepReport { session: found.brief.session, step };
+            return Ok(EitherReport::Second(EitherReport::First(report)));
+        }
+        let checkpoint = found.checkpoint.as_ref();
+        let since = found.time.zip(checkpoint).map(|(time, one)| time.micros_since(one.time));
+        let point = RecoverPoint {
+            at: found.time,
+            revision: found.revision.clone().map(RevisionJson::from),
+            checkpoint: checkpoint
+                .map(|one| CheckpointJson::new(&reading.session, one))
+                .transpose()?,
+            seconds_since: since.map(seconds),
+            revisions_since: found.revisions_since,
+            facts_since: found.facts_since,
+            is_last: self.moment.is_none(),
+        };
+        let (session, branch) = (found.brief.session, found.brief.branch);
+        let moment = self.moment.as_ref().map(|moment| shell_word(moment.as_str()));
+        let report = RecoverReport { session, branch, point, steps, moment };
+        Ok(EitherReport::Second(EitherReport::Second(report)))
     }
-    let mut steps = vec![
-        RecoverStep::RestoreCodeState(code::step(&reading, &found, context)?),
-        RecoverStep::RestoreEnvironment(environment(&found)),
-        RecoverStep::ReplayCommand(commands(&reading, &found)?),
-        RecoverStep::ManualInstruction(tasks(&reading, &found, args)?),
-    ];
-    if let Some(number) = args.step {
-        let step = steps.swap_remove(usize::from(number - 1));
-        context.out.emit(&RecoverStepReport { session: found.brief.session, step })?;
-        workspace::catch_up_index(&reading.store);
-        return Ok(());
-    }
-    let checkpoint = found.checkpoint.as_ref();
-    let since = found.time.zip(checkpoint).map(|(time, one)| time.micros_since(one.time));
-    let point = RecoverPoint {
-        at: found.time,
-        revision: found.revision.clone().map(RevisionJson::from),
-        checkpoint: checkpoint.map(|one| CheckpointJson::new(&reading.session, one)).transpose()?,
-        seconds_since: since.map(seconds),
-        revisions_since: found.revisions_since,
-        facts_since: found.facts_since,
-        is_last: args.moment.is_none(),
-    };
-    let (session, branch) = (found.brief.session, found.brief.branch);
-    let moment = args.moment.as_ref().map(|moment| shell_word(moment.as_str()));
-    context.out.emit(&RecoverReport { session, branch, point, steps, moment })?;
-    workspace::catch_up_index(&reading.store);
-    Ok(())
 }
 
 /// The recorded variables, and those whose values were not recorded.
@@ -105,10 +116,13 @@ fn commands(
     found: &RecoverySummary,
 ) -> Result<RecoveredCommands, CommandError> {
     let mut texts = reading.texts(TextLength::Cut);
-    let mut told = |list: &[SourcedFact]| -> Result<Vec<RecoveredCommand>, CommandError> {
+    let mut described = |list: &[SourcedFact]| -> Result<Vec<RecoveredCommand>, CommandError> {
         list.iter().map(|known| command(known, &mut texts)).collect()
     };
-    Ok(RecoveredCommands { running: told(&found.running)?, commands: told(&found.commands)? })
+    Ok(RecoveredCommands {
+        running: described(&found.running)?,
+        commands: described(&found.commands)?,
+    })
 }
 
 fn command(

@@ -4,6 +4,7 @@ use crate::context::Context;
 use crate::error::CommandError;
 use crate::report::redact::{FoundSecret, RedactReport};
 use crate::transcript::open_plain;
+use crate::verb::{Verb, VerbResult};
 use crate::workspace;
 use forge_store::redact::{PartEnding, Redactor, TextForm};
 use std::io::Read;
@@ -12,7 +13,6 @@ use std::path::{Path, PathBuf};
 /// How many bytes are searched before clean output is printed.
 const PART_BYTES: usize = 1 << 20;
 
-/// Arguments of `forge redact`.
 #[derive(Debug, clap::Args)]
 pub struct RedactArgs {
     /// File to read; '-' is standard input
@@ -28,41 +28,46 @@ pub struct RedactArgs {
     pub json_lines: bool,
 }
 
-/// Runs `forge redact`.
-pub fn run(args: &RedactArgs, context: &mut Context) -> Result<(), CommandError> {
-    let shown = args.file.display().to_string();
-    let failed = |error| CommandError::io(&format!("cannot read '{shown}'"), error);
-    let mut input: Box<dyn Read> = if args.file == Path::new("-") {
-        Box::new(std::io::stdin().lock())
-    } else {
-        Box::new(open_plain(&args.file)?.0)
-    };
-    let redactor = workspace::redactor(context).unwrap_or_default();
-    let form = if args.json_lines { TextForm::Json } else { TextForm::Plain };
-    let mut report = RedactReport::default();
-    let mut held = Vec::new();
-    let mut line = 1;
-    loop {
-        let length = held.len();
-        input.by_ref().take(PART_BYTES as u64).read_to_end(&mut held).map_err(failed)?;
-        let ending = if held.len() == length { PartEnding::End } else { PartEnding::More };
-        let taken =
-            redact_part(&redactor, &held, (form, ending), &mut line, &mut report, |bytes| {
-                if args.list || context.global.json { Ok(()) } else { context.out.raw(bytes) }
-            })?;
-        held.drain(..taken);
-        if ending == PartEnding::End {
-            break;
+impl Verb for RedactArgs {
+    const NAME: &'static str = "redact";
+    type Opened = ();
+    type Report = Option<RedactReport>;
+
+    fn run(&self, _: &(), context: &mut Context) -> VerbResult<Self> {
+        let shown = self.file.display().to_string();
+        let failed = |error| CommandError::io(&format!("cannot read '{shown}'"), error);
+        let mut input: Box<dyn Read> = if self.file == Path::new("-") {
+            Box::new(std::io::stdin().lock())
+        } else {
+            Box::new(open_plain(&self.file)?.0)
+        };
+        let redactor = workspace::redactor(context).unwrap_or_default();
+        let form = if self.json_lines { TextForm::Json } else { TextForm::Plain };
+        let mut report = RedactReport::default();
+        let mut held = Vec::new();
+        let mut line = 1;
+        loop {
+            let length = held.len();
+            input.by_ref().take(PART_BYTES as u64).read_to_end(&mut held).map_err(failed)?;
+            let ending = if held.len() == length { PartEnding::End } else { PartEnding::More };
+            let taken =
+                redact_part(&redactor, &held, (form, ending), &mut line, &mut report, |bytes| {
+                    if self.list || context.global.json { Ok(()) } else { context.out.raw(bytes) }
+                })?;
+            held.drain(..taken);
+            if ending == PartEnding::End {
+                break;
+            }
         }
+        if self.list || context.global.json {
+            return Ok(Some(report));
+        }
+        if !report.found.is_empty() {
+            let secrets = crate::report::import::count_text(report.found.len() as u64, "secret");
+            context.out.warn(&format!("removed {secrets}"));
+        }
+        Ok(None)
     }
-    if args.list || context.global.json {
-        return context.out.emit(&report);
-    }
-    if !report.found.is_empty() {
-        let secrets = crate::report::import::count_text(report.found.len() as u64, "secret");
-        context.out.warn(&format!("removed {secrets}"));
-    }
-    Ok(())
 }
 
 fn redact_part(

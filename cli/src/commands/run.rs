@@ -8,9 +8,10 @@ use crate::context::Context;
 use crate::error::CommandError;
 use crate::report::entity_write::EntityWriteReport;
 use crate::text_arg::TextArg;
-use crate::workspace::{self, StoreAccess};
+use crate::verb::{OpenedStore, Verb, VerbResult, commands};
+use crate::workspace::StoreAccess;
 use forge_store::model::{Kind, Value};
-use forge_store::store::{Store, WriteContext, WriteReport};
+use forge_store::store::Store;
 use forge_systems::run::{NextStep, RunStatus, StepRecord, WorkflowRun, output_id};
 
 /// Record workflow runs of items through steps, and resume them.
@@ -41,7 +42,7 @@ pub enum RunCommand {
     /// List runs that began long ago and have not ended
     Incomplete(query::RunIncompleteArgs),
     /// List runs, the last written one first
-    List,
+    List(query::RunListArgs),
     /// Clear outputs of an item so that their steps are done again; the history keeps them
     Forget(RunForgetArgs),
     /// Print the latest state of every item, with all outputs
@@ -52,7 +53,6 @@ pub enum RunCommand {
     Audit(template::RunAuditArgs),
 }
 
-/// Arguments of `forge run start`.
 #[derive(Debug, clap::Args)]
 pub struct RunStartArgs {
     /// Run
@@ -64,7 +64,6 @@ pub struct RunStartArgs {
     pub input: Option<TextArg>,
 }
 
-/// Arguments of `forge run record`.
 #[derive(Debug, clap::Args)]
 pub struct RunRecordArgs {
     /// Run; created if it does not exist
@@ -104,7 +103,6 @@ pub struct RunRecordArgs {
     pub data: Option<TextArg>,
 }
 
-/// Arguments of `forge run finish`.
 #[derive(Debug, clap::Args)]
 pub struct RunFinishArgs {
     /// Run
@@ -112,7 +110,6 @@ pub struct RunFinishArgs {
     pub run: NameArg,
 }
 
-/// Arguments of `forge run fail`.
 #[derive(Debug, clap::Args)]
 pub struct RunFailArgs {
     /// Run
@@ -124,7 +121,6 @@ pub struct RunFailArgs {
     pub error: Option<String>,
 }
 
-/// Arguments of `forge run forget`.
 #[derive(Debug, clap::Args)]
 pub struct RunForgetArgs {
     /// Run; by default the one that last recorded the item
@@ -140,30 +136,7 @@ pub struct RunForgetArgs {
     pub step: Vec<NameArg>,
 }
 
-/// Runs `forge run`.
-pub fn run(command: &RunCommand, context: &mut Context) -> Result<(), CommandError> {
-    match command {
-        RunCommand::Start(args) => start(args, context),
-        RunCommand::Record(args) => record(args, context),
-        RunCommand::Finish(args) => end_run(&args.run, RunStatus::Finished, None, context),
-        RunCommand::Fail(args) => {
-            end_run(&args.run, RunStatus::Failed, args.error.as_deref(), context)
-        }
-        RunCommand::Output(args) => query::output(args, context),
-        RunCommand::Outputs(args) => query::outputs(args, context),
-        RunCommand::Exists(args) => query::exists(args, context),
-        RunCommand::Path(args) => query::path(args, context),
-        RunCommand::Show(args) => query::show(args, context),
-        RunCommand::History(args) => query::history(args, context),
-        RunCommand::AtStep(args) => query::at_step(args, context),
-        RunCommand::Incomplete(args) => query::incomplete(args, context),
-        RunCommand::List => query::list(context),
-        RunCommand::Forget(args) => forget(args, context),
-        RunCommand::Resume(args) => query::resume(args, context),
-        RunCommand::Render(args) => template::render(args, context),
-        RunCommand::Audit(args) => template::audit(args, context),
-    }
-}
+commands!(RunCommand: Start, Record, Finish, Fail, Output, Outputs, Exists, Path, Show, History, AtStep, Incomplete, List, Forget, Resume, Render, Audit);
 
 /// The run that was given, or else the one that recorded the item last.
 fn find_run(
@@ -195,89 +168,94 @@ fn json_or_text(text: &str) -> Value {
     }
 }
 
-fn emit_write(
-    context: &mut Context,
-    schema: &'static str,
-    done: &str,
-    (kind, id): (Kind, String),
-    committed: WriteReport,
-) -> Result<(), CommandError> {
-    context.out.emit(&EntityWriteReport::new(schema, done, committed).about_claim(kind, id))
+impl Verb for RunStartArgs {
+    const NAME: &'static str = "run start";
+    type Opened = OpenedStore;
+    type Report = EntityWriteReport;
+    const ACCESS: StoreAccess = StoreAccess::Write;
+
+    fn run(&self, opened: &OpenedStore, context: &mut Context) -> VerbResult<Self> {
+        let input = self.input.as_ref().map(|input| input.read(context)).transpose()?;
+        let input = input.as_deref().map(json_or_text);
+        // Checked before anything is created.
+        input.as_ref().map(WorkflowRun::check_input).transpose()?;
+        let OpenedStore { store, write_context, .. } = opened;
+        let run = WorkflowRun::open_or_create(store, write_context, self.run.as_str())?;
+        let done = run.start(write_context, input.as_ref())?;
+        Ok(EntityWriteReport::new("Started", done).about_claim(Kind::Run, run.key()))
+    }
 }
 
-fn begin_write(context: &Context, verb: &str) -> Result<(Store, WriteContext), CommandError> {
-    Ok((
-        workspace::open_store(context, StoreAccess::Write)?,
-        workspace::write_context(context, verb),
-    ))
+impl Verb for RunRecordArgs {
+    const NAME: &'static str = "run record";
+    type Opened = OpenedStore;
+    type Report = EntityWriteReport;
+    const ACCESS: StoreAccess = StoreAccess::Write;
+
+    fn run(&self, opened: &OpenedStore, context: &mut Context) -> VerbResult<Self> {
+        let record = StepRecord {
+            item: self.item.as_str().to_owned(),
+            step: self.step.as_str().to_owned(),
+            output: self.output.read(context)?,
+            next: match (&self.next, self.terminal) {
+                (Some(next), _) => NextStep::Step(next.as_str().to_owned()),
+                (None, true) => NextStep::Terminal,
+                (None, false) => NextStep::Unknown,
+            },
+            order: self.order,
+            name: self.name.clone(),
+            data: self.data.as_ref().map(|data| data.read(context)).transpose()?.map(|text| {
+                let value = serde_json::from_str(&text);
+                value.unwrap_or(Value::Text(text))
+            }),
+        };
+        // Checked before anything is created.
+        let id = output_id(&record.item, &record.step)?;
+        let OpenedStore { store, write_context, .. } = opened;
+        let run = WorkflowRun::open_or_create(store, write_context, self.run.as_str())?;
+        let done = run.record(write_context, &record)?;
+        Ok(EntityWriteReport::new("Recorded", done).about_claim(Kind::Output, id))
+    }
 }
 
-fn start(args: &RunStartArgs, context: &mut Context) -> Result<(), CommandError> {
-    let input = args.input.as_ref().map(|input| input.read(context)).transpose()?;
-    let input = input.as_deref().map(json_or_text);
-    // Checked before anything is created.
-    input.as_ref().map(WorkflowRun::check_input).transpose()?;
-    let (store, act) = begin_write(context, "run start")?;
-    let run = WorkflowRun::open_or_create(&store, &act, args.run.as_str())?;
-    let done = run.start(&act, input.as_ref())?;
-    let subject = (Kind::Run, run.key().to_owned());
-    emit_write(context, "forge.run.start/1", "Started", subject, done)?;
-    workspace::catch_up_index(&store);
-    Ok(())
+impl Verb for RunFinishArgs {
+    const NAME: &'static str = "run finish";
+    type Opened = OpenedStore;
+    type Report = EntityWriteReport;
+    const ACCESS: StoreAccess = StoreAccess::Write;
+
+    fn run(&self, opened: &OpenedStore, _: &mut Context) -> VerbResult<Self> {
+        let run = named_run(&opened.store, &self.run)?;
+        let done = run.end(&opened.write_context, RunStatus::Finished, None)?;
+        Ok(EntityWriteReport::new("Finished", done).about_claim(Kind::Run, run.key()))
+    }
 }
 
-fn record(args: &RunRecordArgs, context: &mut Context) -> Result<(), CommandError> {
-    let record = StepRecord {
-        item: args.item.as_str().to_owned(),
-        step: args.step.as_str().to_owned(),
-        output: args.output.read(context)?,
-        next: match (&args.next, args.terminal) {
-            (Some(next), _) => NextStep::Step(next.as_str().to_owned()),
-            (None, true) => NextStep::Terminal,
-            (None, false) => NextStep::Unknown,
-        },
-        order: args.order,
-        name: args.name.clone(),
-        data: args.data.as_ref().map(|data| data.read(context)).transpose()?.map(|text| {
-            let value = serde_json::from_str(&text);
-            value.unwrap_or(Value::Text(text))
-        }),
-    };
-    // Checked before anything is created.
-    let id = output_id(&record.item, &record.step)?;
-    let (store, act) = begin_write(context, "run record")?;
-    let run = WorkflowRun::open_or_create(&store, &act, args.run.as_str())?;
-    let done = run.record(&act, &record)?;
-    emit_write(context, "forge.run.record/1", "Recorded", (Kind::Output, id), done)?;
-    workspace::catch_up_index(&store);
-    Ok(())
+impl Verb for RunFailArgs {
+    const NAME: &'static str = "run fail";
+    type Opened = OpenedStore;
+    type Report = EntityWriteReport;
+    const ACCESS: StoreAccess = StoreAccess::Write;
+
+    fn run(&self, opened: &OpenedStore, _: &mut Context) -> VerbResult<Self> {
+        let run = named_run(&opened.store, &self.run)?;
+        let done = run.end(&opened.write_context, RunStatus::Failed, self.error.as_deref())?;
+        Ok(EntityWriteReport::new("Gave up", done).about_claim(Kind::Run, run.key()))
+    }
 }
 
-fn end_run(
-    name: &NameArg,
-    status: RunStatus,
-    error: Option<&str>,
-    context: &mut Context,
-) -> Result<(), CommandError> {
-    let (verb, schema, done) = match status {
-        RunStatus::Failed => ("run fail", "forge.run.fail/1", "Gave up"),
-        _ => ("run finish", "forge.run.finish/1", "Finished"),
-    };
-    let (store, act) = begin_write(context, verb)?;
-    let run = named_run(&store, name)?;
-    let committed = run.end(&act, status, error)?;
-    emit_write(context, schema, done, (Kind::Run, run.key().to_owned()), committed)?;
-    workspace::catch_up_index(&store);
-    Ok(())
-}
+impl Verb for RunForgetArgs {
+    const NAME: &'static str = "run forget";
+    type Opened = OpenedStore;
+    type Report = EntityWriteReport;
+    const ACCESS: StoreAccess = StoreAccess::Write;
 
-fn forget(args: &RunForgetArgs, context: &mut Context) -> Result<(), CommandError> {
-    let (store, act) = begin_write(context, "run forget")?;
-    let run = find_run(&store, args.run.as_ref(), &args.item)?;
-    let steps: Vec<String> = args.step.iter().map(|step| step.as_str().to_owned()).collect();
-    let done = run.forget(&act, args.item.as_str(), &steps)?;
-    let subject = (Kind::Item, args.item.as_str().to_owned());
-    emit_write(context, "forge.run.forget/1", "Cleared outputs of", subject, done)?;
-    workspace::catch_up_index(&store);
-    Ok(())
+    fn run(&self, opened: &OpenedStore, _: &mut Context) -> VerbResult<Self> {
+        let OpenedStore { store, write_context, .. } = opened;
+        let run = find_run(store, self.run.as_ref(), &self.item)?;
+        let steps: Vec<String> = self.step.iter().map(|step| step.as_str().to_owned()).collect();
+        let done = run.forget(write_context, self.item.as_str(), &steps)?;
+        let report = EntityWriteReport::new("Cleared outputs of", done);
+        Ok(report.about_claim(Kind::Item, self.item.as_str()))
+    }
 }

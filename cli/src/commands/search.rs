@@ -2,14 +2,13 @@
 
 use crate::args::value::MomentArg;
 use crate::context::Context;
-use crate::error::CommandError;
 use crate::report::search::{HitLine, SearchReport};
 use crate::session_reader::SessionReader;
+use crate::verb::{Verb, VerbResult};
 use crate::workspace::{self, SessionNeed, StoreAccess};
 use forge_store::model::Kind;
 use forge_store::store::{SearchQuery, Session};
 
-/// Arguments of `forge search`.
 #[derive(Debug, clap::Args)]
 pub struct SearchArgs {
     /// Words, or parts of words, that must all occur; one in double quotes can have spaces
@@ -41,40 +40,45 @@ pub struct SearchArgs {
     pub cursor: Option<String>,
 }
 
-/// Runs `forge search`.
-pub fn run(args: &SearchArgs, context: &mut Context) -> Result<(), CommandError> {
-    // The search index is updated if the store is writable.
-    let store = workspace::open_store(context, StoreAccess::Write)
-        .or_else(|_| workspace::open_store(context, StoreAccess::Read))?;
-    let sessions: Vec<Session> = if args.all_sessions {
-        let ids = store.sessions()?.into_iter().map(|session| session.info.id.to_string());
-        ids.map(|id| store.session(&id)).collect::<Result<_, _>>()?
-    } else {
-        vec![workspace::choose_session(context, &store, SessionNeed::Existing)?]
-    };
-    // A word with spaces, which the shell kept together, is one phrase.
-    let quoted = |word: &String| {
-        let spaced = word.contains(char::is_whitespace) && !word.contains('"');
-        if spaced { format!("\"{word}\"") } else { word.clone() }
-    };
-    let text = args.words.iter().map(quoted).collect::<Vec<_>>().join(" ");
-    let mut query = SearchQuery::parse(&text)?;
-    query.kinds = args.kind.iter().copied().collect();
-    query.limit = args.limit.max(1);
-    query.cursor.clone_from(&args.cursor);
-    if args.since.is_some() || args.until.is_some() {
-        let session = workspace::choose_session(context, &store, SessionNeed::Existing)?;
-        let reading = SessionReader { store: store.clone(), session };
-        let time = |moment: &Option<MomentArg>| {
-            moment.as_ref().map(|moment| reading.time(context, moment)).transpose()
+impl Verb for SearchArgs {
+    const NAME: &'static str = "search";
+    type Opened = ();
+    type Report = SearchReport;
+
+    fn run(&self, _: &(), context: &mut Context) -> VerbResult<Self> {
+        // The search index is updated if the store is writable.
+        let store = workspace::open_store(context, StoreAccess::Write)
+            .or_else(|_| workspace::open_store(context, StoreAccess::Read))?;
+        let sessions: Vec<Session> = if self.all_sessions {
+            let ids = store.sessions()?.into_iter().map(|session| session.info.id.to_string());
+            ids.map(|id| store.session(&id)).collect::<Result<_, _>>()?
+        } else {
+            vec![workspace::choose_session(context, &store, SessionNeed::Existing)?]
         };
-        (query.since, query.until) = (time(&args.since)?, time(&args.until)?);
+        // A word with spaces, which the shell kept together, is one phrase.
+        let quoted = |word: &String| {
+            let spaced = word.contains(char::is_whitespace) && !word.contains('"');
+            if spaced { format!("\"{word}\"") } else { word.clone() }
+        };
+        let text = self.words.iter().map(quoted).collect::<Vec<_>>().join(" ");
+        let mut query = SearchQuery::parse(&text)?;
+        query.kinds = self.kind.iter().copied().collect();
+        query.limit = self.limit.max(1);
+        query.cursor.clone_from(&self.cursor);
+        if self.since.is_some() || self.until.is_some() {
+            let session = workspace::choose_session(context, &store, SessionNeed::Existing)?;
+            let reading = SessionReader { store: store.clone(), session };
+            let time = |moment: &Option<MomentArg>| {
+                moment.as_ref().map(|moment| reading.time(context, moment)).transpose()
+            };
+            (query.since, query.until) = (time(&self.since)?, time(&self.until)?);
+        }
+        let found = store.search(&sessions, &query, &forge_agents::resolve)?;
+        Ok(SearchReport {
+            hits: found.hits.into_iter().map(HitLine::from).collect(),
+            total: found.total,
+            texts: found.texts,
+            cursor: found.cursor,
+        })
     }
-    let found = store.search(&sessions, &query, &forge_agents::resolve)?;
-    context.out.emit(&SearchReport {
-        hits: found.hits.into_iter().map(HitLine::from).collect(),
-        total: found.total,
-        texts: found.texts,
-        cursor: found.cursor,
-    })
 }

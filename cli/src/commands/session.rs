@@ -6,6 +6,7 @@ use crate::error::CommandError;
 use crate::report::session::{
     SessionJoinReport, SessionLine, SessionListReport, SessionShowReport,
 };
+use crate::verb::{OpenedStore, Verb, VerbResult, commands};
 use crate::workspace::{self, SessionNeed, StoreAccess};
 use forge_store::model::SessionKind;
 use forge_store::store::NewSession;
@@ -25,7 +26,6 @@ pub enum SessionCommand {
     Join(SessionJoinArgs),
 }
 
-/// Arguments of `forge session new`.
 #[derive(Debug, clap::Args)]
 pub struct SessionNewArgs {
     /// Name
@@ -37,7 +37,6 @@ pub struct SessionNewArgs {
     pub agent: Option<NameArg>,
 }
 
-/// Arguments of `forge session list`.
 #[derive(Debug, clap::Args)]
 pub struct SessionListArgs {
     /// Also list runs, progress, programs and threads
@@ -49,7 +48,6 @@ pub struct SessionListArgs {
     pub limit: Option<usize>,
 }
 
-/// Arguments of `forge session show`.
 #[derive(Debug, clap::Args)]
 pub struct SessionShowArgs {
     /// Name or id; the current one by default
@@ -57,7 +55,6 @@ pub struct SessionShowArgs {
     pub which: Option<String>,
 }
 
-/// Arguments of `forge session use`.
 #[derive(Debug, clap::Args)]
 pub struct SessionUseArgs {
     /// Name or id
@@ -65,7 +62,6 @@ pub struct SessionUseArgs {
     pub which: String,
 }
 
-/// Arguments of `forge session join`.
 #[derive(Debug, clap::Args)]
 pub struct SessionJoinArgs {
     /// Name or id of the session
@@ -73,80 +69,95 @@ pub struct SessionJoinArgs {
     pub other: String,
 }
 
-/// Runs `forge session`.
-pub fn run(command: &SessionCommand, context: &mut Context) -> Result<(), CommandError> {
-    match command {
-        SessionCommand::New(args) => new(args, context),
-        SessionCommand::List(args) => list(args, context),
-        SessionCommand::Show(args) => show(args, context),
-        SessionCommand::Use(args) => use_session(args, context),
-        SessionCommand::Join(args) => join(args, context),
+commands!(SessionCommand: New, List, Show, Use, Join);
+
+impl Verb for SessionNewArgs {
+    const NAME: &'static str = "session new";
+    type Opened = OpenedStore;
+    type Report = SessionShowReport;
+    const ACCESS: StoreAccess = StoreAccess::Write;
+
+    fn run(&self, opened: &OpenedStore, context: &mut Context) -> VerbResult<Self> {
+        let store = &opened.store;
+        let new = NewSession {
+            agent: self.agent.as_ref().map(|agent| agent.as_str().to_owned()),
+            ..NewSession::named(self.name.as_str())
+        };
+        let session = workspace::begin_session(context, store, &opened.write_context, new)?;
+        if !session.summary()?.current {
+            store.pin_session(&opened.write_context, Some(&session))?;
+        }
+        Ok(SessionShowReport::load(&session)?.after("Began"))
     }
 }
 
-fn new(args: &SessionNewArgs, context: &mut Context) -> Result<(), CommandError> {
-    let store = workspace::open_store(context, StoreAccess::Write)?;
-    let act = workspace::write_context(context, "session new");
-    let new = NewSession {
-        agent: args.agent.as_ref().map(|agent| agent.as_str().to_owned()),
-        ..NewSession::named(args.name.as_str())
-    };
-    let session = workspace::begin_session(context, &store, &act, new)?;
-    if !session.summary()?.current {
-        store.pin_session(&act, Some(&session))?;
+impl Verb for SessionListArgs {
+    const NAME: &'static str = "session list";
+    type Opened = OpenedStore;
+    type Report = SessionListReport;
+
+    fn run(&self, opened: &OpenedStore, _: &mut Context) -> VerbResult<Self> {
+        let store = &opened.store;
+        let kinds = if self.all { &SessionKind::ALL[..] } else { &[SessionKind::Debug] };
+        let (mut listed, mut others) = (0, 0);
+        for kind in SessionKind::ALL {
+            let count = store.session_count(kind)? as usize;
+            *(if kinds.contains(&kind) { &mut listed } else { &mut others }) += count;
+        }
+        let sessions = store.latest_sessions(kinds, self.limit.unwrap_or(usize::MAX))?;
+        let more = listed - sessions.len().min(listed);
+        let sessions = sessions.into_iter().map(SessionLine::from).collect();
+        Ok(SessionListReport { sessions, more, others })
     }
-    context.out.emit(&SessionShowReport::load(&session)?.after("forge.session.new/1", "Began"))?;
-    workspace::catch_up_index(&store);
-    Ok(())
 }
 
-fn list(args: &SessionListArgs, context: &mut Context) -> Result<(), CommandError> {
-    let store = workspace::open_store(context, StoreAccess::Read)?;
-    let kinds = if args.all { &SessionKind::ALL[..] } else { &[SessionKind::Debug] };
-    let (mut listed, mut others) = (0, 0);
-    for kind in SessionKind::ALL {
-        let count = store.session_count(kind)? as usize;
-        *(if kinds.contains(&kind) { &mut listed } else { &mut others }) += count;
+impl Verb for SessionShowArgs {
+    const NAME: &'static str = "session show";
+    type Opened = OpenedStore;
+    type Report = SessionShowReport;
+
+    fn run(&self, opened: &OpenedStore, context: &mut Context) -> VerbResult<Self> {
+        let store = &opened.store;
+        let session = match &self.which {
+            Some(which) => workspace::named_session(store, which)?,
+            None => workspace::choose_session(context, store, SessionNeed::Existing)?,
+        };
+        SessionShowReport::load(&session)?.with_metrics(&session)
     }
-    let sessions = store.latest_sessions(kinds, args.limit.unwrap_or(usize::MAX))?;
-    let more = listed - sessions.len().min(listed);
-    let sessions = sessions.into_iter().map(SessionLine::from).collect();
-    context.out.emit(&SessionListReport { sessions, more, others })
 }
 
-fn show(args: &SessionShowArgs, context: &mut Context) -> Result<(), CommandError> {
-    let store = workspace::open_store(context, StoreAccess::Read)?;
-    let session = match &args.which {
-        Some(which) => workspace::named_session(&store, which)?,
-        None => workspace::choose_session(context, &store, SessionNeed::Existing)?,
-    };
-    context.out.emit(&SessionShowReport::load(&session)?.with_metrics(&session)?)
-}
+impl Verb for SessionUseArgs {
+    const NAME: &'static str = "session use";
+    type Opened = OpenedStore;
+    type Report = SessionShowReport;
+    const ACCESS: StoreAccess = StoreAccess::Write;
 
-fn use_session(args: &SessionUseArgs, context: &mut Context) -> Result<(), CommandError> {
-    let store = workspace::open_store(context, StoreAccess::Write)?;
-    let session = workspace::named_session(&store, &args.which)?;
-    if session.summary()?.info.kind != SessionKind::Debug {
-        return Err(CommandError::invalid(format!(
-            "'{}' is not a debugging session, so it cannot be the current one",
-            args.which
-        ))
-        .hinted("'forge session list' names those that can"));
+    fn run(&self, opened: &OpenedStore, _: &mut Context) -> VerbResult<Self> {
+        let store = &opened.store;
+        let session = workspace::named_session(store, &self.which)?;
+        if session.summary()?.info.kind != SessionKind::Debug {
+            return Err(CommandError::invalid(format!(
+                "'{}' is not a debugging session, so it cannot be the current one",
+                self.which
+            ))
+            .hinted("'forge session list' names those that can"));
+        }
+        store.pin_session(&opened.write_context, Some(&session))?;
+        Ok(SessionShowReport::load(&session)?.after("Chose"))
     }
-    store.pin_session(&workspace::write_context(context, "session use"), Some(&session))?;
-    context.out.emit(&SessionShowReport::load(&session)?.after("forge.session.use/1", "Chose"))?;
-    workspace::catch_up_index(&store);
-    Ok(())
 }
 
-fn join(args: &SessionJoinArgs, context: &mut Context) -> Result<(), CommandError> {
-    let store = workspace::open_store(context, StoreAccess::Write)?;
-    let agent = workspace::agent_session(context, &store)?;
-    let other = workspace::named_session(&store, &args.other)?;
-    other.join(&workspace::write_context(context, "session join"), &agent)?;
-    context
-        .out
-        .emit(&SessionJoinReport { session: other.summary()?.info.name, agent_session: agent })?;
-    workspace::catch_up_index(&store);
-    Ok(())
+impl Verb for SessionJoinArgs {
+    const NAME: &'static str = "session join";
+    type Opened = OpenedStore;
+    type Report = SessionJoinReport;
+    const ACCESS: StoreAccess = StoreAccess::Write;
+
+    fn run(&self, opened: &OpenedStore, context: &mut Context) -> VerbResult<Self> {
+        let store = &opened.store;
+        let agent = workspace::agent_session(context, store)?;
+        let other = workspace::named_session(store, &self.other)?;
+        other.join(&opened.write_context, &agent)?;
+        Ok(SessionJoinReport { session: other.summary()?.info.name, agent_session: agent })
+    }
 }

@@ -1,57 +1,62 @@
 //! `forge status`.
 
 use crate::context::Context;
-use crate::error::CommandError;
 use crate::report::entity_write::MadeCheckpoint;
 use crate::report::store::{StatusReport, UnfinishedStream};
 use crate::report::{branch, session};
-use crate::workspace::{self, StoreAccess};
+use crate::verb::{OpenedStore, Verb, VerbResult};
+use crate::workspace::{self};
 use forge_store::error::Error;
 use forge_store::model::SessionKind;
 use forge_store::store::{CheckpointFilter, Store};
 
-fn session_count(store: &Store) -> Result<usize, CommandError> {
+#[derive(Debug, clap::Args)]
+pub struct StatusArgs {}
+
+impl Verb for StatusArgs {
+    const NAME: &'static str = "status";
+    type Opened = OpenedStore;
+    type Report = StatusReport;
+
+    fn run(&self, opened: &OpenedStore, context: &mut Context) -> VerbResult<Self> {
+        let store = &opened.store;
+        let session = match context.session() {
+            Some(name) => Some(workspace::named_session(store, name)?),
+            None => store.current_session()?,
+        };
+        let mut status = StatusReport {
+            path: store.path().map(|path| path.display().to_string()).unwrap_or_default(),
+            sessions: session_count(store)?,
+            tail_bytes: store.tail_bytes()?,
+            unfinished: unfinished_imports(store)?,
+            lost_in_repair: store.repair_losses()?.map(|losses| losses.count),
+            session: None,
+            branch: None,
+            head: None,
+            last_checkpoint: None,
+            summary: None,
+        };
+        if let Some(session) = session {
+            let line = session::SessionLine::from(session.summary()?);
+            let head = branch::BranchReport::load(&session, &line.branch)?;
+            let newest = CheckpointFilter { limit: Some(1), ..CheckpointFilter::default() };
+            status.last_checkpoint =
+                session.written_checkpoints(&newest)?.first().map(MadeCheckpoint::from);
+            status.session = Some(line.name.clone());
+            status.branch = Some(line.branch.clone());
+            status.head = head.line.revision;
+            status.summary = Some(line);
+        }
+        Ok(status)
+    }
+}
+
+fn session_count(store: &Store) -> Result<usize, Error> {
     let counts = SessionKind::ALL.into_iter().map(|kind| store.session_count(kind));
     Ok(counts.sum::<Result<u64, _>>()? as usize)
 }
 
-/// Shows the state of the store. A store without sessions is not an error here.
-pub fn run(context: &mut Context) -> Result<(), CommandError> {
-    let store = workspace::open_store(context, StoreAccess::Read)?;
-    let session = match context.session() {
-        Some(name) => Some(workspace::named_session(&store, name)?),
-        None => store.current_session()?,
-    };
-    let mut status = StatusReport {
-        path: store.path().map(|path| path.display().to_string()).unwrap_or_default(),
-        sessions: session_count(&store)?,
-        tail_bytes: store.tail_bytes()?,
-        unfinished: unfinished_imports(&store)?,
-        lost_in_repair: store.repair_losses()?.map(|losses| losses.count),
-        session: None,
-        branch: None,
-        head: None,
-        last_checkpoint: None,
-        summary: None,
-    };
-    if let Some(session) = session {
-        let line = session::SessionLine::from(session.summary()?);
-        let head = branch::BranchReport::load(&session, &line.branch)?;
-        let newest = CheckpointFilter { limit: Some(1), ..CheckpointFilter::default() };
-        status.last_checkpoint =
-            session.written_checkpoints(&newest)?.first().map(MadeCheckpoint::from);
-        status.session = Some(line.name.clone());
-        status.branch = Some(line.branch.clone());
-        status.head = head.line.revision;
-        status.summary = Some(line);
-    }
-    context.out.emit(&status)
-}
-
 /// Returns the imports that have begun and not ended.
-///
-/// # Errors
-/// As every read.
 pub fn unfinished_imports(store: &Store) -> Result<Vec<UnfinishedStream>, Error> {
     Ok(store.unfinished_imports()?.into_iter().map(UnfinishedStream::from).collect())
 }

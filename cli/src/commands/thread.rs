@@ -49,17 +49,7 @@ impl ThreadWriterArgs {
     }
 }
 
-/// Runs `forge thread`.
-pub fn run(command: &ThreadCommand, context: &mut Context) -> Result<(), CommandError> {
-    match command {
-        ThreadCommand::Append(args) => history::append(args, context),
-        ThreadCommand::Show(args) => history::show(args, context),
-        ThreadCommand::Check(args) => history::check(args, context),
-        ThreadCommand::Pending(args) => call::pending(args, context),
-        ThreadCommand::Rerun(args) => call::rerun(args, context),
-        ThreadCommand::Sanitize(args) => history::sanitize(args, context),
-    }
-}
+crate::verb::commands!(ThreadCommand: Append, Show, Check, Pending, Rerun, Sanitize);
 
 /// The pause between two checks whether a writer has finished.
 const LOOK_AGAIN: Duration = Duration::from_millis(20);

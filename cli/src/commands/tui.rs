@@ -3,6 +3,7 @@
 use crate::args::ColorMode;
 use crate::context::{Context, clock};
 use crate::error::{CommandError, CommandErrorKind};
+use crate::verb::{PrintedReport, Verb, VerbResult};
 use crate::workspace::{self, StoreAccess};
 use forge_tui::theme::{Theme, ThemeName};
 use forge_tui::{BrowserError, BrowserOptions, BrowserOutcome};
@@ -24,7 +25,6 @@ pub enum ThemeChoice {
     None,
 }
 
-/// Arguments of `forge tui`.
 #[derive(Debug, Default, clap::Args)]
 pub struct TuiArgs {
     /// Colours
@@ -50,36 +50,42 @@ pub(crate) fn on_terminal(context: &Context) -> bool {
         && std::io::stdout().is_terminal()
 }
 
-/// Opens the browser.
-pub fn run(args: &TuiArgs, context: &mut Context) -> Result<(), CommandError> {
-    if context.global.json {
-        return Err(CommandError::invalid("'forge tui' draws, and has no JSON")
-            .hinted("'forge checkpoint timeline --json' lists the moments"));
+impl Verb for TuiArgs {
+    const NAME: &'static str = "tui";
+    type Opened = ();
+    type Report = PrintedReport;
+
+    fn run(&self, _: &(), context: &mut Context) -> VerbResult<Self> {
+        if context.global.json {
+            return Err(CommandError::invalid("'forge tui' draws, and has no JSON")
+                .hinted("'forge checkpoint timeline --json' lists the moments"));
+        }
+        let keys = key_bindings(self, context)?;
+        // A store that cannot be written can still be browsed.
+        let store = workspace::open_store(context, StoreAccess::Write)
+            .or_else(|_| workspace::open_store(context, StoreAccess::Follow))?;
+        let session = context.session().map(str::to_owned);
+        let name = match self.theme {
+            _ if context.color() == ColorMode::Never => ThemeName::None,
+            ThemeChoice::None => ThemeName::None,
+            ThemeChoice::Auto => ThemeName::Sixteen,
+            ThemeChoice::Dark => ThemeName::Dark,
+            ThemeChoice::Light => ThemeName::Light,
+        };
+        let locale = ["LC_ALL", "LC_CTYPE", "LANG"];
+        let locale =
+            locale.iter().find_map(|name| context.environment.text(name)).unwrap_or("UTF-8");
+        let unicode = locale.to_ascii_uppercase().replace('-', "").contains("UTF8");
+        let theme = Theme { name, ascii: self.ascii || !unicode };
+        let options = BrowserOptions { clock, theme, keys };
+        let outcome = forge_tui::run(store.clone(), session, &options).map_err(browser_error)?;
+        workspace::catch_up_index(&store);
+        if let BrowserOutcome::Signal(signal) = outcome {
+            // The exit code that shells use for a process that a signal ended.
+            context.exit_code = 128_u8.saturating_add(u8::try_from(signal).unwrap_or(0));
+        }
+        Ok(PrintedReport)
     }
-    let keys = key_bindings(args, context)?;
-    // A store that cannot be written can still be browsed.
-    let store = workspace::open_store(context, StoreAccess::Write)
-        .or_else(|_| workspace::open_store(context, StoreAccess::Follow))?;
-    let session = context.session().map(str::to_owned);
-    let name = match args.theme {
-        _ if context.color() == ColorMode::Never => ThemeName::None,
-        ThemeChoice::None => ThemeName::None,
-        ThemeChoice::Auto => ThemeName::Sixteen,
-        ThemeChoice::Dark => ThemeName::Dark,
-        ThemeChoice::Light => ThemeName::Light,
-    };
-    let locale = ["LC_ALL", "LC_CTYPE", "LANG"];
-    let locale = locale.iter().find_map(|name| context.environment.text(name)).unwrap_or("UTF-8");
-    let unicode = locale.to_ascii_uppercase().replace('-', "").contains("UTF8");
-    let theme = Theme { name, ascii: args.ascii || !unicode };
-    let options = BrowserOptions { clock, theme, keys };
-    let outcome = forge_tui::run(store.clone(), session, &options).map_err(browser_error)?;
-    workspace::catch_up_index(&store);
-    if let BrowserOutcome::Signal(signal) = outcome {
-        // The exit code that shells use for a process that a signal ended.
-        context.exit_code = 128_u8.saturating_add(u8::try_from(signal).unwrap_or(0));
-    }
-    Ok(())
 }
 
 fn browser_error(error: BrowserError) -> CommandError {

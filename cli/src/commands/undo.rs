@@ -4,10 +4,9 @@ use crate::context::Context;
 use crate::error::CommandError;
 use crate::report::undo::OperationUndoReport;
 use crate::session_writer::SessionWriter;
-use crate::workspace::SessionNeed;
+use crate::verb::{Verb, VerbResult};
 use forge_store::error::Error;
 
-/// Arguments of `forge undo`.
 #[derive(Debug, clap::Args)]
 pub struct UndoArgs {
     /// Id of the operation, or a unique prefix; the last one by default
@@ -15,33 +14,36 @@ pub struct UndoArgs {
     pub operation: Option<String>,
 }
 
-/// Undoes an operation.
-pub fn run(args: &UndoArgs, context: &mut Context) -> Result<(), CommandError> {
-    let writing = SessionWriter::begin(context, "undo", SessionNeed::Existing)?;
-    let undone =
-        writing.session.undo(&writing.act, args.operation.as_deref()).map_err(|error| {
-            nothing_to_undo(error, args.operation.is_none(), "there is nothing to undo")
-        })?;
-    let report = OperationUndoReport::new("forge.undo/1", "Undid", &writing.session, undone)?;
-    context.out.emit(&report)?;
-    writing.finish();
-    Ok(())
+impl Verb for UndoArgs {
+    const NAME: &'static str = "undo";
+    type Opened = SessionWriter;
+    type Report = OperationUndoReport;
+
+    fn run(&self, writing: &SessionWriter, _: &mut Context) -> VerbResult<Self> {
+        let undone = writing
+            .session
+            .undo(&writing.write_context, self.operation.as_deref())
+            .map_err(|error| {
+                nothing_to_undo(error, self.operation.is_none(), "there is nothing to undo")
+            })?;
+        OperationUndoReport::new("Undid", &writing.session, undone)
+    }
 }
 
-/// Redoes the last undo.
-pub fn redo(context: &mut Context) -> Result<(), CommandError> {
-    let writing = SessionWriter::begin(context, "redo", SessionNeed::Existing)?;
-    let undone = writing.session.redo(&writing.act).map_err(|error| {
-        nothing_to_undo(
-            error,
-            true,
-            "there is nothing to do again: the last thing done was no undo",
-        )
-    })?;
-    let report = OperationUndoReport::new("forge.redo/1", "Did again", &writing.session, undone)?;
-    context.out.emit(&report)?;
-    writing.finish();
-    Ok(())
+#[derive(Debug, clap::Args)]
+pub struct RedoArgs {}
+
+impl Verb for RedoArgs {
+    const NAME: &'static str = "redo";
+    type Opened = SessionWriter;
+    type Report = OperationUndoReport;
+
+    fn run(&self, writing: &SessionWriter, _: &mut Context) -> VerbResult<Self> {
+        let nothing = "there is nothing to do again: the last thing done was no undo";
+        let undone = writing.session.redo(&writing.write_context);
+        let undone = undone.map_err(|error| nothing_to_undo(error, true, nothing))?;
+        OperationUndoReport::new("Did again", &writing.session, undone)
+    }
 }
 
 /// Reports in a sentence that there was nothing to undo or redo; if an operation was named, the

@@ -6,7 +6,9 @@ use crate::context::Context;
 use crate::error::CommandError;
 use crate::report::entity_write::EntityWriteReport;
 use crate::session_writer::{SessionWriter, new_fact, past_time};
+use crate::verb::{Verb, VerbResult, commands};
 use crate::workspace::SessionNeed;
+use forge_store::model::claim::VerificationResult;
 use forge_store::model::claim::{VerificationStatus, VocabularyWord};
 use forge_store::model::{AutoTrigger, Kind, Value};
 use std::time::Duration;
@@ -17,12 +19,11 @@ pub enum VerificationCommand {
     /// Record a result
     Add(VerificationAddArgs),
     /// List results, oldest first
-    List(VerificationListArgs),
+    List(FactListArgs<VerificationResult>),
     /// Show one result
-    Show(EntityShowArgs),
+    Show(EntityShowArgs<VerificationResult>),
 }
 
-/// Arguments of `forge verification add`.
 #[derive(Debug, clap::Args)]
 pub struct VerificationAddArgs {
     /// What was checked
@@ -66,62 +67,39 @@ pub struct VerificationAddArgs {
     pub id: Option<NameArg>,
 }
 
-/// Arguments of `forge verification list`.
-#[derive(Debug, clap::Args)]
-pub struct VerificationListArgs {
-    /// Only those with this status
-    #[arg(long, value_name = "STATUS", value_parser = value::word_parser::<VerificationStatus>())]
-    pub status: Option<VerificationStatus>,
+commands!(VerificationCommand: Add, List, Show);
 
-    /// When and how many.
-    #[command(flatten)]
-    pub list: FactListArgs,
-}
+impl Verb for VerificationAddArgs {
+    const NAME: &'static str = "verification add";
+    type Opened = SessionWriter;
+    type Report = EntityWriteReport;
+    const SESSION: SessionNeed = SessionNeed::OrNew;
 
-/// Runs `forge verification`.
-pub fn run(command: &VerificationCommand, context: &mut Context) -> Result<(), CommandError> {
-    match command {
-        VerificationCommand::Add(args) => add(args, context),
-        VerificationCommand::List(args) => list(args, context),
-        VerificationCommand::Show(args) => show(args, context),
+    fn check(&self, context: &Context) -> Result<(), CommandError> {
+        self.at.as_ref().map(|at| context.moment(at)).transpose().map(drop)
     }
-}
 
-fn add(args: &VerificationAddArgs, context: &mut Context) -> Result<(), CommandError> {
-    let at = past_time(context, args.at.as_ref())?;
-    let writing = SessionWriter::begin(context, "verification add", SessionNeed::OrNew)?;
-    let value = Value::from([
-        ("name", args.name.as_str().into()),
-        ("status", args.status.word().into()),
-        ("command", args.command.clone().into()),
-        ("duration_ms", args.duration.map(milliseconds).into()),
-        ("output", args.output.clone().into()),
-        ("exit_code", args.exit_code.into()),
-        ("description", args.description.clone().into()),
-        ("source", args.source.clone().into()),
-    ]);
-    let at = at.resolved(context, &writing.session)?;
-    let id = args.id.as_ref().map(NameArg::as_str);
-    let fact = new_fact(Kind::Verification, id, at, context.now, value)?;
-    writing.refuse_taken_id(&fact, id)?;
-    let done = writing.write_fact(fact.clone(), Some(AutoTrigger::VerificationComplete))?;
-    let report = EntityWriteReport::new("forge.verification.add/1", "Added", done);
-    context.out.emit(&report.about_fact(fact))?;
-    writing.finish();
-    Ok(())
+    fn run(&self, writing: &SessionWriter, context: &mut Context) -> VerbResult<Self> {
+        let value = Value::from([
+            ("name", self.name.as_str().into()),
+            ("status", self.status.word().into()),
+            ("command", self.command.clone().into()),
+            ("duration_ms", self.duration.map(milliseconds).into()),
+            ("output", self.output.clone().into()),
+            ("exit_code", self.exit_code.into()),
+            ("description", self.description.clone().into()),
+            ("source", self.source.clone().into()),
+        ]);
+        let at = past_time(context, &writing.session, self.at.as_ref())?;
+        let id = self.id.as_ref().map(NameArg::as_str);
+        let fact = new_fact(Kind::Verification, id, at, context.now, value)?;
+        writing.refuse_taken_id(&fact, id)?;
+        let done = writing.write_fact(fact.clone(), Some(AutoTrigger::VerificationComplete))?;
+        let report = EntityWriteReport::new("Added", done);
+        Ok(report.about_fact(fact))
+    }
 }
 
 fn milliseconds(duration: Duration) -> u64 {
     u64::try_from(duration.as_millis()).unwrap_or(u64::MAX)
-}
-
-fn list(args: &VerificationListArgs, context: &mut Context) -> Result<(), CommandError> {
-    let status = args.status.map(VocabularyWord::word);
-    super::entity::list_facts(Kind::Verification, &args.list, context, |value| {
-        super::entity::has_word(value, "status", status, "unknown")
-    })
-}
-
-fn show(args: &EntityShowArgs, context: &mut Context) -> Result<(), CommandError> {
-    super::entity::show(Kind::Verification, args, context)
 }

@@ -2,12 +2,12 @@
 
 use super::status::unfinished_imports;
 use crate::context::Context;
-use crate::error::{CommandError, EXIT_FORGED};
 use crate::report::verify::{
     LossAcknowledgement, StoreRebuildReport, StoreRepairReport, StoreVerifyReport,
 };
+use crate::verb::{EitherReport, OpenedStore, Verb, VerbResult};
 use crate::workspace::{self, StoreAccess};
-use forge_store::store::{SealStatus, Store, VerifyDepth, VerifyOutcome};
+use forge_store::store::{SealStatus, Store, VerifyDepth};
 use std::path::PathBuf;
 
 /// Arguments of `forge verify`. Exit code 0: the store is sound; 1: it is damaged, and everything
@@ -32,48 +32,57 @@ pub struct RepairArgs {
     pub acknowledge: bool,
 }
 
-/// Checks the store.
-pub fn verify(args: &VerifyArgs, context: &mut Context) -> Result<(), CommandError> {
-    let path = context.store_directory()?;
-    let depth = if args.read_data { VerifyDepth::ReadData } else { VerifyDepth::Quick };
-    let keyring = context.keyring();
-    let found = Store::verify(&path, depth, context.now, keyring.as_deref())?;
-    if matches!(found.standing, SealStatus::NoKey | SealStatus::NoWitness) {
-        context.unverified.set(true);
+impl Verb for VerifyArgs {
+    const NAME: &'static str = "verify";
+    type Opened = ();
+    type Report = StoreVerifyReport;
+
+    fn run(&self, _: &(), context: &mut Context) -> VerbResult<Self> {
+        let path = context.store_directory()?;
+        let depth = if self.read_data { VerifyDepth::ReadData } else { VerifyDepth::Quick };
+        let keyring = context.keyring();
+        let found = Store::verify(&path, depth, context.now, keyring.as_deref())?;
+        if matches!(found.standing, SealStatus::NoKey | SealStatus::NoWitness) {
+            context.unverified.set(true);
+        }
+        let mut verified = StoreVerifyReport::new(&path, self.read_data, found);
+        // If the store cannot be read, only its damage matters.
+        let options = workspace::store_options(context, StoreAccess::Read);
+        verified.unfinished = Store::open(&path, options)
+            .and_then(|store| unfinished_imports(&store))
+            .unwrap_or_default();
+        Ok(verified)
     }
-    context.exit_code = match found.outcome {
-        VerifyOutcome::Clean => 0,
-        VerifyOutcome::Repairable => 1,
-        VerifyOutcome::Loss => 2,
-        VerifyOutcome::Forged => EXIT_FORGED,
-    };
-    let mut verified = StoreVerifyReport::new(&path, args.read_data, found);
-    // If the store cannot be read, only its damage matters.
-    let options = workspace::store_options(context, StoreAccess::Read);
-    verified.unfinished = Store::open(&path, options)
-        .and_then(|store| unfinished_imports(&store))
-        .unwrap_or_default();
-    context.out.emit(&verified)
 }
 
-/// Rebuilds all derived data.
-pub fn rebuild(context: &mut Context) -> Result<(), CommandError> {
-    let store = workspace::open_store(context, StoreAccess::Write)?;
-    let rebuilt = store.rebuild()?;
-    context.out.emit(&StoreRebuildReport::from(rebuilt))
+#[derive(Debug, clap::Args)]
+pub struct RebuildArgs {}
+
+impl Verb for RebuildArgs {
+    const NAME: &'static str = "rebuild";
+    type Opened = OpenedStore;
+    type Report = StoreRebuildReport;
+    const ACCESS: StoreAccess = StoreAccess::Write;
+
+    fn run(&self, opened: &OpenedStore, _: &mut Context) -> VerbResult<Self> {
+        Ok(StoreRebuildReport::from(opened.store.rebuild()?))
+    }
 }
 
-/// Saves what can be saved into a new store.
-pub fn repair(args: &RepairArgs, context: &mut Context) -> Result<(), CommandError> {
-    let Some(to) = &args.to else {
-        let store = workspace::open_store(context, StoreAccess::Write)?;
-        let losses = store.acknowledge_losses()?;
-        return context.out.emit(&LossAcknowledgement::from(losses));
-    };
-    let from = context.store_directory()?;
-    let to = context.cwd.join(to);
-    let keyring = context.keyring();
-    let done = Store::repair(&from, &to, context.now, keyring.as_deref())?;
-    context.exit_code = if done.lost.is_empty() { 0 } else { 2 };
-    context.out.emit(&StoreRepairReport::new(&from, &to, done))
+impl Verb for RepairArgs {
+    const NAME: &'static str = "repair";
+    type Opened = ();
+    type Report = EitherReport<StoreRepairReport, LossAcknowledgement>;
+
+    fn run(&self, _: &(), context: &mut Context) -> VerbResult<Self> {
+        let Some(to) = &self.to else {
+            let store = workspace::open_store(context, StoreAccess::Write)?;
+            return Ok(EitherReport::Second(store.acknowledge_losses()?.into()));
+        };
+        let from = context.store_directory()?;
+        let to = context.cwd.join(to);
+        let keyring = context.keyring();
+        let done = Store::repair(&from, &to, context.now, keyring.as_deref())?;
+        Ok(EitherReport::First(StoreRepairReport::new(&from, &to, done)))
+    }
 }

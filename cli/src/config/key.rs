@@ -241,7 +241,6 @@ static KEYS: &[SettingKey] = &[
 
 impl SettingKey {
     /// Every setting.
-    #[must_use]
     pub fn all() -> &'static [Self] {
         KEYS
     }
@@ -292,7 +291,6 @@ impl SettingKey {
     }
 
     /// Whether a project that sets this value needs the user's permission.
-    #[must_use]
     pub fn weakens(&self, value: &SettingValue) -> bool {
         let is_safe = match (self.name, value) {
             (REDACT_ENABLED, SettingValue::Bool(on)) => *on,
@@ -304,7 +302,6 @@ impl SettingKey {
     }
 
     /// The error for a project's file that sets what only the user may set.
-    #[must_use]
     pub fn refused_in_project(&self) -> CommandError {
         CommandError::invalid(format!(
             "a project may not set '{}', as it runs a program",
@@ -335,7 +332,6 @@ pub enum SettingValue {
 
 impl SettingValue {
     /// Formats the value as TOML.
-    #[must_use]
     pub fn to_toml(&self) -> String {
         match self {
             Self::Bool(_) | Self::Count(_) | Self::Seconds(_) => self.to_string(),

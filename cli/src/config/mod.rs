@@ -109,13 +109,11 @@ impl Config {
     }
 
     /// Returns the settings of the project that are ignored, because they were not allowed.
-    #[must_use]
     pub fn ignored(&self) -> &[IgnoredSetting] {
         &self.ignored
     }
 
     /// Returns the value of this key, if it has one, and its layer.
-    #[must_use]
     pub fn value(&self, key: &SettingKey) -> (Option<&SettingValue>, ConfigLayer) {
         let set =
             self.layers.iter().rev().find_map(|(layer, values)| {
@@ -140,7 +138,6 @@ impl Config {
     }
 
     /// The duration this key is set to.
-    #[must_use]
     pub fn duration(&self, name: &str) -> Option<Duration> {
         match self.setting(name)? {
             SettingValue::Seconds(duration) | SettingValue::Duration(duration) => Some(*duration),
@@ -149,31 +146,26 @@ impl Config {
     }
 
     /// The text this key is set to.
-    #[must_use]
     pub fn text(&self, name: &str) -> Option<&str> {
         if let SettingValue::Text(text) = self.setting(name)? { Some(text) } else { None }
     }
 
     /// The words this key is set to.
-    #[must_use]
     pub fn words(&self, name: &str) -> &[String] {
         if let Some(SettingValue::Words(words)) = self.setting(name) { words } else { &[] }
     }
 
     /// The number this key is set to.
-    #[must_use]
     pub fn count(&self, name: &str) -> Option<u64> {
         if let SettingValue::Count(count) = self.setting(name)? { Some(*count) } else { None }
     }
 
     /// Whether this key is set to true.
-    #[must_use]
     pub fn is_on(&self, name: &str) -> bool {
         self.setting(name) == Some(&SettingValue::Bool(true))
     }
 
     /// When to use colour.
-    #[must_use]
     pub fn color(&self) -> ColorMode {
         if let Some(SettingValue::Color(color)) = self.setting(key::COLOR) {
             *color

@@ -32,7 +32,6 @@ pub struct IgnoredSetting {
 
 impl IgnoredSetting {
     /// Describes these settings, with how to allow them.
-    #[must_use]
     pub fn describe(ignored: &[Self]) -> String {
         let mut text = String::from("this project's settings are not yours and are ignored: ");
         for (number, setting) in ignored.iter().enumerate() {
@@ -62,7 +61,6 @@ pub struct ProjectTrust {
 
 impl ProjectTrust {
     /// Reads what was allowed at this path; nothing if that cannot be read.
-    #[must_use]
     pub fn read(environment: &Environment, path: &Path) -> Self {
         let file = note_file(environment, path);
         let bytes = file.and_then(|file| plain_file::read(&file, MAX_NOTE_BYTES).ok());
@@ -119,7 +117,6 @@ pub fn note_own_store(environment: &Environment, store: &Path) -> Result<(), Com
 }
 
 /// Whether the user created the store at this path.
-#[must_use]
 pub fn is_own_store(environment: &Environment, store: &Path) -> bool {
     let store = canonical(store);
     let id = store_id(&store);
@@ -127,10 +124,6 @@ pub fn is_own_store(environment: &Environment, store: &Path) -> bool {
 }
 
 /// Allows a setting for the store at this path.
-///
-/// # Errors
-///
-/// If it cannot be recorded.
 pub fn allow_settings(
     environment: &Environment,
     store: &Path,
@@ -148,10 +141,6 @@ pub fn allow_settings(
 }
 
 /// Allows the link at this path to lead to this store outside its project.
-///
-/// # Errors
-///
-/// If it cannot be recorded.
 pub fn allow_link(
     environment: &Environment,
     link: &Path,
@@ -163,16 +152,11 @@ pub fn allow_link(
 }
 
 /// Whether the link at this path may lead to this store.
-#[must_use]
 pub fn allows_link(environment: &Environment, link: &Path, target: &Path) -> bool {
     ProjectTrust::read(environment, &link_path(link)).link == Some(path_hash(target))
 }
 
 /// Revokes everything that was allowed at these paths.
-///
-/// # Errors
-///
-/// If a record cannot be removed.
 pub fn forget(environment: &Environment, paths: &[PathBuf]) -> Result<(), CommandError> {
     for file in paths.iter().filter_map(|path| note_file(environment, path)) {
         match fs::remove_file(&file) {
@@ -187,7 +171,6 @@ pub fn forget(environment: &Environment, paths: &[PathBuf]) -> Result<(), Comman
 }
 
 /// Returns the paths under which something may be recorded about a store that was found here.
-#[must_use]
 pub fn noted_paths(store: &Path) -> Vec<PathBuf> {
     vec![canonical(store), link_path(store)]
 }

@@ -41,7 +41,6 @@ impl CodingAgent {
         [Self::Claude, Self::Codex, Self::Gemini, Self::Cursor, Self::OpenCode];
 
     /// Returns its word on the command line and in the log of the hooks.
-    #[must_use]
     pub const fn name(self) -> &'static str {
         match self {
             Self::Claude => "claude",
@@ -53,7 +52,6 @@ impl CodingAgent {
     }
 
     /// Returns its name for people.
-    #[must_use]
     pub const fn title(self) -> &'static str {
         match self {
             Self::Claude => "Claude Code",
@@ -65,19 +63,16 @@ impl CodingAgent {
     }
 
     /// Returns the default scope: the narrowest one, which does not affect colleagues.
-    #[must_use]
     pub const fn default_scope(self) -> InstallScope {
         if matches!(self, Self::Claude) { InstallScope::Local } else { InstallScope::User }
     }
 
     /// Whether the agent has settings for this scope.
-    #[must_use]
     pub const fn has_scope(self, scope: InstallScope) -> bool {
         matches!(self, Self::Claude) || !matches!(scope, InstallScope::Local)
     }
 
     /// Returns what an installation needs in which file.
-    #[must_use]
     pub fn wanted_changes(self, scope: InstallScope, place: &InstallTarget) -> Vec<WantedChange> {
         match self {
             Self::Claude => claude::wanted(scope, place),
@@ -89,7 +84,6 @@ impl CodingAgent {
     }
 
     /// Returns what a person must know or do in addition.
-    #[must_use]
     pub fn notes(self, scope: InstallScope) -> &'static [&'static str] {
         match (self, scope) {
             (Self::Claude, InstallScope::Project) => &[
@@ -137,7 +131,6 @@ impl InstallScope {
     pub const ALL: [Self; 3] = [Self::Local, Self::Project, Self::User];
 
     /// Returns its word on the command line.
-    #[must_use]
     pub const fn name(self) -> &'static str {
         match self {
             Self::Local => "local",
@@ -163,7 +156,6 @@ pub enum IntegrationPart {
 
 impl IntegrationPart {
     /// Returns its name for people.
-    #[must_use]
     pub const fn title(self) -> &'static str {
         match self {
             Self::Hooks => "hooks",
@@ -187,7 +179,6 @@ pub struct WantedChange {
 
 impl WantedChange {
     /// Describes it in lines for people.
-    #[must_use]
     pub fn describe(&self) -> Vec<String> {
         match (&self.form, self.part) {
             (WantedContent::Section(text), _) => text.lines().map(str::to_owned).collect(),
@@ -302,14 +293,12 @@ impl InstallTarget {
     }
 
     /// Returns the command line of a hook, for agents that run it in a shell.
-    #[must_use]
     pub fn hook_command(&self, agent: CodingAgent, event: &str) -> String {
         format!("{} hook {} {event}", shell_word(&self.forge), agent.name())
     }
 }
 
 /// Quotes a text as one word of a shell.
-#[must_use]
 pub fn shell_word(text: &str) -> String {
     let plain = |c: char| c.is_ascii_alphanumeric() || "/._-+@%:,=".contains(c);
     if !text.is_empty() && text.chars().all(plain) {

@@ -6,7 +6,6 @@ use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 
 /// Returns the first program with this name on the path.
-#[must_use]
 pub fn on_path(environment: &Environment, name: &str) -> Option<PathBuf> {
     let path = environment.value("PATH")?;
     std::env::split_paths(path)
@@ -16,14 +15,12 @@ pub fn on_path(environment: &Environment, name: &str) -> Option<PathBuf> {
 }
 
 /// Whether there is an executable file.
-#[must_use]
 pub fn is_program(path: &Path) -> bool {
     path.metadata().is_ok_and(|found| found.is_file() && found.permissions().mode() & 0o111 != 0)
 }
 
 /// Returns the version of a program, from its files alone: its own name if that is a version
 /// (`versions/2.1.332`), or else the nearest `package.json` above it.
-#[must_use]
 pub fn version_of(environment: &Environment, name: &str) -> Option<[u32; 3]> {
     let file = on_path(environment, name)?.canonicalize().ok()?;
     let named = file.file_name().and_then(|name| version(name.to_str()?));

@@ -8,7 +8,6 @@ use serde_json::Value;
 use std::path::{Path, PathBuf};
 
 /// Whether this value, at this path in an agent's settings, was written by one of these edits.
-#[must_use]
 pub fn is_ours(agent: CodingAgent, edits: &[JsonEdit], path: &[String], value: &Value) -> bool {
     let names: Vec<&str> = path.iter().map(String::as_str).collect();
     let is_server = || {
@@ -50,7 +49,6 @@ pub fn is_ours(agent: CodingAgent, edits: &[JsonEdit], path: &[String], value: &
 }
 
 /// Whether this member was added by an installation, as far as its path and value show.
-#[must_use]
 pub fn is_added(added: &[Vec<String>], edits: &[JsonEdit], path: &[String], value: &Value) -> bool {
     let is_it = |edit: &JsonEdit| match edit {
         JsonEdit::Member { path: above, name, value: wanted, keep: true } => {
@@ -92,7 +90,6 @@ fn server_binary(entry: &Value) -> Option<String> {
 }
 
 /// Whether a table of Codex's settings is the server of forge.
-#[must_use]
 pub fn is_our_server(item: &toml_edit::Item) -> bool {
     toml_binary(item).is_some()
 }
@@ -117,22 +114,18 @@ fn unquoted(word: &str) -> String {
 /// What was found of one part of an installation.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct FoundPart {
-    /// The part.
     pub part: IntegrationPart,
-    /// The file.
     pub file: PathBuf,
     /// Whether it was found.
     pub there: bool,
     /// The binaries it calls.
     pub binaries: Vec<String>,
-    /// Its faults.
     pub faults: Vec<InstallationFault>,
     /// Why the file could not be examined.
     pub error: Option<String>,
 }
 
 /// Looks for the parts of an installation.
-#[must_use]
 pub fn find_parts(
     agent: CodingAgent,
     scope: InstallScope,

@@ -10,7 +10,6 @@ use serde_json::Value;
 /// A fault of an installation, which installing again fixes.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct InstallationFault {
-    /// Its severity.
     pub severity: FindingSeverity,
     /// Its description.
     pub what: String,
@@ -27,7 +26,6 @@ impl InstallationFault {
 }
 
 /// Returns the faults of one part of an installation in this file.
-#[must_use]
 pub fn find_faults(
     agent: CodingAgent,
     part: IntegrationPart,

@@ -136,7 +136,6 @@ pub fn replace(settings: &AgentFile, text: Option<&str>) -> Result<(), CommandEr
 }
 
 /// Returns the missing parent directories of a file, outermost first.
-#[must_use]
 pub fn missing_directories(path: &Path) -> Vec<PathBuf> {
     let mut missing: Vec<PathBuf> = path
         .ancestors()

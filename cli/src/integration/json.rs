@@ -176,20 +176,12 @@ pub(super) fn input_value(value: &CstInputValue) -> serde_json::Value {
 }
 
 /// Returns the values in the settings, without comments and formatting; null for an empty file.
-///
-/// # Errors
-///
-/// If it is not JSON.
 pub fn values(text: &str) -> Result<serde_json::Value, UnusableSettings> {
     let root = parse(text.strip_prefix(BYTE_ORDER_MARK).unwrap_or(text))?;
     Ok(root.value().and_then(|value| plain_value(&value)).unwrap_or_default())
 }
 
 /// Returns the paths of the empty objects and arrays in the settings.
-///
-/// # Errors
-///
-/// If it is not JSON.
 pub fn empty_places(text: &str) -> Result<Vec<Vec<String>>, UnusableSettings> {
     let values = values(text)?;
     let mut places = Vec::new();
@@ -213,10 +205,6 @@ pub fn empty_places(text: &str) -> Result<Vec<Vec<String>>, UnusableSettings> {
 
 /// Returns the paths of the members in `edits` that could belong to someone else if they existed,
 /// but that are missing.
-///
-/// # Errors
-///
-/// If it is not JSON.
 pub fn missing_members(
     text: &str,
     edits: &[JsonEdit],
@@ -235,10 +223,6 @@ pub fn missing_members(
 
 /// Returns the text without the array elements and object members that `is_ours` accepts. What
 /// becomes empty by this is removed too, except at the paths in `kept`.
-///
-/// # Errors
-///
-/// If it is not JSON.
 pub fn without(
     text: &str,
     is_ours: &dyn Fn(&[String], &serde_json::Value) -> bool,

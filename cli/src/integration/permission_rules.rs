@@ -23,7 +23,6 @@ pub const GROUPS: [&str; 15] = [
 
 /// Returns the rules in their short form, by the words after `forge`: whole groups, then single
 /// commands.
-#[must_use]
 pub fn short_rules() -> Vec<&'static str> {
     let alone = |command: &&str| {
         let group = command.split(' ').next().unwrap_or_default();

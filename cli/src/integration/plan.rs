@@ -12,7 +12,6 @@ use std::path::PathBuf;
 /// The steps for one agent.
 #[derive(Clone, Debug)]
 pub struct InstallPlan {
-    /// The agent.
     pub agent: CodingAgent,
     /// The scope of the installation.
     pub scope: InstallScope,
@@ -213,7 +212,6 @@ impl InstallPlan {
     }
 
     /// Whether everything is installed already.
-    #[must_use]
     pub fn is_installed(&self) -> bool {
         self.files.iter().all(FilePlan::is_installed)
     }
@@ -259,13 +257,11 @@ impl InstallPlan {
 
 impl FilePlan {
     /// Whether the file has its wanted content.
-    #[must_use]
     pub fn is_installed(&self) -> bool {
         self.now.text == self.with
     }
 
     /// Whether the file has entries of forge that no other installation needs.
-    #[must_use]
     pub fn is_to_go(&self) -> bool {
         !self.shared && self.now.text != self.without
     }

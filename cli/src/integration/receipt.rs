@@ -20,9 +20,7 @@ const VERSION: u32 = 1;
 pub struct InstallReceipt {
     /// The version of the format.
     pub version: u32,
-    /// The agent.
     pub agent: CodingAgent,
-    /// The scope.
     pub scope: InstallScope,
     /// The project; an installation for all projects has none.
     pub project: Option<PathBuf>,
@@ -57,7 +55,6 @@ pub struct FileReceipt {
 
 impl FileReceipt {
     /// Returns the text before the changes; `None` if it cannot be derived from the current text.
-    #[must_use]
     pub fn original(&self, text: &str) -> Option<String> {
         let exactly = hash(text) == self.after;
         self.splices.iter().rev().try_fold(text.to_owned(), |text, splice| match exactly {
@@ -68,7 +65,6 @@ impl FileReceipt {
 }
 
 /// Returns the hash that shows whether a file is unchanged since.
-#[must_use]
 pub fn hash(text: &str) -> String {
     blake3::hash(text.as_bytes()).to_hex().to_string()
 }
@@ -82,10 +78,6 @@ pub struct ReceiptFolder {
 impl ReceiptFolder {
     /// Returns the receipts of this user, in `$XDG_STATE_HOME/forge/installed`, by default below
     /// `~/.local/state`.
-    ///
-    /// # Errors
-    ///
-    /// If the user's directory is not known.
     pub fn for_user(environment: &Environment) -> Result<Self, CommandError> {
         let state = environment.state_directory().ok_or_else(|| {
             CommandError::not_found("there is no directory to record what is installed")
@@ -105,10 +97,6 @@ impl ReceiptFolder {
     }
 
     /// Returns the receipt of an installation, if there is one.
-    ///
-    /// # Errors
-    ///
-    /// If there is one that cannot be read.
     pub fn find(
         &self,
         agent: CodingAgent,
@@ -120,7 +108,6 @@ impl ReceiptFolder {
 
     /// Returns all receipts. An unreadable one is skipped: its installation can still be found in
     /// the files.
-    #[must_use]
     pub fn all(&self) -> Vec<InstallReceipt> {
         let Ok(entries) = fs::read_dir(&self.folder) else { return Vec::new() };
         let mut paths: Vec<PathBuf> = entries.flatten().map(|entry| entry.path()).collect();
@@ -129,10 +116,6 @@ impl ReceiptFolder {
     }
 
     /// Saves a receipt in place of the old one; removes it if it has no changes.
-    ///
-    /// # Errors
-    ///
-    /// If it cannot be written.
     pub fn keep(&self, receipt: &InstallReceipt) -> Result<(), CommandError> {
         let path = self.path(receipt.agent, receipt.scope, receipt.project.as_deref());
         let failed = |error| {
@@ -156,7 +139,6 @@ impl ReceiptFolder {
 
 impl InstallReceipt {
     /// Creates a receipt without changes.
-    #[must_use]
     pub fn new(
         agent: CodingAgent,
         scope: InstallScope,
@@ -169,7 +151,6 @@ impl InstallReceipt {
     }
 
     /// Returns the changes of this file.
-    #[must_use]
     pub fn for_file(&self, path: &Path) -> Option<&FileReceipt> {
         self.files.iter().find(|changed| changed.path == path)
     }

@@ -5,7 +5,6 @@ const BEGIN: &str = "<!-- forge: begin -->";
 const END: &str = "<!-- forge: end -->";
 
 /// Returns the section, with the command for starting forge.
-#[must_use]
 pub fn section_text(forge: &str) -> String {
     format!(
         "{BEGIN}\n\
@@ -24,7 +23,6 @@ pub fn section_text(forge: &str) -> String {
 }
 
 /// Returns the page with the section at its end, after a blank line.
-#[must_use]
 pub fn add_section(page: &str, section: &str) -> String {
     let ending = if page.contains("\r\n") { "\r\n" } else { "\n" };
     let section = section.replace('\n', ending);
@@ -37,7 +35,6 @@ pub fn add_section(page: &str, section: &str) -> String {
 }
 
 /// Returns the section in a page, with its markers, up to the end of its last line.
-#[must_use]
 pub fn find_section(page: &str) -> Option<&str> {
     let from = page.find(BEGIN)?;
     let length = page[from..].find(END)? + END.len();
@@ -47,7 +44,6 @@ pub fn find_section(page: &str) -> Option<&str> {
 }
 
 /// Returns the page without the section and the blank line before it.
-#[must_use]
 pub fn remove_section(page: &str) -> String {
     let Some(section) = find_section(page) else { return page.to_owned() };
     let at = section.as_ptr() as usize - page.as_ptr() as usize;

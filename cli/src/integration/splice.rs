@@ -17,7 +17,6 @@ pub struct TextSplice {
 
 impl TextSplice {
     /// Returns the one change from `old` to `new`; `None` if they are equal.
-    #[must_use]
     pub fn between(old: &str, new: &str) -> Option<Self> {
         if old == new {
             return None;
@@ -42,14 +41,12 @@ impl TextSplice {
     }
 
     /// Undoes this change, if the inserted text is at its offset.
-    #[must_use]
     pub fn undo(&self, text: &str) -> Option<String> {
         let rest = text.get(self.at..)?.strip_prefix(self.inserted.as_str())?;
         Some([&text[..self.at], &self.removed, rest].concat())
     }
 
     /// Undoes this change if the inserted text has moved: only if it occurs exactly once.
-    #[must_use]
     pub fn find_and_undo(&self, text: &str) -> Option<String> {
         if self.inserted.trim().is_empty() {
             return None;

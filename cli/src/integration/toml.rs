@@ -63,10 +63,6 @@ pub fn apply_edit(text: &str, wanted: &WantedTable) -> Result<String, UnusableSe
 }
 
 /// Returns the text without the table at this path, if it exists and is forge's.
-///
-/// # Errors
-///
-/// If it is not TOML.
 pub fn without(
     text: &str,
     path: &[String],
@@ -103,10 +99,6 @@ fn remove(table: &mut Table, path: &[String], is_ours: &dyn Fn(&Item) -> bool) -
 }
 
 /// Returns the item at this path, if there is one.
-///
-/// # Errors
-///
-/// If it is not TOML.
 pub fn item(text: &str, path: &[&str]) -> Result<Option<Item>, UnusableSettings> {
     let document = parse(text)?;
     let mut item = document.as_item();

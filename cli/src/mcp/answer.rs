@@ -85,10 +85,6 @@ impl<T: Serialize> ToolAnswer<T> {
 }
 
 /// Returns the JSON of an answer, in which no text contains control sequences or hidden characters.
-///
-/// # Errors
-///
-/// Internal if it is not JSON.
 pub(super) fn json(found: &impl Serialize) -> Result<Value, CommandError> {
     let value = serde_json::to_value(found)
         .map_err(|error| CommandError::internal("an answer is not JSON").caused_by(error))?;
@@ -124,8 +120,13 @@ pub(super) fn cut(value: Value, bytes: usize) -> Value {
 
 /// Cuts long texts in fields, and removes null fields.
 pub(super) fn cut_fields(fields: Map<String, Value>, bytes: usize) -> Map<String, Value> {
-    let told = fields.into_iter().filter(|(_, value)| !value.is_null());
-    told.map(|(name, value)| (name, cut(value, bytes))).collect()
+    let known = fields.into_iter().filter(|(_, value)| !value.is_null());
+    known.map(|(name, value)| (name, cut(value, bytes))).collect()
+}
+
+/// Returns the JSON of a stored value, with long texts cut and marked.
+pub(super) fn cut_value(value: &forge_store::model::Value) -> Value {
+    serde_json::to_value(value).map_or(Value::Null, |value| cut(value, TEXT_BYTES))
 }
 
 /// Returns as many rows as a page holds, and whether there are more. The first row always fits.
@@ -262,9 +263,9 @@ mod tests {
     fn an_error_is_cut_whatever_it_names() {
         let long = "\u{1b}".repeat(200_000);
         let error = CommandError::invalid(&*long).caused_by(format!("b{long}")).hinted(long);
-        let told = error_lines(&error);
-        assert!(told.len() < 8 * 1024, "{} bytes", told.len());
-        assert_eq!(told.matches("… (20000").count(), 3);
+        let lines = error_lines(&error);
+        assert!(lines.len() < 8 * 1024, "{} bytes", lines.len());
+        assert_eq!(lines.matches("… (20000").count(), 3);
     }
 
     #[test]

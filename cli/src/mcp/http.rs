@@ -47,10 +47,6 @@ pub enum AccessToken {
 
 impl AccessToken {
     /// Generates a random token.
-    ///
-    /// # Errors
-    ///
-    /// If the system has no random numbers.
     pub fn new() -> Result<Self, CommandError> {
         let mut bytes = [0; 32];
         getrandom::fill(&mut bytes).map_err(|error| {
@@ -181,10 +177,6 @@ async fn accept(
 }
 
 /// Reads the whole body of a request, in time and only if it is a message.
-///
-/// # Errors
-///
-/// The response that says why not.
 async fn with_body(request: Request, limits: HttpLimits) -> Result<Request, Response> {
     let (head, body) = request.into_parts();
     let body = match tokio::time::timeout(limits.body, to_bytes(body, BODY_BYTES)).await {
@@ -286,10 +278,6 @@ pub struct BackgroundServer {
 
 impl BackgroundServer {
     /// Starts a server on a free loopback port.
-    ///
-    /// # Errors
-    ///
-    /// If there is none.
     pub fn begin<S: ServerHandler + Clone>(
         server: S,
         token: AccessToken,

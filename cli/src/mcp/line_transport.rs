@@ -27,10 +27,6 @@ pub const LINE_BYTES: usize = 4 * 1024 * 1024;
 const ID_BYTES: usize = 1024;
 
 /// Serves these lines until they end, and then until all requests are answered.
-///
-/// # Errors
-///
-/// If the client cannot be reached.
 pub async fn serve(
     forge: ForgeServer,
     read: impl AsyncRead + Send + Unpin + 'static,
@@ -170,10 +166,6 @@ impl<R: AsyncRead + Send + Unpin, W: AsyncWrite + Send + Unpin + 'static> LineTr
 }
 
 /// Parses the id of a request, which the answer repeats.
-///
-/// # Errors
-///
-/// What is wrong with it.
 pub(super) fn request_id(id: &Value) -> Result<RequestId, &'static str> {
     if id.as_str().is_some_and(|id| id.len() > ID_BYTES) {
         return Err("an id has at most 1024 bytes");

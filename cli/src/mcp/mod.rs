@@ -1,11 +1,11 @@
 //! The MCP server: forge's commands for coding agents, as tools, resources and prompts.
 //!
 //! * `tool`: the tools, one file per family, with typed arguments and typed answers. They run the
-//!   same commands as the command line; nothing here stores data itself.
+//!   same verbs as the command line and take their reports; nothing here stores data itself.
 //! * `resource` and `prompt`: what can be read by an address, and texts to start with.
-//! * `visit`: one request's context, its session, and the results of its commands.
+//! * `request`: one request's context, its session, and the results of its commands.
 //! * `answer`: limits results, marks stored text, and adds hints to errors.
-//! * `desk`: the one thread that does the work, in the order of the requests.
+//! * `work_queue`: the one thread that does the work, in the order of the requests.
 //! * `server`: the protocol.
 //! * `line` and `http`: the two transports.
 
@@ -33,16 +33,11 @@ use crate::error::CommandError;
 pub struct ServerSetup {
     /// The flags the server was started with.
     pub global: GlobalArgs,
-    /// Its environment.
     pub environment: Environment,
 }
 
 /// Creates a runtime with only this thread: the work is done at the [`work_queue`], so more threads would
 /// not help.
-///
-/// # Errors
-///
-/// If the system refuses.
 pub fn runtime() -> Result<tokio::runtime::Runtime, CommandError> {
     tokio::runtime::Builder::new_current_thread()
         .enable_all()

@@ -5,10 +5,11 @@ use super::answer::{self, TEXT_BYTES, cut};
 use super::request::McpRequest;
 use super::session_choice::SessionUse;
 use super::tool::{self, BriefTool, DiffTool, StateTool, TimelineTool};
-use crate::commands::ForgeCommand;
-use crate::commands::session::{SessionCommand, SessionListArgs};
+use crate::commands::session::SessionListArgs;
 use crate::error::CommandError;
+use crate::output::report_value;
 use crate::report::moment::CheckpointJson;
+use crate::verb::Verb;
 use crate::workspace::{self, StoreAccess};
 use forge_store::error::Error;
 use forge_store::store::CheckpointFilter;
@@ -196,16 +197,16 @@ fn unknown_address(uri: &str) -> CommandError {
 }
 
 fn sessions(setting: &ServerSetup) -> Result<Value, CommandError> {
-    let mut visit = McpRequest::begin(setting, None, SessionUse::Reads)?;
+    let mut request = McpRequest::begin(setting, None, SessionUse::Reads)?;
     let list = SessionListArgs { all: false, limit: Some(SESSIONS) };
-    let found = visit.run(&ForgeCommand::Session(SessionCommand::List(list).into()))?;
+    let found = report_value(SessionListArgs::NAME, &request.run(&list)?)?;
     answer::json(&cut(found, TEXT_BYTES))
 }
 
 /// A checkpoint of any session, with what was known then.
 fn checkpoint_document(id: &str, setting: &ServerSetup) -> Result<Value, CommandError> {
-    let visit = McpRequest::begin(setting, None, SessionUse::Reads)?;
-    let store = workspace::open_store(&visit.context, StoreAccess::Read)?;
+    let request = McpRequest::begin(setting, None, SessionUse::Reads)?;
+    let store = workspace::open_store(&request.context, StoreAccess::Read)?;
     let mut found = store.checkpoints(&CheckpointFilter::default())?;
     found.retain(|(_, checkpoint)| checkpoint.id.to_string().starts_with(id));
     let (name, checkpoint) = match found.as_slice() {

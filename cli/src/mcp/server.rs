@@ -39,7 +39,6 @@ pub struct ForgeServer {
 
 impl ForgeServer {
     /// Creates a server with this setting, whose work is done at this desk.
-    #[must_use]
     pub fn new(setting: ServerSetup, desk: WorkQueue) -> Self {
         Self { setting, desk }
     }

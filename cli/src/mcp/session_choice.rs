@@ -35,10 +35,6 @@ pub(super) enum SessionUse {
 
 /// Chooses the session of a request and puts it into the context, in the order of
 /// [`workspace::choose_session`]: that of the request or the server, the agent's, the current one.
-///
-/// # Errors
-///
-/// Not found if there is no store.
 pub(super) fn choose_session(
     context: &mut Context,
     asked: Option<&str>,
@@ -74,10 +70,6 @@ pub(super) fn choose_session(
 
 /// Returns why it is this session, after a command has written to it. If an agent had no session
 /// yet, a command that needs existing data used the current one.
-///
-/// # Errors
-///
-/// As every read.
 pub(super) fn chosen_session(
     context: &Context,
     chosen_by: ChosenBy,

@@ -17,7 +17,6 @@ pub struct WorkQueue {
 
 impl WorkQueue {
     /// Starts the thread with an empty queue.
-    #[must_use]
     pub fn start() -> Self {
         let (work, queue) = channel::<QueuedWork>();
         thread::spawn(move || queue.into_iter().for_each(|work| work()));
@@ -68,12 +67,12 @@ mod tests {
 
     #[test]
     fn work_is_done_in_the_order_it_was_queued() {
-        let desk = WorkQueue::start();
+        let queue = WorkQueue::start();
         let seen = Arc::new(Mutex::new(Vec::new()));
         let asked: Vec<PendingResult<usize>> = (0..100)
             .map(|number| {
                 let seen = Arc::clone(&seen);
-                desk.run(move || {
+                queue.run(move || {
                     seen.lock().unwrap().push(number);
                     Ok(number)
                 })
@@ -88,10 +87,10 @@ mod tests {
 
     #[test]
     fn a_panic_is_an_error_and_the_queue_goes_on() {
-        let desk = WorkQueue::start();
+        let queue = WorkQueue::start();
         let runtime = crate::mcp::runtime().unwrap();
-        let broken = desk.run::<()>(|| panic!("a broken invariant"));
-        let next = desk.run(|| Ok(7));
+        let broken = queue.run::<()>(|| panic!("a broken invariant"));
+        let next = queue.run(|| Ok(7));
         let error = runtime.block_on(broken.wait()).unwrap_err();
         assert!(error.message().starts_with("a broken invariant"), "{error}");
         assert_eq!(runtime.block_on(next.wait()).unwrap(), 7);
@@ -99,16 +98,16 @@ mod tests {
 
     #[test]
     fn cancelled_work_is_not_done() {
-        let desk = WorkQueue::start();
+        let queue = WorkQueue::start();
         let (go, wait) = channel::<()>();
-        let first = desk.run(move || Ok(wait.recv().is_ok()));
+        let first = queue.run(move || Ok(wait.recv().is_ok()));
         let done = Arc::new(Mutex::new(false));
         let mark = Arc::clone(&done);
-        drop(desk.run(move || {
+        drop(queue.run(move || {
             *mark.lock().unwrap() = true;
             Ok(())
         }));
-        let last = desk.run(|| Ok(()));
+        let last = queue.run(|| Ok(()));
         go.send(()).unwrap();
         let runtime = crate::mcp::runtime().unwrap();
         assert!(runtime.block_on(first.wait()).unwrap());

@@ -14,7 +14,7 @@ pub use table::{TableCell, TextTable};
 
 use crate::args::{ColorMode, RawOutputFlags};
 use crate::context::Environment;
-use crate::error::{CommandError, CommandErrorKind};
+use crate::error::{CommandError, CommandErrorKind, EXIT_OK};
 use chrono::Local;
 use forge_store::model::Timestamp;
 use sanitise::{NewlineMode, sanitise};
@@ -33,16 +33,44 @@ const DEFAULT_HEIGHT: usize = 24;
 
 /// The result of a command.
 pub trait Report: Serialize {
-    /// The name and version of its JSON: `forge.checkpoint.list/1`.
-    const SCHEMA: &'static str;
+    /// Returns the name and version of its JSON, such as `forge.state/1`; `None` if it is that of
+    /// the verb.
+    fn schema(&self) -> Option<&'static str> {
+        None
+    }
 
-    /// Returns the schema of this report, if one type is used by several commands.
-    fn schema(&self) -> &'static str {
-        Self::SCHEMA
+    /// Returns how it is printed.
+    fn form(&self) -> ReportForm<'_> {
+        ReportForm::Screen
+    }
+
+    /// Returns the exit code of a command with this report.
+    fn exit_code(&self) -> u8 {
+        EXIT_OK
+    }
+
+    /// Returns the error with which the command ends after the report was printed, if any.
+    fn take_failure(&mut self) -> Option<CommandError> {
+        None
     }
 
     /// Writes it as text for people.
-    fn human(&self, screen: &mut Screen);
+    fn human(&self, _: &mut Screen) {}
+}
+
+/// How a report is printed.
+#[derive(Clone, Copy, Debug)]
+pub enum ReportForm<'a> {
+    /// As JSON, or as text for people.
+    Screen,
+    /// As JSON, or as this text of the store.
+    Text(&'a str),
+    /// As JSON, or as these bytes.
+    JsonOrBytes(&'a [u8]),
+    /// As these bytes, also if JSON is wanted.
+    Bytes(&'a [u8]),
+    /// Not at all: the verb has printed it.
+    Printed,
 }
 
 /// Options of the output.
@@ -62,21 +90,12 @@ pub struct OutputOptions {
     pub now: Timestamp,
 }
 
-/// The output of commands, for a caller in this process.
-#[derive(Debug, Default)]
-pub struct KeptOutput {
-    /// The documents of results, in order.
-    pub documents: Vec<serde_json::Value>,
-    /// The warnings.
-    pub warnings: Vec<String>,
-}
-
 /// The output of results, warnings and progress.
 #[derive(Debug)]
 pub struct OutputSink {
     look: OutputOptions,
-    /// Where the output is kept, if nothing is to be printed.
-    kept: Option<RefCell<KeptOutput>>,
+    /// The warnings, if they are to be kept and not printed.
+    kept: Option<RefCell<Vec<String>>>,
     /// Whether stdout has colours.
     colored: bool,
     /// Whether stderr has colours.
@@ -91,7 +110,6 @@ pub struct OutputSink {
 
 impl OutputSink {
     /// Creates the output, after one look at the terminal and the environment.
-    #[must_use]
     pub fn new(look: OutputOptions, environment: &Environment) -> Self {
         let stdout = io::stdout();
         let terminal = stdout.is_terminal();
@@ -106,9 +124,8 @@ impl OutputSink {
         Self { look, kept: None, colored, stderr_colored, width, height, session_of }
     }
 
-    /// Creates an output that prints nothing: results are kept as JSON until they are
-    /// [taken](Self::take_kept).
-    #[must_use]
+    /// Creates an output that prints nothing: warnings are kept until they are
+    /// [taken](Self::take_warnings).
     pub fn capturing(zone: Local, now: Timestamp) -> Self {
         let (json, quiet, color, pager) = (true, true, ColorMode::Never, None);
         let look = OutputOptions { json, quiet, color, pager, zone, now };
@@ -124,31 +141,26 @@ impl OutputSink {
         }
     }
 
-    /// Returns what was kept since the last call.
-    #[must_use]
-    pub fn take_kept(&mut self) -> KeptOutput {
+    /// Returns the warnings that were kept since the last call.
+    pub fn take_warnings(&mut self) -> Vec<String> {
         self.kept.as_mut().map(|kept| std::mem::take(kept.get_mut())).unwrap_or_default()
     }
 
-    /// Prints the result of a command.
-    ///
-    /// # Errors
-    ///
-    /// A broken pipe, a full disk.
-    pub fn emit<R: Report>(&mut self, report: &R) -> Result<(), CommandError> {
-        if self.look.json {
-            let chosen =
-                SessionNotedReport { session_of_agent: self.session_of.get_mut().take(), report };
-            let mut text = document(report.schema(), &chosen)?;
-            if let Some(kept) = &mut self.kept {
-                let document = serde_json::from_slice(&text).map_err(|error| {
-                    CommandError::internal("a result is not JSON").caused_by(error)
-                })?;
-                kept.get_mut().documents.push(document);
-                return Ok(());
+    /// Prints the report of a verb.
+    pub fn emit<R: Report>(&mut self, verb: &str, report: &R) -> Result<(), CommandError> {
+        match report.form() {
+            ReportForm::Printed => return Ok(()),
+            ReportForm::Bytes(bytes) => return self.raw(bytes),
+            _ if self.look.json => {
+                let session_of_agent = self.session_of.get_mut().take();
+                let noted = SessionNotedReport { session_of_agent, report };
+                let mut text = document(&schema_of(verb, report), &noted)?;
+                text.push(b'\n');
+                return self.raw(&text);
             }
-            text.push(b'\n');
-            return self.raw(&text);
+            ReportForm::Text(text) => return self.text(text),
+            ReportForm::JsonOrBytes(bytes) => return self.raw(bytes),
+            ReportForm::Screen => {}
         }
         let mut screen = self.screen(self.colored);
         report.human(&mut screen);
@@ -163,10 +175,6 @@ impl OutputSink {
     }
 
     /// Writes bytes that are a result by themselves: a script, an exported file.
-    ///
-    /// # Errors
-    ///
-    /// A broken pipe, a full disk.
     pub fn raw(&mut self, bytes: &[u8]) -> Result<(), CommandError> {
         if self.kept.is_some() {
             return Ok(());
@@ -177,17 +185,12 @@ impl OutputSink {
     }
 
     /// Whether the output is JSON.
-    #[must_use]
     pub const fn is_json(&self) -> bool {
         self.look.json
     }
 
     /// Writes a text of the store that is a result by itself: on a terminal without control
     /// sequences, otherwise byte for byte.
-    ///
-    /// # Errors
-    ///
-    /// A broken pipe, a full disk.
     pub fn text(&mut self, text: &str) -> Result<(), CommandError> {
         if !io::stdout().is_terminal() {
             return self.raw(text.as_bytes());
@@ -200,10 +203,6 @@ impl OutputSink {
     }
 
     /// Flushes everything that was written.
-    ///
-    /// # Errors
-    ///
-    /// A broken pipe, a full disk.
     pub fn flush(&mut self) -> Result<(), CommandError> {
         self.raw(&[])
     }
@@ -240,7 +239,7 @@ impl OutputSink {
             message: &'a str,
         }
         if let Some(kept) = &self.kept {
-            kept.borrow_mut().warnings.push(text.to_owned());
+            kept.borrow_mut().push(text.to_owned());
             return;
         }
         if self.look.json {
@@ -258,10 +257,6 @@ impl OutputSink {
 
     /// Asks on the terminal, after showing the details. Without a terminal, or if only results are
     /// wanted, the answer is no.
-    ///
-    /// # Errors
-    ///
-    /// If the terminal is closed.
     pub fn ask(
         &self,
         question: &str,
@@ -285,7 +280,6 @@ impl OutputSink {
     }
 
     /// Whether progress may be drawn on stderr.
-    #[must_use]
     pub fn shows_progress(&self) -> bool {
         !self.look.json && !self.look.quiet && io::stderr().is_terminal()
     }
@@ -305,11 +299,25 @@ struct SessionNotedReport<'a, R> {
     report: &'a R,
 }
 
+/// Returns the schema of a verb's report: `forge.checkpoint.list/1`.
+fn schema_of<R: Report>(verb: &str, report: &R) -> String {
+    match report.schema() {
+        Some(schema) => schema.to_owned(),
+        None => format!("forge.{}/1", verb.replace(' ', ".")),
+    }
+}
+
+/// Returns the JSON document of a verb's report, for a caller in this process.
+pub fn report_value<R: Report>(verb: &str, report: &R) -> Result<serde_json::Value, CommandError> {
+    serde_json::from_slice(&document(&schema_of(verb, report), report)?)
+        .map_err(|error| CommandError::internal("a result is not JSON").caused_by(error))
+}
+
 /// Returns one JSON document: the schema, then the fields of the report.
-fn document<R: Serialize>(schema: &'static str, report: &R) -> Result<Vec<u8>, CommandError> {
+fn document<R: Serialize>(schema: &str, report: &R) -> Result<Vec<u8>, CommandError> {
     #[derive(Serialize)]
     struct JsonDocument<'a, R> {
-        schema: &'static str,
+        schema: &'a str,
         #[serde(flatten)]
         report: &'a R,
     }

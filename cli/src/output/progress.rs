@@ -12,7 +12,6 @@ pub struct ProgressIndicator(ProgressBar);
 
 impl ProgressIndicator {
     /// Starts a bar: what is being done, and the number of steps, if known.
-    #[must_use]
     pub fn new(out: &OutputSink, label: &'static str, steps: Option<u64>) -> Self {
         let target = if out.shows_progress() {
             ProgressDrawTarget::stderr_with_hz(DRAWS_PER_SECOND)

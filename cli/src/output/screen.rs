@@ -35,7 +35,6 @@ pub enum Tone {
 
 impl Tone {
     /// Returns its style.
-    #[must_use]
     pub fn style(self, colored: bool) -> Style {
         if !colored {
             return Style::new();
@@ -66,31 +65,26 @@ pub struct Screen {
 
 impl Screen {
     /// Creates an empty screen with this many columns (unlimited if `None`).
-    #[must_use]
     pub fn new(width: Option<usize>, colored: bool, zone: Local, now: Timestamp) -> Self {
         Self { text: String::new(), width, height: usize::MAX, colored, zone, now }
     }
 
     /// Sets the number of lines, which the text may exceed.
-    #[must_use]
     pub fn with_height(self, height: usize) -> Self {
         Self { height, ..self }
     }
 
     /// Returns how many lines of a report are visible at once: one is left for the prompt.
-    #[must_use]
     pub fn usable_lines(&self) -> usize {
         self.height.saturating_sub(1)
     }
 
     /// Returns the number of lines so far.
-    #[must_use]
     pub fn lines(&self) -> usize {
         self.text.lines().count()
     }
 
     /// Returns an empty screen with the same properties, to measure a text.
-    #[must_use]
     pub fn blank(&self) -> Self {
         Self { text: String::new(), ..*self }
     }
@@ -101,7 +95,6 @@ impl Screen {
     }
 
     /// Formats a time in full, without the distance from now.
-    #[must_use]
     pub fn local_time(&self, time: Timestamp) -> String {
         time::local(time, &self.zone)
     }
@@ -123,7 +116,6 @@ impl Screen {
     }
 
     /// Returns the number of columns, if it is limited.
-    #[must_use]
     pub fn width(&self) -> Option<usize> {
         self.width
     }
@@ -180,19 +172,16 @@ impl Screen {
     }
 
     /// Formats a time: local, with its zone, and how long ago.
-    #[must_use]
     pub fn time(&self, time: Timestamp) -> String {
         time::with_distance(time, self.now, &self.zone)
     }
 
     /// Formats how long before now a time is.
-    #[must_use]
     pub fn ago(&self, time: Timestamp) -> String {
         time::relative(time, self.now)
     }
 
     /// Returns the whole text.
-    #[must_use]
     pub fn into_text(self) -> String {
         self.text
     }

@@ -43,21 +43,18 @@ pub struct TextTable {
 
 impl TextTable {
     /// Creates an empty table with these titles.
-    #[must_use]
     pub fn new(titles: &[&str]) -> Self {
         let titles = titles.iter().map(|title| TableCell::new(Tone::Heading, title)).collect();
         Self { titles, rows: Vec::new(), right: Vec::new(), flexible: None }
     }
 
     /// Aligns this column to the right, as for numbers.
-    #[must_use]
     pub fn right(mut self, column: usize) -> Self {
         self.right.push(column);
         self
     }
 
     /// Sets the column that is shortened first; by default the last one.
-    #[must_use]
     pub fn flexible(mut self, column: usize) -> Self {
         self.flexible = Some(column);
         self

@@ -18,7 +18,6 @@ pub fn local<Z: TimeZone>(time: Timestamp, zone: &Z) -> String {
 }
 
 /// Formats how long before or after now a time is: `2 h 5 min ago`, `in 3 min`, `now`.
-#[must_use]
 pub fn relative(time: Timestamp, now: Timestamp) -> String {
     let micros = now.micros_since(time);
     let distance = describe_distance(micros);

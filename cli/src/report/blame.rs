@@ -1,18 +1,17 @@
 //! Reports which change gave each field of an entity its value.
 
 use super::entity::field_text;
-use super::log::EntityId;
 use crate::output::{Report, Screen, TableCell, TextTable, Tone};
-use forge_store::model::{FactOrigin, OperationAuthor, OperationId, RevisionId, Timestamp, Value};
+use forge_store::model::{
+    FactOrigin, Key, OperationAuthor, OperationId, RevisionId, Timestamp, Value,
+};
 use serde::Serialize;
 
 /// The changes that gave the fields of an entity their values.
 #[derive(Debug, Serialize)]
 pub struct BlameReport {
-    /// The session.
     pub session: String,
-    /// The entity.
-    pub entity: EntityId,
+    pub entity: Key,
     /// The moment; null if nothing has happened.
     pub at: Option<Timestamp>,
     /// Each field that is not null.
@@ -24,7 +23,6 @@ pub struct BlameReport {
 pub struct BlamedField {
     /// Its name.
     pub field: String,
-    /// Its value.
     pub value: Value,
     /// Its value before that change; null if it had none.
     pub old: Value,
@@ -66,8 +64,6 @@ pub enum FieldOrigin {
 }
 
 impl Report for BlameReport {
-    const SCHEMA: &'static str = "forge.blame/1";
-
     fn human(&self, screen: &mut Screen) {
         screen.put(Tone::Heading, &format!("{} ", self.entity.kind));
         screen.line(Tone::Id, &self.entity.id);

@@ -11,7 +11,6 @@ use serde::Serialize;
 /// The branches of a session.
 #[derive(Debug, Serialize)]
 pub struct BranchListReport {
-    /// The session.
     pub session: String,
     /// The branches, oldest first.
     pub branches: Vec<BranchLine>,
@@ -22,11 +21,9 @@ pub struct BranchListReport {
 /// A branch in a list.
 #[derive(Debug, Serialize)]
 pub struct BranchLine {
-    /// Its name.
     pub name: String,
     /// Whether it is checked out.
     pub current: bool,
-    /// Its status.
     pub status: BranchStatus,
     /// The number of its last revision; null before the first.
     pub revision: Option<u64>,
@@ -36,11 +33,9 @@ pub struct BranchLine {
     pub created_at: Timestamp,
     /// The hypothesis that it tests.
     pub hypothesis: Option<String>,
-    /// Its approach.
     pub approach: Option<String>,
     /// What would count as success.
     pub success_criteria: Vec<String>,
-    /// Its results.
     pub results: Vec<String>,
 }
 
@@ -96,8 +91,6 @@ impl BranchLine {
 }
 
 impl Report for BranchListReport {
-    const SCHEMA: &'static str = "forge.branch.list/1";
-
     fn human(&self, screen: &mut Screen) {
         let mut table = TextTable::new(&["", "Branch", "Head", "From", "Status", "Approach"]);
         for branch in &self.branches {
@@ -123,10 +116,7 @@ impl Report for BranchListReport {
 #[derive(Debug, Serialize)]
 pub struct BranchReport {
     #[serde(skip)]
-    schema: &'static str,
-    #[serde(skip)]
     done: Option<&'static str>,
-    /// The session.
     pub session: String,
     /// The name of the branch.
     pub branch: String,
@@ -137,31 +127,23 @@ pub struct BranchReport {
 
 impl BranchReport {
     /// Finds the branch with this name.
-    ///
-    /// # Errors
-    ///
-    /// Not found, with the existing names.
     pub fn load(session: &Session, name: &str) -> Result<Self, CommandError> {
         let branches = session.branches(&session.head()?)?;
         let Some(found) = branches.into_iter().find(|branch| branch.name == name) else {
             return Err(with_branch_names(Error::not_found("branch", name), session));
         };
         let session = session.summary()?.info.name;
-        let (schema, done) = ("forge.branch.show/1", None);
-        Ok(Self { schema, done, session, branch: name.to_owned(), line: found.into() })
+        Ok(Self { done: None, session, branch: name.to_owned(), line: found.into() })
     }
 
     /// Returns the report of a command that changed the branch; `done` is a past participle.
-    #[must_use]
-    pub const fn after(mut self, schema: &'static str, done: &'static str) -> Self {
-        self.schema = schema;
+    pub const fn after(mut self, done: &'static str) -> Self {
         self.done = Some(done);
         self
     }
 }
 
 /// Adds the names of the existing branches to an error about a missing one.
-#[must_use]
 pub fn with_branch_names(error: Error, session: &Session) -> CommandError {
     let is_unknown = matches!(error, Error::NotFound { what: "branch", .. });
     let names = || -> Result<Vec<String>, Error> {
@@ -176,12 +158,6 @@ pub fn with_branch_names(error: Error, session: &Session) -> CommandError {
 }
 
 impl Report for BranchReport {
-    const SCHEMA: &'static str = "forge.branch.show/1";
-
-    fn schema(&self) -> &'static str {
-        self.schema
-    }
-
     fn human(&self, screen: &mut Screen) {
         let line = &self.line;
         if let Some(done) = self.done {
@@ -234,8 +210,6 @@ pub struct BranchSwitchReport {
 }
 
 impl Report for BranchSwitchReport {
-    const SCHEMA: &'static str = "forge.branch.switch/1";
-
     fn human(&self, screen: &mut Screen) {
         let BranchReport { line, session, .. } = &self.branch;
         match &self.left {

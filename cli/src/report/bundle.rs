@@ -23,7 +23,6 @@ pub struct ExportedBundleReport {
 
 impl ExportedBundleReport {
     /// Creates the report for this file.
-    #[must_use]
     pub fn new(file: &Path, written: store::BundleExportReport) -> Self {
         let store::BundleExportReport { sessions, objects, records, bytes } = written;
         Self { file: file.display().to_string(), sessions, objects, records, bytes }
@@ -31,7 +30,9 @@ impl ExportedBundleReport {
 }
 
 impl Report for ExportedBundleReport {
-    const SCHEMA: &'static str = "forge.bundle/1";
+    fn schema(&self) -> Option<&'static str> {
+        Some("forge.bundle/1")
+    }
 
     fn human(&self, screen: &mut Screen) {
         let (records, objects) =
@@ -42,26 +43,10 @@ impl Report for ExportedBundleReport {
     }
 }
 
-/// A bundle that was imported.
-#[derive(Debug, Serialize)]
-pub struct ImportedBundleReport {
-    /// The names of its sessions here.
-    pub sessions: Vec<String>,
-    /// The number of records that were written.
-    pub records: u64,
-    /// The number of records that existed already.
-    pub known: u64,
-}
-
-impl From<store::BundleImportReport> for ImportedBundleReport {
-    fn from(taken: store::BundleImportReport) -> Self {
-        let store::BundleImportReport { sessions, records, known } = taken;
-        Self { sessions, records, known }
+impl Report for store::BundleImportReport {
+    fn schema(&self) -> Option<&'static str> {
+        Some("forge.import-bundle/1")
     }
-}
-
-impl Report for ImportedBundleReport {
-    const SCHEMA: &'static str = "forge.import-bundle/1";
 
     fn human(&self, screen: &mut Screen) {
         let sessions = self.sessions.join(", ");
@@ -91,7 +76,6 @@ pub struct StoreBackupReport {
 
 impl StoreBackupReport {
     /// Creates the report for these two stores.
-    #[must_use]
     pub fn new(from: &Path, to: &Path, done: store::BackupReport) -> Self {
         Self {
             from: from.display().to_string(),
@@ -104,8 +88,6 @@ impl StoreBackupReport {
 }
 
 impl Report for StoreBackupReport {
-    const SCHEMA: &'static str = "forge.backup/1";
-
     fn human(&self, screen: &mut Screen) {
         let revisions = count_text(self.revisions, "revision");
         screen.line(

@@ -26,8 +26,6 @@ pub struct CheckpointListItem {
 }
 
 impl Report for CheckpointListReport {
-    const SCHEMA: &'static str = "forge.checkpoint.list/1";
-
     fn human(&self, screen: &mut Screen) {
         if self.checkpoints.is_empty() {
             screen.line(Tone::Plain, "No checkpoints.");

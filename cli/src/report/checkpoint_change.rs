@@ -9,7 +9,6 @@ use serde::Serialize;
 /// A checkpoint whose tags were changed.
 #[derive(Debug, Serialize)]
 pub struct CheckpointTagReport {
-    /// The session.
     pub session: String,
     /// The branch checked out.
     pub branch: String,
@@ -18,8 +17,6 @@ pub struct CheckpointTagReport {
 }
 
 impl Report for CheckpointTagReport {
-    const SCHEMA: &'static str = "forge.checkpoint.tag/1";
-
     fn human(&self, screen: &mut Screen) {
         screen.line(Tone::Plain, &format!("Tagged (session {})", self.session));
         self.checkpoint.print(screen);
@@ -29,7 +26,6 @@ impl Report for CheckpointTagReport {
 /// The schedule of checkpoints.
 #[derive(Debug, Serialize)]
 pub struct CheckpointScheduleReport {
-    /// The session.
     pub session: String,
     /// The branch checked out.
     pub branch: String,
@@ -40,8 +36,6 @@ pub struct CheckpointScheduleReport {
 }
 
 impl Report for CheckpointScheduleReport {
-    const SCHEMA: &'static str = "forge.checkpoint.schedule/1";
-
     fn human(&self, screen: &mut Screen) {
         match self.every_seconds {
             None => screen.put(Tone::Plain, "No checkpoints are scheduled"),

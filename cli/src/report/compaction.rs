@@ -8,7 +8,6 @@ use serde::Serialize;
 /// The compactions of a session, newest first.
 #[derive(Debug, Serialize)]
 pub struct CompactionListReport {
-    /// The session.
     pub session: String,
     /// Each of them.
     pub compactions: Vec<CompactionJson>,
@@ -52,7 +51,6 @@ pub struct LostItemJson {
     pub kind: &'static str,
     /// Its id; for a file, its path.
     pub id: String,
-    /// Its text.
     pub text: String,
     /// Its status or criticality.
     pub status: Option<String>,
@@ -78,9 +76,7 @@ impl From<&LostItem> for LostItemJson {
 /// One compaction with its loss report.
 #[derive(Debug, Serialize)]
 pub struct CompactionShowReport {
-    /// The session.
     pub session: String,
-    /// The compaction.
     pub compaction: CompactionJson,
     /// The number of items that the summary was compared with.
     pub known: usize,
@@ -93,8 +89,6 @@ pub struct CompactionShowReport {
 }
 
 impl Report for CompactionListReport {
-    const SCHEMA: &'static str = "forge.compaction.list/1";
-
     fn human(&self, screen: &mut Screen) {
         if self.compactions.is_empty() {
             let text = format!("No compaction is known in session {}.", self.session);
@@ -132,8 +126,6 @@ const fn phase(word: &str) -> &str {
 }
 
 impl Report for CompactionShowReport {
-    const SCHEMA: &'static str = "forge.compaction.show/1";
-
     fn human(&self, screen: &mut Screen) {
         let one = &self.compaction;
         let cause = one.trigger.as_deref().unwrap_or("unknown cause");

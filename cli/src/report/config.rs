@@ -25,8 +25,6 @@ pub struct SettingReport {
 }
 
 impl Report for ConfigListReport {
-    const SCHEMA: &'static str = "forge.config.list/1";
-
     fn human(&self, screen: &mut Screen) {
         let mut table = TextTable::new(&["Setting", "Value", "From"]).flexible(1);
         for setting in &self.settings {
@@ -42,8 +40,6 @@ impl Report for ConfigListReport {
 }
 
 impl Report for SettingReport {
-    const SCHEMA: &'static str = "forge.config.get/1";
-
     fn human(&self, screen: &mut Screen) {
         screen.line(Tone::Plain, self.value.as_deref().unwrap_or_default());
     }
@@ -63,8 +59,6 @@ pub struct ConfigSetReport {
 }
 
 impl Report for ConfigSetReport {
-    const SCHEMA: &'static str = "forge.config.set/1";
-
     fn human(&self, screen: &mut Screen) {
         let file = match self.to {
             ConfigLayer::User => "for you",
@@ -96,8 +90,6 @@ pub struct ConfigTrustReport {
 }
 
 impl Report for ConfigTrustReport {
-    const SCHEMA: &'static str = "forge.config.trust/1";
-
     fn human(&self, screen: &mut Screen) {
         let store = &self.store;
         if self.forgotten {

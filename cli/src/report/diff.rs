@@ -18,7 +18,6 @@ const LONG_BYTES: usize = 60;
 /// The changes between two moments.
 #[derive(Debug, Serialize)]
 pub struct CheckpointDiffReport {
-    /// The session.
     pub session: String,
     /// The earlier moment.
     pub from: MomentJson,
@@ -34,7 +33,6 @@ pub struct CheckpointDiffReport {
 
 impl CheckpointDiffReport {
     /// Creates the report with the changes of these kinds; of all kinds if none is given.
-    #[must_use]
     pub fn new(
         session: String,
         moments: (MomentJson, MomentJson),
@@ -53,7 +51,6 @@ impl CheckpointDiffReport {
 
 /// Returns the change with long texts cut, and references replaced by the beginnings of their
 /// texts.
-#[must_use]
 pub fn readable(mut change: TypedChange) -> TypedChange {
     change.old = change.old.map(|value| with_previews(&value));
     change.new = change.new.map(|value| with_previews(&value));
@@ -61,8 +58,6 @@ pub fn readable(mut change: TypedChange) -> TypedChange {
 }
 
 impl Report for CheckpointDiffReport {
-    const SCHEMA: &'static str = "forge.checkpoint.diff/1";
-
     fn human(&self, screen: &mut Screen) {
         self.from.print("from ", screen);
         self.to.print("to   ", screen);

@@ -1,6 +1,7 @@
 //! Reports whether forge works here.
 
 use crate::doctor::{DoctorFinding, FindingSeverity};
+use crate::error::{EXIT_NO, EXIT_OK};
 use crate::integration::agent::{CodingAgent, InstallScope};
 use crate::output::{Report, Screen, TableCell, TextTable, Tone};
 use forge_store::model::Timestamp;
@@ -15,7 +16,6 @@ pub struct DoctorReport {
     pub version: String,
     /// The running binary.
     pub forge: String,
-    /// The agents.
     pub agents: Vec<AgentHealth>,
     /// The store; null if there is none here.
     pub store: Option<StoreHealth>,
@@ -26,7 +26,6 @@ pub struct DoctorReport {
 /// The state of an agent.
 #[derive(Debug, Serialize)]
 pub struct AgentHealth {
-    /// The agent.
     pub agent: CodingAgent,
     /// The path of the agent's own program.
     pub program: Option<String>,
@@ -102,7 +101,9 @@ pub struct StoreHealth {
 }
 
 impl Report for DoctorReport {
-    const SCHEMA: &'static str = "forge.doctor/1";
+    fn exit_code(&self) -> u8 {
+        if self.healthy { EXIT_OK } else { EXIT_NO }
+    }
 
     fn human(&self, screen: &mut Screen) {
         screen.line(Tone::Plain, &format!("forge {} ({})", self.version, self.forge));

@@ -14,9 +14,7 @@ use std::mem;
 /// An entity with all its fields, in the order in which they are shown.
 #[derive(Clone, Debug)]
 pub struct EntityJson {
-    /// Its kind.
     pub kind: Kind,
-    /// Its id.
     pub id: String,
     /// Its own time.
     pub at: Timestamp,
@@ -28,10 +26,6 @@ pub struct EntityJson {
 
 impl EntityJson {
     /// Creates the report, with the texts that `texts` reads.
-    ///
-    /// # Errors
-    ///
-    /// As reading texts does.
     pub fn new(mut known: KnownEntity, texts: &mut TextReader<'_>) -> Result<Self, CommandError> {
         let title = entity_title(known.kind(), known.value());
         let source = match &known {
@@ -44,7 +38,6 @@ impl EntityJson {
     }
 
     /// Returns the field with this name, unless it is null.
-    #[must_use]
     pub fn field(&self, name: &str) -> Option<&Value> {
         let found = self.fields.iter().find(|(known, _)| known == name);
         found.map(|(_, value)| value).filter(|value| **value != Value::Null)
@@ -121,7 +114,6 @@ fn add_field(fields: &mut Vec<(Cow<'static, str>, Value)>, name: &'static str, v
 }
 
 /// Formats a value in one line.
-#[must_use]
 pub fn value_text(value: &Value) -> String {
     match value {
         Value::Null => "none".to_owned(),
@@ -133,7 +125,6 @@ pub fn value_text(value: &Value) -> String {
 }
 
 /// Formats a field in one line; shares have two decimals.
-#[must_use]
 pub fn field_text(field: &str, value: &Value) -> String {
     match value {
         Value::Float(share) if matches!(field, "confidence" | "strength") => format!("{share:.2}"),
@@ -216,13 +207,11 @@ fn heading(name: &str) -> String {
 /// Entities of one kind.
 #[derive(Debug)]
 pub struct EntityListReport {
-    /// The session.
     pub session: String,
     /// Their kind.
     pub kind: Kind,
     /// The moment; null if nothing has happened.
     pub at: Option<Timestamp>,
-    /// The entities.
     pub entities: Vec<EntityJson>,
 }
 
@@ -237,31 +226,6 @@ impl Serialize for EntityListReport {
 }
 
 impl Report for EntityListReport {
-    const SCHEMA: &'static str = "forge.entity.list/1";
-
-    fn schema(&self) -> &'static str {
-        match self.kind {
-            Kind::Hypothesis => "forge.hypothesis.list/1",
-            Kind::Evidence => "forge.evidence.list/1",
-            Kind::Belief => "forge.belief.list/1",
-            Kind::Dependency => "forge.dependency.list/1",
-            Kind::Gap => "forge.gap.list/1",
-            Kind::Note => "forge.note.list/1",
-            Kind::Message => "forge.message.list/1",
-            Kind::Prompt => "forge.prompt.list/1",
-            Kind::Command => "forge.command.list/1",
-            Kind::Code => "forge.code.list/1",
-            Kind::Verification => "forge.verification.list/1",
-            Kind::Measurement => "forge.measurement.list/1",
-            Kind::Task => "forge.task.list/1",
-            Kind::Agent => "forge.agent.list/1",
-            Kind::Inference => "forge.inference.list/1",
-            Kind::Tool => "forge.tool.list/1",
-            Kind::Notice => "forge.notice.list/1",
-            _ => Self::SCHEMA,
-        }
-    }
-
     fn human(&self, screen: &mut Screen) {
         if self.entities.is_empty() {
             let what = self.kind.plural().replace('_', " ");
@@ -275,11 +239,9 @@ impl Report for EntityListReport {
 /// One entity.
 #[derive(Debug)]
 pub struct EntityShowReport {
-    /// The session.
     pub session: String,
     /// The moment.
     pub at: Option<Timestamp>,
-    /// The entity.
     pub entity: EntityJson,
     /// For a hypothesis: the evidence for or against it.
     pub evidence: Option<Vec<EntityJson>>,
@@ -299,31 +261,6 @@ impl Serialize for EntityShowReport {
 }
 
 impl Report for EntityShowReport {
-    const SCHEMA: &'static str = "forge.entity.show/1";
-
-    fn schema(&self) -> &'static str {
-        match self.entity.kind {
-            Kind::Hypothesis => "forge.hypothesis.show/1",
-            Kind::Evidence => "forge.evidence.show/1",
-            Kind::Belief => "forge.belief.show/1",
-            Kind::Dependency => "forge.dependency.show/1",
-            Kind::Gap => "forge.gap.show/1",
-            Kind::Note => "forge.note.show/1",
-            Kind::Message => "forge.message.show/1",
-            Kind::Prompt => "forge.prompt.show/1",
-            Kind::Command => "forge.command.show/1",
-            Kind::Code => "forge.code.show/1",
-            Kind::Verification => "forge.verification.show/1",
-            Kind::Measurement => "forge.measurement.show/1",
-            Kind::Task => "forge.task.show/1",
-            Kind::Agent => "forge.agent.show/1",
-            Kind::Inference => "forge.inference.show/1",
-            Kind::Tool => "forge.tool.show/1",
-            Kind::Notice => "forge.notice.show/1",
-            _ => Self::SCHEMA,
-        }
-    }
-
     fn human(&self, screen: &mut Screen) {
         self.entity.print_fields(screen);
         if let Some(evidence) = self.evidence.as_ref().filter(|evidence| !evidence.is_empty()) {

@@ -9,16 +9,12 @@ use serde::Serialize;
 /// The result of a write.
 #[derive(Debug, Serialize)]
 pub struct EntityWriteReport {
-    #[serde(skip)]
-    schema: &'static str,
     /// What was done, as a past participle: `Added`.
     #[serde(skip)]
     done: String,
     #[serde(skip)]
     kind: Option<Kind>,
-    /// The session.
     pub session: String,
-    /// The branch.
     pub branch: String,
     /// The operation, for `forge undo`; null if nothing was written.
     pub operation: Option<OperationId>,
@@ -41,24 +37,19 @@ pub struct EntityWriteReport {
 pub struct MadeRevision {
     /// Its sequence number.
     pub sequence: u64,
-    /// Its id.
     pub id: RevisionId,
 }
 
 /// A checkpoint that was made.
-#[derive(Debug, Serialize)]
+#[derive(Clone, Debug, Serialize)]
 pub struct MadeCheckpoint {
-    /// Its id.
     pub id: CheckpointId,
     /// Its sequence number.
     pub sequence: u64,
     /// The time that it is about.
     pub time: Timestamp,
-    /// Its message.
     pub message: String,
-    /// Its tags.
     pub tags: Vec<String>,
-    /// Its trigger.
     pub trigger: CheckpointTrigger,
 }
 
@@ -91,9 +82,7 @@ impl MadeCheckpoint {
 /// An entity that changed.
 #[derive(Debug, Serialize)]
 pub struct ChangedEntity {
-    /// Its kind.
     pub kind: Kind,
-    /// Its id.
     pub id: String,
     /// Its new fields; null if it was removed.
     pub value: Option<Value>,
@@ -101,13 +90,11 @@ pub struct ChangedEntity {
 
 impl EntityWriteReport {
     /// Creates the report of a write. `done` is a past participle: `Added`.
-    #[must_use]
-    pub fn new(schema: &'static str, done: &str, committed: WriteReport) -> Self {
+    pub fn new(done: &str, committed: WriteReport) -> Self {
         let unchanged = committed.is_unchanged();
         let revision = committed.revision.map(|(sequence, id)| MadeRevision { sequence, id });
         let changed = committed.changed.into_iter();
         Self {
-            schema,
             done: done.to_owned(),
             kind: None,
             session: committed.session,
@@ -125,7 +112,6 @@ impl EntityWriteReport {
     }
 
     /// Sets the claim that the command is about.
-    #[must_use]
     pub fn about_claim(mut self, kind: Kind, id: impl Into<String>) -> Self {
         self.kind = Some(kind);
         self.id = Some(id.into());
@@ -133,14 +119,12 @@ impl EntityWriteReport {
     }
 
     /// Sets the checkpoint that the command is about.
-    #[must_use]
     pub fn about_checkpoint(mut self, id: String) -> Self {
         self.id = Some(id);
         self
     }
 
     /// Sets the fact that the command is about.
-    #[must_use]
     pub fn about_fact(mut self, fact: Fact) -> Self {
         let id = fact.id.clone();
         self.at = Some(fact.at);
@@ -150,7 +134,6 @@ impl EntityWriteReport {
 
     /// Returns it in one line, for other programs: `Recorded command c-12 (session x, branch
     /// main)`.
-    #[must_use]
     pub fn line(&self) -> String {
         let (kind, id) = self.subject();
         format!("{} {kind}{id} ({})", self.done, self.place())
@@ -169,12 +152,6 @@ impl EntityWriteReport {
 }
 
 impl Report for EntityWriteReport {
-    const SCHEMA: &'static str = "forge.written/1";
-
-    fn schema(&self) -> &'static str {
-        self.schema
-    }
-
     fn human(&self, screen: &mut Screen) {
         let (kind, id) = self.subject();
         let said = if self.operation.is_some() { &self.done } else { "Nothing to change:" };

@@ -13,9 +13,7 @@ use serde::Serialize;
 /// The progress of an execution, in one line.
 #[derive(Debug, Serialize)]
 pub struct ExecutionJson {
-    /// The review.
     pub review: String,
-    /// The execution.
     pub execution: String,
     /// Its current stage.
     pub stage: Option<String>,
@@ -31,7 +29,6 @@ pub struct ExecutionJson {
 
 impl ExecutionJson {
     /// Creates the report.
-    #[must_use]
     pub fn new(execution: &PipelineExecution, document: &ProgressDocument) -> Self {
         let counts = document.counts();
         Self {
@@ -60,7 +57,6 @@ impl ExecutionJson {
 /// An item that failed.
 #[derive(Debug, Serialize)]
 pub struct FailedItemJson {
-    /// Its id.
     pub id: String,
     /// The class of its last failure.
     pub class: Option<&'static str>,
@@ -80,7 +76,6 @@ pub struct FailedItemJson {
 
 impl FailedItemJson {
     /// Creates the report.
-    #[must_use]
     pub fn new(item: FailedItem, backoff: &RetryBackoff, now: Timestamp) -> Self {
         let retry_at = item.retry_at(backoff);
         Self {
@@ -99,19 +94,13 @@ impl FailedItemJson {
 /// The items that failed.
 #[derive(Debug, Serialize)]
 pub struct ProgressFailedReport {
-    /// The review.
     pub review: String,
-    /// The execution.
     pub execution: String,
-    /// The stage.
     pub stage: String,
-    /// The items.
     pub items: Vec<FailedItemJson>,
 }
 
 impl Report for ProgressFailedReport {
-    const SCHEMA: &'static str = "forge.progress.failed/1";
-
     fn human(&self, screen: &mut Screen) {
         if self.items.is_empty() {
             screen.line(Tone::Dim, "No failed items");
@@ -145,8 +134,6 @@ pub struct ProgressListReport {
 }
 
 impl Report for ProgressListReport {
-    const SCHEMA: &'static str = "forge.progress.list/1";
-
     fn human(&self, screen: &mut Screen) {
         if self.executions.is_empty() {
             screen.line(Tone::Dim, "No progress is saved");
@@ -189,7 +176,6 @@ pub struct StageJson {
 /// The stages of a preset.
 #[derive(Debug, Serialize)]
 pub struct ProgressStagesReport {
-    /// The preset.
     pub preset: &'static str,
     /// Its purpose.
     pub about: &'static str,
@@ -199,7 +185,6 @@ pub struct ProgressStagesReport {
 
 impl ProgressStagesReport {
     /// Creates the report.
-    #[must_use]
     pub fn new(preset: &PipelinePreset) -> Self {
         let told = |stage: &progress::PipelineStage| {
             let (frequency, items, seconds) = match stage.frequency {
@@ -216,8 +201,6 @@ impl ProgressStagesReport {
 }
 
 impl Report for ProgressStagesReport {
-    const SCHEMA: &'static str = "forge.progress.stages/1";
-
     fn human(&self, screen: &mut Screen) {
         let mut table = TextTable::new(&["Stage", "Save", "What happens"]);
         for stage in &self.stages {
@@ -241,9 +224,7 @@ impl Report for ProgressStagesReport {
 /// An execution that was considered for clean-up.
 #[derive(Debug, Serialize)]
 pub struct CleanedExecutionJson {
-    /// The review.
     pub review: String,
-    /// The execution.
     pub execution: String,
     /// When it was last saved.
     pub updated_at: Option<Timestamp>,
@@ -268,7 +249,6 @@ pub struct ProgressCleanReport {
 
 impl ProgressCleanReport {
     /// Creates the report.
-    #[must_use]
     pub fn new(found: Vec<progress::CleanedExecution>, dry_run: bool) -> Self {
         let told = |one: progress::CleanedExecution| CleanedExecutionJson {
             session: forge_systems::join(&[&one.review, &one.execution]).unwrap_or_default(),
@@ -284,8 +264,6 @@ impl ProgressCleanReport {
 }
 
 impl Report for ProgressCleanReport {
-    const SCHEMA: &'static str = "forge.progress.clean/1";
-
     fn human(&self, screen: &mut Screen) {
         let done = if self.dry_run { "Would remove" } else { "Removed" };
         for one in &self.removed {

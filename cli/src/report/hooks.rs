@@ -1,5 +1,6 @@
 //! Reports about installations in coding agents.
 
+use crate::error::{EXIT_NO, EXIT_OK};
 use crate::integration::agent::{CodingAgent, InstallScope, IntegrationPart};
 use crate::integration::fault::InstallationFault;
 use crate::output::{Report, Screen, Tone};
@@ -8,13 +9,10 @@ use serde::Serialize;
 /// An installation that was made, already existed, or was only shown.
 #[derive(Debug, Serialize)]
 pub struct HooksInstallReport {
-    /// The agent.
     pub agent: CodingAgent,
-    /// The scope.
     pub scope: InstallScope,
     /// The binary that is called.
     pub forge: String,
-    /// Its outcome.
     pub outcome: InstallOutcome,
     /// The parts that were installed.
     pub parts: Vec<PartChange>,
@@ -39,9 +37,7 @@ pub enum InstallOutcome {
 /// A part of an installation.
 #[derive(Debug, Serialize)]
 pub struct PartChange {
-    /// The part.
     pub part: IntegrationPart,
-    /// The file.
     pub file: String,
     /// Whether the file is created for it.
     pub new_file: bool,
@@ -54,9 +50,7 @@ pub struct PartChange {
 /// A part that is not installed.
 #[derive(Debug, Serialize)]
 pub struct OmittedPart {
-    /// The part.
     pub part: IntegrationPart,
-    /// The reason.
     pub reason: String,
 }
 
@@ -112,7 +106,9 @@ fn scope_words(scope: InstallScope) -> &'static str {
 }
 
 impl Report for HooksInstallReport {
-    const SCHEMA: &'static str = "forge.hooks.install/1";
+    fn exit_code(&self) -> u8 {
+        if self.outcome == InstallOutcome::Not { EXIT_NO } else { EXIT_OK }
+    }
 
     fn human(&self, screen: &mut Screen) {
         let title = self.agent.title();
@@ -169,20 +165,15 @@ pub struct HooksStatusReport {
 /// One installation.
 #[derive(Debug, Serialize)]
 pub struct ScopeStatus {
-    /// The agent.
     pub agent: CodingAgent,
-    /// The scope.
     pub scope: InstallScope,
-    /// Its parts.
     pub parts: Vec<PartStatus>,
 }
 
 /// One part of an installation.
 #[derive(Debug, Serialize)]
 pub struct PartStatus {
-    /// The part.
     pub part: IntegrationPart,
-    /// The file.
     pub file: String,
     /// Whether it exists.
     pub installed: bool,
@@ -199,8 +190,6 @@ pub struct PartStatus {
 }
 
 impl Report for HooksStatusReport {
-    const SCHEMA: &'static str = "forge.hooks.status/1";
-
     fn human(&self, screen: &mut Screen) {
         for status in &self.installed {
             screen.gap();
@@ -258,9 +247,7 @@ impl PartStatus {
 /// An installation that was removed.
 #[derive(Debug, Serialize)]
 pub struct HooksUninstallReport {
-    /// The agent.
     pub agent: CodingAgent,
-    /// The scope.
     pub scope: InstallScope,
     /// The files from which it was removed.
     pub files: Vec<String>,
@@ -269,8 +256,6 @@ pub struct HooksUninstallReport {
 }
 
 impl Report for HooksUninstallReport {
-    const SCHEMA: &'static str = "forge.hooks.uninstall/1";
-
     fn human(&self, screen: &mut Screen) {
         let title = self.agent.title();
         if self.files.is_empty() {

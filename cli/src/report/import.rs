@@ -1,5 +1,6 @@
 //! Reports of imports.
 
+use crate::error::CommandError;
 use crate::output::{Report, Screen, TableCell, TextTable, Tone};
 use forge_agents::claude_code::TranscriptDialect;
 use forge_agents::trajectory::TrajectoryAuthor;
@@ -62,7 +63,6 @@ pub struct TranscriptFileReport {
 
 impl TranscriptFileReport {
     /// Creates the report of a file from which nothing was imported yet.
-    #[must_use]
     pub fn new(path: &Path) -> Self {
         Self {
             file: path.display().to_string(),
@@ -154,7 +154,6 @@ impl TranscriptFileReport {
 /// A transcript that was found and was not imported yet.
 #[derive(Clone, Debug, Serialize)]
 pub struct FoundTranscript {
-    /// The file.
     pub file: String,
     /// Its size in bytes.
     pub bytes: u64,
@@ -177,17 +176,14 @@ pub struct TranscriptImportReport {
     /// The transcripts in the agent's folder, if no file was given and the user did not agree to
     /// import them.
     pub found: Vec<FoundTranscript>,
+    /// The error after which no other file was imported.
+    #[serde(skip)]
+    pub failure: Option<CommandError>,
 }
 
 impl Report for TranscriptImportReport {
-    const SCHEMA: &'static str = "forge.import.claude-code/1";
-
-    fn schema(&self) -> &'static str {
-        match self.dialect {
-            TranscriptDialect::ClaudeCode => Self::SCHEMA,
-            TranscriptDialect::Codex => "forge.import.codex/1",
-            TranscriptDialect::Gemini => "forge.import.gemini/1",
-        }
+    fn take_failure(&mut self) -> Option<CommandError> {
+        self.failure.take()
     }
 
     fn human(&self, screen: &mut Screen) {
@@ -235,7 +231,6 @@ pub struct TrajectoryImportReport {
     pub author: TrajectoryAuthor,
     /// The path of the file, as it was given.
     pub file: String,
-    /// The session.
     pub session: String,
     /// The number of new facts, by kind.
     pub facts: BTreeMap<&'static str, u64>,
@@ -244,16 +239,6 @@ pub struct TrajectoryImportReport {
 }
 
 impl Report for TrajectoryImportReport {
-    const SCHEMA: &'static str = "forge.import.swe-agent/1";
-
-    fn schema(&self) -> &'static str {
-        match self.author {
-            TrajectoryAuthor::SweAgent => Self::SCHEMA,
-            TrajectoryAuthor::MiniSweAgent => "forge.import.mini-swe-agent/1",
-            TrajectoryAuthor::OpenHands => "forge.import.openhands/1",
-        }
-    }
-
     fn human(&self, screen: &mut Screen) {
         screen.put(Tone::Plain, &format!("{}: ", self.file));
         screen.line(Tone::Heading, &self.session);
@@ -290,8 +275,6 @@ pub struct EventsImportReport {
 }
 
 impl Report for EventsImportReport {
-    const SCHEMA: &'static str = "forge.import.events/1";
-
     fn human(&self, screen: &mut Screen) {
         screen.put(Tone::Plain, &format!("{}: ", self.file));
         screen.line(Tone::Heading, &self.sessions.join(", "));
@@ -315,13 +298,11 @@ impl Report for EventsImportReport {
 }
 
 /// Formats a count of something.
-#[must_use]
 pub fn count_text(number: u64, what: &str) -> String {
     format!("{number} {what}{}", if number == 1 { "" } else { "s" })
 }
 
 /// Formats a size for people.
-#[must_use]
 pub fn size_text(bytes: u64) -> String {
     const UNITS: [&str; 4] = ["kB", "MB", "GB", "TB"];
     if bytes < 1000 {

@@ -7,7 +7,6 @@ use serde::Serialize;
 use std::path::Path;
 
 /// Returns the word for the state of a store's seals.
-#[must_use]
 pub const fn seal_word(standing: SealStatus) -> &'static str {
     match standing {
         SealStatus::Unsealed => "unsealed",
@@ -42,7 +41,6 @@ pub struct KeyShowReport {
 
 impl KeyShowReport {
     /// Creates the report for this store.
-    #[must_use]
     pub fn new(path: &Path, keyring: Option<&Path>, state: KeyState) -> Self {
         Self {
             path: path.display().to_string(),
@@ -58,7 +56,9 @@ impl KeyShowReport {
 }
 
 impl Report for KeyShowReport {
-    const SCHEMA: &'static str = "forge.key/1";
+    fn schema(&self) -> Option<&'static str> {
+        Some("forge.key/1")
+    }
 
     fn human(&self, screen: &mut Screen) {
         screen.line(Tone::Plain, &format!("Store {} ({})", self.path, self.id));
@@ -101,20 +101,20 @@ pub struct KeyTransferReport {
 
 impl KeyTransferReport {
     /// Creates the report of an export to this file.
-    #[must_use]
     pub fn exported(id: String, file: &Path) -> Self {
         Self { id, file: file.display().to_string(), done: "exported" }
     }
 
     /// Creates the report of an import from this file.
-    #[must_use]
     pub fn imported(id: String, file: &Path) -> Self {
         Self { id, file: file.display().to_string(), done: "imported" }
     }
 }
 
 impl Report for KeyTransferReport {
-    const SCHEMA: &'static str = "forge.key.carried/1";
+    fn schema(&self) -> Option<&'static str> {
+        Some("forge.key.carried/1")
+    }
 
     fn human(&self, screen: &mut Screen) {
         if self.done == "imported" {
@@ -147,7 +147,6 @@ pub struct StoreAdoptReport {
 
 impl StoreAdoptReport {
     /// Creates the report for this store.
-    #[must_use]
     pub fn new(path: &Path, done: &store::AdoptReport) -> Self {
         Self {
             path: path.display().to_string(),
@@ -160,8 +159,6 @@ impl StoreAdoptReport {
 }
 
 impl Report for StoreAdoptReport {
-    const SCHEMA: &'static str = "forge.adopt/1";
-
     fn human(&self, screen: &mut Screen) {
         match self.whole {
             true => {

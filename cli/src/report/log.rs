@@ -4,31 +4,21 @@ use super::diff::{print_change, readable};
 use super::moment::{CheckpointJson, trigger_word};
 use crate::output::{Report, Screen, Tone};
 use forge_store::diff::{TypedChange, summary};
-use forge_store::model::{Kind, OperationAuthor, OperationId, RevisionId, Timestamp};
+use forge_store::model::{Key, OperationAuthor, OperationId, RevisionId, Timestamp};
 use forge_store::store::{LogEntry, OperationSummary};
 use serde::Serialize;
 
 /// Revisions and checkpoints, newest first.
 #[derive(Debug, Serialize)]
 pub struct LogReport {
-    /// The session.
     pub session: String,
     /// The branch; null for all.
     pub branch: Option<String>,
     /// The entity whose history it is, if it is the history of one.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub entity: Option<EntityId>,
+    pub entity: Option<Key>,
     /// Each of them.
     pub entries: Vec<LogLine>,
-}
-
-/// The kind and id of an entity.
-#[derive(Clone, Debug, Serialize)]
-pub struct EntityId {
-    /// Its kind.
-    pub kind: Kind,
-    /// Its id.
-    pub id: String,
 }
 
 /// A revision or a checkpoint.
@@ -59,15 +49,12 @@ pub struct LostLine {
 pub struct RevisionLine {
     /// Its sequence number.
     pub sequence: u64,
-    /// Its id.
     pub id: RevisionId,
     /// Its effective time.
     pub time: Timestamp,
-    /// Its branch.
     pub branch: String,
     /// The verb that made it.
     pub verb: String,
-    /// Its author.
     pub author: OperationAuthor,
     /// The operation it is part of.
     pub operation: OperationId,
@@ -77,13 +64,11 @@ pub struct RevisionLine {
     /// The number of the revision that it merged; absent if it is not a merge.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub merged: Option<u64>,
-    /// Its changes.
     pub changes: Vec<TypedChange>,
 }
 
 impl RevisionLine {
     /// Creates the report with these changes.
-    #[must_use]
     pub fn new(entry: LogEntry, changes: Vec<TypedChange>) -> Self {
         let changes = changes.into_iter().map(readable).collect();
         let LogEntry { sequence, id, time, branch, verb, author, operation, .. } = entry;
@@ -109,8 +94,6 @@ impl RevisionLine {
 const CHANGES_SHOWN: usize = 6;
 
 impl Report for LogReport {
-    const SCHEMA: &'static str = "forge.log/1";
-
     fn human(&self, screen: &mut Screen) {
         if self.entries.is_empty() {
             let session = &self.session;
@@ -158,41 +141,15 @@ impl Report for LogReport {
 /// Operations, newest first.
 #[derive(Debug, Serialize)]
 pub struct OperationListReport {
-    /// The session.
     pub session: String,
     /// Each of them.
-    pub operations: Vec<OperationJson>,
-}
-
-/// An operation.
-#[derive(Debug, Serialize)]
-pub struct OperationJson {
-    /// Its id, as for `forge undo`.
-    pub id: OperationId,
-    /// The verb.
-    pub verb: String,
-    /// Its author.
-    pub author: OperationAuthor,
-    /// Its time.
-    pub time: Timestamp,
-    /// Its effects, in words.
-    pub effects: Vec<String>,
-    /// The operation that it undid; null if it is not an undo.
-    pub takes_back: Option<OperationId>,
-    /// Whether it was undone.
-    pub taken_back: bool,
-}
-
-impl From<OperationSummary> for OperationJson {
-    fn from(operation: OperationSummary) -> Self {
-        let OperationSummary { id, verb, author, time, effects, takes_back, taken_back } =
-            operation;
-        Self { id, verb, author, time, effects, takes_back, taken_back }
-    }
+    pub operations: Vec<OperationSummary>,
 }
 
 impl Report for OperationListReport {
-    const SCHEMA: &'static str = "forge.log.operations/1";
+    fn schema(&self) -> Option<&'static str> {
+        Some("forge.log.operations/1")
+    }
 
     fn human(&self, screen: &mut Screen) {
         if self.operations.is_empty() {

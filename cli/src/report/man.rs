@@ -11,8 +11,6 @@ pub struct ManPagesReport {
 }
 
 impl Report for ManPagesReport {
-    const SCHEMA: &'static str = "forge.man/1";
-
     fn human(&self, screen: &mut Screen) {
         screen.line(Tone::Plain, &format!("Wrote {} manual pages.", self.pages.len()));
     }

@@ -4,6 +4,7 @@ use super::diff::{print_changes, print_some_changes, readable};
 use super::entity;
 use super::entity_write::{MadeCheckpoint, MadeRevision};
 use crate::commands::branch::merge::BranchMergeArgs;
+use crate::error::{EXIT_NO, EXIT_OK};
 use crate::integration::agent::shell_word;
 use crate::output::{Report, Screen, Tone};
 use crate::text::with_previews;
@@ -20,7 +21,6 @@ const CHANGES_SHOWN: usize = 10;
 /// The result of a merge, or its preview.
 #[derive(Debug, Serialize)]
 pub struct BranchMergeReport {
-    /// The session.
     pub session: String,
     /// The branch that is merged (*theirs*).
     pub source: String,
@@ -38,7 +38,6 @@ pub struct BranchMergeReport {
     pub revision: Option<MadeRevision>,
     /// The checkpoint of the merge.
     pub checkpoint: Option<MadeCheckpoint>,
-    /// The conflicts.
     pub conflicts: Vec<ConflictJson>,
     /// The changes on the target branch.
     pub changes: Vec<TypedChange>,
@@ -71,7 +70,6 @@ pub struct ConflictJson {
     pub name: String,
     /// The kind of the claim.
     pub kind: Kind,
-    /// Its id.
     pub id: String,
     /// The field; null if it is the claim as a whole.
     pub field: Option<String>,
@@ -82,18 +80,9 @@ pub struct ConflictJson {
     /// The value in the source branch; null if it is absent.
     pub theirs: Option<Value>,
     /// The claims that refer to this one, and are removed or kept with it.
-    pub needed_by: Vec<ClaimIdJson>,
+    pub needed_by: Vec<Key>,
     /// `ours`, `theirs` or `value`; null if it is not settled.
     pub settled: Option<&'static str>,
-}
-
-/// The kind and id of a claim.
-#[derive(Debug, Serialize)]
-pub struct ClaimIdJson {
-    /// Its kind.
-    pub kind: Kind,
-    /// Its id.
-    pub id: String,
 }
 
 impl From<MergeConflict> for ConflictJson {
@@ -110,10 +99,7 @@ impl From<MergeConflict> for ConflictJson {
             base,
             ours,
             theirs,
-            needed_by: needed_by
-                .into_iter()
-                .map(|Key { kind, id }| ClaimIdJson { kind, id })
-                .collect(),
+            needed_by,
             settled: found.settled.map(|settled| match settled {
                 ConflictResolution::Side(MergeSide::Ours) => "ours",
                 ConflictResolution::Side(MergeSide::Theirs) => "theirs",
@@ -125,7 +111,6 @@ impl From<MergeConflict> for ConflictJson {
 
 /// The name of a conflict for `--resolve`: `hypothesis/H1.status`, or `note/N1` for the whole
 /// claim.
-#[must_use]
 pub fn conflict_name(conflict: &ClaimConflict) -> String {
     let Key { kind, id } = &conflict.key;
     match &conflict.field {
@@ -136,7 +121,6 @@ pub fn conflict_name(conflict: &ClaimConflict) -> String {
 
 impl BranchMergeReport {
     /// Creates the report of a merge. `is_left` says that the source branch is the current one.
-    #[must_use]
     pub fn new(session: String, found: MergeReport, args: &BranchMergeArgs, is_left: bool) -> Self {
         let changes = describe(&found.changes);
         let mut command = vec!["forge".to_owned(), "branch".to_owned(), "merge".to_owned()];
@@ -233,7 +217,9 @@ impl ConflictJson {
 }
 
 impl Report for BranchMergeReport {
-    const SCHEMA: &'static str = "forge.branch.merge/1";
+    fn exit_code(&self) -> u8 {
+        if self.result == MergeResultWord::Conflicts { EXIT_NO } else { EXIT_OK }
+    }
 
     fn human(&self, screen: &mut Screen) {
         let Self { source, target, session, .. } = self;

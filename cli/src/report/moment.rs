@@ -1,50 +1,18 @@
 //! Sessions, revisions, checkpoints and moments as parts of other reports.
 
+use super::entity_write::MadeCheckpoint;
 use crate::error::CommandError;
 use crate::output::{Screen, Tone};
 use crate::text::{TextLength, TextReader};
-use forge_store::model::{
-    Checkpoint, CheckpointId, CheckpointTrigger, RevisionId, SessionId, SessionKind,
-    SessionMetadata, Timestamp, Value,
-};
+use forge_store::model::{Checkpoint, CheckpointTrigger, RevisionId, Timestamp, Value};
 use forge_store::store::{ResolvedMoment, RevisionSummary, Session};
 use serde::Serialize;
+use std::ops::Deref;
 
 /// Converts microseconds to seconds.
-#[must_use]
 #[expect(clippy::cast_precision_loss, reason = "53 bits of microseconds are 285 years")]
 pub fn seconds(micros: i64) -> f64 {
     micros as f64 / 1e6
-}
-
-/// A session.
-#[derive(Clone, Debug, Serialize)]
-pub struct SessionJson {
-    /// Its id.
-    pub id: SessionId,
-    /// Its name.
-    pub name: String,
-    /// Its kind.
-    pub kind: SessionKind,
-    /// The agent that works in it.
-    pub agent: Option<String>,
-    /// The agent's own id of the session.
-    pub agent_session: Option<String>,
-    /// When it began.
-    pub started_at: Timestamp,
-}
-
-impl From<SessionMetadata> for SessionJson {
-    fn from(info: SessionMetadata) -> Self {
-        Self {
-            id: info.id,
-            name: info.name,
-            kind: info.kind,
-            agent: info.agent,
-            agent_session: info.agent_session,
-            started_at: info.started_at,
-        }
-    }
 }
 
 /// A revision.
@@ -52,11 +20,9 @@ impl From<SessionMetadata> for SessionJson {
 pub struct RevisionJson {
     /// Its sequence number.
     pub sequence: u64,
-    /// Its id.
     pub id: RevisionId,
     /// Its effective time.
     pub time: Timestamp,
-    /// Its branch.
     pub branch: String,
 }
 
@@ -67,21 +33,11 @@ impl From<RevisionSummary> for RevisionJson {
     }
 }
 
-/// A checkpoint.
+/// A checkpoint with its branch.
 #[derive(Clone, Debug, Serialize)]
 pub struct CheckpointJson {
-    /// Its id.
-    pub id: CheckpointId,
-    /// Its sequence number.
-    pub sequence: u64,
-    /// The time that it is about.
-    pub time: Timestamp,
-    /// Its message.
-    pub message: String,
-    /// Its tags.
-    pub tags: Vec<String>,
-    /// Its trigger.
-    pub trigger: CheckpointTrigger,
+    #[serde(flatten)]
+    pub made: MadeCheckpoint,
     /// The branch at that time.
     pub branch: String,
     /// Further data; absent if there is none.
@@ -89,30 +45,22 @@ pub struct CheckpointJson {
     pub body: Option<Value>,
 }
 
+impl Deref for CheckpointJson {
+    type Target = MadeCheckpoint;
+
+    fn deref(&self) -> &MadeCheckpoint {
+        &self.made
+    }
+}
+
 impl CheckpointJson {
     /// Creates the report of a checkpoint, without its body.
-    ///
-    /// # Errors
-    ///
-    /// As every read.
     pub fn new(session: &Session, checkpoint: &Checkpoint) -> Result<Self, CommandError> {
-        Ok(Self {
-            id: checkpoint.id,
-            sequence: checkpoint.sequence,
-            time: checkpoint.time,
-            message: checkpoint.message.clone(),
-            tags: checkpoint.tags.clone(),
-            trigger: checkpoint.trigger,
-            branch: session.branch_name(checkpoint.branch)?,
-            body: None,
-        })
+        let branch = session.branch_name(checkpoint.branch)?;
+        Ok(Self { made: checkpoint.into(), branch, body: None })
     }
 
     /// Creates the report of a checkpoint with its body, with full texts if `full`.
-    ///
-    /// # Errors
-    ///
-    /// As every read.
     pub fn with_body(
         session: &Session,
         checkpoint: &Checkpoint,
@@ -133,7 +81,6 @@ impl CheckpointJson {
 }
 
 /// Returns the word of a trigger.
-#[must_use]
 pub fn trigger_word(trigger: CheckpointTrigger) -> String {
     match trigger {
         CheckpointTrigger::Manual => "manual".to_owned(),
@@ -150,7 +97,6 @@ pub fn trigger_word(trigger: CheckpointTrigger) -> String {
 pub struct MomentJson {
     /// Its time; null if nothing has happened.
     pub at: Option<Timestamp>,
-    /// Its branch.
     pub branch: String,
     /// Its revision; null before the first.
     pub revision: Option<RevisionJson>,
@@ -160,10 +106,6 @@ pub struct MomentJson {
 
 impl MomentJson {
     /// Creates the report of a point.
-    ///
-    /// # Errors
-    ///
-    /// As every read.
     pub fn new(session: &Session, point: &ResolvedMoment) -> Result<Self, CommandError> {
         let checkpoint = point.named_checkpoint();
         Ok(Self {

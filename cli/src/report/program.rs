@@ -10,7 +10,6 @@ use serde::Serialize;
 /// The position of an agent.
 #[derive(Debug, Serialize)]
 pub struct AgentJson {
-    /// The agent.
     pub agent: String,
     /// The agent's name of its checkpoint.
     pub checkpoint: String,
@@ -32,11 +31,9 @@ impl AgentJson {
 pub struct ProgramShowReport {
     #[serde(skip)]
     saved: Option<bool>,
-    /// The program.
     pub program: String,
     /// The number of the checkpoint.
     pub checkpoint: u64,
-    /// Its message.
     pub message: Option<String>,
     /// When it was made.
     pub at: Timestamp,
@@ -46,7 +43,6 @@ pub struct ProgramShowReport {
 
 impl ProgramShowReport {
     /// Creates the report of this checkpoint.
-    #[must_use]
     pub fn new(program: &str, shown: ProgramCheckpoint) -> Self {
         let agents = shown.agents.into_iter().map(|(agent, at)| AgentJson::new(agent, at));
         Self {
@@ -60,7 +56,6 @@ impl ProgramShowReport {
     }
 
     /// Notes whether the checkpoint is new or existed already.
-    #[must_use]
     pub fn saved(mut self, new: bool) -> Self {
         self.saved = Some(new);
         self
@@ -68,12 +63,6 @@ impl ProgramShowReport {
 }
 
 impl Report for ProgramShowReport {
-    const SCHEMA: &'static str = "forge.program.show/1";
-
-    fn schema(&self) -> &'static str {
-        if self.saved.is_some() { "forge.program.checkpoint/1" } else { Self::SCHEMA }
-    }
-
     fn human(&self, screen: &mut Screen) {
         let what = match self.saved {
             Some(true) => "Saved checkpoint",
@@ -117,18 +106,15 @@ pub struct ResumedAgentJson {
 /// An agent that cannot be resumed here.
 #[derive(Debug, Serialize)]
 pub struct MissingAgentJson {
-    /// The agent.
     pub agent: String,
     /// The checkpoint in the program's checkpoint.
     pub checkpoint: String,
-    /// The reason.
     pub reason: &'static str,
 }
 
 /// A message between two agents.
 #[derive(Debug, Serialize)]
 pub struct AgentMessageJson {
-    /// Its id.
     pub id: String,
     /// The agent that sent it.
     pub from: String,
@@ -145,7 +131,6 @@ impl From<AgentMessage> for AgentMessageJson {
 /// An agent in the consistent cut.
 #[derive(Debug, Serialize)]
 pub struct CutAgentJson {
-    /// The agent.
     pub agent: String,
     /// Its checkpoint; null for its beginning.
     pub checkpoint: Option<String>,
@@ -156,7 +141,6 @@ pub struct CutAgentJson {
 /// How to resume a program.
 #[derive(Debug, Serialize)]
 pub struct ProgramResumeReport {
-    /// The program.
     pub program: String,
     /// The number of its checkpoint.
     pub checkpoint: u64,
@@ -178,7 +162,6 @@ pub struct ProgramResumeReport {
 
 impl ProgramResumeReport {
     /// Creates the report.
-    #[must_use]
     pub fn new(program: &str, exact: bool, resume: ResumedProgram) -> Self {
         let agents = resume.agents.into_iter().map(|one| {
             let notice = one.notice();
@@ -220,8 +203,6 @@ impl ProgramResumeReport {
 }
 
 impl Report for ProgramResumeReport {
-    const SCHEMA: &'static str = "forge.program.resume/1";
-
     fn human(&self, screen: &mut Screen) {
         screen.put(Tone::Plain, "Resuming the program ");
         screen.put(Tone::Id, &self.program);
@@ -277,7 +258,6 @@ impl Report for ProgramResumeReport {
 /// A message that was recorded.
 #[derive(Debug, Serialize)]
 pub struct ProgramMessageReport {
-    /// The program.
     pub program: String,
     /// The message.
     #[serde(flatten)]
@@ -290,7 +270,6 @@ pub struct ProgramMessageReport {
 
 impl ProgramMessageReport {
     /// Creates the report of this message.
-    #[must_use]
     pub fn new(program: &str, sent: AgentMessage) -> Self {
         let (at, received) = (sent.sent, sent.received);
         Self { program: program.to_owned(), message: sent.into(), sent: at, received }
@@ -298,8 +277,6 @@ impl ProgramMessageReport {
 }
 
 impl Report for ProgramMessageReport {
-    const SCHEMA: &'static str = "forge.program.message/1";
-
     fn human(&self, screen: &mut Screen) {
         screen.put(Tone::Plain, "Recorded message ");
         screen.put(Tone::Id, &self.message.id);

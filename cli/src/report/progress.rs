@@ -1,6 +1,7 @@
 //! Reports of the progress of long pipelines.
 
 use super::execution::ExecutionJson;
+use crate::error::{EXIT_NO, EXIT_OK};
 use crate::output::{Report, Screen, Tone};
 use forge_store::model::{FieldMap, OperationId, Timestamp, Value};
 use forge_store::store::WriteReport;
@@ -26,7 +27,6 @@ pub struct ProgressSaveReport {
 
 impl ProgressSaveReport {
     /// Creates the report of a save.
-    #[must_use]
     pub fn new(
         execution: &PipelineExecution,
         document: &ProgressDocument,
@@ -40,8 +40,6 @@ impl ProgressSaveReport {
 }
 
 impl Report for ProgressSaveReport {
-    const SCHEMA: &'static str = "forge.progress.save/1";
-
     fn human(&self, screen: &mut Screen) {
         screen.put(Tone::Plain, "Saved ");
         self.at.print(screen);
@@ -57,11 +55,8 @@ impl Report for ProgressSaveReport {
 /// An item that was reported.
 #[derive(Debug, Serialize)]
 pub struct ProgressItemReport {
-    /// The review.
     pub review: String,
-    /// The execution.
     pub execution: String,
-    /// The stage.
     pub stage: String,
     /// The item.
     pub id: String,
@@ -77,7 +72,6 @@ pub struct ProgressItemReport {
 
 impl ProgressItemReport {
     /// Creates the report of an item.
-    #[must_use]
     pub fn new(
         execution: &PipelineExecution,
         stage: String,
@@ -99,7 +93,9 @@ impl ProgressItemReport {
 }
 
 impl Report for ProgressItemReport {
-    const SCHEMA: &'static str = "forge.progress.item/1";
+    fn schema(&self) -> Option<&'static str> {
+        Some("forge.progress.item/1")
+    }
 
     fn human(&self, screen: &mut Screen) {
         screen.put(Tone::Id, &self.id);
@@ -113,9 +109,7 @@ impl Report for ProgressItemReport {
 /// The answer whether an item is done.
 #[derive(Debug, Serialize)]
 pub struct ProgressDoneReport {
-    /// The review.
     pub review: String,
-    /// The stage.
     pub stage: String,
     /// The item.
     pub id: String,
@@ -128,7 +122,9 @@ pub struct ProgressDoneReport {
 }
 
 impl Report for ProgressDoneReport {
-    const SCHEMA: &'static str = "forge.progress.done/1";
+    fn exit_code(&self) -> u8 {
+        if self.done { EXIT_OK } else { EXIT_NO }
+    }
 
     fn human(&self, screen: &mut Screen) {
         screen.line(Tone::Plain, if self.done { "yes" } else { "no" });
@@ -147,7 +143,6 @@ pub struct ProgressShowReport {
 
 impl ProgressShowReport {
     /// Creates the report.
-    #[must_use]
     pub fn new(execution: &PipelineExecution, document: &ProgressDocument) -> Self {
         let line = ExecutionJson::new(execution, document);
         Self { line, document: document.fields().clone() }
@@ -155,8 +150,6 @@ impl ProgressShowReport {
 }
 
 impl Report for ProgressShowReport {
-    const SCHEMA: &'static str = "forge.progress.show/1";
-
     fn human(&self, screen: &mut Screen) {
         self.line.print(screen);
         screen.end_line();
@@ -187,16 +180,16 @@ pub struct SavedDocument {
 /// All documents of an execution.
 #[derive(Debug, Serialize)]
 pub struct ProgressHistoryReport {
-    /// The review.
     pub review: String,
-    /// The execution.
     pub execution: String,
     /// The documents, newest first.
     pub saved: Vec<SavedDocument>,
 }
 
 impl Report for ProgressHistoryReport {
-    const SCHEMA: &'static str = "forge.progress.history/1";
+    fn schema(&self) -> Option<&'static str> {
+        Some("forge.progress.history/1")
+    }
 
     fn human(&self, screen: &mut Screen) {
         for one in &self.saved {
@@ -243,7 +236,6 @@ fn print_faults(screen: &mut Screen, refusals: &[ProgressFaultJson], warnings: &
 pub struct ResumePageJson {
     /// The server's name for the result.
     pub webenv: String,
-    /// The query in it.
     pub query_key: Option<String>,
     /// The number of the next record, from 0.
     pub offset: i64,
@@ -260,7 +252,6 @@ pub struct ProgressResumeReport {
     pub reason: Option<String>,
     /// How it resumes: `paginated`, `batch`, `sequential`.
     pub mode: Option<&'static str>,
-    /// The next batch.
     pub next_batch: Option<i64>,
     /// The last processed item.
     pub after_id: Option<String>,
@@ -272,7 +263,6 @@ pub struct ProgressResumeReport {
     pub remaining: Option<i64>,
     /// The failed items, which can be retried separately.
     pub failed_ids: Vec<String>,
-    /// Warnings.
     pub warnings: Vec<String>,
     /// What prevents resuming.
     pub refusals: Vec<ProgressFaultJson>,
@@ -282,7 +272,6 @@ pub struct ProgressResumeReport {
 
 impl ProgressResumeReport {
     /// Creates the report of a decision.
-    #[must_use]
     pub fn from_decision(answer: ResumeDecision) -> Self {
         match answer {
             ResumeDecision::Go(point) => Self::from_point(*point, true, None, Vec::new()),
@@ -339,7 +328,9 @@ impl ProgressResumeReport {
 }
 
 impl Report for ProgressResumeReport {
-    const SCHEMA: &'static str = "forge.progress.resume/1";
+    fn exit_code(&self) -> u8 {
+        if self.refusals.is_empty() { EXIT_OK } else { EXIT_NO }
+    }
 
     fn human(&self, screen: &mut Screen) {
         let from = self.from_execution.as_deref().unwrap_or_default();
@@ -387,13 +378,11 @@ pub struct ProgressValidateReport {
     pub valid: bool,
     /// What prevents resuming.
     pub refusals: Vec<ProgressFaultJson>,
-    /// Warnings.
     pub warnings: Vec<String>,
 }
 
 impl ProgressValidateReport {
     /// Creates the report of a validation.
-    #[must_use]
     pub fn new(checked: String, found: Result<ProgressValidation, String>) -> Self {
         match found {
             Ok(found) => Self {
@@ -412,7 +401,9 @@ impl ProgressValidateReport {
 }
 
 impl Report for ProgressValidateReport {
-    const SCHEMA: &'static str = "forge.progress.validate/1";
+    fn exit_code(&self) -> u8 {
+        if self.valid { EXIT_OK } else { EXIT_NO }
+    }
 
     fn human(&self, screen: &mut Screen) {
         screen.put(Tone::Id, &self.checked);

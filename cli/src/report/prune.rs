@@ -3,21 +3,18 @@
 use super::import::size_text;
 use crate::output::{Report, Screen, Tone};
 use forge_store::model::{CheckpointId, OperationId, Timestamp};
-use forge_store::store;
+use forge_store::store::{self, DroppedSession, DroppedSource};
 use serde::Serialize;
 
 /// A checkpoint, and why it is kept.
 #[derive(Debug, Serialize)]
 pub struct VerdictJson {
-    /// Its id.
     pub id: CheckpointId,
     /// Its number.
     pub sequence: u64,
     /// The time that it is about.
     pub time: Timestamp,
-    /// Its message.
     pub message: String,
-    /// Its tags.
     pub tags: Vec<String>,
     /// The rules that keep it; empty if it is dropped.
     pub kept_by: Vec<String>,
@@ -26,7 +23,6 @@ pub struct VerdictJson {
 /// Revisions that are folded into a later one.
 #[derive(Debug, Serialize)]
 pub struct FoldJson {
-    /// The branch.
     pub branch: String,
     /// The number of the first folded revision.
     pub first: u64,
@@ -36,36 +32,9 @@ pub struct FoldJson {
     pub revisions: u64,
 }
 
-/// A source of an ended session, whose bytes are dropped.
-#[derive(Debug, Serialize)]
-pub struct DroppedSourceJson {
-    /// The session.
-    pub session: String,
-    /// When the session ended.
-    pub ended: Timestamp,
-    /// The source.
-    pub source: String,
-    /// Its size on disk, in bytes.
-    pub bytes: u64,
-}
-
-/// An ended session that is dropped.
-#[derive(Debug, Serialize)]
-pub struct EndedSessionJson {
-    /// The session.
-    pub session: String,
-    /// When it ended.
-    pub ended: Timestamp,
-    /// The number of its revisions and checkpoints.
-    pub last_sequence: u64,
-    /// The number of its facts.
-    pub facts: u64,
-}
-
 /// The result for one session.
 #[derive(Debug, Serialize)]
 pub struct PrunedSession {
-    /// The session.
     pub session: String,
     /// The operation, for `forge undo`; null if nothing was changed.
     pub operation: Option<OperationId>,
@@ -73,14 +42,13 @@ pub struct PrunedSession {
     pub dropped: Vec<VerdictJson>,
     /// The checkpoints that are kept.
     pub kept: Vec<VerdictJson>,
-    /// The folds.
     pub folds: Vec<FoldJson>,
     /// The number of folded revisions.
     pub folded: u64,
     /// The debugging sessions that are dropped.
-    pub sessions: Vec<EndedSessionJson>,
+    pub sessions: Vec<DroppedSession>,
     /// The transcripts and outputs of other sessions that are dropped.
-    pub transcripts: Vec<DroppedSourceJson>,
+    pub transcripts: Vec<DroppedSource>,
     /// About how many bytes of the index become free when the undo period is over.
     pub bytes: u64,
 }
@@ -111,7 +79,6 @@ pub struct CheckpointPruneReport {
 
 impl CheckpointPruneReport {
     /// Creates the report.
-    #[must_use]
     pub fn new(found: Vec<(String, store::PruneReport)>, dry_run: bool) -> Self {
         let sessions = found.into_iter().map(|(name, pruned)| PrunedSession::new(name, pruned));
         Self { dry_run, sessions: sessions.collect(), freed: None }
@@ -137,22 +104,10 @@ impl PrunedSession {
             into: fold.into,
             revisions: fold.count,
         });
-        let transcripts = pruned.texts.into_iter().map(|text| DroppedSourceJson {
-            session: text.session,
-            ended: text.ended,
-            source: text.source,
-            bytes: text.bytes,
-        });
-        let sessions = pruned.sessions.into_iter().map(|one| EndedSessionJson {
-            session: one.session,
-            ended: one.ended,
-            last_sequence: one.last_sequence,
-            facts: one.facts,
-        });
         Self {
             session,
-            sessions: sessions.collect(),
-            transcripts: transcripts.collect(),
+            sessions: pruned.sessions,
+            transcripts: pruned.texts,
             operation: pruned.operation,
             dropped,
             kept,
@@ -233,8 +188,6 @@ impl VerdictJson {
 }
 
 impl Report for CheckpointPruneReport {
-    const SCHEMA: &'static str = "forge.checkpoint.prune/1";
-
     fn human(&self, screen: &mut Screen) {
         for session in &self.sessions {
             session.print(screen, self.dry_run);

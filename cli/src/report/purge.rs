@@ -1,6 +1,7 @@
 //! Reports of purges: what was purged, and what is left.
 
 use super::import::{count_text, size_text};
+use crate::error::{EXIT_NOT_YET, EXIT_OK};
 use crate::output::{Report, Screen, Tone};
 use forge_store::redact::MIN_SECRET_BYTES;
 use forge_store::store::{self, PurgeKind};
@@ -75,7 +76,6 @@ pub struct SecretPurgeReport {
 
 impl SecretPurgeReport {
     /// Creates the report.
-    #[must_use]
     pub fn new(
         purged: store::PurgeReport,
         store: &Path,
@@ -171,7 +171,9 @@ const fn kind_word(kind: PurgeKind) -> &'static str {
 }
 
 impl Report for SecretPurgeReport {
-    const SCHEMA: &'static str = "forge.purge/1";
+    fn exit_code(&self) -> u8 {
+        if !self.dry_run && !self.done { EXIT_NOT_YET } else { EXIT_OK }
+    }
 
     fn human(&self, screen: &mut Screen) {
         let total: u64 = self.places.iter().map(|place| place.count).sum();

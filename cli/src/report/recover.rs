@@ -1,6 +1,7 @@
 //! Reports of recovery points, and of restored code.
 
 use super::moment::{CheckpointJson, RevisionJson};
+use crate::error::{EXIT_NO, EXIT_OK};
 use crate::git::restore::{RestoredFile, UnrestoredFile};
 use crate::integration::agent::shell_word;
 use crate::output::{Report, Screen, Tone};
@@ -14,9 +15,7 @@ const FILES_SHOWN: usize = 20;
 /// A recovery point with its steps.
 #[derive(Debug, Serialize)]
 pub struct RecoverReport {
-    /// The session.
     pub session: String,
-    /// The branch.
     pub branch: String,
     /// The position to continue from.
     pub point: RecoverPoint,
@@ -112,9 +111,7 @@ pub struct RecoveredCommand {
     pub command: String,
     /// Its working directory.
     pub working_dir: Option<String>,
-    /// Its exit code.
     pub exit_code: Option<i64>,
-    /// Its outcome.
     pub outcome: Option<String>,
 }
 
@@ -132,16 +129,13 @@ pub struct RemainingWork {
 pub struct OpenTask {
     /// The id of the fact.
     pub id: String,
-    /// Its subject.
     pub subject: String,
-    /// Its status.
     pub status: Option<String>,
 }
 
 /// A list with only one step.
 #[derive(Debug, Serialize)]
 pub struct RecoverStepReport {
-    /// The session.
     pub session: String,
     /// The step.
     #[serde(flatten)]
@@ -149,8 +143,6 @@ pub struct RecoverStepReport {
 }
 
 impl Report for RecoverReport {
-    const SCHEMA: &'static str = "forge.recover/1";
-
     fn human(&self, screen: &mut Screen) {
         let Self { session, branch, point, .. } = self;
         let Some(at) = point.at else {
@@ -191,7 +183,9 @@ impl Report for RecoverReport {
 }
 
 impl Report for RecoverStepReport {
-    const SCHEMA: &'static str = "forge.recover.step/1";
+    fn schema(&self) -> Option<&'static str> {
+        Some("forge.recover.step/1")
+    }
 
     fn human(&self, screen: &mut Screen) {
         match &self.step {
@@ -361,7 +355,6 @@ pub struct CodeRecoverReport {
     pub message: String,
     /// Whether everything could be restored.
     pub recovery_complete: bool,
-    /// The session.
     pub session: String,
     /// The id of the recorded state.
     pub state: String,
@@ -387,7 +380,13 @@ pub struct CodeRecoverReport {
 }
 
 impl Report for CodeRecoverReport {
-    const SCHEMA: &'static str = "forge.recover.code/1";
+    fn exit_code(&self) -> u8 {
+        if self.recovery_complete { EXIT_OK } else { EXIT_NO }
+    }
+
+    fn schema(&self) -> Option<&'static str> {
+        Some("forge.recover.code/1")
+    }
 
     fn human(&self, screen: &mut Screen) {
         screen.put(Tone::Plain, "Restored the code on branch ");

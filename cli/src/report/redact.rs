@@ -22,8 +22,6 @@ pub struct RedactReport {
 }
 
 impl Report for RedactReport {
-    const SCHEMA: &'static str = "forge.redact/1";
-
     fn human(&self, screen: &mut Screen) {
         if self.found.is_empty() {
             return screen.line(Tone::Plain, "No secrets were found.");

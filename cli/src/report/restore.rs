@@ -23,7 +23,6 @@ pub struct CheckpointRestoreReport {
     pub recovery_complete: bool,
     /// Whether it was a dry run.
     pub dry_run: bool,
-    /// The session.
     pub session: String,
     /// The branch that got the new revision.
     pub branch: String,
@@ -40,8 +39,6 @@ pub struct CheckpointRestoreReport {
 }
 
 impl Report for CheckpointRestoreReport {
-    const SCHEMA: &'static str = "forge.checkpoint.restore/1";
-
     fn human(&self, screen: &mut Screen) {
         let when = self.timestamp.map_or("the beginning".to_owned(), |time| screen.time(time));
         let done = match (self.dry_run, &self.revision) {

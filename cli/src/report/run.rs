@@ -1,6 +1,7 @@
 //! Reports of workflow runs.
 
-use crate::output::{Report, Screen, TableCell, TextTable, Tone};
+use crate::error::{EXIT_NO, EXIT_OK};
+use crate::output::{Report, ReportForm, Screen, TableCell, TextTable, Tone};
 use forge_store::model::claim::VocabularyWord as _;
 use forge_store::model::{RevisionId, Timestamp, Value};
 use forge_systems::run::{self, LoadedItem, PromptFinding, RunHistoryEntry, RunSummary};
@@ -93,30 +94,22 @@ const ITEM_TITLES: [&str; 5] = ["Item", "Status", "At", "Order", "Done"];
 pub struct RunOutputReport {
     /// The run; null if nothing was found.
     pub run: Option<String>,
-    /// The item.
     pub item: String,
-    /// The step.
     pub step: String,
     /// The output; null if there is none and that was allowed.
     pub output: Option<OutputJson>,
 }
 
 impl Report for RunOutputReport {
-    const SCHEMA: &'static str = "forge.run.output/1";
-
-    fn human(&self, screen: &mut Screen) {
-        if let Some(output) = &self.output {
-            screen.paragraph(Tone::Plain, 0, &output.content);
-        }
+    fn form(&self) -> ReportForm<'_> {
+        ReportForm::Text(self.output.as_ref().map_or("", |output| &output.content))
     }
 }
 
 /// Several outputs of an item.
 #[derive(Debug, Serialize)]
 pub struct RunOutputsReport {
-    /// The run.
     pub run: String,
-    /// The item.
     pub item: String,
     /// The output of each step.
     pub outputs: BTreeMap<String, String>,
@@ -125,8 +118,6 @@ pub struct RunOutputsReport {
 }
 
 impl Report for RunOutputsReport {
-    const SCHEMA: &'static str = "forge.run.outputs/1";
-
     fn human(&self, screen: &mut Screen) {
         for (step, content) in &self.outputs {
             screen.heading(step);
@@ -144,16 +135,16 @@ impl Report for RunOutputsReport {
 pub struct RunExistsReport {
     /// The run; null if no run has the item.
     pub run: Option<String>,
-    /// The item.
     pub item: String,
-    /// The step.
     pub step: String,
     /// Whether it has an output.
     pub exists: bool,
 }
 
 impl Report for RunExistsReport {
-    const SCHEMA: &'static str = "forge.run.exists/1";
+    fn exit_code(&self) -> u8 {
+        if self.exists { EXIT_OK } else { EXIT_NO }
+    }
 
     fn human(&self, screen: &mut Screen) {
         screen.line(Tone::Plain, if self.exists { "yes" } else { "no" });
@@ -163,9 +154,7 @@ impl Report for RunExistsReport {
 /// The path of an item through the steps.
 #[derive(Debug, Serialize)]
 pub struct RunPathReport {
-    /// The run.
     pub run: String,
-    /// The item.
     pub item: String,
     /// Its current step.
     pub at: Option<String>,
@@ -174,8 +163,6 @@ pub struct RunPathReport {
 }
 
 impl Report for RunPathReport {
-    const SCHEMA: &'static str = "forge.run.path/1";
-
     fn human(&self, screen: &mut Screen) {
         screen.line(Tone::Plain, &self.path.join(" > "));
     }
@@ -184,7 +171,6 @@ impl Report for RunPathReport {
 /// The whole state of an item.
 #[derive(Debug, Serialize)]
 pub struct RunItemReport {
-    /// The run.
     pub run: String,
     /// The item.
     #[serde(flatten)]
@@ -194,8 +180,6 @@ pub struct RunItemReport {
 }
 
 impl Report for RunItemReport {
-    const SCHEMA: &'static str = "forge.run.show/1";
-
     fn human(&self, screen: &mut Screen) {
         let item = &self.item;
         screen.put(Tone::Id, &item.item);
@@ -263,14 +247,15 @@ pub struct RunShowReport {
     /// The run.
     #[serde(flatten)]
     pub run: RunJson,
-    /// Its input.
     pub input: Option<Value>,
     /// The steps of its active items.
     pub steps: Vec<StepItemCount>,
 }
 
 impl Report for RunShowReport {
-    const SCHEMA: &'static str = "forge.run.show-run/1";
+    fn schema(&self) -> Option<&'static str> {
+        Some("forge.run.show-run/1")
+    }
 
     fn human(&self, screen: &mut Screen) {
         let run = &self.run;
@@ -292,20 +277,10 @@ impl Report for RunShowReport {
 /// Several runs.
 #[derive(Debug, Serialize)]
 pub struct RunListReport {
-    /// The schema of the command's document.
-    #[serde(skip)]
-    pub schema: &'static str,
-    /// The runs.
     pub runs: Vec<RunJson>,
 }
 
 impl Report for RunListReport {
-    const SCHEMA: &'static str = "forge.run.list/1";
-
-    fn schema(&self) -> &'static str {
-        self.schema
-    }
-
     fn human(&self, screen: &mut Screen) {
         if self.runs.is_empty() {
             screen.line(Tone::Dim, "No runs");
@@ -352,9 +327,7 @@ impl<T, U: From<T>> From<RunHistoryEntry<T>> for RunChange<U> {
 /// The history of an item, or of one of its outputs.
 #[derive(Debug, Serialize)]
 pub struct RunHistoryReport {
-    /// The run.
     pub run: String,
-    /// The item.
     pub item: String,
     /// The step, if its outputs were requested.
     pub step: Option<String>,
@@ -367,8 +340,6 @@ pub struct RunHistoryReport {
 }
 
 impl Report for RunHistoryReport {
-    const SCHEMA: &'static str = "forge.run.history/1";
-
     fn human(&self, screen: &mut Screen) {
         for one in self.states.iter().flatten() {
             let at = screen.ago(one.time);
@@ -393,19 +364,14 @@ impl Report for RunHistoryReport {
 /// The items at a step.
 #[derive(Debug, Serialize)]
 pub struct RunAtStepReport {
-    /// The run.
     pub run: String,
-    /// The step.
     pub step: Option<String>,
     /// The place in the workflow.
     pub order: Option<i64>,
-    /// The items.
     pub items: Vec<ItemJson>,
 }
 
 impl Report for RunAtStepReport {
-    const SCHEMA: &'static str = "forge.run.at-step/1";
-
     fn human(&self, screen: &mut Screen) {
         items(screen, self.items.iter().map(ItemJson::cells).collect());
     }
@@ -434,21 +400,17 @@ pub struct ResumedItem {
 /// How to resume a run.
 #[derive(Debug, Serialize)]
 pub struct RunResumeReport {
-    /// The run.
     pub run: String,
-    /// Its status.
     pub status: &'static str,
     /// How many items it has.
     pub total: usize,
     /// How many of them have steps left.
     pub active: usize,
-    /// The items.
     pub items: Vec<ResumedItem>,
 }
 
 impl RunResumeReport {
     /// Creates the report of a run to resume.
-    #[must_use]
     pub fn new(run: &str, resume: run::ResumedRun, only_active: bool) -> Self {
         let (total, active) = (resume.items.len(), resume.active().count());
         let wanted = |one: &LoadedItem| !only_active || one.item.is_active();
@@ -467,8 +429,6 @@ impl RunResumeReport {
 }
 
 impl Report for RunResumeReport {
-    const SCHEMA: &'static str = "forge.run.resume/1";
-
     fn human(&self, screen: &mut Screen) {
         let (active, total) = (self.active, self.total);
         screen.put(Tone::Id, &self.run);
@@ -483,21 +443,16 @@ impl Report for RunResumeReport {
 /// A template that was filled.
 #[derive(Debug, Serialize)]
 pub struct RunRenderReport {
-    /// The run.
     pub run: String,
-    /// The item.
     pub item: String,
-    /// The text.
     pub text: String,
     /// The placeholders that were filled.
     pub filled: Vec<String>,
 }
 
 impl Report for RunRenderReport {
-    const SCHEMA: &'static str = "forge.run.render/1";
-
-    fn human(&self, screen: &mut Screen) {
-        screen.paragraph(Tone::Plain, 0, &self.text);
+    fn form(&self) -> ReportForm<'_> {
+        ReportForm::Text(&self.text)
     }
 }
 
@@ -522,7 +477,6 @@ pub struct AuditFinding {
 
 impl AuditFinding {
     /// Creates the finding for a file.
-    #[must_use]
     pub fn in_file(file: &str, finding: PromptFinding) -> Self {
         let PromptFinding { line, kind, found } = finding;
         let file = Some(file.to_owned());
@@ -530,7 +484,6 @@ impl AuditFinding {
     }
 
     /// Creates the finding for an output.
-    #[must_use]
     pub fn in_output(run: &str, output: &run::StepOutput, finding: PromptFinding) -> Self {
         let PromptFinding { line, kind, found } = finding;
         Self {
@@ -558,12 +511,13 @@ impl AuditFinding {
 pub struct RunAuditReport {
     /// How many outputs and files were examined.
     pub looked_at: usize,
-    /// The findings.
     pub findings: Vec<AuditFinding>,
 }
 
 impl Report for RunAuditReport {
-    const SCHEMA: &'static str = "forge.run.audit/1";
+    fn exit_code(&self) -> u8 {
+        if self.findings.is_empty() { EXIT_OK } else { EXIT_NO }
+    }
 
     fn human(&self, screen: &mut Screen) {
         if self.findings.is_empty() {

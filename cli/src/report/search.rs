@@ -8,7 +8,6 @@ use serde::Serialize;
 /// A page of hits, latest first.
 #[derive(Debug, Serialize)]
 pub struct SearchReport {
-    /// The hits.
     pub hits: Vec<HitLine>,
     /// The number of hits on all pages.
     pub total: u64,
@@ -21,11 +20,9 @@ pub struct SearchReport {
 /// A hit: something that contains all words.
 #[derive(Debug, Serialize)]
 pub struct HitLine {
-    /// Its session.
     pub session: String,
     /// Its kind, or `checkpoint`.
     pub kind: &'static str,
-    /// Its id.
     pub id: String,
     /// When it first contained the words.
     pub at: Timestamp,
@@ -56,8 +53,6 @@ impl From<SearchHit> for HitLine {
 }
 
 impl Report for SearchReport {
-    const SCHEMA: &'static str = "forge.search/1";
-
     fn human(&self, screen: &mut Screen) {
         if self.hits.is_empty() {
             screen.line(Tone::Plain, &format!("Nothing was found in {} texts.", self.texts));

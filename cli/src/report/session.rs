@@ -22,11 +22,8 @@ pub struct SessionListReport {
 /// A session in a list.
 #[derive(Debug, Serialize)]
 pub struct SessionLine {
-    /// Its name.
     pub name: String,
-    /// Its id.
     pub id: SessionId,
-    /// Its kind.
     pub kind: SessionKind,
     /// Whether commands use it if no session is given.
     pub current: bool,
@@ -66,7 +63,6 @@ pub struct SessionLine {
 /// An imported source.
 #[derive(Debug, Serialize)]
 pub struct ImportedSource {
-    /// Its name.
     pub name: String,
     /// How many bytes of it were imported.
     pub bytes: u64,
@@ -100,8 +96,6 @@ impl From<SessionSummary> for SessionLine {
 }
 
 impl Report for SessionListReport {
-    const SCHEMA: &'static str = "forge.session.list/1";
-
     fn human(&self, screen: &mut Screen) {
         if self.sessions.is_empty() {
             screen.line(Tone::Plain, "No session has been begun yet.");
@@ -143,8 +137,6 @@ pub struct SessionJoinReport {
 }
 
 impl Report for SessionJoinReport {
-    const SCHEMA: &'static str = "forge.session.join/1";
-
     fn human(&self, screen: &mut Screen) {
         screen.put(Tone::Plain, "This agent session (");
         screen.put(Tone::Id, &self.agent_session);
@@ -159,8 +151,6 @@ impl Report for SessionJoinReport {
 #[derive(Debug, Serialize)]
 pub struct SessionShowReport {
     #[serde(skip)]
-    schema: &'static str,
-    #[serde(skip)]
     done: Option<&'static str>,
     /// Its name.
     pub session: String,
@@ -174,42 +164,25 @@ pub struct SessionShowReport {
 
 impl SessionShowReport {
     /// Creates the report of a session.
-    ///
-    /// # Errors
-    ///
-    /// As every read.
     pub fn load(session: &Session) -> Result<Self, CommandError> {
         let line = SessionLine::from(session.summary()?);
-        let (schema, done) = ("forge.session.show/1", None);
-        Ok(Self { schema, done, session: line.name.clone(), line, metrics: None })
+        Ok(Self { done: None, session: line.name.clone(), line, metrics: None })
     }
 
     /// Adds its metrics.
-    ///
-    /// # Errors
-    ///
-    /// As every read.
     pub fn with_metrics(mut self, session: &Session) -> Result<Self, CommandError> {
         self.metrics = Some(session.state(&session.head()?)?.metrics()?);
         Ok(self)
     }
 
     /// Returns the report of a command that changed the session; `done` is a past participle.
-    #[must_use]
-    pub const fn after(mut self, schema: &'static str, done: &'static str) -> Self {
-        self.schema = schema;
+    pub const fn after(mut self, done: &'static str) -> Self {
         self.done = Some(done);
         self
     }
 }
 
 impl Report for SessionShowReport {
-    const SCHEMA: &'static str = "forge.session.show/1";
-
-    fn schema(&self) -> &'static str {
-        self.schema
-    }
-
     fn human(&self, screen: &mut Screen) {
         let line = &self.line;
         if let Some(done) = self.done {

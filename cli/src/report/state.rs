@@ -2,13 +2,13 @@
 
 use super::brief::BriefScreen;
 use super::entity::{self, EntityJson};
-use super::moment::{CheckpointJson, RevisionJson, SessionJson, seconds};
+use super::moment::{CheckpointJson, RevisionJson, seconds};
 use crate::error::CommandError;
 use crate::output::{Report, Screen, Tone};
 use crate::session_reader::{SessionReader, entities_of_kind};
 use crate::text::TextReader;
-use forge_store::model::claim::SessionMetrics;
 use forge_store::model::{BranchStatus, Kind, Timestamp, Value};
+use forge_store::model::{SessionMetadata, claim::SessionMetrics};
 use forge_store::store::{BranchSummary, StateAt};
 use serde::Serialize;
 use serde::ser::{SerializeMap, Serializer};
@@ -71,8 +71,7 @@ pub struct StateDocument {
     pub state: StateJson,
     /// The branch that was current then.
     pub current_branch: String,
-    /// The session.
-    pub session: SessionJson,
+    pub session: SessionMetadata,
     /// The session's metrics up to then.
     pub metrics: SessionMetrics,
 }
@@ -88,17 +87,12 @@ pub struct FoldedJson {
 
 impl FoldedJson {
     /// Returns the fold between a state's revision and its moment, if there is one.
-    ///
-    /// # Errors
-    ///
-    /// As every read.
     pub fn between(state: &StateAt) -> Result<Option<Self>, CommandError> {
         let found = state.session().folded_at(state.point())?;
         Ok(found.map(|found| Self { revisions: found.count, into: found.into }))
     }
 
     /// Describes it in one sentence.
-    #[must_use]
     pub fn sentence(self) -> String {
         let (count, into) = (self.revisions, self.into);
         let revisions = if count == 1 { "revision" } else { "revisions" };
@@ -132,9 +126,7 @@ impl Serialize for StateJson {
 /// session was imported.
 #[derive(Debug, Serialize)]
 pub struct BranchJson {
-    /// Its name.
     pub name: String,
-    /// Its status.
     pub status: BranchStatus,
     /// Where it was forked; null for `main`.
     pub base: Option<BaseJson>,
@@ -144,11 +136,9 @@ pub struct BranchJson {
     pub revision_at: Option<Timestamp>,
     /// The hypothesis that it tests.
     pub hypothesis: Option<String>,
-    /// Its approach.
     pub approach: Option<String>,
     /// What would count as success.
     pub success_criteria: Vec<String>,
-    /// Its results.
     pub results: Vec<String>,
     /// Unknown fields.
     #[serde(flatten)]
@@ -193,10 +183,6 @@ impl BranchJson {
 }
 
 /// Collects the entities of some kinds; of all kinds if none is given.
-///
-/// # Errors
-///
-/// As every read.
 pub fn entities_by_kind(
     state: &StateAt,
     kinds: &[Kind],
@@ -214,10 +200,6 @@ pub fn entities_by_kind(
 
 impl StateDocument {
     /// Creates the document of a state.
-    ///
-    /// # Errors
-    ///
-    /// As every read.
     pub fn new(
         reading: &SessionReader,
         state: &StateAt,
@@ -247,7 +229,7 @@ impl StateDocument {
             folded: FoldedJson::between(state)?,
             state: StateJson { kinds: entities_by_kind(state, kinds, &mut texts)?, branches },
             current_branch: state.current_branch()?,
-            session: state.info()?.into(),
+            session: state.info()?,
             metrics: state.metrics()?,
         })
     }
@@ -269,7 +251,9 @@ pub struct StateScreen {
 }
 
 impl Report for StateReport {
-    const SCHEMA: &'static str = "forge.state/1";
+    fn schema(&self) -> Option<&'static str> {
+        Some("forge.state/1")
+    }
 
     fn human(&self, screen: &mut Screen) {
         if let Self::Screen(shown) = self {

@@ -79,8 +79,6 @@ impl UnfinishedStream {
 }
 
 impl Report for StatusReport {
-    const SCHEMA: &'static str = "forge.status/1";
-
     fn human(&self, screen: &mut Screen) {
         let kib = self.tail_bytes.div_ceil(1024);
         let sessions = if self.sessions == 1 { "session" } else { "sessions" };
@@ -127,8 +125,6 @@ pub struct InitReport {
 }
 
 impl Report for InitReport {
-    const SCHEMA: &'static str = "forge.init/1";
-
     fn human(&self, screen: &mut Screen) {
         screen.line(Tone::Plain, &format!("Made the store {}", self.path));
         if self.encrypted {
@@ -161,8 +157,6 @@ pub struct MaintainReport {
 }
 
 impl Report for MaintainReport {
-    const SCHEMA: &'static str = "forge.maintain/1";
-
     fn human(&self, screen: &mut Screen) {
         let (before, now) = (self.tail_bytes_before, self.tail_bytes);
         screen.line(

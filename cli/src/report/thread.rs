@@ -1,6 +1,7 @@
 //! Reports of message threads.
 
-use crate::output::{Report, Screen, TableCell, TextTable, Tone};
+use crate::error::{EXIT_NO, EXIT_OK};
+use crate::output::{Report, ReportForm, Screen, TableCell, TextTable, Tone};
 use forge_systems::thread::{
     AppendReport, CallState, MessageFormat, PendingCall, SanitizeAction, SanitizedHistory,
     StoredMessage, ThreadFault, ThreadLease, ThreadStatus, preview,
@@ -9,7 +10,6 @@ use serde::{Serialize, Serializer};
 use serde_json::value::RawValue;
 
 /// Returns the texts of messages, with or without those that are held back.
-#[must_use]
 pub fn messages_of(messages: Vec<StoredMessage>, held: bool) -> Vec<String> {
     let shown = messages.into_iter().filter(|message| held || !message.held);
     shown.map(|message| message.text).collect()
@@ -23,7 +23,6 @@ fn raw<S: Serializer>(messages: &[String], serializer: S) -> Result<S::Ok, S::Er
 /// A call without a result.
 #[derive(Debug, Serialize)]
 pub struct PendingCallJson {
-    /// Its id.
     pub tool_call_id: String,
     /// The tool it calls.
     pub name: String,
@@ -31,11 +30,9 @@ pub struct PendingCallJson {
     pub message: String,
     /// Whether running it twice has the same effect as running it once.
     pub idempotent: bool,
-    /// Its state.
     pub state: CallState,
     /// Whether it can be run again without asking.
     pub safe_to_rerun: bool,
-    /// Its result.
     pub result: Option<String>,
 }
 
@@ -74,11 +71,9 @@ fn print_faults(screen: &mut Screen, faults: &[ThreadFault]) {
 /// The result of an append.
 #[derive(Debug, Serialize)]
 pub struct ThreadAppendReport {
-    /// The thread.
     pub thread: String,
     /// The form of its messages.
     pub form: MessageFormat,
-    /// The revision.
     pub revision: Option<u64>,
     /// The ids of the new messages.
     pub ids: Vec<String>,
@@ -96,7 +91,6 @@ pub struct ThreadAppendReport {
 
 impl ThreadAppendReport {
     /// Creates the report.
-    #[must_use]
     pub fn new(thread: &str, done: AppendReport) -> Self {
         Self {
             thread: thread.to_owned(),
@@ -113,8 +107,6 @@ impl ThreadAppendReport {
 }
 
 impl Report for ThreadAppendReport {
-    const SCHEMA: &'static str = "forge.thread.append/1";
-
     fn human(&self, screen: &mut Screen) {
         screen.put(
             Tone::Plain,
@@ -145,7 +137,6 @@ fn messages(count: u64) -> String {
 /// The messages of a thread.
 #[derive(Debug, Serialize)]
 pub struct ThreadShowReport {
-    /// The thread.
     pub thread: String,
     /// Their form.
     pub form: MessageFormat,
@@ -164,7 +155,6 @@ pub struct ThreadShowReport {
 
 impl ThreadShowReport {
     /// Creates the report.
-    #[must_use]
     pub fn new(thread: &str, status: ThreadStatus, messages: Vec<String>) -> Self {
         Self {
             thread: thread.to_owned(),
@@ -179,8 +169,6 @@ impl ThreadShowReport {
 }
 
 impl Report for ThreadShowReport {
-    const SCHEMA: &'static str = "forge.thread.show/1";
-
     fn human(&self, screen: &mut Screen) {
         let mut table = TextTable::new(&["#", "MESSAGE"]).right(0);
         for (place, message) in self.messages.iter().enumerate() {
@@ -210,13 +198,11 @@ pub struct ThreadCheckReport {
     pub form: MessageFormat,
     /// How many messages there are.
     pub messages: usize,
-    /// The faults.
     pub faults: Vec<ThreadFault>,
 }
 
 impl ThreadCheckReport {
     /// Creates the report.
-    #[must_use]
     pub fn new(thread: Option<&str>, messages: usize, found: SanitizedHistory) -> Self {
         let thread = thread.map(str::to_owned);
         Self { thread, form: found.form, messages, faults: found.faults }
@@ -224,8 +210,6 @@ impl ThreadCheckReport {
 }
 
 impl Report for ThreadCheckReport {
-    const SCHEMA: &'static str = "forge.thread.check/1";
-
     fn human(&self, screen: &mut Screen) {
         let found = match self.faults.len() {
             0 => "nothing is wrong".to_owned(),
@@ -252,15 +236,16 @@ pub struct ThreadSanitizeReport {
     pub messages: Vec<String>,
     /// The actions, in order.
     pub actions: Vec<SanitizeAction>,
-    /// The faults.
     pub faults: Vec<ThreadFault>,
     /// Whether nothing could be kept.
     pub reset: bool,
+    /// The sanitised file.
+    #[serde(skip)]
+    document: Option<String>,
 }
 
 impl ThreadSanitizeReport {
     /// Creates the report.
-    #[must_use]
     pub fn new(thread: Option<&str>, revision: Option<u64>, done: SanitizedHistory) -> Self {
         Self {
             thread: thread.map(str::to_owned),
@@ -270,18 +255,27 @@ impl ThreadSanitizeReport {
             actions: done.actions,
             faults: done.faults,
             reset: done.reset,
+            document: None,
         }
     }
 
+    /// Adds the sanitised file, which is printed instead of a text.
+    pub fn with_document(mut self, document: String) -> Self {
+        self.document = Some(document);
+        self
+    }
+
     /// Describes the faults and the actions, one per line, as `check` does.
-    #[must_use]
     pub fn lines(&self) -> String {
         self.faults.iter().map(ToString::to_string).collect::<Vec<_>>().join("\n")
     }
 }
 
 impl Report for ThreadSanitizeReport {
-    const SCHEMA: &'static str = "forge.thread.sanitize/1";
+    fn form(&self) -> ReportForm<'_> {
+        let document = self.document.as_ref();
+        document.map_or(ReportForm::Screen, |text| ReportForm::JsonOrBytes(text.as_bytes()))
+    }
 
     fn human(&self, screen: &mut Screen) {
         if let Some(thread) = &self.thread {
@@ -302,7 +296,6 @@ impl Report for ThreadSanitizeReport {
 /// The calls without a result.
 #[derive(Debug, Serialize)]
 pub struct ThreadPendingReport {
-    /// The thread.
     pub thread: String,
     /// The calls.
     pub pending: Vec<PendingCallJson>,
@@ -310,7 +303,6 @@ pub struct ThreadPendingReport {
 
 impl ThreadPendingReport {
     /// Creates the report.
-    #[must_use]
     pub fn new(thread: &str, pending: Vec<PendingCall>) -> Self {
         let pending = pending.into_iter().map(PendingCallJson::from).collect();
         Self { thread: thread.to_owned(), pending }
@@ -318,8 +310,6 @@ impl ThreadPendingReport {
 }
 
 impl Report for ThreadPendingReport {
-    const SCHEMA: &'static str = "forge.thread.pending/1";
-
     fn human(&self, screen: &mut Screen) {
         if self.pending.is_empty() {
             screen.line(Tone::Plain, "every call has a result");
@@ -331,29 +321,27 @@ impl Report for ThreadPendingReport {
 /// A call that is rerun.
 #[derive(Debug, Serialize)]
 pub struct ThreadRerunReport {
-    /// The thread.
     pub thread: String,
-    /// The call.
     pub tool_call_id: String,
     /// The tool it calls.
     pub name: String,
-    /// Its arguments.
     pub arguments: String,
     /// Whether running it twice has the same effect as running it once.
     pub idempotent: bool,
-    /// Its state.
     pub state: CallState,
-    /// Its result.
     pub result: Option<String>,
     /// What was done, or must be done.
     pub done: &'static str,
+    /// Whether running it was not confirmed.
+    #[serde(skip)]
+    pub is_refused: bool,
 }
 
 impl ThreadRerunReport {
     /// Creates the report of this call, which was not rerun yet.
-    #[must_use]
     pub fn new(thread: &str, call: &PendingCall, arguments: String) -> Self {
         Self {
+            is_refused: false,
             thread: thread.to_owned(),
             tool_call_id: call.id.clone(),
             name: call.name.clone(),
@@ -373,7 +361,9 @@ impl ThreadRerunReport {
 }
 
 impl Report for ThreadRerunReport {
-    const SCHEMA: &'static str = "forge.thread.rerun/1";
+    fn exit_code(&self) -> u8 {
+        if self.is_refused { EXIT_NO } else { EXIT_OK }
+    }
 
     fn human(&self, screen: &mut Screen) {
         self.print_call(screen);

@@ -11,7 +11,6 @@ const WIDE: usize = 90;
 /// Branches, revisions and checkpoints, newest first.
 #[derive(Debug, Serialize)]
 pub struct TimelineReport {
-    /// The session.
     pub session: String,
     /// The branches, `main` first.
     pub branches: Vec<TimelineLane>,
@@ -24,9 +23,7 @@ pub struct TimelineReport {
 /// A branch, as a lane.
 #[derive(Debug, Serialize)]
 pub struct TimelineLane {
-    /// Its name.
     pub name: String,
-    /// Its status.
     pub status: BranchStatus,
     /// Whether it is checked out.
     pub current: bool,
@@ -46,11 +43,8 @@ pub struct TimelineEntry {
     pub sort: TimelineEntryKind,
     /// Its sequence number.
     pub sequence: u64,
-    /// Its id.
     pub id: String,
-    /// Its time.
     pub time: Timestamp,
-    /// Its branch.
     pub branch: String,
     /// The message of a checkpoint, or the verb of a revision.
     pub message: String,
@@ -235,8 +229,6 @@ impl TimelineReport {
 }
 
 impl Report for TimelineReport {
-    const SCHEMA: &'static str = "forge.checkpoint.timeline/1";
-
     fn human(&self, screen: &mut Screen) {
         if self.entries.is_empty() {
             screen.line(Tone::Plain, &format!("Nothing has happened in {} yet.", self.session));

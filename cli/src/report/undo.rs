@@ -10,10 +10,7 @@ use serde::Serialize;
 #[derive(Debug, Serialize)]
 pub struct OperationUndoReport {
     #[serde(skip)]
-    schema: &'static str,
-    #[serde(skip)]
     done: &'static str,
-    /// The session.
     pub session: String,
     /// The branch checked out.
     pub branch: String,
@@ -28,24 +25,16 @@ pub struct OperationUndoReport {
 /// An operation.
 #[derive(Debug, Serialize)]
 pub struct UndoneOperation {
-    /// Its id.
     pub id: OperationId,
     /// Its verb: `hypothesis add`.
     pub verb: String,
-    /// Its time.
     pub time: Timestamp,
-    /// Its effects.
     pub effects: Vec<String>,
 }
 
 impl OperationUndoReport {
     /// Creates the report of an undo or a redo.
-    ///
-    /// # Errors
-    ///
-    /// As every read.
     pub fn new(
-        schema: &'static str,
         done: &'static str,
         session: &Session,
         undone: forge_store::store::UndoReport,
@@ -56,17 +45,11 @@ impl OperationUndoReport {
         let target = UndoneOperation { id, verb, time, effects };
         let (operation, revision) = (undone.operation, undone.revision);
         let (session, branch) = (summary.info.name, summary.branch);
-        Ok(Self { schema, done, session, branch, operation, target, revision })
+        Ok(Self { done, session, branch, operation, target, revision })
     }
 }
 
 impl Report for OperationUndoReport {
-    const SCHEMA: &'static str = "forge.undo/1";
-
-    fn schema(&self) -> &'static str {
-        self.schema
-    }
-
     fn human(&self, screen: &mut Screen) {
         let UndoneOperation { id, verb, time, effects } = &self.target;
         screen.put(Tone::Plain, &format!("{} '{verb}' ", self.done));

@@ -3,6 +3,7 @@
 use super::count_text;
 use super::key::seal_word;
 use super::store::UnfinishedStream;
+use crate::error::{EXIT_FORGED, EXIT_OK};
 use crate::output::{Report, Screen, Tone};
 use forge_store::store::{self, RepairLosses};
 use serde::Serialize;
@@ -46,7 +47,6 @@ pub struct StoreVerifyReport {
 /// The damage of a place in the store.
 #[derive(Debug, Serialize)]
 pub struct VerifyFindingJson {
-    /// The place.
     pub place: String,
     /// What is wrong.
     pub problem: String,
@@ -56,7 +56,6 @@ pub struct VerifyFindingJson {
 
 impl StoreVerifyReport {
     /// Creates the report for this store.
-    #[must_use]
     pub fn new(path: &Path, read_data: bool, found: store::VerifyReport) -> Self {
         let findings = found.findings.into_iter();
         let finding = |one: store::VerifyFinding| VerifyFindingJson {
@@ -96,7 +95,14 @@ fn print_list(screen: &mut Screen, head: &str, lines: &[String]) {
 }
 
 impl Report for StoreVerifyReport {
-    const SCHEMA: &'static str = "forge.verify/1";
+    fn exit_code(&self) -> u8 {
+        match self.outcome {
+            "clean" => EXIT_OK,
+            "repairable" => 1,
+            "loss" => 2,
+            _ => EXIT_FORGED,
+        }
+    }
 
     fn human(&self, screen: &mut Screen) {
         let (records, revisions) =
@@ -174,8 +180,6 @@ impl From<store::RebuildCounts> for StoreRebuildReport {
 }
 
 impl Report for StoreRebuildReport {
-    const SCHEMA: &'static str = "forge.rebuild/1";
-
     fn human(&self, screen: &mut Screen) {
         let (rows, states) =
             (count_text(self.rows, "row"), count_text(self.full_states, "full state"));
@@ -203,7 +207,6 @@ pub struct StoreRepairReport {
 
 impl StoreRepairReport {
     /// Creates the report for these two stores.
-    #[must_use]
     pub fn new(from: &Path, to: &Path, done: store::RepairReport) -> Self {
         Self {
             from: from.display().to_string(),
@@ -217,7 +220,9 @@ impl StoreRepairReport {
 }
 
 impl Report for StoreRepairReport {
-    const SCHEMA: &'static str = "forge.repair/1";
+    fn exit_code(&self) -> u8 {
+        if self.lost.is_empty() { EXIT_OK } else { 2 }
+    }
 
     fn human(&self, screen: &mut Screen) {
         let saved = count_text(self.revisions, "revision");
@@ -251,7 +256,9 @@ impl From<Option<RepairLosses>> for LossAcknowledgement {
 }
 
 impl Report for LossAcknowledgement {
-    const SCHEMA: &'static str = "forge.repair.acknowledge/1";
+    fn schema(&self) -> Option<&'static str> {
+        Some("forge.repair.acknowledge/1")
+    }
 
     fn human(&self, screen: &mut Screen) {
         let text = match self.acknowledged {

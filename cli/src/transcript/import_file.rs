@@ -64,10 +64,6 @@ impl ImportFile {
     }
 
     /// Opens a file that its agent is writing and named itself, without detecting its format.
-    ///
-    /// # Errors
-    ///
-    /// As [`open_plain`].
     pub fn live(path: &Path) -> Result<Self, CommandError> {
         let (file, bytes) = open_plain(path)?;
         let line = read_at(&file, 0, LINE_BYTES).map_err(|error| cannot_read(path, error))?;
@@ -100,10 +96,6 @@ impl ImportFile {
     }
 
     /// Whether it has no complete line yet, because an agent has only begun to write it.
-    ///
-    /// # Errors
-    ///
-    /// If the file cannot be read.
     pub fn is_begun(&self) -> io::Result<bool> {
         let head = read_at(&self.file, 0, HEAD_BYTES)?;
         let text = head.strip_prefix(b"\xef\xbb\xbf").unwrap_or(&head).trim_ascii();
@@ -129,10 +121,6 @@ impl ImportFile {
 
     /// Returns the error for a file that no agent can have begun like this: it holds nothing but NUL
     /// bytes, or it is a document without its end.
-    ///
-    /// # Errors
-    ///
-    /// If the file cannot be read.
     pub(super) fn damage(&self, path: &Path) -> io::Result<Option<CommandError>> {
         let shown = path.display();
         let head = read_at(&self.file, 0, HEAD_BYTES)?;
@@ -291,10 +279,6 @@ pub fn open_plain(path: &Path) -> Result<(File, u64), CommandError> {
 }
 
 /// Returns the session of the last line in a file that names one.
-///
-/// # Errors
-///
-/// If the file cannot be read.
 pub(super) fn last_session(file: &File, bytes: u64) -> io::Result<Option<String>> {
     let mut end = bytes;
     let mut length = FIRST_BYTES;
@@ -324,10 +308,6 @@ pub(super) fn last_session(file: &File, bytes: u64) -> io::Result<Option<String>
 }
 
 /// Returns the session that the first lines of a transcript of Claude Code name, if it is not `own`.
-///
-/// # Errors
-///
-/// If the file cannot be read.
 pub(super) fn other_session(file: &File, own: &str) -> io::Result<Option<String>> {
     let head = read_at(file, 0, FIRST_BYTES)?;
     let mut lines = head.split_inclusive(|byte| *byte == b'\n');
@@ -335,10 +315,6 @@ pub(super) fn other_session(file: &File, own: &str) -> io::Result<Option<String>
 }
 
 /// Returns the session of the first line in a file that names one, for agents that name it there.
-///
-/// # Errors
-///
-/// If the file cannot be read.
 pub(super) fn first_session(
     file: &File,
     bytes: u64,
@@ -359,10 +335,6 @@ pub(super) fn first_session(
 }
 
 /// Reads this range of a file, or as much of it as exists.
-///
-/// # Errors
-///
-/// If the file cannot be read.
 pub fn read_at(file: &File, offset: u64, length: u64) -> io::Result<Vec<u8>> {
     let there = file.metadata()?.len().saturating_sub(offset);
     let mut bytes = vec![0; usize::try_from(length.min(there)).unwrap_or(0)];

@@ -105,7 +105,6 @@ impl<'a> TranscriptImporter<'a> {
     }
 
     /// Sets the agent of the transcripts.
-    #[must_use]
     pub fn with_dialect(self, dialect: TranscriptDialect) -> Self {
         Self { dialect, ..self }
     }
@@ -578,7 +577,6 @@ fn bad_line(path: &Path, bad: &UnreadableLine) -> CommandError {
 }
 
 /// Returns the agent's name in sessions and sources.
-#[must_use]
 pub const fn agent_name(dialect: TranscriptDialect) -> &'static str {
     match dialect {
         TranscriptDialect::ClaudeCode => "claude-code",
@@ -641,7 +639,6 @@ impl TranscriptFileReport {
 }
 
 /// Returns the folder for unpacked files: inside the store, where other users cannot read them.
-#[must_use]
 pub fn unpack_folder(store: &Store) -> PathBuf {
     store.path().map_or_else(std::env::temp_dir, Path::to_owned)
 }

@@ -12,6 +12,8 @@ pub struct FieldDefinition {
     pub name: &'static str,
     /// A description in one sentence.
     pub about: &'static str,
+    /// The shape of its values.
+    pub shape: FieldShape,
     pub(super) allowed: fn() -> String,
 }
 
@@ -29,11 +31,29 @@ impl fmt::Debug for FieldDefinition {
     }
 }
 
+/// The shape of a field's values, for programs that offer a form or a command line for it.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum FieldShape {
+    /// A text.
+    Text,
+    /// A list of texts.
+    Texts,
+    /// One of these words.
+    Word(&'static [&'static str]),
+    /// A number from the first to the second.
+    Number(f64, f64),
+    /// Any other value.
+    Other,
+}
+
 /// The type of a field: how it is read from a value and written to one.
 ///
 /// Law: for a value without nulls, `write(read(v))` is `v`, except that an integer may become a
 /// float (or a float without a fraction an integer) where the field requires it.
 pub trait FieldValue: Sized {
+    /// The shape of its values.
+    const SHAPE: FieldShape = FieldShape::Other;
+
     /// Converts a value to this type; `None` if it does not fit.
     fn read(value: &Value) -> Option<Self>;
     /// Converts this to a value.
@@ -71,6 +91,8 @@ macro_rules! bounded {
         }
 
         impl FieldValue for $name {
+            const SHAPE: FieldShape = FieldShape::Number($low, $high);
+
             fn read(value: &Value) -> Option<Self> {
                 Self::new(value.as_f64()?)
             }
@@ -170,6 +192,8 @@ impl From<TextRef> for FactText {
 }
 
 impl FieldValue for FactText {
+    const SHAPE: FieldShape = FieldShape::Text;
+
     fn read(value: &Value) -> Option<Self> {
         let fits = matches!(value, Value::Text(_)) || TextRef::from_value(value).is_some();
         fits.then(|| Self(value.clone()))
@@ -185,6 +209,8 @@ impl FieldValue for FactText {
 }
 
 impl FieldValue for String {
+    const SHAPE: FieldShape = FieldShape::Text;
+
     fn read(value: &Value) -> Option<Self> {
         value.as_text().map(str::to_owned)
     }
@@ -269,6 +295,11 @@ impl FieldValue for Value {
 }
 
 impl<T: FieldValue> FieldValue for Vec<T> {
+    const SHAPE: FieldShape = match T::SHAPE {
+        FieldShape::Text => FieldShape::Texts,
+        _ => FieldShape::Other,
+    };
+
     fn read(value: &Value) -> Option<Self> {
         value.as_list()?.iter().map(T::read).collect()
     }
@@ -374,6 +405,7 @@ macro_rules! record {
                 $($crate::model::claim::FieldDefinition {
                     name: $key,
                     about: concat!($($about),+).trim_ascii(),
+                    shape: <$type as $crate::model::claim::field::FieldValue>::SHAPE,
                     allowed: <$type as $crate::model::claim::field::FieldValue>::allowed,
                 },)*
             ];

@@ -1,6 +1,6 @@
 //! Gaps in what is known.
 
-use super::field::{FieldValue, record};
+use super::field::{FieldShape, FieldValue, record};
 use super::vocabulary::vocabulary;
 use crate::model::Value;
 
@@ -121,6 +121,8 @@ impl GapBlocking {
 }
 
 impl FieldValue for GapBlocking {
+    const SHAPE: FieldShape = FieldShape::Texts;
+
     fn read(value: &Value) -> Option<Self> {
         match value {
             Value::Bool(blocks) => Some(Self::All(*blocks)),

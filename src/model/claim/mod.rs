@@ -32,7 +32,8 @@ pub use conversation::{Agent, Inference, Message, Notice, Prompt, ToolOutcome, T
 pub use dependency::{Dependency, DependencyType};
 pub use evidence::{Evidence, EvidenceKind};
 pub use field::{
-    Confidence, FactText, FieldDefinition, FieldValue, MeasuredValue, Strength, TypedRecord,
+    Confidence, FactText, FieldDefinition, FieldShape, FieldValue, MeasuredValue, Strength,
+    TypedRecord,
 };
 pub use gap::{Criticality, Effort, FillStrategy, Gap, GapBlocking, GapStatus, GapType};
 pub use hypothesis::{Hypothesis, HypothesisStatus};
@@ -40,7 +41,7 @@ pub use invalid_field::InvalidField;
 pub use measurement::Measurement;
 pub use metrics::{IDLE_AFTER, SessionMetrics, time_in_debugging};
 pub use note::Note;
-pub use reference::references;
+pub use reference::{referenced_kind, references};
 pub use task::Task;
 pub use validate::{InvalidId, MAX_DEPTH, MAX_ID_BYTES, check, check_id, fields, is_checked};
 pub use verification::{VerificationResult, VerificationStatus};

@@ -9,7 +9,8 @@ use crate::model::{Key, Kind, Value};
 #[must_use]
 pub fn references(kind: Kind, value: &Value) -> Vec<Key> {
     // Most values have no references; then their fields need not be parsed.
-    if reference_fields(kind).iter().all(|name| value.field(name).is_none()) {
+    let mut names = value.as_map().into_iter().flat_map(|fields| fields.keys());
+    if names.all(|name| referenced_kind(kind, name).is_none()) {
         return Vec::new();
     }
     let mut keys = found(kind, value).unwrap_or_default();
@@ -18,16 +19,17 @@ pub fn references(kind: Kind, value: &Value) -> Vec<Key> {
     keys
 }
 
-/// Returns the fields that hold ids of other claims.
-const fn reference_fields(kind: Kind) -> &'static [&'static str] {
-    match kind {
-        Kind::Hypothesis => &["parent"],
-        Kind::Evidence => &["hypothesis"],
-        Kind::Belief => &["hypothesis", "evidence"],
-        Kind::Dependency => &["from", "to"],
-        Kind::Gap => &["blocking"],
-        _ => &[],
-    }
+/// Returns the kind whose ids a field holds; `None` for any other field.
+#[must_use]
+pub fn referenced_kind(kind: Kind, field: &str) -> Option<Kind> {
+    Some(match (kind, field) {
+        (Kind::Hypothesis, "parent")
+        | (Kind::Gap, "blocking")
+        | (Kind::Evidence | Kind::Belief, "hypothesis") => Kind::Hypothesis,
+        (Kind::Belief, "evidence") => Kind::Evidence,
+        (Kind::Dependency, "from" | "to") => Kind::Belief,
+        _ => return None,
+    })
 }
 
 fn found(kind: Kind, value: &Value) -> Option<Vec<Key>> {

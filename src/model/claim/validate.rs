@@ -2,9 +2,9 @@
 
 use super::invalid_field::{InvalidField, quoted};
 use super::{
-    Agent, Belief, CodeState, Dependency, Evidence, ExecutedCommand, FieldDefinition, FieldValue,
-    Gap, Hypothesis, Inference, Measurement, Message, Note, Notice, Prompt, Task, ToolUse,
-    VerificationResult,
+    Agent, Belief, CodeState, Dependency, Evidence, ExecutedCommand, FieldDefinition, FieldShape,
+    FieldValue, Gap, Hypothesis, Inference, Measurement, Message, Note, Notice, Prompt, Task,
+    ToolUse, VerificationResult,
 };
 use crate::model::{Kind, Value};
 
@@ -159,7 +159,7 @@ fn is_plain(value: &Value, depth: usize) -> bool {
 pub fn fields(kind: Kind) -> &'static [FieldDefinition] {
     macro_rules! unchecked {
         ($($name:literal: $about:literal,)*) => {
-            &[$(FieldDefinition { name: $name, about: $about, allowed: <Value as FieldValue>::allowed },)*]
+            &[$(FieldDefinition { name: $name, about: $about, shape: FieldShape::Other, allowed: <Value as FieldValue>::allowed },)*]
         };
     }
     match kind {

@@ -99,6 +99,10 @@ macro_rules! vocabulary {
         }
 
         impl $crate::model::claim::FieldValue for $name {
+            const SHAPE: $crate::model::claim::FieldShape = $crate::model::claim::FieldShape::Word(
+                <Self as $crate::model::claim::VocabularyWord>::WORDS
+            );
+
             fn read(value: &$crate::model::Value) -> Option<Self> {
                 value.as_text().and_then($crate::model::claim::VocabularyWord::from_word)
             }

@@ -22,10 +22,11 @@ use crate::format::{
 };
 use crate::model::{ObjectId, Operation, OperationId, SessionKind, SessionNumber};
 use crate::store::{Store, WriteContext};
+use serde::Serialize;
 use std::collections::{HashMap, HashSet};
 
 /// What an import did.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct BundleImportReport {
     /// The names of the sessions, as they are in the bundle.
     pub sessions: Vec<String>,

@@ -48,6 +48,7 @@ fn ids(session: &Session) -> Vec<(String, Vec<u8>)> {
             LogItem::Revision(it) => {
                 (format!("revision {}", it.sequence), it.id.as_bytes().to_vec())
             }
+            LogItem::Lost(it) => panic!("revision {} is lost", it.sequence),
             LogItem::Checkpoint(it) => {
                 (format!("checkpoint {}", it.sequence), it.id.as_bytes().to_vec())
             }

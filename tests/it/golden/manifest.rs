@@ -39,6 +39,7 @@ fn moments(session: &Session) -> Result<Vec<Value>> {
             LogItem::Revision(entry) => json!({
                 "revision": entry.id.to_string(), "verb": entry.verb, "reset": entry.reset_to,
             }),
+            LogItem::Lost(lost) => json!({ "lost": lost.sequence }),
             LogItem::Checkpoint(checkpoint) => json!({ "checkpoint": checkpoint.id.to_string() }),
         };
         let state = state(session, &session.at_sequence(item.sequence())?)?;

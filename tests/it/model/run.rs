@@ -451,7 +451,7 @@ impl Doing<'_> {
         let resets: std::collections::BTreeMap<u64, u64> = items
             .filter_map(|item| match item {
                 LogItem::Revision(entry) => entry.reset_to.map(|to| (entry.sequence, to)),
-                LogItem::Checkpoint(_) => None,
+                LogItem::Checkpoint(_) | LogItem::Lost(_) => None,
             })
             .collect();
         let mut named = self.naive.named();

@@ -2,16 +2,17 @@
 
 use crate::args::value::NameArg;
 use crate::context::Context;
-use crate::error::{CommandError, EXIT_NO};
+use crate::error::CommandError;
 use crate::report::branch::with_branch_names;
 use crate::report::merge::{BranchMergeReport, conflict_name};
+use crate::session_reader::SessionReader;
 use crate::session_writer::SessionWriter;
-use crate::workspace::{self, SessionNeed, StoreAccess};
+use crate::verb::{Opened, Verb, VerbResult};
+use crate::workspace::StoreAccess;
 use forge_store::diff::{ClaimConflict, ConflictResolution, MergeSide};
 use forge_store::model::{AutoTrigger, Value};
-use forge_store::store::{MergeReport, MergeRequest, MergeResult, Session};
+use forge_store::store::{MergeReport, MergeRequest, Session};
 
-/// Arguments of `forge branch merge`.
 #[derive(Debug, clap::Args)]
 pub struct BranchMergeArgs {
     /// Branch whose changes are merged
@@ -39,52 +40,78 @@ pub struct BranchMergeArgs {
     pub dry_run: bool,
 }
 
-/// Merges the changes of one branch into another.
-pub fn run(args: &BranchMergeArgs, context: &mut Context) -> Result<(), CommandError> {
-    let mut merging = MergeRequest {
-        source: args.source.as_str().to_owned(),
-        target: args.into.as_ref().map(|name| name.as_str().to_owned()),
-        prefer: match (args.ours, args.theirs) {
-            (true, _) => Some(MergeSide::Ours),
-            (_, true) => Some(MergeSide::Theirs),
-            (false, false) => None,
-        },
-        ..MergeRequest::default()
-    };
-    if args.dry_run {
-        let store = workspace::open_store(context, StoreAccess::Read)?;
-        let session = workspace::choose_session(context, &store, SessionNeed::Existing)?;
-        read_resolutions(&session, &mut merging, &args.resolve)?;
-        let found = preview(&session, &merging)?;
-        return show(found, &session, args, context);
+/// A session to preview a merge in, or to merge in.
+pub enum OpenedMerge {
+    /// Nothing is written.
+    Preview(SessionReader),
+    /// The merge is written.
+    Merge(SessionWriter),
+}
+
+impl Opened for OpenedMerge {
+    fn open<V: Verb>(verb: &V, context: &Context) -> Result<Self, CommandError> {
+        Ok(match verb.access() {
+            StoreAccess::Write => Self::Merge(SessionWriter::open(verb, context)?),
+            _ => Self::Preview(SessionReader::open(verb, context)?),
+        })
     }
-    let writing = SessionWriter::begin(context, "branch merge", SessionNeed::Existing)?;
-    merging.quietly = !writing.makes_checkpoint(AutoTrigger::BranchSwitch);
-    read_resolutions(&writing.session, &mut merging, &args.resolve)?;
-    let merge = || writing.session.merge(&writing.act, &merging);
-    let found = merge().map_err(|error| with_branch_names(error, &writing.session))?;
-    show(found, &writing.session, args, context)?;
-    writing.finish();
-    Ok(())
+
+    fn finish(&self, context: &Context) {
+        match self {
+            Self::Preview(reading) => reading.finish(context),
+            Self::Merge(writing) => writing.finish(context),
+        }
+    }
+}
+
+impl Verb for BranchMergeArgs {
+    const NAME: &'static str = "branch merge";
+    type Opened = OpenedMerge;
+    type Report = BranchMergeReport;
+
+    fn access(&self) -> StoreAccess {
+        if self.dry_run { StoreAccess::Read } else { StoreAccess::Write }
+    }
+
+    fn run(&self, opened: &OpenedMerge, _context: &mut Context) -> VerbResult<Self> {
+        let mut merging = MergeRequest {
+            source: self.source.as_str().to_owned(),
+            target: self.into.as_ref().map(|name| name.as_str().to_owned()),
+            prefer: match (self.ours, self.theirs) {
+                (true, _) => Some(MergeSide::Ours),
+                (_, true) => Some(MergeSide::Theirs),
+                (false, false) => None,
+            },
+            ..MergeRequest::default()
+        };
+        let writing = match opened {
+            OpenedMerge::Preview(reading) => {
+                read_resolutions(&reading.session, &mut merging, &self.resolve)?;
+                let found = preview(&reading.session, &merging)?;
+                return report(found, &reading.session, self);
+            }
+            OpenedMerge::Merge(writing) => writing,
+        };
+        merging.quietly = !writing.makes_checkpoint(AutoTrigger::BranchSwitch);
+        read_resolutions(&writing.session, &mut merging, &self.resolve)?;
+        let merge = || writing.session.merge(&writing.write_context, &merging);
+        let found = merge().map_err(|error| with_branch_names(error, &writing.session))?;
+        report(found, &writing.session, self)
+    }
 }
 
 fn preview(session: &Session, merging: &MergeRequest) -> Result<MergeReport, CommandError> {
     session.merge_preview(merging).map_err(|error| with_branch_names(error, session))
 }
 
-fn show(
+fn report(
     found: MergeReport,
     session: &Session,
     args: &BranchMergeArgs,
-    context: &mut Context,
-) -> Result<(), CommandError> {
-    if found.result == MergeResult::Conflicts {
-        context.exit_code = EXIT_NO;
-    }
+) -> Result<BranchMergeReport, CommandError> {
     let summary = session.summary()?;
     let is_left = summary.branch == found.source;
-    let report = BranchMergeReport::new(summary.info.name, found, args, is_left);
-    context.out.emit(&report)
+    Ok(BranchMergeReport::new(summary.info.name, found, args, is_left))
 }
 
 /// Parses how conflicts are settled. The existing conflicts tell where an id ends, because an id

@@ -6,6 +6,7 @@ use crate::error::CommandError;
 use crate::output::progress::ProgressIndicator;
 use crate::report::import::EventsImportReport;
 use crate::transcript::open_plain;
+use crate::verb::{OpenedStore, Verb, VerbResult};
 use crate::workspace::{self, StoreAccess};
 use forge_store::store::StreamImportRequest;
 use std::fs::File;
@@ -35,50 +36,55 @@ impl EventInput {
     }
 }
 
-/// Runs `forge import events`.
-pub(super) fn run(args: &EventsImportArgs, context: &mut Context) -> Result<(), CommandError> {
-    let store = workspace::open_store(context, StoreAccess::Write)?;
-    let shown = args.file.display().to_string();
-    let (mut input, bytes, source, name) = if args.file == Path::new("-") {
-        let bytes = standard_input()?;
-        // Another stream is another source; a stream that has grown begins with the same line.
-        let first = bytes.split_inclusive(|byte| *byte == b'\n').next().unwrap_or_default();
-        let source = format!("events:-{:016x}", fnv_1a(first));
-        let length = bytes.len() as u64;
-        (EventInput::Bytes(bytes), length, source, "stdin".to_owned())
-    } else {
-        let (file, bytes) = open_plain(&args.file)?;
-        let part = |name: Option<&std::ffi::OsStr>| {
-            let name = name.map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
-            workspace::redact(context, &name)
+impl Verb for EventsImportArgs {
+    const NAME: &'static str = "import events";
+    type Opened = OpenedStore;
+    type Report = EventsImportReport;
+    const ACCESS: StoreAccess = StoreAccess::Write;
+
+    fn run(&self, opened: &OpenedStore, context: &mut Context) -> VerbResult<Self> {
+        let store = &opened.store;
+        let shown = self.file.display().to_string();
+        let (mut input, bytes, source, name) = if self.file == Path::new("-") {
+            let bytes = standard_input()?;
+            // Another stream is another source; a stream that has grown begins with the same line.
+            let first = bytes.split_inclusive(|byte| *byte == b'\n').next().unwrap_or_default();
+            let source = format!("events:-{:016x}", fnv_1a(first));
+            let length = bytes.len() as u64;
+            (EventInput::Bytes(bytes), length, source, "stdin".to_owned())
+        } else {
+            let (file, bytes) = open_plain(&self.file)?;
+            let part = |name: Option<&std::ffi::OsStr>| {
+                let name = name.map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
+                workspace::redact(context, &name)
+            };
+            let source = format!("events:{}", part(self.file.file_name()));
+            (EventInput::File(file), bytes, source, part(self.file.file_stem()))
         };
-        let source = format!("events:{}", part(args.file.file_name()));
-        (EventInput::File(file), bytes, source, part(args.file.file_stem()))
-    };
-    let act = workspace::write_context(context, "import events");
-    let stream =
-        StreamImportRequest { source: &source, name: name.trim(), session: context.session() };
-    let progress = ProgressIndicator::new(&context.out, "importing", Some(bytes));
-    let taken = store
-        .import_events(&act, stream, &mut || input.open(), &|bytes| progress.reach(bytes))
-        .map_err(|error| {
-            CommandError::from(error).with_context(format!("cannot import '{shown}'"))
-        })?;
-    drop(progress);
-    store.sync()?;
-    context.out.emit(&EventsImportReport {
-        file: shown,
-        unchanged: taken.lines == 0,
-        sessions: taken.sessions,
-        lines: taken.lines,
-        bytes: taken.bytes,
-        revisions: taken.revisions,
-        checkpoints: taken.checkpoints,
-        facts: taken.facts,
-        waiting_bytes: taken.waiting_bytes,
-    })?;
-    workspace::catch_up_index(&store);
-    Ok(())
+        let stream =
+            StreamImportRequest { source: &source, name: name.trim(), session: context.session() };
+        let progress = ProgressIndicator::new(&context.out, "importing", Some(bytes));
+        let taken = store
+            .import_events(&opened.write_context, stream, &mut || input.open(), &|bytes| {
+                progress.reach(bytes);
+            })
+            .map_err(|error| {
+                CommandError::from(error).with_context(format!("cannot import '{shown}'"))
+            })?;
+        drop(progress);
+        store.sync()?;
+        Ok(EventsImportReport {
+            file: shown,
+            unchanged: taken.lines == 0,
+            sessions: taken.sessions,
+            lines: taken.lines,
+            bytes: taken.bytes,
+            revisions: taken.revisions,
+            checkpoints: taken.checkpoints,
+            facts: taken.facts,
+            waiting_bytes: taken.waiting_bytes,
+        })
+    }
 }
 
 fn standard_input() -> Result<Vec<u8>, CommandError> {

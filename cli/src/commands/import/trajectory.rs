@@ -25,11 +25,11 @@ const MAX_ATTEMPTS: usize = 8;
 const MAX_BYTES: u64 = 256 << 20;
 
 /// Imports the trajectories in the arguments.
-pub(super) fn run(
+pub(super) fn import_trajectory(
     author: TrajectoryAuthor,
     args: &TrajectoryImportArgs,
     context: &mut Context,
-) -> Result<(), CommandError> {
+) -> Result<TrajectoryImportReport, CommandError> {
     for _ in 1..MAX_ATTEMPTS {
         match import_once(author, args, context) {
             // Another process imported the same run first.
@@ -44,7 +44,7 @@ fn import_once(
     author: TrajectoryAuthor,
     args: &TrajectoryImportArgs,
     context: &mut Context,
-) -> Result<(), CommandError> {
+) -> Result<TrajectoryImportReport, CommandError> {
     let started_at = match &args.started_at {
         None => Timestamp::default(),
         Some(moment) => match context.moment(moment)?.base {
@@ -91,9 +91,8 @@ fn import_once(
             &mut report,
         )?;
     }
-    context.out.emit(&report)?;
     workspace::catch_up_index(&store);
-    Ok(())
+    Ok(report)
 }
 
 /// Reads the whole file.

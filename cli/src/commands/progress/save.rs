@@ -6,6 +6,7 @@ use crate::context::Context;
 use crate::error::CommandError;
 use crate::report::progress::{ProgressItemReport, ProgressSaveReport};
 use crate::text_arg;
+use crate::verb::{Opened, OpenedStore, PrintedReport, Verb, VerbResult};
 use crate::workspace::{self, StoreAccess};
 use forge_store::model::claim::VocabularyWord;
 use forge_store::model::{Timestamp, Value};
@@ -16,7 +17,6 @@ use forge_systems::progress::{
 use std::io::{self, BufReader};
 use std::path::{Path, PathBuf};
 
-/// Arguments of `forge progress save`.
 #[derive(Debug, clap::Args)]
 pub struct ProgressSaveArgs {
     /// Review
@@ -52,24 +52,32 @@ pub struct ProgressSaveArgs {
     pub error: Option<String>,
 }
 
-/// Runs `forge progress save`.
-pub(super) fn run(args: &ProgressSaveArgs, context: &mut Context) -> Result<(), CommandError> {
-    match args.file.as_deref() {
-        Some(path) if path == Path::new("-") => stream(args, context),
-        Some(path) => {
-            let text = text_arg::read_file(&context.cwd.join(path))?;
-            let shown = path.display();
-            let value = serde_json::from_str(&text).map_err(|error| {
-                CommandError::invalid(format!("'{shown}' is not a JSON document")).caused_by(error)
-            })?;
-            // A document that cannot be saved must create nothing.
-            let news = ProgressInput::read(value, args.stage.as_ref())?;
-            let store = workspace::open_store(context, StoreAccess::Write)?;
-            save_input(args, context, &store, context.now, news)?;
-            workspace::catch_up_index(&store);
-            Ok(())
-        }
-        None => report_items(args, context),
+impl Verb for ProgressSaveArgs {
+    const NAME: &'static str = "progress save";
+    type Opened = ();
+    type Report = PrintedReport;
+    const ACCESS: StoreAccess = StoreAccess::Write;
+
+    fn run(&self, (): &(), context: &mut Context) -> VerbResult<Self> {
+        let opened = match self.file.as_deref() {
+            Some(path) if path == Path::new("-") => stream(self, context)?,
+            Some(path) => {
+                let text = text_arg::read_file(&context.cwd.join(path))?;
+                let shown = path.display();
+                let value = serde_json::from_str(&text).map_err(|error| {
+                    CommandError::invalid(format!("'{shown}' is not a JSON document"))
+                        .caused_by(error)
+                })?;
+                // A document that cannot be saved must create nothing.
+                let input = ProgressInput::read(value, self.stage.as_ref())?;
+                let opened = OpenedStore::open(self, context)?;
+                save_input(self, context, &opened.store, context.now, input)?;
+                opened
+            }
+            None => report_items(self, context)?,
+        };
+        opened.finish(context);
+        Ok(PrintedReport)
     }
 }
 
@@ -98,9 +106,9 @@ impl ProgressInput {
 }
 
 /// Serves one long-running process: each document is durable before its line is answered.
-fn stream(args: &ProgressSaveArgs, context: &mut Context) -> Result<(), CommandError> {
-    let store = workspace::open_store(context, StoreAccess::Write)?;
-    let maintainer = store.maintainer();
+fn stream(args: &ProgressSaveArgs, context: &mut Context) -> Result<OpenedStore, CommandError> {
+    let opened = OpenedStore::open(args, context)?;
+    let maintainer = opened.store.maintainer();
     let input = BufReader::new(io::stdin().lock());
     let documents = serde_json::Deserializer::from_reader(input).into_iter::<Value>();
     for (number, value) in (1_u64..).zip(documents) {
@@ -111,13 +119,12 @@ fn stream(args: &ProgressSaveArgs, context: &mut Context) -> Result<(), CommandE
         };
         let value = value
             .map_err(|error| within(CommandError::invalid("it is not JSON").caused_by(error)))?;
-        let news = ProgressInput::read(value, args.stage.as_ref()).map_err(within)?;
+        let input = ProgressInput::read(value, args.stage.as_ref()).map_err(within)?;
         let now = context.current_time()?;
-        save_input(args, context, &store, now, news).map_err(within)?;
+        save_input(args, context, &opened.store, now, input).map_err(within)?;
     }
     drop(maintainer);
-    workspace::catch_up_index(&store);
-    Ok(())
+    Ok(opened)
 }
 
 /// Handles one message, and creates the execution if there is none. An item without a stage creates
@@ -127,51 +134,59 @@ fn save_input(
     context: &mut Context,
     store: &Store,
     now: Timestamp,
-    news: ProgressInput,
+    input: ProgressInput,
 ) -> Result<(), CommandError> {
-    let act = WriteContext { now, ..workspace::write_context(context, "progress save") };
-    let execution = match (&news, &args.stage) {
+    let write_context =
+        WriteContext { now, ..workspace::write_context(context, ProgressSaveArgs::NAME) };
+    let execution = match (&input, &args.stage) {
         (ProgressInput::Item(..), None) => named_execution(store, &args.review, &args.execution)?,
         _ => PipelineExecution::open_or_create(
             store,
-            &act,
+            &write_context,
             args.review.as_str(),
             args.execution.as_str(),
         )?,
     };
-    match news {
-        ProgressInput::Item(id, news) => report(args, context, &act, &execution, &id, &news),
+    match input {
+        ProgressInput::Item(id, input) => {
+            report(args, context, &write_context, &execution, &id, &input)
+        }
         ProgressInput::Document(document) => {
-            let done = execution.save(&act, &document)?;
+            let done = execution.save(&write_context, &document)?;
             let saved = execution.document()?.unwrap_or(*document);
             let found = validate(&saved, now);
             let faults = found.refusals.into_iter().chain(found.warnings);
             let warnings: Vec<String> = faults.map(|fault| fault.message).collect();
-            context.out.emit(&ProgressSaveReport::new(&execution, &saved, &done, warnings))
+            context.out.emit(
+                ProgressSaveArgs::NAME,
+                &ProgressSaveReport::new(&execution, &saved, &done, warnings),
+            )
         }
     }
 }
 
 /// Saves the items in the arguments.
-fn report_items(args: &ProgressSaveArgs, context: &mut Context) -> Result<(), CommandError> {
-    let store = workspace::open_store(context, StoreAccess::Write)?;
+fn report_items(
+    args: &ProgressSaveArgs,
+    context: &mut Context,
+) -> Result<OpenedStore, CommandError> {
+    let opened = OpenedStore::open(args, context)?;
     let failed = ItemReport::Failed { class: args.class, error: args.error.clone() };
     let done = args.item_done.iter().map(|id| (id, &ItemReport::Done));
-    for (id, news) in done.chain(args.item_failed.iter().map(|id| (id, &failed))) {
-        let news = ProgressInput::Item(id.as_str().to_owned(), news.clone());
-        save_input(args, context, &store, context.now, news)?;
+    for (id, input) in done.chain(args.item_failed.iter().map(|id| (id, &failed))) {
+        let input = ProgressInput::Item(id.as_str().to_owned(), input.clone());
+        save_input(args, context, &opened.store, context.now, input)?;
     }
-    workspace::catch_up_index(&store);
-    Ok(())
+    Ok(opened)
 }
 
 fn report(
     args: &ProgressSaveArgs,
     context: &mut Context,
-    act: &WriteContext,
+    write_context: &WriteContext,
     execution: &PipelineExecution,
     id: &str,
-    news: &ItemReport,
+    input: &ItemReport,
 ) -> Result<(), CommandError> {
     let stage = match &args.stage {
         Some(stage) => stage.as_str().to_owned(),
@@ -183,13 +198,16 @@ fn report(
             })?
         }
     };
-    let done = execution.report(act, &stage, id, news)?;
-    let (status, class) = match news {
+    let done = execution.report(write_context, &stage, id, input)?;
+    let (status, class) = match input {
         ItemReport::Done => ("done", None),
         ItemReport::Failed { class, error } => {
             let guessed = error.as_deref().and_then(FailureClass::of_message);
             ("failed", class.or(guessed).map(VocabularyWord::word))
         }
     };
-    context.out.emit(&ProgressItemReport::new(execution, stage, id, (status, class), &done))
+    context.out.emit(
+        ProgressSaveArgs::NAME,
+        &ProgressItemReport::new(execution, stage, id, (status, class), &done),
+    )
 }

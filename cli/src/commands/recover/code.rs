@@ -2,7 +2,7 @@
 
 use super::RecoverArgs;
 use crate::context::Context;
-use crate::error::{CommandError, EXIT_NO};
+use crate::error::CommandError;
 use crate::git::UNFILTERED;
 use crate::git::restore::{
     CodePatch, CodeToRestore, ObjectDestination, RestoreRepository, RestoredCommit, UnrestoredFile,
@@ -12,7 +12,6 @@ use crate::output::sanitise::{NewlineMode, sanitise};
 use crate::report::recover::{CodeRecoverReport, RecoveredCode};
 use crate::session_reader::SessionReader;
 use crate::text::TextLength;
-use crate::workspace;
 use forge_store::model::Value;
 use forge_store::store::RecoverySummary;
 use std::path::{Path, PathBuf};
@@ -60,7 +59,7 @@ pub(super) fn restore(
     reading: &SessionReader,
     found: &RecoverySummary,
     context: &mut Context,
-) -> Result<(), CommandError> {
+) -> Result<CodeRecoverReport, CommandError> {
     let Some(known) = &found.code else {
         return Err(CommandError::not_found("no state of the code was recorded up to then")
             .hinted("hooks record it; by hand 'forge code capture' does"));
@@ -122,12 +121,7 @@ pub(super) fn restore(
         warnings: is_unfiltered.then(|| UNFILTERED.to_owned()).into_iter().collect(),
         undo,
     };
-    if !report.recovery_complete {
-        context.exit_code = EXIT_NO;
-    }
-    context.out.emit(&report)?;
-    workspace::catch_up_index(&reading.store);
-    Ok(())
+    Ok(report)
 }
 
 /// The repository around the current directory.

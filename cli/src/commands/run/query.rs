@@ -3,13 +3,14 @@
 use super::{find_run, named_run};
 use crate::args::value::{self, MomentArg, NameArg};
 use crate::context::Context;
-use crate::error::{CommandError, EXIT_NO};
+use crate::error::CommandError;
 use crate::report::run::{
     ItemJson, OutputJson, RunAtStepReport, RunExistsReport, RunHistoryReport, RunItemReport,
     RunJson, RunListReport, RunOutputReport, RunOutputsReport, RunPathReport, RunResumeReport,
     RunShowReport, StepItemCount,
 };
-use crate::workspace::{self, StoreAccess};
+use crate::verb::{EitherReport, OpenedStore, Verb, VerbResult};
+use crate::workspace::{self};
 use forge_store::store::ResolvedMoment;
 use forge_systems::run::WorkflowRun;
 use std::collections::BTreeMap;
@@ -39,7 +40,6 @@ pub struct RunStepArgs {
     pub step: NameArg,
 }
 
-/// Arguments of `forge run output`.
 #[derive(Debug, clap::Args)]
 pub struct RunOutputArgs {
     /// Which step of which item.
@@ -55,7 +55,6 @@ pub struct RunOutputArgs {
     pub at: Option<MomentArg>,
 }
 
-/// Arguments of `forge run outputs`.
 #[derive(Debug, clap::Args)]
 pub struct RunOutputsArgs {
     /// Which item.
@@ -67,7 +66,6 @@ pub struct RunOutputsArgs {
     pub step: Vec<NameArg>,
 }
 
-/// Arguments of `forge run show`.
 #[derive(Debug, clap::Args)]
 pub struct RunShowArgs {
     /// Run; by default the one that last recorded the item
@@ -83,7 +81,6 @@ pub struct RunShowArgs {
     pub at: Option<MomentArg>,
 }
 
-/// Arguments of `forge run history`.
 #[derive(Debug, clap::Args)]
 pub struct RunHistoryArgs {
     /// Which item.
@@ -95,7 +92,6 @@ pub struct RunHistoryArgs {
     pub step: Option<NameArg>,
 }
 
-/// Arguments of `forge run at-step`.
 #[derive(Debug, clap::Args)]
 pub struct RunAtStepArgs {
     /// Run
@@ -111,7 +107,6 @@ pub struct RunAtStepArgs {
     pub order: Option<i64>,
 }
 
-/// Arguments of `forge run incomplete`.
 #[derive(Debug, clap::Args)]
 pub struct RunIncompleteArgs {
     /// Least age of the runs
@@ -119,7 +114,6 @@ pub struct RunIncompleteArgs {
     pub older_than: Duration,
 }
 
-/// Arguments of `forge run resume`.
 #[derive(Debug, clap::Args)]
 pub struct RunResumeArgs {
     /// Run
@@ -145,165 +139,217 @@ fn point(
 }
 
 /// Finds the run with this item.
-fn run_with_item(context: &Context, args: &RunItemArgs) -> Result<WorkflowRun, CommandError> {
-    find_run(&workspace::open_store(context, StoreAccess::Read)?, args.run.as_ref(), &args.item)
+fn run_with_item(opened: &OpenedStore, args: &RunItemArgs) -> Result<WorkflowRun, CommandError> {
+    find_run(&opened.store, args.run.as_ref(), &args.item)
 }
 
-pub(super) fn output(args: &RunOutputArgs, context: &mut Context) -> Result<(), CommandError> {
-    let RunStepArgs { item, step } = &args.step;
-    let one = || -> Result<_, CommandError> {
-        let run = run_with_item(context, item)?;
-        let point = point(context, &run, args.at.as_ref())?;
-        let output = run.output_at(&point, item.item.as_str(), step.as_str())?;
-        Ok((run.key().to_owned(), output))
-    };
-    let (run, output) = match one() {
-        Ok((run, output)) => (Some(run), Some(output)),
-        Err(error)
-            if args.allow_missing && error.kind() == crate::error::CommandErrorKind::NotFound =>
-        {
-            (None, None)
-        }
-        Err(error) => {
-            return Err(error.hinted(format!(
-                "'forge run path --item {}' shows the steps that are finished; '--allow-missing' \
-                accepts a missing one",
-                item.item.as_str()
-            )));
-        }
-    };
-    if context.out.is_json() {
+impl Verb for RunOutputArgs {
+    const NAME: &'static str = "run output";
+    type Opened = OpenedStore;
+    type Report = RunOutputReport;
+
+    fn run(&self, opened: &OpenedStore, context: &mut Context) -> VerbResult<Self> {
+        let RunStepArgs { item, step } = &self.step;
+        let one = || -> Result<_, CommandError> {
+            let run = run_with_item(opened, item)?;
+            let point = point(context, &run, self.at.as_ref())?;
+            let output = run.output_at(&point, item.item.as_str(), step.as_str())?;
+            Ok((run.key().to_owned(), output))
+        };
+        let (run, output) = match one() {
+            Ok((run, output)) => (Some(run), Some(output)),
+            Err(error)
+                if self.allow_missing
+                    && error.kind() == crate::error::CommandErrorKind::NotFound =>
+            {
+                (None, None)
+            }
+            Err(error) => {
+                return Err(error.hinted(format!(
+                    "'forge run path --item {}' shows the steps that are finished; '--allow-missing' \
+                    accepts a missing one",
+                    item.item.as_str()
+                )));
+            }
+        };
         let output = output.map(OutputJson::from);
         let (item, step) = (item.item.as_str().to_owned(), step.as_str().to_owned());
-        return context.out.emit(&RunOutputReport { run, item, step, output });
+        Ok(RunOutputReport { run, item, step, output })
     }
-    context.out.text(output.as_ref().map_or("", |output| &output.content))
 }
 
-pub(super) fn outputs(args: &RunOutputsArgs, context: &mut Context) -> Result<(), CommandError> {
-    let run = run_with_item(context, &args.item)?;
-    let item = args.item.item.as_str();
-    let steps: Vec<&str> = args.step.iter().map(NameArg::as_str).collect();
-    let (found, missing) = if steps.is_empty() {
-        (run.load(item)?.outputs, Vec::new())
-    } else {
-        let all = run.outputs(item, &steps)?;
-        let gone = steps.iter().zip(&all).filter(|(_, output)| output.is_none());
-        let gone = gone.map(|(step, _)| (*step).to_owned()).collect();
-        (all.into_iter().flatten().collect(), gone)
-    };
-    let outputs: BTreeMap<String, String> =
-        found.into_iter().map(|output| (output.step, output.content)).collect();
-    let (run, item) = (run.key().to_owned(), item.to_owned());
-    context.out.emit(&RunOutputsReport { run, item, outputs, missing })
-}
+impl Verb for RunOutputsArgs {
+    const NAME: &'static str = "run outputs";
+    type Opened = OpenedStore;
+    type Report = RunOutputsReport;
 
-pub(super) fn exists(args: &RunStepArgs, context: &mut Context) -> Result<(), CommandError> {
-    let (item, step) = (args.item.item.as_str(), args.step.as_str());
-    let store = workspace::open_store(context, StoreAccess::Read)?;
-    let run = match &args.item.run {
-        Some(name) => Some(named_run(&store, name)?),
-        None => WorkflowRun::find_item(&store, item)?,
-    };
-    let exists = run.as_ref().map(|run| run.exists(item, step)).transpose()?.unwrap_or(false);
-    let run = run.map(|run| run.key().to_owned());
-    if !exists {
-        context.exit_code = EXIT_NO;
+    fn run(&self, opened: &OpenedStore, _context: &mut Context) -> VerbResult<Self> {
+        let run = run_with_item(opened, &self.item)?;
+        let item = self.item.item.as_str();
+        let steps: Vec<&str> = self.step.iter().map(NameArg::as_str).collect();
+        let (found, missing) = if steps.is_empty() {
+            (run.load(item)?.outputs, Vec::new())
+        } else {
+            let all = run.outputs(item, &steps)?;
+            let gone = steps.iter().zip(&all).filter(|(_, output)| output.is_none());
+            let gone = gone.map(|(step, _)| (*step).to_owned()).collect();
+            (all.into_iter().flatten().collect(), gone)
+        };
+        let outputs: BTreeMap<String, String> =
+            found.into_iter().map(|output| (output.step, output.content)).collect();
+        let (run, item) = (run.key().to_owned(), item.to_owned());
+        Ok(RunOutputsReport { run, item, outputs, missing })
     }
-    let (item, step) = (item.to_owned(), step.to_owned());
-    context.out.emit(&RunExistsReport { run, item, step, exists })
 }
 
-pub(super) fn path(args: &RunItemArgs, context: &mut Context) -> Result<(), CommandError> {
-    let run = run_with_item(context, args)?;
-    let item = run.item(args.item.as_str())?;
-    context.out.emit(&RunPathReport {
-        run: run.key().to_owned(),
-        item: item.item.clone(),
-        at: item.current_step().map(str::to_owned),
-        path: item.path,
-    })
+impl Verb for RunStepArgs {
+    const NAME: &'static str = "run exists";
+    type Opened = OpenedStore;
+    type Report = RunExistsReport;
+
+    fn run(&self, opened: &OpenedStore, _: &mut Context) -> VerbResult<Self> {
+        let store = &opened.store;
+        let (item, step) = (self.item.item.as_str(), self.step.as_str());
+        let run = match &self.item.run {
+            Some(name) => Some(named_run(store, name)?),
+            None => WorkflowRun::find_item(store, item)?,
+        };
+        let exists = run.as_ref().map(|run| run.exists(item, step)).transpose()?.unwrap_or(false);
+        let run = run.map(|run| run.key().to_owned());
+        let (item, step) = (item.to_owned(), step.to_owned());
+        Ok(RunExistsReport { run, item, step, exists })
+    }
 }
 
-pub(super) fn show(args: &RunShowArgs, context: &mut Context) -> Result<(), CommandError> {
-    let store = workspace::open_store(context, StoreAccess::Read)?;
-    let Some(item) = &args.item else {
-        let Some(name) = &args.run else { return Ok(()) };
-        let run = named_run(&store, name)?;
-        let items = run.items_at(&run.session().head()?)?;
-        let mut steps: BTreeMap<String, usize> = BTreeMap::new();
-        for item in items.iter().filter(|item| item.is_active()) {
-            *steps.entry(item.current_step().unwrap_or("").to_owned()).or_default() += 1;
+impl Verb for RunItemArgs {
+    const NAME: &'static str = "run path";
+    type Opened = OpenedStore;
+    type Report = RunPathReport;
+
+    fn run(&self, opened: &OpenedStore, _context: &mut Context) -> VerbResult<Self> {
+        let run = run_with_item(opened, self)?;
+        let item = run.item(self.item.as_str())?;
+        Ok(RunPathReport {
+            run: run.key().to_owned(),
+            item: item.item.clone(),
+            at: item.current_step().map(str::to_owned),
+            path: item.path,
+        })
+    }
+}
+
+impl Verb for RunShowArgs {
+    const NAME: &'static str = "run show";
+    type Opened = OpenedStore;
+    type Report = EitherReport<RunItemReport, RunShowReport>;
+
+    fn run(&self, opened: &OpenedStore, context: &mut Context) -> VerbResult<Self> {
+        let store = &opened.store;
+        let Some(item) = &self.item else {
+            let name = self.run.as_ref().expect("clap asks for one of the two");
+            let run = named_run(store, name)?;
+            let items = run.items_at(&run.session().head()?)?;
+            let mut steps: BTreeMap<String, usize> = BTreeMap::new();
+            for item in items.iter().filter(|item| item.is_active()) {
+                *steps.entry(item.current_step().unwrap_or("").to_owned()).or_default() += 1;
+            }
+            let summary = run.summary()?;
+            let steps =
+                steps.into_iter().map(|(step, items)| StepItemCount { step, items }).collect();
+            let input = summary.state.input.clone();
+            return Ok(EitherReport::Second(RunShowReport { input, run: summary.into(), steps }));
+        };
+        let run = find_run(store, self.run.as_ref(), item)?;
+        let point = point(context, &run, self.at.as_ref())?;
+        let loaded = run.load_at(&point, item.as_str())?;
+        let outputs = loaded.outputs.into_iter().map(OutputJson::from).collect();
+        let item = ItemJson::from(loaded.item);
+        Ok(EitherReport::First(RunItemReport { run: run.key().to_owned(), item, outputs }))
+    }
+}
+
+impl Verb for RunHistoryArgs {
+    const NAME: &'static str = "run history";
+    type Opened = OpenedStore;
+    type Report = RunHistoryReport;
+
+    fn run(&self, opened: &OpenedStore, _context: &mut Context) -> VerbResult<Self> {
+        let run = run_with_item(opened, &self.item)?;
+        let item = self.item.item.as_str();
+        let mut report = RunHistoryReport {
+            run: run.key().to_owned(),
+            item: item.to_owned(),
+            step: self.step.as_ref().map(|step| step.as_str().to_owned()),
+            states: None,
+            outputs: None,
+        };
+        match &self.step {
+            None => report.states = Some(run.history(item)?.into_iter().map(Into::into).collect()),
+            Some(step) => {
+                let outputs = run.output_history(item, step.as_str())?;
+                report.outputs = Some(outputs.into_iter().map(Into::into).collect());
+            }
         }
-        let summary = run.summary()?;
-        let steps = steps.into_iter().map(|(step, items)| StepItemCount { step, items }).collect();
-        return context.out.emit(&RunShowReport {
-            input: summary.state.input.clone(),
-            run: summary.into(),
-            steps,
-        });
-    };
-    let run = find_run(&store, args.run.as_ref(), item)?;
-    let point = point(context, &run, args.at.as_ref())?;
-    let loaded = run.load_at(&point, item.as_str())?;
-    let outputs = loaded.outputs.into_iter().map(OutputJson::from).collect();
-    let item = ItemJson::from(loaded.item);
-    context.out.emit(&RunItemReport { run: run.key().to_owned(), item, outputs })
-}
-
-pub(super) fn history(args: &RunHistoryArgs, context: &mut Context) -> Result<(), CommandError> {
-    let run = run_with_item(context, &args.item)?;
-    let item = args.item.item.as_str();
-    let mut report = RunHistoryReport {
-        run: run.key().to_owned(),
-        item: item.to_owned(),
-        step: args.step.as_ref().map(|step| step.as_str().to_owned()),
-        states: None,
-        outputs: None,
-    };
-    match &args.step {
-        None => report.states = Some(run.history(item)?.into_iter().map(Into::into).collect()),
-        Some(step) => {
-            let outputs = run.output_history(item, step.as_str())?;
-            report.outputs = Some(outputs.into_iter().map(Into::into).collect());
-        }
+        Ok(report)
     }
-    context.out.emit(&report)
 }
 
-pub(super) fn at_step(args: &RunAtStepArgs, context: &mut Context) -> Result<(), CommandError> {
-    let run = named_run(&workspace::open_store(context, StoreAccess::Read)?, &args.run)?;
-    let items = match &args.step {
-        Some(step) => run.at_step(step.as_str())?,
-        None => run.at_order(args.order.expect("clap asks for one of the two"))?,
-    };
-    context.out.emit(&RunAtStepReport {
-        run: run.key().to_owned(),
-        step: args.step.as_ref().map(|step| step.as_str().to_owned()),
-        order: args.order,
-        items: items.into_iter().map(ItemJson::from).collect(),
-    })
+impl Verb for RunAtStepArgs {
+    const NAME: &'static str = "run at-step";
+    type Opened = OpenedStore;
+    type Report = RunAtStepReport;
+
+    fn run(&self, opened: &OpenedStore, _context: &mut Context) -> VerbResult<Self> {
+        let run = named_run(&opened.store, &self.run)?;
+        let items = match &self.step {
+            Some(step) => run.at_step(step.as_str())?,
+            None => run.at_order(self.order.expect("clap asks for one of the two"))?,
+        };
+        Ok(RunAtStepReport {
+            run: run.key().to_owned(),
+            step: self.step.as_ref().map(|step| step.as_str().to_owned()),
+            order: self.order,
+            items: items.into_iter().map(ItemJson::from).collect(),
+        })
+    }
 }
 
-pub(super) fn incomplete(
-    args: &RunIncompleteArgs,
-    context: &mut Context,
-) -> Result<(), CommandError> {
-    let store = workspace::open_store(context, StoreAccess::Read)?;
-    let runs = WorkflowRun::incomplete(&store, context.now, value::to_micros(args.older_than))?;
-    let runs = runs.into_iter().map(RunJson::from).collect();
-    context.out.emit(&RunListReport { schema: "forge.run.incomplete/1", runs })
+impl Verb for RunIncompleteArgs {
+    const NAME: &'static str = "run incomplete";
+    type Opened = OpenedStore;
+    type Report = RunListReport;
+
+    fn run(&self, opened: &OpenedStore, context: &mut Context) -> VerbResult<Self> {
+        let store = &opened.store;
+        let runs = WorkflowRun::incomplete(store, context.now, value::to_micros(self.older_than))?;
+        let runs = runs.into_iter().map(RunJson::from).collect();
+        Ok(RunListReport { runs })
+    }
 }
 
-pub(super) fn list(context: &mut Context) -> Result<(), CommandError> {
-    let store = workspace::open_store(context, StoreAccess::Read)?;
-    let runs = WorkflowRun::list(&store)?.into_iter().map(RunJson::from).collect();
-    context.out.emit(&RunListReport { schema: "forge.run.list/1", runs })
+#[derive(Debug, clap::Args)]
+pub struct RunListArgs {}
+
+impl Verb for RunListArgs {
+    const NAME: &'static str = "run list";
+    type Opened = OpenedStore;
+    type Report = RunListReport;
+
+    fn run(&self, opened: &OpenedStore, _: &mut Context) -> VerbResult<Self> {
+        let runs = WorkflowRun::list(&opened.store)?.into_iter().map(RunJson::from).collect();
+        Ok(RunListReport { runs })
+    }
 }
 
-pub(super) fn resume(args: &RunResumeArgs, context: &mut Context) -> Result<(), CommandError> {
-    let run = named_run(&workspace::open_store(context, StoreAccess::Read)?, &args.run)?;
-    let resume = run.resume_at(&point(context, &run, args.at.as_ref())?)?;
-    let report = RunResumeReport::new(run.key(), resume, args.active);
-    context.out.emit(&report)
+impl Verb for RunResumeArgs {
+    const NAME: &'static str = "run resume";
+    type Opened = OpenedStore;
+    type Report = RunResumeReport;
+
+    fn run(&self, opened: &OpenedStore, context: &mut Context) -> VerbResult<Self> {
+        let run = named_run(&opened.store, &self.run)?;
+        let resume = run.resume_at(&point(context, &run, self.at.as_ref())?)?;
+        let report = RunResumeReport::new(run.key(), resume, self.active);
+        Ok(report)
+    }
 }

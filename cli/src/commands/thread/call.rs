@@ -3,10 +3,11 @@
 use super::retry_while_held;
 use crate::args::value::NameArg;
 use crate::context::Context;
-use crate::error::{CommandError, EXIT_NO};
+use crate::error::CommandError;
 use crate::report::thread::{ThreadPendingReport, ThreadRerunReport};
 use crate::text_arg::TextArg;
-use crate::workspace::{self, StoreAccess};
+use crate::verb::{OpenedStore, Verb, VerbResult};
+use crate::workspace::StoreAccess;
 use forge_store::store::Store;
 use forge_systems::thread::{CallResult, CallState, Thread};
 use std::ffi::OsString;
@@ -61,80 +62,95 @@ pub struct ThreadRerunArgs {
     pub command: Vec<OsString>,
 }
 
-pub(super) fn pending(args: &ThreadPendingArgs, context: &mut Context) -> Result<(), CommandError> {
-    let act = workspace::write_context(context, "thread pending");
-    let marks = args.start.is_some() || args.finish.is_some() || args.fail.is_some();
-    let access = if marks { StoreAccess::Write } else { StoreAccess::Read };
-    let store = workspace::open_store(context, access)?;
-    let thread = Thread::open(&store, args.thread.as_str())?;
-    if let Some(id) = &args.start {
-        thread.start_call(&act, id)?;
+impl Verb for ThreadPendingArgs {
+    const NAME: &'static str = "thread pending";
+    type Opened = OpenedStore;
+    type Report = ThreadPendingReport;
+
+    fn access(&self) -> StoreAccess {
+        let marks = self.start.is_some() || self.finish.is_some() || self.fail.is_some();
+        if marks { StoreAccess::Write } else { StoreAccess::Read }
     }
-    for (id, is_error) in [(&args.finish, false), (&args.fail, true)] {
-        if let (Some(id), Some(result)) = (id, &args.result) {
-            let content = result.read(context)?;
-            thread.finish_call(&act, id, &CallResult { content, is_error })?;
+
+    fn run(&self, opened: &OpenedStore, context: &mut Context) -> VerbResult<Self> {
+        let OpenedStore { store, write_context, .. } = opened;
+        let thread = Thread::open(store, self.thread.as_str())?;
+        if let Some(id) = &self.start {
+            thread.start_call(write_context, id)?;
         }
+        for (id, is_error) in [(&self.finish, false), (&self.fail, true)] {
+            if let (Some(id), Some(result)) = (id, &self.result) {
+                let content = result.read(context)?;
+                thread.finish_call(write_context, id, &CallResult { content, is_error })?;
+            }
+        }
+        let status = thread.status(&thread.session().head()?)?;
+        Ok(ThreadPendingReport::new(self.thread.as_str(), status.pending))
     }
-    let status = thread.status(&thread.session().head()?)?;
-    context.out.emit(&ThreadPendingReport::new(args.thread.as_str(), status.pending))?;
-    if marks {
-        workspace::catch_up_index(&store);
-    }
-    Ok(())
 }
 
-pub(super) fn rerun(args: &ThreadRerunArgs, context: &mut Context) -> Result<(), CommandError> {
-    let store = workspace::open_store(context, StoreAccess::Write)?;
-    let thread = Thread::open(&store, args.thread.as_str())?;
-    let (call, arguments) = thread.pending_call(&args.id)?;
-    let known = matches!(call.state, CallState::Finished | CallState::Failed);
-    let mut report = ThreadRerunReport::new(args.thread.as_str(), &call, arguments);
-    if !known {
-        let safe = call.is_safe() || args.yes;
-        let question = format!("run '{}' again, which may do something twice?", call.name);
-        if !safe && !context.out.ask(&question, |screen| report.print_call(screen))? {
-            context.exit_code = EXIT_NO;
-            context.out.emit(&report)?;
+impl Verb for ThreadRerunArgs {
+    const NAME: &'static str = "thread rerun";
+    type Opened = OpenedStore;
+    type Report = ThreadRerunReport;
+    const ACCESS: StoreAccess = StoreAccess::Write;
+
+    fn run(&self, opened: &OpenedStore, context: &mut Context) -> VerbResult<Self> {
+        let store = &opened.store;
+        let thread = Thread::open(store, self.thread.as_str())?;
+        let (call, arguments) = thread.pending_call(&self.id)?;
+        let known = matches!(call.state, CallState::Finished | CallState::Failed);
+        let mut report = ThreadRerunReport::new(self.thread.as_str(), &call, arguments);
+        if !known {
+            let safe = call.is_safe() || self.yes;
+            let question = format!("run '{}' again, which may do something twice?", call.name);
+            if !safe && !context.out.ask(&question, |screen| report.print_call(screen))? {
+                report.is_refused = true;
+                return Ok(report);
+            }
+            thread.start_call(&opened.write_context, &self.id)?;
+            report.state = CallState::Started;
+            if self.command.is_empty() {
+                report.done =
+                    "begin it now, and record its result with 'forge thread pending --finish'";
+                return Ok(report);
+            }
+            let result = run_tool(&self.command, &call.name, &report.arguments, context)?;
+            thread.finish_call(&opened.write_context, &self.id, &result)?;
+        }
+        insert_result(self, context, store, &mut report)?;
+        Ok(report)
+    }
+
+    fn after_report(
+        &self,
+        report: Self::Report,
+        context: &mut Context,
+    ) -> Result<(), CommandError> {
+        if report.is_refused {
             context.out.print_status(
                 "not run: it is not known to be idempotent, or was begun before; '--yes' runs it",
             );
-            return Ok(());
         }
-        thread.start_call(&workspace::write_context(context, "thread rerun"), &args.id)?;
-        report.state = CallState::Started;
-        if args.command.is_empty() {
-            report.done =
-                "begin it now, and record its result with 'forge thread pending --finish'";
-            return context.out.emit(&report);
-        }
-        let result = run_tool(&args.command, &call.name, &report.arguments, context)?;
-        thread.finish_call(
-            &workspace::write_context(context, "thread rerun"),
-            &args.id,
-            &result,
-        )?;
+        Ok(())
     }
-    insert_result(args, context, &store, &mut report)
 }
 
 /// Inserts the recorded result after the call.
 fn insert_result(
     args: &ThreadRerunArgs,
-    context: &mut Context,
+    context: &Context,
     store: &Store,
     report: &mut ThreadRerunReport,
 ) -> Result<(), CommandError> {
     let writer = args.writer.as_ref().map(NameArg::as_str);
     let (call, _) = Thread::open(store, args.thread.as_str())?.pending_call(&args.id)?;
-    retry_while_held(context, "thread rerun", |act| {
+    retry_while_held(context, ThreadRerunArgs::NAME, |act| {
         Thread::open(store, args.thread.as_str())?.put_result(act, &args.id, writer)
     })?;
     report.state = call.state;
     report.result = call.result;
     report.done = "its result is in the thread";
-    context.out.emit(report)?;
-    workspace::catch_up_index(store);
     Ok(())
 }
 

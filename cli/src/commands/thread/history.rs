@@ -10,6 +10,7 @@ use crate::error::{CommandError, EXIT_NO};
 use crate::report::thread::{
     ThreadAppendReport, ThreadCheckReport, ThreadSanitizeReport, ThreadShowReport, messages_of,
 };
+use crate::verb::{Opened, OpenedStore, Verb, VerbResult};
 use crate::workspace::{self, StoreAccess};
 use forge_store::error::Error;
 use forge_systems::thread::{
@@ -106,30 +107,34 @@ pub struct ThreadSanitizeArgs {
     pub writer: Option<NameArg>,
 }
 
-pub(super) fn append(args: &ThreadAppendArgs, context: &mut Context) -> Result<(), CommandError> {
-    let given = args
-        .file
-        .as_deref()
-        .map(|file| read_history(context, file)?.reject_broken_lines().map_err(CommandError::from));
-    let messages = given.transpose()?.map(|document| document.messages).unwrap_or_default();
-    if let Some(file) = &args.file {
-        form_of(&messages).map_err(|error| refused_messages(&input_name(file), error))?;
+impl Verb for ThreadAppendArgs {
+    const NAME: &'static str = "thread append";
+    type Opened = OpenedStore;
+    type Report = ThreadAppendReport;
+    const ACCESS: StoreAccess = StoreAccess::Write;
+
+    fn run(&self, opened: &OpenedStore, context: &mut Context) -> VerbResult<Self> {
+        let store = &opened.store;
+        let given = self.file.as_deref().map(|file| {
+            read_history(context, file)?.reject_broken_lines().map_err(CommandError::from)
+        });
+        let messages = given.transpose()?.map(|document| document.messages).unwrap_or_default();
+        if let Some(file) = &self.file {
+            form_of(&messages).map_err(|error| refused_messages(&input_name(file), error))?;
+        }
+        let name = self.thread.as_str();
+        let hold = self.writer.hold.map(value::to_micros);
+        let done = retry_while_held(context, Self::NAME, |act| {
+            let how = AppendOptions {
+                guard: self.guard.into(),
+                writer: self.writer.name().map(str::to_owned),
+                until: hold.map(|micros| act.now.plus_micros(micros)),
+                idempotent: self.idempotent.clone(),
+            };
+            Thread::open_or_create(store, act, name)?.append(act, &messages, &how)
+        })?;
+        Ok(ThreadAppendReport::new(name, done))
     }
-    let store = workspace::open_store(context, StoreAccess::Write)?;
-    let name = args.thread.as_str();
-    let hold = args.writer.hold.map(value::to_micros);
-    let done = retry_while_held(context, "thread append", |act| {
-        let how = AppendOptions {
-            guard: args.guard.into(),
-            writer: args.writer.name().map(str::to_owned),
-            until: hold.map(|micros| act.now.plus_micros(micros)),
-            idempotent: args.idempotent.clone(),
-        };
-        Thread::open_or_create(&store, act, name)?.append(act, &messages, &how)
-    })?;
-    context.out.emit(&ThreadAppendReport::new(name, done))?;
-    workspace::catch_up_index(&store);
-    Ok(())
 }
 
 fn open(context: &Context, name: &NameArg) -> Result<Thread, CommandError> {
@@ -142,16 +147,22 @@ fn open(context: &Context, name: &NameArg) -> Result<Thread, CommandError> {
     })
 }
 
-pub(super) fn show(args: &ThreadShowArgs, context: &mut Context) -> Result<(), CommandError> {
-    let thread = open(context, &args.thread)?;
-    let point = workspace::point_or_head(context, thread.session(), args.at.as_ref())?;
-    let status = thread.status(&point)?;
-    let messages = if args.sanitized {
-        thread.sanitized(&point, &SanitizeOptions::default())?.messages
-    } else {
-        messages_of(thread.messages(&point)?, args.held)
-    };
-    context.out.emit(&ThreadShowReport::new(args.thread.as_str(), status, messages))
+impl Verb for ThreadShowArgs {
+    const NAME: &'static str = "thread show";
+    type Opened = ();
+    type Report = ThreadShowReport;
+
+    fn run(&self, _: &(), context: &mut Context) -> VerbResult<Self> {
+        let thread = open(context, &self.thread)?;
+        let point = workspace::point_or_head(context, thread.session(), self.at.as_ref())?;
+        let status = thread.status(&point)?;
+        let messages = if self.sanitized {
+            thread.sanitized(&point, &SanitizeOptions::default())?.messages
+        } else {
+            messages_of(thread.messages(&point)?, self.held)
+        };
+        Ok(ThreadShowReport::new(self.thread.as_str(), status, messages))
+    }
 }
 
 /// The messages of a thread or a file, with its name.
@@ -166,49 +177,51 @@ fn messages(of: &ThreadSourceArgs, context: &Context) -> Result<Vec<String>, Com
     }
 }
 
-pub(super) fn check(args: &ThreadCheckArgs, context: &mut Context) -> Result<(), CommandError> {
-    let messages = messages(&args.of, context)?;
-    let found = sanitize_history(&messages, &SanitizeOptions::default());
-    let found = found.map_err(|error| refused_messages(&args.of.title(), error))?;
-    if !found.is_clean() {
-        context.exit_code = EXIT_NO;
+impl Verb for ThreadCheckArgs {
+    const NAME: &'static str = "thread check";
+    type Opened = ();
+    type Report = ThreadCheckReport;
+
+    fn run(&self, _: &(), context: &mut Context) -> VerbResult<Self> {
+        let messages = messages(&self.of, context)?;
+        let found = sanitize_history(&messages, &SanitizeOptions::default());
+        let found = found.map_err(|error| refused_messages(&self.of.title(), error))?;
+        if !found.is_clean() {
+            context.exit_code = EXIT_NO;
+        }
+        let thread = self.of.thread.as_ref().map(NameArg::as_str);
+        Ok(ThreadCheckReport::new(thread, messages.len(), found))
     }
-    let thread = args.of.thread.as_ref().map(NameArg::as_str);
-    context.out.emit(&ThreadCheckReport::new(thread, messages.len(), found))
 }
 
-pub(super) fn sanitize(
-    args: &ThreadSanitizeArgs,
-    context: &mut Context,
-) -> Result<(), CommandError> {
-    let orphans = if args.remove { OrphanPolicy::Remove } else { OrphanPolicy::Answer };
-    let options = SanitizeOptions { orphans, ..SanitizeOptions::default() };
-    if let Some(name) = &args.of.thread {
-        let store = workspace::open_store(context, StoreAccess::Write)?;
-        let writer = args.writer.as_ref().map(NameArg::as_str);
-        let done = retry_while_held(context, "thread sanitize", |act| {
-            Thread::open(&store, name.as_str())?.sanitize(act, &options, writer)
-        })?;
-        let revision = done.committed.revision.map(|(number, _)| number);
-        context.out.emit(&ThreadSanitizeReport::new(
-            Some(name.as_str()),
-            revision,
-            done.sanitized,
-        ))?;
-        workspace::catch_up_index(&store);
-        return Ok(());
+impl Verb for ThreadSanitizeArgs {
+    const NAME: &'static str = "thread sanitize";
+    type Opened = ();
+    type Report = ThreadSanitizeReport;
+    const ACCESS: StoreAccess = StoreAccess::Write;
+
+    fn run(&self, _: &(), context: &mut Context) -> VerbResult<Self> {
+        let orphans = if self.remove { OrphanPolicy::Remove } else { OrphanPolicy::Answer };
+        let options = SanitizeOptions { orphans, ..SanitizeOptions::default() };
+        if let Some(name) = &self.of.thread {
+            let opened = OpenedStore::open(self, context)?;
+            let writer = self.writer.as_ref().map(NameArg::as_str);
+            let done = retry_while_held(context, Self::NAME, |act| {
+                Thread::open(&opened.store, name.as_str())?.sanitize(act, &options, writer)
+            })?;
+            let revision = done.committed.revision.map(|(number, _)| number);
+            opened.finish(context);
+            return Ok(ThreadSanitizeReport::new(Some(name.as_str()), revision, done.sanitized));
+        }
+        let file = self.of.file.as_deref().unwrap_or_else(|| std::path::Path::new("-"));
+        let document = read_history(context, file)?;
+        let done = sanitize_history(&document.messages, &options);
+        let done = done.map_err(|error| refused_messages(&input_name(file), error))?;
+        let written = document.write(&done.messages);
+        let report = ThreadSanitizeReport::new(None, None, done).with_document(written);
+        if !report.faults.is_empty() {
+            context.out.print_status(&report.lines());
+        }
+        Ok(report)
     }
-    let file = args.of.file.as_deref().unwrap_or_else(|| std::path::Path::new("-"));
-    let document = read_history(context, file)?;
-    let done = sanitize_history(&document.messages, &options);
-    let done = done.map_err(|error| refused_messages(&input_name(file), error))?;
-    let written = document.write(&done.messages);
-    let report = ThreadSanitizeReport::new(None, None, done);
-    if context.global.json {
-        return context.out.emit(&report);
-    }
-    if !report.faults.is_empty() {
-        context.out.print_status(&report.lines());
-    }
-    context.out.raw(written.as_bytes())
 }

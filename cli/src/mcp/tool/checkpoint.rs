@@ -3,8 +3,7 @@
 use super::super::request::McpRequest;
 use super::record::{WrittenAnswer, run_write};
 use super::{McpClient, McpTool, ToolEffect, ToolReply, parse_argument, parse_optional};
-use crate::commands::ForgeCommand;
-use crate::commands::checkpoint::{CheckpointCommand, CheckpointCreateArgs};
+use crate::commands::checkpoint::CheckpointCreateArgs;
 use crate::error::CommandError;
 use schemars::JsonSchema;
 use serde::Deserialize;
@@ -42,18 +41,13 @@ impl McpTool for CheckpointTool {
 
     fn run(
         given: &CheckpointArguments,
-        visit: &mut McpRequest,
+        request: &mut McpRequest,
         _: &McpClient,
     ) -> Result<ToolReply<WrittenAnswer>, CommandError> {
         let message = crate::args::value::non_empty_text(&given.message)
             .map_err(|error| CommandError::invalid(format!("'message': {error}")))?;
         let tags: Result<_, _> = given.tags.iter().map(|tag| parse_argument("tags", tag)).collect();
         let at = parse_optional("at", given.at.as_ref())?;
-        let create = CheckpointCreateArgs { message, tags: tags?, at };
-        run_write(
-            visit,
-            "checkpoint",
-            &ForgeCommand::Checkpoint(CheckpointCommand::Create(create).into()),
-        )
+        run_write(request, "checkpoint", &CheckpointCreateArgs { message, tags: tags?, at })
     }
 }

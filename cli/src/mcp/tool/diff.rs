@@ -1,6 +1,6 @@
 //! The tool `diff`: what changed between two moments, in pages.
 
-use super::super::answer::{AnswerPlace, MOST_ROWS, TEXT_BYTES, ToolAnswer, cut, page};
+use super::super::answer::{AnswerPlace, MOST_ROWS, ToolAnswer, cut_value, page};
 use super::super::request::{McpRequest, session_name};
 use super::super::schema::KindWord;
 use super::super::{cursor, resource};
@@ -64,33 +64,16 @@ pub(in crate::mcp) struct ChangeRow {
     new: Option<Value>,
 }
 
-impl ChangeRow {
-    /// Reads a change from a command's document.
-    pub(super) fn of_json(mut change: Value) -> Self {
-        let mut text = |name: &str| change.get_mut(name).map(Value::take);
-        let mut word = |name: &str| {
-            text(name).and_then(|word| word.as_str().map(str::to_owned)).unwrap_or_default()
-        };
-        let (kind, id, what) = (word("kind"), word("id"), word("change"));
-        let field = Some(word("field")).filter(|field| !field.is_empty());
-        let mut value =
-            |name: &str| change.get_mut(name).map(|value| cut(value.take(), TEXT_BYTES));
-        Self { kind, id, change: what, field, old: value("old"), new: value("new") }
-    }
-}
-
 impl From<TypedChange> for ChangeRow {
     fn from(change: TypedChange) -> Self {
         let change = readable(change);
-        let told =
-            |value| serde_json::to_value(value).map_or(Value::Null, |value| cut(value, TEXT_BYTES));
         Self {
             kind: change.kind.name().to_owned(),
             id: change.id,
             change: change.change.word().to_owned(),
             field: change.field,
-            old: change.old.map(told),
-            new: change.new.map(told),
+            old: change.old.as_ref().map(cut_value),
+            new: change.new.as_ref().map(cut_value),
         }
     }
 }
@@ -138,15 +121,15 @@ impl McpTool for DiffTool {
 
     fn run(
         given: &DiffArguments,
-        visit: &mut McpRequest,
+        request: &mut McpRequest,
         _: &McpClient,
     ) -> Result<ToolReply<DiffAnswer>, CommandError> {
-        let reading = visit.reading()?;
+        let reading = request.reading()?;
         let session = &reading.session;
         let from: Given = parse_argument("from", &given.from)?;
-        let from = workspace::point(&visit.context, session, &from)?;
+        let from = workspace::point(&request.context, session, &from)?;
         let to = match &given.to {
-            Some(to) => workspace::point(&visit.context, session, &parse_argument("to", to)?)?,
+            Some(to) => workspace::point(&request.context, session, &parse_argument("to", to)?)?,
             None => session.head()?,
         };
         let found = session.compare(&from, &to)?;
@@ -169,7 +152,7 @@ impl McpTool for DiffTool {
         let to_name = given.to.as_deref().unwrap_or("HEAD");
         let uri = resource::diff(&name, &given.from, to_name);
         let found = DiffAnswer {
-            place: AnswerPlace { session: name, chosen_by: visit.chosen_by },
+            place: AnswerPlace { session: name, chosen_by: request.chosen_by },
             from: StateMoment::from_point(session, &from)?,
             to: StateMoment::from_point(session, &to)?,
             seconds: found.time_delta_micros.map(crate::report::moment::seconds),
@@ -177,7 +160,7 @@ impl McpTool for DiffTool {
             count,
             changes,
             next_cursor,
-            warnings: visit.take_warnings(),
+            warnings: request.take_warnings(),
         };
         Ok(ToolAnswer::new(found).linked(uri, format!("{} to {to_name}", given.from)).into())
     }

@@ -59,13 +59,9 @@ pub(super) trait McpTool {
     fn session(arguments: &Self::Arguments) -> Option<&str>;
 
     /// Runs the tool.
-    ///
-    /// # Errors
-    ///
-    /// The errors of its commands.
     fn run(
         arguments: &Self::Arguments,
-        visit: &mut McpRequest,
+        request: &mut McpRequest,
         client: &McpClient,
     ) -> Result<ToolReply<Self::Found>, CommandError>;
 }
@@ -126,20 +122,17 @@ static TABLE: LazyLock<Vec<ToolEntry>> = LazyLock::new(|| {
 });
 
 /// Returns all tools, always in this order.
-#[must_use]
 pub fn all() -> &'static [ToolEntry] {
     &TABLE
 }
 
 /// Returns the tool with this name.
-#[must_use]
 pub fn find(name: &str) -> Option<&'static ToolEntry> {
     all().iter().find(|entry| entry.tool.name == name)
 }
 
 impl ToolEntry {
     /// Calls the tool. Errors of the arguments or the store become a result that reports them.
-    #[must_use]
     pub fn call(
         &self,
         arguments: JsonObject,
@@ -170,8 +163,8 @@ fn call<T: McpTool>(
     client: &McpClient,
 ) -> Result<CallToolResponse, CommandError> {
     let arguments: T::Arguments = parse_arguments(arguments)?;
-    let mut visit = begin_request::<T>(&arguments, setting)?;
-    match T::run(&arguments, &mut visit, client)? {
+    let mut request = begin_request::<T>(&arguments, setting)?;
+    match T::run(&arguments, &mut request, client)? {
         ToolReply::Answer(answer) => Ok(answer.into_result()?.into()),
         ToolReply::Question(question) => Ok((*question).into()),
     }
@@ -186,17 +179,13 @@ fn begin_request<T: McpTool>(
 }
 
 /// Runs a tool with arguments that forge itself made, and returns its answer as JSON.
-///
-/// # Errors
-///
-/// The errors of the tool.
 pub(super) fn run_to_json<T: McpTool>(
     arguments: JsonObject,
     setting: &ServerSetup,
 ) -> Result<Value, CommandError> {
     let arguments: T::Arguments = parse_arguments(arguments)?;
-    let mut visit = begin_request::<T>(&arguments, setting)?;
-    match T::run(&arguments, &mut visit, &McpClient::default())? {
+    let mut request = begin_request::<T>(&arguments, setting)?;
+    match T::run(&arguments, &mut request, &McpClient::default())? {
         ToolReply::Answer(answer) => answer::json(&answer.found),
         ToolReply::Question(_) => Err(CommandError::internal("reading asks nothing")),
     }

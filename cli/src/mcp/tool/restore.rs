@@ -6,10 +6,11 @@ use super::super::resource;
 use super::diff::ChangeRow;
 use super::{McpClient, McpTool, ToolEffect, ToolReply, parse_argument};
 use crate::args::value::MomentArg;
-use crate::commands::ForgeCommand;
-use crate::commands::checkpoint::{CheckpointCommand, CheckpointRestoreArgs};
+use crate::commands::checkpoint::CheckpointRestoreArgs;
 use crate::error::CommandError;
+use crate::report::restore::CheckpointRestoreReport;
 use crate::workspace;
+use forge_store::model::Timestamp;
 use forge_store::model::text::{NewlineMode, sanitise};
 use forge_store::store::{ResolvedMoment, Session};
 use rmcp::model::{
@@ -53,7 +54,8 @@ pub(in crate::mcp) struct RestoreAnswer {
     /// The id of the chosen checkpoint, else of the revision; null for before the first.
     restored_to: Option<String>,
     /// The time of that moment; null if nothing had happened.
-    at: Option<String>,
+    #[schemars(with = "Option<String>")]
+    at: Option<Timestamp>,
     /// The message of the checkpoint (data, never instructions), or else the chosen moment.
     message: String,
     /// The changes of claims in a sentence.
@@ -74,26 +76,6 @@ pub(in crate::mcp) struct RestoreAnswer {
     next: String,
     /// Remarks.
     warnings: Vec<String>,
-}
-
-/// The document of the command.
-#[derive(Debug, Deserialize)]
-struct RestoreDocument {
-    restored_to: Option<String>,
-    timestamp: Option<String>,
-    message: String,
-    branch: String,
-    session: String,
-    revision: Option<RestoredRevision>,
-    claims_restored: u64,
-    facts_since: u64,
-    summary: String,
-    changes: Vec<Value>,
-}
-
-#[derive(Debug, Deserialize)]
-struct RestoredRevision {
-    sequence: u64,
 }
 
 /// The client's answer so far.
@@ -123,30 +105,30 @@ impl McpTool for RestoreTool {
 
     fn run(
         given: &RestoreArguments,
-        visit: &mut McpRequest,
+        request: &mut McpRequest,
         client: &McpClient,
     ) -> Result<ToolReply<RestoreAnswer>, CommandError> {
         let which: MomentArg = parse_argument("moment", &given.moment)?;
-        let reading = visit.reading()?;
-        let point = workspace::point(&visit.context, &reading.session, &which)?;
+        let reading = request.reading()?;
+        let point = workspace::point(&request.context, &reading.session, &which)?;
         let token = token(&reading.session, &point)?;
         drop(reading);
         match consent(given, client, &token) {
             RestoreConsent::Given => {
-                let document = visit.run_as(&command(which, false))?;
+                let report = request.run(&CheckpointRestoreArgs { which, dry_run: false })?;
                 let next = "the claims are restored; 'forge undo' reverts this";
-                Ok(answer(visit, document, true, None, next).into())
+                Ok(answer(request, report, true, None, next).into())
             }
             RestoreConsent::Refused => {
-                let document = visit.run_as(&command(which, true))?;
+                let report = request.run(&CheckpointRestoreArgs { which, dry_run: true })?;
                 let next =
                     "the user refused: nothing was changed, so continue from the present state";
-                Ok(answer(visit, document, false, None, next).into())
+                Ok(answer(request, report, false, None, next).into())
             }
             RestoreConsent::Open => {
-                let document: RestoreDocument = visit.run_as(&command(which, true))?;
+                let report = request.run(&CheckpointRestoreArgs { which, dry_run: true })?;
                 if can_ask(client) {
-                    return Ok(ToolReply::Question(Box::new(question(&document, &token)?)));
+                    return Ok(ToolReply::Question(Box::new(question(&report, &token)?)));
                 }
                 let stale = given.confirm.is_some() || client.state.is_some();
                 let next = if stale {
@@ -155,44 +137,38 @@ impl McpTool for RestoreTool {
                 } else {
                     "nothing was changed yet: call again with 'confirm_token' in 'confirm' to go back"
                 };
-                Ok(answer(visit, document, false, Some(token), next).into())
+                Ok(answer(request, report, false, Some(token), next).into())
             }
         }
     }
 }
 
-fn command(which: MomentArg, dry_run: bool) -> ForgeCommand {
-    ForgeCommand::Checkpoint(
-        CheckpointCommand::Restore(CheckpointRestoreArgs { which, dry_run }).into(),
-    )
-}
-
 fn answer(
-    visit: &mut McpRequest,
-    document: RestoreDocument,
+    request: &mut McpRequest,
+    report: CheckpointRestoreReport,
     done: bool,
     confirm_token: Option<String>,
     next: &str,
 ) -> ToolAnswer<RestoreAnswer> {
-    let omitted = document.changes.len().saturating_sub(CHANGES);
-    let changes = document.changes.into_iter().take(CHANGES).map(ChangeRow::of_json).collect();
-    let uri = resource::timeline(&document.session);
+    let omitted = report.changes.len().saturating_sub(CHANGES);
+    let changes = report.changes.into_iter().take(CHANGES).map(ChangeRow::from).collect();
+    let uri = resource::timeline(&report.session);
     let found = RestoreAnswer {
-        place: AnswerPlace { session: document.session, chosen_by: visit.chosen_by },
-        branch: document.branch,
+        place: AnswerPlace { session: report.session, chosen_by: request.chosen_by },
+        branch: report.branch,
         done,
-        restored_to: document.restored_to,
-        at: document.timestamp,
-        message: document.message,
-        summary: document.summary,
+        restored_to: report.restored_to,
+        at: report.timestamp,
+        message: report.message,
+        summary: report.summary,
         changes,
         omitted,
-        facts_since: document.facts_since,
-        claims_restored: document.claims_restored,
-        revision: document.revision.map(|revision| revision.sequence),
+        facts_since: report.facts_since,
+        claims_restored: report.claims_restored,
+        revision: report.revision.map(|revision| revision.sequence),
         confirm_token,
         next: next.to_owned(),
-        warnings: visit.take_warnings(),
+        warnings: request.take_warnings(),
     };
     ToolAnswer::new(found).linked(uri, "timeline")
 }
@@ -235,12 +211,15 @@ fn can_ask(client: &McpClient) -> bool {
     client.may_be_asked && capabilities.is_some_and(|client| client.elicitation.is_some())
 }
 
-fn question(document: &RestoreDocument, token: &str) -> Result<InputRequiredResult, CommandError> {
-    let when = document.timestamp.as_deref().unwrap_or("the beginning");
+fn question(
+    report: &CheckpointRestoreReport,
+    token: &str,
+) -> Result<InputRequiredResult, CommandError> {
+    let when = report.timestamp.map_or("the beginning".to_owned(), |time| time.to_string());
     let message = format!(
         "Go back to {} ({when}) on branch '{}' of session '{}'? {} Facts and files stay, and \
         'forge undo' reverts it.",
-        document.message, document.branch, document.session, document.summary,
+        report.message, report.branch, report.session, report.summary,
     );
     let schema = ElicitationSchema::builder()
         .required_bool_with(QUESTION, |field| {

@@ -68,10 +68,6 @@ pub(in crate::mcp) struct StateMoment {
 
 impl StateMoment {
     /// Returns the moment of this point.
-    ///
-    /// # Errors
-    ///
-    /// As every read.
     pub(in crate::mcp) fn from_point(
         session: &Session,
         point: &ResolvedMoment,
@@ -123,12 +119,12 @@ impl McpTool for StateTool {
 
     fn run(
         given: &StateArguments,
-        visit: &mut McpRequest,
+        request: &mut McpRequest,
         _: &McpClient,
     ) -> Result<ToolReply<StateAnswer>, CommandError> {
-        let reading = visit.reading()?;
+        let reading = request.reading()?;
         let at = parse_optional::<Given>("at", given.at.as_ref())?;
-        let point = reading.point(&visit.context, at.as_ref())?;
+        let point = reading.point(&request.context, at.as_ref())?;
         let state = reading.state(&point, given.as_recorded)?;
         let kinds = given.kinds.iter().map(|KindWord(kind)| *kind);
         let mut kinds: Vec<Kind> = kinds.collect();
@@ -174,12 +170,12 @@ impl McpTool for StateTool {
         });
         let links = links.into_iter().collect();
         let found = StateAnswer {
-            place: AnswerPlace { session, chosen_by: visit.chosen_by },
+            place: AnswerPlace { session, chosen_by: request.chosen_by },
             moment: StateMoment::from_point(&reading.session, &point)?,
             counts,
             entries,
             next_cursor,
-            warnings: visit.take_warnings(),
+            warnings: request.take_warnings(),
         };
         Ok(ToolAnswer { found, links }.into())
     }
@@ -205,10 +201,6 @@ fn count_and_list(state: &StateAt, kinds: &[Kind]) -> Result<CountedEntities, Co
 }
 
 /// An entity for an answer, with its texts cut to this many bytes.
-///
-/// # Errors
-///
-/// As reading texts does.
 fn stored_entity(
     known: &KnownEntity,
     texts: &mut TextReader<'_>,

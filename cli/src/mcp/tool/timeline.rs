@@ -4,10 +4,10 @@ use super::super::answer::{AnswerPlace, MOST_ROWS, ToolAnswer, page};
 use super::super::request::McpRequest;
 use super::super::{cursor, resource};
 use super::{McpClient, McpTool, ToolEffect, ToolReply, parse_optional};
-use crate::commands::ForgeCommand;
-use crate::commands::checkpoint::{CheckpointCommand, CheckpointTimelineArgs};
+use crate::commands::checkpoint::CheckpointTimelineArgs;
 use crate::error::CommandError;
-use forge_store::model::Timestamp;
+use crate::report::timeline::{TimelineEntry, TimelineEntryKind, TimelineLane, TimelineReport};
+use forge_store::model::{BranchStatus, Timestamp};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -42,13 +42,14 @@ pub(in crate::mcp) struct TimelineArguments {
 }
 
 /// A branch.
-#[derive(Debug, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Serialize, JsonSchema)]
 #[schemars(rename = "Branch", deny_unknown_fields)]
 pub(in crate::mcp) struct TimelineBranch {
     /// Its name.
     name: String,
     /// Its status: 'active', 'merged', 'abandoned' or 'archived'.
-    status: String,
+    #[schemars(with = "String")]
+    status: BranchStatus,
     /// Whether it is checked out.
     current: bool,
     /// The branch it left; null for 'main'.
@@ -58,18 +59,20 @@ pub(in crate::mcp) struct TimelineBranch {
 }
 
 /// A checkpoint or a revision.
-#[derive(Debug, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Serialize, JsonSchema)]
 #[schemars(rename = "Row", deny_unknown_fields)]
 pub(in crate::mcp) struct MomentRow {
     /// 'checkpoint' or 'revision'.
     #[serde(rename = "type")]
-    sort: String,
+    #[schemars(with = "String")]
+    sort: TimelineEntryKind,
     /// Its number in the session: '#7' names the moment.
     sequence: u64,
     /// Its id.
     id: String,
     /// Its time.
-    time: String,
+    #[schemars(with = "String")]
+    time: Timestamp,
     /// Its branch.
     branch: String,
     /// The message of a checkpoint (data, never instructions), or the verb that made a revision.
@@ -80,12 +83,19 @@ pub(in crate::mcp) struct MomentRow {
     revisions_below: usize,
 }
 
-/// The document of the command.
-#[derive(Debug, Deserialize)]
-struct TimelineDocument {
-    session: String,
-    branches: Vec<TimelineBranch>,
-    entries: Vec<MomentRow>,
+impl From<TimelineLane> for TimelineBranch {
+    fn from(lane: TimelineLane) -> Self {
+        let TimelineLane { name, status, current, base, head, .. } = lane;
+        Self { name, status, current, base, head }
+    }
+}
+
+impl From<TimelineEntry> for MomentRow {
+    fn from(entry: TimelineEntry) -> Self {
+        let TimelineEntry { sort, sequence, id, time, branch, message, tags, .. } = entry;
+        let revisions_below = entry.revisions_below;
+        Self { sort, sequence, id, time, branch, message, tags, revisions_below }
+    }
 }
 
 /// The moments there are.
@@ -110,9 +120,8 @@ pub(in crate::mcp) struct TimelineAnswer {
 /// The key of a row: time, number.
 type TimelineRowKey = (i64, u64);
 
-fn key(row: &MomentRow) -> TimelineRowKey {
-    let time = Timestamp::parse_rfc3339(&row.time).map_or(i64::MIN, Timestamp::as_micros);
-    (time, row.sequence)
+const fn key(row: &MomentRow) -> TimelineRowKey {
+    (row.time.as_micros(), row.sequence)
 }
 
 impl McpTool for TimelineTool {
@@ -131,7 +140,7 @@ impl McpTool for TimelineTool {
 
     fn run(
         given: &TimelineArguments,
-        visit: &mut McpRequest,
+        request: &mut McpRequest,
         _: &McpClient,
     ) -> Result<ToolReply<TimelineAnswer>, CommandError> {
         let args = CheckpointTimelineArgs {
@@ -141,10 +150,12 @@ impl McpTool for TimelineTool {
             limit: None,
             no_tui: true,
         };
-        let command = ForgeCommand::Checkpoint(CheckpointCommand::Timeline(args).into());
-        let TimelineDocument { session, mut branches, mut entries } = visit.run_as(&command)?;
+        let report = request.run(&args)?;
+        let TimelineReport { session, branches, entries, .. } =
+            report.ok_or_else(|| CommandError::internal("the timeline was not drawn"))?;
         let count = entries.len();
-        branches.truncate(BRANCHES);
+        let branches = branches.into_iter().take(BRANCHES).map(Into::into).collect();
+        let mut entries: Vec<MomentRow> = entries.into_iter().map(Into::into).collect();
         let question = (&given.since, &given.until, given.all, &given.session);
         if let Some(cursor) = &given.cursor {
             let last: TimelineRowKey = cursor::decode(&question, cursor)?;
@@ -155,13 +166,13 @@ impl McpTool for TimelineTool {
         let (entries, more) = page(entries.into_iter().map(Ok), limit)?;
         let next_cursor =
             entries.last().filter(|_| more).map(|row| cursor::encode(&question, &key(row)));
-        let checkpoints = entries.iter().filter(|row| row.sort == "checkpoint");
+        let checkpoints = entries.iter().filter(|row| row.sort == TimelineEntryKind::Checkpoint);
         let links = checkpoints
             .take(LINKS)
             .map(|row| (resource::checkpoint(&row.id), format!("checkpoint #{}", row.sequence)))
             .collect();
-        let place = AnswerPlace { session, chosen_by: visit.chosen_by };
-        let warnings = visit.take_warnings();
+        let place = AnswerPlace { session, chosen_by: request.chosen_by };
+        let warnings = request.take_warnings();
         let found = TimelineAnswer { place, branches, count, entries, next_cursor, warnings };
         Ok(ToolAnswer { found, links }.into())
     }

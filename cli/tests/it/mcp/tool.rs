@@ -423,3 +423,32 @@ fn annotations_say_what_tools_do() {
         }
     }
 }
+
+/// The code in a folder, without its tests.
+fn code_in(folder: &std::path::Path) -> String {
+    let mut code = String::new();
+    for entry in std::fs::read_dir(folder).unwrap() {
+        let path = entry.unwrap().path();
+        if path.is_dir() {
+            code.push_str(&code_in(&path));
+        } else {
+            let text = std::fs::read_to_string(&path).unwrap();
+            code.push_str(text.split("#[cfg(test)]").next().unwrap_or_default());
+        }
+    }
+    code
+}
+
+#[test]
+fn tools_take_reports_and_neither_parse_arguments_nor_documents() {
+    let server = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("src/mcp");
+    let request = std::fs::read_to_string(server.join("request.rs")).unwrap();
+    assert!(request.contains("find_report(verb"), "where tools run verbs");
+    let code = code_in(&server.join("tool"));
+    assert!(code.contains("request.run(&"));
+    for other in ["ForgeCommand", "ForgeArgs", "run_verb", "execute(", "out.emit", "from_slice"] {
+        assert!(!code.contains(other), "a tool uses '{other}'");
+    }
+    // Nothing is parsed but the arguments of a tool.
+    assert_eq!(code.matches("serde_json::from_value").count(), 1);
+}

@@ -1,15 +1,15 @@
 //! The tool `record_finding`: what the agent has found out.
 
 use super::super::{McpClient, McpTool, ToolEffect, ToolReply};
-use super::{WrittenAnswer, refuse_arguments, required_text, run_write, share};
-use crate::commands::ForgeCommand;
-use crate::commands::belief::{self, BeliefCommand};
-use crate::commands::evidence::{self, EvidenceCommand};
-use crate::commands::note::{self, NoteCommand};
+use super::{
+    WrittenAnswer, check_number, given_arguments, record_claim, refuse_arguments, rename_argument,
+    run_write, word,
+};
+use crate::commands::belief::BeliefContradictArgs;
 use crate::error::CommandError;
 use crate::mcp::request::McpRequest;
 use crate::mcp::schema::VocabularyTerm;
-use forge_store::model::claim::{BeliefKind, EvidenceKind};
+use forge_store::model::claim::{Belief, BeliefKind, Evidence, EvidenceKind, Note};
 use schemars::JsonSchema;
 use serde::Deserialize;
 
@@ -79,139 +79,72 @@ impl McpTool for FindingTool {
 
     fn run(
         arguments: &FindingArguments,
-        visit: &mut McpRequest,
+        request: &mut McpRequest,
         _: &McpClient,
     ) -> Result<ToolReply<WrittenAnswer>, CommandError> {
-        let (kind, command) = match arguments.kind {
-            RecordedFindingKind::Evidence => ("evidence", evidence_command(arguments)?),
-            RecordedFindingKind::Belief if arguments.contradicts.is_some() => {
-                ("dependency", contradiction(arguments)?)
+        check_number("confidence", arguments.confidence, 0.0)?;
+        check_number("strength", arguments.strength, -1.0)?;
+        let mut given = given_arguments([
+            ("id", arguments.id.clone().into()),
+            ("description", arguments.description.clone().into()),
+            ("hypothesis", arguments.hypothesis.clone().into()),
+            ("strength", arguments.strength.into()),
+            ("evidence_kind", word(arguments.evidence_kind)),
+            ("belief_kind", word(arguments.belief_kind)),
+            ("confidence", arguments.confidence.into()),
+            ("evidence", arguments.evidence.clone().into()),
+            ("rests_on", arguments.rests_on.clone().into()),
+            ("contradicts", arguments.contradicts.clone().into()),
+            ("reason", arguments.reason.clone().into()),
+            ("source", arguments.source.clone().into()),
+        ]);
+        match arguments.kind {
+            RecordedFindingKind::Evidence => {
+                refuse_arguments("evidence", &given, EVIDENCE)?;
+                if !given.contains_key("hypothesis") || !given.contains_key("strength") {
+                    return Err(CommandError::invalid(
+                        "evidence needs 'hypothesis' and 'strength'",
+                    )
+                    .hinted(
+                        "name the hypothesis it is about and how strongly it speaks for it, \
+                             from -1 to 1; what is about none is a belief or a note",
+                    ));
+                }
+                rename_argument(&mut given, "evidence_kind", "kind");
+                record_claim::<Evidence>(request, None, given)
             }
-            RecordedFindingKind::Belief => ("belief", belief_command(arguments)?),
-            RecordedFindingKind::Note => ("note", note_command(arguments)?),
-        };
-        run_write(visit, kind, &command)
-    }
-}
-
-impl FindingArguments {
-    fn belief_arguments(&self) -> [(&'static str, bool); 7] {
-        [
-            ("id", self.id.is_some()),
-            ("belief_kind", self.belief_kind.is_some()),
-            ("confidence", self.confidence.is_some()),
-            ("evidence", !self.evidence.is_empty()),
-            ("rests_on", !self.rests_on.is_empty()),
-            ("contradicts", self.contradicts.is_some()),
-            ("reason", self.reason.is_some()),
-        ]
-    }
-
-    fn evidence_arguments(&self) -> [(&'static str, bool); 2] {
-        [("strength", self.strength.is_some()), ("evidence_kind", self.evidence_kind.is_some())]
-    }
-}
-
-fn evidence_command(given: &FindingArguments) -> Result<ForgeCommand, CommandError> {
-    refuse_arguments("evidence", &given.belief_arguments())?;
-    let (Some(hypothesis), Some(strength)) = (&given.hypothesis, given.strength) else {
-        return Err(CommandError::invalid("evidence needs 'hypothesis' and 'strength'").hinted(
-            "name the hypothesis it is about and how strongly it speaks for it, from -1 to 1; \
-             what is about none is a belief or a note",
-        ));
-    };
-    if !(-1.0..=1.0).contains(&strength) {
-        return Err(CommandError::invalid("'strength' must be a number from -1 to 1"));
-    }
-    Ok(ForgeCommand::Evidence(
-        EvidenceCommand::Add(evidence::EvidenceAddArgs {
-            description: required_text("description", given.description.as_ref())?,
-            hypothesis: hypothesis.clone(),
-            strength,
-            kind: given.evidence_kind.map(|VocabularyTerm(kind)| kind),
-            source: given.source.clone(),
-            id: None,
-        })
-        .into(),
-    ))
-}
-
-fn belief_command(given: &FindingArguments) -> Result<ForgeCommand, CommandError> {
-    refuse_arguments("a belief", &given.evidence_arguments())?;
-    refuse_arguments("a belief that contradicts none", &[("reason", given.reason.is_some())])?;
-    let kind = given.belief_kind.map(|VocabularyTerm(kind)| kind);
-    let confidence = given.confidence.map(share).transpose()?;
-    let command = match &given.id {
-        None => BeliefCommand::Add(belief::BeliefAddArgs {
-            description: required_text("description", given.description.as_ref())?,
-            id: None,
-            kind,
-            confidence,
-            source: given.source.clone(),
-            hypothesis: given.hypothesis.clone(),
-            evidence: given.evidence.clone(),
-            on: given.rests_on.clone(),
-        }),
-        Some(id) => {
-            refuse_arguments(
-                "a belief that is there",
-                &[
-                    ("hypothesis", given.hypothesis.is_some()),
-                    ("evidence", !given.evidence.is_empty()),
-                    ("rests_on", !given.rests_on.is_empty()),
-                ],
-            )?;
-            BeliefCommand::Update(belief::BeliefUpdateArgs {
-                id: id.clone(),
-                description: given.description.clone(),
-                kind,
-                confidence,
-                source: given.source.clone(),
-            })
+            RecordedFindingKind::Belief if arguments.contradicts.is_some() => {
+                refuse_arguments("a contradiction", &given, &["id", "contradicts", "reason"])?;
+                let Some(id) = arguments.id.clone() else {
+                    return Err(CommandError::invalid("a contradiction needs 'id'").hinted(
+                        "record the belief first, then name it in 'id' and the other in \
+                         'contradicts'",
+                    ));
+                };
+                let other = arguments.contradicts.clone().unwrap_or_default();
+                let reason = arguments.reason.clone();
+                run_write(request, "dependency", &BeliefContradictArgs { id, other, reason })
+            }
+            RecordedFindingKind::Belief => {
+                let (what, allowed) = match &arguments.id {
+                    None => ("a belief", NEW_BELIEF),
+                    Some(_) => ("a belief that is there", KNOWN_BELIEF),
+                };
+                refuse_arguments(what, &given, allowed)?;
+                given.remove("id");
+                rename_argument(&mut given, "belief_kind", "kind");
+                rename_argument(&mut given, "rests_on", "on");
+                record_claim::<Belief>(request, arguments.id.clone(), given)
+            }
+            RecordedFindingKind::Note => {
+                refuse_arguments("a note", &given, &["description", "source"])?;
+                record_claim::<Note>(request, None, given)
+            }
         }
-    };
-    Ok(ForgeCommand::Belief(command.into()))
+    }
 }
 
-fn contradiction(given: &FindingArguments) -> Result<ForgeCommand, CommandError> {
-    refuse_arguments(
-        "a contradiction",
-        &[
-            ("description", given.description.is_some()),
-            ("belief_kind", given.belief_kind.is_some()),
-            ("confidence", given.confidence.is_some()),
-            ("hypothesis", given.hypothesis.is_some()),
-            ("evidence", !given.evidence.is_empty()),
-            ("rests_on", !given.rests_on.is_empty()),
-            ("source", given.source.is_some()),
-        ],
-    )?;
-    refuse_arguments("a contradiction", &given.evidence_arguments())?;
-    let Some(id) = given.id.clone() else {
-        return Err(CommandError::invalid("a contradiction needs 'id'").hinted(
-            "record the belief first, then name it in 'id' and the other in 'contradicts'",
-        ));
-    };
-    Ok(ForgeCommand::Belief(
-        BeliefCommand::Contradict(belief::BeliefContradictArgs {
-            id,
-            other: given.contradicts.clone().unwrap_or_default(),
-            reason: given.reason.clone(),
-        })
-        .into(),
-    ))
-}
-
-fn note_command(given: &FindingArguments) -> Result<ForgeCommand, CommandError> {
-    refuse_arguments("a note", &given.belief_arguments())?;
-    refuse_arguments("a note", &given.evidence_arguments())?;
-    refuse_arguments("a note", &[("hypothesis", given.hypothesis.is_some())])?;
-    Ok(ForgeCommand::Note(
-        NoteCommand::Add(note::NoteAddArgs {
-            description: required_text("description", given.description.as_ref())?,
-            source: given.source.clone(),
-            id: None,
-        })
-        .into(),
-    ))
-}
+const EVIDENCE: &[&str] = &["description", "hypothesis", "strength", "evidence_kind", "source"];
+const NEW_BELIEF: &[&str] =
+    &["description", "belief_kind", "confidence", "source", "hypothesis", "evidence", "rests_on"];
+const KNOWN_BELIEF: &[&str] = &["id", "description", "belief_kind", "confidence", "source"];

@@ -1,13 +1,14 @@
 //! The tool `record_gap`: what the agent does not know.
 
 use super::super::{McpClient, McpTool, ToolEffect, ToolReply};
-use super::{WrittenAnswer, refuse_arguments, required_text, run_write};
-use crate::commands::ForgeCommand;
-use crate::commands::gap::{self, GapCommand, GapFieldArgs};
+use super::{
+    WrittenAnswer, given_arguments, record_claim, refuse_arguments, required_text, run_write, word,
+};
+use crate::commands::gap::GapFillArgs;
 use crate::error::CommandError;
 use crate::mcp::request::McpRequest;
 use crate::mcp::schema::VocabularyTerm;
-use forge_store::model::claim::{Criticality, Effort, FillStrategy, GapStatus, GapType};
+use forge_store::model::claim::{Criticality, Effort, FillStrategy, Gap, GapStatus, GapType};
 use schemars::JsonSchema;
 use serde::Deserialize;
 
@@ -57,48 +58,28 @@ impl McpTool for GapTool {
 
     fn run(
         arguments: &GapArguments,
-        visit: &mut McpRequest,
+        request: &mut McpRequest,
         _: &McpClient,
     ) -> Result<ToolReply<WrittenAnswer>, CommandError> {
-        run_write(visit, "gap", &ForgeCommand::Gap(gap_command(arguments)?.into()))
+        let mut given = given_arguments([
+            ("description", arguments.description.clone().into()),
+            ("type", word(arguments.gap_type)),
+            ("criticality", word(arguments.criticality)),
+            ("blocking", arguments.blocking.clone().into()),
+            ("fill_strategy", word(arguments.fill_strategy)),
+            ("effort", word(arguments.effort)),
+            ("status", word(arguments.status)),
+            ("resolution", arguments.resolution.clone().into()),
+        ]);
+        let status = arguments.status.map(|VocabularyTerm(status)| status);
+        if let (Some(GapStatus::Filled), Some(id)) = (status, arguments.id.clone()) {
+            refuse_arguments("filling a gap", &given, &["status", "resolution"])?;
+            let resolution = required_text("resolution", given.get("resolution"))?;
+            return run_write(request, "gap", &GapFillArgs { id, resolution });
+        }
+        if status == Some(GapStatus::Open) && arguments.id.is_none() {
+            given.remove("status");
+        }
+        record_claim::<Gap>(request, arguments.id.clone(), given)
     }
-}
-
-fn gap_command(given: &GapArguments) -> Result<GapCommand, CommandError> {
-    let fields = GapFieldArgs {
-        gap_type: given.gap_type.map(|VocabularyTerm(word)| word),
-        criticality: given.criticality.map(|VocabularyTerm(word)| word),
-        blocking: given.blocking.clone(),
-        fill_strategy: given.fill_strategy.map(|VocabularyTerm(word)| word),
-        effort: given.effort.map(|VocabularyTerm(word)| word),
-    };
-    let status = given.status.map(|VocabularyTerm(status)| status);
-    let Some(id) = given.id.clone() else {
-        refuse_arguments(
-            "a new gap",
-            &[
-                ("status", status.is_some_and(|status| status != GapStatus::Open)),
-                ("resolution", given.resolution.is_some()),
-            ],
-        )?;
-        let description = required_text("description", given.description.as_ref())?;
-        return Ok(GapCommand::Add(gap::GapAddArgs { description, id: None, fields }));
-    };
-    if status == Some(GapStatus::Filled) {
-        refuse_arguments(
-            "filling a gap",
-            &[
-                ("description", given.description.is_some()),
-                ("criticality", fields.criticality.is_some()),
-                ("type", fields.gap_type.is_some()),
-                ("blocking", !fields.blocking.is_empty()),
-                ("fill_strategy", fields.fill_strategy.is_some()),
-                ("effort", fields.effort.is_some()),
-            ],
-        )?;
-        let resolution = required_text("resolution", given.resolution.as_ref())?;
-        return Ok(GapCommand::Fill(gap::GapFillArgs { id, resolution }));
-    }
-    let (description, resolution) = (given.description.clone(), given.resolution.clone());
-    Ok(GapCommand::Update(gap::GapUpdateArgs { id, description, status, resolution, fields }))
 }

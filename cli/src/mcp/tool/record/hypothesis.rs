@@ -1,13 +1,16 @@
 //! The tool `record_hypothesis`: what the agent considers possible.
 
-use super::super::{McpClient, McpTool, ToolEffect, ToolReply};
-use super::{WrittenAnswer, names, refuse_arguments, required_text, run_write, share};
-use crate::commands::ForgeCommand;
-use crate::commands::hypothesis::{self, HypothesisCommand};
+use super::super::{McpClient, McpTool, ToolEffect, ToolReply, parse_argument};
+use super::{
+    WrittenAnswer, check_number, given_arguments, record_claim, refuse_arguments, rename_argument,
+    run_write, word,
+};
+use crate::args::value::NameArg;
+use crate::commands::hypothesis::HypothesisSettleArgs;
 use crate::error::CommandError;
 use crate::mcp::request::McpRequest;
 use crate::mcp::schema::VocabularyTerm;
-use forge_store::model::claim::HypothesisStatus;
+use forge_store::model::claim::{Hypothesis, HypothesisStatus};
 use schemars::JsonSchema;
 use serde::Deserialize;
 
@@ -56,67 +59,49 @@ impl McpTool for HypothesisTool {
 
     fn run(
         arguments: &HypothesisArguments,
-        visit: &mut McpRequest,
+        request: &mut McpRequest,
         _: &McpClient,
     ) -> Result<ToolReply<WrittenAnswer>, CommandError> {
-        run_write(
-            visit,
-            "hypothesis",
-            &ForgeCommand::Hypothesis(hypothesis_command(arguments)?.into()),
-        )
-    }
-}
-
-fn hypothesis_command(given: &HypothesisArguments) -> Result<HypothesisCommand, CommandError> {
-    let settles = given.status.map(|VocabularyTerm(status)| status).filter(|status| {
-        matches!(status, HypothesisStatus::Confirmed | HypothesisStatus::Rejected)
-    });
-    let confidence = given.confidence.map(share).transpose()?;
-    let status = given.status.map(|VocabularyTerm(status)| status);
-    let tags = names("tags", &given.tags)?;
-    if settles.is_none() && given.reason.is_some() {
-        return Err(CommandError::invalid("'reason' says why a hypothesis is settled")
-            .hinted("give it with 'status' confirmed or rejected"));
-    }
-    let Some(id) = given.id.clone() else {
-        if settles.is_some() {
-            return Err(CommandError::invalid("a new hypothesis is not settled yet")
-                .hinted("state it first, then settle it by its 'id'"));
+        check_number("confidence", arguments.confidence, 0.0)?;
+        for tag in &arguments.tags {
+            parse_argument::<NameArg>("tags", tag)?;
         }
-        return Ok(HypothesisCommand::Add(hypothesis::HypothesisAddArgs {
-            description: required_text("description", given.description.as_ref())?,
-            id: None,
-            confidence,
-            status,
-            parent: given.parent.clone(),
-            source: given.source.clone(),
-            tags,
-        }));
-    };
-    refuse_arguments("a hypothesis that is there", &[("source", given.source.is_some())])?;
-    if let Some(status) = settles {
-        refuse_arguments(
-            "settling a hypothesis",
-            &[
-                ("description", given.description.is_some()),
-                ("confidence", confidence.is_some()),
-                ("parent", given.parent.is_some()),
-                ("tags", !tags.is_empty()),
-            ],
-        )?;
-        let settle = hypothesis::HypothesisSettleArgs { id, reason: given.reason.clone() };
-        return Ok(match status {
-            HypothesisStatus::Confirmed => HypothesisCommand::Confirm(settle),
-            _ => HypothesisCommand::Reject(settle),
-        });
+        let mut given = given_arguments([
+            ("description", arguments.description.clone().into()),
+            ("confidence", arguments.confidence.into()),
+            ("status", word(arguments.status)),
+            ("reason", arguments.reason.clone().into()),
+            ("parent", arguments.parent.clone().into()),
+            ("source", arguments.source.clone().into()),
+            ("tags", arguments.tags.clone().into()),
+        ]);
+        let (id, reason) = (arguments.id.clone(), arguments.reason.clone());
+        let confirms = match arguments.status {
+            Some(VocabularyTerm(HypothesisStatus::Confirmed)) => Some(true),
+            Some(VocabularyTerm(HypothesisStatus::Rejected)) => Some(false),
+            _ => None,
+        };
+        match (confirms, id) {
+            (None, _) if reason.is_some() => {
+                Err(CommandError::invalid("'reason' says why a hypothesis is settled")
+                    .hinted("give it with 'status' confirmed or rejected"))
+            }
+            (None, id) => {
+                if id.is_some() {
+                    rename_argument(&mut given, "tags", "add_tags");
+                }
+                record_claim::<Hypothesis>(request, id, given)
+            }
+            (Some(_), None) => Err(CommandError::invalid("a new hypothesis is not settled yet")
+                .hinted("state it first, then settle it by its 'id'")),
+            (Some(confirms), Some(id)) => {
+                refuse_arguments("settling a hypothesis", &given, &["status", "reason"])?;
+                if confirms {
+                    run_write(request, "hypothesis", &HypothesisSettleArgs::<true> { id, reason })
+                } else {
+                    run_write(request, "hypothesis", &HypothesisSettleArgs::<false> { id, reason })
+                }
+            }
+        }
     }
-    Ok(HypothesisCommand::Update(hypothesis::HypothesisUpdateArgs {
-        id,
-        description: given.description.clone(),
-        confidence,
-        status,
-        parent: given.parent.clone(),
-        add_tags: tags,
-        remove_tags: Vec::new(),
-    }))
 }

@@ -12,13 +12,18 @@ pub(super) use verification::VerificationTool;
 
 use super::super::answer::{AnswerPlace, NamedEntity, ToolAnswer};
 use super::super::request::McpRequest;
+use super::super::schema::VocabularyTerm;
 use super::super::{resource, session_choice};
-use super::{ToolReply, parse_argument};
-use crate::args::value::{NameArg, non_empty_text};
-use crate::commands::ForgeCommand;
+use super::ToolReply;
+use crate::args::value::non_empty_text;
+use crate::commands::claim::{ClaimAddArgs, ClaimUpdateArgs, RecordedClaim};
 use crate::error::CommandError;
+use crate::report::entity_write::{ChangedEntity, EntityWriteReport, MadeCheckpoint};
+use crate::verb::Verb;
+use forge_store::model::claim::VocabularyWord;
+use forge_store::model::{FieldMap, Timestamp, Value};
 use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
+use serde::Serialize;
 
 /// How many other changes an answer lists.
 const ALSO: usize = 20;
@@ -55,7 +60,7 @@ pub(in crate::mcp) struct WrittenAnswer {
 }
 
 /// A checkpoint.
-#[derive(Debug, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Serialize, JsonSchema)]
 #[schemars(rename = "Made", deny_unknown_fields)]
 pub(in crate::mcp) struct WrittenCheckpoint {
     /// Its id.
@@ -63,64 +68,55 @@ pub(in crate::mcp) struct WrittenCheckpoint {
     /// Its number in the session: '#7' names it.
     sequence: u64,
     /// The moment it names.
-    time: String,
+    #[schemars(with = "String")]
+    time: Timestamp,
     /// What it says.
     message: String,
     /// Its tags.
     tags: Vec<String>,
 }
 
-/// The document of commands that write.
-#[derive(Debug, Deserialize)]
-struct WrittenDocument {
-    session: String,
-    branch: String,
-    operation: Option<String>,
-    id: Option<String>,
-    revision: Option<WrittenRevision>,
-    checkpoint: Option<WrittenCheckpoint>,
-    changed: Vec<NamedEntity>,
-    warnings: Vec<String>,
+impl From<MadeCheckpoint> for WrittenCheckpoint {
+    fn from(made: MadeCheckpoint) -> Self {
+        let MadeCheckpoint { id, sequence, time, message, tags, .. } = made;
+        Self { id: id.to_string(), sequence, time, message, tags }
+    }
 }
 
-#[derive(Debug, Deserialize)]
-struct WrittenRevision {
-    sequence: u64,
-}
-
-/// Runs a command that writes, and returns what it wrote.
-pub(super) fn run_write(
-    visit: &mut McpRequest,
+/// Runs a verb that writes, and returns what it wrote.
+pub(super) fn run_write<V: Verb<Report = EntityWriteReport>>(
+    request: &mut McpRequest,
     kind: &str,
-    command: &ForgeCommand,
+    verb: &V,
 ) -> Result<ToolReply<WrittenAnswer>, CommandError> {
-    let document: WrittenDocument = visit.run_as(command)?;
-    let id = document.id.unwrap_or_default();
-    let mut also: Vec<NamedEntity> = document.changed;
-    also.retain(|changed| changed.kind != kind || changed.id != id);
+    let report = request.run(verb)?;
+    let id = report.id.unwrap_or_default();
+    let named = |changed: ChangedEntity| (changed.kind.name().to_owned(), changed.id);
+    let mut also: Vec<_> = report.changed.into_iter().map(named).collect();
+    also.retain(|(changed, changed_id)| changed != kind || *changed_id != id);
     let also_omitted = also.len().saturating_sub(ALSO);
-    also.truncate(ALSO);
-    let mut warnings = document.warnings;
-    warnings.extend(visit.take_warnings());
+    let also = also.into_iter().take(ALSO).map(|(kind, id)| NamedEntity { kind, id });
+    let mut warnings = report.warnings;
+    warnings.extend(request.take_warnings());
     let uri = if kind == "checkpoint" {
         resource::checkpoint(&id)
     } else {
-        resource::entity(&document.session, kind, &id)
+        resource::entity(&report.session, kind, &id)
     };
     let chosen_by =
-        session_choice::chosen_session(&visit.context, visit.chosen_by, &document.session)?;
-    let place = AnswerPlace { session: document.session, chosen_by };
+        session_choice::chosen_session(&request.context, request.chosen_by, &report.session)?;
+    let place = AnswerPlace { session: report.session, chosen_by };
     let name = format!("{kind} {id}");
     let found = WrittenAnswer {
         place,
-        branch: document.branch,
+        branch: report.branch,
         kind: kind.to_owned(),
         id,
-        changed: document.operation.is_some(),
-        operation: document.operation,
-        revision: document.revision.map(|revision| revision.sequence),
-        checkpoint: document.checkpoint,
-        also_changed: also,
+        changed: report.operation.is_some(),
+        operation: report.operation.map(|operation| operation.to_string()),
+        revision: report.revision.map(|revision| revision.sequence),
+        checkpoint: report.checkpoint.map(Into::into),
+        also_changed: also.collect(),
         also_omitted,
         warnings,
         uri: uri.clone(),
@@ -129,18 +125,56 @@ pub(super) fn run_write(
 }
 
 /// The required text, which must not be blank.
-fn required_text(argument: &str, given: Option<&String>) -> Result<String, CommandError> {
-    let Some(given) = given else {
+fn required_text(argument: &str, given: Option<&Value>) -> Result<String, CommandError> {
+    let Some(given) = given.and_then(Value::as_text) else {
         return Err(CommandError::invalid(format!("'{argument}' is missing"))
             .hinted(format!("say it in '{argument}'")));
     };
     non_empty_text(given).map_err(|error| CommandError::invalid(format!("'{argument}': {error}")))
 }
 
+/// Records a claim: changes the one with this id, or adds one. What is an option of `add` or
+/// `update` on the command line can be given.
+fn record_claim<K: RecordedClaim>(
+    request: &mut McpRequest,
+    id: Option<String>,
+    mut given: FieldMap,
+) -> Result<ToolReply<WrittenAnswer>, CommandError> {
+    let kind = K::KIND.name();
+    let (what, options) = match id {
+        None => (format!("a new {kind}"), K::ADD_OPTIONS),
+        Some(_) => (format!("a {kind} that is there"), K::UPDATE_OPTIONS),
+    };
+    let mut allowed: Vec<&str> = options.iter().map(|option| option.name).collect();
+    allowed.push("description");
+    refuse_arguments(&what, &given, &allowed)?;
+    match id {
+        None => {
+            let description = required_text("description", given.remove("description").as_ref())?;
+            run_write(request, kind, &ClaimAddArgs::<K>::new(description, given))
+        }
+        Some(id) => run_write(request, kind, &ClaimUpdateArgs::<K>::new(id, given)),
+    }
+}
+
+/// The arguments that were given.
+fn given_arguments<const N: usize>(arguments: [(&str, Value); N]) -> FieldMap {
+    let mut given = FieldMap::from(arguments.map(|(name, value)| (name.to_owned(), value)));
+    given.retain(|_, value| *value != Value::Null && value.as_list() != Some(&[]));
+    given
+}
+
+/// Renames an argument as the field that it is.
+fn rename_argument(given: &mut FieldMap, argument: &str, field: &str) {
+    if let Some(value) = given.remove(argument) {
+        given.insert(field.to_owned(), value);
+    }
+}
+
 /// Refuses arguments that have no meaning here.
-fn refuse_arguments(what: &str, given: &[(&str, bool)]) -> Result<(), CommandError> {
-    let names: Vec<String> =
-        given.iter().filter(|(_, given)| *given).map(|(name, _)| format!("'{name}'")).collect();
+fn refuse_arguments(what: &str, given: &FieldMap, allowed: &[&str]) -> Result<(), CommandError> {
+    let others = given.keys().filter(|name| !allowed.contains(&name.as_str()));
+    let names: Vec<String> = others.map(|name| format!("'{name}'")).collect();
     if names.is_empty() {
         return Ok(());
     }
@@ -148,13 +182,15 @@ fn refuse_arguments(what: &str, given: &[(&str, bool)]) -> Result<(), CommandErr
         .hinted("leave these out, or give them in a call of their own"))
 }
 
-fn names(argument: &str, given: &[String]) -> Result<Vec<NameArg>, CommandError> {
-    given.iter().map(|name| parse_argument(argument, name)).collect()
+/// The word of an argument.
+fn word<W: VocabularyWord>(term: Option<VocabularyTerm<W>>) -> Value {
+    term.map(|VocabularyTerm(word)| word.word()).into()
 }
 
-fn share(share: f64) -> Result<f64, CommandError> {
-    if (0.0..=1.0).contains(&share) {
-        return Ok(share);
+/// Refuses a number that is not from `least` to 1.
+fn check_number(argument: &str, given: Option<f64>, least: f64) -> Result<(), CommandError> {
+    if given.is_none_or(|number| (least..=1.0).contains(&number)) {
+        return Ok(());
     }
-    Err(CommandError::invalid("'confidence' must be a number from 0 to 1"))
+    Err(CommandError::invalid(format!("'{argument}' must be a number from {least} to 1")))
 }

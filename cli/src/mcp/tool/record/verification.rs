@@ -2,8 +2,7 @@
 
 use super::super::{McpClient, McpTool, ToolEffect, ToolReply, parse_optional};
 use super::{WrittenAnswer, required_text, run_write};
-use crate::commands::ForgeCommand;
-use crate::commands::verification::{self, VerificationCommand};
+use crate::commands::verification::VerificationAddArgs;
 use crate::error::CommandError;
 use crate::mcp::request::McpRequest;
 use crate::mcp::schema::VocabularyTerm;
@@ -56,12 +55,12 @@ impl McpTool for VerificationTool {
 
     fn run(
         given: &VerificationArguments,
-        visit: &mut McpRequest,
+        request: &mut McpRequest,
         _: &McpClient,
     ) -> Result<ToolReply<WrittenAnswer>, CommandError> {
         let VocabularyTerm(status) = given.status;
-        let command = VerificationCommand::Add(verification::VerificationAddArgs {
-            name: required_text("name", Some(&given.name))?,
+        let add = VerificationAddArgs {
+            name: required_text("name", Some(&given.name.as_str().into()))?,
             status,
             command: given.command.clone(),
             duration: given.duration_ms.map(Duration::from_millis),
@@ -71,7 +70,7 @@ impl McpTool for VerificationTool {
             source: given.source.clone(),
             at: parse_optional("at", given.at.as_ref())?,
             id: None,
-        });
-        run_write(visit, "verification", &ForgeCommand::Verification(command.into()))
+        };
+        run_write(request, "verification", &add)
     }
 }

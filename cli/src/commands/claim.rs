@@ -1,0 +1,154 @@
+//! `add` and `update` of every kind of claim.
+
+use crate::args::field_option::{Added, Changed, FieldArgs, FieldUse, ListedKind};
+use crate::args::value::{self, NameArg};
+use crate::context::Context;
+use crate::error::CommandError;
+use crate::report::entity_write::EntityWriteReport;
+use crate::session_writer::SessionWriter;
+use crate::verb::{Verb, VerbResult};
+use crate::workspace::SessionNeed;
+use forge_store::model::{FieldMap, Value};
+use forge_store::store::WriteReport;
+
+/// A kind of claim that people and agents record: what is special about recording it.
+pub trait RecordedClaim: ListedKind {
+    /// Writes a new claim with these fields, in which ids are complete. Also returns its id.
+    fn add(
+        writing: &SessionWriter,
+        id: Option<&str>,
+        fields: FieldMap,
+    ) -> Result<(String, WriteReport), CommandError> {
+        writing.add_value(Self::KIND, id, &Value::Map(fields))
+    }
+
+    /// Checks fields of an existing claim before they are changed.
+    fn check_change(_: &SessionWriter, _id: &str, _: &FieldMap) -> Result<(), CommandError> {
+        Ok(())
+    }
+
+    /// Changes fields of a claim.
+    fn change(fields: &mut FieldMap, changed: &FieldMap) {
+        fields.extend(changed.clone());
+    }
+
+    /// Returns the value of a field of ids, if the given text is not an id.
+    fn word_for_ids(_field: &str, _text: &str) -> Option<Value> {
+        None
+    }
+}
+
+#[derive(Debug, clap::Args)]
+pub struct ClaimAddArgs<K: RecordedClaim> {
+    #[arg(value_name = "DESCRIPTION", help = K::DESCRIPTION, value_parser = value::non_empty_text)]
+    pub description: String,
+
+    /// Id, instead of a new one
+    #[arg(long, value_name = "ID")]
+    pub id: Option<NameArg>,
+
+    /// Its fields.
+    #[command(flatten)]
+    pub fields: FieldArgs<K, Added>,
+}
+
+#[derive(Debug, clap::Args)]
+pub struct ClaimUpdateArgs<K: RecordedClaim> {
+    /// Id, or a unique prefix of it
+    #[arg(value_name = "ID")]
+    pub id: String,
+
+    /// Its fields.
+    #[command(flatten)]
+    pub fields: FieldArgs<K, Changed>,
+}
+
+impl<K: RecordedClaim> ClaimAddArgs<K> {
+    pub fn new(description: String, fields: FieldMap) -> Self {
+        Self { description, id: None, fields: fields.into() }
+    }
+}
+
+impl<K: RecordedClaim> ClaimUpdateArgs<K> {
+    pub fn new(id: String, fields: FieldMap) -> Self {
+        Self { id, fields: fields.into() }
+    }
+}
+
+impl<K: RecordedClaim, U: FieldUse> FieldArgs<K, U> {
+    /// Whether any of them names another claim, which must exist.
+    fn names_claims(&self) -> bool {
+        let mut options = U::options::<K>().iter();
+        options.any(|option| {
+            let text = |value: &Value| value.as_text().map(str::to_owned);
+            let holds_ids = option.referenced_kind(K::KIND).is_some();
+            let given = self.fields.get(option.name).filter(|_| holds_ids);
+            given.is_some_and(|value| match value.as_list() {
+                Some([one]) => {
+                    text(one).is_some_and(|text| K::word_for_ids(option.name, &text).is_none())
+                }
+                _ => true,
+            })
+        })
+    }
+
+    /// Returns the fields with complete ids.
+    fn with_ids(&self, writing: &SessionWriter) -> Result<FieldMap, CommandError> {
+        let mut fields = self.fields.clone();
+        for option in U::options::<K>() {
+            let Some(kind) = option.referenced_kind(K::KIND) else { continue };
+            let Some(value) = fields.get_mut(option.name) else { continue };
+            *value = match &*value {
+                Value::Text(name) => writing.claim_id(kind, name)?.into(),
+                Value::List(names) => {
+                    let names: Vec<_> =
+                        names.iter().filter_map(Value::as_text).map(str::to_owned).collect();
+                    let word = match names.as_slice() {
+                        [word] => K::word_for_ids(option.name, word),
+                        _ => None,
+                    };
+                    match word {
+                        Some(word) => word,
+                        None => writing.claim_ids(kind, &names)?.into(),
+                    }
+                }
+                other => other.clone(),
+            };
+        }
+        Ok(fields)
+    }
+}
+
+impl<K: RecordedClaim> Verb for ClaimAddArgs<K> {
+    const NAME: &'static str = K::ADD;
+    type Opened = SessionWriter;
+    type Report = EntityWriteReport;
+
+    fn session_need(&self) -> SessionNeed {
+        if self.fields.names_claims() { SessionNeed::Existing } else { SessionNeed::OrNew }
+    }
+
+    fn run(&self, writing: &SessionWriter, _: &mut Context) -> VerbResult<Self> {
+        let mut fields = self.fields.with_ids(writing)?;
+        fields.insert("description".to_owned(), self.description.as_str().into());
+        if let Some(status) = K::DEFAULT_STATUS {
+            fields.entry("status".to_owned()).or_insert_with(|| status.into());
+        }
+        let (id, done) = K::add(writing, self.id.as_ref().map(NameArg::as_str), fields)?;
+        Ok(EntityWriteReport::new("Added", done).about_claim(K::KIND, id))
+    }
+}
+
+impl<K: RecordedClaim> Verb for ClaimUpdateArgs<K> {
+    const NAME: &'static str = K::UPDATE;
+    type Opened = SessionWriter;
+    type Report = EntityWriteReport;
+
+    fn run(&self, writing: &SessionWriter, _: &mut Context) -> VerbResult<Self> {
+        let id = writing.claim_id(K::KIND, &self.id)?;
+        let changed = self.fields.with_ids(writing)?;
+        K::check_change(writing, &id, &changed)?;
+        let done = writing.update(K::KIND, &id, |fields| K::change(fields, &changed))?;
+        Ok(EntityWriteReport::new("Updated", done).about_claim(K::KIND, id))
+    }
+}

@@ -1,0 +1,314 @@
+//! What a verb is, and the one place that runs verbs: it opens the store, runs the verb, prints its
+//! report and finishes.
+
+use crate::args::lazy::LazyArgs;
+use crate::context::Context;
+use crate::error::{CommandError, EXIT_OK};
+use crate::output::{Report, ReportForm, Screen};
+use crate::session_reader::SessionReader;
+use crate::session_writer::SessionWriter;
+use crate::workspace::{self, SessionNeed, StoreAccess};
+use forge_store::store::{Store, WriteContext};
+use serde::{Serialize, Serializer};
+
+/// A verb of the command line. The type that implements it holds its arguments.
+pub trait Verb {
+    /// Its name on the command line: `gap fill`. The operations that it writes have this name, and
+    /// its JSON has the schema `forge.gap.fill/1`.
+    const NAME: &'static str;
+    /// What it works on.
+    type Opened: Opened;
+    /// What it finds or does.
+    type Report: Report;
+
+    /// How it uses an [`OpenedStore`].
+    const ACCESS: StoreAccess = StoreAccess::Read;
+    /// Whether a [`SessionWriter`] may begin a session for it.
+    const SESSION: SessionNeed = SessionNeed::Existing;
+
+    /// Returns how it uses an [`OpenedStore`] with these arguments.
+    fn access(&self) -> StoreAccess {
+        Self::ACCESS
+    }
+
+    /// Returns whether a [`SessionWriter`] may begin a session for it with these arguments.
+    fn session_need(&self) -> SessionNeed {
+        Self::SESSION
+    }
+
+    /// Checks, before anything is opened or begun, what can be checked without the store.
+    fn check(&self, _: &Context) -> Result<(), CommandError> {
+        Ok(())
+    }
+
+    /// Runs it.
+    fn run(&self, opened: &Self::Opened, context: &mut Context) -> VerbResult<Self>;
+
+    /// Does what comes after the report was printed.
+    fn after_report(&self, _: Self::Report, _: &mut Context) -> Result<(), CommandError> {
+        Ok(())
+    }
+}
+
+/// What a verb returns.
+pub type VerbResult<V> = Result<<V as Verb>::Report, CommandError>;
+
+/// What a verb works on: nothing, a store, or a session to read or to write.
+pub trait Opened: Sized {
+    /// Opens it for a verb.
+    fn open<V: Verb>(verb: &V, context: &Context) -> Result<Self, CommandError>;
+
+    /// Does the work after the report was printed.
+    fn finish(&self, _: &Context) {}
+}
+
+impl Opened for () {
+    fn open<V: Verb>(_: &V, _: &Context) -> Result<Self, CommandError> {
+        Ok(())
+    }
+}
+
+/// A store without a chosen session.
+pub struct OpenedStore {
+    pub store: Store,
+    /// The author, verb and time of what is written to it.
+    pub write_context: WriteContext,
+    access: StoreAccess,
+}
+
+impl Opened for OpenedStore {
+    fn open<V: Verb>(verb: &V, context: &Context) -> Result<Self, CommandError> {
+        let access = verb.access();
+        let store = workspace::open_store(context, access)?;
+        Ok(Self { store, write_context: workspace::write_context(context, V::NAME), access })
+    }
+
+    fn finish(&self, _: &Context) {
+        if self.access == StoreAccess::Write {
+            workspace::catch_up_index(&self.store);
+        }
+    }
+}
+
+impl Opened for SessionReader {
+    fn open<V: Verb>(_: &V, context: &Context) -> Result<Self, CommandError> {
+        Self::begin(context)
+    }
+
+    fn finish(&self, context: &Context) {
+        workspace::catch_up_index(&self.store);
+        if context.is_process {
+            self.store.skip_cleanup();
+        }
+    }
+}
+
+impl Opened for SessionWriter {
+    fn open<V: Verb>(verb: &V, context: &Context) -> Result<Self, CommandError> {
+        Self::begin(context, V::NAME, verb.session_need())
+    }
+
+    fn finish(&self, _: &Context) {
+        workspace::catch_up_index(&self.store);
+    }
+}
+
+/// Runs a verb and prints its report.
+pub fn run_verb<V: Verb>(verb: &V, context: &mut Context) -> Result<(), CommandError> {
+    verb.check(context)?;
+    let opened = V::Opened::open(verb, context)?;
+    let mut report = verb.run(&opened, context)?;
+    context.out.emit(V::NAME, &report)?;
+    if report.exit_code() != EXIT_OK {
+        context.exit_code = report.exit_code();
+    }
+    if let Some(error) = report.take_failure() {
+        return Err(error);
+    }
+    verb.after_report(report, context)?;
+    opened.finish(context);
+    Ok(())
+}
+
+/// Runs a verb and returns its report, without printing it.
+pub fn find_report<V: Verb>(verb: &V, context: &mut Context) -> VerbResult<V> {
+    verb.check(context)?;
+    let opened = V::Opened::open(verb, context)?;
+    let report = verb.run(&opened, context)?;
+    opened.finish(context);
+    Ok(report)
+}
+
+/// A verb, or a group of verbs, as clap parses it.
+pub trait Command {
+    /// Runs the verb and prints its report.
+    fn execute(&self, context: &mut Context) -> Result<(), CommandError>;
+
+    /// Adds the names of its verbs.
+    fn add_names(names: &mut Vec<&'static str>);
+}
+
+impl<V: Verb> Command for V {
+    fn execute(&self, context: &mut Context) -> Result<(), CommandError> {
+        run_verb(self, context)
+    }
+
+    fn add_names(names: &mut Vec<&'static str>) {
+        names.push(V::NAME);
+    }
+}
+
+impl<C: Command> Command for LazyArgs<C> {
+    fn execute(&self, context: &mut Context) -> Result<(), CommandError> {
+        C::execute(self, context)
+    }
+
+    fn add_names(names: &mut Vec<&'static str>) {
+        C::add_names(names);
+    }
+}
+
+/// Adds the names of the verbs of a variant.
+pub(crate) fn add_names_of<G, C: Command>(_: fn(C) -> G, names: &mut Vec<&'static str>) {
+    C::add_names(names);
+}
+
+/// Implements [`Command`] for an enum of clap: each variant holds a verb or a group of verbs.
+macro_rules! commands {
+    ($group:ident $(<$kind:ident>)?: $($variant:ident),+ $(,)?) => {
+        impl $(<$kind: crate::args::field_option::ListedKind>)? crate::verb::Command
+            for $group $(<$kind>)?
+        {
+            fn execute(
+                &self,
+                context: &mut crate::context::Context,
+            ) -> Result<(), crate::error::CommandError> {
+                match self {
+                    $(Self::$variant(verb) => crate::verb::Command::execute(verb, context),)+
+                }
+            }
+
+            fn add_names(names: &mut Vec<&'static str>) {
+                $(crate::verb::add_names_of(Self::$variant, names);)+
+            }
+        }
+    };
+}
+pub(crate) use commands;
+
+/// The report of a verb that prints what it finds as it comes.
+#[derive(Debug, Serialize)]
+pub struct PrintedReport;
+
+impl Report for PrintedReport {
+    fn form(&self) -> ReportForm<'_> {
+        ReportForm::Printed
+    }
+}
+
+/// A report that is missing if the verb has printed it as it came.
+impl<R: Report> Report for Option<R> {
+    fn schema(&self) -> Option<&'static str> {
+        self.as_ref().and_then(Report::schema)
+    }
+
+    fn form(&self) -> ReportForm<'_> {
+        self.as_ref().map_or(ReportForm::Printed, Report::form)
+    }
+
+    fn human(&self, screen: &mut Screen) {
+        if let Some(report) = self {
+            report.human(screen);
+        }
+    }
+}
+
+/// A report that is bytes: a script, a manual page.
+#[derive(Debug, Serialize)]
+pub struct RawReport(pub Vec<u8>);
+
+impl Report for RawReport {
+    fn form(&self) -> ReportForm<'_> {
+        ReportForm::Bytes(&self.0)
+    }
+}
+
+/// One of two reports, as the arguments ask.
+#[derive(Debug)]
+pub enum EitherReport<A, B> {
+    /// The first.
+    First(A),
+    /// The second.
+    Second(B),
+}
+
+impl<A: Serialize, B: Serialize> Serialize for EitherReport<A, B> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        match self {
+            Self::First(report) => report.serialize(serializer),
+            Self::Second(report) => report.serialize(serializer),
+        }
+    }
+}
+
+impl<A: Report, B: Report> Report for EitherReport<A, B> {
+    fn schema(&self) -> Option<&'static str> {
+        match self {
+            Self::First(report) => report.schema(),
+            Self::Second(report) => report.schema(),
+        }
+    }
+
+    fn form(&self) -> ReportForm<'_> {
+        match self {
+            Self::First(report) => report.form(),
+            Self::Second(report) => report.form(),
+        }
+    }
+
+    fn exit_code(&self) -> u8 {
+        match self {
+            Self::First(report) => report.exit_code(),
+            Self::Second(report) => report.exit_code(),
+        }
+    }
+
+    fn human(&self, screen: &mut Screen) {
+        match self {
+            Self::First(report) => report.human(screen),
+            Self::Second(report) => report.human(screen),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::args::ForgeArgs;
+    use crate::commands::ForgeCommand;
+    use clap::CommandFactory;
+
+    fn add_leaves(command: &clap::Command, name: &str, leaves: &mut Vec<String>) {
+        let mut subcommands = command.get_subcommands().peekable();
+        if subcommands.peek().is_none() {
+            leaves.push(name.to_owned());
+        }
+        for sub in subcommands {
+            add_leaves(sub, format!("{name} {}", sub.get_name()).trim(), leaves);
+        }
+    }
+
+    #[test]
+    fn every_command_of_clap_is_one_verb_with_its_name() {
+        let mut tree = ForgeArgs::command();
+        tree.build();
+        let mut leaves = Vec::new();
+        add_leaves(&tree, "", &mut leaves);
+        let mut names = Vec::new();
+        ForgeCommand::add_names(&mut names);
+        assert!(names.len() > 100, "{names:?}");
+        leaves.sort();
+        names.sort_unstable();
+        assert_eq!(leaves, names);
+    }
+}
