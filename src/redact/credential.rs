@@ -3,8 +3,8 @@
 use super::byte_text::{decode, is_base64, run};
 use super::token_rule::URL_PASSWORD;
 use super::{
-    MAX_SECRET_BYTES, SecretFinding, TextForm, byte_text, private_key, scan, secret_heuristics,
-    short, work_counter,
+    MAX_SECRET_BYTES, SecretFinding, TextForm, byte_text, private_key, secret_heuristics, short,
+    work_counter,
 };
 
 /// The context of a credential.
@@ -111,7 +111,7 @@ pub(super) fn find(
 }
 
 fn bearer(text: &[u8], start: usize, end: usize) -> Option<SecretFinding> {
-    if !scan::begins_word(text, start) {
+    if !byte_text::begins_word(text, start) {
         return None;
     }
     let length =
@@ -122,7 +122,7 @@ fn bearer(text: &[u8], start: usize, end: usize) -> Option<SecretFinding> {
 }
 
 fn basic(text: &[u8], start: usize, end: usize) -> Option<SecretFinding> {
-    if !scan::begins_word(text, start) {
+    if !byte_text::begins_word(text, start) {
         return None;
     }
     let range = end..end + run(text, end, 512, is_base64);

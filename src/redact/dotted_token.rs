@@ -3,7 +3,7 @@
 //! They have no hint, so they are found by their joint. One comparison dismisses nearly every joint.
 
 use super::byte_text::run;
-use super::{SecretFinding, scan, secret_heuristics, work_counter};
+use super::{SecretFinding, byte_text, secret_heuristics, work_counter};
 use memchr::memchr2_iter;
 use std::ops::Range;
 
@@ -35,7 +35,7 @@ fn find(text: &[u8], at: usize) -> Option<SecretFinding> {
     // The number before a bar is not random.
     let from = if text.get(at) == Some(&b'|') { at + 1 } else { found.range.start };
     let is_random = secret_heuristics::is_random(text.get(from..found.range.end)?);
-    (is_random && scan::begins_word(text, found.range.start)).then_some(found)
+    (is_random && byte_text::begins_word(text, found.range.start)).then_some(found)
 }
 
 /// Returns the length of the run of bytes that ends before `at`, at most `max`.

@@ -2,8 +2,7 @@
 
 use super::byte_text::{decode, is_base64, run};
 use super::{
-    MAX_SECRET_BYTES, SecretFinding, TextForm, byte_text, private_key, scan, secret_heuristics,
-    short,
+    MAX_SECRET_BYTES, SecretFinding, TextForm, byte_text, private_key, secret_heuristics, short,
 };
 use std::ops::Range;
 
@@ -198,7 +197,7 @@ fn has_curl(text: &[u8], at: usize) -> bool {
 
 /// Finds the credential after `Authorization: SCHEME `, or without a scheme.
 fn authorization(text: &[u8], start: usize, end: usize) -> Option<SecretFinding> {
-    if !scan::begins_word(text, start) {
+    if !byte_text::begins_word(text, start) {
         return None;
     }
     let gap = run(text, end, 10, |byte| b"\"'\\:=, >".contains(&byte));
@@ -235,7 +234,7 @@ fn aws_secret(text: &[u8], start: usize, end: usize) -> Option<SecretFinding> {
     let is_id = end - start == 4;
     if is_id {
         let id = run(text, start, 21, |byte| byte.is_ascii_uppercase() || byte.is_ascii_digit());
-        if id != 20 || !scan::begins_word(text, start) {
+        if id != 20 || !byte_text::begins_word(text, start) {
             return None;
         }
     }

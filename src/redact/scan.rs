@@ -6,8 +6,8 @@ use super::program_secret::ProgramPlace;
 use super::token_rule::{TokenPlacement, TokenRule, rules};
 use super::token_shape::ScanMemory;
 use super::{
-    SecretFinding, TextForm, credential, dotted_token, kubernetes, named_value, program_secret,
-    secret_heuristics, short, unescaped_view, work_counter,
+    SecretFinding, TextForm, byte_text, credential, dotted_token, kubernetes, named_value,
+    program_secret, secret_heuristics, short, unescaped_view, work_counter,
 };
 use aho_corasick::{AhoCorasick, AhoCorasickKind, Anchored, Input, MatchKind, StartKind};
 use std::collections::BTreeSet;
@@ -259,7 +259,7 @@ impl TextScan<'_> {
         distinctive: bool,
     ) -> Option<SecretFinding> {
         let text = self.text;
-        if !(begins_word(text, start) || distinctive && follows_letter(text, start)) {
+        if !(byte_text::begins_word(text, start) || distinctive && follows_letter(text, start)) {
             return None;
         }
         let token = rule.find(text, start, &mut self.runs)?;
@@ -406,39 +406,6 @@ fn word_start(text: &[u8], at: usize) -> usize {
     start
 }
 
-/// Returns whether a word can begin here: nothing before it belongs to it except the letter of an
-/// escape or flag.
-pub(super) fn begins_word(text: &[u8], at: usize) -> bool {
-    let is_word = |byte: u8| byte.is_ascii_alphanumeric() || byte == b'_';
-    let before = text.get(at.saturating_sub(32)..at).unwrap_or_default();
-    let Some(last) = before.last() else { return true };
-    if !is_word(*last) || text.get(at).is_some_and(|byte| !is_word(*byte)) {
-        return true;
-    }
-    match before {
-        // An escape in a string, a URL or terminal output.
-        [.., b'\\', b'n' | b'r' | b't' | b'f' | b'b' | b'v' | b'a' | b'0' | b'_'] => true,
-        [.., b'\\', b'u', a, b, c, d] => [a, b, c, d].iter().all(|digit| digit.is_ascii_hexdigit()),
-        [.., b'\\', b'x', a, b] | [.., b'%', a, b] | [.., b'%', b'2', b'5', a, b] => {
-            a.is_ascii_hexdigit() && b.is_ascii_hexdigit()
-        }
-        [.., b'\\', a @ b'0'..=b'3', b, c] => {
-            [a, b, c].iter().all(|digit| (b'0'..=b'7').contains(*digit))
-        }
-        [.., b'(', b'B'] => true,
-        // A one-letter flag: `-pSECRET`.
-        [b'-', letter] | [.., b' ' | b'"' | b'\'' | b'=' | b',' | b'\n' | b'\t', b'-', letter] => {
-            letter.is_ascii_alphabetic()
-        }
-        [rest @ .., b'm' | b'K'] => {
-            let rest =
-                rest.iter().rev().find(|byte| !byte.is_ascii_digit() && !b";:".contains(byte));
-            rest == Some(&b'[')
-        }
-        _ => is_glued(before),
-    }
-}
-
 /// Returns whether a hint is long enough to begin a token after a letter.
 fn is_distinctive(text: &[u8], hint: &Range<usize>) -> bool {
     hint.len() >= 4 || text.get(hint.clone()).is_some_and(|hint| hint == b"eyJ" || hint == b"xox")
@@ -453,20 +420,4 @@ fn follows_letter(text: &[u8], at: usize) -> bool {
         [letter] => letter.is_ascii_alphabetic(),
         [] => false,
     }
-}
-
-/// Returns whether a token may follow these bytes without a sign between them: `--token`, `token_`,
-/// `-hp` of an archiver, or a word with letters that are not ASCII.
-fn is_glued(before: &[u8]) -> bool {
-    let is_word = |byte: &u8| byte.is_ascii_alphanumeric() || *byte == b'_' || !byte.is_ascii();
-    let count = before.iter().rev().take_while(|byte| is_word(byte)).count();
-    let word = before.get(before.len() - count..).unwrap_or_default();
-    let ends = |end: &str| {
-        word.len()
-            .checked_sub(end.len())
-            .is_some_and(|at| word[at..].eq_ignore_ascii_case(end.as_bytes()))
-    };
-    ["token", "token_", "key_", "secret_"].iter().any(|end| ends(end))
-        || word == b"hp" && before.get(before.len() - 3) == Some(&b'-')
-        || word.iter().any(|byte| !byte.is_ascii())
 }
