@@ -10,6 +10,7 @@ use crate::format::{
 };
 use crate::model::{SessionKind, SessionNumber, StateDigest, Timestamp};
 use memchr::memmem;
+use std::collections::hash_map::Entry;
 use std::collections::{BTreeMap, HashMap, VecDeque};
 use std::fmt;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -200,7 +201,8 @@ impl SessionTable {
     pub(crate) fn keep_from(&mut self, older: &Self, changed: impl Fn(SessionNumber) -> bool) {
         for (number, known) in older.known.iter().take(KEPT_SESSIONS) {
             if *number < self.count && !changed(*number) && !self.known.contains_key(number) {
-                let known = KnownSession { stored: None, changed: false, ..known.clone() };
+                // The head has those that were used later.
+                let known = KnownSession { stored: None, changed: false, used: 0, ..known.clone() };
                 self.index.add(*number, known.get());
                 self.known.insert(*number, known);
             }
@@ -294,19 +296,23 @@ impl SessionTable {
         number: SessionNumber,
         change: impl FnOnce(&mut SessionRefs) -> T,
     ) -> Result<Option<T>> {
-        let Some(session) = self.shared(number)? else { return Ok(None) };
-        if !self.known.contains_key(&number) {
-            let session = (**session).clone();
-            self.known.insert(number, KnownSession::of(session, 0));
+        if number >= self.count {
+            return Ok(None);
         }
         self.clock += 1;
-        let clock = self.clock;
-        let Some(known) = self.known.get_mut(&number) else { return Ok(None) };
+        let known = match self.known.entry(number) {
+            Entry::Occupied(known) => known.into_mut(),
+            Entry::Vacant(place) => {
+                let missing = || Error::missing(format!("the session number {number}"));
+                let session = self.base.as_ref().ok_or_else(missing)?.get(number)?;
+                place.insert(KnownSession::of((**session).clone(), 0))
+            }
+        };
         if !known.changed {
             known.stored = Some(session_hash(number, &encode_session(known.get())));
         }
         known.get();
-        (known.changed, known.used) = (true, clock);
+        (known.changed, known.used) = (true, self.clock);
         let Some(session) = known.session.get_mut() else { return Ok(None) };
         let session = Arc::make_mut(session);
         let before = (session.gone.is_none(), session.info.kind);
