@@ -11,7 +11,7 @@ impl Store {
     /// Returns all sessions, the oldest first.
     ///
     /// # Errors
-    /// [`Error::Backend`], [`Error::Corrupt`].
+    /// Fails if the store cannot be read or is damaged.
     pub fn sessions(&self) -> Result<Vec<SessionSummary>> {
         let (refs, _) = self.engine.follower.refs()?;
         visible_sessions(&refs)
