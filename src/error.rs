@@ -225,6 +225,19 @@ impl Error {
         Self::Corrupt { what: what.into(), source: "it is not in the index".into() }
     }
 
+    /// Returns whether an earlier repair could not save what was read.
+    #[must_use]
+    pub fn is_lost(&self) -> bool {
+        let mut next: Option<&(dyn std::error::Error + 'static)> = Some(self);
+        while let Some(error) = next {
+            if error.downcast_ref::<DecodeError>().is_some_and(DecodeError::is_lost) {
+                return true;
+            }
+            next = error.source();
+        }
+        false
+    }
+
     /// Returns what the caller should do about this error.
     #[must_use]
     pub fn kind(&self) -> ErrorKind {

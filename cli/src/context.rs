@@ -211,6 +211,15 @@ impl Context {
             .map_err(|error| CommandError::invalid(error.to_string()))
     }
 
+    /// Checks the moment of an option.
+    ///
+    /// # Errors
+    ///
+    /// See [`Context::moment`].
+    pub fn check_moment(&self, name: Option<&MomentArg>) -> Result<(), CommandError> {
+        name.map_or(Ok(()), |name| self.moment(name).map(drop))
+    }
+
     /// How long to wait for a lock.
     pub fn lock_timeout(&self) -> Duration {
         self.config.duration(key::LOCK_TIMEOUT).expect("it has a default")

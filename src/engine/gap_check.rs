@@ -195,7 +195,7 @@ mod tests {
     fn rows(ends: &[u64], sessions: &[SessionRefs]) -> RowOverlay {
         let mut rows = RowOverlay::default();
         for (number, session) in (0..).zip(sessions) {
-            put_session(&mut rows, number, None, session);
+            put_session(&mut rows, number, None, session).unwrap();
         }
         for (number, end) in (0..).zip(ends) {
             for sequence in 1..=*end {
@@ -206,7 +206,8 @@ mod tests {
     }
 
     fn head(sessions: &[SessionRefs]) -> StoreHead {
-        sessions.iter().cloned().collect::<SessionTable>().head()
+        let table: SessionTable = sessions.iter().cloned().collect();
+        StoreHead { recent: table.recent(), ..table.totals() }
     }
 
     #[test]

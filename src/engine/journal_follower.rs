@@ -555,25 +555,14 @@ impl JournalFollower {
                 }
                 *known = TailState { start, end: start, loaded: true, ..TailState::default() };
             }
-            match self.log.read(known.end, READ_BYTES) {
-                Ok(tail) if tail.frames.is_empty() => return Ok(()),
-                Ok(tail) => {
-                    // Each frame is freed after decoding, so that the next record reuses its
-                    // memory.
-                    let mut frames = tail.frames.into_iter();
-                    match frames.try_for_each(|frame| self.extend(known, &frame)) {
-                        Err(Error::Backend(error @ backend::Error::Gone { .. })) => {
-                            gone = Some((known.start, error));
-                            *known = TailState::default();
-                        }
-                        extended => extended?,
-                    }
-                }
-                Err(error @ backend::Error::Gone { .. }) => {
+            match self.read_more(known) {
+                Ok(true) => {}
+                Ok(false) => return Ok(()),
+                Err(Error::Backend(error @ backend::Error::Gone { .. })) => {
                     gone = Some((known.start, error));
                     *known = TailState::default();
                 }
-                Err(other) => return Err(other.into()),
+                Err(other) => return Err(other),
             }
         }
         if known.loaded {
@@ -583,6 +572,15 @@ impl JournalFollower {
         } else {
             Err(Error::Internal("the journal is replaced faster than it can be read".to_owned()))
         }
+    }
+
+    /// Adds the next records to the tail. Returns whether there were any.
+    fn read_more(&self, known: &mut TailState) -> Result<bool> {
+        let tail = self.log.read(known.end, READ_BYTES)?;
+        let any = !tail.frames.is_empty();
+        // Each frame is freed after decoding, so that the next record reuses its memory.
+        tail.frames.into_iter().try_for_each(|frame| self.extend(known, &frame))?;
+        Ok(any)
     }
 
     fn extend(&self, known: &mut TailState, frame: &LogFrame) -> Result<()> {

@@ -52,11 +52,16 @@ impl StoreRefs {
 
     /// Returns what a segment begins with.
     pub(crate) fn head(&self) -> StoreHead {
+        StoreHead { recent: self.sessions.recent(), ..self.head_without_sessions() }
+    }
+
+    /// Returns what a segment begins with, without the sessions used last.
+    pub(crate) fn head_without_sessions(&self) -> StoreHead {
         StoreHead {
             pinned: self.pinned,
             last_used: self.last_used,
             purges: self.purges,
-            ..self.sessions.head()
+            ..self.sessions.totals()
         }
     }
 }
@@ -122,7 +127,8 @@ pub(crate) fn check_sessions_visible(refs: &StoreRefs, record: &Record) -> Resul
     Ok(())
 }
 
-fn begin(info: &SessionMetadata) -> SessionRefs {
+/// Returns a session that begins.
+pub(crate) fn begin(info: &SessionMetadata) -> SessionRefs {
     let main = BranchRefs {
         name: MAIN.to_owned(),
         base: None,
@@ -300,6 +306,11 @@ impl SessionRefs {
         checkpoint.sequence == self.next_sequence
     }
 
+    /// Returns the time of the latest event, or of the beginning if there is none.
+    pub(crate) fn last_time(&self) -> Timestamp {
+        self.last_event.unwrap_or(self.info.started_at)
+    }
+
     /// Returns how many bytes at the beginning of a growing blob were dropped.
     pub(crate) fn dropped(&self, blob: &str) -> u64 {
         self.dropped.iter().find(|text| text.blob == blob).map_or(0, |text| text.bytes)
@@ -405,7 +416,7 @@ pub(crate) fn put_changed_sessions(
 ) -> Result<()> {
     for (number, session) in refs.sessions.changed() {
         let old = stored_session(base, number)?;
-        put_session(rows, number, old.as_ref(), session);
+        put_session(rows, number, old.as_ref(), session)?;
     }
     put_head(rows, refs);
     Ok(())
@@ -422,7 +433,7 @@ pub(crate) fn put_all_sessions(rows: &mut RowOverlay, refs: &StoreRefs) -> Resul
 }
 
 fn put_head(rows: &mut RowOverlay, refs: &StoreRefs) {
-    let head = StoreHead { recent: Vec::new(), ..refs.head() };
+    let head = refs.head_without_sessions();
     rows.put(key::COUNTERS, key::HEAD.to_vec(), HeadRow { head }.encode());
 }
 

@@ -16,16 +16,6 @@ pub(crate) const JOINED: &str = "joined:";
 /// Prefix of the mark of a stream whose import has begun but not ended. The stream's name follows.
 pub(crate) const UNFINISHED: &str = "unfinished:";
 
-/// The tables that are derived from sessions.
-pub(super) const SESSION_TABLES: [TableId; 6] = [
-    key::SESSION_COPIES,
-    key::SESSION_IDS,
-    key::SESSION_NAMES,
-    key::SESSION_AGENTS,
-    key::SESSION_SOURCES,
-    key::SESSION_TIMES,
-];
-
 /// Shortest beginning of an agent's own id, or of a session's id in hexadecimal digits, by which a
 /// session is found.
 pub(crate) const MIN_PREFIX: usize = 4;
@@ -185,15 +175,23 @@ fn finding_rows(number: SessionNumber, session: &SessionRefs) -> Vec<(TableId, V
             rows.push((key::SESSION_SOURCES, text(UNFINISHED)));
         }
     }
-    let time = session.last_event.unwrap_or(session.info.started_at);
-    let time = kind_key(session.info.kind).time(time).session(number).build();
+    let time = kind_key(session.info.kind).time(session.last_time()).session(number).build();
     rows.push((key::SESSION_TIMES, time));
     rows
 }
 
+/// Returns the place of a kind in keys and in counts by kind.
+pub(super) fn place_of(kind: SessionKind) -> usize {
+    SessionKind::ALL.iter().position(|one| *one == kind).unwrap_or_default()
+}
+
 fn kind_key(kind: SessionKind) -> KeyBuilder {
-    let place = SessionKind::ALL.iter().position(|one| *one == kind).unwrap_or_default();
-    KeyBuilder::new().bytes(&[place as u8])
+    KeyBuilder::new().bytes(&[place_of(kind) as u8])
+}
+
+/// Makes the error for a session that the index lacks.
+pub(super) fn missing_session(number: SessionNumber) -> Error {
+    Error::missing(format!("the session number {number}"))
 }
 
 /// Puts the rows of a session; those that only the old one had are deleted.
@@ -202,19 +200,15 @@ pub(super) fn put_session(
     number: SessionNumber,
     old: Option<&SessionRefs>,
     new: &SessionRefs,
-) {
-    let found_by = finding_rows(number, new);
+) -> Result<()> {
     for (table, key) in old.map(|old| finding_rows(number, old)).unwrap_or_default() {
-        if !found_by.contains(&(table, key.clone())) {
-            rows.delete(table, key);
-        }
+        rows.delete(table, key);
     }
-    for (table, key) in found_by {
-        rows.put(table, key, Vec::new());
-    }
-    let (place, encoded) = (of(number).build(), encode_session(new));
-    rows.put(key::SESSION_COPIES, place.clone(), encoded.clone());
-    rows.put(key::SESSIONS, place, encoded);
+    rows.put(key::SESSIONS, of(number).build(), encode_session(new));
+    derive_session(number, new, &mut |table, key, value| {
+        rows.put(table, key, value);
+        Ok(())
+    })
 }
 
 /// Returns the session with this number in a generation, if it has it.
@@ -228,8 +222,7 @@ pub(super) fn stored_session(
 
 /// Returns the session with this number in a generation that must have it.
 pub(super) fn session_in(base: &dyn Snapshot, number: SessionNumber) -> Result<SessionRefs> {
-    let session = stored_session(base, number)?;
-    session.ok_or_else(|| Error::missing(format!("the session number {number}")))
+    stored_session(base, number)?.ok_or_else(|| missing_session(number))
 }
 
 fn decoded(number: SessionNumber, row: &[u8]) -> Result<SessionRefs> {

@@ -1,9 +1,9 @@
 //! The sessions of a store. Those used last and those changed since the newest generation of the
 //! index are in memory; the others are read from the generation when they are needed.
 
-use super::session_rows::{self, SessionLookup};
+use super::session_rows::{self, SessionLookup, missing_session, place_of};
 use crate::backend::Snapshot;
-use crate::error::{Error, Result};
+use crate::error::Result;
 use crate::format::{
     RecentSession, RecordBytes, SessionRefs, StoreHead, decode_session, encode_session,
     session_hash,
@@ -153,19 +153,13 @@ impl BaseSessions {
     }
 
     fn get(&self, number: SessionNumber) -> Result<&Arc<SessionRefs>> {
-        let missing = || Error::missing(format!("the session number {number}"));
-        let place = self.cached(number).ok_or_else(missing)?;
+        let place = self.cached(number).ok_or_else(|| missing_session(number))?;
         if let Some(known) = place.get() {
             return Ok(known);
         }
         let session = session_rows::session_in(self.source.generation()?, number)?;
         Ok(place.get_or_init(|| Arc::new(session)))
     }
-}
-
-/// Returns the place of a kind in counts by kind.
-fn place_of(kind: SessionKind) -> usize {
-    SessionKind::ALL.iter().position(|one| *one == kind).unwrap_or_default()
 }
 
 impl SessionTable {
@@ -209,8 +203,8 @@ impl SessionTable {
         }
     }
 
-    /// Fills the changeable parts of a record's head: counts, digest and the sessions used last.
-    pub(crate) fn head(&self) -> StoreHead {
+    /// Returns the counts and the digest of all sessions.
+    pub(crate) fn totals(&self) -> StoreHead {
         let mut digest = self.stored;
         for (number, known) in self.known.iter().filter(|(_, known)| known.changed) {
             if let Some(stored) = &known.stored {
@@ -218,12 +212,22 @@ impl SessionTable {
             }
             digest = digest.plus(&session_hash(*number, &encode_session(known.get())));
         }
-        let mut used: Vec<_> = self.known.iter().map(|(number, one)| (one.used, *number)).collect();
-        used.sort_unstable();
+        StoreHead {
+            sessions: u64::from(self.count),
+            visible: self.visible,
+            digest: RecordBytes(digest.to_bytes().to_vec()),
+            ..StoreHead::default()
+        }
+    }
+
+    /// Returns the sessions used last, the latest at the end.
+    pub(crate) fn recent(&self) -> Vec<RecentSession> {
+        let mut used: Vec<_> =
+            self.known.iter().map(|(number, known)| (known.used, *number, known)).collect();
+        used.sort_unstable_by_key(|(used, number, _)| std::cmp::Reverse((*used, *number)));
         let mut recent = Vec::new();
         let mut bytes = 0;
-        for (_, number) in used.into_iter().rev() {
-            let Some(known) = self.known.get(&number) else { continue };
+        for (_, number, known) in used {
             let session = encode_session(known.get());
             bytes += session.len();
             if bytes > RECENT_BYTES {
@@ -232,13 +236,7 @@ impl SessionTable {
             recent.push(RecentSession { number, session: RecordBytes(session) });
         }
         recent.reverse();
-        StoreHead {
-            sessions: u64::from(self.count),
-            visible: self.visible,
-            digest: RecordBytes(digest.to_bytes().to_vec()),
-            recent,
-            ..StoreHead::default()
-        }
+        recent
     }
 
     /// Returns the number of sessions, including removed ones.
@@ -270,7 +268,7 @@ impl SessionTable {
         }
         match &self.base {
             Some(base) => base.get(number).map(Some),
-            None => Err(Error::missing(format!("the session number {number}"))),
+            None => Err(missing_session(number)),
         }
     }
 
@@ -303,8 +301,8 @@ impl SessionTable {
         let known = match self.known.entry(number) {
             Entry::Occupied(known) => known.into_mut(),
             Entry::Vacant(place) => {
-                let missing = || Error::missing(format!("the session number {number}"));
-                let session = self.base.as_ref().ok_or_else(missing)?.get(number)?;
+                let base = self.base.as_ref().ok_or_else(|| missing_session(number))?;
+                let session = base.get(number)?;
                 place.insert(KnownSession::of((**session).clone(), 0))
             }
         };
@@ -356,21 +354,10 @@ impl SessionTable {
         &self,
         lookup: SessionLookup<'_>,
     ) -> Result<Vec<(SessionNumber, &SessionRefs)>> {
-        let mut found = BTreeMap::new();
-        match self.known_candidates(&lookup) {
-            Some(numbers) => {
-                for number in numbers {
-                    if let Some(known) = self.known.get(number).filter(|one| one.matches(&lookup)) {
-                        found.insert(*number, &**known.get());
-                    }
-                }
-            }
-            None => {
-                for (number, known) in self.known.iter().filter(|(_, one)| one.matches(&lookup)) {
-                    found.insert(*number, &**known.get());
-                }
-            }
-        }
+        let known = self.known_candidates(&lookup).into_iter();
+        let known = known.filter(|(_, known)| known.matches(&lookup));
+        let mut found: BTreeMap<SessionNumber, &SessionRefs> =
+            known.map(|(number, known)| (number, &**known.get())).collect();
         if let Some(base) = self.base.as_ref().filter(|_| !self.is_complete()) {
             for number in lookup.candidates(base.source.generation()?)? {
                 if !self.known.contains_key(&number) {
@@ -384,23 +371,23 @@ impl SessionTable {
         Ok(found.into_iter().collect())
     }
 
-    /// Returns the sessions in memory that may match, if the index knows.
-    fn known_candidates(&self, lookup: &SessionLookup<'_>) -> Option<&[SessionNumber]> {
+    /// Returns the sessions in memory that may match: all that do, and perhaps others.
+    fn known_candidates(&self, lookup: &SessionLookup<'_>) -> Vec<(SessionNumber, &KnownSession)> {
         const LOOKUPS_WITHOUT: usize = 16;
-        let hash = lookup.hash_in_memory()?;
+        let all = || self.known.iter().map(|(number, known)| (*number, known));
+        let Some(hash) = lookup.hash_in_memory() else { return all().collect() };
         if self.index.made.get().is_none()
             && self.index.lookups.fetch_add(1, Ordering::Relaxed) < LOOKUPS_WITHOUT
         {
-            return None;
+            return all().collect();
         }
         let made = self.index.made.get_or_init(|| {
             let mut made = HashMap::new();
-            for (number, known) in &self.known {
-                add_to(&mut made, *number, known.get());
-            }
+            all().for_each(|(number, known)| add_to(&mut made, number, known.get()));
             made
         });
-        Some(made.get(&hash).map_or(&[], Vec::as_slice))
+        let numbers = made.get(&hash).into_iter().flatten();
+        numbers.filter_map(|number| Some((*number, self.known.get(number)?))).collect()
     }
 
     /// Returns the newest sessions of a kind that were not removed, by the time of their last
@@ -410,12 +397,11 @@ impl SessionTable {
         kind: SessionKind,
         limit: usize,
     ) -> Result<Vec<(SessionNumber, &SessionRefs)>> {
-        let time = |session: &SessionRefs| session.last_event.unwrap_or(session.info.started_at);
         let wanted = |one: &&SessionRefs| one.info.kind == kind && one.gone.is_none();
         let known = self.known.iter().map(|(number, known)| (*number, &**known.get()));
         let known = known.filter(|(_, session)| wanted(session));
         let mut found: Vec<(Timestamp, SessionNumber, &SessionRefs)> =
-            known.map(|(number, session)| (time(session), number, session)).collect();
+            known.map(|(number, session)| (session.last_time(), number, session)).collect();
         if let Some(base) = self.base.as_ref().filter(|_| !self.is_complete()) {
             let (mut before, mut more) = (None, limit);
             while more > 0 {
@@ -450,8 +436,7 @@ pub(crate) struct AllSessions<'a> {
 
 impl AllSessions<'_> {
     fn stored(&mut self, number: SessionNumber) -> Result<Arc<SessionRefs>> {
-        let missing = || Error::missing(format!("the session number {number}"));
-        let base = self.table.base.as_ref().ok_or_else(missing)?;
+        let base = self.table.base.as_ref().ok_or_else(|| missing_session(number))?;
         while self.block.pop_front_if(|(stored, _)| *stored < number).is_some() {}
         if self.block.is_empty() {
             let generation = base.source.generation()?;
@@ -459,7 +444,7 @@ impl AllSessions<'_> {
         }
         match self.block.pop_front_if(|(stored, _)| *stored == number) {
             Some((_, session)) => Ok(Arc::new(session)),
-            None => Err(missing()),
+            None => Err(missing_session(number)),
         }
     }
 }
@@ -564,15 +549,19 @@ mod tests {
         }
     }
 
+    fn head(table: &SessionTable) -> StoreHead {
+        StoreHead { recent: table.recent(), ..table.totals() }
+    }
+
     /// Returns a table of a segment after a generation with `count` sessions.
     fn table(count: u32) -> (SessionTable, Arc<CountedGeneration>) {
         let all: SessionTable = (0..count).map(session).collect();
         let mut rows = RowOverlay::default();
         for (number, session) in all.changed() {
-            put_session(&mut rows, number, None, session);
+            put_session(&mut rows, number, None, session).unwrap();
         }
         let generation = Arc::new(CountedGeneration(rows, Mutex::default()));
-        let mut table = SessionTable::begin(&all.head());
+        let mut table = SessionTable::begin(&head(&all));
         table.set_source(Arc::new(OpenGeneration(Arc::clone(&generation) as _)));
         (table, generation)
     }
@@ -637,17 +626,17 @@ mod tests {
     fn a_head_says_the_same_whoever_wrote_it() {
         let (mut small, _) = table(10);
         let (mut large, _) = table(2000);
-        assert!(small.is_complete() && small.head().recent.len() == 10);
+        assert!(small.is_complete() && small.recent().len() == 10);
         for table in [&mut small, &mut large] {
             let count = table.len() as SessionNumber;
             for number in [3, 1, 3] {
                 table.change(number, |session| session.facts += 1).unwrap();
             }
             table.push(session(count));
-            let head = table.head();
+            let head = head(table);
             let expected: SessionTable = table.all().map(|one| (*one.unwrap().1).clone()).collect();
-            assert_eq!(head.digest(), expected.head().digest());
-            assert_eq!(head.visible, expected.head().visible);
+            assert_eq!(head.digest(), expected.totals().digest());
+            assert_eq!(head.visible, expected.totals().visible);
             let last: Vec<_> = head.recent.iter().rev().take(3).map(|one| one.number).collect();
             assert_eq!(last, [count, 3, 1]);
             let bytes: usize = head.recent.iter().map(|one| one.session.0.len()).sum();
@@ -664,7 +653,7 @@ mod tests {
             table.latest(SessionKind::Debug, 20).unwrap();
             table.get(2).unwrap().unwrap();
             table.change(3, |session| session.facts += 1).unwrap();
-            table.head();
+            head(&table);
             *generation.1.lock().unwrap()
         };
         assert_eq!(reads(1000), reads(8000));

@@ -15,7 +15,20 @@ impl DecodeError {
     pub fn new(what: &'static str, reason: impl Into<String>) -> Self {
         Self { what, reason: reason.into() }
     }
+
+    /// Creates the error for what a repair could not save.
+    pub(crate) fn lost(what: &'static str) -> Self {
+        Self::new(what, LOST)
+    }
+
+    /// Returns whether a repair could not save what was being decoded.
+    pub(crate) fn is_lost(&self) -> bool {
+        self.reason == LOST
+    }
 }
+
+/// The reason of an error for what a repair could not save.
+const LOST: &str = "it was lost before a repair";
 
 impl fmt::Display for DecodeError {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {

@@ -126,7 +126,7 @@ impl RevisionRow {
     /// [`DecodeError`] if the bytes are damaged.
     pub fn decode(bytes: &[u8]) -> Result<Self, DecodeError> {
         if bytes == Self::LOST {
-            return Err(DecodeError::new("revision", "it was lost before a repair"));
+            return Err(DecodeError::lost("revision"));
         }
         let mut reader = ByteReader::new("revision", unwrap("revision", bytes)?);
         let header = reader.bytes()?.to_vec();

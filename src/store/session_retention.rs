@@ -103,7 +103,7 @@ impl Session {
         let at_work = [Some(self.number), refs.pinned, refs.last_used];
         let mut ended = Vec::new();
         for (number, session) in refs.sessions.latest(SessionKind::Debug, usize::MAX)? {
-            let end = session.last_event.unwrap_or(session.info.started_at);
+            let end = session.last_time();
             if end <= until && !at_work.contains(&Some(number)) {
                 ended.push((number, session, end));
             }

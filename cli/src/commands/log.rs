@@ -9,7 +9,6 @@ use crate::session_reader::{KnownEntity, SessionReader, find_entity_of_any_kind}
 use crate::verb::{EitherReport, Verb, VerbResult};
 use crate::workspace;
 use forge_store::diff::describe;
-use forge_store::error::Error;
 use forge_store::model::Timestamp;
 use forge_store::store::{LogItem, ResolvedMoment};
 use std::cmp::Reverse;
@@ -101,7 +100,7 @@ fn log_line(reading: &SessionReader, item: LogItem) -> Result<LogLine, CommandEr
             match reading.session.changes_of(entry.sequence) {
                 Ok(changes) => LogLine::Revision(RevisionLine::new(entry, describe(&changes))),
                 // They were lost before a repair; 'forge verify' says so too.
-                Err(error) if is_lost(&error) => {
+                Err(error) if error.is_lost() => {
                     LogLine::Unreadable(RevisionLine::new(entry, vec![]))
                 }
                 Err(error) => return Err(error.into()),
@@ -114,18 +113,6 @@ fn log_line(reading: &SessionReader, item: LogItem) -> Result<LogLine, CommandEr
             LogLine::Checkpoint(CheckpointJson::new(&reading.session, &checkpoint)?)
         }
     })
-}
-
-/// Returns whether an error says that a repair could not save what was read.
-pub(super) fn is_lost(error: &Error) -> bool {
-    let mut next: Option<&dyn std::error::Error> = Some(error);
-    while let Some(error) = next {
-        if error.to_string().contains("lost before a repair") {
-            return true;
-        }
-        next = error.source();
-    }
-    false
 }
 
 /// Says on stderr which revisions were lost before a repair.

@@ -76,7 +76,7 @@ impl Verb for VerificationAddArgs {
     const SESSION: SessionNeed = SessionNeed::OrNew;
 
     fn check(&self, context: &Context) -> Result<(), CommandError> {
-        self.at.as_ref().map(|at| context.moment(at)).transpose().map(drop)
+        context.check_moment(self.at.as_ref())
     }
 
     fn run(&self, writing: &SessionWriter, context: &mut Context) -> VerbResult<Self> {

@@ -6,11 +6,10 @@ use crate::engine::derive;
 use crate::engine::index::{self, PositionedRecord};
 use crate::engine::lineage::{self, RevisionRef};
 use crate::engine::object::{self, LOST_OBJECT};
-use crate::engine::refs::{StoreRefs, put_all_sessions};
+use crate::engine::refs::{StoreRefs, put_changed_sessions};
 use crate::engine::row_overlay::RowOverlay;
 use crate::engine::row_totals;
 use crate::engine::sealed_revision::{self, CommitTarget, PlannedRevision};
-use crate::engine::session_rows::{SESSION_TABLES, derive_session};
 use crate::engine::{keyframe, materialize, timeline};
 use crate::error::Result;
 use crate::format::key::{self, of};
@@ -157,23 +156,9 @@ impl SalvagedStore {
         }
         let totals = row_totals::count_totals(&self.view())?;
         self.rows.put(key::COUNTERS, key::TOTALS.to_vec(), totals.encode());
-        for table in SESSION_TABLES {
-            let mut stale = Vec::new();
-            derive::for_each_row(&self.view(), table, |place, _| {
-                stale.push(place.to_vec());
-                Ok(())
-            })?;
-            stale.into_iter().for_each(|place| self.rows.delete(table, place));
-        }
-        put_all_sessions(&mut self.rows, &self.refs)?;
-        let rows = &mut self.rows;
-        for one in self.refs.sessions.all() {
-            let (number, session) = one?;
-            derive_session(number, &session, &mut |table, key, value| {
-                rows.put(table, key, value);
-                Ok(())
-            })?;
-        }
+        let mut rows = RowOverlay::default();
+        put_changed_sessions(&self.view(), &mut rows, &self.refs)?;
+        self.rows.extend(rows);
         Ok(())
     }
 }

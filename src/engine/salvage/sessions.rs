@@ -4,7 +4,7 @@ use super::SalvagedStore;
 use crate::backend::TableId;
 use crate::backend::journal::JournalPiece;
 use crate::backend::rocks::RescuedIndex;
-use crate::engine::refs::{MAIN, StoreRefs, effective};
+use crate::engine::refs::{MAIN, StoreRefs, begin};
 use crate::error::{Error, Result};
 use crate::format::key::{self, of};
 use crate::format::{
@@ -147,7 +147,7 @@ impl SalvagedStore {
             let from = bases.get(&branch).copied().unwrap_or(0);
             let base = branch_of.get(&from).copied().filter(|base| *base < branch).unwrap_or(0);
             let change = BranchChange {
-                time: head.map_or(now, |head| effective(None, head.effective)),
+                time: head.map_or(now, |head| head.effective),
                 status: BranchStatus::Active,
                 metadata: BranchMetadata::default(),
             };
@@ -160,29 +160,20 @@ impl SalvagedStore {
             }
         });
         let time = heads.values().map(|(row, _)| row.effective).max();
+        let info = SessionMetadata {
+            id,
+            name,
+            kind: SessionKind::Debug,
+            agent: None,
+            agent_session: None,
+            started_at: time.unwrap_or(now),
+        };
         SessionRefs {
-            info: SessionMetadata {
-                id,
-                name,
-                kind: SessionKind::Debug,
-                agent: None,
-                agent_session: None,
-                started_at: time.unwrap_or(now),
-            },
             next_sequence: end + 1,
             branches: branches.collect(),
-            current_branch: 0,
             first_event: time,
             last_event: time,
-            checkpoints: 0,
-            last_checkpoint: None,
-            pages: 0,
-            facts: 0,
-            hidden: Vec::new(),
-            bookmarks: Vec::new(),
-            schedule: None,
-            dropped: Vec::new(),
-            gone: None,
+            ..begin(&info)
         }
     }
 
@@ -191,6 +182,7 @@ impl SalvagedStore {
     pub(super) fn later_head(&mut self, head: &StoreHead, now: Timestamp) -> Result<()> {
         let recent: HashMap<_, _> =
             head.recent.iter().map(|one| (one.number, &one.session)).collect();
+        let none = RescuedIndex::default();
         for number in 0..head.sessions as SessionNumber {
             let bytes: Option<&&RecordBytes> = recent.get(&number);
             let session = bytes.and_then(|bytes| decode_session(&bytes.0).ok());
@@ -199,7 +191,6 @@ impl SalvagedStore {
                 self.skip_to(number, session.next_sequence, None, now)?;
                 self.refs.sessions.change(number, |known| *known = session)?;
             } else {
-                let none = RescuedIndex::default();
                 let session = session.unwrap_or_else(|| self.unknown_session(&none, number, now));
                 let end = session.next_sequence;
                 let begun = SessionRefs { next_sequence: 1, ..session.clone() };

@@ -212,7 +212,7 @@ impl<'a> SessionReplay<'a> {
         Checkpoint {
             id,
             sequence,
-            time: self.refs.last_event.unwrap_or(self.refs.info.started_at),
+            time: self.refs.last_time(),
             branch: 0,
             revision: None,
             message: String::new(),
