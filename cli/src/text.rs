@@ -174,6 +174,22 @@ pub fn shorten(text: &str, characters: usize) -> String {
     format!("{}…", cut.trim_end())
 }
 
+/// Formats a count in words: `1 session`, `2 sessions`.
+pub fn count_text(count: u64, what: &str) -> String {
+    format!("{count} {what}{}", if count == 1 { "" } else { "s" })
+}
+
+/// Lists names on one line, at most 20 of them: `a, b and 1998 more`.
+pub fn name_list(names: &[String]) -> String {
+    const SHOWN: usize = 20;
+    match names.split_at_checked(SHOWN) {
+        Some((shown, rest)) if !rest.is_empty() => {
+            format!("{} and {} more", shown.join(", "), rest.len())
+        }
+        _ => names.join(", "),
+    }
+}
+
 /// Returns bytes as hexadecimal digits.
 pub fn hex(bytes: &[u8]) -> String {
     bytes.iter().map(|byte| format!("{byte:02x}")).collect()

@@ -10,7 +10,7 @@ pub(crate) mod session_drop;
 use super::derive::{self, history_place};
 use super::lineage::{self, RevisionRef};
 use super::object::{self, DROPPED_OBJECT};
-use super::refs::{advance_by, effective, session};
+use super::refs::{WRITTEN, advance_by, effective, session};
 use super::row_overlay::{LatestRevision, OverlaySnapshot, RowOverlay};
 use super::row_totals;
 use crate::backend::{LogPosition, RecordHash, ScanDirection, Snapshot, TableId};
@@ -327,6 +327,9 @@ impl RecordIndexer<'_> {
                         self.named_parts(*session, row)?;
                     }
                     None => self.rows.delete(key::BOOKMARKS, place),
+                }
+                if source.starts_with(WRITTEN) {
+                    return Ok(None);
                 }
                 let bytes = bookmark.as_ref().map_or(0, |row| row.bytes);
                 Ok(Some(OperationEffect::Bookmark {

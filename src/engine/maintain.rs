@@ -239,6 +239,10 @@ impl KeyframeBuilder {
                         .map_err(Error::corrupt("a revision's header"))?;
                     let at = RevisionRef { branch: header.branch, sequence: header.sequence };
                     let reset = header.reset.is_some();
+                    if header.parents.is_empty() {
+                        let first = KeyframeDistance::default();
+                        self.distances.insert((*session, header.branch), first);
+                    }
                     self.keyframe(base, rows, placed.position, *session, at, reset)?;
                 }
                 // Keyframes before it may have been removed, or be due again.

@@ -1,7 +1,7 @@
 //! Advances refs by records, and looks up sessions and branches in them.
 
 use super::row_overlay::RowOverlay;
-pub(crate) use super::session_rows::{JOINED, UNFINISHED};
+pub(crate) use super::session_rows::{JOINED, UNFINISHED, WRITTEN};
 use super::session_rows::{SessionLookup, put_session, stored_session};
 use super::session_table::{OpenGeneration, SessionTable};
 use crate::backend::Snapshot;

@@ -16,6 +16,10 @@ pub(crate) const JOINED: &str = "joined:";
 /// Prefix of the mark of a stream whose import has begun but not ended. The stream's name follows.
 pub(crate) const UNFINISHED: &str = "unfinished:";
 
+/// Prefix of the mark that says up to where an unfinished import has written its stream to a session
+/// other than that of the bookmark. The stream's name follows.
+pub(crate) const WRITTEN: &str = "unfinished:unfinished:";
+
 /// Shortest beginning of an agent's own id, or of a session's id in hexadecimal digits, by which a
 /// session is found.
 pub(crate) const MIN_PREFIX: usize = 4;

@@ -138,6 +138,14 @@ impl Session {
     }
 }
 
+/// The error of a stream that does not begin with what was imported from it before.
+fn another_stream(bytes: u64) -> Error {
+    Error::invalid(format!(
+        "the first {bytes} bytes are not those that were imported before: import it into another session, or take \
+         the earlier import back with undo"
+    ))
+}
+
 fn unreadable(error: io::Error) -> Error {
     Error::Connected {
         system: "stream of events".to_owned(),
@@ -211,11 +219,7 @@ impl<'a> EventLineReader<'a> {
             left -= length as u64;
         }
         if known.bytes > 0 && (left > 0 || short_hash(&hasher) != known.blocks) {
-            return Err(Error::invalid(format!(
-                "the first {} bytes are not those that were imported before: import it into another session, or \
-                 take the earlier import back with undo",
-                known.bytes
-            )));
+            return Err(another_stream(known.bytes));
         }
         let (bytes, number) = (known.bytes, known.lines);
         let gate = store.gate();

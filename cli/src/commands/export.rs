@@ -76,7 +76,7 @@ impl Verb for TranscriptExportArgs {
         write_parts(&self.of, context, |to| session.write_source(source, &mut |part| to(part)))?;
         let removed = session.bookmark(source)?.map_or(0, |bookmark| bookmark.removed());
         if removed > 0 {
-            let secrets = crate::report::import::count_text(removed, "secret");
+            let secrets = crate::text::count_text(removed, "secret");
             context.out.warn(&format!("{secrets} were removed before this transcript was stored"));
         }
         Ok(PrintedReport)

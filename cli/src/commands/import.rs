@@ -283,7 +283,7 @@ pub fn offer_import(
         context.out.print_status(&format!(
             "The agent has recorded work here before ({}): import it with 'forge import \
             claude-code'.",
-            crate::report::import::count_text(found.len() as u64, "transcript")
+            crate::text::count_text(found.len() as u64, "transcript")
         ));
         return Ok(());
     }
@@ -300,7 +300,7 @@ pub fn offer_import(
     let facts: u64 = report.files.iter().flat_map(|file| file.facts.values()).sum();
     context.out.print_status(&format!(
         "Imported {} with {facts} facts; 'forge session list' names the sessions.",
-        crate::report::import::count_text(report.files.len() as u64, "transcript")
+        crate::text::count_text(report.files.len() as u64, "transcript")
     ));
     Ok(())
 }

@@ -63,7 +63,7 @@ impl Verb for RedactArgs {
             return Ok(Some(report));
         }
         if !report.found.is_empty() {
-            let secrets = crate::report::import::count_text(report.found.len() as u64, "secret");
+            let secrets = crate::text::count_text(report.found.len() as u64, "secret");
             context.out.warn(&format!("removed {secrets}"));
         }
         Ok(None)

@@ -1,7 +1,7 @@
 //! Reports about bundles and backups.
 
 use crate::output::{Report, Screen, Tone};
-use crate::report::import::count_text;
+use crate::text::{count_text, name_list};
 use forge_store::store;
 use serde::Serialize;
 use std::path::Path;
@@ -37,7 +37,7 @@ impl Report for ExportedBundleReport {
     fn human(&self, screen: &mut Screen) {
         let (records, objects) =
             (count_text(self.records, "record"), count_text(self.objects, "object"));
-        let sessions = self.sessions.join(", ");
+        let sessions = name_list(&self.sessions);
         let line = format!("Wrote {sessions} to {}: {records}, {objects}", self.file);
         screen.line(Tone::Plain, &line);
     }
@@ -49,7 +49,7 @@ impl Report for store::BundleImportReport {
     }
 
     fn human(&self, screen: &mut Screen) {
-        let sessions = self.sessions.join(", ");
+        let sessions = name_list(&self.sessions);
         let known = match self.known {
             0 => String::new(),
             known => format!(", {known} were here already"),

@@ -2,6 +2,7 @@
 
 use crate::error::CommandError;
 use crate::output::{Report, Screen, TableCell, TextTable, Tone};
+use crate::text::{count_text, name_list};
 use forge_agents::claude_code::TranscriptDialect;
 use forge_agents::trajectory::TrajectoryAuthor;
 use forge_store::model::{Fact, Kind, Timestamp};
@@ -277,7 +278,7 @@ pub struct EventsImportReport {
 impl Report for EventsImportReport {
     fn human(&self, screen: &mut Screen) {
         screen.put(Tone::Plain, &format!("{}: ", self.file));
-        screen.line(Tone::Heading, &self.sessions.join(", "));
+        screen.line(Tone::Heading, &name_list(&self.sessions));
         if self.unchanged {
             screen.line(Tone::Dim, "  nothing new");
         } else {
@@ -295,11 +296,6 @@ impl Report for EventsImportReport {
             screen.line(Tone::Dim, &text);
         }
     }
-}
-
-/// Formats a count of something.
-pub fn count_text(number: u64, what: &str) -> String {
-    format!("{number} {what}{}", if number == 1 { "" } else { "s" })
 }
 
 /// Formats a size for people.

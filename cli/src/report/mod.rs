@@ -38,8 +38,3 @@ pub mod timeline;
 pub mod undo;
 pub mod verify;
 pub mod why;
-
-/// Formats a count in words: `1 session`, `2 sessions`.
-fn count_text(count: u64, one: &str) -> String {
-    if count == 1 { format!("1 {one}") } else { format!("{count} {one}s") }
-}

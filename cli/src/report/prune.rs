@@ -123,9 +123,9 @@ impl PrunedSession {
             false => ("removed", "folded"),
         };
         screen.put(Tone::Plain, &format!("{} of ", self.dropped.len()));
-        let many = |count: usize, one: &str| super::count_text(count as u64, one);
+        let many = |count: usize, one: &str| crate::text::count_text(count as u64, one);
         let all = many(self.dropped.len() + self.kept.len(), "checkpoint");
-        let folded = super::count_text(self.folded, "revision");
+        let folded = crate::text::count_text(self.folded, "revision");
         screen.put(Tone::Plain, &format!("{all} {drops}, {folded} {folds}"));
         if !self.sessions.is_empty() {
             screen.put(Tone::Plain, &format!(", {} {drops}", many(self.sessions.len(), "session")));
@@ -195,7 +195,7 @@ impl Report for CheckpointPruneReport {
         if let Some(freed) = self.freed.as_ref().filter(|freed| freed.prunings > 0) {
             let (before, now) = (size_text(freed.bytes_before), size_text(freed.bytes));
             let verb = if freed.prunings == 1 { "is" } else { "are" };
-            let gone = super::count_text(freed.prunings, "pruning");
+            let gone = crate::text::count_text(freed.prunings, "pruning");
             screen.line(
                 Tone::Plain,
                 &format!("{gone} {verb} permanently deleted; {before} -> {now}"),

@@ -1,8 +1,9 @@
 //! Reports of purges: what was purged, and what is left.
 
-use super::import::{count_text, size_text};
+use super::import::size_text;
 use crate::error::{EXIT_NOT_YET, EXIT_OK};
 use crate::output::{Report, Screen, Tone};
+use crate::text::count_text;
 use forge_store::redact::MIN_SECRET_BYTES;
 use forge_store::store::{self, PurgeKind};
 use serde::Serialize;

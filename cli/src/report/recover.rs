@@ -157,8 +157,8 @@ impl Report for RecoverReport {
         screen.line(Tone::Plain, &format!(", {time}"));
         let since = format!(
             "{} and {}",
-            super::count_text(point.revisions_since, "revision"),
-            super::count_text(point.facts_since, "fact")
+            crate::text::count_text(point.revisions_since, "revision"),
+            crate::text::count_text(point.facts_since, "fact")
         );
         let why = match (&point.checkpoint, point.is_last) {
             (Some(one), true) => format!(

@@ -131,7 +131,7 @@ impl Report for ThreadAppendReport {
 }
 
 fn messages(count: u64) -> String {
-    super::count_text(count, "message")
+    crate::text::count_text(count, "message")
 }
 
 /// The messages of a thread.

@@ -1,10 +1,10 @@
 //! Reports of verify, rebuild and repair.
 
-use super::count_text;
 use super::key::seal_word;
 use super::store::UnfinishedStream;
 use crate::error::{EXIT_FORGED, EXIT_OK};
 use crate::output::{Report, Screen, Tone};
+use crate::text::count_text;
 use forge_store::store::{self, RepairLosses};
 use serde::Serialize;
 use std::path::Path;

@@ -33,8 +33,9 @@ use crate::store::write_context::WriteContext;
 use crate::store::{CheckpointFilter, Store};
 use std::collections::BTreeMap;
 
-/// How many records are written between two checks of the journal's tail.
-const RECORDS_BETWEEN_LOOKS: u64 = 64;
+/// How many records are written between two checks of the journal's tail. The bookmark is then
+/// moved to the end of what was written.
+const RECORDS_BETWEEN_CHECKS: u64 = 256;
 /// By how much each record makes the next tail longer that is applied, up to
 /// [`MAX_APPLY_BYTES`]. An apply writes the refs and the row of the operation again, which grow
 /// with the import.
@@ -70,7 +71,7 @@ pub(super) struct StreamImporter<'a> {
     /// Whether this continues an import that was killed.
     pub(super) continues: bool,
     /// Up to where that import had written the stream, by session.
-    pub(super) written: BTreeMap<SessionNumber, u64>,
+    pub(super) written: BTreeMap<SessionNumber, StreamPosition>,
     pending: Option<PendingPuts>,
     records: u64,
     /// How many bytes of the stream the bookmark covers.
@@ -163,7 +164,7 @@ impl<'a> StreamImporter<'a> {
             return self.header(event, line.at);
         }
         let session = self.session(line.session.as_deref(), line.at)?;
-        if self.continues && after.bytes <= self.written_upto(&session)? {
+        if self.continues && self.was_written(&session, before, after)? {
             return Ok(());
         }
         let branch = line.branch.as_deref().unwrap_or(MAIN).to_owned();
@@ -393,11 +394,7 @@ impl<'a> StreamImporter<'a> {
         before: &StreamPosition,
     ) -> Result<()> {
         self.begin(session, branch, at, true, before)?;
-        let pending = self.pending.as_mut().expect("just begun");
-        if pending.changes.is_empty() {
-            not_before_head(&pending.session, branch, at)?;
-        }
-        pending.changes.push(change);
+        self.pending.as_mut().expect("just begun").changes.push(change);
         Ok(())
     }
 
@@ -471,7 +468,10 @@ impl<'a> StreamImporter<'a> {
             let place = CommitTarget { session: number, branch: on, time: at, operation };
             let mut planned = match changes.as_slice() {
                 [] => None,
-                changes => revision_plan::plan(desk, place, changes, &mut memo)?,
+                changes => {
+                    check_not_before_head(refs, on, at)?;
+                    revision_plan::plan(desk, place, changes, &mut memo)?
+                }
             };
             let mut all = objects.clone();
             all.extend(pages.iter().cloned());
@@ -516,9 +516,6 @@ impl<'a> StreamImporter<'a> {
         event: &StreamEvent,
         after: &StreamPosition,
     ) -> Result<()> {
-        if let StreamEvent::Restore(_) = event {
-            not_before_head(session, branch, at)?;
-        }
         let number = session.number;
         let mut revisions = 0;
         self.write(session, after, &mut |desk, refs, operation| {
@@ -542,6 +539,7 @@ impl<'a> StreamImporter<'a> {
                 }
                 StreamEvent::Restore(target) => {
                     let on = branch_number(refs, branch)?;
+                    check_not_before_head(refs, on, at)?;
                     let place = CommitTarget { session: number, branch: on, time: at, operation };
                     let to = resolve(desk, number, branch, target)?;
                     let planned = session.plan_reset(desk, place, to)?;
@@ -577,7 +575,7 @@ impl<'a> StreamImporter<'a> {
         }
     }
 
-    /// Writes a record that includes the bookmark.
+    /// Writes a record that says up to where the stream is written in its session.
     fn write(
         &mut self,
         session: &Session,
@@ -603,7 +601,7 @@ impl<'a> StreamImporter<'a> {
             if home == number && mark.bytes > 0 {
                 changes.push(bookmark.clone());
             } else if marks && home != number && !changes.is_empty() {
-                changes.push(written_mark(number, source, mark.bytes));
+                changes.push(written_mark(number, source, mark));
             }
             let record = Record { operation: operation.clone(), changes };
             Ok(((!record.changes.is_empty()).then_some(record), planned))
@@ -613,13 +611,12 @@ impl<'a> StreamImporter<'a> {
             let (from, to) = (planned.parent, planned.head.id);
             engine.heads.moved(position, (number, branch), from, to, &planned.entries);
         }
-        if home != number && mark.bytes > 0 {
-            let operation = self.operation_in(home)?;
-            session.commit_changes(&operation, CommitDurability::Later, &[bookmark])?;
+        if home == number {
+            self.noted = mark.bytes;
         }
-        self.noted = mark.bytes;
         self.records += 1;
-        if self.records.is_multiple_of(RECORDS_BETWEEN_LOOKS) && self.beside.is_none() {
+        if self.records.is_multiple_of(RECORDS_BETWEEN_CHECKS) && self.beside.is_none() {
+            self.move_bookmark(mark)?;
             let limit = (self.records * APPLY_BYTES_PER_RECORD).min(MAX_APPLY_BYTES);
             self.store.maintain(limit.max(APPLY_BYTES))?;
         }
@@ -635,15 +632,14 @@ fn branch_number(refs: &SessionRefs, name: &str) -> Result<BranchNumber> {
     refs.branch_named(name).ok_or_else(|| Error::not_found("branch", name))
 }
 
-fn not_before_head(session: &Session, branch: &str, at: Timestamp) -> Result<()> {
-    let (refs, _) = session.store.engine.follower.refs()?;
-    let refs = session_refs(&refs, session.number)?;
-    let head = refs.branch(branch_number(refs, branch)?)?.head;
-    match head.filter(|head| head.effective > at) {
+/// Checks that a revision at this time is not before the last one of the branch.
+fn check_not_before_head(refs: &SessionRefs, branch: BranchNumber, at: Timestamp) -> Result<()> {
+    let branch = refs.branch(branch)?;
+    match branch.head.filter(|head| head.effective > at) {
         None => Ok(()),
         Some(head) => Err(Error::invalid(format!(
-            "{at} is before the last revision of '{branch}', which was made at {}",
-            head.effective
+            "{at} is before the last revision of '{}', which was made at {}",
+            branch.name, head.effective
         ))),
     }
 }

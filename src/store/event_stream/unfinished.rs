@@ -5,22 +5,23 @@
 //! that continues after a crash is part of the same operation, and the session for lines that name
 //! none.
 //!
-//! A record belongs to one session, so the bookmark moves in a record of its own after a line was
-//! written to another session. A mark in that session, in the record of the line, says up to where
-//! the stream was written there. Lines before it are not written again after a crash.
+//! A record belongs to one session, so a line to another session than that of the bookmark does not
+//! move the bookmark. A mark in that session, in the record of the line, says up to where the stream
+//! was written there. Lines before it are not written again after a crash. The bookmark moves in a
+//! record of its own after many lines.
 
 use super::super::begin::{Clash, begun};
 use super::super::new_session::NewSession;
 use super::super::session::Session;
 use super::import::StreamImporter;
-use super::{StreamImportRequest, StreamPosition};
+use super::{StreamImportRequest, StreamPosition, another_stream};
 use crate::backend::Snapshot;
 use crate::backend::files::LockedFile;
 use crate::backend::{self, LockHolder};
 use crate::engine::commit::CommitDurability;
 use crate::engine::random::operation_id;
 use crate::engine::refs::StoreRefs;
-use crate::engine::refs::{UNFINISHED, agent_session, session as session_refs};
+use crate::engine::refs::{UNFINISHED, WRITTEN, agent_session, session as session_refs};
 use crate::engine::session_rows::SessionLookup;
 use crate::error::{Error, Result};
 use crate::format::key::{self, of};
@@ -30,6 +31,9 @@ use crate::store::Store;
 use crate::store::spooled_write::session_metadata;
 use std::fs::File;
 use std::time::Instant;
+
+/// How many marks one record removes.
+const MARKS_PER_RECORD: usize = 256;
 
 /// An unfinished import of a stream: it is running, or was killed.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -57,10 +61,10 @@ impl Store {
         let (refs, _) = self.engine.follower.refs()?;
         let mut found = Vec::new();
         for (_, session) in refs.sessions.find(SessionLookup::Unfinished)? {
-            let marks =
-                session.bookmarks.iter().filter_map(|one| one.source.strip_prefix(UNFINISHED));
-            let marks = marks.filter(|source| !source.starts_with(UNFINISHED));
-            found.extend(marks.map(|source| UnfinishedImport {
+            let marks = session.bookmarks.iter();
+            let marks = marks.filter(|mark| !mark.source.starts_with(WRITTEN));
+            let sources = marks.filter_map(|mark| mark.source.strip_prefix(UNFINISHED));
+            found.extend(sources.map(|source| UnfinishedImport {
                 session: session.info.name.clone(),
                 source: source.to_owned(),
             }));
@@ -127,13 +131,18 @@ fn mark_of(source: &str) -> String {
 
 /// Returns the name of the mark in another session than that of the bookmark.
 fn written_mark_of(source: &str) -> String {
-    format!("{UNFINISHED}{UNFINISHED}{source}")
+    format!("{WRITTEN}{source}")
 }
 
 /// Returns the change that marks up to where a stream was written to another session than that of
 /// the bookmark.
-pub(super) fn written_mark(session: SessionNumber, source: &str, bytes: u64) -> RecordChange {
-    let bookmark = Some(Box::new(BookmarkRow { bytes, ..BookmarkRow::default() }));
+pub(super) fn written_mark(
+    session: SessionNumber,
+    source: &str,
+    upto: &StreamPosition,
+) -> RecordChange {
+    let (bytes, blocks) = (upto.bytes, upto.hash.clone());
+    let bookmark = Some(Box::new(BookmarkRow { bytes, blocks, ..BookmarkRow::default() }));
     RecordChange::Bookmark { session, source: written_mark_of(source), bookmark }
 }
 
@@ -243,22 +252,43 @@ impl StreamImporter<'_> {
         Ok(())
     }
 
+    /// Returns whether an import that was killed had written the line between these positions to
+    /// this session.
+    ///
+    /// # Errors
+    /// [`Error::Invalid`] if the stream is not the one that it had written.
+    pub(super) fn was_written(
+        &mut self,
+        session: &Session,
+        before: &StreamPosition,
+        after: &StreamPosition,
+    ) -> Result<bool> {
+        let written = self.written_upto(session)?;
+        if before.bytes >= written.bytes {
+            return Ok(false);
+        }
+        let at_end = after.bytes == written.bytes;
+        if after.bytes > written.bytes || (at_end && after.hash != written.hash) {
+            return Err(another_stream(written.bytes));
+        }
+        Ok(true)
+    }
+
     /// Returns up to where an import that was killed had written the stream to this session.
-    pub(super) fn written_upto(&mut self, session: &Session) -> Result<u64> {
+    fn written_upto(&mut self, session: &Session) -> Result<StreamPosition> {
         if let Some(known) = self.written.get(&session.number) {
-            return Ok(*known);
+            return Ok(known.clone());
         }
         let name = session.summary()?.info.name;
         let store = self.beside.unwrap_or(self.store);
-        let (refs, _) = store.engine.follower.refs()?;
-        let mark = written_mark_of(self.stream.source);
-        let found = store.session_named(&name)?.map(|found| session_refs(&refs, found.number));
-        let found = found
-            .transpose()?
-            .and_then(|found| found.bookmarks.iter().find(|bookmark| bookmark.source == mark));
-        let bytes = found.map_or(0, |found| found.bytes);
-        self.written.insert(session.number, bytes);
-        Ok(bytes)
+        let mark = match store.session_named(&name)? {
+            Some(session) => session.stream_bookmark(&written_mark_of(self.stream.source))?,
+            None => None,
+        };
+        let mark = mark.unwrap_or_default();
+        let written = StreamPosition { bytes: mark.bytes, hash: mark.blocks, lines: 0 };
+        self.written.insert(session.number, written.clone());
+        Ok(written)
     }
 
     /// Returns the other sessions with a mark of this stream.
@@ -269,43 +299,48 @@ impl StreamImporter<'_> {
         Ok(marked.into_iter().map(|(number, _)| number).collect())
     }
 
-    fn remove_written_marks(&mut self, marked: Vec<SessionNumber>) -> Result<()> {
-        for number in marked {
-            let operation = self.operation_in(number)?;
-            let source = written_mark_of(self.stream.source);
-            let removed = RecordChange::Bookmark { session: number, source, bookmark: None };
-            let session = self.store.session_at(number);
-            session.commit_changes(&operation, CommitDurability::Later, &[removed])?;
+    fn remove_written_marks(&mut self, home: &Session, marked: &[SessionNumber]) -> Result<()> {
+        let operation = self.operation_in(home.number)?;
+        let source = written_mark_of(self.stream.source);
+        for some in marked.chunks(MARKS_PER_RECORD) {
+            let removed = some.iter().map(|session| RecordChange::Bookmark {
+                session: *session,
+                source: source.clone(),
+                bookmark: None,
+            });
+            let removed: Vec<RecordChange> = removed.collect();
+            home.commit_changes(&operation, CommitDurability::Later, &removed)?;
         }
+        Ok(())
+    }
+
+    /// Moves the bookmark to the end of the lines that were written.
+    pub(super) fn move_bookmark(&mut self, mark: &StreamPosition) -> Result<()> {
+        let Some(home) = self.home.clone().filter(|_| self.noted < mark.bytes) else {
+            return Ok(());
+        };
+        let operation = self.operation_in(home.number)?;
+        let bookmark = self.bookmark(home.number, mark);
+        home.commit_changes(&operation, CommitDurability::Later, &[bookmark])?;
+        self.noted = mark.bytes;
         Ok(())
     }
 
     /// Moves the bookmark to the end of the stream and removes the marks.
     pub(super) fn end(&mut self, mark: &StreamPosition) -> Result<()> {
         let Some(home) = self.home.clone() else { return Ok(()) };
+        // The bookmark covers what the marks say before they are removed.
+        self.move_bookmark(mark)?;
+        if !self.marks || self.begun.is_none() {
+            return Ok(());
+        }
+        let marked = self.written_marks()?;
+        self.remove_written_marks(&home, &marked)?;
+        self.begun = None;
+        let source = mark_of(self.stream.source);
+        let removed = RecordChange::Bookmark { session: home.number, source, bookmark: None };
         let operation = self.operation_in(home.number)?;
-        let mut changes = Vec::new();
-        if self.noted < mark.bytes {
-            changes.push(self.bookmark(home.number, mark));
-        }
-        if self.marks && self.begun.is_some() {
-            let marked = self.written_marks()?;
-            // The bookmark covers what the other marks say before they go.
-            if !marked.is_empty() && !changes.is_empty() {
-                home.commit_changes(&operation, CommitDurability::Later, &changes)?;
-                changes.clear();
-            }
-            self.remove_written_marks(marked)?;
-        }
-        if self.begun.take().is_some() && self.marks {
-            let source = mark_of(self.stream.source);
-            changes.push(RecordChange::Bookmark { session: home.number, source, bookmark: None });
-        }
-        if !changes.is_empty() {
-            home.commit_changes(&operation, CommitDurability::Later, &changes)?;
-        }
-        self.noted = mark.bytes;
-        Ok(())
+        home.commit_changes(&operation, CommitDurability::Later, &[removed])
     }
 }
 

@@ -118,3 +118,45 @@ fn a_line_to_another_session_is_written_once_when_the_import_is_killed_after_it(
         assert_eq!(exports(&store), exports(&whole));
     }
 }
+
+#[test]
+fn a_stream_that_changed_after_its_import_was_killed_is_refused() {
+    let text: String = LINES[..4].iter().flat_map(|line| [*line, "\n"]).collect();
+    let store = Store::in_memory().unwrap();
+    import(&store, &text, Some(text.len())).unwrap_err();
+    // The bookmark covers the line of `a`; the lines of `b` and `c` after it are only marked.
+    assert_eq!(bookmark(&store).unwrap().lines, 1);
+    for changed in [text.replace("make", "Make"), text.replace("make", "make all")] {
+        let error = import(&store, &changed, None).unwrap_err().to_string();
+        assert!(error.contains("are not those that were imported before"), "{error}");
+    }
+    import(&store, &text, None).unwrap();
+    assert_eq!(store.unfinished_imports().unwrap(), []);
+}
+
+#[test]
+fn the_bookmark_moves_after_many_lines_to_other_sessions() {
+    let line = |number: u64| {
+        format!(
+            "{{\"at\":\"2026-01-01T00:00:{:02}Z\",\"session\":\"{}\",\"put\":{{\"kind\":\"note\",\
+             \"id\":\"n{number}\",\"value\":{{\"text\":\"x\"}}}}}}\n",
+            number / 60,
+            if number == 0 { "a" } else { "b" },
+        )
+    };
+    let text: String = (0..600).map(line).collect();
+    let store = Store::in_memory().unwrap();
+    import(&store, &text, Some(text.len())).unwrap_err();
+    let lines = bookmark(&store).unwrap().lines;
+    assert!((100..600).contains(&lines), "{lines}");
+    import(&store, &text, None).unwrap();
+    let notes = |store: &Store| exports(store)[1].matches("\"put\"").count();
+    assert_eq!(notes(&store), 599);
+    // No operation lists the marks.
+    let marks = |name: &str| {
+        let session = store.session(name).unwrap();
+        let all = session.operations(100).unwrap().into_iter();
+        all.flat_map(|one| one.effects).filter(|effect| effect.contains("unfinished")).count()
+    };
+    assert_eq!((marks("a"), marks("b")), (0, 0));
+}
