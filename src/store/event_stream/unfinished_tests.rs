@@ -138,9 +138,10 @@ fn a_stream_that_changed_after_its_import_was_killed_is_refused() {
 fn the_bookmark_moves_after_many_lines_to_other_sessions() {
     let line = |number: u64| {
         format!(
-            "{{\"at\":\"2026-01-01T00:00:{:02}Z\",\"session\":\"{}\",\"put\":{{\"kind\":\"note\",\
+            "{{\"at\":\"2026-01-01T00:{:02}:{:02}Z\",\"session\":\"{}\",\"put\":{{\"kind\":\"note\",\
              \"id\":\"n{number}\",\"value\":{{\"text\":\"x\"}}}}}}\n",
             number / 60,
+            number % 60,
             if number == 0 { "a" } else { "b" },
         )
     };
