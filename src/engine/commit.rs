@@ -246,22 +246,28 @@ impl Engine {
         plan: RecordPlanner<'_, T>,
     ) -> Result<T> {
         self.check_writable()?;
-        let drained = self.drain();
-        let done = match drained {
-            Err(error) if error.kind() == ErrorKind::Locked => Err(error),
-            drained => {
-                if let Err(error) = drained {
-                    tracing::warn!(%error, "a write goes on waiting in the spool");
-                }
-                if self.follower.has_promised() {
-                    self.follower.check_promised(&self.follower.written_refs()?.0)?;
-                }
-                self.commit_written(durability, plan)
+        let done = self.drain_before_write().and_then(|()| {
+            if self.follower.has_promised() {
+                self.follower.check_promised(&self.follower.written_refs()?.0)?;
             }
-        };
+            self.commit_written(durability, plan)
+        });
         let locked = done.as_ref().is_err_and(|error| error.kind() == ErrorKind::Locked);
         self.lock_timed_out.store(locked, Ordering::Relaxed);
         done
+    }
+
+    /// Moves the spooled writes to the journal; one that cannot be moved stays in the spool.
+    ///
+    /// # Errors
+    /// [`ErrorKind::Locked`] if another process holds the append lock.
+    pub(crate) fn drain_before_write(&self) -> Result<()> {
+        match self.drain() {
+            Err(error) if error.kind() == ErrorKind::Locked => return Err(error),
+            Err(error) => tracing::warn!(%error, "a write goes on waiting in the spool"),
+            Ok(()) => {}
+        }
+        Ok(())
     }
 
     /// Commits like [`Engine::commit`], but ignores the spool.

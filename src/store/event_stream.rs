@@ -3,15 +3,16 @@
 mod export;
 mod import;
 mod inline_text;
+mod rehearsal;
 mod unfinished;
 
 pub use export::TextResolver;
 pub use unfinished::UnfinishedImport;
 
+use super::Store;
 use super::redaction_gate::RedactionGate;
 use super::session::Session;
 use super::write_context::WriteContext;
-use super::{Options, Store};
 use crate::backend::Snapshot;
 use crate::error::{Error, Result};
 use crate::format::key::{self, of};
@@ -22,6 +23,9 @@ use std::io::{self, BufRead, Read as _};
 /// The longest line that is accepted, in bytes.
 const MAX_LINE_BYTES: u64 = 64 << 20;
 const HASH_BYTES: usize = 16;
+/// How many lines are applied to a copy in memory before they are written. A line takes about 8 KB
+/// there.
+const REHEARSED_LINES: u64 = 16_384;
 
 /// A stream to import.
 #[derive(Clone, Copy, Debug)]
@@ -57,8 +61,9 @@ pub struct StreamImportReport {
 pub type StreamOpener<'a> = &'a mut dyn FnMut() -> io::Result<Box<dyn BufRead>>;
 
 impl Store {
-    /// Imports the part of a stream that was added since its last import. It is all or nothing: the
-    /// lines are first applied to a store in memory. Durable after [`Store::sync`].
+    /// Imports the part of a stream that was added since its last import. Lines are first applied to
+    /// a copy of the store in memory, 16,384 at a time: if one cannot be applied, none of these is
+    /// written. Durable after [`Store::sync`].
     ///
     /// `open` opens the stream, twice if there is something to import; `progress` receives the
     /// number of bytes written.
@@ -79,12 +84,12 @@ impl Store {
         self.gate().name("name of the source", stream.source)?;
         let _alone = self.lock_imports()?;
         for _ in 1..MAX_ATTEMPTS {
-            match self.import_once(act, stream, open, progress) {
+            match self.import_once(act, stream, open, (REHEARSED_LINES, progress)) {
                 Err(Error::Conflict(why)) => tracing::info!(why, "the import begins again"),
                 done => return done,
             }
         }
-        self.import_once(act, stream, open, progress)
+        self.import_once(act, stream, open, (REHEARSED_LINES, progress))
     }
 
     fn import_once(
@@ -92,7 +97,7 @@ impl Store {
         act: &WriteContext,
         stream: StreamImportRequest<'_>,
         open: StreamOpener<'_>,
-        progress: &dyn Fn(u64),
+        (rehearsed_lines, progress): (u64, &dyn Fn(u64)),
     ) -> Result<StreamImportReport> {
         let home = self.home_of(&stream)?;
         let begun = match &home {
@@ -104,13 +109,13 @@ impl Store {
             None => None,
         }
         .unwrap_or_default();
-        let mut input = EventLineReader::resume(self, open().map_err(unreadable)?, &known)?;
-        let mut applier =
-            StreamImporter::new(self, act, stream, &known).at_home(home.clone(), begun.clone());
+        let mut ahead = EventLineReader::resume(self, open().map_err(unreadable)?, &known)?;
+        let mut applier = StreamImporter::new(self.clone(), act, stream, &known)
+            .at_home(home.clone(), begun.clone());
         // Usually nothing was added, and that needs no rehearsal.
-        if !input.fill()? {
+        if !ahead.fill()? {
             if begun.is_some() {
-                applier.end(&input.mark())?;
+                applier.end(&ahead.mark())?;
             }
             let sessions = home.map(|home| home.summary()).transpose()?;
             return Ok(StreamImportReport {
@@ -118,16 +123,39 @@ impl Store {
                 ..StreamImportReport::default()
             });
         }
-        let rehearsal = Store::in_memory_with(Options {
-            redaction: self.engine.options.redaction.clone(),
-            ..Options::default()
-        })?;
-        let mut rehearsed = StreamImporter::new(&rehearsal, act, stream, &known).rehearse_for(self);
-        rehearsed.goes_on_as(&applier);
-        play(&mut input, &mut rehearsed, &|_| {})?;
         let mut input = EventLineReader::resume(self, open().map_err(unreadable)?, &known)?;
-        applier.mark()?;
-        play(&mut input, &mut applier, progress)
+        self.engine.check_writable()?;
+        self.engine.drain_before_write()?;
+        loop {
+            let copy = self.copy_in_memory()?;
+            let mut rehearsed = applier.rehearsal(&copy);
+            let written = applier.written_lines;
+            let upto = input.number + rehearsed_lines;
+            let mut rehearse = || {
+                let is_end = play(&mut ahead, &mut rehearsed, upto, &|_| {})?;
+                if is_end {
+                    rehearsed.finish(&ahead.mark())?;
+                }
+                Ok(is_end)
+            };
+            let is_end = rehearse().map_err(|error| match error {
+                Error::Invalid(problem) if written > known.lines => Error::Invalid(format!(
+                    "{problem}; the first {written} lines are imported: mend the line and import the stream again"
+                )),
+                error => error,
+            })?;
+            applier.mark()?;
+            play(&mut input, &mut applier, ahead.number, progress)?;
+            if is_end {
+                break;
+            }
+        }
+        applier.finish(&input.mark())?;
+        Ok(StreamImportReport {
+            bytes: input.bytes - known.bytes,
+            waiting_bytes: ahead.waiting,
+            ..applier.taken
+        })
     }
 }
 
@@ -155,8 +183,8 @@ fn unreadable(error: io::Error) -> Error {
 }
 
 /// Adds the line number to an error.
-fn at_line(line: u64) -> impl FnOnce(Error) -> Error {
-    move |error| match error {
+fn at_line(line: u64, error: Error) -> Error {
+    match error {
         Error::Invalid(_)
         | Error::NotFound { .. }
         | Error::Duplicate { .. }
@@ -166,30 +194,29 @@ fn at_line(line: u64) -> impl FnOnce(Error) -> Error {
     }
 }
 
+/// Applies lines up to this number. Returns whether the stream ended before it.
 fn play(
     input: &mut EventLineReader<'_>,
     applier: &mut StreamImporter<'_>,
+    upto: u64,
     progress: &dyn Fn(u64),
-) -> Result<StreamImportReport> {
-    let bytes = input.bytes;
-    let mut lines = 0;
-    while input.fill()? {
+) -> Result<bool> {
+    while input.number < upto {
         let before = input.mark();
-        let Some(line) = input.line()? else { break };
+        if !input.fill()? {
+            return Ok(true);
+        }
+        let Some(line) = input.line()? else { return Ok(true) };
         let after = input.mark();
         if let Some(line) = line {
             let number = after.lines;
-            lines += 1;
-            applier.step(number, line, &before, &after).map_err(at_line(number))?;
+            applier.taken.lines += 1;
+            let applied = applier.step(number, line, &before, &after);
+            applied.map_err(|error| applier.at_failed_line(number, error))?;
             progress(after.bytes);
         }
     }
-    applier.finish(&input.mark())?;
-    let mut taken = std::mem::take(&mut applier.taken);
-    taken.bytes = input.bytes - bytes;
-    taken.lines = lines;
-    taken.waiting_bytes = input.waiting;
-    Ok(taken)
+    Ok(false)
 }
 
 /// Reads the lines of a stream and tracks the position.

@@ -33,6 +33,16 @@ impl Default for MemorySegments {
     }
 }
 
+impl MemoryLog {
+    /// Creates a log that begins with the records of another one, in one segment.
+    pub fn continuing(tail: LogTail, start: LogPosition) -> Self {
+        let hash = tail.frames.last().map_or([0; 32], |frame| frame.hash);
+        let segments =
+            MemorySegments { starts: vec![start], frames: tail.frames, end: tail.end, hash };
+        Self { shared: Arc::new(Mutex::new(segments)), writer: Arc::default() }
+    }
+}
+
 impl MemorySegments {
     fn start(&self) -> LogPosition {
         self.starts.first().copied().unwrap_or(self.end)

@@ -4,9 +4,11 @@
 
 mod index;
 mod log;
+mod single_generation;
 
 pub use index::MemoryIndex;
 pub use log::MemoryLog;
+pub(crate) use single_generation::SingleGeneration;
 
 use std::sync::{Mutex, MutexGuard, PoisonError};
 

@@ -6,7 +6,7 @@ use super::{POSITION_KEY, index_error, manifest};
 use crate::backend::{
     self, CLUSTERS, Error, LogPosition, ScanDirection, Snapshot, TableId, TableRow,
 };
-use rocksdb::{Cache, ColumnFamily, ColumnFamilyDescriptor, DB, ReadOptions};
+use rocksdb::{Cache, ColumnFamily, ColumnFamilyDescriptor, DB, DBRawIterator, ReadOptions};
 use std::path::Path;
 
 /// The first stored key, and the end (exclusive), if any.
@@ -204,8 +204,9 @@ impl RocksDatabase {
         let mut rows = Vec::new();
         // The range that is still to be scanned.
         let (mut first, mut end) = range.clusters();
+        let mut scan = self.row_scan(CLUSTERS, (&first, Some(&end)), direction)?;
         while rows.len() < limit
-            && let Some(cluster) = self.next_cluster((&first, Some(&end)), direction)?
+            && let Some(cluster) = scan.next_cluster((&first, &end))?
         {
             let (begin, behind) = layout::around(cluster);
             match direction {
@@ -213,56 +214,96 @@ impl RocksDatabase {
                 ScanDirection::Descending => end = begin,
             }
             let (first, end) = range.stored_in(cluster);
-            let left = limit - rows.len();
-            rows.extend(self.rows(range.table, (&first, Some(&end)), direction, left)?);
+            scan.seek((&first, &end));
+            scan.each(|stored, value| {
+                let is_within = stored >= &*first && stored < &*end;
+                if is_within {
+                    rows.push((layout::key_in(range.table, stored), value.to_vec()));
+                }
+                is_within && rows.len() < limit
+            })?;
         }
         Ok(rows)
-    }
-
-    /// Returns the next cluster that contains rows.
-    fn next_cluster(
-        &self,
-        ends: StoredKeyBounds<'_>,
-        direction: ScanDirection,
-    ) -> Result<Option<ClusterPrefix>, Error> {
-        let mut found = None;
-        self.each(CLUSTERS, ends, direction, |stored, _| {
-            found = layout::cluster_of(stored);
-            false
-        })?;
-        Ok(found)
     }
 
     /// Calls `row` for each stored row within the bounds until it returns `false`.
     fn each(
         &self,
         table: TableId,
+        ends: StoredKeyBounds<'_>,
+        direction: ScanDirection,
+        row: impl FnMut(&[u8], &[u8]) -> bool,
+    ) -> Result<(), Error> {
+        let mut scan = self.row_scan(table, ends, direction)?;
+        match direction {
+            ScanDirection::Ascending => scan.iterator.seek(ends.0),
+            ScanDirection::Descending => scan.iterator.seek_to_last(),
+        }
+        scan.each(row)
+    }
+
+    /// Begins a scan of stored rows within these bounds.
+    fn row_scan(
+        &self,
+        table: TableId,
         (first, end): StoredKeyBounds<'_>,
         direction: ScanDirection,
-        mut row: impl FnMut(&[u8], &[u8]) -> bool,
-    ) -> Result<(), Error> {
+    ) -> Result<StoredRowScan<'_>, Error> {
         let family = self.family(family_of(table))?;
         let mut bounds = reading(table);
         bounds.set_iterate_lower_bound(first);
         if let Some(end) = end {
             bounds.set_iterate_upper_bound(end);
         }
-        let mut iterator = self.db.raw_iterator_cf_opt(family, bounds);
-        match direction {
-            ScanDirection::Ascending => iterator.seek(first),
-            ScanDirection::Descending => iterator.seek_to_last(),
+        let iterator = self.db.raw_iterator_cf_opt(family, bounds);
+        Ok(StoredRowScan { iterator, direction })
+    }
+}
+
+/// A scan of stored rows.
+struct StoredRowScan<'a> {
+    iterator: DBRawIterator<'a>,
+    direction: ScanDirection,
+}
+
+impl StoredRowScan<'_> {
+    /// Moves to the first row with `first <= key < end` in the direction, or to one outside.
+    fn seek(&mut self, (first, end): (&[u8], &[u8])) {
+        match self.direction {
+            ScanDirection::Ascending => self.iterator.seek(first),
+            ScanDirection::Descending => {
+                self.iterator.seek_for_prev(end);
+                if self.iterator.key() == Some(end) {
+                    self.iterator.prev();
+                }
+            }
         }
-        while let Some((key, value)) = iterator.item() {
+    }
+
+    /// Returns the next cluster in these bounds that contains rows.
+    fn next_cluster(&mut self, ends: (&[u8], &[u8])) -> Result<Option<ClusterPrefix>, Error> {
+        self.seek(ends);
+        let mut found = None;
+        self.each(|stored, _| {
+            found = layout::cluster_of(stored);
+            false
+        })?;
+        Ok(found)
+    }
+
+    /// Calls `row` for each row from the current one on until it returns `false`.
+    fn each(&mut self, mut row: impl FnMut(&[u8], &[u8]) -> bool) -> Result<(), Error> {
+        while let Some((key, value)) = self.iterator.item() {
             if !row(key, value) {
                 break;
             }
-            match direction {
-                ScanDirection::Ascending => iterator.next(),
-                ScanDirection::Descending => iterator.prev(),
+            match self.direction {
+                ScanDirection::Ascending => self.iterator.next(),
+                ScanDirection::Descending => self.iterator.prev(),
             }
         }
         // A damaged file only ends the iterator: without this check the result would be shorter,
         // not an error.
-        iterator.status().map_err(index_error("scan"))
+        self.iterator.status().map_err(index_error("scan"))
     }
 }

@@ -2,15 +2,14 @@
 //! missing.
 
 use super::VerifyFindings;
-use crate::backend::{ScanDirection, Snapshot};
-use crate::engine::derive::for_each_row;
+use crate::backend::{ScanDirection, Snapshot, TableId, TableRow};
 use crate::engine::read_snapshot::ReadSnapshot;
 use crate::engine::session_rows::digest_of_all;
 use crate::error::Result;
-use crate::format::key::{self, of};
-use crate::format::{HeadRow, RevisionBody, RevisionHeader, RevisionRow};
-use crate::model::SessionNumber;
-use std::collections::HashMap;
+use crate::format::key;
+use crate::format::{HeadRow, RevisionBody, RevisionHeader, RevisionRow, SessionRefs};
+use crate::model::{RevisionId, SessionId, SessionNumber};
+use std::collections::{HashMap, VecDeque};
 
 /// Verifies that the index has the head of the store and all sessions.
 pub(super) fn sessions(view: &ReadSnapshot, findings: &mut VerifyFindings) -> Result<()> {
@@ -27,105 +26,156 @@ pub(super) fn sessions(view: &ReadSnapshot, findings: &mut VerifyFindings) -> Re
     Ok(())
 }
 
+/// Verifies the revisions and checkpoints, session by session.
 pub(super) fn history(view: &ReadSnapshot, findings: &mut VerifyFindings) -> Result<()> {
-    let mut headers: HashMap<(SessionNumber, u64), (u32, RevisionHeader)> = HashMap::new();
-    let mut effective = HashMap::new();
-    for_each_row(view, key::REVISIONS, |place, row| {
-        let number = key::short_at(place, 0).unwrap_or(0);
-        let sequence = key::last_number(place).unwrap_or(0);
-        findings.checked.revisions += 1;
-        if row == RevisionRow::LOST {
-            findings.lost_before += 1;
-            return Ok(());
-        }
-        let decoded = RevisionRow::decode(row)
-            .and_then(|row| RevisionHeader::decode(&row.header).map(|header| (row, header)));
-        match decoded {
-            Err(error) => findings.add_primary(format!("revision #{sequence}"), &error),
-            Ok((row, header)) => {
-                let branch = key::short_at(place, 4).unwrap_or(0);
-                let info = view.refs.sessions.get(number)?.map(|session| session.info.id);
-                if (header.branch, header.sequence, Some(header.session))
-                    != (branch, sequence, info)
-                {
-                    findings
-                        .add_primary(format!("revision #{sequence}"), &"it is another one's row");
-                }
-                if RevisionBody::name(&row.body) != header.body {
-                    findings.add_primary(
-                        format!("the body of revision #{sequence}"),
-                        &"its hash differs",
-                    );
-                }
-                // The claims of a reset are those of another revision: its changes are not read.
-                if header.reset.is_some() && !row.parts.is_empty() {
-                    findings.add_primary(
-                        format!("revision #{sequence}"),
-                        &"it is a reset with changes of its own, so its claims cannot be read",
-                    );
-                }
-                effective.insert(
-                    (number, sequence),
-                    (RevisionHeader::id_of(&row.header), row.effective),
-                );
-                headers.insert((number, sequence), (branch, header));
-            }
-        }
-        Ok(())
-    })?;
-    for_each_row(view, key::FOLDED, |place, row| {
-        let number = key::short_at(place, 0).unwrap_or(0);
-        let sequence = key::last_number(place).unwrap_or(0);
-        match RevisionRow::decode(row) {
-            Err(error) => findings.add_primary(format!("revision #{sequence}"), &error),
-            Ok(row) => {
-                // The target of a fold has a row in its own table too.
-                let known = (RevisionHeader::id_of(&row.header), row.effective);
-                effective.entry((number, sequence)).or_insert(known);
-            }
-        }
-        Ok(())
-    })?;
-    for ((number, sequence), (_, header)) in &headers {
-        for parent in &header.parents {
-            if let Some((id, _)) = effective.get(&(*number, parent.sequence))
-                && *id != parent.id
-            {
-                let place = format!("revision #{sequence}");
-                findings.add_primary(place, &format!("#{} is not its parent", parent.sequence));
-            }
-        }
-    }
+    let [mut revisions, mut folded, mut sequences] =
+        [key::REVISIONS, key::FOLDED, key::SEQUENCES].map(|table| SessionRows::new(view, table));
     for one in view.refs.sessions.all() {
         let (number, session) = one?;
+        let mut history = SessionHistory::default();
+        while let Some((place, row)) = revisions.next_of(number)? {
+            history.add_revision((&place, &row), Some(session.info.id), findings);
+        }
+        while let Some((place, row)) = folded.next_of(number)? {
+            history.add_folded((&place, &row), findings);
+        }
+        history.check_parents(findings);
+        history.check_heads(&session, findings);
         let mut next = 1;
-        let (from, to) = (of(number).build(), of(number).end());
-        let all = ScanDirection::Ascending;
-        for (place, _) in view.scan(key::SEQUENCES, &from, &to, all, usize::MAX)? {
+        while let Some((place, _)) = sequences.next_of(number)? {
             let found = key::last_number(&place).unwrap_or(0);
             if found != next {
-                let place = format!("the numbers of '{}'", session.info.name);
-                findings.add_derived(place, &format!("#{next} is followed by #{found}"));
+                let problem = format!("#{next} is followed by #{found}");
+                findings.add_derived(numbers_of(&session), &problem);
             }
             next = found + 1;
         }
         if next != session.next_sequence {
-            let place = format!("the numbers of '{}'", session.info.name);
+            let problem = format!("they end before #{next}, not #{}", session.next_sequence);
+            findings.add_primary(numbers_of(&session), &problem);
+        }
+    }
+    // Rows of sessions that there are not.
+    let mut history = SessionHistory::default();
+    while let Some((place, row)) = revisions.next_of(SessionNumber::MAX)? {
+        history.add_revision((&place, &row), None, findings);
+    }
+    while let Some((place, row)) = folded.next_of(SessionNumber::MAX)? {
+        history.add_folded((&place, &row), findings);
+    }
+    Ok(())
+}
+
+fn numbers_of(session: &SessionRefs) -> String {
+    format!("the numbers of '{}'", session.info.name)
+}
+
+/// The rows of a table whose keys begin with a session, session by session.
+struct SessionRows<'a> {
+    view: &'a ReadSnapshot,
+    table: TableId,
+    /// Where the next page begins; `None` after the last one.
+    from: Option<Vec<u8>>,
+    page: VecDeque<TableRow>,
+}
+
+impl<'a> SessionRows<'a> {
+    const fn new(view: &'a ReadSnapshot, table: TableId) -> Self {
+        Self { view, table, from: Some(Vec::new()), page: VecDeque::new() }
+    }
+
+    /// Returns the next row unless it is one of a session after this one.
+    fn next_of(&mut self, number: SessionNumber) -> Result<Option<TableRow>> {
+        const PAGE_ROWS: usize = 1000;
+        if self.page.is_empty()
+            && let Some(from) = &self.from
+        {
+            let all = ScanDirection::Ascending;
+            self.page = self.view.scan(self.table, from, &[], all, PAGE_ROWS)?.into();
+            let last = self.page.back().filter(|_| self.page.len() == PAGE_ROWS);
+            self.from = last.map(|(place, _)| [place, &[0][..]].concat());
+        }
+        let is_next = |(place, _): &TableRow| key::short_at(place, 0).unwrap_or(0) <= number;
+        Ok(if self.page.front().is_some_and(is_next) { self.page.pop_front() } else { None })
+    }
+}
+
+/// What is read of one session's history.
+#[derive(Default)]
+struct SessionHistory {
+    /// The headers of its revisions, by sequence number.
+    headers: Vec<(u64, RevisionHeader)>,
+    /// The ids of all revisions, also of folded ones.
+    ids: HashMap<u64, RevisionId>,
+}
+
+impl SessionHistory {
+    fn add_revision(
+        &mut self,
+        (place, row): (&[u8], &[u8]),
+        session: Option<SessionId>,
+        findings: &mut VerifyFindings,
+    ) {
+        let sequence = key::last_number(place).unwrap_or(0);
+        findings.checked.revisions += 1;
+        if row == RevisionRow::LOST {
+            findings.lost_before += 1;
+            return;
+        }
+        let decoded = RevisionRow::decode(row)
+            .and_then(|row| RevisionHeader::decode(&row.header).map(|header| (row, header)));
+        let (row, header) = match decoded {
+            Err(error) => return findings.add_primary(format!("revision #{sequence}"), &error),
+            Ok(decoded) => decoded,
+        };
+        let branch = key::short_at(place, 4).unwrap_or(0);
+        if (header.branch, header.sequence, Some(header.session)) != (branch, sequence, session) {
+            findings.add_primary(format!("revision #{sequence}"), &"it is another one's row");
+        }
+        if RevisionBody::name(&row.body) != header.body {
+            let place = format!("the body of revision #{sequence}");
+            findings.add_primary(place, &"its hash differs");
+        }
+        // The claims of a reset are those of another revision: its changes are not read.
+        if header.reset.is_some() && !row.parts.is_empty() {
             findings.add_primary(
-                place,
-                &format!("they end before #{next}, not #{}", session.next_sequence),
+                format!("revision #{sequence}"),
+                &"it is a reset with changes of its own, so its claims cannot be read",
             );
         }
-        for branch in &session.branches {
-            let Some(head) = branch.head else { continue };
-            let found = effective.get(&(number, head.sequence)).map(|(id, _)| *id);
-            if found.is_some_and(|id| id != head.id) {
-                findings.add_primary(
-                    format!("the head of '{}'", branch.name),
-                    &"it is another revision",
-                );
+        self.ids.insert(sequence, RevisionHeader::id_of(&row.header));
+        self.headers.push((sequence, header));
+    }
+
+    fn add_folded(&mut self, (place, row): (&[u8], &[u8]), findings: &mut VerifyFindings) {
+        let sequence = key::last_number(place).unwrap_or(0);
+        match RevisionRow::decode(row) {
+            Err(error) => findings.add_primary(format!("revision #{sequence}"), &error),
+            // The target of a fold has a row in its own table too.
+            Ok(row) => {
+                self.ids.entry(sequence).or_insert_with(|| RevisionHeader::id_of(&row.header));
             }
         }
     }
-    Ok(())
+
+    fn check_parents(&self, findings: &mut VerifyFindings) {
+        for (sequence, header) in &self.headers {
+            for parent in &header.parents {
+                if self.ids.get(&parent.sequence).is_some_and(|id| *id != parent.id) {
+                    let place = format!("revision #{sequence}");
+                    findings.add_primary(place, &format!("#{} is not its parent", parent.sequence));
+                }
+            }
+        }
+    }
+
+    fn check_heads(&self, session: &SessionRefs, findings: &mut VerifyFindings) {
+        for branch in &session.branches {
+            let Some(head) = branch.head else { continue };
+            if self.ids.get(&head.sequence).is_some_and(|id| *id != head.id) {
+                let place = format!("the head of '{}'", branch.name);
+                findings.add_primary(place, &"it is another revision");
+            }
+        }
+    }
 }

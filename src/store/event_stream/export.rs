@@ -68,11 +68,6 @@ impl Session {
         }
     }
 
-    /// Writes the stream without the facts.
-    pub(super) fn claims_stream(&self, sink: EventLineSink<'_>) -> Result<()> {
-        self.stream(None, sink)
-    }
-
     fn stream(&self, resolve: Option<TextResolver<'_>>, sink: EventLineSink<'_>) -> Result<()> {
         let view = self.view()?;
         let refs = session_refs(&view.refs, self.number)?.clone();

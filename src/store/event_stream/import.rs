@@ -31,7 +31,7 @@ use crate::store::validate::check_tag;
 use crate::store::write::{FUTURE_MICROS, long_text};
 use crate::store::write_context::WriteContext;
 use crate::store::{CheckpointFilter, Store};
-use std::collections::BTreeMap;
+use std::collections::HashMap;
 
 /// How many records are written between two checks of the journal's tail. The bookmark is then
 /// moved to the end of what was written.
@@ -52,16 +52,14 @@ pub(super) struct StreamPosition {
 
 /// Applies lines to a store.
 pub(super) struct StreamImporter<'a> {
-    pub(super) store: &'a Store,
+    pub(super) store: Store,
     pub(super) act: &'a WriteContext,
     pub(super) stream: StreamImportRequest<'a>,
-    /// In a rehearsal, the store that the rehearsal is for.
-    pub(super) beside: Option<&'a Store>,
     header: Option<(SessionEvent, Timestamp)>,
     /// The session for lines that name none, once it is known.
     pub(super) own: Option<String>,
-    sessions: BTreeMap<String, Session>,
-    pub(super) operations: BTreeMap<SessionNumber, OperationId>,
+    sessions: HashMap<String, SessionNumber>,
+    pub(super) operations: HashMap<SessionNumber, OperationId>,
     /// The session with the bookmark: the first one that a line was written to.
     pub(super) home: Option<Session>,
     /// Whether the import is marked as unfinished until it ends.
@@ -71,15 +69,20 @@ pub(super) struct StreamImporter<'a> {
     /// Whether this continues an import that was killed.
     pub(super) continues: bool,
     /// Up to where that import had written the stream, by session.
-    pub(super) written: BTreeMap<SessionNumber, StreamPosition>,
+    pub(super) written: HashMap<SessionNumber, StreamPosition>,
     pending: Option<PendingPuts>,
     records: u64,
+    /// How many lines of the stream are written.
+    pub(super) written_lines: u64,
+    /// The line that could not be applied, if it is not the one that was read last.
+    failed_line: Option<u64>,
     /// How many bytes of the stream the bookmark covers.
     pub(super) noted: u64,
     pub(super) taken: StreamImportReport,
 }
 
 /// `put` lines that are not written yet: one revision and its facts, which are written together.
+#[derive(Clone)]
 struct PendingPuts {
     session: Session,
     branch: String,
@@ -93,7 +96,7 @@ type PlannedChanges = (Vec<RecordChange>, Option<(BranchNumber, PlannedRevision)
 
 impl<'a> StreamImporter<'a> {
     pub(super) fn new(
-        store: &'a Store,
+        store: Store,
         act: &'a WriteContext,
         stream: StreamImportRequest<'a>,
         known: &BookmarkRow,
@@ -103,27 +106,22 @@ impl<'a> StreamImporter<'a> {
             store,
             act,
             stream,
-            beside: None,
             header: None,
             own: Some(own).filter(|own| !own.is_empty()),
-            sessions: BTreeMap::new(),
-            operations: BTreeMap::new(),
+            sessions: HashMap::new(),
+            operations: HashMap::new(),
             home: None,
             marks: false,
             begun: None,
             continues: false,
-            written: BTreeMap::new(),
+            written: HashMap::new(),
             pending: None,
             records: 0,
+            written_lines: known.lines,
+            failed_line: None,
             noted: known.bytes,
             taken: StreamImportReport::default(),
         }
-    }
-
-    /// Makes this a rehearsal for a store.
-    pub(super) fn rehearse_for(mut self, store: &'a Store) -> Self {
-        self.beside = Some(store);
-        self
     }
 
     /// Makes this the actual import, which continues in the session with the bookmark, if there is
@@ -138,11 +136,24 @@ impl<'a> StreamImporter<'a> {
         self
     }
 
-    /// Makes this a rehearsal for `earnest`, which may continue an unfinished import.
-    pub(super) fn goes_on_as(&mut self, earnest: &Self) {
-        self.own.clone_from(&earnest.own);
-        self.begun.clone_from(&earnest.begun);
-        self.continues = earnest.continues;
+    /// Returns an importer that applies the next lines to a copy of the store.
+    pub(super) fn rehearsal(&self, copy: &Store) -> Self {
+        let session = |session: &Session| copy.session_at(session.number);
+        let pending = self.pending.clone();
+        Self {
+            header: self.header.clone(),
+            own: self.own.clone(),
+            home: self.home.as_ref().map(session),
+            begun: self.begun.clone(),
+            continues: self.continues,
+            pending: pending.map(|puts| PendingPuts { session: session(&puts.session), ..puts }),
+            noted: self.noted,
+            taken: StreamImportReport {
+                sessions: self.taken.sessions.first().cloned().into_iter().collect(),
+                ..StreamImportReport::default()
+            },
+            ..Self::new(copy.clone(), self.act, self.stream, &BookmarkRow::default())
+        }
     }
 
     /// Applies one line; `before` and `after` are the positions of its start and end.
@@ -214,9 +225,16 @@ impl<'a> StreamImporter<'a> {
         }
     }
 
+    /// Adds to an error the number of the line that could not be applied; `last` is the number of
+    /// the line that was read last.
+    pub(super) fn at_failed_line(&self, last: u64, error: Error) -> Error {
+        at_line(self.failed_line.unwrap_or(last), error)
+    }
+
     /// Writes what is pending, and begins the session if the stream had no events.
     pub(super) fn finish(&mut self, mark: &StreamPosition) -> Result<()> {
-        self.flush(mark)?;
+        let flushed = self.flush(mark);
+        flushed.map_err(|error| self.at_failed_line(mark.lines, error))?;
         if self.own.is_none()
             && let Some((_, at)) = self.header
         {
@@ -278,19 +296,15 @@ impl<'a> StreamImporter<'a> {
         header: Option<(SessionEvent, Timestamp)>,
         at: Timestamp,
     ) -> Result<Session> {
-        if let Some(session) = self.sessions.get(name) {
-            return Ok(session.clone());
+        if let Some(number) = self.sessions.get(name) {
+            return Ok(self.store.session_at(*number));
         }
         let session = match self.store.session_named(name)? {
             Some(session) => session,
-            None => match self.beside.map(|store| store.session_named(name)).transpose()?.flatten()
-            {
-                Some(original) => self.copy(&original)?,
-                None => {
-                    let new = self.new_session(name, header, at)?;
-                    self.begin_session(new, Clash::Refuse)?
-                }
-            },
+            None => {
+                let new = self.new_session(name, header, at)?;
+                self.begin_session(new, Clash::Refuse)?
+            }
         };
         self.register_session(name.to_owned(), session)
     }
@@ -300,7 +314,7 @@ impl<'a> StreamImporter<'a> {
             self.home = Some(session.clone());
             self.mark()?;
         }
-        if self.sessions.insert(name.clone(), session.clone()).is_none() {
+        if self.sessions.insert(name.clone(), session.number).is_none() {
             self.taken.sessions.push(name);
         }
         Ok(session)
@@ -327,26 +341,6 @@ impl<'a> StreamImporter<'a> {
             agent_session: event.agent_session.filter(|_| !taken),
             started_at: Some(event.started_at.unwrap_or(begun)),
             ..NewSession::imported(name)
-        })
-    }
-
-    /// Copies a session, without its facts, from the store that the rehearsal is for.
-    fn copy(&self, original: &Session) -> Result<Session> {
-        let stream = StreamImportRequest { source: "", name: self.stream.name, session: None };
-        let mut applier =
-            StreamImporter::new(self.store, self.act, stream, &BookmarkRow::default());
-        let mut number = 0;
-        original.claims_stream(&mut |line| {
-            number += 1;
-            let mark = StreamPosition::default();
-            applier.step(number, line, &mark, &mark).map_err(|error| {
-                Error::Internal(format!("what is in the store cannot be played again: {error}"))
-            })
-        })?;
-        applier.finish(&StreamPosition::default())?;
-        let name = original.summary()?.info.name;
-        self.store.session_named(&name)?.ok_or_else(|| {
-            Error::Internal(format!("the copy of the session '{name}' has another name"))
         })
     }
 
@@ -488,18 +482,17 @@ impl<'a> StreamImporter<'a> {
             }
             Ok((all, planned.map(|planned| (on, planned))))
         });
-        written.map_err(|error| match &error {
-            Error::Dangling { from, .. } => {
-                let named = changes.iter().rposition(|change| change.key.to_string() == *from);
-                at_line(named.and_then(|place| lines.get(place)).copied().unwrap_or(mark.lines))(
-                    error,
-                )
-            }
-            _ => match lines.last() {
-                Some(line) => at_line(*line)(error),
-                None => error,
-            },
-        })?;
+        if let Err(error) = written {
+            let named = match &error {
+                Error::Dangling { from, .. } => {
+                    let named = changes.iter().rposition(|change| change.key.to_string() == *from);
+                    named.and_then(|place| lines.get(place)).or(Some(&mark.lines))
+                }
+                _ => lines.last(),
+            };
+            self.failed_line = named.copied();
+            return Err(error);
+        }
         self.taken.facts += count;
         self.taken.revisions += revisions;
         self.taken.checkpoints += checkpoints;
@@ -575,7 +568,8 @@ impl<'a> StreamImporter<'a> {
         }
     }
 
-    /// Writes a record that says up to where the stream is written in its session.
+    /// Writes a record that says up to where the stream is written in its session. Writes in the spool
+    /// are moved to the journal at each check.
     fn write(
         &mut self,
         session: &Session,
@@ -592,7 +586,7 @@ impl<'a> StreamImporter<'a> {
         let bookmark = self.bookmark(home, mark);
         let (source, noted, marks) = (self.stream.source, self.noted, self.marks);
         let engine = &self.store.engine;
-        let moved = engine.commit(CommitDurability::Later, &mut |desk| {
+        let moved = engine.commit_written(CommitDurability::Later, &mut |desk| {
             if marks {
                 check_untouched(&desk.refs, home, source, noted)?;
             }
@@ -614,8 +608,9 @@ impl<'a> StreamImporter<'a> {
         if home == number {
             self.noted = mark.bytes;
         }
+        self.written_lines = mark.lines;
         self.records += 1;
-        if self.records.is_multiple_of(RECORDS_BETWEEN_CHECKS) && self.beside.is_none() {
+        if self.records.is_multiple_of(RECORDS_BETWEEN_CHECKS) && self.marks {
             self.move_bookmark(mark)?;
             let limit = (self.records * APPLY_BYTES_PER_RECORD).min(MAX_APPLY_BYTES);
             self.store.maintain(limit.max(APPLY_BYTES))?;

@@ -279,12 +279,7 @@ impl StreamImporter<'_> {
         if let Some(known) = self.written.get(&session.number) {
             return Ok(known.clone());
         }
-        let name = session.summary()?.info.name;
-        let store = self.beside.unwrap_or(self.store);
-        let mark = match store.session_named(&name)? {
-            Some(session) => session.stream_bookmark(&written_mark_of(self.stream.source))?,
-            None => None,
-        };
+        let mark = session.stream_bookmark(&written_mark_of(self.stream.source))?;
         let mark = mark.unwrap_or_default();
         let written = StreamPosition { bytes: mark.bytes, hash: mark.blocks, lines: 0 };
         self.written.insert(session.number, written.clone());

@@ -1,0 +1,90 @@
+//! Imports that are rehearsed and written in parts.
+
+use super::*;
+use crate::model::Timestamp;
+use crate::store::event_stream::{StreamImportReport, StreamImportRequest};
+use crate::store::write_context::WriteContext;
+use std::io::{BufRead, Cursor};
+
+/// The first of February 2026.
+const NOW: Timestamp = Timestamp::from_micros(1_769_904_000_000_000);
+
+/// Lines of which the third to fifth make one revision: the evidence names a hypothesis that a later
+/// line adds.
+const LINES: [&str; 8] = [
+    r#"{"at":"2026-01-01T00:00:00Z","session":"a","put":{"kind":"note","id":"N1","value":{"description":"x"}}}"#,
+    r#"{"at":"2026-01-01T00:00:01Z","session":"b","put":{"kind":"note","id":"N1","value":{"description":"y"}}}"#,
+    r#"{"at":"2026-01-01T00:00:02Z","session":"b","put":{"kind":"evidence","id":"E1","value":{"description":"e","hypothesis":"H1","strength":0.5}}}"#,
+    r#"{"at":"2026-01-01T00:00:02Z","session":"b","put":{"kind":"note","id":"N2","value":{"description":"y"}}}"#,
+    r#"{"at":"2026-01-01T00:00:02Z","session":"b","put":{"kind":"hypothesis","id":"H1","value":{"description":"h","confidence":0.5}}}"#,
+    r#"{"at":"2026-01-01T00:00:03Z","session":"a","put":{"kind":"command","id":"c1","value":{"command":"make"}}}"#,
+    r#"{"at":"2026-01-01T00:00:04Z","session":"b","checkpoint":{"message":"m"}}"#,
+    r#"{"at":"2026-01-01T00:00:05Z","session":"c","put":{"kind":"note","id":"N1","value":{"description":"z"}}}"#,
+];
+
+fn text_of(lines: &[&str]) -> String {
+    lines.iter().flat_map(|line| [*line, "\n"]).collect()
+}
+
+fn import(store: &Store, text: &str, at_once: u64) -> Result<StreamImportReport> {
+    let stream = StreamImportRequest { source: "events:s", name: "own", session: None };
+    let mut open = || -> std::io::Result<Box<dyn BufRead>> {
+        Ok(Box::new(Cursor::new(text.as_bytes().to_vec())))
+    };
+    let act = WriteContext::hook("import", NOW);
+    store.import_once(&act, stream, &mut open, (at_once, &|_| {}))
+}
+
+fn exports(store: &Store) -> Vec<String> {
+    let mut all = Vec::new();
+    for name in ["a", "b", "c"] {
+        let mut text = String::new();
+        if let Ok(session) = store.session(name) {
+            let mut write = |line: &[u8]| -> Result<()> {
+                text.push_str(&String::from_utf8_lossy(line));
+                Ok(())
+            };
+            session.export_events(&|_, _| None, &mut write).unwrap();
+        }
+        all.push(text);
+    }
+    all
+}
+
+#[test]
+fn a_stream_is_the_same_however_many_lines_are_written_at_once() {
+    let text = text_of(&LINES);
+    let whole = Store::in_memory().unwrap();
+    let wanted = import(&whole, &text, u64::MAX / 2).unwrap();
+    assert_eq!((wanted.lines, wanted.revisions, wanted.bytes), (8, 4, text.len() as u64));
+    for at_once in 1..9 {
+        let store = Store::in_memory().unwrap();
+        assert_eq!(import(&store, &text, at_once).unwrap(), wanted, "{at_once}");
+        assert_eq!(exports(&store), exports(&whole), "{at_once}");
+        assert_eq!(store.unfinished_imports().unwrap(), []);
+    }
+}
+
+#[test]
+fn a_bad_line_says_how_many_lines_before_it_are_imported() {
+    let mut lines = LINES;
+    lines[5] = r#"{"at":"2025-01-01T00:00:00Z","session":"a","put":{"kind":"note","id":"N9","value":{"description":"old"}}}"#;
+    let (bad, text) = (text_of(&lines), text_of(&LINES));
+    let store = Store::in_memory().unwrap();
+    let error = import(&store, &bad, 8).unwrap_err().to_string();
+    assert!(!error.contains("line 7"), "{error}");
+    assert!(error.contains("line 6: 2025") && !error.contains("imported"), "{error}");
+    assert_eq!(exports(&store), ["", "", ""], "nothing is written");
+    let error = import(&store, &bad, 2).unwrap_err().to_string();
+    assert!(
+        error.contains("line 6: 2025") && error.contains("the first 5 lines are imported"),
+        "{error}"
+    );
+    assert_eq!(store.unfinished_imports().unwrap().len(), 1);
+    // It goes on from there once the line is mended.
+    import(&store, &text, 2).unwrap();
+    let whole = Store::in_memory().unwrap();
+    import(&whole, &text, 8).unwrap();
+    assert_eq!(exports(&store), exports(&whole));
+    assert_eq!(store.unfinished_imports().unwrap(), []);
+}
