@@ -3,6 +3,7 @@
 mod export;
 mod import;
 mod inline_text;
+mod line_plan;
 mod rehearsal;
 mod unfinished;
 

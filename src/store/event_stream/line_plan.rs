@@ -1,0 +1,175 @@
+//! What one line of an event stream changes: revision selectors, checkpoints, tags and branches.
+
+use crate::engine::lineage::{self, RevisionRef};
+use crate::engine::plan_context::PlanContext;
+use crate::engine::refs::{MAIN, session as session_refs};
+use crate::engine::{checkpoint, timeline};
+use crate::error::{Error, Result};
+use crate::format::{
+    BranchChange, BranchEvent, CheckpointEvent, RecordChange, RevisionSelector, SequenceRow,
+    SessionRefs, TagEvent,
+};
+use crate::model::{
+    BranchMetadata, BranchNumber, Checkpoint, CheckpointId, SessionNumber, Timestamp,
+};
+use crate::store::CheckpointFilter;
+use crate::store::branch::check_branch_name;
+use crate::store::validate::check_tag;
+
+/// Returns the number of the branch with this name.
+pub(super) fn branch_number(refs: &SessionRefs, name: &str) -> Result<BranchNumber> {
+    refs.branch_named(name).ok_or_else(|| Error::not_found("branch", name))
+}
+
+/// Checks that a revision at this time is not before the last one of the branch.
+pub(super) fn check_not_before_head(
+    refs: &SessionRefs,
+    branch: BranchNumber,
+    at: Timestamp,
+) -> Result<()> {
+    let branch = refs.branch(branch)?;
+    match branch.head.filter(|head| head.effective > at) {
+        None => Ok(()),
+        Some(head) => Err(Error::invalid(format!(
+            "{at} is before the last revision of '{}', which was made at {}",
+            branch.name, head.effective
+        ))),
+    }
+}
+
+/// Resolves a revision selector.
+pub(super) fn resolve(
+    desk: &PlanContext<'_>,
+    number: SessionNumber,
+    branch: &str,
+    target: &RevisionSelector,
+) -> Result<Option<RevisionRef>> {
+    let view = desk.view()?;
+    if let Some(tag) = &target.tag {
+        let filter = CheckpointFilter { tag: Some(tag.clone()), ..Default::default() };
+        let newest = checkpoint::list(&view, number, &filter)?.into_iter().next();
+        let newest = newest.ok_or_else(|| Error::not_found("tag", tag.clone()))?;
+        let Some(sequence) = newest.revision else { return Ok(None) };
+        return match lineage::sequence_row(&view, number, sequence)? {
+            Some(SequenceRow::Revision(branch)) => Ok(Some(RevisionRef { branch, sequence })),
+            _ => Err(Error::missing(format!("revision #{sequence}"))),
+        };
+    }
+    let Some(time) = target.at else { return Ok(None) };
+    let refs = session_refs(&desk.refs, number)?;
+    let name = target.branch.as_deref().unwrap_or(branch);
+    let on = branch_number(refs, name)?;
+    let none = || Error::invalid(format!("'{name}' has no such revision at {time}"));
+    let (at, _) = timeline::revision_at(&view, &desk.refs, number, on, time)?.ok_or_else(none)?;
+    match target.back {
+        0 => Ok(Some(at)),
+        back => {
+            timeline::nth_ancestor(&view, &desk.refs, number, at, back)?.ok_or_else(none).map(Some)
+        }
+    }
+}
+
+pub(super) fn make_checkpoint(
+    desk: &PlanContext<'_>,
+    refs: &SessionRefs,
+    (session, branch): (SessionNumber, BranchNumber),
+    (id, time): (CheckpointId, Timestamp),
+    event: &CheckpointEvent,
+    new_head: Option<u64>,
+) -> Result<Option<Checkpoint>> {
+    let own = refs.branch(branch)?;
+    let revision = match &event.of {
+        Some(target) => resolve(desk, session, &own.name, target)?.map(|at| at.sequence),
+        None => new_head.or(own.head.map(|head| head.sequence)),
+    };
+    let known = match &event.key {
+        Some(key) => checkpoint::by_key(&desk.view()?, session, key)?,
+        None => None,
+    };
+    let mut tags = event.tags.clone();
+    tags.sort();
+    tags.dedup();
+    let sequence = refs.next_sequence + u64::from(new_head.is_some());
+    let made = Checkpoint {
+        id: known.as_ref().map_or(id, |known| known.id),
+        sequence: known.as_ref().map_or(sequence, |known| known.sequence),
+        time,
+        branch,
+        revision,
+        message: event.message.clone(),
+        tags,
+        trigger: event.trigger,
+        body: event.body.clone().without_nulls(),
+        key: event.key.clone(),
+    };
+    Ok((known.as_ref() != Some(&made)).then_some(made))
+}
+
+pub(super) fn tagged(
+    desk: &PlanContext<'_>,
+    number: SessionNumber,
+    event: &TagEvent,
+) -> Result<Checkpoint> {
+    event.add.iter().try_for_each(|tag| check_tag(tag))?;
+    let name = &event.checkpoint;
+    let all = checkpoint::list(&desk.view()?, number, &CheckpointFilter::default())?;
+    let found = all.into_iter().find(|one| one.message == *name || one.tags.contains(name));
+    let mut found = found.ok_or_else(|| Error::not_found("checkpoint", name.clone()))?;
+    found.tags.retain(|tag| !event.remove.contains(tag));
+    found.tags.extend(event.add.iter().cloned());
+    found.tags.sort();
+    found.tags.dedup();
+    Ok(found)
+}
+
+/// Returns the changes that a branch line makes.
+pub(super) fn branch_changes(
+    desk: &PlanContext<'_>,
+    refs: &SessionRefs,
+    session: SessionNumber,
+    time: Timestamp,
+    event: &BranchEvent,
+) -> Result<Vec<RecordChange>> {
+    let said = |old: &BranchMetadata| BranchMetadata {
+        hypothesis: event.hypothesis.clone().unwrap_or_else(|| old.hypothesis.clone()),
+        approach: event.approach.clone().unwrap_or_else(|| old.approach.clone()),
+        success_criteria: event
+            .success_criteria
+            .clone()
+            .unwrap_or_else(|| old.success_criteria.clone()),
+        results: event.results.clone().unwrap_or_else(|| old.results.clone()),
+        extra: event.extra.clone().unwrap_or_else(|| old.extra.clone()),
+    };
+    if let Some(branch) = refs.branch_named(&event.name) {
+        if event.from.is_some() || event.base.is_some() {
+            return Err(Error::Duplicate { kind: "branch", id: event.name.clone() });
+        }
+        let old = refs.branch(branch)?.latest_change();
+        let status = event.status.unwrap_or(old.status);
+        let metadata = said(&old.metadata);
+        let mut changes = Vec::new();
+        if (status, &metadata) != (old.status, &old.metadata) {
+            let change = BranchChange { time, status, metadata };
+            changes.push(RecordChange::BranchChanged { session, branch, change });
+        }
+        if let Some(hidden) = event.taken_back {
+            changes.push(RecordChange::BranchHidden { session, branch, hidden });
+        }
+        return Ok(changes);
+    }
+    check_branch_name(&event.name)?;
+    let from = event.from.as_deref().unwrap_or(MAIN);
+    let on = branch_number(refs, from)?;
+    let at = match &event.base {
+        Some(target) => resolve(desk, session, from, target)?,
+        None => timeline::head_of(&desk.refs, session, on)?,
+    };
+    let (base, head) = match at {
+        None => (on, None),
+        Some(at) => (at.branch, Some(timeline::head_at(&desk.view()?, session, at)?.0)),
+    };
+    let status = event.status.unwrap_or_default();
+    let change = BranchChange { time, status, metadata: said(&BranchMetadata::default()) };
+    let name = event.name.clone();
+    Ok(vec![RecordChange::Branch { session, name, base, head, change }])
+}
