@@ -29,6 +29,9 @@ use std::time::Duration;
 /// A position in the log: bytes of frames since its beginning, at the start or end of a frame.
 pub type LogPosition = u64;
 
+/// The target of traces of the calls that read the journal and the index.
+const CALLS: &str = "forge_store::calls";
+
 /// The name in messages of the lock for index writers.
 const INDEX_LOCK: &str = "lock of the index";
 
@@ -70,8 +73,8 @@ pub struct AppendedRecord {
 
 /// An append-only sequence of records shared by many processes. See `docs/format.md`, "Journal".
 pub trait WriteAheadLog: Send + Sync {
-    /// Returns the whole records from `from` on, about `limit` bytes of them, and at least one if
-    /// there is any. Takes no locks. A torn tail ends the read.
+    /// Returns the whole records from `from` on, until they have `limit` bytes or the log ends.
+    /// Takes no locks. A torn tail ends the read.
     ///
     /// # Errors
     /// [`Error::Gone`] if the segment that contains `from` has been removed: a newer generation of

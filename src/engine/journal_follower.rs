@@ -211,7 +211,7 @@ pub(crate) struct JournalFollower {
     /// Sessions in the spool, with the numbers that this process returned for them.
     promised: Mutex<Vec<(SessionNumber, SessionId)>>,
     /// Set if this process reads one fixed moment: that moment, once it was read.
-    held: OnceLock<Mutex<Option<ReadSnapshot>>>,
+    held: OnceLock<Mutex<HeldMoment>>,
 }
 
 /// Tail cost in bytes from which a new generation is worth making: about 125 revisions of 25
@@ -225,6 +225,18 @@ const READ_BYTES: u64 = 8 << 20;
 const LONG_TAIL_BYTES: u64 = 12 << 20;
 /// A generation may be replaced while it is being opened; more attempts than this indicate a bug.
 const MAX_ATTEMPTS: usize = 100;
+
+/// What was read of the one moment that all reads show.
+#[derive(Default)]
+enum HeldMoment {
+    /// Nothing yet.
+    #[default]
+    NotRead,
+    /// The refs; the spool was empty.
+    Refs(Arc<StoreRefs>, LogPosition),
+    /// All of it.
+    View(ReadSnapshot),
+}
 
 impl JournalFollower {
     pub(crate) fn new(
@@ -241,7 +253,7 @@ impl JournalFollower {
         self.held.get_or_init(Mutex::default);
     }
 
-    fn held(&self) -> Option<MutexGuard<'_, Option<ReadSnapshot>>> {
+    fn held(&self) -> Option<MutexGuard<'_, HeldMoment>> {
         // A poisoned lock is safe: every change is one assignment.
         self.held.get().map(|held| held.lock().unwrap_or_else(PoisonError::into_inner))
     }
@@ -249,11 +261,13 @@ impl JournalFollower {
     /// Returns a snapshot of the present, with the entries of the spool.
     pub(crate) fn view(&self) -> Result<ReadSnapshot> {
         let Some(mut held) = self.held() else { return self.view_now() };
-        let view = match held.take() {
-            Some(view) => view,
-            None => self.view_now()?,
+        let view = match &*held {
+            HeldMoment::View(view) => return Ok(view.clone()),
+            HeldMoment::Refs(..) => self.view_known()?,
+            HeldMoment::NotRead => self.view_now()?,
         };
-        Ok(held.insert(view).clone())
+        *held = HeldMoment::View(view.clone());
+        Ok(view)
     }
 
     fn view_now(&self) -> Result<ReadSnapshot> {
@@ -277,23 +291,32 @@ impl JournalFollower {
     /// Returns the refs of the present, with the entries of the spool. If the spool is empty, only
     /// the journal is opened.
     pub(crate) fn refs(&self) -> Result<(Arc<StoreRefs>, LogPosition)> {
-        if let Some(view) = self.held().and_then(|held| held.clone()) {
-            return Ok((view.refs, view.position));
+        if let Some(held) = self.held() {
+            match &*held {
+                HeldMoment::View(view) => return Ok((Arc::clone(&view.refs), view.position)),
+                HeldMoment::Refs(refs, position) => return Ok((Arc::clone(refs), *position)),
+                HeldMoment::NotRead => {}
+            }
         }
         let waiting = self.waiting()?;
-        if waiting.whole.is_empty() && waiting.broken.is_empty() {
-            let (refs, end) = self.written_refs_to_read()?;
-            self.check_promised(&refs)?;
-            return Ok((refs, end));
+        if !waiting.whole.is_empty() || !waiting.broken.is_empty() {
+            let view = self.view()?;
+            return Ok((view.refs, view.position));
         }
-        let view = self.view()?;
-        Ok((view.refs, view.position))
+        let (refs, end) = self.written_refs_to_read()?;
+        self.check_promised(&refs)?;
+        if let Some(mut held) = self.held()
+            && matches!(*held, HeldMoment::NotRead)
+        {
+            *held = HeldMoment::Refs(Arc::clone(&refs), end);
+        }
+        Ok((refs, end))
     }
 
     /// Leaks the state on purpose: the system frees it at once when the process ends.
     pub(crate) fn leave(&self) {
         std::mem::forget(std::mem::take(&mut *self.lock_tail()));
-        std::mem::forget(self.held().and_then(|mut held| held.take()));
+        std::mem::forget(self.held().map(|mut held| std::mem::take(&mut *held)));
     }
 
     /// Returns the last known refs without reading the journal.
@@ -574,13 +597,13 @@ impl JournalFollower {
         }
     }
 
-    /// Adds the next records to the tail. Returns whether there were any.
+    /// Adds the next records to the tail. Returns whether there may be more.
     fn read_more(&self, known: &mut TailState) -> Result<bool> {
         let tail = self.log.read(known.end, READ_BYTES)?;
-        let any = !tail.frames.is_empty();
+        let is_more = tail.end - known.end >= READ_BYTES;
         // Each frame is freed after decoding, so that the next record reuses its memory.
         tail.frames.into_iter().try_for_each(|frame| self.extend(known, &frame))?;
-        Ok(any)
+        Ok(is_more)
     }
 
     fn extend(&self, known: &mut TailState, frame: &LogFrame) -> Result<()> {

@@ -66,8 +66,8 @@ impl Store {
     /// a copy of the store in memory, 16,384 at a time: if one cannot be applied, none of these is
     /// written. Durable after [`Store::sync`].
     ///
-    /// `open` opens the stream, twice if there is something to import; `progress` receives the
-    /// number of bytes written.
+    /// `open` opens the stream, twice if there is something to import; both are read in turns.
+    /// `progress` receives the number of bytes written.
     ///
     /// # Errors
     /// [`Error::Invalid`] with the line number for a line that cannot be parsed or applied, or is

@@ -34,7 +34,7 @@ pub use rescue::{BitRepair, JournalPiece, first_records, rescue};
 pub(crate) use witness::JournalWitness;
 
 use crate::backend::{
-    AppendedRecord, Cipher, Error, LogPosition, LogTail, RecordHash, SealMode, WriteAheadLog,
+    AppendedRecord, CALLS, Cipher, Error, LogPosition, LogTail, RecordHash, SealMode, WriteAheadLog,
 };
 use lock::AppendLock;
 use scan::{JournalCursor, JournalWalk};
@@ -309,6 +309,7 @@ impl Journal {
 
 impl WriteAheadLog for Journal {
     fn read(&self, from: LogPosition, limit: u64) -> Result<LogTail, Error> {
+        tracing::trace!(target: CALLS, call = "read");
         self.confirmed(|| self.read_once(from, limit))
     }
 

@@ -59,7 +59,7 @@ impl MemorySegments {
         }
         let mut tail = LogTail { frames: Vec::new(), end: from };
         for frame in self.frames.iter().skip(first) {
-            if tail.end != from && frame.end - from > limit {
+            if tail.end != from && tail.end - from >= limit {
                 break;
             }
             tail.end = frame.end;

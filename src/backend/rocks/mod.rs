@@ -28,8 +28,8 @@ pub use rescue::{
 };
 
 use super::{
-    EmptySnapshot, Error, Index, IndexWriter, LogPosition, RESERVED, ScanDirection, SealMode,
-    Snapshot, TableId, TableRow, files,
+    CALLS, EmptySnapshot, Error, Index, IndexWriter, LogPosition, RESERVED, ScanDirection,
+    SealMode, Snapshot, TableId, TableRow, files,
 };
 pub(crate) use folder::is_own;
 use folder::{GenerationId, GenerationLease, IndexFolder};
@@ -233,10 +233,12 @@ impl Snapshot for LeasedGeneration {
     }
 
     fn get(&self, table: TableId, key: &[u8]) -> Result<Option<Vec<u8>>, Error> {
+        tracing::trace!(target: CALLS, call = "get", table = table.0);
         self.database.get(table, key)
     }
 
     fn get_many(&self, table: TableId, keys: &[Vec<u8>]) -> Result<Vec<Option<Vec<u8>>>, Error> {
+        tracing::trace!(target: CALLS, call = "get_many", table = table.0, keys = keys.len());
         self.database.get_many(table, keys)
     }
 
@@ -248,6 +250,7 @@ impl Snapshot for LeasedGeneration {
         direction: ScanDirection,
         limit: usize,
     ) -> Result<Vec<TableRow>, Error> {
+        tracing::trace!(target: CALLS, call = "scan", table = table.0);
         self.database.scan(table, from, to, direction, limit)
     }
 }

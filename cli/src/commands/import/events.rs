@@ -10,29 +10,44 @@ use crate::verb::{OpenedStore, Verb, VerbResult};
 use crate::workspace::{self, StoreAccess};
 use forge_store::store::StreamImportRequest;
 use std::fs::File;
-use std::io::{self, BufRead, BufReader, Cursor, Read, Seek, SeekFrom};
+use std::io::{self, BufRead, BufReader, Cursor, Read};
+use std::os::unix::fs::FileExt;
 use std::path::Path;
+use std::sync::Arc;
 
 /// The maximum size of standard input, which is kept in memory while it is imported.
 const MAX_STDIN_BYTES: u64 = 1 << 30;
 const BUFFER_BYTES: usize = 1 << 20;
 
-/// The input, which can be read several times.
+/// The input, which several readers can read at once.
 enum EventInput {
-    File(File),
-    Bytes(Vec<u8>),
+    File(Arc<File>),
+    Bytes(Arc<[u8]>),
 }
 
 impl EventInput {
-    fn open(&mut self) -> io::Result<Box<dyn BufRead>> {
-        Ok(match self {
+    fn open(&self) -> Box<dyn BufRead> {
+        match self {
             Self::File(file) => {
-                let mut file = file.try_clone()?;
-                file.seek(SeekFrom::Start(0))?;
-                Box::new(BufReader::with_capacity(BUFFER_BYTES, file))
+                let reader = FileReader { file: Arc::clone(file), offset: 0 };
+                Box::new(BufReader::with_capacity(BUFFER_BYTES, reader))
             }
-            Self::Bytes(bytes) => Box::new(Cursor::new(bytes.clone())),
-        })
+            Self::Bytes(bytes) => Box::new(Cursor::new(Arc::clone(bytes))),
+        }
+    }
+}
+
+/// Reads a file from an offset of its own: all clones of a [`File`] have one in common.
+struct FileReader {
+    file: Arc<File>,
+    offset: u64,
+}
+
+impl Read for FileReader {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        let length = self.file.read_at(buffer, self.offset)?;
+        self.offset += length as u64;
+        Ok(length)
     }
 }
 
@@ -45,13 +60,13 @@ impl Verb for EventsImportArgs {
     fn run(&self, opened: &OpenedStore, context: &mut Context) -> VerbResult<Self> {
         let store = &opened.store;
         let shown = self.file.display().to_string();
-        let (mut input, bytes, source, name) = if self.file == Path::new("-") {
+        let (input, bytes, source, name) = if self.file == Path::new("-") {
             let bytes = standard_input()?;
             // Another stream is another source; a stream that has grown begins with the same line.
             let first = bytes.split_inclusive(|byte| *byte == b'\n').next().unwrap_or_default();
             let source = format!("events:-{:016x}", fnv_1a(first));
             let length = bytes.len() as u64;
-            (EventInput::Bytes(bytes), length, source, "stdin".to_owned())
+            (EventInput::Bytes(bytes.into()), length, source, "stdin".to_owned())
         } else {
             let (file, bytes) = open_plain(&self.file)?;
             let part = |name: Option<&std::ffi::OsStr>| {
@@ -59,13 +74,13 @@ impl Verb for EventsImportArgs {
                 workspace::redact(context, &name)
             };
             let source = format!("events:{}", part(self.file.file_name()));
-            (EventInput::File(file), bytes, source, part(self.file.file_stem()))
+            (EventInput::File(Arc::new(file)), bytes, source, part(self.file.file_stem()))
         };
         let stream =
             StreamImportRequest { source: &source, name: name.trim(), session: context.session() };
         let progress = ProgressIndicator::new(&context.out, "importing", Some(bytes));
         let taken = store
-            .import_events(&opened.write_context, stream, &mut || input.open(), &|bytes| {
+            .import_events(&opened.write_context, stream, &mut || Ok(input.open()), &|bytes| {
                 progress.reach(bytes);
             })
             .map_err(|error| {
