@@ -1,7 +1,7 @@
 //! Reads checkpoints from the index.
 
 use super::refs::session as session_refs;
-use crate::backend::{ScanDirection, Snapshot};
+use crate::backend::{ScanDirection, Snapshot, TableRow};
 use crate::engine::refs::StoreRefs;
 use crate::error::{Error, Result};
 use crate::format::key::{self, of};
@@ -32,6 +32,31 @@ pub(crate) fn by_sequence(
         .get(key::CHECKPOINTS, &place)?
         .ok_or_else(|| Error::missing(format!("the checkpoint #{sequence}")))?;
     decode(&row).map(Some)
+}
+
+/// Returns the checkpoints with these sequence numbers, except hidden ones, by number. Reads them
+/// in two batches.
+pub(crate) fn by_sequences(
+    view: &dyn Snapshot,
+    session: SessionNumber,
+    sequences: &[u64],
+) -> Result<BTreeMap<u64, Checkpoint>> {
+    let numbers: Vec<_> = sequences.iter().map(|one| of(session).number(*one).build()).collect();
+    let times = view.get_many(key::CHECKPOINT_TIMES, &numbers)?;
+    let (mut shown, mut places) = (Vec::new(), Vec::new());
+    for (sequence, time) in sequences.iter().zip(times) {
+        if let Some(time) = time {
+            shown.push(*sequence);
+            places.push(of(session).time(time_of(&time)).number(*sequence).build());
+        }
+    }
+    let rows = view.get_many(key::CHECKPOINTS, &places)?;
+    let missing = |sequence| Error::missing(format!("the checkpoint #{sequence}"));
+    let decoded = shown
+        .into_iter()
+        .zip(rows)
+        .map(|(sequence, row)| Ok((sequence, decode(&row.ok_or_else(|| missing(sequence))?)?)));
+    decoded.collect()
 }
 
 /// Returns the checkpoint with this id, unless it is hidden.
@@ -125,16 +150,10 @@ pub(crate) fn list(
     };
     let from = of(session).text(tag).time(since).build();
     let to = of(session).text(tag).time(until).end();
-    let mut found = Vec::new();
-    for (place, _) in view.scan(key::TAGS, &from, &to, ScanDirection::Descending, limit)? {
-        let sequence = key::last_number(&place).unwrap_or(0);
-        let checkpoint = by_sequence(view, session, sequence)?
-            .ok_or_else(|| Error::missing(format!("the checkpoint #{sequence}")))?;
-        // Two tags may share a hash.
-        if checkpoint.tags.contains(tag) {
-            found.push(checkpoint);
-        }
-    }
+    let rows = view.scan(key::TAGS, &from, &to, ScanDirection::Descending, limit)?;
+    let mut found = listed(view, session, &rows)?;
+    // Two tags may share a hash.
+    found.retain(|checkpoint| checkpoint.tags.contains(tag));
     Ok(found)
 }
 
@@ -150,19 +169,25 @@ pub(crate) fn list_written(
         let (from, to) = (of(number).build(), of(number).end());
         let last =
             view.scan(key::CHECKPOINT_TIMES, &from, &to, ScanDirection::Descending, limit)?;
-        return last
-            .iter()
-            .map(|(place, _)| {
-                let sequence = key::last_number(place).unwrap_or(0);
-                by_sequence(view, number, sequence)?
-                    .ok_or_else(|| Error::missing(format!("the checkpoint #{sequence}")))
-            })
-            .collect();
+        return listed(view, number, &last);
     }
     let mut found = list(view, number, &CheckpointFilter { limit: None, ..filter.clone() })?;
     found.sort_by_key(|checkpoint| std::cmp::Reverse(checkpoint.sequence));
     found.truncate(limit);
     Ok(found)
+}
+
+/// Returns the checkpoints of rows whose keys end with a sequence number, in their order.
+fn listed(
+    view: &dyn Snapshot,
+    session: SessionNumber,
+    rows: &[TableRow],
+) -> Result<Vec<Checkpoint>> {
+    let sequences: Vec<u64> =
+        rows.iter().map(|(place, _)| key::last_number(place).unwrap_or(0)).collect();
+    let mut found = by_sequences(view, session, &sequences)?;
+    let missing = |sequence| Error::missing(format!("the checkpoint #{sequence}"));
+    sequences.iter().map(|one| found.remove(one).ok_or_else(|| missing(one))).collect()
 }
 
 /// Counts the checkpoints of a session up to a time.

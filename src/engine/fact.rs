@@ -8,7 +8,7 @@ use crate::error::{Error, Result};
 use crate::format::key::{self, of};
 use crate::format::{FactPage, FactRow, ObjectKind};
 use crate::model::{Fact, FactOrigin, Kind, SessionNumber, Timestamp};
-use std::collections::{BTreeMap, BTreeSet, btree_map};
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 /// A fact, with the source file that its texts refer to.
@@ -164,8 +164,8 @@ struct OpenFactPage {
 }
 
 impl OpenFactPage {
-    fn read(view: &dyn Snapshot, number: u64) -> Result<Self> {
-        let content = object::content(view, ObjectKind::Page, number)?;
+    fn open(number: u64, sealed: &[u8]) -> Result<Self> {
+        let content = object::opened(ObjectKind::Page, number, sealed)?;
         let page = FactPage::decode(&content).map_err(Error::corrupt("a page of facts"))?;
         Ok(Self {
             facts: page.facts.into_iter().map(Some).collect(),
@@ -179,15 +179,12 @@ fn resolve<'a>(
     rows: impl Iterator<Item = &'a [u8]>,
     hidden: &BTreeSet<crate::model::OperationId>,
 ) -> Result<Vec<SourcedFact>> {
+    let rows = rows.map(|row| FactRow::decode(row).map_err(Error::corrupt("a fact's place")));
+    let rows = rows.filter(|row| row.as_ref().map_or(true, |row| !hidden.contains(&row.operation)));
+    let rows: Vec<FactRow> = rows.collect::<Result<_>>()?;
     let mut reader = FactReader::default();
-    let mut found = Vec::new();
-    for row in rows {
-        let row = FactRow::decode(row).map_err(Error::corrupt("a fact's place"))?;
-        if !hidden.contains(&row.operation) {
-            found.push(reader.read(view, &row)?);
-        }
-    }
-    Ok(found)
+    reader.open_pages(view, rows.iter().map(|row| row.page))?;
+    rows.iter().map(|row| reader.read(view, row)).collect()
 }
 
 /// Reads facts from their pages, each page once.
@@ -197,17 +194,30 @@ pub(crate) struct FactReader {
 }
 
 impl FactReader {
+    /// Opens pages that are not open yet, many in one read.
+    pub(crate) fn open_pages(
+        &mut self,
+        view: &dyn Snapshot,
+        pages: impl Iterator<Item = u64>,
+    ) -> Result<()> {
+        const PAGES_PER_READ: usize = 256;
+        let pages: BTreeSet<u64> = pages.filter(|page| !self.pages.contains_key(page)).collect();
+        let pages: Vec<u64> = pages.into_iter().collect();
+        for some in pages.chunks(PAGES_PER_READ) {
+            for (number, sealed) in some.iter().zip(object::sealed_many(view, some)?) {
+                self.pages.insert(*number, OpenFactPage::open(*number, &sealed)?);
+            }
+        }
+        Ok(())
+    }
+
     /// Returns the fact of this row. May be called once per row.
     pub(crate) fn read(&mut self, view: &dyn Snapshot, row: &FactRow) -> Result<SourcedFact> {
-        let page = match self.pages.entry(row.page) {
-            btree_map::Entry::Occupied(open) => open.into_mut(),
-            btree_map::Entry::Vacant(place) => place.insert(OpenFactPage::read(view, row.page)?),
-        };
-        let fact = page
-            .facts
-            .get_mut(row.ordinal as usize)
-            .and_then(Option::take)
-            .ok_or_else(|| Error::missing("a fact on its page"))?;
+        self.open_pages(view, std::iter::once(row.page))?;
+        let missing = || Error::missing("a fact on its page");
+        let page = self.pages.get_mut(&row.page).ok_or_else(missing)?;
+        let fact = page.facts.get_mut(row.ordinal as usize).and_then(Option::take);
+        let fact = fact.ok_or_else(missing)?;
         let source = &page.source;
         Ok(SourcedFact { fact, source: source.clone() })
     }

@@ -109,6 +109,24 @@ pub(crate) fn known_revisions(
     rows.into_iter().map(known).collect()
 }
 
+/// Returns the rows of these revisions, read in one batch, with `None` for a revision that was lost
+/// before a repair.
+pub(crate) fn known_revisions_of(
+    view: &dyn Snapshot,
+    number: SessionNumber,
+    revisions: &[RevisionRef],
+) -> Result<Vec<Option<RevisionRow>>> {
+    let place = |at: &RevisionRef| of(number).branch(at.branch).number(at.sequence).build();
+    let places: Vec<_> = revisions.iter().map(place).collect();
+    let rows = view.get_many(key::REVISIONS, &places)?.into_iter().zip(revisions);
+    let known = rows.map(|(row, at)| match row {
+        Some(row) if row == RevisionRow::LOST => Ok(None),
+        Some(row) => decoded((at.sequence, row)).map(|(_, row)| Some(row)),
+        None => Err(Error::missing(format!("revision #{}", at.sequence))),
+    });
+    known.collect()
+}
+
 fn decoded((sequence, row): (u64, Vec<u8>)) -> Result<(u64, RevisionRow)> {
     let row =
         RevisionRow::decode(&row).map_err(Error::corrupt(format_args!("revision #{sequence}")))?;
@@ -127,12 +145,6 @@ fn scan_revisions(
     let rows = view.scan(key::REVISIONS, &from, &to, direction, limit)?;
     let numbered = |(place, row): (Vec<u8>, Vec<u8>)| (key::last_number(&place).unwrap_or(0), row);
     Ok(rows.into_iter().map(numbered).collect())
-}
-
-/// Returns whether this revision was lost before a repair.
-pub(crate) fn is_lost(view: &dyn Snapshot, number: SessionNumber, at: RevisionRef) -> Result<bool> {
-    let place = of(number).branch(at.branch).number(at.sequence).build();
-    Ok(view.get(key::REVISIONS, &place)?.is_some_and(|row| row == RevisionRow::LOST))
 }
 
 /// Returns the numbers of the revisions of a session that were lost before a repair.

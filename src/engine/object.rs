@@ -136,8 +136,12 @@ pub(crate) fn sealed_many(view: &dyn Snapshot, numbers: &[u64]) -> Result<Vec<Ve
 
 /// Returns the content of an object, checked against its id.
 pub(crate) fn content(view: &dyn Snapshot, kind: ObjectKind, number: u64) -> Result<Vec<u8>> {
-    format::open(kind, &sealed(view, number)?)
-        .map_err(Error::corrupt(format_args!("the object number {number}")))
+    opened(kind, number, &sealed(view, number)?)
+}
+
+/// Returns the content of an object, from its stored bytes.
+pub(crate) fn opened(kind: ObjectKind, number: u64, sealed: &[u8]) -> Result<Vec<u8>> {
+    format::open(kind, sealed).map_err(Error::corrupt(format_args!("the object number {number}")))
 }
 
 /// Returns the content of the object with this id.

@@ -10,7 +10,9 @@ use crate::engine::read_snapshot::ReadSnapshot;
 use crate::engine::refs::session as session_refs;
 use crate::engine::timeline;
 use crate::error::{Error, Result};
-use crate::format::{ResetSource, RevisionBody, RevisionHeader, decode_entry, encode_key};
+use crate::format::{
+    ResetSource, RevisionBody, RevisionHeader, RevisionRow, decode_entry, encode_key,
+};
 use crate::model::{
     Checkpoint, ClaimEntry, EntryChange, Key, OperationAuthor, OperationId, RevisionId, Timestamp,
 };
@@ -148,10 +150,10 @@ impl Session {
                 )?;
                 let known = rows.iter().find_map(|(_, row)| Some(row.as_ref()?.effective));
                 let known = known.or(point.time).unwrap_or(Timestamp::from_micros(0));
-                for (sequence, _) in rows {
+                for (sequence, row) in rows {
                     let at = RevisionRef { branch: stretch.branch, sequence };
                     let near = items.last().map_or(known, LogItem::time);
-                    items.push(self.log_item(&view, at, near)?);
+                    items.push(self.log_item(&view, at, row.as_ref(), near)?);
                     if items.len() >= limit {
                         break 'stretches;
                     }
@@ -193,34 +195,43 @@ impl Session {
             ScanDirection::Ascending,
             limit,
         )?;
-        let mut items = Vec::with_capacity(rows.len());
-        for (place, row) in rows {
-            let sequence = key::last_number(&place).unwrap_or(0);
-            match SequenceRow::decode(&row).map_err(Error::corrupt("a sequence number"))? {
-                SequenceRow::Revision(branch) => {
-                    let near = items.last().map_or(Timestamp::from_micros(0), LogItem::time);
-                    items.push(self.log_item(view, RevisionRef { branch, sequence }, near)?);
-                }
-                SequenceRow::Checkpoint(_) => {
-                    let found = checkpoint::by_sequence(view, self.number, sequence)?;
-                    items.extend(found.map(LogItem::Checkpoint));
-                }
+        let (mut revisions, mut checkpoints) = (Vec::new(), Vec::new());
+        for (place, row) in &rows {
+            let sequence = key::last_number(place).unwrap_or(0);
+            match SequenceRow::decode(row).map_err(Error::corrupt("a sequence number"))? {
+                SequenceRow::Revision(branch) => revisions.push(RevisionRef { branch, sequence }),
+                SequenceRow::Checkpoint(_) => checkpoints.push(sequence),
                 SequenceRow::Folded(..) => {}
             }
         }
+        let mut checkpoints =
+            checkpoint::by_sequences(view, self.number, &checkpoints)?.into_values().peekable();
+        let found = lineage::known_revisions_of(view, self.number, &revisions)?;
+        let mut items = Vec::with_capacity(rows.len());
+        for (at, row) in revisions.iter().zip(found) {
+            while let Some(one) = checkpoints.next_if(|one| one.sequence < at.sequence) {
+                items.push(LogItem::Checkpoint(one));
+            }
+            let near = items.last().map_or(Timestamp::from_micros(0), LogItem::time);
+            items.push(self.log_item(view, *at, row.as_ref(), near)?);
+        }
+        items.extend(checkpoints.map(LogItem::Checkpoint));
         Ok(items)
     }
 
-    /// Returns the item of a revision, which may be lost; `near` is a time beside it.
-    fn log_item(&self, view: &ReadSnapshot, at: RevisionRef, near: Timestamp) -> Result<LogItem> {
-        let lost = |error| match lineage::is_lost(view, self.number, at)? {
-            true => {
-                let branch = session_refs(&view.refs, self.number)?.branch(at.branch)?.name.clone();
-                Ok(LogItem::Lost(LostRevision { sequence: at.sequence, branch, near }))
-            }
-            false => Err(error),
+    /// Returns the item of a revision; it has no row if it is lost. `near` is a time beside it.
+    fn log_item(
+        &self,
+        view: &ReadSnapshot,
+        at: RevisionRef,
+        row: Option<&RevisionRow>,
+        near: Timestamp,
+    ) -> Result<LogItem> {
+        let Some(row) = row else {
+            let branch = session_refs(&view.refs, self.number)?.branch(at.branch)?.name.clone();
+            return Ok(LogItem::Lost(LostRevision { sequence: at.sequence, branch, near }));
         };
-        self.log_entry(view, at).map(LogItem::Revision).or_else(lost)
+        self.entry_of_row(view, at, row).map(LogItem::Revision)
     }
 
     /// Returns the changes of one revision.
@@ -244,7 +255,16 @@ impl Session {
     }
 
     pub(crate) fn log_entry(&self, view: &ReadSnapshot, at: RevisionRef) -> Result<LogEntry> {
-        let row = lineage::revision(view, self.number, at)?;
+        self.entry_of_row(view, at, &lineage::revision(view, self.number, at)?)
+    }
+
+    /// Returns the log entry of a revision with this row.
+    pub(super) fn entry_of_row(
+        &self,
+        view: &ReadSnapshot,
+        at: RevisionRef,
+        row: &RevisionRow,
+    ) -> Result<LogEntry> {
         let header =
             RevisionHeader::decode(&row.header).map_err(Error::corrupt("a revision's header"))?;
         let body = RevisionBody::decode(&row.body).map_err(Error::corrupt("a revision's body"))?;

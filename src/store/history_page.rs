@@ -299,6 +299,10 @@ impl Session {
         let next = rows.last().map(|row| row.place).or(horizon).filter(|_| more);
         let mut items = Vec::with_capacity(rows.len());
         let mut facts = fact::FactReader::default();
+        let pages = rows.iter().filter(|raw| matches!(raw.stream, HistoryStream::Facts(_)));
+        let pages = pages.filter_map(|raw| FactRow::decode(&raw.row).ok());
+        let pages = pages.filter(|row| !hidden.contains(&row.operation));
+        facts.open_pages(&view, pages.map(|row| row.page))?;
         for row in rows {
             if let Some(item) = self.page_item(&view, &row, &hidden, &mut facts)? {
                 put(&mut items, item);
@@ -322,8 +326,8 @@ impl Session {
         let (branch, what) = match (raw.stream, place.rank) {
             (HistoryStream::Revisions(branch), HistoryRank::Sequence(sequence)) => {
                 let at = RevisionRef { branch, sequence };
-                let entry = self.log_entry(view, at)?;
                 let row = lineage::revision(view, self.number, at)?;
+                let entry = self.entry_of_row(view, at, &row)?;
                 let header = RevisionHeader::decode(&row.header)
                     .map_err(Error::corrupt("a revision's header"))?;
                 // The first parent may be folded: the last revision left before this one is used
