@@ -38,6 +38,7 @@ mod program;
 mod progress;
 mod prune;
 mod purge;
+mod reads;
 mod recover;
 mod redact;
 mod reference;
