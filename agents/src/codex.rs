@@ -19,6 +19,7 @@ pub(crate) mod state;
 #[cfg(test)]
 mod tests;
 mod tool;
+mod turn_end;
 
 use crate::claude_code::line_context::{LineContext, PieceBuilder, fields, flag};
 use crate::lenient::{LenientFlag, LenientInteger, LenientText, object};
@@ -367,7 +368,13 @@ fn event(
         "collab_agent_spawn_end" | "collab_waiting_end" => agent::event(work, scene, raw),
         "token_count" => notice::token_count(work, scene, payload.info),
         "thread_name_updated" => note(&mut work.carry.session.title, &payload.thread_name),
-        kind => notice::push_event_notice(work, scene, id, kind, raw),
+        "task_started" | "turn_started" => turn_end::record_open_calls(work, scene, "unknown"),
+        kind => {
+            notice::push_event_notice(work, scene, id, kind, raw);
+            if kind == "turn_aborted" {
+                turn_end::record_open_calls(work, scene, "interrupted");
+            }
+        }
     }
 }
 

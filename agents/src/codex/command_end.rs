@@ -2,7 +2,7 @@
 
 use super::call_result::{self, CodexCallResult};
 use super::state::{CodexRunningCommand, PollTarget, ScriptCommand};
-use super::{LineContext, call, tool};
+use super::{LineContext, call, tool, turn_end};
 use crate::claude_code::command::{CommandRun, REFUSED};
 use crate::claude_code::line_context::{PieceBuilder, fields, flag};
 use crate::claude_code::open_call::{CallRequest, OpenCall, PatchedFile};
@@ -57,7 +57,7 @@ pub(super) fn result(
             } else if let (REFUSED, [first, ..]) = (answer.status.outcome, files.as_slice()) {
                 let reason = answer.status.part.clone();
                 let reason = scene.part(&answer.text, reason, &answer.pointer);
-                tool::refused_edit(work, scene, id, &first.path, reason);
+                tool::edit_not_made(work, scene, id, &first.path, REFUSED, reason);
             }
         }
         CallRequest::Todos { items } if !answer.status.not_started => work.todos(scene, items),
@@ -287,6 +287,8 @@ pub(super) fn command_reported(
         if end.exit_code.is_some_and(|code| code != NO_CODE) || end.outcome == REFUSED {
             work.carry.calls.remove(event.id);
             work.carry.other.codex.end(event.id);
+        } else {
+            turn_end::keep_open(work, event.id.to_owned());
         }
         return ended(work, scene, event.id, &opened, end);
     }
@@ -299,7 +301,7 @@ pub(super) fn command_reported(
 
 /// Adds the facts of a command that ended: the command, its checks, its commit, and the patch in
 /// its command line.
-fn ended(
+pub(super) fn ended(
     work: &mut PieceBuilder<'_>,
     scene: &LineContext<'_>,
     id: &str,

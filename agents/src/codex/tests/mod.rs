@@ -3,6 +3,7 @@
 mod edits;
 mod ends;
 mod prompts;
+mod turn_ends;
 mod wanted;
 
 use crate::claude_code::{InputEnding, TranscriptDialect, TranscriptOptions, TranscriptReader};
