@@ -287,7 +287,9 @@ fn session(work: &mut PieceBuilder<'_>, meta: &CodexSessionMeta<'_>, at: Option<
 /// Returns the session that the first line of a rollout names, and the one that it was forked from.
 #[must_use]
 pub fn begun_codex_session(line: &[u8]) -> Option<(String, Option<String>)> {
-    let line: CodexLine<'_> = serde_json::from_slice(line.trim_ascii()).ok()?;
+    let line = String::from_utf8_lossy(line);
+    let line = long_text::readable_json(line.trim());
+    let line: CodexLine<'_> = serde_json::from_str(&line).ok()?;
     if !line.kind.is("session_meta") {
         return None;
     }
@@ -461,12 +463,14 @@ fn call(
         ("tool_calls", Value::List(vec![named])),
     ]);
     speak(work, scene, id, value);
+    // Models write line breaks into the strings of their arguments.
+    let arguments = payload.arguments.text().map(long_text::readable_json);
     let call = call::CodexCall {
         id: call_id,
         name,
         // The model's own tools have a namespace too.
         namespace: payload.namespace.text().filter(|space| *space != "functions"),
-        arguments: payload.arguments.text(),
+        arguments: arguments.as_deref(),
         input: payload.input.text(),
         action: payload.action,
     };
