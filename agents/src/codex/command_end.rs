@@ -2,7 +2,7 @@
 
 use super::call_result::{self, CodexCallResult};
 use super::state::{CodexRunningCommand, PollTarget, ScriptCommand};
-use super::{LineContext, call, tool, turn_end};
+use super::{LineContext, call, tool};
 use crate::claude_code::command::{CommandRun, REFUSED};
 use crate::claude_code::line_context::{PieceBuilder, fields, flag};
 use crate::claude_code::open_call::{CallRequest, OpenCall, PatchedFile};
@@ -288,7 +288,7 @@ pub(super) fn command_reported(
             work.carry.calls.remove(event.id);
             work.carry.other.codex.end(event.id);
         } else {
-            turn_end::keep_open(work, event.id.to_owned());
+            keep_open(work, event.id.to_owned());
         }
         return ended(work, scene, event.id, &opened, end);
     }
@@ -297,6 +297,20 @@ pub(super) fn command_reported(
         Some(command) => ended(work, scene, &command.id, &command.call, end),
         None => ended(work, scene, event.id, &event.call, end),
     }
+}
+
+/// Notes an open call that has a fact already. Of too many, the oldest is not open any more.
+pub(super) fn keep_open(work: &mut PieceBuilder<'_>, id: String) {
+    /// A turn has few open calls, and their results come soon after its end if they come at all.
+    const KEPT: usize = 32;
+    let codex = &mut work.carry.other.codex;
+    if codex.recorded_open.len() == KEPT {
+        let oldest = codex.recorded_open.remove(0);
+        codex.tools.remove(&oldest);
+        codex.patches.remove(&oldest);
+        work.carry.calls.remove(&oldest);
+    }
+    codex.recorded_open.push(id);
 }
 
 /// Adds the facts of a command that ended: the command, its checks, its commit, and the patch in

@@ -1,6 +1,6 @@
 //! Calls that are still open when their turn ends: no line says how they ended.
 
-use super::command_end::{self, CodexCommandEnd};
+use super::command_end::{self, CodexCommandEnd, keep_open};
 use super::{LineContext, call, tool};
 use crate::claude_code::line_context::PieceBuilder;
 use crate::claude_code::open_call::{CallRequest, OpenCall};
@@ -48,20 +48,6 @@ pub(super) fn record_open_calls(
         }
         call::await_end(work, commands);
     }
-}
-
-/// Notes an open call that has a fact already. Of too many, the oldest is not open any more.
-pub(super) fn keep_open(work: &mut PieceBuilder<'_>, id: String) {
-    /// A turn has few open calls, and their results come soon after its end if they come at all.
-    const KEPT: usize = 32;
-    let codex = &mut work.carry.other.codex;
-    if codex.recorded_open.len() == KEPT {
-        let oldest = codex.recorded_open.remove(0);
-        codex.tools.remove(&oldest);
-        codex.patches.remove(&oldest);
-        work.carry.calls.remove(&oldest);
-    }
-    codex.recorded_open.push(id);
 }
 
 /// The end of a command of which no line says how, or whether, it ran.
