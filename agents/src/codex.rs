@@ -19,6 +19,7 @@ pub(crate) mod state;
 #[cfg(test)]
 mod tests;
 mod tool;
+mod turn_end;
 
 use crate::claude_code::line_context::{LineContext, PieceBuilder, fields, flag};
 use crate::lenient::{LenientFlag, LenientInteger, LenientText, object};
@@ -286,7 +287,9 @@ fn session(work: &mut PieceBuilder<'_>, meta: &CodexSessionMeta<'_>, at: Option<
 /// Returns the session that the first line of a rollout names, and the one that it was forked from.
 #[must_use]
 pub fn begun_codex_session(line: &[u8]) -> Option<(String, Option<String>)> {
-    let line: CodexLine<'_> = serde_json::from_slice(line.trim_ascii()).ok()?;
+    let line = String::from_utf8_lossy(line);
+    let line = long_text::readable_json(line.trim());
+    let line: CodexLine<'_> = serde_json::from_str(&line).ok()?;
     if !line.kind.is("session_meta") {
         return None;
     }
@@ -367,7 +370,13 @@ fn event(
         "collab_agent_spawn_end" | "collab_waiting_end" => agent::event(work, scene, raw),
         "token_count" => notice::token_count(work, scene, payload.info),
         "thread_name_updated" => note(&mut work.carry.session.title, &payload.thread_name),
-        kind => notice::push_event_notice(work, scene, id, kind, raw),
+        "task_started" | "turn_started" => turn_end::record_open_calls(work, scene, "unknown"),
+        kind => {
+            notice::push_event_notice(work, scene, id, kind, raw);
+            if kind == "turn_aborted" {
+                turn_end::record_open_calls(work, scene, "interrupted");
+            }
+        }
     }
 }
 
@@ -454,12 +463,14 @@ fn call(
         ("tool_calls", Value::List(vec![named])),
     ]);
     speak(work, scene, id, value);
+    // Models write line breaks into the strings of their arguments.
+    let arguments = payload.arguments.text().map(long_text::readable_json);
     let call = call::CodexCall {
         id: call_id,
         name,
         // The model's own tools have a namespace too.
         namespace: payload.namespace.text().filter(|space| *space != "functions"),
-        arguments: payload.arguments.text(),
+        arguments: arguments.as_deref(),
         input: payload.input.text(),
         action: payload.action,
     };

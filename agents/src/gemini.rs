@@ -122,7 +122,9 @@ fn session(work: &mut PieceBuilder<'_>, line: &GeminiLine<'_>) {
 /// Returns the session that a line begins, if it is the first line of a recording.
 #[must_use]
 pub fn begun_gemini_session(line: &[u8]) -> Option<String> {
-    let line: GeminiLine<'_> = serde_json::from_slice(line.trim_ascii()).ok()?;
+    let line = String::from_utf8_lossy(line);
+    let line = long_text::readable_json(line.trim());
+    let line: GeminiLine<'_> = serde_json::from_str(&line).ok()?;
     let begins = line.set.is_none() && line.id.0.is_none();
     line.session_id.0.filter(|_| begins)
 }

@@ -107,7 +107,7 @@ pub fn resolve_each<'p>(
     pointers: impl IntoIterator<Item = &'p str>,
 ) -> Vec<Option<String>> {
     let document = String::from_utf8_lossy(document);
-    let document = replace_lone_surrogates(&document);
+    let document = readable_json(&document);
     let document = serde_json::from_str::<serde_json::Value>(&document).ok();
     let texts = pointers.into_iter().map(|pointer| found(document.as_ref()?, pointer));
     texts.collect()
@@ -118,7 +118,7 @@ fn found(document: &serde_json::Value, pointer: &str) -> Option<String> {
     let text = match path.split_once("#json") {
         None => value_text(document.pointer(path)?)?,
         Some((outer, inner)) => {
-            let inside = replace_lone_surrogates(document.pointer(outer)?.as_str()?).into_owned();
+            let inside = readable_json(document.pointer(outer)?.as_str()?).into_owned();
             let inside: serde_json::Value = serde_json::from_str(&inside).ok()?;
             value_text(inside.pointer(inner)?)?
         }
@@ -152,6 +152,53 @@ fn value_text(value: &serde_json::Value) -> Option<String> {
             Some(serde_json::from_str::<EditDescription<'_>>(&json).ok()?.patch()?.text)
         }
     }
+}
+
+/// Returns this JSON in a form that a parser accepts: lone surrogates are replaced, and control
+/// characters inside strings are escaped. The pointers into the document stay the same.
+pub(crate) fn readable_json(json: &str) -> Cow<'_, str> {
+    let json = replace_lone_surrogates(json);
+    match escape_control_characters(&json) {
+        Some(escaped) => Cow::Owned(escaped),
+        None => json,
+    }
+}
+
+/// Whether there is a control character: counted in chunks, which is quick for many bytes.
+pub(crate) fn has_control_character(bytes: &[u8]) -> bool {
+    bytes.chunks(256).any(|part| part.iter().fold(false, |found, byte| found | (*byte < b' ')))
+}
+
+/// This JSON with escapes in place of control characters inside strings; `None` if there are none.
+///
+/// A client that prints its records without escaping writes them as they are, which JSON does not
+/// allow.
+fn escape_control_characters(json: &str) -> Option<String> {
+    if !has_control_character(json.as_bytes()) {
+        return None;
+    }
+    let (mut quoted, mut backslash, mut escaped) = (false, false, false);
+    let mut text = String::with_capacity(json.len() + 64);
+    let mut copied = 0;
+    for (at, byte) in json.bytes().enumerate() {
+        if quoted && byte < b' ' {
+            // A backslash before it escapes nothing: it is a character of the text.
+            let before = if backslash { "\\" } else { "" };
+            text.push_str(json.get(copied..at)?);
+            text.push_str(before);
+            text.push_str(&format!("\\u{byte:04x}"));
+            (copied, escaped, backslash) = (at + 1, true, false);
+            continue;
+        }
+        match byte {
+            _ if backslash => backslash = false,
+            b'\\' => backslash = quoted,
+            b'"' => quoted = !quoted,
+            _ => {}
+        }
+    }
+    text.push_str(json.get(copied..)?);
+    escaped.then_some(text)
 }
 
 /// Returns this JSON with `\\ufffd` in place of every escaped lone surrogate.
@@ -283,6 +330,26 @@ mod tests {
         }
         let document = r#"{"a":"cut \ud83d"}"#;
         assert_eq!(resolve(document.as_bytes(), "/a"), Some("cut \u{fffd}".to_owned()));
+    }
+
+    #[test]
+    fn control_characters_inside_strings_are_read() {
+        for (json, says) in [
+            ("{\"a\":\"x\u{1b}[31my\"}", "x\u{1b}[31my"),
+            ("{\"a\":\"\t\r\n\0\u{1f}\"}", "\t\r\n\0\u{1f}"),
+            ("{\n\t\"a\" :\r\n\"a\\\"\u{7}\\\\\"}", "a\"\u{7}\\"),
+            // A backslash before the character.
+            ("{\"a\":\"x\\\u{1}y\"}", "x\\\u{1}y"),
+        ] {
+            let read: serde_json::Value = serde_json::from_str(&readable_json(json)).unwrap();
+            assert_eq!(read["a"], says, "{json}");
+            assert_eq!(resolve(json.as_bytes(), "/a").as_deref(), Some(says));
+        }
+        for same in ["{\n \"a\": [\t1]\r\n}", "{\"a\":\"\\u001b\\n\"}", "", "\u{1b}[31m"] {
+            assert!(matches!(readable_json(same), Cow::Borrowed(_)), "{same}");
+        }
+        let inner = "{\"arguments\":\"{\\\"cmd\\\":\\\"a\\nb\\\"}\"}";
+        assert_eq!(resolve(inner.as_bytes(), "/arguments#json/cmd").as_deref(), Some("a\nb"));
     }
 
     #[test]

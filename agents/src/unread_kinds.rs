@@ -7,6 +7,7 @@
 use crate::claude_code::{
     InputEnding, TranscriptDialect, TranscriptOptions, TranscriptReader, TranscriptState,
 };
+use crate::long_text::readable_json;
 use forge_store::model::Timestamp;
 use serde_json::Value;
 use std::collections::{BTreeMap, BTreeSet};
@@ -136,7 +137,7 @@ fn known(carry: &TranscriptState, dialect: TranscriptDialect) -> Value {
 
 /// The kind of a line: its type, and the type of its content if that has one.
 fn kind(line: &[u8], dialect: TranscriptDialect) -> Option<String> {
-    let line: Value = serde_json::from_slice(line).ok()?;
+    let line: Value = serde_json::from_str(&readable_json(&String::from_utf8_lossy(line))).ok()?;
     let text = |value: &Value| value.as_str().map(str::to_owned);
     let Some(kind) = text(&line["type"]) else {
         let fields = line.as_object()?.keys().map(String::as_str);

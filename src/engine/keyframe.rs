@@ -4,9 +4,10 @@
 use super::lineage::{self, RevisionRange, RevisionRef};
 use super::materialize::{self, MIN_REPLAY_COST, cost};
 use super::object;
+use super::object_cache::ObjectCache;
 use super::parallel;
 use super::refs::session;
-use super::row_overlay::{OverlaySnapshot, RowOverlay};
+use super::row_overlay::{CachingSnapshot, OverlaySnapshot, RowOverlay};
 use super::state::RevisionState;
 use crate::backend::{LogPosition, ScanDirection, Snapshot};
 use crate::engine::refs::StoreRefs;
@@ -14,7 +15,8 @@ use crate::error::{Error, Result};
 use crate::format::key::{self, of};
 use crate::format::{
     CHUNK_MAX_BYTES, CHUNK_MIN_BYTES, KeyframeChunk, KeyframeRow, ObjectKind, RecordBytes,
-    RevisionHeader, RevisionRow, StateChunk, entity_hash, entry_hash, is_boundary, seal,
+    RevisionHeader, RevisionRow, StateChunk, content_id, entity_hash, entry_hash, is_boundary,
+    seal,
 };
 use crate::model::{SessionId, SessionNumber, StateDigest};
 
@@ -83,16 +85,18 @@ impl KeyframeDistance {
 }
 
 /// Makes a keyframe of a revision.
+///
+/// `opened` has the objects that earlier keyframes of the same pass were made from.
 pub(crate) fn make(
     base: &dyn Snapshot,
     rows: &mut RowOverlay,
     refs: &StoreRefs,
+    opened: &ObjectCache,
     position: LogPosition,
-    number: SessionNumber,
-    at: RevisionRef,
+    (number, at): (SessionNumber, RevisionRef),
 ) -> Result<KeyframeDistance> {
     let view = OverlaySnapshot { base, rows, position };
-    let state = materialize::materialize(&view, refs, number, at)?;
+    let state = materialize::materialize(&CachingSnapshot { view, opened }, refs, number, at)?;
     let row = lineage::revision(&view, number, at)?;
     let header =
         RevisionHeader::decode(&row.header).map_err(Error::corrupt("a revision's header"))?;
@@ -186,12 +190,12 @@ fn write(
             parallel::yield_to_foreground();
             let content = chunk.encode();
             bytes += content.len() as u64;
-            let (_, sealed) = seal(ObjectKind::Chunk, &content);
-            let known = object::number_of(&OverlaySnapshot { base, rows, position }, &sealed)?;
-            let object = match known {
+            // Most chunks are those of the keyframe before, and are not compressed again.
+            let view = OverlaySnapshot { base, rows, position };
+            let object = match object::find_number(&view, &content_id(&content))? {
                 Some(number) => number,
                 None => {
-                    object::put(rows, next, &sealed)?;
+                    object::put(rows, next, &seal(ObjectKind::Chunk, &content).1)?;
                     next += 1;
                     next - 1
                 }

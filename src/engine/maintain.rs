@@ -7,6 +7,7 @@ use super::journal_follower::APPLY_BYTES;
 use super::keyframe::{self, KeyframeDistance, MAX_HURRIED_BYTES, MAX_STATE_BYTES};
 use super::lineage::{self, RevisionRange, RevisionRef};
 use super::object;
+use super::object_cache::ObjectCache;
 use super::parallel;
 use super::row_overlay::{OverlaySnapshot, RowOverlay};
 use crate::backend::{IndexWriter, LogPosition, Snapshot};
@@ -80,8 +81,14 @@ impl Engine {
         let Some(position) = rotated else { return Ok(false) };
         let distances = BTreeMap::new();
         let chunks = BTreeSet::new();
-        let mut work =
-            KeyframeBuilder { refs: StoreRefs::default(), distances, max_state_bytes, chunks };
+        let opened = ObjectCache::default();
+        let mut work = KeyframeBuilder {
+            refs: StoreRefs::default(),
+            distances,
+            max_state_bytes,
+            chunks,
+            opened,
+        };
         let mut at = from;
         let mut rows = RowOverlay::default();
         while at < position {
@@ -205,6 +212,8 @@ pub(super) struct KeyframeBuilder {
     pub(super) max_state_bytes: u64,
     /// Chunks of removed keyframes. They are deleted unless another keyframe shares them.
     pub(super) chunks: BTreeSet<u64>,
+    /// What the keyframes were made from: each shares most chunks with the one before it.
+    pub(super) opened: ObjectCache,
 }
 
 impl KeyframeBuilder {
@@ -311,7 +320,7 @@ impl KeyframeBuilder {
             _ => KeyframeDistance::of(&view, &self.refs, session, at)?,
         };
         let distance = if distance.is_due(&row) {
-            keyframe::make(base, rows, &self.refs, position, session, at)?
+            keyframe::make(base, rows, &self.refs, &self.opened, position, (session, at))?
         } else {
             distance
         };

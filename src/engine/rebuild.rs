@@ -6,6 +6,7 @@ use super::commit::Engine;
 use super::derive::{self, for_each_row};
 use super::lineage::RevisionRef;
 use super::maintain::{BATCH_ROWS, KeyframeBuilder};
+use super::object_cache::ObjectCache;
 use super::row_overlay::{OverlaySnapshot, RowOverlay};
 use super::verify::{chain, keyframe};
 use super::{object, row_totals};
@@ -181,7 +182,9 @@ fn keyframes(rows: &mut RowOverlay, refs: &StoreRefs, position: LogPosition) -> 
     let distances = BTreeMap::new();
     let max_state_bytes = super::keyframe::MAX_STATE_BYTES;
     let chunks = BTreeSet::new();
-    let mut work = KeyframeBuilder { refs: refs.clone(), distances, max_state_bytes, chunks };
+    let opened = ObjectCache::default();
+    let mut work =
+        KeyframeBuilder { refs: refs.clone(), distances, max_state_bytes, chunks, opened };
     let before = count(rows, position)?;
     for (session, at, reset, keyframed) in todo {
         if keyframed {

@@ -148,9 +148,51 @@ pub(crate) struct OverlaySnapshot<'a> {
 }
 
 impl ObjectSource for OverlaySnapshot<'_> {
-    /// No cache: generations are written and checked from what is on disk.
+    /// No cache: generations are checked from what is on disk.
     fn opened(&self) -> Option<&ObjectCache> {
         None
+    }
+}
+
+/// A snapshot with rows on top that reads and checks an object once, while one process writes a
+/// generation. No number of an object is assigned twice meanwhile.
+pub(crate) struct CachingSnapshot<'a> {
+    pub(crate) view: OverlaySnapshot<'a>,
+    pub(crate) opened: &'a ObjectCache,
+}
+
+impl ObjectSource for CachingSnapshot<'_> {
+    fn opened(&self) -> Option<&ObjectCache> {
+        Some(self.opened)
+    }
+}
+
+impl Snapshot for CachingSnapshot<'_> {
+    fn position(&self) -> LogPosition {
+        self.view.position()
+    }
+
+    fn get(&self, table: TableId, key: &[u8]) -> Result<Option<Vec<u8>>, backend::Error> {
+        self.view.get(table, key)
+    }
+
+    fn get_many(
+        &self,
+        table: TableId,
+        keys: &[Vec<u8>],
+    ) -> Result<Vec<Option<Vec<u8>>>, backend::Error> {
+        self.view.get_many(table, keys)
+    }
+
+    fn scan(
+        &self,
+        table: TableId,
+        from: &[u8],
+        to: &[u8],
+        direction: ScanDirection,
+        limit: usize,
+    ) -> Result<Vec<TableRow>, backend::Error> {
+        self.view.scan(table, from, to, direction, limit)
     }
 }
 

@@ -48,7 +48,7 @@ pub(crate) use format_marker::{hex, unhex};
 pub use header::{ParentRevision, ResetSource, RevisionHeader};
 pub use keyfile::KeyFile;
 pub use object::{
-    CompressionEffort, MAX_OBJECT_BYTES, ObjectKind, compress_sealed, content_length,
+    CompressionEffort, MAX_OBJECT_BYTES, ObjectKind, compress_sealed, content_id, content_length,
     is_self_contained, is_whole, open, open_with_prefix, seal, seal_raw, seal_with_prefix,
     sealed_id, sealed_kind,
 };

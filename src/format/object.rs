@@ -72,9 +72,9 @@ fn decompress(stored: &[u8], length: usize) -> std::io::Result<Vec<u8>> {
 }
 
 fn assemble(kind: ObjectKind, codec: u8, content: &[u8], stored: &[u8]) -> (ObjectId, Vec<u8>) {
-    let hash = *blake3::hash(content).as_bytes();
-    let sealed = put_together(kind, codec, content.len(), &hash, stored);
-    (ObjectId::from_bytes(hash), sealed)
+    let id = content_id(content);
+    let sealed = put_together(kind, codec, content.len(), id.as_bytes(), stored);
+    (id, sealed)
 }
 
 fn put_together(
@@ -104,6 +104,12 @@ fn check_of(codec: u8, before: &[u8]) -> [u8; CHECK_BYTES] {
     let covered = if codec == CODEC_RAW { HEADER_BYTES.min(before.len()) } else { before.len() };
     let (covered, _) = before.split_at(covered);
     *blake3::hash(covered).as_bytes().first_chunk().expect("8 of 32 bytes")
+}
+
+/// Returns the name that [`seal`] gives this content.
+#[must_use]
+pub fn content_id(content: &[u8]) -> ObjectId {
+    ObjectId::from_bytes(*blake3::hash(content).as_bytes())
 }
 
 /// Encodes content as an object and returns its name and the bytes to store.

@@ -29,6 +29,8 @@ pub(super) const SEARCH_FOLDER: &str = "search";
 pub(super) const NOTE_FOLDERS: [&str; 2] = ["log", "agents"];
 pub(super) const CONFIG_FILE: &str = "config.toml";
 /// The reserve for pruning on a full disk.
+/// What imports of bundles have begun and not ended.
+pub(super) const BUNDLE_MARKS_FOLDER: &str = "bundles";
 pub(super) const RESERVE_FILE: &str = "reserve";
 pub(super) const UNFINISHED_RESERVE_FILE: &str = "reserve.new";
 const IGNORE_FILE: &str = ".gitignore";
@@ -299,7 +301,7 @@ pub(super) fn write_marker(path: &Path, marker: &[u8]) -> Result<()> {
 /// Returns the files and folders that do not belong to forge. `config.toml` is written by a person,
 /// and counts as known.
 pub(super) fn foreign(path: &Path) -> Result<Vec<PathBuf>> {
-    const OWN: [&str; 12] = [
+    const OWN: [&str; 13] = [
         FORMAT_FILE,
         LOST_FILE,
         UNFINISHED_FILE,
@@ -312,6 +314,7 @@ pub(super) fn foreign(path: &Path) -> Result<Vec<PathBuf>> {
         spool::FOLDER,
         spool::COPIES,
         SEARCH_FOLDER,
+        BUNDLE_MARKS_FOLDER,
     ];
     type IsOwn = fn(&str) -> bool;
     let kinds: [(PathBuf, IsOwn); 5] = [

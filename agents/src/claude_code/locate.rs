@@ -1,6 +1,7 @@
 //! Finds the transcripts of Claude Code on disk.
 
 use crate::lenient::LenientText;
+use crate::long_text;
 use serde::Deserialize;
 use std::fs::{self, File};
 use std::io::{self, BufRead, BufReader, Read};
@@ -116,7 +117,9 @@ fn directory_of(path: &Path) -> Option<PathBuf> {
     let mut lines = BufReader::new(File::open(path).ok()?.take(SEARCHED_BYTES));
     let mut line = Vec::new();
     while lines.read_until(b'\n', &mut line).ok()? > 0 {
-        let named: WorkingDirectoryLine<'_> = serde_json::from_slice(&line).unwrap_or_default();
+        let text = String::from_utf8_lossy(&line);
+        let text = long_text::readable_json(&text);
+        let named: WorkingDirectoryLine<'_> = serde_json::from_str(&text).unwrap_or_default();
         if let Some(directory) = named.cwd.text() {
             return Some(directory.into());
         }

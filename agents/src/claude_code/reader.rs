@@ -284,7 +284,7 @@ impl TranscriptReader {
         recorded_at: Timestamp,
         piece: &mut TranscriptPiece,
     ) -> Result<(), UnreadRecord> {
-        let text = long_text::replace_lone_surrogates(text);
+        let text = long_text::readable_json(text);
         let first = piece.facts.len();
         let mut work = PieceBuilder {
             carry: &mut self.carry,

@@ -9,6 +9,7 @@ use crate::lenient::{LenientId, LenientText};
 use crate::long_text;
 use serde::Deserialize;
 use serde::de::IgnoredAny;
+use std::borrow::Cow;
 use std::ops::Range;
 
 /// The text between records: white space, NUL bytes and byte order marks.
@@ -53,6 +54,7 @@ pub(super) fn all_whole(line: &[u8]) -> bool {
         return false;
     }
     let text = String::from_utf8_lossy(text);
+    let text = without_control_characters(&text);
     let mut rest = &*text;
     while rest.starts_with('{') {
         let mut objects = serde_json::Deserializer::from_str(rest).into_iter::<IgnoredAny>();
@@ -62,12 +64,24 @@ pub(super) fn all_whole(line: &[u8]) -> bool {
     rest.is_empty()
 }
 
+/// This text with a space in place of every control character but NUL. JSON does not allow them
+/// inside a string, but some clients write them. All offsets stay.
+fn without_control_characters(text: &str) -> Cow<'_, str> {
+    if !long_text::has_control_character(text.as_bytes()) {
+        return Cow::Borrowed(text);
+    }
+    let plain = |c: char| if c < ' ' && c != '\0' { ' ' } else { c };
+    Cow::Owned(text.chars().map(plain).collect())
+}
+
 /// Returns the session that a line of Claude Code names. If the line holds several records, the
 /// last one that names a session counts.
 #[must_use]
 pub fn session_of(line: &[u8]) -> Option<String> {
     let named = |record: &[u8]| {
-        let head: RecordHead<'_> = serde_json::from_slice(record).ok()?;
+        let record = String::from_utf8_lossy(record);
+        let record = long_text::readable_json(&record);
+        let head: RecordHead<'_> = serde_json::from_str(&record).ok()?;
         head.session_id.text().map(str::to_owned)
     };
     let whole = line.get(trimmed(line)).unwrap_or_default();
@@ -96,6 +110,7 @@ pub(super) fn split(line: &[u8], dialect: TranscriptDialect) -> Vec<LinePart> {
         chunk.invalid().iter().for_each(|_| text.push('?'));
     }
     let text = long_text::replace_lone_surrogates(&text);
+    let text = without_control_characters(&text);
     let mut search = RecordSearch {
         dialect,
         budget: line.len() * READINGS,
@@ -286,6 +301,18 @@ mod tests {
             r#"{"type":"progress","sessionId":"s","data":{"message":{"type":"user","uuid":"u"}"#;
         assert_eq!(found(torn), ["lost at 0"]);
         assert_eq!(found(&format!("{torn},{WHOLE}]")), ["lost at 0"]);
+    }
+
+    #[test]
+    fn records_with_raw_control_characters_are_found() {
+        let odd = "{\"type\":\"user\",\"text\":\"\u{1b}[31mred\t\"}";
+        assert_eq!(found(&format!("{odd}{WHOLE}")), [odd, "whole"]);
+        let torn = "{\"type\":\"user\",\"text\":\"\u{1b}[31m";
+        assert_eq!(found(&format!("{torn}\0\0{WHOLE}")), ["lost at 0", "whole"]);
+        assert!(all_whole(format!("{odd}\0{WHOLE}\r\n").as_bytes()));
+        assert!(!all_whole(torn.as_bytes()));
+        let named = "{\"sessionId\":\"s1\",\"text\":\"\u{1}\"}";
+        assert_eq!(session_of(named.as_bytes()).as_deref(), Some("s1"));
     }
 
     #[test]

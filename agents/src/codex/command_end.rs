@@ -57,7 +57,7 @@ pub(super) fn result(
             } else if let (REFUSED, [first, ..]) = (answer.status.outcome, files.as_slice()) {
                 let reason = answer.status.part.clone();
                 let reason = scene.part(&answer.text, reason, &answer.pointer);
-                tool::refused_edit(work, scene, id, &first.path, reason);
+                tool::edit_not_made(work, scene, id, &first.path, REFUSED, reason);
             }
         }
         CallRequest::Todos { items } if !answer.status.not_started => work.todos(scene, items),
@@ -287,6 +287,8 @@ pub(super) fn command_reported(
         if end.exit_code.is_some_and(|code| code != NO_CODE) || end.outcome == REFUSED {
             work.carry.calls.remove(event.id);
             work.carry.other.codex.end(event.id);
+        } else {
+            keep_open(work, event.id.to_owned());
         }
         return ended(work, scene, event.id, &opened, end);
     }
@@ -297,9 +299,23 @@ pub(super) fn command_reported(
     }
 }
 
+/// Notes an open call that has a fact already. Of too many, the oldest is not open any more.
+pub(super) fn keep_open(work: &mut PieceBuilder<'_>, id: String) {
+    /// A turn has few open calls, and their results come soon after its end if they come at all.
+    const KEPT: usize = 32;
+    let codex = &mut work.carry.other.codex;
+    if codex.recorded_open.len() == KEPT {
+        let oldest = codex.recorded_open.remove(0);
+        codex.tools.remove(&oldest);
+        codex.patches.remove(&oldest);
+        work.carry.calls.remove(&oldest);
+    }
+    codex.recorded_open.push(id);
+}
+
 /// Adds the facts of a command that ended: the command, its checks, its commit, and the patch in
 /// its command line.
-fn ended(
+pub(super) fn ended(
     work: &mut PieceBuilder<'_>,
     scene: &LineContext<'_>,
     id: &str,

@@ -286,7 +286,7 @@ pub(super) fn changed(
         let first = changes.keys().next().map(|path| path_of(path));
         if let (Some(path), true) = (first, one.status.is("declined")) {
             let reason = one.stderr.text().map(|text| scene.text(text, format!("{base}/stderr")));
-            tool::refused_edit(work, scene, id, &path, reason.into());
+            tool::edit_not_made(work, scene, id, &path, REFUSED, reason.into());
         }
         return;
     }

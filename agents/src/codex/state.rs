@@ -27,6 +27,8 @@ pub(crate) struct CodexState {
     pub(crate) polls: BTreeMap<String, PollTarget>,
     /// The open calls of other tools.
     pub(crate) tools: BTreeMap<String, OpenToolCall>,
+    /// The open calls that have a fact already: a turn or event ended before their result came.
+    pub(crate) recorded_open: Vec<String>,
     /// The open scripts of code mode: the commands in each, by call.
     pub(crate) scripts: BTreeMap<String, Vec<ScriptCommand>>,
     /// The scripts that still run after their call returned: the ids of their commands, by cell.

@@ -95,21 +95,18 @@ fn answers(questions: &BTreeMap<String, String>, answer: &str) -> Value {
     Value::Map(answers.collect())
 }
 
-/// Records a refused use of `apply_patch`: it is not an edit, but the use of a tool.
-pub(super) fn refused_edit(
+/// Records a use of `apply_patch` that was refused, or whose result is missing: it is not an edit,
+/// but the use of a tool.
+pub(super) fn edit_not_made(
     work: &mut PieceBuilder<'_>,
     scene: &LineContext<'_>,
     id: &str,
     path: &str,
+    outcome: &'static str,
     reason: Value,
 ) {
-    let ended = ToolUseEnd {
-        tool: "apply_patch",
-        outcome: REFUSED,
-        reason,
-        called_at: None,
-        duration_ms: None,
-    };
+    let ended =
+        ToolUseEnd { tool: "apply_patch", outcome, reason, called_at: None, duration_ms: None };
     used(work, scene, id, fields([("path", path.into())]), &ended);
 }
 
@@ -182,6 +179,23 @@ pub(super) fn result(
     let called_at = Some(open.called_at);
     let ended = ToolUseEnd { tool: &open.tool, outcome, reason, called_at, duration_ms: None };
     used(work, scene, id, value, &ended);
+}
+
+/// Records the use of a tool that is open when its turn ends.
+pub(super) fn open_at_turn_end(
+    work: &mut PieceBuilder<'_>,
+    scene: &LineContext<'_>,
+    id: &str,
+    outcome: &'static str,
+) {
+    let Some(open) = work.carry.other.codex.tools.get(id).cloned() else { return };
+    if agent::is_talk(&open.tool) {
+        return;
+    }
+    let called_at = Some(open.called_at);
+    let ended =
+        ToolUseEnd { tool: &open.tool, outcome, reason: Value::Null, called_at, duration_ms: None };
+    used(work, scene, id, open.fields, &ended);
 }
 
 /// The fields of an event or item about the use of a tool.

@@ -106,7 +106,7 @@ impl HookEvent {
     /// If the input is not a JSON object.
     pub fn read(agent: HookAgent, name: &str, input: &[u8]) -> Result<Self, HookInputError> {
         let text = plain(input)?;
-        let text = crate::long_text::replace_lone_surrogates(&text);
+        let text = crate::long_text::readable_json(&text);
         let input: Value = serde_json::from_str(&text)
             .map_err(|error| HookInputError(format!("is not JSON: {error}")))?;
         let Value::Object(fields) = &input else {

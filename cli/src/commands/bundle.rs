@@ -128,7 +128,13 @@ impl Verb for BundleImportArgs {
         } else {
             BufReader::new(open_plain(&context.cwd.join(&self.file))?.0)
         };
-        let taken = store.import_bundle(&opened.write_context, &mut file, self.name.as_deref());
+        // Another command may run in another directory.
+        let path = match self.file.to_str() {
+            Some(STANDARD) => String::new(),
+            _ => context.cwd.join(&self.file).display().to_string(),
+        };
+        let name = self.name.as_deref();
+        let taken = store.import_bundle_file(&opened.write_context, &mut file, &path, name);
         let taken = taken.map_err(|error| {
             let holds_secrets = matches!(error, Error::Secrets { .. });
             let refused = CommandError::from(error);

@@ -48,6 +48,12 @@ pub struct UnfinishedStream {
 
 impl From<UnfinishedImport> for UnfinishedStream {
     fn from(one: UnfinishedImport) -> Self {
+        if let Some(file) = one.source.strip_prefix("bundle:") {
+            // The file of standard input, or of an encrypted store, is not known.
+            let file = if file.is_empty() { "FILE" } else { file };
+            let command = format!("forge import bundle {}", quoted(file));
+            return Self { session: one.session, source: one.source, command };
+        }
         let file = one.source.strip_prefix("events:").unwrap_or(&one.source);
         // Standard input has no name: its source is the hash of its first line.
         let file = if file.starts_with('-') { "-" } else { file };
@@ -69,10 +75,11 @@ fn quoted(word: &str) -> String {
 impl UnfinishedStream {
     /// Writes what to do, unless a process is importing now.
     pub(crate) fn print(&self, screen: &mut Screen) {
+        let source = if self.source == "bundle:" { "a bundle" } else { &self.source };
         let text = format!(
             "The session {} holds a part of {}, unless it is being imported now: '{}' imports the \
             rest",
-            self.session, self.source, self.command
+            self.session, source, self.command
         );
         screen.line(Tone::Warning, &text);
     }
@@ -172,6 +179,24 @@ impl Report for MaintainReport {
         }
         if self.compacted {
             screen.line(Tone::Plain, "Rewrote the index.");
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_command_that_finishes_an_import_names_its_file() {
+        for (source, command) in [
+            ("events:a.jsonl", "forge import events a.jsonl"),
+            ("events:-1f", "forge import events -"),
+            ("bundle:/w/my work.bundle", "forge import bundle '/w/my work.bundle'"),
+            ("bundle:", "forge import bundle FILE"),
+        ] {
+            let one = UnfinishedImport { session: "s".to_owned(), source: source.to_owned() };
+            assert_eq!(UnfinishedStream::from(one).command, command);
         }
     }
 }

@@ -1,5 +1,6 @@
 //! Importing a bundle: appends what the journal does not contain yet.
 
+use super::unfinished::BundleMark;
 use super::verify::verify_bundle;
 use super::{BundleReader, BundleSource, MAX_RECORD_BYTES, damaged};
 use crate::backend::Snapshot;
@@ -55,6 +56,21 @@ impl Store {
         source: &mut dyn BundleSource,
         name: Option<&str>,
     ) -> Result<BundleImportReport> {
+        self.import_bundle_file(act, source, "", name)
+    }
+
+    /// Imports a bundle like [`Store::import_bundle`] from a file of this name.
+    /// [`Store::unfinished_imports`] names the file if the import is killed.
+    ///
+    /// # Errors
+    /// See [`Store::import_bundle`].
+    pub fn import_bundle_file(
+        &self,
+        act: &WriteContext,
+        source: &mut dyn BundleSource,
+        file: &str,
+        name: Option<&str>,
+    ) -> Result<BundleImportReport> {
         let view = self.engine.follower.written_view()?;
         let redactor = self.engine.options.redaction.as_deref();
         let (mut contents, secrets) = verify_bundle(source, redactor, self, &view)?;
@@ -72,6 +88,7 @@ impl Store {
         contents.sessions.iter().try_for_each(|session| place(&refs, session).map(drop))?;
         let begun = contents.sessions.iter().flat_map(|session| &session.begun);
         let done = begun.map(|one| (one.operation, one.effects as usize)).collect();
+        let mark = BundleMark::write(self, &contents, file)?;
         let mut import = BundleImporter {
             store: self,
             operation: act.operation()?,
@@ -81,8 +98,16 @@ impl Store {
             taken: BundleImportReport::default(),
             contents,
         };
-        import.all(source)?;
-        self.engine.sync()?;
+        match import.all(source).and_then(|()| self.engine.sync()) {
+            Ok(()) => mark.remove()?,
+            Err(error) => {
+                // A session that went another way here is not finished by another import.
+                if matches!(error, Error::Conflict(_)) || import.taken.records == 0 {
+                    mark.remove()?;
+                }
+                return Err(error);
+            }
+        }
         let sessions = import.contents.sessions.iter();
         import.taken.sessions = sessions.map(|session| session.info.name.clone()).collect();
         Ok(import.taken)

@@ -6,7 +6,7 @@
 //! * `export`: writes records and objects to a file.
 //! * `verify`: verifies a file as a whole before anything is written; `blob_parts`: its blobs.
 //! * `secret_counter`: counts secrets in it that this store redacts.
-//! * `import`: appends what the journal does not contain yet.
+//! * `import`: appends what the journal does not contain yet; `unfinished`: marks what was begun.
 
 mod blob_parts;
 mod export;
@@ -14,6 +14,7 @@ mod folded_revision;
 mod import;
 mod replay;
 mod secret_counter;
+mod unfinished;
 mod verify;
 
 pub use export::{BundleExportReport, BundleRange};

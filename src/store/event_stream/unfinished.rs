@@ -35,12 +35,12 @@ use std::time::Instant;
 /// How many marks one record removes.
 const MARKS_PER_RECORD: usize = 256;
 
-/// An unfinished import of a stream: it is running, or was killed.
+/// An unfinished import of a stream or a bundle: it is running, or was killed.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct UnfinishedImport {
-    /// The session with the stream's bookmark.
+    /// The session with the stream's bookmark, or one of the bundle.
     pub session: String,
-    /// The name of the stream there.
+    /// The name of the stream there; `bundle:` and the file, if it is known, for a bundle.
     pub source: String,
 }
 
@@ -53,7 +53,8 @@ pub(super) struct Begun {
 }
 
 impl Store {
-    /// Returns the unfinished imports of streams. Importing the same stream again finishes one.
+    /// Returns the unfinished imports of streams and bundles. Importing the same one again finishes
+    /// it.
     ///
     /// # Errors
     /// Fails if the store cannot be read or is damaged.
@@ -69,6 +70,7 @@ impl Store {
                 source: source.to_owned(),
             }));
         }
+        found.extend(self.unfinished_bundles()?);
         Ok(found)
     }
 

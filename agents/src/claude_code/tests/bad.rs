@@ -4,6 +4,7 @@ use super::script::Script;
 use super::*;
 use crate::claude_code::UnreadableLine;
 use crate::piece::SkippedLine;
+use forge_store::model::TextRef;
 
 fn skipped(bytes: &[u8]) -> Vec<(u64, u64, String)> {
     let piece = at_once(bytes);
@@ -87,7 +88,7 @@ fn a_byte_that_is_not_utf_8_does_not_lose_its_record() {
         assert!(noted.reason.starts_with(&format!("is not UTF-8 at its byte {place}")));
         // The reference covers the bytes of the record, and leads to its text.
         let prompt = of_kind(&piece, Kind::Prompt)[0].value.field("text").unwrap().clone();
-        let text = forge_store::model::TextRef::from_value(&prompt).unwrap();
+        let text = TextRef::from_value(&prompt).unwrap();
         let (offset, length) = text.place.unwrap();
         assert_eq!((offset, length), (0, start as u64 - 1));
         let record = &bytes[..length as usize];
@@ -175,10 +176,44 @@ fn a_long_text_of_the_second_record_on_a_line_is_resolved() {
     let line = script.text.replacen("}\n{", "}{", 1);
     let piece = at_once(line.as_bytes());
     let prompt = of_kind(&piece, Kind::Prompt)[1].value.field("text").unwrap().clone();
-    let text = forge_store::model::TextRef::from_value(&prompt).unwrap();
+    let text = TextRef::from_value(&prompt).unwrap();
     let (offset, length) = text.place.unwrap();
     let record = &line.as_bytes()[offset as usize..(offset + length) as usize];
     assert_eq!(crate::resolve(record, &text.pointer), Some(long));
+}
+
+#[test]
+fn control_characters_that_are_not_escaped_lose_no_record() {
+    let long = format!("\u{1b}[31m{}", "x".repeat(400));
+    let script = Script::new().user("one\t\u{7}two").user(&long).user("three");
+    let raw = script.text.replace("\\t\\u0007", "\t\u{7}").replace("\\u001b", "\u{1b}");
+    assert_ne!(raw, script.text);
+    // Alone on their lines, two on a line, after an incomplete one, and without a line break.
+    let lines: Vec<&str> = raw.lines().collect();
+    for (text, lost) in [
+        (raw.clone(), 0),
+        (raw.replacen("}\n{", "}{", 1), 0),
+        (format!("{}\0{}", &lines[0][..90], raw), 1),
+        (raw.trim_end().to_owned(), 0),
+        (raw.replace('\n', "\r\n"), 0),
+    ] {
+        let piece = at_once(text.as_bytes());
+        assert_eq!(piece.skipped.len(), lost, "{text}");
+        assert_eq!(piece.taken, text.len() as u64);
+        let prompts = of_kind(&piece, Kind::Prompt);
+        assert_eq!(text_of(&prompts[0].value), Some("one\t\u{7}two"));
+        assert_eq!(text_of(&prompts[2].value), Some("three"));
+        let reference = TextRef::from_value(prompts[1].value.field("text").unwrap()).unwrap();
+        let (offset, length) = reference.place.unwrap();
+        let record = &text.as_bytes()[offset as usize..(offset + length) as usize];
+        assert_eq!(crate::resolve(record, &reference.pointer).as_deref(), Some(&*long));
+    }
+    let strict = TranscriptOptions { strict: true, ..TranscriptOptions::default() };
+    TranscriptReader::new(strict).read(raw.as_bytes(), InputEnding::File, RECORDED_AT).unwrap();
+}
+
+fn text_of(value: &Value) -> Option<&str> {
+    text(value, "text")
 }
 
 #[test]

@@ -3,6 +3,7 @@
 mod edits;
 mod ends;
 mod prompts;
+mod turn_ends;
 mod wanted;
 
 use crate::claude_code::{InputEnding, TranscriptDialect, TranscriptOptions, TranscriptReader};
@@ -323,4 +324,24 @@ fn wherever_the_file_is_cut_the_same_is_read() {
     ]
     .concat();
     same_in_pieces(&script);
+}
+
+#[test]
+fn control_characters_that_are_not_escaped_lose_nothing() {
+    // Of the line, and of the JSON in a call's arguments.
+    let called = json!({"type": "function_call", "name": "shell_command", "call_id": "k1",
+        "arguments": "{\"command\":\"printf 'a\n\tb'\"}"});
+    let script = [meta(), item(1, &called), output(2, "k1", &json!("Exit code: 0\nOutput:\nBELL"))]
+        .concat()
+        .replace("BELL", "\u{7}\u{1b}[1mbold");
+    let piece = read(&script);
+    assert!(piece.skipped.is_empty());
+    let command = of(&piece, Kind::Command)[0];
+    assert_eq!(text(command, "command").as_deref(), Some("printf 'a\n\tb'"));
+    assert_eq!(text(command, "stdout_preview").as_deref(), Some("\u{7}\u{1b}[1mbold"));
+    same_in_pieces(&script);
+    assert_eq!(
+        crate::begun_codex_session("{\"timestamp\":\"\",\"type\":\"session_meta\",\"payload\":{\"id\":\"c1\",\"cwd\":\"/a\tb\"}}".as_bytes()),
+        Some(("c1".to_owned(), None))
+    );
 }

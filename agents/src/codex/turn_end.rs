@@ -1,0 +1,63 @@
+//! Calls that are still open when their turn ends: no line says how they ended.
+
+use super::command_end::{self, CodexCommandEnd, keep_open};
+use super::{LineContext, call, tool};
+use crate::claude_code::line_context::PieceBuilder;
+use crate::claude_code::open_call::{CallRequest, OpenCall};
+use forge_store::model::Value;
+
+/// Records every open call of a turn that ended: `interrupted` if the turn was aborted, `unknown`
+/// if another turn begins.
+///
+/// A result that comes later makes another version, so the calls stay open.
+pub(super) fn record_open_calls(
+    work: &mut PieceBuilder<'_>,
+    scene: &LineContext<'_>,
+    outcome: &'static str,
+) {
+    let is_new = |id: &String| !work.carry.other.codex.recorded_open.contains(id);
+    let calls = work.carry.calls.iter().filter(|(id, _)| is_new(id));
+    let calls: Vec<(String, OpenCall)> =
+        calls.map(|(id, open)| (id.clone(), open.clone())).collect();
+    let tools = work.carry.other.codex.tools.keys().filter(|id| is_new(id));
+    let tools: Vec<String> = tools.cloned().collect();
+    for (id, open) in calls {
+        match &open.asked {
+            CallRequest::Command { .. } => {
+                command_end::ended(work, scene, &id, &open, unreported_end(outcome));
+            }
+            CallRequest::Patch { files } => {
+                if let Some(first) = files.first() {
+                    tool::edit_not_made(work, scene, &id, &first.path, outcome, Value::Null);
+                }
+            }
+            _ => {}
+        }
+        keep_open(work, id);
+    }
+    for id in tools {
+        tool::open_at_turn_end(work, scene, &id, outcome);
+        keep_open(work, id);
+    }
+    // A script may not have reached its later commands.
+    let scripts = std::mem::take(&mut work.carry.other.codex.scripts);
+    for commands in scripts.into_values() {
+        for command in &commands {
+            let end = unreported_end("unknown");
+            command_end::ended(work, scene, &command.id, &command.call, end);
+        }
+        call::await_end(work, commands);
+    }
+}
+
+/// The end of a command of which no line says how, or whether, it ran.
+fn unreported_end(outcome: &'static str) -> CodexCommandEnd<'static> {
+    CodexCommandEnd {
+        exit_code: None,
+        outcome,
+        duration_ms: None,
+        not_started: false,
+        output: "",
+        shown: Value::Null,
+    }
+}

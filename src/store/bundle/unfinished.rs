@@ -1,0 +1,97 @@
+//! Unfinished imports of bundles: a file in the store's folder says what was begun until the import
+//! ends.
+//!
+//! A mark inside a session, as imports of events have it, would be an operation of its own: the
+//! records of a bundle keep their operations.
+
+use crate::backend::{self, files};
+use crate::engine::session_rows::SessionLookup;
+use crate::error::Result;
+use crate::format::BundleContents;
+use crate::model::SessionId;
+use crate::store::Store;
+use crate::store::event_stream::UnfinishedImport;
+use crate::store::folder::BUNDLE_MARKS_FOLDER;
+use crate::store::redaction_gate::RedactionCounts;
+use std::fs;
+use std::io;
+use std::path::PathBuf;
+
+/// The extension of a mark that is being written.
+const NEW: &str = "new";
+/// A larger file in the folder is not a mark.
+const MAX_MARK_BYTES: u64 = 16 << 20;
+
+/// The mark of one bundle: its first line names the file, each other one the id of a session.
+pub(super) struct BundleMark(Option<PathBuf>);
+
+impl BundleMark {
+    /// Writes the mark, durably. `file` is the name of the bundle, if it is a file.
+    pub(super) fn write(store: &Store, contents: &BundleContents, file: &str) -> Result<Self> {
+        let Some(path) = store.path() else { return Ok(Self(None)) };
+        let folder = path.join(BUNDLE_MARKS_FOLDER);
+        if let Err(error) = files::create_private_folder(&folder)
+            && error.kind() != io::ErrorKind::AlreadyExists
+        {
+            return Err(backend::Error::io("create", &folder)(error).into());
+        }
+        // The names of files may be secret. In an encrypted store, nothing is written as it is.
+        let mut name = if store.is_encrypted() { String::new() } else { file.to_owned() };
+        store.gate().text(&mut name, &mut RedactionCounts::new());
+        let name = if name.contains('\n') { "" } else { &name };
+        let ids = contents.sessions.iter().map(|session| format!("{}\n", session.info.id));
+        let text = format!("{name}\n{}", ids.collect::<String>());
+        let mark = folder.join(blake3::hash(&contents.encode()).to_hex().as_str());
+        files::replace(&mark, &mark.with_extension(NEW), text.as_bytes())?;
+        files::sync_folder(&folder)?;
+        files::sync_folder(path)?;
+        Ok(Self(Some(mark)))
+    }
+
+    /// Removes the mark: all of the bundle is durable, or nothing of it can be written.
+    pub(super) fn remove(self) -> Result<()> {
+        if let Some(mark) = &self.0 {
+            files::remove(mark)?;
+            if let Some(folder) = mark.parent() {
+                files::sync_folder(folder)?;
+            }
+        }
+        Ok(())
+    }
+}
+
+impl Store {
+    /// Returns the unfinished imports of bundles of which a session is here: one for each such
+    /// session.
+    pub(in crate::store) fn unfinished_bundles(&self) -> Result<Vec<UnfinishedImport>> {
+        let Some(path) = self.path() else { return Ok(Vec::new()) };
+        let folder = path.join(BUNDLE_MARKS_FOLDER);
+        let entries = match fs::read_dir(&folder) {
+            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
+            entries => entries.map_err(backend::Error::io("list", &folder))?,
+        };
+        let (refs, _) = self.engine.follower.refs()?;
+        let mut found = Vec::new();
+        for entry in entries.flatten() {
+            let is_mark = |about: fs::Metadata| about.is_file() && about.len() <= MAX_MARK_BYTES;
+            // An import that ends meanwhile removes its mark.
+            let is_new = entry.path().extension().is_some();
+            if is_new || !entry.metadata().is_ok_and(is_mark) {
+                continue;
+            }
+            let Ok(text) = fs::read_to_string(entry.path()) else { continue };
+            let mut lines = text.lines();
+            let file = lines.next().unwrap_or_default();
+            for id in lines.filter_map(|id| id.parse::<SessionId>().ok()) {
+                let here = refs.sessions.find(SessionLookup::Id(id))?;
+                let here = here.iter().filter(|(_, session)| session.gone.is_none());
+                found.extend(here.map(|(_, session)| UnfinishedImport {
+                    session: session.info.name.clone(),
+                    source: format!("bundle:{file}"),
+                }));
+            }
+        }
+        found.sort_by(|a, b| a.session.cmp(&b.session));
+        Ok(found)
+    }
+}
