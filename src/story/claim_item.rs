@@ -67,17 +67,17 @@ impl<'a> ClaimTeller<'a> {
             let reason = changed(old, new, "reason")
                 .or_else(|| self.cause(change).and_then(|id| self.said_of_evidence(id)));
             let text = format!("{id} {}{path}", status.replace('_', " "));
-            return self.loud(kind, text, mark).detailed(reason.or(description).map(shown));
+            return self.loud(kind, text, mark).detailed(short(reason.or(description)));
         }
         if let Some((path, mark)) = moved {
             let cause = self.cause(change).and_then(|id| self.said_of_evidence(id));
             let text = format!("{id} {path}");
-            return self.loud(kind, text, mark).detailed(cause.or(description).map(shown));
+            return self.loud(kind, text, mark).detailed(short(cause.or(description)));
         }
         match changed(old, new, "description") {
             Some(words) => self
                 .loud(kind, format!("{id} reworded"), StoryMark::Plain)
-                .detailed(Some(shown(words))),
+                .detailed(short(Some(words))),
             None => self.quiet(kind, format!("{id} changed")),
         }
     }
@@ -89,7 +89,7 @@ impl<'a> ClaimTeller<'a> {
         if change.old.is_some() {
             let word = if change.new.is_none() { "removed" } else { "changed" };
             let item = self.loud(kind, format!("{id} {word}"), StoryMark::Plain);
-            return item.detailed(description.map(shown));
+            return item.detailed(short(description));
         }
         let (strength, mark) = match number(&change.new, "strength") {
             Some(strength) if strength < 0.0 => (format!(" against {}", two(-strength)), "against"),
@@ -105,7 +105,7 @@ impl<'a> ClaimTeller<'a> {
             }
             None => format!("{id}{strength}"),
         };
-        self.loud(kind, text, StoryMark::New).detailed(description.map(shown))
+        self.loud(kind, text, StoryMark::New).detailed(short(description))
     }
 
     fn belief(&self, change: &EntryChange) -> StoryItem {
@@ -118,20 +118,20 @@ impl<'a> ClaimTeller<'a> {
         if flag(new, "in_doubt") && !flag(old, "in_doubt") {
             let reason = text(new, "doubt_reason").or(description);
             let item = self.loud(kind, format!("{id} in doubt"), StoryMark::Bad);
-            return item.detailed(reason.map(shown));
+            return item.detailed(short(reason));
         }
         if let Some((path, mark)) = moved(old, new) {
             let item = self.loud(kind, format!("{id} {path}"), mark);
-            return item.detailed(description.map(shown));
+            return item.detailed(short(description));
         }
         if flag(old, "in_doubt") && !flag(new, "in_doubt") {
             let item = self.loud(kind, format!("{id} no longer in doubt"), StoryMark::Plain);
-            return item.detailed(description.map(shown));
+            return item.detailed(short(description));
         }
         match changed(old, new, "description") {
             Some(words) => self
                 .loud(kind, format!("{id} reworded"), StoryMark::Plain)
-                .detailed(Some(shown(words))),
+                .detailed(short(Some(words))),
             None => self.quiet(kind, format!("{id} changed")),
         }
     }
@@ -145,13 +145,13 @@ impl<'a> ClaimTeller<'a> {
                 return self.added_or_removed(kind, change, description);
             }
             let item = self.loud(kind, format!("{id} open"), StoryMark::Open);
-            return item.detailed(description.map(shown));
+            return item.detailed(short(description));
         };
         let Some(status) = changed(old, new, "status") else {
             return match changed(old, new, "resolution") {
                 Some(words) => self
                     .loud(kind, format!("{id} resolution"), StoryMark::Plain)
-                    .detailed(Some(shown(words))),
+                    .detailed(short(Some(words))),
                 None => self.quiet(kind, format!("{id} changed")),
             };
         };
@@ -164,7 +164,7 @@ impl<'a> ClaimTeller<'a> {
             Some(GapStatus::Obsolete) | None => StoryMark::Plain,
         };
         let resolution = text(new, "resolution").or(description);
-        self.loud(kind, words, mark).detailed(resolution.map(shown))
+        self.loud(kind, words, mark).detailed(short(resolution))
     }
 
     fn note(&self, change: &EntryChange) -> StoryItem {
@@ -176,7 +176,7 @@ impl<'a> ClaimTeller<'a> {
             }
             _ => self.loud(StoryKind::Note, format!("{id} reworded"), StoryMark::Plain),
         };
-        item.detailed(field(&change.new, "description").map(shown))
+        item.detailed(short(field(&change.new, "description")))
     }
 
     fn other(&self, change: &EntryChange) -> StoryItem {
@@ -200,13 +200,13 @@ impl<'a> ClaimTeller<'a> {
         if change.new.is_none() {
             let old = field(&change.old, "description");
             let item = self.loud(kind, format!("{id} removed"), StoryMark::Plain);
-            return item.detailed(old.map(shown));
+            return item.detailed(short(old));
         }
         let sure = number(&change.new, "confidence").map(|sure| format!(" {}", two(sure)));
         let status = field(&change.new, "status").filter(|status| status != "active");
         let status = status.map(|status| format!(" {}", status.replace('_', " ")));
         let text = format!("{id} new{}{}", status.unwrap_or_default(), sure.unwrap_or_default());
-        self.loud(kind, text, StoryMark::New).detailed(description.map(shown))
+        self.loud(kind, text, StoryMark::New).detailed(short(description))
     }
 
     /// Returns the id of the evidence, new in this revision, that a changed hypothesis has.
@@ -280,8 +280,8 @@ fn two(number: f64) -> String {
     text.strip_prefix('0').map(str::to_owned).unwrap_or(text)
 }
 
-fn shown(text: String) -> String {
-    one_line(&text, ITEM_CHARS)
+fn short(text: Option<String>) -> Option<String> {
+    text.map(|text| one_line(&text, ITEM_CHARS))
 }
 
 #[cfg(test)]

@@ -35,7 +35,8 @@ impl StoryTurn {
             match rows.last_mut() {
                 Some(StoryRow::Folded { folded, .. }) => *folded.entry(key).or_default() += 1,
                 _ => {
-                    rows.push(StoryRow::Folded { at: item.at, folded: BTreeMap::from([(key, 1)]) })
+                    let folded = BTreeMap::from([(key, 1)]);
+                    rows.push(StoryRow::Folded { at: item.at, folded });
                 }
             }
         }

@@ -149,17 +149,24 @@ fn counted(count: usize, one: &str) -> String {
 /// Writes the title, and the figures of the session.
 fn print_header(story: &Story, screen: &mut Screen) {
     let findings = &story.findings;
-    if let Some(title) = &findings.title {
+    if let Some(title) = findings.title.as_ref().filter(|title| **title != story.session) {
         screen.short_line(&[(Tone::Heading, title)]);
     }
-    let mut figures = vec![counted(findings.prompts, "prompt")];
-    for (count, one) in [(findings.commits.len(), "commit"), (findings.compactions, "compaction")] {
+    let mut figures = Vec::new();
+    for (count, one) in [
+        (findings.prompts, "prompt"),
+        (findings.commits.len(), "commit"),
+        (findings.compactions, "compaction"),
+    ] {
         if count > 0 {
             figures.push(counted(count, one));
         }
     }
     let told = format!("told {} of {}", findings.loud, counted(findings.items, "item"));
-    let figures = format!(": {}; {told}", figures.join(", "));
+    let figures = match figures.as_slice() {
+        [] => format!(": {told}"),
+        figures => format!(": {}; {told}", figures.join(", ")),
+    };
     let length = findings.span.map(|(from, to)| to.micros_since(from)).filter(|it| *it > 0);
     let length = length.map(|micros| format!(", {}", describe_distance(micros)));
     screen.short_line(&[
@@ -172,11 +179,14 @@ fn print_header(story: &Story, screen: &mut Screen) {
 /// Writes what fails and what no commit has.
 fn print_findings(findings: &StoryFindings, screen: &mut Screen) {
     screen.gap();
+    let last_day = findings.span.map(|(_, to)| screen.day(to));
     for check in &findings.failing {
+        let (day, clock) = (screen.day(check.fact.at), screen.clock(check.fact.at));
+        let at = if last_day.as_ref() == Some(&day) { clock } else { format!("{clock} on {day}") };
         screen.short_line(&[
             (Tone::Bad, "✗ failing  "),
             (Tone::Plain, &check.text),
-            (Tone::Dim, &format!("  since {}", screen.clock(check.fact.at))),
+            (Tone::Dim, &format!("  at {at}")),
         ]);
     }
     if findings.failing.is_empty() && !findings.passing.is_empty() {
@@ -280,8 +290,7 @@ impl StoryLines {
 /// Returns the sign of an item, padded to its column, with its tone.
 fn sign(item: &StoryItem) -> (&'static str, Tone) {
     match (item.kind, item.mark) {
-        (StoryKind::Prompt, _) => ("YOU ", Tone::Heading),
-        (StoryKind::Answer, _) => ("YOU ", Tone::Heading),
+        (StoryKind::Prompt | StoryKind::Answer, _) => ("YOU ", Tone::Heading),
         (StoryKind::Message, _) => (" ⤷  ", Tone::Id),
         (StoryKind::Edit, _) => (" ±  ", Tone::Id),
         (StoryKind::Commit, _) => (" ◆  ", Tone::Heading),
@@ -305,8 +314,14 @@ fn sign(item: &StoryItem) -> (&'static str, Tone) {
 
 fn text_tone(item: &StoryItem) -> Tone {
     match (item.kind, item.mark) {
-        (StoryKind::Prompt | StoryKind::Answer | StoryKind::Commit, _) => Tone::Heading,
-        (StoryKind::Checkpoint | StoryKind::Compaction, _) => Tone::Heading,
+        (
+            StoryKind::Prompt
+            | StoryKind::Answer
+            | StoryKind::Commit
+            | StoryKind::Checkpoint
+            | StoryKind::Compaction,
+            _,
+        ) => Tone::Heading,
         (_, StoryMark::Good) => Tone::Good,
         (_, StoryMark::Bad) => Tone::Bad,
         (_, StoryMark::Open) => Tone::Warning,
