@@ -85,7 +85,8 @@ impl StoryBuilder {
         self.turns.retain(|turn| turn.prompt.is_some() || !turn.items.is_empty());
         self.tell_agents();
         let findings = self.findings.finish(&self.turns, self.checks.finish());
-        Ok(Story { session: self.session, root: self.root, turns: self.turns, findings })
+        let Self { session, root, turns, .. } = self;
+        Ok(Story { session, root, turns, findings, unfolded: false })
     }
 
     /// Adds an item to the current turn. What a sub-agent did is quiet if the sub-agent has a line.

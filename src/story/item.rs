@@ -199,6 +199,14 @@ pub struct StoryItem {
 }
 
 impl StoryItem {
+    /// Returns the ids of the edits that this line tells.
+    pub fn edit_ids(&self) -> impl Iterator<Item = &str> {
+        self.refs.iter().filter_map(|about| match about {
+            StoryRef::Entity(key) if key.kind == Kind::Code => Some(key.id.as_str()),
+            _ => None,
+        })
+    }
+
     /// Creates a loud item.
     pub(super) fn loud(at: Timestamp, kind: StoryKind, text: impl Into<String>) -> Self {
         Self {

@@ -49,6 +49,8 @@ pub struct Story {
     pub turns: Vec<StoryTurn>,
     /// What follows from all of them.
     pub findings: StoryFindings,
+    /// Whether quiet items are told, too.
+    unfolded: bool,
 }
 
 /// A prompt and what followed it.
@@ -77,14 +79,19 @@ impl Story {
         self.turns.iter().flat_map(StoryTurn::all)
     }
 
-    /// Removes what happened before a time. A prompt is kept if something that followed it is.
-    pub fn retain_since(&mut self, since: Timestamp) {
+    /// Removes what happened before or after these times.
+    pub fn retain_between(&mut self, since: Timestamp, until: Timestamp) {
+        let is_between = |item: &StoryItem| item.at >= since && item.at <= until;
         for turn in &mut self.turns {
-            turn.items.retain(|item| item.at >= since);
+            turn.items.retain(is_between);
+            turn.prompt.take_if(|prompt| !is_between(prompt));
         }
-        self.turns.retain(|turn| {
-            !turn.items.is_empty() || turn.prompt.as_ref().is_some_and(|prompt| prompt.at >= since)
-        });
+        self.turns.retain(|turn| turn.prompt.is_some() || !turn.items.is_empty());
+    }
+
+    /// Tells every item from now on, so that nothing is folded.
+    pub fn unfold(&mut self) {
+        self.unfolded = true;
     }
 }
 

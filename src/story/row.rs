@@ -21,13 +21,20 @@ pub enum StoryRow<'s> {
     },
 }
 
-impl StoryTurn {
-    /// Returns the lines of this turn. What a sub-agent did is part of that sub-agent's line.
+impl Story {
+    /// Returns the lines of all turns, oldest first.
     #[must_use]
     pub fn rows(&self) -> Vec<StoryRow<'_>> {
-        let mut rows: Vec<StoryRow<'_>> = self.prompt.iter().map(StoryRow::Item).collect();
-        for item in &self.items {
-            if item.loud {
+        self.turns.iter().flat_map(|turn| self.rows_of(turn)).collect()
+    }
+
+    /// Returns the lines of a turn, beginning with its prompt. What a sub-agent did is part of that
+    /// sub-agent's line.
+    #[must_use]
+    pub fn rows_of<'s>(&self, turn: &'s StoryTurn) -> Vec<StoryRow<'s>> {
+        let mut rows: Vec<StoryRow<'_>> = turn.prompt.iter().map(StoryRow::Item).collect();
+        for item in &turn.items {
+            if self.tells(item) {
                 rows.push(StoryRow::Item(item));
                 continue;
             }
@@ -42,21 +49,19 @@ impl StoryTurn {
         }
         rows
     }
-}
 
-impl Story {
-    /// Returns the lines of all turns, oldest first.
-    #[must_use]
-    pub fn rows(&self) -> Vec<StoryRow<'_>> {
-        self.turns.iter().flat_map(StoryTurn::rows).collect()
+    /// Returns whether an item is told.
+    pub(super) const fn tells(&self, item: &StoryItem) -> bool {
+        self.unfolded || item.loud
     }
 
-    /// Keeps the last loud items, and what was folded after the first of them. Returns how many loud
-    /// items were removed.
+    /// Keeps the last items that are told, and what was folded after the first of them. Returns how
+    /// many were removed of those that are told.
     pub fn keep_last(&mut self, count: usize) -> usize {
-        let loud = self.items().filter(|item| item.loud).count();
-        let removed = loud.saturating_sub(count);
+        let told = self.items().filter(|item| self.tells(item)).count();
+        let removed = told.saturating_sub(count);
         let mut left = removed;
+        let unfolded = self.unfolded;
         for turn in &mut self.turns {
             if left == 0 {
                 break;
@@ -64,7 +69,7 @@ impl Story {
             if turn.prompt.take().is_some() {
                 left -= 1;
             }
-            let end = end_of_loud(&turn.items, &mut left);
+            let end = end_of_told(&turn.items, unfolded, &mut left);
             turn.items.drain(..end);
         }
         self.turns.retain(|turn| turn.prompt.is_some() || !turn.items.is_empty());
@@ -72,12 +77,12 @@ impl Story {
     }
 }
 
-/// Returns how many items to remove to take away `left` loud ones, with what is folded before the
-/// next loud one.
-fn end_of_loud(items: &[StoryItem], left: &mut usize) -> usize {
+/// Returns how many items to remove to take away `left` told ones, with what is folded before the
+/// next one.
+fn end_of_told(items: &[StoryItem], unfolded: bool, left: &mut usize) -> usize {
     let mut end = 0;
     for (place, item) in items.iter().enumerate() {
-        if item.loud {
+        if unfolded || item.loud {
             if *left == 0 {
                 return end;
             }
@@ -115,6 +120,7 @@ mod tests {
             root: None,
             turns: turns.into(),
             findings: StoryFindings::default(),
+            unfolded: false,
         }
     }
 
@@ -148,5 +154,9 @@ mod tests {
             assert_eq!(story.keep_last(count), removed);
             assert_eq!(shown(&story), expected, "{count}");
         }
+        let mut story = story();
+        story.unfold();
+        assert_eq!(story.keep_last(3), 7);
+        assert_eq!(shown(&story), ["8", "9", "10"]);
     }
 }

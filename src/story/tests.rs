@@ -251,7 +251,7 @@ fn claims_checkpoints_and_branches_are_told() {
 }
 
 #[test]
-fn what_was_before_a_time_can_be_left_out() {
+fn what_was_before_or_after_a_time_can_be_left_out() {
     let facts = vec![
         asked("p1", 0, "first"),
         ran("c1", 1, "ls", "0"),
@@ -260,9 +260,14 @@ fn what_was_before_a_time_can_be_left_out() {
         ran("c3", 4, "ls", "0"),
     ];
     let mut story = story_of(&session(facts));
-    story.retain_since(at(4));
-    assert_eq!(lines(&story), ["Prompt: second", "(1 command)"]);
-    story.retain_since(at(5));
+    let mut early = story.clone();
+    early.retain_between(Timestamp::MIN, at(2));
+    assert_eq!(lines(&early), ["Prompt: first", "(1 command)", "Prompt: second"]);
+    story.retain_between(at(4), Timestamp::MAX);
+    assert_eq!(lines(&story), ["(1 command)"]);
+    story.unfold();
+    assert_eq!(lines(&story), ["Command: $ ls"]);
+    story.retain_between(at(5), Timestamp::MAX);
     assert_eq!(story.turns, []);
 }
 

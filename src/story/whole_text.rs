@@ -38,7 +38,7 @@ impl PendingText {
 }
 
 impl Story {
-    /// Reads the whole texts of the loud items, which show only the beginnings of long texts before.
+    /// Reads the whole texts of the told items, which show only the beginnings of long texts before.
     /// The cost depends on the items that are left, so remove others first.
     ///
     /// A text that was pruned keeps its beginning.
@@ -46,10 +46,10 @@ impl Story {
     /// # Errors
     /// Fails if the store cannot be read or is damaged.
     pub fn read_whole_texts(&mut self, session: &Session, resolve: TextResolver<'_>) -> Result<()> {
-        let root = self.root.as_ref();
+        let (root, unfolded) = (self.root.as_ref(), self.unfolded);
         let items =
             self.turns.iter_mut().flat_map(|turn| turn.prompt.iter_mut().chain(&mut turn.items));
-        for item in items.filter(|item| item.loud) {
+        for item in items.filter(|item| unfolded || item.loud) {
             let Some(pending) = item.pending.take() else { continue };
             match session.text(pending.source.as_deref(), &pending.text, resolve) {
                 Ok(whole) => fill(item, pending.part, &shown_text(root, &whole)),

@@ -2,11 +2,16 @@
 
 use crate::args::value::{MomentArg, NameArg};
 use crate::context::Context;
+use crate::error::CommandError;
 use crate::report::story::StoryReport;
 use crate::session_reader::SessionReader;
+use crate::text::TextLength;
 use crate::verb::{OpenedStore, Verb, VerbResult};
 use crate::workspace::{self, SessionNeed};
-use forge_store::story::Story;
+use forge_store::model::{Kind, Timestamp};
+use forge_store::store::{ResolvedMoment, StateAt};
+use forge_store::story::{Story, StoryItem};
+use std::collections::{BTreeMap, BTreeSet};
 
 #[derive(Debug, clap::Args)]
 pub struct StoryArgs {
@@ -43,13 +48,74 @@ impl Verb for StoryArgs {
             None => workspace::choose_session(context, &store, SessionNeed::Existing)?,
         };
         let reading = SessionReader { store, session };
-        let point = reading.point(context, self.at.as_ref())?;
-        let mut story = Story::read(&reading.state(&point, false)?)?;
-        if let Some(since) = &self.since {
-            story.retain_since(reading.time(context, since)?);
+        let since = self.since.as_ref().map(|since| reading.time(context, since)).transpose()?;
+        let request = StoryRequest {
+            point: reading.point(context, self.at.as_ref())?,
+            since,
+            until: None,
+            limit: self.limit,
+            all: self.all,
+            patches: false,
+            oneline: false,
+        };
+        request.tell(&reading)
+    }
+}
+
+/// What to tell of a story.
+pub struct StoryRequest {
+    /// The moment up to which it is known.
+    pub point: ResolvedMoment,
+    /// The first moment to tell.
+    pub since: Option<Timestamp>,
+    /// The last moment to tell.
+    pub until: Option<Timestamp>,
+    /// The largest number of lines.
+    pub limit: Option<usize>,
+    /// Whether to tell what is otherwise only counted.
+    pub all: bool,
+    /// Whether to read the patches of edits.
+    pub patches: bool,
+    /// Whether each line stands for itself.
+    pub oneline: bool,
+}
+
+impl StoryRequest {
+    /// Reads the story, and the long texts of the lines that are told.
+    pub fn tell(&self, reading: &SessionReader) -> Result<StoryReport, CommandError> {
+        let state = reading.state(&self.point, false)?;
+        let mut story = Story::read(&state)?;
+        let until = self.until.unwrap_or(Timestamp::MAX);
+        story.retain_between(self.since.unwrap_or(Timestamp::MIN), until);
+        if self.all {
+            story.unfold();
         }
         let earlier = self.limit.map_or(0, |limit| story.keep_last(limit));
         story.read_whole_texts(&reading.session, &forge_agents::resolve)?;
-        Ok(StoryReport { story, earlier, all: self.all })
+        let patches =
+            if self.patches { patches(reading, &state, &story)? } else { BTreeMap::new() };
+        Ok(StoryReport { story, earlier, patches, oneline: self.oneline })
     }
+}
+
+/// Reads the patches of the edits in a story, by the id of the edit.
+fn patches(
+    reading: &SessionReader,
+    state: &StateAt,
+    story: &Story,
+) -> Result<BTreeMap<String, String>, CommandError> {
+    let edits: BTreeSet<&str> = story.items().flat_map(StoryItem::edit_ids).collect();
+    let mut texts = reading.texts(TextLength::Whole);
+    let mut patches = BTreeMap::new();
+    for known in state.facts_of(Kind::Code)? {
+        if !edits.contains(known.fact.id.as_str()) {
+            continue;
+        }
+        let Some(patch) = known.fact.value.field("patch") else { continue };
+        let whole = texts.resolve(known.source.as_deref(), patch.clone())?;
+        if let Some(text) = whole.as_text() {
+            patches.insert(known.fact.id, text.to_owned());
+        }
+    }
+    Ok(patches)
 }

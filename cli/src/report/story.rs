@@ -5,10 +5,11 @@ use forge_store::model::Timestamp;
 use forge_store::model::time_grammar::describe_distance;
 use forge_store::store::LastCheckResult;
 use forge_store::story::{
-    DeliveredCommit, Story, StoryFindings, StoryItem, StoryKind, StoryMark, StoryRow, StoryTurn,
+    DeliveredCommit, Story, StoryFindings, StoryItem, StoryKind, StoryMark, StoryRow,
     UncommittedFile,
 };
 use serde::{Serialize, Serializer};
+use std::collections::BTreeMap;
 
 /// A pause longer than this is named.
 const PAUSE_MICROS: i64 = 20 * 60 * 1_000_000;
@@ -26,14 +27,10 @@ pub struct StoryReport {
     pub story: Story,
     /// How many earlier lines there are.
     pub earlier: usize,
-    /// Whether to tell what is otherwise only counted.
-    pub all: bool,
-}
-
-impl StoryReport {
-    fn rows<'s>(&self, turn: &'s StoryTurn) -> Vec<StoryRow<'s>> {
-        if self.all { turn.all().map(StoryRow::Item).collect() } else { turn.rows() }
-    }
+    /// The patches of edits to show, by the id of the edit.
+    pub patches: BTreeMap<String, String>,
+    /// Whether each line stands for itself.
+    pub oneline: bool,
 }
 
 impl Serialize for StoryReport {
@@ -55,7 +52,8 @@ impl Serialize for StoryReport {
             items: Vec<StoryRow<'s>>,
         }
         let turns = self.story.turns.iter().map(|turn| {
-            let items = self.rows(turn).into_iter().skip(usize::from(turn.prompt.is_some()));
+            let items =
+                self.story.rows_of(turn).into_iter().skip(usize::from(turn.prompt.is_some()));
             TurnJson { prompt: turn.prompt.as_ref(), items: items.collect() }
         });
         let story = StoryJson {
@@ -127,18 +125,65 @@ impl Report for StoryReport {
             let session = &self.story.session;
             return screen.line(Tone::Plain, &format!("Nothing has happened in {session} yet."));
         }
+        if self.oneline {
+            return print_one_by_one(&self.story, screen);
+        }
         print_header(&self.story, screen);
         if self.earlier > 0 {
             let lines = if self.earlier == 1 { "line" } else { "lines" };
             screen.line(Tone::Dim, &format!("… {} earlier {lines}", self.earlier));
         }
         let mut lines = StoryLines::default();
-        for turn in &self.story.turns {
-            for row in self.rows(turn) {
-                lines.print(&row, screen);
+        for row in self.story.rows() {
+            lines.print(&row, screen);
+            if let StoryRow::Item(item) = row {
+                let patches = item.edit_ids().filter_map(|id| self.patches.get(id));
+                patches.for_each(|patch| print_patch(patch, screen));
             }
         }
         print_findings(findings, screen);
+    }
+
+    fn schema(&self) -> Option<&'static str> {
+        Some("forge.story/1")
+    }
+}
+
+/// Writes each item on a line with its date, and nothing else.
+fn print_one_by_one(story: &Story, screen: &mut Screen) {
+    for row in story.rows() {
+        let StoryRow::Item(item) = row else { continue };
+        let time = screen.local_time(item.at);
+        let time = time.get(..16).unwrap_or(&time);
+        let (sign, tone) = sign(item);
+        let detail = match (item.kind, &item.detail) {
+            (_, None) => String::new(),
+            (StoryKind::Prompt | StoryKind::Answer, Some(question)) => {
+                format!("  (to: {question})")
+            }
+            (_, Some(detail)) => format!("  {detail}"),
+        };
+        screen.short_line(&[
+            (Tone::Dim, &format!("{time} ")),
+            (tone, &format!("{} ", sign.trim())),
+            (text_tone(item), &item.text),
+            (Tone::Dim, &detail),
+        ]);
+    }
+}
+
+/// Writes the changed lines of a patch below its edit.
+fn print_patch(patch: &str, screen: &mut Screen) {
+    let indent = " ".repeat(TEXT_COLUMN);
+    for line in patch.lines() {
+        let tone = match line.as_bytes().first() {
+            _ if line.starts_with("+++") || line.starts_with("---") => continue,
+            Some(b'+') => Tone::Added,
+            Some(b'-') => Tone::Removed,
+            Some(b'@') => Tone::Id,
+            _ => Tone::Plain,
+        };
+        screen.short_line(&[(Tone::Plain, &indent), (tone, line)]);
     }
 }
 
@@ -178,6 +223,10 @@ fn print_header(story: &Story, screen: &mut Screen) {
 
 /// Writes what fails and what no commit has.
 fn print_findings(findings: &StoryFindings, screen: &mut Screen) {
+    if findings.failing.is_empty() && findings.passing.is_empty() && findings.uncommitted.is_empty()
+    {
+        return;
+    }
     screen.gap();
     let last_day = findings.span.map(|(_, to)| screen.day(to));
     for check in &findings.failing {
