@@ -94,7 +94,9 @@ pub mod format;
 mod format;
 pub mod model;
 pub mod redact;
+pub mod shell;
 pub mod store;
+pub mod story;
 
 #[doc(inline)]
 pub use backend::plain_file;

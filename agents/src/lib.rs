@@ -28,7 +28,6 @@ mod patch;
 mod piece;
 #[cfg(test)]
 mod recorded;
-mod shell;
 mod text_hash;
 mod tool_use;
 pub mod trajectory;

@@ -39,11 +39,38 @@ pub(crate) fn facts_at(
     time: Timestamp,
     clock: FactClock,
 ) -> Result<Vec<SourcedFact>> {
+    facts_of_kind(view, refs, number, kind, (time, clock), &mut FactReader::default())
+}
+
+/// Does the same for all kinds, in the order of their codes. Each page is read once.
+pub(crate) fn all_facts_at(
+    view: &dyn Snapshot,
+    refs: &StoreRefs,
+    number: SessionNumber,
+    time: Timestamp,
+    clock: FactClock,
+) -> Result<Vec<SourcedFact>> {
+    let mut reader = FactReader::default();
+    let mut facts = Vec::new();
+    for kind in Kind::facts() {
+        facts.extend(facts_of_kind(view, refs, number, kind, (time, clock), &mut reader)?);
+    }
+    Ok(facts)
+}
+
+fn facts_of_kind(
+    view: &dyn Snapshot,
+    refs: &StoreRefs,
+    number: SessionNumber,
+    kind: Kind,
+    (time, clock): (Timestamp, FactClock),
+    reader: &mut FactReader,
+) -> Result<Vec<SourcedFact>> {
     let upto = match clock {
         FactClock::Happened => of(number).kind(kind).time(time).end(),
         FactClock::Recorded => of(number).kind(kind).end(),
     };
-    let all = read(view, refs, number, &of(number).kind(kind).build(), &upto)?;
+    let all = read(view, refs, number, &of(number).kind(kind).build(), &upto, reader)?;
     let replaced = replaced_hook_ids(view, refs, number, kind, &all)?;
     let mut newest: BTreeMap<String, SourcedFact> = BTreeMap::new();
     for known in all {
@@ -71,7 +98,8 @@ pub(crate) fn all_versions(
     kind: Kind,
 ) -> Result<Vec<SourcedFact>> {
     let place = of(number).kind(kind);
-    let mut all = read(view, refs, number, &place.clone().build(), &place.end())?;
+    let reader = &mut FactReader::default();
+    let mut all = read(view, refs, number, &place.clone().build(), &place.end(), reader)?;
     let replaced = replaced_hook_ids(view, refs, number, kind, &all)?;
     all.retain(|known| {
         let fact = &known.fact;
@@ -134,7 +162,12 @@ pub(crate) fn versions(
         ScanDirection::Ascending,
         usize::MAX,
     )?;
-    let mut known = resolve(view, rows.iter().map(|(_, row)| row.as_slice()), &hidden)?;
+    let mut known = resolve(
+        view,
+        rows.iter().map(|(_, row)| row.as_slice()),
+        &hidden,
+        &mut FactReader::default(),
+    )?;
     known.retain(|known| known.fact.id == id);
     Ok(known)
 }
@@ -146,6 +179,7 @@ fn read(
     number: SessionNumber,
     from: &[u8],
     to: &[u8],
+    reader: &mut FactReader,
 ) -> Result<Vec<SourcedFact>> {
     let session = session(refs, number)?;
     // A state contains every kind: for a session without facts nothing need be read.
@@ -154,7 +188,7 @@ fn read(
     }
     let hidden: BTreeSet<_> = session.hidden.iter().copied().collect();
     let rows = view.scan(key::FACTS, from, to, ScanDirection::Ascending, usize::MAX)?;
-    resolve(view, rows.iter().map(|(_, row)| row.as_slice()), &hidden)
+    resolve(view, rows.iter().map(|(_, row)| row.as_slice()), &hidden, reader)
 }
 
 /// A page of facts, from which facts are taken one by one.
@@ -178,11 +212,11 @@ fn resolve<'a>(
     view: &dyn Snapshot,
     rows: impl Iterator<Item = &'a [u8]>,
     hidden: &BTreeSet<crate::model::OperationId>,
+    reader: &mut FactReader,
 ) -> Result<Vec<SourcedFact>> {
     let rows = rows.map(|row| FactRow::decode(row).map_err(Error::corrupt("a fact's place")));
     let rows = rows.filter(|row| row.as_ref().map_or(true, |row| !hidden.contains(&row.operation)));
     let rows: Vec<FactRow> = rows.collect::<Result<_>>()?;
-    let mut reader = FactReader::default();
     reader.open_pages(view, rows.iter().map(|row| row.page))?;
     rows.iter().map(|row| reader.read(view, row)).collect()
 }
@@ -236,7 +270,12 @@ pub(crate) fn newest(
     let from = of(number).kind(kind).build();
     let to = of(number).kind(kind).time(upto).end();
     let rows = view.scan(key::FACTS, &from, &to, ScanDirection::Descending, limit)?;
-    let mut facts = resolve(view, rows.iter().map(|(_, row)| row.as_slice()), &hidden)?;
+    let mut facts = resolve(
+        view,
+        rows.iter().map(|(_, row)| row.as_slice()),
+        &hidden,
+        &mut FactReader::default(),
+    )?;
     let replaced = replaced_hook_ids(view, refs, number, kind, &facts)?;
     let mut seen = BTreeSet::new();
     facts.retain(|known| {

@@ -26,6 +26,8 @@ pub struct BranchSummary {
     pub revision: Option<u64>,
     /// When it was created.
     pub created_at: Timestamp,
+    /// When its status or metadata changed last.
+    pub changed_at: Timestamp,
     /// The status of the branch.
     pub status: BranchStatus,
     /// Its hypothesis and outcome.
@@ -209,6 +211,7 @@ pub(crate) fn branches(
             base,
             revision,
             created_at: created,
+            changed_at: change.time.max(created),
             status: change.status,
             metadata: change.metadata.clone(),
             current: place == current,

@@ -2,6 +2,7 @@
 
 use crate::model::Fact;
 use crate::model::claim::{FactText, VerificationResult, VerificationStatus};
+use std::collections::BTreeSet;
 
 /// A check whose last result is known.
 #[derive(Clone, Debug, PartialEq)]
@@ -37,39 +38,104 @@ pub struct CheckResults {
     pub passed: Vec<LastCheckResult>,
 }
 
-impl CheckResults {
-    /// Computes the last result of each check in these facts, which are ordered by time.
+/// What a result means after the earlier results of the same check.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum CheckTurn {
+    /// It fails and did not fail before.
+    FirstFailure,
+    /// It fails again.
+    StillFails,
+    /// It passes after it failed.
+    PassesAgain,
+    /// It is the first of its name to pass.
+    FirstPass,
+    /// It passes again.
+    StillPasses,
+    /// The result is unknown, or the check was skipped.
+    Undecided,
+}
+
+/// Follows the results of checks in the order in which they happened.
+#[derive(Debug, Default)]
+pub(crate) struct CheckTracker {
+    results: CheckResults,
+    /// The names of the checks that have passed.
+    passed_names: BTreeSet<String>,
+}
+
+impl CheckTracker {
+    /// Adds the next result.
     ///
     /// A result replaces an earlier one of the same check, and of a check that it covers: a run of
     /// all tests replaces a run of some. `unknown` and `skipped` results replace nothing.
-    pub(super) fn of(facts: impl Iterator<Item = Fact>) -> Self {
-        let mut checks = Self::default();
-        for fact in facts {
-            let Ok(found) = VerificationResult::from_value(&fact.value) else { continue };
-            let status = found.status.unwrap_or(VerificationStatus::Unknown);
-            if matches!(status, VerificationStatus::Skipped | VerificationStatus::Unknown) {
-                continue;
-            }
-            let of = CheckIdentity::of(&fact, &found);
-            checks.failing.retain(|earlier| !of.covers(&earlier.of));
-            let good = status == VerificationStatus::Passed;
-            // If a part fails, the whole does not pass any more.
-            let replaces =
-                |earlier: &CheckIdentity| of.covers(earlier) || (!good && earlier.covers(&of));
-            checks.passed.retain(|earlier| !replaces(&earlier.of));
-            let list = if good { &mut checks.passed } else { &mut checks.failing };
-            list.push(LastCheckResult {
-                status,
-                text: of.name.clone(),
-                description: text_preview(&found.description).map(str::to_owned),
-                exit_code: found.exit_code,
-                fact,
-                of,
-            });
+    pub(crate) fn add(&mut self, fact: Fact, found: &VerificationResult) -> CheckTurn {
+        let status = found.status.unwrap_or(VerificationStatus::Unknown);
+        if matches!(status, VerificationStatus::Skipped | VerificationStatus::Unknown) {
+            return CheckTurn::Undecided;
         }
-        name_apart(&mut checks.failing);
-        name_apart(&mut checks.passed);
-        checks
+        let of = CheckIdentity::of(&fact, found);
+        let CheckResults { failing, passed } = &mut self.results;
+        let same = |earlier: &CheckIdentity| of.covers(earlier) && earlier.covers(&of);
+        let failed_before = failing.iter().any(|earlier| same(&earlier.of));
+        let count = failing.len();
+        failing.retain(|earlier| !of.covers(&earlier.of));
+        let settles = failing.len() < count;
+        let good = status == VerificationStatus::Passed;
+        // If a part fails, the whole does not pass any more.
+        let replaces =
+            |earlier: &CheckIdentity| of.covers(earlier) || (!good && earlier.covers(&of));
+        passed.retain(|earlier| !replaces(&earlier.of));
+        let turn = match good {
+            false if failed_before => CheckTurn::StillFails,
+            false => CheckTurn::FirstFailure,
+            true => {
+                let is_new = self.passed_names.insert(of.name.clone());
+                match (settles, is_new) {
+                    (true, _) => CheckTurn::PassesAgain,
+                    (false, true) => CheckTurn::FirstPass,
+                    (false, false) => CheckTurn::StillPasses,
+                }
+            }
+        };
+        let list = if good { passed } else { failing };
+        list.push(LastCheckResult {
+            status,
+            text: of.name.clone(),
+            description: text_preview(&found.description).map(str::to_owned),
+            exit_code: found.exit_code,
+            fact,
+            of,
+        });
+        turn
+    }
+
+    /// Returns the last result of each check.
+    pub(crate) fn finish(self) -> CheckResults {
+        let mut results = self.results;
+        name_apart(&mut results.failing);
+        name_apart(&mut results.passed);
+        results
+    }
+}
+
+/// Returns the name of a check with its targets: `go test -run TestA pkg/.`.
+pub(crate) fn check_label(fact: &Fact, found: &VerificationResult) -> String {
+    let of = CheckIdentity::of(fact, found);
+    let mut label = of.name.clone();
+    of.push_targets(&mut label);
+    label
+}
+
+impl CheckResults {
+    /// Computes the last result of each check in these facts, which are ordered by time.
+    pub(super) fn of(facts: impl Iterator<Item = Fact>) -> Self {
+        let mut checks = CheckTracker::default();
+        for fact in facts {
+            if let Ok(found) = VerificationResult::from_value(&fact.value) {
+                checks.add(fact, &found);
+            }
+        }
+        checks.finish()
     }
 }
 
@@ -80,10 +146,7 @@ fn name_apart(list: &mut [LastCheckResult]) {
     names.iter().for_each(|name| *counts.entry(name).or_insert(0_u32) += 1);
     for result in list {
         if counts.get(&result.of.name).is_some_and(|count| *count > 1) {
-            for word in &result.of.target {
-                result.text.push(' ');
-                result.text.push_str(word.trim_start_matches(['+', '=']));
-            }
+            result.of.push_targets(&mut result.text);
         }
     }
 }
@@ -108,7 +171,20 @@ impl CheckIdentity {
     fn covers(&self, other: &Self) -> bool {
         match (&self.run, &other.run) {
             (Some(run), Some(of)) => run == of && covers(&self.target, &other.target),
-            _ => self.name == other.name,
+            _ => other.parts().all(|part| self.parts().any(|own| own == part)),
+        }
+    }
+
+    /// Returns the checks that the name lists: `lint && test` names two.
+    fn parts(&self) -> impl Iterator<Item = &str> {
+        self.name.split("&&").map(str::trim)
+    }
+
+    /// Appends what it was run on.
+    fn push_targets(&self, text: &mut String) {
+        for word in &self.target {
+            text.push(' ');
+            text.push_str(word.trim_start_matches(['+', '=']));
         }
     }
 }
@@ -230,6 +306,34 @@ mod tests {
         assert_eq!(failing(&[failed, ("npm lint", "", W, "passed"), failed]), ["npm lint"]);
         // A check that a person recorded has only a name.
         assert_eq!(failing(&[failed, ("npm lint", "", None, "passed")]), [""; 0]);
+    }
+
+    #[test]
+    fn a_list_of_checks_that_passed_settles_each_of_them() {
+        let failed = ("lint", "", None, "failed");
+        assert_eq!(failing(&[failed, ("lint && test", "", None, "passed")]), [""; 0]);
+        assert_eq!(failing(&[failed, ("test && doc", "", None, "passed")]), ["lint"]);
+        let both = ("lint && test", "", None, "failed");
+        assert_eq!(failing(&[both, ("lint", "", None, "passed")]), ["lint && test"]);
+    }
+
+    #[test]
+    fn each_result_is_a_turn_or_a_repetition() {
+        let mut checks = CheckTracker::default();
+        let mut turn = |target: &str, status: &str| {
+            let fact = fact(1, "cargo test", target, W, status);
+            let found = VerificationResult::from_value(&fact.value).unwrap();
+            checks.add(fact, &found)
+        };
+        assert_eq!(turn("foo", "passed"), CheckTurn::FirstPass);
+        assert_eq!(turn("foo", "failed"), CheckTurn::FirstFailure);
+        assert_eq!(turn("foo", "timed_out"), CheckTurn::StillFails);
+        assert_eq!(turn("bar", "failed"), CheckTurn::FirstFailure);
+        assert_eq!(turn("baz", "passed"), CheckTurn::StillPasses);
+        assert_eq!(turn("", "skipped"), CheckTurn::Undecided);
+        assert_eq!(turn("", "passed"), CheckTurn::PassesAgain);
+        assert_eq!(turn("", "passed"), CheckTurn::StillPasses);
+        assert!(checks.finish().failing.is_empty());
     }
 
     #[test]

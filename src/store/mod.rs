@@ -68,6 +68,7 @@ pub use branch::BranchSummary;
 pub use brief::{BriefLine, SessionBrief, entity_title, last_results};
 pub use bundle::{BundleExportReport, BundleImportReport, BundleRange, BundleSource};
 pub use check_results::{CheckResults, LastCheckResult};
+pub(crate) use check_results::{CheckTracker, CheckTurn, check_label};
 pub use connected_system::{
     ConnectedSystem, RecoveryPoint, RecoveryReport, RecoveryStep, SystemError, SystemRecorder,
     TemporalQuery,

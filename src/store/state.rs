@@ -1,6 +1,7 @@
 //! The state at a point, and the comparison of two points.
 
 use super::branch::{BranchSummary, branches};
+use super::history::LogItem;
 use super::resolve_moment::ResolvedMoment;
 use super::session::Session;
 use crate::diff::{self, TypedChange};
@@ -344,6 +345,16 @@ impl StateAt {
         fact::facts_at(&self.view, &self.view.refs, self.session.number, kind, time, self.clock)
     }
 
+    /// Returns the facts of all kinds, by kind, then sorted by time, then id. Reads the stored pages
+    /// once, where a call for each kind would read them for each kind.
+    ///
+    /// # Errors
+    /// Fails if the store cannot be read or is damaged.
+    pub fn facts(&self) -> Result<Vec<SourcedFact>> {
+        let time = self.until();
+        fact::all_facts_at(&self.view, &self.view.refs, self.session.number, time, self.clock)
+    }
+
     fn until(&self) -> Timestamp {
         self.point.until()
     }
@@ -395,6 +406,25 @@ impl StateAt {
         branches(&self.view, self.session.number, &self.point)
     }
 
+    /// Returns the revisions of all branches and the checkpoints up to this moment, ordered by
+    /// number.
+    ///
+    /// # Errors
+    /// Fails if the store cannot be read or is damaged.
+    pub fn records(&self) -> Result<Vec<LogItem>> {
+        let mut items = self.session.records_at(&self.view, 0, usize::MAX)?;
+        items.retain(|item| item.time() <= self.until());
+        Ok(items)
+    }
+
+    /// Returns the changes of one revision.
+    ///
+    /// # Errors
+    /// [`Error::NotFound`] if there is no such revision.
+    pub fn changes_of(&self, sequence: u64) -> Result<Vec<EntryChange>> {
+        self.session.changes_at(&self.view, sequence)
+    }
+
     /// Returns the current branch at this moment; for a branch expression, the named branch.
     ///
     /// # Errors
@@ -418,12 +448,10 @@ impl StateAt {
         let mut stretches =
             timeline::active_periods(&self.view, refs, number, self.until(), IDLE_AFTER)?;
         let mut verifications = Vec::new();
-        for kind in Kind::facts() {
-            for known in self.facts_of(kind)? {
-                stretches.push(known.fact.at..=known.fact.at);
-                if kind == Kind::Verification {
-                    verifications.push(known.fact.value);
-                }
+        for known in self.facts()? {
+            stretches.push(known.fact.at..=known.fact.at);
+            if known.fact.kind == Kind::Verification {
+                verifications.push(known.fact.value);
             }
         }
         Ok(SessionMetrics::compute(

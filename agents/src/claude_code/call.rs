@@ -5,11 +5,12 @@ use super::line_context::{LineContext, PieceBuilder};
 use super::open_call::{CallRequest, OpenCall};
 use super::{task, tool};
 use crate::lenient::{LenientFlag, LenientText};
+use crate::long_text;
 use crate::patch::{EditDescription, UnifiedPatch};
 use crate::text_hash::hash;
 use crate::verification::CheckCommandLine;
-use crate::{long_text, shell};
 use forge_store::model::Value;
+use forge_store::shell;
 use serde::Deserialize;
 use serde_json::value::RawValue;
 

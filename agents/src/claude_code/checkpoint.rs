@@ -7,6 +7,7 @@ use super::transcript_state::PendingCompaction;
 use crate::lenient::LenientId;
 use crate::piece::CheckpointDraft;
 use forge_store::model::{AutoTrigger, CheckpointTrigger, FieldMap, Timestamp, Value};
+use forge_store::shell::GitCommitLine;
 
 const SIGNIFICANT_MICROS: i64 = 5 * 60 * 1_000_000;
 
@@ -74,7 +75,7 @@ impl PieceBuilder<'_> {
     /// Adds the checkpoint of a commit, if the output of `git commit` says that there was one.
     pub(crate) fn commit(&mut self, scene: &LineContext<'_>, id: &str, output: &str) {
         // Commits of sub-agents are commands of the session, but not its milestones.
-        let Some(commit) = output.lines().rev().find_map(committed) else { return };
+        let Some(commit) = GitCommitLine::last_in(output) else { return };
         if scene.agent.is_some() {
             return;
         }
@@ -129,41 +130,6 @@ impl PendingCompaction {
             trigger: CheckpointTrigger::Automatic(AutoTrigger::ContextCompactionWarning),
             body: Value::Map(FieldMap::clone(&self.body)),
             key: format!("compaction:{}", self.uuid),
-        }
-    }
-}
-
-struct GitCommitLine<'o> {
-    branch: &'o str,
-    sha: &'o str,
-    subject: &'o str,
-}
-
-/// Parses `[branch sha] subject`, as git prints it.
-fn committed(line: &str) -> Option<GitCommitLine<'_>> {
-    let (inside, subject) = line.strip_prefix('[')?.split_once("] ")?;
-    let (branch, sha) = inside.rsplit_once(' ')?;
-    let branch = branch.strip_suffix(" (root-commit)").unwrap_or(branch);
-    let is_sha = (7..=64).contains(&sha.len()) && sha.bytes().all(|byte| byte.is_ascii_hexdigit());
-    is_sha.then_some(GitCommitLine { branch, sha, subject })
-}
-
-#[cfg(test)]
-mod tests {
-    use super::committed;
-
-    #[test]
-    fn a_commit_is_read_from_the_output_of_git() {
-        for (line, expected) in [
-            ("[main 49f6518] feat: a [b] c", Some(("main", "49f6518", "feat: a [b] c"))),
-            ("[a/b (root-commit) 0123456789] x", Some(("a/b", "0123456789", "x"))),
-            ("[detached HEAD 49f6518] y", Some(("detached HEAD", "49f6518", "y"))),
-            ("[test] $ go test ./...", None),
-            ("[main 49f651] too short", None),
-            (" 2 files changed", None),
-        ] {
-            let found = committed(line).map(|it| (it.branch, it.sha, it.subject));
-            assert_eq!(found, expected, "{line}");
         }
     }
 }

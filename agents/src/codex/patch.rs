@@ -3,8 +3,8 @@
 use super::LineContext;
 use crate::claude_code::open_call::PatchedFile;
 use crate::long_text;
-use crate::shell::{self, CommandSeparator};
 use forge_store::model::Value;
+use forge_store::shell::{self, CommandSeparator};
 
 const BEGIN: &str = "*** Begin Patch";
 const END: &str = "*** End Patch";

@@ -8,7 +8,7 @@ use super::tools::{
     SCRIPTS, ScriptTool, TOOLS,
 };
 use super::wrapper::{self, WrappedCommand};
-use crate::shell::is_assignment;
+use forge_store::shell::is_assignment;
 
 /// A check in a command line.
 #[derive(Clone, Debug)]

@@ -3,7 +3,7 @@
 use super::check_call::{self, CheckCall, ClassifiedCommand, RunSurroundings};
 use super::target;
 use super::visibility::OutputFilter;
-use crate::shell::syntax_tree::{self, ChainOperator, ShellCommand, ShellNode};
+use forge_store::shell::syntax_tree::{self, ChainOperator, ShellCommand, ShellNode};
 
 /// A part of a command line, for computing its exit code.
 #[derive(Debug)]

@@ -7,7 +7,7 @@
 use super::check_plan::{
     CheckPlan, CommandListItem, ExitCodeTree, MAX_CHECKS, PipeCode, PrintedExitCode,
 };
-use crate::shell::syntax_tree::ChainOperator;
+use forge_store::shell::syntax_tree::ChainOperator;
 use std::collections::HashSet;
 
 /// The outcomes of a check, as bits.

@@ -378,7 +378,7 @@ fn after_options<'w, 'a>(mut words: &'w [&'a str], valued: &[&str]) -> &'w [&'a 
             rest.get(1..).unwrap_or_default()
         } else if *first == "--" {
             return rest;
-        } else if first.starts_with('-') || crate::shell::is_assignment(first) {
+        } else if first.starts_with('-') || forge_store::shell::is_assignment(first) {
             rest
         } else {
             return words;

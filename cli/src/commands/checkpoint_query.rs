@@ -91,6 +91,17 @@ impl Verb for CheckpointAtArgs {
     }
 }
 
+/// Returns the report of a state, with everything in it or as a brief.
+pub fn state_report(
+    reading: &SessionReader,
+    point: &ResolvedMoment,
+    full: bool,
+    context: &Context,
+) -> Result<StateReport, CommandError> {
+    let args = StateViewArgs { kinds: Vec::new(), full, as_recorded: false };
+    state(reading, point, &args, context)
+}
+
 fn state(
     reading: &SessionReader,
     point: &ResolvedMoment,

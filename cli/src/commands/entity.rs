@@ -12,6 +12,7 @@ use crate::verb::{Verb, VerbResult, commands};
 use crate::workspace;
 use forge_store::model::claim::{Criticality, FieldValue};
 use forge_store::model::{Kind, Timestamp, Value};
+use forge_store::store::StateAt;
 
 /// List or show facts of one kind.
 #[derive(Debug, clap::Subcommand)]
@@ -120,27 +121,38 @@ impl<K: ListedKind> Verb for EntityShowArgs<K> {
         let point = reading.point(context, self.at.as_ref())?;
         let state = reading.state(&point, false)?;
         let known = find_entity(&state, K::KIND, &self.id)?;
-        let length = match (self.full, context.global.json) {
-            (true, _) => TextLength::Whole,
-            (false, true) => TextLength::Cut,
-            (false, false) => TextLength::Preview,
-        };
-        let mut texts = reading.texts(length);
-        let evidence = if K::KIND == Kind::Hypothesis {
-            let about = |evidence: &KnownEntity| {
-                evidence.value().field("hypothesis").and_then(Value::as_text) == Some(known.id())
-            };
-            let evidence = entities_of_kind(&state, Kind::Evidence)?.into_iter().filter(about);
-            let evidence = evidence.map(|evidence| EntityJson::new(evidence, &mut texts));
-            Some(evidence.collect::<Result<_, _>>()?)
-        } else {
-            None
-        };
-        Ok(EntityShowReport {
-            session: reading.session.summary()?.info.name,
-            at: state.time()?,
-            entity: EntityJson::new(known, &mut texts)?,
-            evidence,
-        })
+        show_entity(reading, &state, known, self.full, context)
     }
+}
+
+/// Returns a claim or a fact with all its fields; a hypothesis with the evidence about it.
+pub fn show_entity(
+    reading: &SessionReader,
+    state: &StateAt,
+    known: KnownEntity,
+    full: bool,
+    context: &Context,
+) -> Result<EntityShowReport, CommandError> {
+    let length = match (full, context.global.json) {
+        (true, _) => TextLength::Whole,
+        (false, true) => TextLength::Cut,
+        (false, false) => TextLength::Preview,
+    };
+    let mut texts = reading.texts(length);
+    let evidence = if known.kind() == Kind::Hypothesis {
+        let about = |evidence: &KnownEntity| {
+            evidence.value().field("hypothesis").and_then(Value::as_text) == Some(known.id())
+        };
+        let evidence = entities_of_kind(state, Kind::Evidence)?.into_iter().filter(about);
+        let evidence = evidence.map(|evidence| EntityJson::new(evidence, &mut texts));
+        Some(evidence.collect::<Result<_, _>>()?)
+    } else {
+        None
+    };
+    Ok(EntityShowReport {
+        session: reading.session.summary()?.info.name,
+        at: state.time()?,
+        entity: EntityJson::new(known, &mut texts)?,
+        evidence,
+    })
 }

@@ -1,10 +1,12 @@
 //! `forge log`.
 
+use super::story::StoryRequest;
 use crate::args::value::{EntityArg, MomentArg, NameArg};
 use crate::context::Context;
 use crate::error::CommandError;
 use crate::report::log::{LogLine, LogReport, LostLine, OperationListReport, RevisionLine};
 use crate::report::moment::CheckpointJson;
+use crate::report::story::StoryReport;
 use crate::session_reader::{KnownEntity, SessionReader, find_entity_of_any_kind};
 use crate::verb::{EitherReport, Verb, VerbResult};
 use crate::workspace;
@@ -39,17 +41,85 @@ pub struct LogArgs {
     #[arg(long, conflicts_with_all = ["entity", "branch"])]
     pub operations: bool,
 
-    /// Largest number to show
-    #[arg(long, value_name = "N")]
+    /// Show each revision with its changes and each checkpoint, newest first, as for an entity
+    #[arg(long, conflicts_with = "operations")]
+    pub revisions: bool,
+
+    /// How the story is shown.
+    #[command(flatten)]
+    pub story: LogStoryArgs,
+
+    /// Largest number to show; of the story, the last 20 lines by default
+    #[arg(short = 'n', long, value_name = "N")]
     pub limit: Option<usize>,
+}
+
+/// How the story is shown.
+#[derive(Debug, clap::Args)]
+#[group(id = "story", multiple = true, conflicts_with_all = ["entity", "branch", "all", "operations", "revisions"])]
+pub struct LogStoryArgs {
+    /// Show every fact, not only those that are told
+    #[arg(long)]
+    pub facts: bool,
+
+    /// Show the patch of each edit
+    #[arg(short = 'p', long)]
+    pub patch: bool,
+
+    /// Show each line with its date, and no heading
+    #[arg(long)]
+    pub oneline: bool,
 }
 
 impl Verb for LogArgs {
     const NAME: &'static str = "log";
     type Opened = SessionReader;
-    type Report = EitherReport<LogReport, OperationListReport>;
+    type Report = EitherReport<StoryReport, EitherReport<LogReport, OperationListReport>>;
 
     fn run(&self, reading: &SessionReader, context: &mut Context) -> VerbResult<Self> {
+        if self.tells_the_story(context) {
+            return self.story(reading, context).map(EitherReport::First);
+        }
+        self.records(reading, context).map(EitherReport::Second)
+    }
+}
+
+impl LogArgs {
+    /// Whether to tell the story. Otherwise, and as JSON without an option of the story, the log
+    /// shows revisions and checkpoints.
+    fn tells_the_story(&self, context: &Context) -> bool {
+        let LogStoryArgs { facts, patch, oneline } = self.story;
+        let asks_for_records = self.entity.is_some()
+            || self.branch.is_some()
+            || self.all
+            || self.operations
+            || self.revisions;
+        !asks_for_records && (facts || patch || oneline || !context.global.json)
+    }
+
+    fn story(
+        &self,
+        reading: &SessionReader,
+        context: &Context,
+    ) -> Result<StoryReport, CommandError> {
+        let range = LogTimeRange::from_args(self, reading, context)?;
+        let request = StoryRequest {
+            point: reading.session.head()?,
+            since: range.since,
+            until: range.until,
+            limit: Some(self.limit.unwrap_or(STORY_LINES)),
+            all: self.story.facts,
+            patches: self.story.patch,
+            oneline: self.story.oneline,
+        };
+        request.tell(reading)
+    }
+
+    fn records(
+        &self,
+        reading: &SessionReader,
+        context: &Context,
+    ) -> Result<EitherReport<LogReport, OperationListReport>, CommandError> {
         let limit = self.limit.unwrap_or(usize::MAX);
         let name = reading.session.summary()?.info.name;
         if self.operations {
@@ -114,6 +184,9 @@ fn log_line(reading: &SessionReader, item: LogItem) -> Result<LogLine, CommandEr
         }
     })
 }
+
+/// How many lines of the story are shown by default.
+const STORY_LINES: usize = 20;
 
 /// Says on stderr which revisions were lost before a repair.
 pub(super) fn warn_of_lost(context: &Context, items: &[LogItem]) {

@@ -42,7 +42,9 @@ pub mod redact;
 pub mod run;
 pub mod search;
 pub mod session;
+pub mod show;
 pub mod status;
+pub mod story;
 pub mod thread;
 pub mod tui;
 pub mod undo;
@@ -123,8 +125,12 @@ pub enum ForgeCommand {
     Blame(LazyArgs<blame::BlameArgs>),
     /// Show what an entity rests on and what rests on it
     Why(LazyArgs<blame::WhyArgs>),
+    /// Show whatever has a name: a claim, a fact, a checkpoint, a moment
+    Show(LazyArgs<show::ShowArgs>),
     /// Find words in everything that was ever said
     Search(LazyArgs<search::SearchArgs>),
+    /// Tell what happened: prompts, claims, checks that turned, edits, commits
+    Story(LazyArgs<story::StoryArgs>),
     /// Show the changes, newest first
     Log(LazyArgs<log::LogArgs>),
     /// Undo the last operation, or a named one
@@ -203,5 +209,5 @@ impl ForgeCommand {
 }
 
 commands!(
-    ForgeCommand: Init, Status, Brief, Session, Hypothesis, Evidence, Belief, Dependency, Gap, Verification, Note, Measurement, Command, Code, Task, Message, Prompt, Agent, Tool, Notice, Inference, Branch, Blame, Why, Search, Log, Undo, Redo, Recover, Checkpoint, Tui, Import, Export, Redact, Purge, Hook, Hooks, Doctor, Run, Progress, Program, Thread, Compaction, Config, Mcp, Maintain, Verify, Rebuild, Repair, Backup, Key, Adopt, Completions, Man
+    ForgeCommand: Init, Status, Brief, Session, Hypothesis, Evidence, Belief, Dependency, Gap, Verification, Note, Measurement, Command, Code, Task, Message, Prompt, Agent, Tool, Notice, Inference, Branch, Blame, Why, Show, Search, Story, Log, Undo, Redo, Recover, Checkpoint, Tui, Import, Export, Redact, Purge, Hook, Hooks, Doctor, Run, Progress, Program, Thread, Compaction, Config, Mcp, Maintain, Verify, Rebuild, Repair, Backup, Key, Adopt, Completions, Man
 );

@@ -176,6 +176,16 @@ impl Screen {
         time::with_distance(time, self.now, &self.zone)
     }
 
+    /// Formats a time of day in the local zone.
+    pub fn clock(&self, time: Timestamp) -> String {
+        time::clock(time, &self.zone)
+    }
+
+    /// Formats a day in the local zone, with the year if it is not this year.
+    pub fn day(&self, time: Timestamp) -> String {
+        time::day(time, self.now, &self.zone)
+    }
+
     /// Formats how long before now a time is.
     pub fn ago(&self, time: Timestamp) -> String {
         time::relative(time, self.now)

@@ -1,6 +1,6 @@
 //! Formats times: in the local zone, which is named, and how long ago.
 
-use chrono::TimeZone;
+use chrono::{Datelike, NaiveDate, TimeZone};
 use forge_store::model::Timestamp;
 use forge_store::model::time_grammar::{civil_time, describe_distance};
 
@@ -15,6 +15,22 @@ pub fn with_distance<Z: TimeZone>(time: Timestamp, now: Timestamp, zone: &Z) -> 
 pub fn local<Z: TimeZone>(time: Timestamp, zone: &Z) -> String {
     let fraction = time.as_micros().rem_euclid(SECOND_MICROS);
     civil_time(time.plus_micros(-fraction), zone)
+}
+
+/// Formats the time of day in a zone: `14:30`.
+pub fn clock<Z: TimeZone>(time: Timestamp, zone: &Z) -> String {
+    local(time, zone).get(11..16).unwrap_or_default().to_owned()
+}
+
+/// Formats the day in a zone, with the year if it is not that of now: `Tue 11 Mar 2025`.
+pub fn day<Z: TimeZone>(time: Timestamp, now: Timestamp, zone: &Z) -> String {
+    let date = |time| {
+        let text = local(time, zone);
+        text.get(..10).and_then(|day| NaiveDate::parse_from_str(day, "%Y-%m-%d").ok())
+    };
+    let Some(day) = date(time) else { return String::new() };
+    let is_this_year = date(now).is_some_and(|now| now.year() == day.year());
+    day.format(if is_this_year { "%a %-d %b" } else { "%a %-d %b %Y" }).to_string()
 }
 
 /// Formats how long before or after now a time is: `2 h 5 min ago`, `in 3 min`, `now`.
@@ -47,6 +63,15 @@ mod tests {
             with_distance(at("2025-01-20T13:30:00.75Z"), now, &zone),
             "2025-01-20 14:30:00 +01:00 (1 h 59 min ago)"
         );
+    }
+
+    #[test]
+    fn a_day_has_its_year_only_if_it_is_another_one() {
+        let zone = FixedOffset::east_opt(3_600).unwrap();
+        let now = at("2025-12-31T23:30:00Z");
+        assert_eq!(day(at("2025-03-10T23:30:00Z"), now, &zone), "Tue 11 Mar 2025");
+        assert_eq!(day(at("2026-01-20T13:30:00Z"), now, &zone), "Tue 20 Jan");
+        assert_eq!(clock(at("2025-03-10T23:30:59Z"), &zone), "00:30");
     }
 
     #[test]

@@ -33,6 +33,7 @@ pub mod search;
 pub mod session;
 pub mod state;
 pub mod store;
+pub mod story;
 pub mod thread;
 pub mod timeline;
 pub mod undo;

@@ -418,13 +418,15 @@ fn reads_name_what_was_lost(environment: &Environment) {
         let arguments = ["--store", "../fixed"].iter().chain(arguments);
         environment.finished(&mut environment.command(arguments))
     };
-    for arguments in [&["log"][..], &["log", "--all"]] {
+    for arguments in [&["log", "--revisions"][..], &["log", "--all"]] {
         let log = fixed(arguments);
         assert_eq!(log.code, 0, "{log}");
         assert!(log.stdout.contains("lost before a repair"), "{log}");
         assert!(log.stdout.contains("note add"), "{log}");
         assert!(log.stderr.contains("lost before a repair and cannot be shown: #"), "{log}");
     }
+    let told = fixed(&["story"]);
+    assert!(told.stdout.contains("lost before a repair"), "{told}");
     let log = fixed(&["log", "--json"]);
     let entries: serde_json::Value = serde_json::from_str(&log.stdout).unwrap();
     let entries = entries["entries"].as_array().unwrap();

@@ -147,7 +147,7 @@ fn the_brief_is_never_empty_and_keeps_to_its_budget() {
 #[test]
 fn the_log_lists_each_change() {
     let environment = told();
-    assert_snapshot!(environment.forge(["log", "--limit", "4"]), @r"
+    assert_snapshot!(environment.forge(["log", "--revisions", "--limit", "4"]), @r"
     #13 2026-02-01 13:00:13 +01:00 (1 s ago) note add on main
       + N1 日本語 wide\x1b[2J\ntext
     #12 2026-02-01 13:00:12 +01:00 (2 s ago) checkpoint a verification finished [auto] verification com…

@@ -48,6 +48,7 @@ mod search;
 mod several_sessions;
 mod store;
 mod story;
+mod story_lines;
 mod thread;
 mod time;
 mod together;

@@ -116,6 +116,11 @@ fn examples_of_the_claude_code_page_work() {
 }
 
 #[test]
+fn examples_of_the_story_page_work() {
+    holds("story.md");
+}
+
+#[test]
 fn examples_of_the_recipes_page_work() {
     holds("recipes.md");
 }

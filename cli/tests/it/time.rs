@@ -114,7 +114,7 @@ fn a_zone_that_is_not_known_is_named_once_and_not_on_stdout() {
     let hook = environment.forge(["hook", "claude-code"]);
     assert!(!hook.stderr.contains("Mars"), "{hook}");
     let known = noted().with("TZ", "EST5");
-    assert!(known.forge(["log"]).success().contains("07:00:01 -05:00"));
+    assert!(known.forge(["log", "--revisions"]).success().contains("07:00:01 -05:00"));
 }
 
 fn line(text: &str) -> String {
@@ -265,7 +265,7 @@ fn what_was_written_last_is_listed_first_whatever_the_clock_said() {
         let mut command = environment.command(["checkpoint", "create", name]);
         environment.finished(command.env("FORGE_TEST_NOW", clock)).success();
     }
-    for verb in ["checkpoint list", "log"] {
+    for verb in ["checkpoint list", "log --revisions"] {
         let line = |rest: &str| {
             environment.finished(&mut environment.shell(&format!("forge {verb} {rest}")))
         };

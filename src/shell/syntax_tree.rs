@@ -4,7 +4,7 @@ use super::{ShellToken, ShellWord, is_assignment, tokens};
 
 /// The operator between a pipeline and the one before it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum ChainOperator {
+pub enum ChainOperator {
     /// `&&`, also for the first pipeline of a chain.
     And,
     /// `||`
@@ -13,36 +13,48 @@ pub(crate) enum ChainOperator {
 
 /// One program with its arguments.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(crate) struct ShellCommand {
-    pub(crate) assignments: Vec<ShellWord>,
-    pub(crate) words: Vec<ShellWord>,
+pub struct ShellCommand {
+    /// The assignments before it.
+    pub assignments: Vec<ShellWord>,
+    /// The program and its arguments.
+    pub words: Vec<ShellWord>,
     /// Whether its output is redirected to a file.
-    pub(crate) redirected: bool,
+    pub redirected: bool,
     /// The name of that file; empty if it is not known.
-    pub(crate) file: String,
+    pub file: String,
     /// Whether its error output is redirected to a file.
-    pub(crate) errors_redirected: bool,
+    pub errors_redirected: bool,
 }
 
 /// A part of a command line.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) enum ShellNode {
+pub enum ShellNode {
+    /// One program.
     Command(ShellCommand),
     /// Run in order; `true` where one runs in the background.
     List(Vec<(ShellNode, bool)>),
+    /// Pipelines joined by `&&` and `||`.
     Chain(Vec<(ChainOperator, ShellNode)>),
+    /// Programs whose outputs go to the next one.
     Pipe(Vec<ShellNode>),
+    /// With `!` before it.
     Not(Box<ShellNode>),
     /// `( ... )`: an `exit` in it ends only itself.
     Subshell(Box<ShellNode>),
     /// A group whose output is redirected to the file of this name.
     Redirected(Box<ShellNode>, String),
+    /// `if` with its branches.
     If {
+        /// Each condition with what runs if it holds.
         arms: Vec<(ShellNode, ShellNode)>,
+        /// What runs if none of them holds.
         otherwise: Option<Box<ShellNode>>,
     },
+    /// `while`, `until` and `for`.
     Loop {
+        /// The condition, if there is one.
         condition: Option<Box<ShellNode>>,
+        /// What is repeated.
         body: Box<ShellNode>,
     },
 }
@@ -51,7 +63,8 @@ pub(crate) enum ShellNode {
 const MAX_DEPTH: u32 = 24;
 
 /// Parses a command line. `None` if groups are nested too deeply.
-pub(crate) fn read(line: &str) -> Option<ShellNode> {
+#[must_use]
+pub fn read(line: &str) -> Option<ShellNode> {
     let mut reader = ShellParser { tokens: tokens(line), at: 0, depth: 0, too_deep: false };
     let mut items = Vec::new();
     // A closing word without an opening one is skipped.

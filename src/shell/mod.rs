@@ -5,11 +5,14 @@
 //! in a flat list, [`syntax_tree::read`] with the lists, pipes, groups and conditions that they are
 //! part of.
 
-pub(crate) mod syntax_tree;
+mod git_commit_line;
+pub mod syntax_tree;
+
+pub use git_commit_line::GitCommitLine;
 
 /// The operator after a command.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum CommandSeparator {
+pub enum CommandSeparator {
     /// `|`: its output goes to the next command.
     Pipe,
     /// `&&`: the rest runs only if it succeeds.
@@ -22,21 +25,22 @@ pub(crate) enum CommandSeparator {
 
 /// One program with its arguments.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct SimpleCommand {
+pub struct SimpleCommand {
     /// Its words without quotes; assignments before it and redirections are left out.
-    pub(crate) words: Vec<String>,
+    pub words: Vec<String>,
     /// The operator after it.
-    pub(crate) joint: CommandSeparator,
+    pub joint: CommandSeparator,
 }
 
 /// A word of a command line, without its quotes.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(crate) struct ShellWord {
-    pub(crate) text: String,
+pub struct ShellWord {
+    /// The word itself.
+    pub text: String,
     /// Whether a part of it was quoted or escaped, so that it is not a keyword.
-    pub(crate) quoted: bool,
+    pub quoted: bool,
     /// Whether a shell would expand a variable or a substitution in it.
-    pub(crate) expands: bool,
+    pub expands: bool,
 }
 
 /// A token of a command line.
@@ -64,7 +68,8 @@ enum ShellToken {
 }
 
 /// The programs of a command line, in order.
-pub(crate) fn split(line: &str) -> Vec<SimpleCommand> {
+#[must_use]
+pub fn split(line: &str) -> Vec<SimpleCommand> {
     let mut done: Vec<SimpleCommand> = Vec::new();
     let mut words: Vec<String> = Vec::new();
     for token in tokens(line) {
@@ -328,7 +333,9 @@ impl<'a> ShellLexer<'a> {
     }
 }
 
-pub(crate) fn is_assignment(word: &str) -> bool {
+/// Returns whether a word is an assignment, such as `NAME=value`.
+#[must_use]
+pub fn is_assignment(word: &str) -> bool {
     word.split_once('=').is_some_and(|(name, _)| {
         !name.is_empty()
             && !name.starts_with(|c: char| c.is_ascii_digit())
@@ -383,7 +390,7 @@ mod tests {
     #[test]
     fn an_unfinished_line_is_read_to_its_end() {
         for line in ["echo 'open", "echo \"$(cat <<EOF\nx", "a |", "cat <<EOF", "$(", "\\"] {
-            split(line);
+            let _ = split(line);
         }
         assert_eq!(shown("a |"), "a");
     }
@@ -391,7 +398,7 @@ mod tests {
     #[test]
     fn nesting_without_end_is_read_all_the_same() {
         for piece in ["\"$(", "$(", "(", "\"$(<<x\n", "{ "] {
-            split(&piece.repeat(100_000));
+            let _ = split(&piece.repeat(100_000));
         }
     }
 }

@@ -1,0 +1,67 @@
+//! `forge show`: whatever has a name.
+
+use super::checkpoint_query::state_report;
+use super::entity::show_entity;
+use crate::args::value::{EntityArg, MomentArg};
+use crate::context::Context;
+use crate::error::{CommandError, CommandErrorKind};
+use crate::report::entity::EntityShowReport;
+use crate::report::state::StateReport;
+use crate::session_reader::{SessionReader, find_entity_of_any_kind};
+use crate::verb::{EitherReport, Verb, VerbResult};
+use crate::workspace;
+use forge_store::store::ResolvedMoment;
+
+#[derive(Debug, clap::Args)]
+pub struct ShowArgs {
+    /// Id of a claim or a fact, or a unique prefix of it; or a moment: '#42', a tag, a branch, a time
+    #[arg(value_name = "WHAT")]
+    pub what: String,
+
+    /// Moment at which to show a claim or a fact
+    #[arg(long, value_name = "T")]
+    pub at: Option<MomentArg>,
+
+    /// Show whole texts
+    #[arg(long)]
+    pub full: bool,
+}
+
+impl Verb for ShowArgs {
+    const NAME: &'static str = "show";
+    type Opened = SessionReader;
+    type Report = EitherReport<EntityShowReport, StateReport>;
+
+    fn run(&self, reading: &SessionReader, context: &mut Context) -> VerbResult<Self> {
+        let point = reading.point(context, self.at.as_ref())?;
+        let state = reading.state(&point, false)?;
+        let name: EntityArg = self.what.parse().map_err(CommandError::invalid)?;
+        let unknown = match find_entity_of_any_kind(&state, &name) {
+            Ok(known) => {
+                let shown = show_entity(reading, &state, known, self.full, context)?;
+                return Ok(EitherReport::First(shown));
+            }
+            Err(error) if error.kind() == CommandErrorKind::NotFound => error,
+            Err(error) => return Err(error),
+        };
+        let moment = self.moment(reading, context);
+        let shown = match moment {
+            Ok(moment) => state_report(reading, &moment, self.full, context)?,
+            // A number, or a moment before the first event, is no id.
+            Err(error) if self.what.starts_with('#') => return Err(error),
+            Err(_) => return Err(unknown),
+        };
+        Ok(EitherReport::Second(shown))
+    }
+}
+
+impl ShowArgs {
+    fn moment(
+        &self,
+        reading: &SessionReader,
+        context: &Context,
+    ) -> Result<ResolvedMoment, CommandError> {
+        let moment: MomentArg = self.what.parse().map_err(CommandError::invalid)?;
+        workspace::point(context, &reading.session, &moment)
+    }
+}

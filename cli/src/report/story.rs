@@ -1,0 +1,380 @@
+//! The story of a session: as lines for people, and as a document.
+
+use crate::output::{Report, Screen, Tone};
+use forge_store::model::Timestamp;
+use forge_store::model::time_grammar::describe_distance;
+use forge_store::store::LastCheckResult;
+use forge_store::story::{
+    DeliveredCommit, Story, StoryFindings, StoryItem, StoryKind, StoryMark, StoryRow,
+    UncommittedFile,
+};
+use serde::{Serialize, Serializer};
+use std::collections::BTreeMap;
+
+/// A pause longer than this is named.
+const PAUSE_MICROS: i64 = 20 * 60 * 1_000_000;
+/// The columns before the text of a line: the time and the sign.
+const TEXT_COLUMN: usize = 11;
+/// The length of a separator if the width is not limited.
+const RULE_COLUMNS: usize = 72;
+/// How many uncommitted files are named.
+const FILES_NAMED: usize = 6;
+
+/// The story of a session.
+#[derive(Debug)]
+pub struct StoryReport {
+    /// The lines that are told.
+    pub story: Story,
+    /// How many earlier lines there are.
+    pub earlier: usize,
+    /// The patches of edits to show, by the id of the edit.
+    pub patches: BTreeMap<String, String>,
+    /// Whether each line stands for itself.
+    pub oneline: bool,
+}
+
+impl Serialize for StoryReport {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        #[derive(Serialize)]
+        struct StoryJson<'s> {
+            session: &'s str,
+            /// The folder that paths are relative to; null if the record names none.
+            root: Option<&'s str>,
+            /// How many earlier lines there are.
+            earlier: usize,
+            turns: Vec<TurnJson<'s>>,
+            findings: FindingsJson<'s>,
+        }
+        #[derive(Serialize)]
+        struct TurnJson<'s> {
+            /// What a person asked; null for what happened before the first prompt.
+            prompt: Option<&'s StoryItem>,
+            items: Vec<StoryRow<'s>>,
+        }
+        let turns = self.story.turns.iter().map(|turn| {
+            let items =
+                self.story.rows_of(turn).into_iter().skip(usize::from(turn.prompt.is_some()));
+            TurnJson { prompt: turn.prompt.as_ref(), items: items.collect() }
+        });
+        let story = StoryJson {
+            session: &self.story.session,
+            root: self.story.root.as_ref().map(|root| root.as_str()),
+            earlier: self.earlier,
+            turns: turns.collect(),
+            findings: FindingsJson::of(&self.story.findings),
+        };
+        story.serialize(serializer)
+    }
+}
+
+#[derive(Serialize)]
+struct FindingsJson<'s> {
+    /// The title of the last pull request, else the first prompt that says what to do.
+    title: Option<&'s str>,
+    from: Option<Timestamp>,
+    to: Option<Timestamp>,
+    prompts: usize,
+    /// How many items there are, and how many of them are told without `--all`.
+    items: usize,
+    told: usize,
+    compactions: usize,
+    commits: &'s [DeliveredCommit],
+    /// The files that were edited after the last commit.
+    uncommitted: &'s [UncommittedFile],
+    /// The checks that fail now, and those that pass.
+    failing: Vec<CheckJson<'s>>,
+    passing: Vec<CheckJson<'s>>,
+}
+
+#[derive(Serialize)]
+struct CheckJson<'s> {
+    id: &'s str,
+    name: &'s str,
+    at: Timestamp,
+    exit_code: Option<i64>,
+}
+
+impl<'s> FindingsJson<'s> {
+    fn of(findings: &'s StoryFindings) -> Self {
+        let check = |check: &'s LastCheckResult| CheckJson {
+            id: &check.fact.id,
+            name: &check.text,
+            at: check.fact.at,
+            exit_code: check.exit_code,
+        };
+        Self {
+            title: findings.title.as_deref(),
+            from: findings.span.map(|(from, _)| from),
+            to: findings.span.map(|(_, to)| to),
+            prompts: findings.prompts,
+            items: findings.items,
+            told: findings.loud,
+            compactions: findings.compactions,
+            commits: &findings.commits,
+            uncommitted: &findings.uncommitted,
+            failing: findings.failing.iter().map(check).collect(),
+            passing: findings.passing.iter().map(check).collect(),
+        }
+    }
+}
+
+impl Report for StoryReport {
+    fn human(&self, screen: &mut Screen) {
+        let findings = &self.story.findings;
+        if findings.items == 0 {
+            let session = &self.story.session;
+            return screen.line(Tone::Plain, &format!("Nothing has happened in {session} yet."));
+        }
+        if self.oneline {
+            return print_one_by_one(&self.story, screen);
+        }
+        print_header(&self.story, screen);
+        if self.earlier > 0 {
+            let lines = if self.earlier == 1 { "line" } else { "lines" };
+            screen.line(Tone::Dim, &format!("… {} earlier {lines}", self.earlier));
+        }
+        let mut lines = StoryLines::default();
+        for row in self.story.rows() {
+            lines.print(&row, screen);
+            if let StoryRow::Item(item) = row {
+                let patches = item.edit_ids().filter_map(|id| self.patches.get(id));
+                patches.for_each(|patch| print_patch(patch, screen));
+            }
+        }
+        print_findings(findings, screen);
+    }
+
+    fn schema(&self) -> Option<&'static str> {
+        Some("forge.story/1")
+    }
+}
+
+/// Writes each item on a line with its date, and nothing else.
+fn print_one_by_one(story: &Story, screen: &mut Screen) {
+    for row in story.rows() {
+        let StoryRow::Item(item) = row else { continue };
+        let time = screen.local_time(item.at);
+        let time = time.get(..16).unwrap_or(&time);
+        let (sign, tone) = sign(item);
+        let detail = match (item.kind, &item.detail) {
+            (_, None) => String::new(),
+            (StoryKind::Prompt | StoryKind::Answer, Some(question)) => {
+                format!("  (to: {question})")
+            }
+            (_, Some(detail)) => format!("  {detail}"),
+        };
+        screen.short_line(&[
+            (Tone::Dim, &format!("{time} ")),
+            (tone, &format!("{} ", sign.trim())),
+            (text_tone(item), &item.text),
+            (Tone::Dim, &detail),
+        ]);
+    }
+}
+
+/// Writes the changed lines of a patch below its edit.
+fn print_patch(patch: &str, screen: &mut Screen) {
+    let indent = " ".repeat(TEXT_COLUMN);
+    for line in patch.lines() {
+        let tone = match line.as_bytes().first() {
+            _ if line.starts_with("+++") || line.starts_with("---") => continue,
+            Some(b'+') => Tone::Added,
+            Some(b'-') => Tone::Removed,
+            Some(b'@') => Tone::Id,
+            _ => Tone::Plain,
+        };
+        screen.short_line(&[(Tone::Plain, &indent), (tone, line)]);
+    }
+}
+
+fn counted(count: usize, one: &str) -> String {
+    format!("{count} {one}{}", if count == 1 { "" } else { "s" })
+}
+
+/// Writes the title, and the figures of the session.
+fn print_header(story: &Story, screen: &mut Screen) {
+    let findings = &story.findings;
+    if let Some(title) = findings.title.as_ref().filter(|title| **title != story.session) {
+        screen.short_line(&[(Tone::Heading, title)]);
+    }
+    let mut figures = Vec::new();
+    for (count, one) in [
+        (findings.prompts, "prompt"),
+        (findings.commits.len(), "commit"),
+        (findings.compactions, "compaction"),
+    ] {
+        if count > 0 {
+            figures.push(counted(count, one));
+        }
+    }
+    let told = format!("told {} of {}", findings.loud, counted(findings.items, "item"));
+    let figures = match figures.as_slice() {
+        [] => format!(": {told}"),
+        figures => format!(": {}; {told}", figures.join(", ")),
+    };
+    let length = findings.span.map(|(from, to)| to.micros_since(from)).filter(|it| *it > 0);
+    let length = length.map(|micros| format!(", {}", describe_distance(micros)));
+    screen.short_line(&[
+        (Tone::Id, &story.session),
+        (Tone::Plain, &length.unwrap_or_default()),
+        (Tone::Plain, &figures),
+    ]);
+}
+
+/// Writes what fails and what no commit has.
+fn print_findings(findings: &StoryFindings, screen: &mut Screen) {
+    if findings.failing.is_empty() && findings.passing.is_empty() && findings.uncommitted.is_empty()
+    {
+        return;
+    }
+    screen.gap();
+    let last_day = findings.span.map(|(_, to)| screen.day(to));
+    for check in &findings.failing {
+        let (day, clock) = (screen.day(check.fact.at), screen.clock(check.fact.at));
+        let at = if last_day.as_ref() == Some(&day) { clock } else { format!("{clock} on {day}") };
+        screen.short_line(&[
+            (Tone::Bad, "✗ failing  "),
+            (Tone::Plain, &check.text),
+            (Tone::Dim, &format!("  at {at}")),
+        ]);
+    }
+    if findings.failing.is_empty() && !findings.passing.is_empty() {
+        let checks = match findings.passing.len() {
+            1 => "the check passes".to_owned(),
+            count => format!("all {count} checks pass"),
+        };
+        screen.line(Tone::Good, &format!("✓ {checks}"));
+    }
+    if !findings.uncommitted.is_empty() {
+        let named = findings.uncommitted.iter().take(FILES_NAMED).map(|file| file.path.as_str());
+        let more = findings.uncommitted.len().saturating_sub(FILES_NAMED);
+        let more = if more > 0 { format!(", and {more} more") } else { String::new() };
+        let when = if findings.commits.is_empty() { "no commit" } else { "after the last commit" };
+        screen.short_line(&[
+            (Tone::Warning, &format!("! edited, {when}  ")),
+            (Tone::Plain, &named.collect::<Vec<_>>().join(", ")),
+            (Tone::Plain, &more),
+        ]);
+    }
+}
+
+/// Draws items as lines; knows what the line before showed.
+#[derive(Debug, Default)]
+pub struct StoryLines {
+    day: String,
+    clock: String,
+    branch: Option<String>,
+    last: Option<Timestamp>,
+}
+
+impl StoryLines {
+    /// Writes one row, with a separator before it if a day or a long pause lies between.
+    pub fn print(&mut self, row: &StoryRow<'_>, screen: &mut Screen) {
+        match row {
+            StoryRow::Item(item) => self.print_item(item, screen),
+            StoryRow::Folded { at, folded } => {
+                self.separate(*at, screen);
+                let counts = folded.iter().map(|(key, count)| key.counted(*count));
+                let counts = counts.collect::<Vec<_>>().join(", ");
+                screen.short_line(&[(Tone::Dim, &format!("       ▸   {counts}"))]);
+            }
+        }
+    }
+
+    fn print_item(&mut self, item: &StoryItem, screen: &mut Screen) {
+        self.separate(item.at, screen);
+        let clock = screen.clock(item.at);
+        let time = if clock == self.clock { "     " } else { clock.as_str() };
+        let (sign, tone) = sign(item);
+        let on_branch = self.branch_change(item);
+        let (detail, question) = match item.kind {
+            StoryKind::Prompt | StoryKind::Answer => ("", item.detail.as_deref()),
+            _ => (item.detail.as_deref().unwrap_or_default(), None),
+        };
+        let gap = if detail.is_empty() { "" } else { "  " };
+        screen.short_line(&[
+            (Tone::Dim, &format!("{time} ")),
+            (tone, &format!("{sign} ")),
+            (text_tone(item), &item.text),
+            (Tone::Dim, &on_branch),
+            (Tone::Dim, gap),
+            (Tone::Dim, detail),
+        ]);
+        if let Some(question) = question {
+            let indent = " ".repeat(TEXT_COLUMN);
+            screen.short_line(&[(Tone::Dim, &format!("{indent}to: {question}"))]);
+        }
+        self.clock = clock;
+    }
+
+    /// Returns the branch of a claim if it is another one than that of the claim before.
+    fn branch_change(&mut self, item: &StoryItem) -> String {
+        let Some(branch) = item.branch.as_ref().filter(|_| item.kind != StoryKind::Branch) else {
+            return String::new();
+        };
+        let before = self.branch.replace(branch.clone());
+        let is_same = before.as_deref().unwrap_or("main") == branch;
+        if is_same { String::new() } else { format!(" (on {branch})") }
+    }
+
+    fn separate(&mut self, at: Timestamp, screen: &mut Screen) {
+        let day = screen.day(at);
+        let pause = self.last.map_or(0, |last| at.micros_since(last));
+        self.last = Some(at);
+        if day == self.day && pause <= PAUSE_MICROS {
+            return;
+        }
+        let long = (pause > PAUSE_MICROS).then(|| format!("after {}", describe_distance(pause)));
+        let named = if day == self.day { None } else { Some(day.clone()) };
+        let words: Vec<String> = [named, long].into_iter().flatten().collect();
+        let start = format!("── {} ", words.join(", "));
+        let width = screen.width().unwrap_or(RULE_COLUMNS).min(RULE_COLUMNS);
+        let rest = width.saturating_sub(start.chars().count());
+        screen.short_line(&[(Tone::Dim, &format!("{start}{}", "─".repeat(rest)))]);
+        self.day = day;
+        self.clock.clear();
+    }
+}
+
+/// Returns the sign of an item, padded to its column, with its tone.
+fn sign(item: &StoryItem) -> (&'static str, Tone) {
+    match (item.kind, item.mark) {
+        (StoryKind::Prompt | StoryKind::Answer, _) => ("YOU ", Tone::Heading),
+        (StoryKind::Message, _) => (" ⤷  ", Tone::Id),
+        (StoryKind::Edit, _) => (" ±  ", Tone::Id),
+        (StoryKind::Commit, _) => (" ◆  ", Tone::Heading),
+        (StoryKind::Push | StoryKind::PullRequest, _) => (" ↑  ", Tone::Heading),
+        (StoryKind::Compaction, _) => (" ┄  ", Tone::Heading),
+        (StoryKind::Branch, _) => (" ⑂  ", Tone::Heading),
+        (StoryKind::Checkpoint, _) => (" ★  ", Tone::Heading),
+        (StoryKind::Agent, _) => (" ⚙  ", Tone::Id),
+        (StoryKind::Measurement, _) => (" #  ", Tone::Id),
+        (StoryKind::Note, _) => (" ✎  ", Tone::Id),
+        (StoryKind::Restore, _) => (" ↶  ", Tone::Heading),
+        (_, StoryMark::Good) => (" ✓  ", Tone::Good),
+        (_, StoryMark::Bad) => (" ✗  ", Tone::Bad),
+        (_, StoryMark::Up) => (" ▲  ", Tone::Good),
+        (_, StoryMark::Down) => (" ▼  ", Tone::Bad),
+        (_, StoryMark::Open) => (" ?  ", Tone::Warning),
+        (_, StoryMark::New) => (" +  ", Tone::Id),
+        (_, StoryMark::Plain) => (" ·  ", Tone::Dim),
+    }
+}
+
+fn text_tone(item: &StoryItem) -> Tone {
+    match (item.kind, item.mark) {
+        (
+            StoryKind::Prompt
+            | StoryKind::Answer
+            | StoryKind::Commit
+            | StoryKind::Checkpoint
+            | StoryKind::Compaction,
+            _,
+        ) => Tone::Heading,
+        (_, StoryMark::Good) => Tone::Good,
+        (_, StoryMark::Bad) => Tone::Bad,
+        (_, StoryMark::Open) => Tone::Warning,
+        _ if !item.loud => Tone::Dim,
+        _ => Tone::Plain,
+    }
+}

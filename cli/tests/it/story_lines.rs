@@ -1,0 +1,191 @@
+//! `forge story`: the lines and the document.
+
+use crate::environment::Environment;
+use crate::story::told;
+use insta::assert_snapshot;
+use serde_json::json;
+
+#[test]
+fn the_story_of_a_session_is_told_in_lines() {
+    let environment = told();
+    assert_snapshot!(environment.forge(["story"]), @r"
+    tensor, 12 s: told 13 of 14 items
+    ── Sun 1 Feb ───────────────────────────────────────────────────────────
+    13:00  +   H1 new .40  the layout is wrong
+           ▲   H1 .40 → .79  strides swap
+           +   B1 new  row major everywhere
+           +   B2 new  kernels assume it
+           ▸   1 change
+           ?   G1 open  who sets strides?
+           ?   G2 open  which version?
+           ★   before the split
+           ⑂   branch alt
+           ✗   H1 rejected (on alt)  the layout is fine
+           ✗   B1 in doubt  hypothesis H1 was rejected
+           ✗   B2 in doubt  rests on belief B1: hypothesis H1 was rejected
+           ✗   unit tests failed
+           ✎   N1 (on main)  日本語 wide\x1b[2J text
+
+    ✗ failing  unit tests  at 13:00
+    ");
+    assert_snapshot!(environment.forge(["story", "-n", "2", "--all"]), @r"
+    tensor, 12 s: told 13 of 14 items
+    … 12 earlier lines
+    ── Sun 1 Feb ───────────────────────────────────────────────────────────
+    13:00  ✗   unit tests failed
+           ✎   N1  日本語 wide\x1b[2J text
+
+    ✗ failing  unit tests  at 13:00
+    ");
+}
+
+#[test]
+fn a_session_without_events_says_so() {
+    let environment = Environment::new();
+    environment.forge(["init", "--name", "quiet"]).success();
+    assert_snapshot!(environment.forge(["story"]), @"Nothing has happened in quiet yet.");
+    assert_snapshot!(environment.forge(["story", "nowhere"]), @"
+    [stderr]
+    error: there is no session 'nowhere'
+    hint: 'forge session list' names them, 'forge session new NAME' begins one
+    [exit 3]
+    ");
+}
+
+/// A transcript with a prompt, a command that commits, and an answer.
+const TRANSCRIPT: &str = concat!(
+    r#"{"type":"user","uuid":"u1","sessionId":"s1","cwd":"/w","timestamp":"2026-01-01T10:00:00Z","message":{"role":"user","content":"Keep the cache after a restart"}}"#,
+    "\n",
+    r#"{"type":"assistant","uuid":"u2","sessionId":"s1","cwd":"/w","timestamp":"2026-01-01T10:01:00Z","message":{"role":"assistant","content":[{"type":"tool_use","id":"t1","name":"Bash","input":{"command":"git commit -m 'keep the cache'"}}]}}"#,
+    "\n",
+    r#"{"type":"user","uuid":"u3","sessionId":"s1","cwd":"/w","timestamp":"2026-01-01T10:02:00Z","message":{"role":"user","content":[{"type":"tool_result","tool_use_id":"t1","content":"[main 49f6518] keep the cache\n 1 file changed"}]},"toolUseResult":{"stdout":"[main 49f6518] keep the cache\n 1 file changed","stderr":"","interrupted":false}}"#,
+    "\n",
+    r#"{"type":"assistant","uuid":"u4","sessionId":"s1","cwd":"/w","timestamp":"2026-01-01T10:03:00Z","message":{"role":"assistant","content":[{"type":"text","text":"Committed. Shall I push it now?"}]}}"#,
+    "\n",
+    r#"{"type":"user","uuid":"u5","sessionId":"s1","cwd":"/w","timestamp":"2026-01-01T10:04:00Z","message":{"role":"user","content":"yes"}}"#,
+    "\n",
+);
+
+fn imported() -> Environment {
+    let environment = Environment::new();
+    environment.forge(["init"]).success();
+    environment.write("project/a.jsonl", TRANSCRIPT);
+    environment.forge(["import", "claude-code", "a.jsonl"]).success();
+    environment
+}
+
+#[test]
+fn a_transcript_is_told_as_its_turns() {
+    let environment = imported();
+    assert_snapshot!(environment.forge(["story"]), @"
+    Keep the cache after a restart, 4 min: 2 prompts, 1 commit; told 4 of 4 items
+    ── Thu 1 Jan ───────────────────────────────────────────────────────────
+    11:00 YOU  Keep the cache after a restart
+    11:02  ◆   commit 49f6518  keep the cache
+    11:03  ⤷   Committed. Shall I push it now?
+    11:04 YOU  yes
+               to: Shall I push it now?
+    ");
+}
+
+#[test]
+fn the_document_has_turns_and_findings() {
+    let environment = imported();
+    let document = environment.forge(["story", "--json"]).json();
+    assert_eq!(document["schema"], "forge.story/1");
+    assert_eq!(document["root"], "/w");
+    let turns = document["turns"].as_array().unwrap();
+    assert_eq!(turns.len(), 2, "{document}");
+    let commit = &turns[0]["items"][0];
+    assert_eq!(commit["kind"], "commit", "{commit}");
+    assert_eq!(commit["text"], "commit 49f6518");
+    assert_eq!(commit["detail"], "keep the cache");
+    assert_eq!(commit["refs"], json!(["command:t1"]));
+    assert_eq!(turns[1]["prompt"]["text"], "yes");
+    assert_eq!(turns[1]["prompt"]["detail"], "Shall I push it now?");
+    let findings = &document["findings"];
+    assert_eq!(findings["title"], "Keep the cache after a restart");
+    assert_eq!(findings["commits"][0]["sha"], "49f6518");
+    assert_eq!(findings["uncommitted"], json!([]));
+    // What an entity's reference names can be shown.
+    environment.forge(["command", "show", "t1"]).success();
+}
+
+#[test]
+fn the_log_tells_the_end_of_the_story() {
+    let environment = imported();
+    assert_snapshot!(environment.forge(["log", "-n", "2"]), @"
+    Keep the cache after a restart, 4 min: 2 prompts, 1 commit; told 4 of 4 items
+    … 2 earlier lines
+    ── Thu 1 Jan ───────────────────────────────────────────────────────────
+    11:03  ⤷   Committed. Shall I push it now?
+    11:04 YOU  yes
+               to: Shall I push it now?
+    ");
+    assert_snapshot!(environment.forge(["log", "--oneline"]), @"
+    2026-01-01 11:00 YOU Keep the cache after a restart
+    2026-01-01 11:02 ◆ commit 49f6518  keep the cache
+    2026-01-01 11:03 ⤷ Committed. Shall I push it now?
+    2026-01-01 11:04 YOU yes  (to: Shall I push it now?)
+    ");
+    let told = environment.forge(["log", "--facts", "--json"]).json();
+    assert_eq!(told["schema"], "forge.story/1");
+    // Without an option of the story, the document is the list of revisions and checkpoints.
+    let listed = environment.forge(["log", "--json"]).json();
+    assert_eq!(listed["schema"], "forge.log/1");
+    assert_eq!(listed["entries"][0]["type"], "checkpoint", "{listed}");
+    let refused = environment.forge(["log", "H1", "--patch"]);
+    assert_eq!(refused.code, 2, "{refused}");
+}
+
+#[test]
+fn the_log_shows_the_patches_of_edits() {
+    let environment = Environment::new();
+    environment.forge(["init"]).success();
+    let edit = json!({"at": "2026-01-01T10:00:00Z", "put": {"kind": "code", "id": "e1", "value": {
+        "path": "/w/src/a.rs", "patch": "--- a\n+++ b\n@@ -1 +1 @@\n-old\u{1b}[2J\n+new\n"}}});
+    environment.write("project/a.jsonl", &format!("{edit}\n"));
+    environment.forge(["import", "events", "a.jsonl"]).success();
+    assert_snapshot!(environment.forge(["log", "-p"]), @r"
+    a: told 1 of 1 item
+    ── Thu 1 Jan ───────────────────────────────────────────────────────────
+    11:00  ±   a.rs +1 −1
+               @@ -1 +1 @@
+               -old\x1b[2J
+               +new
+
+    ! edited, no commit  /w/src/a.rs
+    ");
+}
+
+#[test]
+fn whatever_has_a_name_can_be_shown() {
+    let environment = told();
+    assert_snapshot!(environment.forge(["show", "E1"]), @"
+    evidence E1
+      hypothesis: H1
+      strength: 0.80
+      description: strides swap
+      created at: 2026-02-01 13:00:02 +01:00 (12 s ago)
+    ");
+    let hypothesis = environment.forge(["show", "hypothesis:H1"]).success();
+    assert!(hypothesis.contains("strides swap"), "{hypothesis}");
+    let fact = environment.forge(["show", "v1", "--json"]).json();
+    assert_eq!(fact["schema"], "forge.show/1");
+    for moment in ["#7", "baseline"] {
+        let shown = environment.forge(["show", moment, "--json"]).success();
+        let at = environment.forge(["checkpoint", "at", moment, "--json"]).success();
+        assert_eq!(shown, at, "{moment}");
+    }
+    assert_snapshot!(environment.forge(["show", "H9"]), @"
+    [stderr]
+    error: there is no entity 'H9'
+    hint: the nearest are H1, B1, B2
+    [exit 3]
+    ");
+    assert_snapshot!(environment.forge(["show", "#99"]), @"
+    [stderr]
+    error: there is no revision or checkpoint '#99'
+    [exit 3]
+    ");
+}

@@ -1,0 +1,335 @@
+//! Builds a story: reads facts, revisions, checkpoints and branches once, in the order of time.
+
+use super::agent_work::AgentWork;
+use super::check_item::check_item;
+use super::claim_item::claim_items;
+use super::delivery::{DeliveryKind, deliveries};
+use super::edit_group::{EditGroup, edit_item, edited_path};
+use super::events::{CheckedCommands, StoryEvent, StoryEvents, text_field, told_at};
+use super::findings::{DeliveredCommit, FindingsCollector};
+use super::gist::{ITEM_CHARS, one_line};
+use super::item::{FoldKey, StoryItem, StoryKind, StoryMark};
+use super::project_root::{ProjectRoot, shown_path};
+use super::record_item::{
+    branch_created, branch_settled, commit_item, compaction_detail, delivery_item,
+};
+use super::whole_text::{TextPart, fill_from};
+use super::{Story, StoryTurn, fact_item};
+use crate::diff::{describe, summary};
+use crate::error::Result;
+use crate::model::claim::{
+    Agent, CodeState, ExecutedCommand, FactText, Message, Prompt, VerificationResult,
+    VerificationStatus,
+};
+use crate::model::{AutoTrigger, Checkpoint, CheckpointTrigger, Kind};
+use crate::store::{CheckTracker, CheckTurn, LogEntry, LogItem, SourcedFact, StateAt};
+use std::collections::BTreeSet;
+
+/// A prompt shorter than this needs the question that it answers, in characters.
+const SHORT_ANSWER: usize = 32;
+
+/// Builds a story, event by event.
+pub(super) struct StoryBuilder {
+    session: String,
+    root: Option<ProjectRoot>,
+    turns: Vec<StoryTurn>,
+    findings: FindingsCollector,
+    checks: CheckTracker,
+    agents: AgentWork,
+    /// The line that further edits join, in the current turn.
+    open_edits: Option<(usize, EditGroup)>,
+    /// The place of the agent's last message in the current turn, and the message.
+    last_message: Option<(usize, SourcedFact)>,
+    checked: CheckedCommands,
+    /// The commands that made a commit which is told.
+    committed: BTreeSet<String>,
+}
+
+impl StoryBuilder {
+    /// Creates a builder of the story of these events.
+    pub(super) fn new(session: String, read: &mut StoryEvents) -> Self {
+        Self {
+            session,
+            root: read.root.take(),
+            turns: vec![StoryTurn::default()],
+            findings: FindingsCollector::default(),
+            checks: CheckTracker::default(),
+            agents: std::mem::take(&mut read.agents),
+            open_edits: None,
+            last_message: None,
+            checked: std::mem::take(&mut read.checked),
+            committed: BTreeSet::new(),
+        }
+    }
+
+    /// Tells all events.
+    pub(super) fn build(mut self, state: &StateAt, read: StoryEvents) -> Result<Story> {
+        for (at, event) in read.events {
+            match event {
+                StoryEvent::Fact(known) => self.tell_fact(known),
+                StoryEvent::Record(LogItem::Revision(entry)) => {
+                    self.tell_revision(state, &entry)?;
+                }
+                StoryEvent::Record(LogItem::Checkpoint(checkpoint)) => {
+                    self.tell_checkpoint(&checkpoint);
+                }
+                StoryEvent::Record(LogItem::Lost(lost)) => {
+                    let text = format!("#{} lost before a repair", lost.sequence);
+                    self.push(StoryItem::loud(at, StoryKind::Lost, text).marked(StoryMark::Bad));
+                }
+                StoryEvent::BranchCreated(branch) => self.push(branch_created(&branch)),
+                StoryEvent::BranchSettled(branch) => self.push(branch_settled(&branch)),
+            }
+        }
+        self.end_turn();
+        self.turns.retain(|turn| turn.prompt.is_some() || !turn.items.is_empty());
+        self.tell_agents();
+        let findings = self.findings.finish(&self.turns, self.checks.finish());
+        let Self { session, root, turns, .. } = self;
+        Ok(Story { session, root, turns, findings, unfolded: false })
+    }
+
+    /// Adds an item to the current turn. What a sub-agent did is quiet if the sub-agent has a line.
+    fn push(&mut self, mut item: StoryItem) {
+        if item.kind != StoryKind::Agent && self.agents.contains(item.agent.as_deref()) {
+            item.loud = false;
+            item.fold_key = None;
+        }
+        if item.loud && item.kind != StoryKind::Edit {
+            self.close_edits();
+        }
+        if let Some(turn) = self.turns.last_mut() {
+            turn.items.push(item);
+        }
+    }
+
+    fn tell_fact(&mut self, known: SourcedFact) {
+        let fact = &known.fact;
+        let agent = text_field(&fact.value, "agent").map(str::to_owned);
+        if let Some(agent) = &agent {
+            self.agents.add_fact(agent, fact);
+        }
+        let root = self.root.as_ref();
+        match fact.kind {
+            Kind::Prompt => self.tell_prompt(&known),
+            Kind::Message => self.tell_message(known),
+            Kind::Command => self.tell_command(&known),
+            Kind::Code => self.tell_code(&known),
+            Kind::Verification => self.tell_check(&known),
+            Kind::Measurement => {
+                if let Some(item) = fact_item::measurement_item(&known) {
+                    self.push(item);
+                }
+            }
+            Kind::Agent => {
+                let sent = Agent::from_value(&fact.value).unwrap_or_default();
+                let name = sent.description.or(sent.agent_type);
+                let name = name.as_ref().map_or(&*fact.id, FactText::preview);
+                let item = StoryItem::loud(
+                    told_at(&known),
+                    StoryKind::Agent,
+                    format!("sub-agent: {}", one_line(name, ITEM_CHARS)),
+                );
+                self.push(item.about(Kind::Agent, &fact.id).by(Some(fact.id.clone())));
+            }
+            Kind::Task => {
+                if let Some(item) = fact_item::task_item(&known) {
+                    self.push(item);
+                }
+            }
+            Kind::Tool => {
+                let item = fact_item::tool_item(&known, root);
+                self.push(item);
+            }
+            Kind::Notice => {
+                let item = fact_item::notice_item(&known, root);
+                self.push(item);
+            }
+            _ => {}
+        }
+    }
+
+    fn tell_prompt(&mut self, known: &SourcedFact) {
+        let Some(mut item) = fact_item::prompt_item(known, self.root.as_ref()) else { return };
+        let prompt = Prompt::from_value(&known.fact.value).unwrap_or_default();
+        let is_slash = prompt.tags.is_some_and(|tags| tags.iter().any(|tag| tag == "slash"));
+        let whole = prompt.text.as_ref().map_or("", FactText::preview);
+        self.findings.add_prompt(whole, is_slash);
+        let last = self.end_turn();
+        if item.text.chars().count() < SHORT_ANSWER
+            && !is_slash
+            && let Some(question) = last
+            && let Some(text) = message_text(&question)
+        {
+            fill_from(&mut item, TextPart::Question, &question, &text, self.root.as_ref());
+        }
+        self.turns.push(StoryTurn { prompt: Some(item), items: Vec::new() });
+    }
+
+    fn tell_message(&mut self, known: SourcedFact) {
+        let Some(item) = fact_item::message_item(&known, self.root.as_ref()) else { return };
+        let is_main = item.agent.is_none();
+        self.push(item);
+        if is_main && let Some(turn) = self.turns.last() {
+            self.last_message = Some((turn.items.len() - 1, known));
+        }
+    }
+
+    fn tell_command(&mut self, known: &SourcedFact) {
+        let fact = &known.fact;
+        let Ok(command) = ExecutedCommand::from_value(&fact.value) else { return };
+        let made = deliveries(&command);
+        for delivery in &made {
+            self.findings.add_delivery(fact.at, command.agent.as_deref(), delivery);
+            if delivery.kind == DeliveryKind::Commit {
+                self.committed.insert(fact.id.clone());
+                if let Some(agent) = &command.agent {
+                    self.agents.add_commit(agent);
+                }
+            }
+            let item = delivery_item(fact.at, delivery).about(Kind::Command, &fact.id);
+            self.push(item.by(command.agent.clone()));
+        }
+        if made.is_empty() && !self.checked.contains(fact) {
+            let item = fact_item::command_item(known, &command, self.root.as_ref());
+            self.push(item);
+        }
+    }
+
+    fn tell_code(&mut self, known: &SourcedFact) {
+        let fact = &known.fact;
+        let Ok(code) = CodeState::from_value(&fact.value) else { return };
+        let Some(path) = edited_path(&code) else {
+            let commit = code.commit.as_ref().map_or("", FactText::preview);
+            let text = one_line(&format!("code captured on {commit}"), ITEM_CHARS);
+            let item = StoryItem::quiet(fact.at, StoryKind::Code, FoldKey::Code, text);
+            return self.push(item.about(Kind::Code, &fact.id));
+        };
+        let path = shown_path(self.root.as_ref(), path).into_owned();
+        self.findings.add_edit(fact.at, &path);
+        if let Some(agent) = code.agent.as_deref().filter(|it| self.agents.contains(Some(it))) {
+            self.agents.add_edit(agent, &path);
+            return self.push(edit_item(fact, &path, &code));
+        }
+        if let Some((place, group)) = &mut self.open_edits
+            && let Some(item) = self.turns.last_mut().and_then(|turn| turn.items.get_mut(*place))
+        {
+            group.add(&path, &code);
+            item.refs.push(super::StoryRef::Entity(crate::model::Key::new(Kind::Code, &*fact.id)));
+            return;
+        }
+        let mut group = EditGroup::default();
+        group.add(&path, &code);
+        self.push(edit_item(fact, &path, &code));
+        let place = self.turns.last().map_or(0, |turn| turn.items.len() - 1);
+        self.open_edits = Some((place, group));
+    }
+
+    fn tell_check(&mut self, known: &SourcedFact) {
+        let fact = &known.fact;
+        let Ok(found) = VerificationResult::from_value(&fact.value) else { return };
+        let turn = self.checks.add(fact.clone(), &found);
+        if let Some(agent) = &found.agent
+            && turn != CheckTurn::Undecided
+        {
+            self.agents.add_check(agent, found.status == Some(VerificationStatus::Passed));
+        }
+        self.push(check_item(fact, &found, turn));
+    }
+
+    fn tell_revision(&mut self, state: &StateAt, entry: &LogEntry) -> Result<()> {
+        let changes = match state.changes_of(entry.sequence) {
+            Ok(changes) => changes,
+            Err(error) if error.is_lost() => {
+                let text = format!("the changes of #{} were lost before a repair", entry.sequence);
+                let item = StoryItem::loud(entry.time, StoryKind::Lost, text);
+                self.push(item.marked(StoryMark::Bad).at_sequence(entry.sequence));
+                return Ok(());
+            }
+            Err(error) => return Err(error),
+        };
+        let text = match (entry.merged, entry.reset_to) {
+            (Some(merged), _) => Some((StoryKind::Branch, format!("merged #{merged}"))),
+            (None, Some(0)) => Some((StoryKind::Restore, "back to no claims".to_owned())),
+            (None, Some(to)) => Some((StoryKind::Restore, format!("back to the claims of #{to}"))),
+            (None, None) => None,
+        };
+        let Some((kind, text)) = text else {
+            for item in claim_items(entry, &changes) {
+                self.push(item);
+            }
+            return Ok(());
+        };
+        let item = StoryItem::loud(entry.time, kind, text).at_sequence(entry.sequence);
+        let item = item.detailed(Some(summary(&describe(&changes), None)));
+        self.push(StoryItem { branch: Some(entry.branch.clone()), ..item });
+        Ok(())
+    }
+
+    /// Tells a checkpoint that somebody made, a compaction, and a commit that no command tells.
+    fn tell_checkpoint(&mut self, checkpoint: &Checkpoint) {
+        let message = one_line(&checkpoint.message, ITEM_CHARS);
+        let is_compaction = CheckpointTrigger::Automatic(AutoTrigger::ContextCompactionWarning)
+            == checkpoint.trigger;
+        let item = if is_compaction {
+            self.findings.add_compaction();
+            StoryItem::loud(checkpoint.time, StoryKind::Compaction, "context compacted")
+                .detailed(compaction_detail(&checkpoint.body))
+        } else if checkpoint.trigger == CheckpointTrigger::Manual {
+            StoryItem::loud(checkpoint.time, StoryKind::Checkpoint, message)
+        } else if let Some(sha) = self.untold_commit(checkpoint) {
+            let commit = DeliveredCommit {
+                at: checkpoint.time,
+                subject: Some(checkpoint.message.clone()),
+                sha: Some(sha),
+                agent: None,
+            };
+            let item =
+                commit_item(checkpoint.time, commit.subject.as_deref(), commit.sha.as_deref());
+            self.findings.add_commit(commit);
+            item
+        } else {
+            return;
+        };
+        self.push(item.at_sequence(checkpoint.sequence));
+    }
+
+    /// Returns the hash of the commit that a checkpoint stands for, unless its command is told.
+    fn untold_commit(&self, checkpoint: &Checkpoint) -> Option<String> {
+        let sha = text_field(&checkpoint.body, "commit")?;
+        let is_told =
+            text_field(&checkpoint.body, "command").is_some_and(|it| self.committed.contains(it));
+        (!is_told && checkpoint.tags.iter().any(|tag| tag == "commit")).then(|| sha.to_owned())
+    }
+
+    fn close_edits(&mut self) {
+        let Some((place, group)) = self.open_edits.take() else { return };
+        if let Some(item) = self.turns.last_mut().and_then(|turn| turn.items.get_mut(place)) {
+            group.write_to(item);
+        }
+    }
+
+    /// Ends the current turn, and returns what the agent said last in it.
+    fn end_turn(&mut self) -> Option<SourcedFact> {
+        self.close_edits();
+        let (place, message) = self.last_message.take()?;
+        if let Some(item) = self.turns.last_mut().and_then(|turn| turn.items.get_mut(place)) {
+            item.loud = true;
+            item.fold_key = None;
+        }
+        Some(message)
+    }
+
+    /// Writes what each sub-agent did to its line.
+    fn tell_agents(&mut self) {
+        for item in self.turns.iter_mut().flat_map(|turn| &mut turn.items) {
+            if item.kind == StoryKind::Agent {
+                item.detail = item.agent.as_deref().and_then(|agent| self.agents.summary(agent));
+            }
+        }
+    }
+}
+
+fn message_text(known: &SourcedFact) -> Option<FactText> {
+    Message::from_value(&known.fact.value).ok()?.text
+}

@@ -1,0 +1,43 @@
+//! The lines of checks: where a result turns, and repetitions.
+
+use super::gist::{ITEM_CHARS, one_line};
+use super::item::{FoldKey, StoryItem, StoryKind, StoryMark};
+use crate::model::claim::{FactText, VerificationResult, VerificationStatus, VocabularyWord};
+use crate::model::{Fact, Kind};
+use crate::store::{CheckTurn, check_label};
+
+/// The longest name of a check, in characters.
+const LABEL_CHARS: usize = 80;
+
+/// Returns the line of a result.
+pub(super) fn check_item(fact: &Fact, found: &VerificationResult, turn: CheckTurn) -> StoryItem {
+    let status = found.status.unwrap_or(VerificationStatus::Unknown);
+    let word = match (status, turn) {
+        (VerificationStatus::Passed, CheckTurn::PassesAgain) => "passes again".to_owned(),
+        (VerificationStatus::Failed, CheckTurn::StillFails) => "failed again".to_owned(),
+        (VerificationStatus::Unknown, _) => "has no known result".to_owned(),
+        (status, _) => status.word().replace('_', " "),
+    };
+    let label = one_line(&check_label(fact, found), LABEL_CHARS);
+    let text = format!("{label} {word}");
+    let item = match turn {
+        CheckTurn::FirstFailure | CheckTurn::PassesAgain | CheckTurn::FirstPass => {
+            StoryItem::loud(fact.at, StoryKind::Check, text)
+        }
+        CheckTurn::StillFails | CheckTurn::StillPasses | CheckTurn::Undecided => {
+            StoryItem::quiet(fact.at, StoryKind::Check, FoldKey::Check, text)
+        }
+    };
+    let mark = match status {
+        VerificationStatus::Passed => StoryMark::Good,
+        VerificationStatus::Failed | VerificationStatus::Error | VerificationStatus::TimedOut => {
+            StoryMark::Bad
+        }
+        VerificationStatus::Skipped | VerificationStatus::Unknown => StoryMark::Plain,
+    };
+    let description = found.description.as_ref().map(FactText::preview);
+    item.marked(mark)
+        .detailed(description.map(|text| one_line(text, ITEM_CHARS)))
+        .about(Kind::Verification, &fact.id)
+        .by(found.agent.clone())
+}

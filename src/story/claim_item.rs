@@ -1,0 +1,441 @@
+//! The lines of the claims that a revision changed, by name.
+
+use super::gist::{ITEM_CHARS, one_line};
+use super::item::{FoldKey, StoryItem, StoryKind, StoryMark};
+use crate::model::claim::{GapStatus, HypothesisStatus, VocabularyWord};
+use crate::model::{ClaimEntry, EntryChange, Key, Kind};
+use crate::store::LogEntry;
+
+/// Returns the lines of a revision's changes.
+pub(super) fn claim_items(revision: &LogEntry, changes: &[EntryChange]) -> Vec<StoryItem> {
+    let teller = ClaimTeller { revision, changes };
+    // Evidence that moved a hypothesis is told with the move.
+    let causes: Vec<&str> = changes.iter().filter_map(|change| teller.cause(change)).collect();
+    let is_told = |key: &Key| key.kind == Kind::Evidence && causes.contains(&key.id.as_str());
+    let shown = changes.iter().filter(|change| !is_told(&change.key));
+    shown.map(|change| teller.item(change)).collect()
+}
+
+struct ClaimTeller<'a> {
+    revision: &'a LogEntry,
+    changes: &'a [EntryChange],
+}
+
+impl<'a> ClaimTeller<'a> {
+    fn item(&self, change: &EntryChange) -> StoryItem {
+        let item = match change.key.kind {
+            Kind::Hypothesis => self.hypothesis(change),
+            Kind::Evidence => self.evidence(change),
+            Kind::Belief => self.belief(change),
+            Kind::Gap => self.gap(change),
+            Kind::Note => self.note(change),
+            _ => self.other(change),
+        };
+        let mut item = item.about(change.key.kind, &change.key.id);
+        if let Some(id) = self.cause(change) {
+            item = item.about(Kind::Evidence, id);
+        }
+        StoryItem {
+            branch: Some(self.revision.branch.clone()),
+            ..item.at_sequence(self.revision.sequence)
+        }
+    }
+
+    fn loud(&self, kind: StoryKind, text: String, mark: StoryMark) -> StoryItem {
+        StoryItem::loud(self.revision.time, kind, text).marked(mark)
+    }
+
+    fn quiet(&self, kind: StoryKind, text: String) -> StoryItem {
+        StoryItem::quiet(self.revision.time, kind, FoldKey::Claim, text)
+    }
+
+    fn hypothesis(&self, change: &EntryChange) -> StoryItem {
+        let id = &change.key.id;
+        let kind = StoryKind::Hypothesis;
+        let description = field(&change.new, "description");
+        let Some((old, new)) = both(change) else {
+            return self.added_or_removed(kind, change, description);
+        };
+        let moved = moved(old, new);
+        let path = moved.as_ref().map(|(path, _)| format!(" {path}")).unwrap_or_default();
+        if let Some(status) = changed(old, new, "status") {
+            let mark = match HypothesisStatus::from_word(&status) {
+                Some(HypothesisStatus::Confirmed) => StoryMark::Good,
+                Some(HypothesisStatus::Rejected) => StoryMark::Bad,
+                _ => moved.map_or(StoryMark::Plain, |(_, mark)| mark),
+            };
+            let reason = changed(old, new, "reason")
+                .or_else(|| self.cause(change).and_then(|id| self.said_of_evidence(id)));
+            let text = format!("{id} {}{path}", status.replace('_', " "));
+            return self.loud(kind, text, mark).detailed(short(reason.or(description)));
+        }
+        if let Some((path, mark)) = moved {
+            let cause = self.cause(change).and_then(|id| self.said_of_evidence(id));
+            let text = format!("{id} {path}");
+            return self.loud(kind, text, mark).detailed(short(cause.or(description)));
+        }
+        match changed(old, new, "description") {
+            Some(words) => self
+                .loud(kind, format!("{id} reworded"), StoryMark::Plain)
+                .detailed(short(Some(words))),
+            None => self.quiet(kind, format!("{id} changed")),
+        }
+    }
+
+    fn evidence(&self, change: &EntryChange) -> StoryItem {
+        let id = &change.key.id;
+        let kind = StoryKind::Evidence;
+        let description = field(&change.new, "description");
+        if change.old.is_some() {
+            let word = if change.new.is_none() { "removed" } else { "changed" };
+            let item = self.loud(kind, format!("{id} {word}"), StoryMark::Plain);
+            return item.detailed(short(description));
+        }
+        let (strength, mark) = match number(&change.new, "strength") {
+            Some(strength) if strength < 0.0 => (format!(" against {}", two(-strength)), "against"),
+            Some(strength) => (format!(" for {}", two(strength)), "for"),
+            None => (String::new(), ""),
+        };
+        let hypothesis = field(&change.new, "hypothesis");
+        let text = match hypothesis {
+            Some(hypothesis) if strength.is_empty() => format!("{id} about {hypothesis}"),
+            Some(hypothesis) => {
+                let number = strength.rsplit(' ').next().unwrap_or_default();
+                format!("{id} {mark} {hypothesis} {number}")
+            }
+            None => format!("{id}{strength}"),
+        };
+        self.loud(kind, text, StoryMark::New).detailed(short(description))
+    }
+
+    fn belief(&self, change: &EntryChange) -> StoryItem {
+        let id = &change.key.id;
+        let kind = StoryKind::Belief;
+        let description = field(&change.new, "description");
+        let Some((old, new)) = both(change) else {
+            return self.added_or_removed(kind, change, description);
+        };
+        if flag(new, "in_doubt") && !flag(old, "in_doubt") {
+            let reason = text(new, "doubt_reason").or(description);
+            let item = self.loud(kind, format!("{id} in doubt"), StoryMark::Bad);
+            return item.detailed(short(reason));
+        }
+        if let Some((path, mark)) = moved(old, new) {
+            let item = self.loud(kind, format!("{id} {path}"), mark);
+            return item.detailed(short(description));
+        }
+        if flag(old, "in_doubt") && !flag(new, "in_doubt") {
+            let item = self.loud(kind, format!("{id} no longer in doubt"), StoryMark::Plain);
+            return item.detailed(short(description));
+        }
+        match changed(old, new, "description") {
+            Some(words) => self
+                .loud(kind, format!("{id} reworded"), StoryMark::Plain)
+                .detailed(short(Some(words))),
+            None => self.quiet(kind, format!("{id} changed")),
+        }
+    }
+
+    fn gap(&self, change: &EntryChange) -> StoryItem {
+        let id = &change.key.id;
+        let kind = StoryKind::Gap;
+        let description = field(&change.new, "description");
+        let Some((old, new)) = both(change) else {
+            if change.old.is_some() {
+                return self.added_or_removed(kind, change, description);
+            }
+            let item = self.loud(kind, format!("{id} open"), StoryMark::Open);
+            return item.detailed(short(description));
+        };
+        let Some(status) = changed(old, new, "status") else {
+            return match changed(old, new, "resolution") {
+                Some(words) => self
+                    .loud(kind, format!("{id} resolution"), StoryMark::Plain)
+                    .detailed(short(Some(words))),
+                None => self.quiet(kind, format!("{id} changed")),
+            };
+        };
+        let words = format!("{id} {}", status.replace('_', " "));
+        let mark = match GapStatus::from_word(&status) {
+            Some(GapStatus::Filling) => return self.quiet(kind, words),
+            Some(GapStatus::Filled) => StoryMark::Good,
+            Some(GapStatus::Unfillable) => StoryMark::Bad,
+            Some(GapStatus::Open) => StoryMark::Open,
+            Some(GapStatus::Obsolete) | None => StoryMark::Plain,
+        };
+        let resolution = text(new, "resolution").or(description);
+        self.loud(kind, words, mark).detailed(short(resolution))
+    }
+
+    fn note(&self, change: &EntryChange) -> StoryItem {
+        let id = &change.key.id;
+        let item = match (&change.old, &change.new) {
+            (None, _) => self.loud(StoryKind::Note, id.clone(), StoryMark::New),
+            (Some(_), None) => {
+                self.loud(StoryKind::Note, format!("{id} removed"), StoryMark::Plain)
+            }
+            _ => self.loud(StoryKind::Note, format!("{id} reworded"), StoryMark::Plain),
+        };
+        item.detailed(short(field(&change.new, "description")))
+    }
+
+    fn other(&self, change: &EntryChange) -> StoryItem {
+        let word = match (&change.old, &change.new) {
+            (None, _) => "added",
+            (_, None) => "removed",
+            _ => "changed",
+        };
+        let kind = change.key.kind.name().replace('_', " ");
+        self.quiet(StoryKind::Claim, format!("{kind} {} {word}", change.key.id))
+    }
+
+    /// The line of a hypothesis or a belief that is new or gone.
+    fn added_or_removed(
+        &self,
+        kind: StoryKind,
+        change: &EntryChange,
+        description: Option<String>,
+    ) -> StoryItem {
+        let id = &change.key.id;
+        if change.new.is_none() {
+            let old = field(&change.old, "description");
+            let item = self.loud(kind, format!("{id} removed"), StoryMark::Plain);
+            return item.detailed(short(old));
+        }
+        let sure = number(&change.new, "confidence").map(|sure| format!(" {}", two(sure)));
+        let status = field(&change.new, "status").filter(|status| status != "active");
+        let status = status.map(|status| format!(" {}", status.replace('_', " ")));
+        let text = format!("{id} new{}{}", status.unwrap_or_default(), sure.unwrap_or_default());
+        self.loud(kind, text, StoryMark::New).detailed(short(description))
+    }
+
+    /// Returns the id of the evidence, new in this revision, that a changed hypothesis has.
+    fn cause(&self, change: &EntryChange) -> Option<&'a str> {
+        let (old, new) = both(change)?;
+        if change.key.kind != Kind::Hypothesis
+            || moved(old, new).is_none()
+            || changed(old, new, "reason").is_some()
+        {
+            return None;
+        }
+        let is_cause = |evidence: &&EntryChange| {
+            evidence.key.kind == Kind::Evidence
+                && evidence.old.is_none()
+                && field(&evidence.new, "hypothesis").as_deref() == Some(&change.key.id)
+        };
+        self.changes.iter().find(is_cause).map(|evidence| evidence.key.id.as_str())
+    }
+
+    fn said_of_evidence(&self, id: &str) -> Option<String> {
+        let is_it =
+            |change: &&EntryChange| change.key.kind == Kind::Evidence && change.key.id == id;
+        field(&self.changes.iter().find(is_it)?.new, "description")
+    }
+}
+
+fn both(change: &EntryChange) -> Option<(&ClaimEntry, &ClaimEntry)> {
+    change.old.as_ref().zip(change.new.as_ref())
+}
+
+fn text(entry: &ClaimEntry, name: &str) -> Option<String> {
+    let text = entry.value.field(name)?.as_text()?;
+    (!text.is_empty()).then(|| text.to_owned())
+}
+
+fn field(entry: &Option<ClaimEntry>, name: &str) -> Option<String> {
+    text(entry.as_ref()?, name)
+}
+
+fn number(entry: &Option<ClaimEntry>, name: &str) -> Option<f64> {
+    entry.as_ref()?.value.field(name)?.as_f64()
+}
+
+fn flag(entry: &ClaimEntry, name: &str) -> bool {
+    entry.value.field(name).and_then(crate::model::Value::as_bool).unwrap_or(false)
+}
+
+/// Returns the new text of a field that changed.
+fn changed(old: &ClaimEntry, new: &ClaimEntry, name: &str) -> Option<String> {
+    let now = text(new, name)?;
+    (text(old, name).as_ref() != Some(&now)).then_some(now)
+}
+
+/// Returns the path of a confidence that changed, `.55 → .75`, and its direction.
+fn moved(old: &ClaimEntry, new: &ClaimEntry) -> Option<(String, StoryMark)> {
+    let sure = |entry: &ClaimEntry| entry.value.field("confidence")?.as_f64();
+    let now = sure(new)?;
+    match sure(old) {
+        Some(before) if two(before) == two(now) => None,
+        Some(before) => {
+            let mark = if now > before { StoryMark::Up } else { StoryMark::Down };
+            Some((format!("{} → {}", two(before), two(now)), mark))
+        }
+        None => Some((two(now), StoryMark::Plain)),
+    }
+}
+
+/// Formats a number with two places, without the zero before the point: `.55`.
+fn two(number: f64) -> String {
+    let text = format!("{number:.2}");
+    text.strip_prefix('0').map(str::to_owned).unwrap_or(text)
+}
+
+fn short(text: Option<String>) -> Option<String> {
+    text.map(|text| one_line(&text, ITEM_CHARS))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::model::{OperationAuthor, OperationId, RevisionId, Timestamp, Value};
+
+    fn entry(fields: &[(&str, Value)]) -> ClaimEntry {
+        let fields = fields.iter().map(|(name, value)| ((*name).to_owned(), value.clone()));
+        ClaimEntry { added_at: Timestamp::from_micros(0), value: Value::Map(fields.collect()) }
+    }
+
+    fn change(
+        kind: Kind,
+        id: &str,
+        old: Option<&[(&str, Value)]>,
+        new: Option<&[(&str, Value)]>,
+    ) -> EntryChange {
+        EntryChange { key: Key::new(kind, id), old: old.map(entry), new: new.map(entry) }
+    }
+
+    fn told(changes: &[EntryChange]) -> Vec<String> {
+        let revision = LogEntry {
+            sequence: 4,
+            id: RevisionId::from_bytes([0; 32]),
+            time: Timestamp::from_micros(0),
+            branch: "main".to_owned(),
+            verb: "test".to_owned(),
+            author: OperationAuthor::default(),
+            operation: OperationId::from_bytes([0; 16]),
+            reset_to: None,
+            merged: None,
+            claims: 0,
+        };
+        let shown = |item: StoryItem| {
+            let loud = if item.loud { "" } else { "(quiet) " };
+            let detail = item.detail.map(|detail| format!(": {detail}")).unwrap_or_default();
+            format!("{loud}{:?} {}{detail}", item.mark, item.text)
+        };
+        claim_items(&revision, changes).into_iter().map(shown).collect()
+    }
+
+    const SAYS: (&str, &str) = ("description", "the cache is stale");
+
+    fn says() -> (&'static str, Value) {
+        (SAYS.0, SAYS.1.into())
+    }
+
+    #[test]
+    fn a_hypothesis_is_told_by_name_with_its_reason() {
+        let at = |sure: f64, status: &str| {
+            vec![says(), ("confidence", sure.into()), ("status", status.into())]
+        };
+        let confirmed =
+            [at(0.98, "confirmed"), vec![("reason", "reproduced at will".into())]].concat();
+        for (old, new, expected) in [
+            (None, Some(at(0.6, "active")), "New H4 new .60: the cache is stale"),
+            (
+                Some(at(0.97, "under_test")),
+                Some(confirmed),
+                "Good H4 confirmed .97 → .98: reproduced at will",
+            ),
+            (
+                Some(at(0.5, "active")),
+                Some(at(0.3, "under_test")),
+                "Down H4 under test .50 → .30: the cache is stale",
+            ),
+            (
+                Some(at(0.5, "active")),
+                Some(at(0.75, "active")),
+                "Up H4 .50 → .75: the cache is stale",
+            ),
+            (
+                Some(at(0.3, "active")),
+                Some(at(0.3, "rejected")),
+                "Bad H4 rejected: the cache is stale",
+            ),
+            (Some(at(0.3, "active")), None, "Plain H4 removed: the cache is stale"),
+            (Some(at(0.3, "active")), Some(at(0.301, "active")), "(quiet) Plain H4 changed"),
+        ] {
+            let told = told(&[change(Kind::Hypothesis, "H4", old.as_deref(), new.as_deref())]);
+            assert_eq!(told, [expected]);
+        }
+    }
+
+    #[test]
+    fn evidence_is_the_cause_of_a_move_or_a_line_of_its_own() {
+        let evidence = |id: &str, strength: f64| {
+            let fields = [
+                ("description", format!("seen {id}").into()),
+                ("hypothesis", "H1".into()),
+                ("strength", strength.into()),
+            ];
+            change(Kind::Evidence, id, None, Some(&fields))
+        };
+        let moved = change(
+            Kind::Hypothesis,
+            "H1",
+            Some(&[says(), ("confidence", 0.55.into())]),
+            Some(&[says(), ("confidence", 0.75.into())]),
+        );
+        assert_eq!(
+            told(&[moved, evidence("E1", 0.7), evidence("E2", 0.2)]),
+            ["Up H1 .55 → .75: seen E1", "New E2 for H1 .20: seen E2"]
+        );
+        assert_eq!(told(&[evidence("E3", -0.5)]), ["New E3 against H1 .50: seen E3"]);
+    }
+
+    #[test]
+    fn beliefs_gaps_and_notes_are_told_by_name() {
+        let doubt = [says(), ("in_doubt", true.into()), ("doubt_reason", "H3 was rejected".into())];
+        let filled = [says(), ("status", "filled".into()), ("resolution", "Yes: 1.8 s".into())];
+        for (kind, id, old, new, expected) in [
+            (
+                Kind::Belief,
+                "B1",
+                None,
+                &[says(), ("confidence", 1.0.into())][..],
+                "New B1 new 1.00: the cache is stale",
+            ),
+            (
+                Kind::Belief,
+                "B1",
+                Some(&[says()][..]),
+                &doubt[..],
+                "Bad B1 in doubt: H3 was rejected",
+            ),
+            (
+                Kind::Belief,
+                "B1",
+                Some(&doubt[..]),
+                &[says()][..],
+                "Plain B1 no longer in doubt: the cache is stale",
+            ),
+            (
+                Kind::Belief,
+                "B1",
+                Some(&[][..]),
+                &[says()][..],
+                "Plain B1 reworded: the cache is stale",
+            ),
+            (Kind::Gap, "G1", None, &[says()][..], "Open G1 open: the cache is stale"),
+            (Kind::Gap, "G1", Some(&[says()][..]), &filled[..], "Good G1 filled: Yes: 1.8 s"),
+            (
+                Kind::Gap,
+                "G1",
+                Some(&[says()][..]),
+                &[says(), ("status", "filling".into())][..],
+                "(quiet) Plain G1 filling",
+            ),
+            (Kind::Note, "N1", None, &[says()][..], "New N1: the cache is stale"),
+            (Kind::Dependency, "B1->B2", None, &[][..], "(quiet) Plain dependency B1->B2 added"),
+        ] {
+            assert_eq!(told(&[change(kind, id, old, Some(new))]), [expected]);
+        }
+    }
+}

@@ -1,0 +1,123 @@
+//! What happened in a session, read once and in the order of time.
+
+use super::agent_work::AgentWork;
+use super::project_root::ProjectRoot;
+use crate::error::Result;
+use crate::model::{BranchStatus, Fact, Kind, Timestamp, Value};
+use crate::store::{BranchSummary, LogItem, SourcedFact, StateAt};
+use std::collections::BTreeSet;
+
+/// Something that happened, before it is told.
+pub(super) enum StoryEvent {
+    /// A fact.
+    Fact(SourcedFact),
+    /// A revision or a checkpoint.
+    Record(LogItem),
+    /// A branch was created.
+    BranchCreated(BranchSummary),
+    /// A branch was merged, given up or archived.
+    BranchSettled(BranchSummary),
+}
+
+impl StoryEvent {
+    /// Returns its place among events of the same time: the prompt first, what the agent said last.
+    const fn rank(&self) -> u8 {
+        match self {
+            Self::Fact(known) => match known.fact.kind {
+                Kind::Prompt => 0,
+                Kind::Agent => 1,
+                Kind::Message => 6,
+                _ => 3,
+            },
+            Self::BranchCreated(_) => 2,
+            Self::Record(LogItem::Checkpoint(_)) => 5,
+            Self::Record(_) | Self::BranchSettled(_) => 4,
+        }
+    }
+}
+
+/// Everything that a story tells, except for the changes of revisions.
+#[derive(Default)]
+pub(super) struct StoryEvents {
+    /// The events with the times at which they are told, oldest first.
+    pub(super) events: Vec<(Timestamp, StoryEvent)>,
+    /// The folder of the project.
+    pub(super) root: Option<ProjectRoot>,
+    /// The sub-agents, without their work.
+    pub(super) agents: AgentWork,
+    /// The commands that a verification tells of.
+    pub(super) checked: CheckedCommands,
+}
+
+impl StoryEvents {
+    /// Reads the events up to the moment of a state.
+    pub(super) fn read(state: &StateAt) -> Result<Self> {
+        let mut read = Self::default();
+        let mut folders: Vec<String> = Vec::new();
+        for known in state.facts()? {
+            let fact = &known.fact;
+            match fact.kind {
+                // What rules read in a message did not happen.
+                Kind::Inference => continue,
+                Kind::Agent => read.agents.begin(&fact.id),
+                Kind::Verification => read.checked.add(fact),
+                _ => {}
+            }
+            for name in ["working_dir", "cwd"] {
+                folders.extend(text_field(&fact.value, name).map(str::to_owned));
+            }
+            read.events.push((told_at(&known), StoryEvent::Fact(known)));
+        }
+        read.root = ProjectRoot::most_common(folders.iter().map(String::as_str));
+        for item in state.records()? {
+            read.events.push((item.time(), StoryEvent::Record(item)));
+        }
+        for branch in state.branches()? {
+            if branch.base.is_some() {
+                read.events.push((branch.created_at, StoryEvent::BranchCreated(branch.clone())));
+            }
+            if branch.status != BranchStatus::Active {
+                read.events.push((branch.changed_at, StoryEvent::BranchSettled(branch)));
+            }
+        }
+        read.events.sort_by_key(|(at, event)| (*at, event.rank()));
+        Ok(read)
+    }
+}
+
+/// The commands that a verification tells of.
+#[derive(Debug, Default)]
+pub(super) struct CheckedCommands {
+    ids: BTreeSet<String>,
+    lines: BTreeSet<(Timestamp, String)>,
+}
+
+impl CheckedCommands {
+    fn add(&mut self, verification: &Fact) {
+        // Each check of one command line has the id of the call and a number.
+        let id = &verification.id;
+        let call = id.split_once('/').map_or(id.as_str(), |(call, _)| call);
+        self.ids.insert(call.to_owned());
+        if let Some(line) = text_field(&verification.value, "command") {
+            self.lines.insert((verification.at, line.to_owned()));
+        }
+    }
+
+    /// Returns whether a verification tells of this command.
+    pub(super) fn contains(&self, command: &Fact) -> bool {
+        let line = text_field(&command.value, "command").unwrap_or_default();
+        self.ids.contains(&command.id) || self.lines.contains(&(command.at, line.to_owned()))
+    }
+}
+
+/// Returns the time at which a fact is told: a sub-agent when it began.
+pub(super) fn told_at(known: &SourcedFact) -> Timestamp {
+    let fact = &known.fact;
+    let began = (fact.kind == Kind::Agent).then(|| text_field(&fact.value, "started_at")).flatten();
+    began.and_then(Timestamp::parse_rfc3339).unwrap_or(fact.at).min(fact.at)
+}
+
+/// Returns a field that is a short text.
+pub(super) fn text_field<'v>(value: &'v Value, name: &str) -> Option<&'v str> {
+    value.field(name)?.as_text()
+}

@@ -1,0 +1,103 @@
+//! The story of a session: what happened, in lines that mean something.
+//!
+//! A [`Story`] is made of turns. A turn begins with what a person asked and holds what followed:
+//! claims by name, checks that turned, edits, commits, compactions, sub-agents. An item is loud if a
+//! reader should see it; the others are noise, which [`Story::rows`] folds into counts. What the
+//! items have in common, such as the title and the files that no commit has, is in [`StoryFindings`].
+//!
+//! The story is read from the state once and knows nothing of terminals. It says nothing that is not
+//! recorded: what nobody can know is left out.
+
+mod agent_work;
+mod build;
+mod check_item;
+mod claim_item;
+mod delivery;
+mod edit_group;
+mod events;
+mod fact_item;
+mod findings;
+mod gist;
+mod item;
+mod project_root;
+mod record_item;
+mod row;
+#[cfg(test)]
+mod tests;
+mod whole_text;
+
+pub use delivery::{Delivery, DeliveryKind};
+pub use findings::{DeliveredCommit, StoryFindings, UncommittedFile};
+pub use item::{FoldKey, StoryItem, StoryKind, StoryMark, StoryRef};
+pub use project_root::ProjectRoot;
+pub use row::StoryRow;
+
+use crate::error::Result;
+use crate::model::Timestamp;
+use crate::store::StateAt;
+use build::StoryBuilder;
+use events::StoryEvents;
+
+/// What happened in a session, oldest first.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Story {
+    /// The name of the session.
+    pub session: String,
+    /// The folder that paths are relative to, if the record names one.
+    pub root: Option<ProjectRoot>,
+    /// The turns. The first may begin without a prompt.
+    pub turns: Vec<StoryTurn>,
+    /// What follows from all of them.
+    pub findings: StoryFindings,
+    /// Whether quiet items are told, too.
+    unfolded: bool,
+}
+
+/// A prompt and what followed it.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct StoryTurn {
+    /// What a person asked; `None` for what happened before the first prompt.
+    pub prompt: Option<StoryItem>,
+    /// What followed, in order.
+    pub items: Vec<StoryItem>,
+}
+
+impl Story {
+    /// Reads the story up to the moment of a state. Each fact and each revision is read once.
+    ///
+    /// Of long texts only the beginning is known until [`Story::read_whole_texts`] reads them.
+    ///
+    /// # Errors
+    /// Fails if the store cannot be read or is damaged.
+    pub fn read(state: &StateAt) -> Result<Self> {
+        let mut read = StoryEvents::read(state)?;
+        StoryBuilder::new(state.info()?.name, &mut read).build(state, read)
+    }
+
+    /// Returns the items of all turns, oldest first.
+    pub fn items(&self) -> impl DoubleEndedIterator<Item = &StoryItem> {
+        self.turns.iter().flat_map(StoryTurn::all)
+    }
+
+    /// Removes what happened before or after these times.
+    pub fn retain_between(&mut self, since: Timestamp, until: Timestamp) {
+        let is_between = |item: &StoryItem| item.at >= since && item.at <= until;
+        for turn in &mut self.turns {
+            turn.items.retain(is_between);
+            turn.prompt.take_if(|prompt| !is_between(prompt));
+        }
+        self.turns.retain(|turn| turn.prompt.is_some() || !turn.items.is_empty());
+    }
+
+    /// Tells every item from now on, so that nothing is folded.
+    pub fn unfold(&mut self) {
+        self.unfolded = true;
+    }
+}
+
+impl StoryTurn {
+    /// Returns the prompt and the items.
+    pub fn all(&self) -> impl DoubleEndedIterator<Item = &StoryItem> {
+        self.prompt.iter().chain(&self.items)
+    }
+}

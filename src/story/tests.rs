@@ -1,0 +1,293 @@
+//! Stories of whole sessions.
+
+use super::*;
+use crate::model::{Fact, FactOrigin, Key, Kind, Value};
+use crate::store::{ClaimChange, NewCheckpoint, NewSession, Session, Store, WriteContext};
+
+fn at(minute: i64) -> Timestamp {
+    Timestamp::from_micros(1_770_000_000_000_000 + minute * 60_000_000)
+}
+
+fn fact(kind: Kind, id: &str, minute: i64, fields: &[(&str, &str)]) -> Fact {
+    let value = fields.iter().map(|(name, value)| {
+        let value = match *name {
+            "exit_code" | "lines_added" | "lines_removed" => {
+                Value::Int(value.parse().expect("a number"))
+            }
+            _ => Value::from(*value),
+        };
+        ((*name).to_owned(), value)
+    });
+    Fact {
+        kind,
+        id: id.to_owned(),
+        at: at(minute),
+        origin: FactOrigin::Recorded,
+        place: 0,
+        recorded_at: at(minute),
+        value: Value::Map(value.collect()),
+    }
+}
+
+fn session(facts: Vec<Fact>) -> Session {
+    let store = Store::in_memory().unwrap();
+    let act = WriteContext::asked("test", at(0));
+    let session = store.create_session(&act, NewSession::named("s")).unwrap();
+    session.write(&act).facts(facts, None).commit().unwrap();
+    session
+}
+
+fn story_of(session: &Session) -> Story {
+    Story::read(&session.state(&session.head().unwrap()).unwrap()).unwrap()
+}
+
+/// The lines that a reader sees.
+fn lines(story: &Story) -> Vec<String> {
+    let line = |row| match row {
+        StoryRow::Item(item) => {
+            let StoryItem { kind, text, detail, .. } = item;
+            let detail = detail.as_ref().map(|detail| format!(" | {detail}")).unwrap_or_default();
+            format!("{kind:?}: {text}{detail}")
+        }
+        StoryRow::Folded { folded, .. } => {
+            let counts = folded.iter().map(|(key, count)| key.counted(*count));
+            format!("({})", counts.collect::<Vec<_>>().join(", "))
+        }
+    };
+    story.rows().into_iter().map(line).collect()
+}
+
+fn told(facts: Vec<Fact>) -> Vec<String> {
+    lines(&story_of(&session(facts)))
+}
+
+fn said(id: &str, minute: i64, text: &str) -> Fact {
+    fact(Kind::Message, id, minute, &[("role", "assistant"), ("text", text)])
+}
+
+fn asked(id: &str, minute: i64, text: &str) -> Fact {
+    fact(Kind::Prompt, id, minute, &[("text", text), ("cwd", "/home/m/w")])
+}
+
+fn ran(id: &str, minute: i64, line: &str, exit_code: &str) -> Fact {
+    fact(Kind::Command, id, minute, &[("command", line), ("exit_code", exit_code)])
+}
+
+fn checked(id: &str, minute: i64, name: &str, status: &str) -> Fact {
+    fact(Kind::Verification, id, minute, &[("name", name), ("status", status)])
+}
+
+fn edited(id: &str, minute: i64, path: &str) -> Fact {
+    let fields = [("path", path), ("lines_added", "2"), ("lines_removed", "1")];
+    fact(Kind::Code, id, minute, &fields)
+}
+
+#[test]
+fn a_turn_begins_with_a_prompt_and_ends_with_what_the_agent_said_last() {
+    let facts = vec![
+        asked("p1", 0, "why is the cache stale after a restart?"),
+        said("m1", 1, "I will look."),
+        ran("c1", 2, "ls /home/m/w/src", "0"),
+        ran("c2", 3, "cat x", "1"),
+        said("m2", 4, "There are two ways.\n\nWhich one do you prefer?"),
+        fact(Kind::Message, "m3", 4, &[("role", "user"), ("text", "a tool's result")]),
+        fact(Kind::Message, "m4", 4, &[("role", "assistant"), ("text", " ")]),
+        asked("p2", 5, "A."),
+        asked("p3", 6, "/exit"),
+    ];
+    let story = story_of(&session(facts));
+    assert_eq!(
+        lines(&story),
+        [
+            "Prompt: why is the cache stale after a restart?",
+            "(2 commands, 1 message)",
+            "Message: There are two ways. Which one do you prefer?",
+            "Prompt: A. | Which one do you prefer?",
+            "Prompt: /exit",
+        ]
+    );
+    assert_eq!(story.findings.title.as_deref(), Some("why is the cache stale after a restart?"));
+    let quiet: Vec<&str> =
+        story.items().filter(|item| !item.loud).map(|item| item.text.as_str()).collect();
+    assert_eq!(quiet, ["I will look.", "$ ls src", "$ cat x (exit 1)"]);
+}
+
+#[test]
+fn a_check_is_told_where_it_turns() {
+    let facts = vec![
+        checked("v1", 1, "unit tests", "passed"),
+        checked("v2", 2, "unit tests", "passed"),
+        checked("v3", 3, "unit tests", "failed"),
+        checked("v4", 4, "unit tests", "failed"),
+        checked("v5", 5, "lint && unit tests", "passed"),
+        checked("v6", 6, "lint", "unknown"),
+        checked("v7", 7, "docs", "failed"),
+    ];
+    let story = story_of(&session(facts));
+    assert_eq!(
+        lines(&story),
+        [
+            "Check: unit tests passed",
+            "(1 check)",
+            "Check: unit tests failed",
+            "(1 check)",
+            "Check: lint && unit tests passes again",
+            "(1 check)",
+            "Check: docs failed",
+        ]
+    );
+    let names = |list: &[crate::store::LastCheckResult]| -> Vec<String> {
+        list.iter().map(|check| check.text.clone()).collect()
+    };
+    assert_eq!(names(&story.findings.failing), ["docs"]);
+    assert_eq!(names(&story.findings.passing), ["lint && unit tests"]);
+}
+
+#[test]
+fn a_command_that_a_check_tells_of_is_not_told_again() {
+    let facts = vec![
+        ran("c1", 1, "make lint && make test", "0"),
+        checked("c1", 1, "make lint", "passed"),
+        checked("c1/2", 1, "make test", "passed"),
+        ran("c2", 2, "./check", "0"),
+        fact(
+            Kind::Verification,
+            "v",
+            2,
+            &[("name", "check"), ("status", "passed"), ("command", "./check")],
+        ),
+    ];
+    let expected = ["Check: make lint passed", "Check: make test passed", "Check: check passed"];
+    assert_eq!(told(facts), expected);
+}
+
+#[test]
+fn edits_are_joined_until_something_else_is_told() {
+    let facts = vec![
+        asked("p", 0, "go"),
+        edited("e1", 1, "/home/m/w/src/a.rs"),
+        ran("c1", 2, "ls", "0"),
+        edited("e2", 3, "/home/m/w/src/b.rs"),
+        edited("e3", 4, "/home/m/w/src/a.rs"),
+        ran("c2", 5, "git commit -m 'keep it'", "0"),
+        edited("e4", 6, "/home/m/w/c.rs"),
+    ];
+    let story = story_of(&session(facts));
+    assert_eq!(
+        lines(&story),
+        [
+            "Prompt: go",
+            "Edit: a.rs +4 −2, b.rs +2 −1",
+            "(1 command)",
+            "Commit: commit | keep it",
+            "Edit: c.rs +2 −1",
+        ]
+    );
+    let edit = story.items().find(|item| item.kind == StoryKind::Edit).unwrap();
+    assert_eq!(edit.paths, ["src/a.rs", "src/b.rs"]);
+    assert_eq!(edit.refs.len(), 3);
+    let files = story.findings.uncommitted.iter().map(|file| file.path.as_str());
+    assert_eq!(files.collect::<Vec<_>>(), ["c.rs"]);
+    assert_eq!(story.root.as_ref().map(ProjectRoot::as_str), Some("/home/m/w"));
+}
+
+#[test]
+fn a_sub_agent_is_one_line() {
+    let by_agent = |mut fact: Fact| {
+        if let Value::Map(fields) = &mut fact.value {
+            fields.insert("agent".to_owned(), "a1".into());
+        }
+        fact
+    };
+    let sent = [("description", "Fix the cache"), ("started_at", "2026-02-02T02:41:00Z")];
+    let facts = vec![
+        asked("p", 0, "go"),
+        fact(Kind::Agent, "a1", 9, &sent),
+        by_agent(edited("e1", 2, "/home/m/w/a.rs")),
+        by_agent(checked("v1", 3, "unit tests", "failed")),
+        by_agent(checked("v2", 4, "unit tests", "passed")),
+        by_agent(ran("c1", 5, "git commit -m x", "0")),
+        by_agent(said("m1", 6, "Done.")),
+        checked("v3", 10, "unit tests", "passed"),
+    ];
+    let story = story_of(&session(facts));
+    let work = "4 min, 1 file edited, 1 check passed, 1 check failed, 1 commit";
+    let line = format!("Agent: sub-agent: Fix the cache | {work}");
+    assert_eq!(lines(&story), ["Prompt: go", &line, "(1 check)"]);
+    assert_eq!(story.findings.commits.len(), 1);
+    assert!(story.findings.uncommitted.is_empty());
+}
+
+#[test]
+fn claims_checkpoints_and_branches_are_told() {
+    let session = session(Vec::new());
+    let act = |minute| WriteContext::asked("test", at(minute));
+    let hypothesis = |sure: f64| {
+        let text = "the cache is stale".into();
+        Value::from([("description", text), ("confidence", Value::Float(sure))])
+    };
+    let key = Key::new(Kind::Hypothesis, "H1");
+    let add = ClaimChange::add(key.clone(), hypothesis(0.5));
+    session.write(&act(1)).change(add).commit().unwrap();
+    let named = NewCheckpoint::manual("one suspect");
+    session.write(&act(2)).checkpoint(named).commit().unwrap();
+    session.create_branch(&act(3), "alt", None, crate::model::BranchMetadata::default()).unwrap();
+    let before = session.head().unwrap();
+    session.write(&act(4)).change(ClaimChange::put(key, hypothesis(0.25))).commit().unwrap();
+    session.restore(&act(5), &before).unwrap();
+    let story = story_of(&session);
+    assert_eq!(
+        lines(&story),
+        [
+            "Hypothesis: H1 new .50 | the cache is stale",
+            "Checkpoint: one suspect",
+            "Branch: branch alt",
+            "Hypothesis: H1 .50 → .25 | the cache is stale",
+            "Restore: back to the claims of #1 | confidence of H1 0.25 -> 0.50",
+        ]
+    );
+    let then = session.state(&session.at_time(at(2)).unwrap()).unwrap();
+    assert_eq!(lines(&Story::read(&then).unwrap()).len(), 2);
+}
+
+#[test]
+fn what_was_before_or_after_a_time_can_be_left_out() {
+    let facts = vec![
+        asked("p1", 0, "first"),
+        ran("c1", 1, "ls", "0"),
+        asked("p2", 2, "second"),
+        ran("c2", 3, "ls", "0"),
+        ran("c3", 4, "ls", "0"),
+    ];
+    let mut story = story_of(&session(facts));
+    let mut early = story.clone();
+    early.retain_between(Timestamp::MIN, at(2));
+    assert_eq!(lines(&early), ["Prompt: first", "(1 command)", "Prompt: second"]);
+    story.retain_between(at(4), Timestamp::MAX);
+    assert_eq!(lines(&story), ["(1 command)"]);
+    story.unfold();
+    assert_eq!(lines(&story), ["Command: $ ls"]);
+    story.retain_between(at(5), Timestamp::MAX);
+    assert_eq!(story.turns, []);
+}
+
+#[test]
+fn the_end_of_a_long_text_is_read_when_it_is_wanted() {
+    let store = Store::in_memory().unwrap();
+    let act = WriteContext::asked("test", at(0));
+    let session = store.create_session(&act, NewSession::named("s")).unwrap();
+    let text = format!("It begins here.\n\n{}\n\nWhich one do you want?", "long ".repeat(20_000));
+    let mut write = session.write(&act);
+    let mut message = said("m1", 1, "");
+    let long = write.text(&text);
+    if let Value::Map(fields) = &mut message.value {
+        fields.insert("text".to_owned(), long);
+    }
+    write.fact(message).fact(asked("p1", 2, "A.")).commit().unwrap();
+    let mut story = story_of(&session);
+    assert_eq!(lines(&story).last().unwrap(), "Prompt: A.");
+    story.read_whole_texts(&session, &|_, _| None).unwrap();
+    let lines = lines(&story);
+    assert!(lines[0].ends_with("… Which one do you want?"), "{lines:?}");
+    assert_eq!(lines[1], "Prompt: A. | Which one do you want?");
+}

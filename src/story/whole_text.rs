@@ -1,0 +1,87 @@
+//! Reads the texts of which a fact keeps only the beginning, for the lines that are shown.
+
+use super::Story;
+use super::gist::{ITEM_CHARS, closing_question, gist, one_line};
+use super::item::StoryItem;
+use super::project_root::{ProjectRoot, shown_text};
+use crate::error::{Error, Result};
+use crate::model::TextRef;
+use crate::model::claim::FactText;
+use crate::store::{Session, SourcedFact, TextResolver};
+use std::sync::Arc;
+
+/// A long text that an item needs.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) struct PendingText {
+    /// What the item needs of it.
+    pub(super) part: TextPart,
+    text: TextRef,
+    source: Option<Arc<str>>,
+}
+
+/// The part of a text that an item shows.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum TextPart {
+    /// The gist of a message.
+    Gist,
+    /// The beginning of a prompt.
+    Beginning,
+    /// The question that a message ends with, beside its answer.
+    Question,
+}
+
+impl PendingText {
+    /// Returns what to read of a fact's text; `None` if the fact has all of it.
+    pub(super) fn of(part: TextPart, known: &SourcedFact, text: &FactText) -> Option<Self> {
+        Some(Self { part, text: text.whole()?, source: known.source.clone() })
+    }
+}
+
+impl Story {
+    /// Reads the whole texts of the told items, which show only the beginnings of long texts before.
+    /// The cost depends on the items that are left, so remove others first.
+    ///
+    /// A text that was pruned keeps its beginning.
+    ///
+    /// # Errors
+    /// Fails if the store cannot be read or is damaged.
+    pub fn read_whole_texts(&mut self, session: &Session, resolve: TextResolver<'_>) -> Result<()> {
+        let (root, unfolded) = (self.root.as_ref(), self.unfolded);
+        let items =
+            self.turns.iter_mut().flat_map(|turn| turn.prompt.iter_mut().chain(&mut turn.items));
+        for item in items.filter(|item| unfolded || item.loud) {
+            let Some(pending) = item.pending.take() else { continue };
+            match session.text(pending.source.as_deref(), &pending.text, resolve) {
+                Ok(whole) => fill(item, pending.part, &shown_text(root, &whole)),
+                Err(Error::Dropped { .. }) => {}
+                Err(error) => return Err(error),
+            }
+        }
+        Ok(())
+    }
+}
+
+/// Writes a text, or a part of it, to an item.
+pub(super) fn fill(item: &mut StoryItem, part: TextPart, text: &str) {
+    match part {
+        TextPart::Gist => item.text = gist(text, ITEM_CHARS),
+        TextPart::Beginning => item.text = one_line(text, ITEM_CHARS),
+        TextPart::Question => item.detail = closing_question(text),
+    }
+}
+
+/// Writes what is known of a fact's text to an item, and what is still to be read.
+pub(super) fn fill_from(
+    item: &mut StoryItem,
+    part: TextPart,
+    known: &SourcedFact,
+    text: &FactText,
+    root: Option<&ProjectRoot>,
+) {
+    let pending = PendingText::of(part, known, text);
+    // How a text ends is not known from its beginning.
+    if pending.is_none() || part != TextPart::Question {
+        fill(item, part, &shown_text(root, text.preview()));
+    }
+    item.pending = pending;
+}
