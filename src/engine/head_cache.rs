@@ -25,6 +25,8 @@ const MAX_BYTES: usize = 32 << 20;
 const MAX_WHOLE_BYTES: usize = 64 << 20;
 /// Memory per cached entry, in addition to the key and the entry.
 const ENTRY_BYTES: usize = 200;
+/// Memory per cached head, in addition to its entries.
+const HEAD_BYTES: usize = 512;
 /// With more pending changes than this, reading the state again is faster than updating it.
 const MAX_PENDING: usize = 4096;
 /// After this many uses of a branch, reading its whole head is worthwhile.
@@ -101,7 +103,7 @@ pub(crate) struct HeadCache {
 #[derive(Default)]
 struct CachedHeads {
     branches: HashMap<(SessionNumber, BranchNumber), CachedHead>,
-    /// Size of all heads in bytes.
+    /// Size of all heads in bytes, with [`HEAD_BYTES`] for each.
     bytes: usize,
     /// Counter of uses.
     clock: u64,
@@ -126,7 +128,10 @@ impl CachedHeads {
         work: impl FnOnce(&mut CachedHead) -> T,
     ) -> T {
         self.clock += 1;
-        let known = self.branches.entry(of).or_default();
+        let known = self.branches.entry(of).or_insert_with(|| {
+            self.bytes += HEAD_BYTES;
+            CachedHead::default()
+        });
         known.used_at = self.clock;
         let before = known.bytes;
         let done = work(known);
@@ -142,14 +147,14 @@ impl CachedHeads {
     /// Evicts the least recently used heads except one, until an eighth of the limit is free: then
     /// not every further head sorts them.
     fn evict(&mut self, kept: (SessionNumber, BranchNumber)) {
-        let others = self.branches.iter().filter(|(of, known)| **of != kept && known.bytes > 0);
+        let others = self.branches.iter().filter(|(of, _)| **of != kept);
         let mut oldest: Vec<_> = others.map(|(of, known)| (known.used_at, *of)).collect();
         oldest.sort_unstable();
         for (_, of) in oldest {
             if self.bytes <= MAX_BYTES - MAX_BYTES / 8 {
                 break;
             }
-            self.bytes -= self.branches.remove(&of).map_or(0, |known| known.bytes);
+            self.bytes -= self.branches.remove(&of).map_or(0, |known| known.bytes + HEAD_BYTES);
         }
     }
 }
@@ -411,17 +416,17 @@ mod tests {
     fn branches_used_longest_ago_go_where_all_take_too_much() {
         let mut heads = CachedHeads::default();
         let take = |heads: &mut CachedHeads, session, bytes| {
-            heads.with((session, 0), |known| known.bytes = bytes);
+            heads.with((session, 0), |known| known.bytes = bytes - HEAD_BYTES);
         };
         take(&mut heads, 1, MAX_BYTES / 2);
         take(&mut heads, 2, MAX_BYTES / 4);
         take(&mut heads, 1, MAX_BYTES / 2);
         take(&mut heads, 3, MAX_BYTES / 4);
         assert_eq!((heads.branches.len(), heads.bytes), (3, MAX_BYTES));
-        take(&mut heads, 4, 1);
+        take(&mut heads, 4, HEAD_BYTES);
         let mut left: Vec<_> = heads.branches.keys().map(|(session, _)| *session).collect();
         left.sort_unstable();
-        assert_eq!((left, heads.bytes), (vec![1, 3, 4], MAX_BYTES / 4 * 3 + 1));
+        assert_eq!((left, heads.bytes), (vec![1, 3, 4], MAX_BYTES / 4 * 3 + HEAD_BYTES));
         // The head in use stays, however large it is.
         take(&mut heads, 5, MAX_BYTES + 1);
         assert_eq!((heads.branches.len(), heads.bytes), (1, MAX_BYTES + 1));

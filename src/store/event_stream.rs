@@ -148,6 +148,8 @@ impl Store {
             applier.mark()?;
             play(&mut input, &mut applier, ahead.number, progress)?;
             if is_end {
+                // An import whose stream cannot be read to its end is unfinished.
+                input.fill()?;
                 break;
             }
         }

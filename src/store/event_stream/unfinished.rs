@@ -288,12 +288,11 @@ impl StreamImporter<'_> {
         Ok(written)
     }
 
-    /// Returns the other sessions with a mark of this stream.
+    /// Returns the other sessions with a mark of this stream, and perhaps some without one.
     fn written_marks(&self) -> Result<Vec<SessionNumber>> {
         let source = written_mark_of(self.stream.source);
         let (refs, _) = self.store.engine.follower.refs()?;
-        let marked = refs.sessions.find(SessionLookup::Source(&source))?;
-        Ok(marked.into_iter().map(|(number, _)| number).collect())
+        refs.sessions.candidates(SessionLookup::Source(&source))
     }
 
     fn remove_written_marks(&mut self, home: &Session, marked: &[SessionNumber]) -> Result<()> {
