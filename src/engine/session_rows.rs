@@ -20,6 +20,12 @@ pub(crate) const UNFINISHED: &str = "unfinished:";
 /// other than that of the bookmark. The stream's name follows.
 pub(crate) const WRITTEN: &str = "unfinished:unfinished:";
 
+/// Whether a source is the mark of an unfinished import. An import has one, and a mark with
+/// [`WRITTEN`] in each other session.
+pub(crate) fn is_mark_of_import(source: &str) -> bool {
+    source.starts_with(UNFINISHED) && !source.starts_with(WRITTEN)
+}
+
 /// Shortest beginning of an agent's own id, or of a session's id in hexadecimal digits, by which a
 /// session is found.
 pub(crate) const MIN_PREFIX: usize = 4;
@@ -39,7 +45,7 @@ pub(crate) enum SessionLookup<'a> {
     AgentPrefix(&'a str),
     /// A source, a joined agent session or a mark.
     Source(&'a str),
-    /// Any mark of an unfinished import.
+    /// The mark of any unfinished import.
     Unfinished,
 }
 
@@ -61,7 +67,7 @@ impl SessionLookup<'_> {
             Self::Agent(wanted) => agent == Some(wanted),
             Self::AgentPrefix(prefix) => agent.is_some_and(|agent| agent.starts_with(prefix)),
             Self::Source(wanted) => sources.any(|source| source == *wanted),
-            Self::Unfinished => sources.any(|source| source.starts_with(UNFINISHED)),
+            Self::Unfinished => sources.any(is_mark_of_import),
         }
     }
 
@@ -175,7 +181,7 @@ fn finding_rows(number: SessionNumber, session: &SessionRefs) -> Vec<(TableId, V
     }
     for bookmark in &session.bookmarks {
         rows.push((key::SESSION_SOURCES, text(&bookmark.source)));
-        if bookmark.source.starts_with(UNFINISHED) {
+        if is_mark_of_import(&bookmark.source) {
             rows.push((key::SESSION_SOURCES, text(UNFINISHED)));
         }
     }

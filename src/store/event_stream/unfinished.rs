@@ -22,7 +22,7 @@ use crate::engine::commit::CommitDurability;
 use crate::engine::random::operation_id;
 use crate::engine::refs::StoreRefs;
 use crate::engine::refs::{UNFINISHED, WRITTEN, agent_session, session as session_refs};
-use crate::engine::session_rows::SessionLookup;
+use crate::engine::session_rows::{SessionLookup, is_mark_of_import};
 use crate::error::{Error, Result};
 use crate::format::key::{self, of};
 use crate::format::{BookmarkRow, Record, RecordBytes, RecordChange};
@@ -63,7 +63,7 @@ impl Store {
         let mut found = Vec::new();
         for (_, session) in refs.sessions.find(SessionLookup::Unfinished)? {
             let marks = session.bookmarks.iter();
-            let marks = marks.filter(|mark| !mark.source.starts_with(WRITTEN));
+            let marks = marks.filter(|mark| is_mark_of_import(&mark.source));
             let sources = marks.filter_map(|mark| mark.source.strip_prefix(UNFINISHED));
             found.extend(sources.map(|source| UnfinishedImport {
                 session: session.info.name.clone(),
