@@ -435,10 +435,8 @@ pub(super) fn cookie_list(text: &[u8], end: usize) -> (Vec<SecretFinding>, usize
             }
             // `true`, `null` or a number.
             None => {
-                at =
-                    from + run(text, from, 32, |byte| {
-                        byte.is_ascii_alphanumeric() || b".-".contains(&byte)
-                    }) - 1
+                let is_of_word = |byte: u8| byte.is_ascii_alphanumeric() || b".-".contains(&byte);
+                at = from + run(text, from, 32, is_of_word) - 1;
             }
         }
     }
