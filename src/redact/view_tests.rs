@@ -113,15 +113,19 @@ fn a_list_of_arguments_in_a_value_is_read_as_a_command() {
 }
 
 #[test]
-fn a_key_without_its_end_does_not_hide_the_next_argument() {
-    let items =
-        ["a -----BEGIN RSA PRIVATE KEY-----\n", "-u me:TK5GLCSOBDQ/BVX14PNSBW6/gOeJaDejmW5kywwkR0"];
-    let mut value = Value::from([("args", Value::List(items.map(Value::from).to_vec()))]);
-    Redactor::new().clean_value(&mut value);
-    let once = value.clone();
-    assert!(!format!("{once:?}").contains("TK5GLC"), "{once:?}");
-    assert!(Redactor::new().clean_value(&mut value).is_empty());
-    assert_eq!(value, once);
+fn a_part_of_a_key_does_not_hide_another_argument() {
+    let login = "-u me:TK5GLCSOBDQ/BVX14PNSBW6/gOeJaDejmW5kywwkR0";
+    for items in
+        [["a -----BEGIN RSA PRIVATE KEY-----\n", login], [login, "-----END RSA PRIVATE KEY-----"]]
+    {
+        let list = Value::List(items.map(Value::from).to_vec());
+        let mut value = Value::from([("args", list)]);
+        Redactor::new().clean_value(&mut value);
+        let once = value.clone();
+        assert!(!format!("{once:?}").contains("TK5GLC"), "{once:?}");
+        assert!(Redactor::new().clean_value(&mut value).is_empty());
+        assert_eq!(value, once);
+    }
 }
 
 /// `token` with a line end and this indentation after `at` bytes.
