@@ -1,7 +1,7 @@
 //! Passwords among the words of particular commands: `lftp -u NAME,SECRET`, `echo SECRET | sudo -S`.
 
 use super::byte_text::run;
-use super::{SecretFinding, byte_text, credential, short};
+use super::{SecretFinding, byte_text, credential, secret_heuristics, short};
 use std::ops::Range;
 
 /// Where a command has its password, given a text before or after it.
@@ -23,12 +23,14 @@ pub(super) enum CommandPlace {
     Quoted(usize),
     /// Words after a name: `mnemonic = "WORD WORD ..."`.
     Phrase,
+    /// The 32 hex digits of a password of PostgreSQL: `"NAME" "md5..."` in `userlist.txt`.
+    Md5,
     /// After the name of a header of `curl`: `-H 'Key: SECRET'`.
     Header,
 }
 
 /// Lower-case texts next to which a command has a password.
-pub(super) const HINTS: [(&str, CommandPlace); 93] = [
+pub(super) const HINTS: [(&str, CommandPlace); 101] = [
     ("convertto-securestring ", CommandPlace::Word(1, "")),
     ("convertto-securestring -string ", CommandPlace::Word(1, "")),
     ("--secret-string ", CommandPlace::Word(1, "")),
@@ -121,7 +123,15 @@ pub(super) const HINTS: [(&str, CommandPlace); 93] = [
     ("-h ", CommandPlace::Header),
     ("-h'", CommandPlace::Header),
     ("-h\"", CommandPlace::Header),
+    ("-h=", CommandPlace::Header),
     ("--header ", CommandPlace::Header),
+    ("--header=", CommandPlace::Header),
+    ("\" \"md5", CommandPlace::Md5),
+    ("\\\" \\\"md5", CommandPlace::Md5),
+    ("password 'md5", CommandPlace::Md5),
+    ("password \"md5", CommandPlace::Md5),
+    ("password=md5", CommandPlace::Md5),
+    ("password \\\"md5", CommandPlace::Md5),
 ];
 
 /// Maximum distance from a hint to what belongs to it, in bytes.
@@ -198,6 +208,15 @@ pub(super) fn find(
         CommandPlace::Quoted(number) => quoted(text, end, number)?,
         CommandPlace::Phrase => return phrase(text, end),
         CommandPlace::Header => header(text, start, end)?,
+        CommandPlace::Md5 => {
+            const DIGITS: usize = 32;
+            let is_digit = |byte: u8| byte.is_ascii_digit() || (b'a'..=b'f').contains(&byte);
+            let is_whole = run(text, end, DIGITS + 1, is_digit) == DIGITS
+                && !text.get(end + DIGITS).is_some_and(u8::is_ascii_alphanumeric);
+            let range = end..end + DIGITS;
+            return (is_whole && !secret_heuristics::is_example(text.get(range.clone())?))
+                .then_some(SecretFinding { range, kind: "password" });
+        }
     };
     let value = text.get(range.clone())?;
     let is_variable = value.starts_with(b"$") && !value[1..].iter().any(u8::is_ascii_lowercase);

@@ -3,9 +3,10 @@
 use super::byte_text::{decode, is_base64, run};
 use super::token_rule::URL_PASSWORD;
 use super::{
-    MAX_SECRET_BYTES, SecretFinding, TextForm, byte_text, private_key, secret_heuristics, short,
-    work_counter,
+    MAX_SECRET_BYTES, SecretFinding, TextForm, byte_text, json_text, private_key,
+    secret_heuristics, short, work_counter,
 };
+use std::ops::Range;
 
 /// The context of a credential.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -20,12 +21,14 @@ pub(super) enum CredentialKind {
     Login,
     ToolFlag,
     Cookie,
+    /// The cookies of a request in an archive of HTTP (HAR): objects with a name and a value.
+    CookieList,
     SessionName,
     Kubernetes,
 }
 
 /// Lower-case words that precede a credential.
-pub(super) const HINTS: [(&str, CredentialKind); 40] = [
+pub(super) const HINTS: [(&str, CredentialKind); 43] = [
     ("bearer ", CredentialKind::Bearer),
     ("bearer, ", CredentialKind::Bearer),
     ("basic ", CredentialKind::Basic),
@@ -53,7 +56,10 @@ pub(super) const HINTS: [(&str, CredentialKind); 40] = [
     ("cookie\":", CredentialKind::Cookie),
     ("cookie\\\":", CredentialKind::Cookie),
     ("cookie', ", CredentialKind::Cookie),
-    ("cookie\", ", CredentialKind::Cookie),
+    ("cookie\",", CredentialKind::Cookie),
+    ("cookie\\\",", CredentialKind::Cookie),
+    ("cookies\":", CredentialKind::CookieList),
+    ("cookies\\\":", CredentialKind::CookieList),
     ("--cookie ", CredentialKind::Cookie),
     (" -b ", CredentialKind::Cookie),
     ("phpsessid", CredentialKind::SessionName),
@@ -105,7 +111,10 @@ pub(super) fn find(
         CredentialKind::ToolFlag => tool_flag(text, start, end),
         CredentialKind::SessionName => session(text, end),
         // There may be more than one credential.
-        CredentialKind::Login | CredentialKind::Cookie | CredentialKind::Kubernetes => None,
+        CredentialKind::Login
+        | CredentialKind::Cookie
+        | CredentialKind::CookieList
+        | CredentialKind::Kubernetes => None,
     };
     found.map_or(CredentialMatch::Nothing, CredentialMatch::Secret)
 }
@@ -170,7 +179,7 @@ fn password_end(text: &[u8], at: usize) -> usize {
 
 /// Returns the range of a password that contains signs of addresses and code, if it looks generated:
 /// up to the last `@` before a space or quote.
-fn any_password(text: &[u8], from: usize) -> Option<std::ops::Range<usize>> {
+fn any_password(text: &[u8], from: usize) -> Option<Range<usize>> {
     let is_part = |byte: u8| byte.is_ascii_graphic() && !b"\\\"`<>".contains(&byte) || byte >= 0x80;
     let length = run(text, from, 160, is_part);
     let word = text.get(from..from + length)?;
@@ -360,10 +369,87 @@ fn is_session(value: &[u8]) -> bool {
     value.len() >= 16 && !is_number && secret_heuristics::is_credential(value)
 }
 
+/// Returns whether a cookie of this name identifies a session or login.
+fn is_name_of_login(name: &[u8]) -> bool {
+    const TELLS: [&str; 14] = [
+        "sess", "sid", "auth", "token", "jwt", "login", "remember", "csrf", "xsrf", "ticket",
+        "secret", "_key", "aspx", "identity",
+    ];
+    let lower = name.to_ascii_lowercase();
+    TELLS.iter().any(|word| byte_text::contains(&lower, word.as_bytes()))
+}
+
+/// Returns where the value of a header begins: `{"name": "Cookie", "value": "a=b"}` has a field for
+/// it.
+fn header_value(text: &[u8], end: usize) -> usize {
+    let field = || {
+        let from = json_text::quote(text, json_text::spaces(text, end))?;
+        let name = text.get(from..from + 5)?.eq_ignore_ascii_case(b"value");
+        let colon = json_text::spaces(text, json_text::quote(text, from + 5).filter(|_| name)?);
+        (text.get(colon) == Some(&b':')).then(|| json_text::spaces(text, colon + 1))
+    };
+    field().unwrap_or(end)
+}
+
+/// Returns the cookies in a list of objects that identify a session or login, and the end of the
+/// list.
+pub(super) fn cookie_list(text: &[u8], end: usize) -> (Vec<SecretFinding>, usize) {
+    let mut found = Vec::new();
+    let limit = text.len().min(end + MAX_SECRET_BYTES);
+    let mut at = json_text::spaces(text, end);
+    if text.get(at) != Some(&b'[') {
+        return (found, end);
+    }
+    let (mut name, mut value): (Option<Range<usize>>, Option<Range<usize>>) = (None, None);
+    // The fields of one object after the other; other objects inside end the list.
+    while at < limit {
+        at = json_text::spaces(text, at + 1);
+        let byte = text.get(at);
+        if matches!(byte, Some(b'}')) {
+            if let (Some(name), Some(value)) = (name.take(), value.take())
+                && text.get(name).is_some_and(is_name_of_login)
+                && text.get(value.clone()).is_some_and(is_session)
+            {
+                found.push(SecretFinding { range: value, kind: COOKIE });
+            }
+            continue;
+        }
+        if matches!(byte, Some(b'{' | b',')) {
+            continue;
+        }
+        let Some((field, end)) = json_text::string(text, at, limit) else { break };
+        let colon = json_text::spaces(text, end);
+        if text.get(colon) != Some(&b':') {
+            break;
+        }
+        let from = json_text::spaces(text, colon + 1);
+        let is_field = |known: &[u8]| text.get(field.clone()) == Some(known);
+        match json_text::string(text, from, limit) {
+            Some((content, end)) => {
+                if is_field(b"name") {
+                    name = Some(content);
+                } else if is_field(b"value") {
+                    value = Some(content);
+                }
+                at = end - 1;
+            }
+            // `true`, `null` or a number.
+            None => {
+                let is_of_word = |byte: u8| byte.is_ascii_alphanumeric() || b".-".contains(&byte);
+                at = from + run(text, from, 32, is_of_word) - 1;
+            }
+        }
+    }
+    work_counter::add(at - end.min(at));
+    (found, at.max(end))
+}
+
 /// Returns the cookies of a header that identify a session or login, and the end of the header.
 pub(super) fn cookies(text: &[u8], end: usize) -> (Vec<SecretFinding>, usize) {
     let mut found = Vec::new();
-    let mut at = end + run(text, end, 8, |byte| is_quote(byte) || matches!(byte, b' ' | b'$'));
+    let opens =
+        |at: usize| at + run(text, at, 8, |byte| is_quote(byte) || matches!(byte, b' ' | b'$'));
+    let mut at = opens(header_value(text, end));
     let limit = text.len().min(end + COOKIE_BYTES);
     while at < limit {
         let is_name = |byte: u8| byte.is_ascii_alphanumeric() || b"._-".contains(&byte);
@@ -373,13 +459,9 @@ pub(super) fn cookies(text: &[u8], end: usize) -> (Vec<SecretFinding>, usize) {
         }
         let from = name.end + 1;
         let value = from..from + run(text, from, limit - from.min(limit), is_of_cookie);
-        let lower = text.get(name).unwrap_or_default().to_ascii_lowercase();
-        let tells = [
-            "sess", "sid", "auth", "token", "jwt", "login", "remember", "csrf", "xsrf", "ticket",
-            "secret", "_key", "aspx", "identity",
-        ];
-        let tells = tells.iter().any(|word| byte_text::contains(&lower, word.as_bytes()));
-        if tells && text.get(value.clone()).is_some_and(is_session) {
+        if is_name_of_login(text.get(name).unwrap_or_default())
+            && text.get(value.clone()).is_some_and(is_session)
+        {
             found.push(SecretFinding { range: value.clone(), kind: COOKIE });
         }
         let gap = run(text, value.end, 4, |byte| matches!(byte, b';' | b' '));

@@ -1,6 +1,7 @@
 //! Kubernetes secrets: the values under `data` and `stringData` of an object of kind `Secret`, in
 //! YAML and JSON, including both inside a JSON string.
 
+use super::json_text::{quote, spaces, string};
 use super::{MAX_SECRET_BYTES, SecretFinding, TextForm, work_counter};
 use std::ops::Range;
 
@@ -73,46 +74,6 @@ fn in_string(text: &[u8], word: &Range<usize>, limits: &Range<usize>) -> Range<u
         |at: &usize| text.get(*at) == Some(&b'"') && text.get(at.wrapping_sub(1)) != Some(&b'\\');
     let start = (limits.start..word.start).rev().find(is_end).map_or(limits.start, |at| at + 1);
     start..(word.end..limits.end).find(is_end).unwrap_or(limits.end)
-}
-
-/// Skips white space, escaped or not.
-fn spaces(text: &[u8], mut at: usize) -> usize {
-    loop {
-        match text.get(at) {
-            Some(b' ' | b'\n' | b'\r' | b'\t') => at += 1,
-            Some(b'\\') => {
-                let slashes = text.iter().skip(at).take_while(|byte| **byte == b'\\').count();
-                match text.get(at + slashes) {
-                    Some(b'n' | b'r' | b't') => at += slashes + 1,
-                    _ => return at,
-                }
-            }
-            _ => return at,
-        }
-    }
-}
-
-/// Skips a quote and the backslashes before it.
-fn quote(text: &[u8], at: usize) -> Option<usize> {
-    let slashes = text.iter().skip(at).take_while(|byte| **byte == b'\\').count();
-    (text.get(at + slashes) == Some(&b'"')).then_some(at + slashes + 1)
-}
-
-/// Parses a string: returns the range inside its quotes, and the end including them.
-fn string(text: &[u8], at: usize, end: usize) -> Option<(Range<usize>, usize)> {
-    let from = quote(text, at)?;
-    let depth = from - at;
-    let mut to = from;
-    loop {
-        let rest = text.get(to..end)?;
-        let length = rest.iter().position(|byte| matches!(byte, b'\\' | b'"'))?;
-        to += length;
-        let slashes = rest.iter().skip(length).take_while(|byte| **byte == b'\\').count();
-        if text.get(to + slashes) == Some(&b'"') && slashes < depth {
-            return Some((from..to, to + slashes + 1));
-        }
-        to += slashes + 1;
-    }
 }
 
 /// Finds the values of the fields of `data` and `stringData` in JSON.

@@ -13,6 +13,7 @@ mod command_secret;
 mod credential;
 mod dotted_token;
 mod hint_starts;
+mod json_text;
 mod known_secrets;
 mod kubernetes;
 mod named_value;
@@ -31,6 +32,7 @@ mod token_rule;
 mod token_shape;
 mod unescaped_view;
 mod work_counter;
+mod wrapped_token;
 
 pub use known_secrets::{InvalidSecret, KnownSecrets, MIN_SECRET_BYTES, SecretSighting};
 pub(crate) use known_secrets::{TextMasker, TextPieces};

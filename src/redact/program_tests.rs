@@ -327,3 +327,69 @@ fn a_token_of_a_clear_shape_may_follow_a_letter() {
     let other = format!("task-{}", "4f1d9b7a3c5e8206b9d4f1a7c3e58012");
     assert_eq!(Redactor::new().clean(&other, TextForm::Plain), other);
 }
+
+#[test]
+fn verifiers_of_postgresql_are_found() {
+    let digits = "4f8a1c6b2e9d7035a1b2c3d4e5f60718";
+    for text in [
+        format!("\"admin\" \"md5{digits}\"\n"),
+        format!("CREATE ROLE app LOGIN PASSWORD 'md5{digits}';"),
+    ] {
+        for (text, form) in [
+            (text.clone(), TextForm::Plain),
+            (serde_json::json!({ "out": text }).to_string(), TextForm::Json),
+        ] {
+            assert_eq!(kinds_in(&text, form), ["password"], "{text}");
+        }
+    }
+    let verifier = format!("{}=:{}=", noise(71, 43), noise(72, 43));
+    let text = format!("\"app\" \"SCRAM-SHA-256$4096:{}${verifier}\"", noise(73, 24));
+    let clean = Redactor::new().clean(&text, TextForm::Plain).into_owned();
+    assert!(clean.ends_with(":[redacted:postgres-verifier]\""), "{clean}");
+    for other in [format!("\"a\", \"md5{digits}\""), format!("md5 {digits}"), "'md5sum'".to_owned()]
+    {
+        assert_eq!(kinds_in(&other, TextForm::Plain), [""; 0], "{other}");
+    }
+}
+
+#[test]
+fn cookies_of_archives_of_requests_are_found() {
+    let value = noise(74, 40);
+    let list = format!(
+        r#"{{"cookies":[{{"name":"theme","value":"{}","httpOnly":false}},{{"value":"{value}","name":"connect.sid","expires":null}}]}}"#,
+        noise(75, 40)
+    );
+    let pretty =
+        serde_json::to_string_pretty(&serde_json::from_str::<serde_json::Value>(&list).unwrap())
+            .unwrap();
+    let header = format!(r#"{{"headers":[{{"name":"Cookie","value":"a=b; sid={value}"}}]}}"#);
+    let spaced = header.replace(',', ",\n      ").replace("\":", "\" : ");
+    for text in [list, pretty, header, spaced] {
+        for text in [text.clone(), serde_json::json!({ "out": text }).to_string()] {
+            assert_eq!(kinds_in(&text, TextForm::Json), ["session-cookie"], "{text}");
+            let clean = Redactor::new().clean(&text, TextForm::Json).into_owned();
+            serde_json::from_str::<serde_json::Value>(&clean).unwrap();
+        }
+    }
+    for text in [
+        r#"{"cookies":[],"headers":[{"name":"Cookie"}]}"#,
+        r#"{"cookies":{"session":true}}"#,
+        r#"{"cookies":[{"name":"session","value":"deleted"}]}"#,
+        r#"["Cookie","value"]"#,
+        r#"{"cookies":[{"name""#,
+    ] {
+        assert_eq!(kinds_in(text, TextForm::Json), [""; 0], "{text}");
+    }
+}
+
+#[test]
+fn a_header_joined_to_its_flag_is_read() {
+    let value = noise(76, 28);
+    for text in [
+        format!("curl -H='Key: {value}' https://h.test"),
+        format!("curl --header=\"Key: {value}\" https://h.test"),
+        format!(r#"["curl","-H=Token: {value}","https://h.test"]"#),
+    ] {
+        assert!(!Redactor::new().clean(&text, TextForm::Plain).contains(&value), "{text}");
+    }
+}

@@ -5,6 +5,7 @@ use super::hint_starts::HintStarts;
 use super::program_secret::ProgramPlace;
 use super::token_rule::{TokenPlacement, TokenRule, rules};
 use super::token_shape::ScanMemory;
+use super::wrapped_token::{self, JoinedLines};
 use super::{
     SecretFinding, TextForm, byte_text, credential, dotted_token, kubernetes, named_value,
     program_secret, secret_heuristics, short, unescaped_view, work_counter,
@@ -201,6 +202,7 @@ impl TextScan<'_> {
                 match kind {
                     credential::CredentialKind::Login
                     | credential::CredentialKind::Cookie
+                    | credential::CredentialKind::CookieList
                     | credential::CredentialKind::Kubernetes => self.several(kind, &word, all),
                     _ => self.surrounded(kind, &word, all),
                 }
@@ -262,17 +264,52 @@ impl TextScan<'_> {
         if !(byte_text::begins_word(text, start) || distinctive && follows_letter(text, start)) {
             return None;
         }
-        let token = rule.find(text, start, &mut self.runs)?;
-        if text.get(token.end).is_some_and(u8::is_ascii_alphanumeric)
-            || !self.runs.should_judge(number, start, token.run_end)
-        {
+        let token = rule.find(text, start, &mut self.runs);
+        let ends_line = |at: usize| wrapped_token::line_end(text, at).is_some();
+        if distinctive && token.as_ref().is_none_or(|token| ends_line(token.end)) {
+            let least = token.as_ref().map(|token| token.end - start);
+            if let Some(found) = self.wrapped(rule, start, least) {
+                return Some(found);
+            }
+        }
+        let token = token?;
+        let is_glued = text.get(token.end).is_some_and(u8::is_ascii_alphanumeric);
+        // What follows may be another word, if no byte of the token can be like it.
+        let may_be_glued = distinctive && token.run_end == token.end;
+        if is_glued && !may_be_glued || !self.runs.should_judge(number, start, token.run_end) {
             return None;
         }
         let secret = text.get(token.secret.clone())?;
         let is_secret = !secret_heuristics::is_example(secret)
-            && (!rule.is_random || secret_heuristics::is_random(secret));
+            && (!(rule.is_random || is_glued) || secret_heuristics::is_random(secret));
         self.runs.judged(number, &(start..token.secret.end), token.run_end, is_secret);
         is_secret.then_some(SecretFinding { range: token.secret, kind: rule.kind })
+    }
+
+    /// Finds a token that line ends split. It must look generated. If a part of `least` bytes is a
+    /// token already, so must the part on the last line.
+    fn wrapped(
+        &mut self,
+        rule: &TokenRule,
+        start: usize,
+        least: Option<usize>,
+    ) -> Option<SecretFinding> {
+        let joined = JoinedLines::of(self.text, start, &mut self.runs)?;
+        let token = rule.find(&joined.bytes, 0, &mut ScanMemory::default())?;
+        let secret = joined.bytes.get(token.secret.clone())?;
+        let tail = joined.last_part(token.end)?;
+        let is_tail = |least: usize| {
+            token.end > least
+                && tail.len() >= wrapped_token::MIN_TAIL_BYTES
+                && secret_heuristics::is_random(tail)
+        };
+        let is_whole = !joined.bytes.get(token.end).is_some_and(u8::is_ascii_alphanumeric);
+        let is_secret = is_whole
+            && least.is_none_or(is_tail)
+            && secret_heuristics::is_random(secret)
+            && !secret_heuristics::is_example(secret);
+        let range = joined.place(&token.secret, start);
+        is_secret.then_some(SecretFinding { range, kind: rule.kind })
     }
 
     fn named(
@@ -324,6 +361,11 @@ impl TextScan<'_> {
             }
             credential::CredentialKind::Cookie => {
                 let (found, end) = credential::cookies(text, word.end);
+                self.seen = word.start..end;
+                found
+            }
+            credential::CredentialKind::CookieList => {
+                let (found, end) = credential::cookie_list(text, word.end);
                 self.seen = word.start..end;
                 found
             }

@@ -1,5 +1,5 @@
 //! A view of a text with those escapes resolved that encode token bytes: `\u0067`, `\x67`, `%67`,
-//! `&#103;` and `\/`. What does not show is left out: colour codes, invisible characters, line ends
+//! `&#103;`, `=3D` and `\/`. What does not show is left out: colour codes, invisible characters, line ends
 //! inside a word. The `","` between the arguments of a command is a space.
 //!
 //! Escaped tokens are found in the view; what is removed is the corresponding range of the text, in
@@ -23,7 +23,7 @@ const MOST_FLAG: usize = 64;
 
 /// Texts at which an escape may begin, besides those that begin with a backslash, a percent sign,
 /// the escape character or a byte that is not ASCII.
-pub(super) const BEGINS: [&str; 6] = ["^[[", "&#", "=\n", "=\r\n", "\"-", "'-"];
+pub(super) const BEGINS: [&str; 7] = ["^[[", "&#", "=\n", "=\r\n", "=3d", "\"-", "'-"];
 
 /// The range of an escape, and the byte that it encodes, if any: a colour code encodes none.
 type ResolvedEscape = (Range<usize>, Option<u8>);
@@ -120,6 +120,10 @@ fn escape(text: &[u8], at: usize) -> Option<ResolvedEscape> {
             let is_text = text.get(at + length).is_some_and(u8::is_ascii_alphanumeric);
             (is_text && length_of_line > 16 && splits_word(text, at, at + length))
                 .then_some((at..at + length, None))
+        }
+        // Quoted-printable.
+        b'=' if next == b'3' && matches!(rest.get(2)?, b'D' | b'd') => {
+            Some((at..at + 3, Some(b'=')))
         }
         b',' if matches!(next, b'"' | b'\'' | b'\\' | b' ') => argument_joint(text, at),
         b'\xc2' if next == b'\xad' => Some((at..at + 2, None)),

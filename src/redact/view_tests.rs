@@ -113,13 +113,81 @@ fn a_list_of_arguments_in_a_value_is_read_as_a_command() {
 }
 
 #[test]
-fn a_key_without_its_end_does_not_hide_the_next_argument() {
-    let items =
-        ["a -----BEGIN RSA PRIVATE KEY-----\n", "-u me:TK5GLCSOBDQ/BVX14PNSBW6/gOeJaDejmW5kywwkR0"];
-    let mut value = Value::from([("args", Value::List(items.map(Value::from).to_vec()))]);
-    Redactor::new().clean_value(&mut value);
-    let once = value.clone();
-    assert!(!format!("{once:?}").contains("TK5GLC"), "{once:?}");
-    assert!(Redactor::new().clean_value(&mut value).is_empty());
-    assert_eq!(value, once);
+fn a_part_of_a_key_does_not_hide_another_argument() {
+    let login = "-u me:TK5GLCSOBDQ/BVX14PNSBW6/gOeJaDejmW5kywwkR0";
+    for items in
+        [["a -----BEGIN RSA PRIVATE KEY-----\n", login], [login, "-----END RSA PRIVATE KEY-----"]]
+    {
+        let list = Value::List(items.map(Value::from).to_vec());
+        let mut value = Value::from([("args", list)]);
+        Redactor::new().clean_value(&mut value);
+        let once = value.clone();
+        assert!(!format!("{once:?}").contains("TK5GLC"), "{once:?}");
+        assert!(Redactor::new().clean_value(&mut value).is_empty());
+        assert_eq!(value, once);
+    }
+}
+
+/// `token` with a line end and this indentation after `at` bytes.
+fn wrapped(token: &str, at: usize, between: &str) -> String {
+    format!("{}{between}{}", &token[..at], &token[at..])
+}
+
+#[test]
+fn a_token_that_a_line_end_splits_is_found() {
+    let token = github(810);
+    for between in ["\n", "\r\n", "\\n", "\n    ", "\n\t"] {
+        for at in [10, 24, 39] {
+            let text = format!("the token is {} and more", wrapped(&token, at, between));
+            assert_removed(&text, &token[at..]);
+            assert!(!Redactor::new().clean(&text, TextForm::Plain).contains(&token[4..at]));
+        }
+    }
+    // Over several lines, as `fold -w 12` does it.
+    let lines: Vec<&str> = [&token[..12], &token[12..24], &token[24..36], &token[36..]].into();
+    assert_removed(&format!("{}\nend", lines.join("\n")), &token[12..24]);
+    // The first line alone is a token of its kind.
+    let key = format!("sk-ant-api03-{}", noise(811, 80));
+    let clean = Redactor::new().clean(&wrapped(&key, 50, "\n"), TextForm::Plain).into_owned();
+    assert_eq!(clean, "[redacted:anthropic-key]");
+}
+
+#[test]
+fn the_next_line_is_no_part_of_a_token() {
+    let token = github(812);
+    let whole = "[redacted:github-token]";
+    for next in ["\nfrom_here_on", "\n  continues", "\nlet total = 3;", "\n42", "\n\nA7f9"] {
+        let clean = Redactor::new().clean(&format!("{token}{next}"), TextForm::Plain).into_owned();
+        assert_eq!(clean, format!("{whole}{next}"));
+    }
+    for text in [
+        "AKIA\nQ3EGTR5VN7WZLK2P is no key: the prefix alone is too short\n",
+        "see ghp_\nthe_first_word_of_the_next_line_with_many_words",
+        "xoxb-\n1111111111-2222222222-aaaaaaaaaaaaaaaaaaaaaaaa",
+    ] {
+        assert!(!Redactor::new().clean(text, TextForm::Plain).contains("github"), "{text}");
+    }
+}
+
+#[test]
+fn quoted_printable_hides_no_secret() {
+    let secret = "Vq8rT2mZx4Kp";
+    assert_removed(&format!("DB_PASSWORD=3D\"{secret}\""), secret);
+    assert_removed(&format!("password=3D{secret}"), secret);
+    let token = github(813);
+    assert_removed(&format!("<a href=3D\"https://h.test/?token=3D{token}\">"), &token);
+}
+
+#[test]
+fn what_follows_a_token_of_one_length_does_not_hide_it() {
+    let token = github(814);
+    assert_removed(&format!("{token}\u{8fd9}"), &token);
+    for after in ["foo", "foo_bar", "9"] {
+        let clean = Redactor::new()
+            .clean(&format!("key AKIAQ3EGTR5VN7WZLK2P{after}"), TextForm::Plain)
+            .into_owned();
+        assert_eq!(clean, format!("key [redacted:aws-access-key]{after}"));
+    }
+    let longer = "AKIAQ3EGTR5VN7WZLK2PQQ";
+    assert_eq!(Redactor::new().clean(longer, TextForm::Plain), longer);
 }

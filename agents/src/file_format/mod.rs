@@ -47,6 +47,9 @@ const ZSTD: &[u8] = b"\x28\xb5\x2f\xfd";
 const TAR: &[u8] = b"ustar";
 
 impl FileFormat {
+    const UTF_16_LE: Self = Self::Packed("a text in UTF-16", Some("iconv -f utf-16le -t utf-8"));
+    const UTF_16_BE: Self = Self::Packed("a text in UTF-16", Some("iconv -f utf-16be -t utf-8"));
+
     /// Detects the format of a file from its first bytes. Returns `None` if they are only white
     /// space.
     ///
@@ -59,6 +62,11 @@ impl FileFormat {
         }
         if let Some((_, what, unpack)) = PACKED.iter().find(|(magic, ..)| head.starts_with(magic)) {
             return Some(Self::Packed(what, *unpack));
+        }
+        match head {
+            [b'{' | b'[', 0, next, 0, ..] if *next != 0 => return Some(Self::UTF_16_LE),
+            [0, b'{' | b'[', 0, next, ..] if *next != 0 => return Some(Self::UTF_16_BE),
+            _ => {}
         }
         if head.get(257..).is_some_and(|rest| rest.starts_with(TAR)) && !head.starts_with(b"{") {
             return Some(Self::Packed("a tar archive", Some("tar -xf")));
@@ -92,7 +100,24 @@ impl FileFormat {
             Self::Messages,
         ]);
         let mut forms = wanted.into_iter().chain(forms);
-        Some(forms.find(|form| form.fits(&shape)).unwrap_or(Self::Json))
+        let found = forms.find(|form| form.fits(&shape)).or_else(|| Self::record_list(shape));
+        Some(found.unwrap_or(Self::Json))
+    }
+
+    /// The records of a transcript as the elements of one list, if that is what has these fields.
+    fn record_list(mut shape: RecordFieldPaths) -> Option<Self> {
+        const EACH: Option<&str> = Some("jq -c '.[]'");
+        if !std::mem::take(&mut shape.list) {
+            return None;
+        }
+        [
+            (TranscriptDialect::Codex, "a rollout of Codex as one JSON list"),
+            (TranscriptDialect::Gemini, "a recording of Gemini CLI as one JSON list"),
+            (TranscriptDialect::ClaudeCode, "a transcript of Claude Code as one JSON list"),
+        ]
+        .into_iter()
+        .find(|(dialect, _)| Self::Transcript(*dialect).fits(&shape))
+        .map(|(_, what)| Self::Packed(what, EACH))
     }
 
     /// Whether a file with these fields may have this format.

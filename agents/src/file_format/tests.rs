@@ -160,3 +160,37 @@ fn fields_of_several_lines_make_no_form_together() {
         assert_eq!(FileFormat::detect(events.as_bytes(), Some(wanted)), Some(wanted));
     }
 }
+
+#[test]
+fn utf_16_without_a_mark_and_lists_of_records_are_named() {
+    let record = r#"{"type":"user","uuid":"u","sessionId":"s","message":{}}"#;
+    let utf_16 =
+        |order: fn(u16) -> [u8; 2]| -> Vec<u8> { record.encode_utf16().flat_map(order).collect() };
+    let unpack = |head: &[u8]| match FileFormat::detect(head, Some(CLAUDE)) {
+        Some(FileFormat::Packed(what, unpack)) => (what, unpack.unwrap()),
+        other => panic!("{other:?}"),
+    };
+    let little = ("a text in UTF-16", "iconv -f utf-16le -t utf-8");
+    assert_eq!(unpack(&utf_16(u16::to_le_bytes)), little);
+    let big = ("a text in UTF-16", "iconv -f utf-16be -t utf-8");
+    assert_eq!(unpack(&utf_16(u16::to_be_bytes)), big);
+    // NUL bytes around a record are not UTF-16.
+    for record in [format!("\0{record}"), format!("{{\0\0\0\n{record}")] {
+        assert_eq!(FileFormat::detect(record.as_bytes(), None), Some(CLAUDE), "{record:?}");
+    }
+    for (record, what) in [
+        (record, "a transcript of Claude Code as one JSON list"),
+        (
+            r#"{"timestamp":"t","type":"session_meta","payload":{"id":"c"}}"#,
+            "a rollout of Codex as one JSON list",
+        ),
+        (
+            r#"{"sessionId":"g","projectHash":"h","startTime":"t"}"#,
+            "a recording of Gemini CLI as one JSON list",
+        ),
+    ] {
+        let list = format!("[\n  {record},\n  {record}\n]");
+        assert_eq!(unpack(list.as_bytes()), (what, "jq -c '.[]'"));
+    }
+    assert_eq!(FileFormat::detect(br#"[{"a":1}]"#, None), Some(FileFormat::Json));
+}

@@ -30,8 +30,8 @@ struct OpenedSegment {
 }
 
 impl PurgeRewriter<'_> {
-    /// Purges growing blobs. A secret may cross a segment border. A preview reads them in pieces; a
-    /// purge reads them as a whole.
+    /// Purges growing blobs. A secret may cross a segment border. Each blob is searched in pieces;
+    /// a purge reads only those with a secret as a whole.
     pub(super) fn segments(&mut self) -> Result<()> {
         let mut blobs: Vec<(Vec<u8>, Vec<PlacedSegment>)> = Vec::new();
         for_each_row(self.view, key::SEGMENTS, |place, row| {
@@ -46,9 +46,22 @@ impl PurgeRewriter<'_> {
             Ok(())
         })?;
         for (name, rows) in blobs {
-            if !self.keeps && self.task.mask.pieces().is_some() {
-                self.search_segments(&name, &rows)?;
-                continue;
+            let is_searched = self.task.mask.pieces().is_some();
+            if is_searched {
+                let count = self.search_segments(&rows)?;
+                if !self.keeps {
+                    let called = self.called_blob(&name);
+                    self.note(key::short_at(&name, 0), PurgeKind::Bytes, called, count);
+                    continue;
+                }
+                if count == 0 {
+                    for (_, row) in &rows {
+                        if object::is_object_number(row.object) {
+                            self.keep(row.object, object::sealed(self.view, row.object)?);
+                        }
+                    }
+                    continue;
+                }
             }
             let (mut parts, mut content) = (Vec::new(), Vec::new());
             for (offset, row) in rows {
@@ -67,7 +80,9 @@ impl PurgeRewriter<'_> {
                 let own = open_with_prefix(ObjectKind::Blob, prefix, &sealed)
                     .map_err(Error::corrupt(format!("the object number {}", row.object)))?;
                 self.passed.insert(row.object);
-                (self.task.progress)(own.len() as u64);
+                if !is_searched {
+                    (self.task.progress)(own.len() as u64);
+                }
                 content.extend_from_slice(&own);
                 parts.push(OpenedSegment { offset, length: own.len(), row });
             }
@@ -76,8 +91,9 @@ impl PurgeRewriter<'_> {
         Ok(())
     }
 
-    /// Searches a growing blob. Holds only its last bytes.
-    fn search_segments(&mut self, name: &[u8], rows: &[PlacedSegment]) -> Result<()> {
+    /// Searches a growing blob, and returns how many known secrets it has. Holds only its last
+    /// bytes.
+    fn search_segments(&mut self, rows: &[PlacedSegment]) -> Result<u64> {
         // The first byte that is still needed after each segment: a prefix of a later one begins
         // there.
         let mut first = u64::MAX;
@@ -126,9 +142,7 @@ impl PurgeRewriter<'_> {
             }
         }
         end(&mut search);
-        let called = self.called_blob(name);
-        self.note(key::short_at(name, 0), PurgeKind::Bytes, called, count);
-        Ok(())
+        Ok(count)
     }
 
     fn called_blob(&self, name: &[u8]) -> String {
