@@ -9,6 +9,7 @@
 //! recorded: what nobody can know is left out.
 
 mod agent_work;
+mod brief;
 mod build;
 mod check_item;
 mod claim_item;
@@ -16,6 +17,7 @@ mod delivery;
 mod edit_group;
 mod events;
 mod fact_item;
+mod failure_text;
 mod findings;
 mod gist;
 mod item;

@@ -20,6 +20,7 @@ use crate::workspace::{self, SessionNeed, StoreAccess};
 use forge_store::diff::{ChangeKind, summary};
 use forge_store::model::{Checkpoint, Timestamp};
 use forge_store::store::{CheckpointFilter, LogItem, ResolvedMoment, Session, StateAt};
+use forge_store::story::Story;
 use std::cmp::Reverse;
 
 impl Verb for CheckpointListArgs {
@@ -158,7 +159,7 @@ fn state(
 
 /// Returns the brief of a state with its heading.
 pub fn brief_screen(reading: &SessionReader, state: &StateAt) -> Result<BriefScreen, CommandError> {
-    let brief = state.brief()?;
+    let brief = Story::brief(state, &forge_agents::resolve)?;
     let checkpoint = brief.checkpoint.as_ref();
     let checkpoint =
         checkpoint.map(|one| CheckpointJson::new(&reading.session, one)).transpose()?;
