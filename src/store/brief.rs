@@ -9,13 +9,15 @@ use crate::model::claim::{
     Belief, Criticality, ExecutedCommand, FactText, Gap, GapStatus, Hypothesis, HypothesisStatus,
     Task, VocabularyWord,
 };
-use crate::model::{Checkpoint, Fact, Kind, Timestamp, Value};
+use crate::model::{Checkpoint, ClaimEntry, Fact, Kind, Timestamp, Value};
 use std::collections::BTreeMap;
 
 /// Bytes of a text that a brief shows.
 const TEXT_BYTES: usize = 400;
 /// How many of the last commands a brief shows.
 const COMMANDS: usize = 5;
+/// How many of the last beliefs, notes and evidence a brief shows.
+const CLAIMS: usize = 5;
 /// How many characters of two commands are compared, to see whether they are nearly equal.
 const LIKENESS_CHARS: usize = 32;
 
@@ -65,6 +67,12 @@ pub struct SessionBrief {
     pub active: Vec<BriefLine>,
     /// Beliefs that rest on something removed or contradicted.
     pub doubted: Vec<BriefLine>,
+    /// The last other beliefs, the latest first.
+    pub beliefs: Vec<BriefLine>,
+    /// The last evidence, the latest first.
+    pub evidence: Vec<BriefLine>,
+    /// The last notes, the latest first.
+    pub notes: Vec<BriefLine>,
     /// Gaps that are open or being filled, the most critical first.
     pub gaps: Vec<BriefLine>,
     /// Failing last results of checks, the latest first.
@@ -90,7 +98,11 @@ impl StateAt {
     /// # Errors
     /// Fails if the store cannot be read or is damaged.
     pub fn brief(&self) -> Result<SessionBrief> {
-        let facts = self.facts()?;
+        self.brief_of(&self.facts()?)
+    }
+
+    /// Returns the brief of this moment, with these facts of it.
+    pub(crate) fn brief_of(&self, facts: &[SourcedFact]) -> Result<SessionBrief> {
         let mut brief = SessionBrief {
             session: self.info()?.name,
             branch: self.current_branch()?,
@@ -98,9 +110,9 @@ impl StateAt {
             checkpoint: self.checkpoint()?,
             doubted: self.doubted()?,
             gaps: self.open_gaps()?,
-            failing: last_results(CheckResults::of(checks(&facts)).failing),
-            commands: last_commands(&facts),
-            tasks: open_tasks(&facts),
+            failing: last_results(CheckResults::of(checks(facts)).failing),
+            commands: last_commands(facts),
+            tasks: open_tasks(facts),
             ..SessionBrief::empty()
         };
         let mut settled_parents = Vec::new();
@@ -126,6 +138,24 @@ impl StateAt {
         let sureness = |line: &BriefLine| line.confidence.unwrap_or(crate::model::rule::PRIOR);
         brief.active.sort_by(|a, b| sureness(b).total_cmp(&sureness(a)));
         brief.next = next_steps(&brief, &settled_parents);
+        let doubted: Vec<&str> = brief.doubted.iter().map(|line| line.id.as_str()).collect();
+        let mut lists = Vec::new();
+        for kind in [Kind::Belief, Kind::Evidence, Kind::Note] {
+            let mut claims = self.claims_of(kind)?;
+            claims.retain(|(id, _)| kind != Kind::Belief || !doubted.contains(&id.as_str()));
+            lists.push((claims.len(), last_claims(kind, claims)));
+        }
+        let names = ["beliefs", "evidence", "notes"];
+        for ((count, lines), name) in lists.into_iter().zip(names) {
+            if count > lines.len() {
+                brief.omitted.insert(name, count - lines.len());
+            }
+            match name {
+                "beliefs" => brief.beliefs = lines,
+                "evidence" => brief.evidence = lines,
+                _ => brief.notes = lines,
+            }
+        }
         Ok(brief)
     }
 
@@ -168,6 +198,23 @@ impl StateAt {
     pub fn checks(&self) -> Result<CheckResults> {
         Ok(CheckResults::of(self.facts_of(Kind::Verification)?.into_iter().map(|known| known.fact)))
     }
+}
+
+/// Returns the last of these claims, which are sorted by time, the latest first.
+fn last_claims(kind: Kind, claims: Vec<(String, ClaimEntry)>) -> Vec<BriefLine> {
+    let last = claims.into_iter().rev().take(CLAIMS);
+    let lines = last.map(|(id, entry)| {
+        let number = |name: &str| entry.value.field(name).and_then(Value::as_f64);
+        let about = entry.value.field("hypothesis").and_then(Value::as_text);
+        let about = about.filter(|_| kind == Kind::Evidence);
+        let strength = number("strength").map(|strength| format!(" {strength:+.2}"));
+        BriefLine {
+            confidence: number("confidence"),
+            reason: about.map(|about| format!("{about}{}", strength.unwrap_or_default())),
+            ..line(kind, id, Some(&entity_title(kind, &entry.value)), entry.added_at)
+        }
+    });
+    lines.collect()
 }
 
 /// Returns the verifications among these facts.
@@ -239,6 +286,9 @@ impl SessionBrief {
             rejected: Vec::new(),
             active: Vec::new(),
             doubted: Vec::new(),
+            beliefs: Vec::new(),
+            evidence: Vec::new(),
+            notes: Vec::new(),
             gaps: Vec::new(),
             failing: Vec::new(),
             prompts: Vec::new(),
@@ -254,17 +304,20 @@ impl SessionBrief {
 
     /// Returns the lists with their names, the most important first.
     #[must_use]
-    pub const fn lists(&self) -> [(&'static str, &Vec<BriefLine>); 10] {
+    pub const fn lists(&self) -> [(&'static str, &Vec<BriefLine>); 13] {
         [
             ("confirmed", &self.confirmed),
             ("rejected", &self.rejected),
             ("active", &self.active),
             ("doubted", &self.doubted),
+            ("beliefs", &self.beliefs),
             ("gaps", &self.gaps),
             ("failing", &self.failing),
             ("prompts", &self.prompts),
             ("uncommitted", &self.uncommitted),
             ("tasks", &self.tasks),
+            ("notes", &self.notes),
+            ("evidence", &self.evidence),
             ("commands", &self.commands),
         ]
     }
@@ -280,11 +333,14 @@ impl SessionBrief {
             ("rejected", &mut short.rejected),
             ("active", &mut short.active),
             ("doubted", &mut short.doubted),
+            ("beliefs", &mut short.beliefs),
             ("gaps", &mut short.gaps),
             ("failing", &mut short.failing),
             ("prompts", &mut short.prompts),
             ("uncommitted", &mut short.uncommitted),
             ("tasks", &mut short.tasks),
+            ("notes", &mut short.notes),
+            ("evidence", &mut short.evidence),
             ("commands", &mut short.commands),
         ];
         for (name, list) in lists {

@@ -9,7 +9,6 @@ use crate::error::{Error, Result};
 use crate::model::claim::{FactText, FieldValue};
 use crate::model::{Kind, Value};
 use crate::store::{BriefLine, SessionBrief, SourcedFact, StateAt, TextResolver};
-use std::collections::BTreeMap;
 
 /// How many of the last prompts a brief has.
 const PROMPTS: usize = 5;
@@ -23,15 +22,14 @@ impl Story {
     /// # Errors
     /// Fails if the store cannot be read or is damaged.
     pub fn brief(state: &StateAt, resolve: TextResolver<'_>) -> Result<SessionBrief> {
-        let mut brief = state.brief()?;
-        let mut story = Self::read(state)?;
+        let facts = state.facts()?;
+        let mut brief = state.brief_of(&facts)?;
+        add_failures(state, &facts, resolve, &mut brief.failing)?;
+        let mut story = Self::of_facts(state, facts)?;
         story.keep_prompts(PROMPTS);
         story.read_whole_texts(state.session(), resolve)?;
         brief.prompts = story.items().rev().map(prompt_line).collect();
         brief.uncommitted = story.uncommitted_lines();
-        if !brief.failing.is_empty() {
-            add_failures(state, resolve, &mut brief.failing)?;
-        }
         let root = story.root.as_ref();
         for line in brief.commands.iter_mut().chain(&mut brief.failing) {
             line.text = shown_text(root, &line.text).into_owned();
@@ -77,18 +75,21 @@ fn prompt_line(item: &StoryItem) -> BriefLine {
 /// Adds to each failing check what its output says about the failure.
 fn add_failures(
     state: &StateAt,
+    facts: &[SourcedFact],
     resolve: TextResolver<'_>,
     failing: &mut [BriefLine],
 ) -> Result<()> {
-    let checks = by_id(state.facts_of(Kind::Verification)?);
-    let commands = by_id(state.facts_of(Kind::Command)?);
+    let find = |kind: Kind, id: &str| {
+        facts.iter().find(|known| known.fact.kind == kind && known.fact.id == id)
+    };
     for line in failing {
         // Each check of one command line has the id of the call and a number.
         let call = line.id.split_once('/').map_or(line.id.as_str(), |(call, _)| call);
+        let command = find(Kind::Command, call);
         let sources = [
-            (checks.get(&line.id), "output"),
-            (commands.get(call), "stdout_preview"),
-            (commands.get(call), "stderr_preview"),
+            (find(Kind::Verification, &line.id), "output"),
+            (command, "stdout_preview"),
+            (command, "stderr_preview"),
         ];
         for (known, field) in sources {
             let Some(known) = known else { continue };
@@ -100,10 +101,6 @@ fn add_failures(
         }
     }
     Ok(())
-}
-
-fn by_id(facts: Vec<SourcedFact>) -> BTreeMap<String, SourcedFact> {
-    facts.into_iter().map(|known| (known.fact.id.clone(), known)).collect()
 }
 
 /// Reads a text of a fact; its beginning if the rest was pruned.

@@ -94,6 +94,8 @@ pub struct BriefLists {
     pub active: Vec<BriefLineJson>,
     /// Beliefs that have lost their support.
     pub doubted: Vec<BriefLineJson>,
+    /// The last other beliefs.
+    pub beliefs: Vec<BriefLineJson>,
     /// Open questions, the most critical first.
     pub gaps: Vec<BriefLineJson>,
     /// Tests and checks that fail.
@@ -102,6 +104,10 @@ pub struct BriefLists {
     pub prompts: Vec<BriefLineJson>,
     /// Files that were edited after the last commit.
     pub uncommitted: Vec<BriefLineJson>,
+    /// The last notes.
+    pub notes: Vec<BriefLineJson>,
+    /// The last evidence.
+    pub evidence: Vec<BriefLineJson>,
     /// The last commands.
     pub commands: Vec<BriefLineJson>,
     /// Tasks that are not done.
@@ -136,7 +142,7 @@ pub struct BriefLineJson {
     #[serde(skip_serializing_if = "Option::is_none")]
     exit_code: Option<i64>,
     /// Why it was rejected or is in doubt; of a file how often it was edited; of a short prompt the
-    /// question that it answers.
+    /// question that it answers; of evidence the hypothesis and the strength.
     #[serde(skip_serializing_if = "Option::is_none")]
     reason: Option<String>,
     /// The tests that failed and the first line of the error.
@@ -188,6 +194,9 @@ impl BriefReport {
                 rejected: lines(&short.rejected),
                 active: lines(&short.active),
                 doubted: lines(&short.doubted),
+                beliefs: lines(&short.beliefs),
+                notes: lines(&short.notes),
+                evidence: lines(&short.evidence),
                 gaps: lines(&short.gaps),
                 failing: lines(&short.failing),
                 prompts: lines(&short.prompts),
@@ -251,6 +260,9 @@ fn print_lists(brief: &SessionBrief, screen: &mut Screen) {
             "rejected" => ("Rejected", Tone::Bad),
             "active" => ("Active", Tone::Plain),
             "doubted" => ("In doubt", Tone::Warning),
+            "beliefs" => ("Beliefs", Tone::Plain),
+            "notes" => ("Notes", Tone::Plain),
+            "evidence" => ("Evidence", Tone::Plain),
             "gaps" => ("Gaps", Tone::Plain),
             "failing" => ("Failing", Tone::Bad),
             "prompts" => ("You asked", Tone::Plain),

@@ -111,13 +111,17 @@ fn the_brief_is_never_empty_and_keeps_to_its_budget() {
     Next           state a hypothesis: forge hypothesis add TEXT
     ");
     let environment = told();
-    assert_snapshot!(environment.forge(["brief"]), @"
+    assert_snapshot!(environment.forge(["brief"]), @r"
     tensor on main #13, 2026-02-01 13:00:13 +01:00 (1 s ago)
     checkpoint #12 unit tests failed, 1 s before
     Active         0.79  H1  the layout is wrong
+    Beliefs           -  B2  kernels assume it
+                      -  B1  row major everywhere
     Gaps           critical  G1  who sets strides?
                    medium    G2  which version?
     Failing        failed  unit tests
+    Notes          N1  日本語 wide\x1b[2J\ntext
+    Evidence       E1  strides swap  (H1 +0.80)
     Next           fill the critical gap G1; look into the failing verification: unit tests; test the h…
     ");
     assert_snapshot!(environment.forge(["brief", "--at", "alt"]), @"
@@ -129,14 +133,18 @@ fn the_brief_is_never_empty_and_keeps_to_its_budget() {
     Gaps           critical  G1  who sets strides?
                    medium    G2  which version?
     Failing        failed  unit tests
+    Evidence       E1  strides swap  (H1 +0.80)
     Next           fill the critical gap G1; look into the failing verification: unit tests; check the…
     ");
     assert_snapshot!(environment.forge(["brief", "--budget", "400"]), @"
     tensor on main #13, 2026-02-01 13:00:13 +01:00 (3 s ago)
     checkpoint #12 unit tests failed, 1 s before
     Active (1)
+    Beliefs (2)
     Gaps (2)
     Failing (1)
+    Notes (1)
+    Evidence (1)
     Next           fill the critical gap G1; look into the failing verification: unit tests; test the h…
     ");
     let document = environment.forge(["brief", "--json"]).json();

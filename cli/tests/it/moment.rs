@@ -29,12 +29,15 @@ fn a_bare_number_is_told_how_a_number_is_written() {
 #[test]
 fn a_moment_shows_its_brief_and_the_next_commands() {
     let environment = told();
-    assert_snapshot!(environment.forge(["checkpoint", "at", "baseline"]), @r"
+    assert_snapshot!(environment.forge(["checkpoint", "at", "baseline"]), @"
     tensor on main #6, 2026-02-01 13:00:07 +01:00 (7 s ago)
     checkpoint #7 before the split, at this moment
     Active         0.79  H1  the layout is wrong
+    Beliefs           -  B2  kernels assume it
+                      -  B1  row major everywhere
     Gaps           critical  G1  who sets strides?
                    medium    G2  which version?
+    Evidence       E1  strides swap  (H1 +0.80)
     Next           fill the critical gap G1; test the hypothesis H1
 
       forge checkpoint diff '#7'               what has changed since
@@ -45,9 +48,12 @@ fn a_moment_shows_its_brief_and_the_next_commands() {
     tensor on main #6, 2026-02-01 13:00:12 +01:00 (3 s ago)
     checkpoint #12 unit tests failed, at this moment
     Active         0.79  H1  the layout is wrong
+    Beliefs           -  B2  kernels assume it
+                      -  B1  row major everywhere
     Gaps           critical  G1  who sets strides?
                    medium    G2  which version?
     Failing        failed  unit tests
+    Evidence       E1  strides swap  (H1 +0.80)
     Next           fill the critical gap G1; look into the failing verification: unit tests; test the h…
 
       forge checkpoint diff '2026-02-01T12:00:12Z'               what has changed since
@@ -63,6 +69,7 @@ fn a_moment_shows_its_brief_and_the_next_commands() {
     Gaps           critical  G1  who sets strides?
                    medium    G2  which version?
     Failing        failed  unit tests
+    Evidence       E1  strides swap  (H1 +0.80)
     Next           fill the critical gap G1; look into the failing verification: unit tests; check the…
 
       forge checkpoint timeline  what led here
