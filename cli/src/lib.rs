@@ -93,6 +93,19 @@ pub fn exit_process(code: u8) -> ! {
     std::process::exit(code.into());
 }
 
+/// Adds `brief` to a bare `forge` in a project that has a store. Elsewhere it shows the help.
+fn with_default_verb(mut arguments: Vec<OsString>, environment: &Environment) -> Vec<OsString> {
+    let has_store = || {
+        environment.value("FORGE_STORE").is_some()
+            || std::env::current_dir()
+                .is_ok_and(|start| discovery::find_store(&start, environment).is_ok())
+    };
+    if arguments.len() == 1 && has_store() {
+        arguments.push("brief".into());
+    }
+    arguments
+}
+
 /// Returns the words after `forge hook`, if that is the called command.
 fn hook_arguments(arguments: &[OsString]) -> Option<Vec<String>> {
     let mut words = arguments.iter().skip(1).map(|word| word.to_string_lossy().into_owned());
@@ -104,6 +117,7 @@ fn parse_and_run(
     environment: &Environment,
     form: &mut RawOutputFlags,
 ) -> Result<u8, CommandError> {
+    let arguments = with_default_verb(arguments, environment);
     let is_hook = hook_arguments(&arguments).is_some();
     if is_hook {
         hook::leave_removed_directory(environment);

@@ -61,3 +61,17 @@ pub struct Checkpoint {
     /// Identifies the event, so that each event (a compaction, a commit) makes only one checkpoint.
     pub key: Option<String>,
 }
+
+impl Checkpoint {
+    /// The message of a checkpoint that was made because time had passed, if nothing else is known.
+    pub const TIME_PASSED: &'static str = "more than five minutes passed";
+
+    /// Returns whether the message says only that time had passed. Imports of earlier versions of
+    /// forge wrote how many minutes it was.
+    #[must_use]
+    pub fn is_unnamed(&self) -> bool {
+        self.trigger == CheckpointTrigger::Automatic(AutoTrigger::SignificantTimePassed)
+            && (self.message == Self::TIME_PASSED
+                || self.message.ends_with(" minutes since the last checkpoint"))
+    }
+}

@@ -1,5 +1,5 @@
-//! Escapes texts before they are displayed: makes visible what would control the terminal or be
-//! hidden from the reader.
+//! Prepares texts to be displayed: makes visible what would control the terminal or be hidden from
+//! the reader, and puts a text on one line.
 
 mod hidden_chars;
 
@@ -60,6 +60,21 @@ pub fn without_hidden(text: &str, instead: char) -> String {
         .collect()
 }
 
+/// Returns the text on one line, cut to this many characters at a word if possible.
+#[must_use]
+pub fn one_line(text: &str, chars: usize) -> String {
+    let words: Vec<&str> = text.split_whitespace().collect();
+    cut(words.join(" "), chars)
+}
+
+fn cut(line: String, chars: usize) -> String {
+    let Some((end, _)) = line.char_indices().nth(chars) else { return line };
+    let kept = line.get(..end).unwrap_or_default();
+    // A last word that is not very long is left out rather than broken.
+    let word = kept.rfind(' ').filter(|space| end - space < 30).unwrap_or(end);
+    format!("{}…", kept.get(..word).unwrap_or_default().trim_end_matches([' ', ',', ';', ':']))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -90,6 +105,14 @@ mod tests {
         "\u{e007f}",
         "\u{e0100}",
     ];
+
+    #[test]
+    fn a_long_line_is_cut_at_a_word() {
+        assert_eq!(one_line("  one\n two  three ", 99), "one two three");
+        assert_eq!(one_line("one two three", 9), "one two…");
+        assert_eq!(one_line(&"x".repeat(50), 40), format!("{}…", "x".repeat(40)));
+        assert_eq!(one_line("日本語", 2), "日本…");
+    }
 
     #[test]
     fn every_control_character_is_shown_as_an_escape() {

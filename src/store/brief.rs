@@ -3,18 +3,23 @@
 
 use super::check_results::{CheckResults, LastCheckResult};
 use super::state::StateAt;
+use crate::engine::fact::SourcedFact;
 use crate::error::Result;
 use crate::model::claim::{
     Belief, Criticality, ExecutedCommand, FactText, Gap, GapStatus, Hypothesis, HypothesisStatus,
     Task, VocabularyWord,
 };
-use crate::model::{Checkpoint, Kind, Timestamp, Value};
+use crate::model::{Checkpoint, ClaimEntry, Fact, Kind, Timestamp, Value};
 use std::collections::BTreeMap;
 
 /// Bytes of a text that a brief shows.
 const TEXT_BYTES: usize = 400;
 /// How many of the last commands a brief shows.
 const COMMANDS: usize = 5;
+/// How many of the last beliefs, notes and evidence a brief shows.
+const CLAIMS: usize = 5;
+/// How many characters of two commands are compared, to see whether they are nearly equal.
+const LIKENESS_CHARS: usize = 32;
 
 /// An entity on one line.
 #[derive(Clone, Debug, PartialEq)]
@@ -31,6 +36,11 @@ pub struct BriefLine {
     pub confidence: Option<f64>,
     /// The reason, if recorded.
     pub reason: Option<String>,
+    /// The tests that failed and the first line of the error, for a failing check whose output says
+    /// so.
+    pub error: Option<String>,
+    /// How many similar entries before this one are not listed.
+    pub similar: usize,
     /// The exit code of a command.
     pub exit_code: Option<i64>,
     /// The time of the entity.
@@ -57,10 +67,21 @@ pub struct SessionBrief {
     pub active: Vec<BriefLine>,
     /// Beliefs that rest on something removed or contradicted.
     pub doubted: Vec<BriefLine>,
+    /// The last other beliefs, the latest first.
+    pub beliefs: Vec<BriefLine>,
+    /// The last evidence, the latest first.
+    pub evidence: Vec<BriefLine>,
+    /// The last notes, the latest first.
+    pub notes: Vec<BriefLine>,
     /// Gaps that are open or being filled, the most critical first.
     pub gaps: Vec<BriefLine>,
     /// Failing last results of checks, the latest first.
     pub failing: Vec<BriefLine>,
+    /// The last prompts, the latest first. Only [`Story::brief`](crate::story::Story::brief) fills
+    /// this list and the next one.
+    pub prompts: Vec<BriefLine>,
+    /// The files that were edited after the last commit, the latest edit first.
+    pub uncommitted: Vec<BriefLine>,
     /// The last commands, the latest first.
     pub commands: Vec<BriefLine>,
     /// Tasks that are not done.
@@ -77,6 +98,11 @@ impl StateAt {
     /// # Errors
     /// Fails if the store cannot be read or is damaged.
     pub fn brief(&self) -> Result<SessionBrief> {
+        self.brief_of(&self.facts()?)
+    }
+
+    /// Returns the brief of this moment, with these facts of it.
+    pub(crate) fn brief_of(&self, facts: &[SourcedFact]) -> Result<SessionBrief> {
         let mut brief = SessionBrief {
             session: self.info()?.name,
             branch: self.current_branch()?,
@@ -84,14 +110,18 @@ impl StateAt {
             checkpoint: self.checkpoint()?,
             doubted: self.doubted()?,
             gaps: self.open_gaps()?,
-            failing: last_results(self.checks()?.failing),
-            commands: self.last_commands()?,
-            tasks: self.open_tasks()?,
+            failing: last_results(CheckResults::of(checks(facts)).failing),
+            commands: last_commands(facts),
+            tasks: open_tasks(facts),
             ..SessionBrief::empty()
         };
+        let mut settled_parents = Vec::new();
         for (id, entry) in self.claims_of(Kind::Hypothesis)? {
             let Ok(found) = Hypothesis::from_value(&entry.value) else { continue };
             let status = found.status.unwrap_or(HypothesisStatus::Active);
+            if let (HypothesisStatus::Confirmed, Some(parent)) = (status, &found.parent) {
+                settled_parents.push((id.clone(), parent.clone()));
+            }
             let list = match status {
                 HypothesisStatus::Confirmed => &mut brief.confirmed,
                 HypothesisStatus::Rejected => &mut brief.rejected,
@@ -107,7 +137,25 @@ impl StateAt {
         }
         let sureness = |line: &BriefLine| line.confidence.unwrap_or(crate::model::rule::PRIOR);
         brief.active.sort_by(|a, b| sureness(b).total_cmp(&sureness(a)));
-        brief.next = next_steps(&brief);
+        brief.next = next_steps(&brief, &settled_parents);
+        let doubted: Vec<&str> = brief.doubted.iter().map(|line| line.id.as_str()).collect();
+        let mut lists = Vec::new();
+        for kind in [Kind::Belief, Kind::Evidence, Kind::Note] {
+            let mut claims = self.claims_of(kind)?;
+            claims.retain(|(id, _)| kind != Kind::Belief || !doubted.contains(&id.as_str()));
+            lists.push((claims.len(), last_claims(kind, claims)));
+        }
+        let names = ["beliefs", "evidence", "notes"];
+        for ((count, lines), name) in lists.into_iter().zip(names) {
+            if count > lines.len() {
+                brief.omitted.insert(name, count - lines.len());
+            }
+            match name {
+                "beliefs" => brief.beliefs = lines,
+                "evidence" => brief.evidence = lines,
+                _ => brief.notes = lines,
+            }
+        }
         Ok(brief)
     }
 
@@ -150,35 +198,79 @@ impl StateAt {
     pub fn checks(&self) -> Result<CheckResults> {
         Ok(CheckResults::of(self.facts_of(Kind::Verification)?.into_iter().map(|known| known.fact)))
     }
+}
 
-    fn last_commands(&self) -> Result<Vec<BriefLine>> {
-        let all = self.facts_of(Kind::Command)?;
-        let last = all.into_iter().rev().take(COMMANDS);
-        let lines = last.map(|known| {
-            let found = ExecutedCommand::from_value(&known.fact.value).unwrap_or_default();
-            BriefLine {
-                word: found.outcome.map(VocabularyWord::word),
-                exit_code: found.exit_code,
-                ..line(Kind::Command, known.fact.id, text_preview(&found.command), known.fact.at)
-            }
-        });
-        Ok(lines.collect())
-    }
-
-    fn open_tasks(&self) -> Result<Vec<BriefLine>> {
-        let mut lines = Vec::new();
-        for known in self.facts_of(Kind::Task)? {
-            let Ok(found) = Task::from_value(&known.fact.value) else { continue };
-            if found.is_open() {
-                let text =
-                    text_preview(&found.subject).or_else(|| text_preview(&found.description));
-                let reason = text_preview(&found.status).map(cut);
-                let line = line(Kind::Task, known.fact.id, text, known.fact.at);
-                lines.push(BriefLine { reason, ..line });
-            }
+/// Returns the last of these claims, which are sorted by time, the latest first.
+fn last_claims(kind: Kind, claims: Vec<(String, ClaimEntry)>) -> Vec<BriefLine> {
+    let last = claims.into_iter().rev().take(CLAIMS);
+    let lines = last.map(|(id, entry)| {
+        let number = |name: &str| entry.value.field(name).and_then(Value::as_f64);
+        let about = entry.value.field("hypothesis").and_then(Value::as_text);
+        let about = about.filter(|_| kind == Kind::Evidence);
+        let strength = number("strength").map(|strength| format!(" {strength:+.2}"));
+        BriefLine {
+            confidence: number("confidence"),
+            reason: about.map(|about| format!("{about}{}", strength.unwrap_or_default())),
+            ..line(kind, id, Some(&entity_title(kind, &entry.value)), entry.added_at)
         }
-        Ok(lines)
+    });
+    lines.collect()
+}
+
+/// Returns the verifications among these facts.
+fn checks(facts: &[SourcedFact]) -> impl Iterator<Item = Fact> {
+    let checks = facts.iter().filter(|known| known.fact.kind == Kind::Verification);
+    checks.map(|known| known.fact.clone())
+}
+
+/// Returns the last commands, the latest first. Of commands that differ little the latest is listed.
+/// Commands that only wait or ask forge are left out.
+fn last_commands(facts: &[SourcedFact]) -> Vec<BriefLine> {
+    let mut lines: Vec<(String, BriefLine)> = Vec::new();
+    for known in facts.iter().rev().filter(|known| known.fact.kind == Kind::Command) {
+        let found = ExecutedCommand::from_value(&known.fact.value).unwrap_or_default();
+        let text = text_preview(&found.command).unwrap_or_default();
+        let Some(likeness) = likeness(text) else { continue };
+        if let Some((_, like)) = lines.iter_mut().find(|(other, _)| *other == likeness) {
+            like.similar += 1;
+            continue;
+        }
+        if lines.len() >= COMMANDS {
+            break;
+        }
+        let line = BriefLine {
+            word: found.outcome.map(VocabularyWord::word),
+            exit_code: found.exit_code,
+            ..line(Kind::Command, known.fact.id.clone(), Some(text), known.fact.at)
+        };
+        lines.push((likeness, line));
     }
+    lines.into_iter().map(|(_, line)| line).collect()
+}
+
+/// Returns what nearly equal commands have in common: the beginning without numbers. `None` for a
+/// command that only waits or asks forge.
+fn likeness(command: &str) -> Option<String> {
+    let first = command.split_whitespace().next()?;
+    if matches!(first, "sleep" | "forge") {
+        return None;
+    }
+    let letters = command.chars().filter(|c| !c.is_ascii_digit());
+    Some(letters.take(LIKENESS_CHARS).collect())
+}
+
+fn open_tasks(facts: &[SourcedFact]) -> Vec<BriefLine> {
+    let mut lines = Vec::new();
+    for known in facts.iter().filter(|known| known.fact.kind == Kind::Task) {
+        let Ok(found) = Task::from_value(&known.fact.value) else { continue };
+        if found.is_open() {
+            let text = text_preview(&found.subject).or_else(|| text_preview(&found.description));
+            let reason = text_preview(&found.status).map(cut);
+            let line = line(Kind::Task, known.fact.id.clone(), text, known.fact.at);
+            lines.push(BriefLine { reason, ..line });
+        }
+    }
+    lines
 }
 
 impl SessionBrief {
@@ -194,29 +286,39 @@ impl SessionBrief {
             rejected: Vec::new(),
             active: Vec::new(),
             doubted: Vec::new(),
+            beliefs: Vec::new(),
+            evidence: Vec::new(),
+            notes: Vec::new(),
             gaps: Vec::new(),
             failing: Vec::new(),
+            prompts: Vec::new(),
+            uncommitted: Vec::new(),
             commands: Vec::new(),
             tasks: Vec::new(),
             next: Vec::new(),
             omitted: BTreeMap::new(),
         };
-        brief.next = next_steps(&brief);
+        brief.next = next_steps(&brief, &[]);
         brief
     }
 
     /// Returns the lists with their names, the most important first.
     #[must_use]
-    pub const fn lists(&self) -> [(&'static str, &Vec<BriefLine>); 8] {
+    pub const fn lists(&self) -> [(&'static str, &Vec<BriefLine>); 13] {
         [
             ("confirmed", &self.confirmed),
             ("rejected", &self.rejected),
             ("active", &self.active),
             ("doubted", &self.doubted),
+            ("beliefs", &self.beliefs),
             ("gaps", &self.gaps),
             ("failing", &self.failing),
-            ("commands", &self.commands),
+            ("prompts", &self.prompts),
+            ("uncommitted", &self.uncommitted),
             ("tasks", &self.tasks),
+            ("notes", &self.notes),
+            ("evidence", &self.evidence),
+            ("commands", &self.commands),
         ]
     }
 
@@ -231,10 +333,15 @@ impl SessionBrief {
             ("rejected", &mut short.rejected),
             ("active", &mut short.active),
             ("doubted", &mut short.doubted),
+            ("beliefs", &mut short.beliefs),
             ("gaps", &mut short.gaps),
             ("failing", &mut short.failing),
-            ("commands", &mut short.commands),
+            ("prompts", &mut short.prompts),
+            ("uncommitted", &mut short.uncommitted),
             ("tasks", &mut short.tasks),
+            ("notes", &mut short.notes),
+            ("evidence", &mut short.evidence),
+            ("commands", &mut short.commands),
         ];
         for (name, list) in lists {
             let over = list.len().saturating_sub(entries);
@@ -245,6 +352,7 @@ impl SessionBrief {
             for line in list {
                 line.text = cut_to(&line.text, text_bytes);
                 line.reason = line.reason.as_deref().map(|reason| cut_to(reason, text_bytes));
+                line.error = line.error.as_deref().map(|error| cut_to(error, text_bytes));
             }
         }
         short
@@ -287,8 +395,9 @@ pub fn last_results(results: Vec<LastCheckResult>) -> Vec<BriefLine> {
     lines
 }
 
-/// Returns suggested next steps, the most urgent first.
-fn next_steps(brief: &SessionBrief) -> Vec<String> {
+/// Returns suggested next steps, the most urgent first. `settled` has each confirmed hypothesis that
+/// has a parent, with that parent.
+fn next_steps(brief: &SessionBrief, settled: &[(String, String)]) -> Vec<String> {
     let mut steps = Vec::new();
     let first = |list: &[BriefLine]| list.first().map(|line| line.id.clone());
     if let Some(gap) = brief.gaps.first().filter(|gap| gap.word == Some("critical")) {
@@ -299,6 +408,14 @@ fn next_steps(brief: &SessionBrief) -> Vec<String> {
     }
     if let Some(id) = first(&brief.doubted) {
         steps.push(format!("check the belief {id}: what it rests on is in doubt"));
+    }
+    // What is confirmed may settle what it is a special case of.
+    for (child, parent) in settled {
+        if brief.active.iter().any(|line| line.id == *parent) {
+            steps.push(format!(
+                "confirm {parent}, or say why not: {child}, a case of it, is confirmed"
+            ));
+        }
     }
     match brief.active.first() {
         Some(line) if line.word == Some("under_test") => {
@@ -323,15 +440,24 @@ fn next_steps(brief: &SessionBrief) -> Vec<String> {
 }
 
 fn line(kind: Kind, id: String, text: Option<&str>, at: Timestamp) -> BriefLine {
-    BriefLine {
-        kind,
-        id,
-        text: text.map(cut).unwrap_or_default(),
-        word: None,
-        confidence: None,
-        reason: None,
-        exit_code: None,
-        at,
+    BriefLine::new(kind, id, text.map(cut).unwrap_or_default(), at)
+}
+
+impl BriefLine {
+    /// Creates a line that says nothing but its text.
+    pub(crate) const fn new(kind: Kind, id: String, text: String, at: Timestamp) -> Self {
+        Self {
+            kind,
+            id,
+            text,
+            word: None,
+            confidence: None,
+            reason: None,
+            error: None,
+            similar: 0,
+            exit_code: None,
+            at,
+        }
     }
 }
 

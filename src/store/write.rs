@@ -1,6 +1,7 @@
 //! Writes: claims, facts and a checkpoint in one record with one sync.
 
 mod checkpoint;
+mod checkpoint_name;
 mod head_claims;
 mod next_id;
 mod plan;
@@ -33,7 +34,8 @@ use crate::model::{
     AutoTrigger, CheckpointId, Fact, Key, Kind, Operation, OperationId, SessionKind, TextRef,
     Timestamp, Value,
 };
-use checkpoint::automatic;
+use checkpoint::{automatic, name_automatic};
+use checkpoint_name::name_of_facts;
 use next_id::NextIdRequest;
 use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet};
@@ -291,6 +293,9 @@ impl<'a> SessionWrite<'a> {
         let mut operation = self.act.operation()?;
         if let Some(id) = self.operation {
             operation.id = id;
+        }
+        if let Some(wanted) = &mut self.checkpoint {
+            name_automatic(wanted, |trigger| name_of_facts(trigger, &self.facts));
         }
         let facts = self.seal_facts();
         let ids = (0..=self.checkpoints.len())

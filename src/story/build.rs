@@ -153,6 +153,7 @@ impl StoryBuilder {
         let Some(mut item) = fact_item::prompt_item(known, self.root.as_ref()) else { return };
         let prompt = Prompt::from_value(&known.fact.value).unwrap_or_default();
         let is_slash = prompt.tags.is_some_and(|tags| tags.iter().any(|tag| tag == "slash"));
+        item.is_client_command = is_slash;
         let whole = prompt.text.as_ref().map_or("", FactText::preview);
         self.findings.add_prompt(whole, is_slash);
         let last = self.end_turn();

@@ -51,10 +51,10 @@ pub(super) struct StoryEvents {
 
 impl StoryEvents {
     /// Reads the events up to the moment of a state.
-    pub(super) fn read(state: &StateAt) -> Result<Self> {
+    pub(super) fn read(state: &StateAt, facts: Vec<SourcedFact>) -> Result<Self> {
         let mut read = Self::default();
         let mut folders: Vec<String> = Vec::new();
-        for known in state.facts()? {
+        for known in facts {
             let fact = &known.fact;
             match fact.kind {
                 // What rules read in a message did not happen.

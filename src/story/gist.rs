@@ -1,25 +1,13 @@
 //! The gist of a message: how it begins, in plain words, and the question it ends with.
 
+pub(super) use crate::model::text::one_line;
+
 /// The longest text of an item, in characters.
 pub(super) const ITEM_CHARS: usize = 240;
 /// The longest question that is repeated beside its answer, in characters.
 const QUESTION_CHARS: usize = 160;
 /// A first paragraph shorter than this is continued by the next one.
 const SHORT_PARAGRAPH: usize = 60;
-
-/// Returns the text on one line, cut to this many characters at a word if possible.
-pub(super) fn one_line(text: &str, chars: usize) -> String {
-    let words: Vec<&str> = text.split_whitespace().collect();
-    cut(words.join(" "), chars)
-}
-
-fn cut(line: String, chars: usize) -> String {
-    let Some((end, _)) = line.char_indices().nth(chars) else { return line };
-    let kept = line.get(..end).unwrap_or_default();
-    // A last word that is not very long is left out rather than broken.
-    let word = kept.rfind(' ').filter(|space| end - space < 30).unwrap_or(end);
-    format!("{}…", kept.get(..word).unwrap_or_default().trim_end_matches([' ', ',', ';', ':']))
-}
 
 /// The paragraphs of a Markdown text in plain words: no code blocks, tables, marks or addresses.
 struct PlainText {
@@ -200,13 +188,5 @@ mod tests {
             closing_question("**Next question:** How so exactly?").as_deref(),
             Some("How so exactly?")
         );
-    }
-
-    #[test]
-    fn a_long_line_is_cut_at_a_word() {
-        assert_eq!(one_line("  one\n two  three ", 99), "one two three");
-        assert_eq!(one_line("one two three", 9), "one two…");
-        assert_eq!(one_line(&"x".repeat(50), 40), format!("{}…", "x".repeat(40)));
-        assert_eq!(one_line("日本語", 2), "日本…");
     }
 }

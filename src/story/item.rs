@@ -193,6 +193,9 @@ pub struct StoryItem {
     /// The edited files, relative to the project.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub paths: Vec<String>,
+    /// Whether a prompt is a command to the client, such as `/compact`.
+    #[serde(skip)]
+    pub(super) is_client_command: bool,
     /// The text of which only the beginning is known here.
     #[serde(skip)]
     pub(super) pending: Option<PendingText>,
@@ -221,6 +224,7 @@ impl StoryItem {
             agent: None,
             branch: None,
             paths: Vec::new(),
+            is_client_command: false,
             pending: None,
         }
     }

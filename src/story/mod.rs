@@ -9,6 +9,7 @@
 //! recorded: what nobody can know is left out.
 
 mod agent_work;
+mod brief;
 mod build;
 mod check_item;
 mod claim_item;
@@ -16,6 +17,7 @@ mod delivery;
 mod edit_group;
 mod events;
 mod fact_item;
+mod failure_text;
 mod findings;
 mod gist;
 mod item;
@@ -34,7 +36,7 @@ pub use row::StoryRow;
 
 use crate::error::Result;
 use crate::model::Timestamp;
-use crate::store::StateAt;
+use crate::store::{SourcedFact, StateAt};
 use build::StoryBuilder;
 use events::StoryEvents;
 
@@ -70,7 +72,12 @@ impl Story {
     /// # Errors
     /// Fails if the store cannot be read or is damaged.
     pub fn read(state: &StateAt) -> Result<Self> {
-        let mut read = StoryEvents::read(state)?;
+        Self::of_facts(state, state.facts()?)
+    }
+
+    /// Reads the story of a state with these facts.
+    fn of_facts(state: &StateAt, facts: Vec<SourcedFact>) -> Result<Self> {
+        let mut read = StoryEvents::read(state, facts)?;
         StoryBuilder::new(state.info()?.name, &mut read).build(state, read)
     }
 

@@ -103,9 +103,14 @@ impl PieceBuilder<'_> {
             return;
         }
         let seconds = passed / 1_000_000;
+        // The facts of this line are not counted yet.
+        let place = self.facts.last().map(|fact| fact.place);
+        let mut recent = self.carry.recent.clone();
+        let of_line = self.facts.iter().rev().take_while(|fact| Some(fact.place) == place);
+        of_line.for_each(|fact| recent.add(fact));
         let draft = CheckpointDraft {
             time: at,
-            message: format!("{} minutes since the last checkpoint", seconds / 60),
+            message: recent.name(),
             tags: vec!["time".to_owned()],
             trigger: CheckpointTrigger::Automatic(AutoTrigger::SignificantTimePassed),
             body: Value::Map(fields([("message", uuid.into()), ("seconds", seconds.into())])),

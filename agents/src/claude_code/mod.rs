@@ -29,6 +29,7 @@ pub(crate) mod call;
 mod call_failure;
 mod call_result;
 mod checkpoint;
+mod checkpoint_name;
 pub(crate) mod command;
 mod line;
 pub(crate) mod line_context;

@@ -1,5 +1,6 @@
 //! Splits bytes into lines, and reads lines into pieces.
 
+use super::checkpoint_name::RecentEvents;
 use super::line::ClaudeLine;
 use super::line_context::PieceBuilder;
 use super::record_split::{self, LinePart};
@@ -286,6 +287,7 @@ impl TranscriptReader {
     ) -> Result<(), UnreadRecord> {
         let text = long_text::readable_json(text);
         let first = piece.facts.len();
+        let checkpoints = piece.checkpoints.len();
         let mut work = PieceBuilder {
             carry: &mut self.carry,
             facts: &mut piece.facts,
@@ -309,6 +311,11 @@ impl TranscriptReader {
         };
         read.map_err(UnreadRecord::Message)?;
         last_of_each(&mut piece.facts, first);
+        if piece.checkpoints.len() > checkpoints {
+            self.carry.recent = RecentEvents::default();
+        } else {
+            piece.facts.iter().skip(first).for_each(|fact| self.carry.recent.add(fact));
+        }
         Ok(())
     }
 }

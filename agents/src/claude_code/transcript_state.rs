@@ -1,5 +1,6 @@
 //! The state between two pieces of a transcript.
 
+use super::checkpoint_name::RecentEvents;
 use super::open_call::OpenCall;
 use super::prompt_queue::PromptQueue;
 use crate::codex::state::CodexState;
@@ -38,6 +39,8 @@ pub struct TranscriptState {
     pub(crate) other: OtherAgentState,
     /// What only lines of Claude Code need.
     pub(crate) claude: ClaudeState,
+    /// What happened since the last checkpoint.
+    pub(crate) recent: RecentEvents,
 }
 
 /// What the lines of Claude Code need to know about earlier ones, besides what all agents' lines

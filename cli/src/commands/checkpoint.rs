@@ -63,6 +63,10 @@ pub struct CheckpointListArgs {
     #[arg(long)]
     pub all: bool,
 
+    /// List those too whose message says only that time had passed
+    #[arg(long)]
+    pub unnamed: bool,
+
     /// Earliest moment, such as -2h or 'yesterday 14:30'
     #[arg(long, value_name = "T")]
     pub since: Option<MomentArg>,

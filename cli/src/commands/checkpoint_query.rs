@@ -18,8 +18,9 @@ use crate::text::TextLength;
 use crate::verb::{OpenedStore, Verb, VerbResult, run_verb};
 use crate::workspace::{self, SessionNeed, StoreAccess};
 use forge_store::diff::{ChangeKind, summary};
-use forge_store::model::Timestamp;
-use forge_store::store::{CheckpointFilter, LogItem, ResolvedMoment, StateAt};
+use forge_store::model::{Checkpoint, Timestamp};
+use forge_store::store::{CheckpointFilter, LogItem, ResolvedMoment, Session, StateAt};
+use forge_store::story::Story;
 use std::cmp::Reverse;
 
 impl Verb for CheckpointListArgs {
@@ -31,7 +32,6 @@ impl Verb for CheckpointListArgs {
         let store = &opened.store;
         let mut filter = CheckpointFilter {
             tag: self.tag.as_ref().map(ToString::to_string),
-            limit: self.limit,
             ..CheckpointFilter::default()
         };
         let (session, sessions) = if self.all {
@@ -51,10 +51,13 @@ impl Verb for CheckpointListArgs {
             filter.since = self.since.as_ref().map(time).transpose()?;
             filter.until = self.until.as_ref().map(time).transpose()?;
         }
-        let mut checkpoints = Vec::new();
+        let (mut checkpoints, mut unnamed) = (Vec::new(), 0);
+        let limit = self.limit.unwrap_or(usize::MAX);
         for each in &sessions {
             let name = each.summary()?.info.name;
-            for checkpoint in each.written_checkpoints(&filter)? {
+            let (listed, left_out) = self.written(each, &filter, limit)?;
+            unnamed += left_out;
+            for checkpoint in listed {
                 let checkpoint = CheckpointJson::new(each, &checkpoint)?;
                 let session = self.all.then(|| name.clone());
                 checkpoints.push(CheckpointListItem { checkpoint, session });
@@ -64,8 +67,33 @@ impl Verb for CheckpointListArgs {
         if self.all {
             checkpoints.sort_by_key(|one| Reverse((one.checkpoint.time, one.checkpoint.sequence)));
         }
-        checkpoints.truncate(self.limit.unwrap_or(usize::MAX));
-        Ok(CheckpointListReport { session, checkpoints })
+        checkpoints.truncate(limit);
+        Ok(CheckpointListReport { session, checkpoints, unnamed })
+    }
+}
+
+impl CheckpointListArgs {
+    /// Returns the last checkpoints of a session, and how many were left out among them because they
+    /// have no name. What it reads depends on the limit, not on the number of checkpoints.
+    fn written(
+        &self,
+        session: &Session,
+        filter: &CheckpointFilter,
+        limit: usize,
+    ) -> Result<(Vec<Checkpoint>, usize), CommandError> {
+        let mut rows = limit;
+        loop {
+            let filter = CheckpointFilter { limit: Some(rows), ..filter.clone() };
+            let mut listed = session.written_checkpoints(&filter)?;
+            let read = listed.len();
+            listed.retain(|checkpoint| self.unnamed || !checkpoint.is_unnamed());
+            if listed.len() >= limit || read < rows {
+                let left_out = read - listed.len();
+                listed.truncate(limit);
+                return Ok((listed, left_out));
+            }
+            rows = rows.saturating_mul(2);
+        }
     }
 }
 
@@ -131,7 +159,7 @@ fn state(
 
 /// Returns the brief of a state with its heading.
 pub fn brief_screen(reading: &SessionReader, state: &StateAt) -> Result<BriefScreen, CommandError> {
-    let brief = state.brief()?;
+    let brief = Story::brief(state, &forge_agents::resolve)?;
     let checkpoint = brief.checkpoint.as_ref();
     let checkpoint =
         checkpoint.map(|one| CheckpointJson::new(&reading.session, one)).transpose()?;

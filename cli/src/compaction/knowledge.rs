@@ -6,6 +6,7 @@ use forge_store::model::claim::{Belief, BeliefKind, FactText, Gap, GapStatus};
 use forge_store::model::claim::{CodeState, Prompt, VocabularyWord};
 use forge_store::model::{Kind, Timestamp};
 use forge_store::store::{BriefLine, SessionBrief, StateAt};
+use forge_store::story::Story;
 use std::collections::BTreeMap;
 
 /// A file that was changed.
@@ -55,7 +56,7 @@ impl SessionKnowledge {
     ///
     /// As every read.
     pub fn from_state(state: &StateAt) -> Result<Self, CommandError> {
-        let brief = state.brief()?;
+        let brief = Story::brief(state, &forge_agents::resolve)?;
         let (mut decisions, mut constraints) = (Vec::new(), Vec::new());
         for (id, entry) in state.claims_of(Kind::Belief)? {
             let Ok(belief) = Belief::from_value(&entry.value) else { continue };

@@ -125,8 +125,10 @@ fn render(
     page.all_lines("Failing checks", &brief.failing, |page, line| {
         let code = line.exit_code.map(|code| format!(", exit {code}")).unwrap_or_default();
         let word = line.word.unwrap_or("failed").replace('_', " ");
+        let error = line.error.as_deref().map(|error| shorten(error, page.text.max(40)));
+        let error = error.map(|error| format!(": {error}")).unwrap_or_default();
         format!(
-            "{}: {word}{code} at {}",
+            "{}: {word}{code} at {}{error}",
             shorten(&line.text, page.text.max(40)),
             page.time_of_day(line.at)
         )
@@ -142,7 +144,15 @@ fn render(
         }
         None => page.line_if_none("Last prompt"),
     }
+    let is_earlier = |line: &&BriefLine| known.prompt.as_ref().is_none_or(|(at, _)| line.at < *at);
+    let earlier: Vec<&BriefLine> = brief.prompts.iter().filter(is_earlier).collect();
+    page.all_lines("Prompts before it, the latest first", earlier, |page, line| {
+        let question = line.reason.as_deref().map(|to| shorten(to, page.text / 2));
+        let question = question.map(|to| format!(" ({to})")).unwrap_or_default();
+        format!("{}{question}", shorten(&line.text, page.text.max(40)))
+    });
     page.files(known);
+    page.uncommitted(known);
     page.first_lines("Last commands", &brief.commands, |page, line| {
         let ended = match (line.exit_code, line.word) {
             (Some(code), _) => format!("exit {code}"),
@@ -266,6 +276,20 @@ impl HandoverPage {
             "Files changed{within}, the latest first: {}{more}.",
             names.join(", ")
         );
+    }
+
+    /// Adds the names of files that no commit has, unless all changed files are such.
+    fn uncommitted(&mut self, known: &SessionKnowledge) {
+        let files = &known.brief.uncommitted;
+        if files.is_empty() || known.commits.is_empty() {
+            return;
+        }
+        let shown = self.lines * 2;
+        let named: Vec<String> =
+            files.iter().take(shown).map(|file| shorten(&file.text, 120)).collect();
+        let more = files.len().saturating_sub(shown);
+        let more = if more > 0 { format!(" and {more} more") } else { String::new() };
+        let _ = writeln!(self.out, "Edited after the last commit: {}{more}.", named.join(", "));
     }
 
     /// Formats a time of day, with the day if it is another one.

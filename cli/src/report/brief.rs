@@ -94,10 +94,20 @@ pub struct BriefLists {
     pub active: Vec<BriefLineJson>,
     /// Beliefs that have lost their support.
     pub doubted: Vec<BriefLineJson>,
+    /// The last other beliefs.
+    pub beliefs: Vec<BriefLineJson>,
     /// Open questions, the most critical first.
     pub gaps: Vec<BriefLineJson>,
     /// Tests and checks that fail.
     pub failing: Vec<BriefLineJson>,
+    /// The last prompts of a person, the latest first.
+    pub prompts: Vec<BriefLineJson>,
+    /// Files that were edited after the last commit.
+    pub uncommitted: Vec<BriefLineJson>,
+    /// The last notes.
+    pub notes: Vec<BriefLineJson>,
+    /// The last evidence.
+    pub evidence: Vec<BriefLineJson>,
     /// The last commands.
     pub commands: Vec<BriefLineJson>,
     /// Tasks that are not done.
@@ -131,12 +141,23 @@ pub struct BriefLineJson {
     /// Exit code of a command.
     #[serde(skip_serializing_if = "Option::is_none")]
     exit_code: Option<i64>,
-    /// Why it was rejected or is in doubt.
+    /// Why it was rejected or is in doubt; of a file how often it was edited; of a short prompt the
+    /// question that it answers; of evidence the hypothesis and the strength.
     #[serde(skip_serializing_if = "Option::is_none")]
     reason: Option<String>,
+    /// The tests that failed and the first line of the error.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    error: Option<String>,
+    /// How many similar entries before this one are not listed.
+    #[serde(skip_serializing_if = "is_zero")]
+    similar: usize,
     /// When it was added or happened.
     #[schemars(with = "String")]
     at: Timestamp,
+}
+
+const fn is_zero(count: &usize) -> bool {
+    *count == 0
 }
 
 impl From<&BriefLine> for BriefLineJson {
@@ -151,6 +172,8 @@ impl From<&BriefLine> for BriefLineJson {
             confidence: line.confidence,
             exit_code: line.exit_code,
             reason: line.reason.clone(),
+            error: line.error.clone(),
+            similar: line.similar,
             at: line.at,
         }
     }
@@ -171,8 +194,13 @@ impl BriefReport {
                 rejected: lines(&short.rejected),
                 active: lines(&short.active),
                 doubted: lines(&short.doubted),
+                beliefs: lines(&short.beliefs),
+                notes: lines(&short.notes),
+                evidence: lines(&short.evidence),
                 gaps: lines(&short.gaps),
                 failing: lines(&short.failing),
+                prompts: lines(&short.prompts),
+                uncommitted: lines(&short.uncommitted),
                 commands: lines(&short.commands),
                 tasks: lines(&short.tasks),
                 next: short.next.clone(),
@@ -198,7 +226,9 @@ impl Report for BriefReport {
 fn bytes(brief: &SessionBrief) -> usize {
     const LABELS: usize = 24;
     let line = |line: &BriefLine| {
-        line.id.len() + line.text.len() + line.reason.as_ref().map_or(0, String::len) + LABELS
+        let more =
+            [&line.reason, &line.error].into_iter().flatten().map(String::len).sum::<usize>();
+        line.id.len() + line.text.len() + more + LABELS
     };
     let lists: usize = brief.lists().iter().flat_map(|(_, list)| list.iter()).map(line).sum();
     let next: usize = brief.next.iter().map(|step| step.len() + 4).sum();
@@ -230,8 +260,13 @@ fn print_lists(brief: &SessionBrief, screen: &mut Screen) {
             "rejected" => ("Rejected", Tone::Bad),
             "active" => ("Active", Tone::Plain),
             "doubted" => ("In doubt", Tone::Warning),
+            "beliefs" => ("Beliefs", Tone::Plain),
+            "notes" => ("Notes", Tone::Plain),
+            "evidence" => ("Evidence", Tone::Plain),
             "gaps" => ("Gaps", Tone::Plain),
             "failing" => ("Failing", Tone::Bad),
+            "prompts" => ("You asked", Tone::Plain),
+            "uncommitted" => ("Not committed", Tone::Warning),
             "commands" => ("Commands", Tone::Plain),
             _ => ("Tasks", Tone::Plain),
         };
@@ -244,13 +279,22 @@ fn print_lists(brief: &SessionBrief, screen: &mut Screen) {
             let (mark, mark_tone) = entry_mark(line, tone);
             let reason = line.reason.as_ref().filter(|reason| !reason.is_empty());
             let reason = reason.map(|reason| format!("  ({reason})")).unwrap_or_default();
+            let similar = match line.similar {
+                0 => String::new(),
+                count => format!("  ({count} more like it)"),
+            };
             screen.short_line(&[
                 (Tone::Heading, &format!("{label:LABEL_COLUMNS$}")),
                 (mark_tone, &mark),
                 (Tone::Id, &if shows_id(line) { format!("{}  ", line.id) } else { String::new() }),
                 (Tone::Plain, &line.text),
                 (Tone::Dim, &reason),
+                (Tone::Dim, &similar),
             ]);
+            if let Some(error) = &line.error {
+                let indent = " ".repeat(LABEL_COLUMNS);
+                screen.short_line(&[(Tone::Plain, &indent), (Tone::Bad, error)]);
+            }
         }
     }
     if !brief.next.is_empty() {
@@ -263,7 +307,7 @@ fn print_lists(brief: &SessionBrief, screen: &mut Screen) {
 
 /// Whether to show the id: generated ids mean nothing to a person.
 const fn shows_id(line: &BriefLine) -> bool {
-    !matches!(line.kind, Kind::Command | Kind::Verification)
+    !matches!(line.kind, Kind::Command | Kind::Verification | Kind::Prompt | Kind::Code)
 }
 
 /// The word before an entry, with its tone.

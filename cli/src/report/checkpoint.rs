@@ -12,6 +12,19 @@ pub struct CheckpointListReport {
     pub session: Option<String>,
     /// Each of them.
     pub checkpoints: Vec<CheckpointListItem>,
+    /// How many were left out because their messages say only that time had passed.
+    pub unnamed: usize,
+}
+
+impl CheckpointListReport {
+    fn print_unnamed(&self, screen: &mut Screen) {
+        let count = match self.unnamed {
+            0 => return,
+            1 => "1 checkpoint without a name is".to_owned(),
+            count => format!("{count} checkpoints without a name are"),
+        };
+        screen.line(Tone::Dim, &format!("{count} not listed; '--unnamed' lists all."));
+    }
 }
 
 /// A checkpoint in a list.
@@ -30,7 +43,7 @@ impl Report for CheckpointListReport {
         if self.checkpoints.is_empty() {
             screen.line(Tone::Plain, "No checkpoints.");
             screen.line(Tone::Dim, "'forge checkpoint create MESSAGE' makes one.");
-            return;
+            return self.print_unnamed(screen);
         }
         let titles: &[&str] = match self.session {
             Some(_) => &["No", "Time", "Ago", "Message", "Tags", "Trigger", "Branch"],
@@ -51,6 +64,7 @@ impl Report for CheckpointListReport {
             table.row(row);
         }
         screen.table(&table);
+        self.print_unnamed(screen);
     }
 }
 

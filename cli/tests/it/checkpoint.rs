@@ -7,15 +7,15 @@ use insta::assert_snapshot;
 #[test]
 fn checkpoints_are_listed_newest_first() {
     let environment = told();
-    assert_snapshot!(environment.forge(["checkpoint", "list"]), @r"
+    assert_snapshot!(environment.forge(["checkpoint", "list"]), @"
      No  Time                        Ago      Message        Tags                      Trigger    Branch
-    #12  2026-02-01 13:00:12 +01:00  2 s ago  a verificati…  auto                      automatic  main
+    #12  2026-02-01 13:00:12 +01:00  2 s ago  unit tests f…  auto                      automatic  main
     #11  2026-02-01 13:00:11 +01:00  3 s ago  switched fro…  auto                      automatic  main
-    #10  2026-02-01 13:00:10 +01:00  4 s ago  a hypothesis…  auto,hypothesis_rejected  automatic  alt
+    #10  2026-02-01 13:00:10 +01:00  4 s ago  H1 rejected:…  auto,hypothesis_rejected  automatic  alt
      #8  2026-02-01 13:00:09 +01:00  5 s ago  switched fro…  auto                      automatic  alt
      #7  2026-02-01 13:00:07 +01:00  7 s ago  before the s…  baseline,kept             manual     main
     ");
-    assert_snapshot!(environment.forge(["checkpoint", "list", "--tag", "kept", "--json"]), @r#"{"schema":"forge.checkpoint.list/1","session":"tensor","checkpoints":[{"id":"<id1>","sequence":7,"time":"2026-02-01T12:00:07Z","message":"before the split","tags":["baseline","kept"],"trigger":"manual","branch":"main"}]}"#);
+    assert_snapshot!(environment.forge(["checkpoint", "list", "--tag", "kept", "--json"]), @r#"{"schema":"forge.checkpoint.list/1","session":"tensor","checkpoints":[{"id":"<id1>","sequence":7,"time":"2026-02-01T12:00:07Z","message":"before the split","tags":["baseline","kept"],"trigger":"manual","branch":"main"}],"unnamed":0}"#);
     let count = |args: &[&str]| {
         let words = ["checkpoint", "list", "--json"];
         let mut command = environment.command(words.iter().chain(args));
@@ -48,11 +48,11 @@ fn an_empty_list_of_checkpoints_says_so() {
 #[test]
 fn the_timeline_draws_branches_as_lanes() {
     let environment = told();
-    assert_snapshot!(environment.forge(["checkpoint", "timeline"]), @r"
+    assert_snapshot!(environment.forge(["checkpoint", "timeline"]), @"
     ●  #13 2026-02-01 13:00:13 +01:00 (1 s ago) (main*) note add
-    ◆  #12 2026-02-01 13:00:12 +01:00 (2 s ago) a verification finished [auto] verification complete
+    ◆  #12 2026-02-01 13:00:12 +01:00 (2 s ago) unit tests failed [auto] verification complete
     ◆  #11 2026-02-01 13:00:11 +01:00 (3 s ago) switched from alt to main [auto] branch switch
-    │ ◆  #10 2026-02-01 13:00:10 +01:00 (4 s ago) (alt) a hypothesis changed its status [auto,hypothesi…
+    │ ◆  #10 2026-02-01 13:00:10 +01:00 (4 s ago) (alt) H1 rejected: the layout is fine [auto,hypothesi…
     │ ●  #9 2026-02-01 13:00:10 +01:00 (4 s ago) hypothesis reject
     │ ◆  #8 2026-02-01 13:00:09 +01:00 (5 s ago) switched from main to alt [auto] branch switch
     ◆ │  #7 2026-02-01 13:00:07 +01:00 (7 s ago) before the split [baseline,kept] manual
@@ -60,9 +60,9 @@ fn the_timeline_draws_branches_as_lanes() {
     ●    #6 2026-02-01 13:00:06 +01:00 (8 s ago) gap add
      … 5 revisions
     ");
-    assert_snapshot!(environment.forge(["checkpoint", "timeline", "--all", "--limit", "3"]), @r"
+    assert_snapshot!(environment.forge(["checkpoint", "timeline", "--all", "--limit", "3"]), @"
     ●  #13 2026-02-01 13:00:13 +01:00 (2 s ago) (main*) note add
-    ◆  #12 2026-02-01 13:00:12 +01:00 (3 s ago) a verification finished [auto] verification complete
+    ◆  #12 2026-02-01 13:00:12 +01:00 (3 s ago) unit tests failed [auto] verification complete
     ◆  #11 2026-02-01 13:00:11 +01:00 (4 s ago) switched from alt to main [auto] branch switch
     and 10 older rows
     ");

@@ -20,9 +20,9 @@ fn the_first_write_begins_a_session_named_after_the_project() {
         ["hypothesis", "add", "the zone is", "--parent", "H2", "--source", "log:7", "--json"];
     assert_snapshot!(environment.forge(part), @r#"{"schema":"forge.hypothesis.add/1","session":"project","branch":"main","operation":"<id1>","id":"H3","revision":{"sequence":3,"id":"<id2>"},"checkpoint":null,"at":null,"changed":[{"kind":"hypothesis","id":"H3","value":{"description":"the zone is","parent":"H2","source":"log:7","status":"active"}}],"warnings":[]}"#);
     let chosen = ["hypothesis", "add", "x", "--id", "disk", "--status", "under_test"];
-    assert_snapshot!(environment.forge(chosen), @r"
+    assert_snapshot!(environment.forge(chosen), @"
     Added hypothesis disk (session project, branch main, #4)
-      checkpoint <id3> #5 a hypothesis changed its status [auto]
+      checkpoint <id3> #5 disk under test: x [auto]
     ");
 }
 
@@ -33,9 +33,9 @@ fn a_hypothesis_is_updated_and_an_equal_update_changes_nothing() {
     let update = ["hypothesis", "update", "H1", "--add-tags", "c", "--remove-tags", "a", "--json"];
     assert_snapshot!(environment.forge(update), @r#"{"schema":"forge.hypothesis.update/1","session":"project","branch":"main","operation":"<id1>","id":"H1","revision":{"sequence":2,"id":"<id2>"},"checkpoint":null,"at":null,"changed":[{"kind":"hypothesis","id":"H1","value":{"description":"one","status":"active","tags":["b","c"]}}],"warnings":[]}"#);
     assert_snapshot!(environment.forge(update), @r#"{"schema":"forge.hypothesis.update/1","session":"project","branch":"main","operation":null,"id":"H1","revision":null,"checkpoint":null,"at":null,"changed":[],"warnings":[]}"#);
-    assert_snapshot!(environment.forge(["hypothesis", "update", "H1", "--status", "archived"]), @r"
+    assert_snapshot!(environment.forge(["hypothesis", "update", "H1", "--status", "archived"]), @"
     Updated hypothesis H1 (session project, branch main, #3)
-      checkpoint <id3> #4 a hypothesis changed its status [auto]
+      checkpoint <id3> #4 H1 archived: one [auto]
     ");
     assert_snapshot!(environment.forge(["hypothesis", "update", "H1", "--status", "archived"]), @"Nothing to change: hypothesis H1 (session project, branch main)");
     environment.forge(["hypothesis", "add", "two", "--parent", "H1"]).success();
@@ -54,15 +54,15 @@ fn rejecting_a_hypothesis_reports_what_follows() {
     environment.forge(["hypothesis", "add", "two", "--parent", "H1"]).success();
     environment.forge(["belief", "add", "so it is", "--hypothesis", "H2"]).success();
     environment.forge(["belief", "add", "and this", "--on", "B1"]).success();
-    assert_snapshot!(environment.forge(["hypothesis", "reject", "H1", "--reason", "no"]), @r"
+    assert_snapshot!(environment.forge(["hypothesis", "reject", "H1", "--reason", "no"]), @"
     Rejected hypothesis H1 (session project, branch main, #5)
       hypothesis H2 is rejected: parent H1 was rejected
       belief B1 is in doubt: hypothesis H2 was rejected
       belief B2 is in doubt: rests on belief B1: hypothesis H2 was rejected
-      checkpoint <id1> #6 a hypothesis changed its status [auto, hypothesis_rejected]
+      checkpoint <id1> #6 H1 rejected: no [auto, hypothesis_rejected]
     ");
     assert_snapshot!(environment.forge(["hypothesis", "reject", "H1", "--reason", "no"]), @"Nothing to change: hypothesis H1 (session project, branch main)");
-    assert_snapshot!(environment.forge(["hypothesis", "confirm", "H2", "--json"]), @r#"{"schema":"forge.hypothesis.confirm/1","session":"project","branch":"main","operation":"<id2>","id":"H2","revision":{"sequence":7,"id":"<id3>"},"checkpoint":{"id":"<id4>","sequence":8,"time":"2026-02-01T12:00:07Z","message":"a hypothesis changed its status","tags":["auto","hypothesis_confirmed"],"trigger":{"automatic":"hypothesis_status_change"}},"at":null,"changed":[{"kind":"hypothesis","id":"H2","value":{"description":"two","parent":"H1","status":"confirmed"}}],"warnings":["hypothesis H2 is confirmed and its parent H1 is rejected"]}"#);
+    assert_snapshot!(environment.forge(["hypothesis", "confirm", "H2", "--json"]), @r#"{"schema":"forge.hypothesis.confirm/1","session":"project","branch":"main","operation":"<id2>","id":"H2","revision":{"sequence":7,"id":"<id3>"},"checkpoint":{"id":"<id4>","sequence":8,"time":"2026-02-01T12:00:07Z","message":"H2 confirmed: two","tags":["auto","hypothesis_confirmed"],"trigger":{"automatic":"hypothesis_status_change"}},"at":null,"changed":[{"kind":"hypothesis","id":"H2","value":{"description":"two","parent":"H1","status":"confirmed"}}],"warnings":["hypothesis H2 is confirmed and its parent H1 is rejected"]}"#);
 }
 
 #[test]
@@ -84,10 +84,10 @@ fn evidence_moves_confidence() {
     assert!((confidence - 0.5).abs() < 1e-9, "for and against cancel out: {confidence}");
     environment.forge(["hypothesis", "confirm", "cache"]).success();
     let late = ["evidence", "add", "but", "--hypothesis", "cache", "--strength", "-0.5"];
-    assert_snapshot!(environment.forge(late), @r"
+    assert_snapshot!(environment.forge(late), @"
     Added evidence E3 (session project, branch main, #6)
       hypothesis cache is confirmed, confidence 0.25
-      checkpoint <id4> #7 a contradiction was found [auto, contradiction_detected]
+      checkpoint <id4> #7 contradiction: E3: but [auto, contradiction_detected]
       warning: evidence E3 speaks against hypothesis cache, which is confirmed
     ");
 }
@@ -118,11 +118,11 @@ fn beliefs_rest_on_others_and_contradict_them() {
     ");
     let json = ["belief", "depend", "B3", "B1", "--type", "supports", "--json"];
     assert_eq!(environment.forge(json).json()["schema"], "forge.belief.depend/1");
-    assert_snapshot!(environment.forge(["belief", "contradict", "B1", "B2", "--reason", "x"]), @r"
+    assert_snapshot!(environment.forge(["belief", "contradict", "B1", "B2", "--reason", "x"]), @"
     Noted a contradiction: dependency B1->B2 (session project, branch main, #7)
       belief B1 is in doubt: contradicts belief B2: x
       belief B2 is in doubt: contradicts belief B1: x
-      checkpoint <id3> #8 a contradiction was found [auto, contradiction_detected]
+      checkpoint <id3> #8 contradiction: B1: a [auto, contradiction_detected]
       warning: beliefs B1 and B2 contradict each other
     ");
     assert_snapshot!(environment.forge(["belief", "contradict", "B1", "B1"]), @r"
@@ -142,9 +142,9 @@ fn gaps_are_named_and_filled() {
     assert_snapshot!(environment.forge(add), @r#"{"schema":"forge.gap.add/1","session":"project","branch":"main","operation":"<id1>","id":"G1","revision":{"sequence":2,"id":"<id2>"},"checkpoint":null,"at":null,"changed":[{"kind":"gap","id":"G1","value":{"blocking":["H1"],"criticality":"high","description":"which","status":"open"}}],"warnings":[]}"#);
     let update = ["gap", "update", "G1", "--status", "filling", "--blocking", "all"];
     assert_snapshot!(environment.forge(update), @"Updated gap G1 (session project, branch main, #3)");
-    assert_snapshot!(environment.forge(["gap", "fill", "G1", "that one"]), @r"
+    assert_snapshot!(environment.forge(["gap", "fill", "G1", "that one"]), @"
     Filled gap G1 (session project, branch main, #4)
-      checkpoint <id3> #5 a gap was filled [auto]
+      checkpoint <id3> #5 G1 filled: that one [auto]
     ");
     assert_snapshot!(environment.forge(["gap", "fill", "G1", "that one"]), @"Nothing to change: gap G1 (session project, branch main)");
 }

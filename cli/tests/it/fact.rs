@@ -14,9 +14,9 @@ fn project() -> Environment {
 fn verifications_make_checkpoints() {
     let environment = project();
     let add = ["verification", "add", "unit tests", "--status", "failed", "--duration", "90s"];
-    assert_snapshot!(environment.forge(add), @r"
+    assert_snapshot!(environment.forge(add), @"
     Added verification v-<id1> (session project, branch main)
-      checkpoint <id2> #1 a verification finished [auto]
+      checkpoint <id2> #1 unit tests failed [auto]
     ");
     let json = [
         "verification",
@@ -36,7 +36,7 @@ fn verifications_make_checkpoints() {
         "build-1",
         "--json",
     ];
-    assert_snapshot!(environment.forge(json), @r#"{"schema":"forge.verification.add/1","session":"project","branch":"main","operation":"<id3>","id":"build-1","revision":null,"checkpoint":{"id":"<id4>","sequence":2,"time":"2026-02-01T12:00:02Z","message":"a verification finished","tags":["auto"],"trigger":{"automatic":"verification_complete"}},"at":"2026-02-01T11:55:02Z","changed":[{"kind":"verification","id":"build-1","value":{"command":"make","exit_code":0,"name":"build","output":"ok","status":"passed"}}],"warnings":[]}"#);
+    assert_snapshot!(environment.forge(json), @r#"{"schema":"forge.verification.add/1","session":"project","branch":"main","operation":"<id3>","id":"build-1","revision":null,"checkpoint":{"id":"<id4>","sequence":2,"time":"2026-02-01T12:00:02Z","message":"build passed","tags":["auto"],"trigger":{"automatic":"verification_complete"}},"at":"2026-02-01T11:55:02Z","changed":[{"kind":"verification","id":"build-1","value":{"command":"make","exit_code":0,"name":"build","output":"ok","status":"passed"}}],"warnings":[]}"#);
     assert_snapshot!(environment.forge(json), @r#"
     [stderr]
     {"schema":"forge.error/1","error":{"kind":"invalid","message":"there is a verification 'build-1' already","causes":[],"hints":["update it, or give the new one another id"]}}
@@ -199,7 +199,7 @@ fn code_is_captured_and_the_checkout_stays_as_it_is() {
     let objects = || git(&environment, &["count-objects", "-v"]);
     let objects_before = objects();
     let capture = ["code", "capture", "-m", "half done", "--json"];
-    assert_snapshot!(environment.forge(capture), @r#"{"schema":"forge.code.capture/1","session":"project","branch":"main","operation":"<id4>","id":"c-<id5>","revision":null,"checkpoint":{"id":"<id6>","sequence":2,"time":"2026-02-01T12:00:03Z","message":"code was modified","tags":["auto"],"trigger":{"automatic":"code_modified"}},"at":"2026-02-01T12:00:03Z","changed":[{"kind":"code","id":"c-<id5>","value":{"branch":"trunk","commit":"3e1290e61add091fc2ddbbad3478fd1634acf555","description":"half done","patches":["diff --git a/a b/a\nindex 5626abf..814f4a4 100644\n--- a/a\n+++ b/a\n@@ -1 +1,2 @@\n one\n+two\n","diff --git a/b b/b\nnew file mode 100644\nindex 0000000..19d9cc8\n--- /dev/null\n+++ b/b\n@@ -0,0 +1 @@\n+staged\n","diff --git a/new file b/new file\nnew file mode 100644\nindex 0000000..2bdf67a\n--- /dev/null\n+++ b/new file\t\n@@ -0,0 +1 @@\n+three\n"],"untracked":["new file"]}}],"warnings":[]}"#);
+    assert_snapshot!(environment.forge(capture), @r#"{"schema":"forge.code.capture/1","session":"project","branch":"main","operation":"<id4>","id":"c-<id5>","revision":null,"checkpoint":{"id":"<id6>","sequence":2,"time":"2026-02-01T12:00:03Z","message":"code captured: half done","tags":["auto"],"trigger":{"automatic":"code_modified"}},"at":"2026-02-01T12:00:03Z","changed":[{"kind":"code","id":"c-<id5>","value":{"branch":"trunk","commit":"3e1290e61add091fc2ddbbad3478fd1634acf555","description":"half done","patches":["diff --git a/a b/a\nindex 5626abf..814f4a4 100644\n--- a/a\n+++ b/a\n@@ -1 +1,2 @@\n one\n+two\n","diff --git a/b b/b\nnew file mode 100644\nindex 0000000..19d9cc8\n--- /dev/null\n+++ b/b\n@@ -0,0 +1 @@\n+staged\n","diff --git a/new file b/new file\nnew file mode 100644\nindex 0000000..2bdf67a\n--- /dev/null\n+++ b/new file\t\n@@ -0,0 +1 @@\n+three\n"],"untracked":["new file"]}}],"warnings":[]}"#);
     assert_eq!(git(&environment, &["status", "--porcelain=v2"]), before);
     assert_eq!(objects(), objects_before);
     let left = std::fs::read_dir(environment.path("tmp")).unwrap().count();

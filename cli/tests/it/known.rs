@@ -113,30 +113,38 @@ fn the_brief_is_never_empty_and_keeps_to_its_budget() {
     let environment = told();
     assert_snapshot!(environment.forge(["brief"]), @r"
     tensor on main #13, 2026-02-01 13:00:13 +01:00 (1 s ago)
-    checkpoint #12 a verification finished, 1 s before
+    checkpoint #12 unit tests failed, 1 s before
     Active         0.79  H1  the layout is wrong
+    Beliefs           -  B2  kernels assume it
+                      -  B1  row major everywhere
     Gaps           critical  G1  who sets strides?
                    medium    G2  which version?
     Failing        failed  unit tests
+    Notes          N1  日本語 wide\x1b[2J\ntext
+    Evidence       E1  strides swap  (H1 +0.80)
     Next           fill the critical gap G1; look into the failing verification: unit tests; test the h…
     ");
-    assert_snapshot!(environment.forge(["brief", "--at", "alt"]), @r"
+    assert_snapshot!(environment.forge(["brief", "--at", "alt"]), @"
     tensor on alt #9, 2026-02-01 13:00:13 +01:00 (2 s ago)
-    checkpoint #12 a verification finished, 1 s before
+    checkpoint #12 unit tests failed, 1 s before
     Rejected       0.79  H1  the layout is wrong  (the layout is fine)
     In doubt          -  B1  row major everywhere  (hypothesis H1 was rejected)
                       -  B2  kernels assume it  (rests on belief B1: hypothesis H1 was rejected)
     Gaps           critical  G1  who sets strides?
                    medium    G2  which version?
     Failing        failed  unit tests
+    Evidence       E1  strides swap  (H1 +0.80)
     Next           fill the critical gap G1; look into the failing verification: unit tests; check the…
     ");
-    assert_snapshot!(environment.forge(["brief", "--budget", "400"]), @r"
+    assert_snapshot!(environment.forge(["brief", "--budget", "400"]), @"
     tensor on main #13, 2026-02-01 13:00:13 +01:00 (3 s ago)
-    checkpoint #12 a verification finished, 1 s before
+    checkpoint #12 unit tests failed, 1 s before
     Active (1)
+    Beliefs (2)
     Gaps (2)
     Failing (1)
+    Notes (1)
+    Evidence (1)
     Next           fill the critical gap G1; look into the failing verification: unit tests; test the h…
     ");
     let document = environment.forge(["brief", "--json"]).json();
@@ -150,9 +158,9 @@ fn the_log_lists_each_change() {
     assert_snapshot!(environment.forge(["log", "--revisions", "--limit", "4"]), @r"
     #13 2026-02-01 13:00:13 +01:00 (1 s ago) note add on main
       + N1 日本語 wide\x1b[2J\ntext
-    #12 2026-02-01 13:00:12 +01:00 (2 s ago) checkpoint a verification finished [auto] verification com…
+    #12 2026-02-01 13:00:12 +01:00 (2 s ago) checkpoint unit tests failed [auto] verification complete
     #11 2026-02-01 13:00:11 +01:00 (3 s ago) checkpoint switched from alt to main [auto] branch switch
-    #10 2026-02-01 13:00:10 +01:00 (4 s ago) checkpoint a hypothesis changed its status [auto,hypothesi…
+    #10 2026-02-01 13:00:10 +01:00 (4 s ago) checkpoint H1 rejected: the layout is fine [auto,hypothesi…
     ");
     assert_snapshot!(environment.forge(["log", "H1", "--branch", "alt"]), @r"
     #9 2026-02-01 13:00:10 +01:00 (5 s ago) hypothesis reject on alt

@@ -29,40 +29,47 @@ fn a_bare_number_is_told_how_a_number_is_written() {
 #[test]
 fn a_moment_shows_its_brief_and_the_next_commands() {
     let environment = told();
-    assert_snapshot!(environment.forge(["checkpoint", "at", "baseline"]), @r"
+    assert_snapshot!(environment.forge(["checkpoint", "at", "baseline"]), @"
     tensor on main #6, 2026-02-01 13:00:07 +01:00 (7 s ago)
     checkpoint #7 before the split, at this moment
     Active         0.79  H1  the layout is wrong
+    Beliefs           -  B2  kernels assume it
+                      -  B1  row major everywhere
     Gaps           critical  G1  who sets strides?
                    medium    G2  which version?
+    Evidence       E1  strides swap  (H1 +0.80)
     Next           fill the critical gap G1; test the hypothesis H1
 
       forge checkpoint diff '#7'               what has changed since
       forge checkpoint restore '#7' --dry-run  what going back would change
       forge checkpoint at '#7' --full          everything known then
     ");
-    assert_snapshot!(environment.forge(["checkpoint", "at", "main@{3s}"]), @r"
+    assert_snapshot!(environment.forge(["checkpoint", "at", "main@{3s}"]), @"
     tensor on main #6, 2026-02-01 13:00:12 +01:00 (3 s ago)
-    checkpoint #12 a verification finished, at this moment
+    checkpoint #12 unit tests failed, at this moment
     Active         0.79  H1  the layout is wrong
+    Beliefs           -  B2  kernels assume it
+                      -  B1  row major everywhere
     Gaps           critical  G1  who sets strides?
                    medium    G2  which version?
     Failing        failed  unit tests
+    Evidence       E1  strides swap  (H1 +0.80)
     Next           fill the critical gap G1; look into the failing verification: unit tests; test the h…
 
       forge checkpoint diff '2026-02-01T12:00:12Z'               what has changed since
       forge checkpoint restore '2026-02-01T12:00:12Z' --dry-run  what going back would change
       forge checkpoint at '2026-02-01T12:00:12Z' --full          everything known then
     ");
-    assert_snapshot!(environment.forge(["checkpoint", "at", "alt"]), @r"
+    assert_snapshot!(environment.forge(["checkpoint", "at", "alt"]), @"
     tensor on alt #9, 2026-02-01 13:00:13 +01:00 (3 s ago)
-    checkpoint #12 a verification finished, 1 s before
+    checkpoint #12 unit tests failed, 1 s before
     Rejected       0.79  H1  the layout is wrong  (the layout is fine)
     In doubt          -  B1  row major everywhere  (hypothesis H1 was rejected)
                       -  B2  kernels assume it  (rests on belief B1: hypothesis H1 was rejected)
     Gaps           critical  G1  who sets strides?
                    medium    G2  which version?
     Failing        failed  unit tests
+    Evidence       E1  strides swap  (H1 +0.80)
     Next           fill the critical gap G1; look into the failing verification: unit tests; check the…
 
       forge checkpoint timeline  what led here
@@ -209,18 +216,18 @@ fn kinds_select_and_full_tells_all_fields() {
     let args = ["checkpoint", "at", "HEAD", "--kind", "gap", "--kind", "notes", "--json"];
     let document = environment.forge(args).json();
     assert_eq!(keys(&document["state"]), ["gaps", "notes"]);
-    assert_snapshot!(environment.forge(["checkpoint", "at", "HEAD", "--kind", "belief"]), @r"
+    assert_snapshot!(environment.forge(["checkpoint", "at", "HEAD", "--kind", "belief"]), @"
     tensor on main #13, 2026-02-01 13:00:13 +01:00 (2 s ago)
-    checkpoint #12 a verification finished, 1 s before
+    checkpoint #12 unit tests failed, 1 s before
 
     Beliefs (2)
     Id  Time                        Kind  Confidence  In doubt  Says
     B1  2026-02-01 13:00:03 +01:00                              row major everywhere
     B2  2026-02-01 13:00:04 +01:00                              kernels assume it
     ");
-    assert_snapshot!(environment.forge(["checkpoint", "at", "alt", "--kind", "belief", "--full"]), @r"
+    assert_snapshot!(environment.forge(["checkpoint", "at", "alt", "--kind", "belief", "--full"]), @"
     tensor on alt #9, 2026-02-01 13:00:13 +01:00 (3 s ago)
-    checkpoint #12 a verification finished, 1 s before
+    checkpoint #12 unit tests failed, 1 s before
 
     Beliefs (2)
     belief B1

@@ -160,9 +160,7 @@ fn judged(environment: &Environment, args: &[&str]) -> (String, String) {
     let told = environment.finished(&mut command).json();
     let letters = |list: &serde_json::Value| -> String {
         let names = list.as_array().unwrap().iter().map(|one| one["message"].as_str().unwrap());
-        names
-            .map(|name| if name == "a hypothesis changed its status" { "s" } else { name })
-            .collect()
+        names.map(|name| if name.len() > 1 { "s" } else { name }).collect()
     };
     (letters(&told["sessions"][0]["kept"]), letters(&told["sessions"][0]["dropped"]))
 }

@@ -78,18 +78,36 @@ impl SessionWrite<'_> {
     }
 }
 
-/// Makes the automatic checkpoint of an event.
-pub(super) fn automatic(trigger: AutoTrigger, tag: Option<&str>) -> NewCheckpoint {
-    let message = match trigger {
+/// Gives an automatic checkpoint the name of what happened, unless it has a name of its own.
+pub(super) fn name_automatic(
+    wanted: &mut NewCheckpoint,
+    name: impl FnOnce(AutoTrigger) -> Option<String>,
+) {
+    if let CheckpointTrigger::Automatic(trigger) = wanted.trigger
+        && wanted.message == event_message(trigger)
+        && let Some(name) = name(trigger)
+    {
+        wanted.message = name;
+    }
+}
+
+/// Returns the message of an automatic checkpoint if nothing more is known.
+const fn event_message(trigger: AutoTrigger) -> &'static str {
+    match trigger {
         AutoTrigger::HypothesisStatusChange => "a hypothesis changed its status",
         AutoTrigger::NewContradictionDetected => "a contradiction was found",
         AutoTrigger::VerificationComplete => "a verification finished",
         AutoTrigger::BranchSwitch => "another branch was checked out",
         AutoTrigger::GapFilled => "a gap was filled",
         AutoTrigger::CodeModified => "code was modified",
-        AutoTrigger::SignificantTimePassed => "more than five minutes passed",
+        AutoTrigger::SignificantTimePassed => Checkpoint::TIME_PASSED,
         AutoTrigger::ContextCompactionWarning => "context is about to be compacted",
-    };
+    }
+}
+
+/// Makes the automatic checkpoint of an event.
+pub(super) fn automatic(trigger: AutoTrigger, tag: Option<&str>) -> NewCheckpoint {
+    let message = event_message(trigger);
     let mut checkpoint = NewCheckpoint::new(message, CheckpointTrigger::Automatic(trigger));
     checkpoint.tags = std::iter::once("auto").chain(tag).map(str::to_owned).collect();
     checkpoint.tags.sort();

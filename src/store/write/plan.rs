@@ -1,6 +1,7 @@
 //! Planning a write: computes its record and its report from the current state.
 
-use super::checkpoint::automatic;
+use super::checkpoint::{automatic, name_automatic};
+use super::checkpoint_name::name_of_claims;
 use super::{
     HeadClaims, NewCheckpoint, RedactionCounts, SessionWrite, WriteReport, WriteStep, check_claim,
     rule_error,
@@ -75,6 +76,10 @@ impl SessionWrite<'_> {
             }
             changes.append(&mut planned.changes);
             done.revision = Some((planned.head.sequence, planned.head.id));
+            if let Some(wanted) = &mut wanted {
+                let claims = claims.iter().map(|change| (&change.key, change.value.as_ref()));
+                name_automatic(wanted, |trigger| name_of_claims(trigger, claims));
+            }
             let made = claims.into_iter().filter_map(|change| match change {
                 Cow::Owned(change) => Some((change.key, change.value)),
                 // Changes that were given to the write are moved there after the commit.

@@ -60,7 +60,7 @@ fn checkpoints_of_tool_calls_are_throttled() {
     let times: Vec<i64> =
         checkpoints.iter().map(|one| one.time.micros_since(at(0)) / 1_000_000).collect();
     assert_eq!(times, [180, 120, 60, 0]);
-    assert_eq!(checkpoints[0].message, "a verification finished");
+    assert_eq!(checkpoints[0].message, "cargo test passed");
 }
 
 #[test]

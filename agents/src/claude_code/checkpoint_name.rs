@@ -1,0 +1,143 @@
+//! The name of a checkpoint that is made because time has passed: what happened since the last one.
+
+use forge_store::model::claim::{CodeState, FactText, Message, Prompt, VerificationResult};
+use forge_store::model::claim::{ExecutedCommand, VerificationStatus, VocabularyWord};
+use forge_store::model::text::one_line;
+use forge_store::model::{Checkpoint, Fact, Kind};
+use serde::{Deserialize, Serialize};
+
+/// The longest name, in characters.
+const NAME_CHARS: usize = 100;
+/// How many files are named.
+const FILES_NAMED: usize = 3;
+
+/// What happened since the last checkpoint, as far as a name needs it.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
+pub(crate) struct RecentEvents {
+    /// The last prompt of a person.
+    prompt: Option<String>,
+    /// The names of the first edited files.
+    files: Vec<String>,
+    /// The last result of a check; a failure is kept.
+    check: Option<(bool, String)>,
+    /// The last command.
+    command: Option<String>,
+    /// What the agent said last.
+    message: Option<String>,
+}
+
+impl RecentEvents {
+    /// Adds what a fact says.
+    pub(crate) fn add(&mut self, fact: &Fact) {
+        let value = &fact.value;
+        match fact.kind {
+            Kind::Prompt => {
+                let Ok(prompt) = Prompt::from_value(value) else { return };
+                let is_slash = prompt.tags.is_some_and(|it| it.iter().any(|tag| tag == "slash"));
+                if !is_slash {
+                    set(&mut self.prompt, prompt.text.as_ref());
+                }
+            }
+            Kind::Code => {
+                let path = CodeState::from_value(value).ok().and_then(|code| code.path);
+                let path = path.as_ref().map_or("", FactText::preview);
+                let name = path.rsplit('/').next().unwrap_or(path).to_owned();
+                if !name.is_empty()
+                    && self.files.len() <= FILES_NAMED
+                    && !self.files.contains(&name)
+                {
+                    self.files.push(name);
+                }
+            }
+            Kind::Verification => {
+                let Ok(found) = VerificationResult::from_value(value) else { return };
+                let Some(status) = found.status.filter(|it| *it != VerificationStatus::Unknown)
+                else {
+                    return;
+                };
+                let failed = status != VerificationStatus::Passed;
+                let name = found.name.as_ref().map_or("", FactText::preview);
+                if failed || self.check.as_ref().is_none_or(|(failed, _)| !failed) {
+                    let word = status.word().replace('_', " ");
+                    self.check = Some((failed, one_line(&format!("{name} {word}"), NAME_CHARS)));
+                }
+            }
+            Kind::Command => {
+                let line = ExecutedCommand::from_value(value).ok().and_then(|ran| ran.command);
+                set(&mut self.command, line.as_ref());
+            }
+            Kind::Message => {
+                let Ok(message) = Message::from_value(value) else { return };
+                let role = message.role.as_ref().map(FactText::preview);
+                if role == Some("assistant") && message.agent.is_none() {
+                    set(&mut self.message, message.text.as_ref());
+                }
+            }
+            _ => {}
+        }
+    }
+
+    /// Returns the name: the prompt, else the edited files, a check, a command, or what the agent
+    /// said.
+    pub(crate) fn name(&self) -> String {
+        let edited = (!self.files.is_empty()).then(|| {
+            let named = self.files.iter().take(FILES_NAMED).cloned().collect::<Vec<_>>();
+            let more = if self.files.len() > FILES_NAMED { " and others" } else { "" };
+            format!("edited {}{more}", named.join(", "))
+        });
+        let check = self.check.as_ref().map(|(_, check)| check.clone());
+        let command = self.command.as_ref().map(|line| format!("$ {line}"));
+        let names = [self.prompt.clone(), edited, check, command, self.message.clone()];
+        let name = names.into_iter().flatten().next();
+        name.map_or_else(|| Checkpoint::TIME_PASSED.to_owned(), |name| one_line(&name, NAME_CHARS))
+    }
+}
+
+/// Sets a text to the beginning of another one, unless that is empty.
+fn set(text: &mut Option<String>, new: Option<&FactText>) {
+    let new = new.map(|new| one_line(new.preview(), NAME_CHARS)).filter(|new| !new.is_empty());
+    *text = new.or(text.take());
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use forge_store::model::{FactOrigin, Timestamp, Value};
+
+    fn fact(kind: Kind, fields: &[(&str, &str)]) -> Fact {
+        let fields = fields.iter().map(|(name, text)| ((*name).to_owned(), (*text).into()));
+        let at = Timestamp::from_micros(0);
+        Fact {
+            kind,
+            id: "f".to_owned(),
+            at,
+            origin: FactOrigin::Imported,
+            place: 0,
+            recorded_at: at,
+            value: Value::Map(fields.collect()),
+        }
+    }
+
+    #[test]
+    fn the_name_is_the_most_telling_event() {
+        let mut recent = RecentEvents::default();
+        assert_eq!(recent.name(), Checkpoint::TIME_PASSED);
+        let steps = [
+            (Kind::Message, &[("role", "user"), ("text", "no")][..], Checkpoint::TIME_PASSED),
+            (Kind::Message, &[("role", "assistant"), ("text", "I look")], "I look"),
+            (Kind::Command, &[("command", "ls\n-l")], "$ ls -l"),
+            (Kind::Verification, &[("name", "lint"), ("status", "failed")], "lint failed"),
+            (Kind::Verification, &[("name", "test"), ("status", "passed")], "lint failed"),
+            (Kind::Code, &[("path", "/w/a.rs")], "edited a.rs"),
+            (Kind::Code, &[("path", "/w/b.rs")], "edited a.rs, b.rs"),
+            (Kind::Code, &[("path", "c.rs")], "edited a.rs, b.rs, c.rs"),
+            (Kind::Code, &[("path", "d.rs")], "edited a.rs, b.rs, c.rs and others"),
+            (Kind::Prompt, &[("text", "why?")], "why?"),
+        ];
+        for (kind, fields, expected) in steps {
+            recent.add(&fact(kind, fields));
+            assert_eq!(recent.name(), expected);
+        }
+    }
+}

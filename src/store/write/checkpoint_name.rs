@@ -1,0 +1,144 @@
+//! The name of an automatic checkpoint: what happened, in a few words.
+
+use crate::model::text::one_line;
+use crate::model::{AutoTrigger, Fact, Key, Kind, Value};
+use crate::store::entity_title;
+
+/// The longest name, in characters.
+const NAME_CHARS: usize = 100;
+
+/// Returns what a write of claims did, for a checkpoint with this trigger: `H4 confirmed: reason`.
+pub(super) fn name_of_claims<'c>(
+    trigger: AutoTrigger,
+    claims: impl Iterator<Item = (&'c Key, Option<&'c Value>)>,
+) -> Option<String> {
+    let kinds: &[Kind] = match trigger {
+        AutoTrigger::HypothesisStatusChange => &[Kind::Hypothesis],
+        AutoTrigger::GapFilled => &[Kind::Gap],
+        AutoTrigger::NewContradictionDetected => &[Kind::Dependency, Kind::Evidence, Kind::Belief],
+        AutoTrigger::SignificantTimePassed => {
+            &[Kind::Hypothesis, Kind::Evidence, Kind::Belief, Kind::Gap, Kind::Note]
+        }
+        _ => return None,
+    };
+    let mut claims = claims.filter(|(key, _)| kinds.contains(&key.kind));
+    let (key, value) = claims.find_map(|(key, value)| Some((key, value?)))?;
+    let text = |name| value.field(name).and_then(Value::as_text).filter(|text| !text.is_empty());
+    let because = text("reason").or_else(|| text("resolution")).or_else(|| text("description"));
+    let status = text("status").filter(|_| {
+        matches!(trigger, AutoTrigger::HypothesisStatusChange | AutoTrigger::GapFilled)
+    });
+    let status = status.map(|status| format!(" {}", status.replace('_', " "))).unwrap_or_default();
+    let contradiction = trigger == AutoTrigger::NewContradictionDetected;
+    let word = if contradiction { "contradiction: " } else { "" };
+    let because = because.map(|because| format!(": {because}")).unwrap_or_default();
+    Some(one_line(&format!("{word}{}{status}{because}", key.id), NAME_CHARS))
+}
+
+/// Returns what a write of facts recorded, for a checkpoint with this trigger: `unit tests failed`.
+pub(super) fn name_of_facts(trigger: AutoTrigger, facts: &[Fact]) -> Option<String> {
+    let fact = match trigger {
+        AutoTrigger::VerificationComplete => {
+            facts.iter().find(|fact| fact.kind == Kind::Verification)?
+        }
+        AutoTrigger::CodeModified => facts.iter().find(|fact| fact.kind == Kind::Code)?,
+        AutoTrigger::SignificantTimePassed => facts.first()?,
+        _ => return None,
+    };
+    let title = entity_title(fact.kind, &fact.value);
+    let text = |name| fact.value.field(name).and_then(Value::as_text);
+    let name = match fact.kind {
+        Kind::Verification => {
+            let status = text("status").unwrap_or("unknown").replace('_', " ");
+            format!("{title} {status}")
+        }
+        Kind::Code if text("path").is_some() => format!("edited {title}"),
+        Kind::Code => format!("code captured: {}", text("description").unwrap_or(&title)),
+        Kind::Command => format!("$ {title}"),
+        _ => title.clone(),
+    };
+    (!title.is_empty()).then(|| one_line(&name, NAME_CHARS))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::model::{FactOrigin, Timestamp};
+
+    #[test]
+    fn claims_are_named_with_what_became_of_them() {
+        let value = |fields: &[(&str, &str)]| {
+            let fields = fields.iter().map(|(name, text)| ((*name).to_owned(), (*text).into()));
+            Value::Map(fields.collect())
+        };
+        let says = ("description", "the cache is stale");
+        for (trigger, kind, fields, expected) in [
+            (
+                AutoTrigger::HypothesisStatusChange,
+                Kind::Hypothesis,
+                &[says, ("status", "under_test")][..],
+                Some("X1 under test: the cache is stale"),
+            ),
+            (
+                AutoTrigger::HypothesisStatusChange,
+                Kind::Hypothesis,
+                &[says, ("status", "confirmed"), ("reason", "5.9 and 5.1 share a key")],
+                Some("X1 confirmed: 5.9 and 5.1 share a key"),
+            ),
+            (
+                AutoTrigger::GapFilled,
+                Kind::Gap,
+                &[says, ("status", "filled"), ("resolution", "Yes")],
+                Some("X1 filled: Yes"),
+            ),
+            (
+                AutoTrigger::SignificantTimePassed,
+                Kind::Note,
+                &[says],
+                Some("X1: the cache is stale"),
+            ),
+            (AutoTrigger::GapFilled, Kind::Note, &[says], None),
+        ] {
+            let (key, value) = (Key::new(kind, "X1"), value(fields));
+            let name = name_of_claims(trigger, std::iter::once((&key, Some(&value))));
+            assert_eq!(name.as_deref(), expected, "{trigger:?}");
+        }
+    }
+
+    #[test]
+    fn facts_are_named_by_what_they_say() {
+        let fact = |kind, fields: &[(&str, &str)]| {
+            let fields = fields.iter().map(|(name, text)| ((*name).to_owned(), (*text).into()));
+            let at = Timestamp::from_micros(0);
+            Fact {
+                kind,
+                id: "f".to_owned(),
+                at,
+                origin: FactOrigin::Recorded,
+                place: 0,
+                recorded_at: at,
+                value: Value::Map(fields.collect()),
+            }
+        };
+        for (trigger, kind, fields, expected) in [
+            (
+                AutoTrigger::VerificationComplete,
+                Kind::Verification,
+                &[("name", "unit tests"), ("status", "timed_out")][..],
+                Some("unit tests timed out"),
+            ),
+            (AutoTrigger::CodeModified, Kind::Code, &[("path", "a.rs")], Some("edited a.rs")),
+            (
+                AutoTrigger::CodeModified,
+                Kind::Code,
+                &[("commit", "1e2"), ("description", "half done")],
+                Some("code captured: half done"),
+            ),
+            (AutoTrigger::SignificantTimePassed, Kind::Command, &[("command", "ls")], Some("$ ls")),
+            (AutoTrigger::SignificantTimePassed, Kind::Message, &[("role", "user")], None),
+        ] {
+            let name = name_of_facts(trigger, &[fact(kind, fields)]);
+            assert_eq!(name.as_deref(), expected, "{trigger:?}");
+        }
+    }
+}

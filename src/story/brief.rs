@@ -1,0 +1,131 @@
+//! The brief of a moment, with what only the story knows: what was asked, what failed and how, what
+//! no commit has.
+
+use super::failure_text::failure_text;
+use super::item::StoryKind;
+use super::project_root::shown_text;
+use super::{Story, StoryItem, StoryRef};
+use crate::error::{Error, Result};
+use crate::model::claim::{FactText, FieldValue};
+use crate::model::{Kind, Value};
+use crate::store::{BriefLine, SessionBrief, SourcedFact, StateAt, TextResolver};
+
+/// How many of the last prompts a brief has.
+const PROMPTS: usize = 5;
+/// Bytes of the beginning and of the end of an output in which a failure is looked for.
+const OUTPUT_BYTES: usize = 256 * 1024;
+
+impl Story {
+    /// Returns the brief of a state: for a person, for an agent after a compaction, and for a
+    /// program.
+    ///
+    /// # Errors
+    /// Fails if the store cannot be read or is damaged.
+    pub fn brief(state: &StateAt, resolve: TextResolver<'_>) -> Result<SessionBrief> {
+        let facts = state.facts()?;
+        let mut brief = state.brief_of(&facts)?;
+        add_failures(state, &facts, resolve, &mut brief.failing)?;
+        let mut story = Self::of_facts(state, facts)?;
+        story.keep_prompts(PROMPTS);
+        story.read_whole_texts(state.session(), resolve)?;
+        brief.prompts = story.items().rev().map(prompt_line).collect();
+        brief.uncommitted = story.uncommitted_lines();
+        let root = story.root.as_ref();
+        for line in brief.commands.iter_mut().chain(&mut brief.failing) {
+            line.text = shown_text(root, &line.text).into_owned();
+            line.error = line.error.as_deref().map(|text| shown_text(root, text).into_owned());
+        }
+        Ok(brief)
+    }
+
+    /// Keeps only the last prompts. Commands to the client say little.
+    fn keep_prompts(&mut self, count: usize) {
+        let is_prompt =
+            |item: &StoryItem| item.kind == StoryKind::Prompt && !item.is_client_command;
+        self.turns.retain(|turn| turn.prompt.as_ref().is_some_and(is_prompt));
+        self.turns.iter_mut().for_each(|turn| turn.items.clear());
+        self.turns.drain(..self.turns.len().saturating_sub(count));
+    }
+
+    fn uncommitted_lines(&self) -> Vec<BriefLine> {
+        let files = self.findings.uncommitted.iter();
+        let line = |file: &super::UncommittedFile| {
+            let edits = if file.edits == 1 { "edit" } else { "edits" };
+            BriefLine {
+                reason: Some(format!("{} {edits}", file.edits)),
+                ..BriefLine::new(Kind::Code, file.path.clone(), file.path.clone(), file.last)
+            }
+        };
+        files.map(line).collect()
+    }
+}
+
+fn prompt_line(item: &StoryItem) -> BriefLine {
+    let id = item.refs.iter().find_map(|about| match about {
+        StoryRef::Entity(key) => Some(key.id.clone()),
+        StoryRef::Sequence(_) => None,
+    });
+    let reason = item.detail.as_ref().map(|question| format!("to: {question}"));
+    BriefLine {
+        reason,
+        ..BriefLine::new(Kind::Prompt, id.unwrap_or_default(), item.text.clone(), item.at)
+    }
+}
+
+/// Adds to each failing check what its output says about the failure.
+fn add_failures(
+    state: &StateAt,
+    facts: &[SourcedFact],
+    resolve: TextResolver<'_>,
+    failing: &mut [BriefLine],
+) -> Result<()> {
+    let find = |kind: Kind, id: &str| {
+        facts.iter().find(|known| known.fact.kind == kind && known.fact.id == id)
+    };
+    for line in failing {
+        // Each check of one command line has the id of the call and a number.
+        let call = line.id.split_once('/').map_or(line.id.as_str(), |(call, _)| call);
+        let command = find(Kind::Command, call);
+        let sources = [
+            (find(Kind::Verification, &line.id), "output"),
+            (command, "stdout_preview"),
+            (command, "stderr_preview"),
+        ];
+        for (known, field) in sources {
+            let Some(known) = known else { continue };
+            let Some(output) = whole_text(state, resolve, known, field)? else { continue };
+            line.error = failure_text(ends_of(&output).as_ref());
+            if line.error.is_some() {
+                break;
+            }
+        }
+    }
+    Ok(())
+}
+
+/// Reads a text of a fact; its beginning if the rest was pruned.
+fn whole_text(
+    state: &StateAt,
+    resolve: TextResolver<'_>,
+    known: &SourcedFact,
+    field: &str,
+) -> Result<Option<String>> {
+    let text = known.fact.value.field(field).filter(|value| **value != Value::Null);
+    let Some(text) = text.and_then(FactText::read) else { return Ok(None) };
+    let Some(long) = text.whole() else { return Ok(Some(text.preview().to_owned())) };
+    match state.session().text(known.source.as_deref(), &long, resolve) {
+        Ok(whole) => Ok(Some(whole)),
+        Err(Error::Dropped { .. }) => Ok(Some(text.preview().to_owned())),
+        Err(error) => Err(error),
+    }
+}
+
+/// Returns the beginning and the end of a very long output.
+fn ends_of(output: &str) -> std::borrow::Cow<'_, str> {
+    if output.len() <= 2 * OUTPUT_BYTES {
+        return output.into();
+    }
+    let head = output.get(..output.floor_char_boundary(OUTPUT_BYTES)).unwrap_or_default();
+    let tail = output.get(output.ceil_char_boundary(output.len() - OUTPUT_BYTES)..);
+    format!("{head}\n{}", tail.unwrap_or_default()).into()
+}
