@@ -11,9 +11,10 @@ use crate::engine::refs::StoreRefs;
 use crate::error::{Error, Result};
 use crate::format::key::{self, of};
 use crate::format::{
-    DeltaChangeRange, DeltaSide, DeltaSideRange, EntryBytes, ObjectKind, RevisionRow, entity_hash,
+    Delta, DeltaChangeRange, DeltaSide, DeltaSideRange, EntryBytes, ObjectKind, RevisionRow,
+    decode_entry, decode_key, entity_hash,
 };
-use crate::model::{SessionId, SessionNumber};
+use crate::model::{ClaimEntry, EntryChange, SessionId, SessionNumber};
 use std::collections::HashMap;
 use std::collections::hash_map::Entry;
 
@@ -108,6 +109,27 @@ pub(crate) fn entries_in(
         Some(None) => entry_in(view, refs, number, stretches, key),
     };
     keys.iter().zip(objects).map(one).collect()
+}
+
+/// Returns the first changes of a delta, at most `limit`, from its content.
+pub(crate) fn delta_changes(
+    view: &dyn Snapshot,
+    content: &[u8],
+    limit: usize,
+) -> Result<Vec<EntryChange>> {
+    let delta = Delta::decode(content).map_err(Error::corrupt("a delta"))?;
+    let changes = delta.changes.iter().take(limit).map(|change| {
+        let key = decode_key(&change.key).map_err(Error::corrupt("a delta"))?;
+        let entry = |side| -> Result<Option<ClaimEntry>> {
+            let bytes = delta_side_bytes(view, side)?;
+            let decode = |bytes: EntryBytes| {
+                decode_entry(&bytes).map_err(Error::corrupt(format_args!("the {key}")))
+            };
+            bytes.map(decode).transpose()
+        };
+        Ok(EntryChange { old: entry(&change.old)?, new: entry(&change.new)?, key: key.clone() })
+    });
+    changes.collect()
 }
 
 /// Returns the bytes of one side of a change.

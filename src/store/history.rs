@@ -6,16 +6,20 @@ use crate::backend::{ScanDirection, Snapshot};
 use crate::engine::checkpoint::{self, CheckpointFilter};
 use crate::engine::lineage::{self, RevisionRef};
 use crate::engine::lookup;
+use crate::engine::object;
 use crate::engine::read_snapshot::ReadSnapshot;
 use crate::engine::refs::session as session_refs;
 use crate::engine::timeline;
 use crate::error::{Error, Result};
+use crate::format::key::{self, of};
 use crate::format::{
-    ResetSource, RevisionBody, RevisionHeader, RevisionRow, decode_entry, encode_key,
+    ObjectKind, ResetSource, RevisionBody, RevisionHeader, RevisionRow, SequenceRow, decode_entry,
+    encode_key,
 };
 use crate::model::{
     Checkpoint, ClaimEntry, EntryChange, Key, OperationAuthor, OperationId, RevisionId, Timestamp,
 };
+use std::collections::BTreeMap;
 
 /// A change of one claim, with the revision that made it.
 #[derive(Clone, Debug, PartialEq)]
@@ -185,8 +189,6 @@ impl Session {
         from: u64,
         limit: usize,
     ) -> Result<Vec<LogItem>> {
-        use crate::format::SequenceRow;
-        use crate::format::key::{self, of};
         let first = of(self.number).number(from).build();
         let rows = view.scan(
             key::SEQUENCES,
@@ -252,6 +254,52 @@ impl Session {
         let at = point.at.ok_or_else(|| Error::not_found("revision", format!("#{sequence}")))?;
         let from = timeline::parent_of(view, &view.refs, self.number, at)?;
         crate::engine::compare::compare(view, &view.refs, self.number, from, Some(at))
+    }
+
+    /// Returns the changes of these revisions by number, read in batches. A reset is left out, since
+    /// its changes are not in its delta, and so is a revision with an object that cannot be read.
+    pub(super) fn changes_in_batches(
+        &self,
+        view: &ReadSnapshot,
+        sequences: &[u64],
+    ) -> Result<BTreeMap<u64, Vec<EntryChange>>> {
+        const REVISIONS_PER_READ: usize = 256;
+        let mut found = BTreeMap::new();
+        for some in sequences.chunks(REVISIONS_PER_READ) {
+            let places: Vec<_> =
+                some.iter().map(|sequence| of(self.number).number(*sequence).build()).collect();
+            let mut revisions = Vec::new();
+            for (row, sequence) in view.get_many(key::SEQUENCES, &places)?.iter().zip(some) {
+                let row = row.as_ref().map(|row| SequenceRow::decode(row)).transpose();
+                if let Some(SequenceRow::Revision(branch)) =
+                    row.map_err(Error::corrupt("a sequence number"))?
+                {
+                    revisions.push(RevisionRef { branch, sequence: *sequence });
+                }
+            }
+            let mut deltas = Vec::new();
+            let rows = lineage::known_revisions_of(view, self.number, &revisions)?;
+            for (at, row) in revisions.iter().zip(rows) {
+                let Some(row) = row else { continue };
+                let header = RevisionHeader::decode(&row.header)
+                    .map_err(Error::corrupt("a revision's header"))?;
+                if header.reset.is_none() {
+                    deltas.push((at.sequence, row.parts));
+                }
+            }
+            let parts: Vec<u64> = deltas.iter().flat_map(|(_, parts)| parts).copied().collect();
+            let Ok(sealed) = object::sealed_many(view, &parts) else { continue };
+            let mut sealed = parts.iter().zip(sealed);
+            for (sequence, parts) in deltas {
+                let mut changes = Vec::new();
+                for (number, sealed) in sealed.by_ref().take(parts.len()) {
+                    let content = object::opened(ObjectKind::Delta, *number, &sealed)?;
+                    changes.extend(lookup::delta_changes(view, &content, usize::MAX)?);
+                }
+                found.insert(sequence, changes);
+            }
+        }
+        Ok(found)
     }
 
     pub(crate) fn log_entry(&self, view: &ReadSnapshot, at: RevisionRef) -> Result<LogEntry> {

@@ -14,12 +14,9 @@ use crate::engine::refs::session as session_refs;
 use crate::engine::timeline;
 use crate::error::{Error, Result};
 use crate::format::key::{self, KeyBuilder, of};
-use crate::format::{
-    Delta, FactRow, ObjectKind, RevisionHeader, RevisionRow, decode_entry, decode_key,
-};
+use crate::format::{FactRow, ObjectKind, RevisionHeader, RevisionRow};
 use crate::model::{
-    BranchNumber, BranchStatus, Checkpoint, ClaimEntry, EntryChange, FactOrigin, Kind,
-    SessionNumber, Timestamp,
+    BranchNumber, BranchStatus, Checkpoint, EntryChange, FactOrigin, Kind, SessionNumber, Timestamp,
 };
 use std::collections::BTreeSet;
 
@@ -539,21 +536,5 @@ fn put(items: &mut Vec<PageItem>, item: PageItem) {
 fn first_changes(view: &dyn Snapshot, row: &RevisionRow) -> Result<Vec<EntryChange>> {
     let Some(part) = row.parts.first() else { return Ok(Vec::new()) };
     let content = object::content(view, ObjectKind::Delta, *part)?;
-    let delta = Delta::decode(&content).map_err(Error::corrupt("a delta"))?;
-    delta
-        .changes
-        .iter()
-        .take(SHOWN_CHANGES)
-        .map(|change| {
-            let key = decode_key(&change.key).map_err(Error::corrupt("a delta"))?;
-            let entry = |side| -> Result<Option<ClaimEntry>> {
-                lookup::delta_side_bytes(view, side)?
-                    .map(|bytes| {
-                        decode_entry(&bytes).map_err(Error::corrupt(format_args!("the {key}")))
-                    })
-                    .transpose()
-            };
-            Ok(EntryChange { old: entry(&change.old)?, new: entry(&change.new)?, key: key.clone() })
-        })
-        .collect()
+    lookup::delta_changes(view, &content, SHOWN_CHANGES)
 }

@@ -5,7 +5,7 @@ use super::history::LogItem;
 use super::resolve_moment::ResolvedMoment;
 use super::session::Session;
 use crate::diff::{self, TypedChange};
-use crate::engine::checkpoint;
+use crate::engine::checkpoint::{self, CheckpointFilter};
 use crate::engine::fact::{self, FactClock, SourcedFact};
 use crate::engine::lineage;
 use crate::engine::lookup;
@@ -20,6 +20,7 @@ use crate::model::claim::{IDLE_AFTER, SessionMetrics, TypedRecord};
 use crate::model::{
     Checkpoint, ClaimEntry, EntryChange, Key, Kind, RevisionId, SessionMetadata, Timestamp, Value,
 };
+use std::collections::BTreeMap;
 use std::fmt;
 
 /// A summary of a revision.
@@ -415,6 +416,25 @@ impl StateAt {
         let mut items = self.session.records_at(&self.view, 0, usize::MAX)?;
         items.retain(|item| item.time() <= self.until());
         Ok(items)
+    }
+
+    /// Returns the checkpoints from a time up to this moment, the latest first.
+    ///
+    /// # Errors
+    /// Fails if the store cannot be read or is damaged.
+    pub fn checkpoints_since(&self, since: Timestamp) -> Result<Vec<Checkpoint>> {
+        let (since, until) = (Some(since), Some(self.until()));
+        let filter = CheckpointFilter { since, until, ..CheckpointFilter::default() };
+        checkpoint::list(&self.view, self.session.number, &filter)
+    }
+
+    /// Returns the changes of these revisions by number, read in batches. Resets are left out, and
+    /// revisions whose changes are lost: [`StateAt::changes_of`] reads them, or says so.
+    ///
+    /// # Errors
+    /// Fails if the store cannot be read or is damaged.
+    pub fn changes_of_many(&self, sequences: &[u64]) -> Result<BTreeMap<u64, Vec<EntryChange>>> {
+        self.session.changes_in_batches(&self.view, sequences)
     }
 
     /// Returns the changes of one revision.

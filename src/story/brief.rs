@@ -1,6 +1,7 @@
 //! The brief of a moment, with what only the story knows: what was asked, what failed and how, what
 //! no commit has.
 
+use super::events::StoryEvents;
 use super::failure_text::failure_text;
 use super::item::StoryKind;
 use super::project_root::shown_text;
@@ -25,7 +26,7 @@ impl Story {
         let facts = state.facts()?;
         let mut brief = state.brief_of(&facts)?;
         add_failures(state, &facts, resolve, &mut brief.failing)?;
-        let mut story = Self::of_facts(state, facts)?;
+        let mut story = Self::of_events(state, StoryEvents::read_for_brief(state, facts)?)?;
         story.keep_prompts(PROMPTS);
         story.read_whole_texts(state.session(), resolve)?;
         brief.prompts = story.items().rev().map(prompt_line).collect();

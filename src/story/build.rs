@@ -21,7 +21,7 @@ use crate::model::claim::{
     Agent, CodeState, ExecutedCommand, FactText, Message, Prompt, VerificationResult,
     VerificationStatus,
 };
-use crate::model::{AutoTrigger, Checkpoint, CheckpointTrigger, Kind};
+use crate::model::{AutoTrigger, Checkpoint, CheckpointTrigger, EntryChange, Kind};
 use crate::store::{CheckTracker, CheckTurn, LogEntry, LogItem, SourcedFact, StateAt};
 use std::collections::BTreeSet;
 
@@ -64,11 +64,19 @@ impl StoryBuilder {
 
     /// Tells all events.
     pub(super) fn build(mut self, state: &StateAt, read: StoryEvents) -> Result<Story> {
+        let revisions = read.events.iter().filter_map(|(_, event)| match event {
+            StoryEvent::Record(LogItem::Revision(entry)) => Some(entry.sequence),
+            _ => None,
+        });
+        let revisions: Vec<u64> = revisions.collect();
+        let mut changes = state.changes_of_many(&revisions)?;
         for (at, event) in read.events {
             match event {
                 StoryEvent::Fact(known) => self.tell_fact(known),
                 StoryEvent::Record(LogItem::Revision(entry)) => {
-                    self.tell_revision(state, &entry)?;
+                    let known = changes.remove(&entry.sequence);
+                    let changes = known.map_or_else(|| state.changes_of(entry.sequence), Ok);
+                    self.tell_revision(&entry, changes)?;
                 }
                 StoryEvent::Record(LogItem::Checkpoint(checkpoint)) => {
                     self.tell_checkpoint(&checkpoint);
@@ -238,8 +246,8 @@ impl StoryBuilder {
         self.push(check_item(fact, &found, turn));
     }
 
-    fn tell_revision(&mut self, state: &StateAt, entry: &LogEntry) -> Result<()> {
-        let changes = match state.changes_of(entry.sequence) {
+    fn tell_revision(&mut self, entry: &LogEntry, changes: Result<Vec<EntryChange>>) -> Result<()> {
+        let changes = match changes {
             Ok(changes) => changes,
             Err(error) if error.is_lost() => {
                 let text = format!("the changes of #{} were lost before a repair", entry.sequence);

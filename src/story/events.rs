@@ -52,6 +52,37 @@ pub(super) struct StoryEvents {
 impl StoryEvents {
     /// Reads the events up to the moment of a state.
     pub(super) fn read(state: &StateAt, facts: Vec<SourcedFact>) -> Result<Self> {
+        let mut read = Self::of_facts(facts);
+        for item in state.records()? {
+            read.events.push((item.time(), StoryEvent::Record(item)));
+        }
+        for branch in state.branches()? {
+            if branch.base.is_some() {
+                read.events.push((branch.created_at, StoryEvent::BranchCreated(branch.clone())));
+            }
+            if branch.status != BranchStatus::Active {
+                read.events.push((branch.changed_at, StoryEvent::BranchSettled(branch)));
+            }
+        }
+        Ok(read.sorted())
+    }
+
+    /// Reads what a brief needs: the facts, and the checkpoints of commits after the first edit. Its
+    /// cost does not depend on the number of revisions.
+    pub(super) fn read_for_brief(state: &StateAt, facts: Vec<SourcedFact>) -> Result<Self> {
+        let edits = facts.iter().filter(|known| known.fact.kind == Kind::Code);
+        let first_edit = edits.map(|known| known.fact.at).min();
+        let mut read = Self::of_facts(facts);
+        if let Some(first) = first_edit {
+            for checkpoint in state.checkpoints_since(first)? {
+                let item = LogItem::Checkpoint(checkpoint);
+                read.events.push((item.time(), StoryEvent::Record(item)));
+            }
+        }
+        Ok(read.sorted())
+    }
+
+    fn of_facts(facts: Vec<SourcedFact>) -> Self {
         let mut read = Self::default();
         let mut folders: Vec<String> = Vec::new();
         for known in facts {
@@ -69,19 +100,12 @@ impl StoryEvents {
             read.events.push((told_at(&known), StoryEvent::Fact(known)));
         }
         read.root = ProjectRoot::most_common(folders.iter().map(String::as_str));
-        for item in state.records()? {
-            read.events.push((item.time(), StoryEvent::Record(item)));
-        }
-        for branch in state.branches()? {
-            if branch.base.is_some() {
-                read.events.push((branch.created_at, StoryEvent::BranchCreated(branch.clone())));
-            }
-            if branch.status != BranchStatus::Active {
-                read.events.push((branch.changed_at, StoryEvent::BranchSettled(branch)));
-            }
-        }
-        read.events.sort_by_key(|(at, event)| (*at, event.rank()));
-        Ok(read)
+        read
+    }
+
+    fn sorted(mut self) -> Self {
+        self.events.sort_by_key(|(at, event)| (*at, event.rank()));
+        self
     }
 }
 

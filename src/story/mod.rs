@@ -36,7 +36,7 @@ pub use row::StoryRow;
 
 use crate::error::Result;
 use crate::model::Timestamp;
-use crate::store::{SourcedFact, StateAt};
+use crate::store::StateAt;
 use build::StoryBuilder;
 use events::StoryEvents;
 
@@ -72,12 +72,10 @@ impl Story {
     /// # Errors
     /// Fails if the store cannot be read or is damaged.
     pub fn read(state: &StateAt) -> Result<Self> {
-        Self::of_facts(state, state.facts()?)
+        Self::of_events(state, StoryEvents::read(state, state.facts()?)?)
     }
 
-    /// Reads the story of a state with these facts.
-    fn of_facts(state: &StateAt, facts: Vec<SourcedFact>) -> Result<Self> {
-        let mut read = StoryEvents::read(state, facts)?;
+    fn of_events(state: &StateAt, mut read: StoryEvents) -> Result<Self> {
         StoryBuilder::new(state.info()?.name, &mut read).build(state, read)
     }
 

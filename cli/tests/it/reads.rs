@@ -6,7 +6,7 @@ use std::fmt::Write as _;
 use std::path::Path;
 
 /// Commands that read a session.
-const COMMANDS: [&[&str]; 31] = [
+const COMMANDS: [&[&str]; 33] = [
     &["status"],
     &["session", "list"],
     &["session", "show"],
@@ -20,7 +20,9 @@ const COMMANDS: [&[&str]; 31] = [
     &["checkpoint", "at", "HEAD", "--full"],
     &["checkpoint", "at", "1 hour ago"],
     &["checkpoint", "diff", "HEAD~3", "HEAD"],
+    &["story"],
     &["log"],
+    &["log", "--revisions"],
     &["log", "--limit", "20"],
     &["hypothesis", "list"],
     &["hypothesis", "show", "H1"],
