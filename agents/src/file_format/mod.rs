@@ -100,7 +100,10 @@ impl FileFormat {
             Self::Messages,
         ]);
         let mut forms = wanted.into_iter().chain(forms);
-        let found = forms.find(|form| form.fits(&shape)).or_else(|| Self::record_list(shape));
+        let found = forms.find(|form| form.fits(&shape));
+        // A bad line may begin like a list; only the first byte makes a file one.
+        let is_list = head.trim_ascii_start().starts_with(b"[");
+        let found = found.or_else(|| is_list.then(|| Self::record_list(shape)).flatten());
         Some(found.unwrap_or(Self::Json))
     }
 

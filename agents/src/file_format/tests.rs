@@ -193,4 +193,7 @@ fn utf_16_without_a_mark_and_lists_of_records_are_named() {
         assert_eq!(unpack(list.as_bytes()), (what, "jq -c '.[]'"));
     }
     assert_eq!(FileFormat::detect(br#"[{"a":1}]"#, None), Some(FileFormat::Json));
+    let bad_line = format!("{record}\n[[[[\n{record}\n");
+    let found = FileFormat::detect(bad_line.as_bytes(), Some(CLAUDE));
+    assert!(!matches!(found, Some(FileFormat::Packed(..))), "{found:?}");
 }

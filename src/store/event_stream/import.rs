@@ -298,6 +298,8 @@ impl<'a> StreamImporter<'a> {
         if let Some(number) = self.sessions.get(name) {
             return Ok(self.store.session_at(*number));
         }
+        // A session that waits in the spool has no number yet.
+        self.store.engine.drain_before_write()?;
         let session = match self.store.session_named(name)? {
             Some(session) => session,
             None => {
