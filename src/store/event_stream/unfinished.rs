@@ -19,6 +19,7 @@ use crate::backend::Snapshot;
 use crate::backend::files::LockedFile;
 use crate::backend::{self, LockHolder};
 use crate::engine::commit::CommitDurability;
+use crate::engine::journal_follower::APPLY_BYTES;
 use crate::engine::random::operation_id;
 use crate::engine::refs::StoreRefs;
 use crate::engine::refs::{UNFINISHED, WRITTEN, agent_session, session as session_refs};
@@ -306,6 +307,8 @@ impl StreamImporter<'_> {
             });
             let removed: Vec<RecordChange> = removed.collect();
             home.commit_changes(&operation, CommitDurability::Later, &removed)?;
+            // Sessions that changed stay in memory until they are applied.
+            self.store.maintain(APPLY_BYTES)?;
         }
         Ok(())
     }
