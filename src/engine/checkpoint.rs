@@ -28,10 +28,13 @@ pub(crate) fn by_sequence(
     let number = of(session).number(sequence).build();
     let Some(time) = view.get(key::CHECKPOINT_TIMES, &number)? else { return Ok(None) };
     let place = of(session).time(time_of(&time)).number(sequence).build();
-    let row = view
-        .get(key::CHECKPOINTS, &place)?
-        .ok_or_else(|| Error::missing(format!("the checkpoint #{sequence}")))?;
+    let row = view.get(key::CHECKPOINTS, &place)?.ok_or_else(|| missing_checkpoint(sequence))?;
     decode(&row).map(Some)
+}
+
+/// The error of a checkpoint that the index lists and does not have.
+fn missing_checkpoint(sequence: u64) -> Error {
+    Error::missing(format!("the checkpoint #{sequence}"))
 }
 
 /// Returns the checkpoints with these sequence numbers, except hidden ones, by number. Reads them
@@ -51,11 +54,10 @@ pub(crate) fn by_sequences(
         }
     }
     let rows = view.get_many(key::CHECKPOINTS, &places)?;
-    let missing = |sequence| Error::missing(format!("the checkpoint #{sequence}"));
-    let decoded = shown
-        .into_iter()
-        .zip(rows)
-        .map(|(sequence, row)| Ok((sequence, decode(&row.ok_or_else(|| missing(sequence))?)?)));
+    let decoded = shown.into_iter().zip(rows).map(|(sequence, row)| {
+        let row = row.ok_or_else(|| missing_checkpoint(sequence))?;
+        Ok((sequence, decode(&row)?))
+    });
     decoded.collect()
 }
 
@@ -186,8 +188,9 @@ fn listed(
     let sequences: Vec<u64> =
         rows.iter().map(|(place, _)| key::last_number(place).unwrap_or(0)).collect();
     let mut found = by_sequences(view, session, &sequences)?;
-    let missing = |sequence| Error::missing(format!("the checkpoint #{sequence}"));
-    sequences.iter().map(|one| found.remove(one).ok_or_else(|| missing(one))).collect()
+    let taken =
+        sequences.iter().map(|one| found.remove(one).ok_or_else(|| missing_checkpoint(*one)));
+    taken.collect()
 }
 
 /// Counts the checkpoints of a session up to a time.
@@ -228,8 +231,8 @@ pub(crate) fn list_all(
     {
         let session = key::short_at(&place, 8).unwrap_or(0);
         let sequence = key::last_number(&place).unwrap_or(0);
-        let checkpoint = by_sequence(view, session, sequence)?
-            .ok_or_else(|| Error::missing(format!("the checkpoint #{sequence}")))?;
+        let checkpoint =
+            by_sequence(view, session, sequence)?.ok_or_else(|| missing_checkpoint(sequence))?;
         if filter.tag.as_ref().is_none_or(|tag| checkpoint.tags.contains(tag)) {
             found.push((session, checkpoint));
         }

@@ -584,7 +584,7 @@ impl<'a> StreamImporter<'a> {
         let number = session.number;
         let home = self.home.as_ref().map_or(number, |home| home.number);
         let operation = self.operation_in(number)?;
-        let bookmark = self.bookmark(home, mark);
+        let bookmark = (home == number && mark.bytes > 0).then(|| self.bookmark(home, mark));
         let (source, noted, marks) = (self.stream.source, self.noted, self.marks);
         let engine = &self.store.engine;
         let moved = engine.commit_written(CommitDurability::Later, &mut |desk| {
@@ -593,7 +593,7 @@ impl<'a> StreamImporter<'a> {
             }
             let refs = session_refs(&desk.refs, number)?;
             let (mut changes, planned) = plan(desk, refs, &operation)?;
-            if home == number && mark.bytes > 0 {
+            if let Some(bookmark) = &bookmark {
                 changes.push(bookmark.clone());
             } else if marks && home != number && !changes.is_empty() {
                 changes.push(written_mark(number, source, mark));
