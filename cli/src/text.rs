@@ -195,10 +195,35 @@ pub fn hex(bytes: &[u8]) -> String {
     bytes.iter().map(|byte| format!("{byte:02x}")).collect()
 }
 
+/// Returns the common folder of several files, with its slash; empty if there is none worth naming.
+#[must_use]
+pub fn common_folder<'p>(paths: &[&'p str]) -> &'p str {
+    let [first, rest @ ..] = paths else { return "" };
+    let mut end = if rest.is_empty() { 0 } else { first.rfind('/').map_or(0, |place| place + 1) };
+    for path in rest {
+        while end > 0 && !path.starts_with(first.get(..end).unwrap_or_default()) {
+            let shorter = first.get(..end - 1).unwrap_or_default();
+            end = shorter.rfind('/').map_or(0, |place| place + 1);
+        }
+    }
+    // The root alone says nothing.
+    if end > 1 { first.get(..end).unwrap_or_default() } else { "" }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
     use forge_store::redact::{PartEnding, TextForm};
+
+    #[test]
+    fn the_folder_of_several_files_is_said_once() {
+        assert_eq!(common_folder(&["/w/src/a.rs", "/w/src/b/c.rs"]), "/w/src/");
+        assert_eq!(common_folder(&["/w/src/a.rs", "/w/srcs/b.rs"]), "/w/");
+        assert_eq!(common_folder(&["/w/a.rs", "/v/b.rs"]), "");
+        assert_eq!(common_folder(&["/w/src/a.rs"]), "");
+        assert_eq!(common_folder(&["a.rs", "b.rs"]), "");
+        assert_eq!(common_folder(&[]), "");
+    }
 
     #[test]
     fn only_texts_over_the_limit_are_cut_and_between_characters() {

@@ -6,11 +6,11 @@ use super::state::StateAt;
 use crate::engine::fact::SourcedFact;
 use crate::error::Result;
 use crate::model::claim::{
-    Belief, Criticality, ExecutedCommand, FactText, Gap, GapStatus, Hypothesis, HypothesisStatus,
-    Task, VocabularyWord,
+    Belief, CommandOutcome, Criticality, ExecutedCommand, FactText, Gap, GapStatus, Hypothesis,
+    HypothesisStatus, Task, ToolOutcome, ToolUse, VocabularyWord,
 };
 use crate::model::{Checkpoint, ClaimEntry, Fact, Kind, Timestamp, Value};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 /// Bytes of a text that a brief shows.
 const TEXT_BYTES: usize = 400;
@@ -18,6 +18,8 @@ const TEXT_BYTES: usize = 400;
 const COMMANDS: usize = 5;
 /// How many of the last beliefs, notes and evidence a brief shows.
 const CLAIMS: usize = 5;
+/// How many of the last refusals a brief shows.
+const REFUSED: usize = 5;
 /// How many characters of two commands are compared, to see whether they are nearly equal.
 const LIKENESS_CHARS: usize = 32;
 
@@ -84,6 +86,8 @@ pub struct SessionBrief {
     pub uncommitted: Vec<BriefLine>,
     /// The last commands, the latest first.
     pub commands: Vec<BriefLine>,
+    /// The last commands and tool calls that were refused, the latest first, with the reason.
+    pub refused: Vec<BriefLine>,
     /// Tasks that are not done.
     pub tasks: Vec<BriefLine>,
     /// Suggested next steps; never empty.
@@ -112,6 +116,7 @@ impl StateAt {
             gaps: self.open_gaps()?,
             failing: last_results(CheckResults::of(checks(facts)).failing),
             commands: last_commands(facts),
+            refused: last_refused(facts),
             tasks: open_tasks(facts),
             ..SessionBrief::empty()
         };
@@ -259,6 +264,42 @@ fn likeness(command: &str) -> Option<String> {
     Some(letters.take(LIKENESS_CHARS).collect())
 }
 
+/// Returns the last commands and tool calls that were refused, the latest first. Of equal ones the
+/// latest is listed, and none that was allowed later.
+fn last_refused(facts: &[SourcedFact]) -> Vec<BriefLine> {
+    let mut lines: Vec<BriefLine> = Vec::new();
+    let mut allowed: BTreeSet<String> = BTreeSet::new();
+    for known in facts.iter().rev() {
+        let fact = &known.fact;
+        let (is_refused, reason) = match fact.kind {
+            Kind::Command => {
+                let found = ExecutedCommand::from_value(&fact.value).unwrap_or_default();
+                (found.outcome == Some(CommandOutcome::Refused), found.reason)
+            }
+            Kind::Tool => {
+                let found = ToolUse::from_value(&fact.value).unwrap_or_default();
+                (found.outcome == Some(ToolOutcome::Refused), found.reason)
+            }
+            _ => continue,
+        };
+        let text = entity_title(fact.kind, &fact.value);
+        if !is_refused {
+            allowed.insert(text);
+            continue;
+        }
+        if allowed.contains(&text) || lines.iter().any(|line| line.text == text) {
+            continue;
+        }
+        let word = Some(CommandOutcome::Refused.word());
+        let line = line(fact.kind, fact.id.clone(), Some(&text), fact.at);
+        lines.push(BriefLine { word, reason: text_preview(&reason).map(cut), ..line });
+        if lines.len() == REFUSED {
+            break;
+        }
+    }
+    lines
+}
+
 fn open_tasks(facts: &[SourcedFact]) -> Vec<BriefLine> {
     let mut lines = Vec::new();
     for known in facts.iter().filter(|known| known.fact.kind == Kind::Task) {
@@ -294,6 +335,7 @@ impl SessionBrief {
             prompts: Vec::new(),
             uncommitted: Vec::new(),
             commands: Vec::new(),
+            refused: Vec::new(),
             tasks: Vec::new(),
             next: Vec::new(),
             omitted: BTreeMap::new(),
@@ -304,7 +346,7 @@ impl SessionBrief {
 
     /// Returns the lists with their names, the most important first.
     #[must_use]
-    pub const fn lists(&self) -> [(&'static str, &Vec<BriefLine>); 13] {
+    pub const fn lists(&self) -> [(&'static str, &Vec<BriefLine>); 14] {
         [
             ("confirmed", &self.confirmed),
             ("rejected", &self.rejected),
@@ -314,6 +356,7 @@ impl SessionBrief {
             ("gaps", &self.gaps),
             ("failing", &self.failing),
             ("prompts", &self.prompts),
+            ("refused", &self.refused),
             ("uncommitted", &self.uncommitted),
             ("tasks", &self.tasks),
             ("notes", &self.notes),
@@ -337,6 +380,7 @@ impl SessionBrief {
             ("gaps", &mut short.gaps),
             ("failing", &mut short.failing),
             ("prompts", &mut short.prompts),
+            ("refused", &mut short.refused),
             ("uncommitted", &mut short.uncommitted),
             ("tasks", &mut short.tasks),
             ("notes", &mut short.notes),

@@ -32,7 +32,8 @@ impl Story {
         brief.prompts = story.items().rev().map(prompt_line).collect();
         brief.uncommitted = story.uncommitted_lines();
         let root = story.root.as_ref();
-        for line in brief.commands.iter_mut().chain(&mut brief.failing) {
+        let lists = [&mut brief.commands, &mut brief.failing, &mut brief.refused];
+        for line in lists.into_iter().flatten() {
             line.text = shown_text(root, &line.text).into_owned();
             line.error = line.error.as_deref().map(|text| shown_text(root, text).into_owned());
         }

@@ -7,9 +7,11 @@ from client import Client
 from process import Child
 from protocols import SUB_AGENT_PROMPT, Messages
 from scratch import FIXED
-from stand_in import Call, Step
+from stand_in import SUMMARY, Call, Step
 
 ASKED = "Have another agent look"
+# The text with which forge's hook tells the summariser what to keep begins with this.
+KEEP = "Keep these in the summary"
 YEAR = "date +%Y > year.txt"
 PERSONS_RULE = "Bash(date *)"
 PERSONS_SETTINGS = """{
@@ -113,6 +115,9 @@ class ClaudeCode(Client):
         say(client, story.FURTHER)
         client.next_json(is_result, 180)
         self.look_at_brief("a compaction by command", 2)
+        for request in self.stand_in.requests:
+            if request.kind == SUMMARY:
+                self.checks.that("the summariser is told what to keep", KEEP in json.dumps(request.body), request.body)
 
     def look_at_commands(self, commands):
         super().look_at_commands(commands)

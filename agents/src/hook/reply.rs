@@ -49,6 +49,8 @@ pub fn room(event: &HookEvent) -> Option<ReplyBudget> {
                 HookAgent::Claude | HookAgent::Codex | HookAgent::Gemini,
                 HookEventKind::SessionStart { .. } | HookEventKind::Prompt { .. },
             )
+            // What Claude Code reads here becomes additional instructions for its summary.
+            | (HookAgent::Claude, HookEventKind::PreCompact { .. })
             // Gemini has no event after a compaction: the next tool's result is the first chance
             // for a text.
             | (HookAgent::Gemini, HookEventKind::ToolUsed(_))
@@ -68,6 +70,11 @@ pub fn answer(event: &HookEvent, text: Option<&str>) -> String {
         (HookAgent::Claude | HookAgent::Codex, None) => return String::new(),
         // These agents parse whatever is printed.
         (HookAgent::Gemini | HookAgent::Cursor | HookAgent::OpenCode, None) => json!({}),
+        (HookAgent::Claude, Some(text))
+            if matches!(event.happening, HookEventKind::PreCompact { .. }) =>
+        {
+            return text.to_owned();
+        }
         (HookAgent::Claude | HookAgent::Codex | HookAgent::Gemini, Some(text)) => {
             json!({ "hookSpecificOutput": { "hookEventName": event.name, "additionalContext": text } })
         }

@@ -75,6 +75,7 @@ impl Verb for CompactionShowArgs {
             session: name,
             compaction: json(session, &found, lost.as_deref())?,
             known: knowledge.known_items().len(),
+            kept: found.kept_count(),
             lost: lost.map(|lost| lost.iter().map(LostItemJson::from).collect()),
             summary,
             brief,

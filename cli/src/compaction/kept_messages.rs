@@ -12,6 +12,12 @@ use forge_store::store::Session;
 const KEPT: &str = "kept";
 
 impl ContextCompaction {
+    /// Returns the number of messages that were kept.
+    #[must_use]
+    pub fn kept_count(&self) -> usize {
+        self.checkpoint.body.field(KEPT).and_then(Value::as_list).map_or(0, |list| list.len())
+    }
+
     /// Returns the texts of the messages that were kept, joined by line breaks; `None` if none is
     /// known.
     ///

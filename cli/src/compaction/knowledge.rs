@@ -1,6 +1,7 @@
 //! What a session knew at a moment, which a compaction may lose.
 
 use super::loss::{KnownItem, LossKind};
+use super::mention::judged_word_count;
 use crate::error::CommandError;
 use forge_store::model::claim::{Belief, BeliefKind, FactText, Gap, GapStatus};
 use forge_store::model::claim::{CodeState, Prompt, VocabularyWord};
@@ -20,6 +21,15 @@ pub struct ChangedFile {
     pub last: Timestamp,
 }
 
+/// A prompt of a person.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct AskedPrompt {
+    /// Its id.
+    pub id: String,
+    /// Its text, or the beginning of it.
+    pub text: String,
+}
+
 /// What a session knew at a moment.
 #[derive(Clone, Debug, PartialEq)]
 pub struct SessionKnowledge {
@@ -33,6 +43,8 @@ pub struct SessionKnowledge {
     pub blocking: Vec<String>,
     /// The last prompt of a person.
     pub prompt: Option<(Timestamp, String)>,
+    /// The prompts of persons, the latest first, without commands to the client.
+    pub prompts: Vec<AskedPrompt>,
     /// The files that were changed, latest first.
     pub files: Vec<ChangedFile>,
     /// The time of the compaction before. The summary of this one need not mention files that
@@ -44,8 +56,16 @@ pub struct SessionKnowledge {
     pub commits: Vec<(Timestamp, String)>,
 }
 
-/// How many of the last prompts are searched for one to the agent.
-const PROMPTS: usize = 8;
+/// A prompt with fewer significant words says too little to be looked for in a summary.
+const PROMPT_WORDS: usize = 2;
+/// Characters of a prompt in which an instruction is looked for. What follows is mostly quoted.
+const INSTRUCTION_CHARS: usize = 300;
+/// Words with which a person says how the work is to be done.
+const INSTRUCTION_WORDS: [&str; 8] =
+    ["avoid", "don't", "dont", "don’t", "ensure", "must", "never", "prefer"];
+/// Phrases of the same meaning.
+const INSTRUCTION_PHRASES: [&str; 6] =
+    ["do not ", "make sure", "rather than", "instead of", "please use", "always use"];
 /// The maximum number of commits.
 const COMMITS: usize = 10;
 
@@ -78,20 +98,7 @@ impl SessionKnowledge {
         }
         let point = state.point();
         let session = state.session();
-        // Commands to the client say little: one of them is used only if there is nothing else.
-        let prompts = session.recent_facts(point, Kind::Prompt, PROMPTS)?;
-        let mut prompts = prompts.into_iter().filter_map(|known| {
-            let prompt = Prompt::from_value(&known.fact.value).ok()?;
-            let slash = prompt.tags.is_some_and(|tags| tags.iter().any(|tag| tag == "slash"));
-            Some((slash, (known.fact.at, prompt.text?.preview().to_owned())))
-        });
-        let first = prompts.next();
-        let prompt = match first {
-            Some((true, slash)) => {
-                prompts.find(|(slash, _)| !slash).map(|(_, it)| it).or(Some(slash))
-            }
-            other => other.map(|(_, prompt)| prompt),
-        };
+        let (prompt, prompts) = prompts(state)?;
         let mut commits = session.checkpoints(&forge_store::store::CheckpointFilter {
             tag: Some("commit".to_owned()),
             until: point.time(),
@@ -111,6 +118,7 @@ impl SessionKnowledge {
             constraints,
             blocking,
             prompt,
+            prompts,
             files: changed_files(state)?,
             since: None,
             passed: forge_store::store::last_results(state.checks()?.passed),
@@ -123,36 +131,32 @@ impl SessionKnowledge {
     #[must_use]
     pub fn known_items(&self) -> Vec<KnownItem> {
         let brief = &self.brief;
-        let of_line = |kind, line: &BriefLine, text: String| KnownItem {
+        let item = |kind, id: &str, text: &str, word: Option<&str>| KnownItem {
             kind,
-            id: line.id.clone(),
-            text,
-            word: line.word.map(str::to_owned),
+            id: id.to_owned(),
+            text: text.to_owned(),
+            word: word.map(str::to_owned),
         };
+        let of_line = |kind| move |line: &BriefLine| item(kind, &line.id, &line.text, line.word);
+        let of_claim = |kind| move |(id, text): &(String, String)| item(kind, id, text, None);
         let hypotheses = [&brief.confirmed, &brief.rejected, &brief.active].into_iter().flatten();
-        let mut items: Vec<KnownItem> =
-            hypotheses.map(|line| of_line(LossKind::Hypothesis, line, line.text.clone())).collect();
-        for (kind, list) in
-            [(LossKind::Decision, &self.decisions), (LossKind::Constraint, &self.constraints)]
-        {
-            items.extend(list.iter().map(|(id, text)| KnownItem {
-                kind,
-                id: id.clone(),
-                text: text.clone(),
-                word: None,
-            }));
-        }
-        items.extend(brief.gaps.iter().map(|line| of_line(LossKind::Gap, line, line.text.clone())));
-        items.extend(
-            brief.failing.iter().map(|line| of_line(LossKind::Failing, line, line.text.clone())),
-        );
         let changed = self.files.iter().filter(|file| self.since.is_none_or(|at| file.last > at));
-        items.extend(changed.map(|file| KnownItem {
-            kind: LossKind::File,
-            id: file.path.clone(),
-            text: String::new(),
-            word: None,
-        }));
+        let prompts = self.prompts.iter().filter(|it| judged_word_count(&it.text) >= PROMPT_WORDS);
+        let prompts = prompts.map(|prompt| {
+            let is_instruction = is_instruction(&prompt.text);
+            let kind = if is_instruction { LossKind::Instruction } else { LossKind::Prompt };
+            item(kind, &prompt.id, &prompt.text, None)
+        });
+        let mut items: Vec<KnownItem> = hypotheses.map(of_line(LossKind::Hypothesis)).collect();
+        items.extend(self.constraints.iter().map(of_claim(LossKind::Constraint)));
+        items.extend(self.decisions.iter().map(of_claim(LossKind::Decision)));
+        items.extend(brief.gaps.iter().map(of_line(LossKind::Gap)));
+        items.extend(brief.failing.iter().map(of_line(LossKind::Failing)));
+        items.extend(brief.refused.iter().map(of_line(LossKind::Refused)));
+        items.extend(brief.tasks.iter().map(of_line(LossKind::Task)));
+        items.extend(prompts);
+        items.extend(changed.map(|file| item(LossKind::File, &file.path, "", None)));
+        items.sort_by_key(|item| item.kind);
         items
     }
 
@@ -167,6 +171,38 @@ impl SessionKnowledge {
             && self.passed.is_empty()
             && self.commits.is_empty()
     }
+}
+
+/// Returns the last prompt, and all prompts that are no commands to the client, the latest first.
+/// A command to the client says little: it is the last prompt only if there is no other.
+#[expect(clippy::type_complexity, reason = "two results of one look at the prompts")]
+fn prompts(
+    state: &StateAt,
+) -> Result<(Option<(Timestamp, String)>, Vec<AskedPrompt>), CommandError> {
+    let (mut last, mut last_command) = (None, None);
+    let mut prompts = Vec::new();
+    let mut facts = state.facts_of(Kind::Prompt)?;
+    facts.sort_by_key(|known| std::cmp::Reverse(known.fact.at));
+    for known in facts {
+        let Ok(prompt) = Prompt::from_value(&known.fact.value) else { continue };
+        let Some(text) = prompt.text.map(|text| text.preview().to_owned()) else { continue };
+        if prompt.tags.is_some_and(|tags| tags.iter().any(|tag| tag == "slash")) {
+            last_command = last_command.or(Some((known.fact.at, text)));
+            continue;
+        }
+        last = last.or_else(|| Some((known.fact.at, text.clone())));
+        prompts.push(AskedPrompt { id: known.fact.id, text });
+    }
+    Ok((last.or(last_command), prompts))
+}
+
+/// Whether a prompt says how the work is to be done, and not only what.
+fn is_instruction(prompt: &str) -> bool {
+    let begin: String = prompt.chars().take(INSTRUCTION_CHARS).collect();
+    let begin = begin.to_lowercase();
+    let words = begin.split(|c: char| !c.is_alphanumeric() && c != '\'' && c != '’');
+    INSTRUCTION_PHRASES.iter().any(|phrase| begin.contains(phrase))
+        || words.into_iter().any(|word| INSTRUCTION_WORDS.contains(&word))
 }
 
 fn changed_files(state: &StateAt) -> Result<Vec<ChangedFile>, CommandError> {

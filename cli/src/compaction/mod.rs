@@ -6,6 +6,7 @@
 mod kept_messages;
 pub mod knowledge;
 pub mod loss;
+pub mod mention;
 mod transcript_match;
 
 pub use transcript_match::{is_compaction, is_conversation, match_hook_compactions};

@@ -89,8 +89,8 @@ pub fn next_handover(
 ) -> Result<Option<HandoverText>, CommandError> {
     let (Some(room), Some(session)) = (room(event), desk.session.clone()) else { return Ok(None) };
     match (event.agent, &event.happening) {
-        (HookAgent::OpenCode, HookEventKind::PreCompact { .. }) => {
-            return for_summary(desk, session, room);
+        (agent @ (HookAgent::OpenCode | HookAgent::Claude), HookEventKind::PreCompact { .. }) => {
+            return for_summary(desk, session, agent, room);
         }
         (HookAgent::OpenCode, _) => return for_each_request(desk, session, room),
         _ => {}
@@ -169,11 +169,13 @@ fn handover_text(
     Ok((text, count))
 }
 
-/// OpenCode adds the text to the prompt for the summary: this is not the delivery, but improves the
-/// summary.
+/// Returns a text for the prompt of the summary. This is not the delivery, but improves the summary.
+/// OpenCode gets the brief, because it has no other event before the next request; Claude Code gets
+/// what the summary is to keep, which it hands to the summariser as additional instructions.
 fn for_summary(
     desk: &HookRecorder<'_>,
     session: Session,
+    agent: HookAgent,
     room: ReplyBudget,
 ) -> Result<Option<HandoverText>, CommandError> {
     let known = compaction::newest_compactions(&session, Some(1))?;
@@ -181,7 +183,13 @@ fn for_summary(
         return Ok(None);
     };
     let known = compaction_knowledge(&session, newest)?.knowledge;
-    let text = handover_brief::brief(&session.summary()?.info.name, newest, &known, None, room);
+    let text = if agent == HookAgent::Claude {
+        handover_brief::keep_list(&known, room)
+    } else {
+        let name = session.summary()?.info.name;
+        Some(handover_brief::brief(&name, newest, &known, None, room))
+    };
+    let Some(text) = text else { return Ok(None) };
     Ok(Some(HandoverText {
         text,
         whole: false,

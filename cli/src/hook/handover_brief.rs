@@ -6,8 +6,8 @@
 
 use crate::compaction::ContextCompaction;
 use crate::compaction::knowledge::SessionKnowledge;
-use crate::compaction::loss::{LossKind, LostItem};
-use crate::text::shorten;
+use crate::compaction::loss::{KnownItem, LossKind, LostItem};
+use crate::text::{common_folder, shorten};
 use forge_agents::hook::ReplyBudget;
 use forge_store::model::{Kind, Timestamp};
 use forge_store::store::BriefLine;
@@ -54,35 +54,49 @@ pub fn loss(
     lost: &[LostItem],
     room: ReplyBudget,
 ) -> Option<String> {
-    if lost.is_empty() {
-        return None;
-    }
-    let mut text = format!(
+    let begin = format!(
         "forge (record of session {}): the summary of the compaction at {} does not mention:\n",
         quoted(session),
         time_to_second(compaction.checkpoint.time)
     );
-    for one in lost.iter().filter(|one| one.item.kind != LossKind::File) {
-        let word = one.item.word.as_deref().map(|word| format!(" ({})", word.replace('_', " ")));
-        let item = &one.item;
-        let _ = writeln!(
-            text,
-            "- {} {}{}: {}",
-            item.kind.word(),
-            item.id,
-            word.unwrap_or_default(),
-            shorten(&item.text, 160)
-        );
+    let number = compaction.checkpoint.sequence;
+    let end = format!("`forge compaction show '#{number}'` has the whole.\n");
+    item_list(&begin, lost.iter().map(|one| &one.item).collect(), &end, room)
+}
+
+/// Returns what the agent's summary is to keep, for the prompt of the summary. `None` if nothing is
+/// known.
+#[must_use]
+pub fn keep_list(known: &SessionKnowledge, room: ReplyBudget) -> Option<String> {
+    let begin =
+        "Keep these in the summary, with their ids; they are from forge's record of this work:\n";
+    let room = ReplyBudget { units: room.units.min(AIM_UNITS), bytes: room.bytes };
+    let items = known.known_items();
+    item_list(begin, items.iter().collect(), "`forge brief` has the whole.\n", room)
+}
+
+/// Writes a line for each item until the room is full, and the files on one line.
+fn item_list(begin: &str, items: Vec<&KnownItem>, end: &str, room: ReplyBudget) -> Option<String> {
+    if items.is_empty() {
+        return None;
     }
-    if let Some(files) = lost_files(lost) {
-        let _ = writeln!(text, "- {files}");
+    let (files, items): (Vec<&KnownItem>, Vec<&KnownItem>) =
+        items.into_iter().partition(|item| item.kind == LossKind::File);
+    let files = file_names(&files).map(|files| format!("- {files}\n")).unwrap_or_default();
+    let mut text = begin.to_owned();
+    for (place, item) in items.iter().enumerate() {
+        let word = item.word.as_deref().filter(|word| *word != item.kind.word());
+        let word = word.map(|word| format!(" ({})", word.replace('_', " "))).unwrap_or_default();
+        let id = if item.kind.has_telling_id() { format!(" {}", item.id) } else { String::new() };
+        let line = format!("- {}{id}{word}: {}\n", item.kind.word(), shorten(&item.text, 160));
+        let more = format!("- {} more\n", items.len() - place);
+        if !room.holds(&[&text, line.as_str(), &more, &files, end].concat()) {
+            text.push_str(&more);
+            break;
+        }
+        text.push_str(&line);
     }
-    let _ = writeln!(
-        text,
-        "`forge compaction show '#{}'` has the whole.",
-        compaction.checkpoint.sequence
-    );
-    Some(room.cut(&text).to_owned())
+    Some(room.cut(&(text + &files + end)).to_owned())
 }
 
 fn render(
@@ -104,8 +118,8 @@ fn render(
         compaction.trigger().unwrap_or("unknown cause"),
         tokens.unwrap_or_default(),
     );
-    page.lost(lost);
     let brief = &known.brief;
+    page.lost(lost, &brief.prompts);
     page.hypotheses("Confirmed", &brief.confirmed);
     page.hypotheses("Rejected", &brief.rejected);
     page.hypotheses("Still open", &brief.active);
@@ -132,6 +146,9 @@ fn render(
             shorten(&line.text, page.text.max(40)),
             page.time_of_day(line.at)
         )
+    });
+    page.first_lines("Refused, not to be tried again", &brief.refused, |page, line| {
+        format!("{}{}", shorten(&line.text, page.text.max(40)), page.reason(line))
     });
     page.first_lines("Checks that passed last", &known.passed, |page, line| {
         format!("{} at {}", shorten(&line.text, page.text.max(40)), page.time_of_day(line.at))
@@ -300,8 +317,9 @@ impl HandoverPage {
         if day.starts_with(date) { format!("{clock}Z") } else { format!("{date} {clock}Z") }
     }
 
-    /// Adds the names of what a summary leaves out; the details of each are below.
-    fn lost(&mut self, lost: Option<&[LostItem]>) {
+    /// Adds what a summary leaves out: prompts with their texts, and the names of the rest, whose
+    /// details are below. The last prompts are below, too.
+    fn lost(&mut self, lost: Option<&[LostItem]>, last_prompts: &[BriefLine]) {
         let Some(lost) = lost else { return };
         if lost.is_empty() {
             let _ = writeln!(self.out, "The agent's own summary mentions all of it.");
@@ -309,17 +327,19 @@ impl HandoverPage {
         }
         let mut parts = Vec::new();
         for kind in [
+            LossKind::Constraint,
             LossKind::Hypothesis,
             LossKind::Decision,
-            LossKind::Constraint,
             LossKind::Gap,
             LossKind::Failing,
+            LossKind::Refused,
+            LossKind::Task,
         ] {
             let of_kind: Vec<String> = lost
                 .iter()
                 .filter(|one| one.item.kind == kind)
                 .map(|one| match kind {
-                    LossKind::Failing => {
+                    LossKind::Failing | LossKind::Refused | LossKind::Task => {
                         format!("'{}'", shorten(&one.item.text, self.text.max(40)))
                     }
                     _ => one.item.id.clone(),
@@ -329,17 +349,29 @@ impl HandoverPage {
                 parts.push(format!("{} {}", kind.word(), of_kind.join(", ")));
             }
         }
-        parts.extend(lost_files(lost));
-        let _ =
-            writeln!(self.out, "The agent's own summary does not mention: {}.", parts.join("; "));
+        let files: Vec<&KnownItem> = lost.iter().map(|one| &one.item).collect();
+        parts.extend(file_names(&files));
+        if !parts.is_empty() {
+            let parts = parts.join("; ");
+            let _ = writeln!(self.out, "The agent's own summary does not mention: {parts}.");
+        }
+        for (kind, title) in [
+            (LossKind::Instruction, "Instructions of the person that it does not mention"),
+            (LossKind::Prompt, "Other prompts that it does not mention, the latest first"),
+        ] {
+            let is_below = |id: &str| last_prompts.iter().any(|prompt| prompt.id == id);
+            let items = lost.iter().filter(|one| one.item.kind == kind && !is_below(&one.item.id));
+            self.first_lines(title, items, |page, one| shorten(&one.item.text, page.text.max(40)));
+        }
     }
 }
 
-fn lost_files(lost: &[LostItem]) -> Option<String> {
-    let files: Vec<&str> = lost
+/// Names the files among these items.
+fn file_names(items: &[&KnownItem]) -> Option<String> {
+    let files: Vec<&str> = items
         .iter()
-        .filter(|one| one.item.kind == LossKind::File)
-        .map(|one| one.item.id.rsplit('/').next().unwrap_or(&one.item.id))
+        .filter(|item| item.kind == LossKind::File)
+        .map(|item| item.id.rsplit('/').next().unwrap_or(&item.id))
         .collect();
     let more = files.len().saturating_sub(NAMED);
     let more = if more > 0 { format!(" and {more} more") } else { String::new() };
@@ -357,33 +389,9 @@ fn time_to_second(time: Timestamp) -> String {
     time.plus_micros(-micros.rem_euclid(1_000_000)).to_string()
 }
 
-/// Returns the common folder of several files, with its slash; empty if there is none worth naming.
-fn common_folder<'p>(paths: &[&'p str]) -> &'p str {
-    let [first, rest @ ..] = paths else { return "" };
-    let mut end = if rest.is_empty() { 0 } else { first.rfind('/').map_or(0, |place| place + 1) };
-    for path in rest {
-        while end > 0 && !path.starts_with(first.get(..end).unwrap_or_default()) {
-            let shorter = first.get(..end - 1).unwrap_or_default();
-            end = shorter.rfind('/').map_or(0, |place| place + 1);
-        }
-    }
-    // The root alone says nothing.
-    if end > 1 { first.get(..end).unwrap_or_default() } else { "" }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn the_folder_of_several_files_is_said_once() {
-        assert_eq!(common_folder(&["/w/src/a.rs", "/w/src/b/c.rs"]), "/w/src/");
-        assert_eq!(common_folder(&["/w/src/a.rs", "/w/srcs/b.rs"]), "/w/");
-        assert_eq!(common_folder(&["/w/a.rs", "/v/b.rs"]), "");
-        assert_eq!(common_folder(&["/w/src/a.rs"]), "");
-        assert_eq!(common_folder(&["a.rs", "b.rs"]), "");
-        assert_eq!(common_folder(&[]), "");
-    }
 
     #[test]
     fn a_text_becomes_one_line_without_what_is_not_seen() {

@@ -102,6 +102,8 @@ pub struct BriefLists {
     pub failing: Vec<BriefLineJson>,
     /// The last prompts of a person, the latest first.
     pub prompts: Vec<BriefLineJson>,
+    /// The last commands and tool calls that were refused, with the reason: do not try them again.
+    pub refused: Vec<BriefLineJson>,
     /// Files that were edited after the last commit.
     pub uncommitted: Vec<BriefLineJson>,
     /// The last notes.
@@ -168,7 +170,7 @@ impl From<&BriefLine> for BriefLineJson {
             text: line.text.clone(),
             status: of(&[Kind::Hypothesis, Kind::Verification]),
             criticality: of(&[Kind::Gap]),
-            outcome: of(&[Kind::Command]),
+            outcome: of(&[Kind::Command, Kind::Tool]),
             confidence: line.confidence,
             exit_code: line.exit_code,
             reason: line.reason.clone(),
@@ -200,6 +202,7 @@ impl BriefReport {
                 gaps: lines(&short.gaps),
                 failing: lines(&short.failing),
                 prompts: lines(&short.prompts),
+                refused: lines(&short.refused),
                 uncommitted: lines(&short.uncommitted),
                 commands: lines(&short.commands),
                 tasks: lines(&short.tasks),
@@ -266,6 +269,7 @@ fn print_lists(brief: &SessionBrief, screen: &mut Screen) {
             "gaps" => ("Gaps", Tone::Plain),
             "failing" => ("Failing", Tone::Bad),
             "prompts" => ("You asked", Tone::Plain),
+            "refused" => ("Refused", Tone::Warning),
             "uncommitted" => ("Not committed", Tone::Warning),
             "commands" => ("Commands", Tone::Plain),
             _ => ("Tasks", Tone::Plain),
@@ -276,7 +280,10 @@ fn print_lists(brief: &SessionBrief, screen: &mut Screen) {
         }
         for (place, line) in list.iter().enumerate() {
             let label = if place == 0 { title.as_str() } else { "" };
-            let (mark, mark_tone) = entry_mark(line, tone);
+            let (mark, mark_tone) = match name {
+                "refused" => (String::new(), tone),
+                _ => entry_mark(line, tone),
+            };
             let reason = line.reason.as_ref().filter(|reason| !reason.is_empty());
             let reason = reason.map(|reason| format!("  ({reason})")).unwrap_or_default();
             let similar = match line.similar {
@@ -307,7 +314,10 @@ fn print_lists(brief: &SessionBrief, screen: &mut Screen) {
 
 /// Whether to show the id: generated ids mean nothing to a person.
 const fn shows_id(line: &BriefLine) -> bool {
-    !matches!(line.kind, Kind::Command | Kind::Verification | Kind::Prompt | Kind::Code)
+    !matches!(
+        line.kind,
+        Kind::Command | Kind::Tool | Kind::Verification | Kind::Prompt | Kind::Code
+    )
 }
 
 /// The word before an entry, with its tone.

@@ -1,7 +1,8 @@
 //! Compactions of an agent's context.
 
-use crate::compaction::loss::LostItem;
+use crate::compaction::loss::{LossKind, LostItem};
 use crate::output::{Report, Screen, TableCell, TextTable, Tone};
+use crate::text::{common_folder, count_text};
 use forge_store::model::{CheckpointId, Timestamp};
 use serde::Serialize;
 
@@ -47,7 +48,8 @@ pub struct CompactionJson {
 /// An item that a summary omits.
 #[derive(Clone, Debug, Serialize)]
 pub struct LostItemJson {
-    /// Its kind: hypothesis, decision, constraint, gap, failing check, file.
+    /// Its kind: constraint, instruction, hypothesis, decision, gap, failing check, refused, task,
+    /// prompt, file.
     pub kind: &'static str,
     /// Its id; for a file, its path.
     pub id: String,
@@ -58,6 +60,8 @@ pub struct LostItemJson {
     pub mentioned: usize,
     /// The number of its significant words.
     pub telling: usize,
+    #[serde(skip)]
+    has_telling_id: bool,
 }
 
 impl From<&LostItem> for LostItemJson {
@@ -69,6 +73,7 @@ impl From<&LostItem> for LostItemJson {
             status: lost.item.word.clone(),
             mentioned: lost.mentioned,
             telling: lost.telling,
+            has_telling_id: lost.item.kind.has_telling_id(),
         }
     }
 }
@@ -80,6 +85,8 @@ pub struct CompactionShowReport {
     pub compaction: CompactionJson,
     /// The number of items that the summary was compared with.
     pub known: usize,
+    /// The number of messages that the agent kept word for word.
+    pub kept: usize,
     /// The items that it omits; null without a summary.
     pub lost: Option<Vec<LostItemJson>>,
     /// The agent's own summary in full.
@@ -125,6 +132,35 @@ const fn phase(word: &str) -> &str {
     }
 }
 
+fn print_lost(lost: &[LostItemJson], screen: &mut Screen) {
+    let is_file = |one: &&LostItemJson| one.kind == LossKind::File.word();
+    let paths: Vec<&str> = lost.iter().filter(is_file).map(|one| one.id.as_str()).collect();
+    let folder = common_folder(&paths);
+    for one in lost {
+        let status = one.status.as_deref().filter(|status| *status != one.kind);
+        let status = status.map(|word| format!("  {}", word.replace('_', " "))).unwrap_or_default();
+        let why = match (is_file(&one), one.telling) {
+            (true, _) => String::new(),
+            (_, 0) => "  (does not occur)".to_owned(),
+            (_, telling) => format!("  ({} of {telling} words)", one.mentioned),
+        };
+        let id = match (one.id.strip_prefix(folder), one.has_telling_id) {
+            (Some(path), _) if is_file(&one) => format!("{path}  "),
+            (_, true) => format!("{}  ", one.id),
+            (_, false) => String::new(),
+        };
+        screen.short_line(&[
+            (Tone::Dim, &format!("  {:14}", one.kind)),
+            (Tone::Id, &id),
+            (Tone::Plain, &one.text),
+            (Tone::Dim, &format!("{status}{why}")),
+        ]);
+    }
+    if !folder.is_empty() {
+        screen.line(Tone::Dim, &format!("  (files in {folder})"));
+    }
+}
+
 impl Report for CompactionShowReport {
     fn human(&self, screen: &mut Screen) {
         let one = &self.compaction;
@@ -143,6 +179,10 @@ impl Report for CompactionShowReport {
                 screen.line(Tone::Dim, &format!("  {what} at {time}"));
             }
         }
+        if self.kept > 0 {
+            let kept = count_text(self.kept as u64, "message");
+            screen.line(Tone::Dim, &format!("  kept word for word: {kept}"));
+        }
         screen.gap();
         match &self.lost {
             None => screen.line(Tone::Plain, "The agent's own summary is not known."),
@@ -157,20 +197,7 @@ impl Report for CompactionShowReport {
                     self.known
                 );
                 screen.line(Tone::Warning, &text);
-                for one in lost {
-                    let status = one.status.as_deref().unwrap_or_default().replace('_', " ");
-                    let why = match (one.kind, one.telling) {
-                        ("file", _) => "neither path nor name".to_owned(),
-                        (_, 0) => "does not occur".to_owned(),
-                        (_, telling) => format!("{} of {telling} words", one.mentioned),
-                    };
-                    screen.short_line(&[
-                        (Tone::Dim, &format!("  {:14}", one.kind)),
-                        (Tone::Id, &format!("{}  ", one.id)),
-                        (Tone::Plain, &one.text),
-                        (Tone::Dim, &format!("  {status} ({why})")),
-                    ]);
-                }
+                print_lost(lost, screen);
             }
         }
         screen.gap();

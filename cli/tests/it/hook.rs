@@ -6,6 +6,7 @@ mod handing;
 mod locked;
 mod other;
 mod player;
+pub(crate) use player::data;
 mod tool;
 mod whose;
 

@@ -28,6 +28,7 @@ mod hostile;
 mod inference;
 mod integrity;
 mod known;
+mod lost;
 mod manual;
 mod mcp;
 mod merge;

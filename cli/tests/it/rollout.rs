@@ -151,8 +151,12 @@ fn what_a_compaction_kept_word_for_word_is_not_lost() {
     environment.forge(["import", "codex", "x.jsonl"]).success();
     let shown = environment.forge(["compaction", "show", "--json"]).json();
     let lost = shown["lost"].as_array().unwrap_or_else(|| panic!("{shown}"));
-    let lost: Vec<&str> = lost.iter().filter_map(|one| one["id"].as_str()).collect();
-    assert_eq!(lost, ["src/scheduler.rs"], "{shown}");
+    let of_kind = |kind: &str| -> Vec<&str> {
+        let lost = lost.iter().filter(|one| one["kind"] == kind);
+        lost.map(|one| one["id"].as_str().unwrap()).collect()
+    };
+    assert_eq!(of_kind("file"), ["src/scheduler.rs"], "{shown}");
+    assert_eq!((of_kind("prompt").len(), &shown["kept"]), (1, &json!(2)), "{shown}");
 }
 
 #[test]

@@ -98,7 +98,7 @@ fn a_person_sees_compactions_and_what_was_lost() {
     let list = player.json(&["compaction", "list"]);
     let one = &list["compactions"][0];
     assert_eq!((&one["phase"], &one["trigger"]), (&"done".into(), &"auto".into()));
-    assert_eq!((&one["lost"], &one["handed_at"]), (&json!(5), &Value::Null), "{one}");
+    assert_eq!((&one["lost"], &one["handed_at"]), (&json!(6), &Value::Null), "{one}");
     let shown = player.json(&["compaction", "show"]);
     assert_eq!(shown["schema"], "forge.compaction.show/1");
     assert_eq!(shown["summary"], SUMMARY);
@@ -115,9 +115,60 @@ fn a_person_sees_compactions_and_what_was_lost() {
     let number = one["sequence"].as_u64().unwrap().to_string();
     let mut command = player.environment.command(["compaction", "show", &format!("#{number}")]);
     let text = player.environment.finished(command.env("FORGE_SESSION", "cc-1")).success();
-    assert!(text.contains("leaves out 5 of "), "{text}");
+    assert!(text.contains("leaves out 6 of "), "{text}");
     let output = player.environment.forge(["compaction", "show", "#9999"]);
     assert_eq!(output.code, 3, "{output}");
+}
+
+/// A summary repeats few prompts, and nearly none from before the last summary.
+#[test]
+fn instructions_and_refusals_that_the_summary_left_out_are_handed_back() {
+    let mut player = Player::new("cc-1");
+    let prompt = |second, text: &str| {
+        line(second, "user", &format!("\"message\":{{\"role\":\"user\",\"content\":\"{text}\"}}"))
+    };
+    player.append(&prompt(0, "never touch the generated parser tables"));
+    player.append(&prompt(1, "please look into the flaky upload test"));
+    player.append(&called(2, "c1", "Bash", "{\"command\":\"git push --force\"}"));
+    let refused = "The user doesn't want to proceed with this tool use. The tool use was rejected (eg. \
+                   if it was a file edit, the new_string was NOT written to the file). To tell you how to \
+                   proceed, the user said:\nmain is protected";
+    player.append(&format!(
+        "{}\n",
+        json!({
+            "type": "user", "uuid": "u3", "sessionId": "cc-1", "timestamp": "2026-01-28T10:00:03Z",
+            "message": {"role": "user", "content": [
+                {"type": "tool_result", "tool_use_id": "c1", "is_error": true, "content": refused}
+            ]}
+        })
+    ));
+    player.append(&prompt(4, "go on with the upload test"));
+    let before = player.hook("PreCompact", at(5), json!({"trigger": "auto"})).unwrap();
+    for part in [
+        "Keep these in the summary",
+        "- instruction: never touch the generated parser tables\n",
+        "- refused: git push --force\n",
+        "- prompt: please look into the flaky upload test\n",
+    ] {
+        assert!(before.contains(part), "{part:?} in:\n{before}");
+    }
+    assert!(before.find("instruction") < before.find("refused"), "{before}");
+    let summary = "We looked into the upload test, which is flaky.";
+    player.hook("PostCompact", at(6), json!({"compact_summary": summary}));
+    let text = player.hook("SessionStart", at(7), json!({"source": "compact"})).unwrap();
+    assert!(text.contains("does not mention: refused 'git push --force'."), "{text}");
+    assert!(
+        text.contains(
+            "Refused, not to be tried again:\n- git push --force [because main is protected]"
+        ),
+        "{text}"
+    );
+    let shown = player.json(&["compaction", "show"]);
+    let lost: Vec<&str> =
+        shown["lost"].as_array().unwrap().iter().map(|one| one["text"].as_str().unwrap()).collect();
+    assert_eq!(lost, ["never touch the generated parser tables", "git push --force"], "{shown}");
+    let brief = player.json(&["brief"]);
+    assert_eq!(brief["refused"][0]["reason"], "main is protected", "{brief}");
 }
 
 /// Foreign text cannot control anything: what looks like an instruction, a heading or an escape

@@ -69,6 +69,10 @@ impl Player {
         if answer.is_empty() || answer == "{}\n" {
             return None;
         }
+        // A text for the prompt of the summary is not a delivery.
+        if self.agent == "claude" && event == "PreCompact" {
+            return Some(answer.to_owned());
+        }
         let answer: Value = serde_json::from_str(answer).unwrap();
         let text = if self.agent == "opencode" {
             answer["context"][0].as_str().unwrap().to_owned()
