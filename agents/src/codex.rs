@@ -406,6 +406,9 @@ fn message(
         ("meta", flag(role != "assistant" && typed.is_none())),
     ]);
     speak(work, scene, id, value);
+    if role == "assistant" && scene.agent.is_none() {
+        work.infer(scene, id, &text);
+    }
     match typed {
         Some((text, part, pointer)) if !copied => {
             let said = (text.as_str(), part, pointer.as_str());

@@ -207,9 +207,16 @@ fn message_at(
     if kind == "user" {
         value.extend(fields([("tool_results", list(prompt::results(message.content)))]));
     }
-    let summary = kind == "user" && told.is_some_and(|(text, _)| prompt::is_snapshot(&text));
+    let summary =
+        kind == "user" && told.as_ref().is_some_and(|(text, _)| prompt::is_snapshot(text));
     work.carry.session.started_at.get_or_insert(at);
     work.facts.push(scene.fact(Kind::Message, id, value));
+    if kind == "gemini"
+        && !work.carry.other.sub_agent
+        && let Some((text, _)) = &told
+    {
+        work.infer(&scene, id, text);
+    }
     if !work.carry.other.mark_reported(id) {
         if summary {
             work.single_line_compaction(&scene, id, text);

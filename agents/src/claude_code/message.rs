@@ -87,8 +87,10 @@ impl PieceBuilder<'_> {
             LineSpeaker::System => {}
         }
         self.facts.push(scene.fact(Kind::Message, uuid, value));
-        if self.infer && speaker == LineSpeaker::Assistant {
-            self.infer(&scene, &spoken);
+        if speaker == LineSpeaker::Assistant
+            && let Some((text, _)) = spoken.content.full_text()
+        {
+            self.infer(&scene, uuid, &text);
         }
         self.time_checkpoint(at, uuid);
         Ok(())
@@ -221,19 +223,12 @@ impl PieceBuilder<'_> {
         value
     }
 
-    /// Adds the statements that rules find in the sentences, as facts of their own.
-    fn infer(&mut self, scene: &LineContext<'_>, spoken: &SpokenLine<'_>) {
-        let Some((text, _)) = spoken.content.full_text() else { return };
-        for (number, found) in inference::read(&text).into_iter().enumerate() {
-            let value = fields([
-                ("rule", found.rule.into()),
-                ("message", spoken.uuid.into()),
-                ("description", found.sentence.into()),
-                ("found", Value::from([("kind", found.kind.name().into())])),
-            ]);
-            let id = format!("{}.{}", spoken.uuid, number + 1);
-            self.facts.push(scene.fact(Kind::Inference, &id, value));
-        }
+    /// Adds the statements that rules find in a message of the agent, as facts of their own, if that
+    /// is wanted.
+    pub(crate) fn infer(&mut self, scene: &LineContext<'_>, message: &str, text: &str) {
+        let found = if self.infer { inference::inferences(message, text) } else { Vec::new() };
+        self.facts
+            .extend(found.into_iter().map(|(id, value)| scene.fact(Kind::Inference, &id, value)));
     }
 
     fn system(

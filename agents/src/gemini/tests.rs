@@ -438,3 +438,21 @@ fn a_typed_snapshot_tag_is_not_a_compaction() {
     let piece = read(&lines(&[meta(), user(1, "u1", "<state_snapshot> is empty, why?")]));
     assert_eq!((piece.checkpoints.len(), of(&piece, Kind::Prompt).len()), (0, 1));
 }
+
+#[test]
+fn statements_of_the_agent_are_inferred_if_that_is_wanted() {
+    let told = "I looked. The root cause is a stale cache.";
+    let mut answer = gemini(2, "m2", &json!([]));
+    answer["content"] = told.into();
+    let script = lines(&[meta(), user(1, "m1", told), answer]);
+    let read = |infer| {
+        TranscriptReader::new(TranscriptOptions { infer, ..options() })
+            .read(script.as_bytes(), InputEnding::File, Timestamp::default())
+            .unwrap()
+    };
+    let wanted = read(true);
+    let [found] = of(&wanted, Kind::Inference)[..] else { panic!("{wanted:?}") };
+    assert_eq!(text(found, "description").as_deref(), Some("The root cause is a stale cache."));
+    assert_eq!(text(found, "message").as_deref(), Some("m2"));
+    assert_eq!(of(&read(false), Kind::Inference).len(), 0);
+}

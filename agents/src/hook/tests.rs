@@ -309,7 +309,7 @@ fn each_agent_is_answered_in_its_own_form() {
             "{\"hookSpecificOutput\":{\"additionalContext\":\"known\",\"hookEventName\":\"SessionStart\"}}\n",
             "",
         ),
-        (HookAgent::Claude, "PreCompact", "", ""),
+        (HookAgent::Claude, "PreCompact", "known", ""),
         (HookAgent::Codex, "PostCompact", "", ""),
         (
             HookAgent::Codex,

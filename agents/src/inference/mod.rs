@@ -5,7 +5,7 @@
 //! itself: it becomes a fact that a person or agent may promote. `docs/inference.md` gives the
 //! accuracy and how it is measured.
 
-use forge_store::model::Kind;
+use forge_store::model::{FieldMap, Kind, Value};
 use regex::bytes::{RegexSet, RegexSetBuilder};
 use std::sync::LazyLock;
 
@@ -20,13 +20,13 @@ const MAX_OF_ONE: usize = 8;
 
 /// A sentence that states something.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct InferredStatement<'t> {
+pub struct InferredStatement {
     /// What it states: a hypothesis, a belief or a gap.
     pub kind: Kind,
     /// The name of the rule that matched.
     pub rule: &'static str,
-    /// The sentence.
-    pub sentence: &'t str,
+    /// The sentence, without marks of bold text.
+    pub sentence: String,
 }
 
 struct InferenceRules {
@@ -51,34 +51,51 @@ static ALL: LazyLock<InferenceRules> = LazyLock::new(|| {
     InferenceRules { said, patterns }
 });
 
-/// Returns what one sentence states, by the first rule that matches.
+/// Returns what one sentence states, by the first rule that matches. A fragment states nothing, and
+/// a question is no belief.
 #[must_use]
 pub fn judge(sentence: &str) -> Option<(Kind, &'static str)> {
+    if is_fragment(sentence) {
+        return None;
+    }
     let rules = &*ALL;
     let first = rules.patterns.matches(sentence.as_bytes()).iter().next()?;
     let (kind, name) = rules.said.get(first)?;
-    kind.map(|kind| (kind, *name))
+    let kind = kind.filter(|kind| *kind != Kind::Belief || !sentence.ends_with('?'))?;
+    Some((kind, *name))
 }
 
-/// Returns the statements in a message, each once. Code between fences is skipped.
+/// Whether this is no whole sentence: what introduces a list or a quotation, a row of a table, or a
+/// text that is cut.
+fn is_fragment(sentence: &str) -> bool {
+    const CUT: [&str; 8] = [" the", " a", " an", " of", " to", " that", " and", " is"];
+    sentence.ends_with([':', ',', '(', '|', '…'])
+        || sentence.contains(" | ")
+        || CUT.iter().any(|end| sentence.ends_with(end))
+}
+
+/// Returns the statements in a message, each once. Code between fences, headings and tables are
+/// skipped.
 #[must_use]
-pub fn read(text: &str) -> Vec<InferredStatement<'_>> {
-    let mut found: Vec<InferredStatement<'_>> = Vec::new();
+pub fn read(text: &str) -> Vec<InferredStatement> {
+    let mut found: Vec<InferredStatement> = Vec::new();
     let mut fenced = false;
     for line in text.lines() {
         if line.trim_start().starts_with("```") {
             fenced = !fenced;
             continue;
         }
-        if fenced {
+        if fenced || is_heading(line) {
             continue;
         }
-        for sentence in sentences(line) {
+        let line = line.replace("**", "");
+        for sentence in sentences(&line) {
+            let sentence = sentence.to_owned();
             if !LENGTHS.contains(&sentence.len()) || found.iter().any(|it| it.sentence == sentence)
             {
                 continue;
             }
-            if let Some((kind, rule)) = judge(sentence) {
+            if let Some((kind, rule)) = judge(&sentence) {
                 found.push(InferredStatement { kind, rule, sentence });
             }
             if found.len() == MAX_OF_ONE {
@@ -87,6 +104,30 @@ pub fn read(text: &str) -> Vec<InferredStatement<'_>> {
         }
     }
     found
+}
+
+/// Returns the ids and the fields of the facts for the statements in a message.
+pub(crate) fn inferences(message: &str, text: &str) -> Vec<(String, FieldMap)> {
+    let found = read(text).into_iter().enumerate();
+    found
+        .map(|(number, found)| {
+            let fields = [
+                ("rule", found.rule.into()),
+                ("message", message.into()),
+                ("description", found.sentence.into()),
+                ("found", Value::from([("kind", found.kind.name().into())])),
+            ];
+            let fields = fields.map(|(name, value)| (name.to_owned(), value));
+            (format!("{message}.{}", number + 1), fields.into())
+        })
+        .collect()
+}
+
+/// Whether a line is a heading or a row of a table.
+fn is_heading(line: &str) -> bool {
+    let line = line.trim();
+    let is_bold = line.starts_with("**") && line.ends_with("**") && line.matches("**").count() == 2;
+    line.starts_with(['#', '|']) || (is_bold && !line.trim_end_matches('*').ends_with(['.', '!']))
 }
 
 /// The sentences of a line, without the marks of lists and headings.

@@ -25,17 +25,48 @@ fn a_message_is_read_sentence_by_sentence() {
                 - **Unclear** what the hook does; it is still unclear why it hangs.\n\
                 ```\nthe root cause is in code that is quoted\n```\n\
                 1. The root cause is a stale cache!\n";
+    let found = read(text);
     let found: Vec<_> =
-        read(text).into_iter().map(|it| (it.kind.name(), it.rule, it.sentence)).collect();
+        found.iter().map(|it| (it.kind.name(), it.rule, it.sentence.as_str())).collect();
     assert_eq!(
         found,
         [
             ("belief", "root-cause", "The root cause is a stale cache!"),
             ("hypothesis", "might", "It might be the lock file, too."),
-            ("gap", "unclear", "Unclear** what the hook does; it is still unclear why it hangs."),
+            ("gap", "unclear", "Unclear what the hook does; it is still unclear why it hangs."),
         ]
     );
     assert_eq!(read("").len(), 0);
+}
+
+#[test]
+fn headings_fragments_plans_change_logs_and_questions_are_no_statements() {
+    for text in [
+        "## The root cause is a stale cache",
+        "**The root cause is a stale cache**",
+        "| file | the root cause is a stale cache |",
+        "The problem is that the lock is held because of this line:",
+        "Now check if the problem is that the lock is held.",
+        "OK, let me see whether the root cause is a stale cache.",
+        "Fixed the parser, which failed because the table was empty.",
+        "This suggests that the",
+        "Is the root cause that the cache is stale?",
+    ] {
+        assert_eq!(read(text), [], "{text}");
+    }
+}
+
+#[test]
+fn findings_without_a_word_of_finding_are_read() {
+    for text in [
+        "So it's a regression from this branch.",
+        "The run removed the comments in the config file.",
+        "The second pass is missing these subtractions.",
+        "If the open call fails, the descriptor leaks.",
+    ] {
+        let found = read(text);
+        assert_eq!(found.first().map(|it| it.kind), Some(Kind::Belief), "{text}");
+    }
 }
 
 /// Precision and recall on the labelled sentences, printed by `cargo test -p forge-agents precision
@@ -71,5 +102,5 @@ fn precision_and_recall_on_labelled_sentences_are_as_the_page_says() {
     writeln!(out, "{figures}\n{said}").unwrap();
     let page = include_str!("../../../docs/inference.md");
     assert!(page.contains(&figures), "docs/inference.md does not say: {figures}");
-    assert!(share(right, wrong) >= 0.7, "below this the rules are not to be on by default");
+    assert!(share(right, wrong) >= 0.85, "below this the rules are not to be on by default");
 }

@@ -13,9 +13,11 @@ mod swe_agent;
 use crate::claude_code::command::{CommandRun, REFUSED, merged};
 use crate::claude_code::line_context::{LineContext, PieceBuilder, fields};
 use crate::claude_code::transcript_state::TranscriptState;
+use crate::inference;
 use crate::long_text::{self, SourceSpan};
 use crate::piece::{CheckpointDraft, SessionDraft, TranscriptPiece};
 use crate::verification::CheckCommandLine;
+use forge_store::model::claim::{FactText, FieldValue};
 use forge_store::model::{Fact, FieldMap, Kind, Timestamp, Value};
 
 /// The agent that wrote a trajectory.
@@ -84,7 +86,8 @@ impl NotATrajectory {
 }
 
 /// Reads a whole trajectory. `started_at` is when its run began, for formats that do not say;
-/// `recorded_at` goes into every fact.
+/// `recorded_at` goes into every fact. With `infer`, rules read the statements in the beginnings of
+/// the agent's messages ([`crate::inference`]).
 ///
 /// The same document always gives the same session and facts.
 ///
@@ -95,6 +98,7 @@ pub fn read(
     bytes: &[u8],
     started_at: Timestamp,
     recorded_at: Timestamp,
+    infer: bool,
 ) -> Result<TranscriptPiece, NotATrajectory> {
     let bom = b"\xef\xbb\xbf";
     let start = if bytes.starts_with(bom) { bom.len() } else { 0 };
@@ -106,7 +110,30 @@ pub fn read(
         TrajectoryAuthor::OpenHands => openhands::read(&document, started_at, recorded_at),
     }?;
     piece.taken = bytes.len() as u64;
+    if infer {
+        let found: Vec<Fact> = piece.facts.iter().flat_map(inferences_of).collect();
+        piece.facts.extend(found);
+    }
     Ok(piece)
+}
+
+/// Returns the inferences from a fact, if it is a message of the agent.
+fn inferences_of(fact: &Fact) -> Vec<Fact> {
+    let role = fact.value.field("role").and_then(Value::as_text);
+    let text = fact.value.field("text").and_then(FactText::read);
+    let (Kind::Message, Some("assistant"), Some(text)) = (fact.kind, role, text) else {
+        return Vec::new();
+    };
+    let found = inference::inferences(&fact.id, text.preview()).into_iter();
+    found
+        .map(|(id, mut value)| {
+            // Whether its time is invented.
+            if let Some(synthetic) = fact.value.field("synthetic") {
+                value.insert("synthetic".to_owned(), synthetic.clone());
+            }
+            Fact { kind: Kind::Inference, id, value: Value::Map(value), ..fact.clone() }
+        })
+        .collect()
 }
 
 /// The bytes of a document and where they begin in the file.

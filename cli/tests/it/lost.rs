@@ -1,53 +1,54 @@
 //! How often the loss report is right, on the recorded sessions in `../shared/data`.
 
-use crate::environment::Environment;
 use crate::hook::data;
 use forge_cli::compaction::mention::SummaryText;
-use forge_cli::compaction::newest_compactions;
-use forge_store::model::Kind;
-use forge_store::model::claim::{FactText, FieldValue};
-use forge_store::store::{Options, Store};
 use forge_testkit::skip::skipped;
+use serde_json::Value;
 use std::collections::BTreeMap;
 use std::io::Write;
 
-/// Each prompt and inference that was compared with a summary, labelled by hand.
+/// Each prompt and statement that was compared with a summary, labelled by hand.
 const LABELS: &str = include_str!("lost_labels.tsv");
 
-/// The texts and the summaries of the recorded sessions.
-struct RecordedTexts {
+/// The recorded sessions.
+struct RecordedSessions {
+    /// The texts by the id of the line.
     texts: BTreeMap<String, String>,
+    /// The summaries by the time of the compaction.
     summaries: BTreeMap<String, SummaryText>,
 }
 
-fn read_sessions() -> Option<RecordedTexts> {
-    let environment = Environment::new();
-    environment.forge(["init"]).success();
-    let mut recorded = RecordedTexts { texts: BTreeMap::new(), summaries: BTreeMap::new() };
+fn read_sessions() -> Option<RecordedSessions> {
+    let mut recorded = RecordedSessions { texts: BTreeMap::new(), summaries: BTreeMap::new() };
     for name in ["long", "review-e2e"] {
         let transcript = data(&format!("claude-code/{name}.jsonl"))?;
-        let file = environment.path(&format!("home/{name}.jsonl"));
-        std::fs::write(&file, transcript).unwrap();
-        let mut import = environment.command(["import", "claude-code", file.to_str().unwrap()]);
-        environment.finished(import.env("FORGE_TEST_NOW", "2026-06-01T00:00:00Z")).success();
-    }
-    let store = environment.path("project/.forge");
-    let store = Store::open(&store, Options::default().read_only(true)).unwrap();
-    for summary in store.sessions().unwrap() {
-        let session = store.session(&summary.info.id.to_string()).unwrap();
-        let state = session.state(&session.head().unwrap()).unwrap();
-        for (kind, field) in [(Kind::Prompt, "text"), (Kind::Inference, "description")] {
-            for known in state.facts_of(kind).unwrap() {
-                let text = FactText::read(known.fact.value.field(field).unwrap()).unwrap();
-                recorded.texts.insert(known.fact.id, text.preview().to_owned());
+        let mut compacted_at = None;
+        for line in transcript.lines() {
+            let line: Value = serde_json::from_str(line).unwrap();
+            if line["subtype"] == "compact_boundary" {
+                compacted_at = line["timestamp"].as_str().map(str::to_owned);
             }
-        }
-        for one in newest_compactions(&session, None).unwrap() {
-            let summary = SummaryText::new(&one.summary(&session).unwrap().unwrap());
-            recorded.summaries.insert(one.checkpoint.time.to_string(), summary);
+            let (Some(id), Some(text)) = (line["uuid"].as_str(), text_of(&line)) else { continue };
+            if line["isCompactSummary"] == true {
+                let time = compacted_at.take().unwrap();
+                recorded.summaries.insert(time, SummaryText::new(&text));
+            }
+            recorded.texts.insert(id.to_owned(), text);
         }
     }
     Some(recorded)
+}
+
+/// The text of a line of a transcript.
+fn text_of(line: &Value) -> Option<String> {
+    match &line["message"]["content"] {
+        Value::String(text) => Some(text.clone()),
+        Value::Array(blocks) => {
+            let texts = blocks.iter().filter(|block| block["type"] == "text");
+            Some(texts.filter_map(|block| block["text"].as_str()).collect::<Vec<_>>().join("\n"))
+        }
+        _ => None,
+    }
 }
 
 /// `scripts/loss-report` runs this, and prints the figures with each wrong verdict.
@@ -59,10 +60,12 @@ fn the_loss_report_is_as_often_right_as_the_page_says() {
     let (mut right, mut wrong, mut missed, mut kept) = (0, 0, 0, 0);
     let mut errors = String::new();
     for line in LABELS.lines().filter(|line| !line.starts_with('#')) {
-        let [time, _, id, label] = line.split('\t').collect::<Vec<_>>()[..] else {
+        let [time, id, first, bytes, label] = line.split('\t').collect::<Vec<_>>()[..] else {
             panic!("{line}")
         };
-        let is_mentioned = recorded.summaries[time].mention(&recorded.texts[id]).is_mentioned;
+        let first: usize = first.parse().unwrap();
+        let text = &recorded.texts[id][first..first + bytes.parse::<usize>().unwrap()];
+        let is_mentioned = recorded.summaries[time].mention(text).is_mentioned;
         let verdict = match (is_mentioned, label) {
             (false, "lost") => (&mut right, None),
             (false, "kept") => (&mut wrong, Some("named, but the summary has it")),
@@ -72,7 +75,8 @@ fn the_loss_report_is_as_often_right_as_the_page_says() {
         };
         *verdict.0 += 1;
         if let Some(error) = verdict.1 {
-            errors.push_str(&format!("  {error}: {time} {id}\n"));
+            let begin: String = text.chars().take(80).collect();
+            errors.push_str(&format!("  {error}: {time} {begin:?}\n"));
         }
     }
     let share = |part: u32, other: u32| f64::from(part) / f64::from(part + other);

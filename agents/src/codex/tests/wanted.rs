@@ -224,3 +224,26 @@ fn a_compaction_lists_the_kept_messages() {
     assert_eq!(kept[0], Value::from([("message", "msg_1".into())]));
     assert_eq!(kept[1].field("text"), Some(&"go on".into()));
 }
+
+#[test]
+fn statements_of_the_agent_are_inferred_if_that_is_wanted() {
+    let said = |second, role: &str, kind: &str| {
+        let text = "I looked. The root cause is a stale cache.";
+        item(
+            second,
+            &json!({"type": "message", "role": role, "content": [{"type": kind, "text": text}]}),
+        )
+    };
+    let script = meta() + &said(1, "user", "input_text") + &said(2, "assistant", "output_text");
+    let read = |infer| {
+        TranscriptReader::new(TranscriptOptions { infer, ..options() })
+            .read(script.as_bytes(), InputEnding::File, Timestamp::default())
+            .unwrap()
+    };
+    let wanted = read(true);
+    let [found] = of(&wanted, Kind::Inference)[..] else { panic!("{wanted:?}") };
+    assert_eq!(text(found, "description").as_deref(), Some("The root cause is a stale cache."));
+    let messages = of(&wanted, Kind::Message);
+    assert_eq!(text(found, "message").as_deref(), Some(messages[1].id.as_str()));
+    assert_eq!(of(&read(false), Kind::Inference).len(), 0);
+}

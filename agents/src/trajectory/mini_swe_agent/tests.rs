@@ -6,7 +6,8 @@ use serde_json::{Value as Json, json};
 const START: Timestamp = Timestamp::from_micros(1_000_000);
 
 fn piece(document: &Json) -> TranscriptPiece {
-    read_of(TrajectoryAuthor::MiniSweAgent, document.to_string().as_bytes(), START, START).unwrap()
+    read_of(TrajectoryAuthor::MiniSweAgent, document.to_string().as_bytes(), START, START, false)
+        .unwrap()
 }
 
 fn of(piece: &TranscriptPiece, kind: Kind) -> Vec<&Fact> {
@@ -118,6 +119,6 @@ fn return_codes_times_and_refusals_are_read_from_their_fields() {
 #[test]
 fn a_trajectory_of_another_agent_is_refused() {
     for bytes in [&b"{}"[..], b"", b"[]", b"{\"messages\":3}", &[b'['; 100_000]] {
-        assert!(read_of(TrajectoryAuthor::MiniSweAgent, bytes, START, START).is_err());
+        assert!(read_of(TrajectoryAuthor::MiniSweAgent, bytes, START, START, false).is_err());
     }
 }

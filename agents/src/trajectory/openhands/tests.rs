@@ -6,7 +6,7 @@ use serde_json::{Value as Json, json};
 const START: Timestamp = Timestamp::from_micros(1_000_000);
 
 fn read(text: &str) -> TranscriptPiece {
-    read_of(TrajectoryAuthor::OpenHands, text.as_bytes(), START, START).unwrap()
+    read_of(TrajectoryAuthor::OpenHands, text.as_bytes(), START, START, false).unwrap()
 }
 
 fn of(piece: &TranscriptPiece, kind: Kind) -> Vec<&Fact> {
@@ -315,13 +315,14 @@ fn a_document_without_events_is_refused() {
     for text in ["", "3", "[]", "{}", "[3,null]", "{\"a\":1}\n{\"b\":2}\n", "[{\"role\":\"user\"}]"]
     {
         assert!(
-            read_of(TrajectoryAuthor::OpenHands, text.as_bytes(), START, START).is_err(),
+            read_of(TrajectoryAuthor::OpenHands, text.as_bytes(), START, START, false).is_err(),
             "{text}"
         );
     }
     let runs = format!("{0}\n{0}\n", json!({"instance_id": "a", "history": server()}));
-    let error = read_of(TrajectoryAuthor::OpenHands, runs.as_bytes(), START, START).unwrap_err();
+    let error =
+        read_of(TrajectoryAuthor::OpenHands, runs.as_bytes(), START, START, false).unwrap_err();
     assert!(std::error::Error::source(&error).unwrap().to_string().contains("several runs"));
     let nested = "[".repeat(100_000);
-    assert!(read_of(TrajectoryAuthor::OpenHands, nested.as_bytes(), START, START).is_err());
+    assert!(read_of(TrajectoryAuthor::OpenHands, nested.as_bytes(), START, START, false).is_err());
 }

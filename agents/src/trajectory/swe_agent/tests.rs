@@ -9,7 +9,7 @@ fn read(
     start: Timestamp,
     recorded_at: Timestamp,
 ) -> Result<TranscriptPiece, crate::trajectory::NotATrajectory> {
-    read_of(TrajectoryAuthor::SweAgent, bytes, start, recorded_at)
+    read_of(TrajectoryAuthor::SweAgent, bytes, start, recorded_at, false)
 }
 
 fn piece(document: &str) -> TranscriptPiece {
@@ -52,6 +52,18 @@ fn a_step_is_a_message_and_a_command_and_its_edit_is_code() {
     // Nothing says that the edit was applied.
     assert_eq!((field(7, "path"), field(7, "applied")), (Some("b.py".into()), None));
     assert_eq!(field(8, "paths"), Some(vec!["s/a.py"].into()));
+}
+
+#[test]
+fn statements_of_the_agent_are_inferred_if_that_is_wanted() {
+    let document = br#"{"trajectory":[{"thought":"I looked. The root cause is a stale cache."}]}"#;
+    let read = |infer| read_of(TrajectoryAuthor::SweAgent, document, START, START, infer).unwrap();
+    let piece = read(true);
+    assert_eq!(at(&piece, Kind::Inference), [("step-1.1", 1_000_000)]);
+    let found = piece.facts.last().unwrap();
+    assert_eq!(found.value.field("description"), Some(&"The root cause is a stale cache.".into()));
+    assert_eq!(found.value.field("synthetic"), Some(&true.into()));
+    assert_eq!(at(&read(false), Kind::Inference), []);
 }
 
 #[test]

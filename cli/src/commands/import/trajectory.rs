@@ -1,6 +1,7 @@
 //! `forge import swe-agent`, `mini-swe-agent` and `openhands`.
 
 use super::TrajectoryImportArgs;
+use crate::config::key;
 use crate::context::Context;
 use crate::error::{CommandError, CommandErrorKind};
 use crate::report::import::TrajectoryImportReport;
@@ -56,7 +57,8 @@ fn import_once(
     let shown = args.file.display().to_string();
     let content = read_trajectory(author, &args.file, &unpack_folder(&store))?;
     let clean = store.redact_source(&content, Written::Json, PartEnding::End);
-    let piece = trajectory::read(author, clean.bytes(), started_at, context.now);
+    let infer = context.config.is_on(key::INFERENCE_ENABLED);
+    let piece = trajectory::read(author, clean.bytes(), started_at, context.now, infer);
     let piece = piece.map_err(|error| {
         let wanted = FileFormat::Trajectory(author);
         match FileFormat::detect(&content, Some(wanted)) {
