@@ -20,8 +20,9 @@ use crate::workspace::{self, SessionNeed, StoreAccess};
 use forge_store::diff::{ChangeKind, summary};
 use forge_store::model::{Checkpoint, Timestamp};
 use forge_store::store::{CheckpointFilter, LogItem, ResolvedMoment, Session, StateAt};
-use forge_store::story::Story;
+use forge_store::story::{Story, StoryItem, StoryRef};
 use std::cmp::Reverse;
+use std::collections::BTreeMap;
 
 impl Verb for CheckpointListArgs {
     const NAME: &'static str = "checkpoint list";
@@ -286,6 +287,21 @@ impl Verb for CheckpointTimelineArgs {
             run_verb(&super::tui::TuiArgs::default(), context)?;
             return Ok(None);
         }
+        self.timeline(reading, context).map(Some)
+    }
+}
+
+impl CheckpointTimelineArgs {
+    /// Returns the timeline.
+    ///
+    /// # Errors
+    ///
+    /// As every read.
+    pub(super) fn timeline(
+        &self,
+        reading: &SessionReader,
+        context: &Context,
+    ) -> Result<TimelineReport, CommandError> {
         let session = &reading.session;
         let since = self.since.as_ref().map(|since| reading.time(context, since)).transpose()?;
         let until = self.until.as_ref().map(|until| reading.time(context, until)).transpose()?;
@@ -332,9 +348,34 @@ impl Verb for CheckpointTimelineArgs {
         }
         let omitted = entries.len().saturating_sub(self.limit.unwrap_or(usize::MAX));
         entries.truncate(entries.len() - omitted);
+        summarise(reading, &mut entries)?;
         let session = session.summary()?.info.name;
-        Ok(Some(TimelineReport { session, branches, entries, omitted }))
+        Ok(TimelineReport { session, branches, entries, omitted })
     }
+}
+
+/// Says of each revision what it changed.
+fn summarise(reading: &SessionReader, entries: &mut [TimelineEntry]) -> Result<(), CommandError> {
+    let story = Story::read(&reading.state(&reading.session.head()?, false)?)?;
+    let mut told: BTreeMap<u64, Vec<&StoryItem>> = BTreeMap::new();
+    for item in story.items() {
+        for about in &item.refs {
+            if let StoryRef::Sequence(sequence) = about {
+                told.entry(*sequence).or_default().push(item);
+            }
+        }
+    }
+    for entry in entries.iter_mut().filter(|entry| entry.sort == TimelineEntryKind::Revision) {
+        let items = told.get(&entry.sequence).map(Vec::as_slice).unwrap_or_default();
+        let Some(first) = items.iter().find(|item| item.loud).or(items.first()) else { continue };
+        let detail = first.detail.as_ref().map(|detail| format!("  {detail}")).unwrap_or_default();
+        let more = match items.len() {
+            1 => String::new(),
+            count => format!("  and {} more", count - 1),
+        };
+        entry.summary = Some(format!("{}{detail}{more}", first.text));
+    }
+    Ok(())
 }
 
 fn entry(reading: &SessionReader, item: LogItem) -> Result<Option<TimelineEntry>, CommandError> {
@@ -347,6 +388,7 @@ fn entry(reading: &SessionReader, item: LogItem) -> Result<Option<TimelineEntry>
             time: revision.time,
             branch: revision.branch,
             message: revision.verb,
+            summary: None,
             tags: Vec::new(),
             trigger: None,
             merged: revision.merged,
@@ -359,6 +401,7 @@ fn entry(reading: &SessionReader, item: LogItem) -> Result<Option<TimelineEntry>
             time: checkpoint.time,
             branch: reading.session.branch_name(checkpoint.branch)?,
             message: checkpoint.message,
+            summary: None,
             tags: checkpoint.tags,
             trigger: Some(checkpoint.trigger),
             merged: None,

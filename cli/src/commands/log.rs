@@ -1,5 +1,6 @@
 //! `forge log`.
 
+use super::checkpoint::CheckpointTimelineArgs;
 use super::story::StoryRequest;
 use crate::args::value::{EntityArg, MomentArg, NameArg};
 use crate::context::Context;
@@ -7,6 +8,7 @@ use crate::error::CommandError;
 use crate::report::log::{LogLine, LogReport, LostLine, OperationListReport, RevisionLine};
 use crate::report::moment::CheckpointJson;
 use crate::report::story::StoryReport;
+use crate::report::timeline::TimelineReport;
 use crate::session_reader::{KnownEntity, SessionReader, find_entity_of_any_kind};
 use crate::verb::{EitherReport, Verb, VerbResult};
 use crate::workspace;
@@ -45,6 +47,10 @@ pub struct LogArgs {
     #[arg(long, conflicts_with = "operations")]
     pub revisions: bool,
 
+    /// Draw branches, revisions and checkpoints, newest first
+    #[arg(long, conflicts_with_all = ["entity", "branch", "operations", "revisions", "story"])]
+    pub graph: bool,
+
     /// How the story is shown.
     #[command(flatten)]
     pub story: LogStoryArgs,
@@ -74,11 +80,26 @@ pub struct LogStoryArgs {
 impl Verb for LogArgs {
     const NAME: &'static str = "log";
     type Opened = SessionReader;
-    type Report = EitherReport<StoryReport, EitherReport<LogReport, OperationListReport>>;
+    type Report = EitherReport<
+        EitherReport<StoryReport, TimelineReport>,
+        EitherReport<LogReport, OperationListReport>,
+    >;
 
     fn run(&self, reading: &SessionReader, context: &mut Context) -> VerbResult<Self> {
+        if self.graph {
+            let timeline = CheckpointTimelineArgs {
+                all: true,
+                since: self.since.clone(),
+                until: self.until.clone(),
+                limit: self.limit,
+                no_tui: true,
+            };
+            let drawn = timeline.timeline(reading, context)?;
+            return Ok(EitherReport::First(EitherReport::Second(drawn)));
+        }
         if self.tells_the_story(context) {
-            return self.story(reading, context).map(EitherReport::First);
+            let told = self.story(reading, context)?;
+            return Ok(EitherReport::First(EitherReport::First(told)));
         }
         self.records(reading, context).map(EitherReport::Second)
     }

@@ -1,12 +1,8 @@
 //! The timeline: branches as lanes, newest first.
 
-use super::moment::trigger_word;
 use crate::output::{Report, Screen, Tone};
 use forge_store::model::{BranchStatus, CheckpointTrigger, Timestamp};
 use serde::Serialize;
-
-/// The width, in columns, below which only the age of entries is shown.
-const WIDE: usize = 90;
 
 /// Branches, revisions and checkpoints, newest first.
 #[derive(Debug, Serialize)]
@@ -48,6 +44,9 @@ pub struct TimelineEntry {
     pub branch: String,
     /// The message of a checkpoint, or the verb of a revision.
     pub message: String,
+    /// What a revision changed, in the words of the story.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub summary: Option<String>,
     /// The tags of a checkpoint.
     pub tags: Vec<String>,
     /// Why a checkpoint was made; null for a revision.
@@ -162,6 +161,14 @@ impl LaneAssignment<'_> {
     }
 }
 
+impl TimelineEntry {
+    /// The tags that a person chose. Those of an automatic checkpoint repeat its message.
+    fn told_tags(&self) -> &[String] {
+        let is_automatic = self.tags.iter().any(|tag| tag == "auto");
+        if is_automatic { &[] } else { &self.tags }
+    }
+}
+
 impl TimelineReport {
     fn branch_index(&self, branch: &str) -> usize {
         self.branches.iter().position(|lane| lane.name == branch).unwrap_or(0)
@@ -234,8 +241,7 @@ impl Report for TimelineReport {
             screen.line(Tone::Plain, &format!("Nothing has happened in {} yet.", self.session));
             return;
         }
-        let wide = screen.width().is_none_or(|width| width >= WIDE);
-        let mut drawn = None;
+        let (mut drawn, mut day) = (None, String::new());
         for (lanes, entry) in self.rows() {
             let Some(entry) = entry else {
                 screen.short_line(&[(Tone::Dim, lanes.trim_end())]);
@@ -248,15 +254,18 @@ impl Report for TimelineReport {
                 continue;
             }
             drawn = Some(entry.sequence);
-            let when = match wide {
-                true => screen.time(entry.time),
-                false => screen.ago(entry.time),
-            };
-            let tags = entry.tags.join(",");
+            // A date only where it changes.
+            let date = screen.day(entry.time);
+            if date != day {
+                screen.short_line(&[(Tone::Dim, &format!("── {date} ──"))]);
+                day = date;
+            }
+            let when = screen.clock(entry.time);
+            let tags = entry.told_tags().join(",");
             let tags = if tags.is_empty() { tags } else { format!(" [{tags}]") };
-            let trigger = entry.trigger.map(trigger_word).unwrap_or_default();
-            let trigger = if trigger.is_empty() { trigger } else { format!(" {trigger}") };
-            let merged = entry.merged.map(|merged| format!(" of #{merged}")).unwrap_or_default();
+            // The summary of a merge names the revision.
+            let merged = entry.merged.filter(|_| entry.summary.is_none());
+            let merged = merged.map(|merged| format!(" of #{merged}")).unwrap_or_default();
             let tone =
                 if entry.sort == TimelineEntryKind::Checkpoint { Tone::Plain } else { Tone::Dim };
             screen.short_line(&[
@@ -264,10 +273,9 @@ impl Report for TimelineReport {
                 (Tone::Id, &format!("#{} ", entry.sequence)),
                 (Tone::Dim, &format!("{when} ")),
                 (Tone::Good, &self.heads(entry)),
-                (tone, &entry.message),
+                (tone, entry.summary.as_ref().unwrap_or(&entry.message)),
                 (Tone::Id, &merged),
                 (Tone::Warning, &tags),
-                (Tone::Dim, &trigger),
             ]);
         }
         if self.omitted > 0 {
@@ -299,6 +307,7 @@ mod tests {
             time: Timestamp::from_micros(0),
             branch: branch.to_owned(),
             message: String::new(),
+            summary: None,
             tags: Vec::new(),
             trigger: None,
             merged: None,

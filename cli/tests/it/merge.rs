@@ -144,16 +144,17 @@ fn a_branch_goes_into_another_than_the_current_one() {
       + E1 seen
     ");
     assert_snapshot!(environment.forge(["checkpoint", "timeline"]), @r"
-    ◆  #10 2026-02-01 13:00:10 +01:00 (2 s ago) (main) merged try into main [auto,branch_merged] branch…
-    ●  #9 2026-02-01 13:00:10 +01:00 (2 s ago) branch merge of #6
-    │ ◆  #8 2026-02-01 13:00:09 +01:00 (3 s ago) (try*, merged) switched from main to try [auto] branch…
-    ◆ │  #7 2026-02-01 13:00:08 +01:00 (4 s ago) switched from try to main [auto] branch switch
-    │ ●  #6 2026-02-01 13:00:07 +01:00 (5 s ago) evidence add
+    ── Sun 1 Feb ──
+    ◆  #10 13:00 (main) merged try into main
+    ●  #9 13:00 merged #6  confidence of H1 none -> 0.90, confidence of H2 none -> 0.75, 1 piece of evi…
+    │ ◆  #8 13:00 (try*, merged) switched from main to try
+    ◆ │  #7 13:00 switched from try to main
+    │ ●  #6 13:00 H2 .75  seen
     │ │  … 1 revision
-    │ ◆  #4 2026-02-01 13:00:05 +01:00 (7 s ago) switched from main to try [auto] branch switch
+    │ ◆  #4 13:00 switched from main to try
     │ │  … 1 revision
     ├─╯
-    ●    #2 2026-02-01 13:00:02 +01:00 (10 s ago) hypothesis add
+    ●    #2 13:00 H2 new  two
      … 1 revision
     ");
     let log = environment.forge(["log", "--branch", "main", "--json"]).json();
