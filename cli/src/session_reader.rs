@@ -172,21 +172,18 @@ pub fn find_entity_of_any_kind(
     for &kind in Kind::ALL {
         for known in entities_of_kind(state, kind)? {
             ids.push(known.id().to_owned());
-            if known.id().starts_with(&name.id) {
-                begins.push(known);
-            }
+            begins.push(known);
         }
     }
-    if begins.iter().any(|known| known.id() == name.id) {
-        begins.retain(|known| known.id() == name.id);
-    }
+    let mut begins = workspace::ids_beginning_with(&name.id, begins, KnownEntity::id);
     match begins.len() {
         1 => Ok(begins.swap_remove(0)),
         0 => {
             let error = CommandError::from(Error::not_found("entity", name.id.clone()));
             let nearest = workspace::nearest_names(&name.id, &ids);
             Err(match nearest.as_slice() {
-                [] => error.hinted("nothing is recorded yet"),
+                [] if ids.is_empty() => error.hinted("nothing is recorded yet"),
+                [] => error.hinted("'forge search' finds it by its words"),
                 nearest => error.hinted(format!("the nearest are {}", nearest.join(", "))),
             })
         }

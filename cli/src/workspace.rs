@@ -124,7 +124,7 @@ pub fn refuse_secret(context: &Context, what: &str, text: &str) -> Result<(), Co
         Some(kind) => {
             let message = format!("the {what} holds what looks like a secret ({kind})");
             Err(CommandError::invalid(message)
-                .hinted("choose another, or let it through with '--redact-allow'"))
+                .hinted("choose another; 'forge redact' shows what is taken for a secret"))
         }
     }
 }
@@ -373,6 +373,18 @@ pub fn resolve(
                 None => error.hinted("'start' names the first moment"),
             }
         }
+        Error::NotFound { what: "revision or checkpoint", .. } => {
+            let last = session.summary().map(|summary| summary.last_sequence);
+            let error = CommandError::from(error);
+            match last {
+                Ok(last) if last > 0 => error.hinted(format!("the last is #{last}")),
+                _ => error,
+            }
+        }
+        Error::NotFound { what: "compaction", .. } => {
+            CommandError::not_found("no compaction has been recorded in this session")
+                .hinted("a compaction is recorded by the agent's hooks, or imported with its transcript")
+        }
         Error::NotFound { what: what @ ("tag, branch or id" | "tag" | "branch"), ref name } => {
             let names = branch_and_tag_names(session).unwrap_or_default();
             let nearest = nearest_names(name, &names);
@@ -416,7 +428,7 @@ pub fn match_id(
     if known.iter().any(|id| id == name) {
         return Ok(name.to_owned());
     }
-    let begins: Vec<&String> = known.iter().filter(|id| id.starts_with(name)).collect();
+    let begins = ids_beginning_with(name, known.iter(), |id| id);
     match begins.as_slice() {
         [id] => return Ok((*id).clone()),
         [] => {}
@@ -428,9 +440,34 @@ pub fn match_id(
     }
     let error = CommandError::from(Error::not_found(kind.name(), name));
     Err(match nearest_names(name, &known).as_slice() {
-        [] => error.hinted(format!("there are no {} yet", kind.plural())),
+        [] if known.is_empty() => error.hinted(format!("there are no {} yet", kind.plural())),
+        [] => error.hinted(format!("'forge {kind} list' lists them")),
         shown => error.hinted(format!("the nearest are {}", shown.join(", "))),
     })
+}
+
+/// Returns those whose id begins with a name. Capital and small letters differ only if both occur:
+/// `h1` is `H1` where nothing is called `h1`, and a whole id comes before longer ones.
+pub fn ids_beginning_with<T>(
+    name: &str,
+    known: impl IntoIterator<Item = T>,
+    id: impl Fn(&T) -> &str,
+) -> Vec<T> {
+    let has_prefix = |id: &str| {
+        id.get(..name.len()).is_some_and(|prefix| prefix.eq_ignore_ascii_case(name))
+    };
+    let mut found: Vec<T> = known.into_iter().filter(|one| has_prefix(id(one))).collect();
+    let whole = |one: &T| id(one) == name;
+    let exact = |one: &T| id(one).starts_with(name);
+    let whole_in_other_case = |one: &T| id(one).eq_ignore_ascii_case(name);
+    if found.iter().any(whole) {
+        found.retain(whole);
+    } else if found.iter().any(exact) {
+        found.retain(exact);
+    } else if found.iter().any(whole_in_other_case) {
+        found.retain(whole_in_other_case);
+    }
+    found
 }
 
 /// Returns the branches and tags of a session.
@@ -442,10 +479,14 @@ fn branch_and_tag_names(session: &Session) -> Result<Vec<String>, CommandError> 
     Ok(names.into_iter().collect())
 }
 
-/// Returns the ids that are most similar to a name.
+/// Returns the ids that are most similar to a name, of those that share at least half of it.
 pub fn nearest_names<'a>(name: &str, known: &'a [String]) -> Vec<&'a str> {
-    let mut nearest: Vec<(usize, &String)> =
-        known.iter().map(|id| (levenshtein(name, id), id)).collect();
+    let length = |text: &str| text.chars().count();
+    let mut nearest: Vec<(usize, &String)> = known
+        .iter()
+        .map(|id| (levenshtein(&name.to_lowercase(), &id.to_lowercase()), id))
+        .filter(|(distance, id)| distance * 2 <= length(name).max(length(id)))
+        .collect();
     nearest.sort();
     nearest.iter().take(NEAREST).map(|(_, id)| id.as_str()).collect()
 }

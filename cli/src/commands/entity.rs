@@ -1,6 +1,6 @@
 //! `list` and `show` of every kind.
 
-use crate::args::field_option::ListedKind;
+use crate::args::field_option::{FieldArgs, FieldUse, Listed, ListedKind};
 use crate::args::select::{ClaimListArgs, EntityShowArgs, FactListArgs};
 use crate::args::value::MomentArg;
 use crate::context::Context;
@@ -62,7 +62,8 @@ pub fn list_claims<K: ListedKind>(
     };
     let state = reading.state(&point, false)?;
     let mut known = entities_of_kind(&state, K::KIND)?;
-    known.retain(|known| args.filter.match_value(known.value()) && passes(known.value()));
+    let filter = with_whole_ids(&args.filter, &state);
+    known.retain(|known| filter.match_value(known.value()) && passes(known.value()));
     if K::KIND == Kind::Gap {
         let criticality = |known: &KnownEntity| {
             let said = known.value().field("criticality").and_then(Criticality::read);
@@ -72,6 +73,21 @@ pub fn list_claims<K: ListedKind>(
     }
     known.truncate(args.limit.unwrap_or(usize::MAX));
     list_report(reading, K::KIND, state.time()?, known, context)
+}
+
+/// Returns a filter in which ids are whole. An id that does not exist stays: nothing matches it.
+fn with_whole_ids<K: ListedKind>(
+    filter: &FieldArgs<K, Listed>,
+    state: &StateAt,
+) -> FieldArgs<K, Listed> {
+    let mut filter = filter.clone();
+    for option in Listed::options::<K>() {
+        let Some(kind) = option.referenced_kind(K::KIND) else { continue };
+        let Some(value) = filter.fields.get_mut(option.name) else { continue };
+        let whole = value.as_text().and_then(|name| workspace::claim_id(state, kind, name).ok());
+        *value = whole.map_or_else(|| value.clone(), Value::from);
+    }
+    filter
 }
 
 /// Lists the facts of a kind that match.
