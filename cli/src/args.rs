@@ -5,6 +5,7 @@ pub mod example;
 pub mod field_option;
 mod kind_table;
 pub mod lazy;
+pub mod list_format;
 pub mod moment;
 mod root;
 pub mod select;

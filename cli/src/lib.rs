@@ -8,6 +8,7 @@
 //! * [`workspace`]: the store and the session of a command.
 //! * [`session_reader`] and [`text`]: what is known at a moment, and the texts in it.
 //! * [`transcript`]: imports recorded agent sessions into the store.
+//! * [`prompt_cache`]: the last answer for the prompt of a shell.
 //! * [`text_arg`] and [`text_editor`]: texts that are given directly, as a file, on standard input,
 //!   or in an editor.
 //! * [`session_writer`]: how commands write: ids, automatic checkpoints.
@@ -39,6 +40,7 @@ pub mod mcp;
 pub mod output;
 mod panic;
 pub mod private_files;
+pub mod prompt_cache;
 pub mod report;
 pub mod session_reader;
 pub mod session_writer;
@@ -167,7 +169,7 @@ fn parse_and_run(
     };
     let mut context = Context::new(args.global, environment.clone())?;
     form.color = Some(context.color());
-    if !is_hook {
+    if !is_hook && !args.command.is_silent() {
         time_zone::warn_if_unknown(&context);
         if !args.command.is_about_trust() {
             context.warn_of_ignored_settings();

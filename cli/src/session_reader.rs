@@ -184,7 +184,7 @@ pub fn find_entity_of_any_kind(
             Err(match nearest.as_slice() {
                 [] if ids.is_empty() => error.hinted("nothing is recorded yet"),
                 [] => error.hinted("'forge search' finds it by its words"),
-                nearest => error.hinted(format!("the nearest are {}", nearest.join(", "))),
+                nearest => error.hinted(workspace::nearest_hint(nearest)),
             })
         }
         _ => {

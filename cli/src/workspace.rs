@@ -390,7 +390,7 @@ pub fn resolve(
             let nearest = nearest_names(name, &names);
             let mut hints = Vec::new();
             if !nearest.is_empty() {
-                hints.push(format!("the nearest are {}", nearest.join(", ")));
+                hints.push(nearest_hint(&nearest));
             }
             // An unknown word may have been meant as one.
             if what == "tag, branch or id"
@@ -442,7 +442,7 @@ pub fn match_id(
     Err(match nearest_names(name, &known).as_slice() {
         [] if known.is_empty() => error.hinted(format!("there are no {} yet", kind.plural())),
         [] => error.hinted(format!("'forge {kind} list' lists them")),
-        shown => error.hinted(format!("the nearest are {}", shown.join(", "))),
+        shown => error.hinted(nearest_hint(shown)),
     })
 }
 
@@ -479,6 +479,12 @@ fn branch_and_tag_names(session: &Session) -> Result<Vec<String>, CommandError> 
     Ok(names.into_iter().collect())
 }
 
+/// Names the nearest ids in a hint.
+pub fn nearest_hint(nearest: &[&str]) -> String {
+    let verb = if nearest.len() == 1 { "is" } else { "are" };
+    format!("the nearest {verb} {}", nearest.join(", "))
+}
+
 /// Returns the ids that are most similar to a name, of those that share at least half of it.
 pub fn nearest_names<'a>(name: &str, known: &'a [String]) -> Vec<&'a str> {
     let length = |text: &str| text.chars().count();
@@ -509,7 +515,7 @@ mod tests {
     fn what_is_not_there_names_the_nearest() {
         let error = match_id(Kind::Hypothesis, "cahce", known()).unwrap_err();
         assert_eq!(error.message(), "there is no hypothesis 'cahce'");
-        assert!(error.hints()[0].starts_with("the nearest are cache"), "{error:?}");
+        assert!(error.hints()[0].starts_with("the nearest is cache"), "{error:?}");
         let error = match_id(Kind::Hypothesis, "H", known()).unwrap_err();
         assert_eq!(error.message(), "'H' is the beginning of 3 ids: H1, H2, H10");
         assert!(match_id(Kind::Gap, "x", Vec::new()).unwrap_err().hints()[0].contains("no gaps"));

@@ -71,7 +71,8 @@ mod tests {
     #[test]
     fn every_command_is_in_one_group() {
         let tree = ForgeArgs::command();
-        let mut known: Vec<&str> = tree.get_subcommands().map(Command::get_name).collect();
+        let shown = tree.get_subcommands().filter(|command| !command.is_hide_set());
+        let mut known: Vec<&str> = shown.map(Command::get_name).collect();
         let mut listed: Vec<&str> = GROUPS.iter().flat_map(|(_, names)| names.iter().copied()).collect();
         known.sort_unstable();
         listed.sort_unstable();

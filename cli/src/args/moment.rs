@@ -88,7 +88,7 @@ fn option_in_place(command: &Command, arg: Option<&Arg>, option: &str) -> Error 
 }
 
 /// Whether an argument names a moment.
-pub(super) fn is_moment(arg: &Arg) -> bool {
+pub fn is_moment(arg: &Arg) -> bool {
     arg.get_value_parser().type_id() == TypeId::of::<MomentArg>()
 }
 
@@ -168,8 +168,10 @@ mod tests {
             };
             let options = missing.iter().filter_map(|option| option.split(' ').next());
             let added: Vec<String> = options
-                .filter(|option| option.starts_with("--"))
-                .map(|option| format!("{option}=1"))
+                .map(|option| match option.starts_with("--") {
+                    true => format!("{option}=1"),
+                    false => "1".to_owned(),
+                })
                 .collect();
             if added.is_empty() {
                 return Err(error);

@@ -1,6 +1,7 @@
 //! Arguments that several commands share: which claims or facts to list or show.
 
 use super::field_option::{FieldArgs, Listed, ListedKind};
+use super::list_format::ListFormat;
 use super::value::{self, MomentArg, NameArg};
 use std::marker::PhantomData;
 
@@ -22,6 +23,10 @@ pub struct ClaimListArgs<K: ListedKind> {
     /// Largest number to list
     #[arg(short = 'n', long, value_name = "N")]
     pub limit: Option<usize>,
+
+    /// Line for each, with fields as in JSON: '{id} {status}'
+    #[arg(long, value_name = "TEMPLATE")]
+    pub format: Option<ListFormat>,
 }
 
 /// Which claim or fact to show.
@@ -66,6 +71,10 @@ pub struct FactListArgs<K: ListedKind> {
     /// Largest number to list; the latest ones are listed
     #[arg(short = 'n', long, value_name = "N")]
     pub limit: Option<usize>,
+
+    /// Line for each, with fields as in JSON: '{id} {status}'
+    #[arg(long, value_name = "TEMPLATE")]
+    pub format: Option<ListFormat>,
 }
 
 /// The text of a new claim: as an argument, or as an option, as for a commit of git.

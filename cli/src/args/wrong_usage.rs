@@ -191,7 +191,7 @@ impl<'a> CalledCommand<'a> {
 pub const TEXT_ARGUMENTS: [&str; 4] = ["DESCRIPTION", "RESOLUTION", "MESSAGE", "TEXT"];
 
 /// Returns the subcommand that a word names: by its name, an alias or a unique prefix.
-fn subcommand<'a>(command: &'a Command, word: &str) -> Option<&'a Command> {
+pub fn subcommand<'a>(command: &'a Command, word: &str) -> Option<&'a Command> {
     command.find_subcommand(word).or_else(|| {
         let begins = |sub: &&Command| {
             !word.is_empty() && sub.get_name_and_visible_aliases().iter().any(|n| n.starts_with(word))

@@ -1,5 +1,6 @@
 //! `list` and `show` of every kind.
 
+use crate::args::list_format::ListFormat;
 use crate::args::field_option::{FieldArgs, FieldUse, Listed, ListedKind};
 use crate::args::select::{ClaimListArgs, EntityShowArgs, FactListArgs};
 use crate::args::value::MomentArg;
@@ -72,7 +73,7 @@ pub fn list_claims<K: ListedKind>(
         known.sort_by_key(criticality);
     }
     known.truncate(args.limit.unwrap_or(usize::MAX));
-    list_report(reading, K::KIND, state.time()?, known, context)
+    list_report(reading, K::KIND, state.time()?, (known, args.format.clone()), context)
 }
 
 /// Returns a filter in which ids are whole. An id that does not exist stays: nothing matches it.
@@ -111,21 +112,35 @@ pub fn list_facts<K: ListedKind>(
     if let Some(limit) = args.limit {
         known.drain(..known.len().saturating_sub(limit));
     }
-    list_report(reading, K::KIND, state.time()?, known, context)
+    list_report(reading, K::KIND, state.time()?, (known, args.format.clone()), context)
 }
 
 fn list_report(
     reading: &SessionReader,
     kind: Kind,
     at: Option<Timestamp>,
-    known: Vec<KnownEntity>,
+    (known, format): (Vec<KnownEntity>, Option<ListFormat>),
     context: &Context,
 ) -> Result<EntityListReport, CommandError> {
     let length = if context.global.json { TextLength::Cut } else { TextLength::Preview };
     let mut texts = reading.texts(length);
     let entities = known.into_iter().map(|known| EntityJson::new(known, &mut texts));
-    let entities = entities.collect::<Result<_, _>>()?;
-    Ok(EntityListReport { session: reading.session.summary()?.info.name, kind, at, entities })
+    let entities: Vec<EntityJson> = entities.collect::<Result<_, _>>()?;
+    if let (Some(format), Some(first)) = (&format, entities.first()) {
+        let unknown = |name: &&str| !entities.iter().any(|entity| entity.has_field(name));
+        if let Some(name) = format.fields().find(unknown) {
+            let known = first.fields.iter().map(|(name, _)| name.as_ref()).collect::<Vec<_>>();
+            let known = known.join(", ");
+            return Err(CommandError::invalid(format!("{} have no field '{name}'", kind.plural()))
+                .hinted(format!("they have {known}; 'says' is the title")));
+        }
+    }
+    let lines = format.map(|format| {
+        let line = |entity: &EntityJson| format.fill(|name| entity.field_of_format(name)) + "\n";
+        entities.iter().map(line).collect()
+    });
+    let session = reading.session.summary()?.info.name;
+    Ok(EntityListReport { session, kind, at, entities, lines })
 }
 
 impl<K: ListedKind> Verb for EntityShowArgs<K> {

@@ -129,10 +129,18 @@ pub struct InitReport {
     pub session: Option<String>,
     /// Whether the store is encrypted.
     pub encrypted: bool,
+    /// The directory of the demo, if it is one.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub demo: Option<String>,
 }
 
 impl Report for InitReport {
     fn human(&self, screen: &mut Screen) {
+        if let Some(demo) = &self.demo {
+            screen.line(Tone::Plain, &format!("Made a demo with a recorded session in {demo}"));
+            screen.line(Tone::Dim, &format!("Next: cd {demo} && forge brief, then forge tui"));
+            return;
+        }
         screen.line(Tone::Plain, &format!("Made the store {}", self.path));
         if self.encrypted {
             screen.line(
