@@ -112,6 +112,7 @@ pub(super) fn allow_hyphens(command: Command) -> Command {
 mod tests {
     use super::*;
     use crate::args::ForgeArgs;
+    use crate::args::wrong_usage::TEXT_ARGUMENTS;
     use clap::CommandFactory;
 
     /// Collects the words that call each command, with its arguments that name moments.
@@ -167,11 +168,10 @@ mod tests {
                 return Err(error);
             };
             let options = missing.iter().filter_map(|option| option.split(' ').next());
+            let is_text = |name: &str| TEXT_ARGUMENTS.contains(&name.trim_matches(['<', '>']));
             let added: Vec<String> = options
-                .map(|option| match option.starts_with("--") {
-                    true => format!("{option}=1"),
-                    false => "1".to_owned(),
-                })
+                .filter(|option| option.starts_with("--") || is_text(option))
+                .map(|option| if is_text(option) { "1".into() } else { format!("{option}=1") })
                 .collect();
             if added.is_empty() {
                 return Err(error);

@@ -22,11 +22,11 @@ fn wrong_usage_exits_with_2_and_explains() {
     For more information, try '--help'.
     [exit 2]
     ");
-    assert_snapshot!(environment.forge(["prune"]), @r"
+    assert_snapshot!(environment.forge(["prune"]), @"
     [stderr]
     error: unrecognized subcommand 'prune'
 
-      tip: a similar subcommand exists: 'checkpoint prune'
+      tip: there is 'forge checkpoint prune'
 
     Usage: forge [OPTIONS] <COMMAND>
 

@@ -280,17 +280,17 @@ fn what_cannot_be_found_is_an_error_with_a_hint() {
     hint: the last is #13
     [exit 3]
     ");
-    assert_snapshot!(environment.forge(["checkpoint", "show", "basline"]), @r"
+    assert_snapshot!(environment.forge(["checkpoint", "show", "basline"]), @"
     [stderr]
     error: there is no tag, branch or id 'basline'
-    hint: the nearest are baseline, main, alt
+    hint: the nearest is baseline
     hint: 'basline' is not a time: write for example '2 hours ago', 'yesterday 14:30' or '2025-01-20 14:30:00'
     [exit 3]
     ");
-    assert_snapshot!(environment.forge(["checkpoint", "show", "tag:basline"]), @r"
+    assert_snapshot!(environment.forge(["checkpoint", "show", "tag:basline"]), @"
     [stderr]
     error: there is no tag 'basline'
-    hint: the nearest are baseline, main, alt
+    hint: the nearest is baseline
     [exit 3]
     ");
     assert_snapshot!(environment.forge(["checkpoint", "at", "tomorrow"]), @r"

@@ -186,6 +186,7 @@ fn whatever_has_a_name_can_be_shown() {
     assert_snapshot!(environment.forge(["show", "#99"]), @"
     [stderr]
     error: there is no revision or checkpoint '#99'
+    hint: the last is #13
     [exit 3]
     ");
 }

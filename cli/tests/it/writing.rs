@@ -31,7 +31,10 @@ fn short_names_and_flags_mean_the_long_ones() {
     environment.forge(["n", "a note"]).success();
     environment.forge(["g", "ad", "which?"]).success();
     environment.forge(["b", "add", "so", "-c", "high", "-H", "h2"]).success();
-    assert_snapshot!(environment.forge(["hyp", "li", "-t", "a", "-n", "1"]), @"");
+    assert_snapshot!(environment.forge(["hyp", "li", "-t", "a", "-n", "1"]), @"
+    Id  Time                        Status  Confidence  Parent  Says
+    H1  2026-02-01 13:00:01 +01:00  active  0.46                one
+    ");
     assert_eq!(environment.forge(["note", "list", "--json"]).json()["notes"][0]["id"], "N1");
     let listed = environment.forge(["e", "list", "-H", "h1", "--json"]).json();
     assert_eq!(listed["evidence"][0]["strength"], -0.7);
@@ -61,15 +64,25 @@ fn evidence_is_corrected_and_retracted() {
     environment.forge(["e", "add", "and this", "-H", "H1", "-s", "0.3"]).success();
     environment.forge(["b", "add", "so it is", "--evidence", "E1"]).success();
     let both = confidence(&environment);
-    assert_snapshot!(environment.forge(["e", "update", "E1", "-m", "only 9 lines", "-s", "-0.2"]), @"");
+    assert_snapshot!(environment.forge(["e", "update", "E1", "-m", "only 9 lines", "-s", "-0.2"]), @"
+    Updated evidence E1 (session project, branch main, #5)
+      hypothesis H1 is active, confidence 0.55
+    ");
     let corrected = confidence(&environment);
     let odds = |share: f64| (share / (1.0 - share)).ln() / 9f64.ln();
     assert!((odds(corrected) - 0.1).abs() < 1e-9 && corrected < both, "{corrected}");
-    assert_snapshot!(environment.forge(["e", "retract", "E1"]), @"");
+    assert_snapshot!(environment.forge(["e", "retract", "E1"]), @"
+    Retracted evidence E1 (session project, branch main, #6)
+      hypothesis H1 is active, confidence 0.66
+      belief B1 is in doubt: evidence E1 was retracted
+    ");
     assert!((odds(confidence(&environment)) - 0.3).abs() < 1e-9);
     // The history keeps both.
     let then = environment.forge(["e", "list", "--at", "#3", "--format", "{id} {says}"]);
-    assert_snapshot!(then, @"");
+    assert_snapshot!(then, @"
+    E1 only 33 lines
+    E2 and this
+    ");
     environment.forge(["undo"]).success();
     assert!((confidence(&environment) - corrected).abs() < 1e-9);
 }
@@ -82,13 +95,21 @@ fn notes_and_beliefs_are_retracted() {
     }
     environment.forge(["b", "depend", "B2", "B1"]).success();
     environment.forge(["b", "contradict", "B1", "B3"]).success();
-    assert_snapshot!(environment.forge(["b", "retract", "B1"]), @"");
+    assert_snapshot!(environment.forge(["b", "retract", "B1"]), @"
+    Retracted belief B1 (session project, branch main, #7)
+      belief B2 is in doubt: belief B1 was retracted
+      dependency B1->B3 is gone
+      dependency B2->B1 is gone
+    ");
     let left = environment.forge(["b", "list", "--format", "{id} {in_doubt} {doubt_reason}"]);
-    assert_snapshot!(left, @"");
+    assert_snapshot!(left, @"
+    B2 true belief B1 was retracted
+    B3 false
+    ");
     assert_eq!(environment.forge(["dependency", "list", "--json"]).json()["dependencies"].as_array().unwrap().len(), 0);
     environment.forge(["note", "x"]).success();
     environment.forge(["note", "update", "N1", "-m", "y"]).success();
-    assert_snapshot!(environment.forge(["note", "retract", "n1"]), @"");
+    assert_snapshot!(environment.forge(["note", "retract", "n1"]), @"Retracted note N1 (session project, branch main, #10)");
     assert_eq!(environment.forge(["note", "retract", "N1"]).code, 3);
 }
 
@@ -97,10 +118,23 @@ fn a_change_is_recorded_at_the_time_at_which_it_took_place() {
     let environment = project();
     environment.forge(["h", "add", "one", "--at", "2 hours ago"]).success();
     environment.forge(["h", "confirm", "H1", "-m", "seen", "--at", "1 hour ago"]).success();
-    assert_snapshot!(environment.forge(["at", "90 minutes ago"]), @"");
+    assert_snapshot!(environment.forge(["at", "90 minutes ago"]), @"
+    project on main #1, 2026-02-01 11:30:03 +01:00 (1 h 30 min ago)
+    Active            -  H1  one
+    Next           test the hypothesis H1
+
+      forge checkpoint diff '2026-02-01T10:30:03Z'               what has changed since
+      forge checkpoint restore '2026-02-01T10:30:03Z' --dry-run  what going back would change
+      forge checkpoint at '2026-02-01T10:30:03Z' --full          everything known then
+    ");
     let log = environment.forge(["log", "--operations", "--json"]).json();
     assert_eq!(log["operations"][0]["time"], "2026-02-01T12:00:02Z", "when it was recorded");
-    assert_snapshot!(environment.forge(["note", "late", "--at", "90 minutes ago"]), @"");
+    assert_snapshot!(environment.forge(["note", "late", "--at", "90 minutes ago"]), @"
+    [stderr]
+    error: 2026-02-01 11:30:05 +01:00 is before the last change on this branch, at 2026-02-01 12:00:02 +01:00
+    hint: changes are recorded in their order: name a later time, or leave '--at' out
+    [exit 2]
+    ");
     assert_eq!(environment.forge(["note", "early", "--at", "2026-02-01 23:00"]).code, 2);
     environment.forge(["note", "now", "--at", "now"]).success();
 }
@@ -108,7 +142,11 @@ fn a_change_is_recorded_at_the_time_at_which_it_took_place() {
 #[test]
 fn a_command_and_its_check_are_recorded_together() {
     let environment = project();
-    assert_snapshot!(environment.forge(["check", "it holds", "--", "false"]), @"");
+    assert_snapshot!(environment.forge(["check", "it holds", "--", "false"]), @"
+    [stderr]
+    Recorded command c-<id1>: it holds failed (session project, branch main, checkpoint #1)
+    [exit 1]
+    ");
     environment.forge(["check", "it holds", "--", "true"]).stderr.clear();
     environment.write("project/bin/pytest", "#!/bin/sh\necho '1 failed, 2 passed in 0.1s'\nexit 1\n");
     let path = environment.path("project/bin");
@@ -118,7 +156,11 @@ fn a_command_and_its_check_are_recorded_together() {
     assert_eq!(output.code, 1, "{output}");
     assert!(output.stderr.contains(": pytest failed ("), "{output}");
     let listed = ["verification", "list", "--format", "{status} {name} {exit_code}"];
-    assert_snapshot!(environment.forge(listed), @"");
+    assert_snapshot!(environment.forge(listed), @"
+    failed it holds 1
+    passed it holds 0
+    failed pytest 1
+    ");
     environment.forge(["h", "add", "one"]).success();
     let last = ["e", "add", "it fails", "-H", "H1", "-s", "0.5", "--from", "last", "--json"];
     let added = environment.forge(last).json();

@@ -27,7 +27,7 @@ const USAGES: &[WrongUsage] = &[
     WrongUsage("why nothing", 3, &["there is no entity 'nothing'", "'forge search'"]),
     WrongUsage("import claude-code nosuchfile", 3, &["cannot read 'nosuchfile'", "hint: "]),
     WrongUsage("import events wrong.txt", 2, &["line 1: it is not JSON", "hint: correct the line"]),
-    WrongUsage("import bundle wrong.txt", 5, &["header of a bundle", "'forge export bundle FILE'"]),
+    WrongUsage("import bundle wrong.txt", 2, &["header of a bundle", "'forge export bundle FILE'"]),
     WrongUsage("checkpoint prune --keep-last -1", 2, &["invalid value '-1'"]),
     WrongUsage("hooks install vscode", 2, &["possible values: claude, codex"]),
     WrongUsage("hypotesis add x", 2, &["'forge hypothesis'"]),
