@@ -22,13 +22,21 @@ use std::time::Duration;
 #[command(next_help_heading = "Global options")]
 pub struct GlobalArgs {
     /// Directory of the store; the nearest '.forge' above by default
-    #[arg(long, global = true, hide_short_help = true, value_name = "PATH", env = "FORGE_STORE", hide_env_values = true)]
+    #[arg(
+        long,
+        global = true,
+        hide_short_help = true,
+        value_name = "PATH",
+        env = "FORGE_STORE",
+        hide_env_values = true
+    )]
     pub store: Option<PathBuf>,
 
     /// Session to work in; the current one by default
     #[arg(
         long,
-        global = true, hide_short_help = true,
+        global = true,
+        hide_short_help = true,
         value_name = "NAME|ID",
         env = "FORGE_SESSION",
         hide_env_values = true

@@ -38,7 +38,8 @@ impl PromptCache {
         }
         // Without a place for it the next prompt asks the store again.
         let _ = self.file.parent().map(private_files::create_directories);
-        let _ = private_files::replace_file(&self.file, format!("{}\n{line}", self.state).as_bytes());
+        let _ =
+            private_files::replace_file(&self.file, format!("{}\n{line}", self.state).as_bytes());
     }
 }
 

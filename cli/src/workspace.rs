@@ -381,10 +381,10 @@ pub fn resolve(
                 _ => error,
             }
         }
-        Error::NotFound { what: "compaction", .. } => {
-            CommandError::not_found("no compaction has been recorded in this session")
-                .hinted("a compaction is recorded by the agent's hooks, or imported with its transcript")
-        }
+        Error::NotFound { what: "compaction", .. } => CommandError::not_found(
+            "no compaction has been recorded in this session",
+        )
+        .hinted("a compaction is recorded by the agent's hooks, or imported with its transcript"),
         Error::NotFound { what: what @ ("tag, branch or id" | "tag" | "branch"), ref name } => {
             let names = branch_and_tag_names(session).unwrap_or_default();
             let nearest = nearest_names(name, &names);
@@ -453,9 +453,8 @@ pub fn ids_beginning_with<T>(
     known: impl IntoIterator<Item = T>,
     id: impl Fn(&T) -> &str,
 ) -> Vec<T> {
-    let has_prefix = |id: &str| {
-        id.get(..name.len()).is_some_and(|prefix| prefix.eq_ignore_ascii_case(name))
-    };
+    let has_prefix =
+        |id: &str| id.get(..name.len()).is_some_and(|prefix| prefix.eq_ignore_ascii_case(name));
     let mut found: Vec<T> = known.into_iter().filter(|one| has_prefix(id(one))).collect();
     let whole = |one: &T| id(one) == name;
     let exact = |one: &T| id(one).starts_with(name);

@@ -9,16 +9,49 @@ const GROUPS: &[(&str, &[&str])] = &[
     (
         "Record",
         &[
-            "note", "hypothesis", "evidence", "belief", "gap", "check", "command", "verification",
-            "measurement", "code", "checkpoint", "branch", "session", "undo", "redo", "restore",
+            "note",
+            "hypothesis",
+            "evidence",
+            "belief",
+            "gap",
+            "check",
+            "command",
+            "verification",
+            "measurement",
+            "code",
+            "checkpoint",
+            "branch",
+            "session",
+            "undo",
+            "redo",
+            "restore",
         ],
     ),
     (
         "Look",
         &[
-            "brief", "story", "log", "show", "at", "diff", "why", "blame", "search", "tui", "watch",
-            "status", "recover", "dependency", "message", "prompt", "task", "agent", "tool", "notice",
-            "inference", "compaction",
+            "brief",
+            "story",
+            "log",
+            "show",
+            "at",
+            "diff",
+            "why",
+            "blame",
+            "search",
+            "tui",
+            "watch",
+            "status",
+            "recover",
+            "dependency",
+            "message",
+            "prompt",
+            "task",
+            "agent",
+            "tool",
+            "notice",
+            "inference",
+            "compaction",
         ],
     ),
     (
@@ -29,8 +62,19 @@ const GROUPS: &[(&str, &[&str])] = &[
     (
         "Upkeep",
         &[
-            "init", "config", "verify", "repair", "rebuild", "maintain", "backup", "redact", "purge",
-            "key", "adopt", "completions", "man",
+            "init",
+            "config",
+            "verify",
+            "repair",
+            "rebuild",
+            "maintain",
+            "backup",
+            "redact",
+            "purge",
+            "key",
+            "adopt",
+            "completions",
+            "man",
         ],
     ),
 ];
@@ -73,7 +117,8 @@ mod tests {
         let tree = ForgeArgs::command();
         let shown = tree.get_subcommands().filter(|command| !command.is_hide_set());
         let mut known: Vec<&str> = shown.map(Command::get_name).collect();
-        let mut listed: Vec<&str> = GROUPS.iter().flat_map(|(_, names)| names.iter().copied()).collect();
+        let mut listed: Vec<&str> =
+            GROUPS.iter().flat_map(|(_, names)| names.iter().copied()).collect();
         known.sort_unstable();
         listed.sort_unstable();
         assert_eq!(known, listed);

@@ -11,7 +11,8 @@ const fn option(name: &'static str, help: &'static str) -> FieldOption {
     FieldOption::new(name, help)
 }
 
-const CONFIDENCE: FieldOption = option("confidence", "Confidence, 0 to 1; also 80%, low, even, high");
+const CONFIDENCE: FieldOption =
+    option("confidence", "Confidence, 0 to 1; also 80%, low, even, high");
 const SOURCE: FieldOption = option("source", "Where it comes from");
 const NEW_DESCRIPTION: FieldOption = option("description", "New description");
 const STATUS: FieldOption = option("status", "Only those with this status");

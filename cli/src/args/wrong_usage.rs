@@ -13,7 +13,8 @@ use strsim::damerau_levenshtein;
 /// Options that no tip proposes: they weaken redaction.
 const NEVER_PROPOSED: [&str; 2] = ["no-redact", "redact-allow"];
 /// Global options that take the next word as their value.
-const WITH_VALUE: [&str; 5] = ["--store", "--session", "--color", "--lock-timeout", "--redact-allow"];
+const WITH_VALUE: [&str; 5] =
+    ["--store", "--session", "--color", "--lock-timeout", "--redact-allow"];
 /// A name with more matches under other commands gives no tip: each kind of entity has a `list`.
 const MOST_GROUPS: usize = 3;
 
@@ -51,7 +52,8 @@ pub fn with_tips(tree: &Command, arguments: &[OsString], error: Error) -> Error 
             }
         }
         ErrorKind::InvalidValue => command.value_tips(&error),
-        ErrorKind::MissingRequiredArgument | ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand => {
+        ErrorKind::MissingRequiredArgument
+        | ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand => {
             command.example().into_iter().collect()
         }
         _ => Vec::new(),
@@ -169,9 +171,9 @@ impl<'a> CalledCommand<'a> {
     /// An example of the command.
     fn example(&self) -> Option<String> {
         let name = self.name();
-        let example = EXAMPLES.lines().find(|line| {
-            line.strip_prefix(&name).is_some_and(|rest| rest.starts_with(' '))
-        })?;
+        let example = EXAMPLES
+            .lines()
+            .find(|line| line.strip_prefix(&name).is_some_and(|rest| rest.starts_with(' ')))?;
         let number = if example.contains("'#") || self.takes_moment() {
             " ('#42' in quotes, or 42: to a shell '#' begins a comment)"
         } else {
@@ -194,7 +196,8 @@ pub const TEXT_ARGUMENTS: [&str; 4] = ["DESCRIPTION", "RESOLUTION", "MESSAGE", "
 pub fn subcommand<'a>(command: &'a Command, word: &str) -> Option<&'a Command> {
     command.find_subcommand(word).or_else(|| {
         let begins = |sub: &&Command| {
-            !word.is_empty() && sub.get_name_and_visible_aliases().iter().any(|n| n.starts_with(word))
+            !word.is_empty()
+                && sub.get_name_and_visible_aliases().iter().any(|n| n.starts_with(word))
         };
         let mut found = command.get_subcommands().filter(begins);
         found.next().filter(|_| found.next().is_none())

@@ -107,7 +107,12 @@ pub struct ClaimRetractArgs<K: RetractedClaim> {
 
 impl<K: RecordedClaim> ClaimAddArgs<K> {
     pub fn new(description: String, fields: FieldMap) -> Self {
-        Self { text: description.into(), id: None, fields: fields.into(), when: ChangeTimeArgs::default() }
+        Self {
+            text: description.into(),
+            id: None,
+            fields: fields.into(),
+            when: ChangeTimeArgs::default(),
+        }
     }
 }
 

@@ -158,7 +158,8 @@ impl<'a> CompletedPlace<'a> {
     }
 
     fn stored_values(&self, arg: &Arg, context: &Context) -> Result<Vec<Candidate>, CommandError> {
-        let value_name = arg.get_value_names().and_then(<[_]>::first).map_or("", |name| name.as_str());
+        let value_name =
+            arg.get_value_names().and_then(<[_]>::first).map_or("", |name| name.as_str());
         let kinds = self.kinds_of(arg, value_name);
         let wants_sessions = value_name == "SESSION"
             || arg.get_id() == "session"
@@ -170,7 +171,8 @@ impl<'a> CompletedPlace<'a> {
             let name = |kind: &Kind| (kind.name().to_owned(), String::new());
             return Ok(Kind::ALL.iter().map(name).collect());
         }
-        if kinds.is_empty() && !is_moment(arg) && !wants_sessions && !wants_branches && !wants_tags {
+        if kinds.is_empty() && !is_moment(arg) && !wants_sessions && !wants_branches && !wants_tags
+        {
             return Ok(Vec::new());
         }
         let store = workspace::open_store(context, StoreAccess::Read)?;
@@ -221,8 +223,7 @@ impl<'a> CompletedPlace<'a> {
 }
 
 /// The kinds that are offered where any id fits.
-const CLAIMS: [Kind; 5] =
-    [Kind::Hypothesis, Kind::Evidence, Kind::Belief, Kind::Gap, Kind::Note];
+const CLAIMS: [Kind; 5] = [Kind::Hypothesis, Kind::Evidence, Kind::Belief, Kind::Gap, Kind::Note];
 
 /// Returns the option that a word names.
 fn option_of<'a>(command: &'a Command, word: &str) -> Option<&'a Arg> {

@@ -1,7 +1,7 @@
 //! `list` and `show` of every kind.
 
-use crate::args::list_format::ListFormat;
 use crate::args::field_option::{FieldArgs, FieldUse, Listed, ListedKind};
+use crate::args::list_format::ListFormat;
 use crate::args::select::{ClaimListArgs, EntityShowArgs, FactListArgs};
 use crate::args::value::MomentArg;
 use crate::context::Context;

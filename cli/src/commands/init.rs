@@ -8,6 +8,7 @@ use crate::error::CommandError;
 use crate::report::store::InitReport;
 use crate::verb::{Verb, VerbResult};
 use crate::workspace::{self, StoreAccess};
+use forge_store::error::Error;
 use forge_store::model::Timestamp;
 use forge_store::store::{NewSession, Store, StreamImportRequest};
 use std::io::{BufRead, Cursor};
@@ -58,7 +59,17 @@ impl Verb for InitArgs {
             options.keyring = None;
         }
         options.encrypted = self.encrypted;
-        let store = Store::create(&path, options)?;
+        let is_plain = self.name.is_none() && !self.unsealed && !self.encrypted;
+        let store = match Store::create(&path, options) {
+            // As with git, a second 'init' changes nothing.
+            Err(Error::StoreExists { .. }) if is_plain => {
+                let store =
+                    Store::open(&path, workspace::store_options(context, StoreAccess::Read))?;
+                let (path, encrypted) = (path.display().to_string(), store.is_encrypted());
+                return Ok(InitReport { path, encrypted, existing: true, ..InitReport::default() });
+            }
+            made => made?,
+        };
         if self.unsealed
             && let Some(keyring) = context.keyring()
             && store.take_place(&keyring)
@@ -79,12 +90,12 @@ impl Verb for InitArgs {
             workspace::begin_session(context, &store, &act, NewSession::named(name.clone()))?;
         }
         let (path, encrypted) = (path.display().to_string(), store.is_encrypted());
-        Ok(InitReport { path, session, encrypted, demo: None })
+        Ok(InitReport { path, session, encrypted, ..InitReport::default() })
     }
 
     /// Offers to import what an agent has recorded here.
-    fn after_report(&self, _: InitReport, context: &mut Context) -> Result<(), CommandError> {
-        if self.demo {
+    fn after_report(&self, made: InitReport, context: &mut Context) -> Result<(), CommandError> {
+        if self.demo || made.existing && !self.import {
             return Ok(());
         }
         let mut options = workspace::store_options(context, StoreAccess::Write);
@@ -111,7 +122,10 @@ fn make_demo(directory: Option<&Path>, context: &Context) -> Result<InitReport, 
             let folder = context.environment.path("TMPDIR").unwrap_or_else(std::env::temp_dir);
             let made = tempfile::Builder::new().prefix("forge-demo-").tempdir_in(&folder);
             let failed = |error| {
-                CommandError::io(&format!("cannot make a directory in '{}'", folder.display()), error)
+                CommandError::io(
+                    &format!("cannot make a directory in '{}'", folder.display()),
+                    error,
+                )
             };
             made.map_err(failed)?.keep()
         }
@@ -130,8 +144,8 @@ fn make_demo(directory: Option<&Path>, context: &Context) -> Result<InitReport, 
     Ok(InitReport {
         path: path.display().to_string(),
         session: taken.sessions.into_iter().next(),
-        encrypted: false,
         demo: Some(project.display().to_string()),
+        ..InitReport::default()
     })
 }
 

@@ -1,6 +1,8 @@
 //! `forge note`.
 
-use super::claim::{ClaimAddArgs, ClaimRetractArgs, ClaimUpdateArgs, RecordedClaim, RetractedClaim};
+use super::claim::{
+    ClaimAddArgs, ClaimRetractArgs, ClaimUpdateArgs, RecordedClaim, RetractedClaim,
+};
 use crate::args::select::{ClaimListArgs, EntityShowArgs};
 use crate::context::Context;
 use crate::error::{CommandError, CommandErrorKind};
@@ -82,8 +84,6 @@ fn refuse_slip(text: &str) -> Result<(), CommandError> {
             CommandErrorKind::Usage,
             format!("'{text}' is no command of 'forge note'"),
         )
-        .hinted(format!(
-            "'forge note {name}' is; 'forge note add {text}' adds the note '{text}'"
-        ))),
+        .hinted(format!("'forge note {name}' is; 'forge note add {text}' adds the note '{text}'"))),
     }
 }

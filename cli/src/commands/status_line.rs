@@ -38,7 +38,8 @@ impl Verb for StatuslineArgs {
             let Some(store) = open(context)? else { return Ok(String::new()) };
             let of_agent = given.session.as_deref().map(|id| store.agent_session(id));
             let session = of_agent.transpose()?.flatten();
-            let Some(session) = session.map_or_else(|| named(context, &store), |it| Ok(Some(it)))?
+            let Some(session) =
+                session.map_or_else(|| named(context, &store), |it| Ok(Some(it)))?
             else {
                 return Ok(String::new());
             };
@@ -166,7 +167,8 @@ fn line_or_nothing(line: impl FnOnce() -> Result<String, CommandError>) -> RawRe
         tracing::info!(error = error.message(), "the line is empty");
         String::new()
     });
-    let shown = crate::output::sanitise::sanitise(&line, crate::output::sanitise::NewlineMode::Escape);
+    let shown =
+        crate::output::sanitise::sanitise(&line, crate::output::sanitise::NewlineMode::Escape);
     RawReport(if shown.is_empty() { Vec::new() } else { format!("{shown}\n").into_bytes() })
 }
 
@@ -236,7 +238,9 @@ mod tests {
 
     #[test]
     fn any_input_is_read() {
-        let given = GivenStatus::parse(r#"{"session_id":"s1","cwd":"/a","workspace":{"current_dir":"/b"}}"#);
+        let given = GivenStatus::parse(
+            r#"{"session_id":"s1","cwd":"/a","workspace":{"current_dir":"/b"}}"#,
+        );
         assert_eq!((given.session.as_deref(), given.folder), (Some("s1"), Some("/b".into())));
         for text in ["", "null", "[]", "{\"session_id\":7}", "\u{0}"] {
             let given = GivenStatus::parse(text);

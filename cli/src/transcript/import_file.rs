@@ -273,7 +273,9 @@ pub fn open_plain(path: &Path) -> Result<(File, u64), CommandError> {
         let error = CommandError::io(&format!("cannot read '{shown}'"), error);
         match error.kind() {
             _ if is_folder => error.hinted("name the files in it"),
-            CommandErrorKind::NotFound => error.hinted("the path is relative to the working directory"),
+            CommandErrorKind::NotFound => {
+                error.hinted("the path is relative to the working directory")
+            }
             _ => error,
         }
     };

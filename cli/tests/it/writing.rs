@@ -106,11 +106,20 @@ fn notes_and_beliefs_are_retracted() {
     B2 true belief B1 was retracted
     B3 false
     ");
-    assert_eq!(environment.forge(["dependency", "list", "--json"]).json()["dependencies"].as_array().unwrap().len(), 0);
+    assert_eq!(
+        environment.forge(["dependency", "list", "--json"]).json()["dependencies"]
+            .as_array()
+            .unwrap()
+            .len(),
+        0
+    );
     environment.forge(["note", "x"]).success();
     environment.forge(["note", "update", "N1", "-m", "y"]).success();
     assert_snapshot!(environment.forge(["note", "retract", "n1"]), @"Retracted note N1 (session project, branch main, #10)");
     assert_eq!(environment.forge(["note", "retract", "N1"]).code, 3);
+    // The id is not given to another note.
+    let next = environment.forge(["note", "z", "--json"]).json();
+    assert_eq!(next["id"], "N2");
 }
 
 #[test]
@@ -148,11 +157,17 @@ fn a_command_and_its_check_are_recorded_together() {
     [exit 1]
     ");
     environment.forge(["check", "it holds", "--", "true"]).stderr.clear();
-    environment.write("project/bin/pytest", "#!/bin/sh\necho '1 failed, 2 passed in 0.1s'\nexit 1\n");
+    environment
+        .write("project/bin/pytest", "#!/bin/sh\necho '1 failed, 2 passed in 0.1s'\nexit 1\n");
     let path = environment.path("project/bin");
-    std::fs::set_permissions(path.join("pytest"), std::os::unix::fs::PermissionsExt::from_mode(0o755)).unwrap();
+    std::fs::set_permissions(
+        path.join("pytest"),
+        std::os::unix::fs::PermissionsExt::from_mode(0o755),
+    )
+    .unwrap();
     let mut command = environment.command(["command", "record", "--", "pytest", "-q"]);
-    let output = environment.finished(command.env("PATH", format!("{}:/usr/bin:/bin", path.display())));
+    let output =
+        environment.finished(command.env("PATH", format!("{}:/usr/bin:/bin", path.display())));
     assert_eq!(output.code, 1, "{output}");
     assert!(output.stderr.contains(": pytest failed ("), "{output}");
     let listed = ["verification", "list", "--format", "{status} {name} {exit_code}"];
@@ -261,7 +276,10 @@ fn a_demo_is_made_beside_the_project() {
     let made: serde_json::Value = serde_json::from_str(&made).unwrap();
     let demo = Path::new(made["demo"].as_str().unwrap());
     let temporary = environment.path("tmp").canonicalize().unwrap();
-    assert_eq!((demo.parent(), made["session"].as_str()), (Some(temporary.as_path()), Some("demo")));
+    assert_eq!(
+        (demo.parent(), made["session"].as_str()),
+        (Some(temporary.as_path()), Some("demo"))
+    );
     let mut command = environment.command(["hypothesis", "list", "--format", "{id} {status}"]);
     let listed = environment.finished(command.current_dir(demo)).success();
     assert_eq!(listed.lines().count(), 6, "{listed}");
@@ -275,7 +293,10 @@ fn the_plugin_has_the_hooks_that_are_installed() {
         serde_json::from_str(&std::fs::read_to_string(plugin.join(name)).unwrap()).unwrap()
     };
     let environment = Environment::new();
-    environment.forge(["hooks", "install", "claude", "--project", "--yes", "--json"]).stderr.clear();
+    environment
+        .forge(["hooks", "install", "claude", "--project", "--yes", "--json"])
+        .stderr
+        .clear();
     let installed: serde_json::Value =
         serde_json::from_str(&environment.read("project/.claude/settings.json")).unwrap();
     let installed = installed["hooks"].to_string().replace(env!("CARGO_BIN_EXE_forge"), "forge");
@@ -287,8 +308,31 @@ fn the_plugin_has_the_hooks_that_are_installed() {
         let text = std::fs::read_to_string(entry.unwrap().path()).unwrap();
         let allowed = text.lines().find_map(|line| line.strip_prefix("allowed-tools: Bash(forge "));
         let verb = allowed.unwrap().split(':').next().unwrap().to_owned();
-        assert!(forge_cli::integration::permission_rules::ALLOWED.contains(&verb.as_str()), "{verb}");
+        assert!(
+            forge_cli::integration::permission_rules::ALLOWED.contains(&verb.as_str()),
+            "{verb}"
+        );
         count += 1;
     }
     assert_eq!(count, 7);
+}
+
+#[test]
+fn a_missing_text_is_written_in_an_editor() {
+    use std::process::Command;
+    if Command::new("script").arg("--version").output().is_err() {
+        forge_testkit::skip::skipped("editor", "'script' of util-linux is missing");
+        return;
+    }
+    let environment = project();
+    let editor = "printf 'from the editor\\n# a remark\\n' >";
+    let line = format!("EDITOR=\"{editor}\" script -qec 'forge note' /dev/null < /dev/null");
+    let output = environment.finished(&mut environment.shell(&line));
+    assert!(output.stdout.contains("Added note N1"), "{output}");
+    let notes = environment.forge(["note", "list", "--format", "{says}"]).success();
+    assert_eq!(notes, "from the editor\n");
+    // Without an editor, and without a terminal, the error is as for any argument.
+    let output = environment.finished(&mut environment.shell("script -qec 'forge note' /dev/null"));
+    assert!(output.stdout.contains("<DESCRIPTION>"), "{output}");
+    assert_eq!(environment.forge(["note"]).code, 2);
 }

@@ -123,7 +123,11 @@ impl McpTool for FindingTool {
                 };
                 let other = arguments.contradicts.clone().unwrap_or_default();
                 let reason = arguments.reason.clone();
-                run_write(request, "dependency", &BeliefContradictArgs { id, other, reason, when: Default::default() })
+                run_write(
+                    request,
+                    "dependency",
+                    &BeliefContradictArgs { id, other, reason, when: Default::default() },
+                )
             }
             RecordedFindingKind::Belief => {
                 let (what, allowed) = match &arguments.id {
