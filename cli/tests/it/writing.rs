@@ -179,7 +179,9 @@ fn a_command_and_its_check_are_recorded_together() {
     environment.forge(["h", "add", "one"]).success();
     let last = ["e", "add", "it fails", "-H", "H1", "-s", "0.5", "--from", "last", "--json"];
     let added = environment.forge(last).json();
-    let source = added["changed"][0]["value"]["source"].as_str().unwrap().to_owned();
+    let of = |one: &&serde_json::Value| one["id"] == "E1";
+    let own = added["changed"].as_array().unwrap().iter().find(of).unwrap();
+    let source = own["value"]["source"].as_str().unwrap().to_owned();
     assert!(source.starts_with("command:c-"), "{source}");
     assert_eq!(environment.forge(["check", "x", "--", "no-such-program"]).code, 127);
 }
@@ -326,7 +328,7 @@ fn a_missing_text_is_written_in_an_editor() {
     }
     let environment = project();
     let editor = "printf 'from the editor\\n# a remark\\n' >";
-    let line = format!("EDITOR=\"{editor}\" script -qec 'forge note' /dev/null < /dev/null");
+    let line = format!("NO_COLOR=1 EDITOR=\"{editor}\" script -qec 'forge note' /dev/null < /dev/null");
     let output = environment.finished(&mut environment.shell(&line));
     assert!(output.stdout.contains("Added note N1"), "{output}");
     let notes = environment.forge(["note", "list", "--format", "{says}"]).success();
