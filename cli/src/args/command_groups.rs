@@ -87,7 +87,7 @@ pub(super) fn with_groups(tree: Command) -> Command {
     let width = names.map(str::len).max().unwrap_or_default();
     let mut list = String::new();
     for (title, names) in GROUPS {
-        let _ = write!(list, "{header}{title}:{header:#}\n");
+        let _ = writeln!(list, "{header}{title}:{header:#}");
         for name in *names {
             let Some(command) = tree.find_subcommand(name) else { continue };
             let about = command.get_about().map(ToString::to_string).unwrap_or_default();

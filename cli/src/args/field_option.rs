@@ -85,6 +85,7 @@ impl FieldOption {
             FieldShape::Text | FieldShape::Other if holds_ids => arg.value_name("ID"),
             FieldShape::Text | FieldShape::Other => match self.name {
                 "source" | "name" | "tag" => arg.value_name(last_word),
+                "description" => arg.value_name("TEXT").value_parser(value::non_empty_text),
                 _ => arg.value_name("TEXT"),
             },
         }

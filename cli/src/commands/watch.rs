@@ -56,7 +56,7 @@ impl Verb for WatchArgs {
                 let state = session.state(&session.head()?)?;
                 let mut story = Story::read(&state)?;
                 story.read_whole_texts(&session, &forge_agents::resolve)?;
-                let mut lines = seen.new_lines(story_lines(&story, &context.out));
+                let mut lines = seen.new_lines(&story_lines(&story, &context.out));
                 if is_first {
                     lines.drain(..lines.len().saturating_sub(FIRST_LINES));
                 }
@@ -88,10 +88,10 @@ struct SeenLines(BTreeMap<String, usize>);
 impl SeenLines {
     /// Returns the lines that were not printed yet. A line that has changed since, as that of a
     /// group of edits does, is printed again.
-    fn new_lines(&mut self, lines: Vec<String>) -> Vec<String> {
+    fn new_lines(&mut self, lines: &[String]) -> Vec<String> {
         let mut counts: BTreeMap<&str, usize> = BTreeMap::new();
         let mut new = Vec::new();
-        for line in &lines {
+        for line in lines {
             let count = counts.entry(line).or_default();
             *count += 1;
             let known = self.0.entry(line.clone()).or_default();
@@ -111,10 +111,11 @@ mod tests {
     #[test]
     fn a_line_is_printed_once_and_again_when_it_changes() {
         let mut seen = SeenLines::default();
-        let lines = |texts: &[&str]| texts.iter().map(|text| (*text).to_owned()).collect();
-        assert_eq!(seen.new_lines(lines(&["a", "b"])), ["a", "b"]);
-        assert_eq!(seen.new_lines(lines(&["a", "b", "b"])), ["b"]);
-        assert_eq!(seen.new_lines(lines(&["a", "2 b"])), ["2 b"]);
-        assert_eq!(seen.new_lines(lines(&["a", "b", "b", "2 b"])), [""; 0]);
+        let lines =
+            |texts: &[&str]| texts.iter().map(|text| (*text).to_owned()).collect::<Vec<_>>();
+        assert_eq!(seen.new_lines(&lines(&["a", "b"])), ["a", "b"]);
+        assert_eq!(seen.new_lines(&lines(&["a", "b", "b"])), ["b"]);
+        assert_eq!(seen.new_lines(&lines(&["a", "2 b"])), ["2 b"]);
+        assert_eq!(seen.new_lines(&lines(&["a", "b", "b", "2 b"])), [""; 0]);
     }
 }

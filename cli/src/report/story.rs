@@ -154,7 +154,7 @@ impl Report for StoryReport {
 pub fn story_lines(story: &Story, out: &OutputSink) -> Vec<String> {
     let line = |row: StoryRow<'_>| {
         let mut screen = out.line_screen();
-        print_one(row, &mut screen);
+        print_one(&row, &mut screen);
         screen.into_text()
     };
     story.rows().into_iter().map(line).filter(|line| !line.is_empty()).collect()
@@ -162,11 +162,11 @@ pub fn story_lines(story: &Story, out: &OutputSink) -> Vec<String> {
 
 fn print_one_by_one(story: &Story, screen: &mut Screen) {
     for row in story.rows() {
-        print_one(row, screen);
+        print_one(&row, screen);
     }
 }
 
-fn print_one(row: StoryRow<'_>, screen: &mut Screen) {
+fn print_one(row: &StoryRow<'_>, screen: &mut Screen) {
     if let StoryRow::Item(item) = row {
         let time = screen.local_time(item.at);
         let time = time.get(..16).unwrap_or(&time);

@@ -328,7 +328,8 @@ fn a_missing_text_is_written_in_an_editor() {
     }
     let environment = project();
     let editor = "printf 'from the editor\\n# a remark\\n' >";
-    let line = format!("NO_COLOR=1 EDITOR=\"{editor}\" script -qec 'forge note' /dev/null < /dev/null");
+    let line =
+        format!("NO_COLOR=1 EDITOR=\"{editor}\" script -qec 'forge note' /dev/null < /dev/null");
     let output = environment.finished(&mut environment.shell(&line));
     assert!(output.stdout.contains("Added note N1"), "{output}");
     let notes = environment.forge(["note", "list", "--format", "{says}"]).success();
