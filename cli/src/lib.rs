@@ -5,7 +5,7 @@
 //! * [`verb`]: what a command is, and the one place that runs them.
 //! * [`context`], [`config`], [`discovery`]: the context of a command: directory, store, settings,
 //!   clock.
-//! * [`workspace`]: the store and the session of a command.
+//! * [`workspace`] and [`id_match`]: the store and the session of a command, and the ids that it names.
 //! * [`session_reader`] and [`text`]: what is known at a moment, and the texts in it.
 //! * [`transcript`]: imports recorded agent sessions into the store.
 //! * [`prompt_cache`]: the last answer for the prompt of a shell.
@@ -35,6 +35,7 @@ pub mod doctor;
 pub mod error;
 pub mod git;
 pub mod hook;
+pub mod id_match;
 pub mod integration;
 pub mod mcp;
 pub mod output;
