@@ -93,7 +93,7 @@ pub enum Error {
     /// A bundle contains secrets that this store is configured to redact.
     #[error(
         "the bundle holds {found}, which cannot be removed because the ids would change: nothing \
-        was imported. Allow them with '--redact-allow', or all with '--no-redact'"
+        was imported"
     )]
     Secrets {
         /// How many secrets, and of which kinds.

@@ -41,3 +41,4 @@ pub use locate::{codex_rollouts, gemini_recordings};
 pub use long_text::{INLINE_BYTES, resolve, resolve_each};
 pub use piece::{CheckpointDraft, SessionDraft, SkippedLine, TranscriptPiece};
 pub use unread_kinds::count_unread_kinds;
+pub use verification::{FinishedLine, checks_of};

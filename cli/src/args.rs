@@ -1,13 +1,16 @@
 //! The command line: global flags, and one subcommand.
 
+mod command_groups;
 pub mod example;
 pub mod field_option;
 mod kind_table;
 pub mod lazy;
+pub mod list_format;
 pub mod moment;
 mod root;
 pub mod select;
 pub mod value;
+pub mod wrong_usage;
 
 pub use root::ForgeArgs;
 
@@ -19,13 +22,21 @@ use std::time::Duration;
 #[command(next_help_heading = "Global options")]
 pub struct GlobalArgs {
     /// Directory of the store; the nearest '.forge' above by default
-    #[arg(long, global = true, value_name = "PATH", env = "FORGE_STORE", hide_env_values = true)]
+    #[arg(
+        long,
+        global = true,
+        hide_short_help = true,
+        value_name = "PATH",
+        env = "FORGE_STORE",
+        hide_env_values = true
+    )]
     pub store: Option<PathBuf>,
 
     /// Session to work in; the current one by default
     #[arg(
         long,
         global = true,
+        hide_short_help = true,
         value_name = "NAME|ID",
         env = "FORGE_SESSION",
         hide_env_values = true
@@ -33,35 +44,35 @@ pub struct GlobalArgs {
     pub session: Option<String>,
 
     /// Print one JSON document instead of text
-    #[arg(long, global = true)]
+    #[arg(long, global = true, hide_short_help = true)]
     pub json: bool,
 
     /// When to use colour
-    #[arg(long, global = true, value_name = "WHEN", value_enum)]
+    #[arg(long, global = true, hide_short_help = true, value_name = "WHEN", value_enum)]
     pub color: Option<ColorMode>,
 
     /// Print long output at once instead of through a pager
-    #[arg(long, global = true)]
+    #[arg(long, global = true, hide_short_help = true)]
     pub no_pager: bool,
 
     /// Seconds to wait for a lock that another process holds (default 5)
-    #[arg(long, global = true, value_name = "SECONDS", value_parser = value::parse_seconds)]
+    #[arg(long, global = true, hide_short_help = true, value_name = "SECONDS", value_parser = value::parse_seconds)]
     pub lock_timeout: Option<Duration>,
 
     /// Store secrets instead of removing them
-    #[arg(long, global = true)]
+    #[arg(long, global = true, hide_short_help = true)]
     pub no_redact: bool,
 
     /// Text: secrets that contain it are stored; 'kind:NAME' for those of a kind
-    #[arg(long, global = true, value_name = "TEXT")]
+    #[arg(long, global = true, hide_short_help = true, value_name = "TEXT")]
     pub redact_allow: Vec<String>,
 
     /// Print results and errors only
-    #[arg(short, long, global = true)]
+    #[arg(short, long, global = true, hide_short_help = true)]
     pub quiet: bool,
 
     /// Report on stderr what is done; twice for more
-    #[arg(short, long, global = true, action = clap::ArgAction::Count)]
+    #[arg(short, long, global = true, hide_short_help = true, action = clap::ArgAction::Count)]
     pub verbose: u8,
 }
 

@@ -116,9 +116,9 @@ impl CommandError {
             message.push(' ');
             message.push_str(line);
         }
-        let tip = lines.find_map(|line| line.trim().strip_prefix("tip: "));
+        let tips = lines.filter_map(|line| line.trim().strip_prefix("tip: "));
         let mut error = Self::new(CommandErrorKind::Usage, message);
-        error.hints.extend(tip.map(str::to_owned));
+        error.hints.extend(tips.map(str::to_owned));
         error.hinted("'--help' after the command explains it")
     }
 

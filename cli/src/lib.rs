@@ -5,10 +5,12 @@
 //! * [`verb`]: what a command is, and the one place that runs them.
 //! * [`context`], [`config`], [`discovery`]: the context of a command: directory, store, settings,
 //!   clock.
-//! * [`workspace`]: the store and the session of a command.
+//! * [`workspace`] and [`id_match`]: the store and the session of a command, and the ids that it names.
 //! * [`session_reader`] and [`text`]: what is known at a moment, and the texts in it.
 //! * [`transcript`]: imports recorded agent sessions into the store.
-//! * [`text_arg`]: texts that are given directly, as a file, or on standard input.
+//! * [`prompt_cache`]: the last answer for the prompt of a shell.
+//! * [`text_arg`] and [`text_editor`]: texts that are given directly, as a file, on standard input,
+//!   or in an editor.
 //! * [`session_writer`]: how commands write: ids, automatic checkpoints.
 //! * [`compaction`]: compactions of an agent's context, and what is lost in them.
 //! * [`hook`]: handles the hooks of coding agents.
@@ -33,23 +35,26 @@ pub mod doctor;
 pub mod error;
 pub mod git;
 pub mod hook;
+pub mod id_match;
 pub mod integration;
 pub mod mcp;
 pub mod output;
 mod panic;
 pub mod private_files;
+pub mod prompt_cache;
 pub mod report;
 pub mod session_reader;
 pub mod session_writer;
 pub mod text;
 pub mod text_arg;
+pub mod text_editor;
 pub mod time_zone;
 pub mod transcript;
 pub mod verb;
 pub mod workspace;
 
 use args::{ForgeArgs, RawOutputFlags};
-use clap::error::{ContextKind, ContextValue, ErrorKind as ClapKind};
+use clap::error::ErrorKind as ClapKind;
 use clap::{Args as _, CommandFactory, FromArgMatches};
 use context::{Context, Environment};
 use error::CommandError;
@@ -106,6 +111,15 @@ fn with_default_verb(mut arguments: Vec<OsString>, environment: &Environment) ->
     arguments
 }
 
+/// Turns `forge help X Y` into `forge X Y --help`.
+fn with_help_flag(mut arguments: Vec<OsString>) -> Vec<OsString> {
+    if arguments.get(1).is_some_and(|word| word == "help") {
+        arguments.remove(1);
+        arguments.push("--help".into());
+    }
+    arguments
+}
+
 /// Returns the words after `forge hook`, if that is the called command.
 fn hook_arguments(arguments: &[OsString]) -> Option<Vec<String>> {
     let mut words = arguments.iter().skip(1).map(|word| word.to_string_lossy().into_owned());
@@ -117,7 +131,7 @@ fn parse_and_run(
     environment: &Environment,
     form: &mut RawOutputFlags,
 ) -> Result<u8, CommandError> {
-    let arguments = with_default_verb(arguments, environment);
+    let arguments = with_help_flag(with_default_verb(arguments, environment));
     let is_hook = hook_arguments(&arguments).is_some();
     if is_hook {
         hook::leave_removed_directory(environment);
@@ -127,9 +141,18 @@ fn parse_and_run(
         args::ColorMode::Always => clap::ColorChoice::Always,
         args::ColorMode::Never => clap::ColorChoice::Never,
     });
-    let parsed = parse_alone(&tree, &arguments)
-        .map_or_else(|| tree.try_get_matches_from_mut(&arguments), Ok)
-        .and_then(|matches| ForgeArgs::from_arg_matches(&matches));
+    let mut parse = |arguments: &[OsString]| {
+        parse_alone(&tree, arguments)
+            .map_or_else(|| tree.try_get_matches_from_mut(arguments), Ok)
+            .and_then(|matches| ForgeArgs::from_arg_matches(&matches))
+    };
+    let mut parsed = parse(&arguments);
+    if let Err(error) = &parsed
+        && !is_hook
+        && let Some(with_text) = text_editor::with_missing_text(&arguments, error, environment)?
+    {
+        parsed = parse(&with_text);
+    }
     let args = match parsed {
         Ok(args) => args,
         Err(error) if is_hook && error.use_stderr() => return Err(CommandError::usage(&error)),
@@ -138,11 +161,16 @@ fn parse_and_run(
             let shown = tree.try_get_matches_from(arguments).err().unwrap_or(error);
             return answer_parse_error(&shown, *form);
         }
-        Err(error) => return answer_parse_error(&with_right_command(tree, error), *form),
+        Err(error) => {
+            // The subcommands of a command are built when it is called.
+            tree.build();
+            let error = args::wrong_usage::with_tips(&tree, &arguments, error);
+            return answer_parse_error(&error, *form);
+        }
     };
     let mut context = Context::new(args.global, environment.clone())?;
     form.color = Some(context.color());
-    if !is_hook {
+    if !is_hook && !args.command.is_silent() {
         time_zone::warn_if_unknown(&context);
         if !args.command.is_about_trust() {
             context.warn_of_ignored_settings();
@@ -161,25 +189,7 @@ fn parse_and_run(
 fn parse_alone(tree: &clap::Command, arguments: &[OsString]) -> Option<clap::ArgMatches> {
     let named = arguments.iter().skip(1).find_map(|word| tree.find_subcommand(word))?;
     let alone = args::GlobalArgs::augment_args(clap::Command::new(tree.get_name().to_owned()));
-    alone.subcommand(named.clone()).try_get_matches_from(arguments).ok()
-}
-
-/// Adds to an error about an unknown command where a command of that name exists under another one.
-fn with_right_command(tree: clap::Command, error: clap::Error) -> clap::Error {
-    // A name with more matches gives no hint: each kind of entity has a `list`.
-    const MOST: usize = 3;
-    let (mut tree, mut error) = (tree, error);
-    let Some(ContextValue::String(word)) = error.get(ContextKind::InvalidSubcommand) else {
-        return error;
-    };
-    // The subcommands of a command are built when it is called.
-    tree.build();
-    let under = tree.get_subcommands().filter(|group| group.find_subcommand(word).is_some());
-    let found: Vec<_> = under.map(|group| format!("{} {word}", group.get_name())).collect();
-    if (1..=MOST).contains(&found.len()) {
-        error.insert(ContextKind::SuggestedSubcommand, ContextValue::Strings(found));
-    }
-    error
+    alone.subcommand(named.clone().infer_subcommands(true)).try_get_matches_from(arguments).ok()
 }
 
 /// Handles help and version, which are results; anything else is wrong usage, which clap explains

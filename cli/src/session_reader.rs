@@ -3,6 +3,7 @@
 use crate::args::value::{EntityArg, MomentArg};
 use crate::context::Context;
 use crate::error::CommandError;
+use crate::id_match;
 use crate::text::{TextLength, TextReader};
 use crate::workspace::{self, SessionNeed, StoreAccess};
 use forge_store::error::Error;
@@ -150,7 +151,7 @@ pub fn entities_of_kind(state: &StateAt, kind: Kind) -> Result<Vec<KnownEntity>,
 pub fn find_entity(state: &StateAt, kind: Kind, name: &str) -> Result<KnownEntity, CommandError> {
     let mut known = entities_of_kind(state, kind)?;
     let ids: Vec<String> = known.iter().map(|known| known.id().to_owned()).collect();
-    let id = workspace::match_id(kind, name, ids)?;
+    let id = id_match::match_id(kind, name, ids)?;
     let place = known.iter().position(|known| known.id() == id).expect("it is one of these");
     Ok(known.swap_remove(place))
 }
@@ -172,22 +173,19 @@ pub fn find_entity_of_any_kind(
     for &kind in Kind::ALL {
         for known in entities_of_kind(state, kind)? {
             ids.push(known.id().to_owned());
-            if known.id().starts_with(&name.id) {
-                begins.push(known);
-            }
+            begins.push(known);
         }
     }
-    if begins.iter().any(|known| known.id() == name.id) {
-        begins.retain(|known| known.id() == name.id);
-    }
+    let mut begins = id_match::ids_beginning_with(&name.id, begins, KnownEntity::id);
     match begins.len() {
         1 => Ok(begins.swap_remove(0)),
         0 => {
             let error = CommandError::from(Error::not_found("entity", name.id.clone()));
-            let nearest = workspace::nearest_names(&name.id, &ids);
+            let nearest = id_match::nearest_names(&name.id, &ids);
             Err(match nearest.as_slice() {
-                [] => error.hinted("nothing is recorded yet"),
-                nearest => error.hinted(format!("the nearest are {}", nearest.join(", "))),
+                [] if ids.is_empty() => error.hinted("nothing is recorded yet"),
+                [] => error.hinted("'forge search' finds it by its words"),
+                nearest => error.hinted(id_match::nearest_hint(nearest)),
             })
         }
         _ => {

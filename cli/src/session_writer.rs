@@ -1,8 +1,10 @@
 //! How commands write: one operation, its automatic checkpoint, and the report of it.
 
+use crate::args::select::ChangeTimeArgs;
 use crate::args::value::MomentArg;
 use crate::context::Context;
 use crate::error::CommandError;
+use crate::output::time::local;
 use crate::workspace::{self, SessionNeed, StoreAccess};
 use forge_store::error::Error;
 use forge_store::model::rule::{ClaimLookup, RuleError, RuleOutcome};
@@ -20,6 +22,8 @@ pub struct SessionWriter {
     /// The author, verb and time of the write.
     pub write_context: WriteContext,
     triggers: CheckpointTriggers,
+    /// When the changes of claims took place, if not when they are recorded.
+    changed_at: Option<Timestamp>,
 }
 
 impl SessionWriter {
@@ -29,13 +33,44 @@ impl SessionWriter {
         let session = workspace::choose_session(context, &store, need)?;
         let triggers = CheckpointTriggers::for_session(context, &session)?;
         let write_context = workspace::write_context(context, verb);
-        Ok(Self { store, session, write_context, triggers })
+        Ok(Self { store, session, write_context, triggers, changed_at: None })
     }
 
     /// Returns the writer for a write at this time.
     pub fn at(&self, now: Timestamp) -> Self {
         let write_context = WriteContext { now, ..self.write_context.clone() };
         Self { write_context, ..self.clone() }
+    }
+
+    /// Returns the writer for changes of claims that took place at the given time. The operation
+    /// keeps the time of the recording.
+    ///
+    /// # Errors
+    ///
+    /// Invalid if it is no moment, is in the future, or is before the last change on the branch: the
+    /// times along a branch never go back.
+    pub fn changing_at(
+        &self,
+        context: &Context,
+        when: &ChangeTimeArgs,
+    ) -> Result<Self, CommandError> {
+        let Some(at) = &when.at else { return Ok(self.clone()) };
+        let time = past_time(context, &self.session, Some(at))?;
+        let shown = |time| local(time, &context.zone);
+        let refuse = |problem: String, hint: &str| {
+            Err(CommandError::invalid(format!("{} is {problem}", shown(time))).hinted(hint))
+        };
+        if time > context.now {
+            return refuse("in the future".to_owned(), "without '--at' it is recorded as of now");
+        }
+        let head = self.session.head()?;
+        match self.session.time_of(&head)? {
+            Some(last) if time < last => refuse(
+                format!("before the last change on this branch, at {}", shown(last)),
+                "changes are recorded in their order: name a later time, or leave '--at' out",
+            ),
+            _ => Ok(Self { changed_at: Some(time), ..self.clone() }),
+        }
     }
 
     /// Returns the id of the claim with this name: its full id or a unique prefix.
@@ -143,7 +178,16 @@ impl SessionWriter {
         fact: Fact,
         event: Option<AutoTrigger>,
     ) -> Result<WriteReport, CommandError> {
-        let mut write = self.session.write(&self.write_context).fact(fact);
+        self.write_facts([fact], event)
+    }
+
+    /// Writes facts together, and makes the checkpoint of this event.
+    pub fn write_facts(
+        &self,
+        facts: impl IntoIterator<Item = Fact>,
+        event: Option<AutoTrigger>,
+    ) -> Result<WriteReport, CommandError> {
+        let mut write = self.session.write(&self.write_context).facts(facts, None);
         if let Some(trigger) = self.triggers.select(event) {
             write = write.event(trigger);
         }
@@ -167,7 +211,11 @@ impl SessionWriter {
 
     /// Starts a write in this context.
     pub fn write(&self) -> SessionWrite<'_> {
-        self.session.write(&self.write_context)
+        let write = self.session.write(&self.write_context);
+        match self.changed_at {
+            Some(time) => write.at(time),
+            None => write,
+        }
     }
 
     fn write_by_rule(
@@ -200,7 +248,7 @@ pub fn claim_change(kind: Kind, id: &str, old: Option<&Value>, new: Value) -> Ru
         changes: vec![(Key::new(kind, id), new)],
         trigger: event.map(|(trigger, _)| trigger),
         tag: event.and_then(|(_, tag)| tag),
-        contradiction: None,
+        ..RuleOutcome::default()
     }
 }
 

@@ -6,6 +6,7 @@ use crate::context::Context;
 use crate::discovery::STORE_DIRECTORY;
 use crate::error::CommandError;
 use crate::hook::agent_process;
+use crate::id_match::{match_id, nearest_hint, nearest_names};
 use crate::output::time::local;
 use forge_agents::hook::HookAgent;
 use forge_store::error::Error;
@@ -18,7 +19,6 @@ use forge_store::store::{
 };
 use std::collections::BTreeSet;
 use std::sync::Arc;
-use strsim::levenshtein;
 
 /// How a command uses the store.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -42,8 +42,6 @@ pub enum SessionNeed {
 
 /// The name of a new session if the directory's name cannot be one.
 const UNNAMED: &str = "project";
-/// The maximum number of ids in a hint.
-const NEAREST: usize = 3;
 
 /// Opens the store.
 ///
@@ -124,7 +122,7 @@ pub fn refuse_secret(context: &Context, what: &str, text: &str) -> Result<(), Co
         Some(kind) => {
             let message = format!("the {what} holds what looks like a secret ({kind})");
             Err(CommandError::invalid(message)
-                .hinted("choose another, or let it through with '--redact-allow'"))
+                .hinted("choose another; 'forge redact' shows what is taken for a secret"))
         }
     }
 }
@@ -373,12 +371,24 @@ pub fn resolve(
                 None => error.hinted("'start' names the first moment"),
             }
         }
+        Error::NotFound { what: "revision or checkpoint", .. } => {
+            let last = session.summary().map(|summary| summary.last_sequence);
+            let error = CommandError::from(error);
+            match last {
+                Ok(last) if last > 0 => error.hinted(format!("the last is #{last}")),
+                _ => error,
+            }
+        }
+        Error::NotFound { what: "compaction", .. } => CommandError::not_found(
+            "no compaction has been recorded in this session",
+        )
+        .hinted("a compaction is recorded by the agent's hooks, or imported with its transcript"),
         Error::NotFound { what: what @ ("tag, branch or id" | "tag" | "branch"), ref name } => {
             let names = branch_and_tag_names(session).unwrap_or_default();
             let nearest = nearest_names(name, &names);
             let mut hints = Vec::new();
             if !nearest.is_empty() {
-                hints.push(format!("the nearest are {}", nearest.join(", ")));
+                hints.push(nearest_hint(&nearest));
             }
             // An unknown word may have been meant as one.
             if what == "tag, branch or id"
@@ -402,37 +412,6 @@ pub fn claim_id(state: &StateAt, kind: Kind, name: &str) -> Result<String, Comma
     match_id(kind, name, known)
 }
 
-/// Finds a name among the known ids: a full id or a unique prefix.
-///
-/// # Errors
-///
-/// Not found, with the nearest ids; ambiguous.
-pub fn match_id(
-    kind: Kind,
-    name: &str,
-    known: impl IntoIterator<Item = String>,
-) -> Result<String, CommandError> {
-    let known: Vec<String> = known.into_iter().collect();
-    if known.iter().any(|id| id == name) {
-        return Ok(name.to_owned());
-    }
-    let begins: Vec<&String> = known.iter().filter(|id| id.starts_with(name)).collect();
-    match begins.as_slice() {
-        [id] => return Ok((*id).clone()),
-        [] => {}
-        several => {
-            let prefix = name.to_owned();
-            let matches = several.iter().take(8).map(|id| (*id).clone()).collect();
-            return Err(Error::Ambiguous { prefix, matches }.into());
-        }
-    }
-    let error = CommandError::from(Error::not_found(kind.name(), name));
-    Err(match nearest_names(name, &known).as_slice() {
-        [] => error.hinted(format!("there are no {} yet", kind.plural())),
-        shown => error.hinted(format!("the nearest are {}", shown.join(", "))),
-    })
-}
-
 /// Returns the branches and tags of a session.
 fn branch_and_tag_names(session: &Session) -> Result<Vec<String>, CommandError> {
     let branches = session.branches(&session.head()?)?.into_iter().map(|branch| branch.name);
@@ -440,37 +419,4 @@ fn branch_and_tag_names(session: &Session) -> Result<Vec<String>, CommandError> 
     let tags = checkpoints.into_iter().flat_map(|checkpoint| checkpoint.tags);
     let names: BTreeSet<String> = branches.chain(tags).collect();
     Ok(names.into_iter().collect())
-}
-
-/// Returns the ids that are most similar to a name.
-pub fn nearest_names<'a>(name: &str, known: &'a [String]) -> Vec<&'a str> {
-    let mut nearest: Vec<(usize, &String)> =
-        known.iter().map(|id| (levenshtein(name, id), id)).collect();
-    nearest.sort();
-    nearest.iter().take(NEAREST).map(|(_, id)| id.as_str()).collect()
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn known() -> Vec<String> {
-        ["H1", "H2", "H10", "cache"].map(str::to_owned).to_vec()
-    }
-
-    #[test]
-    fn a_whole_id_wins_over_a_beginning() {
-        assert_eq!(match_id(Kind::Hypothesis, "H1", known()).unwrap(), "H1");
-        assert_eq!(match_id(Kind::Hypothesis, "ca", known()).unwrap(), "cache");
-    }
-
-    #[test]
-    fn what_is_not_there_names_the_nearest() {
-        let error = match_id(Kind::Hypothesis, "cahce", known()).unwrap_err();
-        assert_eq!(error.message(), "there is no hypothesis 'cahce'");
-        assert!(error.hints()[0].starts_with("the nearest are cache"), "{error:?}");
-        let error = match_id(Kind::Hypothesis, "H", known()).unwrap_err();
-        assert_eq!(error.message(), "'H' is the beginning of 3 ids: H1, H2, H10");
-        assert!(match_id(Kind::Gap, "x", Vec::new()).unwrap_err().hints()[0].contains("no gaps"));
-    }
 }

@@ -55,6 +55,22 @@ pub(crate) fn entry_in(
     Ok(None)
 }
 
+/// Returns whether a claim was changed by any revision up to `at`, even if it was removed since.
+pub(crate) fn is_touched(
+    view: &dyn ObjectSource,
+    refs: &StoreRefs,
+    number: SessionNumber,
+    at: RevisionRef,
+    key: &[u8],
+) -> Result<bool> {
+    for stretch in &lineage::state_ranges(view, refs, number, at)? {
+        if newest(view, refs, number, *stretch, key)?.is_some() {
+            return Ok(true);
+        }
+    }
+    Ok(false)
+}
+
 /// Below this number of claims one thread is faster than two.
 const PARALLEL_CLAIMS: usize = 8;
 

@@ -116,7 +116,7 @@ impl BundleChain {
     pub fn begin(header: &[u8; BUNDLE_HEADER_BYTES]) -> Result<Self, DecodeError> {
         let wrong = |reason: String| DecodeError::new("bundle", reason);
         if header.get(..MAGIC.len()) != Some(&MAGIC[..]) {
-            return Err(wrong("it does not begin as one".to_owned()));
+            return Err(wrong("it does not begin with the header of a bundle".to_owned()));
         }
         let (major, minor) = (header[14], header[15]);
         if major != BUNDLE_VERSION.0 {

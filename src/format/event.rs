@@ -288,7 +288,7 @@ impl<'de, T: Deserialize<'de>> Deserialize<'de> for NameOrEvent<T> {
 #[derive(Debug, thiserror::Error)]
 pub enum EventError {
     /// It is not JSON, or matches no kind of line.
-    #[error("{0}")]
+    #[error("{}", not_an_event(.0))]
     Json(#[from] serde_json::Error),
     /// It contains no event, or several.
     #[error(
@@ -301,6 +301,15 @@ pub enum EventError {
     /// A session or branch without a name.
     #[error("'name' is missing")]
     NoName,
+}
+
+/// Describes an error of a line without the number that the parser gives to each line: it is 1.
+fn not_an_event(error: &serde_json::Error) -> String {
+    if error.is_syntax() {
+        return format!("it is not JSON (column {})", error.column());
+    }
+    let place = format!(" at line {} column {}", error.line(), error.column());
+    error.to_string().replace(&place, "")
 }
 
 impl EventError {

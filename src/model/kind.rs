@@ -6,8 +6,12 @@ use std::str::FromStr;
 
 /// The error for a word that names no kind.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("unknown kind '{0}'")]
+#[error("unknown kind '{0}': the kinds are {names}", names = names())]
 pub struct UnknownKind(pub String);
+
+fn names() -> String {
+    Kind::ALL.iter().map(|kind| kind.name()).collect::<Vec<_>>().join(", ")
+}
 
 macro_rules! kinds {
     ($($(#[$doc:meta])* $variant:ident = $code:literal, $name:literal, $plural:literal;)*) => {

@@ -354,10 +354,13 @@ impl Session {
             return self.of_resolved(view, time, None);
         }
         match &named.time_error {
-            Some(TimeError::Number { text }) => Err(Error::invalid(format!(
-                "'{text}' is a number: write '#{text}' for the revision or checkpoint of that number (in quotes: to a shell \
-                 '#' begins a comment), '2025-01-20' for a date, '10m' for ten minutes ago or '@1737383400' for seconds since 1970"
-            ))),
+            // A bare number is that of a revision or checkpoint: to a shell, '#' begins a comment.
+            Some(TimeError::Number { text }) => match text.parse() {
+                Ok(sequence) => self.of_sequence(view, sequence),
+                Err(_) => Err(Error::invalid(format!(
+                    "'{text}' is too long for the number of a revision or checkpoint"
+                ))),
+            },
             // A word with this many hexadecimal digits can only be an id.
             Some(_) if named.is_long_id() => {
                 Err(Error::not_found("checkpoint or revision whose id begins with", &named.name))
@@ -450,12 +453,18 @@ impl Session {
         status: &str,
     ) -> Result<ResolvedMoment> {
         let branch = session_refs(&view.refs, self.number)?.current_branch;
-        let key = Key::new(Kind::Hypothesis, hypothesis);
+        let mut key = Key::new(Kind::Hypothesis, hypothesis);
         let head = timeline::head_of(&view.refs, self.number, branch)?;
-        let touched = match head {
-            None => Vec::new(),
-            Some(at) => lookup::history(view, &view.refs, self.number, at, &encode_key(&key))?,
+        let history = |key: &Key| match head {
+            None => Ok(Vec::new()),
+            Some(at) => lookup::history(view, &view.refs, self.number, at, &encode_key(key)),
         };
+        let mut touched = history(&key)?;
+        if touched.is_empty() {
+            // The ids that forge gives are in capitals.
+            key.id.make_ascii_uppercase();
+            touched = history(&key)?;
+        }
         if touched.is_empty() {
             return Err(Error::not_found("hypothesis", hypothesis));
         }

@@ -10,6 +10,7 @@ use crate::engine::commit::CommitDurability;
 use crate::engine::compare;
 use crate::engine::index::find_operation;
 use crate::engine::lineage::RevisionRef;
+use crate::engine::lookup;
 use crate::engine::plan_context::PlanContext;
 use crate::engine::prune;
 use crate::engine::read_snapshot::ReadSnapshot;
@@ -21,10 +22,10 @@ use crate::engine::timeline;
 use crate::error::{Error, Result};
 use crate::format::key::{self, of};
 use crate::format::{
-    BookmarkRow, OperationEffect, OperationRow, Record, RecordChange, SessionRefs,
+    BookmarkRow, OperationEffect, OperationRow, Record, RecordChange, SessionRefs, encode_key,
 };
 use crate::model::{
-    BranchNumber, CheckpointId, Operation, OperationAuthor, OperationId, SessionNumber,
+    BranchNumber, CheckpointId, Key, Operation, OperationAuthor, OperationId, SessionNumber,
     StateDigest, Timestamp,
 };
 use serde::Serialize;
@@ -530,8 +531,9 @@ impl Session {
         if let Some(again) =
             since.iter().find(|change| done.iter().any(|one| one.key == change.key))
         {
+            let by = self.last_change_by(desk, view, now, &again.key)?;
             return Err(Error::Conflict(format!(
-                "the {} was changed again since: undo that first",
+                "the {} was changed again since{by}: undo that first",
                 again.key
             )));
         }
@@ -542,6 +544,30 @@ impl Session {
             })
             .collect::<Result<_>>()?;
         revision_plan::plan(desk, place, &opposite, &mut None)
+    }
+}
+
+impl Session {
+    /// Names the operation that last changed a claim: `, by 'gap fill' (0123abcd)`.
+    fn last_change_by(
+        &self,
+        desk: &PlanContext<'_>,
+        view: &ReadSnapshot,
+        head: Option<RevisionRef>,
+        key: &Key,
+    ) -> Result<String> {
+        let Some(head) = head else { return Ok(String::new()) };
+        let touched = lookup::history(view, &desk.refs, self.number, head, &encode_key(key))?;
+        let Some(last) = touched.first().map(|change| change.at) else { return Ok(String::new()) };
+        let made = |effect: &OperationEffect| {
+            matches!(effect, OperationEffect::Revision { branch, sequence }
+                if (*branch, *sequence) == (last.branch, last.sequence))
+        };
+        let rows = self.operation_rows(view, usize::MAX)?;
+        let by = rows.iter().find(|row| row.effects.iter().any(made));
+        Ok(by.map_or_else(String::new, |row| {
+            format!(", by '{}' ({})", row.operation.verb, row.operation.id.short())
+        }))
     }
 }
 

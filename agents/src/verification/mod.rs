@@ -22,7 +22,7 @@ mod tools;
 mod visibility;
 mod wrapper;
 
-use forge_store::model::Value;
+use forge_store::model::{FieldMap, Value};
 use serde::{Deserialize, Serialize};
 
 /// The kind of a check. If the name of a script has several, the last of these counts.
@@ -117,6 +117,40 @@ impl CheckOutcome {
             ("status", self.status.into()),
         ]
     }
+}
+
+/// A command line that was run to its end.
+#[derive(Clone, Copy, Debug)]
+pub struct FinishedLine<'a> {
+    /// The command line.
+    pub line: &'a str,
+    /// The directory that it ran in.
+    pub working_dir: &'a str,
+    /// How it ended, as a word of a command's field `outcome`.
+    pub outcome: &'a str,
+    /// Its exit code.
+    pub exit_code: Option<i64>,
+    /// What it printed.
+    pub output: &'a str,
+}
+
+/// Returns the tests, builds and lints that a command line ran: for each the fields of a
+/// verification.
+#[must_use]
+pub fn checks_of(finished: &FinishedLine<'_>) -> Vec<FieldMap> {
+    let Some(checks) = CheckCommandLine::from_line(finished.line) else { return Vec::new() };
+    let end = RecordedCommandEnd {
+        outcome: finished.outcome,
+        exit_code: finished.exit_code,
+        output: finished.output,
+    };
+    let outcomes = checks.outcomes(&end);
+    let fields = outcomes.iter().map(|check| check.fields(Some(finished.working_dir)));
+    let named = |(name, value): (&str, Value)| (name.to_owned(), value);
+    fields
+        .map(|fields| fields.into_iter().filter(|(_, value)| *value != Value::Null).map(named))
+        .map(FieldMap::from_iter)
+        .collect()
 }
 
 #[cfg(test)]

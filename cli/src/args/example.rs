@@ -1,10 +1,11 @@
 //! Examples of every command, at the end of its help.
 
+use super::command_groups::with_groups;
 use clap::Command;
 use std::fmt::Write;
 
 /// The examples, one on each line. The words after `forge` say which command a line belongs to.
-const EXAMPLES: &str = include_str!("examples.txt");
+pub const EXAMPLES: &str = include_str!("examples.txt");
 
 /// Returns the built command tree with the examples after each command's help.
 ///
@@ -12,7 +13,7 @@ const EXAMPLES: &str = include_str!("examples.txt");
 pub fn with_examples(mut tree: Command) -> Command {
     tree.build();
     let lines: Vec<_> = EXAMPLES.lines().map(|line| (path(&tree, line), line)).collect();
-    add(tree, "", &lines)
+    with_groups(add(tree, "", &lines))
 }
 
 /// The names of the subcommands at the beginning of a line.

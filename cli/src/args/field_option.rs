@@ -64,7 +64,7 @@ impl FieldOption {
         let holds_ids = self.referenced_kind(kind).is_some();
         let last_word = self.name.rsplit('_').next().unwrap_or_default().to_uppercase();
         let arg = Arg::new(self.name).long(self.name.replace('_', "-")).help(self.help);
-        let arg = arg.required(self.is_required);
+        let arg = arg.required(self.is_required).short(short_of(self.name));
         match self.shape(kind) {
             FieldShape::Word(words) => {
                 let words = words.iter().filter(|word| !self.except.contains(word)).copied();
@@ -72,8 +72,8 @@ impl FieldOption {
             }
             FieldShape::Number(least, most) => arg
                 .value_name(if least < 0.0 { "STRENGTH" } else { "SHARE" })
-                .allow_negative_numbers(true)
-                .value_parser(move |text: &str| value::parse_in_range(text, least, most)),
+                .allow_hyphen_values(least < 0.0)
+                .value_parser(move |text: &str| value::parse_degree(text, least, most)),
             FieldShape::Texts if holds_ids => {
                 arg.value_name("ID,...").value_delimiter(',').action(ArgAction::Append)
             }
@@ -85,6 +85,7 @@ impl FieldOption {
             FieldShape::Text | FieldShape::Other if holds_ids => arg.value_name("ID"),
             FieldShape::Text | FieldShape::Other => match self.name {
                 "source" | "name" | "tag" => arg.value_name(last_word),
+                "description" => arg.value_name("TEXT").value_parser(value::non_empty_text),
                 _ => arg.value_name("TEXT"),
             },
         }
@@ -104,6 +105,19 @@ impl FieldOption {
     }
 }
 
+/// Returns the short form of the option for a field. It is the same for every kind.
+fn short_of(field: &str) -> Option<char> {
+    Some(match field {
+        "confidence" => 'c',
+        "description" => 'm',
+        "hypothesis" => 'H',
+        "strength" => 's',
+        "tag" | "tags" | "add_tags" => 't',
+        "parent" => 'p',
+        _ => return None,
+    })
+}
+
 /// A kind with verbs of its own.
 pub trait ListedKind: TypedRecord {
     /// The name of its verb `list`.
@@ -114,6 +128,8 @@ pub trait ListedKind: TypedRecord {
     const ADD: &'static str;
     /// The name of its verb `update`, if it has one.
     const UPDATE: &'static str;
+    /// The name of its verb `retract`, if it has one.
+    const RETRACT: &'static str;
     /// The help of the description of a new one.
     const DESCRIPTION: &'static str = "Text";
     /// The status of a new one, and of one without a status.

@@ -11,7 +11,8 @@ const fn option(name: &'static str, help: &'static str) -> FieldOption {
     FieldOption::new(name, help)
 }
 
-const CONFIDENCE: FieldOption = option("confidence", "Confidence, 0 to 1");
+const CONFIDENCE: FieldOption =
+    option("confidence", "Confidence, 0 to 1; also 80%, low, even, high");
 const SOURCE: FieldOption = option("source", "Where it comes from");
 const NEW_DESCRIPTION: FieldOption = option("description", "New description");
 const STATUS: FieldOption = option("status", "Only those with this status");
@@ -20,6 +21,15 @@ const STATUS: FieldOption = option("status", "Only those with this status");
 const UNSETTLED: FieldOption =
     option("status", "Status of the work on it").except(&["confirmed", "rejected"]);
 const PARENT: FieldOption = option("parent", "Hypothesis that it is a part of");
+const ABOUT: FieldOption = option("hypothesis", "Hypothesis that it is about");
+const STRENGTH: FieldOption = option(
+    "strength",
+    "Strength for the hypothesis, from -1 (refutes) to 1 (proves); also weak, moderate, \
+     strong, -strong",
+);
+const EVIDENCE_KIND: FieldOption = option("kind", "Kind of evidence");
+const EVIDENCE_SOURCE: FieldOption =
+    option("source", "Source: a file and line, a command, a document");
 const BELIEF_KIND: FieldOption = option("kind", "Kind of belief");
 const GAP_TYPE: FieldOption = option("type", "Kind of gap");
 const CRITICALITY: FieldOption = option("criticality", "How much depends on it");
@@ -34,6 +44,7 @@ macro_rules! kinds {
             const SHOW: &'static str = concat!($name, " show");
             const ADD: &'static str = concat!($name, " add");
             const UPDATE: &'static str = concat!($name, " update");
+            const RETRACT: &'static str = concat!($name, " retract");
             $($(const $constant: $type = $value;)+)?
         })+
     };
@@ -59,12 +70,14 @@ kinds! {
     Evidence: "evidence" {
         DESCRIPTION: &'static str = "What was observed";
         ADD_OPTIONS: Options = &[
-            option("hypothesis", "Hypothesis that it is about").required(),
-            option("strength", "Strength for the hypothesis, from -1 (refutes) to 1 (proves)")
-                .required(),
-            option("kind", "Kind of evidence"),
-            option("source", "Source: a file and line, a command, a document"),
+            ABOUT.required(),
+            STRENGTH.required(),
+            EVIDENCE_KIND,
+            EVIDENCE_SOURCE,
+            option("from", "Command that showed it, by its id; 'last' is the last one"),
         ];
+        UPDATE_OPTIONS: Options =
+            &[NEW_DESCRIPTION, ABOUT, STRENGTH, EVIDENCE_KIND, EVIDENCE_SOURCE];
         LIST_OPTIONS: Options = &[option("hypothesis", "Only those about this hypothesis")];
     }
     Belief: "belief" {
@@ -96,7 +109,10 @@ kinds! {
         ];
         LIST_OPTIONS: Options = &[STATUS];
     }
-    Note: "note" { ADD_OPTIONS: Options = &[SOURCE]; }
+    Note: "note" {
+        ADD_OPTIONS: Options = &[SOURCE];
+        UPDATE_OPTIONS: Options = &[NEW_DESCRIPTION, SOURCE];
+    }
     VerificationResult: "verification" {
         DEFAULT_STATUS: Option<&'static str> = Some("unknown");
         LIST_OPTIONS: Options = &[STATUS];
@@ -122,7 +138,7 @@ mod tests {
     use forge_store::model::claim::fields;
 
     /// Options that are no fields of the table: each is read by name.
-    const OWN: [&str; 4] = ["add_tags", "remove_tags", "on", "tag"];
+    const OWN: [&str; 5] = ["add_tags", "remove_tags", "on", "tag", "from"];
 
     #[test]
     fn every_option_is_a_field_of_the_model() {

@@ -13,8 +13,10 @@ use clap::Parser;
     subcommand_required = true,
     arg_required_else_help = true,
     disable_help_subcommand = true,
+    infer_subcommands = true,
     max_term_width = 100,
-    after_help = "Start with 'forge init', then 'forge status' and 'forge brief'."
+    after_help = "Start with 'forge init'. 'forge help COMMAND' explains a command, with examples; a \
+                  unique beginning of its name is enough."
 )]
 pub struct ForgeArgs {
     /// Flags every command knows.

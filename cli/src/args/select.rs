@@ -1,7 +1,8 @@
 //! Arguments that several commands share: which claims or facts to list or show.
 
 use super::field_option::{FieldArgs, Listed, ListedKind};
-use super::value::{MomentArg, NameArg};
+use super::list_format::ListFormat;
+use super::value::{self, MomentArg, NameArg};
 use std::marker::PhantomData;
 
 /// Which claims to list.
@@ -20,8 +21,12 @@ pub struct ClaimListArgs<K: ListedKind> {
     pub branch: Option<NameArg>,
 
     /// Largest number to list
-    #[arg(long, value_name = "N")]
+    #[arg(short = 'n', long, value_name = "N")]
     pub limit: Option<usize>,
+
+    /// Line for each, with fields as in JSON: '{id} {status}'
+    #[arg(long, value_name = "TEMPLATE")]
+    pub format: Option<ListFormat>,
 }
 
 /// Which claim or fact to show.
@@ -64,6 +69,57 @@ pub struct FactListArgs<K: ListedKind> {
     pub until: Option<MomentArg>,
 
     /// Largest number to list; the latest ones are listed
-    #[arg(long, value_name = "N")]
+    #[arg(short = 'n', long, value_name = "N")]
     pub limit: Option<usize>,
+
+    /// Line for each, with fields as in JSON: '{id} {status}'
+    #[arg(long, value_name = "TEMPLATE")]
+    pub format: Option<ListFormat>,
+}
+
+/// The text of a new claim: as an argument, or as an option, as for a commit of git.
+#[derive(Debug, clap::Args)]
+pub struct DescriptionArgs<K: ListedKind> {
+    #[arg(
+        value_name = "DESCRIPTION",
+        help = K::DESCRIPTION,
+        value_parser = value::non_empty_text,
+        required_unless_present = "message"
+    )]
+    pub description: Option<String>,
+
+    /// The same as DESCRIPTION
+    #[arg(
+        short,
+        long,
+        value_name = "TEXT",
+        value_parser = value::non_empty_text,
+        conflicts_with = "description"
+    )]
+    pub message: Option<String>,
+
+    /// The kind.
+    #[arg(skip)]
+    pub kind: PhantomData<K>,
+}
+
+impl<K: ListedKind> DescriptionArgs<K> {
+    /// Returns the text.
+    pub fn text(&self) -> &str {
+        self.description.as_deref().or(self.message.as_deref()).unwrap_or_default()
+    }
+}
+
+impl<K: ListedKind> From<String> for DescriptionArgs<K> {
+    fn from(text: String) -> Self {
+        Self { description: Some(text), message: None, kind: PhantomData }
+    }
+}
+
+/// When a change of claims took place.
+#[derive(Debug, Default, clap::Args)]
+pub struct ChangeTimeArgs {
+    /// When it took place, after the last change on the branch; now by default
+    #[arg(long, value_name = "T")]
+    pub at: Option<MomentArg>,
 }

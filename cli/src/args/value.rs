@@ -49,8 +49,9 @@ impl fmt::Display for NameArg {
     }
 }
 
-/// Parses a text that must not be blank.
+/// Parses a text that must not be blank; `-` is the text on standard input.
 pub fn non_empty_text(text: &str) -> Result<String, String> {
+    let text = if text == "-" { crate::text_arg::stdin_text()? } else { text };
     if text.trim().is_empty() {
         return Err("it may not be empty".into());
     }
@@ -106,19 +107,36 @@ fn parser_of_words<W: VocabularyWord + Send + Sync>(
 
 /// Parses a confidence or another share: 0 to 1.
 pub fn parse_share(text: &str) -> Result<f64, String> {
-    parse_in_range(text, 0.0, 1.0)
+    parse_degree(text, 0.0, 1.0)
 }
 
 /// Parses the strength of evidence: -1 (refutes) to 1 (proves).
 pub fn parse_strength(text: &str) -> Result<f64, String> {
-    parse_in_range(text, -1.0, 1.0)
+    parse_degree(text, -1.0, 1.0)
 }
 
-pub fn parse_in_range(text: &str, least: f64, most: f64) -> Result<f64, String> {
-    match text.parse::<f64>() {
-        Ok(number) if (least..=most).contains(&number) => Ok(number),
-        _ => Err(format!("must be a number from {least} to {most}")),
-    }
+/// The words for a confidence, each with its number.
+const SHARE_WORDS: &[(&str, f64)] = &[("low", 0.2), ("even", 0.5), ("high", 0.8)];
+/// The words for the strength of evidence. With a hyphen in front, the evidence is against it.
+const STRENGTH_WORDS: &[(&str, f64)] = &[("weak", 0.3), ("moderate", 0.5), ("strong", 0.8)];
+
+/// Parses a confidence (from 0 on) or a strength (from -1 on): a number, a percentage or a word.
+pub fn parse_degree(text: &str, least: f64, most: f64) -> Result<f64, String> {
+    let words = if least < 0.0 { STRENGTH_WORDS } else { SHARE_WORDS };
+    let named = |text: &str| {
+        words.iter().find(|(word, _)| word.eq_ignore_ascii_case(text)).map(|(_, number)| *number)
+    };
+    let number = match (text.strip_suffix('%'), text.strip_prefix('-')) {
+        (Some(percent), _) => percent.trim_end().parse::<f64>().ok().map(|number| number / 100.0),
+        (None, Some(word)) if least < 0.0 && named(word).is_some() => named(word).map(|n| -n),
+        (None, _) => named(text).or_else(|| text.parse().ok()),
+    };
+    number.filter(|number| (least..=most).contains(number)).ok_or_else(|| {
+        let words: Vec<&str> = words.iter().map(|(word, _)| *word).collect();
+        let percent = if least < 0.0 { "-70%" } else { "70%" };
+        let words = words.join(", ");
+        format!("must be a number from {least} to {most}, a percentage such as {percent}, or one of {words}")
+    })
 }
 
 /// Parses a measured value: a whole number, another number, `true` or `false`, else a text.
@@ -186,6 +204,12 @@ mod tests {
     fn numbers_outside_their_range_are_refused() {
         assert_eq!(parse_share("0.7"), Ok(0.7));
         assert_eq!(parse_strength("-1"), Ok(-1.0));
+        assert_eq!((parse_share("80%"), parse_share("High")), (Ok(0.8), Ok(0.8)));
+        assert_eq!((parse_strength("-70%"), parse_strength("-strong")), (Ok(-0.7), Ok(-0.8)));
+        assert_eq!((parse_strength("-.5"), parse_strength("weak")), (Ok(-0.5), Ok(0.3)));
+        for text in ["101%", "-1%", "%", "weak", "-high", "--high"] {
+            assert!(parse_share(text).is_err(), "{text}");
+        }
         for text in ["1.7", "-0.1", "NaN", "inf", "x", ""] {
             assert!(parse_share(text).is_err(), "{text}");
         }

@@ -1,8 +1,10 @@
 //! `forge belief`.
 
 use super::blame::WhyArgs;
-use super::claim::{ClaimAddArgs, ClaimUpdateArgs, RecordedClaim};
-use crate::args::select::{ClaimListArgs, EntityShowArgs};
+use super::claim::{
+    ClaimAddArgs, ClaimRetractArgs, ClaimUpdateArgs, RecordedClaim, RetractedClaim,
+};
+use crate::args::select::{ChangeTimeArgs, ClaimListArgs, EntityShowArgs};
 use crate::args::value::{self};
 use crate::context::Context;
 use crate::error::CommandError;
@@ -13,9 +15,9 @@ use crate::session_writer::{SessionWriter, claim_change};
 use crate::verb::{Verb, VerbResult, commands};
 use forge_store::model::claim::Belief;
 use forge_store::model::claim::{Dependency, DependencyType, Strength};
-use forge_store::model::rule::{self, ClaimLookup, RuleError};
+use forge_store::model::rule::{self, ClaimLookup, RuleError, RuleOutcome};
 use forge_store::model::{FieldMap, Key, Kind, Value};
-use forge_store::store::WriteReport;
+use forge_store::store::{HeadClaims, WriteReport};
 
 /// How one belief may rest on another. Contradictions are recorded by `contradict`.
 const DEPENDENCY_TYPES: &[DependencyType] = &[
@@ -32,6 +34,8 @@ pub enum BeliefCommand {
     Add(ClaimAddArgs<Belief>),
     /// Change fields of a belief
     Update(ClaimUpdateArgs<Belief>),
+    /// Retract a belief; what rests on it is in doubt
+    Retract(ClaimRetractArgs<Belief>),
     /// Record that one belief rests on another
     Depend(BeliefDependArgs),
     /// Record that two beliefs cannot both be true
@@ -60,12 +64,17 @@ pub struct BeliefDependArgs {
 
     /// Strength, -1 to 1
     #[arg(
+        short,
         long,
         value_name = "STRENGTH",
         value_parser = value::parse_strength,
-        allow_negative_numbers = true
+        allow_hyphen_values = true
     )]
     pub strength: Option<f64>,
+
+    /// When.
+    #[command(flatten)]
+    pub when: ChangeTimeArgs,
 }
 
 #[derive(Debug, clap::Args)]
@@ -79,8 +88,12 @@ pub struct BeliefContradictArgs {
     pub other: String,
 
     /// Why they cannot both be true
-    #[arg(long, value_name = "TEXT")]
+    #[arg(short = 'm', long, value_name = "TEXT", value_parser = value::non_empty_text)]
     pub reason: Option<String>,
+
+    /// When.
+    #[command(flatten)]
+    pub when: ChangeTimeArgs,
 }
 
 #[derive(Debug, clap::Args)]
@@ -90,7 +103,13 @@ pub struct BeliefWhyArgs {
     pub id: String,
 }
 
-commands!(BeliefCommand: Add, Update, Depend, Contradict, Why, List, Show);
+commands!(BeliefCommand: Add, Update, Retract, Depend, Contradict, Why, List, Show);
+
+impl RetractedClaim for Belief {
+    fn retract(claims: &HeadClaims, id: &str) -> Result<RuleOutcome, RuleError> {
+        rule::retract_belief(claims, id)
+    }
+}
 
 impl RecordedClaim for Belief {
     fn add(
@@ -128,7 +147,12 @@ impl Verb for BeliefDependArgs {
     type Opened = SessionWriter;
     type Report = EntityWriteReport;
 
-    fn run(&self, writing: &SessionWriter, _: &mut Context) -> VerbResult<Self> {
+    fn check(&self, context: &Context) -> Result<(), CommandError> {
+        context.check_moment(self.when.at.as_ref())
+    }
+
+    fn run(&self, writing: &SessionWriter, context: &mut Context) -> VerbResult<Self> {
+        let writing = &writing.changing_at(context, &self.when)?;
         let from = writing.claim_id(Kind::Belief, &self.id)?;
         let to = writing.claim_id(Kind::Belief, &self.on)?;
         let id = Dependency::id(&from, &to);
@@ -150,7 +174,12 @@ impl Verb for BeliefContradictArgs {
     type Opened = SessionWriter;
     type Report = EntityWriteReport;
 
-    fn run(&self, writing: &SessionWriter, _: &mut Context) -> VerbResult<Self> {
+    fn check(&self, context: &Context) -> Result<(), CommandError> {
+        context.check_moment(self.when.at.as_ref())
+    }
+
+    fn run(&self, writing: &SessionWriter, context: &mut Context) -> VerbResult<Self> {
+        let writing = &writing.changing_at(context, &self.when)?;
         let (one, other) = (
             writing.claim_id(Kind::Belief, &self.id)?,
             writing.claim_id(Kind::Belief, &self.other)?,

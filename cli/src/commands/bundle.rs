@@ -1,7 +1,7 @@
 //! `forge export bundle`, `forge import bundle`, `forge backup`.
 
 use crate::context::Context;
-use crate::error::CommandError;
+use crate::error::{CommandError, CommandErrorKind};
 use crate::report::bundle::{ExportedBundleReport, StoreBackupReport};
 use crate::transcript::open_plain;
 use crate::verb::{OpenedStore, Verb, VerbResult};
@@ -138,8 +138,15 @@ impl Verb for BundleImportArgs {
         let taken = taken.map_err(|error| {
             let holds_secrets = matches!(error, Error::Secrets { .. });
             let refused = CommandError::from(error);
-            let hint = "'--no-redact' imports it as it is, '--redact-allow' allows some secrets";
-            if holds_secrets { refused.hinted(hint) } else { refused }
+            let purge = "'forge purge' removes them from the store that it came from; export it \
+                         again from there";
+            match refused.kind() {
+                _ if holds_secrets => refused.hinted(purge),
+                CommandErrorKind::Corrupt | CommandErrorKind::Invalid => {
+                    refused.hinted("'forge export bundle FILE' writes one")
+                }
+                _ => refused,
+            }
         })?;
         Ok(taken)
     }

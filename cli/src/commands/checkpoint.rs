@@ -23,11 +23,11 @@ pub enum CheckpointCommand {
     /// Show a checkpoint and the state it names
     Show(CheckpointShowArgs),
     /// Show what was known at a moment
-    At(CheckpointAtArgs),
+    At(CheckpointAtArgs<false>),
     /// Compare two moments
-    Diff(CheckpointDiffArgs),
+    Diff(CheckpointDiffArgs<false>),
     /// Restore the claims of a moment, as a new revision
-    Restore(CheckpointRestoreArgs),
+    Restore(CheckpointRestoreArgs<false>),
     /// Add and remove tags of a checkpoint
     Tag(CheckpointTagArgs),
     /// Draw branches, revisions and checkpoints in the order of time
@@ -45,7 +45,7 @@ pub struct CheckpointCreateArgs {
     pub message: String,
 
     /// Tags
-    #[arg(long, value_name = "TAG,...", value_delimiter = ',')]
+    #[arg(short, long, value_name = "TAG,...", value_delimiter = ',')]
     pub tags: Vec<NameArg>,
 
     /// Past moment to name instead of now
@@ -56,7 +56,7 @@ pub struct CheckpointCreateArgs {
 #[derive(Debug, clap::Args)]
 pub struct CheckpointListArgs {
     /// Only those with this tag
-    #[arg(long, value_name = "TAG")]
+    #[arg(short, long, value_name = "TAG")]
     pub tag: Option<NameArg>,
 
     /// List those of all sessions
@@ -76,7 +76,7 @@ pub struct CheckpointListArgs {
     pub until: Option<MomentArg>,
 
     /// Largest number to list
-    #[arg(long, value_name = "N")]
+    #[arg(short = 'n', long, value_name = "N")]
     pub limit: Option<usize>,
 }
 
@@ -108,7 +108,7 @@ pub struct CheckpointShowArgs {
 }
 
 #[derive(Debug, clap::Args)]
-pub struct CheckpointAtArgs {
+pub struct CheckpointAtArgs<const TOP: bool> {
     /// Moment, such as -2h, '2 hours ago', '2025-01-20 14:30', '#42', 'HEAD~3' or a tag
     #[arg(value_name = "T")]
     pub moment: MomentArg,
@@ -119,7 +119,7 @@ pub struct CheckpointAtArgs {
 }
 
 #[derive(Debug, clap::Args)]
-pub struct CheckpointDiffArgs {
+pub struct CheckpointDiffArgs<const TOP: bool> {
     /// Moment to compare from
     #[arg(value_name = "A")]
     pub from: MomentArg,
@@ -138,7 +138,7 @@ pub struct CheckpointDiffArgs {
 }
 
 #[derive(Debug, clap::Args)]
-pub struct CheckpointRestoreArgs {
+pub struct CheckpointRestoreArgs<const TOP: bool> {
     /// Moment
     #[arg(value_name = "X")]
     pub which: MomentArg,
@@ -178,7 +178,7 @@ pub struct CheckpointTimelineArgs {
     pub until: Option<MomentArg>,
 
     /// Largest number of rows; the latest ones are drawn
-    #[arg(long, value_name = "N")]
+    #[arg(short = 'n', long, value_name = "N")]
     pub limit: Option<usize>,
 
     /// Print it even on a terminal, instead of opening 'forge tui'

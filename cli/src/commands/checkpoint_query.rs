@@ -109,8 +109,8 @@ impl Verb for CheckpointShowArgs {
     }
 }
 
-impl Verb for CheckpointAtArgs {
-    const NAME: &'static str = "checkpoint at";
+impl<const TOP: bool> Verb for CheckpointAtArgs<TOP> {
+    const NAME: &'static str = if TOP { "at" } else { "checkpoint at" };
     type Opened = SessionReader;
     type Report = StateReport;
 
@@ -196,8 +196,8 @@ fn next_commands(state: &StateAt) -> Result<Vec<(String, &'static str)>, Command
     ])
 }
 
-impl Verb for CheckpointDiffArgs {
-    const NAME: &'static str = "checkpoint diff";
+impl<const TOP: bool> Verb for CheckpointDiffArgs<TOP> {
+    const NAME: &'static str = if TOP { "diff" } else { "checkpoint diff" };
     type Opened = SessionReader;
     type Report = CheckpointDiffReport;
 
@@ -222,8 +222,8 @@ impl Verb for CheckpointDiffArgs {
     }
 }
 
-impl Verb for CheckpointRestoreArgs {
-    const NAME: &'static str = "checkpoint restore";
+impl<const TOP: bool> Verb for CheckpointRestoreArgs<TOP> {
+    const NAME: &'static str = if TOP { "restore" } else { "checkpoint restore" };
     type Opened = OpenedStore;
     type Report = CheckpointRestoreReport;
 

@@ -1,15 +1,18 @@
 //! `add` and `update` of every kind of claim.
 
 use crate::args::field_option::{Added, Changed, FieldArgs, FieldUse, ListedKind};
-use crate::args::value::{self, NameArg};
+use crate::args::select::{ChangeTimeArgs, DescriptionArgs};
+use crate::args::value::NameArg;
 use crate::context::Context;
 use crate::error::CommandError;
 use crate::report::entity_write::EntityWriteReport;
 use crate::session_writer::SessionWriter;
 use crate::verb::{Verb, VerbResult};
 use crate::workspace::SessionNeed;
+use forge_store::model::rule::{RuleError, RuleOutcome};
 use forge_store::model::{FieldMap, Value};
-use forge_store::store::WriteReport;
+use forge_store::store::{HeadClaims, WriteReport};
+use std::marker::PhantomData;
 
 /// A kind of claim that people and agents record: what is special about recording it.
 pub trait RecordedClaim: ListedKind {
@@ -27,6 +30,15 @@ pub trait RecordedClaim: ListedKind {
         Ok(())
     }
 
+    /// Writes changed fields of a claim, in which ids are complete.
+    fn update(
+        writing: &SessionWriter,
+        id: &str,
+        changed: &FieldMap,
+    ) -> Result<WriteReport, CommandError> {
+        writing.update(Self::KIND, id, |fields| Self::change(fields, changed))
+    }
+
     /// Changes fields of a claim.
     fn change(fields: &mut FieldMap, changed: &FieldMap) {
         fields.extend(changed.clone());
@@ -38,10 +50,17 @@ pub trait RecordedClaim: ListedKind {
     }
 }
 
+/// A kind of claim that can be retracted.
+pub trait RetractedClaim: RecordedClaim {
+    /// Returns what a retraction changes.
+    fn retract(claims: &HeadClaims, id: &str) -> Result<RuleOutcome, RuleError>;
+}
+
 #[derive(Debug, clap::Args)]
 pub struct ClaimAddArgs<K: RecordedClaim> {
-    #[arg(value_name = "DESCRIPTION", help = K::DESCRIPTION, value_parser = value::non_empty_text)]
-    pub description: String,
+    /// Its text.
+    #[command(flatten)]
+    pub text: DescriptionArgs<K>,
 
     /// Id, instead of a new one
     #[arg(long, value_name = "ID")]
@@ -50,6 +69,10 @@ pub struct ClaimAddArgs<K: RecordedClaim> {
     /// Its fields.
     #[command(flatten)]
     pub fields: FieldArgs<K, Added>,
+
+    /// When.
+    #[command(flatten)]
+    pub when: ChangeTimeArgs,
 }
 
 #[derive(Debug, clap::Args)]
@@ -61,17 +84,41 @@ pub struct ClaimUpdateArgs<K: RecordedClaim> {
     /// Its fields.
     #[command(flatten)]
     pub fields: FieldArgs<K, Changed>,
+
+    /// When.
+    #[command(flatten)]
+    pub when: ChangeTimeArgs,
+}
+
+#[derive(Debug, clap::Args)]
+pub struct ClaimRetractArgs<K: RetractedClaim> {
+    /// Id, or a unique prefix of it
+    #[arg(value_name = "ID")]
+    pub id: String,
+
+    /// When.
+    #[command(flatten)]
+    pub when: ChangeTimeArgs,
+
+    /// The kind.
+    #[arg(skip)]
+    pub kind: PhantomData<K>,
 }
 
 impl<K: RecordedClaim> ClaimAddArgs<K> {
     pub fn new(description: String, fields: FieldMap) -> Self {
-        Self { description, id: None, fields: fields.into() }
+        Self {
+            text: description.into(),
+            id: None,
+            fields: fields.into(),
+            when: ChangeTimeArgs::default(),
+        }
     }
 }
 
 impl<K: RecordedClaim> ClaimUpdateArgs<K> {
     pub fn new(id: String, fields: FieldMap) -> Self {
-        Self { id, fields: fields.into() }
+        Self { id, fields: fields.into(), when: ChangeTimeArgs::default() }
     }
 }
 
@@ -128,9 +175,14 @@ impl<K: RecordedClaim> Verb for ClaimAddArgs<K> {
         if self.fields.names_claims() { SessionNeed::Existing } else { SessionNeed::OrNew }
     }
 
-    fn run(&self, writing: &SessionWriter, _: &mut Context) -> VerbResult<Self> {
+    fn check(&self, context: &Context) -> Result<(), CommandError> {
+        context.check_moment(self.when.at.as_ref())
+    }
+
+    fn run(&self, writing: &SessionWriter, context: &mut Context) -> VerbResult<Self> {
+        let writing = &writing.changing_at(context, &self.when)?;
         let mut fields = self.fields.with_ids(writing)?;
-        fields.insert("description".to_owned(), self.description.as_str().into());
+        fields.insert("description".to_owned(), self.text.text().into());
         if let Some(status) = K::DEFAULT_STATUS {
             fields.entry("status".to_owned()).or_insert_with(|| status.into());
         }
@@ -144,11 +196,33 @@ impl<K: RecordedClaim> Verb for ClaimUpdateArgs<K> {
     type Opened = SessionWriter;
     type Report = EntityWriteReport;
 
-    fn run(&self, writing: &SessionWriter, _: &mut Context) -> VerbResult<Self> {
+    fn check(&self, context: &Context) -> Result<(), CommandError> {
+        context.check_moment(self.when.at.as_ref())
+    }
+
+    fn run(&self, writing: &SessionWriter, context: &mut Context) -> VerbResult<Self> {
+        let writing = &writing.changing_at(context, &self.when)?;
         let id = writing.claim_id(K::KIND, &self.id)?;
         let changed = self.fields.with_ids(writing)?;
         K::check_change(writing, &id, &changed)?;
-        let done = writing.update(K::KIND, &id, |fields| K::change(fields, &changed))?;
+        let done = K::update(writing, &id, &changed)?;
         Ok(EntityWriteReport::new("Updated", done).about_claim(K::KIND, id))
+    }
+}
+
+impl<K: RetractedClaim> Verb for ClaimRetractArgs<K> {
+    const NAME: &'static str = K::RETRACT;
+    type Opened = SessionWriter;
+    type Report = EntityWriteReport;
+
+    fn check(&self, context: &Context) -> Result<(), CommandError> {
+        context.check_moment(self.when.at.as_ref())
+    }
+
+    fn run(&self, writing: &SessionWriter, context: &mut Context) -> VerbResult<Self> {
+        let writing = &writing.changing_at(context, &self.when)?;
+        let id = writing.claim_id(K::KIND, &self.id)?;
+        let done = writing.write_rule(|claims| K::retract(claims, &id))?;
+        Ok(EntityWriteReport::new("Retracted", done).about_claim(K::KIND, id))
     }
 }

@@ -1,23 +1,25 @@
 //! `forge command`.
 
 use crate::args::select::{EntityShowArgs, FactListArgs};
-use crate::child_process::{command_line, run_child};
+use crate::child_process::{FinishedCommand, command_line, run_child};
 use crate::context::Context;
+use crate::error::CommandError;
 use crate::report::entity::EntityListReport;
-use crate::report::entity_write::EntityWriteReport;
+use crate::report::entity_write::{ChangedEntity, EntityWriteReport};
 use crate::session_reader::SessionReader;
 use crate::session_writer::{SessionWriter, new_fact};
 use crate::verb::{Verb, VerbResult, commands};
 use crate::workspace::SessionNeed;
+use forge_agents::FinishedLine;
 use forge_store::model::claim::ExecutedCommand;
 use forge_store::model::claim::VocabularyWord;
-use forge_store::model::{Kind, Value};
+use forge_store::model::{AutoTrigger, Fact, FieldMap, Kind, Value};
 use std::ffi::OsString;
 
 /// Run commands and record how they end.
 #[derive(Debug, clap::Subcommand)]
 pub enum CommandCommand {
-    /// Run a command, record it, pass its output through, and exit with its code
+    /// Run a command, record it and the checks in it, and exit with its code
     Record(CommandRecordArgs),
     /// List commands, oldest first
     List(CommandListArgs),
@@ -52,47 +54,87 @@ impl Verb for CommandRecordArgs {
     const SESSION: SessionNeed = SessionNeed::OrNew;
 
     fn run(&self, writing: &SessionWriter, context: &mut Context) -> VerbResult<Self> {
-        // Problems of the store are reported before anything is run.
-        let ran = run_child(&self.command, &context.cwd, context.global.json);
-        let after =
-            |micros: u128| context.now.plus_micros(i64::try_from(micros).unwrap_or(i64::MAX));
-        let end = after(ran.took.as_micros());
-        let redactor = crate::workspace::redactor(context);
-        let value = Value::from([
-            ("command", command_line(&self.command).into()),
-            ("working_dir", context.cwd.to_string_lossy().as_ref().into()),
-            ("exit_code", ran.exit_code.map(i64::from).into()),
-            ("outcome", ran.outcome.word().into()),
-            ("stdout_preview", ran.stdout.text(redactor.as_ref()).into()),
-            ("stderr_preview", ran.stderr.text(redactor.as_ref()).into()),
-            ("reason", ran.reason.clone().into()),
-            ("called_at", context.now.to_string().into()),
-            ("duration_ms", u64::try_from(ran.took.as_millis()).unwrap_or(u64::MAX).into()),
-        ]);
-        context.exit_code = ran.shell_code();
-        if let Some(reason) = &ran.reason {
-            context.out.warn(reason);
-        }
-        let writing = writing.at(end);
-        let recorded = new_fact(Kind::Command, None, end, end, value).and_then(|fact| {
-            let done = writing.write_fact(fact.clone(), None)?;
-            Ok(EntityWriteReport::new("Recorded", done).about_fact(fact))
-        });
-        match recorded {
-            Ok(report) if context.global.json => return Ok(Some(report)),
-            Ok(report) => context.out.print_status(&report.line()),
-            // Callers use the command's own exit code, so it has priority unless it reports success.
-            Err(error) if context.exit_code == 0 => {
-                return Err(error.with_context("the command ended well, but could not be recorded"));
-            }
-            Err(error) => {
-                let causes = error.causes().into_iter().map(|cause| format!(": {cause}"));
-                let causes: String = causes.collect();
-                context.out.warn(&format!("the command could not be recorded: {error}{causes}"));
-            }
-        }
-        Ok(None)
+        record_command(&self.command, writing, context, |_, checks| checks)
     }
+}
+
+/// Runs a command and records it, with the checks in it. `select` decides which verifications are
+/// recorded, from the command and the checks that its command line is known to make.
+pub fn record_command(
+    command: &[OsString],
+    writing: &SessionWriter,
+    context: &mut Context,
+    select: impl FnOnce(&FinishedCommand, Vec<FieldMap>) -> Vec<FieldMap>,
+) -> Result<Option<EntityWriteReport>, CommandError> {
+    // Problems of the store are reported before anything is run.
+    let ran = run_child(command, &context.cwd, context.global.json);
+    context.exit_code = ran.shell_code();
+    if let Some(reason) = &ran.reason {
+        context.out.warn(reason);
+    }
+    match write_command(command, &ran, writing, context, select) {
+        Ok(report) if context.global.json => return Ok(Some(report)),
+        Ok(report) => context.out.print_status(&report.line()),
+        // Callers use the command's own exit code, so it has priority unless it reports success.
+        Err(error) if context.exit_code == 0 => {
+            return Err(error.with_context("the command ended well, but could not be recorded"));
+        }
+        Err(error) => {
+            let causes = error.causes().into_iter().map(|cause| format!(": {cause}"));
+            let causes: String = causes.collect();
+            context.out.warn(&format!("the command could not be recorded: {error}{causes}"));
+        }
+    }
+    Ok(None)
+}
+
+fn write_command(
+    command: &[OsString],
+    ran: &FinishedCommand,
+    writing: &SessionWriter,
+    context: &Context,
+    select: impl FnOnce(&FinishedCommand, Vec<FieldMap>) -> Vec<FieldMap>,
+) -> Result<EntityWriteReport, CommandError> {
+    let took = i64::try_from(ran.took.as_micros()).unwrap_or(i64::MAX);
+    let end = context.now.plus_micros(took);
+    let redactor = crate::workspace::redactor(context);
+    let line = command_line(command);
+    let (stdout, stderr) = (ran.stdout.text(redactor.as_ref()), ran.stderr.text(redactor.as_ref()));
+    let output = [stdout.as_deref(), stderr.as_deref()].map(Option::unwrap_or_default).join("\n");
+    let exit_code = ran.exit_code.map(i64::from);
+    let checks = forge_agents::checks_of(&FinishedLine {
+        line: &line,
+        working_dir: &context.cwd.to_string_lossy(),
+        outcome: ran.outcome.word(),
+        exit_code,
+        output: &output,
+    });
+    let value = Value::from([
+        ("command", line.as_str().into()),
+        ("working_dir", context.cwd.to_string_lossy().as_ref().into()),
+        ("exit_code", exit_code.into()),
+        ("outcome", ran.outcome.word().into()),
+        ("stdout_preview", stdout.into()),
+        ("stderr_preview", stderr.into()),
+        ("reason", ran.reason.clone().into()),
+        ("called_at", context.now.to_string().into()),
+        ("duration_ms", u64::try_from(ran.took.as_millis()).unwrap_or(u64::MAX).into()),
+    ]);
+    let writing = writing.at(end);
+    let fact = new_fact(Kind::Command, None, end, end, value)?;
+    let checks = select(ran, checks).into_iter().map(|mut fields| {
+        fields.insert("command".to_owned(), line.as_str().into());
+        fields.insert("exit_code".to_owned(), exit_code.into());
+        fields.insert("source".to_owned(), format!("command:{}", fact.id).into());
+        new_fact(Kind::Verification, None, end, end, Value::Map(fields).without_nulls())
+    });
+    let checks: Vec<Fact> = checks.collect::<Result<_, _>>()?;
+    let event = (!checks.is_empty()).then_some(AutoTrigger::VerificationComplete);
+    let facts = std::iter::once(fact.clone()).chain(checks.iter().cloned());
+    let done = writing.write_facts(facts, event)?;
+    let mut report = EntityWriteReport::new("Recorded", done).about_fact(fact);
+    report.changed.extend(checks.into_iter().map(ChangedEntity::from));
+    Ok(report)
 }
 
 impl Verb for CommandListArgs {

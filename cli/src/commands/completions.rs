@@ -6,6 +6,12 @@ use crate::verb::{RawReport, Verb, VerbResult};
 use clap::CommandFactory;
 use clap_complete::Shell;
 
+/// The scripts of the shells that ask `forge complete`. They are small, and know the ids, tags,
+/// branches and sessions of the store.
+const BASH: &str = include_str!("completions/forge.bash");
+const ZSH: &str = include_str!("completions/forge.zsh");
+const FISH: &str = include_str!("completions/forge.fish");
+
 #[derive(Debug, clap::Args)]
 pub struct CompletionsArgs {
     /// Shell
@@ -19,8 +25,16 @@ impl Verb for CompletionsArgs {
     type Report = RawReport;
 
     fn run(&self, _: &(), _context: &mut Context) -> VerbResult<Self> {
-        let mut script = Vec::new();
-        clap_complete::generate(self.shell, &mut ForgeArgs::command(), "forge", &mut script);
+        let script = match self.shell {
+            Shell::Bash => BASH.as_bytes().to_vec(),
+            Shell::Zsh => ZSH.as_bytes().to_vec(),
+            Shell::Fish => FISH.as_bytes().to_vec(),
+            other => {
+                let mut script = Vec::new();
+                clap_complete::generate(other, &mut ForgeArgs::command(), "forge", &mut script);
+                script
+            }
+        };
         Ok(RawReport(script))
     }
 }

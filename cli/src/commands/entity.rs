@@ -1,6 +1,7 @@
 //! `list` and `show` of every kind.
 
-use crate::args::field_option::ListedKind;
+use crate::args::field_option::{FieldArgs, FieldUse, Listed, ListedKind};
+use crate::args::list_format::ListFormat;
 use crate::args::select::{ClaimListArgs, EntityShowArgs, FactListArgs};
 use crate::args::value::MomentArg;
 use crate::context::Context;
@@ -62,7 +63,8 @@ pub fn list_claims<K: ListedKind>(
     };
     let state = reading.state(&point, false)?;
     let mut known = entities_of_kind(&state, K::KIND)?;
-    known.retain(|known| args.filter.match_value(known.value()) && passes(known.value()));
+    let filter = with_whole_ids(&args.filter, &state);
+    known.retain(|known| filter.match_value(known.value()) && passes(known.value()));
     if K::KIND == Kind::Gap {
         let criticality = |known: &KnownEntity| {
             let said = known.value().field("criticality").and_then(Criticality::read);
@@ -71,7 +73,22 @@ pub fn list_claims<K: ListedKind>(
         known.sort_by_key(criticality);
     }
     known.truncate(args.limit.unwrap_or(usize::MAX));
-    list_report(reading, K::KIND, state.time()?, known, context)
+    list_report(reading, K::KIND, state.time()?, (known, args.format.clone()), context)
+}
+
+/// Returns a filter in which ids are whole. An id that does not exist stays: nothing matches it.
+fn with_whole_ids<K: ListedKind>(
+    filter: &FieldArgs<K, Listed>,
+    state: &StateAt,
+) -> FieldArgs<K, Listed> {
+    let mut filter = filter.clone();
+    for option in Listed::options::<K>() {
+        let Some(kind) = option.referenced_kind(K::KIND) else { continue };
+        let Some(value) = filter.fields.get_mut(option.name) else { continue };
+        let whole = value.as_text().and_then(|name| workspace::claim_id(state, kind, name).ok());
+        *value = whole.map_or_else(|| value.clone(), Value::from);
+    }
+    filter
 }
 
 /// Lists the facts of a kind that match.
@@ -95,21 +112,35 @@ pub fn list_facts<K: ListedKind>(
     if let Some(limit) = args.limit {
         known.drain(..known.len().saturating_sub(limit));
     }
-    list_report(reading, K::KIND, state.time()?, known, context)
+    list_report(reading, K::KIND, state.time()?, (known, args.format.clone()), context)
 }
 
 fn list_report(
     reading: &SessionReader,
     kind: Kind,
     at: Option<Timestamp>,
-    known: Vec<KnownEntity>,
+    (known, format): (Vec<KnownEntity>, Option<ListFormat>),
     context: &Context,
 ) -> Result<EntityListReport, CommandError> {
     let length = if context.global.json { TextLength::Cut } else { TextLength::Preview };
     let mut texts = reading.texts(length);
     let entities = known.into_iter().map(|known| EntityJson::new(known, &mut texts));
-    let entities = entities.collect::<Result<_, _>>()?;
-    Ok(EntityListReport { session: reading.session.summary()?.info.name, kind, at, entities })
+    let entities: Vec<EntityJson> = entities.collect::<Result<_, _>>()?;
+    if let (Some(format), Some(first)) = (&format, entities.first()) {
+        let unknown = |name: &&str| !entities.iter().any(|entity| entity.has_field(name));
+        if let Some(name) = format.fields().find(unknown) {
+            let known = first.fields.iter().map(|(name, _)| name.as_ref()).collect::<Vec<_>>();
+            let known = known.join(", ");
+            return Err(CommandError::invalid(format!("{} have no field '{name}'", kind.plural()))
+                .hinted(format!("they have {known}; 'says' is the title")));
+        }
+    }
+    let lines = format.map(|format| {
+        let line = |entity: &EntityJson| format.fill(|name| entity.field_of_format(name)) + "\n";
+        entities.iter().map(line).collect()
+    });
+    let session = reading.session.summary()?.info.name;
+    Ok(EntityListReport { session, kind, at, entities, lines })
 }
 
 impl<K: ListedKind> Verb for EntityShowArgs<K> {

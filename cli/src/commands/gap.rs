@@ -1,9 +1,10 @@
 //! `forge gap`.
 
 use super::claim::{ClaimAddArgs, ClaimUpdateArgs, RecordedClaim};
-use crate::args::select::{ClaimListArgs, EntityShowArgs};
+use crate::args::select::{ChangeTimeArgs, ClaimListArgs, EntityShowArgs};
 use crate::args::value;
 use crate::context::Context;
+use crate::error::CommandError;
 use crate::report::entity_write::EntityWriteReport;
 use crate::session_writer::SessionWriter;
 use crate::verb::{Verb, VerbResult, commands};
@@ -46,6 +47,10 @@ pub struct GapFillArgs {
     /// What was found out
     #[arg(value_name = "RESOLUTION", value_parser = value::non_empty_text)]
     pub resolution: String,
+
+    /// When.
+    #[command(flatten)]
+    pub when: ChangeTimeArgs,
 }
 
 impl Verb for GapFillArgs {
@@ -53,7 +58,12 @@ impl Verb for GapFillArgs {
     type Opened = SessionWriter;
     type Report = EntityWriteReport;
 
-    fn run(&self, writing: &SessionWriter, _: &mut Context) -> VerbResult<Self> {
+    fn check(&self, context: &Context) -> Result<(), CommandError> {
+        context.check_moment(self.when.at.as_ref())
+    }
+
+    fn run(&self, writing: &SessionWriter, context: &mut Context) -> VerbResult<Self> {
+        let writing = &writing.changing_at(context, &self.when)?;
         let id = writing.claim_id(Kind::Gap, &self.id)?;
         let done =
             writing.write_rule(|claims| rule::fill_gap(claims, &id, Some(&self.resolution)))?;

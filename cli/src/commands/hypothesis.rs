@@ -1,7 +1,8 @@
 //! `forge hypothesis`.
 
 use super::claim::{ClaimAddArgs, ClaimUpdateArgs, RecordedClaim};
-use crate::args::select::{ClaimListArgs, EntityShowArgs};
+use crate::args::select::{ChangeTimeArgs, ClaimListArgs, EntityShowArgs};
+use crate::args::value;
 use crate::context::Context;
 use crate::error::CommandError;
 use crate::report::entity_write::EntityWriteReport;
@@ -68,8 +69,12 @@ pub struct HypothesisSettleArgs<const CONFIRMS: bool> {
     pub id: String,
 
     /// Reason
-    #[arg(long, value_name = "TEXT")]
+    #[arg(short = 'm', long, value_name = "TEXT", value_parser = value::non_empty_text)]
     pub reason: Option<String>,
+
+    /// When.
+    #[command(flatten)]
+    pub when: ChangeTimeArgs,
 }
 
 /// Refuses a hypothesis as a part of itself, or of one of its own parts.
@@ -101,7 +106,12 @@ impl<const CONFIRMS: bool> Verb for HypothesisSettleArgs<CONFIRMS> {
     type Opened = SessionWriter;
     type Report = EntityWriteReport;
 
-    fn run(&self, writing: &SessionWriter, _: &mut Context) -> VerbResult<Self> {
+    fn check(&self, context: &Context) -> Result<(), CommandError> {
+        context.check_moment(self.when.at.as_ref())
+    }
+
+    fn run(&self, writing: &SessionWriter, context: &mut Context) -> VerbResult<Self> {
+        let writing = &writing.changing_at(context, &self.when)?;
         let id = writing.claim_id(Kind::Hypothesis, &self.id)?;
         let reason = self.reason.as_deref();
         let done = writing.write_rule(|claims| {

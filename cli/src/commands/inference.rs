@@ -4,12 +4,12 @@ use crate::args::select::{EntityShowArgs, FactListArgs};
 use crate::args::value::NameArg;
 use crate::context::Context;
 use crate::error::CommandError;
+use crate::id_match;
 use crate::report::entity::EntityListReport;
 use crate::report::entity_write::EntityWriteReport;
 use crate::session_reader::SessionReader;
 use crate::session_writer::SessionWriter;
 use crate::verb::{Verb, VerbResult, commands};
-use crate::workspace::{self};
 use forge_store::model::claim::Inference;
 use forge_store::model::{Fact, FactOrigin, Kind, Timestamp, Value};
 
@@ -94,7 +94,7 @@ fn find_inference(writing: &SessionWriter, name: &str) -> Result<Fact, CommandEr
     let facts: Vec<Fact> =
         state.facts_of(Kind::Inference)?.into_iter().map(|known| known.fact).collect();
     let ids = facts.iter().map(|fact| fact.id.clone());
-    let id = workspace::match_id(Kind::Inference, name, ids)?;
+    let id = id_match::match_id(Kind::Inference, name, ids)?;
     Ok(facts.into_iter().find(|fact| fact.id == id).expect("the id is among theirs"))
 }
 

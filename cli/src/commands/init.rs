@@ -8,8 +8,12 @@ use crate::error::CommandError;
 use crate::report::store::InitReport;
 use crate::verb::{Verb, VerbResult};
 use crate::workspace::{self, StoreAccess};
-use forge_store::store::{NewSession, Store};
-use std::path::PathBuf;
+use forge_store::error::Error;
+use forge_store::model::Timestamp;
+use forge_store::store::{NewSession, Store, StreamImportRequest};
+use std::io::{BufRead, Cursor};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 #[derive(Debug, clap::Args)]
 pub struct InitArgs {
@@ -32,6 +36,11 @@ pub struct InitArgs {
     /// Import what the agent has recorded here so far, without asking
     #[arg(long)]
     pub import: bool,
+
+    /// Make a store with a recorded example, to try forge: in DIR, or else in a new directory for
+    /// temporary files
+    #[arg(long, conflicts_with_all = ["name", "encrypted", "import"])]
+    pub demo: bool,
 }
 
 impl Verb for InitArgs {
@@ -40,6 +49,9 @@ impl Verb for InitArgs {
     type Report = InitReport;
 
     fn run(&self, _: &(), context: &mut Context) -> VerbResult<Self> {
+        if self.demo {
+            return make_demo(self.directory.as_deref(), context);
+        }
         let path = context.new_store_directory(self.directory.as_deref());
         discovery::check_link(&path, &context.environment)?;
         let mut options = workspace::store_options(context, StoreAccess::Write);
@@ -47,7 +59,17 @@ impl Verb for InitArgs {
             options.keyring = None;
         }
         options.encrypted = self.encrypted;
-        let store = Store::create(&path, options)?;
+        let is_plain = self.name.is_none() && !self.unsealed && !self.encrypted;
+        let store = match Store::create(&path, options) {
+            // As with git, a second 'init' changes nothing.
+            Err(Error::StoreExists { .. }) if is_plain => {
+                let store =
+                    Store::open(&path, workspace::store_options(context, StoreAccess::Read))?;
+                let (path, encrypted) = (path.display().to_string(), store.is_encrypted());
+                return Ok(InitReport { path, encrypted, existing: true, ..InitReport::default() });
+            }
+            made => made?,
+        };
         if self.unsealed
             && let Some(keyring) = context.keyring()
             && store.take_place(&keyring)
@@ -68,11 +90,14 @@ impl Verb for InitArgs {
             workspace::begin_session(context, &store, &act, NewSession::named(name.clone()))?;
         }
         let (path, encrypted) = (path.display().to_string(), store.is_encrypted());
-        Ok(InitReport { path, session, encrypted })
+        Ok(InitReport { path, session, encrypted, ..InitReport::default() })
     }
 
     /// Offers to import what an agent has recorded here.
-    fn after_report(&self, _: InitReport, context: &mut Context) -> Result<(), CommandError> {
+    fn after_report(&self, made: InitReport, context: &mut Context) -> Result<(), CommandError> {
+        if self.demo || made.existing && !self.import {
+            return Ok(());
+        }
         let mut options = workspace::store_options(context, StoreAccess::Write);
         if self.unsealed {
             options.keyring = None;
@@ -80,5 +105,86 @@ impl Verb for InitArgs {
         let path = context.new_store_directory(self.directory.as_deref());
         let store = Store::open(&path, options)?;
         super::import::offer_import(context, &store, self.import)
+    }
+}
+
+/// The recorded example, as `forge import events` reads it.
+const EXAMPLE: &str = include_str!("../../../docs/example/session.jsonl");
+/// The example ends this long before the demo is made.
+const DEMO_AGE_MICROS: i64 = 5 * 60 * 1_000_000;
+
+/// Makes a store with the recorded example. It has no seals, so that nothing of it is outside its
+/// directory, and its times are moved to end now.
+fn make_demo(directory: Option<&Path>, context: &Context) -> Result<InitReport, CommandError> {
+    let project = match directory {
+        Some(directory) => context.cwd.join(directory),
+        None => {
+            let folder = context.environment.path("TMPDIR").unwrap_or_else(std::env::temp_dir);
+            let made = tempfile::Builder::new().prefix("forge-demo-").tempdir_in(&folder);
+            let failed = |error| {
+                CommandError::io(
+                    &format!("cannot make a directory in '{}'", folder.display()),
+                    error,
+                )
+            };
+            made.map_err(failed)?.keep()
+        }
+    };
+    let path = project.join(discovery::STORE_DIRECTORY);
+    let mut options = workspace::store_options(context, StoreAccess::Write);
+    options.keyring = None;
+    let store = Store::create(&path, options)?;
+    let events = moved_to(EXAMPLE, context.now.plus_micros(-DEMO_AGE_MICROS));
+    let stream = StreamImportRequest { source: "events:demo", name: "demo", session: None };
+    let act = workspace::write_context(context, "init");
+    let bytes: Arc<[u8]> = events.into_bytes().into();
+    let open = &mut || Ok(Box::new(Cursor::new(Arc::clone(&bytes))) as Box<dyn BufRead>);
+    let taken = store.import_events(&act, stream, open, &|_| {})?;
+    store.sync()?;
+    Ok(InitReport {
+        path: path.display().to_string(),
+        session: taken.sessions.into_iter().next(),
+        demo: Some(project.display().to_string()),
+        ..InitReport::default()
+    })
+}
+
+/// Returns the events with their times moved, so that the last one is at `end`.
+fn moved_to(events: &str, end: Timestamp) -> String {
+    const FIELD: &str = "{\"at\": \"";
+    let parsed = events.lines().map(|line| {
+        let (time, rest) = line.strip_prefix(FIELD)?.split_once('"')?;
+        Some((Timestamp::parse_rfc3339(time)?, rest))
+    });
+    let parsed: Vec<_> = parsed.collect();
+    let last = parsed.iter().flatten().map(|(time, _)| *time).max().unwrap_or(end);
+    let shift = end.micros_since(last);
+    let mut moved = String::with_capacity(events.len());
+    for (line, parsed) in events.lines().zip(parsed) {
+        match parsed {
+            Some((time, rest)) => {
+                moved.push_str(&format!("{FIELD}{}\"{rest}", time.plus_micros(shift)));
+            }
+            None => moved.push_str(line),
+        }
+        moved.push('\n');
+    }
+    moved
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_example_ends_at_the_given_time_and_keeps_its_distances() {
+        let end = Timestamp::parse_rfc3339("2026-02-01T12:00:00Z").unwrap();
+        let moved = moved_to(EXAMPLE, end);
+        assert_eq!(moved.lines().count(), EXAMPLE.lines().count());
+        let times = moved.lines().map(|line| line.split('"').nth(3).unwrap());
+        let times: Vec<_> = times.map(|time| Timestamp::parse_rfc3339(time).unwrap()).collect();
+        assert_eq!(times.iter().max(), Some(&end));
+        assert!(times.iter().all(|time| end.micros_since(*time) < 24 * 3600 * 1_000_000));
+        assert_eq!(moved_to("not an event", end), "not an event\n");
     }
 }

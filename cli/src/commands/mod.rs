@@ -5,12 +5,14 @@ pub mod blame;
 pub mod branch;
 pub mod brief;
 pub mod bundle;
+pub mod check;
 pub mod checkpoint;
 pub mod checkpoint_query;
 pub mod claim;
 pub mod code;
 pub mod command;
 pub mod compaction;
+pub mod complete;
 pub mod completions;
 pub mod config;
 pub mod dependency;
@@ -44,12 +46,14 @@ pub mod search;
 pub mod session;
 pub mod show;
 pub mod status;
+pub mod status_line;
 pub mod story;
 pub mod thread;
 pub mod tui;
 pub mod undo;
 pub mod verification;
 pub mod verify;
+pub mod watch;
 
 use crate::args::lazy::LazyArgs;
 use crate::verb::commands;
@@ -68,32 +72,34 @@ pub enum ForgeCommand {
     #[command(subcommand)]
     Session(LazyArgs<session::SessionCommand>),
     /// Add, test and settle hypotheses
-    #[command(subcommand)]
+    #[command(subcommand, visible_alias = "h")]
     Hypothesis(LazyArgs<hypothesis::HypothesisCommand>),
     /// Record evidence for or against a hypothesis
-    #[command(subcommand)]
+    #[command(subcommand, visible_alias = "e")]
     Evidence(LazyArgs<evidence::EvidenceCommand>),
     /// Record what is believed to be true, and what it rests on
-    #[command(subcommand)]
+    #[command(subcommand, visible_alias = "b")]
     Belief(LazyArgs<belief::BeliefCommand>),
     /// List and show what beliefs rest on
     #[command(subcommand)]
     Dependency(LazyArgs<dependency::DependencyCommand>),
     /// Record open questions
-    #[command(subcommand)]
+    #[command(subcommand, visible_alias = "g")]
     Gap(LazyArgs<gap::GapCommand>),
     /// Record results of tests, builds and checks
     #[command(subcommand)]
     Verification(LazyArgs<verification::VerificationCommand>),
-    /// Record notes
-    #[command(subcommand)]
-    Note(LazyArgs<note::NoteCommand>),
+    /// Record notes: 'forge note TEXT' adds one
+    #[command(visible_alias = "n")]
+    Note(LazyArgs<note::NoteArgs>),
     /// Record measured values
     #[command(subcommand)]
     Measurement(LazyArgs<measurement::MeasurementCommand>),
     /// Run commands and record how they end
     #[command(subcommand)]
     Command(LazyArgs<command::CommandCommand>),
+    /// Run a command and record whether a check passed
+    Check(LazyArgs<check::CheckArgs>),
     /// Record the state of the source code
     #[command(subcommand)]
     Code(LazyArgs<code::CodeCommand>),
@@ -127,6 +133,12 @@ pub enum ForgeCommand {
     Why(LazyArgs<blame::WhyArgs>),
     /// Show whatever has a name: a claim, a fact, a checkpoint, a moment
     Show(LazyArgs<show::ShowArgs>),
+    /// Show what was known at a moment
+    At(LazyArgs<checkpoint::CheckpointAtArgs<true>>),
+    /// Compare two moments
+    Diff(LazyArgs<checkpoint::CheckpointDiffArgs<true>>),
+    /// Restore the claims of a moment, as a new revision
+    Restore(LazyArgs<checkpoint::CheckpointRestoreArgs<true>>),
     /// Find words in everything that was ever said
     Search(LazyArgs<search::SearchArgs>),
     /// Tell what happened: prompts, claims, checks that turned, edits, commits
@@ -144,6 +156,12 @@ pub enum ForgeCommand {
     Checkpoint(LazyArgs<checkpoint::CheckpointCommand>),
     /// Browse the timeline and look at any moment of it
     Tui(LazyArgs<tui::TuiArgs>),
+    /// Print what happens, line by line, as it happens
+    Watch(LazyArgs<watch::WatchArgs>),
+    /// Print the session in one line, for Claude Code's status line
+    Statusline(LazyArgs<status_line::StatuslineArgs>),
+    /// Print the session in a few words for a shell's prompt; nothing outside a project
+    PromptSegment(LazyArgs<status_line::PromptSegmentArgs>),
     /// Import transcripts, events and bundles
     Import(LazyArgs<import::ImportArgs>),
     /// Export what is recorded
@@ -197,11 +215,19 @@ pub enum ForgeCommand {
     Adopt(LazyArgs<key::AdoptArgs>),
     /// Print a completion script for a shell
     Completions(LazyArgs<completions::CompletionsArgs>),
+    /// Print what can complete a command line, for the completion scripts
+    #[command(hide = true)]
+    Complete(LazyArgs<complete::CompleteArgs>),
     /// Write the manual pages
     Man(LazyArgs<man::ManArgs>),
 }
 
 impl ForgeCommand {
+    /// Whether it is called so often by other programs that it prints no warnings.
+    pub fn is_silent(&self) -> bool {
+        matches!(self, Self::Statusline(_) | Self::PromptSegment(_) | Self::Complete(_))
+    }
+
     /// Whether the command itself reports which settings of the project are allowed.
     pub fn is_about_trust(&self) -> bool {
         matches!(self, Self::Config(command) if matches!(**command, config::ConfigCommand::Trust(_)))
@@ -209,5 +235,5 @@ impl ForgeCommand {
 }
 
 commands!(
-    ForgeCommand: Init, Status, Brief, Session, Hypothesis, Evidence, Belief, Dependency, Gap, Verification, Note, Measurement, Command, Code, Task, Message, Prompt, Agent, Tool, Notice, Inference, Branch, Blame, Why, Show, Search, Story, Log, Undo, Redo, Recover, Checkpoint, Tui, Import, Export, Redact, Purge, Hook, Hooks, Doctor, Run, Progress, Program, Thread, Compaction, Config, Mcp, Maintain, Verify, Rebuild, Repair, Backup, Key, Adopt, Completions, Man
+    ForgeCommand: Init, Status, Brief, Session, Hypothesis, Evidence, Belief, Dependency, Gap, Verification, Note, Measurement, Command, Check, Code, Task, Message, Prompt, Agent, Tool, Notice, Inference, Branch, Blame, Why, Show, At, Diff, Restore, Search, Story, Log, Undo, Redo, Recover, Checkpoint, Tui, Watch, Statusline, PromptSegment, Import, Export, Redact, Purge, Hook, Hooks, Doctor, Run, Progress, Program, Thread, Compaction, Config, Mcp, Maintain, Verify, Rebuild, Repair, Backup, Key, Adopt, Completions, Complete, Man
 );

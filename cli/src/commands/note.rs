@@ -1,21 +1,89 @@
 //! `forge note`.
 
-use super::claim::{ClaimAddArgs, RecordedClaim};
+use super::claim::{
+    ClaimAddArgs, ClaimRetractArgs, ClaimUpdateArgs, RecordedClaim, RetractedClaim,
+};
 use crate::args::select::{ClaimListArgs, EntityShowArgs};
-use crate::verb::commands;
+use crate::context::Context;
+use crate::error::{CommandError, CommandErrorKind};
+use crate::verb::{Command, commands};
 use forge_store::model::claim::Note;
+use forge_store::model::rule::{self, RuleError, RuleOutcome};
+use forge_store::store::HeadClaims;
+use strsim::damerau_levenshtein;
+
+/// Record notes: 'forge note TEXT' adds one.
+#[derive(Debug, clap::Args)]
+#[command(subcommand_negates_reqs = true)]
+pub struct NoteArgs {
+    /// What to do with notes.
+    #[command(subcommand)]
+    pub command: Option<NoteCommand>,
+
+    /// The note to add, without a command.
+    #[command(flatten)]
+    pub add: ClaimAddArgs<Note>,
+}
 
 /// Record notes.
 #[derive(Debug, clap::Subcommand)]
 pub enum NoteCommand {
     /// Add a note
     Add(ClaimAddArgs<Note>),
+    /// Change a note
+    Update(ClaimUpdateArgs<Note>),
+    /// Retract a note; the history keeps it
+    Retract(ClaimRetractArgs<Note>),
     /// List notes
     List(ClaimListArgs<Note>),
     /// Show one note
     Show(EntityShowArgs<Note>),
 }
 
-commands!(NoteCommand: Add, List, Show);
+commands!(NoteCommand: Add, Update, Retract, List, Show);
 
 impl RecordedClaim for Note {}
+
+impl RetractedClaim for Note {
+    fn retract(claims: &HeadClaims, id: &str) -> Result<RuleOutcome, RuleError> {
+        rule::retract_note(claims, id)
+    }
+}
+
+/// A word at most this far from the name of a command was probably meant as one.
+const SLIP: usize = 1;
+
+impl Command for NoteArgs {
+    fn execute(&self, context: &mut Context) -> Result<(), CommandError> {
+        let text = self.add.text.text();
+        match &self.command {
+            Some(command) if text.is_empty() => command.execute(context),
+            Some(_) => Err(CommandError::new(
+                CommandErrorKind::Usage,
+                format!("a command of 'forge note' comes first, not after '{text}'"),
+            )
+            .hinted("'forge note TEXT' adds a note; put a text of several words in quotes")),
+            None => {
+                refuse_slip(text)?;
+                self.add.execute(context)
+            }
+        }
+    }
+
+    fn add_names(names: &mut Vec<&'static str>) {
+        NoteCommand::add_names(names);
+    }
+}
+
+/// Refuses a note that is probably a mistyped command.
+fn refuse_slip(text: &str) -> Result<(), CommandError> {
+    let commands = ["add", "update", "retract", "list", "show"];
+    match commands.iter().find(|name| (1..=SLIP).contains(&damerau_levenshtein(name, text))) {
+        None => Ok(()),
+        Some(name) => Err(CommandError::new(
+            CommandErrorKind::Usage,
+            format!("'{text}' is no command of 'forge note'"),
+        )
+        .hinted(format!("'forge note {name}' is; 'forge note add {text}' adds the note '{text}'"))),
+    }
+}

@@ -32,7 +32,7 @@ pub struct SearchArgs {
     pub all_sessions: bool,
 
     /// Largest number to show, up to 200
-    #[arg(long, value_name = "N", default_value_t = 20)]
+    #[arg(short = 'n', long, value_name = "N", default_value_t = 20)]
     pub limit: usize,
 
     /// Cursor of the page before

@@ -174,6 +174,11 @@ impl OutputSink {
         self.raw(text.as_bytes())
     }
 
+    /// Returns a screen for the lines of a command that prints as it goes.
+    pub fn line_screen(&self) -> Screen {
+        self.screen(self.colored)
+    }
+
     /// Writes bytes that are a result by themselves: a script, an exported file.
     pub fn raw(&mut self, bytes: &[u8]) -> Result<(), CommandError> {
         if self.kept.is_some() {

@@ -1,7 +1,7 @@
 //! Reports of claims and facts: lists, and one entity with all its fields.
 
 use crate::error::CommandError;
-use crate::output::{Report, Screen, TableCell, TextTable, Tone};
+use crate::output::{Report, ReportForm, Screen, TableCell, TextTable, Tone};
 use crate::session_reader::KnownEntity;
 use crate::text::TextReader;
 use forge_store::model::{FieldMap, Kind, Timestamp, Value, claim};
@@ -10,6 +10,9 @@ use serde::Serialize;
 use serde::ser::{SerializeMap, Serializer};
 use std::borrow::Cow;
 use std::mem;
+
+/// The name of the title in a template.
+const TITLE: &str = "says";
 
 /// An entity with all its fields, in the order in which they are shown.
 #[derive(Clone, Debug)]
@@ -41,6 +44,20 @@ impl EntityJson {
     pub fn field(&self, name: &str) -> Option<&Value> {
         let found = self.fields.iter().find(|(known, _)| known == name);
         found.map(|(_, value)| value).filter(|value| **value != Value::Null)
+    }
+
+    /// Returns the text of a field for a line of a list; empty if it is null.
+    pub fn field_of_format(&self, name: &str) -> String {
+        match self.field(name) {
+            Some(value) => field_text(name, value).replace('\n', " "),
+            None if name == TITLE => self.title.clone(),
+            None => String::new(),
+        }
+    }
+
+    /// Whether a template can name this field.
+    pub fn has_field(&self, name: &str) -> bool {
+        name == TITLE || self.fields.iter().any(|(known, _)| known == name)
     }
 
     /// Writes all fields that are not null.
@@ -213,6 +230,8 @@ pub struct EntityListReport {
     /// The moment; null if nothing has happened.
     pub at: Option<Timestamp>,
     pub entities: Vec<EntityJson>,
+    /// The lines that a template makes of them, instead of a table.
+    pub lines: Option<String>,
 }
 
 impl Serialize for EntityListReport {
@@ -226,6 +245,10 @@ impl Serialize for EntityListReport {
 }
 
 impl Report for EntityListReport {
+    fn form(&self) -> ReportForm<'_> {
+        self.lines.as_deref().map_or(ReportForm::Screen, ReportForm::Text)
+    }
+
     fn human(&self, screen: &mut Screen) {
         if self.entities.is_empty() {
             let what = self.kind.plural().replace('_', " ");

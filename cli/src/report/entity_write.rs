@@ -88,6 +88,12 @@ pub struct ChangedEntity {
     pub value: Option<Value>,
 }
 
+impl From<Fact> for ChangedEntity {
+    fn from(fact: Fact) -> Self {
+        Self { kind: fact.kind, id: fact.id, value: Some(fact.value) }
+    }
+}
+
 impl EntityWriteReport {
     /// Creates the report of a write. `done` is a past participle: `Added`.
     pub fn new(done: &str, committed: WriteReport) -> Self {
@@ -126,17 +132,26 @@ impl EntityWriteReport {
 
     /// Sets the fact that the command is about.
     pub fn about_fact(mut self, fact: Fact) -> Self {
-        let id = fact.id.clone();
+        let (kind, id) = (fact.kind, fact.id.clone());
         self.at = Some(fact.at);
-        self.changed.push(ChangedEntity { kind: fact.kind, id: fact.id, value: Some(fact.value) });
-        self.about_claim(fact.kind, id)
+        self.changed.push(fact.into());
+        self.about_claim(kind, id)
     }
 
     /// Returns it in one line, for other programs: `Recorded command c-12 (session x, branch
     /// main)`.
     pub fn line(&self) -> String {
         let (kind, id) = self.subject();
-        format!("{} {kind}{id} ({})", self.done, self.place())
+        let is_other = |one: &&ChangedEntity| Some(&one.id) != self.id.as_ref();
+        let others: Vec<String> = self.changed.iter().filter(is_other).filter_map(check).collect();
+        let others = match others.as_slice() {
+            [] => String::new(),
+            checks => format!(": {}", checks.join(", ")),
+        };
+        let checkpoint = self.checkpoint.as_ref();
+        let checkpoint = checkpoint.map(|made| format!(", checkpoint #{}", made.sequence));
+        let checkpoint = checkpoint.unwrap_or_default();
+        format!("{} {kind}{id}{others} ({}{checkpoint})", self.done, self.place())
     }
 
     fn subject(&self) -> (String, &str) {
@@ -184,6 +199,16 @@ impl Report for EntityWriteReport {
     }
 }
 
+/// Describes a verification: `cargo test passed`.
+fn check(changed: &ChangedEntity) -> Option<String> {
+    let value = changed.value.as_ref().filter(|_| changed.kind == Kind::Verification)?;
+    let text = |name| value.field(name).and_then(Value::as_text);
+    let status = text("status")?;
+    let unknown = status == "unknown";
+    let status = if unknown { "with an unknown result".into() } else { status.replace('_', " ") };
+    Some(format!("{} {status}", text("name")?))
+}
+
 /// Describes a change of another entity than the one that the command is about.
 fn change_text(changed: &ChangedEntity) -> Option<String> {
     let Some(value) = &changed.value else { return Some(" is gone".to_owned()) };
@@ -201,6 +226,7 @@ fn change_text(changed: &ChangedEntity) -> Option<String> {
             let reason = text("doubt_reason").map(|reason| format!(": {reason}"));
             Some(format!(" is in doubt{}", reason.unwrap_or_default()))
         }
+        Kind::Verification => check(changed).map(|check| format!(": {check}")),
         _ => None,
     }
 }

@@ -120,7 +120,7 @@ impl Report for StatusReport {
 }
 
 /// A store that was created.
-#[derive(Debug, Serialize)]
+#[derive(Debug, Default, Serialize)]
 pub struct InitReport {
     /// The directory of the store; only for people.
     #[serde(skip)]
@@ -129,10 +129,25 @@ pub struct InitReport {
     pub session: Option<String>,
     /// Whether the store is encrypted.
     pub encrypted: bool,
+    /// The directory of the demo, if it is one.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub demo: Option<String>,
+    /// Whether the store was there before: nothing was changed.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub existing: bool,
 }
 
 impl Report for InitReport {
     fn human(&self, screen: &mut Screen) {
+        if let Some(demo) = &self.demo {
+            screen.line(Tone::Plain, &format!("Made a demo with a recorded session in {demo}"));
+            screen.line(Tone::Dim, &format!("Next: cd {demo} && forge brief, then forge tui"));
+            return;
+        }
+        if self.existing {
+            let said = format!("There is a store already: {}; nothing was changed", self.path);
+            return screen.line(Tone::Plain, &said);
+        }
         screen.line(Tone::Plain, &format!("Made the store {}", self.path));
         if self.encrypted {
             screen.line(

@@ -1,6 +1,6 @@
 //! The story of a session: as lines for people, and as a document.
 
-use crate::output::{Report, Screen, Tone};
+use crate::output::{OutputSink, Report, Screen, Tone};
 use forge_store::model::Timestamp;
 use forge_store::model::time_grammar::describe_distance;
 use forge_store::store::LastCheckResult;
@@ -150,9 +150,24 @@ impl Report for StoryReport {
 }
 
 /// Writes each item on a line with its date, and nothing else.
+/// Returns the lines of a story, each with its date and a line end.
+pub fn story_lines(story: &Story, out: &OutputSink) -> Vec<String> {
+    let line = |row: StoryRow<'_>| {
+        let mut screen = out.line_screen();
+        print_one(&row, &mut screen);
+        screen.into_text()
+    };
+    story.rows().into_iter().map(line).filter(|line| !line.is_empty()).collect()
+}
+
 fn print_one_by_one(story: &Story, screen: &mut Screen) {
     for row in story.rows() {
-        let StoryRow::Item(item) = row else { continue };
+        print_one(&row, screen);
+    }
+}
+
+fn print_one(row: &StoryRow<'_>, screen: &mut Screen) {
+    if let StoryRow::Item(item) = row {
         let time = screen.local_time(item.at);
         let time = time.get(..16).unwrap_or(&time);
         let (sign, tone) = sign(item);

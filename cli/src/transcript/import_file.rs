@@ -1,6 +1,6 @@
 //! Opens transcripts: which files can be read, and which session they belong to.
 
-use crate::error::CommandError;
+use crate::error::{CommandError, CommandErrorKind};
 use forge_agents::claude_code::{
     InputEnding, TranscriptDialect, TranscriptOptions, TranscriptReader, session_of,
 };
@@ -271,7 +271,13 @@ pub fn open_plain(path: &Path) -> Result<(File, u64), CommandError> {
     let refused = |error: io::Error| {
         let is_folder = error.kind() == io::ErrorKind::IsADirectory;
         let error = CommandError::io(&format!("cannot read '{shown}'"), error);
-        if is_folder { error.hinted("name the files in it") } else { error }
+        match error.kind() {
+            _ if is_folder => error.hinted("name the files in it"),
+            CommandErrorKind::NotFound => {
+                error.hinted("the path is relative to the working directory")
+            }
+            _ => error,
+        }
     };
     let file = plain_file::open(path).map_err(refused)?;
     let bytes = file.metadata().map_err(refused)?.len();

@@ -179,22 +179,22 @@ fn invalid_claims_are_refused_and_change_nothing() {
     hint: update it, or give the new one another id
     [exit 2]
     ");
-    assert_snapshot!(environment.forge(["hypothesis", "add", "x", "--parent", "H9"]), @r"
+    assert_snapshot!(environment.forge(["hypothesis", "add", "x", "--parent", "H9"]), @"
     [stderr]
     error: there is no hypothesis 'H9'
-    hint: the nearest are H1, H1x
+    hint: the nearest is H1
     [exit 3]
     ");
-    assert_snapshot!(environment.forge(["hypothesis", "confirm", "h1", "--json"]), @r#"
+    assert_snapshot!(environment.forge(["hypothesis", "confirm", "g1", "--json"]), @r#"
     [stderr]
-    {"schema":"forge.error/1","error":{"kind":"not_found","message":"there is no hypothesis 'h1'","causes":[],"hints":["the nearest are H1, H1x"]}}
+    {"schema":"forge.error/1","error":{"kind":"not_found","message":"there is no hypothesis 'g1'","causes":[],"hints":["the nearest is H1"]}}
     [exit 3]
     "#);
     let evidence = ["evidence", "add", "x", "--hypothesis", "nothing", "--strength", "1"];
     assert_snapshot!(environment.forge(evidence), @r"
     [stderr]
     error: there is no hypothesis 'nothing'
-    hint: the nearest are H1, H1x
+    hint: 'forge hypothesis list' lists them
     [exit 3]
     ");
     assert_snapshot!(environment.forge(["gap", "fill", "G1", "x"]), @r"

@@ -15,18 +15,18 @@ fn wrong_usage_exits_with_2_and_explains() {
     For more information, try '--help'.
     [exit 2]
     ");
-    assert_snapshot!(environment.forge(["hypothesis", "add", "x", "--confidence", "1.7"]), @r"
+    assert_snapshot!(environment.forge(["hypothesis", "add", "x", "--confidence", "1.7"]), @"
     [stderr]
-    error: invalid value '1.7' for '--confidence <SHARE>': must be a number from 0 to 1
+    error: invalid value '1.7' for '--confidence <SHARE>': must be a number from 0 to 1, a percentage such as 70%, or one of low, even, high
 
     For more information, try '--help'.
     [exit 2]
     ");
-    assert_snapshot!(environment.forge(["prune"]), @r"
+    assert_snapshot!(environment.forge(["prune"]), @"
     [stderr]
     error: unrecognized subcommand 'prune'
 
-      tip: a similar subcommand exists: 'checkpoint prune'
+      tip: there is 'forge checkpoint prune'
 
     Usage: forge [OPTIONS] <COMMAND>
 
@@ -62,7 +62,7 @@ fn errors_of_a_json_run_are_json() {
     // Regression: the hint suggested 'purge', which removes data from every moment.
     assert_snapshot!(environment.forge(["prune", "--json"]), @r#"
     [stderr]
-    {"schema":"forge.error/1","error":{"kind":"usage","message":"unrecognized subcommand 'prune'","causes":[],"hints":["a similar subcommand exists: 'checkpoint prune'","'--help' after the command explains it"]}}
+    {"schema":"forge.error/1","error":{"kind":"usage","message":"unrecognized subcommand 'prune'","causes":[],"hints":["there is 'forge checkpoint prune'","'--help' after the command explains it"]}}
     [exit 2]
     "#);
     environment.write("config/forge/config.toml", "color = true\n");

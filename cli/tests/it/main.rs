@@ -56,3 +56,5 @@ mod time;
 mod together;
 mod transcript;
 mod tui;
+mod writing;
+mod wrong_usage;

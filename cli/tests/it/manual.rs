@@ -8,7 +8,9 @@ fn completions_know_the_commands() {
     let environment = Environment::new();
     for shell in ["bash", "zsh", "fish", "elvish", "powershell"] {
         let script = environment.forge(["completions", shell]).success();
-        assert!(script.contains("checkpoint"), "{shell}");
+        // The small scripts ask forge, the others hold all commands.
+        let known = ["complete --", "checkpoint"].into_iter().any(|part| script.contains(part));
+        assert!(known, "{shell}");
     }
     assert_eq!(environment.forge(["completions", "csh"]).code, 2);
 }

@@ -15,15 +15,20 @@ fn ids<'a>(document: &'a Value, array: &str) -> Vec<&'a str> {
     entities.iter().map(|entity| entity["id"].as_str().unwrap()).collect()
 }
 
-/// Regression: the message 'a number, not a time' did not say how to write a sequence number.
 #[test]
-fn a_bare_number_is_told_how_a_number_is_written() {
+fn a_bare_number_is_that_of_a_revision_or_checkpoint() {
     let environment = told();
-    assert_snapshot!(environment.forge(["checkpoint", "diff", "7"]), @"
-    [stderr]
-    error: '7' is a number: write '#7' for the revision or checkpoint of that number (in quotes: to a shell '#' begins a comment), '2025-01-20' for a date, '10m' for ten minutes ago or '@<id6>' for seconds since 1970
-    [exit 2]
-    ");
+    assert_snapshot!(environment.forge(["checkpoint", "diff", "7"]), @r#"
+    from 2026-02-01 13:00:07 +01:00 (7 s ago) on main #6 "before the split"
+    to   2026-02-01 13:00:13 +01:00 (1 s ago) on main #13
+    1 note added, 1 verification; 6 s later
+
+    Notes
+      + N1 日本語 wide\x1b[2J\ntext
+
+    Verifications
+      + v1 unit tests
+    "#);
 }
 
 #[test]
@@ -269,22 +274,23 @@ fn what_cannot_be_found_is_an_error_with_a_hint() {
     hint: 'start' names the first moment
     [exit 3]
     ");
-    assert_snapshot!(environment.forge(["checkpoint", "at", "#99"]), @r"
+    assert_snapshot!(environment.forge(["checkpoint", "at", "#99"]), @"
     [stderr]
     error: there is no revision or checkpoint '#99'
+    hint: the last is #13
     [exit 3]
     ");
-    assert_snapshot!(environment.forge(["checkpoint", "show", "basline"]), @r"
+    assert_snapshot!(environment.forge(["checkpoint", "show", "basline"]), @"
     [stderr]
     error: there is no tag, branch or id 'basline'
-    hint: the nearest are baseline, main, alt
+    hint: the nearest is baseline
     hint: 'basline' is not a time: write for example '2 hours ago', 'yesterday 14:30' or '2025-01-20 14:30:00'
     [exit 3]
     ");
-    assert_snapshot!(environment.forge(["checkpoint", "show", "tag:basline"]), @r"
+    assert_snapshot!(environment.forge(["checkpoint", "show", "tag:basline"]), @"
     [stderr]
     error: there is no tag 'basline'
-    hint: the nearest are baseline, main, alt
+    hint: the nearest is baseline
     [exit 3]
     ");
     assert_snapshot!(environment.forge(["checkpoint", "at", "tomorrow"]), @r"

@@ -180,12 +180,13 @@ fn whatever_has_a_name_can_be_shown() {
     assert_snapshot!(environment.forge(["show", "H9"]), @"
     [stderr]
     error: there is no entity 'H9'
-    hint: the nearest are H1, B1, B2
+    hint: the nearest is H1
     [exit 3]
     ");
     assert_snapshot!(environment.forge(["show", "#99"]), @"
     [stderr]
     error: there is no revision or checkpoint '#99'
+    hint: the last is #13
     [exit 3]
     ");
 }

@@ -44,7 +44,7 @@ fn a_time_that_begins_with_a_hyphen_is_taken_by_reading_and_writing_commands() {
     [stderr]
     error: unexpected argument '--josn' found
 
-      tip: a similar argument exists: '--json'
+      tip: a similar option exists: '--json'
 
     Usage: forge checkpoint at [OPTIONS] <T>
 

@@ -79,6 +79,7 @@ pub(super) fn contradict(
         trigger: Some(AutoTrigger::NewContradictionDetected),
         tag: Some("contradiction_detected"),
         contradiction: Some(format!("beliefs {first} and {second} contradict each other")),
+        ..RuleOutcome::default()
     })
 }
 

@@ -1,7 +1,8 @@
 //! The effect of evidence on confidence.
 
+use super::retraction::doubt_without_evidence;
 use super::{ClaimLookup, RuleError, RuleOutcome, find, new_claim, sorted, text, with};
-use crate::model::claim::{Confidence, Evidence, Strength};
+use crate::model::claim::{self, Confidence, Evidence, Strength};
 use crate::model::{AutoTrigger, Key, Kind, Value};
 
 /// Factor by which evidence of strength 1 multiplies the odds of its hypothesis: even odds become 9
@@ -70,29 +71,144 @@ pub fn add_evidence(
     let mut contradiction = None;
     if let Some(hypothesis_id) = evidence.hypothesis {
         let hypothesis = find(claims, Kind::Hypothesis, &hypothesis_id)?;
-        let strength = evidence.strength.filter(|strength| strength.value() != 0.0);
-        if let Some(strength) = strength {
-            let said = hypothesis.field("confidence").and_then(Value::as_f64);
-            let prior = said.and_then(Confidence::new).or(Confidence::new(PRIOR));
-            let confidence = prior.map(|prior| posterior(prior, strength).value().into());
-            if let Some(moved) = with(&hypothesis, [("confidence", confidence)]) {
-                changes.push((Key::new(Kind::Hypothesis, hypothesis_id.clone()), moved));
-            }
-            let speaks = if strength.value() > 0.0 { "for" } else { "against" };
-            let status = text(&hypothesis, "status");
-            if let (Some(status @ "confirmed"), "against") | (Some(status @ "rejected"), "for") =
-                (status, speaks)
-            {
-                contradiction = Some(format!(
-                    "evidence {id} speaks {speaks} hypothesis {hypothesis_id}, which is {status}"
-                ));
-            }
+        if let Some(strength) = effective(evidence.strength) {
+            let confidence = posterior(confidence_of(&hypothesis), strength);
+            changes.extend(with_confidence(&hypothesis_id, &hypothesis, confidence));
+            contradiction = contradicted(id, &hypothesis_id, &hypothesis, strength);
         }
     }
-    Ok(RuleOutcome {
+    Ok(outcome(changes, Vec::new(), contradiction))
+}
+
+/// Changes evidence. If its strength or its hypothesis changes, the confidence is computed as if
+/// the old evidence had not been added (see [`retract_evidence`]) and the new one was added now.
+///
+/// # Errors
+/// [`RuleError::NotFound`] for the evidence or its hypothesis, or an error for its fields.
+pub fn update_evidence(
+    claims: &impl ClaimLookup,
+    id: &str,
+    value: &Value,
+) -> Result<RuleOutcome, RuleError> {
+    let key = Key::new(Kind::Evidence, id);
+    let old = Evidence::from_value(&find(claims, Kind::Evidence, id)?)?;
+    let value = claim::check(Kind::Evidence, value)?;
+    let new = Evidence::from_value(&value)?;
+    let mut changes = vec![(key, value)];
+    let mut contradiction = None;
+    if (&old.hypothesis, old.strength) != (&new.hypothesis, new.strength) {
+        let mut moved = without(claims, id, &old);
+        if let Some(hypothesis_id) = &new.hypothesis {
+            let hypothesis = find(claims, Kind::Hypothesis, hypothesis_id)?;
+            if let Some(strength) = effective(new.strength) {
+                let prior = match &moved {
+                    Some((moved_id, _, confidence)) if moved_id == hypothesis_id => *confidence,
+                    _ => confidence_of(&hypothesis),
+                };
+                let confidence = posterior(prior, strength);
+                if moved.as_ref().is_some_and(|(moved_id, ..)| moved_id == hypothesis_id) {
+                    moved = None;
+                }
+                changes.extend(with_confidence(hypothesis_id, &hypothesis, confidence));
+                contradiction = contradicted(id, hypothesis_id, &hypothesis, strength);
+            }
+        }
+        changes.extend(moved.and_then(|(id, hypothesis, confidence)| {
+            with_confidence(&id, &hypothesis, confidence)
+        }));
+    }
+    Ok(outcome(changes, Vec::new(), contradiction))
+}
+
+/// Retracts evidence: removes it, divides the odds of its hypothesis by the factor that it
+/// multiplied them by, and puts in doubt the beliefs that rest on it, at any distance.
+///
+/// At [`MAX_CONFIDENCE`] and [`MIN_CONFIDENCE`] evidence was cut off. There the other evidence is
+/// also counted from even odds, and the result that is nearer to the bound applies.
+///
+/// # Errors
+/// [`RuleError::NotFound`].
+pub fn retract_evidence(claims: &impl ClaimLookup, id: &str) -> Result<RuleOutcome, RuleError> {
+    let old = Evidence::from_value(&find(claims, Kind::Evidence, id)?)?;
+    let mut changes = Vec::new();
+    if let Some((hypothesis_id, hypothesis, confidence)) = without(claims, id, &old) {
+        changes.extend(with_confidence(&hypothesis_id, &hypothesis, confidence));
+    }
+    changes.extend(doubt_without_evidence(claims, id));
+    Ok(outcome(changes, vec![Key::new(Kind::Evidence, id)], None))
+}
+
+/// Returns the hypothesis of some evidence, with the confidence that it has without it; `None` if
+/// it has no hypothesis or no effect.
+fn without(
+    claims: &impl ClaimLookup,
+    id: &str,
+    evidence: &Evidence,
+) -> Option<(String, Value, Confidence)> {
+    let hypothesis_id = evidence.hypothesis.as_deref()?;
+    let hypothesis = claims.claim(&Key::new(Kind::Hypothesis, hypothesis_id))?;
+    let strength = effective(evidence.strength)?;
+    let now = confidence_of(&hypothesis);
+    let back = Strength::new(-strength.value()).map_or(now, |back| posterior(now, back));
+    let bound = now.value() >= MAX_CONFIDENCE || now.value() <= MIN_CONFIDENCE;
+    let confidence = if bound {
+        let mut rest = Confidence::EVEN;
+        for (other, value) in claims.all(Kind::Evidence) {
+            let is_rest = other != id && text(&value, "hypothesis") == Some(hypothesis_id);
+            let strength = value.field("strength").and_then(Value::as_f64).and_then(Strength::new);
+            if let Some(strength) = strength.filter(|_| is_rest) {
+                rest = posterior(rest, strength);
+            }
+        }
+        let is_upper = now.value() >= MAX_CONFIDENCE;
+        if (rest.value() > back.value()) == is_upper { rest } else { back }
+    } else {
+        back
+    };
+    Some((hypothesis_id.to_owned(), hypothesis, confidence))
+}
+
+/// Returns a strength that changes confidence.
+fn effective(strength: Option<Strength>) -> Option<Strength> {
+    strength.filter(|strength| strength.value() != 0.0)
+}
+
+fn confidence_of(hypothesis: &Value) -> Confidence {
+    let said = hypothesis.field("confidence").and_then(Value::as_f64);
+    said.and_then(Confidence::new).unwrap_or(Confidence::EVEN)
+}
+
+fn with_confidence(id: &str, hypothesis: &Value, confidence: Confidence) -> Option<(Key, Value)> {
+    let moved = with(hypothesis, [("confidence", Some(confidence.value().into()))])?;
+    Some((Key::new(Kind::Hypothesis, id), moved))
+}
+
+/// Describes evidence that speaks against the decision on its hypothesis.
+fn contradicted(
+    id: &str,
+    hypothesis_id: &str,
+    hypothesis: &Value,
+    strength: Strength,
+) -> Option<String> {
+    let speaks = if strength.value() > 0.0 { "for" } else { "against" };
+    let ((Some(status @ "confirmed"), "against") | (Some(status @ "rejected"), "for")) =
+        (text(hypothesis, "status"), speaks)
+    else {
+        return None;
+    };
+    Some(format!("evidence {id} speaks {speaks} hypothesis {hypothesis_id}, which is {status}"))
+}
+
+fn outcome(
+    changes: Vec<(Key, Value)>,
+    removed: Vec<Key>,
+    contradiction: Option<String>,
+) -> RuleOutcome {
+    RuleOutcome {
         changes: sorted(changes),
+        removed,
         trigger: contradiction.is_some().then_some(AutoTrigger::NewContradictionDetected),
         tag: contradiction.is_some().then_some("contradiction_detected"),
         contradiction,
-    })
+    }
 }

@@ -37,6 +37,7 @@ pub fn confirm_hypothesis(
         trigger: status_changes.then_some(AutoTrigger::HypothesisStatusChange),
         tag: status_changes.then_some("hypothesis_confirmed"),
         contradiction,
+        ..RuleOutcome::default()
     })
 }
 
@@ -76,7 +77,7 @@ pub fn reject_hypothesis(
         changes: sorted(changes),
         trigger: status_changes.then_some(AutoTrigger::HypothesisStatusChange),
         tag: status_changes.then_some("hypothesis_rejected"),
-        contradiction: None,
+        ..RuleOutcome::default()
     })
 }
 
@@ -125,28 +126,36 @@ fn beliefs_to_doubt(claims: &impl ClaimLookup, rejected: &BTreeSet<String>) -> V
             shaken.insert(id, hypothesis.to_owned());
         }
     }
-    let beliefs: BTreeMap<_, _> = claims.all(Kind::Belief).into_iter().collect();
-    let mut reasons: BTreeMap<String, String> = BTreeMap::new();
-    let mut waiting = VecDeque::new();
-    for (id, value) in &beliefs {
-        if let Some(ground) = rejected_support(value, rejected, &shaken) {
-            reasons.insert(id.clone(), format!("hypothesis {ground} was rejected"));
-            waiting.push_back((id.clone(), ground));
+    let mut causes = BTreeMap::new();
+    for (id, value) in claims.all(Kind::Belief) {
+        if let Some(ground) = rejected_support(&value, rejected, &shaken) {
+            causes.insert(id, format!("hypothesis {ground} was rejected"));
         }
     }
+    spread_doubt(claims, causes)
+}
+
+/// Returns the beliefs to put in doubt for these causes, by the id of the belief that each applies
+/// to, and those that rest on them, with their new values.
+pub(super) fn spread_doubt(
+    claims: &impl ClaimLookup,
+    causes: BTreeMap<String, String>,
+) -> Vec<(Key, Value)> {
+    let beliefs: BTreeMap<_, _> = claims.all(Kind::Belief).into_iter().collect();
+    let mut waiting: VecDeque<(String, String)> =
+        causes.iter().map(|(id, cause)| (id.clone(), cause.clone())).collect();
+    let mut reasons = causes;
     let mut resting: BTreeMap<String, BTreeSet<String>> = BTreeMap::new();
     for dependency in dependencies(claims) {
         if let Some((rests, ground)) = dependency.rests_on() {
             resting.entry(ground.to_owned()).or_default().insert(rests.to_owned());
         }
     }
-    while let Some((ground, hypothesis)) = waiting.pop_front() {
+    while let Some((ground, cause)) = waiting.pop_front() {
         for id in resting.remove(&ground).unwrap_or_default() {
             if !reasons.contains_key(&id) {
-                let reason =
-                    format!("rests on belief {ground}: hypothesis {hypothesis} was rejected");
-                reasons.insert(id.clone(), reason);
-                waiting.push_back((id, hypothesis.clone()));
+                reasons.insert(id.clone(), format!("rests on belief {ground}: {cause}"));
+                waiting.push_back((id, cause.clone()));
             }
         }
     }

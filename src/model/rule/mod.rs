@@ -15,6 +15,7 @@ mod dependency;
 mod evidence;
 mod gap;
 mod hypothesis;
+mod retraction;
 #[cfg(test)]
 mod tests;
 mod trigger;
@@ -23,9 +24,11 @@ pub use contradiction::contradict_beliefs;
 pub use dependency::add_dependency;
 pub use evidence::{
     LIKELIHOOD_RATIO, MAX_CONFIDENCE, MIN_CONFIDENCE, PRIOR, add_evidence, posterior,
+    retract_evidence, update_evidence,
 };
 pub use gap::fill_gap;
 pub use hypothesis::{confirm_hypothesis, reject_hypothesis};
+pub use retraction::{retract_belief, retract_note};
 pub use trigger::trigger_of;
 
 use super::claim::{self, Dependency, InvalidField, InvalidId};
@@ -58,6 +61,8 @@ impl ClaimLookup for BTreeMap<Key, Value> {
 pub struct RuleOutcome {
     /// The changed claims with their new values, sorted by key; empty if nothing changes.
     pub changes: Vec<(Key, Value)>,
+    /// The claims that are removed.
+    pub removed: Vec<Key>,
     /// The trigger, if the event causes a checkpoint.
     pub trigger: Option<AutoTrigger>,
     /// The tag of that checkpoint, if the event is significant: `hypothesis_confirmed`,

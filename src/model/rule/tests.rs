@@ -309,3 +309,105 @@ fn a_change_by_hand_has_the_trigger_of_its_rule() {
         assert_eq!(trigger_of(kind, old.map(value).as_ref(), &value(new)), expected);
     }
 }
+
+/// A hypothesis with evidence of these strengths, in this order.
+fn weighed(prior: f64, strengths: &[f64]) -> State {
+    let mut state = state(&[(Kind::Hypothesis, "H1", &format!(r#"{{"confidence": {prior}}}"#))]);
+    for (number, strength) in (1..).zip(strengths) {
+        let value = evidence(*strength);
+        let outcome = add_evidence(&state, &format!("E{number}"), &value).unwrap();
+        apply(&mut state, &outcome);
+    }
+    state
+}
+
+fn evidence(strength: f64) -> Value {
+    Value::from([("hypothesis", "H1".into()), ("strength", strength.into())])
+}
+
+fn confidence(state: &State) -> f64 {
+    field(state, Kind::Hypothesis, "H1", "confidence").as_f64().unwrap()
+}
+
+fn retract(state: &mut State, id: &str) {
+    let outcome = retract_evidence(state, id).unwrap();
+    assert_eq!(outcome.removed, [Key::new(Kind::Evidence, id)]);
+    apply(state, &outcome);
+    outcome.removed.iter().for_each(|key| drop(state.remove(key)));
+}
+
+#[test]
+fn a_retraction_leaves_the_confidence_of_the_other_evidence() {
+    for strengths in [&[0.8, -0.3][..], &[-0.5, 0.2, 0.4], &[0.7]] {
+        for gone in 0..strengths.len() {
+            let mut state = weighed(0.4, strengths);
+            retract(&mut state, &format!("E{}", gone + 1));
+            let mut rest = strengths.to_vec();
+            rest.remove(gone);
+            let without = confidence(&weighed(0.4, &rest));
+            assert!((confidence(&state) - without).abs() < 1e-12, "{strengths:?} {gone}");
+        }
+    }
+}
+
+#[test]
+fn a_retraction_at_a_bound_counts_what_was_cut_off() {
+    let mut state = weighed(0.5, &[1.0; 5]);
+    assert!((confidence(&state) - MAX_CONFIDENCE).abs() < 1e-12);
+    retract(&mut state, "E5");
+    assert!((confidence(&state) - MAX_CONFIDENCE).abs() < 1e-12, "four of them are enough");
+    let mut state = weighed(0.5, &[-1.0; 5]);
+    retract(&mut state, "E1");
+    assert!((confidence(&state) - MIN_CONFIDENCE).abs() < 1e-12);
+}
+
+#[test]
+fn corrected_evidence_counts_as_if_it_had_been_right_from_the_beginning() {
+    let mut state = weighed(0.4, &[0.8, 0.3]);
+    let outcome = update_evidence(&state, "E1", &evidence(-0.2)).unwrap();
+    apply(&mut state, &outcome);
+    assert!((confidence(&state) - confidence(&weighed(0.4, &[-0.2, 0.3]))).abs() < 1e-12);
+    // A new text alone changes no confidence.
+    let mut text = evidence(-0.2);
+    if let Value::Map(fields) = &mut text {
+        fields.insert("description".to_owned(), "9 lines".into());
+    }
+    assert_eq!(changed(&update_evidence(&state, "E1", &text).unwrap()), ["evidence E1"]);
+    assert!(matches!(update_evidence(&state, "E9", &evidence(0.1)), Err(RuleError::NotFound(_))));
+}
+
+#[test]
+fn evidence_that_moves_to_another_hypothesis_leaves_the_first() {
+    let mut state = weighed(0.4, &[0.8]);
+    state.extend(self::state(&[(Kind::Hypothesis, "H2", r#"{"confidence": 0.5}"#)]));
+    let moved = Value::from([("hypothesis", "H2".into()), ("strength", 1.0.into())]);
+    let outcome = update_evidence(&state, "E1", &moved).unwrap();
+    apply(&mut state, &outcome);
+    assert!((confidence(&state) - 0.4).abs() < 1e-12);
+    let other = field(&state, Kind::Hypothesis, "H2", "confidence").as_f64().unwrap();
+    assert!((other - 0.9).abs() < 1e-12);
+}
+
+#[test]
+fn what_rests_on_retracted_evidence_is_in_doubt_and_does_not_name_it() {
+    let mut state = grown();
+    let outcome = retract_evidence(&state, "e9").unwrap();
+    assert_eq!(outcome.removed, [Key::new(Kind::Evidence, "e9")]);
+    apply(&mut state, &outcome);
+    let reason = field(&state, Kind::Belief, "by-evidence", "doubt_reason");
+    assert_eq!(reason.as_text(), Some("evidence e9 was retracted"));
+    let rest = field(&state, Kind::Belief, "by-evidence", "evidence");
+    assert_eq!(rest, &Value::List(vec!["e1".into()]));
+}
+
+#[test]
+fn a_retracted_belief_takes_its_dependencies_with_it() {
+    let mut state = grown();
+    let outcome = retract_belief(&state, "by-field").unwrap();
+    let removed: Vec<String> = outcome.removed.iter().map(ToString::to_string).collect();
+    assert_eq!(removed, ["belief by-field", "dependency 1", "dependency 3"]);
+    apply(&mut state, &outcome);
+    let reason = field(&state, Kind::Belief, "by-belief", "doubt_reason");
+    assert_eq!(reason.as_text(), Some("belief by-field was retracted"));
+    assert_eq!(field(&state, Kind::Belief, "contradicted", "in_doubt"), &Value::Null);
+}

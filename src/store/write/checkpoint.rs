@@ -45,7 +45,9 @@ impl SessionWrite<'_> {
             Some(event) => checkpoints::by_key(&desk.view()?, number, event)?,
             None => None,
         };
-        let time = wanted.at.unwrap_or(self.act.now);
+        // The checkpoint of a change that took place earlier has its time.
+        let changed_at = self.time.filter(|_| !self.by_import && new_head.is_some());
+        let time = wanted.at.or(changed_at).unwrap_or(self.act.now);
         let (branch, revision) = match wanted.at {
             Some(time) if new_head.is_none() => {
                 let view = desk.view()?;

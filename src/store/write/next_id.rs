@@ -92,8 +92,8 @@ impl NextIdRequest {
         Self { kind, prefix: prefix.to_owned(), start: Cell::new(1) }
     }
 
-    /// Returns an id that no claim has at the head of any branch, so that two branches do not use
-    /// one id for different claims. `own`: whether the write itself uses a key.
+    /// Returns an id that no claim has, or had before it was removed, on any branch, so that one id
+    /// never means two claims. `own`: whether the write itself uses a key.
     fn find(
         &self,
         view: &ReadSnapshot,
@@ -114,7 +114,7 @@ impl NextIdRequest {
             }
             let encoded = encode_key(&key);
             for head in &heads {
-                if lookup::entry(view, &view.refs, number, *head, &encoded)?.is_some() {
+                if lookup::is_touched(view, &view.refs, number, *head, &encoded)? {
                     return Ok(true);
                 }
             }

@@ -207,6 +207,11 @@ impl SessionWrite<'_> {
                         claims.add(&change);
                         changes.push(Cow::Owned(change));
                     }
+                    for key in outcome.removed {
+                        let change = ClaimChange::remove(key);
+                        claims.add(&change);
+                        changes.push(Cow::Owned(change));
+                    }
                     if let (Some(trigger), true, None) = (outcome.trigger, self.auto, &wanted) {
                         *wanted = Some(automatic(trigger, outcome.tag));
                     }

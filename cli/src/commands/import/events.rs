@@ -2,7 +2,7 @@
 
 use super::EventsImportArgs;
 use crate::context::Context;
-use crate::error::CommandError;
+use crate::error::{CommandError, CommandErrorKind};
 use crate::output::progress::ProgressIndicator;
 use crate::report::import::EventsImportReport;
 use crate::transcript::open_plain;
@@ -84,7 +84,12 @@ impl Verb for EventsImportArgs {
                 progress.reach(bytes);
             })
             .map_err(|error| {
-                CommandError::from(error).with_context(format!("cannot import '{shown}'"))
+                let error = CommandError::from(error);
+                let is_wrong = error.kind() == CommandErrorKind::Invalid;
+                let error = error.with_context(format!("cannot import '{shown}'"));
+                let hint = "correct the line and import again ('forge export events' shows the \
+                            form); transcripts of agents are imported by 'forge import FILE'";
+                if is_wrong { error.hinted(hint) } else { error }
             })?;
         drop(progress);
         store.sync()?;

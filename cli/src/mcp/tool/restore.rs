@@ -115,18 +115,21 @@ impl McpTool for RestoreTool {
         drop(reading);
         match consent(given, client, &token) {
             RestoreConsent::Given => {
-                let report = request.run(&CheckpointRestoreArgs { which, dry_run: false })?;
+                let report =
+                    request.run(&CheckpointRestoreArgs::<false> { which, dry_run: false })?;
                 let next = "the claims are restored; 'forge undo' reverts this";
                 Ok(answer(request, report, true, None, next).into())
             }
             RestoreConsent::Refused => {
-                let report = request.run(&CheckpointRestoreArgs { which, dry_run: true })?;
+                let report =
+                    request.run(&CheckpointRestoreArgs::<false> { which, dry_run: true })?;
                 let next =
                     "the user refused: nothing was changed, so continue from the present state";
                 Ok(answer(request, report, false, None, next).into())
             }
             RestoreConsent::Open => {
-                let report = request.run(&CheckpointRestoreArgs { which, dry_run: true })?;
+                let report =
+                    request.run(&CheckpointRestoreArgs::<false> { which, dry_run: true })?;
                 if can_ask(client) {
                     return Ok(ToolReply::Question(Box::new(question(&report, &token)?)));
                 }

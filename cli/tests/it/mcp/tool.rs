@@ -452,3 +452,30 @@ fn tools_take_reports_and_neither_parse_arguments_nor_documents() {
     // Nothing is parsed but the arguments of a tool.
     assert_eq!(code.matches("serde_json::from_value").count(), 1);
 }
+
+#[test]
+fn a_finding_is_corrected_by_its_id() {
+    let environment = super::place();
+    let mut server = super::Server::begin(&environment);
+    server.found(
+        "record_hypothesis",
+        &serde_json::json!({ "description": "one", "confidence": 0.5 }),
+    );
+    let evidence = serde_json::json!({
+        "kind": "evidence", "description": "33 lines", "hypothesis": "H1", "strength": 1.0,
+    });
+    server.found("record_finding", &evidence);
+    let right = serde_json::json!({ "kind": "evidence", "id": "E1", "description": "9 lines", "strength": 0.5 });
+    server.found("record_finding", &right);
+    server.found("record_finding", &serde_json::json!({ "kind": "note", "description": "x" }));
+    server.found(
+        "record_finding",
+        &serde_json::json!({ "kind": "note", "id": "N1", "description": "y" }),
+    );
+    drop(server);
+    let listed = environment.forge(["e", "list", "--format", "{says} {strength}"]).success();
+    assert_eq!(listed, "9 lines 0.50\n");
+    let listed = environment.forge(["h", "list", "--format", "{confidence}"]).success();
+    assert_eq!(listed, "0.75\n");
+    assert_eq!(environment.forge(["n", "list", "--format", "{says}"]).success(), "y\n");
+}

@@ -65,9 +65,7 @@ fn a_rule_and_a_fact_get_the_chosen_id() {
     let rule = |_: &HeadClaims, id: &str| {
         Ok(RuleOutcome {
             changes: vec![(Key::new(Kind::Note, id), text(id))],
-            trigger: None,
-            tag: None,
-            contradiction: None,
+            ..RuleOutcome::default()
         })
     };
     let done = session.write(&act()).rule_with_next_id(Kind::Note, "N", rule).commit().unwrap();

@@ -34,7 +34,7 @@ pub(in crate::mcp) struct FindingArguments {
     kind: RecordedFindingKind,
     /// What was found out.
     description: Option<String>,
-    /// The id of an existing belief, to change it; omit it for anything new.
+    /// The id of an existing evidence, belief or note, to correct it; omit it for anything new.
     id: Option<String>,
     /// The id of the hypothesis it is about. Evidence needs one.
     hypothesis: Option<String>,
@@ -100,7 +100,14 @@ impl McpTool for FindingTool {
         ]);
         match arguments.kind {
             RecordedFindingKind::Evidence => {
-                refuse_arguments("evidence", &given, EVIDENCE)?;
+                let known = arguments.id.is_some();
+                let allowed = if known { KNOWN_EVIDENCE } else { EVIDENCE };
+                refuse_arguments("evidence", &given, allowed)?;
+                given.remove("id");
+                if known {
+                    rename_argument(&mut given, "evidence_kind", "kind");
+                    return record_claim::<Evidence>(request, arguments.id.clone(), given);
+                }
                 if !given.contains_key("hypothesis") || !given.contains_key("strength") {
                     return Err(CommandError::invalid(
                         "evidence needs 'hypothesis' and 'strength'",
@@ -123,7 +130,11 @@ impl McpTool for FindingTool {
                 };
                 let other = arguments.contradicts.clone().unwrap_or_default();
                 let reason = arguments.reason.clone();
-                run_write(request, "dependency", &BeliefContradictArgs { id, other, reason })
+                run_write(
+                    request,
+                    "dependency",
+                    &BeliefContradictArgs { id, other, reason, when: Default::default() },
+                )
             }
             RecordedFindingKind::Belief => {
                 let (what, allowed) = match &arguments.id {
@@ -137,14 +148,17 @@ impl McpTool for FindingTool {
                 record_claim::<Belief>(request, arguments.id.clone(), given)
             }
             RecordedFindingKind::Note => {
-                refuse_arguments("a note", &given, &["description", "source"])?;
-                record_claim::<Note>(request, None, given)
+                refuse_arguments("a note", &given, &["id", "description", "source"])?;
+                given.remove("id");
+                record_claim::<Note>(request, arguments.id.clone(), given)
             }
         }
     }
 }
 
 const EVIDENCE: &[&str] = &["description", "hypothesis", "strength", "evidence_kind", "source"];
+const KNOWN_EVIDENCE: &[&str] =
+    &["id", "description", "hypothesis", "strength", "evidence_kind", "source"];
 const NEW_BELIEF: &[&str] =
     &["description", "belief_kind", "confidence", "source", "hypothesis", "evidence", "rests_on"];
 const KNOWN_BELIEF: &[&str] = &["id", "description", "belief_kind", "confidence", "source"];

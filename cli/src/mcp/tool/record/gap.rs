@@ -75,7 +75,11 @@ impl McpTool for GapTool {
         if let (Some(GapStatus::Filled), Some(id)) = (status, arguments.id.clone()) {
             refuse_arguments("filling a gap", &given, &["status", "resolution"])?;
             let resolution = required_text("resolution", given.get("resolution"))?;
-            return run_write(request, "gap", &GapFillArgs { id, resolution });
+            return run_write(
+                request,
+                "gap",
+                &GapFillArgs { id, resolution, when: Default::default() },
+            );
         }
         if status == Some(GapStatus::Open) && arguments.id.is_none() {
             given.remove("status");

@@ -97,9 +97,17 @@ impl McpTool for HypothesisTool {
             (Some(confirms), Some(id)) => {
                 refuse_arguments("settling a hypothesis", &given, &["status", "reason"])?;
                 if confirms {
-                    run_write(request, "hypothesis", &HypothesisSettleArgs::<true> { id, reason })
+                    run_write(
+                        request,
+                        "hypothesis",
+                        &HypothesisSettleArgs::<true> { id, reason, when: Default::default() },
+                    )
                 } else {
-                    run_write(request, "hypothesis", &HypothesisSettleArgs::<false> { id, reason })
+                    run_write(
+                        request,
+                        "hypothesis",
+                        &HypothesisSettleArgs::<false> { id, reason, when: Default::default() },
+                    )
                 }
             }
         }

@@ -1,0 +1,97 @@
+//! The template of a line of a list: `{id} {status}`.
+
+use std::fmt::Write;
+use std::str::FromStr;
+
+/// A template with fields in braces.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ListFormat(Vec<FormatPart>);
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+enum FormatPart {
+    Text(String),
+    Field(String),
+}
+
+impl FromStr for ListFormat {
+    type Err = String;
+
+    /// Parses a template. `{{` and `}}` are braces, `\t` is a tab and `\n` a new line.
+    fn from_str(text: &str) -> Result<Self, String> {
+        let mut parts = Vec::new();
+        let mut plain = String::new();
+        let mut characters = text.chars().peekable();
+        while let Some(character) = characters.next() {
+            match (character, characters.peek()) {
+                ('{', Some('{')) | ('}', Some('}')) => plain.extend(characters.next()),
+                ('\\', Some(escaped @ ('t' | 'n' | '\\'))) => {
+                    plain.push(match escaped {
+                        't' => '\t',
+                        'n' => '\n',
+                        _ => '\\',
+                    });
+                    characters.next();
+                }
+                ('{', _) => {
+                    let mut ended = false;
+                    let name: String = characters
+                        .by_ref()
+                        .take_while(|next| {
+                            ended = *next == '}';
+                            !ended
+                        })
+                        .collect();
+                    let is_name = |c: char| c.is_ascii_alphanumeric() || c == '_';
+                    if !ended || name.is_empty() || !name.chars().all(is_name) {
+                        return Err(format!(
+                            "'{{{name}' is not a field: write '{{id}}', and '{{{{' for a brace"
+                        ));
+                    }
+                    parts.push(FormatPart::Text(std::mem::take(&mut plain)));
+                    parts.push(FormatPart::Field(name));
+                }
+                ('}', _) => return Err("'}' ends no field: write '}}' for a brace".to_owned()),
+                (other, _) => plain.push(other),
+            }
+        }
+        parts.push(FormatPart::Text(plain));
+        Ok(Self(parts))
+    }
+}
+
+impl ListFormat {
+    /// Returns the names of its fields.
+    pub fn fields(&self) -> impl Iterator<Item = &str> {
+        self.0.iter().filter_map(|part| match part {
+            FormatPart::Field(name) => Some(name.as_str()),
+            FormatPart::Text(_) => None,
+        })
+    }
+
+    /// Returns the text with these fields.
+    pub fn fill(&self, mut field: impl FnMut(&str) -> String) -> String {
+        let mut filled = String::new();
+        for part in &self.0 {
+            let _ = match part {
+                FormatPart::Text(text) => filled.write_str(text),
+                FormatPart::Field(name) => filled.write_str(&field(name)),
+            };
+        }
+        filled
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn fields_are_filled_and_braces_are_doubled() {
+        let format: ListFormat = r"{id}\t{{{status}}} \\n".parse().unwrap();
+        assert_eq!(format.fields().collect::<Vec<_>>(), ["id", "status"]);
+        assert_eq!(format.fill(|name| name.to_uppercase()), "ID\t{STATUS} \\n");
+        for wrong in ["{", "{}", "{a b}", "}", "{id"] {
+            assert!(wrong.parse::<ListFormat>().is_err(), "{wrong}");
+        }
+    }
+}

@@ -1,0 +1,284 @@
+//! Wrong usage: what clap reports, with tips that help.
+//!
+//! clap's own tips are by a loose measure of similarity, over all options. A mistyped option must
+//! never lead to one that switches redaction off.
+
+use super::example::EXAMPLES;
+use clap::builder::StyledStr;
+use clap::error::{ContextKind, ContextValue, Error, ErrorKind};
+use clap::{Arg, Command};
+use std::ffi::OsString;
+use strsim::damerau_levenshtein;
+
+/// Options that no tip proposes: they weaken redaction.
+const NEVER_PROPOSED: [&str; 2] = ["no-redact", "redact-allow"];
+/// Global options that take the next word as their value.
+const WITH_VALUE: [&str; 5] =
+    ["--store", "--session", "--color", "--lock-timeout", "--redact-allow"];
+/// A name with more matches under other commands gives no tip: each kind of entity has a `list`.
+const MOST_GROUPS: usize = 3;
+
+/// Returns the error with tips that help, and without others. `tree` must be built.
+pub fn with_tips(tree: &Command, arguments: &[OsString], error: Error) -> Error {
+    let mut error = error;
+    let command = CalledCommand::find(tree, arguments);
+    let own_suggestion = error.remove(ContextKind::Suggested);
+    error.remove(ContextKind::SuggestedArg);
+    error.remove(ContextKind::SuggestedValue);
+    error.remove(ContextKind::SuggestedSubcommand);
+    let text = |kind| match error.get(kind) {
+        Some(ContextValue::String(text)) => Some(text.clone()),
+        _ => None,
+    };
+    let tips = match error.kind() {
+        ErrorKind::InvalidSubcommand => {
+            let word = text(ContextKind::InvalidSubcommand).unwrap_or_default();
+            command.subcommand_tips(tree, &word)
+        }
+        ErrorKind::UnknownArgument => {
+            let usage = command.command.clone().render_usage();
+            let word = text(ContextKind::InvalidArg).unwrap_or_default();
+            if error.get(ContextKind::Usage).is_some() {
+                error.insert(ContextKind::Usage, ContextValue::StyledStr(usage));
+            }
+            let tips = command.option_tips(&word);
+            match own_suggestion {
+                // It says how to give a value that begins with a hyphen.
+                Some(ContextValue::StyledStrs(own)) if tips.is_empty() && command.takes_text() => {
+                    error.insert(ContextKind::Suggested, ContextValue::StyledStrs(own));
+                    return error;
+                }
+                _ => tips,
+            }
+        }
+        ErrorKind::InvalidValue => command.value_tips(&error),
+        ErrorKind::MissingRequiredArgument
+        | ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand => {
+            command.example().into_iter().collect()
+        }
+        _ => Vec::new(),
+    };
+    if !tips.is_empty() {
+        let tips = tips.into_iter().map(StyledStr::from).collect();
+        error.insert(ContextKind::Suggested, ContextValue::StyledStrs(tips));
+    }
+    error
+}
+
+/// The command that the arguments call.
+struct CalledCommand<'a> {
+    command: &'a Command,
+    /// The words that name it, after `forge`.
+    path: Vec<&'a str>,
+    /// The words after these.
+    rest: Vec<String>,
+}
+
+impl<'a> CalledCommand<'a> {
+    fn find(tree: &'a Command, arguments: &[OsString]) -> Self {
+        let mut found = Self { command: tree, path: Vec::new(), rest: Vec::new() };
+        let mut words = arguments.iter().skip(1).map(|word| word.to_string_lossy().into_owned());
+        while let Some(word) = words.next() {
+            if found.rest.is_empty() && WITH_VALUE.contains(&word.as_str()) {
+                words.next();
+                continue;
+            }
+            match subcommand(found.command, &word).filter(|_| found.rest.is_empty()) {
+                Some(sub) => {
+                    found.command = sub;
+                    found.path.push(sub.get_name());
+                }
+                None if word.starts_with('-') && found.rest.is_empty() && word != "--" => {}
+                None => found.rest.push(word),
+            }
+        }
+        found
+    }
+
+    fn name(&self) -> String {
+        ["forge"].into_iter().chain(self.path.iter().copied()).collect::<Vec<_>>().join(" ")
+    }
+
+    /// Whether it takes a text, which may begin with a hyphen.
+    fn takes_text(&self) -> bool {
+        self.command.get_positionals().any(|arg| {
+            let names = arg.get_value_names().unwrap_or_default();
+            names.iter().any(|name| TEXT_ARGUMENTS.contains(&name.as_str()))
+        })
+    }
+
+    /// Commands of a similar name here, and those of this name under other commands.
+    fn subcommand_tips(&self, tree: &Command, word: &str) -> Vec<String> {
+        let groups = tree.get_subcommands().filter(|group| group.find_subcommand(word).is_some());
+        let groups: Vec<&str> = groups.map(Command::get_name).collect();
+        if self.path.is_empty() && (1..=MOST_GROUPS).contains(&groups.len()) {
+            return groups.iter().map(|group| format!("there is 'forge {group} {word}'")).collect();
+        }
+        let names = self.command.get_subcommands().map(Command::get_name);
+        similar(word, names)
+            .into_iter()
+            .map(|name| format!("a similar command exists: '{} {name}'", self.name()))
+            .collect()
+    }
+
+    /// Options of a similar name, and other ways to write what was meant.
+    fn option_tips(&self, word: &str) -> Vec<String> {
+        let takes_command = self.command.get_positionals().any(Arg::is_last_set);
+        if takes_command && !self.rest.iter().any(|word| word == "--") {
+            let rest = self.rest.join(" ");
+            return vec![format!("put '--' before the command: '{} -- {rest}'", self.name())];
+        }
+        let has_limit = self.command.get_arguments().any(|arg| arg.get_short() == Some('n'));
+        if let Some(number) = word.strip_prefix('-').filter(|number| is_number(number)) {
+            let tip = format!("'-n {number}' limits the number");
+            return if has_limit { vec![tip] } else { Vec::new() };
+        }
+        let Some(name) = word.strip_prefix("--") else { return Vec::new() };
+        let options = self.command.get_arguments().filter(|arg| !arg.is_hide_set());
+        let names = options.filter_map(Arg::get_long).filter(|name| !NEVER_PROPOSED.contains(name));
+        similar(name, names)
+            .into_iter()
+            .map(|name| format!("a similar option exists: '--{name}'"))
+            .collect()
+    }
+
+    /// The values that were probably meant, or the command that sets them.
+    fn value_tips(&self, error: &Error) -> Vec<String> {
+        let (Some(ContextValue::String(value)), Some(ContextValue::String(option))) =
+            (error.get(ContextKind::InvalidValue), error.get(ContextKind::InvalidArg))
+        else {
+            return Vec::new();
+        };
+        let group = self.path.first().copied().unwrap_or_default();
+        let verb = match (group, value.as_str()) {
+            ("hypothesis", "confirmed") => Some("confirm"),
+            ("hypothesis", "rejected") => Some("reject"),
+            ("gap", "filled") => Some("fill"),
+            _ => None,
+        };
+        if let Some(verb) = verb.filter(|_| option.starts_with("--status")) {
+            return vec![format!("'forge {group} {verb}' does that, with its consequences")];
+        }
+        let Some(ContextValue::Strings(values)) = error.get(ContextKind::ValidValue) else {
+            return Vec::new();
+        };
+        similar(value, values.iter().map(String::as_str))
+            .into_iter()
+            .map(|name| format!("a similar value exists: '{name}'"))
+            .collect()
+    }
+
+    /// An example of the command.
+    fn example(&self) -> Option<String> {
+        let name = self.name();
+        let example = EXAMPLES
+            .lines()
+            .find(|line| line.strip_prefix(&name).is_some_and(|rest| rest.starts_with(' ')))?;
+        let number = if example.contains("'#") || self.takes_moment() {
+            " ('#42' in quotes, or 42: to a shell '#' begins a comment)"
+        } else {
+            ""
+        };
+        Some(format!("for example: {example}{number}"))
+    }
+
+    /// Whether its first argument is a moment.
+    fn takes_moment(&self) -> bool {
+        let first = self.command.get_positionals().next();
+        first.is_some_and(super::moment::is_moment)
+    }
+}
+
+/// The names of arguments that are texts.
+pub const TEXT_ARGUMENTS: [&str; 4] = ["DESCRIPTION", "RESOLUTION", "MESSAGE", "TEXT"];
+
+/// Returns the subcommand that a word names: by its name, an alias or a unique prefix.
+pub fn subcommand<'a>(command: &'a Command, word: &str) -> Option<&'a Command> {
+    command.find_subcommand(word).or_else(|| {
+        let begins = |sub: &&Command| {
+            !word.is_empty()
+                && sub.get_name_and_visible_aliases().iter().any(|n| n.starts_with(word))
+        };
+        let mut found = command.get_subcommands().filter(begins);
+        found.next().filter(|_| found.next().is_none())
+    })
+}
+
+/// Returns the names that differ from a word by a slip or two, the nearest first.
+pub fn similar<'a>(word: &str, names: impl Iterator<Item = &'a str>) -> Vec<&'a str> {
+    let word = word.to_lowercase();
+    let distance = |name: &str| damerau_levenshtein(&word, &name.to_lowercase());
+    let mut near: Vec<(usize, &str)> = names
+        .map(|name| (distance(name), name))
+        .filter(|(distance, name)| distance * 3 <= name.chars().count().max(3))
+        .collect();
+    near.sort_unstable();
+    near.dedup();
+    let least = near.first().map_or(0, |(distance, _)| *distance);
+    near.into_iter().filter(|(distance, _)| *distance == least).map(|(_, name)| name).collect()
+}
+
+fn is_number(text: &str) -> bool {
+    !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::args::ForgeArgs;
+    use clap::CommandFactory;
+
+    /// The error of these words, with tips.
+    fn error(words: &str) -> String {
+        let arguments: Vec<OsString> = words.split(' ').map(OsString::from).collect();
+        let mut tree = ForgeArgs::command();
+        let error = tree.try_get_matches_from_mut(&arguments).unwrap_err();
+        tree.build();
+        with_tips(&tree, &arguments, error).to_string()
+    }
+
+    /// No slip in the name of an option leads to one that weakens redaction.
+    #[test]
+    fn no_tip_weakens_redaction() {
+        let mut tree = ForgeArgs::command();
+        tree.build();
+        for option in ["no-redac", "noredact", "redact", "redact-alow", "formatt", "no", "x"] {
+            for command in ["note add x", "hypothesis list", "log", "status", "checkpoint at 1"] {
+                let error = error(&format!("forge {command} --{option}=1"));
+                for weakens in NEVER_PROPOSED {
+                    let proposed = error.replace(&format!("'--{option}'"), "");
+                    assert!(!proposed.contains(weakens), "{command} {option}: {error}");
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn only_what_is_near_is_proposed() {
+        let names = || ["progress", "hypothesis", "show", "story"].into_iter();
+        assert_eq!(similar("hypotesis", names()), ["hypothesis"]);
+        assert_eq!(similar("vscode", ["codex", "claude"].into_iter()), [""; 0]);
+        assert_eq!(similar("shwo", names()), ["show"]);
+        assert_eq!(similar("", names()), [""; 0]);
+    }
+
+    #[test]
+    fn a_tip_says_what_was_probably_meant() {
+        for (words, tip) in [
+            ("forge hypotesis add", "'forge hypothesis'"),
+            ("forge hypothesis add x --confidnece 1", "'--confidence'"),
+            ("forge hypothesis add x --status confirmed", "'forge hypothesis confirm'"),
+            ("forge log -5", "'-n 5'"),
+            ("forge prune", "'forge checkpoint prune'"),
+            ("forge command record ls -la", "'forge command record -- ls -la'"),
+            ("forge checkpoint at", "forge checkpoint at '2 hours ago'"),
+        ] {
+            let error = error(words);
+            assert!(error.contains("tip: ") && error.contains(tip), "{words}: {error}");
+        }
+        for words in ["forge xyzzy", "forge log -m", "forge hooks install vscode"] {
+            let error = error(words);
+            assert!(!error.contains("tip: "), "{words}: {error}");
+        }
+    }
+}

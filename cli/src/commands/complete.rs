@@ -1,0 +1,274 @@
+//! `forge complete`: what can complete a command line. The completion scripts of the shells call
+//! it.
+
+use crate::args::moment::is_moment;
+use crate::args::{ForgeArgs, wrong_usage};
+use crate::context::Context;
+use crate::error::CommandError;
+use crate::verb::{RawReport, Verb, VerbResult};
+use crate::workspace::{self, StoreAccess};
+use clap::{Arg, Command, CommandFactory};
+use forge_store::model::Kind;
+use forge_store::store::{CheckpointFilter, Session, StateAt, Store, entity_title};
+use std::collections::BTreeSet;
+use std::fmt::Write;
+
+/// How many ids of a kind, and how many checkpoints, are offered: the last ones.
+const MOST: usize = 200;
+/// How many characters of a title are shown beside an id.
+const TITLE_CHARS: usize = 60;
+
+#[derive(Debug, clap::Args)]
+pub struct CompleteArgs {
+    /// Words of the command line; the last one is to be completed
+    #[arg(value_name = "WORD", last = true, num_args = 0.., allow_hyphen_values = true)]
+    pub words: Vec<String>,
+}
+
+impl Verb for CompleteArgs {
+    const NAME: &'static str = "complete";
+    type Opened = ();
+    type Report = RawReport;
+
+    /// Prints one candidate on each line, with a tab and a description after it. Nothing means that
+    /// the shell may complete a path.
+    fn run(&self, _: &(), context: &mut Context) -> VerbResult<Self> {
+        let mut tree = ForgeArgs::command();
+        tree.build();
+        let (typed, before) = match self.words.split_last() {
+            Some((typed, before)) => (typed.as_str(), before.get(1..).unwrap_or_default()),
+            None => ("", &[][..]),
+        };
+        let place = CompletedPlace::find(&tree, before, typed);
+        let mut candidates = place.candidates(context);
+        candidates.retain(|(word, _)| {
+            word.get(..typed.len()).is_some_and(|start| start.eq_ignore_ascii_case(typed))
+        });
+        let mut text = String::new();
+        for (word, about) in candidates {
+            let about = crate::text::shorten(&about, TITLE_CHARS);
+            let _ = writeln!(text, "{word}\t{about}");
+        }
+        Ok(RawReport(text.into_bytes()))
+    }
+}
+
+/// A word and what it means.
+type Candidate = (String, String);
+
+/// What the word to be completed is.
+struct CompletedPlace<'a> {
+    command: &'a Command,
+    /// The first word of the command's name.
+    group: &'a str,
+    expected: ExpectedWord<'a>,
+}
+
+enum ExpectedWord<'a> {
+    Option,
+    Value(&'a Arg),
+    /// A subcommand or a value.
+    Any(Option<&'a Arg>),
+    /// A word of another program's command line.
+    Foreign,
+}
+
+impl<'a> CompletedPlace<'a> {
+    fn find(tree: &'a Command, before: &[String], typed: &str) -> Self {
+        let (mut command, mut group) = (tree, "");
+        let mut positionals = 0;
+        let mut value_of: Option<&Arg> = None;
+        for word in before {
+            if value_of.take().is_some() {
+                continue;
+            }
+            if word == "--" {
+                let foreign = command.get_positionals().any(Arg::is_last_set);
+                let expected =
+                    if foreign { ExpectedWord::Foreign } else { ExpectedWord::Any(None) };
+                return Self { command, group, expected };
+            }
+            if word.len() > 1 && word.starts_with('-') {
+                let has_value = |arg: &&Arg| arg.get_action().takes_values();
+                value_of = option_of(command, word).filter(has_value);
+                continue;
+            }
+            match wrong_usage::subcommand(command, word).filter(|_| positionals == 0) {
+                Some(sub) => {
+                    if group.is_empty() {
+                        group = sub.get_name();
+                    }
+                    command = sub;
+                }
+                None => positionals += 1,
+            }
+        }
+        let expected = match value_of {
+            Some(arg) => ExpectedWord::Value(arg),
+            None if typed.starts_with('-') => ExpectedWord::Option,
+            None => {
+                let mut all = command.get_positionals();
+                let next = all.nth(positionals).or_else(|| {
+                    let last = command.get_positionals().last()?;
+                    last.get_num_args().filter(|count| count.max_values() > 1).map(|_| last)
+                });
+                ExpectedWord::Any(next)
+            }
+        };
+        Self { command, group, expected }
+    }
+
+    fn candidates(&self, context: &Context) -> Vec<Candidate> {
+        match self.expected {
+            ExpectedWord::Foreign => Vec::new(),
+            ExpectedWord::Option => {
+                let shown = self.command.get_arguments().filter(|arg| !arg.is_hide_set());
+                let name = |arg: &Arg| {
+                    let about = arg.get_help().map(ToString::to_string).unwrap_or_default();
+                    Some((format!("--{}", arg.get_long()?), about))
+                };
+                shown.filter_map(name).collect()
+            }
+            ExpectedWord::Value(arg) => self.values(arg, context),
+            ExpectedWord::Any(arg) => {
+                let shown = self.command.get_subcommands().filter(|sub| !sub.is_hide_set());
+                let name = |sub: &Command| {
+                    let about = sub.get_about().map(ToString::to_string).unwrap_or_default();
+                    (sub.get_name().to_owned(), about)
+                };
+                let mut all: Vec<Candidate> = shown.map(name).collect();
+                all.extend(arg.map(|arg| self.values(arg, context)).unwrap_or_default());
+                all
+            }
+        }
+    }
+
+    /// The values of an argument: those that are fixed, or those in the store.
+    fn values(&self, arg: &Arg, context: &Context) -> Vec<Candidate> {
+        let fixed = arg.get_possible_values();
+        if !fixed.is_empty() {
+            let name = |value: &clap::builder::PossibleValue| {
+                let about = value.get_help().map(ToString::to_string).unwrap_or_default();
+                (value.get_name().to_owned(), about)
+            };
+            return fixed.iter().map(name).collect();
+        }
+        // Completion never reports an error: without a store there is nothing to offer.
+        self.stored_values(arg, context).unwrap_or_default()
+    }
+
+    fn stored_values(&self, arg: &Arg, context: &Context) -> Result<Vec<Candidate>, CommandError> {
+        let value_name =
+            arg.get_value_names().and_then(<[_]>::first).map_or("", |name| name.as_str());
+        let kinds = self.kinds_of(arg, value_name);
+        let wants_sessions = value_name == "SESSION"
+            || arg.get_id() == "session"
+            || (self.group == "session" && matches!(value_name, "NAME|ID" | "NAME" | "SESSION"));
+        let wants_branches =
+            arg.get_id() == "branch" || (self.group == "branch" && value_name == "NAME");
+        let wants_tags = value_name == "TAG";
+        if value_name == "KIND" {
+            let name = |kind: &Kind| (kind.name().to_owned(), String::new());
+            return Ok(Kind::ALL.iter().map(name).collect());
+        }
+        if kinds.is_empty() && !is_moment(arg) && !wants_sessions && !wants_branches && !wants_tags
+        {
+            return Ok(Vec::new());
+        }
+        let store = workspace::open_store(context, StoreAccess::Read)?;
+        if wants_sessions {
+            return sessions(&store);
+        }
+        let session = match context.session() {
+            Some(name) => Some(workspace::named_session(&store, name)?),
+            None => store.current_session()?,
+        };
+        let Some(session) = session else { return Ok(Vec::new()) };
+        let mut found = Vec::new();
+        if !kinds.is_empty() {
+            let state = session.state(&session.head()?)?;
+            for kind in kinds {
+                found.extend(ids(&state, kind)?);
+            }
+        }
+        if wants_tags || is_moment(arg) {
+            found.extend(tags(&session)?);
+        }
+        if wants_branches || is_moment(arg) {
+            let branches = session.branches(&session.head()?)?.into_iter();
+            found.extend(branches.map(|branch| (branch.name, "branch".to_owned())));
+        }
+        if is_moment(arg) {
+            found.extend(checkpoints(&session)?);
+            found.push(("HEAD".to_owned(), "the last revision".to_owned()));
+        }
+        Ok(found)
+    }
+
+    /// The kinds whose ids an argument takes.
+    fn kinds_of(&self, arg: &Arg, value_name: &str) -> Vec<Kind> {
+        let claims = || Kind::ALL.iter().copied().filter(|kind| CLAIMS.contains(kind)).collect();
+        match (arg.get_id().as_str(), value_name) {
+            ("hypothesis" | "parent" | "blocking", _) => vec![Kind::Hypothesis],
+            ("evidence", _) => vec![Kind::Evidence],
+            ("on" | "other" | "belief", _) => vec![Kind::Belief],
+            ("from", _) if self.group == "evidence" => vec![Kind::Command],
+            // A new id is not among those that there are.
+            ("id", "ID") if arg.is_positional() => self.group.parse().into_iter().collect(),
+            ("inference", "ID") => vec![Kind::Inference],
+            (_, "ENTITY" | "WHAT") => claims(),
+            _ => Vec::new(),
+        }
+    }
+}
+
+/// The kinds that are offered where any id fits.
+const CLAIMS: [Kind; 5] = [Kind::Hypothesis, Kind::Evidence, Kind::Belief, Kind::Gap, Kind::Note];
+
+/// Returns the option that a word names.
+fn option_of<'a>(command: &'a Command, word: &str) -> Option<&'a Arg> {
+    if word.contains('=') {
+        return None;
+    }
+    let long = word.strip_prefix("--");
+    let short = word.strip_prefix('-').and_then(|rest| rest.chars().next());
+    command.get_arguments().find(|arg| match long {
+        Some(name) => arg.get_long() == Some(name),
+        None => word.len() == 2 && arg.get_short() == short,
+    })
+}
+
+fn ids(state: &StateAt, kind: Kind) -> Result<Vec<Candidate>, CommandError> {
+    let mut found = Vec::new();
+    if kind.is_claim() {
+        for (id, entry) in state.claims_of(kind)? {
+            found.push((id, entity_title(kind, &entry.value)));
+        }
+    } else {
+        for known in state.facts_of(kind)? {
+            found.push((known.fact.id.clone(), entity_title(kind, &known.fact.value)));
+        }
+    }
+    found.drain(..found.len().saturating_sub(MOST));
+    Ok(found)
+}
+
+fn sessions(store: &Store) -> Result<Vec<Candidate>, CommandError> {
+    let sessions = store.sessions()?.into_iter();
+    let about = |agent: Option<String>| agent.unwrap_or_default();
+    Ok(sessions.map(|one| (one.info.name, about(one.info.agent))).collect())
+}
+
+fn tags(session: &Session) -> Result<Vec<Candidate>, CommandError> {
+    let checkpoints = session.checkpoints(&CheckpointFilter::default())?;
+    let tags: BTreeSet<String> = checkpoints.into_iter().flat_map(|one| one.tags).collect();
+    Ok(tags.into_iter().map(|tag| (tag, "tag".to_owned())).collect())
+}
+
+/// The numbers of the last checkpoints. To a shell, '#' would begin a comment.
+fn checkpoints(session: &Session) -> Result<Vec<Candidate>, CommandError> {
+    let filter = CheckpointFilter { limit: Some(MOST), ..CheckpointFilter::default() };
+    let mut checkpoints = session.checkpoints(&filter)?;
+    checkpoints.retain(|checkpoint| !checkpoint.is_unnamed());
+    Ok(checkpoints.into_iter().map(|one| (one.sequence.to_string(), one.message)).collect())
+}

@@ -1,0 +1,250 @@
+//! `forge statusline` and `forge prompt-segment`: a session in a few words, for the status line of
+//! Claude Code and for the prompt of a shell.
+
+use crate::context::Context;
+use crate::error::CommandError;
+use crate::prompt_cache::PromptCache;
+use crate::verb::{RawReport, Verb, VerbResult};
+use crate::workspace::{self, StoreAccess};
+use forge_store::model::Kind;
+use forge_store::model::claim::{Gap, GapStatus, Hypothesis, HypothesisStatus};
+use forge_store::store::{Session, StateAt, Store};
+use forge_store::story::Story;
+use std::io::{self, IsTerminal, Read};
+use std::path::PathBuf;
+
+/// The maximum number of bytes that Claude Code gives.
+const MAX_INPUT_BYTES: u64 = 1 << 20;
+
+/// Print a session in one line for Claude Code's status line.
+#[derive(Debug, clap::Args)]
+pub struct StatuslineArgs {}
+
+/// Print a session in a few words for the prompt of a shell.
+#[derive(Debug, clap::Args)]
+pub struct PromptSegmentArgs {}
+
+impl Verb for StatuslineArgs {
+    const NAME: &'static str = "statusline";
+    type Opened = ();
+    type Report = RawReport;
+
+    fn run(&self, _: &(), context: &mut Context) -> VerbResult<Self> {
+        let given = GivenStatus::read();
+        if let Some(folder) = given.folder {
+            context.cwd = folder;
+        }
+        Ok(line_or_nothing(|| {
+            let Some(store) = open(context)? else { return Ok(String::new()) };
+            let of_agent = given.session.as_deref().map(|id| store.agent_session(id));
+            let session = of_agent.transpose()?.flatten();
+            let Some(session) =
+                session.map_or_else(|| named(context, &store), |it| Ok(Some(it)))?
+            else {
+                return Ok(String::new());
+            };
+            let brief = Story::brief(&session.state(&session.head()?)?, &forge_agents::resolve)?;
+            let best = brief.active.first().or(brief.confirmed.last());
+            let gist = SessionGist {
+                hypothesis: best.map(|line| HypothesisGist {
+                    id: line.id.clone(),
+                    confidence: line.confidence,
+                    confirmed: line.word == Some("confirmed"),
+                }),
+                gaps: brief.gaps.len(),
+                failing: brief.failing.len(),
+                uncommitted: brief.uncommitted.len(),
+            };
+            Ok(gist.line())
+        }))
+    }
+}
+
+impl Verb for PromptSegmentArgs {
+    const NAME: &'static str = "prompt-segment";
+    type Opened = ();
+    type Report = RawReport;
+
+    fn run(&self, _: &(), context: &mut Context) -> VerbResult<Self> {
+        Ok(line_or_nothing(|| {
+            let Ok(path) = context.store_directory() else { return Ok(String::new()) };
+            let cache = PromptCache::of(&path, context);
+            if let Some(line) = cache.as_ref().and_then(PromptCache::line) {
+                return Ok(line);
+            }
+            let store = workspace::open_store(context, StoreAccess::Read)?;
+            let Some(session) = named(context, &store)? else { return Ok(String::new()) };
+            let state = session.state(&session.head()?)?;
+            // The uncommitted files would need all facts; the prompt must not wait for them.
+            let gist = SessionGist {
+                hypothesis: best_hypothesis(&state)?,
+                gaps: open_gaps(&state)?,
+                failing: state.checks()?.failing.len(),
+                uncommitted: 0,
+            };
+            let line = gist.line();
+            if let Some(cache) = cache {
+                cache.keep(&line, &store);
+            }
+            Ok(line)
+        }))
+    }
+}
+
+/// What Claude Code says about the session that the line is for.
+#[derive(Debug, Default)]
+struct GivenStatus {
+    session: Option<String>,
+    folder: Option<PathBuf>,
+}
+
+impl GivenStatus {
+    fn read() -> Self {
+        let mut text = String::new();
+        let stdin = io::stdin();
+        if !stdin.is_terminal() {
+            // Without the document, the line is about the current session here.
+            let _ = stdin.lock().take(MAX_INPUT_BYTES).read_to_string(&mut text);
+        }
+        Self::parse(&text)
+    }
+
+    fn parse(text: &str) -> Self {
+        let given: serde_json::Value = serde_json::from_str(text).unwrap_or_default();
+        let text = |pointer: &str| given.pointer(pointer)?.as_str().filter(|it| !it.is_empty());
+        let folders = ["/workspace/current_dir", "/cwd", "/workspace/project_dir"];
+        Self {
+            session: text("/session_id").map(str::to_owned),
+            folder: folders.into_iter().find_map(text).map(PathBuf::from),
+        }
+    }
+}
+
+/// A session in a few words.
+#[derive(Debug, Default)]
+struct SessionGist {
+    hypothesis: Option<HypothesisGist>,
+    gaps: usize,
+    failing: usize,
+    uncommitted: usize,
+}
+
+/// The hypothesis that matters most.
+#[derive(Debug)]
+struct HypothesisGist {
+    id: String,
+    confidence: Option<f64>,
+    confirmed: bool,
+}
+
+impl SessionGist {
+    /// Returns `H4 .88 · 2 gaps · 1 failing · 4 uncommitted`, without what is zero.
+    fn line(&self) -> String {
+        let mut parts = Vec::new();
+        if let Some(hypothesis) = &self.hypothesis {
+            let id = hypothesis.id.as_str();
+            parts.push(match hypothesis.confidence {
+                _ if hypothesis.confirmed => format!("{id} confirmed"),
+                Some(share) => format!("{id} {}", format!("{share:.2}").trim_start_matches('0')),
+                None => id.to_owned(),
+            });
+        }
+        let gaps = if self.gaps == 1 { "gap" } else { "gaps" };
+        for (count, what) in
+            [(self.gaps, gaps), (self.failing, "failing"), (self.uncommitted, "uncommitted")]
+        {
+            if count > 0 {
+                parts.push(format!("{count} {what}"));
+            }
+        }
+        parts.join(" · ")
+    }
+}
+
+/// Returns the line, or nothing after an error: it would be shown again and again.
+fn line_or_nothing(line: impl FnOnce() -> Result<String, CommandError>) -> RawReport {
+    let line = line().unwrap_or_else(|error| {
+        tracing::info!(error = error.message(), "the line is empty");
+        String::new()
+    });
+    let shown =
+        crate::output::sanitise::sanitise(&line, crate::output::sanitise::NewlineMode::Escape);
+    RawReport(if shown.is_empty() { Vec::new() } else { format!("{shown}\n").into_bytes() })
+}
+
+/// Opens the store of this directory; `None` outside a project.
+fn open(context: &Context) -> Result<Option<Store>, CommandError> {
+    match context.store_directory() {
+        Ok(_) => workspace::open_store(context, StoreAccess::Read).map(Some),
+        Err(_) => Ok(None),
+    }
+}
+
+/// Returns the session that was named, or else the current one.
+fn named(context: &Context, store: &Store) -> Result<Option<Session>, CommandError> {
+    match context.session() {
+        Some(name) => workspace::named_session(store, name).map(Some),
+        None => Ok(store.current_session()?),
+    }
+}
+
+/// Returns the most confident hypothesis that is open, or else the last confirmed one.
+fn best_hypothesis(state: &StateAt) -> Result<Option<HypothesisGist>, CommandError> {
+    let mut best: Option<(bool, f64, HypothesisGist)> = None;
+    for (id, entry) in state.claims_of(Kind::Hypothesis)? {
+        let Ok(found) = Hypothesis::from_value(&entry.value) else { continue };
+        let confirmed = match found.status.unwrap_or(HypothesisStatus::Active) {
+            HypothesisStatus::Active | HypothesisStatus::UnderTest => false,
+            HypothesisStatus::Confirmed => true,
+            HypothesisStatus::Rejected | HypothesisStatus::Archived => continue,
+        };
+        let confidence = found.confidence.map(|share| share.value());
+        let sureness = confidence.unwrap_or(forge_store::model::rule::PRIOR);
+        let better = best.as_ref().is_none_or(|(best_confirmed, best_sureness, _)| {
+            match (confirmed, best_confirmed) {
+                (false, true) | (true, true) => true,
+                (true, false) => false,
+                (false, false) => sureness > *best_sureness,
+            }
+        });
+        if better {
+            best = Some((confirmed, sureness, HypothesisGist { id, confidence, confirmed }));
+        }
+    }
+    Ok(best.map(|(_, _, gist)| gist))
+}
+
+fn open_gaps(state: &StateAt) -> Result<usize, CommandError> {
+    let gaps = state.claims_of(Kind::Gap)?.into_iter();
+    let is_open = |gap: &Gap| {
+        matches!(gap.status.unwrap_or(GapStatus::Open), GapStatus::Open | GapStatus::Filling)
+    };
+    Ok(gaps.filter_map(|(_, entry)| Gap::from_value(&entry.value).ok()).filter(is_open).count())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_line_leaves_out_what_is_zero() {
+        let hypothesis =
+            Some(HypothesisGist { id: "H4".into(), confidence: Some(0.88), confirmed: false });
+        let gist = SessionGist { hypothesis, gaps: 2, failing: 1, uncommitted: 4 };
+        assert_eq!(gist.line(), "H4 .88 · 2 gaps · 1 failing · 4 uncommitted");
+        assert_eq!(SessionGist { gaps: 1, ..SessionGist::default() }.line(), "1 gap");
+        assert_eq!(SessionGist::default().line(), "");
+    }
+
+    #[test]
+    fn any_input_is_read() {
+        let given = GivenStatus::parse(
+            r#"{"session_id":"s1","cwd":"/a","workspace":{"current_dir":"/b"}}"#,
+        );
+        assert_eq!((given.session.as_deref(), given.folder), (Some("s1"), Some("/b".into())));
+        for text in ["", "null", "[]", "{\"session_id\":7}", "\u{0}"] {
+            let given = GivenStatus::parse(text);
+            assert!(given.session.is_none() && given.folder.is_none(), "{text}");
+        }
+    }
+}

@@ -1,0 +1,121 @@
+//! `forge watch`.
+
+use crate::context::Context;
+use crate::error::CommandError;
+use crate::report::story::story_lines;
+use crate::verb::{PrintedReport, Verb, VerbResult};
+use crate::workspace::{self, SessionNeed, StoreAccess};
+use forge_store::store::Session;
+use forge_store::story::Story;
+use std::collections::BTreeMap;
+use std::sync::mpsc;
+use std::time::Duration;
+
+/// The time between two looks at the store.
+const INTERVAL: Duration = Duration::from_millis(400);
+/// How many earlier lines are shown at first.
+const FIRST_LINES: usize = 5;
+
+#[derive(Debug, clap::Args)]
+pub struct WatchArgs {
+    /// Number of new lines after which to end; without it, until it is interrupted
+    #[arg(short = 'n', long, value_name = "N")]
+    pub limit: Option<usize>,
+
+    /// Ring the terminal's bell with new lines
+    #[arg(long)]
+    pub notify: bool,
+}
+
+impl Verb for WatchArgs {
+    const NAME: &'static str = "watch";
+    type Opened = ();
+    type Report = PrintedReport;
+
+    fn check(&self, context: &Context) -> Result<(), CommandError> {
+        if context.global.json {
+            return Err(CommandError::invalid("'forge watch' prints lines, and has no JSON")
+                .hinted("'forge story --json' gives the story so far"));
+        }
+        Ok(())
+    }
+
+    fn run(&self, _: &(), context: &mut Context) -> VerbResult<Self> {
+        let store = workspace::open_store(context, StoreAccess::Follow)?;
+        let session = workspace::choose_session(context, &store, SessionNeed::Existing)?;
+        let mut seen = SeenLines::default();
+        let mut mark = None;
+        let mut printed = 0;
+        // Nobody sends: it is a wait that a signal ends.
+        let (_sender, waiting) = mpsc::channel::<()>();
+        loop {
+            let now = mark_of(&session)?;
+            if mark.as_ref() != Some(&now) {
+                let is_first = mark.is_none();
+                mark = Some(now);
+                let state = session.state(&session.head()?)?;
+                let mut story = Story::read(&state)?;
+                story.read_whole_texts(&session, &forge_agents::resolve)?;
+                let mut lines = seen.new_lines(&story_lines(&story, &context.out));
+                if is_first {
+                    lines.drain(..lines.len().saturating_sub(FIRST_LINES));
+                }
+                let mut text: String = lines.concat();
+                if self.notify && !is_first && !lines.is_empty() {
+                    text.push('\u{7}');
+                }
+                context.out.raw(text.as_bytes())?;
+                printed += if is_first { 0 } else { lines.len() };
+                if self.limit.is_some_and(|limit| printed >= limit) {
+                    return Ok(PrintedReport);
+                }
+            }
+            let _ = waiting.recv_timeout(INTERVAL);
+        }
+    }
+}
+
+/// What changes with every write: the last event and the counts.
+fn mark_of(session: &Session) -> Result<(u64, u64, u64), CommandError> {
+    let summary = session.summary()?;
+    Ok((summary.last_sequence, summary.facts, summary.claims))
+}
+
+/// The lines that were printed, each with how often.
+#[derive(Debug, Default)]
+struct SeenLines(BTreeMap<String, usize>);
+
+impl SeenLines {
+    /// Returns the lines that were not printed yet. A line that has changed since, as that of a
+    /// group of edits does, is printed again.
+    fn new_lines(&mut self, lines: &[String]) -> Vec<String> {
+        let mut counts: BTreeMap<&str, usize> = BTreeMap::new();
+        let mut new = Vec::new();
+        for line in lines {
+            let count = counts.entry(line).or_default();
+            *count += 1;
+            let known = self.0.entry(line.clone()).or_default();
+            if *count > *known {
+                *known = *count;
+                new.push(line.clone());
+            }
+        }
+        new
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_line_is_printed_once_and_again_when_it_changes() {
+        let mut seen = SeenLines::default();
+        let lines =
+            |texts: &[&str]| texts.iter().map(|text| (*text).to_owned()).collect::<Vec<_>>();
+        assert_eq!(seen.new_lines(&lines(&["a", "b"])), ["a", "b"]);
+        assert_eq!(seen.new_lines(&lines(&["a", "b", "b"])), ["b"]);
+        assert_eq!(seen.new_lines(&lines(&["a", "2 b"])), ["2 b"]);
+        assert_eq!(seen.new_lines(&lines(&["a", "b", "b", "2 b"])), [""; 0]);
+    }
+}

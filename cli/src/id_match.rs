@@ -1,0 +1,107 @@
+//! Finds ids by what was typed, and names the nearest ones.
+
+use crate::error::CommandError;
+use forge_store::error::Error;
+use forge_store::model::Kind;
+use strsim::levenshtein;
+
+/// The maximum number of ids in a hint.
+const NEAREST: usize = 3;
+
+/// Finds a name among the known ids: a full id or a unique prefix.
+///
+/// # Errors
+///
+/// Not found, with the nearest ids; ambiguous.
+pub fn match_id(
+    kind: Kind,
+    name: &str,
+    known: impl IntoIterator<Item = String>,
+) -> Result<String, CommandError> {
+    let known: Vec<String> = known.into_iter().collect();
+    if known.iter().any(|id| id == name) {
+        return Ok(name.to_owned());
+    }
+    let begins = ids_beginning_with(name, known.iter(), |id| id);
+    match begins.as_slice() {
+        [id] => return Ok((*id).clone()),
+        [] => {}
+        several => {
+            let prefix = name.to_owned();
+            let matches = several.iter().take(8).map(|id| (*id).clone()).collect();
+            return Err(Error::Ambiguous { prefix, matches }.into());
+        }
+    }
+    let error = CommandError::from(Error::not_found(kind.name(), name));
+    Err(match nearest_names(name, &known).as_slice() {
+        [] if known.is_empty() => error.hinted(format!("there are no {} yet", kind.plural())),
+        [] => error.hinted(format!("'forge {kind} list' lists them")),
+        shown => error.hinted(nearest_hint(shown)),
+    })
+}
+
+/// Returns those whose id begins with a name. Capital and small letters differ only if both occur:
+/// `h1` is `H1` where nothing is called `h1`, and a whole id comes before longer ones.
+pub fn ids_beginning_with<T>(
+    name: &str,
+    known: impl IntoIterator<Item = T>,
+    id: impl Fn(&T) -> &str,
+) -> Vec<T> {
+    let has_prefix =
+        |id: &str| id.get(..name.len()).is_some_and(|prefix| prefix.eq_ignore_ascii_case(name));
+    let mut found: Vec<T> = known.into_iter().filter(|one| has_prefix(id(one))).collect();
+    let whole = |one: &T| id(one) == name;
+    let exact = |one: &T| id(one).starts_with(name);
+    let whole_in_other_case = |one: &T| id(one).eq_ignore_ascii_case(name);
+    if found.iter().any(whole) {
+        found.retain(whole);
+    } else if found.iter().any(exact) {
+        found.retain(exact);
+    } else if found.iter().any(whole_in_other_case) {
+        found.retain(whole_in_other_case);
+    }
+    found
+}
+
+/// Names the nearest ids in a hint.
+pub fn nearest_hint(nearest: &[&str]) -> String {
+    let verb = if nearest.len() == 1 { "is" } else { "are" };
+    format!("the nearest {verb} {}", nearest.join(", "))
+}
+
+/// Returns the ids that are most similar to a name, of those that share at least half of it.
+pub fn nearest_names<'a>(name: &str, known: &'a [String]) -> Vec<&'a str> {
+    let length = |text: &str| text.chars().count();
+    let mut nearest: Vec<(usize, &String)> = known
+        .iter()
+        .map(|id| (levenshtein(&name.to_lowercase(), &id.to_lowercase()), id))
+        .filter(|(distance, id)| distance * 2 <= length(name).max(length(id)))
+        .collect();
+    nearest.sort();
+    nearest.iter().take(NEAREST).map(|(_, id)| id.as_str()).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn known() -> Vec<String> {
+        ["H1", "H2", "H10", "cache"].map(str::to_owned).to_vec()
+    }
+
+    #[test]
+    fn a_whole_id_wins_over_a_beginning() {
+        assert_eq!(match_id(Kind::Hypothesis, "H1", known()).unwrap(), "H1");
+        assert_eq!(match_id(Kind::Hypothesis, "ca", known()).unwrap(), "cache");
+    }
+
+    #[test]
+    fn what_is_not_there_names_the_nearest() {
+        let error = match_id(Kind::Hypothesis, "cahce", known()).unwrap_err();
+        assert_eq!(error.message(), "there is no hypothesis 'cahce'");
+        assert!(error.hints()[0].starts_with("the nearest is cache"), "{error:?}");
+        let error = match_id(Kind::Hypothesis, "H", known()).unwrap_err();
+        assert_eq!(error.message(), "'H' is the beginning of 3 ids: H1, H2, H10");
+        assert!(match_id(Kind::Gap, "x", Vec::new()).unwrap_err().hints()[0].contains("no gaps"));
+    }
+}

@@ -1,0 +1,64 @@
+//! The last answer of `forge prompt-segment`, kept outside the store. A shell asks before each
+//! prompt, and between two prompts the store has seldom changed.
+
+use crate::context::Context;
+use crate::private_files;
+use forge_store::store::Store;
+use std::fs;
+use std::os::unix::fs::MetadataExt;
+use std::path::{Path, PathBuf};
+
+/// Where the answer for a store is kept, and the state of the store that it is about.
+pub struct PromptCache {
+    file: PathBuf,
+    state: String,
+}
+
+impl PromptCache {
+    /// Looks at the files of the store; `None` if that is not possible.
+    pub fn of(store: &Path, context: &Context) -> Option<Self> {
+        let session = context.session().unwrap_or_default();
+        let name = blake3::hash(format!("{}\n{session}", store.display()).as_bytes());
+        let folder = context.environment.state_directory()?.join("forge/prompt");
+        let file = folder.join(&name.to_hex().as_str()[..32]);
+        Some(Self { file, state: state_of(store)? })
+    }
+
+    /// Returns the answer, if the store has not changed since.
+    pub fn line(&self) -> Option<String> {
+        let kept = fs::read_to_string(&self.file).ok()?;
+        let (state, line) = kept.split_once('\n')?;
+        (state == self.state).then(|| line.to_owned())
+    }
+
+    /// Keeps an answer. Nothing about an encrypted store is kept.
+    pub fn keep(&self, line: &str, store: &Store) {
+        if store.is_encrypted() {
+            return;
+        }
+        // Without a place for it the next prompt asks the store again.
+        let _ = self.file.parent().map(private_files::create_directories);
+        let _ =
+            private_files::replace_file(&self.file, format!("{}\n{line}", self.state).as_bytes());
+    }
+}
+
+/// Returns what changes with every write: the names, sizes and times of the files that writers
+/// append to or add.
+fn state_of(store: &Path) -> Option<String> {
+    let mut files = Vec::new();
+    for folder in ["journal", "spool"] {
+        // There is a spool only while a write waits in it.
+        let Ok(entries) = fs::read_dir(store.join(folder)) else { continue };
+        for entry in entries {
+            let entry = entry.ok()?;
+            let about = entry.metadata().ok()?;
+            let name = entry.file_name().to_string_lossy().into_owned();
+            let place = (about.ino(), about.len(), about.mtime(), about.mtime_nsec());
+            files.push(format!("{folder}/{name} {place:?}"));
+        }
+    }
+    files.sort();
+    files.push(env!("CARGO_PKG_VERSION").to_owned());
+    (files.len() > 1).then(|| blake3::hash(files.join("\n").as_bytes()).to_hex().to_string())
+}

@@ -1,0 +1,88 @@
+//! Asks for a missing text in the user's editor, as git does.
+
+use crate::args::wrong_usage::TEXT_ARGUMENTS;
+use crate::context::Environment;
+use crate::error::CommandError;
+use clap::error::{ContextKind, ContextValue, ErrorKind};
+use std::ffi::OsString;
+use std::io::{self, IsTerminal, Write};
+use std::process::Command;
+
+/// The line below the text in the editor.
+const REMARK: &str = "# Write the text above. Lines that begin with '#' are left out; an empty text \
+                      changes nothing.";
+
+/// Returns the arguments with the text that is missing in them, if that is all that is missing. The
+/// user writes it in an editor; `None` without a terminal or an editor.
+///
+/// # Errors
+///
+/// Invalid if the text is empty or the editor fails.
+pub fn with_missing_text(
+    arguments: &[OsString],
+    error: &clap::Error,
+    environment: &Environment,
+) -> Result<Option<Vec<OsString>>, CommandError> {
+    let missing = match error.get(ContextKind::InvalidArg) {
+        Some(ContextValue::Strings(missing)) => missing.as_slice(),
+        _ => &[],
+    };
+    let [name] = missing else { return Ok(None) };
+    let name = name.trim_matches(['<', '>']);
+    let is_text = TEXT_ARGUMENTS.contains(&name);
+    let is_terminal = || io::stdin().is_terminal() && io::stdout().is_terminal();
+    if error.kind() != ErrorKind::MissingRequiredArgument || !is_text || !is_terminal() {
+        return Ok(None);
+    }
+    let Some(editor) = environment.text("VISUAL").or_else(|| environment.text("EDITOR")) else {
+        return Ok(None);
+    };
+    let text = edit(editor, environment)?;
+    let mut arguments = arguments.to_vec();
+    // The text may begin with a hyphen.
+    arguments.extend(["--".into(), text.into()]);
+    Ok(Some(arguments))
+}
+
+/// Returns what the user writes in the editor.
+fn edit(editor: &str, environment: &Environment) -> Result<String, CommandError> {
+    let failed = |error| CommandError::io("cannot ask for the text in an editor", error);
+    let folder = environment.path("TMPDIR").unwrap_or_else(std::env::temp_dir);
+    let mut file = tempfile::Builder::new().suffix(".md").tempfile_in(folder).map_err(failed)?;
+    writeln!(file, "\n{REMARK}").map_err(failed)?;
+    // The variable may contain arguments.
+    let mut command = Command::new("sh");
+    command.args(["-c", &format!("{editor} \"$1\""), "sh"]).arg(file.path());
+    let status = command.status().map_err(failed)?;
+    if !status.success() {
+        return Err(CommandError::invalid(format!("the editor '{editor}' ended with an error"))
+            .hinted("nothing was changed; 'VISUAL' or 'EDITOR' names the editor"));
+    }
+    // The editor may have replaced the file.
+    let written = std::fs::read_to_string(file.path()).map_err(failed)?;
+    let text = without_remarks(&written);
+    if text.is_empty() {
+        return Err(CommandError::invalid("the text is empty").hinted("nothing was changed"));
+    }
+    Ok(text)
+}
+
+fn without_remarks(written: &str) -> String {
+    let lines: Vec<&str> = written.lines().filter(|line| !line.starts_with('#')).collect();
+    lines.join("\n").trim().to_owned()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_editor_gives_the_text_without_remarks() {
+        let environment = Environment::default();
+        let text = edit("sh -c 'echo \"-first\n# x\n second\" > \"$0\"'", &environment).unwrap();
+        assert_eq!(text, "-first\n second");
+        let error = edit("true", &environment).unwrap_err();
+        assert_eq!(error.message(), "the text is empty");
+        assert!(edit("false", &environment).unwrap_err().message().contains("'false'"));
+    }
+}

@@ -1,0 +1,89 @@
+//! Wrong usages, each with what the answer must say.
+
+use crate::environment::Environment;
+use crate::story::told;
+
+/// How a wrong usage ends, and what its answer contains.
+struct WrongUsage(&'static str, i32, &'static [&'static str]);
+
+/// The words are separated by spaces; `_` is a space inside a word.
+const USAGES: &[WrongUsage] = &[
+    WrongUsage("hypothesis add", 2, &["<DESCRIPTION>", "for example: forge hypothesis add '"]),
+    WrongUsage("hypothesis add x --confidence 1.5", 2, &["from 0 to 1, a percentage such as 70%"]),
+    WrongUsage("hypothesis add x --status confirmed", 2, &["'forge hypothesis confirm'"]),
+    WrongUsage("gap update G1 --status filled", 2, &["'forge gap fill'"]),
+    WrongUsage("hypothesis confirm H9", 3, &["the nearest is H1"]),
+    WrongUsage("evidence add seen", 2, &["--hypothesis <ID>", "--strength <STRENGTH>"]),
+    WrongUsage("evidence add x -H H1 -s much", 2, &["-70%, or one of weak, moderate, strong"]),
+    WrongUsage("checkpoint at", 2, &["for example: forge checkpoint at '2 hours ago'", "42"]),
+    WrongUsage("checkpoint at nosuchtag", 3, &["there is no tag, branch or id 'nosuchtag'"]),
+    WrongUsage("checkpoint at baselin", 3, &["the nearest is baseline"]),
+    WrongUsage("at #9999", 3, &["the last is #13"]),
+    WrongUsage("show 9999", 3, &["9999"]),
+    WrongUsage("diff", 2, &["<A>", "for example: forge diff baseline HEAD"]),
+    WrongUsage("at last_compaction", 3, &["no compaction has been recorded in this session"]),
+    WrongUsage("command record ls -la", 2, &["put '--' before the command", "-- ls -la"]),
+    WrongUsage("check name true", 2, &["'forge check -- name true'"]),
+    WrongUsage("why nothing", 3, &["there is no entity 'nothing'", "'forge search'"]),
+    WrongUsage("import claude-code nosuchfile", 3, &["cannot read 'nosuchfile'", "hint: "]),
+    WrongUsage("import events wrong.txt", 2, &["line 1: it is not JSON", "hint: correct the line"]),
+    WrongUsage("import bundle wrong.txt", 2, &["header of a bundle", "'forge export bundle FILE'"]),
+    WrongUsage("checkpoint prune --keep-last -1", 2, &["invalid value '-1'"]),
+    WrongUsage("hooks install vscode", 2, &["possible values: claude, codex"]),
+    WrongUsage("hypotesis add x", 2, &["'forge hypothesis'"]),
+    WrongUsage("confirm H1", 2, &["there is 'forge hypothesis confirm'"]),
+    WrongUsage("note shwo", 2, &["'forge note show' is", "'forge note add shwo'"]),
+    WrongUsage("note one list", 2, &["a command of 'forge note' comes first"]),
+    WrongUsage("hypothesis list --fromat x", 2, &["a similar option exists: '--format'"]),
+    WrongUsage("log -5", 2, &["'-n 5'"]),
+    WrongUsage("search --kind nonsense x", 2, &["the kinds are", "hypothesis", "command"]),
+    WrongUsage("note x --at tomorrow", 2, &["tomorrow"]),
+    WrongUsage("hypothesis list --format {x}", 2, &["no field 'x'", "description"]),
+    WrongUsage("hypothesis list --format {id", 2, &["is not a field"]),
+    WrongUsage("evidence add x -H H1 -s 1 --from last", 3, &["no command is recorded"]),
+    WrongUsage("help nosuch", 2, &["unrecognized subcommand 'nosuch'"]),
+    WrongUsage("watch --json", 2, &["'forge story --json'"]),
+];
+
+#[test]
+fn each_wrong_usage_says_what_to_do() {
+    let environment = told();
+    environment.write("project/wrong.txt", "root:x:0:0:root:/root:/bin/bash, and further lines\n");
+    let mut faults = Vec::new();
+    for WrongUsage(words, code, parts) in USAGES {
+        let words: Vec<String> = words.split(' ').map(|word| word.replace('_', " ")).collect();
+        let output = environment.finished(&mut environment.command(&words));
+        let said = output.stderr.as_str();
+        // A tip to switch redaction off would be taken by somebody who only mistyped.
+        let weakens = said.contains("no-redact") || said.contains("redact-allow");
+        if output.code != *code || weakens || !parts.iter().all(|part| said.contains(part)) {
+            faults.push(format!("{words:?}: {output}"));
+        }
+    }
+    assert!(faults.is_empty(), "{}", faults.join("\n\n"));
+}
+
+#[test]
+fn a_tip_is_never_silly() {
+    let environment = told();
+    for words in ["hooks install vscode", "xyzzy", "log -m", "note add x --quite-other"] {
+        let words: Vec<&str> = words.split(' ').collect();
+        let output = environment.finished(&mut environment.command(&words));
+        assert!(output.code == 2 && !output.stderr.contains("tip:"), "{words:?}: {output}");
+    }
+}
+
+#[test]
+fn an_undo_names_the_operation_that_stands_in_its_way() {
+    let environment = Environment::new();
+    environment.forge(["init"]).success();
+    let added = environment.forge(["note", "one", "--json"]).json();
+    let raw = environment.finished_raw(["log", "--operations", "--json"]);
+    let operations: serde_json::Value = serde_json::from_str(&raw).unwrap();
+    let first = operations["operations"][0]["id"].as_str().unwrap().to_owned();
+    environment.forge(["note", "update", "N1", "-m", "two"]).success();
+    let refused = environment.finished(&mut environment.command(["undo", first.as_str()]));
+    assert_eq!(refused.code, 4, "{refused}");
+    assert!(refused.stderr.contains("changed again since, by 'note update' ("), "{refused}");
+    assert_eq!(added["id"], "N1");
+}
