@@ -7,6 +7,7 @@
 //!   clock.
 //! * [`workspace`]: the store and the session of a command.
 //! * [`session_reader`] and [`text`]: what is known at a moment, and the texts in it.
+//! * [`session_page`]: reads what the page of a session says.
 //! * [`transcript`]: imports recorded agent sessions into the store.
 //! * [`text_arg`]: texts that are given directly, as a file, or on standard input.
 //! * [`session_writer`]: how commands write: ids, automatic checkpoints.
@@ -39,6 +40,7 @@ pub mod output;
 mod panic;
 pub mod private_files;
 pub mod report;
+pub mod session_page;
 pub mod session_reader;
 pub mod session_writer;
 pub mod text;

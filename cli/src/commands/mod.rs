@@ -39,6 +39,7 @@ pub mod prune;
 pub mod purge;
 pub mod recover;
 pub mod redact;
+pub mod report;
 pub mod run;
 pub mod search;
 pub mod session;
@@ -131,6 +132,8 @@ pub enum ForgeCommand {
     Search(LazyArgs<search::SearchArgs>),
     /// Tell what happened: prompts, claims, checks that turned, edits, commits
     Story(LazyArgs<story::StoryArgs>),
+    /// Write the session as a page to look at: one HTML file, or Markdown
+    Report(LazyArgs<report::ReportArgs>),
     /// Show the changes, newest first
     Log(LazyArgs<log::LogArgs>),
     /// Undo the last operation, or a named one
@@ -209,5 +212,5 @@ impl ForgeCommand {
 }
 
 commands!(
-    ForgeCommand: Init, Status, Brief, Session, Hypothesis, Evidence, Belief, Dependency, Gap, Verification, Note, Measurement, Command, Code, Task, Message, Prompt, Agent, Tool, Notice, Inference, Branch, Blame, Why, Show, Search, Story, Log, Undo, Redo, Recover, Checkpoint, Tui, Import, Export, Redact, Purge, Hook, Hooks, Doctor, Run, Progress, Program, Thread, Compaction, Config, Mcp, Maintain, Verify, Rebuild, Repair, Backup, Key, Adopt, Completions, Man
+    ForgeCommand: Init, Status, Brief, Session, Hypothesis, Evidence, Belief, Dependency, Gap, Verification, Note, Measurement, Command, Code, Task, Message, Prompt, Agent, Tool, Notice, Inference, Branch, Blame, Why, Show, Search, Story, Report, Log, Undo, Redo, Recover, Checkpoint, Tui, Import, Export, Redact, Purge, Hook, Hooks, Doctor, Run, Progress, Program, Thread, Compaction, Config, Mcp, Maintain, Verify, Rebuild, Repair, Backup, Key, Adopt, Completions, Man
 );

@@ -1,0 +1,272 @@
+//! The story, turn by turn.
+
+use super::{Page, line_link};
+use crate::chart::hue;
+use crate::message_html::message_html;
+use crate::model::{AgentWorkPart, FoldedLine, FoldedPart, LinePart, RowPart};
+use forge_store::model::Timestamp;
+use forge_store::model::time_grammar::describe_distance;
+use forge_store::story::{StoryKind, StoryMark};
+use maud::{Markup, html};
+
+/// The filters of the story, with their words.
+const FILTERS: [(&str, &str); 6] = [
+    ("prompts", "Prompts"),
+    ("claims", "Claims"),
+    ("checks", "Checks"),
+    ("edits", "Edits"),
+    ("commits", "Commits"),
+    ("agent", "Agent"),
+];
+/// A pause longer than this is named, in microseconds.
+const PAUSE_MICROS: i64 = 20 * 60 * 1_000_000;
+
+/// Writes lines, and knows what the line before showed.
+struct LineState {
+    day: String,
+    clock: String,
+    last: Option<Timestamp>,
+}
+
+impl Page<'_> {
+    /// Returns the story.
+    pub(super) fn story(&self) -> Option<Markup> {
+        let model = self.model;
+        if model.turns.is_empty() {
+            return None;
+        }
+        let mut state = LineState { day: String::new(), clock: String::new(), last: None };
+        Some(html! {
+            fieldset class="filters" {
+                legend class="unseen" { "What the story shows" }
+                @for (name, words) in FILTERS {
+                    label { input type="checkbox" id=(format!("show-{name}")) checked; (words) }
+                }
+                span class="keys" data-script hidden { kbd { "j" } " " kbd { "k" } " next and previous prompt" }
+            }
+            @for turn in &model.turns {
+                div class="turn" {
+                    @if let Some(prompt) = &turn.prompt {
+                        (self.separator(&mut state, prompt.at))
+                        (self.prompt(&mut state, prompt))
+                    }
+                    ul class="lines" {
+                        @for row in &turn.rows {
+                            @match row {
+                                RowPart::Line(line) => { (self.separated(&mut state, line)) }
+                                RowPart::Folded(folded) => { (self.folded(folded)) }
+                            }
+                        }
+                    }
+                }
+            }
+        })
+    }
+
+    /// Returns a rule for a new day or after a long pause.
+    fn separator(&self, state: &mut LineState, at: Timestamp) -> Markup {
+        let text = self.separator_text(state, at);
+        html! { @if let Some(text) = text { p class="day" { (text) } } }
+    }
+
+    fn separator_text(&self, state: &mut LineState, at: Timestamp) -> Option<String> {
+        let zone = self.model.zone;
+        let day = zone.day(at);
+        let pause = state.last.map(|last| at.micros_since(last)).filter(|it| *it > PAUSE_MICROS);
+        state.last = Some(at);
+        let is_new = day != state.day;
+        if !is_new && pause.is_none() {
+            return None;
+        }
+        state.clock.clear();
+        state.day.clone_from(&day);
+        let pause = pause.map(|micros| format!(" · after {}", describe_distance(micros)));
+        Some(format!("{day} {}{}", zone.clock(at), pause.unwrap_or_default()))
+    }
+
+    fn clock(&self, state: &mut LineState, at: Timestamp) -> Markup {
+        let clock = self.model.zone.clock(at);
+        let shown = if clock == state.clock { "" } else { clock.as_str() };
+        let markup = html! { time datetime=(self.model.zone.machine(at)) { (shown) } };
+        state.clock = clock;
+        markup
+    }
+
+    fn prompt(&self, state: &mut LineState, line: &LinePart) -> Markup {
+        html! {
+            div class="you" id=(line_link(line.anchor).trim_start_matches('#')) data-prompt tabindex="-1" {
+                (self.clock(state, line.at))
+                div {
+                    span class="who" { "You" }
+                    @if let Some(question) = &line.detail { p class="soft small" { "to: " (question.inline()) } }
+                    p class="said" { (line.whole.as_ref().unwrap_or(&line.text).beginning(self.detail.message_chars)) }
+                }
+            }
+        }
+    }
+
+    fn separated(&self, state: &mut LineState, line: &LinePart) -> Markup {
+        let text = self.separator_text(state, line.at);
+        html! {
+            @if let Some(text) = text { li class="day" { (text) } }
+            (self.line(state, line))
+        }
+    }
+
+    fn line(&self, state: &mut LineState, line: &LinePart) -> Markup {
+        let (sign, class) = sign(line);
+        html! {
+            li class=(format!("line {}", filter_of(line.kind))) id=(line_link(line.anchor).trim_start_matches('#')) tabindex="-1" {
+                (self.clock(state, line.at))
+                span class={ "mark " (class) } aria-hidden="true" { (sign) }
+                div {
+                    @if let Some(branch) = &line.on_branch { span class="onbranch" { "on " code { (branch) } } }
+                    (self.words(line, class))
+                    @if let Some(whole) = line.whole.as_ref().filter(|_| line.kind == StoryKind::Message) {
+                        details { summary { "the whole message" } div class="quote" { (message_html(&whole.beginning(self.detail.message_chars))) } }
+                    }
+                    @if let Some(work) = line.agent_work.as_ref().filter(|_| self.detail.agent_work) { (self.agent_work(work)) }
+                }
+            }
+        }
+    }
+
+    /// Returns the text of a line and its detail.
+    fn words(&self, line: &LinePart, class: &str) -> Markup {
+        let text = line.text.as_str();
+        let number = line.idea;
+        let idea = number.and_then(|number| Some((number, self.model.ideas.get(number)?)));
+        let of_idea = idea
+            .and_then(|(number, idea)| Some((number, idea, text.strip_prefix(idea.id.as_str())?)));
+        html! {
+            @match (of_idea, line.kind) {
+                (Some((number, idea, rest)), _) => {
+                    a class={ "ideaid " (hue(number)) } href=(super::idea_link(number)) { (idea.id) }
+                    b class=(class) { (rest) }
+                }
+                (_, StoryKind::Message) => { span class="saying" { span class="who" { "Agent" } " " (line.text.inline()) } }
+                (_, StoryKind::Edit) => { (self.edits(line)) }
+                (_, StoryKind::Answer) => { span class="who" { "You" } " " (line.text.inline()) }
+                (_, kind) if is_claim(kind) => {
+                    @let (id, rest) = text.split_once(' ').unwrap_or((text, ""));
+                    span class="claimid" { (id) } " " b class=(class) { (rest) }
+                }
+                _ => { b class=(class) { (line.text.inline()) } }
+            }
+            @if let Some(detail) = &line.detail { " " span class="detail" { (detail.inline()) } }
+        }
+    }
+
+    fn edits(&self, line: &LinePart) -> Markup {
+        html! {
+            b { "Edited " }
+            (line.text.inline())
+            @if !line.files.is_empty() {
+                span class="soft" {
+                    " – "
+                    @for (place, file) in line.files.iter().take(4).enumerate() {
+                        @if place > 0 { ", " }
+                        a href=(format!("#file-{}", file + 1)) { "patch" @if line.files.len() > 1 { " " (place + 1) } }
+                    }
+                }
+            }
+        }
+    }
+
+    fn folded(&self, folded: &FoldedPart) -> Markup {
+        html! {
+            li class="more" {
+                @if self.detail.folded && !folded.lines.is_empty() {
+                    details { summary { (folded.summary) } (self.folded_lines(&folded.lines)) }
+                } @else {
+                    p class="soft" { (folded.summary) }
+                }
+            }
+        }
+    }
+
+    fn folded_lines(&self, lines: &[FoldedLine]) -> Markup {
+        html! {
+            ul class="folded" {
+                @for line in lines {
+                    li {
+                        time { (self.model.zone.clock(line.at)) } " "
+                        span class=(if line.mark == StoryMark::Bad { "bad" } else { "" }) {
+                            @match line.text.as_str().strip_prefix("$ ") {
+                                Some(command) => { code { (command) } }
+                                None => { (line.text.inline()) }
+                            }
+                        }
+                        @if line.times > 1 { span class="soft" { " ×" (line.times) } }
+                        @if let Some(output) = line.output.as_ref().filter(|_| self.detail.outputs) { span class="output" { (output) } }
+                    }
+                }
+            }
+        }
+    }
+
+    fn agent_work(&self, work: &AgentWorkPart) -> Markup {
+        html! {
+            details {
+                summary { "its work" @if work.result.is_some() { " and its report" } }
+                (self.folded_lines(&work.steps))
+                @if let Some(result) = &work.result { div class="quote" { (message_html(&result.beginning(self.detail.message_chars))) } }
+            }
+        }
+    }
+}
+
+const fn is_claim(kind: StoryKind) -> bool {
+    matches!(
+        kind,
+        StoryKind::Hypothesis
+            | StoryKind::Evidence
+            | StoryKind::Belief
+            | StoryKind::Gap
+            | StoryKind::Note
+            | StoryKind::Claim
+    )
+}
+
+/// Returns the filter that a line belongs to, as a class.
+const fn filter_of(kind: StoryKind) -> &'static str {
+    match kind {
+        StoryKind::Prompt | StoryKind::Answer => "of-prompts",
+        StoryKind::Check => "of-checks",
+        StoryKind::Edit | StoryKind::Code => "of-edits",
+        StoryKind::Commit | StoryKind::Push | StoryKind::PullRequest => "of-commits",
+        StoryKind::Message | StoryKind::Agent => "of-agent",
+        _ if is_claim(kind) => "of-claims",
+        _ => "of-all",
+    }
+}
+
+/// Returns the sign of a line and the class of its colour.
+const fn sign(line: &LinePart) -> (&'static str, &'static str) {
+    let of_mark = match line.mark {
+        StoryMark::Good => Some(("✓", "good")),
+        StoryMark::Bad => Some(("✗", "bad")),
+        StoryMark::Up => Some(("▲", "good")),
+        StoryMark::Down => Some(("▼", "bad")),
+        StoryMark::Open => Some(("?", "warn")),
+        StoryMark::New | StoryMark::Plain => None,
+    };
+    match line.kind {
+        StoryKind::Edit | StoryKind::Code => ("±", "edited"),
+        StoryKind::Commit => ("◆", "accent"),
+        StoryKind::Push | StoryKind::PullRequest => ("↑", "accent"),
+        StoryKind::Compaction => ("┄", "accent"),
+        StoryKind::Agent => ("⚙", "soft"),
+        StoryKind::Message => ("⤷", "soft"),
+        StoryKind::Checkpoint => ("★", "accent"),
+        StoryKind::Branch => ("⑂", "soft"),
+        StoryKind::Restore => ("↶", "accent"),
+        StoryKind::Measurement => ("#", "soft"),
+        StoryKind::Note => ("✎", "soft"),
+        _ => match of_mark {
+            Some(sign) => sign,
+            None if matches!(line.mark, StoryMark::New) => ("+", "plain"),
+            None => ("·", "plain"),
+        },
+    }
+}
