@@ -8,6 +8,7 @@
 //! * [`workspace`]: the store and the session of a command.
 //! * [`session_reader`] and [`text`]: what is known at a moment, and the texts in it.
 //! * [`session_page`]: reads what the page of a session says.
+//! * [`serve`]: the pages of all sessions over HTTP, for a browser of this machine.
 //! * [`transcript`]: imports recorded agent sessions into the store.
 //! * [`text_arg`]: texts that are given directly, as a file, or on standard input.
 //! * [`session_writer`]: how commands write: ids, automatic checkpoints.
@@ -40,6 +41,7 @@ pub mod output;
 mod panic;
 pub mod private_files;
 pub mod report;
+pub mod serve;
 pub mod session_page;
 pub mod session_reader;
 pub mod session_writer;

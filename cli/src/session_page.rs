@@ -1,6 +1,7 @@
 //! Reads what the page of a session says, for `forge report` and `forge serve`.
 
-use crate::compaction::{self, ContextCompaction};
+use crate::compaction::ContextCompaction;
+use crate::compaction::loss::LostItem;
 use crate::error::CommandError;
 use crate::hook::handover::{CompactionKnowledge, compaction_knowledge};
 use forge_report::model::{CompactionNote, LostThing, ReportLimits, ReportModel, ReportSource};
@@ -32,11 +33,7 @@ fn compaction_notes(
     session: &Session,
     point: &ResolvedMoment,
 ) -> Result<Vec<CompactionNote>, CommandError> {
-    let filter = CheckpointFilter {
-        tag: Some(compaction::TAG.to_owned()),
-        until: point.time(),
-        ..CheckpointFilter::default()
-    };
+    let filter = CheckpointFilter { until: point.time(), ..CheckpointFilter::default() };
     let mut notes = Vec::new();
     for checkpoint in session.checkpoints(&filter)? {
         let is_one = CheckpointTrigger::Automatic(AutoTrigger::ContextCompactionWarning);
@@ -60,7 +57,7 @@ fn compaction_note(
     let Some(one) = ContextCompaction::from_checkpoint(checkpoint) else { return Ok(note) };
     let CompactionKnowledge { knowledge, summary, lost } = compaction_knowledge(session, &one)?;
     let lost = lost.map(|lost| {
-        let thing = |lost: crate::compaction::loss::LostItem| LostThing {
+        let thing = |lost: LostItem| LostThing {
             kind: lost.item.kind.word(),
             id: lost.item.id,
             text: lost.item.text,

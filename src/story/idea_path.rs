@@ -1,7 +1,7 @@
 //! The confidence in each hypothesis over time, with the cause of each change.
 
 use crate::model::claim::{HypothesisStatus, VocabularyWord};
-use crate::model::{ClaimEntry, EntryChange, Kind, Timestamp};
+use crate::model::{ClaimEntry, EntryChange, Kind, Timestamp, Value};
 use crate::store::LogEntry;
 
 /// How a hypothesis fared: its confidence and its status over time, on all branches.
@@ -79,6 +79,37 @@ impl IdeaCollector {
                 }),
             }
         }
+        self.add_evidence(revision, changes);
+    }
+
+    /// Adds evidence that came without a change of its hypothesis.
+    fn add_evidence(&mut self, revision: &LogEntry, changes: &[EntryChange]) {
+        for change in changes.iter().filter(|change| change.key.kind == Kind::Evidence) {
+            let (None, Some(new)) = (&change.old, &change.new) else { continue };
+            let about = new.value.field("hypothesis").and_then(Value::as_text);
+            let path = self.paths.iter_mut().find(|path| Some(path.id.as_str()) == about);
+            let Some(path) = path else { continue };
+            let is_known = path.steps.iter().any(|step| {
+                step.sequence == revision.sequence
+                    && step.evidence.iter().any(|known| known.id == change.key.id)
+            });
+            if is_known {
+                continue;
+            }
+            let on_branch = |step: &&IdeaStep| step.branch == revision.branch;
+            let last = path.steps.iter().rfind(on_branch).or(path.steps.last());
+            let confidence = last.and_then(|step| step.confidence);
+            path.steps.push(IdeaStep {
+                at: revision.time,
+                sequence: revision.sequence,
+                branch: revision.branch.clone(),
+                before: confidence,
+                confidence,
+                status: None,
+                reason: None,
+                evidence: vec![step_evidence(change)],
+            });
+        }
     }
 
     /// Returns the paths, in the order in which the hypotheses were stated.
@@ -107,11 +138,7 @@ fn step(
             && other.old.is_none()
             && text(other.new.as_ref(), "hypothesis").as_ref() == Some(&change.key.id)
     };
-    let evidence = changes.iter().filter(about).map(|other| StepEvidence {
-        id: other.key.id.clone(),
-        strength: number(other.new.as_ref(), "strength"),
-        description: text(other.new.as_ref(), "description").unwrap_or_default(),
-    });
+    let evidence = changes.iter().filter(about).map(step_evidence);
     IdeaStep {
         at: revision.time,
         sequence: revision.sequence,
@@ -121,5 +148,15 @@ fn step(
         status: changed("status").as_deref().and_then(HypothesisStatus::from_word),
         reason: changed("reason"),
         evidence: evidence.collect(),
+    }
+}
+
+fn step_evidence(change: &EntryChange) -> StepEvidence {
+    let field = |name: &str| change.new.as_ref()?.value.field(name);
+    let description = field("description").and_then(Value::as_text);
+    StepEvidence {
+        id: change.key.id.clone(),
+        strength: field("strength").and_then(Value::as_f64),
+        description: description.unwrap_or_default().to_owned(),
     }
 }

@@ -315,14 +315,22 @@ fn the_confidence_has_the_cause_of_each_change() {
     let changes = session.write(&write(2)).change(evidence).change(sure("H1", 0.2, "active"));
     changes.commit().unwrap();
     session.write(&write(3)).change(sure("H1", 0.05, "rejected")).commit().unwrap();
+    let more = Value::from([("hypothesis", "H1".into()), ("description", "and again".into())]);
+    let more = ClaimChange::put(Key::new(Kind::Evidence, "E2"), more);
+    session.write(&write(4)).change(more).commit().unwrap();
     let story = story_of(&session);
     let [path] = story.ideas.as_slice() else { panic!("{:?}", story.ideas) };
     let steps: Vec<_> =
         path.steps.iter().map(|step| (step.at, step.before, step.confidence)).collect();
-    let expected =
-        [(at(1), None, Some(0.5)), (at(2), Some(0.5), Some(0.2)), (at(3), Some(0.2), Some(0.05))];
+    let expected = [
+        (at(1), None, Some(0.5)),
+        (at(2), Some(0.5), Some(0.2)),
+        (at(3), Some(0.2), Some(0.05)),
+        (at(4), Some(0.05), Some(0.05)),
+    ];
     assert_eq!(steps, expected);
     assert_eq!(path.steps[1].evidence[0].description, "it fails without the cache");
+    assert_eq!(path.steps[3].evidence[0].id, "E2");
     assert_eq!(path.steps[2].status, Some(crate::model::claim::HypothesisStatus::Rejected));
     assert_eq!(path.stated_at, at(1));
 }

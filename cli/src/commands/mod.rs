@@ -42,6 +42,7 @@ pub mod redact;
 pub mod report;
 pub mod run;
 pub mod search;
+pub mod serve;
 pub mod session;
 pub mod show;
 pub mod status;
@@ -134,6 +135,8 @@ pub enum ForgeCommand {
     Story(LazyArgs<story::StoryArgs>),
     /// Write the session as a page to look at: one HTML file, or Markdown
     Report(LazyArgs<report::ReportArgs>),
+    /// Serve the pages of all sessions on this machine, live
+    Serve(LazyArgs<serve::ServeArgs>),
     /// Show the changes, newest first
     Log(LazyArgs<log::LogArgs>),
     /// Undo the last operation, or a named one
@@ -212,5 +215,5 @@ impl ForgeCommand {
 }
 
 commands!(
-    ForgeCommand: Init, Status, Brief, Session, Hypothesis, Evidence, Belief, Dependency, Gap, Verification, Note, Measurement, Command, Code, Task, Message, Prompt, Agent, Tool, Notice, Inference, Branch, Blame, Why, Show, Search, Story, Report, Log, Undo, Redo, Recover, Checkpoint, Tui, Import, Export, Redact, Purge, Hook, Hooks, Doctor, Run, Progress, Program, Thread, Compaction, Config, Mcp, Maintain, Verify, Rebuild, Repair, Backup, Key, Adopt, Completions, Man
+    ForgeCommand: Init, Status, Brief, Session, Hypothesis, Evidence, Belief, Dependency, Gap, Verification, Note, Measurement, Command, Code, Task, Message, Prompt, Agent, Tool, Notice, Inference, Branch, Blame, Why, Show, Search, Story, Report, Serve, Log, Undo, Redo, Recover, Checkpoint, Tui, Import, Export, Redact, Purge, Hook, Hooks, Doctor, Run, Progress, Program, Thread, Compaction, Config, Mcp, Maintain, Verify, Rebuild, Repair, Backup, Key, Adopt, Completions, Man
 );

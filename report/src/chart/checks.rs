@@ -29,11 +29,11 @@ pub(crate) fn check_chart(frame: &ChartFrame<'_>, checks: &[&CheckPart]) -> Mark
                 (frame.ground(height, false))
                 @for (row, check) in (0_u32..).zip(shown()) {
                     @let middle = TOP + LANE * row + LANE / 2;
-                    line class="lane" x1="0" x2="100%" y1=(middle) y2=(middle);
+                    line class="lane" x1="0" x2="100%" y1=(middle) y2=(middle) {}
                     @for run in check.runs.iter().filter(|run| !run.is_failure()) {
                         @let words = format!("{} {}", check.name.short(80).as_str(), if run.status == VerificationStatus::Passed { "passed" } else { "without a result" });
                         (frame.mark(run.at, run.anchor, &words, html! {
-                            circle class=(if run.status == VerificationStatus::Passed { "passdot" } else { "unknowndot" }) cx=(frame.place(run.at)) cy=(middle) r="4";
+                            circle class=(if run.status == VerificationStatus::Passed { "passdot" } else { "unknowndot" }) cx=(frame.place(run.at)) cy=(middle) r="4" {}
                         }))
                     }
                     @for run in check.runs.iter().filter(|run| run.is_failure()) {

@@ -53,7 +53,7 @@ pub(crate) fn confidence_chart(frame: &ChartFrame<'_>) -> Option<Markup> {
                 (frame.ground(HEIGHT, false))
                 @for value in scale {
                     @let y = format!("{:.1}", height_of(value));
-                    line class="rule" x1="0" x2="100%" y1=(y) y2=(y);
+                    line class="rule" x1="0" x2="100%" y1=(y) y2=(y) {}
                 }
                 @for line in &lines { (draw(frame, line)) }
                 (frame.cover(HEIGHT))
@@ -70,7 +70,7 @@ pub(crate) fn confidence_chart(frame: &ChartFrame<'_>) -> Option<Markup> {
             @for line in &lines {
                 li class=(hue(line.number)) {
                     a href=(idea_link(line.number)) {
-                        svg class="stroke" width="26" height="10" aria-hidden="true" { line class="path" x1="1" x2="25" y1="5" y2="5"; }
+                        svg class="stroke" width="26" height="10" aria-hidden="true" { line class="path" x1="1" x2="25" y1="5" y2="5" {} }
                         b class="ideaid" { (line.idea.id) " " (status_sign(line.idea.status)) } " " (line.idea.text.short(90).inline())
                     }
                 }
@@ -139,7 +139,7 @@ fn draw(frame: &ChartFrame<'_>, line: &IdeaLine<'_>) -> Markup {
     let y = |confidence: f64| format!("{:.1}", height_of(confidence) + line.shift);
     let nexts = line.points.iter().skip(1).map(Some).chain([None]);
     let horizontal = |class: &str, from: Timestamp, to: Timestamp, at: &str| {
-        html! { line class=(class) x1=(frame.place(from)) x2=(frame.place(to)) y1=(at) y2=(at); }
+        html! { line class=(class) x1=(frame.place(from)) x2=(frame.place(to)) y1=(at) y2=(at) {} }
     };
     html! {
         g class={ (hue(line.number)) @if line.dead.is_some() { " dead" } } {
@@ -149,7 +149,7 @@ fn draw(frame: &ChartFrame<'_>, line: &IdeaLine<'_>) -> Markup {
                     Some((following, to)) => {
                         (horizontal("path", step.at, following.at, &level))
                         @let place = frame.place(following.at);
-                        line class="path" x1=(place) x2=(place) y1=(level) y2=(y(*to));
+                        line class="path" x1=(place) x2=(place) y1=(level) y2=(y(*to)) {}
                     }
                     None => {
                         @let stop = line.dead.map_or(end, |dead| dead.max(step.at));
@@ -160,7 +160,7 @@ fn draw(frame: &ChartFrame<'_>, line: &IdeaLine<'_>) -> Markup {
             }
             @for (place, (step, confidence)) in line.points.iter().enumerate() {
                 (frame.mark(step.at, step.anchor, &move_words(line.idea, step, *confidence), html! {
-                    circle class="dot" cx=(frame.place(step.at)) cy=(y(*confidence)) r=(if place == 0 { "3" } else { "4" });
+                    circle class="dot" cx=(frame.place(step.at)) cy=(y(*confidence)) r=(if place == 0 { "3" } else { "4" }) {}
                 }))
             }
             @for (at, status) in settled(line.idea) {
@@ -168,7 +168,7 @@ fn draw(frame: &ChartFrame<'_>, line: &IdeaLine<'_>) -> Markup {
                 @let middle = height_of(level) + line.shift;
                 g {
                     title { (frame.zone().clock(at)) " " (line.idea.id) " " (status_words(status)) }
-                    circle class="seal" cx=(frame.place(at)) cy=(format!("{middle:.1}")) r="9";
+                    circle class="seal" cx=(frame.place(at)) cy=(format!("{middle:.1}")) r="9" {}
                     text class="sealsign" x=(frame.place(at)) y=(format!("{:.1}", middle + 4.5)) { (status_sign(Some(status))) }
                 }
             }

@@ -72,7 +72,7 @@ impl<'m> ChartFrame<'m> {
             @for one in &self.model.compactions {
                 g {
                     title { (self.zone().day_and_clock(one.at)) " context compacted" }
-                    line class="compacted" x1=(self.place(one.at)) x2=(self.place(one.at)) y1=(TOP - 2) y2=(height);
+                    line class="compacted" x1=(self.place(one.at)) x2=(self.place(one.at)) y1=(TOP - 2) y2=(height) {}
                 }
             }
             @if let Some(now) = self.now {

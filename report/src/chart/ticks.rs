@@ -29,7 +29,7 @@ pub(super) fn ticks(ruler: &TimeRuler, zone: PageZone) -> Vec<RulerTick> {
         free = place + if has_day { 0.14 } else { STEP_ROOM };
         let always = place >= narrow_free && place < 0.86;
         if always {
-            narrow_free = place + if has_day { 0.34 } else { 0.19 };
+            narrow_free = place + if has_day { 0.4 } else { 0.2 };
         }
         ticks.push(RulerTick { place, label, always });
     }

@@ -3,7 +3,7 @@
 use super::{ChartFrame, TOP, hue, percent};
 use crate::html::status_sign;
 use crate::model::{Idea, LinePart, ReportModel};
-use forge_store::model::claim::HypothesisStatus;
+use forge_store::model::claim::{HypothesisStatus, VerificationStatus};
 use maud::{Markup, html};
 
 /// The height of a lane.
@@ -48,9 +48,9 @@ pub(crate) fn timeline_chart(frame: &ChartFrame<'_>) -> Markup {
     }
     let runs = || model.checks.iter().flat_map(|check| &check.runs);
     if runs().next().is_some() {
-        let failed = runs().filter(|run| run.is_failure()).count();
+        let passed = runs().filter(|run| run.status == VerificationStatus::Passed).count();
         let all = runs().count();
-        add("Checks", format!("{}/{all}", all - failed), &|y| check_marks(frame, y));
+        add("Checks", format!("{passed}/{all}"), &|y| check_marks(frame, y));
     }
     let commits = &model.outcome.commits;
     if !commits.is_empty() {
@@ -68,7 +68,7 @@ pub(crate) fn timeline_chart(frame: &ChartFrame<'_>) -> Markup {
                 (frame.ground(height, true))
                 (activity(frame))
                 @for (lane, middle) in &lanes {
-                    line class="lane" x1="0" x2="100%" y1=(middle) y2=(middle);
+                    line class="lane" x1="0" x2="100%" y1=(middle) y2=(middle) {}
                     (lane.marks)
                 }
                 (frame.cover(height))
@@ -117,7 +117,7 @@ fn activity(frame: &ChartFrame<'_>) -> Markup {
         @for (place, count) in columns.iter().enumerate().filter(|(_, count)| **count > 0) {
             @let tall = height(*count);
             rect class="activity" x=(percent(width * place_of(place))) width=(percent(width * 0.8))
-                y=(format!("{:.1}", f64::from(TOP + ACTIVITY - 2) - tall)) height=(format!("{tall:.1}"));
+                y=(format!("{:.1}", f64::from(TOP + ACTIVITY - 2) - tall)) height=(format!("{tall:.1}")) {}
         }
     }
 }
@@ -130,7 +130,7 @@ fn prompt_marks(frame: &ChartFrame<'_>, prompts: &[&LinePart], y: u32) -> Markup
     html! {
         @for line in prompts {
             (frame.mark(line.at, Some(line.anchor), line.text.short(90).as_str(), html! {
-                circle class="prompt" cx=(frame.place(line.at)) cy=(y) r="4.5";
+                circle class="prompt" cx=(frame.place(line.at)) cy=(y) r="4.5" {}
             }))
         }
     }
@@ -184,7 +184,7 @@ fn idea_marks(frame: &ChartFrame<'_>, y: u32) -> Markup {
         }
         @for mark in &marks {
             g class={ "narrowonly " (hue(mark.number)) } {
-                @if mark.sign.is_empty() { circle class="ring" cx=(percent(mark.place)) cy=(y) r="3.5"; }
+                @if mark.sign.is_empty() { circle class="ring" cx=(percent(mark.place)) cy=(y) r="3.5" {} }
                 @else { text class="sign own" x=(percent(mark.place)) y=(y + 5) { (mark.sign) } }
             }
         }
@@ -196,7 +196,7 @@ fn agent_marks(frame: &ChartFrame<'_>, y: u32) -> Markup {
         @for one in &frame.model.agents {
             @let (from, to) = (frame.ruler.place(one.from), frame.ruler.place(one.to));
             (frame.mark(one.from, one.anchor, one.name.short(90).as_str(), html! {
-                rect class="agentspan" x=(percent(from)) width=(percent((to - from).max(0.005))) y=(y - 4) height="8" rx="3";
+                rect class="agentspan" x=(percent(from)) width=(percent((to - from).max(0.005))) y=(y - 4) height="8" rx="3" {}
             }))
         }
     }
@@ -209,7 +209,7 @@ fn edit_marks(frame: &ChartFrame<'_>, y: u32) -> Markup {
                 @let lines = edit.lines.map_or(1, |(added, removed)| added + removed);
                 @let tall = (4 + lines.isqrt()).min(16);
                 (frame.mark(edit.at, edit.anchor, file.path.as_str(), html! {
-                    rect class="edit" x=(frame.place(edit.at)) width="2.5" y=(u64::from(y) - tall / 2) height=(tall);
+                    rect class="edit" x=(frame.place(edit.at)) width="2.5" y=(u64::from(y) - tall / 2) height=(tall) {}
                 }))
             }
         }
@@ -225,7 +225,7 @@ fn check_marks(frame: &ChartFrame<'_>, y: u32) -> Markup {
         // Failures are drawn last, so that they are on top.
         @for (check, run) in runs().filter(|(_, run)| !run.is_failure()) {
             (frame.mark(run.at, run.anchor, check.name.short(80).as_str(), html! {
-                rect class="pass" x=(frame.place(run.at)) width="2.5" y=(y - 5) height="10";
+                rect class="pass" x=(frame.place(run.at)) width="2.5" y=(y - 5) height="10" {}
             }))
         }
         @for (check, run) in runs().filter(|(_, run)| run.is_failure()) {

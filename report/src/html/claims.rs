@@ -117,7 +117,8 @@ impl Page<'_> {
                     @for task in &model.tasks {
                         li {
                             @if task.is_done { b class="good" { "✓ " } } @else { b class="warn" { "○ " } }
-                            (task.text.inline()) span class="soft" { " – " (task.status) }
+                            (task.text.inline())
+                            @if !task.is_done { span class="soft" { " – " (task.status) } }
                         }
                     }
                 }
@@ -125,7 +126,7 @@ impl Page<'_> {
             @if !model.inferences.is_empty() {
                 details {
                     summary { "What the agent's messages say it found " span class="count" { (model.inferences.len()) } }
-                    ul class="plain" {
+                    ul class="bullets" {
                         @for (at, text) in &model.inferences {
                             li { span class="num soft" { (model.zone.day_and_clock(*at)) } " " (text.short(260).inline()) }
                         }
@@ -250,7 +251,7 @@ impl Page<'_> {
                     Some(lost) if lost.is_empty() => { p class="statement" { "The summary mentions all " (one.known) " things that forge knew." } }
                     Some(lost) => {
                         p class="statement" { "The summary does not mention " (counted(lost.len(), "thing", "things")) " of " (one.known) " that forge knew:" }
-                        ul class="plain" {
+                        ul class="bullets" {
                             @for (kind, id, text) in lost {
                                 li { span class="soft" { (kind) } " " code { (id) } " " (text.short(240).inline()) }
                             }
@@ -328,8 +329,8 @@ fn evidence(rows: &[EvidenceRow]) -> Markup {
 fn bar(number: f64, class: &str) -> Markup {
     html! {
         svg class="bar" width="52" height="8" aria-hidden="true" {
-            rect class="all" width="100%" height="6" y="1" rx="3";
-            rect class=(class) width=(bar_place(number)) height="6" y="1" rx="3";
+            rect class="all" width="100%" height="6" y="1" rx="3" {}
+            rect class=(class) width=(bar_place(number)) height="6" y="1" rx="3" {}
         }
     }
 }

@@ -3,6 +3,7 @@
 mod claims;
 mod known_when;
 mod overview;
+pub mod served;
 mod story;
 mod work;
 
@@ -276,7 +277,7 @@ impl Page<'_> {
     }
 
     const fn known_title(&self) -> &'static str {
-        if self.model.as_of.is_some() { "What was known" } else { "What is known at the end" }
+        if self.model.as_of.is_some() { "What was known" } else { "What is known" }
     }
 
     fn footer(&self) -> Markup {
@@ -339,7 +340,7 @@ pub(crate) const fn status_sign(status: Option<HypothesisStatus>) -> &'static st
         Some(HypothesisStatus::Archived) => "–",
         Some(HypothesisStatus::UnderTest) => "◐",
         Some(HypothesisStatus::Active) => "○",
-        None => "⑂",
+        None => "⌥",
     }
 }
 

@@ -39,12 +39,15 @@ impl Page<'_> {
                     @if let Some(served) = &self.options.served { " " a href=(served.path) { "Go to the end" } }
                 }
             }
-            h1 class=[(model.title.as_str().chars().count() > 70).then_some("long")] { (model.title.inline()) }
+            h1 class=[(model.title.as_str().chars().count() > 70).then_some("long")] { (breakable(model.title.as_str())) }
             @if let Some(asked) = &model.asked {
                 p class="asked" { span class="who" { "Asked" } " " (asked.short(ASKED_CHARS).inline()) }
             }
             (self.outcome())
             (self.figures())
+            @if let Some(served) = &self.options.served {
+                details class="tools" { summary { "Search, go to a moment, compare two moments" } (super::served::tools(&served.path, &[])) }
+            }
         }
     }
 
@@ -185,7 +188,8 @@ impl Page<'_> {
         let lines: Option<(u64, u64)> = model.files.iter().try_fold((0, 0), |all, file| {
             file.lines().map(|lines| (all.0 + lines.0, all.1 + lines.1))
         });
-        let note = lines.map(|(added, removed)| format!("+{added} −{removed} lines"));
+        let note =
+            lines.map(|(added, removed)| format!("+{} −{} lines", number(added), number(removed)));
         add(model.files.len(), None, "file changed", "files changed", note);
         add(model.outcome.commits.len(), None, "commit", "commits", None);
         let lost: usize =
@@ -200,6 +204,16 @@ impl Page<'_> {
 /// Returns how often the confidence in an idea changed.
 fn moves(idea: &Idea) -> usize {
     idea.steps.iter().filter(|step| step.before.is_some() && step.before != step.confidence).count()
+}
+
+/// Returns a text that may break inside of long names.
+fn breakable(text: &str) -> Markup {
+    let parts = text.split_inclusive(['_', ':', '/', '.']);
+    html! { @for part in parts { (part) wbr; } }
+}
+
+fn number(number: u64) -> String {
+    usize::try_from(number).map(grouped).unwrap_or_default()
 }
 
 fn join(words: &[String]) -> Option<String> {

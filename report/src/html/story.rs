@@ -4,6 +4,7 @@ use super::{Page, line_link};
 use crate::chart::hue;
 use crate::message_html::message_html;
 use crate::model::{AgentWorkPart, FoldedLine, FoldedPart, LinePart, RowPart};
+use crate::page_text::PageText;
 use forge_store::model::Timestamp;
 use forge_store::model::time_grammar::describe_distance;
 use forge_store::story::{StoryKind, StoryMark};
@@ -121,14 +122,33 @@ impl Page<'_> {
                 span class={ "mark " (class) } aria-hidden="true" { (sign) }
                 div {
                     @if let Some(branch) = &line.on_branch { span class="onbranch" { "on " code { (branch) } } }
-                    (self.words(line, class))
-                    @if let Some(whole) = line.whole.as_ref().filter(|_| line.kind == StoryKind::Message) {
-                        details { summary { "the whole message" } div class="quote" { (message_html(&whole.beginning(self.detail.message_chars))) } }
+                    @match self.behind(line) {
+                        Some(behind) => { details { summary { (self.words(line, class)) } (behind) } }
+                        None => { (self.words(line, class)) }
                     }
-                    @if let Some(work) = line.agent_work.as_ref().filter(|_| self.detail.agent_work) { (self.agent_work(work)) }
                 }
             }
         }
+    }
+
+    /// Returns a link to the thing whole, if a server has a page for it.
+    fn whole_link(&self, about: Option<&PageText>) -> Markup {
+        let served = self.options.served.as_ref().zip(about);
+        html! {
+            @if let Some((served, about)) = served {
+                " " a class="small" href=(format!("{}/e/{}", served.path, path_part(about.as_str()))) aria-label=(format!("{} whole", about.as_str())) { "whole" }
+            }
+        }
+    }
+
+    /// Returns what a line folds: a whole message, or the work of a sub-agent.
+    fn behind(&self, line: &LinePart) -> Option<Markup> {
+        if let Some(work) = line.agent_work.as_ref().filter(|_| self.detail.agent_work) {
+            return Some(self.agent_work(work));
+        }
+        let whole = line.whole.as_ref().filter(|_| line.kind == StoryKind::Message)?;
+        let whole = whole.beginning(self.detail.message_chars);
+        Some(html! { div class="quote" { (message_html(&whole)) } })
     }
 
     /// Returns the text of a line and its detail.
@@ -154,6 +174,8 @@ impl Page<'_> {
                 _ => { b class=(class) { (line.text.inline()) } }
             }
             @if let Some(detail) = &line.detail { " " span class="detail" { (detail.inline()) } }
+            (self.whole_link(line.about.as_ref()))
+            @if line.kind == StoryKind::Compaction { " " a href="#lost" { "what it lost" } }
         }
     }
 
@@ -197,6 +219,7 @@ impl Page<'_> {
                                 None => { (line.text.inline()) }
                             }
                         }
+                        (self.whole_link(line.about.as_ref()))
                         @if line.times > 1 { span class="soft" { " ×" (line.times) } }
                         @if let Some(output) = line.output.as_ref().filter(|_| self.detail.outputs) { span class="output" { (output) } }
                     }
@@ -207,13 +230,26 @@ impl Page<'_> {
 
     fn agent_work(&self, work: &AgentWorkPart) -> Markup {
         html! {
-            details {
-                summary { "its work" @if work.result.is_some() { " and its report" } }
-                (self.folded_lines(&work.steps))
-                @if let Some(result) = &work.result { div class="quote" { (message_html(&result.beginning(self.detail.message_chars))) } }
+            (self.folded_lines(&work.steps))
+            @if let Some(result) = &work.result {
+                p class="soft small" { "Its report:" }
+                div class="quote" { (message_html(&result.beginning(self.detail.message_chars))) }
             }
         }
     }
+}
+
+/// Returns a text as a part of a path.
+fn path_part(text: &str) -> String {
+    let mut part = String::with_capacity(text.len());
+    for byte in text.bytes() {
+        if byte.is_ascii_alphanumeric() || b"-_.:".contains(&byte) {
+            part.push(char::from(byte));
+        } else {
+            part.push_str(&format!("%{byte:02X}"));
+        }
+    }
+    part
 }
 
 const fn is_claim(kind: StoryKind) -> bool {
@@ -259,7 +295,7 @@ const fn sign(line: &LinePart) -> (&'static str, &'static str) {
         StoryKind::Agent => ("⚙", "soft"),
         StoryKind::Message => ("⤷", "soft"),
         StoryKind::Checkpoint => ("★", "accent"),
-        StoryKind::Branch => ("⑂", "soft"),
+        StoryKind::Branch => ("⌥", "soft"),
         StoryKind::Restore => ("↶", "accent"),
         StoryKind::Measurement => ("#", "soft"),
         StoryKind::Note => ("✎", "soft"),

@@ -119,7 +119,7 @@ impl Page<'_> {
     }
 }
 
-fn patch_line(line: &str) -> Markup {
+pub(super) fn patch_line(line: &str) -> Markup {
     let class = match line.as_bytes().first() {
         Some(b'+') => "added",
         Some(b'-') => "removed",
@@ -137,8 +137,8 @@ fn churn(file: &FilePart, most: u64) -> Markup {
             @if let Some((added, removed)) = lines {
                 @let (plus, minus) = (share(added, most), share(removed, most));
                 svg class="bar" width="80" height="8" aria-hidden="true" {
-                    rect class="good" width=(percent(plus)) height="6" y="1";
-                    rect class="bad" x=(percent(plus)) width=(percent(minus)) height="6" y="1";
+                    rect class="good" width=(percent(plus)) height="6" y="1" {}
+                    rect class="bad" x=(percent(plus)) width=(percent(minus)) height="6" y="1" {}
                 }
                 span class="num good" { "+" (number(added)) } " " span class="num bad" { "−" (number(removed)) } " "
             }

@@ -132,6 +132,7 @@ impl<'a> LineWriter<'a> {
         Ok(LinePart {
             anchor,
             at: item.at,
+            about: self.about(item),
             kind: item.kind,
             mark: item.mark,
             detail: item.detail.as_deref().map(|detail| texts.clean(detail)),
@@ -202,11 +203,19 @@ impl<'a> LineWriter<'a> {
                 at: item.at,
                 mark: item.mark,
                 text: self.texts.clean(&item.text),
+                about: self.about(item),
                 output: self.output(item),
                 times: 1,
             });
         }
         lines
+    }
+
+    /// Returns what an item is about, as a command names it.
+    fn about(&self, item: &StoryItem) -> Option<PageText> {
+        let is_entity = |about: &&StoryRef| matches!(about, StoryRef::Entity(_));
+        let first = item.refs.iter().find(is_entity)?;
+        Some(self.texts.cleaner.clean(&first.to_string()))
     }
 
     /// Returns the beginning of what a command printed.

@@ -313,6 +313,8 @@ pub struct LinePart {
     pub anchor: usize,
     /// When.
     pub at: Timestamp,
+    /// What it is about, as a command and a server name it: `command:C1`.
+    pub about: Option<PageText>,
     /// What sort of thing happened.
     pub kind: StoryKind,
     /// How it is meant.
@@ -360,6 +362,8 @@ pub struct FoldedLine {
     pub mark: StoryMark,
     /// What happened.
     pub text: PageText,
+    /// What it is about, as a command and a server name it.
+    pub about: Option<PageText>,
     /// The beginning of what a command printed.
     pub output: Option<PageText>,
     /// How many times something like this happened.

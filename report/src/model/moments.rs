@@ -1,14 +1,14 @@
 //! What was known at each moment: without hindsight, and on the branch checked out then.
 
-use super::KnownMoment;
 use super::fact_texts::FactTexts;
 use super::lines::is_told;
+use super::{FilePart, KnownMoment};
 use crate::page_text::PageText;
 use forge_store::error::Result;
 use forge_store::model::claim::{GapStatus, HypothesisStatus, VocabularyWord};
 use forge_store::model::{EntryChange, Kind, Timestamp, Value};
 use forge_store::story::{StoryItem, StoryKind, StoryMark};
-use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::collections::{BTreeMap, HashMap};
 
 /// The most moments on a page.
 const MAX_MOMENTS: usize = 400;
@@ -32,14 +32,17 @@ struct TimeGroup<'a> {
     anchor: usize,
     items: Vec<&'a StoryItem>,
     asked: Option<usize>,
-    files: usize,
-    commits: usize,
+}
+
+fn first_edit(file: &FilePart) -> Timestamp {
+    file.edits.first().map_or(Timestamp::MAX, |edit| edit.at)
 }
 
 /// Returns the moments at which what was known changed.
 pub(super) fn moments(
     texts: &FactTexts<'_>,
     ideas: &HashMap<String, usize>,
+    files: &[FilePart],
 ) -> Result<KnownMoments> {
     let mut asked = Vec::new();
     let mut groups = groups(texts, &mut asked);
@@ -49,6 +52,7 @@ pub(super) fn moments(
     let changes = texts.session.claims_over_time(&times)?;
     let mut questions: Vec<(String, String)> = Vec::new();
     let mut runs = texts.story.checks.iter().peekable();
+    let commits = &texts.story.findings.commits;
     let mut moments = Vec::with_capacity(groups.len());
     for (group, changes) in groups.iter().zip(changes) {
         let mut failing = None;
@@ -65,40 +69,27 @@ pub(super) fn moments(
             gaps: changed_gaps(&changes, &mut questions),
             failing: failing.map(|names| names.iter().map(|name| texts.clean(name)).collect()),
             asked: group.asked,
-            files: group.files,
-            commits: group.commits,
+            files: files.iter().filter(|file| first_edit(file) <= group.at).count(),
+            commits: commits.iter().filter(|commit| commit.at <= group.at).count(),
         });
     }
     Ok(KnownMoments { left_out: all - moments.len(), moments, asked, questions })
 }
 
-/// Joins what happened at the same time, and counts files and commits up to then.
+/// Joins what happened at the same time.
 fn groups<'a>(texts: &FactTexts<'a>, asked: &mut Vec<PageText>) -> Vec<TimeGroup<'a>> {
     let mut groups: Vec<TimeGroup<'a>> = Vec::new();
-    let mut edited: BTreeSet<&str> = BTreeSet::new();
-    let (mut commits, mut last_asked) = (0, None);
+    let mut last_asked = None;
     for (anchor, item) in texts.story.items().filter(|item| is_told(item)).enumerate() {
-        edited.extend(item.paths.iter().map(String::as_str));
-        match item.kind {
-            StoryKind::Commit => commits += 1,
-            StoryKind::Prompt => {
-                asked.push(texts.clean(&item.text).short(ASKED_CHARS));
-                last_asked = Some(asked.len() - 1);
-            }
-            _ => {}
+        if item.kind == StoryKind::Prompt {
+            asked.push(texts.clean(&item.text).short(ASKED_CHARS));
+            last_asked = Some(asked.len() - 1);
         }
         if let Some(group) = groups.last_mut().filter(|group| group.at == item.at) {
             group.items.push(item);
-            (group.asked, group.files, group.commits) = (last_asked, edited.len(), commits);
+            group.asked = last_asked;
         } else if is_moment(item) {
-            groups.push(TimeGroup {
-                at: item.at,
-                anchor,
-                items: vec![item],
-                asked: last_asked,
-                files: edited.len(),
-                commits,
-            });
+            groups.push(TimeGroup { at: item.at, anchor, items: vec![item], asked: last_asked });
         }
     }
     groups

@@ -75,7 +75,7 @@ impl ReportModel {
         let file_places: HashMap<PageText, usize> =
             (0..).zip(&files).map(|(place, file)| (file.path.clone(), place)).collect();
         let turns = LineWriter::new(&texts, &places, &file_places, limits.shared).turns()?;
-        let known = moments::moments(&texts, &places)?;
+        let known = moments::moments(&texts, &places, &files)?;
         let branches = state.branches()?;
         let answers = answers_elsewhere(state, &limits)?;
         let gaps = ideas::gaps(&texts, state, &answers)?;
