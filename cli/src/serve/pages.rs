@@ -223,7 +223,7 @@ fn side(
         Some(_) => value_text(&crate::text::with_previews(value)),
         None => entity_title(change.kind, value),
     };
-    Some(cleaner.clean(&text))
+    Some(cleaner.clean(&text)).filter(|text| !text.is_empty())
 }
 
 fn search(parts: &ServerParts, session: &Session, words: &str) -> Result<String, CommandError> {

@@ -6,7 +6,7 @@ use forge_store::model::claim::VerificationStatus;
 use maud::{Markup, html};
 
 /// The height of a lane.
-const LANE: u32 = 24;
+const LANE: u32 = 40;
 /// The most checks in the chart.
 const MAX_CHECKS: usize = 12;
 
@@ -18,17 +18,19 @@ pub(crate) const fn max_checks() -> usize {
 /// Returns the chart of these checks.
 pub(crate) fn check_chart(frame: &ChartFrame<'_>, checks: &[&CheckPart]) -> Markup {
     let shown = || checks.iter().take(MAX_CHECKS);
-    let height = TOP + LANE * u32::try_from(shown().count()).unwrap_or(0) + 2;
+    let height = TOP + 4 + LANE * u32::try_from(shown().count()).unwrap_or(0) + 2;
     html! {
-        div class="plot named" {
-            ul class="names checks" aria-hidden="true" {
-                @for check in shown() { li { code { (check.name.short(60)) } } }
+        div class="plot" {
+            span {}
+            div class="over" {
+            ul class="checknames" aria-hidden="true" {
+                @for check in shown() { li { code { (check.name) } } }
             }
             svg class="chart" width="100%" height=(height) role="group"
                 aria-label="Runs of each check over time; the table below has the same in words" {
                 (frame.ground(height, false))
                 @for (row, check) in (0_u32..).zip(shown()) {
-                    @let middle = TOP + LANE * row + LANE / 2;
+                    @let middle = TOP + 4 + LANE * row + LANE * 3 / 4;
                     line class="lane" x1="0" x2="100%" y1=(middle) y2=(middle) {}
                     @for run in check.runs.iter().filter(|run| !run.is_failure()) {
                         @let words = format!("{} {}", check.name.short(80).as_str(), if run.status == VerificationStatus::Passed { "passed" } else { "without a result" });
@@ -43,6 +45,7 @@ pub(crate) fn check_chart(frame: &ChartFrame<'_>, checks: &[&CheckPart]) -> Mark
                     }
                 }
                 (frame.cover(height))
+            }
             }
             ul class="counts checks" aria-hidden="true" {
                 @for check in shown() {

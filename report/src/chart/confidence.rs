@@ -36,6 +36,20 @@ struct IdeaLine<'m> {
     dead: Option<Timestamp>,
 }
 
+impl<'m> IdeaLine<'m> {
+    /// Returns the hypothesis as it is at the moment of the page; `None` if it is stated later.
+    fn held(&self, frame: &ChartFrame<'m>) -> Option<&'m Idea> {
+        frame.held.ideas.iter().find(|idea| idea.id == self.idea.id)
+    }
+
+    /// Returns the confidence at the moment of the page.
+    fn held_confidence(&self, frame: &ChartFrame<'_>) -> f64 {
+        let now = frame.now();
+        let is_known = |point: &&(&IdeaMove, f64)| now.is_none_or(|now| point.0.at <= now);
+        self.points.iter().rfind(is_known).map_or(0.5, |point| point.1)
+    }
+}
+
 /// Returns the chart; `None` if no hypothesis has a confidence.
 pub(crate) fn confidence_chart(frame: &ChartFrame<'_>) -> Option<Markup> {
     let lines = lines(frame);
@@ -59,19 +73,19 @@ pub(crate) fn confidence_chart(frame: &ChartFrame<'_>) -> Option<Markup> {
                 (frame.cover(HEIGHT))
             }
             svg class="gutter" width="100%" height=(HEIGHT) aria-hidden="true" {
-                @for (line, y) in ends(&lines) {
+                @for (line, y) in ends(frame, &lines) {
                     text class={ "end " (hue(line.number)) } x="0" y=(format!("{y:.0}")) {
-                        (line.idea.id.short(8)) " " (two(line.points.last().map_or(0.0, |point| point.1))) " " (status_sign(line.idea.status))
+                        (line.idea.id.short(8)) " " (two(line.held_confidence(frame))) " " (status_sign(line.held(frame).and_then(|idea| idea.status)))
                     }
                 }
             }
         }
         ul class="legend" {
-            @for line in &lines {
+            @for (line, held) in lines.iter().filter_map(|line| Some((line, line.held(frame)?))) {
                 li class=(hue(line.number)) {
                     a href=(idea_link(line.number)) {
                         svg class="stroke" width="26" height="10" aria-hidden="true" { line class="path" x1="1" x2="25" y1="5" y2="5" {} }
-                        b class="ideaid" { (line.idea.id) " " (status_sign(line.idea.status)) } " " (line.idea.text.short(90).inline())
+                        b class="ideaid" { (held.id) " " (status_sign(held.status)) } " " (held.text.short(90).inline())
                     }
                 }
             }
@@ -163,7 +177,7 @@ fn draw(frame: &ChartFrame<'_>, line: &IdeaLine<'_>) -> Markup {
                     circle class="dot" cx=(frame.place(step.at)) cy=(y(*confidence)) r=(if place == 0 { "3" } else { "4" }) {}
                 }))
             }
-            @for (at, status) in settled(line.idea) {
+            @for (at, status) in settled(line.idea).filter(|(at, _)| frame.is_shown(*at)) {
                 @let level = line.points.iter().rfind(|(step, _)| step.at <= at).map_or(0.5, |point| point.1);
                 @let middle = height_of(level) + line.shift;
                 g {
@@ -203,11 +217,10 @@ fn move_words(idea: &Idea, step: &IdeaMove, confidence: f64) -> String {
 }
 
 /// Returns the lines with the heights of their labels, which do not overlap.
-fn ends<'l, 'm>(lines: &'l [IdeaLine<'m>]) -> Vec<(&'l IdeaLine<'m>, f64)> {
-    let end = |line: &IdeaLine<'_>| {
-        height_of(line.points.last().map_or(0.5, |point| point.1)) + line.shift + 4.0
-    };
-    let mut ends: Vec<_> = lines.iter().map(|line| (line, end(line))).collect();
+fn ends<'l, 'm>(frame: &ChartFrame<'m>, lines: &'l [IdeaLine<'m>]) -> Vec<(&'l IdeaLine<'m>, f64)> {
+    let end = |line: &IdeaLine<'m>| height_of(line.held_confidence(frame)) + line.shift + 4.0;
+    let held = lines.iter().filter(|line| line.held(frame).is_some());
+    let mut ends: Vec<_> = held.map(|line| (line, end(line))).collect();
     ends.sort_by(|a, b| a.1.total_cmp(&b.1));
     let mut free = f64::NEG_INFINITY;
     for (_, y) in &mut ends {

@@ -25,19 +25,36 @@ const TOP: u32 = 20;
 pub(crate) struct ChartFrame<'m> {
     model: &'m ReportModel,
     ruler: &'m TimeRuler,
-    /// What is later than this moment is shown as later.
-    now: Option<Timestamp>,
+    /// What is known at the moment of the page: what is later is shown as later.
+    held: &'m ReportModel,
+    /// Whether marks lead to lines of the story.
+    links: bool,
 }
 
 impl<'m> ChartFrame<'m> {
     /// Creates the frame of a model; `None` if nothing happened.
     pub(crate) fn of(model: &'m ReportModel) -> Option<Self> {
-        Some(Self { model, ruler: model.ruler.as_ref()?, now: None })
+        Some(Self { model, ruler: model.ruler.as_ref()?, held: model, links: true })
     }
 
-    /// Shows what is later than a moment as later.
-    pub(crate) const fn until(self, now: Option<Timestamp>) -> Self {
-        Self { now, ..self }
+    /// Shows what is later than the moment of another model as later.
+    pub(crate) const fn until(self, held: &'m ReportModel) -> Self {
+        Self { held, links: self.links && held.as_of.is_none(), ..self }
+    }
+
+    /// Lets marks lead nowhere, for a page without the story.
+    pub(crate) const fn without_links(self) -> Self {
+        Self { links: false, ..self }
+    }
+
+    /// Returns the moment of the page, if something later is shown.
+    fn now(&self) -> Option<Timestamp> {
+        self.held.as_of.filter(|_| !std::ptr::eq(self.model, self.held))
+    }
+
+    /// Returns whether a moment is on the ruler.
+    fn is_shown(&self, at: Timestamp) -> bool {
+        at >= self.ruler.span().0
     }
 
     const fn zone(&self) -> PageZone {
@@ -69,13 +86,13 @@ impl<'m> ChartFrame<'m> {
     /// Returns the lines of compactions, and the veil over what is later.
     fn cover(&self, height: u32) -> Markup {
         html! {
-            @for one in &self.model.compactions {
+            @for one in self.model.compactions.iter().filter(|one| self.is_shown(one.at)) {
                 g {
                     title { (self.zone().day_and_clock(one.at)) " context compacted" }
                     line class="compacted" x1=(self.place(one.at)) x2=(self.place(one.at)) y1=(TOP - 2) y2=(height) {}
                 }
             }
-            @if let Some(now) = self.now {
+            @if let Some(now) = self.now() {
                 @let place = self.ruler.place(now);
                 rect class="later" x=(percent(place)) y=(TOP - 2) width=(percent(1.0 - place)) height=(height - TOP + 2) {
                     title { "later" }
@@ -86,8 +103,11 @@ impl<'m> ChartFrame<'m> {
 
     /// Returns a mark that leads to a line of the story.
     fn mark(&self, at: Timestamp, anchor: Option<usize>, words: &str, inner: Markup) -> Markup {
+        if !self.is_shown(at) {
+            return Markup::default();
+        }
         let label = format!("{} {words}", self.zone().clock(at));
-        match anchor {
+        match anchor.filter(|_| self.links) {
             // A keyboard reaches the same lines in the story, without a stop for each mark.
             Some(anchor) => html! {
                 a href=(line_link(anchor)) tabindex="-1" aria-label=(label) { title { (label) } (inner) }

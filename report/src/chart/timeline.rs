@@ -24,7 +24,7 @@ struct Lane {
 
 /// Returns the timeline of a session.
 pub(crate) fn timeline_chart(frame: &ChartFrame<'_>) -> Markup {
-    let model = frame.model;
+    let (model, held) = (frame.model, frame.held);
     let mut lanes = Vec::new();
     let mut middle = TOP + ACTIVITY + LANE / 2;
     let mut add = |name, count: String, draw: &dyn Fn(u32) -> Markup| {
@@ -34,27 +34,28 @@ pub(crate) fn timeline_chart(frame: &ChartFrame<'_>) -> Markup {
     let prompts: Vec<&LinePart> =
         model.turns.iter().filter_map(|turn| turn.prompt.as_ref()).collect();
     if !prompts.is_empty() {
-        add("Prompts", prompts.len().to_string(), &|y| prompt_marks(frame, &prompts, y));
+        let count = held.turns.iter().filter(|turn| turn.prompt.is_some()).count();
+        add("Prompts", count.to_string(), &|y| prompt_marks(frame, &prompts, y));
     }
     if !model.ideas.is_empty() {
-        add("Ideas", model.ideas.len().to_string(), &|y| idea_marks(frame, y));
+        add("Ideas", held.ideas.len().to_string(), &|y| idea_marks(frame, y));
     }
     if !model.agents.is_empty() {
-        add("Sub-agents", model.agents.len().to_string(), &|y| agent_marks(frame, y));
+        add("Sub-agents", held.agents.len().to_string(), &|y| agent_marks(frame, y));
     }
-    let edits: usize = model.files.iter().map(|file| file.edits.len()).sum();
-    if edits > 0 {
+    if !model.files.is_empty() {
+        let edits: usize = held.files.iter().map(|file| file.edits.len()).sum();
         add("Edits", edits.to_string(), &|y| edit_marks(frame, y));
     }
-    let runs = || model.checks.iter().flat_map(|check| &check.runs);
-    if runs().next().is_some() {
+    let runs = || held.checks.iter().flat_map(|check| &check.runs);
+    if !model.checks.is_empty() {
         let passed = runs().filter(|run| run.status == VerificationStatus::Passed).count();
         let all = runs().count();
         add("Checks", format!("{passed}/{all}"), &|y| check_marks(frame, y));
     }
     let commits = &model.outcome.commits;
     if !commits.is_empty() {
-        add("Commits", commits.len().to_string(), &|y| commit_marks(frame, y));
+        add("Commits", held.outcome.commits.len().to_string(), &|y| commit_marks(frame, y));
     }
     let height = middle - LANE / 2 + 2;
     html! {
@@ -148,6 +149,9 @@ struct IdeaMark<'m> {
 fn idea_marks(frame: &ChartFrame<'_>, y: u32) -> Markup {
     let mut marks = Vec::new();
     for (number, idea) in frame.model.ideas.iter().enumerate() {
+        if !frame.is_shown(idea.stated_at) {
+            continue;
+        }
         let place = frame.ruler.place(idea.stated_at);
         marks.push(IdeaMark { place, idea, number, sign: "", word: "stated" });
         let mut last = None;

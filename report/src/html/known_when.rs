@@ -9,7 +9,8 @@ impl Page<'_> {
     /// Returns the slider. What it shows is in the story and the tables, too.
     pub(super) fn known_when(&self) -> Option<Markup> {
         let moments = &self.model.moments;
-        if !self.options.script || moments.len() < 2 || self.model.as_of.is_some() {
+        let has_script = self.options.script && !self.options.brief;
+        if !has_script || moments.len() < 2 || self.model.as_of.is_some() {
             return None;
         }
         let last = moments.len() - 1;

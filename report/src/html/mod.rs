@@ -254,8 +254,8 @@ impl Page<'_> {
             }
         };
         let charted = self.whole.unwrap_or(model);
-        let now = self.whole.and(model.as_of);
-        let frame = ChartFrame::of(charted).map(|frame| frame.until(now));
+        let frame = ChartFrame::of(charted).map(|frame| frame.until(model));
+        let frame = if self.options.brief { frame.map(ChartFrame::without_links) } else { frame };
         add("timeline", "Timeline", "", frame.as_ref().map(timeline_chart));
         let chart = frame.as_ref().and_then(confidence_chart);
         let lead = "A line for each idea. A dot is a change; the table has the cause of each.";

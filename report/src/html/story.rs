@@ -179,19 +179,29 @@ impl Page<'_> {
         }
     }
 
+    /// Returns the edited files, each with a link to its patches.
     fn edits(&self, line: &LinePart) -> Markup {
+        let parts: Vec<&str> = line.text.as_str().split(", ").collect();
+        let files = line.files.iter().filter_map(|place| {
+            let path = self.model.files.get(*place)?.path.as_str();
+            Some((place, path.rsplit('/').next().unwrap_or(path)))
+        });
+        let files: Vec<_> = files.take(parts.len()).collect();
+        let is_named = files.iter().zip(&parts).all(|((_, name), part)| part.starts_with(name));
         html! {
             b { "Edited " }
-            (line.text.inline())
-            @if !line.files.is_empty() {
-                span class="soft" {
-                    " – "
-                    @for (place, file) in line.files.iter().take(4).enumerate() {
-                        @if place > 0 { ", " }
-                        a href=(format!("#file-{}", file + 1)) { "patch" @if line.files.len() > 1 { " " (place + 1) } }
+            @if is_named && !files.is_empty() {
+                @for (number, part) in parts.iter().enumerate() {
+                    @if number > 0 { ", " }
+                    @match files.get(number) {
+                        Some((place, name)) => {
+                            a href=(format!("#file-{}", **place + 1)) { (name) }
+                            (lines_changed(part.get(name.len()..).unwrap_or_default()))
+                        }
+                        None => { (part) }
                     }
                 }
-            }
+            } @else { (line.text.inline()) }
         }
     }
 
@@ -235,6 +245,16 @@ impl Page<'_> {
                 p class="soft small" { "Its report:" }
                 div class="quote" { (message_html(&result.beginning(self.detail.message_chars))) }
             }
+        }
+    }
+}
+
+/// Returns the numbers of added and removed lines in their colours.
+fn lines_changed(text: &str) -> Markup {
+    html! {
+        @for word in text.split(' ').filter(|word| !word.is_empty()) {
+            " "
+            span class=(if word.starts_with('+') { "num good" } else { "num bad" }) { (word) }
         }
     }
 }

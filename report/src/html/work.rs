@@ -140,8 +140,9 @@ fn churn(file: &FilePart, most: u64) -> Markup {
                     rect class="good" width=(percent(plus)) height="6" y="1" {}
                     rect class="bad" x=(percent(plus)) width=(percent(minus)) height="6" y="1" {}
                 }
-                span class="num good" { "+" (number(added)) } " " span class="num bad" { "−" (number(removed)) } " "
-            }
+                span class="num good" { "+" (number(added)) }
+                span class="num bad" { "−" (number(removed)) }
+            } @else { span {} span {} span {} }
             span class="soft small" { (counted(file.edits.len(), "edit", "edits")) }
         }
     }
