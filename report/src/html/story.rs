@@ -175,7 +175,7 @@ impl Page<'_> {
             }
             @if let Some(detail) = &line.detail { " " span class="detail" { (detail.inline()) } }
             (self.whole_link(line.about.as_ref()))
-            @if line.kind == StoryKind::Compaction { " " a href="#lost" { "what it lost" } }
+            @if line.kind == StoryKind::Compaction && !self.model.compactions.is_empty() { " " a href="#lost" { "what it lost" } }
         }
     }
 
