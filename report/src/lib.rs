@@ -17,6 +17,7 @@ mod message_html;
 pub mod model;
 mod page_clock;
 mod page_text;
+mod words;
 
 pub use assets::policy;
 pub use page_clock::PageZone;

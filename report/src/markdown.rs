@@ -1,8 +1,8 @@
 //! The report as Markdown, for a pull request or a post-mortem.
 
-use crate::html::{counted, two};
 use crate::model::{Idea, LinePart, ReportModel, RowPart};
 use crate::page_text::PageText;
+use crate::words::{counted, two};
 use forge_store::model::claim::{HypothesisStatus, VerificationStatus};
 use forge_store::story::StoryKind;
 use std::fmt::Write;
@@ -190,7 +190,7 @@ impl Writer<'_, '_> {
             }
             let bars: String = points.iter().map(|sure| bar(*sure)).collect();
             let path: Vec<String> = points.iter().map(|sure| two(*sure)).collect();
-            let (word, _) = crate::html::status_words(idea.status);
+            let (word, _) = crate::words::status_words(idea.status);
             let id = escaped(&idea.id, 40).replace('|', "\\|");
             writeln!(self.out, "| {id} | `{bars}` {} | {word} |", path.join(" → "))?;
         }

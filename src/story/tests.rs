@@ -312,8 +312,9 @@ fn the_confidence_has_the_cause_of_each_change() {
         ("description", "it fails without the cache".into()),
     ]);
     let evidence = ClaimChange::put(Key::new(Kind::Evidence, "E1"), evidence);
-    let changes = session.write(&write(2)).change(evidence).change(sure("H1", 0.2, "active"));
-    changes.commit().unwrap();
+    let second = write(2);
+    let moved = session.write(&second).change(evidence).change(sure("H1", 0.2, "active"));
+    moved.commit().unwrap();
     session.write(&write(3)).change(sure("H1", 0.05, "rejected")).commit().unwrap();
     let more = Value::from([("hypothesis", "H1".into()), ("description", "and again".into())]);
     let more = ClaimChange::put(Key::new(Kind::Evidence, "E2"), more);

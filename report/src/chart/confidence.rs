@@ -1,8 +1,8 @@
 //! The confidence in each hypothesis over time.
 
 use super::{ChartFrame, TOP, hue, percent};
-use crate::html::{idea_link, status_sign, two};
 use crate::model::{Idea, IdeaMove};
+use crate::words::{idea_link, status_sign, two};
 use forge_store::model::Timestamp;
 use forge_store::model::claim::HypothesisStatus;
 use maud::{Markup, html};

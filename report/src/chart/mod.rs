@@ -10,9 +10,9 @@ pub(crate) use checks::{check_chart, max_checks};
 pub(crate) use confidence::{bar_place, confidence_chart};
 pub(crate) use timeline::timeline_chart;
 
-use crate::html::line_link;
 use crate::model::ReportModel;
 use crate::page_clock::PageZone;
+use crate::words::line_link;
 use forge_store::model::Timestamp;
 use forge_store::model::time_grammar::describe_distance;
 use forge_store::story::TimeRuler;

@@ -1,8 +1,8 @@
 //! The timeline: a lane for each sort of thing.
 
 use super::{ChartFrame, TOP, hue, percent};
-use crate::html::status_sign;
 use crate::model::{Idea, LinePart, ReportModel};
+use crate::words::status_sign;
 use forge_store::model::claim::{HypothesisStatus, VerificationStatus};
 use maud::{Markup, html};
 

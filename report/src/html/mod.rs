@@ -10,7 +10,9 @@ mod work;
 use crate::assets::{self, Assets};
 use crate::chart::{ChartFrame, confidence_chart, timeline_chart};
 use crate::model::ReportModel;
-use forge_store::model::claim::HypothesisStatus;
+pub(crate) use crate::words::{
+    counted, grouped, idea_link, line_link, status_sign, status_words, two,
+};
 use maud::{DOCTYPE, Markup, PreEscaped, html};
 
 /// How much raw material a page has.
@@ -316,64 +318,6 @@ pub(crate) fn logo() -> Markup {
     }
 }
 
-/// Returns the link to a line of the story.
-pub(crate) fn line_link(anchor: usize) -> String {
-    format!("#e{anchor}")
-}
-
-/// Returns the link to an idea.
-pub(crate) fn idea_link(place: usize) -> String {
-    format!("#idea-{}", place + 1)
-}
-
-/// Returns a number with two places, without the zero before the point: `.55`.
-pub(crate) fn two(number: f64) -> String {
-    let text = format!("{number:.2}");
-    text.strip_prefix('0').map(str::to_owned).unwrap_or(text)
-}
-
-/// Returns the sign of a status.
-pub(crate) const fn status_sign(status: Option<HypothesisStatus>) -> &'static str {
-    match status {
-        Some(HypothesisStatus::Confirmed) => "✓",
-        Some(HypothesisStatus::Rejected) => "✗",
-        Some(HypothesisStatus::Archived) => "–",
-        Some(HypothesisStatus::UnderTest) => "◐",
-        Some(HypothesisStatus::Active) => "○",
-        None => "⌥",
-    }
-}
-
-/// Returns a status in words, and its class.
-pub(crate) const fn status_words(status: Option<HypothesisStatus>) -> (&'static str, &'static str) {
-    match status {
-        Some(HypothesisStatus::Confirmed) => ("confirmed", "good"),
-        Some(HypothesisStatus::Rejected) => ("rejected", "bad"),
-        Some(HypothesisStatus::Archived) => ("set aside", "soft"),
-        Some(HypothesisStatus::UnderTest) => ("under test", "warn"),
-        Some(HypothesisStatus::Active) => ("active", "warn"),
-        None => ("only on another branch", "soft"),
-    }
-}
-
-/// Returns a count with its word: `2 commits`, `1 commit`.
-pub(crate) fn counted(count: usize, one: &str, many: &str) -> String {
-    format!("{} {}", grouped(count), if count == 1 { one } else { many })
-}
-
-/// Returns a number with commas: `1,259`.
-pub(crate) fn grouped(number: usize) -> String {
-    let digits = number.to_string();
-    let mut text = String::with_capacity(digits.len() + 3);
-    for (place, digit) in digits.chars().enumerate() {
-        if place > 0 && (digits.len() - place).is_multiple_of(3) {
-            text.push(',');
-        }
-        text.push(digit);
-    }
-    text
-}
-
 /// Returns an old and a new confidence, in the colour of the direction.
 pub(crate) fn moved(before: Option<f64>, now: Option<f64>) -> Markup {
     html! {
@@ -390,16 +334,6 @@ pub(crate) fn moved(before: Option<f64>, now: Option<f64>) -> Markup {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn numbers_are_easy_to_read() {
-        assert_eq!((grouped(999).as_str(), grouped(1_234_567).as_str()), ("999", "1,234,567"));
-        assert_eq!(
-            (two(0.5).as_str(), two(1.0).as_str(), two(-0.25).as_str()),
-            (".50", "1.00", "-0.25")
-        );
-        assert_eq!(counted(1, "commit", "commits"), "1 commit");
-    }
 
     #[test]
     fn each_step_leaves_out_more() {
