@@ -94,8 +94,8 @@ impl Writer<'_, '_> {
             let error = check.error.as_ref();
             let error = error.map(|error| format!(": {}", escaped(error, LINE_CHARS)));
             let name = code(&check.name);
-            let since = model.zone.day_and_clock(check.at);
-            lines.push(format!("✗ {name} fails since {since}{}", error.unwrap_or_default()));
+            let at = model.zone.day_and_clock(check.at);
+            lines.push(format!("✗ {name} fails ({at}){}", error.unwrap_or_default()));
         }
         if let Some((name, at)) = outcome.last_pass.as_ref().filter(|_| outcome.failing.is_empty())
         {
@@ -320,8 +320,14 @@ fn escaped(text: &PageText, chars: usize) -> String {
 /// for code makes no link of it and calls nobody.
 fn plain(text: &str) -> String {
     let mut out = String::with_capacity(text.len() + 8);
-    for letter in text.chars() {
+    let mut letters = text.chars().peekable();
+    let mut before = ' ';
+    while let Some(letter) = letters.next() {
+        let is_inside = |next: Option<&char>| {
+            before.is_alphanumeric() && next.is_some_and(|next| next.is_alphanumeric())
+        };
         match letter {
+            '_' if is_inside(letters.peek()) => out.push('_'),
             '\\' | '`' | '*' | '_' | '[' | ']' | '|' | '~' | '#' => {
                 out.push('\\');
                 out.push(letter);
@@ -332,6 +338,7 @@ fn plain(text: &str) -> String {
             '@' => out.push_str("&#64;"),
             _ => out.push(letter),
         }
+        before = letter;
     }
     out.replace("://", ":&#47;/")
 }
@@ -357,7 +364,7 @@ mod tests {
     fn nothing_of_a_text_is_a_mark_or_a_tag() {
         for (text, expected) in [
             ("a <b> & *c*", "a &lt;b&gt; &amp; \\*c\\*"),
-            ("run `a_b` now_then", "run `a_b` now\\_then"),
+            ("run `a_b` now_then _x_", "run `a_b` now_then \\_x\\_"),
             ("[x](javascript:1)", "\\[x\\](javascript:1)"),
             ("@somebody, #12", "&#64;somebody, \\#12"),
             ("see https://example.org/x", "see https:&#47;/example.org/x"),

@@ -13,12 +13,12 @@ fn a_page_is_written_to_a_file_with_the_sessions_name() {
     let environment = told();
     let output = environment.forge(["report"]).success();
     assert!(output.starts_with("Wrote forge-report-tensor.html ("), "{output}");
-    let page = environment.read("forge-report-tensor.html");
+    let page = environment.read("project/forge-report-tensor.html");
     assert!(page.starts_with("<!DOCTYPE html>") && page.contains("the layout is wrong"));
     let json = environment.forge(["report", "-o", "p.md", "--markdown", "--json"]).json();
     assert_eq!(json["schema"], "forge.report/1");
     assert_eq!((&json["format"], &json["session"]), (&"markdown".into(), &"tensor".into()));
-    let markdown = environment.read("p.md");
+    let markdown = environment.read("project/p.md");
     assert_eq!(json["file"]["bytes"], markdown.len());
     assert!(markdown.starts_with("## tensor\n"), "{markdown}");
     let printed = environment.forge(["report", "tensor", "--markdown", "-o", "-"]).success();
@@ -75,7 +75,7 @@ fn a_wrong_use_is_explained() {
 fn odd() -> Environment {
     let environment = Environment::new();
     environment.forge(["init"]).success();
-    environment.write("odd.jsonl", ODD);
+    environment.write("project/odd.jsonl", ODD);
     environment.forge(["import", "events", "odd.jsonl"]).success();
     environment
 }
@@ -87,7 +87,7 @@ fn nothing_of_a_hostile_text_is_a_tag_an_attribute_or_a_hidden_character() {
         let mut args = vec!["report", "-o", "odd.html"];
         args.extend(form);
         environment.finished(&mut environment.command(args)).success();
-        let page = environment.read("odd.html");
+        let page = environment.read("project/odd.html");
         let lower = page.to_lowercase();
         for (place, _) in lower.match_indices('<') {
             let rest = &lower[place..];
@@ -110,7 +110,7 @@ fn nothing_of_a_hostile_text_is_a_tag_an_attribute_or_a_hidden_character() {
     }
     // The data of the slider cannot end its element.
     environment.forge(["report", "-o", "odd.html"]).success();
-    let page = environment.read("odd.html");
+    let page = environment.read("project/odd.html");
     let data = page.split("id=\"moment-data\">").nth(1).and_then(|rest| rest.split('<').next());
     let data: Value = serde_json::from_str(data.unwrap()).unwrap();
     assert!(data["moments"].as_array().unwrap().len() > 20);
@@ -148,6 +148,10 @@ fn a_page_becomes_smaller_and_says_so() {
     let json =
         environment.forge(["report", "-o", "some.html", "--max-size", "1k", "--json"]).json();
     assert!(json["left_out"].as_array().unwrap().len() > 3, "{json}");
-    assert!(environment.read("some.html").contains("Left out to keep the page small: patches"));
-    assert!(environment.read("some.html").len() < environment.read("all.html").len());
+    assert!(
+        environment.read("project/some.html").contains("Left out to keep the page small: patches")
+    );
+    assert!(
+        environment.read("project/some.html").len() < environment.read("project/all.html").len()
+    );
 }

@@ -99,7 +99,7 @@ impl Page<'_> {
             ul class="ends" {
                 @for check in outcome.failing.iter().take(6) {
                     li {
-                        b class="bad" { "✗ failing: " } code { (check.name.short(90)) } " since " (zone.day_and_clock(check.at))
+                        b class="bad" { "✗ failing: " } code { (check.name.short(90)) } ", " (zone.day_and_clock(check.at))
                         @if let Some(error) = &check.error { span class="error" { (error.short(300)) } }
                     }
                 }
