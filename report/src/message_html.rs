@@ -17,7 +17,8 @@ pub(crate) fn message_html(text: &PageText) -> Markup {
         match event {
             Event::Html(text) | Event::InlineHtml(text) => events.push(Event::Text(text)),
             Event::Start(Tag::HtmlBlock | Tag::Image { .. })
-            | Event::End(TagEnd::HtmlBlock | TagEnd::Image) => {}
+            | Event::End(TagEnd::HtmlBlock | TagEnd::Image)
+            | Event::Rule => {}
             Event::Start(Tag::Link { link_type, dest_url, id, .. }) => {
                 let is_safe = is_safe_address(&dest_url);
                 links.push(is_safe);
@@ -49,7 +50,6 @@ pub(crate) fn message_html(text: &PageText) -> Markup {
             Event::End(TagEnd::Table) => {
                 events.extend([Event::End(TagEnd::Table), Event::Html("</div>".into())]);
             }
-            Event::Rule => {}
             other => events.push(other),
         }
     }

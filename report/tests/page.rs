@@ -1,5 +1,7 @@
 //! The page of the recorded example.
 
+#![expect(clippy::unwrap_used, reason = "a test that cannot go on fails")]
+
 use forge_report::html::{HtmlOptions, PageDetail, write_page, write_parts};
 use forge_report::markdown::write_markdown;
 use forge_report::model::{CompactionNote, LostThing, ReportLimits, ReportModel, ReportSource};

@@ -34,12 +34,12 @@ pub(crate) fn check_chart(frame: &ChartFrame<'_>, checks: &[&CheckPart]) -> Mark
                     line class="lane" x1="0" x2="100%" y1=(middle) y2=(middle) {}
                     @for run in check.runs.iter().filter(|run| !run.is_failure()) {
                         @let words = format!("{} {}", check.name.short(80).as_str(), if run.status == VerificationStatus::Passed { "passed" } else { "without a result" });
-                        (frame.mark(run.at, run.anchor, &words, html! {
+                        (frame.mark(run.at, run.anchor, &words, &html! {
                             circle class=(if run.status == VerificationStatus::Passed { "passdot" } else { "unknowndot" }) cx=(frame.place(run.at)) cy=(middle) r="4" {}
                         }))
                     }
                     @for run in check.runs.iter().filter(|run| run.is_failure()) {
-                        (frame.mark(run.at, run.anchor, &format!("{} failed", check.name.short(80).as_str()), html! {
+                        (frame.mark(run.at, run.anchor, &format!("{} failed", check.name.short(80).as_str()), &html! {
                             text class="sign bad" x=(frame.place(run.at)) y=(middle + 5) { "✗" }
                         }))
                     }

@@ -173,7 +173,7 @@ fn draw(frame: &ChartFrame<'_>, line: &IdeaLine<'_>) -> Markup {
                 }
             }
             @for (place, (step, confidence)) in line.points.iter().enumerate() {
-                (frame.mark(step.at, step.anchor, &move_words(line.idea, step, *confidence), html! {
+                (frame.mark(step.at, step.anchor, &move_words(line.idea, step, *confidence), &html! {
                     circle class="dot" cx=(frame.place(step.at)) cy=(y(*confidence)) r=(if place == 0 { "3" } else { "4" }) {}
                 }))
             }

@@ -102,7 +102,7 @@ impl<'m> ChartFrame<'m> {
     }
 
     /// Returns a mark that leads to a line of the story.
-    fn mark(&self, at: Timestamp, anchor: Option<usize>, words: &str, inner: Markup) -> Markup {
+    fn mark(&self, at: Timestamp, anchor: Option<usize>, words: &str, inner: &Markup) -> Markup {
         if !self.is_shown(at) {
             return Markup::default();
         }

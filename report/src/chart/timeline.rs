@@ -130,7 +130,7 @@ fn place_of(place: usize) -> f64 {
 fn prompt_marks(frame: &ChartFrame<'_>, prompts: &[&LinePart], y: u32) -> Markup {
     html! {
         @for line in prompts {
-            (frame.mark(line.at, Some(line.anchor), line.text.short(90).as_str(), html! {
+            (frame.mark(line.at, Some(line.anchor), line.text.short(90).as_str(), &html! {
                 circle class="prompt" cx=(frame.place(line.at)) cy=(y) r="4.5" {}
             }))
         }
@@ -199,7 +199,7 @@ fn agent_marks(frame: &ChartFrame<'_>, y: u32) -> Markup {
     html! {
         @for one in &frame.model.agents {
             @let (from, to) = (frame.ruler.place(one.from), frame.ruler.place(one.to));
-            (frame.mark(one.from, one.anchor, one.name.short(90).as_str(), html! {
+            (frame.mark(one.from, one.anchor, one.name.short(90).as_str(), &html! {
                 rect class="agentspan" x=(percent(from)) width=(percent((to - from).max(0.005))) y=(y - 4) height="8" rx="3" {}
             }))
         }
@@ -212,7 +212,7 @@ fn edit_marks(frame: &ChartFrame<'_>, y: u32) -> Markup {
             @for edit in &file.edits {
                 @let lines = edit.lines.map_or(1, |(added, removed)| added + removed);
                 @let tall = (4 + lines.isqrt()).min(16);
-                (frame.mark(edit.at, edit.anchor, file.path.as_str(), html! {
+                (frame.mark(edit.at, edit.anchor, file.path.as_str(), &html! {
                     rect class="edit" x=(frame.place(edit.at)) width="2.5" y=(u64::from(y) - tall / 2) height=(tall) {}
                 }))
             }
@@ -228,12 +228,12 @@ fn check_marks(frame: &ChartFrame<'_>, y: u32) -> Markup {
     html! {
         // Failures are drawn last, so that they are on top.
         @for (check, run) in runs().filter(|(_, run)| !run.is_failure()) {
-            (frame.mark(run.at, run.anchor, check.name.short(80).as_str(), html! {
+            (frame.mark(run.at, run.anchor, check.name.short(80).as_str(), &html! {
                 rect class="pass" x=(frame.place(run.at)) width="2.5" y=(y - 5) height="10" {}
             }))
         }
         @for (check, run) in runs().filter(|(_, run)| run.is_failure()) {
-            (frame.mark(run.at, run.anchor, &format!("{} failed", check.name.short(80).as_str()), html! {
+            (frame.mark(run.at, run.anchor, &format!("{} failed", check.name.short(80).as_str()), &html! {
                 text class="sign bad" x=(frame.place(run.at)) y=(y + 5) { "✗" }
             }))
         }
@@ -243,7 +243,7 @@ fn check_marks(frame: &ChartFrame<'_>, y: u32) -> Markup {
 fn commit_marks(frame: &ChartFrame<'_>, y: u32) -> Markup {
     html! {
         @for commit in &frame.model.outcome.commits {
-            (frame.mark(commit.at, commit.anchor, commit.subject.short(90).as_str(), html! {
+            (frame.mark(commit.at, commit.anchor, commit.subject.short(90).as_str(), &html! {
                 text class="sign commit" x=(frame.place(commit.at)) y=(y + 5) { "◆" }
             }))
         }

@@ -84,7 +84,7 @@ pub(super) fn outcome(texts: &FactTexts<'_>, brief: &SessionBrief, turns: &[Turn
         lines().find(is_it).map(|line| line.anchor)
     };
     let findings = &texts.story.findings;
-    let last = lines().filter(|line| line.kind == StoryKind::Message).last();
+    let last = lines().rfind(|line| line.kind == StoryKind::Message);
     let failing = brief.failing.iter().map(|line| FailingCheck {
         name: texts.clean(&line.text),
         at: line.at,
