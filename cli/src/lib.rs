@@ -7,6 +7,8 @@
 //!   clock.
 //! * [`workspace`] and [`id_match`]: the store and the session of a command, and the ids that it names.
 //! * [`session_reader`] and [`text`]: what is known at a moment, and the texts in it.
+//! * [`session_page`]: reads what the page of a session says.
+//! * [`serve`]: the pages of all sessions over HTTP, for a browser of this machine.
 //! * [`transcript`]: imports recorded agent sessions into the store.
 //! * [`prompt_cache`]: the last answer for the prompt of a shell.
 //! * [`text_arg`] and [`text_editor`]: texts that are given directly, as a file, on standard input,
@@ -43,6 +45,8 @@ mod panic;
 pub mod private_files;
 pub mod prompt_cache;
 pub mod report;
+pub mod serve;
+pub mod session_page;
 pub mod session_reader;
 pub mod session_writer;
 pub mod text;

@@ -109,6 +109,13 @@ impl CheckTracker {
         turn
     }
 
+    /// Returns the names of the checks that fail now, with their targets, sorted.
+    pub(crate) fn failing_labels(&self) -> Vec<String> {
+        let mut names: Vec<_> = self.results.failing.iter().map(|it| it.of.label()).collect();
+        names.sort_unstable();
+        names
+    }
+
     /// Returns the last result of each check.
     pub(crate) fn finish(self) -> CheckResults {
         let mut results = self.results;
@@ -120,10 +127,7 @@ impl CheckTracker {
 
 /// Returns the name of a check with its targets: `go test -run TestA pkg/.`.
 pub(crate) fn check_label(fact: &Fact, found: &VerificationResult) -> String {
-    let of = CheckIdentity::of(fact, found);
-    let mut label = of.name.clone();
-    of.push_targets(&mut label);
-    label
+    CheckIdentity::of(fact, found).label()
 }
 
 impl CheckResults {
@@ -178,6 +182,13 @@ impl CheckIdentity {
     /// Returns the checks that the name lists: `lint && test` names two.
     fn parts(&self) -> impl Iterator<Item = &str> {
         self.name.split("&&").map(str::trim)
+    }
+
+    /// Returns the name with the targets.
+    fn label(&self) -> String {
+        let mut label = self.name.clone();
+        self.push_targets(&mut label);
+        label
     }
 
     /// Appends what it was run on.

@@ -12,6 +12,7 @@ mod branch;
 mod brief;
 mod bundle;
 mod check_results;
+mod claims_over_time;
 mod connected_system;
 mod digest_check;
 mod disk_reserve;

@@ -246,7 +246,7 @@ impl Session {
         Ok(last.filter(|_| time.is_now).map_or(time.time, |last| last.max(time.time)))
     }
 
-    fn of_time(
+    pub(super) fn of_time(
         &self,
         view: &ReadSnapshot,
         time: Timestamp,

@@ -2,12 +2,14 @@
 
 use super::agent_work::AgentWork;
 use super::check_item::check_item;
+use super::check_run::CheckRun;
 use super::claim_item::claim_items;
 use super::delivery::{DeliveryKind, deliveries};
 use super::edit_group::{EditGroup, edit_item, edited_path};
 use super::events::{CheckedCommands, StoryEvent, StoryEvents, text_field, told_at};
 use super::findings::{DeliveredCommit, FindingsCollector};
 use super::gist::{ITEM_CHARS, one_line};
+use super::idea_path::IdeaCollector;
 use super::item::{FoldKey, StoryItem, StoryKind, StoryMark};
 use super::project_root::{ProjectRoot, shown_path};
 use super::record_item::{
@@ -35,6 +37,10 @@ pub(super) struct StoryBuilder {
     turns: Vec<StoryTurn>,
     findings: FindingsCollector,
     checks: CheckTracker,
+    runs: Vec<CheckRun>,
+    ideas: IdeaCollector,
+    /// The checks that fail now.
+    failing: Vec<String>,
     agents: AgentWork,
     /// The line that further edits join, in the current turn.
     open_edits: Option<(usize, EditGroup)>,
@@ -54,6 +60,9 @@ impl StoryBuilder {
             turns: vec![StoryTurn::default()],
             findings: FindingsCollector::default(),
             checks: CheckTracker::default(),
+            runs: Vec::new(),
+            ideas: IdeaCollector::default(),
+            failing: Vec::new(),
             agents: std::mem::take(&mut read.agents),
             open_edits: None,
             last_message: None,
@@ -93,8 +102,9 @@ impl StoryBuilder {
         self.turns.retain(|turn| turn.prompt.is_some() || !turn.items.is_empty());
         self.tell_agents();
         let findings = self.findings.finish(&self.turns, self.checks.finish());
-        let Self { session, root, turns, .. } = self;
-        Ok(Story { session, root, turns, findings, unfolded: false })
+        let Self { session, root, turns, runs, ideas, .. } = self;
+        let (ideas, checks) = (ideas.finish(), runs);
+        Ok(Story { session, root, turns, findings, ideas, checks, unfolded: false })
     }
 
     /// Adds an item to the current turn. What a sub-agent did is quiet if the sub-agent has a line.
@@ -243,6 +253,13 @@ impl StoryBuilder {
         {
             self.agents.add_check(agent, found.status == Some(VerificationStatus::Passed));
         }
+        let mut run = CheckRun::new(fact, &found, turn, self.root.as_ref());
+        let failing = self.checks.failing_labels();
+        if failing != self.failing {
+            run.failing = Some(failing.clone());
+            self.failing = failing;
+        }
+        self.runs.push(run);
         self.push(check_item(fact, &found, turn));
     }
 
@@ -257,6 +274,7 @@ impl StoryBuilder {
             }
             Err(error) => return Err(error),
         };
+        self.ideas.add(entry, &changes);
         let text = match (entry.merged, entry.reset_to) {
             (Some(merged), _) => Some((StoryKind::Branch, format!("merged #{merged}"))),
             (None, Some(0)) => Some((StoryKind::Restore, "back to no claims".to_owned())),

@@ -12,6 +12,7 @@ mod agent_work;
 mod brief;
 mod build;
 mod check_item;
+mod check_run;
 mod claim_item;
 mod delivery;
 mod edit_group;
@@ -20,25 +21,31 @@ mod fact_item;
 mod failure_text;
 mod findings;
 mod gist;
+mod idea_path;
 mod item;
 mod project_root;
 mod record_item;
 mod row;
 #[cfg(test)]
 mod tests;
+mod time_ruler;
 mod whole_text;
 
+pub use check_run::CheckRun;
 pub use delivery::{Delivery, DeliveryKind};
 pub use findings::{DeliveredCommit, StoryFindings, UncommittedFile};
+pub use idea_path::{IdeaPath, IdeaStep, StepEvidence};
 pub use item::{FoldKey, StoryItem, StoryKind, StoryMark, StoryRef};
 pub use project_root::ProjectRoot;
 pub use row::StoryRow;
+pub use time_ruler::{RulerFold, RulerStretch, TimeRuler};
 
 use crate::error::Result;
 use crate::model::Timestamp;
-use crate::store::StateAt;
+use crate::store::{SourcedFact, StateAt};
 use build::StoryBuilder;
 use events::StoryEvents;
+use std::borrow::Cow;
 
 /// What happened in a session, oldest first.
 #[derive(Clone, Debug, PartialEq)]
@@ -51,6 +58,10 @@ pub struct Story {
     pub turns: Vec<StoryTurn>,
     /// What follows from all of them.
     pub findings: StoryFindings,
+    /// How each hypothesis fared, in the order in which they were stated.
+    pub ideas: Vec<IdeaPath>,
+    /// The runs of checks, oldest first.
+    pub checks: Vec<CheckRun>,
     /// Whether quiet items are told, too.
     unfolded: bool,
 }
@@ -72,7 +83,15 @@ impl Story {
     /// # Errors
     /// Fails if the store cannot be read or is damaged.
     pub fn read(state: &StateAt) -> Result<Self> {
-        Self::of_events(state, StoryEvents::read(state, state.facts()?)?)
+        Self::of_facts(state, state.facts()?)
+    }
+
+    /// Reads the story up to the moment of a state, with the facts of that state.
+    ///
+    /// # Errors
+    /// Fails if the store cannot be read or is damaged.
+    pub fn of_facts(state: &StateAt, facts: Vec<SourcedFact>) -> Result<Self> {
+        Self::of_events(state, StoryEvents::read(state, facts)?)
     }
 
     fn of_events(state: &StateAt, mut read: StoryEvents) -> Result<Self> {
@@ -82,6 +101,20 @@ impl Story {
     /// Returns the items of all turns, oldest first.
     pub fn items(&self) -> impl DoubleEndedIterator<Item = &StoryItem> {
         self.turns.iter().flat_map(StoryTurn::all)
+    }
+
+    /// Returns a text of the session with the paths in it relative to the project, and `~` for home
+    /// directories.
+    #[must_use]
+    pub fn shown_text<'t>(&self, text: &'t str) -> Cow<'t, str> {
+        project_root::shown_text(self.root.as_ref(), text)
+    }
+
+    /// Returns a path of the session as it is shown: relative to the project, or with `~` for a home
+    /// directory.
+    #[must_use]
+    pub fn shown_path<'t>(&self, path: &'t str) -> Cow<'t, str> {
+        project_root::shown_path(self.root.as_ref(), path)
     }
 
     /// Removes what happened before or after these times.

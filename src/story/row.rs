@@ -120,6 +120,8 @@ mod tests {
             root: None,
             turns: turns.into(),
             findings: StoryFindings::default(),
+            ideas: Vec::new(),
+            checks: Vec::new(),
             unfolded: false,
         }
     }

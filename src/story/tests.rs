@@ -291,3 +291,98 @@ fn the_end_of_a_long_text_is_read_when_it_is_wanted() {
     assert!(lines[0].ends_with("… Which one do you want?"), "{lines:?}");
     assert_eq!(lines[1], "Prompt: A. | Which one do you want?");
 }
+
+fn sure(id: &str, confidence: f64, status: &str) -> ClaimChange {
+    let fields = [
+        ("description", "the cache is stale".into()),
+        ("confidence", confidence.into()),
+        ("status", status.into()),
+    ];
+    ClaimChange::put(Key::new(Kind::Hypothesis, id), Value::from(fields))
+}
+
+#[test]
+fn the_confidence_has_the_cause_of_each_change() {
+    let session = session(Vec::new());
+    let write = |minute| WriteContext::asked("test", at(minute));
+    session.write(&write(1)).change(sure("H1", 0.5, "active")).commit().unwrap();
+    let evidence = Value::from([
+        ("hypothesis", "H1".into()),
+        ("strength", (-0.6).into()),
+        ("description", "it fails without the cache".into()),
+    ]);
+    let evidence = ClaimChange::put(Key::new(Kind::Evidence, "E1"), evidence);
+    let second = write(2);
+    let moved = session.write(&second).change(evidence).change(sure("H1", 0.2, "active"));
+    moved.commit().unwrap();
+    session.write(&write(3)).change(sure("H1", 0.05, "rejected")).commit().unwrap();
+    let more = Value::from([("hypothesis", "H1".into()), ("description", "and again".into())]);
+    let more = ClaimChange::put(Key::new(Kind::Evidence, "E2"), more);
+    session.write(&write(4)).change(more).commit().unwrap();
+    let story = story_of(&session);
+    let [path] = story.ideas.as_slice() else { panic!("{:?}", story.ideas) };
+    let steps: Vec<_> =
+        path.steps.iter().map(|step| (step.at, step.before, step.confidence)).collect();
+    let expected = [
+        (at(1), None, Some(0.5)),
+        (at(2), Some(0.5), Some(0.2)),
+        (at(3), Some(0.2), Some(0.05)),
+        (at(4), Some(0.05), Some(0.05)),
+    ];
+    assert_eq!(steps, expected);
+    assert_eq!(path.steps[1].evidence[0].description, "it fails without the cache");
+    assert_eq!(path.steps[3].evidence[0].id, "E2");
+    assert_eq!(path.steps[2].status, Some(crate::model::claim::HypothesisStatus::Rejected));
+    assert_eq!(path.stated_at, at(1));
+}
+
+#[test]
+fn the_runs_of_checks_say_what_fails_afterwards() {
+    let facts = vec![
+        checked("v1", 1, "unit", "passed"),
+        checked("v2", 2, "unit", "failed"),
+        checked("v3", 3, "lint", "failed"),
+        checked("v4", 4, "unit", "failed"),
+        checked("v5", 5, "unit && lint", "passed"),
+    ];
+    let story = story_of(&session(facts));
+    let failing: Vec<_> = story
+        .checks
+        .iter()
+        .map(|run| (run.turns, run.failing.as_ref().map(|names| names.join(" "))))
+        .collect();
+    let names = |text: &str| Some(text.to_owned());
+    assert_eq!(
+        failing,
+        [
+            (true, None),
+            (true, names("unit")),
+            (true, names("lint unit")),
+            (false, None),
+            (true, names(""))
+        ]
+    );
+}
+
+#[test]
+fn the_claims_over_time_are_those_of_the_branch_checked_out_then() {
+    let session = session(Vec::new());
+    let act = |minute| WriteContext::asked("test", at(minute));
+    session.write(&act(1)).change(sure("H1", 0.5, "active")).commit().unwrap();
+    session.create_branch(&act(2), "other", None, crate::model::BranchMetadata::default()).unwrap();
+    session.switch_branch(&act(2), "other", true).unwrap();
+    session.write(&act(3)).change(sure("H1", 0.9, "active")).commit().unwrap();
+    session.switch_branch(&act(4), "main", true).unwrap();
+    session.write(&act(5)).change(sure("H2", 0.4, "active")).commit().unwrap();
+    let times: Vec<_> = [-1, 1, 3, 3, 5].into_iter().map(at).collect();
+    let shown = |changes: Vec<crate::model::EntryChange>| {
+        let sure = |change: &crate::model::EntryChange| {
+            let confidence = change.new.as_ref()?.value.field("confidence")?.as_f64()?;
+            Some(format!("{} {confidence}", change.key.id))
+        };
+        changes.iter().filter_map(sure).collect::<Vec<_>>().join(", ")
+    };
+    let all: Vec<String> =
+        session.claims_over_time(&times).unwrap().into_iter().map(shown).collect();
+    assert_eq!(all, ["", "H1 0.5", "H1 0.9", "", "H1 0.5, H2 0.4"]);
+}

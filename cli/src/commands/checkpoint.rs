@@ -31,7 +31,7 @@ pub enum CheckpointCommand {
     /// Add and remove tags of a checkpoint
     Tag(CheckpointTagArgs),
     /// Draw branches, revisions and checkpoints in the order of time
-    Timeline(CheckpointTimelineArgs),
+    Timeline(CheckpointTimelineArgs<false>),
     /// Make checkpoints at regular times, at the next write after each
     Schedule(CheckpointScheduleArgs),
     /// Remove checkpoints that no rule keeps, and fold revisions that nothing names
@@ -164,7 +164,7 @@ pub struct CheckpointTagArgs {
 }
 
 #[derive(Debug, clap::Args)]
-pub struct CheckpointTimelineArgs {
+pub struct CheckpointTimelineArgs<const TOP: bool> {
     /// Draw every revision, not only those with a checkpoint or a fork
     #[arg(long)]
     pub all: bool,
@@ -186,7 +186,7 @@ pub struct CheckpointTimelineArgs {
     pub no_tui: bool,
 }
 
-impl CheckpointTimelineArgs {
+impl<const TOP: bool> CheckpointTimelineArgs<TOP> {
     /// Whether no option was given that the browser would not show.
     pub(super) fn is_plain(&self) -> bool {
         let narrowed = self.since.is_some() || self.until.is_some() || self.limit.is_some();

@@ -277,8 +277,8 @@ impl<const TOP: bool> Verb for CheckpointRestoreArgs<TOP> {
     }
 }
 
-impl Verb for CheckpointTimelineArgs {
-    const NAME: &'static str = "checkpoint timeline";
+impl<const TOP: bool> Verb for CheckpointTimelineArgs<TOP> {
+    const NAME: &'static str = if TOP { "timeline" } else { "checkpoint timeline" };
     type Opened = SessionReader;
     type Report = Option<TimelineReport>;
 
@@ -291,7 +291,7 @@ impl Verb for CheckpointTimelineArgs {
     }
 }
 
-impl CheckpointTimelineArgs {
+impl<const TOP: bool> CheckpointTimelineArgs<TOP> {
     /// Returns the timeline.
     ///
     /// # Errors

@@ -87,7 +87,7 @@ impl Verb for LogArgs {
 
     fn run(&self, reading: &SessionReader, context: &mut Context) -> VerbResult<Self> {
         if self.graph {
-            let timeline = CheckpointTimelineArgs {
+            let timeline = CheckpointTimelineArgs::<true> {
                 all: true,
                 since: self.since.clone(),
                 until: self.until.clone(),

@@ -78,7 +78,7 @@ fn announce_address(context: &Context, address: SocketAddr, token: &AccessToken)
 }
 
 /// Completes when a signal asks the process to stop.
-async fn stop_signal() {
+pub(super) async fn stop_signal() {
     use tokio::signal::unix::{SignalKind, signal};
     let (Ok(mut interrupt), Ok(mut terminate)) =
         (signal(SignalKind::interrupt()), signal(SignalKind::terminate()))

@@ -41,8 +41,10 @@ pub mod prune;
 pub mod purge;
 pub mod recover;
 pub mod redact;
+pub mod report;
 pub mod run;
 pub mod search;
+pub mod serve;
 pub mod session;
 pub mod show;
 pub mod status;
@@ -143,6 +145,10 @@ pub enum ForgeCommand {
     Search(LazyArgs<search::SearchArgs>),
     /// Tell what happened: prompts, claims, checks that turned, edits, commits
     Story(LazyArgs<story::StoryArgs>),
+    /// Write the session as a page to look at: one HTML file, or Markdown
+    Report(LazyArgs<report::ReportArgs>),
+    /// Serve the pages of all sessions on this machine, live
+    Serve(LazyArgs<serve::ServeArgs>),
     /// Show the changes, newest first
     Log(LazyArgs<log::LogArgs>),
     /// Undo the last operation, or a named one
@@ -154,6 +160,8 @@ pub enum ForgeCommand {
     /// Make checkpoints, compare moments, and go back to them
     #[command(subcommand)]
     Checkpoint(LazyArgs<checkpoint::CheckpointCommand>),
+    /// Draw branches, revisions and checkpoints in the order of time
+    Timeline(LazyArgs<checkpoint::CheckpointTimelineArgs<true>>),
     /// Browse the timeline and look at any moment of it
     Tui(LazyArgs<tui::TuiArgs>),
     /// Print what happens, line by line, as it happens
@@ -235,5 +243,5 @@ impl ForgeCommand {
 }
 
 commands!(
-    ForgeCommand: Init, Status, Brief, Session, Hypothesis, Evidence, Belief, Dependency, Gap, Verification, Note, Measurement, Command, Check, Code, Task, Message, Prompt, Agent, Tool, Notice, Inference, Branch, Blame, Why, Show, At, Diff, Restore, Search, Story, Log, Undo, Redo, Recover, Checkpoint, Tui, Watch, Statusline, PromptSegment, Import, Export, Redact, Purge, Hook, Hooks, Doctor, Run, Progress, Program, Thread, Compaction, Config, Mcp, Maintain, Verify, Rebuild, Repair, Backup, Key, Adopt, Completions, Complete, Man
+    ForgeCommand: Init, Status, Brief, Session, Hypothesis, Evidence, Belief, Dependency, Gap, Verification, Note, Measurement, Command, Check, Code, Task, Message, Prompt, Agent, Tool, Notice, Inference, Branch, Blame, Why, Show, At, Diff, Restore, Search, Story, Report, Serve, Log, Undo, Redo, Recover, Checkpoint, Timeline, Tui, Watch, Statusline, PromptSegment, Import, Export, Redact, Purge, Hook, Hooks, Doctor, Run, Progress, Program, Thread, Compaction, Config, Mcp, Maintain, Verify, Rebuild, Repair, Backup, Key, Adopt, Completions, Complete, Man
 );

@@ -34,7 +34,7 @@ const BODY_BYTES: usize = super::line_transport::LINE_BYTES;
 /// The pause after a connection that could not be accepted.
 const PAUSE: Duration = Duration::from_millis(100);
 /// The names of this machine for itself.
-const HOSTS: [&str; 3] = ["127.0.0.1", "localhost", "[::1]"];
+pub const HOSTS: [&str; 3] = ["127.0.0.1", "localhost", "[::1]"];
 
 /// What authorises a client.
 #[derive(Clone, Debug)]
@@ -263,7 +263,7 @@ fn bearer_token(header: &HeaderValue) -> Option<&[u8]> {
 }
 
 /// Compares two words in a time that does not depend on where they differ.
-fn is_same(given: &[u8], wanted: &[u8]) -> bool {
+pub fn is_same(given: &[u8], wanted: &[u8]) -> bool {
     blake3::hash(given) == blake3::hash(wanted)
 }
 

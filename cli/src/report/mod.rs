@@ -21,6 +21,7 @@ pub mod log;
 pub mod man;
 pub mod merge;
 pub mod moment;
+pub mod page;
 pub mod program;
 pub mod progress;
 pub mod prune;

@@ -121,6 +121,11 @@ fn examples_of_the_story_page_work() {
 }
 
 #[test]
+fn examples_of_the_report_page_work() {
+    holds("report.md");
+}
+
+#[test]
 fn examples_of_the_recipes_page_work() {
     holds("recipes.md");
 }

@@ -143,7 +143,7 @@ impl McpTool for TimelineTool {
         request: &mut McpRequest,
         _: &McpClient,
     ) -> Result<ToolReply<TimelineAnswer>, CommandError> {
-        let args = CheckpointTimelineArgs {
+        let args = CheckpointTimelineArgs::<false> {
             all: given.all,
             since: parse_optional("since", given.since.as_ref())?,
             until: parse_optional("until", given.until.as_ref())?,

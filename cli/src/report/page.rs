@@ -1,0 +1,37 @@
+//! The page of a session that was written.
+
+use crate::output::{Report, Screen, Tone};
+use serde::Serialize;
+
+/// A page that was written to a file.
+#[derive(Debug, Serialize)]
+pub struct PageReport {
+    /// The session.
+    pub session: String,
+    /// The file.
+    pub file: WrittenFile,
+    /// `html` or `markdown`.
+    pub format: &'static str,
+    /// What was left out to reach the largest size.
+    pub left_out: Vec<&'static str>,
+}
+
+/// A file that was written.
+#[derive(Debug, Serialize)]
+pub struct WrittenFile {
+    /// Its path, as it was given.
+    pub path: String,
+    /// Its size.
+    pub bytes: u64,
+}
+
+impl Report for PageReport {
+    fn human(&self, screen: &mut Screen) {
+        let size = self.file.bytes.div_ceil(1000);
+        screen.line(Tone::Plain, &format!("Wrote {} ({size} kB).", self.file.path));
+        if !self.left_out.is_empty() {
+            let left_out = self.left_out.join(", ");
+            screen.line(Tone::Dim, &format!("Left out to keep it small: {left_out}."));
+        }
+    }
+}

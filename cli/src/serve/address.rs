@@ -1,0 +1,135 @@
+//! What the path of a page names.
+
+use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, percent_decode_str, utf8_percent_encode};
+
+/// The characters that a part of a path may have as they are.
+const KEPT: &AsciiSet = &NON_ALPHANUMERIC.remove(b'-').remove(b'_').remove(b'.').remove(b':');
+
+/// A page of the server.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) enum PageAddress {
+    /// The list of sessions.
+    Sessions,
+    /// A session, as it is now or as of a moment.
+    Session { session: String, at: Option<String> },
+    /// One claim or fact, whole.
+    Entity { session: String, name: String },
+    /// The changes between two moments.
+    Diff { session: String, from: String, to: String },
+    /// A search.
+    Search { session: String, words: String },
+    /// The changes of a page as they come.
+    Events { session: String, after: u64 },
+    /// Another path, as a form's answer names it.
+    Moved(String),
+}
+
+impl PageAddress {
+    /// Parses a path and a query; `None` if there is no such page.
+    pub(super) fn parse(path: &str, query: Option<&str>) -> Option<Self> {
+        let mut parts = path.split('/').skip(1).map(decoded);
+        let mut next = || parts.next();
+        let first = next().flatten()?;
+        if first.is_empty() {
+            return next().is_none().then_some(Self::Sessions);
+        }
+        if first != "s" {
+            return None;
+        }
+        let session = next().flatten().filter(|session| !session.is_empty())?;
+        let here = format!("/s/{}", encoded(&session));
+        let Some(what) = next() else { return Some(Self::Session { session, at: None }) };
+        let (one, two, rest) = (next(), next(), next());
+        let given = |name: &str, otherwise: &str| {
+            let text = parameter(query, name).unwrap_or_default();
+            let text = text.trim();
+            if text.is_empty() { otherwise.to_owned() } else { text.to_owned() }
+        };
+        let found = match (what?.as_str(), one, two, rest) {
+            ("", None, None, None) => Self::Session { session, at: None },
+            ("at", Some(at), None, None) => Self::Session { session, at: Some(at?) },
+            ("at", None, None, None) => {
+                Self::Moved(format!("{here}/at/{}", encoded(&given("t", "HEAD"))))
+            }
+            ("e", Some(name), None, None) => Self::Entity { session, name: name? },
+            ("diff", Some(from), Some(to), None) => Self::Diff { session, from: from?, to: to? },
+            ("diff", None, None, None) => {
+                let (from, to) = (given("a", "start"), given("b", "HEAD"));
+                Self::Moved(format!("{here}/diff/{}/{}", encoded(&from), encoded(&to)))
+            }
+            ("search", None, None, None) => Self::Search { session, words: given("q", "") },
+            ("events", None, None, None) => {
+                let after = given("after", "0").parse().unwrap_or(0);
+                Self::Events { session, after }
+            }
+            _ => return None,
+        };
+        Some(found)
+    }
+}
+
+/// Returns a text as a part of a path.
+pub(super) fn encoded(text: &str) -> String {
+    utf8_percent_encode(text, KEPT).to_string()
+}
+
+fn decoded(part: &str) -> Option<String> {
+    percent_decode_str(part).decode_utf8().ok().map(|text| text.into_owned())
+}
+
+/// Returns a parameter of a query.
+pub(super) fn parameter(query: Option<&str>, name: &str) -> Option<String> {
+    let mut pairs = query?.split('&').filter_map(|pair| pair.split_once('='));
+    let (_, value) = pairs.find(|(key, _)| *key == name)?;
+    decoded(&value.replace('+', " "))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn parsed(path: &str) -> Option<PageAddress> {
+        let (path, query) =
+            path.split_once('?').map_or((path, None), |(path, query)| (path, Some(query)));
+        PageAddress::parse(path, query)
+    }
+
+    #[test]
+    fn a_path_names_a_page() {
+        let session = || "ab".to_owned();
+        for (path, address) in [
+            ("/", PageAddress::Sessions),
+            ("/s/ab", PageAddress::Session { session: session(), at: None }),
+            ("/s/ab/at/%2342", PageAddress::Session { session: session(), at: Some("#42".into()) }),
+            (
+                "/s/ab/at?t=2025-03-11+10%3A45",
+                PageAddress::Moved("/s/ab/at/2025-03-11%2010:45".into()),
+            ),
+            (
+                "/s/ab/e/note:N%2F1",
+                PageAddress::Entity { session: session(), name: "note:N/1".into() },
+            ),
+            ("/s/ab/diff?a=&b=x", PageAddress::Moved("/s/ab/diff/start/x".into())),
+            (
+                "/s/ab/diff/a/b",
+                PageAddress::Diff { session: session(), from: "a".into(), to: "b".into() },
+            ),
+            (
+                "/s/ab/search?q=clock+skew",
+                PageAddress::Search { session: session(), words: "clock skew".into() },
+            ),
+            ("/s/ab/events?after=12", PageAddress::Events { session: session(), after: 12 }),
+        ] {
+            assert_eq!(parsed(path), Some(address), "{path}");
+        }
+    }
+
+    #[test]
+    fn anything_else_is_no_page() {
+        for path in
+            ["", "/x", "/s", "/s/", "//", "/s/ab/at/1/2", "/s/%ff", "/s/ab/e", "/s/ab/x", "/../etc"]
+        {
+            assert_eq!(parsed(path), None, "{path}");
+        }
+    }
+}

@@ -1,0 +1,251 @@
+//! Reads the pages from the store.
+
+use super::ServerParts;
+use super::address::{PageAddress, encoded};
+use crate::args::value::EntityArg;
+use crate::context::clock;
+use crate::error::CommandError;
+use crate::session_page::read_page;
+use crate::session_reader::{KnownEntity, find_entity_of_any_kind};
+use crate::text::{TextLength, TextReader};
+use crate::workspace::named_session;
+use forge_report::html::served::{
+    ChangeRow, FieldRow, HitRow, SessionCard, diff_page, entity_page, search_page, sessions_page,
+};
+use forge_report::html::{HtmlOptions, ServedPage, write_page, write_parts};
+use forge_report::model::{ReportLimits, ReportModel};
+use forge_report::{PageText, PageZone, TextCleaner};
+use forge_store::diff::TypedChange;
+use forge_store::model::time_grammar::parse_moment;
+use forge_store::model::{Kind, SessionKind, Value};
+use forge_store::store::{ResolvedMoment, SearchQuery, Session, SessionSummary, entity_title};
+use forge_store::story::Story;
+
+/// The most sessions in the list.
+const MAX_SESSIONS: usize = 50;
+/// The most changes in a comparison.
+const MAX_CHANGES: usize = 500;
+/// The most hits of a search.
+const MAX_HITS: usize = 100;
+/// The largest size of a page.
+const MAX_BYTES: usize = 4_000_000;
+
+/// The changing parts of a page, by the ids of their elements.
+pub(super) type PageParts = Vec<(&'static str, String)>;
+
+/// Reads the page that an address names.
+pub(super) fn read(parts: &ServerParts, address: &PageAddress) -> Result<String, CommandError> {
+    match address {
+        PageAddress::Sessions => sessions(parts),
+        PageAddress::Session { session, at } => {
+            let session = named_session(&parts.store, session)?;
+            match at {
+                None => page_of_now(parts, &session),
+                Some(at) => page_as_of(parts, &session, at),
+            }
+        }
+        PageAddress::Entity { session, name } => {
+            entity(parts, &named_session(&parts.store, session)?, name)
+        }
+        PageAddress::Diff { session, from, to } => {
+            diff(parts, &named_session(&parts.store, session)?, from, to)
+        }
+        PageAddress::Search { session, words } => {
+            search(parts, &named_session(&parts.store, session)?, words)
+        }
+        PageAddress::Events { .. } | PageAddress::Moved(_) => {
+            Err(CommandError::internal("this address has no page"))
+        }
+    }
+}
+
+fn page_path(session: &Session) -> Result<String, CommandError> {
+    Ok(format!("/s/{}", session.summary()?.info.id))
+}
+
+fn limits(zone: PageZone) -> ReportLimits {
+    ReportLimits { zone, ..ReportLimits::default() }
+}
+
+fn model_of_now(parts: &ServerParts, session: &Session) -> Result<ReportModel, CommandError> {
+    read_page(session, &session.head()?, &parts.redactor, limits(parts.zone))
+}
+
+fn options(path: String, position: u64, live: bool) -> HtmlOptions {
+    let served = Some(ServedPage { path, position, live });
+    HtmlOptions { max_bytes: Some(MAX_BYTES), served, ..HtmlOptions::default() }
+}
+
+fn page_of_now(parts: &ServerParts, session: &Session) -> Result<String, CommandError> {
+    // Read before the page, so that nothing between them is missed.
+    let position = parts.store.position()?;
+    let model = model_of_now(parts, session)?;
+    Ok(write_page(&model, None, &options(page_path(session)?, position, true)).html)
+}
+
+/// Reads the changing parts of a page as it is now.
+pub(super) fn parts_of_now(parts: &ServerParts, session: &str) -> Result<PageParts, CommandError> {
+    let session = named_session(&parts.store, session)?;
+    let model = model_of_now(parts, &session)?;
+    Ok(write_parts(&model, &options(page_path(&session)?, 0, true)))
+}
+
+fn moment(
+    parts: &ServerParts,
+    session: &Session,
+    text: &str,
+) -> Result<ResolvedMoment, CommandError> {
+    let now = clock();
+    let moment = match parts.zone {
+        PageZone::Local => parse_moment(text, now, &chrono::Local),
+        PageZone::Fixed(offset) => parse_moment(text, now, &offset),
+        PageZone::Utc => parse_moment(text, now, &chrono::Utc),
+    };
+    let moment = moment.map_err(|error| CommandError::invalid(error.to_string()))?;
+    Ok(session.resolve(&session.resolve_ambiguous(moment)?)?)
+}
+
+fn page_as_of(parts: &ServerParts, session: &Session, at: &str) -> Result<String, CommandError> {
+    let point = moment(parts, session, at)?;
+    let as_of = session.time_of(&point)?;
+    let limits = ReportLimits { as_of, ..limits(parts.zone) };
+    let model = read_page(session, &point, &parts.redactor, limits)?;
+    let whole = model_of_now(parts, session)?;
+    let options = options(page_path(session)?, parts.store.position()?, false);
+    Ok(write_page(&model, Some(&whole), &options).html)
+}
+
+fn sessions(parts: &ServerParts) -> Result<String, CommandError> {
+    let found = parts.store.latest_sessions(&SessionKind::ALL, MAX_SESSIONS)?;
+    let cards = found.iter().map(|summary| card(parts, summary));
+    let cards = cards.collect::<Result<Vec<_>, _>>()?;
+    Ok(sessions_page(&cards, &parts.zone.name()))
+}
+
+fn card(parts: &ServerParts, summary: &SessionSummary) -> Result<SessionCard, CommandError> {
+    let cleaner = TextCleaner::new(&parts.redactor);
+    let session = parts.store.session(&summary.info.id.to_string())?;
+    let state = session.state(&session.head()?)?;
+    let brief = Story::brief(&state, &forge_agents::resolve)?;
+    let clean = |text: &str| cleaner.clean(text);
+    Ok(SessionCard {
+        name: clean(&summary.info.name),
+        path: format!("/s/{}", summary.info.id),
+        agent: summary.info.agent.as_deref().map(clean),
+        last: summary.last_event.map(|at| parts.zone.day_and_clock(at)),
+        asked: brief.prompts.first().map(|line| clean(&line.text)),
+        failing: brief.failing.iter().map(|line| clean(&line.text)).collect(),
+        confirmed: brief
+            .confirmed
+            .iter()
+            .map(|line| (clean(&line.id), clean(&line.text)))
+            .collect(),
+        open: brief.gaps.len(),
+        uncommitted: brief.uncommitted.len(),
+        current: summary.current,
+    })
+}
+
+fn entity(parts: &ServerParts, session: &Session, name: &str) -> Result<String, CommandError> {
+    let cleaner = TextCleaner::new(&parts.redactor);
+    let state = session.state(&session.head()?)?;
+    let name: EntityArg = name.parse().map_err(CommandError::invalid)?;
+    let found = find_entity_of_any_kind(&state, &name)?;
+    let source = match &found {
+        KnownEntity::Fact(known) => known.source.clone(),
+        KnownEntity::Claim(..) => None,
+    };
+    let mut texts = TextReader::new(session, TextLength::Whole);
+    let value = texts.resolve(source.as_deref(), found.value().clone())?;
+    let title = format!("{} {}", found.kind().name().replace('_', " "), found.id());
+    let fields = value.as_map().into_iter().flatten();
+    let rows = fields.filter(|(_, value)| **value != Value::Null).map(|(name, value)| {
+        let is_said = matches!(found.kind(), Kind::Message | Kind::Prompt | Kind::Agent);
+        FieldRow {
+            markdown: is_said && matches!(name.as_str(), "text" | "result" | "prompt"),
+            name: cleaner.clean(&name.replace('_', " ")),
+            text: cleaner.clean(&value_text(value)),
+        }
+    });
+    let at = format!("{} {}", parts.zone.day_and_clock(found.at()), parts.zone.name());
+    let rows: Vec<FieldRow> = rows.collect();
+    Ok(entity_page(&page_path(session)?, &cleaner.clean(&title), &at, &rows))
+}
+
+/// Returns a value as text.
+fn value_text(value: &Value) -> String {
+    match value {
+        Value::Text(text) => text.clone(),
+        other => serde_json::to_string_pretty(other).unwrap_or_default(),
+    }
+}
+
+fn diff(
+    parts: &ServerParts,
+    session: &Session,
+    from: &str,
+    to: &str,
+) -> Result<String, CommandError> {
+    let cleaner = TextCleaner::new(&parts.redactor);
+    let points = (moment(parts, session, from)?, moment(parts, session, to)?);
+    let found = session.compare(&points.0, &points.1)?;
+    let path = page_path(session)?;
+    let now = session.state(&session.head()?)?;
+    let rows = found.changes.iter().take(MAX_CHANGES).map(|change| {
+        let text = |value: &Option<Value>| side(&cleaner, change, value.as_ref());
+        let is_there =
+            !change.kind.is_claim() || now.claim(change.kind, &change.id).ok().flatten().is_some();
+        let name = format!("{}:{}", change.kind.name(), change.id);
+        ChangeRow {
+            kind: change.kind.name(),
+            id: cleaner.clean(&change.id),
+            path: is_there.then(|| format!("{path}/e/{}", encoded(&name))),
+            field: change.field.as_deref().map(|field| cleaner.clean(&field.replace('_', " "))),
+            old: text(&change.old),
+            new: text(&change.new),
+        }
+    });
+    let rows: Vec<ChangeRow> = rows.collect();
+    let left_out = found.changes.len() - rows.len();
+    let moments = (cleaner.clean(from), cleaner.clean(to));
+    let summary = cleaner.clean(&found.summary);
+    Ok(diff_page(&path, (&moments.0, &moments.1), &summary, &rows, left_out))
+}
+
+/// Returns one side of a change: a field, or the title of what is new or gone.
+fn side(
+    cleaner: &TextCleaner<'_>,
+    change: &TypedChange,
+    value: Option<&Value>,
+) -> Option<PageText> {
+    let value = value.filter(|value| **value != Value::Null)?;
+    let text = match &change.field {
+        Some(_) => value_text(&crate::text::with_previews(value)),
+        None => entity_title(change.kind, value),
+    };
+    Some(cleaner.clean(&text)).filter(|text| !text.is_empty())
+}
+
+fn search(parts: &ServerParts, session: &Session, words: &str) -> Result<String, CommandError> {
+    let cleaner = TextCleaner::new(&parts.redactor);
+    let path = page_path(session)?;
+    if words.trim().is_empty() {
+        return Ok(search_page(&path, &cleaner.clean(""), 0, &[]));
+    }
+    let mut query = SearchQuery::parse(words)?;
+    query.limit = MAX_HITS;
+    let found =
+        parts.store.search(std::slice::from_ref(session), &query, &forge_agents::resolve)?;
+    let rows = found.hits.into_iter().map(|hit| {
+        let name = hit.kind.map(|kind| format!("{}:{}", kind.name(), hit.id));
+        HitRow {
+            kind: hit.kind.map_or("checkpoint", Kind::name),
+            id: cleaner.clean(&hit.id),
+            path: name.map(|name| format!("{path}/e/{}", encoded(&name))),
+            at: parts.zone.day_and_clock(hit.at),
+            snippet: cleaner.clean(&hit.snippet),
+        }
+    });
+    let rows: Vec<HitRow> = rows.collect();
+    Ok(search_page(&path, &cleaner.clean(words), found.total, &rows))
+}

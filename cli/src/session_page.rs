@@ -1,0 +1,75 @@
+//! Reads what the page of a session says, for `forge report` and `forge serve`.
+
+use crate::compaction::ContextCompaction;
+use crate::compaction::loss::LostItem;
+use crate::error::CommandError;
+use crate::hook::handover::{CompactionKnowledge, compaction_knowledge};
+use forge_report::model::{CompactionNote, LostThing, ReportLimits, ReportModel, ReportSource};
+use forge_store::model::{AutoTrigger, Checkpoint, CheckpointTrigger};
+use forge_store::redact::Redactor;
+use forge_store::store::{CheckpointFilter, ResolvedMoment, Session};
+
+/// Reads the page of a session at a moment.
+///
+/// # Errors
+///
+/// As every read.
+pub fn read_page(
+    session: &Session,
+    point: &ResolvedMoment,
+    redactor: &Redactor,
+    limits: ReportLimits,
+) -> Result<ReportModel, CommandError> {
+    let state = session.state(point)?;
+    let compactions = compaction_notes(session, point)?;
+    let resolve = &forge_agents::resolve;
+    let source =
+        ReportSource { state: &state, resolve, compactions: &compactions, redactor, limits };
+    Ok(ReportModel::read(&source)?)
+}
+
+/// Returns what is known of the compactions up to a moment.
+fn compaction_notes(
+    session: &Session,
+    point: &ResolvedMoment,
+) -> Result<Vec<CompactionNote>, CommandError> {
+    let filter = CheckpointFilter { until: point.time(), ..CheckpointFilter::default() };
+    let mut notes = Vec::new();
+    for checkpoint in session.checkpoints(&filter)? {
+        let is_one = CheckpointTrigger::Automatic(AutoTrigger::ContextCompactionWarning);
+        if checkpoint.trigger == is_one {
+            notes.push(compaction_note(session, checkpoint)?);
+        }
+    }
+    Ok(notes)
+}
+
+fn compaction_note(
+    session: &Session,
+    checkpoint: Checkpoint,
+) -> Result<CompactionNote, CommandError> {
+    let note = CompactionNote {
+        at: checkpoint.time,
+        sequence: checkpoint.sequence,
+        ..CompactionNote::default()
+    };
+    // An imported event stream may have a compaction of which nothing else is known.
+    let Some(one) = ContextCompaction::from_checkpoint(checkpoint) else { return Ok(note) };
+    let CompactionKnowledge { knowledge, summary, lost } = compaction_knowledge(session, &one)?;
+    let lost = lost.map(|lost| {
+        let thing = |lost: LostItem| LostThing {
+            kind: lost.item.kind.word(),
+            id: lost.item.id,
+            text: lost.item.text,
+        };
+        lost.into_iter().map(thing).collect()
+    });
+    Ok(CompactionNote {
+        trigger: one.trigger().map(str::to_owned),
+        tokens: one.tokens(),
+        known: knowledge.known_items().len(),
+        lost,
+        summary,
+        ..note
+    })
+}

@@ -1,0 +1,157 @@
+//! `forge report`: the page of a session as a file.
+
+use crate::environment::Environment;
+use crate::story::told;
+use insta::assert_snapshot;
+use serde_json::Value;
+
+/// Hostile texts in every field of every kind.
+const ODD: &str = include_str!("../../../tests/page/odd.jsonl");
+
+#[test]
+fn a_page_is_written_to_a_file_with_the_sessions_name() {
+    let environment = told();
+    let output = environment.forge(["report"]).success();
+    assert!(output.starts_with("Wrote forge-report-tensor.html ("), "{output}");
+    let page = environment.read("project/forge-report-tensor.html");
+    assert!(page.starts_with("<!DOCTYPE html>") && page.contains("the layout is wrong"));
+    let json = environment.forge(["report", "-o", "p.md", "--markdown", "--json"]).json();
+    assert_eq!(json["schema"], "forge.report/1");
+    assert_eq!((&json["format"], &json["session"]), (&"markdown".into(), &"tensor".into()));
+    let markdown = environment.read("project/p.md");
+    assert_eq!(json["file"]["bytes"], markdown.len());
+    assert!(markdown.starts_with("## tensor\n"), "{markdown}");
+    let printed = environment.forge(["report", "tensor", "--markdown", "-o", "-"]).success();
+    assert_eq!(printed, markdown);
+}
+
+#[test]
+fn a_page_can_begin_and_end_at_a_moment() {
+    let environment = told();
+    let page = |args: &[&str]| {
+        let mut all = vec!["report", "--markdown", "-o", "-"];
+        all.extend(args);
+        environment.finished(&mut environment.command(all)).success()
+    };
+    let then = page(&["--at", "baseline"]);
+    assert!(!then.contains("H1 rejected") && then.contains("H1 .40 → .79"), "{then}");
+    assert!(then.contains("as of "), "{then}");
+    assert_eq!(page(&["..baseline"]).replace("as of", ""), then.replace("as of", ""));
+    let last = page(&["baseline..HEAD"]);
+    assert!(last.contains("H1 rejected") && !last.contains("G1 open"), "{last}");
+    assert!(!page(&["--brief"]).contains("The story"));
+}
+
+#[test]
+fn a_wrong_use_is_explained() {
+    let environment = told();
+    let said = |args: &[&str]| environment.finished(&mut environment.command(args)).to_string();
+    assert_snapshot!(said(&["report", "nowhere"]), @"
+    [stderr]
+    error: there is no session 'nowhere'
+    hint: 'forge session list' names them, 'forge session new NAME' begins one
+    [exit 3]
+    ");
+    assert_snapshot!(said(&["report", "-o", "-", "--open"]), @"
+    [stderr]
+    error: what is written to standard output cannot be opened
+    hint: leave out '-o -', or '--open'
+    [exit 2]
+    ");
+    assert_snapshot!(said(&["report", "a..b", "--at", "HEAD"]), @"
+    [stderr]
+    error: a range 'A..B' already has both moments
+    hint: leave out '--at' and '--since'
+    [exit 2]
+    ");
+    let text = said(&["report", "-o", "no/such/folder.html"]);
+    assert!(text.contains("cannot write 'no/such/folder.html'"), "{text}");
+    let text = said(&["report", "--max-size", "big"]);
+    assert!(text.contains("a size is a number of bytes, such as 300k or 2M"), "{text}");
+    let text = said(&["report", "--zone", "Mars"]);
+    assert!(text.contains("a zone is 'utc', 'local' or a distance"), "{text}");
+}
+
+fn odd() -> Environment {
+    let environment = Environment::new();
+    environment.forge(["init"]).success();
+    environment.write("project/odd.jsonl", ODD);
+    environment.forge(["import", "events", "odd.jsonl"]).success();
+    environment
+}
+
+#[test]
+fn nothing_of_a_hostile_text_is_a_tag_an_attribute_or_a_hidden_character() {
+    let environment = odd();
+    for form in [&[][..], &["--no-script"], &["--share"], &["--brief"], &["--max-size", "1"]] {
+        let mut args = vec!["report", "-o", "odd.html"];
+        args.extend(form);
+        environment.finished(&mut environment.command(args)).success();
+        let page = environment.read("project/odd.html");
+        let lower = page.to_lowercase();
+        for (place, _) in lower.match_indices('<') {
+            let rest = &lower[place..];
+            for bad in ["<img", "<b onmouseover", "<svg onload", "<script>alert", "<i>x", "<iframe"]
+            {
+                assert!(!rest.starts_with(bad), "{form:?}: {}", &page[place..place + 80]);
+            }
+        }
+        for bad in ["href=\"javascript", "href=\"data:", "src=\"", "\u{202e}", "\u{2066}", "\u{7}"]
+        {
+            assert!(!page.contains(bad), "{form:?}: {bad:?}");
+        }
+        let style = page.split("<style>").nth(1).and_then(|rest| rest.split("</style>").next());
+        let style = style.unwrap();
+        assert!(!style.contains("url(") && !style.contains("@import"));
+        assert_eq!(page.matches("<style>").count(), 1);
+        let scripts = usize::from(!form.contains(&"--no-script"));
+        assert_eq!(page.matches("<script>").count(), scripts, "{form:?}");
+        assert!(page.contains("a\\u{202e}b\\u{2066}c"), "{form:?}: hidden characters are escapes");
+    }
+    // The data of the slider cannot end its element.
+    environment.forge(["report", "-o", "odd.html"]).success();
+    let page = environment.read("project/odd.html");
+    let data = page.split("id=\"moment-data\">").nth(1).and_then(|rest| rest.split('<').next());
+    let data: Value = serde_json::from_str(data.unwrap()).unwrap();
+    assert!(data["moments"].as_array().unwrap().len() > 20);
+    let markdown = environment.forge(["report", "--markdown", "-o", "-"]).success();
+    let outside = markdown.replace("<details><summary>", "").replace("</summary>", "");
+    for line in outside.replace("</details>", "").lines() {
+        // What is between back quotes is code, in which nothing is a tag.
+        let plain: String = line.split('`').step_by(2).collect();
+        assert!(!plain.contains('<') && !plain.contains("](http"), "{line}");
+    }
+}
+
+#[test]
+fn a_secret_that_was_stored_is_not_on_the_page() {
+    let environment = Environment::new();
+    environment.forge(["init", "--name", "keys"]).success();
+    let secrets = forge_testkit::secret::fake_secrets(1);
+    let secret = secrets.iter().find(|secret| secret.has_telling_shape()).unwrap();
+    let (token, text) = (&secret.secret, format!("we saw {}", secret.secret));
+    environment.forge(["--no-redact", "note", "add", &text]).success();
+    environment
+        .forge(["--no-redact", "verification", "add", &text, "--status", "failed"])
+        .success();
+    for args in [["report", "-o", "-"], ["report", "-o-", "--markdown"]] {
+        let page = environment.forge(args).success();
+        assert!(!page.contains(token) && page.contains("we saw"), "{args:?}");
+    }
+}
+
+#[test]
+fn a_page_becomes_smaller_and_says_so() {
+    let environment = odd();
+    let json = environment.forge(["report", "-o", "all.html", "--json"]).json();
+    assert_eq!(json["left_out"], serde_json::json!([]));
+    let json =
+        environment.forge(["report", "-o", "some.html", "--max-size", "1k", "--json"]).json();
+    assert!(json["left_out"].as_array().unwrap().len() > 3, "{json}");
+    assert!(
+        environment.read("project/some.html").contains("Left out to keep the page small: patches")
+    );
+    assert!(
+        environment.read("project/some.html").len() < environment.read("project/all.html").len()
+    );
+}

@@ -1,0 +1,135 @@
+//! The charts of a page as SVG. All of them have the same ruler: places along it are per cent of the
+//! width, so that a text keeps its size at any width.
+
+mod checks;
+mod confidence;
+mod ticks;
+mod timeline;
+
+pub(crate) use checks::{check_chart, max_checks};
+pub(crate) use confidence::{bar_place, confidence_chart};
+pub(crate) use timeline::timeline_chart;
+
+use crate::model::ReportModel;
+use crate::page_clock::PageZone;
+use crate::words::line_link;
+use forge_store::model::Timestamp;
+use forge_store::model::time_grammar::describe_distance;
+use forge_store::story::TimeRuler;
+use maud::{Markup, html};
+
+/// The space above the lanes, for the times.
+const TOP: u32 = 20;
+
+/// The parts that all charts have.
+pub(crate) struct ChartFrame<'m> {
+    model: &'m ReportModel,
+    ruler: &'m TimeRuler,
+    /// What is known at the moment of the page: what is later is shown as later.
+    held: &'m ReportModel,
+    /// Whether marks lead to lines of the story.
+    links: bool,
+}
+
+impl<'m> ChartFrame<'m> {
+    /// Creates the frame of a model; `None` if nothing happened.
+    pub(crate) fn of(model: &'m ReportModel) -> Option<Self> {
+        Some(Self { model, ruler: model.ruler.as_ref()?, held: model, links: true })
+    }
+
+    /// Shows what is later than the moment of another model as later.
+    pub(crate) const fn until(self, held: &'m ReportModel) -> Self {
+        Self { held, links: self.links && held.as_of.is_none(), ..self }
+    }
+
+    /// Lets marks lead nowhere, for a page without the story.
+    pub(crate) const fn without_links(self) -> Self {
+        Self { links: false, ..self }
+    }
+
+    /// Returns the moment of the page, if something later is shown.
+    fn now(&self) -> Option<Timestamp> {
+        self.held.as_of.filter(|_| !std::ptr::eq(self.model, self.held))
+    }
+
+    /// Returns whether a moment is on the ruler.
+    fn is_shown(&self, at: Timestamp) -> bool {
+        at >= self.ruler.span().0
+    }
+
+    const fn zone(&self) -> PageZone {
+        self.model.zone
+    }
+
+    fn place(&self, at: Timestamp) -> String {
+        percent(self.ruler.place(at))
+    }
+
+    /// Returns the times above a chart and the folded pauses behind it.
+    fn ground(&self, height: u32, with_lengths: bool) -> Markup {
+        html! {
+            @for fold in self.ruler.folds() {
+                @let length = describe_distance(fold.micros);
+                rect class="pause" x=(percent(fold.start)) y=(TOP) width=(percent(fold.width)) height=(height - TOP) {
+                    title { (length) " without activity" }
+                }
+                @if with_lengths {
+                    text class="pausetext" x=(percent(fold.start + fold.width / 2.0)) y=(TOP + 4) { (short_length(&length)) }
+                }
+            }
+            @for tick in ticks::ticks(self.ruler, self.zone()) {
+                text class=(if tick.always { "tick" } else { "tick wideonly" }) x=(percent(tick.place)) y="11" { (tick.label) }
+            }
+        }
+    }
+
+    /// Returns the lines of compactions, and the veil over what is later.
+    fn cover(&self, height: u32) -> Markup {
+        html! {
+            @for one in self.model.compactions.iter().filter(|one| self.is_shown(one.at)) {
+                g {
+                    title { (self.zone().day_and_clock(one.at)) " context compacted" }
+                    line class="compacted" x1=(self.place(one.at)) x2=(self.place(one.at)) y1=(TOP - 2) y2=(height) {}
+                }
+            }
+            @if let Some(now) = self.now() {
+                @let place = self.ruler.place(now);
+                rect class="later" x=(percent(place)) y=(TOP - 2) width=(percent(1.0 - place)) height=(height - TOP + 2) {
+                    title { "later" }
+                }
+            }
+        }
+    }
+
+    /// Returns a mark that leads to a line of the story.
+    fn mark(&self, at: Timestamp, anchor: Option<usize>, words: &str, inner: &Markup) -> Markup {
+        if !self.is_shown(at) {
+            return Markup::default();
+        }
+        let label = format!("{} {words}", self.zone().clock(at));
+        match anchor.filter(|_| self.links) {
+            // A keyboard reaches the same lines in the story, without a stop for each mark.
+            Some(anchor) => html! {
+                a href=(line_link(anchor)) tabindex="-1" aria-label=(label) { title { (label) } (inner) }
+            },
+            None => html! { g { title { (label) } (inner) } },
+        }
+    }
+}
+
+/// Returns a place from 0 to 1 in per cent.
+pub(crate) fn percent(place: f64) -> String {
+    format!("{:.2}%", place * 100.0)
+}
+
+/// Returns the first part of a length without a space: `18h`.
+fn short_length(length: &str) -> String {
+    let mut words = length.split(' ');
+    let (number, unit) = (words.next().unwrap_or_default(), words.next().unwrap_or_default());
+    format!("{number}{}", unit.get(..1).unwrap_or_default())
+}
+
+/// Returns the class of an idea's colour.
+pub(crate) const fn hue(place: usize) -> &'static str {
+    ["hue1", "hue2", "hue3", "hue4", "hue5", "hue6", "hue7", "hue8"][place % 8]
+}

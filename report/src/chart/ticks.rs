@@ -1,0 +1,67 @@
+//! The times along a ruler.
+
+use crate::page_clock::PageZone;
+use forge_store::story::TimeRuler;
+
+/// Distances between two times, in seconds.
+const STEPS: [i64; 10] = [60, 300, 600, 900, 1800, 3600, 7200, 14400, 28800, 86400];
+/// The least distance between two steps, as a part of the width.
+const STEP_ROOM: f64 = 0.07;
+/// The last place at which a time still fits.
+const LAST_PLACE: f64 = 0.955;
+
+/// A time along a ruler.
+pub(super) struct RulerTick {
+    pub(super) place: f64,
+    pub(super) label: String,
+    /// Whether a narrow screen has room for it.
+    pub(super) always: bool,
+}
+
+/// Returns the times that fit along a ruler.
+pub(super) fn ticks(ruler: &TimeRuler, zone: PageZone) -> Vec<RulerTick> {
+    let mut ticks = Vec::new();
+    let (mut free, mut narrow_free) = (-1.0, -1.0);
+    for (place, label, has_day) in candidates(ruler, zone) {
+        if place < free || place > LAST_PLACE {
+            continue;
+        }
+        free = place + if has_day { 0.14 } else { STEP_ROOM };
+        let always = place >= narrow_free && place < 0.86;
+        if always {
+            narrow_free = place + if has_day { 0.4 } else { 0.2 };
+        }
+        ticks.push(RulerTick { place, label, always });
+    }
+    ticks
+}
+
+/// Returns the begin of each stretch with its day, and round times inside.
+fn candidates(ruler: &TimeRuler, zone: PageZone) -> Vec<(f64, String, bool)> {
+    let mut found = Vec::new();
+    let mut day = String::new();
+    for stretch in ruler.stretches() {
+        let this_day = zone.short_day(stretch.from);
+        let clock = zone.clock(stretch.from);
+        let is_new = this_day != day;
+        let label = if is_new { format!("{this_day} {clock}") } else { clock };
+        found.push((stretch.start, label, is_new));
+        day = this_day;
+        #[expect(clippy::cast_precision_loss, reason = "a place needs no microseconds")]
+        let length = stretch.to.micros_since(stretch.from) as f64 / 1e6;
+        #[expect(clippy::cast_precision_loss, reason = "at most a day")]
+        let step = STEPS.iter().find(|step| stretch.width * **step as f64 / length > STEP_ROOM);
+        let Some(step) = step.filter(|_| length > 0.0) else { continue };
+        let mut at = zone.next_step(stretch.from, *step);
+        while at < stretch.to {
+            let this_day = zone.short_day(at);
+            let is_new = this_day != day;
+            let label =
+                if is_new { format!("{this_day} {}", zone.clock(at)) } else { zone.clock(at) };
+            found.push((ruler.place(at), label, is_new));
+            day = this_day;
+            at = zone.next_step(at, *step);
+        }
+    }
+    found
+}

@@ -1,0 +1,251 @@
+//! The timeline: a lane for each sort of thing.
+
+use super::{ChartFrame, TOP, hue, percent};
+use crate::model::{Idea, LinePart, ReportModel};
+use crate::words::status_sign;
+use forge_store::model::claim::{HypothesisStatus, VerificationStatus};
+use maud::{Markup, html};
+
+/// The height of a lane.
+const LANE: u32 = 22;
+/// The height of the activity.
+const ACTIVITY: u32 = 30;
+/// How many columns the activity has.
+const COLUMNS: usize = 140;
+/// Ideas closer than this are one text.
+const IDEA_ROOM: f64 = 0.034;
+
+/// A lane with its marks.
+struct Lane {
+    name: &'static str,
+    count: String,
+    marks: Markup,
+}
+
+/// Returns the timeline of a session.
+pub(crate) fn timeline_chart(frame: &ChartFrame<'_>) -> Markup {
+    let (model, held) = (frame.model, frame.held);
+    let mut lanes = Vec::new();
+    let mut middle = TOP + ACTIVITY + LANE / 2;
+    let mut add = |name, count: String, draw: &dyn Fn(u32) -> Markup| {
+        lanes.push((Lane { name, count, marks: draw(middle) }, middle));
+        middle += LANE;
+    };
+    let prompts: Vec<&LinePart> =
+        model.turns.iter().filter_map(|turn| turn.prompt.as_ref()).collect();
+    if !prompts.is_empty() {
+        let count = held.turns.iter().filter(|turn| turn.prompt.is_some()).count();
+        add("Prompts", count.to_string(), &|y| prompt_marks(frame, &prompts, y));
+    }
+    if !model.ideas.is_empty() {
+        add("Ideas", held.ideas.len().to_string(), &|y| idea_marks(frame, y));
+    }
+    if !model.agents.is_empty() {
+        add("Sub-agents", held.agents.len().to_string(), &|y| agent_marks(frame, y));
+    }
+    if !model.files.is_empty() {
+        let edits: usize = held.files.iter().map(|file| file.edits.len()).sum();
+        add("Edits", edits.to_string(), &|y| edit_marks(frame, y));
+    }
+    let runs = || held.checks.iter().flat_map(|check| &check.runs);
+    if !model.checks.is_empty() {
+        let passed = runs().filter(|run| run.status == VerificationStatus::Passed).count();
+        let all = runs().count();
+        add("Checks", format!("{passed}/{all}"), &|y| check_marks(frame, y));
+    }
+    let commits = &model.outcome.commits;
+    if !commits.is_empty() {
+        add("Commits", held.outcome.commits.len().to_string(), &|y| commit_marks(frame, y));
+    }
+    let height = middle - LANE / 2 + 2;
+    html! {
+        div class="plot" {
+            ul class="names lanes" aria-hidden="true" {
+                li class="tall" { "Activity" }
+                @for (lane, _) in &lanes { li { (lane.name) } }
+            }
+            svg class="chart" width="100%" height=(height) role="group"
+                aria-label="Timeline of the session; the story below has the same in words" {
+                (frame.ground(height, true))
+                (activity(frame))
+                @for (lane, middle) in &lanes {
+                    line class="lane" x1="0" x2="100%" y1=(middle) y2=(middle) {}
+                    (lane.marks)
+                }
+                (frame.cover(height))
+            }
+            ul class="counts lanes" aria-hidden="true" {
+                li class="tall" {}
+                @for (lane, _) in &lanes { li { (lane.count) } }
+            }
+        }
+        (key(model))
+    }
+}
+
+fn key(model: &ReportModel) -> Markup {
+    html! {
+        p class="key" {
+            @if !model.compactions.is_empty() { span { i class="swatch dash" {} "context compacted" } }
+            @if model.ruler.as_ref().is_some_and(|ruler| ruler.folds().next().is_some()) {
+                span { i class="swatch fold" {} "pause, folded" }
+            }
+            span { b class="bad" { "✗" } @if model.ideas.is_empty() { "check failed" } @else { "check failed, or idea rejected" } }
+            @if !model.ideas.is_empty() { span { b class="good" { "✓" } "idea confirmed" } }
+        }
+    }
+}
+
+fn activity(frame: &ChartFrame<'_>) -> Markup {
+    let mut columns = [0_u32; COLUMNS];
+    for at in &frame.model.activity {
+        #[expect(
+            clippy::cast_possible_truncation,
+            clippy::cast_sign_loss,
+            clippy::cast_precision_loss,
+            reason = "a place is from 0 to 1"
+        )]
+        let place = (frame.ruler.place(*at) * COLUMNS as f64) as usize;
+        if let Some(column) = columns.get_mut(place.min(COLUMNS - 1)) {
+            *column += 1;
+        }
+    }
+    let most = f64::from(columns.iter().copied().max().unwrap_or(1).max(1));
+    let height = |count: u32| 2.0 + f64::from(ACTIVITY - 5) * (f64::from(count) / most).sqrt();
+    #[expect(clippy::cast_precision_loss, reason = "at most 140")]
+    let width = 1.0 / COLUMNS as f64;
+    html! {
+        @for (place, count) in columns.iter().enumerate().filter(|(_, count)| **count > 0) {
+            @let tall = height(*count);
+            rect class="activity" x=(percent(width * place_of(place))) width=(percent(width * 0.8))
+                y=(format!("{:.1}", f64::from(TOP + ACTIVITY - 2) - tall)) height=(format!("{tall:.1}")) {}
+        }
+    }
+}
+
+fn place_of(place: usize) -> f64 {
+    u32::try_from(place).map_or(0.0, f64::from)
+}
+
+fn prompt_marks(frame: &ChartFrame<'_>, prompts: &[&LinePart], y: u32) -> Markup {
+    html! {
+        @for line in prompts {
+            (frame.mark(line.at, Some(line.anchor), line.text.short(90).as_str(), &html! {
+                circle class="prompt" cx=(frame.place(line.at)) cy=(y) r="4.5" {}
+            }))
+        }
+    }
+}
+
+/// An idea that is stated or settled.
+struct IdeaMark<'m> {
+    place: f64,
+    idea: &'m Idea,
+    number: usize,
+    sign: &'static str,
+    word: &'static str,
+}
+
+fn idea_marks(frame: &ChartFrame<'_>, y: u32) -> Markup {
+    let mut marks = Vec::new();
+    for (number, idea) in frame.model.ideas.iter().enumerate() {
+        if !frame.is_shown(idea.stated_at) {
+            continue;
+        }
+        let place = frame.ruler.place(idea.stated_at);
+        marks.push(IdeaMark { place, idea, number, sign: "", word: "stated" });
+        let mut last = None;
+        for step in &idea.steps {
+            let Some(status) = step.status.filter(|status| Some(*status) != last) else { continue };
+            last = Some(status);
+            let word = match status {
+                HypothesisStatus::Confirmed => "confirmed",
+                HypothesisStatus::Rejected => "rejected",
+                _ => continue,
+            };
+            let (place, sign) = (frame.ruler.place(step.at), status_sign(Some(status)));
+            marks.push(IdeaMark { place, idea, number, sign, word });
+        }
+    }
+    marks.sort_by(|a, b| a.place.total_cmp(&b.place).then(a.number.cmp(&b.number)));
+    let mut groups: Vec<Vec<&IdeaMark<'_>>> = Vec::new();
+    for mark in &marks {
+        match groups.last_mut() {
+            Some(group) if group.last().is_some_and(|last| mark.place - last.place < IDEA_ROOM) => {
+                group.push(mark);
+            }
+            _ => groups.push(vec![mark]),
+        }
+    }
+    html! {
+        @for group in &groups {
+            @let middle = group.iter().map(|mark| mark.place).sum::<f64>() / place_of(group.len());
+            text class="idea wideonly" x=(percent(middle)) y=(y + 4) {
+                title { @for mark in group { (mark.idea.id) " " (mark.word) ": " (mark.idea.text.short(70)) "\n" } }
+                @for mark in group.iter().take(5) { tspan class=(hue(mark.number)) { (mark.idea.id.short(10)) (mark.sign) " " } }
+                @if group.len() > 5 { tspan { "…" } }
+            }
+        }
+        @for mark in &marks {
+            g class={ "narrowonly " (hue(mark.number)) } {
+                @if mark.sign.is_empty() { circle class="ring" cx=(percent(mark.place)) cy=(y) r="3.5" {} }
+                @else { text class="sign own" x=(percent(mark.place)) y=(y + 5) { (mark.sign) } }
+            }
+        }
+    }
+}
+
+fn agent_marks(frame: &ChartFrame<'_>, y: u32) -> Markup {
+    html! {
+        @for one in &frame.model.agents {
+            @let (from, to) = (frame.ruler.place(one.from), frame.ruler.place(one.to));
+            (frame.mark(one.from, one.anchor, one.name.short(90).as_str(), &html! {
+                rect class="agentspan" x=(percent(from)) width=(percent((to - from).max(0.005))) y=(y - 4) height="8" rx="3" {}
+            }))
+        }
+    }
+}
+
+fn edit_marks(frame: &ChartFrame<'_>, y: u32) -> Markup {
+    html! {
+        @for file in &frame.model.files {
+            @for edit in &file.edits {
+                @let lines = edit.lines.map_or(1, |(added, removed)| added + removed);
+                @let tall = (4 + lines.isqrt()).min(16);
+                (frame.mark(edit.at, edit.anchor, file.path.as_str(), &html! {
+                    rect class="edit" x=(frame.place(edit.at)) width="2.5" y=(u64::from(y) - tall / 2) height=(tall) {}
+                }))
+            }
+        }
+    }
+}
+
+fn check_marks(frame: &ChartFrame<'_>, y: u32) -> Markup {
+    let runs = || {
+        let checks = frame.model.checks.iter();
+        checks.flat_map(|check| check.runs.iter().map(move |run| (check, run)))
+    };
+    html! {
+        // Failures are drawn last, so that they are on top.
+        @for (check, run) in runs().filter(|(_, run)| !run.is_failure()) {
+            (frame.mark(run.at, run.anchor, check.name.short(80).as_str(), &html! {
+                rect class="pass" x=(frame.place(run.at)) width="2.5" y=(y - 5) height="10" {}
+            }))
+        }
+        @for (check, run) in runs().filter(|(_, run)| run.is_failure()) {
+            (frame.mark(run.at, run.anchor, &format!("{} failed", check.name.short(80).as_str()), &html! {
+                text class="sign bad" x=(frame.place(run.at)) y=(y + 5) { "✗" }
+            }))
+        }
+    }
+}
+
+fn commit_marks(frame: &ChartFrame<'_>, y: u32) -> Markup {
+    html! {
+        @for commit in &frame.model.outcome.commits {
+            (frame.mark(commit.at, commit.anchor, commit.subject.short(90).as_str(), &html! {
+                text class="sign commit" x=(frame.place(commit.at)) y=(y + 5) { "◆" }
+            }))
+        }
+    }
+}

@@ -1,0 +1,336 @@
+//! The sections about what is and was held: ideas, beliefs, questions, compactions.
+
+use super::{Page, counted, idea_link, line_link, moved, status_sign, status_words, two};
+use crate::chart::{bar_place, hue};
+use crate::message_html::message_html;
+use crate::model::{CompactionPart, EvidenceRow, GapRow, Idea, IdeaMove};
+use forge_store::model::claim::HypothesisStatus;
+use maud::{Markup, html};
+
+/// The longest summary of a compaction, in characters.
+const SUMMARY_CHARS: usize = 6_000;
+
+impl Page<'_> {
+    /// Returns the chart of the confidence with the table of its changes.
+    pub(super) fn confidence(&self, chart: &Markup) -> Markup {
+        let mut rows: Vec<(usize, &Idea, &IdeaMove)> = Vec::new();
+        for (number, idea) in self.model.ideas.iter().enumerate() {
+            let changes = idea
+                .steps
+                .iter()
+                .filter(|step| step.confidence != step.before || step.status.is_some());
+            rows.extend(changes.map(|step| (number, idea, step)));
+        }
+        rows.sort_by_key(|(number, _, step)| (step.at, *number));
+        html! {
+            (chart)
+            details {
+                summary { "Every change, with its cause " span class="count" { (rows.len()) } }
+                div class="wide" tabindex="0" role="group" aria-label="Table of all changes of confidence" {
+                    table {
+                        thead { tr {
+                            th scope="col" { "At" } th scope="col" { "Idea" } th scope="col" { "Confidence" }
+                            th scope="col" { "Became" } th scope="col" { "Cause" }
+                        } }
+                        tbody {
+                            @for (number, idea, step) in &rows {
+                                tr {
+                                    td class="num" { (self.time_link(step)) }
+                                    td { (idea_name(*number, idea)) }
+                                    td { (moved(step.before, step.confidence)) }
+                                    td { (became(step)) }
+                                    td { (cause(step)) }
+                                }
+                            }
+                        }
+                    }
+                }
+            }
+        }
+    }
+
+    fn time_link(&self, step: &IdeaMove) -> Markup {
+        let time = self.model.zone.day_and_clock(step.at);
+        html! {
+            @match step.anchor {
+                Some(anchor) if !self.options.brief => { a href=(line_link(anchor)) { (time) } }
+                _ => { (time) }
+            }
+        }
+    }
+
+    /// Returns what is known: the ideas that are not rejected, and the beliefs.
+    pub(super) fn known(&self) -> Option<Markup> {
+        let model = self.model;
+        if model.ideas.is_empty() && model.beliefs.is_empty() {
+            return self.known_without_claims();
+        }
+        let order = |idea: &Idea| match idea.status {
+            Some(HypothesisStatus::Confirmed) => 0,
+            Some(HypothesisStatus::UnderTest) => 1,
+            Some(HypothesisStatus::Active) => 2,
+            Some(HypothesisStatus::Archived) => 3,
+            _ => 4,
+        };
+        let mut ideas: Vec<(usize, &Idea)> = model.ideas.iter().enumerate().collect();
+        ideas.retain(|(_, idea)| idea.status != Some(HypothesisStatus::Rejected));
+        ideas.sort_by_key(|(number, idea)| (order(idea), *number));
+        Some(html! {
+            @for (number, idea) in ideas { (self.idea(number, idea)) }
+            @if !model.beliefs.is_empty() {
+                h3 { "Held to be true" }
+                div class="wide" tabindex="0" role="group" aria-label="Table of beliefs" {
+                    table {
+                        thead { tr { th scope="col" { "Id" } th scope="col" { "Confidence" } th scope="col" { "Belief" } } }
+                        tbody {
+                            @for belief in &model.beliefs {
+                                tr {
+                                    td { span class="claimid" { (belief.id) } }
+                                    td class="num bars" {
+                                        @if let Some(sure) = belief.confidence { (bar(sure, "plain")) " " (two(sure)) }
+                                    }
+                                    td {
+                                        (belief.text.inline())
+                                        @if !belief.rests_on.is_empty() {
+                                            span class="soft" { " rests on " @for (place, id) in belief.rests_on.iter().enumerate() { @if place > 0 { ", " } (id) } }
+                                        }
+                                        @if let Some(doubt) = &belief.doubt { b class="warn" { " in doubt: " (doubt) } }
+                                    }
+                                }
+                            }
+                        }
+                    }
+                }
+            }
+        })
+    }
+
+    /// Returns what the record says if nobody stated a claim.
+    fn known_without_claims(&self) -> Option<Markup> {
+        let model = self.model;
+        let done = model.tasks.iter().filter(|task| task.is_done).count();
+        Some(html! {
+            p class="soft" { "No hypothesis was recorded in this session, so there is no confidence to show." }
+            @if !model.tasks.is_empty() {
+                h3 { "Tasks of the agent " span class="count" { (done) " of " (model.tasks.len()) " done" } }
+                ul class="marked" {
+                    @for task in &model.tasks {
+                        li {
+                            @if task.is_done { b class="good" { "✓ " } } @else { b class="warn" { "○ " } }
+                            (task.text.inline())
+                            @if !task.is_done { span class="soft" { " – " (task.status) } }
+                        }
+                    }
+                }
+            }
+            @if !model.inferences.is_empty() {
+                details {
+                    summary { "What the agent's messages say it found " span class="count" { (model.inferences.len()) } }
+                    ul class="bullets" {
+                        @for (at, text) in &model.inferences {
+                            li { span class="num soft" { (model.zone.day_and_clock(*at)) } " " (text.short(260).inline()) }
+                        }
+                    }
+                }
+            }
+        })
+    }
+
+    fn idea(&self, number: usize, idea: &Idea) -> Markup {
+        let (word, class) = status_words(idea.status);
+        let zone = self.model.zone;
+        let best = idea.steps.iter().filter_map(|step| step.confidence).fold(0.0, f64::max);
+        html! {
+            article class={ "card edge-" (class) } id=(idea_link(number).trim_start_matches('#')) {
+                p class="meta" {
+                    (idea_name(number, idea)) " "
+                    b class=(class) { (status_sign(idea.status)) " " (word) }
+                    @if let Some(at) = idea.settled_at { " " (zone.day_and_clock(at)) }
+                    @if let Some(sure) = idea.confidence { " · confidence " b { (two(sure)) } }
+                    " · stated " (zone.day_and_clock(idea.stated_at))
+                    @if idea.status == Some(HypothesisStatus::Rejected) && best > idea.confidence.unwrap_or(1.0) + 0.05 {
+                        " · at most " (two(best))
+                    }
+                }
+                p class="statement" { (idea.text.inline()) }
+                @if let Some(reason) = &idea.reason {
+                    p { b { @if idea.status == Some(HypothesisStatus::Rejected) { "Why not: " } @else { "Why: " } } (reason.inline()) }
+                }
+                (evidence(&idea.evidence))
+            }
+        }
+    }
+
+    /// Returns the rejected ideas and the branches that were given up.
+    pub(super) fn rejected(&self) -> Option<Markup> {
+        let model = self.model;
+        let rejected = || {
+            let ideas = model.ideas.iter().enumerate();
+            ideas.filter(|(_, idea)| idea.status == Some(HypothesisStatus::Rejected))
+        };
+        if rejected().next().is_none() && model.given_up.is_empty() {
+            return None;
+        }
+        Some(html! {
+            @for (number, idea) in rejected() { (self.idea(number, idea)) }
+            @for branch in &model.given_up {
+                article class="card edge-bad" {
+                    p class="meta" {
+                        b class="bad" { "✗ branch given up" } " · " code { (branch.name) }
+                        @if let Some(hypothesis) = &branch.hypothesis { " · to test " (hypothesis) }
+                    }
+                    @if let Some(approach) = &branch.approach { p class="statement" { (approach.inline()) } }
+                    @if !branch.results.is_empty() {
+                        p { b { "Result: " } @for (place, result) in branch.results.iter().enumerate() { @if place > 0 { "; " } (result.inline()) } }
+                    }
+                }
+            }
+        })
+    }
+
+    /// Returns the questions.
+    pub(super) fn questions(&self) -> Option<Markup> {
+        let gaps = &self.model.gaps;
+        if gaps.is_empty() {
+            return None;
+        }
+        let open = || gaps.iter().filter(|gap| gap.is_open);
+        let closed: Vec<&GapRow> = gaps.iter().filter(|gap| !gap.is_open).collect();
+        Some(html! {
+            @if open().next().is_none() { p class="soft" { "No question is open." } }
+            ul class="marked" {
+                @for gap in open() {
+                    li {
+                        b class="warn" { "? " } span class="claimid" { (gap.id) } " " b { (gap.text.inline()) }
+                        span class="soft" {
+                            " " (gap.criticality)
+                            @if let Some(blocks) = &gap.blocks { ", blocks " (blocks) }
+                            " · open since " (self.model.zone.day_and_clock(gap.since))
+                        }
+                        @if let Some((branch, answer)) = &gap.answered_elsewhere {
+                            p class="because" { "Answered on branch " code { (branch) } " only: " (answer.inline()) }
+                        }
+                    }
+                }
+            }
+            @if !closed.is_empty() {
+                details {
+                    summary { "Closed questions " span class="count" { (closed.len()) } }
+                    dl class="answers" {
+                        @for gap in closed {
+                            dt { span class="claimid" { (gap.id) } " " (gap.text.inline()) " " span class="soft" { (gap.status) } }
+                            dd { @if let Some(answer) = &gap.answer { (answer.inline()) } @else { "no answer is recorded" } }
+                        }
+                    }
+                }
+            }
+        })
+    }
+
+    /// Returns what the compactions lost.
+    pub(super) fn compactions(&self) -> Option<Markup> {
+        let compactions = &self.model.compactions;
+        (!compactions.is_empty())
+            .then(|| html! { @for one in compactions { (self.compaction(one)) } })
+    }
+
+    fn compaction(&self, one: &CompactionPart) -> Markup {
+        let zone = self.model.zone;
+        html! {
+            article class="card edge-accent" {
+                p class="meta" {
+                    @match one.anchor {
+                        Some(anchor) if !self.options.brief => { a href=(line_link(anchor)) { b { (zone.day_and_clock(one.at)) } } }
+                        _ => { b { (zone.day_and_clock(one.at)) } }
+                    }
+                    @if let Some(tokens) = one.tokens { " · " (usize::try_from(tokens).map(super::grouped).unwrap_or_default()) " tokens" }
+                    @if let Some(trigger) = &one.trigger { " · " (trigger) }
+                }
+                @match &one.lost {
+                    None => { p { "The summary is not in the record, so it is not known what it left out." } }
+                    Some(lost) if lost.is_empty() => { p class="statement" { "The summary mentions all " (one.known) " things that forge knew." } }
+                    Some(lost) => {
+                        p class="statement" { "The summary does not mention " (counted(lost.len(), "thing", "things")) " of " (one.known) " that forge knew:" }
+                        ul class="bullets" {
+                            @for (kind, id, text) in lost {
+                                li { span class="soft" { (kind) } " " code { (id) } " " (text.short(240).inline()) }
+                            }
+                        }
+                    }
+                }
+                @if let Some(summary) = &one.summary {
+                    details {
+                        summary { "The agent's summary " span class="count" { (summary.as_str().len().div_ceil(1024)) " KB" } }
+                        div class="quote" { (message_html(&summary.beginning(SUMMARY_CHARS.min(self.detail.message_chars)))) }
+                    }
+                }
+            }
+        }
+    }
+}
+
+/// Returns the id of an idea in its colour.
+pub(super) fn idea_name(number: usize, idea: &Idea) -> Markup {
+    html! { span class={ "ideaid " (hue(number)) } { (idea.id) } }
+}
+
+fn became(step: &IdeaMove) -> Markup {
+    html! {
+        @if let Some(status) = step.status {
+            @let (word, class) = status_words(Some(status));
+            @if step.before.is_none() && status == HypothesisStatus::Active { "stated" }
+            @else { span class=(class) { (status_sign(Some(status))) " " (word) } }
+        }
+        @if let Some(branch) = &step.branch { span class="soft" { " on " (branch) } }
+    }
+}
+
+fn cause(step: &IdeaMove) -> Markup {
+    html! {
+        @for found in &step.evidence {
+            span class="block" { (strength_words(found)) " " span class="claimid" { (found.id) } " " (found.text.inline()) }
+        }
+        @if let Some(reason) = &step.reason { span class="block" { (reason.inline()) } }
+    }
+}
+
+fn strength_words(found: &EvidenceRow) -> Markup {
+    html! {
+        @match found.strength {
+            Some(strength) if strength < 0.0 => { b class="bad" { "against " (two(-strength)) } }
+            Some(strength) => { b class="good" { "for " (two(strength)) } }
+            None => { b class="soft" { "about" } }
+        }
+    }
+}
+
+fn evidence(rows: &[EvidenceRow]) -> Markup {
+    html! {
+        @if !rows.is_empty() {
+            ul class="evidence" {
+                @for row in rows {
+                    li {
+                        span class="strength" {
+                            @if let Some(strength) = row.strength { (bar(strength.abs(), if strength < 0.0 { "bad" } else { "good" })) " " }
+                            (strength_words(row))
+                        }
+                        span {
+                            span class="claimid" { (row.id) } " " (row.text.inline())
+                            @if let Some(source) = &row.source { " " code class="soft" { (source.short(80)) } }
+                        }
+                    }
+                }
+            }
+        }
+    }
+}
+
+/// Returns a bar of a number from 0 to 1.
+fn bar(number: f64, class: &str) -> Markup {
+    html! {
+        svg class="bar" width="52" height="8" aria-hidden="true" {
+            rect class="all" width="100%" height="6" y="1" rx="3" {}
+            rect class=(class) width=(bar_place(number)) height="6" y="1" rx="3" {}
+        }
+    }
+}

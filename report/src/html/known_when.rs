@@ -1,0 +1,92 @@
+//! The slider: what was known at each moment, as data for the script.
+
+use super::{Page, status_sign, status_words, two};
+use crate::model::KnownMoment;
+use maud::{Markup, PreEscaped, html};
+use serde_json::{Value, json};
+
+impl Page<'_> {
+    /// Returns the slider. What it shows is in the story and the tables, too.
+    pub(super) fn known_when(&self) -> Option<Markup> {
+        let moments = &self.model.moments;
+        let has_script = self.options.script && !self.options.brief;
+        if !has_script || moments.len() < 2 || self.model.as_of.is_some() {
+            return None;
+        }
+        let last = moments.len() - 1;
+        Some(html! {
+            div class="plot" {
+                span {}
+                input type="range" id="slider" min="0" max=(last) value=(last) aria-label="Moment";
+                span {}
+            }
+            div id="moment" class="card" aria-live="polite" {}
+            @if self.model.moments_left_out > 0 {
+                p class="soft small" { (self.model.moments_left_out) " moments without a change of a claim are not on the slider." }
+            }
+            script type="application/json" id="moment-data" { (PreEscaped(self.moment_data())) }
+        })
+    }
+
+    fn moment_data(&self) -> String {
+        let model = self.model;
+        let ideas =
+            model.ideas.iter().map(|idea| json!([idea.id.as_str(), idea.text.short(160).as_str()]));
+        let questions = model
+            .question_texts
+            .iter()
+            .map(|(id, text)| json!([id.as_str(), text.short(160).as_str()]));
+        let asked = model.asked_texts.iter().map(|text| json!(text.as_str()));
+        let data = json!({
+            "ideas": ideas.collect::<Vec<_>>(),
+            "questions": questions.collect::<Vec<_>>(),
+            "asked": asked.collect::<Vec<_>>(),
+            "moments": model.moments.iter().map(|moment| self.moment(moment)).collect::<Vec<_>>(),
+        });
+        // Inside of a script element, only a "<" can end it.
+        data.to_string().replace('<', "\\u003c").replace('>', "\\u003e").replace('&', "\\u0026")
+    }
+
+    fn moment(&self, moment: &KnownMoment) -> Value {
+        let model = self.model;
+        let place = model.ruler.as_ref().map_or(0.0, |ruler| ruler.place(moment.at));
+        let ideas = moment.ideas.iter().map(|(number, confidence, status)| {
+            let (word, class) = status_words(*status);
+            let gone = status.is_none();
+            json!([
+                number,
+                confidence.map(two),
+                if gone { "" } else { word },
+                class,
+                status_sign(*status)
+            ])
+        });
+        let mut data = json!({
+            "t": model.zone.day_and_clock(moment.at),
+            "x": format!("{:.2}", place * 100.0),
+            "l": moment.label.as_str(),
+            "e": moment.anchor,
+            "n": [moment.files, moment.commits],
+        });
+        if let Some(data) = data.as_object_mut() {
+            let mut add = |name: &str, value: Value| data.insert(name.to_owned(), value);
+            let ideas: Vec<Value> = ideas.collect();
+            if !ideas.is_empty() {
+                add("i", json!(ideas));
+            }
+            if !moment.gaps.is_empty() {
+                add("g", json!(moment.gaps));
+            }
+            if let Some(failing) = &moment.failing {
+                add("f", failing.iter().map(|name| name.short(90).as_str().to_owned()).collect());
+            }
+            if let Some(asked) = moment.asked {
+                add("q", json!(asked));
+            }
+            if let Some(served) = &self.options.served {
+                add("u", json!(format!("{}/at/{}", served.path, moment.at)));
+            }
+        }
+        data
+    }
+}

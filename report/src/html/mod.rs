@@ -1,0 +1,349 @@
+//! The page as HTML: one function for each section.
+
+mod claims;
+mod known_when;
+mod overview;
+pub mod served;
+mod story;
+mod work;
+
+use crate::assets::{self, Assets};
+use crate::chart::{ChartFrame, confidence_chart, timeline_chart};
+use crate::model::ReportModel;
+pub(crate) use crate::words::{
+    counted, grouped, idea_link, line_link, status_sign, status_words, two,
+};
+use maud::{DOCTYPE, Markup, PreEscaped, html};
+
+/// How much raw material a page has.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct PageDetail {
+    /// The most lines of a patch.
+    pub patch_lines: usize,
+    /// Whether the beginnings of outputs are shown.
+    pub outputs: bool,
+    /// Whether the work of sub-agents is shown.
+    pub agent_work: bool,
+    /// The most characters of a message.
+    pub message_chars: usize,
+    /// Whether folded lines are listed, or only counted.
+    pub folded: bool,
+}
+
+impl PageDetail {
+    /// Everything.
+    pub const FULL: Self = Self {
+        patch_lines: 400,
+        outputs: true,
+        agent_work: true,
+        message_chars: 12_000,
+        folded: true,
+    };
+
+    /// Less and less, with what was left out last.
+    pub const STEPS: [(Self, &'static str); 6] = [
+        (Self { patch_lines: 26, ..Self::FULL }, "patches after 26 lines"),
+        (Self { patch_lines: 26, outputs: false, ..Self::FULL }, "outputs"),
+        (
+            Self { patch_lines: 26, outputs: false, agent_work: false, ..Self::FULL },
+            "the work of sub-agents",
+        ),
+        (
+            Self {
+                patch_lines: 26,
+                outputs: false,
+                agent_work: false,
+                message_chars: 600,
+                folded: true,
+            },
+            "messages after 600 characters",
+        ),
+        (
+            Self {
+                patch_lines: 26,
+                outputs: false,
+                agent_work: false,
+                message_chars: 600,
+                folded: false,
+            },
+            "folded lines",
+        ),
+        (
+            Self {
+                patch_lines: 0,
+                outputs: false,
+                agent_work: false,
+                message_chars: 300,
+                folded: false,
+            },
+            "patches",
+        ),
+    ];
+}
+
+/// How a page is written.
+#[derive(Clone, Debug)]
+pub struct HtmlOptions {
+    /// Whether the page has a script. It says the same without one.
+    pub script: bool,
+    /// Whether the story is left out, for print.
+    pub brief: bool,
+    /// The largest size in bytes, if there is one. Raw material is left out to reach it.
+    pub max_bytes: Option<usize>,
+    /// What a server adds, if one writes the page.
+    pub served: Option<ServedPage>,
+}
+
+impl Default for HtmlOptions {
+    fn default() -> Self {
+        Self { script: true, brief: false, max_bytes: None, served: None }
+    }
+}
+
+/// What a server adds to a page.
+#[derive(Clone, Debug, Default)]
+pub struct ServedPage {
+    /// The path of the session on the server.
+    pub path: String,
+    /// The number of the last write to the store.
+    pub position: u64,
+    /// Whether the page shows the end, so that it changes with the session.
+    pub live: bool,
+}
+
+/// A written page.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct WrittenPage {
+    /// The document.
+    pub html: String,
+    /// What was left out to reach the largest size.
+    pub left_out: Vec<&'static str>,
+}
+
+/// Writes a page. `whole` is the model of the end of the session, if the page is about an earlier
+/// moment: the charts then show what is later, too.
+#[must_use]
+pub fn write_page(
+    model: &ReportModel,
+    whole: Option<&ReportModel>,
+    options: &HtmlOptions,
+) -> WrittenPage {
+    let write = |detail, left_out: &[&'static str]| {
+        let page = Page { model, whole, options, detail, left_out };
+        page.document().into_string()
+    };
+    let html = write(PageDetail::FULL, &[]);
+    let fits = |html: &str| options.max_bytes.is_none_or(|most| html.len() <= most);
+    if fits(&html) {
+        return WrittenPage { html, left_out: Vec::new() };
+    }
+    let mut left_out = Vec::new();
+    let mut last = html;
+    for (detail, what) in PageDetail::STEPS {
+        left_out.push(what);
+        last = write(detail, &left_out);
+        if fits(&last) {
+            break;
+        }
+    }
+    WrittenPage { html: last, left_out }
+}
+
+/// Writes only the changing parts of a page, by the ids of their elements.
+#[must_use]
+pub fn write_parts(model: &ReportModel, options: &HtmlOptions) -> Vec<(&'static str, String)> {
+    let page = Page { model, whole: None, options, detail: PageDetail::FULL, left_out: &[] };
+    let sections = page.sections();
+    let parts = sections.into_iter().map(|section| (section.id, section.markup.into_string()));
+    let head = ("top", page.header().into_string());
+    let nav = ("contents", page.contents().into_string());
+    [head, nav].into_iter().chain(parts).collect()
+}
+
+/// What a page is written from.
+pub(crate) struct Page<'p> {
+    pub(crate) model: &'p ReportModel,
+    whole: Option<&'p ReportModel>,
+    pub(crate) options: &'p HtmlOptions,
+    pub(crate) detail: PageDetail,
+    left_out: &'p [&'static str],
+}
+
+/// A section of a page.
+pub(crate) struct Section {
+    id: &'static str,
+    title: &'static str,
+    markup: Markup,
+    /// Whether it is empty without the script.
+    needs_script: bool,
+}
+
+impl Page<'_> {
+    fn document(&self) -> Markup {
+        let model = self.model;
+        let sections = self.sections();
+        let Assets { style, script } = assets::assets();
+        let policy = assets::policy(self.options.script, self.options.served.is_some());
+        html! {
+            (DOCTYPE)
+            html lang="en" {
+                head {
+                    meta charset="utf-8";
+                    meta http-equiv="Content-Security-Policy" content=(policy);
+                    meta name="viewport" content="width=device-width, initial-scale=1";
+                    meta name="referrer" content="no-referrer";
+                    meta name="color-scheme" content="light dark";
+                    meta name="generator" content="forge report";
+                    title { (model.title) " – forge" }
+                    style { (PreEscaped(style)) }
+                }
+                body data-path=[self.options.served.as_ref().map(|served| &served.path)]
+                    data-position=[self.options.served.as_ref().map(|served| served.position)]
+                    data-live=[self.options.served.as_ref().filter(|served| served.live).map(|_| "yes")] {
+                    a class="skip" href="#main" { "Skip to the report" }
+                    div class="page" {
+                        nav aria-label="Sections" id="contents" { (self.contents()) }
+                        main id="main" {
+                            header id="top" { (self.header()) }
+                            @for section in &sections {
+                                section id=(section.id) aria-labelledby=(format!("{}-title", section.id))
+                                    hidden[section.needs_script] data-script[section.needs_script] {
+                                    (section.markup)
+                                }
+                            }
+                            footer { (self.footer()) }
+                        }
+                    }
+                    @if self.options.script { script { (PreEscaped(script)) } }
+                }
+            }
+        }
+    }
+
+    /// Returns the links to the sections.
+    fn contents(&self) -> Markup {
+        let sections = self.sections_without_markup();
+        html! {
+            p class="brand" {
+                @if self.options.served.is_some() { a href="/" { (logo()) "forge" } }
+                @else { (logo()) "forge report" }
+            }
+            ul {
+                @for (id, title, needs_script) in &sections {
+                    li hidden[*needs_script] data-script[*needs_script] { a href=(format!("#{id}")) { (title) } }
+                }
+            }
+        }
+    }
+
+    fn sections_without_markup(&self) -> Vec<(&'static str, &'static str, bool)> {
+        let sections = self.sections();
+        sections.iter().map(|section| (section.id, section.title, section.needs_script)).collect()
+    }
+
+    /// Returns the sections that have something to say, in the order of the page.
+    fn sections(&self) -> Vec<Section> {
+        let model = self.model;
+        let mut sections = Vec::new();
+        let mut add = |id, title, lead: &str, body: Option<Markup>| {
+            if let Some(body) = body {
+                sections.push(Section {
+                    id,
+                    title,
+                    markup: section_markup(id, title, lead, &body),
+                    needs_script: id == "moments",
+                });
+            }
+        };
+        let charted = self.whole.unwrap_or(model);
+        let frame = ChartFrame::of(charted).map(|frame| frame.until(model));
+        let frame = if self.options.brief { frame.map(ChartFrame::without_links) } else { frame };
+        add("timeline", "Timeline", "", frame.as_ref().map(timeline_chart));
+        let chart = frame.as_ref().and_then(confidence_chart);
+        let lead = "A line for each idea. A dot is a change; the table has the cause of each.";
+        add("confidence", "Confidence over time", lead, chart.map(|chart| self.confidence(&chart)));
+        let lead = "What was known at each moment, without hindsight: drag, or use the arrow keys.";
+        add("moments", "What was known when", lead, self.known_when());
+        add("known", self.known_title(), "", self.known());
+        add("rejected", "Rejected, and why", "", self.rejected());
+        add("open", "Open questions", "", self.questions());
+        add("lost", "What compaction lost", "", self.compactions());
+        if !self.options.brief {
+            let (all, told) = model.told;
+            let lead = format!("{told} of {all} events are told; the rest is folded.");
+            add("story", "The story", &lead, self.story());
+        }
+        add("checks", "Checks", "", self.checks(frame.as_ref()));
+        add("files", "Files changed", "", self.files());
+        sections
+    }
+
+    const fn known_title(&self) -> &'static str {
+        if self.model.as_of.is_some() { "What was known" } else { "What is known" }
+    }
+
+    fn footer(&self) -> Markup {
+        let model = self.model;
+        html! {
+            p {
+                "Times are in " (model.zone.name()) ". Written by forge from what was recorded"
+                @if model.shared { "; outputs, patches, summaries and reports of sub-agents are left out" }
+                "."
+            }
+            @if !self.left_out.is_empty() {
+                p { "Left out to keep the page small: " (self.left_out.join(", ")) "." }
+            }
+            @if self.options.served.is_some() && !self.options.script {
+                p { a href="/" { "All sessions" } }
+            }
+        }
+    }
+}
+
+fn section_markup(id: &str, title: &str, lead: &str, body: &Markup) -> Markup {
+    html! {
+        h2 id=(format!("{id}-title")) { (title) }
+        @if !lead.is_empty() { p class="lead" { (lead) } }
+        (body)
+    }
+}
+
+pub(crate) fn logo() -> Markup {
+    html! {
+        svg class="logo" width="20" height="14" aria-hidden="true" {
+            polyline points="1,12 6,12 6,7 12,7 12,2 19,2" {}
+            circle cx="6" cy="7" r="2.4" {}
+            circle cx="12" cy="2.6" r="2.4" {}
+        }
+    }
+}
+
+/// Returns an old and a new confidence, in the colour of the direction.
+pub(crate) fn moved(before: Option<f64>, now: Option<f64>) -> Markup {
+    html! {
+        @match (before, now) {
+            (Some(before), Some(now)) => {
+                span class="num" { (two(before)) " → " b class=(if now >= before { "good" } else { "bad" }) { (two(now)) } }
+            }
+            (None, Some(now)) => { span class="num" { (two(now)) } }
+            _ => {}
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn each_step_leaves_out_more() {
+        let details: Vec<PageDetail> =
+            PageDetail::STEPS.iter().map(|(detail, _)| *detail).collect();
+        for (more, less) in [PageDetail::FULL].iter().chain(&details).zip(&details) {
+            assert!(
+                less.patch_lines <= more.patch_lines && less.message_chars <= more.message_chars
+            );
+            assert_ne!(more, less);
+        }
+    }
+}

@@ -1,0 +1,221 @@
+//! The head of a page: what it is about, what came out, and the figures.
+
+use super::{Page, counted, grouped, idea_link, line_link, two};
+use crate::message_html::message_html;
+use crate::model::{CheckRunPart, Idea};
+use forge_store::model::claim::{HypothesisStatus, VerificationStatus};
+use forge_store::model::time_grammar::describe_distance;
+use maud::{Markup, html};
+
+/// The most files that are named as uncommitted.
+const FILES_NAMED: usize = 8;
+/// The longest first prompt in the head, in characters.
+const ASKED_CHARS: usize = 400;
+/// The longest last message in the head, in characters.
+const LAST_WORD_CHARS: usize = 6_000;
+
+/// A figure.
+struct Figure {
+    number: String,
+    of: Option<String>,
+    words: &'static str,
+    note: Option<String>,
+}
+
+impl Page<'_> {
+    /// Returns the head of the page.
+    pub(super) fn header(&self) -> Markup {
+        let model = self.model;
+        html! {
+            p class="above" {
+                "session " b { (model.session.short(60)) }
+                @if let Some(agent) = &model.agent { " · " (agent.short(40)) }
+                @if let Some((from, to)) = model.span { " · " (model.zone.span(from, to)) " " (model.zone.name()) }
+                " · branch " code { (model.branch.short(60)) }
+            }
+            @if let Some(at) = model.as_of {
+                p class="asof" {
+                    b { "As of " (model.zone.day_and_clock(at)) "." } " Nothing later is on this page but in grey on the charts."
+                    @if let Some(served) = &self.options.served { " " a href=(served.path) { "Go to the end" } }
+                }
+            }
+            h1 class=[(model.title.as_str().chars().count() > 70).then_some("long")] { (breakable(model.title.as_str())) }
+            @if let Some(asked) = &model.asked {
+                p class="asked" { span class="who" { "Asked" } " " (asked.short(ASKED_CHARS).inline()) }
+            }
+            (self.outcome())
+            (self.figures())
+            @if let Some(served) = &self.options.served {
+                details class="tools" { summary { "Search, go to a moment, compare two moments" } (super::served::tools(&served.path, &[])) }
+            }
+        }
+    }
+
+    fn outcome(&self) -> Markup {
+        let model = self.model;
+        let outcome = &model.outcome;
+        let confirmed: Vec<(usize, &Idea)> = model
+            .ideas
+            .iter()
+            .enumerate()
+            .filter(|(_, idea)| idea.status == Some(HypothesisStatus::Confirmed))
+            .collect();
+        let open = model.gaps.iter().filter(|gap| gap.is_open).count();
+        let good = outcome.failing.is_empty() && (outcome.passing > 0 || !confirmed.is_empty());
+        let class = if !outcome.failing.is_empty() {
+            "outcome failing"
+        } else if good {
+            "outcome passing"
+        } else {
+            "outcome"
+        };
+        html! {
+            div class=(class) {
+                @for (place, (number, idea)) in confirmed.iter().enumerate() {
+                    p class=(if place == 0 { "verdict" } else { "verdict second" }) {
+                        span class="who good" { "Confirmed" } " "
+                        a class={ "ideaid " (crate::chart::hue(*number)) } href=(idea_link(*number)) { (idea.id) @if let Some(sure) = idea.confidence { " " (two(sure)) } }
+                        " " b { (idea.text.inline()) }
+                    }
+                    @if let Some(reason) = &idea.reason { p class="because" { "Why: " (reason.inline()) } }
+                }
+                (self.ends(open))
+                @if let Some(word) = &outcome.last_word {
+                    div class="lastword" {
+                        p class="who" { "The agent's last words" }
+                        (message_html(&word.beginning(LAST_WORD_CHARS)))
+                    }
+                }
+            }
+        }
+    }
+
+    /// Returns the checks, the commits and what is open.
+    fn ends(&self, open: usize) -> Markup {
+        let model = self.model;
+        let outcome = &model.outcome;
+        let zone = model.zone;
+        html! {
+            ul class="ends" {
+                @for check in outcome.failing.iter().take(6) {
+                    li {
+                        b class="bad" { "✗ failing: " } code { (check.name.short(90)) } ", " (zone.day_and_clock(check.at))
+                        @if let Some(error) = &check.error { span class="error" { (error.short(300)) } }
+                    }
+                }
+                @if outcome.failing.len() > 6 { li class="bad" { "and " (outcome.failing.len() - 6) " more failing checks" } }
+                @if let Some((name, at)) = &outcome.last_pass {
+                    li {
+                        @if outcome.failing.is_empty() { b class="good" { "✓ no check fails" } " – the last that passed: " }
+                        @else { "the last that passed: " }
+                        code { (name.short(90)) } ", " (zone.day_and_clock(*at))
+                    }
+                }
+                @if let Some(last) = outcome.commits.last() {
+                    li {
+                        span class="accent" { "◆ " } (counted(outcome.commits.len(), "commit", "commits")) ", the last: "
+                        @match last.anchor {
+                            Some(anchor) if !self.options.brief => { a href=(line_link(anchor)) { (last.subject.short(120)) } }
+                            _ => { (last.subject.short(120)) }
+                        }
+                    }
+                }
+                @if !outcome.uncommitted.is_empty() {
+                    li {
+                        b class="warn" { "± not committed: " }
+                        @for (place, path) in outcome.uncommitted.iter().take(FILES_NAMED).enumerate() {
+                            @if place > 0 { ", " } code { (path.short(80)) }
+                        }
+                        @if outcome.uncommitted.len() > FILES_NAMED { " and " (outcome.uncommitted.len() - FILES_NAMED) " more" }
+                    }
+                }
+                @if open > 0 { li { a href="#open" { b { "? " (counted(open, "question is open", "questions are open")) } } } }
+            }
+        }
+    }
+
+    fn figures(&self) -> Markup {
+        let figures = self.figure_list();
+        html! {
+            ul class="figures" {
+                @for figure in &figures {
+                    li {
+                        b { (figure.number) @if let Some(of) = &figure.of { small { "/" (of) } } }
+                        span { (figure.words) }
+                        @if let Some(note) = &figure.note { small { (note) } }
+                    }
+                }
+            }
+        }
+    }
+
+    fn figure_list(&self) -> Vec<Figure> {
+        let model = self.model;
+        let mut figures = Vec::new();
+        let mut add = |count: usize, of: Option<usize>, one, many, note: Option<String>| {
+            if count > 0 || of.is_some_and(|of| of > 0) {
+                figures.push(Figure {
+                    number: grouped(count),
+                    of: of.map(grouped),
+                    words: if count == 1 && of.is_none() { one } else { many },
+                    note,
+                });
+            }
+        };
+        let of_status =
+            |status| model.ideas.iter().filter(|idea| idea.status == Some(status)).count();
+        let settled =
+            [(HypothesisStatus::Confirmed, "confirmed"), (HypothesisStatus::Rejected, "rejected")];
+        let settled: Vec<String> = settled
+            .iter()
+            .map(|(status, word)| (of_status(*status), word))
+            .filter(|(count, _)| *count > 0)
+            .map(|(count, word)| format!("{count} {word}"))
+            .collect();
+        add(model.ideas.len(), None, "idea", "ideas", join(&settled));
+        let moves: usize = model.ideas.iter().map(moves).sum();
+        let note =
+            (moves > 0).then(|| counted(moves, "change of confidence", "changes of confidence"));
+        add(model.evidence_count, None, "piece of evidence", "pieces of evidence", note);
+        let prompts = model.turns.iter().filter(|turn| turn.prompt.is_some()).count();
+        let active = model.ruler.as_ref().map(|ruler| describe_distance(ruler.active_micros()));
+        add(prompts, None, "prompt", "prompts", active.map(|active| format!("{active} active")));
+        let runs = || model.checks.iter().flat_map(|check| &check.runs);
+        let passed = runs().filter(|run| run.status == VerificationStatus::Passed).count();
+        let failed = runs().filter(|run: &&CheckRunPart| run.is_failure()).count();
+        let note = (failed > 0).then(|| format!("{failed} failed"));
+        add(passed, Some(runs().count()), "check passed", "check runs passed", note);
+        let lines: Option<(u64, u64)> = model.files.iter().try_fold((0, 0), |all, file| {
+            file.lines().map(|lines| (all.0 + lines.0, all.1 + lines.1))
+        });
+        let note =
+            lines.map(|(added, removed)| format!("+{} −{} lines", number(added), number(removed)));
+        add(model.files.len(), None, "file changed", "files changed", note);
+        add(model.outcome.commits.len(), None, "commit", "commits", None);
+        let lost: usize =
+            model.compactions.iter().filter_map(|one| one.lost.as_ref().map(Vec::len)).sum();
+        let note = (lost > 0).then(|| format!("{} left out", counted(lost, "thing", "things")));
+        add(model.compactions.len(), None, "compaction", "compactions", note);
+        add(model.agents.len(), None, "sub-agent", "sub-agents", None);
+        figures
+    }
+}
+
+/// Returns how often the confidence in an idea changed.
+fn moves(idea: &Idea) -> usize {
+    idea.steps.iter().filter(|step| step.before.is_some() && step.before != step.confidence).count()
+}
+
+/// Returns a text that may break inside of long names.
+fn breakable(text: &str) -> Markup {
+    let parts = text.split_inclusive(['_', ':', '/', '.']);
+    html! { @for part in parts { (part) wbr; } }
+}
+
+fn number(number: u64) -> String {
+    usize::try_from(number).map(grouped).unwrap_or_default()
+}
+
+fn join(words: &[String]) -> Option<String> {
+    (!words.is_empty()).then(|| words.join(", "))
+}

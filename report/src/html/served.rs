@@ -1,0 +1,249 @@
+//! The other pages of a server: the sessions, one thing whole, a comparison, a search, a notice.
+
+use super::logo;
+use crate::assets::{self, Assets};
+use crate::message_html::message_html;
+use crate::page_text::PageText;
+use maud::{DOCTYPE, Markup, PreEscaped, html};
+
+/// A session in the list.
+#[derive(Clone, Debug)]
+pub struct SessionCard {
+    /// Its name.
+    pub name: PageText,
+    /// The path of its page.
+    pub path: String,
+    /// The agent that works in it.
+    pub agent: Option<PageText>,
+    /// When something happened last.
+    pub last: Option<String>,
+    /// What was asked last.
+    pub asked: Option<PageText>,
+    /// The names of the checks that fail.
+    pub failing: Vec<PageText>,
+    /// The confirmed hypotheses, with their ids.
+    pub confirmed: Vec<(PageText, PageText)>,
+    /// How many questions are open.
+    pub open: usize,
+    /// How many files are not committed.
+    pub uncommitted: usize,
+    /// Whether it is the current session.
+    pub current: bool,
+}
+
+/// A field of one thing.
+#[derive(Clone, Debug)]
+pub struct FieldRow {
+    /// Its name.
+    pub name: PageText,
+    /// Its text.
+    pub text: PageText,
+    /// Whether the text is Markdown.
+    pub markdown: bool,
+}
+
+/// A change between two moments.
+#[derive(Clone, Debug)]
+pub struct ChangeRow {
+    /// The sort of thing.
+    pub kind: &'static str,
+    /// Its id.
+    pub id: PageText,
+    /// The path of its page, if it still exists.
+    pub path: Option<String>,
+    /// The changed field; `None` if the thing is new or gone.
+    pub field: Option<PageText>,
+    /// What was there before.
+    pub old: Option<PageText>,
+    /// What is there afterwards.
+    pub new: Option<PageText>,
+}
+
+/// A hit of a search.
+#[derive(Clone, Debug)]
+pub struct HitRow {
+    /// The sort of thing.
+    pub kind: &'static str,
+    /// Its id.
+    pub id: PageText,
+    /// The path of its page.
+    pub path: Option<String>,
+    /// When it first had the words.
+    pub at: String,
+    /// The text around the first word.
+    pub snippet: PageText,
+}
+
+/// Writes the list of sessions.
+#[must_use]
+pub fn sessions_page(cards: &[SessionCard], zone: &str) -> String {
+    let body = html! {
+        h1 { "Sessions" }
+        @if cards.is_empty() { p class="soft" { "The store has no sessions yet." } }
+        ul class="sessions" {
+            @for card in cards {
+                li class=(if card.failing.is_empty() { "card" } else { "card edge-bad" }) {
+                    h2 { a href=(card.path) { (card.name) } @if card.current { " " span class="who" { "current" } } }
+                    p class="meta" {
+                        @if let Some(agent) = &card.agent { (agent.short(60)) " · " }
+                        @if let Some(last) = &card.last { "last activity " (last) " " (zone) } @else { "nothing has happened yet" }
+                    }
+                    @if let Some(asked) = &card.asked { p { span class="who" { "Asked" } " " (asked.short(240).inline()) } }
+                    @for (id, text) in card.confirmed.iter().take(3) {
+                        p { b class="good" { "✓ " (id) " confirmed: " } (text.short(200).inline()) }
+                    }
+                    @for name in card.failing.iter().take(3) { p { b class="bad" { "✗ failing: " } code { (name.short(90)) } } }
+                    @if card.open + card.uncommitted > 0 {
+                        p class="soft small" {
+                            @if card.open > 0 { (super::counted(card.open, "open question", "open questions")) " " }
+                            @if card.uncommitted > 0 { (super::counted(card.uncommitted, "file is not committed", "files are not committed")) }
+                        }
+                    }
+                }
+            }
+        }
+    };
+    document("Sessions", None, &body)
+}
+
+/// Writes one thing whole.
+#[must_use]
+pub fn entity_page(session: &str, title: &PageText, at: &str, fields: &[FieldRow]) -> String {
+    let body = html! {
+        h1 class="long" { (title) }
+        p class="above" { (at) }
+        @for field in fields {
+            section {
+                h2 { (field.name) }
+                @if field.name.as_str() == "patch" {
+                    div class="patch" { @for line in field.text.as_str().lines() { (super::work::patch_line(line)) } }
+                } @else if field.markdown {
+                    div class="quote" { (message_html(&field.text)) }
+                } @else if field.text.as_str().contains('\n') {
+                    pre { code { (field.text) } }
+                } @else {
+                    p { (field.text) }
+                }
+            }
+        }
+    };
+    document(title.as_str(), Some(session), &body)
+}
+
+/// Writes the comparison of two moments.
+#[must_use]
+pub fn diff_page(
+    session: &str,
+    moments: (&PageText, &PageText),
+    summary: &PageText,
+    changes: &[ChangeRow],
+    left_out: usize,
+) -> String {
+    let body = html! {
+        h1 class="long" { "Changes from " (moments.0) " to " (moments.1) }
+        p { (summary) }
+        (tools(session, &[]))
+        div class="wide" tabindex="0" role="group" aria-label="Table of changes" {
+            table {
+                thead { tr { th scope="col" { "What" } th scope="col" { "Field" } th scope="col" { "Before" } th scope="col" { "Afterwards" } } }
+                tbody {
+                    @for change in changes {
+                        tr {
+                            td {
+                                span class="soft" { (change.kind) } " "
+                                @match &change.path { Some(path) => { a href=(path) { (change.id) } }, None => { (change.id) } }
+                            }
+                            td { @match &change.field { Some(field) => { (field) }, None => { @if change.old.is_some() { b class="bad" { "removed" } } @else { b class="good" { "new" } } } } }
+                            td { @if let Some(old) = &change.old { span class="bad" { "− " } (old.short(600)) } }
+                            td { @if let Some(new) = &change.new { span class="good" { "+ " } (new.short(600)) } }
+                        }
+                    }
+                }
+            }
+        }
+        @if left_out > 0 { p class="soft" { (left_out) " more changes are not listed." } }
+    };
+    document("Changes", Some(session), &body)
+}
+
+/// Writes the hits of a search.
+#[must_use]
+pub fn search_page(session: &str, words: &PageText, total: u64, hits: &[HitRow]) -> String {
+    let body = html! {
+        h1 class="long" { "Search: " (words) }
+        (tools(session, &[("q", words.as_str())]))
+        p class="soft" { (total) @if total == 1 { " hit" } @else { " hits" } @if total > hits.len() as u64 { ", the first " (hits.len()) " of them" } "." }
+        ul class="sessions" {
+            @for hit in hits {
+                li class="card" {
+                    p class="meta" {
+                        span class="soft" { (hit.kind) } " "
+                        @match &hit.path { Some(path) => { a href=(path) { (hit.id.short(80)) } }, None => { (hit.id.short(80)) } }
+                        " · " (hit.at)
+                    }
+                    p { (hit.snippet) }
+                }
+            }
+        }
+    };
+    document("Search", Some(session), &body)
+}
+
+/// Writes a page that says only this.
+#[must_use]
+pub fn notice_page(title: &str, text: &str) -> String {
+    document(title, None, &html! { h1 { (title) } p { (text) } })
+}
+
+/// Returns the forms for a moment, a comparison and a search. They work without a script.
+pub(crate) fn tools(session: &str, values: &[(&str, &str)]) -> Markup {
+    let value =
+        |name: &str| values.iter().find(|(known, _)| *known == name).map(|(_, value)| *value);
+    html! {
+        form class="inline" action=(format!("{session}/search")) {
+            label { "Search " input type="search" name="q" value=[value("q")]; }
+            button { "Find" }
+        }
+        form class="inline" action=(format!("{session}/at")) {
+            label { "As of " input type="text" name="t" placeholder="#42, 2025-03-11 10:45, a tag"; }
+            button { "Show" }
+        }
+        form class="inline" action=(format!("{session}/diff")) {
+            label { "Changes from " input type="text" name="a" placeholder="start"; }
+            label { " to " input type="text" name="b" placeholder="HEAD"; }
+            button { "Compare" }
+        }
+    }
+}
+
+fn document(title: &str, session: Option<&str>, body: &Markup) -> String {
+    let Assets { style, .. } = assets::assets();
+    let page = html! {
+        (DOCTYPE)
+        html lang="en" {
+            head {
+                meta charset="utf-8";
+                meta http-equiv="Content-Security-Policy" content=(assets::policy(false, true));
+                meta name="viewport" content="width=device-width, initial-scale=1";
+                meta name="referrer" content="no-referrer";
+                meta name="color-scheme" content="light dark";
+                title { (title) " – forge" }
+                style { (PreEscaped(style)) }
+            }
+            body {
+                a class="skip" href="#main" { "Skip to the content" }
+                div class="page" {
+                    nav aria-label="Pages" {
+                        p class="brand" { a href="/" { (logo()) "forge" } }
+                        ul {
+                            li { a href="/" { "Sessions" } }
+                            @if let Some(session) = session { li { a href=(session) { "The session" } } }
+                        }
+                    }
+                    main id="main" { header { (body) } }
+                }
+            }
+        }
+    };
+    page.into_string()
+}

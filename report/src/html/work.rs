@@ -1,0 +1,158 @@
+//! The checks and the edited files.
+
+use super::{Page, counted, grouped};
+use crate::chart::{ChartFrame, check_chart, percent};
+use crate::model::{CheckPart, EditPart, FilePart};
+use forge_store::model::Timestamp;
+use forge_store::model::claim::{VerificationStatus, VocabularyWord};
+use maud::{Markup, html};
+
+/// The longest line of a patch, in characters.
+const PATCH_LINE_CHARS: usize = 240;
+
+impl Page<'_> {
+    /// Returns the checks.
+    pub(super) fn checks(&self, frame: Option<&ChartFrame<'_>>) -> Option<Markup> {
+        let model = self.model;
+        if model.checks.is_empty() {
+            return None;
+        }
+        let mut checks: Vec<&CheckPart> = model.checks.iter().collect();
+        let failures = |check: &CheckPart| check.runs.iter().filter(|run| run.is_failure()).count();
+        let last = |check: &CheckPart| check.runs.last().map(|run| run.at).unwrap_or_default();
+        let first = |check: &CheckPart| check.runs.first().map_or(Timestamp::MAX, |run| run.at);
+        // The chart has room for those that say most; then they are in the order of time.
+        let weight = |check: &&CheckPart| {
+            std::cmp::Reverse((failures(check) > 0, check.runs.len(), last(check)))
+        };
+        checks.sort_by_key(weight);
+        let mut shown: Vec<&CheckPart> =
+            checks.iter().copied().take(crate::chart::max_checks()).collect();
+        shown.sort_by_key(|check| first(check));
+        checks.sort_by_key(|check| first(check));
+        Some(html! {
+            @if let Some(frame) = frame { (check_chart(frame, &shown)) }
+            details {
+                summary { "All checks in words " span class="count" { (checks.len()) } }
+                div class="wide" tabindex="0" role="group" aria-label="Table of checks" {
+                    table {
+                        thead { tr { th scope="col" { "Check" } th scope="col" { "Runs" } th scope="col" { "Failed" } th scope="col" { "Last result" } } }
+                        tbody { @for check in &checks { (self.check_row(check, failures(check))) } }
+                    }
+                }
+            }
+        })
+    }
+
+    fn check_row(&self, check: &CheckPart, failed: usize) -> Markup {
+        html! {
+            tr {
+                td { code { (check.name.short(160)) } }
+                td class="num" { (check.runs.len()) }
+                td class="num" { (failed) }
+                td {
+                    @if let Some(run) = check.runs.last() {
+                        span class=(if run.is_failure() { "bad" } else if run.status == VerificationStatus::Passed { "good" } else { "soft" }) {
+                            (if run.is_failure() { "✗ " } else if run.status == VerificationStatus::Passed { "✓ " } else { "? " })
+                            (run.status.word().replace('_', " "))
+                        }
+                        span class="soft" { " " (self.model.zone.day_and_clock(run.at)) }
+                        @if let Some(description) = &run.description { span class="block soft" { (description.short(200).inline()) } }
+                    }
+                }
+            }
+        }
+    }
+
+    /// Returns the edited files.
+    pub(super) fn files(&self) -> Option<Markup> {
+        let files = &self.model.files;
+        if files.is_empty() {
+            return None;
+        }
+        let size = |file: &FilePart| file.lines().map_or(0, |(added, removed)| added + removed);
+        let most = files.iter().map(size).max().unwrap_or(1).max(1);
+        Some(html! {
+            ul class="files" {
+                @for (place, file) in files.iter().enumerate() {
+                    li id=(format!("file-{}", place + 1)) {
+                        details {
+                            summary {
+                                @let (folder, name) = file.path.as_str().rsplit_once('/').unwrap_or(("", file.path.as_str()));
+                                span class="path" {
+                                    @if !folder.is_empty() { span class="soft" { (folder) "/" } wbr; }
+                                    b { (name) }
+                                }
+                                (churn(file, most))
+                            }
+                            @for edit in &file.edits { (self.edit(edit)) }
+                        }
+                    }
+                }
+            }
+        })
+    }
+
+    fn edit(&self, edit: &EditPart) -> Markup {
+        let most = self.detail.patch_lines;
+        html! {
+            p class="meta" {
+                @match edit.anchor {
+                    Some(anchor) if !self.options.brief => { a href=(super::line_link(anchor)) { (self.model.zone.day_and_clock(edit.at)) } }
+                    _ => { (self.model.zone.day_and_clock(edit.at)) }
+                }
+                @if let Some((added, removed)) = edit.lines { " · +" (added) " −" (removed) }
+            }
+            @match &edit.patch {
+                Some(patch) if most > 0 => {
+                    @let lines: Vec<&str> = patch.as_str().lines().filter(|line| !line.starts_with("--- ") && !line.starts_with("+++ ")).collect();
+                    div class="patch" {
+                        @for line in lines.iter().take(most) { (patch_line(line)) }
+                    }
+                    @if lines.len() > most { p class="soft small" { (counted(lines.len() - most, "more line", "more lines")) } }
+                }
+                Some(_) => { p class="soft small" { "The patch is left out." } }
+                None if self.model.shared => { p class="soft small" { "Patches are left out of a shared report." } }
+                None => { p class="soft small" { "The record has no patch of this edit." } }
+            }
+        }
+    }
+}
+
+pub(super) fn patch_line(line: &str) -> Markup {
+    let class = match line.as_bytes().first() {
+        Some(b'+') => "added",
+        Some(b'-') => "removed",
+        Some(b'@') => "place",
+        _ => "same",
+    };
+    let end = line.char_indices().nth(PATCH_LINE_CHARS).map_or(line.len(), |(end, _)| end);
+    html! { code class=(class) { (&line[..end]) @if end < line.len() { "…" } "\n" } }
+}
+
+fn churn(file: &FilePart, most: u64) -> Markup {
+    let lines = file.lines();
+    html! {
+        span class="churn" {
+            @if let Some((added, removed)) = lines {
+                @let (plus, minus) = (share(added, most), share(removed, most));
+                svg class="bar" width="80" height="8" aria-hidden="true" {
+                    rect class="good" width=(percent(plus)) height="6" y="1" {}
+                    rect class="bad" x=(percent(plus)) width=(percent(minus)) height="6" y="1" {}
+                }
+                span class="num good" { "+" (number(added)) }
+                span class="num bad" { "−" (number(removed)) }
+            } @else { span {} span {} span {} }
+            span class="soft small" { (counted(file.edits.len(), "edit", "edits")) }
+        }
+    }
+}
+
+fn number(number: u64) -> String {
+    usize::try_from(number).map(grouped).unwrap_or_default()
+}
+
+#[expect(clippy::cast_precision_loss, reason = "the length of a bar")]
+fn share(part: u64, most: u64) -> f64 {
+    if part == 0 { 0.0 } else { (part as f64 / most as f64).max(0.01) }
+}

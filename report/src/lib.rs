@@ -1,0 +1,24 @@
+//! The report of a debugging session as a page that needs nothing else: one HTML file without
+//! network, without addresses that are loaded, and readable without its script; or Markdown for a
+//! pull request.
+//!
+//! * [`model`]: what a page says, as plain data, read from a store.
+//! * [`html`]: writes it as HTML, a function for each section; the charts are plain SVG.
+//! * [`markdown`]: writes it as Markdown.
+//!
+//! Every text of a store is a [`PageText`]: secrets are removed from it once more, characters that
+//! hide or reorder text are escapes, and it is escaped where it is written.
+
+mod assets;
+mod chart;
+pub mod html;
+pub mod markdown;
+mod message_html;
+pub mod model;
+mod page_clock;
+mod page_text;
+mod words;
+
+pub use assets::policy;
+pub use page_clock::PageZone;
+pub use page_text::{PageText, TextCleaner};

@@ -1,0 +1,64 @@
+//! Reads the whole texts of facts.
+
+use crate::page_text::{PageText, TextCleaner};
+use forge_store::error::{Error, Result};
+use forge_store::model::claim::{FactText, FieldValue};
+use forge_store::model::{Kind, Value};
+use forge_store::store::{Session, SourcedFact, TextResolver};
+use forge_store::story::Story;
+use std::collections::HashMap;
+
+/// The facts of a session by kind and id, with their texts as a page shows them.
+pub(super) struct FactTexts<'a> {
+    pub(super) session: &'a Session,
+    pub(super) resolve: TextResolver<'a>,
+    pub(super) cleaner: &'a TextCleaner<'a>,
+    pub(super) story: &'a Story,
+    by_id: HashMap<(Kind, &'a str), &'a SourcedFact>,
+}
+
+impl<'a> FactTexts<'a> {
+    pub(super) fn new(
+        session: &'a Session,
+        resolve: TextResolver<'a>,
+        cleaner: &'a TextCleaner<'a>,
+        story: &'a Story,
+        facts: &'a [SourcedFact],
+    ) -> Self {
+        let by_id = facts.iter().map(|known| ((known.fact.kind, known.fact.id.as_str()), known));
+        Self { session, resolve, cleaner, story, by_id: by_id.collect() }
+    }
+
+    /// Returns a text as a page shows it.
+    pub(super) fn clean(&self, text: &str) -> PageText {
+        self.cleaner.clean(&self.story.shown_text(text))
+    }
+
+    /// Returns a path as a page shows it.
+    pub(super) fn path(&self, path: &str) -> PageText {
+        self.cleaner.clean(&self.story.shown_path(path))
+    }
+
+    /// Returns a fact.
+    pub(super) fn fact(&self, kind: Kind, id: &str) -> Option<&'a SourcedFact> {
+        self.by_id.get(&(kind, id)).copied()
+    }
+
+    /// Reads a text of a fact; its beginning if the rest was pruned.
+    pub(super) fn whole(&self, known: &SourcedFact, field: &str) -> Result<Option<PageText>> {
+        let text = known.fact.value.field(field).filter(|value| **value != Value::Null);
+        let Some(text) = text.and_then(FactText::read) else { return Ok(None) };
+        let Some(long) = text.whole() else { return Ok(Some(self.clean(text.preview()))) };
+        match self.session.text(known.source.as_deref(), &long, self.resolve) {
+            Ok(whole) => Ok(Some(self.clean(&whole))),
+            Err(Error::Dropped { .. }) => Ok(Some(self.clean(text.preview()))),
+            Err(error) => Err(error),
+        }
+    }
+
+    /// Returns the beginning of a text of a fact, as the fact has it.
+    pub(super) fn beginning(&self, known: &SourcedFact, field: &str) -> Option<PageText> {
+        let text = FactText::read(known.fact.value.field(field)?)?;
+        Some(self.clean(text.preview())).filter(|text| !text.is_empty())
+    }
+}

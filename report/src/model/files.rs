@@ -1,0 +1,103 @@
+//! The edited files, the checks, the sub-agents.
+
+use super::fact_texts::FactTexts;
+use super::{AgentSpan, CheckPart, CheckRunPart, EditPart, FilePart};
+use crate::page_text::PageText;
+use forge_store::error::Result;
+use forge_store::model::claim::{Agent, CodeState, FactText};
+use forge_store::model::{Kind, Timestamp, Value};
+use forge_store::store::SourcedFact;
+use std::collections::HashMap;
+
+/// Finds the lines of the story by what they are about.
+pub(super) type AnchorsByFact = HashMap<(Kind, String), usize>;
+
+/// Returns the edited files, the most changed first, and the place of each by its path.
+pub(super) fn files(
+    texts: &FactTexts<'_>,
+    facts: &[SourcedFact],
+    anchors: &AnchorsByFact,
+    with_patches: bool,
+) -> Result<Vec<FilePart>> {
+    let mut files: Vec<FilePart> = Vec::new();
+    let mut places: HashMap<PageText, usize> = HashMap::new();
+    for known in facts.iter().filter(|known| known.fact.kind == Kind::Code) {
+        let fact = &known.fact;
+        let Ok(code) = CodeState::from_value(&fact.value) else { continue };
+        let Some(path) = code.path.as_ref().map(FactText::preview).filter(|it| !it.is_empty())
+        else {
+            continue;
+        };
+        let path = texts.path(path);
+        let patch = texts.whole(known, "patch")?;
+        let counted = || patch.as_ref().map(|patch| changed_lines(patch.as_str()));
+        let edit = EditPart {
+            at: fact.at,
+            lines: code.lines_added.zip(code.lines_removed).or_else(counted),
+            patch: patch.clone().filter(|_| with_patches),
+            anchor: anchors.get(&(Kind::Code, fact.id.clone())).copied(),
+        };
+        let place = *places.entry(path.clone()).or_insert_with(|| {
+            files.push(FilePart { path, edits: Vec::new() });
+            files.len() - 1
+        });
+        if let Some(file) = files.get_mut(place) {
+            file.edits.push(edit);
+        }
+    }
+    files.sort_by_key(|file| {
+        let (added, removed) = file.lines().unwrap_or_default();
+        (std::cmp::Reverse(added + removed), file.path.clone())
+    });
+    Ok(files)
+}
+
+/// Returns how many lines a patch adds and removes.
+fn changed_lines(patch: &str) -> (u64, u64) {
+    let count = |sign: char, header: &str| {
+        patch.lines().filter(|line| line.starts_with(sign) && !line.starts_with(header)).count()
+            as u64
+    };
+    (count('+', "+++ "), count('-', "--- "))
+}
+
+/// Returns the checks with their runs, the check that ran last first.
+pub(super) fn checks(texts: &FactTexts<'_>, anchors: &AnchorsByFact) -> Vec<CheckPart> {
+    let mut checks: Vec<CheckPart> = Vec::new();
+    for run in &texts.story.checks {
+        let name = texts.clean(&run.name);
+        let part = CheckRunPart {
+            at: run.at,
+            status: run.status,
+            description: run.description.as_deref().map(|text| texts.clean(text)),
+            anchor: anchors.get(&(Kind::Verification, run.id.clone())).copied(),
+        };
+        match checks.iter_mut().find(|check| check.name == name) {
+            Some(check) => check.runs.push(part),
+            None => checks.push(CheckPart { name, runs: vec![part] }),
+        }
+    }
+    checks
+}
+
+/// Returns the times of the sub-agents that have a line.
+pub(super) fn agents(
+    texts: &FactTexts<'_>,
+    facts: &[SourcedFact],
+    anchors: &AnchorsByFact,
+) -> Vec<AgentSpan> {
+    let agents = facts.iter().filter(|known| known.fact.kind == Kind::Agent);
+    let span = |known: &SourcedFact| {
+        let fact = &known.fact;
+        let began = fact.value.field("started_at").and_then(Value::as_text);
+        let sent = Agent::from_value(&fact.value).unwrap_or_default();
+        let name = sent.description.or(sent.agent_type);
+        AgentSpan {
+            from: began.and_then(Timestamp::parse_rfc3339).unwrap_or(fact.at).min(fact.at),
+            to: fact.at,
+            name: texts.clean(name.as_ref().map_or(&*fact.id, FactText::preview)),
+            anchor: anchors.get(&(Kind::Agent, fact.id.clone())).copied(),
+        }
+    };
+    agents.map(span).collect()
+}

@@ -1,0 +1,233 @@
+//! The story as the lines of a page.
+
+use super::fact_texts::FactTexts;
+use super::files::AnchorsByFact;
+use super::ideas::AnchorsByRevision;
+use super::{AgentWorkPart, FoldedLine, FoldedPart, LinePart, RowPart, TurnPart};
+use crate::page_text::PageText;
+use forge_store::error::Result;
+use forge_store::model::Kind;
+use forge_store::store::SourcedFact;
+use forge_store::story::{FoldKey, Story, StoryItem, StoryKind, StoryRef};
+use std::collections::{BTreeMap, HashMap};
+
+/// How much of a repeated command must be equal, in characters.
+const LIKENESS_CHARS: usize = 44;
+/// The longest beginning of an output, in characters.
+const OUTPUT_CHARS: usize = 120;
+
+/// The numbers of the lines, by what they are about.
+#[derive(Debug, Default)]
+pub(super) struct LineAnchors {
+    /// By fact.
+    pub(super) facts: AnchorsByFact,
+    /// By revision and hypothesis.
+    pub(super) revisions: AnchorsByRevision,
+    /// By the number of a revision or checkpoint.
+    pub(super) sequences: HashMap<u64, usize>,
+}
+
+impl LineAnchors {
+    /// Numbers the told items of a story.
+    pub(super) fn of(story: &Story) -> Self {
+        let mut anchors = Self::default();
+        for (number, item) in story.items().filter(|item| is_told(item)).enumerate() {
+            let sequence = item.refs.iter().find_map(|about| match about {
+                StoryRef::Sequence(sequence) => Some(*sequence),
+                StoryRef::Entity(_) => None,
+            });
+            for about in &item.refs {
+                match (about, sequence) {
+                    (StoryRef::Entity(key), Some(sequence)) if key.kind == Kind::Hypothesis => {
+                        anchors.revisions.insert((sequence, key.id.clone()), number);
+                    }
+                    (StoryRef::Entity(key), _) => {
+                        anchors.facts.entry((key.kind, key.id.clone())).or_insert(number);
+                    }
+                    (StoryRef::Sequence(sequence), _) => {
+                        anchors.sequences.entry(*sequence).or_insert(number);
+                    }
+                }
+            }
+        }
+        anchors
+    }
+}
+
+/// Returns whether an item has a line of its own.
+pub(super) const fn is_told(item: &StoryItem) -> bool {
+    item.loud || matches!(item.kind, StoryKind::Prompt)
+}
+
+/// Writes the lines of a story.
+pub(super) struct LineWriter<'a> {
+    pub(super) texts: &'a FactTexts<'a>,
+    /// The places of the hypotheses by id.
+    pub(super) ideas: &'a HashMap<String, usize>,
+    /// The places of the edited files by path.
+    pub(super) files: &'a HashMap<PageText, usize>,
+    /// Whether to leave out outputs and reports.
+    pub(super) shared: bool,
+    /// What each sub-agent did.
+    work: HashMap<&'a str, Vec<&'a StoryItem>>,
+    next: usize,
+    branch: String,
+}
+
+impl<'a> LineWriter<'a> {
+    pub(super) fn new(
+        texts: &'a FactTexts<'a>,
+        ideas: &'a HashMap<String, usize>,
+        files: &'a HashMap<PageText, usize>,
+        shared: bool,
+    ) -> Self {
+        let mut work: HashMap<&str, Vec<&StoryItem>> = HashMap::new();
+        for item in texts.story.items().filter(|item| !is_told(item) && item.fold_key.is_none()) {
+            if let Some(agent) = &item.agent {
+                work.entry(agent).or_default().push(item);
+            }
+        }
+        Self { texts, ideas, files, shared, work, next: 0, branch: "main".to_owned() }
+    }
+
+    /// Returns all turns.
+    pub(super) fn turns(&mut self) -> Result<Vec<TurnPart>> {
+        let mut turns = Vec::new();
+        for turn in &self.texts.story.turns {
+            let prompt = turn.prompt.as_ref().map(|item| self.line(item)).transpose()?;
+            let mut rows = Vec::new();
+            let mut quiet: Vec<&StoryItem> = Vec::new();
+            for item in &turn.items {
+                if !is_told(item) {
+                    quiet.extend(item.fold_key.is_some().then_some(item));
+                    continue;
+                }
+                rows.extend(self.folded(&mut quiet));
+                rows.push(RowPart::Line(Box::new(self.line(item)?)));
+            }
+            rows.extend(self.folded(&mut quiet));
+            turns.push(TurnPart { prompt, rows });
+        }
+        Ok(turns)
+    }
+
+    fn line(&mut self, item: &StoryItem) -> Result<LinePart> {
+        let anchor = self.next;
+        self.next += 1;
+        let texts = self.texts;
+        let entity = item.refs.iter().find_map(|about| match about {
+            StoryRef::Entity(key) => Some(key),
+            StoryRef::Sequence(_) => None,
+        });
+        let fact = entity.and_then(|key| texts.fact(key.kind, &key.id));
+        let whole = match (item.kind, fact) {
+            (StoryKind::Prompt | StoryKind::Message, Some(known)) => texts.whole(known, "text")?,
+            _ => None,
+        };
+        let on_branch = item.branch.as_ref().filter(|branch| **branch != self.branch).cloned();
+        if let Some(branch) = &on_branch {
+            self.branch.clone_from(branch);
+        }
+        let text = texts.clean(&item.text);
+        Ok(LinePart {
+            anchor,
+            at: item.at,
+            about: self.about(item),
+            kind: item.kind,
+            mark: item.mark,
+            detail: item.detail.as_deref().map(|detail| texts.clean(detail)),
+            idea: entity
+                .filter(|key| key.kind == Kind::Hypothesis)
+                .and_then(|key| self.ideas.get(&key.id).copied()),
+            on_branch: on_branch.map(|branch| texts.clean(&branch)),
+            files: item
+                .paths
+                .iter()
+                .filter_map(|path| self.files.get(&texts.path(path)).copied())
+                .collect(),
+            whole: whole.filter(|whole| whole.as_str().trim() != text.as_str()),
+            agent_work: match item.kind {
+                StoryKind::Agent => self.agent_work(item, fact)?,
+                _ => None,
+            },
+            text,
+        })
+    }
+
+    fn agent_work(
+        &self,
+        item: &StoryItem,
+        fact: Option<&SourcedFact>,
+    ) -> Result<Option<AgentWorkPart>> {
+        let items = item.agent.as_deref().and_then(|agent| self.work.get(agent));
+        let steps = items.map(|items| self.merged(items)).unwrap_or_default();
+        let result = match fact {
+            Some(known) if !self.shared => self.texts.whole(known, "result")?,
+            _ => None,
+        };
+        let has_any = !steps.is_empty() || result.is_some();
+        Ok(has_any.then_some(AgentWorkPart { steps, result }))
+    }
+
+    /// Returns what is folded here, and empties the list.
+    fn folded(&self, quiet: &mut Vec<&StoryItem>) -> Option<RowPart> {
+        if quiet.is_empty() {
+            return None;
+        }
+        let mut counts: BTreeMap<FoldKey, usize> = BTreeMap::new();
+        for item in quiet.iter() {
+            if let Some(key) = item.fold_key {
+                *counts.entry(key).or_default() += 1;
+            }
+        }
+        let words: Vec<String> = counts.iter().map(|(key, count)| key.counted(*count)).collect();
+        let lines = self.merged(quiet);
+        quiet.clear();
+        Some(RowPart::Folded(FoldedPart { summary: words.join(", "), lines }))
+    }
+
+    /// Returns these items with near-equal ones as one.
+    fn merged(&self, items: &[&StoryItem]) -> Vec<FoldedLine> {
+        let mut places: HashMap<(StoryKind, String), usize> = HashMap::new();
+        let mut lines: Vec<FoldedLine> = Vec::new();
+        for item in items {
+            let letters = item.text.chars().filter(|letter| !letter.is_ascii_digit());
+            let likeness = (item.kind, letters.take(LIKENESS_CHARS).collect());
+            let known = places.get(&likeness).and_then(|place| lines.get_mut(*place));
+            if let Some(line) = known.filter(|_| item.kind != StoryKind::Message) {
+                line.times += 1;
+                continue;
+            }
+            places.insert(likeness, lines.len());
+            lines.push(FoldedLine {
+                at: item.at,
+                mark: item.mark,
+                text: self.texts.clean(&item.text),
+                about: self.about(item),
+                output: self.output(item),
+                times: 1,
+            });
+        }
+        lines
+    }
+
+    /// Returns what an item is about, as a command names it.
+    fn about(&self, item: &StoryItem) -> Option<PageText> {
+        let is_entity = |about: &&StoryRef| matches!(about, StoryRef::Entity(_));
+        let first = item.refs.iter().find(is_entity)?;
+        Some(self.texts.cleaner.clean(&first.to_string()))
+    }
+
+    /// Returns the beginning of what a command printed.
+    fn output(&self, item: &StoryItem) -> Option<PageText> {
+        if self.shared || item.kind != StoryKind::Command {
+            return None;
+        }
+        let key = item.refs.iter().find_map(|about| match about {
+            StoryRef::Entity(key) => Some(key),
+            StoryRef::Sequence(_) => None,
+        })?;
+        let known = self.texts.fact(key.kind, &key.id)?;
+        Some(self.texts.beginning(known, "stdout_preview")?.short(OUTPUT_CHARS))
+    }
+}

@@ -1,0 +1,472 @@
+//! What a page says, as plain data.
+
+mod fact_texts;
+mod files;
+mod ideas;
+mod lines;
+mod moments;
+mod read;
+mod summary;
+
+pub use read::{ReportLimits, ReportSource};
+
+use crate::page_clock::PageZone;
+use crate::page_text::PageText;
+use forge_store::model::Timestamp;
+use forge_store::model::claim::{HypothesisStatus, VerificationStatus};
+use forge_store::story::{StoryKind, StoryMark, TimeRuler};
+
+/// What a page says about a session.
+#[derive(Clone, Debug)]
+pub struct ReportModel {
+    /// The name of the session.
+    pub session: PageText,
+    /// The agent that works in it.
+    pub agent: Option<PageText>,
+    /// The branch of the moment.
+    pub branch: PageText,
+    /// What the session is about.
+    pub title: PageText,
+    /// What a person asked first, if the title is something else.
+    pub asked: Option<PageText>,
+    /// The zone of all times.
+    pub zone: PageZone,
+    /// The first and the last moment.
+    pub span: Option<(Timestamp, Timestamp)>,
+    /// The moment of the page, if it is not the end.
+    pub as_of: Option<Timestamp>,
+    /// Whether outputs, patches and summaries are left out.
+    pub shared: bool,
+    /// The places of moments on all charts.
+    pub ruler: Option<TimeRuler>,
+    /// When anything happened.
+    pub activity: Vec<Timestamp>,
+    /// What came out.
+    pub outcome: Outcome,
+    /// Pieces of evidence, on all branches.
+    pub evidence_count: usize,
+    /// The hypotheses, in the order in which they were stated.
+    pub ideas: Vec<Idea>,
+    /// What is held to be true.
+    pub beliefs: Vec<BeliefRow>,
+    /// The questions.
+    pub gaps: Vec<GapRow>,
+    /// The branches that were given up.
+    pub given_up: Vec<GivenUpBranch>,
+    /// The agent's own tasks.
+    pub tasks: Vec<TaskRow>,
+    /// What rules found in the agent's messages.
+    pub inferences: Vec<(Timestamp, PageText)>,
+    /// The compactions of the agent's context.
+    pub compactions: Vec<CompactionPart>,
+    /// The story.
+    pub turns: Vec<TurnPart>,
+    /// How many items the story has, and how many are told.
+    pub told: (usize, usize),
+    /// The checks with their runs.
+    pub checks: Vec<CheckPart>,
+    /// The edited files, the most changed first.
+    pub files: Vec<FilePart>,
+    /// The sub-agents.
+    pub agents: Vec<AgentSpan>,
+    /// The moments at which what was known changed.
+    pub moments: Vec<KnownMoment>,
+    /// How many such moments are not listed.
+    pub moments_left_out: usize,
+    /// The prompts that moments name.
+    pub asked_texts: Vec<PageText>,
+    /// The questions that moments name, with their ids.
+    pub question_texts: Vec<(PageText, PageText)>,
+}
+
+/// What came out of a session.
+#[derive(Clone, Debug, Default)]
+pub struct Outcome {
+    /// The last message of the agent.
+    pub last_word: Option<PageText>,
+    /// The checks that fail, the latest first.
+    pub failing: Vec<FailingCheck>,
+    /// How many checks pass.
+    pub passing: usize,
+    /// The name and the time of the last check that passed.
+    pub last_pass: Option<(PageText, Timestamp)>,
+    /// The commits, oldest first.
+    pub commits: Vec<CommitRow>,
+    /// The files that were edited after the last commit.
+    pub uncommitted: Vec<PageText>,
+}
+
+/// A check that fails.
+#[derive(Clone, Debug)]
+pub struct FailingCheck {
+    /// Its name.
+    pub name: PageText,
+    /// When it failed last.
+    pub at: Timestamp,
+    /// The tests that failed and the first line of the error, if the output says so.
+    pub error: Option<PageText>,
+}
+
+/// A commit.
+#[derive(Clone, Debug)]
+pub struct CommitRow {
+    /// When.
+    pub at: Timestamp,
+    /// The first line of the message.
+    pub subject: PageText,
+    /// The hash.
+    pub sha: Option<PageText>,
+    /// The line of the story.
+    pub anchor: Option<usize>,
+}
+
+/// A hypothesis.
+#[derive(Clone, Debug)]
+pub struct Idea {
+    /// The id.
+    pub id: PageText,
+    /// What it says.
+    pub text: PageText,
+    /// The status at the moment of the page; `None` if only another branch has it.
+    pub status: Option<HypothesisStatus>,
+    /// The confidence at the moment of the page.
+    pub confidence: Option<f64>,
+    /// Why it has its status.
+    pub reason: Option<PageText>,
+    /// When it was stated.
+    pub stated_at: Timestamp,
+    /// When it got its status, if it was ever changed.
+    pub settled_at: Option<Timestamp>,
+    /// Its changes, oldest first.
+    pub steps: Vec<IdeaMove>,
+    /// The evidence for and against it, the strongest first.
+    pub evidence: Vec<EvidenceRow>,
+}
+
+/// A change of a hypothesis.
+#[derive(Clone, Debug)]
+pub struct IdeaMove {
+    /// When.
+    pub at: Timestamp,
+    /// The branch, if it is not the main one.
+    pub branch: Option<PageText>,
+    /// The confidence before, on its branch.
+    pub before: Option<f64>,
+    /// The confidence afterwards.
+    pub confidence: Option<f64>,
+    /// The status that it got.
+    pub status: Option<HypothesisStatus>,
+    /// Why.
+    pub reason: Option<PageText>,
+    /// The evidence that came with it.
+    pub evidence: Vec<EvidenceRow>,
+    /// The line of the story.
+    pub anchor: Option<usize>,
+}
+
+/// A piece of evidence.
+#[derive(Clone, Debug)]
+pub struct EvidenceRow {
+    /// The id.
+    pub id: PageText,
+    /// From -1 (against) to 1 (for).
+    pub strength: Option<f64>,
+    /// What it says.
+    pub text: PageText,
+    /// Where it is from.
+    pub source: Option<PageText>,
+}
+
+/// A belief.
+#[derive(Clone, Debug)]
+pub struct BeliefRow {
+    /// The id.
+    pub id: PageText,
+    /// The confidence.
+    pub confidence: Option<f64>,
+    /// What is believed.
+    pub text: PageText,
+    /// What it rests on.
+    pub rests_on: Vec<PageText>,
+    /// Why it is in doubt, if it is.
+    pub doubt: Option<PageText>,
+}
+
+/// A question.
+#[derive(Clone, Debug)]
+pub struct GapRow {
+    /// The id.
+    pub id: PageText,
+    /// The question.
+    pub text: PageText,
+    /// How much depends on it.
+    pub criticality: &'static str,
+    /// Whether it is open.
+    pub is_open: bool,
+    /// The word of its status.
+    pub status: &'static str,
+    /// When it was asked.
+    pub since: Timestamp,
+    /// What it blocks.
+    pub blocks: Option<PageText>,
+    /// The answer.
+    pub answer: Option<PageText>,
+    /// The branch that has an answer, and the answer, if this branch has none.
+    pub answered_elsewhere: Option<(PageText, PageText)>,
+}
+
+/// A branch that was given up.
+#[derive(Clone, Debug)]
+pub struct GivenUpBranch {
+    /// The name.
+    pub name: PageText,
+    /// The hypothesis that it tested.
+    pub hypothesis: Option<PageText>,
+    /// The approach.
+    pub approach: Option<PageText>,
+    /// What came out.
+    pub results: Vec<PageText>,
+}
+
+/// A task of the agent.
+#[derive(Clone, Debug)]
+pub struct TaskRow {
+    /// What is to be done.
+    pub text: PageText,
+    /// The agent's word for how far it is.
+    pub status: PageText,
+    /// Whether it is done.
+    pub is_done: bool,
+}
+
+/// A compaction of the agent's context, as the program that calls this crate knows it.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct CompactionNote {
+    /// When.
+    pub at: Timestamp,
+    /// The number of its checkpoint.
+    pub sequence: u64,
+    /// What caused it: `auto`, `manual`.
+    pub trigger: Option<String>,
+    /// How many tokens the context had.
+    pub tokens: Option<i64>,
+    /// How many things were known.
+    pub known: usize,
+    /// What the summary left out; `None` if that cannot be known.
+    pub lost: Option<Vec<LostThing>>,
+    /// The agent's summary.
+    pub summary: Option<String>,
+}
+
+/// Something that a summary left out.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct LostThing {
+    /// The sort of thing: `hypothesis`, `file`.
+    pub kind: &'static str,
+    /// The id, or the path of a file.
+    pub id: String,
+    /// What it says.
+    pub text: String,
+}
+
+/// A compaction on a page.
+#[derive(Clone, Debug)]
+pub struct CompactionPart {
+    /// When.
+    pub at: Timestamp,
+    /// What caused it.
+    pub trigger: Option<PageText>,
+    /// How many tokens the context had.
+    pub tokens: Option<i64>,
+    /// How many things were known.
+    pub known: usize,
+    /// What the summary left out, with the sort and the id.
+    pub lost: Option<Vec<(&'static str, PageText, PageText)>>,
+    /// The agent's summary.
+    pub summary: Option<PageText>,
+    /// The line of the story.
+    pub anchor: Option<usize>,
+}
+
+/// A prompt and what followed it.
+#[derive(Clone, Debug)]
+pub struct TurnPart {
+    /// The prompt.
+    pub prompt: Option<LinePart>,
+    /// What followed.
+    pub rows: Vec<RowPart>,
+}
+
+/// A row of the story.
+#[derive(Clone, Debug)]
+pub enum RowPart {
+    /// A line.
+    Line(Box<LinePart>),
+    /// What is folded.
+    Folded(FoldedPart),
+}
+
+/// A line of the story.
+#[derive(Clone, Debug)]
+pub struct LinePart {
+    /// The number of the line, by which other parts of the page name it.
+    pub anchor: usize,
+    /// When.
+    pub at: Timestamp,
+    /// What it is about, as a command and a server name it: `command:C1`.
+    pub about: Option<PageText>,
+    /// What sort of thing happened.
+    pub kind: StoryKind,
+    /// How it is meant.
+    pub mark: StoryMark,
+    /// What happened.
+    pub text: PageText,
+    /// The reason or description.
+    pub detail: Option<PageText>,
+    /// The hypothesis that it is about, by its place among the ideas.
+    pub idea: Option<usize>,
+    /// The branch, if it is another one than that of the line before.
+    pub on_branch: Option<PageText>,
+    /// The edited files, by their place among the files.
+    pub files: Vec<usize>,
+    /// The whole text of a message or prompt, if the line shows only a part.
+    pub whole: Option<PageText>,
+    /// What a sub-agent did and reported.
+    pub agent_work: Option<AgentWorkPart>,
+}
+
+/// What a sub-agent did.
+#[derive(Clone, Debug)]
+pub struct AgentWorkPart {
+    /// Its steps.
+    pub steps: Vec<FoldedLine>,
+    /// What it came back with.
+    pub result: Option<PageText>,
+}
+
+/// What is folded between two lines.
+#[derive(Clone, Debug)]
+pub struct FoldedPart {
+    /// How much there is of each sort, in words.
+    pub summary: String,
+    /// The lines.
+    pub lines: Vec<FoldedLine>,
+}
+
+/// A folded line. Near-equal lines are one.
+#[derive(Clone, Debug)]
+pub struct FoldedLine {
+    /// When it happened first.
+    pub at: Timestamp,
+    /// How it is meant.
+    pub mark: StoryMark,
+    /// What happened.
+    pub text: PageText,
+    /// What it is about, as a command and a server name it.
+    pub about: Option<PageText>,
+    /// The beginning of what a command printed.
+    pub output: Option<PageText>,
+    /// How many times something like this happened.
+    pub times: usize,
+}
+
+/// A check with its runs.
+#[derive(Clone, Debug)]
+pub struct CheckPart {
+    /// The name.
+    pub name: PageText,
+    /// The runs, oldest first.
+    pub runs: Vec<CheckRunPart>,
+}
+
+/// A run of a check.
+#[derive(Clone, Debug)]
+pub struct CheckRunPart {
+    /// When it ended.
+    pub at: Timestamp,
+    /// How it ended.
+    pub status: VerificationStatus,
+    /// What there is to say about it.
+    pub description: Option<PageText>,
+    /// The line of the story.
+    pub anchor: Option<usize>,
+}
+
+impl CheckRunPart {
+    /// Returns whether the check failed.
+    #[must_use]
+    pub const fn is_failure(&self) -> bool {
+        matches!(
+            self.status,
+            VerificationStatus::Failed | VerificationStatus::Error | VerificationStatus::TimedOut
+        )
+    }
+}
+
+/// An edited file.
+#[derive(Clone, Debug)]
+pub struct FilePart {
+    /// The path, relative to the project.
+    pub path: PageText,
+    /// The edits, oldest first.
+    pub edits: Vec<EditPart>,
+}
+
+impl FilePart {
+    /// Returns the lines added and removed; `None` if an edit does not say.
+    #[must_use]
+    pub fn lines(&self) -> Option<(u64, u64)> {
+        self.edits.iter().try_fold((0, 0), |(added, removed), edit| {
+            edit.lines.map(|(more, less)| (added + more, removed + less))
+        })
+    }
+}
+
+/// An edit.
+#[derive(Clone, Debug)]
+pub struct EditPart {
+    /// When.
+    pub at: Timestamp,
+    /// The lines added and removed, if known.
+    pub lines: Option<(u64, u64)>,
+    /// The patch.
+    pub patch: Option<PageText>,
+    /// The line of the story.
+    pub anchor: Option<usize>,
+}
+
+/// The time in which a sub-agent worked.
+#[derive(Clone, Debug)]
+pub struct AgentSpan {
+    /// When it began.
+    pub from: Timestamp,
+    /// When it ended.
+    pub to: Timestamp,
+    /// What it was sent for.
+    pub name: PageText,
+    /// The line of the story.
+    pub anchor: Option<usize>,
+}
+
+/// A moment at which what was known changed.
+#[derive(Clone, Debug)]
+pub struct KnownMoment {
+    /// When.
+    pub at: Timestamp,
+    /// What happened.
+    pub label: PageText,
+    /// The line of the story.
+    pub anchor: usize,
+    /// The hypotheses that changed: the place, the confidence, and the status, `None` if gone.
+    pub ideas: Vec<(usize, Option<f64>, Option<HypothesisStatus>)>,
+    /// The questions that changed, by their place among the gaps, and whether each is open.
+    pub gaps: Vec<(usize, bool)>,
+    /// The checks that fail, if that changed.
+    pub failing: Option<Vec<PageText>>,
+    /// The last prompt, by its place among the asked texts.
+    pub asked: Option<usize>,
+    /// How many files were edited so far.
+    pub files: usize,
+    /// How many commits there were so far.
+    pub commits: usize,
+}

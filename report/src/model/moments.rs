@@ -1,0 +1,181 @@
+//! What was known at each moment: without hindsight, and on the branch checked out then.
+
+use super::fact_texts::FactTexts;
+use super::lines::is_told;
+use super::{FilePart, KnownMoment};
+use crate::page_text::PageText;
+use forge_store::error::Result;
+use forge_store::model::claim::{GapStatus, HypothesisStatus, VocabularyWord};
+use forge_store::model::{EntryChange, Kind, Timestamp, Value};
+use forge_store::story::{StoryItem, StoryKind, StoryMark};
+use std::collections::{BTreeMap, HashMap};
+
+/// The most moments on a page.
+const MAX_MOMENTS: usize = 400;
+/// The longest label of a moment, in characters.
+const LABEL_CHARS: usize = 110;
+/// The longest prompt beside a moment, in characters.
+const ASKED_CHARS: usize = 220;
+
+/// The moments of a page.
+pub(super) struct KnownMoments {
+    pub(super) moments: Vec<KnownMoment>,
+    pub(super) left_out: usize,
+    pub(super) asked: Vec<PageText>,
+    /// The questions that were ever open, by id, with their texts.
+    pub(super) questions: Vec<(String, String)>,
+}
+
+/// What happened at one time.
+struct TimeGroup<'a> {
+    at: Timestamp,
+    anchor: usize,
+    items: Vec<&'a StoryItem>,
+    asked: Option<usize>,
+}
+
+fn first_edit(file: &FilePart) -> Timestamp {
+    file.edits.first().map_or(Timestamp::MAX, |edit| edit.at)
+}
+
+/// Returns the moments at which what was known changed.
+pub(super) fn moments(
+    texts: &FactTexts<'_>,
+    ideas: &HashMap<String, usize>,
+    files: &[FilePart],
+) -> Result<KnownMoments> {
+    let mut asked = Vec::new();
+    let mut groups = groups(texts, &mut asked);
+    let all = groups.len();
+    thin_out(&mut groups);
+    let times: Vec<Timestamp> = groups.iter().map(|group| group.at).collect();
+    let changes = texts.session.claims_over_time(&times)?;
+    let mut questions: Vec<(String, String)> = Vec::new();
+    let mut runs = texts.story.checks.iter().peekable();
+    let commits = &texts.story.findings.commits;
+    let mut moments = Vec::with_capacity(groups.len());
+    for (group, changes) in groups.iter().zip(changes) {
+        let mut failing = None;
+        while let Some(run) = runs.next_if(|run| run.at <= group.at) {
+            failing = run.failing.as_ref().or(failing);
+        }
+        let labels = group.items.iter().filter(|item| item.kind != StoryKind::Edit);
+        let labels: Vec<String> = labels.map(|item| label(item)).collect();
+        moments.push(KnownMoment {
+            at: group.at,
+            label: texts.clean(&labels.join(", ")).short(LABEL_CHARS),
+            anchor: group.anchor,
+            ideas: changed_ideas(&changes, ideas),
+            gaps: changed_gaps(&changes, &mut questions),
+            failing: failing.map(|names| names.iter().map(|name| texts.clean(name)).collect()),
+            asked: group.asked,
+            files: files.iter().filter(|file| first_edit(file) <= group.at).count(),
+            commits: commits.iter().filter(|commit| commit.at <= group.at).count(),
+        });
+    }
+    Ok(KnownMoments { left_out: all - moments.len(), moments, asked, questions })
+}
+
+/// Joins what happened at the same time.
+fn groups<'a>(texts: &FactTexts<'a>, asked: &mut Vec<PageText>) -> Vec<TimeGroup<'a>> {
+    let mut groups: Vec<TimeGroup<'a>> = Vec::new();
+    let mut last_asked = None;
+    for (anchor, item) in texts.story.items().filter(|item| is_told(item)).enumerate() {
+        if item.kind == StoryKind::Prompt {
+            asked.push(texts.clean(&item.text).short(ASKED_CHARS));
+            last_asked = Some(asked.len() - 1);
+        }
+        if let Some(group) = groups.last_mut().filter(|group| group.at == item.at) {
+            group.items.push(item);
+            group.asked = last_asked;
+        } else if is_moment(item) {
+            groups.push(TimeGroup { at: item.at, anchor, items: vec![item], asked: last_asked });
+        }
+    }
+    groups
+}
+
+/// Returns whether what is known changes with an item.
+const fn is_moment(item: &StoryItem) -> bool {
+    !matches!(
+        item.kind,
+        StoryKind::Edit | StoryKind::Message | StoryKind::Measurement | StoryKind::Agent
+    )
+}
+
+/// Leaves out moments of which there are too many, those without a change of a claim first.
+fn thin_out(groups: &mut Vec<TimeGroup<'_>>) {
+    let is_claim = |group: &TimeGroup<'_>| {
+        group.items.iter().any(|item| {
+            matches!(item.kind, StoryKind::Hypothesis | StoryKind::Gap | StoryKind::Restore)
+        })
+    };
+    if groups.len() > MAX_MOMENTS && groups.iter().filter(|group| is_claim(group)).count() > 0 {
+        let last = groups.last().map(|group| group.at);
+        groups.retain(|group| is_claim(group) || Some(group.at) == last);
+    }
+    if groups.len() > MAX_MOMENTS {
+        let (count, mut place) = (groups.len(), 0);
+        groups.retain(|_| {
+            place += 1;
+            // Of every `count` moments, `MAX_MOMENTS` are kept at even distances; the last always.
+            place * MAX_MOMENTS / count > (place - 1) * MAX_MOMENTS / count
+        });
+    }
+}
+
+/// Returns an item in few words.
+fn label(item: &StoryItem) -> String {
+    match (item.kind, &item.detail) {
+        (StoryKind::Prompt, _) => format!("you: {}", item.text),
+        (StoryKind::Commit, Some(subject)) => format!("{}: {subject}", item.text),
+        (StoryKind::Hypothesis, Some(words)) if item.mark == StoryMark::New => {
+            format!("{}: {words}", item.text)
+        }
+        _ => item.text.clone(),
+    }
+}
+
+fn word(value: &Value, name: &str) -> Option<String> {
+    value.field(name)?.as_text().map(str::to_owned)
+}
+
+fn changed_ideas(
+    changes: &[EntryChange],
+    places: &HashMap<String, usize>,
+) -> Vec<(usize, Option<f64>, Option<HypothesisStatus>)> {
+    let ideas = changes.iter().filter(|change| change.key.kind == Kind::Hypothesis);
+    let one = |change: &EntryChange| {
+        let place = *places.get(&change.key.id)?;
+        let Some(new) = &change.new else { return Some((place, None, None)) };
+        let status = word(&new.value, "status");
+        let status = status.as_deref().and_then(HypothesisStatus::from_word);
+        let confidence = new.value.field("confidence").and_then(Value::as_f64);
+        Some((place, confidence, Some(status.unwrap_or(HypothesisStatus::Active))))
+    };
+    ideas.filter_map(one).collect()
+}
+
+fn changed_gaps(
+    changes: &[EntryChange],
+    questions: &mut Vec<(String, String)>,
+) -> Vec<(usize, bool)> {
+    let mut changed = BTreeMap::new();
+    for change in changes.iter().filter(|change| change.key.kind == Kind::Gap) {
+        let place = questions.iter().position(|(id, _)| *id == change.key.id);
+        let place = place.unwrap_or_else(|| {
+            questions.push((change.key.id.clone(), String::new()));
+            questions.len() - 1
+        });
+        let is_open = change.new.as_ref().is_some_and(|new| {
+            let status = word(&new.value, "status");
+            let status = status.as_deref().and_then(GapStatus::from_word);
+            matches!(status, None | Some(GapStatus::Open | GapStatus::Filling))
+        });
+        if let (Some(new), Some(question)) = (&change.new, questions.get_mut(place)) {
+            question.1 = word(&new.value, "description").unwrap_or_default();
+        }
+        changed.insert(place, is_open);
+    }
+    changed.into_iter().collect()
+}

@@ -1,0 +1,175 @@
+//! Reads what a page says from a store.
+
+use super::fact_texts::FactTexts;
+use super::lines::{LineAnchors, LineWriter};
+use super::{CompactionNote, ReportModel, files, ideas, moments, summary};
+use crate::page_clock::PageZone;
+use crate::page_text::{PageText, TextCleaner};
+use forge_store::error::{Error, Result};
+use forge_store::model::claim::{Gap, GapStatus};
+use forge_store::model::time_grammar::{MomentBase, MomentExpression};
+use forge_store::model::{Key, Kind, Timestamp};
+use forge_store::redact::Redactor;
+use forge_store::store::{StateAt, TextResolver};
+use forge_store::story::{Story, TimeRuler};
+use std::collections::HashMap;
+
+/// The most branches in which an answer is looked for.
+const MAX_BRANCHES: usize = 50;
+/// The longest title, in characters.
+const TITLE_CHARS: usize = 140;
+
+/// What a page is read from.
+#[derive(Clone, Copy)]
+pub struct ReportSource<'a> {
+    /// The state of the moment.
+    pub state: &'a StateAt,
+    /// Finds the texts in the documents of a source.
+    pub resolve: TextResolver<'a>,
+    /// What is known of the compactions up to that moment.
+    pub compactions: &'a [CompactionNote],
+    /// Finds the secrets that must not be on the page.
+    pub redactor: &'a Redactor,
+    /// What the page says, and how.
+    pub limits: ReportLimits,
+}
+
+/// What a page says, and how.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct ReportLimits {
+    /// The zone of the times.
+    pub zone: PageZone,
+    /// Whether to leave out outputs, patches, summaries and the reports of sub-agents.
+    pub shared: bool,
+    /// The first moment to tell.
+    pub since: Option<Timestamp>,
+    /// Whether the moment is another one than the end.
+    pub as_of: Option<Timestamp>,
+}
+
+impl ReportModel {
+    /// Reads what a page says.
+    ///
+    /// # Errors
+    /// Fails if the store cannot be read or is damaged.
+    pub fn read(source: &ReportSource<'_>) -> Result<Self> {
+        let ReportSource { state, resolve, limits, .. } = *source;
+        let cleaner = TextCleaner::new(source.redactor);
+        let session = state.session();
+        let info = state.info()?;
+        let facts = state.facts()?;
+        let brief = Story::brief(state, resolve)?;
+        let mut story = Story::of_facts(state, facts.clone())?;
+        if let Some(since) = limits.since {
+            story.retain_between(since, Timestamp::MAX);
+        }
+        story.read_whole_texts(session, resolve)?;
+        let anchors = LineAnchors::of(&story);
+        let texts = FactTexts::new(session, resolve, &cleaner, &story, &facts);
+
+        let places = (0..).zip(&story.ideas);
+        let places: HashMap<String, usize> =
+            places.map(|(place, path)| (path.id.clone(), place)).collect();
+        let ideas = ideas::ideas(&texts, state, &anchors.revisions)?;
+        let files = files::files(&texts, &facts, &anchors.facts, !limits.shared)?;
+        let file_places: HashMap<PageText, usize> =
+            (0..).zip(&files).map(|(place, file)| (file.path.clone(), place)).collect();
+        let turns = LineWriter::new(&texts, &places, &file_places, limits.shared).turns()?;
+        let known = moments::moments(&texts, &places, &files)?;
+        let branches = state.branches()?;
+        let answers = answers_elsewhere(state, &limits)?;
+        let gaps = ideas::gaps(&texts, state, &answers)?;
+
+        let activity: Vec<Timestamp> = facts
+            .iter()
+            .filter(|known| known.fact.kind != Kind::Inference)
+            .map(|known| known.fact.at)
+            .chain(story.items().map(|item| item.at))
+            .filter(|at| limits.since.is_none_or(|since| *at >= since))
+            .collect();
+        let ruler = TimeRuler::of(activity.clone());
+        let title = story.findings.title.clone().unwrap_or_else(|| info.name.clone());
+        let first_prompt = turns.iter().find_map(|turn| turn.prompt.as_ref());
+        let title = texts.clean(&title).short(TITLE_CHARS);
+        let asked = first_prompt.map(|line| line.whole.clone().unwrap_or(line.text.clone()));
+        let begins_alike = |asked: &PageText| {
+            let head: String = title.as_str().trim_end_matches('…').to_owned();
+            asked.short(usize::MAX).as_str().starts_with(&head)
+        };
+        Ok(Self {
+            session: texts.clean(&info.name),
+            agent: info.agent.as_deref().map(|agent| texts.clean(agent)),
+            branch: texts.clean(&brief.branch),
+            asked: asked.filter(|asked| !begins_alike(asked)),
+            title,
+            zone: limits.zone,
+            span: ruler.as_ref().map(TimeRuler::span),
+            as_of: limits.as_of,
+            shared: limits.shared,
+            ruler,
+            activity,
+            outcome: summary::outcome(&texts, &brief, &turns),
+            evidence_count: ideas.iter().map(|idea| idea.evidence.len()).sum(),
+            beliefs: ideas::beliefs(&texts, state)?,
+            given_up: ideas::given_up(&texts, &branches),
+            tasks: summary::tasks(&texts, &facts),
+            inferences: summary::inferences(&texts, &facts),
+            compactions: summary::compactions(&texts, source.compactions, &anchors, limits.shared),
+            told: (story.findings.items, story.findings.loud),
+            checks: files::checks(&texts, &anchors.facts),
+            agents: files::agents(&texts, &facts, &anchors.facts),
+            moments: known.moments,
+            moments_left_out: known.left_out,
+            asked_texts: known.asked,
+            question_texts: known
+                .questions
+                .iter()
+                .map(|(id, text)| (texts.clean(id), texts.clean(text)))
+                .collect(),
+            gaps: gaps.into_iter().map(|(_, row)| row).collect(),
+            ideas,
+            files,
+            turns,
+        })
+    }
+}
+
+/// Returns the answers to open questions that other branches have, with their branches.
+fn answers_elsewhere(
+    state: &StateAt,
+    limits: &ReportLimits,
+) -> Result<HashMap<String, (String, String)>> {
+    let mut answers = HashMap::new();
+    // The other branches are known as they are now.
+    if limits.as_of.is_some() {
+        return Ok(answers);
+    }
+    let mut open = Vec::new();
+    for (id, entry) in state.claims_of(Kind::Gap)? {
+        let status = Gap::from_value(&entry.value).ok().and_then(|gap| gap.status);
+        if matches!(status, None | Some(GapStatus::Open | GapStatus::Filling)) {
+            open.push(Key::new(Kind::Gap, id));
+        }
+    }
+    if open.is_empty() {
+        return Ok(answers);
+    }
+    let current = state.current_branch()?;
+    let others = state.branches()?.into_iter().filter(|branch| branch.name != current);
+    for branch in others.take(MAX_BRANCHES) {
+        let base = MomentBase::Branch(branch.name.clone());
+        let point = match state.session().resolve(&MomentExpression { base, back: 0 }) {
+            Ok(point) => point,
+            Err(Error::NotFound { .. }) => continue,
+            Err(error) => return Err(error),
+        };
+        for (key, entry) in open.iter().zip(state.session().claims(&point, &open)?) {
+            let gap = entry.and_then(|entry| Gap::from_value(&entry.value).ok());
+            if let Some(gap) = gap.filter(|gap| gap.status == Some(GapStatus::Filled)) {
+                let answer = gap.resolution.unwrap_or_default();
+                answers.insert(key.id.clone(), (branch.name.clone(), answer));
+            }
+        }
+    }
+    Ok(answers)
+}

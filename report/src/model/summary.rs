@@ -1,0 +1,108 @@
+//! The compactions, the tasks and what came out.
+
+use super::fact_texts::FactTexts;
+use super::lines::LineAnchors;
+use super::{
+    CommitRow, CompactionNote, CompactionPart, FailingCheck, LinePart, Outcome, RowPart, TaskRow,
+    TurnPart,
+};
+use crate::page_text::PageText;
+use forge_store::model::claim::{FactText, Inference, Task};
+use forge_store::model::{Kind, Timestamp};
+use forge_store::store::{SessionBrief, SourcedFact};
+use forge_store::story::StoryKind;
+
+/// Returns the compactions, oldest first.
+pub(super) fn compactions(
+    texts: &FactTexts<'_>,
+    notes: &[CompactionNote],
+    anchors: &LineAnchors,
+    shared: bool,
+) -> Vec<CompactionPart> {
+    let part = |note: &CompactionNote| CompactionPart {
+        at: note.at,
+        trigger: note.trigger.as_deref().map(|trigger| texts.clean(trigger)),
+        tokens: note.tokens,
+        known: note.known,
+        lost: note.lost.as_ref().map(|lost| {
+            let thing = |thing: &super::LostThing| {
+                let text = if thing.text == thing.id { "" } else { thing.text.as_str() };
+                (thing.kind, texts.path(&thing.id), texts.clean(text))
+            };
+            lost.iter().map(thing).collect()
+        }),
+        summary: note.summary.as_deref().filter(|_| !shared).map(|text| texts.clean(text)),
+        anchor: anchors.sequences.get(&note.sequence).copied(),
+    };
+    let mut parts: Vec<CompactionPart> = notes.iter().map(part).collect();
+    parts.sort_by_key(|part| part.at);
+    parts
+}
+
+/// Returns the tasks, in the order in which they were last changed.
+pub(super) fn tasks(texts: &FactTexts<'_>, facts: &[SourcedFact]) -> Vec<TaskRow> {
+    let tasks = facts.iter().filter(|known| known.fact.kind == Kind::Task);
+    let row = |known: &SourcedFact| {
+        let task = Task::from_value(&known.fact.value).ok()?;
+        let text = task.subject.as_ref().or(task.description.as_ref())?;
+        let status = task.status.as_ref().map_or("pending", FactText::preview);
+        Some(TaskRow {
+            text: texts.clean(text.preview()),
+            status: texts.clean(&status.replace('_', " ")),
+            is_done: !task.is_open(),
+        })
+    };
+    tasks.filter_map(row).filter(|row| !row.text.is_empty()).collect()
+}
+
+/// Returns what rules found in the agent's messages.
+pub(super) fn inferences(
+    texts: &FactTexts<'_>,
+    facts: &[SourcedFact],
+) -> Vec<(Timestamp, PageText)> {
+    let found = facts.iter().filter(|known| known.fact.kind == Kind::Inference);
+    let row = |known: &SourcedFact| {
+        let found = Inference::from_value(&known.fact.value).ok()?;
+        let text = texts.clean(found.description.as_ref()?.preview());
+        (!text.is_empty()).then_some((known.fact.at, text))
+    };
+    found.filter_map(row).collect()
+}
+
+/// Returns what came out.
+pub(super) fn outcome(texts: &FactTexts<'_>, brief: &SessionBrief, turns: &[TurnPart]) -> Outcome {
+    let lines = || {
+        turns.iter().flat_map(|turn| {
+            turn.rows.iter().filter_map(|row| match row {
+                RowPart::Line(line) => Some(&**line),
+                RowPart::Folded(_) => None,
+            })
+        })
+    };
+    let commit_anchor = |at: Timestamp| {
+        let is_it = |line: &&LinePart| line.kind == StoryKind::Commit && line.at == at;
+        lines().find(is_it).map(|line| line.anchor)
+    };
+    let findings = &texts.story.findings;
+    let last = lines().rfind(|line| line.kind == StoryKind::Message);
+    let failing = brief.failing.iter().map(|line| FailingCheck {
+        name: texts.clean(&line.text),
+        at: line.at,
+        error: line.error.as_deref().map(|error| texts.clean(error)),
+    });
+    let commits = findings.commits.iter().map(|commit| CommitRow {
+        at: commit.at,
+        subject: texts.clean(commit.subject.as_deref().unwrap_or("without a known message")),
+        sha: commit.sha.as_deref().map(|sha| texts.clean(sha)),
+        anchor: commit_anchor(commit.at),
+    });
+    let last_pass = findings.passing.iter().max_by_key(|check| check.fact.at);
+    Outcome {
+        last_word: last.map(|line| line.whole.clone().unwrap_or_else(|| line.text.clone())),
+        failing: failing.collect(),
+        passing: findings.passing.len(),
+        last_pass: last_pass.map(|check| (texts.clean(&check.text), check.fact.at)),
+        commits: commits.collect(),
+        uncommitted: findings.uncommitted.iter().map(|file| texts.clean(&file.path)).collect(),
+    }
+}

@@ -1,0 +1,119 @@
+//! Texts of the store, made fit for a page.
+
+use forge_store::model::text::{NewlineMode, one_line, sanitise};
+use forge_store::redact::{Redactor, TextForm};
+use maud::{Escaper, Markup, Render, html};
+use std::fmt::Write;
+
+/// A text of the store for a page: without secrets, and with hidden characters as escapes. Only a
+/// [`TextCleaner`] makes one. It is escaped where it is written.
+#[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct PageText(String);
+
+impl PageText {
+    /// Returns the text, which is not escaped.
+    #[must_use]
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
+
+    /// Returns whether there is no text.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.0.trim().is_empty()
+    }
+
+    /// Returns the text on one line of at most this many characters.
+    #[must_use]
+    pub fn short(&self, chars: usize) -> Self {
+        Self(one_line(&self.0, chars))
+    }
+
+    /// Returns the text up to this many characters, with its line breaks.
+    #[must_use]
+    pub fn beginning(&self, chars: usize) -> Self {
+        match self.0.char_indices().nth(chars) {
+            Some((end, _)) => Self(format!("{}…", self.0[..end].trim_end())),
+            None => self.clone(),
+        }
+    }
+
+    /// Returns the text as HTML, with what is between single back quotes as code.
+    #[must_use]
+    pub fn inline(&self) -> Markup {
+        let parts: Vec<&str> = self.0.split('`').collect();
+        // Without its partner, a back quote is only a character.
+        if parts.len() < 3 || parts.len().is_multiple_of(2) || self.0.contains("``") {
+            return html! { (self) };
+        }
+        html! {
+            @for (place, part) in parts.iter().enumerate() {
+                @if place % 2 == 1 { code { (part) } } @else { (part) }
+            }
+        }
+    }
+}
+
+impl Render for PageText {
+    fn render_to(&self, buffer: &mut String) {
+        // An escaper writes to a string, which takes everything.
+        let _ = Escaper::new(buffer).write_str(&self.0);
+    }
+}
+
+/// Makes texts fit for a page.
+#[derive(Debug)]
+pub struct TextCleaner<'r> {
+    redactor: &'r Redactor,
+}
+
+impl<'r> TextCleaner<'r> {
+    /// Creates a cleaner that removes what this redactor finds.
+    #[must_use]
+    pub const fn new(redactor: &'r Redactor) -> Self {
+        Self { redactor }
+    }
+
+    /// Removes secrets, and shows hidden characters as escapes. Line breaks stay.
+    #[must_use]
+    pub fn clean(&self, text: &str) -> PageText {
+        let clean = self.redactor.clean(text, TextForm::Plain);
+        PageText(sanitise(&clean, NewlineMode::Keep).into_owned())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn text(text: &str) -> PageText {
+        TextCleaner::new(&Redactor::new()).clean(text)
+    }
+
+    #[test]
+    fn a_text_is_escaped_and_code_is_marked() {
+        for (given, html) in [
+            ("a <b> & \"c\"", "a &lt;b&gt; &amp; &quot;c&quot;"),
+            ("run `a<b` now", "run <code>a&lt;b</code> now"),
+            ("one ` only", "one ` only"),
+            ("``` fence ```", "``` fence ```"),
+        ] {
+            assert_eq!(text(given).inline().into_string(), html);
+        }
+    }
+
+    #[test]
+    fn secrets_are_removed_and_hidden_characters_are_shown() {
+        let token = format!("ghp_{}", "a1B2c3D4e5".repeat(4).get(..36).unwrap());
+        let shown = text(&format!("key {token}\u{202e}end\u{1b}[0m"));
+        assert!(!shown.as_str().contains(&token), "{shown:?}");
+        assert!(shown.as_str().ends_with("\\u{202e}end\\x1b[0m"), "{shown:?}");
+    }
+
+    #[test]
+    fn a_long_text_is_cut() {
+        assert_eq!(text("one two three").short(9).as_str(), "one two…");
+        assert_eq!(text("one\ntwo").beginning(4).as_str(), "one…");
+        assert_eq!(text("one\ntwo").beginning(7).as_str(), "one\ntwo");
+    }
+}

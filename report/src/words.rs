@@ -1,0 +1,76 @@
+//! Numbers, states and links in the words and signs of a page.
+
+use forge_store::model::claim::HypothesisStatus;
+
+/// Returns the link to a line of the story.
+pub(crate) fn line_link(anchor: usize) -> String {
+    format!("#e{anchor}")
+}
+
+/// Returns the link to an idea.
+pub(crate) fn idea_link(place: usize) -> String {
+    format!("#idea-{}", place + 1)
+}
+
+/// Returns a number with two places, without the zero before the point: `.55`.
+pub(crate) fn two(number: f64) -> String {
+    let text = format!("{number:.2}");
+    text.strip_prefix('0').map(str::to_owned).unwrap_or(text)
+}
+
+/// Returns the sign of a status.
+pub(crate) const fn status_sign(status: Option<HypothesisStatus>) -> &'static str {
+    match status {
+        Some(HypothesisStatus::Confirmed) => "✓",
+        Some(HypothesisStatus::Rejected) => "✗",
+        Some(HypothesisStatus::Archived) => "–",
+        Some(HypothesisStatus::UnderTest) => "◐",
+        Some(HypothesisStatus::Active) => "○",
+        None => "⌥",
+    }
+}
+
+/// Returns a status in words, and its class.
+pub(crate) const fn status_words(status: Option<HypothesisStatus>) -> (&'static str, &'static str) {
+    match status {
+        Some(HypothesisStatus::Confirmed) => ("confirmed", "good"),
+        Some(HypothesisStatus::Rejected) => ("rejected", "bad"),
+        Some(HypothesisStatus::Archived) => ("set aside", "soft"),
+        Some(HypothesisStatus::UnderTest) => ("under test", "warn"),
+        Some(HypothesisStatus::Active) => ("active", "warn"),
+        None => ("only on another branch", "soft"),
+    }
+}
+
+/// Returns a count with its word: `2 commits`, `1 commit`.
+pub(crate) fn counted(count: usize, one: &str, many: &str) -> String {
+    format!("{} {}", grouped(count), if count == 1 { one } else { many })
+}
+
+/// Returns a number with commas: `1,259`.
+pub(crate) fn grouped(number: usize) -> String {
+    let digits = number.to_string();
+    let mut text = String::with_capacity(digits.len() + 3);
+    for (place, digit) in digits.chars().enumerate() {
+        if place > 0 && (digits.len() - place).is_multiple_of(3) {
+            text.push(',');
+        }
+        text.push(digit);
+    }
+    text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn numbers_are_easy_to_read() {
+        assert_eq!((grouped(999).as_str(), grouped(1_234_567).as_str()), ("999", "1,234,567"));
+        assert_eq!(
+            (two(0.5).as_str(), two(1.0).as_str(), two(-0.25).as_str()),
+            (".50", "1.00", "-0.25")
+        );
+        assert_eq!(counted(1, "commit", "commits"), "1 commit");
+    }
+}
