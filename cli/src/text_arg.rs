@@ -6,7 +6,6 @@ use crate::transcript::open_plain;
 use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 use std::str::FromStr;
-use std::sync::OnceLock;
 
 /// The maximum size of a text, in bytes.
 const MAX_TEXT_BYTES: u64 = 256 << 20;
@@ -52,20 +51,6 @@ impl TextArg {
             Self::Stdin => read_text(io::stdin().lock(), "standard input"),
         }
     }
-}
-
-/// Returns the text on standard input without the line ends after it. It is read once: arguments
-/// that need it may be parsed twice.
-pub fn stdin_text() -> Result<&'static str, String> {
-    static READ: OnceLock<Result<String, String>> = OnceLock::new();
-    let read = || {
-        let text = read_text(io::stdin().lock(), "standard input");
-        text.map(|text| text.trim_end_matches(['\r', '\n']).to_owned()).map_err(|error| {
-            let causes = error.causes().into_iter().map(|cause| format!(": {cause}"));
-            format!("{error}{}", causes.collect::<String>())
-        })
-    };
-    READ.get_or_init(read).as_deref().map_err(Clone::clone)
 }
 
 /// Reads the text of a file.

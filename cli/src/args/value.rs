@@ -51,7 +51,7 @@ impl fmt::Display for NameArg {
 
 /// Parses a text that must not be blank; `-` is the text on standard input.
 pub fn non_empty_text(text: &str) -> Result<String, String> {
-    let text = if text == "-" { crate::text_arg::stdin_text()? } else { text };
+    let text = if text == "-" { super::stdin_text::stdin_text()? } else { text };
     if text.trim().is_empty() {
         return Err("it may not be empty".into());
     }

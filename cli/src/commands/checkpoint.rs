@@ -41,8 +41,22 @@ pub enum CheckpointCommand {
 #[derive(Debug, clap::Args)]
 pub struct CheckpointCreateArgs {
     /// What moment it is
-    #[arg(value_name = "MESSAGE", value_parser = value::non_empty_text)]
-    pub message: String,
+    #[arg(
+        value_name = "MESSAGE",
+        value_parser = value::non_empty_text,
+        required_unless_present = "text"
+    )]
+    pub message: Option<String>,
+
+    /// The same as MESSAGE
+    #[arg(
+        short = 'm',
+        long = "message",
+        value_name = "TEXT",
+        value_parser = value::non_empty_text,
+        conflicts_with = "message"
+    )]
+    pub text: Option<String>,
 
     /// Tags
     #[arg(short, long, value_name = "TAG,...", value_delimiter = ',')]
@@ -226,8 +240,8 @@ impl Verb for CheckpointCreateArgs {
     }
 
     fn run(&self, writing: &SessionWriter, context: &mut Context) -> VerbResult<Self> {
-        let mut new =
-            NewCheckpoint::manual(&self.message).tags(self.tags.iter().map(NameArg::as_str));
+        let message = self.message.as_deref().or(self.text.as_deref()).unwrap_or_default();
+        let mut new = NewCheckpoint::manual(message).tags(self.tags.iter().map(NameArg::as_str));
         if let Some(at) = self.at.as_ref() {
             let point = workspace::point(context, &writing.session, at)?;
             new.at = point.time();

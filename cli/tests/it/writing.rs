@@ -35,6 +35,9 @@ fn short_names_and_flags_mean_the_long_ones() {
     Id  Time                        Status  Confidence  Parent  Says
     H1  2026-02-01 13:00:01 +01:00  active  0.46                one
     ");
+    let made =
+        environment.forge(["checkpoint", "create", "-m", "here", "-t", "x", "--json"]).json();
+    assert_eq!(made["checkpoint"]["message"], "here");
     assert_eq!(environment.forge(["note", "list", "--json"]).json()["notes"][0]["id"], "N1");
     let listed = environment.forge(["e", "list", "-H", "h1", "--json"]).json();
     assert_eq!(listed["evidence"][0]["strength"], -0.7);

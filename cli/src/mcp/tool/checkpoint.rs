@@ -48,6 +48,10 @@ impl McpTool for CheckpointTool {
             .map_err(|error| CommandError::invalid(format!("'message': {error}")))?;
         let tags: Result<_, _> = given.tags.iter().map(|tag| parse_argument("tags", tag)).collect();
         let at = parse_optional("at", given.at.as_ref())?;
-        run_write(request, "checkpoint", &CheckpointCreateArgs { message, tags: tags?, at })
+        run_write(
+            request,
+            "checkpoint",
+            &CheckpointCreateArgs { message: Some(message), text: None, tags: tags?, at },
+        )
     }
 }

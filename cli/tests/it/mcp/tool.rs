@@ -455,23 +455,18 @@ fn tools_take_reports_and_neither_parse_arguments_nor_documents() {
 
 #[test]
 fn a_finding_is_corrected_by_its_id() {
-    let environment = super::place();
-    let mut server = super::Server::begin(&environment);
-    server.found(
-        "record_hypothesis",
-        &serde_json::json!({ "description": "one", "confidence": 0.5 }),
-    );
-    let evidence = serde_json::json!({
+    let environment = place();
+    let mut server = Server::begin(&environment);
+    server.found("record_hypothesis", &json!({ "description": "one", "confidence": 0.5 }));
+    let evidence = json!({
         "kind": "evidence", "description": "33 lines", "hypothesis": "H1", "strength": 1.0,
     });
     server.found("record_finding", &evidence);
-    let right = serde_json::json!({ "kind": "evidence", "id": "E1", "description": "9 lines", "strength": 0.5 });
+    let right =
+        json!({ "kind": "evidence", "id": "E1", "description": "9 lines", "strength": 0.5 });
     server.found("record_finding", &right);
-    server.found("record_finding", &serde_json::json!({ "kind": "note", "description": "x" }));
-    server.found(
-        "record_finding",
-        &serde_json::json!({ "kind": "note", "id": "N1", "description": "y" }),
-    );
+    server.found("record_finding", &json!({ "kind": "note", "description": "x" }));
+    server.found("record_finding", &json!({ "kind": "note", "id": "N1", "description": "y" }));
     drop(server);
     let listed = environment.forge(["e", "list", "--format", "{says} {strength}"]).success();
     assert_eq!(listed, "9 lines 0.50\n");

@@ -1,0 +1,37 @@
+//! The text on standard input, for an argument that is `-`.
+
+use std::io::{self, Read};
+use std::sync::OnceLock;
+
+/// The maximum size of the text, in bytes.
+const MAX_TEXT_BYTES: u64 = 256 << 20;
+
+/// Returns the text on standard input without the line ends after it. It is read once: arguments
+/// that need it may be parsed twice.
+pub(super) fn stdin_text() -> Result<&'static str, String> {
+    static READ: OnceLock<Result<String, String>> = OnceLock::new();
+    READ.get_or_init(|| read_text(io::stdin().lock())).as_deref().map_err(Clone::clone)
+}
+
+fn read_text(source: impl Read) -> Result<String, String> {
+    let mut bytes = Vec::new();
+    let read = source.take(MAX_TEXT_BYTES + 1).read_to_end(&mut bytes);
+    read.map_err(|error| format!("standard input cannot be read: {error}"))?;
+    if bytes.len() as u64 > MAX_TEXT_BYTES {
+        return Err("standard input has more than 256 MiB".to_owned());
+    }
+    let text = String::from_utf8(bytes)
+        .map_err(|error| format!("standard input is not UTF-8: {error}"))?;
+    Ok(text.trim_end_matches(['\r', '\n']).to_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn line_ends_after_the_text_are_left_out() {
+        assert_eq!(read_text(&b"a\nb\r\n\n"[..]), Ok("a\nb".to_owned()));
+        assert!(read_text(&b"\xff"[..]).is_err());
+    }
+}
