@@ -50,18 +50,18 @@
         failing = moment.f || failing;
       }
       slider.setAttribute("aria-valuetext", now.t + ", " + now.l);
-      const head = make("p", "meta", make("b", "", now.t), " · ", link("#e" + now.e, now.l));
+      const head = make("p", "meta", make("b", "", now.t), " · ", link(now.e, now.l));
       if (now.u) head.append(" · ", link(now.u, "the page as of then"));
       const parts = [head];
       if (now.q !== undefined) parts.push(make("p", "", make("span", "who", "Asked"), " ", data.asked[now.q]));
       const list = make("ul", "");
       for (const [number, [sure, word, kind, sign]] of [...ideas].sort((a, b) => a[0] - b[0])) {
         if (!word) continue;
-        const [id, text] = data.ideas[number];
+        const [id, text, address] = data.ideas[number];
         const bar = svg("svg", { class: "bar", width: 52, height: 8, "aria-hidden": "true" });
         bar.append(svg("rect", { class: "all", width: "100%", height: 6, y: 1, rx: 3 }));
         bar.append(svg("rect", { class: "plain", width: Number(sure || 0) * 100 + "%", height: 6, y: 1, rx: 3 }));
-        const name = link("#idea-" + (number + 1), id);
+        const name = link(address, id);
         name.className = "ideaid hue" + ((number % 8) + 1);
         list.append(make("li", "held", name, bar, make("span", "num " + kind, (sure || "–") + " " + sign + " " + word), make("span", "text", text)));
       }

@@ -7,9 +7,21 @@ pub(crate) fn line_link(anchor: usize) -> String {
     format!("#e{anchor}")
 }
 
-/// Returns the link to an idea.
+/// The most ideas that have a card of their own.
+pub(crate) const MAX_IDEAS: usize = 300;
+/// The most files that are listed.
+pub(crate) const MAX_FILES: usize = 500;
+/// The most rows of a table.
+pub(crate) const MAX_ROWS: usize = 500;
+
+/// Returns the link to an idea: to its card, if it has one.
 pub(crate) fn idea_link(place: usize) -> String {
-    format!("#idea-{}", place + 1)
+    if place < MAX_IDEAS { format!("#idea-{}", place + 1) } else { "#known".to_owned() }
+}
+
+/// Returns the link to a file: to its line, if it has one.
+pub(crate) fn file_link(place: usize) -> String {
+    if place < MAX_FILES { format!("#file-{}", place + 1) } else { "#files".to_owned() }
 }
 
 /// Returns a number with two places, without the zero before the point: `.55`.

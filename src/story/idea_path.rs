@@ -3,6 +3,7 @@
 use crate::model::claim::{HypothesisStatus, VocabularyWord};
 use crate::model::{ClaimEntry, EntryChange, Kind, Timestamp, Value};
 use crate::store::LogEntry;
+use std::collections::{BTreeMap, HashMap};
 
 /// How a hypothesis fared: its confidence and its status over time, on all branches.
 #[derive(Clone, Debug, PartialEq)]
@@ -53,62 +54,53 @@ pub struct StepEvidence {
 #[derive(Debug, Default)]
 pub(super) struct IdeaCollector {
     paths: Vec<IdeaPath>,
+    places: HashMap<String, usize>,
 }
+
+/// The evidence that a revision added, by its hypothesis.
+type NewEvidence<'a> = BTreeMap<&'a str, Vec<StepEvidence>>;
 
 impl IdeaCollector {
     /// Adds the changes of the next revision.
     pub(super) fn add(&mut self, revision: &LogEntry, changes: &[EntryChange]) {
+        let mut evidence = new_evidence(changes);
         for change in changes.iter().filter(|change| change.key.kind == Kind::Hypothesis) {
             let Some(new) = &change.new else { continue };
-            let text = |name: &str| new.value.field(name)?.as_text().map(str::to_owned);
             let id = &change.key.id;
-            let step = step(revision, changes, change, new);
+            let found = evidence.remove(id.as_str()).unwrap_or_default();
+            let step = step(revision, change, new, found);
+            let description = text(Some(new), "description").unwrap_or_default();
+            let known = self.places.get(id).and_then(|place| self.paths.get_mut(*place));
+            let Some(path) = known else {
+                self.places.insert(id.clone(), self.paths.len());
+                let (id, stated_at, steps) = (id.clone(), revision.time, vec![step]);
+                self.paths.push(IdeaPath { id, description, stated_at, steps });
+                continue;
+            };
+            path.description = description;
             let is_change = step.status.is_some() || step.before != step.confidence;
-            match self.paths.iter_mut().find(|path| path.id == *id) {
-                Some(path) => {
-                    path.description = text("description").unwrap_or_default();
-                    if is_change || !step.evidence.is_empty() {
-                        path.steps.push(step);
-                    }
-                }
-                None => self.paths.push(IdeaPath {
-                    id: id.clone(),
-                    description: text("description").unwrap_or_default(),
-                    stated_at: revision.time,
-                    steps: vec![step],
-                }),
+            if is_change || !step.evidence.is_empty() {
+                path.steps.push(step);
             }
         }
-        self.add_evidence(revision, changes);
-    }
-
-    /// Adds evidence that came without a change of its hypothesis.
-    fn add_evidence(&mut self, revision: &LogEntry, changes: &[EntryChange]) {
-        for change in changes.iter().filter(|change| change.key.kind == Kind::Evidence) {
-            let (None, Some(new)) = (&change.old, &change.new) else { continue };
-            let about = new.value.field("hypothesis").and_then(Value::as_text);
-            let path = self.paths.iter_mut().find(|path| Some(path.id.as_str()) == about);
-            let Some(path) = path else { continue };
-            let is_known = path.steps.iter().any(|step| {
-                step.sequence == revision.sequence
-                    && step.evidence.iter().any(|known| known.id == change.key.id)
-            });
-            if is_known {
-                continue;
+        // What is left came without a change of its hypothesis.
+        for (id, found) in evidence {
+            let place = self.places.get(id);
+            if let Some(path) = place.and_then(|place| self.paths.get_mut(*place)) {
+                let on_branch = |step: &&IdeaStep| step.branch == revision.branch;
+                let last = path.steps.iter().rfind(on_branch).or(path.steps.last());
+                let confidence = last.and_then(|step| step.confidence);
+                path.steps.push(IdeaStep {
+                    at: revision.time,
+                    sequence: revision.sequence,
+                    branch: revision.branch.clone(),
+                    before: confidence,
+                    confidence,
+                    status: None,
+                    reason: None,
+                    evidence: found,
+                });
             }
-            let on_branch = |step: &&IdeaStep| step.branch == revision.branch;
-            let last = path.steps.iter().rfind(on_branch).or(path.steps.last());
-            let confidence = last.and_then(|step| step.confidence);
-            path.steps.push(IdeaStep {
-                at: revision.time,
-                sequence: revision.sequence,
-                branch: revision.branch.clone(),
-                before: confidence,
-                confidence,
-                status: None,
-                reason: None,
-                evidence: vec![step_evidence(change)],
-            });
         }
     }
 
@@ -118,27 +110,31 @@ impl IdeaCollector {
     }
 }
 
+fn new_evidence(changes: &[EntryChange]) -> NewEvidence<'_> {
+    let mut found = NewEvidence::new();
+    for change in changes.iter().filter(|change| change.key.kind == Kind::Evidence) {
+        let (None, Some(new)) = (&change.old, &change.new) else { continue };
+        let Some(about) = new.value.field("hypothesis").and_then(Value::as_text) else { continue };
+        found.entry(about).or_default().push(StepEvidence {
+            id: change.key.id.clone(),
+            strength: number(Some(new), "strength"),
+            description: text(Some(new), "description").unwrap_or_default(),
+        });
+    }
+    found
+}
+
 fn step(
     revision: &LogEntry,
-    changes: &[EntryChange],
     change: &EntryChange,
     new: &ClaimEntry,
+    evidence: Vec<StepEvidence>,
 ) -> IdeaStep {
-    let text = |entry: Option<&ClaimEntry>, name: &str| {
-        entry?.value.field(name)?.as_text().map(str::to_owned)
-    };
-    let number = |entry: Option<&ClaimEntry>, name: &str| entry?.value.field(name)?.as_f64();
     let old = change.old.as_ref();
     let changed = |name: &str| {
         let now = text(Some(new), name)?;
         (text(old, name).as_ref() != Some(&now)).then_some(now)
     };
-    let about = |other: &&EntryChange| {
-        other.key.kind == Kind::Evidence
-            && other.old.is_none()
-            && text(other.new.as_ref(), "hypothesis").as_ref() == Some(&change.key.id)
-    };
-    let evidence = changes.iter().filter(about).map(step_evidence);
     IdeaStep {
         at: revision.time,
         sequence: revision.sequence,
@@ -147,16 +143,14 @@ fn step(
         confidence: number(Some(new), "confidence"),
         status: changed("status").as_deref().and_then(HypothesisStatus::from_word),
         reason: changed("reason"),
-        evidence: evidence.collect(),
+        evidence,
     }
 }
 
-fn step_evidence(change: &EntryChange) -> StepEvidence {
-    let field = |name: &str| change.new.as_ref()?.value.field(name);
-    let description = field("description").and_then(Value::as_text);
-    StepEvidence {
-        id: change.key.id.clone(),
-        strength: field("strength").and_then(Value::as_f64),
-        description: description.unwrap_or_default().to_owned(),
-    }
+fn text(entry: Option<&ClaimEntry>, name: &str) -> Option<String> {
+    entry?.value.field(name)?.as_text().map(str::to_owned)
+}
+
+fn number(entry: Option<&ClaimEntry>, name: &str) -> Option<f64> {
+    entry?.value.field(name)?.as_f64()
 }

@@ -29,17 +29,24 @@ pub(crate) struct ChartFrame<'m> {
     held: &'m ReportModel,
     /// Whether marks lead to lines of the story.
     links: bool,
+    /// The first line of the story that is on the page.
+    first_line: usize,
 }
 
 impl<'m> ChartFrame<'m> {
     /// Creates the frame of a model; `None` if nothing happened.
     pub(crate) fn of(model: &'m ReportModel) -> Option<Self> {
-        Some(Self { model, ruler: model.ruler.as_ref()?, held: model, links: true })
+        Some(Self { model, ruler: model.ruler.as_ref()?, held: model, links: true, first_line: 0 })
     }
 
     /// Shows what is later than the moment of another model as later.
     pub(crate) const fn until(self, held: &'m ReportModel) -> Self {
         Self { held, links: self.links && held.as_of.is_none(), ..self }
+    }
+
+    /// Lets marks of lines that are not on the page lead to the story.
+    pub(crate) const fn with_lines(self, first_line: usize) -> Self {
+        Self { first_line, ..self }
     }
 
     /// Lets marks lead nowhere, for a page without the story.
@@ -110,7 +117,7 @@ impl<'m> ChartFrame<'m> {
         match anchor.filter(|_| self.links) {
             // A keyboard reaches the same lines in the story, without a stop for each mark.
             Some(anchor) => html! {
-                a href=(line_link(anchor)) tabindex="-1" aria-label=(label) { title { (label) } (inner) }
+                a href=(if anchor < self.first_line { "#story".to_owned() } else { line_link(anchor) }) tabindex="-1" aria-label=(label) { title { (label) } (inner) }
             },
             None => html! { g { title { (label) } (inner) } },
         }

@@ -1,6 +1,8 @@
 //! The sections about what is and was held: ideas, beliefs, questions, compactions.
 
-use super::{Page, counted, idea_link, line_link, moved, status_sign, status_words, two};
+use super::{
+    MAX_IDEAS, MAX_ROWS, Page, counted, idea_link, more, moved, status_sign, status_words, two,
+};
 use crate::chart::{bar_place, hue};
 use crate::message_html::message_html;
 use crate::model::{CompactionPart, EvidenceRow, GapRow, Idea, IdeaMove};
@@ -22,10 +24,13 @@ impl Page<'_> {
             rows.extend(changes.map(|step| (number, idea, step)));
         }
         rows.sort_by_key(|(number, _, step)| (step.at, *number));
+        let all = rows.len();
+        rows.drain(..all.saturating_sub(MAX_ROWS));
         html! {
             (chart)
             details {
-                summary { "Every change, with its cause " span class="count" { (rows.len()) } }
+                summary { "Every change, with its cause " span class="count" { (all) } }
+                (more(all, MAX_ROWS, "earlier changes"))
                 div class="wide" tabindex="0" role="group" aria-label="Table of all changes of confidence" {
                     table {
                         thead { tr {
@@ -52,9 +57,9 @@ impl Page<'_> {
     fn time_link(&self, step: &IdeaMove) -> Markup {
         let time = self.model.zone.day_and_clock(step.at);
         html! {
-            @match step.anchor {
-                Some(anchor) if !self.options.brief => { a href=(line_link(anchor)) { (time) } }
-                _ => { (time) }
+            @match self.line_link(step.anchor) {
+                Some(link) => { a href=(link) { (time) } }
+                None => { (time) }
             }
         }
     }
@@ -73,17 +78,20 @@ impl Page<'_> {
             _ => 4,
         };
         let mut ideas: Vec<(usize, &Idea)> = model.ideas.iter().enumerate().collect();
-        ideas.retain(|(_, idea)| idea.status != Some(HypothesisStatus::Rejected));
+        ideas.retain(|(number, idea)| {
+            *number < MAX_IDEAS && idea.status != Some(HypothesisStatus::Rejected)
+        });
         ideas.sort_by_key(|(number, idea)| (order(idea), *number));
         Some(html! {
             @for (number, idea) in ideas { (self.idea(number, idea)) }
+            (more(model.ideas.len(), MAX_IDEAS, "ideas"))
             @if !model.beliefs.is_empty() {
                 h3 { "Held to be true" }
                 div class="wide" tabindex="0" role="group" aria-label="Table of beliefs" {
                     table {
                         thead { tr { th scope="col" { "Id" } th scope="col" { "Confidence" } th scope="col" { "Belief" } } }
                         tbody {
-                            @for belief in &model.beliefs {
+                            @for belief in model.beliefs.iter().take(MAX_ROWS) {
                                 tr {
                                     td { span class="claimid" { (belief.id) } }
                                     td class="num bars" {
@@ -172,7 +180,7 @@ impl Page<'_> {
             return None;
         }
         Some(html! {
-            @for (number, idea) in rejected() { (self.idea(number, idea)) }
+            @for (number, idea) in rejected().filter(|(number, _)| *number < MAX_IDEAS) { (self.idea(number, idea)) }
             @for branch in &model.given_up {
                 article class="card edge-bad" {
                     p class="meta" {
@@ -199,7 +207,7 @@ impl Page<'_> {
         Some(html! {
             @if open().next().is_none() { p class="soft" { "No question is open." } }
             ul class="marked" {
-                @for gap in open() {
+                @for gap in open().take(MAX_ROWS) {
                     li {
                         b class="warn" { "? " } span class="claimid" { (gap.id) } " " b { (gap.text.inline()) }
                         span class="soft" {
@@ -213,11 +221,12 @@ impl Page<'_> {
                     }
                 }
             }
+            (more(open().count(), MAX_ROWS, "open questions"))
             @if !closed.is_empty() {
                 details {
                     summary { "Closed questions " span class="count" { (closed.len()) } }
                     dl class="answers" {
-                        @for gap in closed {
+                        @for gap in closed.iter().take(MAX_ROWS) {
                             dt { span class="claimid" { (gap.id) } " " (gap.text.inline()) " " span class="soft" { (gap.status) } }
                             dd { @if let Some(answer) = &gap.answer { (answer.inline()) } @else { "no answer is recorded" } }
                         }
@@ -239,9 +248,9 @@ impl Page<'_> {
         html! {
             article class="card edge-accent" {
                 p class="meta" {
-                    @match one.anchor {
-                        Some(anchor) if !self.options.brief => { a href=(line_link(anchor)) { b { (zone.day_and_clock(one.at)) } } }
-                        _ => { b { (zone.day_and_clock(one.at)) } }
+                    @match self.line_link(one.anchor) {
+                        Some(link) => { a href=(link) { b { (zone.day_and_clock(one.at)) } } }
+                        None => { b { (zone.day_and_clock(one.at)) } }
                     }
                     @if let Some(tokens) = one.tokens { " · " (usize::try_from(tokens).map(super::grouped).unwrap_or_default()) " tokens" }
                     @if let Some(trigger) = &one.trigger { " · " (trigger) }

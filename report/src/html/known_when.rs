@@ -65,7 +65,7 @@ impl Page<'_> {
             "t": model.zone.day_and_clock(moment.at),
             "x": format!("{:.2}", place * 100.0),
             "l": moment.label.as_str(),
-            "e": moment.anchor,
+            "e": self.line_link(Some(moment.anchor)),
             "n": [moment.files, moment.commits],
         });
         if let Some(data) = data.as_object_mut() {

@@ -9,9 +9,10 @@ mod work;
 
 use crate::assets::{self, Assets};
 use crate::chart::{ChartFrame, confidence_chart, timeline_chart};
-use crate::model::ReportModel;
+use crate::model::{ReportModel, RowPart};
 pub(crate) use crate::words::{
-    counted, grouped, idea_link, line_link, status_sign, status_words, two,
+    MAX_FILES, MAX_IDEAS, MAX_ROWS, counted, file_link, grouped, idea_link, line_link, status_sign,
+    status_words, two,
 };
 use maud::{DOCTYPE, Markup, PreEscaped, html};
 
@@ -28,6 +29,8 @@ pub struct PageDetail {
     pub message_chars: usize,
     /// Whether folded lines are listed, or only counted.
     pub folded: bool,
+    /// The most lines of the story; the last ones are told.
+    pub story_lines: usize,
 }
 
 impl PageDetail {
@@ -38,46 +41,29 @@ impl PageDetail {
         agent_work: true,
         message_chars: 12_000,
         folded: true,
+        story_lines: 20_000,
     };
 
+    const SHORT_PATCHES: Self = Self { patch_lines: 26, ..Self::FULL };
+    const NO_OUTPUTS: Self = Self { outputs: false, ..Self::SHORT_PATCHES };
+    const NO_AGENT_WORK: Self = Self { agent_work: false, ..Self::NO_OUTPUTS };
+    const SHORT_MESSAGES: Self = Self { message_chars: 600, ..Self::NO_AGENT_WORK };
+    const NO_FOLDS: Self = Self { folded: false, ..Self::SHORT_MESSAGES };
+    const NO_PATCHES: Self = Self { patch_lines: 0, message_chars: 300, ..Self::NO_FOLDS };
+
     /// Less and less, with what was left out last.
-    pub const STEPS: [(Self, &'static str); 6] = [
-        (Self { patch_lines: 26, ..Self::FULL }, "patches after 26 lines"),
-        (Self { patch_lines: 26, outputs: false, ..Self::FULL }, "outputs"),
+    pub const STEPS: [(Self, &'static str); 8] = [
+        (Self::SHORT_PATCHES, "patches after 26 lines"),
+        (Self::NO_OUTPUTS, "outputs"),
+        (Self::NO_AGENT_WORK, "the work of sub-agents"),
+        (Self::SHORT_MESSAGES, "messages after 600 characters"),
+        (Self::NO_FOLDS, "folded lines"),
+        (Self::NO_PATCHES, "patches"),
         (
-            Self { patch_lines: 26, outputs: false, agent_work: false, ..Self::FULL },
-            "the work of sub-agents",
+            Self { story_lines: 2_000, ..Self::NO_PATCHES },
+            "all but the last 2,000 lines of the story",
         ),
-        (
-            Self {
-                patch_lines: 26,
-                outputs: false,
-                agent_work: false,
-                message_chars: 600,
-                folded: true,
-            },
-            "messages after 600 characters",
-        ),
-        (
-            Self {
-                patch_lines: 26,
-                outputs: false,
-                agent_work: false,
-                message_chars: 600,
-                folded: false,
-            },
-            "folded lines",
-        ),
-        (
-            Self {
-                patch_lines: 0,
-                outputs: false,
-                agent_work: false,
-                message_chars: 300,
-                folded: false,
-            },
-            "patches",
-        ),
+        (Self { story_lines: 200, ..Self::NO_PATCHES }, "all but the last 200 lines of the story"),
     ];
 }
 
@@ -257,6 +243,7 @@ impl Page<'_> {
         };
         let charted = self.whole.unwrap_or(model);
         let frame = ChartFrame::of(charted).map(|frame| frame.until(model));
+        let frame = frame.map(|frame| frame.with_lines(self.first_line()));
         let frame = if self.options.brief { frame.map(ChartFrame::without_links) } else { frame };
         add("timeline", "Timeline", "", frame.as_ref().map(timeline_chart));
         let chart = frame.as_ref().and_then(confidence_chart);
@@ -276,6 +263,21 @@ impl Page<'_> {
         add("checks", "Checks", "", self.checks(frame.as_ref()));
         add("files", "Files changed", "", self.files());
         sections
+    }
+
+    /// Returns the number of the first line of the story that is told here.
+    pub(crate) fn first_line(&self) -> usize {
+        let lines = self.model.turns.iter().map(|turn| {
+            let rows = turn.rows.iter().filter(|row| matches!(row, RowPart::Line(_)));
+            rows.count() + usize::from(turn.prompt.is_some())
+        });
+        lines.sum::<usize>().saturating_sub(self.detail.story_lines)
+    }
+
+    /// Returns the link to a line of the story, if the page has it.
+    pub(crate) fn line_link(&self, anchor: Option<usize>) -> Option<String> {
+        let anchor = anchor.filter(|_| !self.options.brief)?;
+        Some(if anchor < self.first_line() { "#story".to_owned() } else { line_link(anchor) })
     }
 
     const fn known_title(&self) -> &'static str {
@@ -318,6 +320,12 @@ pub(crate) fn logo() -> Markup {
     }
 }
 
+/// Returns a sentence about what a list has no room for.
+pub(crate) fn more(all: usize, most: usize, what: &str) -> Markup {
+    let more = all.saturating_sub(most);
+    html! { @if more > 0 { p class="soft" { (grouped(more)) " more " (what) " are not listed." } } }
+}
+
 /// Returns an old and a new confidence, in the colour of the direction.
 pub(crate) fn moved(before: Option<f64>, now: Option<f64>) -> Markup {
     html! {
@@ -341,7 +349,9 @@ mod tests {
             PageDetail::STEPS.iter().map(|(detail, _)| *detail).collect();
         for (more, less) in [PageDetail::FULL].iter().chain(&details).zip(&details) {
             assert!(
-                less.patch_lines <= more.patch_lines && less.message_chars <= more.message_chars
+                less.patch_lines <= more.patch_lines
+                    && less.message_chars <= more.message_chars
+                    && less.story_lines <= more.story_lines
             );
             assert_ne!(more, less);
         }

@@ -1,6 +1,6 @@
 //! The head of a page: what it is about, what came out, and the figures.
 
-use super::{Page, counted, grouped, idea_link, line_link, two};
+use super::{Page, counted, grouped, idea_link, two};
 use crate::message_html::message_html;
 use crate::model::{CheckRunPart, Idea};
 use forge_store::model::claim::{HypothesisStatus, VerificationStatus};
@@ -114,9 +114,9 @@ impl Page<'_> {
                 @if let Some(last) = outcome.commits.last() {
                     li {
                         span class="accent" { "◆ " } (counted(outcome.commits.len(), "commit", "commits")) ", the last: "
-                        @match last.anchor {
-                            Some(anchor) if !self.options.brief => { a href=(line_link(anchor)) { (last.subject.short(120)) } }
-                            _ => { (last.subject.short(120)) }
+                        @match self.line_link(last.anchor) {
+                            Some(link) => { a href=(link) { (last.subject.short(120)) } }
+                            None => { (last.subject.short(120)) }
                         }
                     }
                 }

@@ -1,6 +1,6 @@
 //! The story, turn by turn.
 
-use super::{Page, line_link};
+use super::{Page, counted, file_link, line_link};
 use crate::chart::hue;
 use crate::message_html::message_html;
 use crate::model::{AgentWorkPart, FoldedLine, FoldedPart, LinePart, RowPart};
@@ -37,7 +37,10 @@ impl Page<'_> {
             return None;
         }
         let mut state = LineState { day: String::new(), clock: String::new(), last: None };
+        let first = self.first_line();
+        let is_told = |line: &LinePart| line.anchor >= first;
         Some(html! {
+            @if first > 0 { p class="soft" { (counted(first, "earlier line is", "earlier lines are")) " not on this page." } }
             fieldset class="filters" {
                 legend class="unseen" { "What the story shows" }
                 @for (name, words) in FILTERS {
@@ -45,16 +48,17 @@ impl Page<'_> {
                 }
                 span class="keys" data-script hidden { kbd { "j" } " " kbd { "k" } " next and previous prompt" }
             }
-            @for turn in &model.turns {
+            @for turn in model.turns.iter().filter(|turn| first == 0 || turn.last_anchor() >= Some(first)) {
                 div class="turn" {
-                    @if let Some(prompt) = &turn.prompt {
+                    @if let Some(prompt) = turn.prompt.as_ref().filter(|line| is_told(line)) {
                         (self.separator(&mut state, prompt.at))
                         (self.prompt(&mut state, prompt))
                     }
                     ul class="lines" {
                         @for row in &turn.rows {
                             @match row {
-                                RowPart::Line(line) => { (self.separated(&mut state, line)) }
+                                RowPart::Line(line) if is_told(line) => { (self.separated(&mut state, line)) }
+                                RowPart::Line(_) => {}
                                 RowPart::Folded(folded) => { (self.folded(folded)) }
                             }
                         }
@@ -195,7 +199,7 @@ impl Page<'_> {
                     @if number > 0 { ", " }
                     @match files.get(number) {
                         Some((place, name)) => {
-                            a href=(format!("#file-{}", **place + 1)) { (name) }
+                            a href=(file_link(**place)) { (name) }
                             (lines_changed(part.get(name.len()..).unwrap_or_default()))
                         }
                         None => { (part) }

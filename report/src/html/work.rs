@@ -37,8 +37,9 @@ impl Page<'_> {
                 div class="wide" tabindex="0" role="group" aria-label="Table of checks" {
                     table {
                         thead { tr { th scope="col" { "Check" } th scope="col" { "Runs" } th scope="col" { "Failed" } th scope="col" { "Last result" } } }
-                        tbody { @for check in &checks { (self.check_row(check, failures(check))) } }
+                        tbody { @for check in checks.iter().take(super::MAX_ROWS) { (self.check_row(check, failures(check))) } }
                     }
+                    (super::more(checks.len(), super::MAX_ROWS, "checks"))
                 }
             }
         })
@@ -74,7 +75,7 @@ impl Page<'_> {
         let most = files.iter().map(size).max().unwrap_or(1).max(1);
         Some(html! {
             ul class="files" {
-                @for (place, file) in files.iter().enumerate() {
+                @for (place, file) in files.iter().enumerate().take(super::MAX_FILES) {
                     li id=(format!("file-{}", place + 1)) {
                         details {
                             summary {
@@ -90,6 +91,7 @@ impl Page<'_> {
                     }
                 }
             }
+            (super::more(files.len(), super::MAX_FILES, "files"))
         })
     }
 
@@ -97,9 +99,9 @@ impl Page<'_> {
         let most = self.detail.patch_lines;
         html! {
             p class="meta" {
-                @match edit.anchor {
-                    Some(anchor) if !self.options.brief => { a href=(super::line_link(anchor)) { (self.model.zone.day_and_clock(edit.at)) } }
-                    _ => { (self.model.zone.day_and_clock(edit.at)) }
+                @match self.line_link(edit.anchor) {
+                    Some(link) => { a href=(link) { (self.model.zone.day_and_clock(edit.at)) } }
+                    None => { (self.model.zone.day_and_clock(edit.at)) }
                 }
                 @if let Some((added, removed)) = edit.lines { " · +" (added) " −" (removed) }
             }

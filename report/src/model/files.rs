@@ -64,6 +64,7 @@ fn changed_lines(patch: &str) -> (u64, u64) {
 /// Returns the checks with their runs, the check that ran last first.
 pub(super) fn checks(texts: &FactTexts<'_>, anchors: &AnchorsByFact) -> Vec<CheckPart> {
     let mut checks: Vec<CheckPart> = Vec::new();
+    let mut places: HashMap<PageText, usize> = HashMap::new();
     for run in &texts.story.checks {
         let name = texts.clean(&run.name);
         let part = CheckRunPart {
@@ -72,9 +73,12 @@ pub(super) fn checks(texts: &FactTexts<'_>, anchors: &AnchorsByFact) -> Vec<Chec
             description: run.description.as_deref().map(|text| texts.clean(text)),
             anchor: anchors.get(&(Kind::Verification, run.id.clone())).copied(),
         };
-        match checks.iter_mut().find(|check| check.name == name) {
-            Some(check) => check.runs.push(part),
-            None => checks.push(CheckPart { name, runs: vec![part] }),
+        let place = *places.entry(name.clone()).or_insert_with(|| {
+            checks.push(CheckPart { name, runs: Vec::new() });
+            checks.len() - 1
+        });
+        if let Some(check) = checks.get_mut(place) {
+            check.runs.push(part);
         }
     }
     checks

@@ -297,6 +297,18 @@ pub struct TurnPart {
     pub rows: Vec<RowPart>,
 }
 
+impl TurnPart {
+    /// Returns the number of the last line.
+    #[must_use]
+    pub fn last_anchor(&self) -> Option<usize> {
+        let lines = self.rows.iter().rev().find_map(|row| match row {
+            RowPart::Line(line) => Some(line.anchor),
+            RowPart::Folded(_) => None,
+        });
+        lines.or(self.prompt.as_ref().map(|line| line.anchor))
+    }
+}
+
 /// A row of the story.
 #[derive(Clone, Debug)]
 pub enum RowPart {
