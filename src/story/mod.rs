@@ -10,6 +10,7 @@
 
 mod agent_work;
 mod brief;
+mod brief_row;
 mod build;
 mod check_item;
 mod claim_item;
@@ -21,6 +22,7 @@ mod failure_text;
 mod findings;
 mod gist;
 mod item;
+mod line;
 mod project_root;
 mod record_item;
 mod row;
@@ -28,9 +30,11 @@ mod row;
 mod tests;
 mod whole_text;
 
+pub use brief_row::{BriefRow, brief_rows};
 pub use delivery::{Delivery, DeliveryKind};
 pub use findings::{DeliveredCommit, StoryFindings, UncommittedFile};
 pub use item::{FoldKey, StoryItem, StoryKind, StoryMark, StoryRef};
+pub use line::{BranchWalk, FOLDED_SIGN, StoryTone, folded_words, long_pause};
 pub use project_root::ProjectRoot;
 pub use row::StoryRow;
 

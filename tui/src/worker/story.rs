@@ -1,0 +1,182 @@
+//! Reads the story of a session, and the brief of a moment.
+
+use crate::answer::{RowSign, TimelineRow};
+use crate::axis::{longest_pause, stretches};
+use crate::effect::MomentTarget;
+use crate::story_view::{AxisEvent, AxisEventKind, StoryLine, StorySummary, StoryView};
+use crate::theme::TextTone;
+use forge_store::error::Result;
+use forge_store::model::Timestamp;
+use forge_store::store::{HistoryPosition, HistoryRank, ResolvedMoment, Session};
+use forge_store::story::{
+    BranchWalk, BriefRow, FOLDED_SIGN, Story, StoryItem, StoryKind, StoryMark, StoryRef, StoryRow,
+    brief_rows, folded_words,
+};
+use std::collections::BTreeSet;
+
+/// Reads the story of a session.
+pub(super) fn view(session: &Session) -> Result<StoryView> {
+    let state = session.state(&session.head()?)?;
+    let mut story = Story::read(&state)?;
+    story.read_whole_texts(session, &forge_agents::resolve)?;
+    let current = state.current_branch()?;
+    let events: Vec<AxisEvent> = story.items().map(event).collect();
+    let mut times: Vec<Timestamp> = events.iter().map(|event| event.at).collect();
+    times.sort_unstable();
+    Ok(StoryView {
+        session: story.session.clone(),
+        rows: rows(&story, &current),
+        summary: summary(&story),
+        stretches: stretches(&times),
+        longest_pause: longest_pause(&times),
+        events,
+    })
+}
+
+fn summary(story: &Story) -> StorySummary {
+    let findings = &story.findings;
+    let mut open = BTreeSet::new();
+    for item in story.items().filter(|item| item.kind == StoryKind::Gap) {
+        let Some(StoryRef::Entity(key)) = item.refs.first() else { continue };
+        if item.mark == StoryMark::Open {
+            open.insert(key.clone());
+        } else if item.loud {
+            open.remove(key);
+        }
+    }
+    StorySummary {
+        title: findings.title.clone(),
+        failing: findings.failing.iter().map(|check| check.text.clone()).collect(),
+        passing: findings.passing.len(),
+        uncommitted: findings.uncommitted.len(),
+        commits: findings.commits.len(),
+        prompts: findings.prompts,
+        open_gaps: open.len(),
+    }
+}
+
+fn event(item: &StoryItem) -> AxisEvent {
+    let kind = match (item.kind, item.mark) {
+        (StoryKind::Prompt | StoryKind::Answer, _) => AxisEventKind::Prompt,
+        (StoryKind::Check, StoryMark::Good) => AxisEventKind::Passed,
+        (StoryKind::Check, StoryMark::Bad) => AxisEventKind::Failed,
+        (StoryKind::Edit, _) => AxisEventKind::Edit,
+        (StoryKind::Commit, _) => AxisEventKind::Commit,
+        (StoryKind::Compaction, _) => AxisEventKind::Compaction,
+        _ => AxisEventKind::Other,
+    };
+    AxisEvent { at: item.at, kind }
+}
+
+/// Returns the lines of a story, newest first.
+fn rows(story: &Story, current: &str) -> Vec<TimelineRow> {
+    let mut walk = BranchWalk::default();
+    // What is folded stands between the told items, in the same order.
+    let is_hidden = |item: &&StoryItem| !item.loud && item.fold_key.is_some();
+    let mut folded_items = story.turns.iter().flat_map(|turn| &turn.items).filter(is_hidden);
+    let mut rows = Vec::new();
+    for row in story.rows() {
+        match row {
+            StoryRow::Item(item) => {
+                rows.push(item_row(item, walk.change(item), current));
+            }
+            StoryRow::Folded { at, folded } => {
+                let count: usize = folded.values().sum();
+                let hidden = folded_items.by_ref().take(count);
+                let mut hidden: Vec<TimelineRow> =
+                    hidden.map(|item| item_row(item, None, current)).collect();
+                hidden.reverse();
+                rows.push(folded_row(at, folded_words(&folded), hidden, current));
+            }
+        }
+    }
+    rows.reverse();
+    rows
+}
+
+fn item_row(item: &StoryItem, on_branch: Option<&str>, current: &str) -> TimelineRow {
+    let sequence = item.refs.iter().find_map(|about| match about {
+        StoryRef::Sequence(sequence) => Some(*sequence),
+        StoryRef::Entity(_) => None,
+    });
+    let (sign, sign_tone) = item.sign();
+    let sign_tone = match item.kind {
+        StoryKind::Prompt
+        | StoryKind::Answer
+        | StoryKind::Commit
+        | StoryKind::Compaction
+        | StoryKind::Checkpoint => TextTone::Accent,
+        StoryKind::Edit => TextTone::Edit,
+        _ => sign_tone.into(),
+    };
+    let tone = match item.kind {
+        // The text of an idea has the colour of its direction in the sign only.
+        StoryKind::Hypothesis | StoryKind::Gap | StoryKind::Check if item.loud => TextTone::Plain,
+        _ => item.text_tone().into(),
+    };
+    let on_branch = on_branch.map(|branch| format!("(on {branch})  ")).unwrap_or_default();
+    let reason = format!("{on_branch}{}", item.reason().unwrap_or_default());
+    let id = item.refs.first().map(ToString::to_string).unwrap_or_default();
+    TimelineRow {
+        place: HistoryPosition {
+            time: item.at,
+            rank: HistoryRank::Sequence(sequence.unwrap_or(u64::MAX)),
+        },
+        target: sequence.map_or(MomentTarget::Time(item.at), MomentTarget::Sequence),
+        branch: item.branch.clone().unwrap_or_else(|| current.to_owned()),
+        sign: RowSign::Fact,
+        title: item.text.clone(),
+        by: String::new(),
+        tags: Vec::new(),
+        id,
+        weight: u8::from(item.loud),
+        merged: None,
+        story: Some(Box::new(StoryLine {
+            kind: Some(item.kind),
+            sign: (sign, sign_tone),
+            tone,
+            reason: reason.trim_end().to_owned(),
+            question: item.question().unwrap_or_default().to_owned(),
+            refs: item.refs.clone(),
+            hidden: Vec::new(),
+        })),
+    }
+}
+
+fn folded_row(
+    at: Timestamp,
+    words: String,
+    hidden: Vec<TimelineRow>,
+    current: &str,
+) -> TimelineRow {
+    // The state after all of it.
+    let last = hidden.first();
+    let target = last.map_or(MomentTarget::Time(at), |row| row.target);
+    let rank = last.map_or(HistoryRank::Sequence(u64::MAX), |row| row.place.rank);
+    TimelineRow {
+        place: HistoryPosition { time: last.map_or(at, |row| row.place.time), rank },
+        target,
+        branch: last.map_or_else(|| current.to_owned(), |row| row.branch.clone()),
+        sign: RowSign::Fact,
+        title: words,
+        by: String::new(),
+        tags: Vec::new(),
+        id: String::new(),
+        weight: 0,
+        merged: None,
+        story: Some(Box::new(StoryLine {
+            kind: None,
+            sign: (FOLDED_SIGN, TextTone::Dim),
+            tone: TextTone::Dim,
+            reason: String::new(),
+            question: String::new(),
+            refs: Vec::new(),
+            hidden,
+        })),
+    }
+}
+
+/// Reads the brief of a moment.
+pub(super) fn brief(session: &Session, point: &ResolvedMoment) -> Result<Vec<BriefRow>> {
+    Ok(brief_rows(&Story::brief(&session.state(point)?, &forge_agents::resolve)?))
+}
