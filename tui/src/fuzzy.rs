@@ -34,6 +34,26 @@ impl FuzzyPattern {
         self.words.is_empty()
     }
 
+    /// Whether the words may be in these texts: a quick look at their letters, which excludes most
+    /// texts without one of the words.
+    #[must_use]
+    pub fn may_find(&self, texts: &[&str]) -> bool {
+        self.words.iter().all(|word| {
+            let mut letters = word.iter().flat_map(|letter| letter.bytes()).peekable();
+            if word.iter().any(|letter| !letter.is_ascii()) {
+                return true;
+            }
+            for byte in texts.iter().flat_map(|text| text.bytes()) {
+                if letters.next_if_eq(&byte.to_ascii_lowercase()).is_some()
+                    && letters.peek().is_none()
+                {
+                    return true;
+                }
+            }
+            false
+        })
+    }
+
     /// Finds all words in a text.
     #[must_use]
     pub fn find(&self, text: &str) -> Option<FuzzyMatch> {
@@ -124,6 +144,19 @@ mod tests {
         assert_eq!(places("rde", "redelivery"), Some(vec![0, 2, 3]));
         assert_eq!(places("abc", "a long way to b and then to c"), None);
         assert_eq!(places("ab", "a-b"), None);
+    }
+
+    #[test]
+    fn a_quick_look_excludes_nothing_that_is_found() {
+        let texts = ["the worker's clock", "a redelivery", "in 日本語", "İstanbul", ""];
+        for pattern in ["CLOCK worker", "rdlvry", "日本", "the", "st", "x", "tul"] {
+            let pattern = FuzzyPattern::new(pattern);
+            for text in texts {
+                let found = pattern.find(text).is_some();
+                assert!(!found || pattern.may_find(&[text]), "{pattern:?} in {text}");
+            }
+        }
+        assert!(!FuzzyPattern::new("clock").may_find(&["the lock", "of a car"]));
     }
 
     #[test]

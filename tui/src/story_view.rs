@@ -53,7 +53,7 @@ impl StoryLine {
 }
 
 /// What an event on the axis of time is.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum AxisEventKind {
     /// A person said something.
     Prompt,
@@ -71,13 +71,16 @@ pub enum AxisEventKind {
     Other,
 }
 
-/// Something that happened, on the axis of time.
+/// Something that happened, on the axis of time. Events of one kind that no axis can tell apart are
+/// counted as one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct AxisEvent {
-    /// When it happened.
+    /// When the first of them happened.
     pub at: Timestamp,
-    /// What it is.
+    /// What they are.
     pub kind: AxisEventKind,
+    /// How many there are.
+    pub count: u32,
 }
 
 /// What follows from the whole story.

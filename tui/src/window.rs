@@ -7,6 +7,9 @@ use crate::layout::WindowLayout;
 use forge_store::model::time_grammar::describe_distance;
 use forge_store::story::long_pause;
 
+/// The most rows that stay visible above and below the selection.
+const MARGIN: usize = 3;
+
 /// A line on the screen.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct WindowLine {
@@ -83,10 +86,15 @@ pub fn scroll_timeline(app: &mut App) {
     if count == 0 {
         return;
     }
-    let (cursor, top) = (app.timeline.cursor, app.timeline.top);
-    let is_above = if app.timeline.turned { cursor < top } else { cursor > top };
-    let top = if is_above { cursor } else { top };
-    let (mut first, mut used) = (cursor, height(app, cursor));
+    // A few rows around the selection stay visible.
+    let margin = (room / 6).min(MARGIN);
+    let step = |next: fn(&App, usize) -> Option<usize>| {
+        (0..margin).fold(app.timeline.cursor, |row, _| next(app, row).unwrap_or(row))
+    };
+    let (high, low, top) = (step(above), step(below), app.timeline.top);
+    let is_above = if app.timeline.turned { high < top } else { high > top };
+    let top = if is_above { high } else { top };
+    let (mut first, mut used) = (low, height(app, low));
     while first != top
         && let Some(before) = above(app, first)
     {

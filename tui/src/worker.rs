@@ -125,8 +125,10 @@ impl StoreWorker {
                 Ok(WorkerAnswer::Detail(Box::new(sheet)))
             }
             WorkerRequest::UndoPlan { redo } => {
-                let next = self.session()?.next_to_undo(redo)?;
-                let sheet = next.map(|next| Box::new(change::plan(&next, redo, self.zone)));
+                let session = self.session()?;
+                let next = session.next_to_undo(redo)?;
+                let plan = |next| Box::new(change::plan(session, &next, redo, self.zone));
+                let sheet = next.map(plan);
                 Ok(WorkerAnswer::UndoPlan { redo, sheet })
             }
             WorkerRequest::Story { session } => {

@@ -180,6 +180,9 @@ fn braille(
                 for point in &one.points {
                     let x = (axis.place(point.at) * width).round();
                     let y = (point.value.clamp(0.0, 1.0) * height).round();
+                    if before == Some((x, y)) {
+                        continue;
+                    }
                     if let Some((old_x, old_y)) = before {
                         draw(old_x, old_y, x, old_y);
                         draw(x, old_y, x, y);

@@ -38,8 +38,15 @@ pub(super) fn draw(app: &App, story: &StoryView, axis: &TimeAxis, area: Rect, bu
         (AxisEventKind::Compaction, 4, "C", TextTone::Accent),
     ];
     for (kind, row, sign, tone) in kinds {
+        // Of many events in one column one is drawn.
+        let mut columns = vec![false; usize::from(strip.width)];
         for event in story.events.iter().filter(|event| event.kind == kind) {
             let x = column(axis.place(event.at), strip.width);
+            if let Some(seen) = columns.get_mut(usize::from(x)) {
+                *seen = true;
+            }
+        }
+        for (x, _) in (0..strip.width).zip(columns).filter(|(_, seen)| *seen) {
             put(buffer, cell(x, row), sign, theme.style(tone));
         }
     }

@@ -94,9 +94,9 @@ pub(super) fn draw(app: &App, area: Rect, buffer: &mut Buffer) {
     let inside = frame::draw(buffer, area, focused, &titles, app.theme);
     chart::legend(app, area, u16::try_from(title.width()).unwrap_or(0) + 4, buffer);
     let Some(story) = &app.story else {
-        let said = if app.story_loading { "reading ..." } else { "v shows the story" };
-        put(buffer, inside, said, app.theme.style(TextTone::Dim));
-        return;
+        let said = if app.story_loading { "reading ..." } else { "v reads the story" };
+        put(buffer, below(inside, 1), said, app.theme.style(TextTone::Dim));
+        return raw_line(app, Rect { height: 1, ..inside }, buffer);
     };
     let rows = lanes::ROWS.min(inside.height);
     let plot = Rect { height: inside.height - rows, ..inside };
@@ -129,7 +129,7 @@ fn one_line(app: &App, area: Rect, buffer: &mut Buffer) {
     for event in &story.events {
         if let Some(count) = counts.get_mut(usize::from(column(axis.place(event.at), strip.width)))
         {
-            *count += 1;
+            *count += event.count;
         }
     }
     let cell = |x: u16| Rect { x: strip.x + x, width: 1, ..strip };
@@ -147,7 +147,7 @@ fn one_line(app: &App, area: Rect, buffer: &mut Buffer) {
     let mut compactions = 0;
     for event in &story.events {
         if event.kind == AxisEventKind::Compaction {
-            compactions += 1;
+            compactions += event.count;
             let x = column(axis.place(event.at), strip.width);
             put(buffer, cell(x), "C", theme.style(TextTone::Accent));
         }
@@ -162,11 +162,12 @@ fn one_line(app: &App, area: Rect, buffer: &mut Buffer) {
     }
     let summary = &story.summary;
     let mut rest = Rect { x: strip.right(), width: area.right() - strip.right(), ..strip };
-    let failed = story.events.iter().filter(|one| one.kind == AxisEventKind::Failed).count();
+    let failed = story.events.iter().filter(|one| one.kind == AxisEventKind::Failed);
+    let commits = u32::try_from(summary.commits).unwrap_or(u32::MAX);
     let parts = [
-        (failed, theme.glyph("✗", "x"), TextTone::Bad),
+        (failed.map(|one| one.count).sum(), theme.glyph("✗", "x"), TextTone::Bad),
         (compactions, "C", TextTone::Accent),
-        (summary.commits, theme.glyph("◆", "#"), TextTone::Accent),
+        (commits, theme.glyph("◆", "#"), TextTone::Accent),
     ];
     for (count, sign, tone) in parts.into_iter().filter(|(count, _, _)| *count > 0) {
         rest = put(buffer, rest, &format!("  {sign} "), theme.style(tone));

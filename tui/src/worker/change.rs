@@ -1,6 +1,7 @@
 //! Writes that a person asked for.
 
 use super::point;
+use super::row::entity_title;
 use crate::answer::{TextSheet, WorkerAnswer};
 use crate::app::DisplayZone;
 use crate::effect::{MomentTarget, WriteRequest};
@@ -155,14 +156,30 @@ fn guarded(
 }
 
 /// Returns what an undo or a redo would do.
-pub(super) fn plan(next: &OperationSummary, redo: bool, zone: DisplayZone) -> TextSheet {
+pub(super) fn plan(
+    session: &Session,
+    next: &OperationSummary,
+    redo: bool,
+    zone: DisplayZone,
+) -> TextSheet {
     let title = if redo { "redo" } else { "undo" };
     let said = if redo { "brings back" } else { "takes back" };
     let mut lines = vec![
         line(TextTone::Heading, 0, format!("{title} {said}: {}", next.verb)),
         line(TextTone::Dim, 0, format!("of {}", zone.show(next.time))),
     ];
-    lines.extend(next.effects.iter().map(|effect| line(TextTone::Plain, 2, effect.clone())));
+    for effect in &next.effects {
+        lines.push(line(TextTone::Plain, 2, effect.clone()));
+        let sequence = effect.strip_prefix("revision #").and_then(|number| number.parse().ok());
+        // A revision that can no longer be read is still named.
+        let changes = sequence.and_then(|sequence| session.changes_of(sequence).ok());
+        for change in changes.iter().flatten() {
+            let value = change.new.as_ref().or(change.old.as_ref()).map(|entry| &entry.value);
+            let text = value.map(|value| entity_title(change.key.kind, value)).unwrap_or_default();
+            let id = format!("{} ", change.key.id);
+            lines.push(line(TextTone::Id, 4, id).and(TextTone::Plain, text));
+        }
+    }
     TextSheet {
         title: format!("{title} '{}'", next.verb),
         id: next.id.to_string(),

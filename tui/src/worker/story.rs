@@ -1,7 +1,7 @@
 //! Reads the story of a session, and the brief of a moment.
 
 use crate::answer::{RowSign, TimelineRow};
-use crate::axis::{longest_pause, stretches};
+use crate::axis::{TimeAxis, TimeStretch, longest_pause, stretches};
 use crate::effect::MomentTarget;
 use crate::story_view::{AxisEvent, AxisEventKind, StoryLine, StorySummary, StoryView};
 use crate::theme::TextTone;
@@ -12,7 +12,7 @@ use forge_store::story::{
     BranchWalk, BriefRow, FOLDED_SIGN, Story, StoryItem, StoryKind, StoryMark, StoryRef, StoryRow,
     brief_rows, folded_words,
 };
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 /// Reads the story of a session.
 pub(super) fn view(session: &Session) -> Result<StoryView> {
@@ -20,16 +20,16 @@ pub(super) fn view(session: &Session) -> Result<StoryView> {
     let mut story = Story::read(&state)?;
     story.read_whole_texts(session, &forge_agents::resolve)?;
     let current = state.current_branch()?;
-    let events: Vec<AxisEvent> = story.items().map(event).collect();
-    let mut times: Vec<Timestamp> = events.iter().map(|event| event.at).collect();
+    let mut times: Vec<Timestamp> = story.items().map(|item| item.at).collect();
     times.sort_unstable();
+    let stretches = stretches(&times);
     Ok(StoryView {
         session: story.session.clone(),
         rows: rows(&story, &current),
         summary: summary(&story),
-        stretches: stretches(&times),
         longest_pause: longest_pause(&times),
-        events,
+        events: events(&story, &stretches),
+        stretches,
     })
 }
 
@@ -55,8 +55,27 @@ fn summary(story: &Story) -> StorySummary {
     }
 }
 
-fn event(item: &StoryItem) -> AxisEvent {
-    let kind = match (item.kind, item.mark) {
+/// How many places an axis tells apart at most.
+const PLACES: f64 = 4096.0;
+
+/// Returns the events on the axis of time.
+fn events(story: &Story, stretches: &[TimeStretch]) -> Vec<AxisEvent> {
+    let axis = TimeAxis::new(stretches, 0.0);
+    let mut events: BTreeMap<(u32, AxisEventKind), AxisEvent> = BTreeMap::new();
+    for item in story.items() {
+        let kind = event_kind(item);
+        #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "0 to 4096")]
+        let place = (axis.place(item.at) * PLACES) as u32;
+        let event = AxisEvent { at: item.at, kind, count: 0 };
+        let event = events.entry((place, kind)).or_insert(event);
+        event.at = event.at.min(item.at);
+        event.count += 1;
+    }
+    events.into_values().collect()
+}
+
+fn event_kind(item: &StoryItem) -> AxisEventKind {
+    match (item.kind, item.mark) {
         (StoryKind::Prompt | StoryKind::Answer, _) => AxisEventKind::Prompt,
         (StoryKind::Check, StoryMark::Good) => AxisEventKind::Passed,
         (StoryKind::Check, StoryMark::Bad) => AxisEventKind::Failed,
@@ -64,8 +83,7 @@ fn event(item: &StoryItem) -> AxisEvent {
         (StoryKind::Commit, _) => AxisEventKind::Commit,
         (StoryKind::Compaction, _) => AxisEventKind::Compaction,
         _ => AxisEventKind::Other,
-    };
-    AxisEvent { at: item.at, kind }
+    }
 }
 
 /// Returns the lines of a story, newest first.

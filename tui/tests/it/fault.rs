@@ -142,7 +142,7 @@ fn undo_and_redo_say_what_they_take_back() {
     hand.press("n").type_in("the clocks are apart").press("<enter> u");
     let asked = hand.screen();
     assert!(asked.contains("undo takes back: note add"), "{asked}");
-    assert!(asked.contains("revision #90"), "{asked}");
+    assert!(asked.contains("revision #90") && asked.contains("N8 the clocks are apart"), "{asked}");
     hand.press("n");
     assert!(hand.app.session.count == 90, "nothing is undone");
     hand.press("u y U");
