@@ -36,6 +36,13 @@ fn among_rows(app: &mut App, wanted: LandmarkKind, way: PageDirection) -> Vec<Ap
         PageDirection::Newer => newer.iter().find(is_wanted),
     };
     match found.copied() {
+        // Of the lines of one revision the first is selected.
+        Some(row) if wanted == LandmarkKind::Status => {
+            let target = rows.get(row).map(|row| row.target);
+            let same = |row: &&TimelineRow| Some(row.target) == target && is_landmark(row, wanted);
+            let more = rows.iter().skip(row + 1).take_while(same).count();
+            navigation::move_to_row(app, row + more)
+        }
         Some(row) => navigation::move_to_row(app, row),
         None => {
             let side = if way == PageDirection::Older { "before" } else { "after" };

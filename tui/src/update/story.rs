@@ -169,7 +169,14 @@ pub(super) fn go_to(app: &mut App, place: HistoryPosition, target: MomentTarget)
     let row = match target {
         MomentTarget::Head => Some(0),
         MomentTarget::Time(_) => Some(row_at(app, place)),
-        MomentTarget::Sequence(_) => app.timeline.rows.iter().position(shows),
+        // Of the lines of one revision the one of a claim says best what it did.
+        MomentTarget::Sequence(_) => {
+            let is_claim = |row: &crate::answer::TimelineRow| {
+                row.story.as_ref().is_some_and(|story| story.is_claim())
+            };
+            let shown = app.timeline.rows.iter().enumerate().filter(|(_, row)| shows(row));
+            shown.max_by_key(|(place, row)| (is_claim(row), *place)).map(|(place, _)| place)
+        }
     };
     match row {
         Some(row) => navigation::move_to_row(app, row),

@@ -269,13 +269,21 @@ fn moment(session: &Session, row: &TimelineRow, zone: DisplayZone) -> Result<Tex
             lines.push(line(TextTone::Plain, 0, format!("the claims are those of #{revision}")));
         }
         if let Value::Map(fields) = &checkpoint.body {
-            let mut body = Vec::new();
+            let mut short = Vec::new();
             for (name, value) in fields {
                 let text = whole(value, |text| text::read_of_any(session, text))?;
-                body.push(line(TextTone::Dim, 2, format!("{} ", name.replace('_', " "))));
-                body.extend(text.lines().map(|row| line(TextTone::Plain, 4, row)));
+                let name = name.replace('_', " ");
+                if text.contains('\n') {
+                    let rows = text.lines().map(|row| line(TextTone::Plain, 2, row));
+                    sections.push(section(name, rows.collect()));
+                } else {
+                    let name = format!("{name} ");
+                    short.push(line(TextTone::Dim, 2, name).and(TextTone::Plain, text));
+                }
             }
-            sections.push(section("Recorded", body));
+            if !short.is_empty() {
+                sections.push(section("Recorded", short));
+            }
         }
     } else if row.story.is_none()
         && matches!(row.sign, RowSign::Fact | RowSign::Passed | RowSign::Failed)
