@@ -28,6 +28,7 @@ pub enum BrowserCommand {
     Jump,
     Level,
     Order,
+    Hindsight,
     Mark,
     Diff,
     Charts,

@@ -128,6 +128,8 @@ pub struct App {
     pub find: Option<FindState>,
     /// The replay, while one runs.
     pub replay: Option<Replay>,
+    /// Whether what came after the selection is hidden.
+    pub without_hindsight: bool,
     /// The data of the activity strip.
     pub strip: Option<ActivityStrip>,
     /// The message in the status line.
@@ -175,6 +177,7 @@ impl App {
             comparing: false,
             find: None,
             replay: None,
+            without_hindsight: false,
             strip: None,
             status: None,
             asked: BTreeMap::new(),
@@ -220,6 +223,14 @@ impl App {
             return MomentTarget::Head;
         }
         self.row().map_or(MomentTarget::Head, |row| row.target)
+    }
+
+    /// Returns the time after which nothing is shown: that of the selection in a replay, or while
+    /// hindsight is hidden.
+    #[must_use]
+    pub fn shown_until(&self) -> Option<Timestamp> {
+        let hides = self.without_hindsight || self.replay.is_some();
+        self.row().filter(|_| hides).map(|row| row.place.time)
     }
 
     /// Builds a request to the worker. Answers to earlier requests of the same pane are ignored.

@@ -192,6 +192,12 @@ fn browse(app: &mut App, command: BrowserCommand) -> Vec<AppEffect> {
             let place = if app.timeline.turned { "top" } else { "bottom" };
             app.say(TextTone::Plain, format!("the newest is at the {place}"));
         }
+        BrowserCommand::Hindsight => {
+            app.without_hindsight = !app.without_hindsight;
+            let word = if app.without_hindsight { "hidden" } else { "shown" };
+            app.say(TextTone::Plain, format!("what came after the selection is {word}"));
+            navigation::scroll(app);
+        }
         BrowserCommand::Mark => return selection::mark(app),
         BrowserCommand::Diff => return selection::compare(app),
         BrowserCommand::Charts => return chart::open(app),
@@ -265,6 +271,7 @@ fn go_back(app: &mut App) -> Vec<AppEffect> {
         return Vec::new();
     }
     if app.replay.take().is_some() {
+        navigation::scroll(app);
         app.say(TextTone::Plain, "the replay is stopped");
         return Vec::new();
     }
@@ -274,6 +281,11 @@ fn go_back(app: &mut App) -> Vec<AppEffect> {
         return Vec::new();
     }
     if app.find.take().is_some() {
+        return Vec::new();
+    }
+    if app.without_hindsight {
+        app.without_hindsight = false;
+        navigation::scroll(app);
         return Vec::new();
     }
     if app.comparing {
@@ -315,6 +327,7 @@ fn switch(app: &mut App, session: String) -> Vec<AppEffect> {
     app.comparing = false;
     app.find = None;
     app.replay = None;
+    app.without_hindsight = false;
     app.focus = PaneFocus::Story;
     begin(app, Some(session))
 }

@@ -153,7 +153,9 @@ fn header(app: &App, area: Rect, buffer: &mut Buffer) {
         return;
     }
     let mut parts: Vec<(TextTone, String)> = Vec::new();
-    if let Some(summary) = app.story.as_ref().map(|story| &story.summary) {
+    // How things are at the end is not said where the end is not shown.
+    let summary = app.story.as_ref().map(|story| &story.summary);
+    if let Some(summary) = summary.filter(|_| app.shown_until().is_none()) {
         match (summary.failing.len(), summary.passing) {
             (0, 0) => {}
             (0, _) => parts.push((TextTone::Good, "✓ pass".to_owned())),
@@ -181,6 +183,8 @@ fn header(app: &App, area: Rect, buffer: &mut Buffer) {
     }
     if let Some(replay) = app.replay {
         parts.push((TextTone::Accent, format!("▸ replay {}/s", replay.speed)));
+    } else if app.without_hindsight {
+        parts.push((TextTone::Accent, "without hindsight".to_owned()));
     } else if app.target() == MomentTarget::Head && app.stage == AppStage::Browsing {
         parts.push((TextTone::Good, "● live".to_owned()));
     }

@@ -36,7 +36,7 @@ pub enum LinePart {
 /// Returns the row above another on the screen.
 fn above(app: &App, row: usize) -> Option<usize> {
     if app.timeline.turned {
-        return row.checked_sub(1);
+        return newer(app, row);
     }
     Some(row + 1).filter(|row| *row < app.timeline.rows.len())
 }
@@ -46,7 +46,13 @@ fn below(app: &App, row: usize) -> Option<usize> {
     if app.timeline.turned {
         return Some(row + 1).filter(|row| *row < app.timeline.rows.len());
     }
-    row.checked_sub(1)
+    newer(app, row)
+}
+
+/// Returns the row after another in time. None follows the selection where hindsight is hidden.
+fn newer(app: &App, row: usize) -> Option<usize> {
+    let is_last = row <= app.timeline.cursor && app.shown_until().is_some();
+    row.checked_sub(1).filter(|_| !is_last)
 }
 
 /// What separates a row from the one above it.

@@ -104,9 +104,9 @@ fn the_example_is_browsed_compared_and_left_in_a_real_terminal() {
     terminal.run(&format!("{FORGE} tui; echo left=$?"));
     terminal.sees("Fixed on monotonic-lease");
     terminal.press(&["K", "Enter"]);
-    terminal.sees("forge prompt show");
+    terminal.sees("<space> fold");
     terminal.press(&["q"]);
-    terminal.loses("forge prompt show");
+    terminal.sees("<tab> pane");
     terminal.press(&["t"]);
     terminal.sees("go to:");
     terminal.tmux(&["send-keys", "-l", "when H1 was rejected"]);
@@ -176,6 +176,7 @@ fn a_recorded_session_is_browsed_in_a_real_terminal() {
     terminal.press(&["Enter"]);
     // The agent's own summary, read from the transcript.
     terminal.sees("This session is being continued from a previous conversation");
+    terminal.sees("<space> fold");
     terminal.press(&["q"]);
     terminal.sees("<tab> pane");
     terminal.press(&["m"]);

@@ -9,6 +9,7 @@ use crate::app::App;
 use crate::axis::TimeAxis;
 use crate::effect::MomentTarget;
 use crate::theme::{TextTone, Theme};
+use forge_store::model::Timestamp;
 use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
 use ratatui::style::Color;
@@ -50,6 +51,14 @@ fn in_order(app: &App) -> Vec<&ConfidenceSeries> {
     drawn
 }
 
+/// Returns what was known of a hypothesis at a moment; `None` before it was stated.
+fn known_at(series: &ConfidenceSeries, until: Timestamp) -> Option<ConfidenceSeries> {
+    let points: Vec<ConfidencePoint> =
+        series.points.iter().filter(|point| point.at <= until).cloned().collect();
+    let status = points.last()?.status.clone();
+    Some(ConfidenceSeries { points, status, ..series.clone() })
+}
+
 /// Where a hypothesis is no longer drawn: where it was rejected or archived.
 fn end(series: &ConfidenceSeries) -> Option<&ConfidencePoint> {
     series.settled().filter(|point| point.status != "confirmed" && series.status != "confirmed")
@@ -58,7 +67,9 @@ fn end(series: &ConfidenceSeries) -> Option<&ConfidencePoint> {
 /// Draws the ids of the hypotheses into a frame, with how they were settled.
 pub(super) fn legend(app: &App, area: Rect, after: u16, buffer: &mut Buffer) {
     let theme = app.theme;
-    let all: Vec<&ConfidenceSeries> = app.chart.series.iter().flatten().collect();
+    let until = app.shown_until().unwrap_or(Timestamp::MAX);
+    let all: Vec<ConfidenceSeries> =
+        app.chart.series.iter().flatten().filter_map(|one| known_at(one, until)).collect();
     let word = |series: &ConfidenceSeries| {
         let (sign, _) = seal(&series.status, theme);
         format!("{}{}{sign}", series.id, if sign.is_empty() { "" } else { " " })
@@ -69,7 +80,7 @@ pub(super) fn legend(app: &App, area: Rect, after: u16, buffer: &mut Buffer) {
         return;
     }
     let mut rest = Rect { x: area.right() - wide - 1, width: wide, height: 1, y: area.y };
-    for series in all {
+    for series in &all {
         let (sign, tone) = seal(&series.status, theme);
         let idea = theme.style(TextTone::of_idea(&series.id));
         rest = put(buffer, rest, &format!(" {} ", series.id), idea);
@@ -96,13 +107,19 @@ pub(super) fn plot(app: &App, axis: &TimeAxis, area: Rect, buffer: &mut Buffer) 
     for (row, label) in scale {
         put(buffer, below(area, row), &format!("{label:>4} "), theme.style(TextTone::Dim));
     }
-    let series = in_order(app);
+    let until = app.shown_until();
+    let known: Vec<ConfidenceSeries> = match until {
+        Some(until) => in_order(app).into_iter().filter_map(|one| known_at(one, until)).collect(),
+        None => Vec::new(),
+    };
+    let series = if until.is_some() { known.iter().collect() } else { in_order(app) };
+    let to = until.map_or(1.0, |until| axis.place(until));
     if theme.ascii {
         for one in &series {
-            ascii_line(app, axis, one, plot, buffer);
+            ascii_line(app, axis, one, to, plot, buffer);
         }
     } else {
-        braille(app, axis, &series, plot, buffer);
+        braille(app, axis, &series, to, plot, buffer);
     }
     for one in &series {
         if let Some(point) = one.points.first() {
@@ -160,6 +177,7 @@ fn braille(
     app: &App,
     axis: &TimeAxis,
     series: &[&ConfidenceSeries],
+    to: f64,
     plot: Rect,
     buffer: &mut Buffer,
 ) {
@@ -190,7 +208,7 @@ fn braille(
                     before = Some((x, y));
                 }
                 if let Some((x, y)) = before {
-                    draw(x, y, stop.unwrap_or(width).max(x), y);
+                    draw(x, y, stop.unwrap_or((to * width).round()).max(x), y);
                 }
             }
         });
@@ -202,6 +220,7 @@ fn ascii_line(
     app: &App,
     axis: &TimeAxis,
     series: &ConfidenceSeries,
+    to: f64,
     plot: Rect,
     buffer: &mut Buffer,
 ) {
@@ -209,7 +228,7 @@ fn ascii_line(
     let mut set = |x: u16, y: u16, sign: &str| {
         buffer.set_stringn(plot.x + x, plot.y + y, sign, 1, style);
     };
-    let last = plot.width.saturating_sub(1);
+    let last = column(to, plot.width);
     let stop = end(series).map_or(last, |point| column(axis.place(point.at), plot.width));
     let mut before: Option<(u16, u16)> = None;
     let ends = series
@@ -269,22 +288,28 @@ pub(super) fn draw(app: &App, area: Rect, buffer: &mut Buffer) {
 
 /// Writes the id and the last confidence of each hypothesis beside the end of its line.
 fn ends_of_lines(app: &App, area: Rect, buffer: &mut Buffer) {
-    let mut ends: Vec<(&ConfidenceSeries, f64)> = app
+    let mut ends: Vec<(&ConfidenceSeries, &ConfidencePoint)> = app
         .chart
         .drawn()
-        .filter_map(|series| Some((series, series.points.last()?.value)))
+        .filter_map(|series| {
+            let point = match app.shown_until() {
+                Some(until) => series.at(until),
+                None => series.points.last(),
+            };
+            Some((series, point?))
+        })
         .collect();
-    ends.sort_by(|a, b| b.1.total_cmp(&a.1));
+    ends.sort_by(|a, b| b.1.value.total_cmp(&a.1.value));
     let mut next = 0;
     let count = ends.len();
-    for (place, (series, value)) in ends.into_iter().enumerate() {
+    for (place, (series, point)) in ends.into_iter().enumerate() {
         // Labels that would share a row move down, as far as those after them allow.
         let last = area.height.saturating_sub(u16::try_from(count - place).unwrap_or(0));
-        let row = row_of(value, area.height).max(next).min(last.max(next));
+        let row = row_of(point.value, area.height).max(next).min(last.max(next));
         next = row + 1;
-        let (sign, tone) = seal(&series.status, app.theme);
+        let (sign, tone) = seal(&point.status, app.theme);
         let line = below(area, row.into());
-        let text = format!(" {} {}", series.id, short(value));
+        let text = format!(" {} {}", series.id, short(point.value));
         let rest = put(buffer, line, &text, app.theme.style(TextTone::of_idea(&series.id)));
         put(buffer, rest, sign, app.theme.style(tone));
     }

@@ -6,6 +6,7 @@ use crate::app::App;
 use crate::axis::TimeAxis;
 use crate::story_view::{AxisEventKind, StoryView};
 use crate::theme::TextTone;
+use forge_store::model::Timestamp;
 use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
 
@@ -40,7 +41,9 @@ pub(super) fn draw(app: &App, story: &StoryView, axis: &TimeAxis, area: Rect, bu
     for (kind, row, sign, tone) in kinds {
         // Of many events in one column one is drawn.
         let mut columns = vec![false; usize::from(strip.width)];
-        for event in story.events.iter().filter(|event| event.kind == kind) {
+        let until = app.shown_until().unwrap_or(Timestamp::MAX);
+        let shown = story.events.iter().filter(|event| event.kind == kind && event.at <= until);
+        for event in shown {
             let x = column(axis.place(event.at), strip.width);
             if let Some(seen) = columns.get_mut(usize::from(x)) {
                 *seen = true;

@@ -235,8 +235,22 @@ fn a_replay_goes_through_the_session_row_by_row() {
     }
     assert_eq!(hand.app.timeline.cursor, first - 3);
     assert!(hand.screen().contains("replay 2/s"), "{}", hand.screen());
+    // What comes later is not known yet.
+    assert!(!hand.screen().contains("H4"), "{}", hand.screen());
     hand.press("+ + +");
     assert_eq!(hand.app.replay.unwrap().speed, 4);
     hand.press("q");
     assert!(hand.app.replay.is_none() && !hand.app.done);
+}
+
+#[test]
+fn hindsight_can_be_hidden() {
+    let mut hand = Hand::on_example(140, 40);
+    hand.press("t").type_in("when H4 was confirmed").press("<enter> k k H");
+    let screen = hand.screen();
+    assert_snapshot!("hindsight", screen);
+    assert!(!hand.press("j").screen().contains("H4 confirmed"), "{}", hand.screen());
+    assert!(hand.press("j").screen().contains("H4 confirmed"), "each step shows the next row");
+    hand.press("<esc>");
+    assert!(hand.screen().contains("Then fix it properly"), "{}", hand.screen());
 }
