@@ -117,7 +117,10 @@ mod tests {
 
     #[test]
     fn each_list_is_named_once_and_a_failure_has_its_error_below() {
-        let line = |id: &str| BriefLine::new(Kind::Verification, id, id, Timestamp::from_micros(0));
+        let line = |id: &str| {
+            let at = Timestamp::from_micros(0);
+            BriefLine::new(Kind::Verification, id.to_owned(), id.to_owned(), at)
+        };
         let mut brief = SessionBrief::empty();
         brief.failing =
             vec![BriefLine { error: Some("E1 broke".to_owned()), ..line("a") }, line("b")];

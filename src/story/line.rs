@@ -164,10 +164,9 @@ mod tests {
     }
 
     #[test]
-    fn no_sign_is_wider_than_its_column() {
-        use unicode_width::UnicodeWidthStr;
-        let item = StoryItem::loud(Timestamp::from_micros(0), StoryKind::Prompt, "go");
-        assert!(item.sign().0.width() <= 3);
-        assert_eq!(long_pause(Timestamp::from_micros(0), Timestamp::from_micros(9)), None);
+    fn only_a_long_pause_is_named() {
+        let at = |minute: i64| Timestamp::from_micros(minute * 60_000_000);
+        assert_eq!(long_pause(at(0), at(20)), None);
+        assert_eq!(long_pause(at(0), at(21)), Some(21 * 60_000_000));
     }
 }

@@ -52,6 +52,15 @@ const WORDS: &[(&str, &str)] = &[
     ("t", "before last compaction, when H3 was rejected, before commit 1a2b3c4"),
 ];
 
+/// Returns the signs of the story with their meanings, to be read at a glance.
+#[must_use]
+pub fn sign_words(theme: Theme) -> Vec<(&'static str, &'static str)> {
+    let sign = |(unicode, ascii, text): &(&'static str, &'static str, &'static str)| {
+        (if theme.ascii { *ascii } else { *unicode }, *text)
+    };
+    SIGNS.iter().map(sign).collect()
+}
+
 /// Returns the lines of the help for a mode that contain the typed words.
 #[must_use]
 pub fn help_lines(keymap: &Keymap, mode: KeyMode, typed: &str, theme: Theme) -> Vec<HelpLine> {

@@ -81,11 +81,9 @@ pub(super) fn accept_help(app: &mut App) -> Vec<AppEffect> {
         return Vec::new();
     };
     let lines = help_lines(&app.keymap, mode, &typed, app.theme);
-    let chosen = lines.iter().filter_map(|line| line.command).nth(cursor);
-    match chosen {
-        Some(command) => run(app, command),
-        None => Vec::new(),
-    }
+    // A line that only explains does nothing.
+    let chosen = lines.get(cursor).and_then(|line| line.command);
+    chosen.map_or_else(Vec::new, |command| run(app, command))
 }
 
 /// How many lines can be selected.
@@ -93,8 +91,7 @@ pub(super) fn count(app: &App) -> usize {
     match app.fronts.last() {
         Some(OverlayPane::Find(find)) => find.matches.len(),
         Some(OverlayPane::Help { mode, typed, .. }) => {
-            let lines = help_lines(&app.keymap, *mode, typed, app.theme);
-            lines.iter().filter(|line| line.command.is_some()).count()
+            help_lines(&app.keymap, *mode, typed, app.theme).len()
         }
         _ => 0,
     }

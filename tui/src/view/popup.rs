@@ -1,12 +1,14 @@
 //! Lists that typing filters: the help, and a search.
 
-use super::canvas::{below, put};
+use super::canvas::{below, put, put_wrapped};
 use super::frame::{self, FrameTitles};
 use super::timeline::highlight;
+use crate::answer::{SheetLine, TextSheet};
 use crate::app::App;
-use crate::help::help_lines;
+use crate::help::{help_lines, sign_words};
 use crate::keymap::KeyMode;
 use crate::panes::FindState;
+use crate::sheet::{section, wrap_sheet};
 use crate::theme::TextTone;
 use crate::update::searched_text;
 use ratatui::buffer::Buffer;
@@ -41,11 +43,12 @@ pub(super) fn help(
     };
     let inside = frame::draw(buffer, area, true, &titles, theme);
     let list = typed_line(app, typed, inside, buffer);
+    let list = if typed.is_empty() { signs(app, list, buffer) } else { list };
     let room = usize::from(list.height).max(1);
-    let top = (cursor + 1).saturating_sub(room.saturating_sub(usize::from(room > 4) * 2).max(1));
+    let top = (cursor + 1).saturating_sub(room);
     for (place, line) in lines.iter().enumerate().skip(top).take(room) {
         let row = below(list, place - top);
-        let is_selected = line.command.is_some() && place == cursor;
+        let is_selected = place == cursor;
         let mark = if is_selected { theme.glyph("▌", ">") } else { " " };
         let rest = put(buffer, row, mark, theme.style(TextTone::Accent));
         let left = format!("{:LEFT$} ", line.left);
@@ -59,6 +62,28 @@ pub(super) fn help(
             buffer.set_style(row, theme.cursor(true));
         }
     }
+}
+
+/// Draws the signs of the story at the bottom, if there is room, and returns the area above them.
+fn signs(app: &App, area: Rect, buffer: &mut Buffer) -> Rect {
+    if area.height < 16 {
+        return area;
+    }
+    let words = sign_words(app.theme).into_iter().flat_map(|(sign, text)| {
+        [(TextTone::Accent, format!("{sign} ")), (TextTone::Plain, format!("{text}   "))]
+    });
+    let parts = [(TextTone::Plain, String::new())].into_iter().chain(words).collect();
+    let line = SheetLine { indent: 1, parts };
+    let sheet = TextSheet { sections: vec![section("", vec![line])], ..TextSheet::default() };
+    let lines = wrap_sheet(&sheet, area.width);
+    let rows = u16::try_from(lines.len() + 1).unwrap_or(u16::MAX).min(area.height / 2);
+    let above = Rect { height: area.height - rows, ..area };
+    let rule = Rect { y: above.bottom(), height: 1, ..area };
+    let dim = app.theme.style(TextTone::Dim);
+    put(buffer, rule, &"─".repeat(area.width.into()), dim);
+    let below = Rect { y: rule.y + 1, height: rows - 1, ..area };
+    put_wrapped(buffer, below, &lines, 0, app.theme);
+    above
 }
 
 fn highlighted(app: &App, text: &str, area: Rect, typed: &str, buffer: &mut Buffer) -> Rect {
