@@ -98,6 +98,8 @@ pub struct WorkerFailure {
 /// A summary of the session.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct SessionOverview {
+    /// Its id.
+    pub id: String,
     /// Its name.
     pub name: String,
     /// The current branch.

@@ -306,17 +306,17 @@ pub enum WorkerRequest {
     },
     /// Load the confidence of the hypotheses of a session over time.
     Charts {
-        /// The session.
+        /// The id of the session.
         session: String,
     },
     /// Read the story of a session.
     Story {
-        /// The session.
+        /// The id of the session.
         session: String,
     },
     /// Read the brief of a moment.
     Brief {
-        /// The session.
+        /// The id of the session.
         session: String,
         /// The moment.
         target: MomentTarget,

@@ -105,7 +105,7 @@ pub struct StorySummary {
 /// The story of a session.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct StoryView {
-    /// The session.
+    /// The id of the session.
     pub session: String,
     /// Its lines, newest first.
     pub rows: Vec<TimelineRow>,

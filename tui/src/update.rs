@@ -128,7 +128,7 @@ fn run(app: &mut App, command: BrowserCommand) -> Vec<AppEffect> {
         BrowserCommand::Open => return selection::open(app),
         BrowserCommand::Refresh => {
             let mut effects = vec![AppEffect::Redraw];
-            let session = (!app.session.name.is_empty()).then(|| app.session.name.clone());
+            let session = (!app.session.id.is_empty()).then(|| app.session.id.clone());
             app.story_position = 0;
             effects.push(app.ask(WorkerRequest::Open(session)));
             return effects;

@@ -190,6 +190,7 @@ impl StoreWorker {
         let Some(session) = &self.session else { return Ok(WorkerAnswer::NoSession) };
         let summary = session.summary()?;
         Ok(WorkerAnswer::Opened(Box::new(SessionOverview {
+            id: summary.info.id.to_string(),
             name: summary.info.name,
             branch: summary.branch,
             count: summary.last_sequence,

@@ -133,7 +133,7 @@ fn apply_answer(app: &mut App, answer: WorkerAnswer) -> Vec<AppEffect> {
         WorkerAnswer::Watched(position) => {
             app.watching = false;
             if position != app.session.position || matches!(app.stage, AppStage::Failed(_)) {
-                let name = app.session.name.clone();
+                let name = app.session.id.clone();
                 return vec![app.ask(WorkerRequest::Open((!name.is_empty()).then_some(name)))];
             }
         }
@@ -142,7 +142,7 @@ fn apply_answer(app: &mut App, answer: WorkerAnswer) -> Vec<AppEffect> {
             app.say(TextTone::Good, format!("{said}{command}"));
             // What was written here is told at once.
             app.story_asked = None;
-            let name = app.session.name.clone();
+            let name = app.session.id.clone();
             return vec![app.ask(WorkerRequest::Open((!name.is_empty()).then_some(name)))];
         }
     }
@@ -158,7 +158,7 @@ fn put_sheet(app: &mut App, sheet: TextSheet) {
 }
 
 fn opened(app: &mut App, overview: SessionOverview) -> Vec<AppEffect> {
-    let first = app.stage != AppStage::Browsing || app.session.name != overview.name;
+    let first = app.stage != AppStage::Browsing || app.session.id != overview.id;
     let empty = overview.last.is_none();
     let unmoved = app.session.position == overview.position;
     app.session = overview;

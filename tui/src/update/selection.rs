@@ -26,7 +26,7 @@ pub(super) fn held(app: &mut App) -> Vec<AppEffect> {
     let mut effects = vec![app.ask(WorkerRequest::State { target, since, tab })];
     let is_known = app.state.brief.as_ref().is_some_and(|(known, _)| *known == target);
     if tab == StateTab::Brief && (!is_known || target == MomentTarget::Head) {
-        let session = app.session.name.clone();
+        let session = app.session.id.clone();
         effects.push(app.ask(WorkerRequest::Brief { session, target }));
     }
     effects

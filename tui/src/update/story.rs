@@ -1,6 +1,6 @@
 //! The story among the levels of the timeline.
 
-use super::{navigation, refresh_activity, selection};
+use super::{choose, navigation, refresh_activity, selection};
 use crate::app::{App, AppStage};
 use crate::effect::{AppEffect, MomentTarget, PageAnchor, WorkerRequest};
 use crate::query::TimelineLevel;
@@ -39,7 +39,7 @@ pub(super) fn refresh(app: &mut App) -> Vec<AppEffect> {
     app.story_loading = true;
     app.story_position = app.session.position;
     app.story_asked = Some((app.now, 0));
-    let session = app.session.name.clone();
+    let session = app.session.id.clone();
     let charts = app.ask(WorkerRequest::Charts { session: session.clone() });
     vec![app.ask(WorkerRequest::Story { session }), charts]
 }
@@ -50,7 +50,7 @@ pub(super) fn put(app: &mut App, mut view: StoryView) -> Vec<AppEffect> {
     if let Some((asked, took)) = &mut app.story_asked {
         *took = app.now.micros_since(*asked).max(0);
     }
-    if view.session != app.session.name {
+    if view.session != app.session.id {
         return Vec::new();
     }
     let mut effects = Vec::new();
@@ -84,6 +84,8 @@ pub(super) fn put(app: &mut App, mut view: StoryView) -> Vec<AppEffect> {
         effects.extend(selection::detail(app));
     }
     app.story = Some(Box::new(view));
+    // A search that is open lists the new lines.
+    choose::typed(app);
     navigation::scroll(app);
     effects
 }

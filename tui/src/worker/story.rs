@@ -24,7 +24,7 @@ pub(super) fn view(session: &Session) -> Result<StoryView> {
     times.sort_unstable();
     let stretches = stretches(&times);
     Ok(StoryView {
-        session: story.session.clone(),
+        session: state.info()?.id.to_string(),
         rows: rows(&story, &current),
         summary: summary(&story),
         longest_pause: longest_pause(&times),

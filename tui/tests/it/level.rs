@@ -209,7 +209,7 @@ fn the_story_of_a_very_long_session_is_not_read_unasked() {
     let mut hand = Hand::on(store, 100, 30);
     let mut overview = hand.app.session.clone();
     overview.count = 1_000_000;
-    overview.name = "million".to_owned();
+    overview.id = "million".to_owned();
     let opened = forge_tui::answer::WorkerAnswer::Opened(Box::new(overview));
     hand.app.story = None;
     hand.app.asked.remove(&PaneSlot::Story);
