@@ -73,7 +73,6 @@ const KEYS: &[&str] = &[
     "K",
     "X",
     "N",
-    "S",
     "<c-e>",
     "<c-y>",
     "<s-tab>",
