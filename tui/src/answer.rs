@@ -3,8 +3,7 @@
 use crate::effect::{MomentTarget, PageAnchor, PaneSlot};
 use crate::story_view::{StoryLine, StoryView};
 use forge_store::model::{Key, Kind, Timestamp, Value};
-use forge_store::store::{ActivityHistogram, BranchTimeline, HistoryPosition};
-use forge_store::story::BriefRow;
+use forge_store::store::{ActivityHistogram, BranchTimeline, HistoryPosition, SessionBrief};
 
 /// The sign before a line of the timeline.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -413,8 +412,8 @@ pub enum WorkerAnswer {
     Brief {
         /// The moment.
         target: MomentTarget,
-        /// Its lines.
-        lines: Vec<BriefRow>,
+        /// The brief.
+        brief: Box<SessionBrief>,
     },
     /// What an undo or a redo would do; `None` if there is nothing to do.
     UndoPlan {

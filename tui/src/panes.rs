@@ -6,7 +6,7 @@ use crate::effect::{MomentTarget, WriteRequest};
 use crate::fuzzy::FuzzyPattern;
 use crate::query::{TimelineFilter, TimelineLevel};
 use forge_store::model::Timestamp;
-use forge_store::store::HistoryPosition;
+use forge_store::store::{HistoryPosition, SessionBrief};
 use forge_store::story::BriefRow;
 use std::collections::BTreeSet;
 
@@ -78,7 +78,11 @@ pub struct StatePane {
     /// The state that is shown.
     pub view: Option<StateView>,
     /// The brief of the moment.
-    pub brief: Option<(MomentTarget, Vec<BriefRow>)>,
+    pub brief: Option<(MomentTarget, Box<SessionBrief>)>,
+    /// The lines of the brief that are shown.
+    pub lines: Vec<BriefRow>,
+    /// The moment and the number of lines that they were made for.
+    pub lines_for: Option<(MomentTarget, usize)>,
     /// The selected tab.
     pub tab: StateTab,
     /// The index of the selected line.

@@ -1,5 +1,6 @@
 //! Updates the browser for each event, and returns the effects to execute. No I/O, no clock.
 
+mod brief;
 mod chart;
 mod choose;
 mod input;

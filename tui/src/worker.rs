@@ -136,8 +136,8 @@ impl StoreWorker {
             }
             WorkerRequest::Brief { session, target } => {
                 let session = self.store.session(&session)?;
-                let lines = story::brief(&session, &point(&session, target)?)?;
-                Ok(WorkerAnswer::Brief { target, lines })
+                let brief = Box::new(story::brief(&session, &point(&session, target)?)?);
+                Ok(WorkerAnswer::Brief { target, brief })
             }
             WorkerRequest::Compare { from, to, preview } => {
                 let session = self.session()?;

@@ -1,6 +1,6 @@
 //! Moves the selection, and loads what it needs.
 
-use super::{choose, selection};
+use super::{brief, choose, selection};
 use crate::app::App;
 use crate::effect::{AppEffect, MomentTarget, PageAnchor, WorkerRequest};
 use crate::layout::WindowLayout;
@@ -69,7 +69,7 @@ fn held_to(app: &mut App, to: impl Fn(usize, usize) -> usize) -> Vec<AppEffect> 
 /// How many lines the pane of what was held has.
 fn held_count(app: &App) -> usize {
     if app.state.tab == crate::answer::StateTab::Brief {
-        return app.state.brief.as_ref().map_or(0, |(_, lines)| lines.len());
+        return app.state.lines.len();
     }
     app.state.view.as_ref().map_or(0, |view| view.items.len())
 }
@@ -195,6 +195,7 @@ pub(super) fn scroll(app: &mut App) {
         *top = (*top).min(*cursor).max((*cursor + 1).saturating_sub(rows));
     };
     scroll_timeline(app);
+    brief::fit(app);
     let (rows, count) = (WindowLayout::held_rows(app), held_count(app));
     clamp(&mut app.state.cursor, &mut app.state.top, count, rows);
     scroll_detail(app, 0);

@@ -95,9 +95,10 @@ fn apply_answer(app: &mut App, answer: WorkerAnswer) -> Vec<AppEffect> {
             navigation::scroll(app);
         }
         WorkerAnswer::Story(view) => return story::put(app, *view),
-        WorkerAnswer::Brief { target, lines } => {
+        WorkerAnswer::Brief { target, brief } => {
             if target == app.target() {
-                app.state.brief = Some((target, lines));
+                app.state.brief = Some((target, brief));
+                app.state.lines_for = None;
             }
             navigation::scroll(app);
         }

@@ -85,11 +85,11 @@ pub(super) fn draw(app: &App, area: Rect, buffer: &mut Buffer) {
 /// Draws the brief of the moment.
 fn brief(app: &App, area: Rect, buffer: &mut Buffer) {
     let theme = app.theme;
-    let Some((_, lines)) = &app.state.brief else {
+    if app.state.brief.is_none() {
         put_lines(buffer, area, &[(TextTone::Dim, "reading ...".to_owned())], theme);
         return;
-    };
-    let shown = lines.iter().enumerate().skip(app.state.top).take(area.height.into());
+    }
+    let shown = app.state.lines.iter().enumerate().skip(app.state.top).take(area.height.into());
     for (place, row) in shown {
         let line = below(area, place - app.state.top);
         let label = format!("{:LABEL_COLUMNS$}", row.label);

@@ -7,10 +7,10 @@ use crate::story_view::{AxisEvent, AxisEventKind, StoryLine, StorySummary, Story
 use crate::theme::TextTone;
 use forge_store::error::Result;
 use forge_store::model::Timestamp;
-use forge_store::store::{HistoryPosition, HistoryRank, ResolvedMoment, Session};
+use forge_store::store::{HistoryPosition, HistoryRank, ResolvedMoment, Session, SessionBrief};
 use forge_store::story::{
-    BranchWalk, BriefRow, FOLDED_SIGN, Story, StoryItem, StoryKind, StoryMark, StoryRef, StoryRow,
-    brief_rows, folded_words,
+    BranchWalk, FOLDED_SIGN, Story, StoryItem, StoryKind, StoryMark, StoryRef, StoryRow,
+    folded_words,
 };
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -195,6 +195,6 @@ fn folded_row(
 }
 
 /// Reads the brief of a moment.
-pub(super) fn brief(session: &Session, point: &ResolvedMoment) -> Result<Vec<BriefRow>> {
-    Ok(brief_rows(&Story::brief(&session.state(point)?, &forge_agents::resolve)?))
+pub(super) fn brief(session: &Session, point: &ResolvedMoment) -> Result<SessionBrief> {
+    Story::brief(&session.state(point)?, &forge_agents::resolve)
 }
