@@ -3,7 +3,7 @@
 use crate::app::App;
 use crate::layout::WindowLayout;
 use crate::panes::PaneFocus;
-use forge_store::store::SessionBrief;
+use forge_store::store::{BriefLine, SessionBrief};
 use forge_store::story::brief_rows;
 
 /// How many entries of each list are tried, until the brief fits.
@@ -25,29 +25,58 @@ pub(super) fn fit(app: &mut App) {
     app.state.lines = lines;
 }
 
-/// Returns as much of a brief as this many lines hold. What is least needed goes first: commands,
-/// evidence, notes, beliefs, tasks.
+type ListOf = fn(&mut SessionBrief) -> &mut Vec<BriefLine>;
+
+/// The lists that are left out where there is no room, the least needed first.
+const LEAST: [(&str, ListOf); 5] = [
+    ("commands", |brief| &mut brief.commands),
+    ("evidence", |brief| &mut brief.evidence),
+    ("notes", |brief| &mut brief.notes),
+    ("beliefs", |brief| &mut brief.beliefs),
+    ("tasks", |brief| &mut brief.tasks),
+];
+
+/// The lists that get the room that is left, the most needed first.
+const MOST: [(&str, ListOf); 7] = [
+    ("failing", |brief| &mut brief.failing),
+    ("gaps", |brief| &mut brief.gaps),
+    ("active", |brief| &mut brief.active),
+    ("confirmed", |brief| &mut brief.confirmed),
+    ("rejected", |brief| &mut brief.rejected),
+    ("prompts", |brief| &mut brief.prompts),
+    ("uncommitted", |brief| &mut brief.uncommitted),
+];
+
+/// Returns as much of a brief as this many lines hold.
 fn fitting(brief: &SessionBrief, rows: usize) -> SessionBrief {
     let fits = |brief: &SessionBrief| brief_rows(brief).len() <= rows;
     let mut short = brief.clone();
-    let lists = ["commands", "evidence", "notes", "beliefs", "tasks"];
-    for name in lists {
+    for (name, list) in LEAST {
         if fits(&short) {
             return short;
         }
-        let list = match name {
-            "commands" => &mut short.commands,
-            "evidence" => &mut short.evidence,
-            "notes" => &mut short.notes,
-            "beliefs" => &mut short.beliefs,
-            _ => &mut short.tasks,
-        };
-        list.clear();
+        list(&mut short).clear();
         short.omitted.remove(name);
     }
+    if fits(&short) {
+        return short;
+    }
+    let mut whole = brief.clone();
     let shorter = ENTRIES.map(|entries| short.shortened(entries, TEXT_BYTES));
     let found = shorter.into_iter().find(|short| fits(short));
-    found.unwrap_or_else(|| short.shortened(1, TEXT_BYTES))
+    let Some(mut fitted) = found else { return short.shortened(1, TEXT_BYTES) };
+    for (name, list) in MOST {
+        let mut more = fitted.clone();
+        list(&mut more).clone_from(list(&mut whole));
+        match brief.omitted.get(name) {
+            Some(count) => more.omitted.insert(name, *count),
+            None => more.omitted.remove(name),
+        };
+        if fits(&more) {
+            fitted = more;
+        }
+    }
+    fitted
 }
 
 #[cfg(test)]

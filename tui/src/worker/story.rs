@@ -7,12 +7,15 @@ use crate::story_view::{AxisEvent, AxisEventKind, StoryLine, StorySummary, Story
 use crate::theme::TextTone;
 use forge_store::error::Result;
 use forge_store::model::Timestamp;
-use forge_store::store::{HistoryPosition, HistoryRank, ResolvedMoment, Session, SessionBrief};
+use forge_store::model::claim::{Gap, GapStatus};
+use forge_store::store::{
+    HistoryPosition, HistoryRank, ResolvedMoment, Session, SessionBrief, StateAt,
+};
 use forge_store::story::{
     BranchWalk, FOLDED_SIGN, Story, StoryItem, StoryKind, StoryMark, StoryRef, StoryRow,
     folded_words,
 };
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 
 /// Reads the story of a session.
 pub(super) fn view(session: &Session) -> Result<StoryView> {
@@ -26,33 +29,27 @@ pub(super) fn view(session: &Session) -> Result<StoryView> {
     Ok(StoryView {
         session: state.info()?.id.to_string(),
         rows: rows(&story, &current),
-        summary: summary(&story),
+        summary: summary(&story, &state)?,
         longest_pause: longest_pause(&times),
         events: events(&story, &stretches),
         stretches,
     })
 }
 
-fn summary(story: &Story) -> StorySummary {
+fn summary(story: &Story, state: &StateAt) -> Result<StorySummary> {
     let findings = &story.findings;
-    let mut open = BTreeSet::new();
-    for item in story.items().filter(|item| item.kind == StoryKind::Gap) {
-        let Some(StoryRef::Entity(key)) = item.refs.first() else { continue };
-        if item.mark == StoryMark::Open {
-            open.insert(key.clone());
-        } else if item.loud {
-            open.remove(key);
-        }
-    }
-    StorySummary {
+    let gaps = state.all::<Gap>()?;
+    let is_open =
+        |gap: &Gap| matches!(gap.status, None | Some(GapStatus::Open | GapStatus::Filling));
+    Ok(StorySummary {
         title: findings.title.clone(),
         failing: findings.failing.iter().map(|check| check.text.clone()).collect(),
         passing: findings.passing.len(),
         uncommitted: findings.uncommitted.len(),
         commits: findings.commits.len(),
         prompts: findings.prompts,
-        open_gaps: open.len(),
-    }
+        open_gaps: gaps.iter().filter(|(_, gap)| is_open(gap)).count(),
+    })
 }
 
 /// How many places an axis tells apart at most.
