@@ -303,11 +303,10 @@ struct CheckpointTriggers {
 
 impl CheckpointTriggers {
     fn for_session(context: &Context, session: &Session) -> Result<Self, CommandError> {
-        if !context.config.is_on("auto_checkpoint.enabled") {
-            return Ok(Self { on: Vec::new(), significant: false });
+        let on = enabled_triggers(context);
+        if on.is_empty() {
+            return Ok(Self { on, significant: false });
         }
-        let on = TRIGGERS.iter().filter(|(_, key)| context.config.is_on(key));
-        let on: Vec<AutoTrigger> = on.map(|(trigger, _)| *trigger).collect();
         let summary = session.summary()?;
         let last = summary.last_checkpoint.unwrap_or(summary.info.started_at);
         let micros = context
@@ -324,6 +323,15 @@ impl CheckpointTriggers {
             .filter(|event| self.on.contains(event))
             .or(self.significant.then_some(AutoTrigger::SignificantTimePassed))
     }
+}
+
+/// Returns the events that make checkpoints, as the settings say.
+pub fn enabled_triggers(context: &Context) -> Vec<AutoTrigger> {
+    if !context.config.is_on("auto_checkpoint.enabled") {
+        return Vec::new();
+    }
+    let on = TRIGGERS.iter().filter(|(_, key)| context.config.is_on(key));
+    on.map(|(trigger, _)| *trigger).collect()
 }
 
 /// The triggers, each with its setting.

@@ -174,6 +174,25 @@ impl Session {
         Ok(self.operation_rows(&view, limit)?.into_iter().map(Into::into).collect())
     }
 
+    /// Returns the operation that [`Session::undo`] would undo, or that [`Session::redo`] would bring
+    /// back; `None` if there is none.
+    ///
+    /// # Errors
+    /// Fails if the store cannot be read or is damaged.
+    pub fn next_to_undo(&self, redo: bool) -> Result<Option<OperationSummary>> {
+        let view = self.view()?;
+        let rows = self.operation_rows(&view, usize::MAX)?;
+        let found = if redo { redoable(&view, &rows) } else { undoable(&rows, None) };
+        let row = match found {
+            Ok(row) => row,
+            Err(Error::NotFound { .. }) => return Ok(None),
+            Err(error) => return Err(error),
+        };
+        let undone = row.takes_back.filter(|_| redo);
+        let undone = undone.map(|first| find_operation(&view, &first)).transpose()?.flatten();
+        Ok(Some(undone.unwrap_or_else(|| row.clone()).into()))
+    }
+
     fn operation_rows(&self, view: &ReadSnapshot, limit: usize) -> Result<Vec<OperationRow>> {
         let from = of(self.number).build();
         let to = of(self.number).end();

@@ -10,6 +10,7 @@
 
 mod agent_work;
 mod brief;
+mod brief_row;
 mod build;
 mod check_item;
 mod check_run;
@@ -23,6 +24,7 @@ mod findings;
 mod gist;
 mod idea_path;
 mod item;
+mod line;
 mod project_root;
 mod record_item;
 mod row;
@@ -31,11 +33,13 @@ mod tests;
 mod time_ruler;
 mod whole_text;
 
+pub use brief_row::{BriefRow, brief_rows};
 pub use check_run::CheckRun;
 pub use delivery::{Delivery, DeliveryKind};
 pub use findings::{DeliveredCommit, StoryFindings, UncommittedFile};
 pub use idea_path::{IdeaPath, IdeaStep, StepEvidence};
 pub use item::{FoldKey, StoryItem, StoryKind, StoryMark, StoryRef};
+pub use line::{BranchWalk, FOLDED_SIGN, StoryTone, folded_words, long_pause};
 pub use project_root::ProjectRoot;
 pub use row::StoryRow;
 pub use time_ruler::{RulerFold, RulerStretch, TimeRuler};

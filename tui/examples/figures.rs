@@ -116,6 +116,7 @@ fn now() -> Timestamp {
 struct Seat<W: Write> {
     app: App,
     requests: Sender<(u64, WorkerRequest)>,
+    slow_requests: Sender<(u64, WorkerRequest)>,
     replies: Receiver<WorkerReply>,
     terminal: Terminal<CrosstermBackend<W>>,
 }
@@ -124,19 +125,26 @@ impl<W: Write> Seat<W> {
     fn new(store: Store, out: W) -> Result<Self, Fault> {
         let (requests, wanted) = mpsc::channel();
         let (sender, replies) = mpsc::channel();
-        let worker = StoreWorker::new(store, DisplayZone::Local);
+        let (slow_requests, slow_wanted) = mpsc::channel();
+        let slow_sender = sender.clone();
+        let worker = StoreWorker::new(store.clone(), DisplayZone::Local);
         std::thread::spawn(move || worker.serve(&wanted, &sender, |reply| reply));
+        let worker = StoreWorker::new(store, DisplayZone::Local);
+        std::thread::spawn(move || worker.serve(&slow_wanted, &slow_sender, |reply| reply));
         let area = ratatui::layout::Rect { x: 0, y: 0, width: 160, height: 50 };
         let viewport = ratatui::Viewport::Fixed(area);
         let options = ratatui::TerminalOptions { viewport };
         let terminal = Terminal::with_options(CrosstermBackend::new(out), options)?;
-        Ok(Self { app: App::new(160, 50, now(), DisplayZone::Local), requests, replies, terminal })
+        let app = App::new(160, 50, now(), DisplayZone::Local);
+        Ok(Self { app, requests, slow_requests, replies, terminal })
     }
 
     fn run(&mut self, effects: Vec<AppEffect>) -> Result<(), Fault> {
         for effect in effects {
             if let AppEffect::Ask { generation, request } = effect {
-                self.requests.send((generation, *request))?;
+                let slow = request.slot().is_slow();
+                let queue = if slow { &self.slow_requests } else { &self.requests };
+                queue.send((generation, *request))?;
             }
         }
         Ok(())
@@ -170,12 +178,12 @@ fn first(folder: &Path) -> Result<(), Fault> {
     }
     seat.draw()?;
     let shown = started.elapsed().as_secs_f64() * 1e3;
-    while seat.app.strip.is_none() {
+    while seat.app.strip.is_none() && seat.app.story.is_none() {
         seat.take(Duration::from_secs(10))?;
     }
     seat.draw()?;
     let whole = started.elapsed().as_secs_f64() * 1e3;
-    println!("first screen {shown:.1} ms, with the strip {whole:.1} ms");
+    println!("first screen {shown:.1} ms, with the axis of time {whole:.1} ms");
     memory()
 }
 
@@ -201,7 +209,7 @@ fn keys(folder: &Path) -> Result<(), Fault> {
     let (mut frames, mut states) = (Vec::new(), Vec::new());
     let mut ticked = Instant::now();
     let pressed =
-        ["j", "j", "j", "<pgdn>", "j", "k", "l", "h", "j", "k", "<pgdn>", "<pgup>", "j", "v"];
+        ["k", "k", "k", "<pgup>", "k", "j", "l", "h", "k", "j", "<pgup>", "<pgdn>", "k", "v"];
     let ended = Instant::now() + Duration::from_secs(20);
     for key in pressed.iter().cycle() {
         if Instant::now() > ended {

@@ -1,8 +1,9 @@
 //! Answers to the browser: plain data, prepared for display.
 
 use crate::effect::{MomentTarget, PageAnchor, PaneSlot};
+use crate::story_view::{StoryLine, StoryView};
 use forge_store::model::{Key, Kind, Timestamp, Value};
-use forge_store::store::{ActivityHistogram, BranchTimeline, HistoryPosition};
+use forge_store::store::{ActivityHistogram, BranchTimeline, HistoryPosition, SessionBrief};
 
 /// The sign before a line of the timeline.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -56,6 +57,8 @@ pub struct TimelineRow {
     pub weight: u8,
     /// For a merge, the merged revision.
     pub merged: Option<u64>,
+    /// What the story says of it, for a line of the story.
+    pub story: Option<Box<StoryLine>>,
 }
 
 impl TimelineRow {
@@ -94,6 +97,8 @@ pub struct WorkerFailure {
 /// A summary of the session.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct SessionOverview {
+    /// Its id.
+    pub id: String,
     /// Its name.
     pub name: String,
     /// The current branch.
@@ -121,6 +126,7 @@ pub struct SessionOverview {
 #[expect(missing_docs, reason = "each is a kind")]
 pub enum StateTab {
     #[default]
+    Brief,
     Hypotheses,
     Evidence,
     Beliefs,
@@ -137,7 +143,8 @@ pub enum StateTab {
 
 impl StateTab {
     /// All tabs, in display order.
-    pub const ALL: [Self; 12] = [
+    pub const ALL: [Self; 13] = [
+        Self::Brief,
         Self::Hypotheses,
         Self::Evidence,
         Self::Beliefs,
@@ -156,6 +163,7 @@ impl StateTab {
     #[must_use]
     pub const fn word(self) -> &'static str {
         match self {
+            Self::Brief => "brief",
             Self::Hypotheses => "hypotheses",
             Self::Evidence => "evidence",
             Self::Beliefs => "beliefs",
@@ -175,6 +183,7 @@ impl StateTab {
     #[must_use]
     pub const fn kinds(self) -> &'static [Kind] {
         match self {
+            Self::Brief => &[],
             Self::Hypotheses => &[Kind::Hypothesis],
             Self::Evidence => &[Kind::Evidence],
             Self::Beliefs => &[Kind::Belief],
@@ -258,15 +267,13 @@ pub struct StateView {
     pub moved: Vec<(StateTab, usize)>,
 }
 
-/// Creates a line of a sheet.
+/// A line of a sheet.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SheetLine {
-    /// The tone of the line.
-    pub tone: crate::theme::TextTone,
     /// Its indentation.
     pub indent: u16,
-    /// One line of text, which may be longer than the window is wide.
-    pub text: String,
+    /// Its parts, each with its tone. It may be longer than the window is wide.
+    pub parts: Vec<(crate::theme::TextTone, String)>,
 }
 
 /// A section of a sheet, which can be folded.
@@ -293,6 +300,19 @@ pub struct TextSheet {
     pub sections: Vec<SheetSection>,
 }
 
+/// A step of a hypothesis.
+#[derive(Clone, Debug, PartialEq)]
+pub struct ConfidencePoint {
+    /// When it was taken.
+    pub at: Timestamp,
+    /// The revision that took it.
+    pub sequence: u64,
+    /// The confidence from then on, from 0 to 1.
+    pub value: f64,
+    /// The status from then on.
+    pub status: String,
+}
+
 /// The confidence of a hypothesis over time, for a chart.
 #[derive(Clone, Debug, PartialEq)]
 pub struct ConfidenceSeries {
@@ -302,21 +322,29 @@ pub struct ConfidenceSeries {
     pub title: String,
     /// Its status at the last moment.
     pub status: String,
-    /// Times, and confidences from 0 to 1.
-    pub points: Vec<(Timestamp, f64)>,
+    /// Its steps, oldest first.
+    pub points: Vec<ConfidencePoint>,
 }
 
-/// The data of the charts.
-#[derive(Clone, Debug, Default, PartialEq)]
-pub struct ChartValues {
-    /// The first moment.
-    pub from: Timestamp,
-    /// The last moment.
-    pub to: Timestamp,
-    /// The confidence of each hypothesis.
-    pub confidence: Vec<ConfidenceSeries>,
-    /// The number of events over time.
-    pub activity: ActivityHistogram,
+impl ConfidenceSeries {
+    /// Returns its confidence and its status at a moment; `None` before it was stated.
+    #[must_use]
+    pub fn at(&self, time: Timestamp) -> Option<&ConfidencePoint> {
+        self.points.iter().rev().find(|point| point.at <= time)
+    }
+
+    /// Returns the step that settled it, if it is settled.
+    #[must_use]
+    pub fn settled(&self) -> Option<&ConfidencePoint> {
+        let is_open = |point: &ConfidencePoint| !is_settled(&point.status);
+        let last_open = self.points.iter().rposition(is_open);
+        self.points.get(last_open.map_or(0, |place| place + 1))
+    }
+}
+
+/// Whether a hypothesis with this status is no longer tested.
+fn is_settled(status: &str) -> bool {
+    matches!(status, "confirmed" | "rejected" | "archived")
 }
 
 /// The number of events over the whole session.
@@ -365,6 +393,8 @@ pub enum WorkerAnswer {
     State(Box<StateView>),
     /// A sheet to read.
     Sheet(Box<TextSheet>),
+    /// The details of the selection.
+    Detail(Box<TextSheet>),
     /// A preview of a restore.
     Preview {
         /// The moment to restore.
@@ -374,14 +404,30 @@ pub enum WorkerAnswer {
         /// Whether anything would change.
         changes: bool,
     },
-    /// The data of the charts.
-    Charts(Box<ChartValues>),
+    /// The confidence of each hypothesis over time.
+    Charts(Vec<ConfidenceSeries>),
+    /// The story of the session.
+    Story(Box<StoryView>),
+    /// The brief of a moment.
+    Brief {
+        /// The moment.
+        target: MomentTarget,
+        /// The brief.
+        brief: Box<SessionBrief>,
+    },
+    /// What an undo or a redo would do; `None` if there is nothing to do.
+    UndoPlan {
+        /// Whether it is a redo.
+        redo: bool,
+        /// The operation.
+        sheet: Option<Box<TextSheet>>,
+    },
     /// The data of the activity strip.
     Strip(Box<ActivityStrip>),
     /// The result of a search for a moment; `None`: there is none in that direction.
     Found {
-        /// The position that was found.
-        place: Option<HistoryPosition>,
+        /// The position that was found, and the moment that it stands for.
+        place: Option<(HistoryPosition, MomentTarget)>,
         /// What was searched for.
         what: String,
     },

@@ -1,18 +1,17 @@
 //! The state of the browser: plain data.
 
-use crate::answer::{
-    ActivityStrip, ChartValues, SessionOverview, SessionRow, StateTab, StateView, TextSheet,
-    TimelineRow, WorkerFailure,
-};
-use crate::effect::{AppEffect, MomentTarget, PaneSlot, WorkerRequest, WriteRequest};
+use crate::answer::{ActivityStrip, SessionOverview, TimelineRow, WorkerFailure};
+use crate::effect::{AppEffect, MomentTarget, PaneSlot, WorkerRequest};
 use crate::keymap::{KeyMode, Keymap};
-use crate::query::{TimelineFilter, TimelineLevel};
+use crate::panes::{
+    ChartPane, FindState, OverlayPane, PaneFocus, Replay, SheetPane, StatePane, TimelinePane,
+};
+use crate::story_view::StoryView;
 use crate::theme::Theme;
-use chrono::{FixedOffset, Local};
+use chrono::{Datelike, FixedOffset, Local, NaiveDate};
 use forge_store::model::Timestamp;
 use forge_store::model::time_grammar::civil_time;
-use forge_store::store::HistoryPosition;
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 
 /// The time zone for display and input.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -32,6 +31,24 @@ impl DisplayZone {
             Self::Local => civil_time(time, &Local),
             Self::Fixed(offset) => civil_time(time, &offset),
         }
+    }
+
+    /// Formats the time of day: `14:30`.
+    #[must_use]
+    pub fn clock(self, time: Timestamp) -> String {
+        self.show(time).get(11..16).unwrap_or_default().to_owned()
+    }
+
+    /// Formats a day, with the year if it is not that of now: `Tue 11 Mar`.
+    #[must_use]
+    pub fn day(self, time: Timestamp, now: Timestamp) -> String {
+        let date = |time| {
+            let text = self.show(time);
+            text.get(..10).and_then(|day| NaiveDate::parse_from_str(day, "%Y-%m-%d").ok())
+        };
+        let Some(day) = date(time) else { return String::new() };
+        let is_this_year = date(now).is_some_and(|now| now.year() == day.year());
+        day.format(if is_this_year { "%a %-d %b" } else { "%a %-d %b %Y" }).to_string()
     }
 
     /// Parses a time.
@@ -57,176 +74,6 @@ pub enum AppStage {
     Browsing,
     /// The store cannot be read.
     Failed(WorkerFailure),
-}
-
-/// The pane that gets the keys.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum PaneFocus {
-    /// The timeline is shown.
-    Timeline,
-    /// The state.
-    State,
-}
-
-/// The list of moments.
-#[derive(Clone, Debug, Default)]
-pub struct TimelinePane {
-    /// The rows that are loaded, newest first; the first may be the head.
-    pub rows: Vec<TimelineRow>,
-    /// The index of the selected row.
-    pub cursor: usize,
-    /// The first row on the screen.
-    pub top: usize,
-    /// Where older rows begin, if there are any.
-    pub older: Option<HistoryPosition>,
-    /// Where newer rows begin, if there are any.
-    pub newer: Option<HistoryPosition>,
-    /// Whether rows are being loaded.
-    pub loading: bool,
-    /// Whether the newest rows are loaded.
-    pub at_newest: bool,
-    /// How much is shown.
-    pub level: TimelineLevel,
-    /// The filter of the rows.
-    pub filter: TimelineFilter,
-    /// The filter as it was typed.
-    pub typed: String,
-    /// A position to select as soon as it is loaded.
-    pub seek: Option<HistoryPosition>,
-}
-
-/// The pane with the state at the selected moment.
-#[derive(Clone, Debug, Default)]
-pub struct StatePane {
-    /// The state that is shown.
-    pub view: Option<StateView>,
-    /// The selected tab.
-    pub tab: StateTab,
-    /// The index of the selected line.
-    pub cursor: usize,
-    /// The first line on the screen.
-    pub top: usize,
-    /// The moment that was selected before this one.
-    pub before: Option<MomentTarget>,
-    /// The error, if the state could not be read.
-    pub failure: Option<WorkerFailure>,
-}
-
-/// A sheet in front of the other panes.
-#[derive(Clone, Debug, Default)]
-pub struct SheetPane {
-    /// The sheet; `None` while it loads.
-    pub sheet: Option<TextSheet>,
-    /// The index of the selected line.
-    pub cursor: usize,
-    /// The first line on the screen.
-    pub top: usize,
-}
-
-/// The charts, and which lines are drawn in them.
-#[derive(Clone, Debug, Default)]
-pub struct ChartsPane {
-    /// The data of the charts; `None` while it loads.
-    pub data: Option<ChartValues>,
-    /// The hypotheses that are drawn, by their index in the data.
-    pub chosen: BTreeSet<usize>,
-    /// The index of the selected hypothesis.
-    pub cursor: usize,
-    /// The index of the first one listed.
-    pub top: usize,
-    /// The hypothesis that was selected when the charts were requested: only this one is drawn at
-    /// first.
-    pub wanted: Option<String>,
-}
-
-impl ChartsPane {
-    /// How many lines are drawn at first, those that changed last. With more, they cannot be
-    /// distinguished.
-    const FIRST: usize = 8;
-
-    /// Stores the data, and chooses the lines that are drawn at first.
-    pub fn load(&mut self, data: ChartValues) {
-        let wanted = self.wanted.take();
-        let wanted = data.confidence.iter().position(|series| Some(&series.id) == wanted.as_ref());
-        if let Some(wanted) = wanted {
-            (self.cursor, self.chosen) = (wanted, BTreeSet::from([wanted]));
-        } else {
-            let moved = |place: &usize| {
-                let points = data.confidence.get(*place).map(|series| series.points.as_slice());
-                points.and_then(|points| points.last()).map(|(time, _)| *time)
-            };
-            let mut places: Vec<usize> = (0..data.confidence.len()).collect();
-            places.sort_by_key(|place| std::cmp::Reverse(moved(place)));
-            self.chosen = places.into_iter().take(Self::FIRST).collect();
-        }
-        self.data = Some(data);
-    }
-
-    /// Returns the number of hypotheses.
-    #[must_use]
-    pub fn count(&self) -> usize {
-        self.data.as_ref().map_or(0, |data| data.confidence.len())
-    }
-
-    /// Draws or hides the selected hypothesis.
-    pub fn toggle(&mut self) {
-        if self.cursor < self.count() && !self.chosen.remove(&self.cursor) {
-            self.chosen.insert(self.cursor);
-        }
-    }
-
-    /// Draws all, or none if all are drawn.
-    pub fn toggle_all(&mut self) {
-        let all: BTreeSet<usize> = (0..self.count()).collect();
-        self.chosen = if self.chosen == all { BTreeSet::new() } else { all };
-    }
-}
-
-/// The purpose of a text input.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum InputPurpose {
-    /// Filter the timeline while typing.
-    Search,
-    /// Go to a moment.
-    Jump,
-    /// Make a checkpoint.
-    Create,
-    /// Tag a checkpoint.
-    Tag,
-    /// Create a branch.
-    Branch,
-    /// Write the view to a file.
-    Export,
-}
-
-/// A pane in front of the timeline and the state.
-#[derive(Clone, Debug)]
-pub enum OverlayPane {
-    /// A sheet.
-    Sheet(SheetPane),
-    /// Charts.
-    Charts(ChartsPane),
-    /// The list of sessions.
-    Sessions {
-        /// The sessions; `None` while they load.
-        rows: Option<Vec<SessionRow>>,
-        /// The index of the selected line.
-        cursor: usize,
-    },
-    /// A text input.
-    Input {
-        /// Its purpose.
-        purpose: InputPurpose,
-        /// The text so far.
-        text: String,
-    },
-    /// A question to confirm.
-    Confirm {
-        /// The write that waits for the answer.
-        change: WriteRequest,
-        /// A preview of the changes, if there is one.
-        reading: SheetPane,
-    },
 }
 
 /// The message in the status line.
@@ -261,12 +108,28 @@ pub struct App {
     pub timeline: TimelinePane,
     /// The state pane.
     pub state: StatePane,
+    /// The details of the selection.
+    pub detail: SheetPane,
+    /// The confidence of hypotheses over time.
+    pub chart: ChartPane,
+    /// The story; `None` until it is read.
+    pub story: Option<Box<StoryView>>,
     /// The pane that gets the keys.
     pub focus: PaneFocus,
+    /// Whether the focused pane has the place of all.
+    pub zoomed: bool,
     /// The overlay panes, the topmost last.
     pub fronts: Vec<OverlayPane>,
     /// The moment that is marked for a comparison.
     pub mark: Option<MomentTarget>,
+    /// Whether the details are the difference to the mark.
+    pub comparing: bool,
+    /// What was looked for and is still highlighted.
+    pub find: Option<FindState>,
+    /// The replay, while one runs.
+    pub replay: Option<Replay>,
+    /// Whether what came after the selection is hidden.
+    pub without_hindsight: bool,
     /// The data of the activity strip.
     pub strip: Option<ActivityStrip>,
     /// The message in the status line.
@@ -279,6 +142,12 @@ pub struct App {
     pub watching: bool,
     /// When the strip was last requested.
     pub strip_asked: Option<Timestamp>,
+    /// When the story was last requested, and how long the worker took for it, in microseconds.
+    pub story_asked: Option<(Timestamp, i64)>,
+    /// The position of the store when the story was last requested.
+    pub story_position: u64,
+    /// Whether a request for the story is open.
+    pub story_loading: bool,
     /// Whether the browser ends.
     pub done: bool,
 }
@@ -298,15 +167,26 @@ impl App {
             session: SessionOverview::default(),
             timeline: TimelinePane::default(),
             state: StatePane::default(),
-            focus: PaneFocus::Timeline,
+            detail: SheetPane::default(),
+            chart: ChartPane::default(),
+            story: None,
+            focus: PaneFocus::Story,
+            zoomed: false,
             fronts: Vec::new(),
             mark: None,
+            comparing: false,
+            find: None,
+            replay: None,
+            without_hindsight: false,
             strip: None,
             status: None,
             asked: BTreeMap::new(),
             generation: 0,
             watching: false,
             strip_asked: None,
+            story_asked: None,
+            story_position: 0,
+            story_loading: false,
             done: false,
         }
     }
@@ -316,12 +196,17 @@ impl App {
     pub fn mode(&self) -> KeyMode {
         match (self.fronts.last(), self.focus) {
             (Some(OverlayPane::Sheet(_)), _) => KeyMode::Sheet,
-            (Some(OverlayPane::Charts(_)), _) => KeyMode::Charts,
+            (Some(OverlayPane::Charts), _) => KeyMode::Charts,
             (Some(OverlayPane::Sessions { .. }), _) => KeyMode::Sessions,
             (Some(OverlayPane::Input { .. }), _) => KeyMode::Input,
             (Some(OverlayPane::Confirm { .. }), _) => KeyMode::Confirm,
-            (None, PaneFocus::Timeline) => KeyMode::Timeline,
-            (None, PaneFocus::State) => KeyMode::State,
+            (Some(OverlayPane::Help { .. } | OverlayPane::Find(_)), _) => KeyMode::Choose,
+            (None, _) if self.replay.is_some() => KeyMode::Replay,
+            (None, PaneFocus::Story) if self.find.is_some() => KeyMode::Found,
+            (None, PaneFocus::Story) => KeyMode::Story,
+            (None, PaneFocus::Detail) => KeyMode::Detail,
+            (None, PaneFocus::Held) => KeyMode::Held,
+            (None, PaneFocus::Time) => KeyMode::Time,
         }
     }
 
@@ -334,7 +219,18 @@ impl App {
     /// Returns the selected moment.
     #[must_use]
     pub fn target(&self) -> MomentTarget {
+        if self.timeline.following && self.timeline.is_story() {
+            return MomentTarget::Head;
+        }
         self.row().map_or(MomentTarget::Head, |row| row.target)
+    }
+
+    /// Returns the time after which nothing is shown: that of the selection in a replay, or while
+    /// hindsight is hidden.
+    #[must_use]
+    pub fn shown_until(&self) -> Option<Timestamp> {
+        let hides = self.without_hindsight || self.replay.is_some();
+        self.row().filter(|_| hides).map(|row| row.place.time)
     }
 
     /// Builds a request to the worker. Answers to earlier requests of the same pane are ignored.

@@ -54,6 +54,10 @@ pub enum LandmarkKind {
     Compaction,
     /// A revision that changes a status.
     Status,
+    /// A prompt of a person.
+    Prompt,
+    /// A check or command that failed.
+    Failure,
 }
 
 impl LandmarkKind {
@@ -64,7 +68,9 @@ impl LandmarkKind {
             Self::Checkpoint => "checkpoint",
             Self::Tag => "tag",
             Self::Compaction => "compaction",
-            Self::Status => "change of a status",
+            Self::Status => "change of a claim",
+            Self::Prompt => "prompt",
+            Self::Failure => "failure",
         }
     }
 }
@@ -102,6 +108,30 @@ pub enum WriteRequest {
     Undo,
     /// Redo the last undo.
     Redo,
+    /// Add a note.
+    Note(String),
+    /// State a hypothesis.
+    Hypothesis(String),
+    /// Open a gap.
+    Gap(String),
+    /// Add evidence for or against a hypothesis.
+    Evidence {
+        /// The id of the hypothesis.
+        hypothesis: String,
+        /// How strongly it speaks for it, in hundredths; against it if negative.
+        hundredths: i8,
+        /// What it says.
+        text: String,
+    },
+    /// Confirm or reject a hypothesis.
+    Settle {
+        /// The id of the hypothesis.
+        hypothesis: String,
+        /// Whether it is confirmed.
+        confirm: bool,
+        /// The reason; may be empty.
+        reason: String,
+    },
 }
 
 impl WriteRequest {
@@ -140,6 +170,26 @@ impl WriteRequest {
             }
             Self::Undo => "forge undo".to_owned(),
             Self::Redo => "forge redo".to_owned(),
+            Self::Note(text) => format!("forge note add {}", quoted(text)),
+            Self::Hypothesis(text) => format!("forge hypothesis add {}", quoted(text)),
+            Self::Gap(text) => format!("forge gap add {}", quoted(text)),
+            Self::Evidence { hypothesis, hundredths, text } => {
+                let strength = f64::from(*hundredths) / 100.0;
+                format!(
+                    "forge evidence add {} --hypothesis {} --strength={strength}",
+                    quoted(text),
+                    quoted(hypothesis)
+                )
+            }
+            Self::Settle { hypothesis, confirm, reason } => {
+                let verb = if *confirm { "confirm" } else { "reject" };
+                let reason = if reason.is_empty() {
+                    String::new()
+                } else {
+                    format!(" --reason {}", quoted(reason))
+                };
+                format!("forge hypothesis {verb} {}{reason}", quoted(hypothesis))
+            }
         }
     }
 }
@@ -164,12 +214,49 @@ pub enum PaneSlot {
     Page,
     /// The state.
     State,
+    /// The details of the selection.
+    Detail,
     /// The sheet in front of the other panes.
     Sheet,
     /// The strip of activity.
     Strip,
     /// Checks whether the store has changed.
     Watch,
+    /// The brief of the selected moment.
+    Brief,
+    /// The story of the session.
+    Story,
+    /// The confidence of hypotheses over time.
+    Charts,
+}
+
+impl PaneSlot {
+    /// Whether the work grows with the session. A thread of its own does it.
+    #[must_use]
+    pub const fn is_slow(self) -> bool {
+        matches!(self, Self::Brief | Self::Story | Self::Charts)
+    }
+}
+
+/// What the details are of.
+#[derive(Clone, Debug, PartialEq)]
+pub enum DetailOf {
+    /// A line of the timeline.
+    Row(Box<TimelineRow>),
+    /// An entity at a moment.
+    Entity {
+        /// The moment.
+        target: MomentTarget,
+        /// The entity.
+        key: Key,
+    },
+    /// What changed between two moments.
+    Difference {
+        /// One moment.
+        from: MomentTarget,
+        /// The other moment.
+        to: MomentTarget,
+    },
 }
 
 /// A request to the worker.
@@ -206,6 +293,8 @@ pub enum WorkerRequest {
     },
     /// Load the details of a line of the timeline.
     Moment(Box<TimelineRow>),
+    /// Load the same for the pane beside the timeline.
+    Preview(DetailOf),
     /// Compare two moments.
     Compare {
         /// The earlier moment.
@@ -215,10 +304,27 @@ pub enum WorkerRequest {
         /// Whether it is the preview of a restore.
         preview: bool,
     },
-    /// Load the data of charts up to a moment.
+    /// Load the confidence of the hypotheses of a session over time.
     Charts {
-        /// The last moment.
+        /// The id of the session.
+        session: String,
+    },
+    /// Read the story of a session.
+    Story {
+        /// The id of the session.
+        session: String,
+    },
+    /// Read the brief of a moment.
+    Brief {
+        /// The id of the session.
+        session: String,
+        /// The moment.
         target: MomentTarget,
+    },
+    /// Say what an undo or a redo would do.
+    UndoPlan {
+        /// Whether it is a redo.
+        redo: bool,
     },
     /// Count the events in this many intervals.
     Strip(usize),
@@ -273,8 +379,12 @@ impl WorkerRequest {
             Self::Detail { .. }
             | Self::Moment(_)
             | Self::Compare { .. }
-            | Self::Charts { .. }
+            | Self::UndoPlan { .. }
             | Self::Sessions => PaneSlot::Sheet,
+            Self::Preview(_) => PaneSlot::Detail,
+            Self::Charts { .. } => PaneSlot::Charts,
+            Self::Story { .. } => PaneSlot::Story,
+            Self::Brief { .. } => PaneSlot::Brief,
             Self::Strip(_) => PaneSlot::Strip,
             Self::Watch => PaneSlot::Watch,
         }

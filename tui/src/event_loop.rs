@@ -12,7 +12,7 @@ use crate::update::{begin, update};
 use crate::view;
 use crate::worker::StoreWorker;
 use crossterm::event::{Event as Input, KeyEventKind, MouseButton, MouseEventKind};
-use forge_store::model::Timestamp;
+use forge_store::model::{AutoTrigger, Timestamp};
 use forge_store::store::Store;
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM, SIGTSTP};
 use std::collections::BTreeMap;
@@ -32,6 +32,8 @@ pub struct BrowserOptions {
     pub theme: Theme,
     /// Keys that replace the defaults, by command.
     pub keys: BTreeMap<String, String>,
+    /// The events that make a checkpoint.
+    pub triggers: Vec<AutoTrigger>,
 }
 
 /// How the browser ended.
@@ -58,6 +60,19 @@ pub enum BrowserError {
     /// The worker has ended.
     #[error("the thread that reads the store has ended: this is a bug in forge")]
     Worker,
+}
+
+/// The queues of the two workers.
+struct WorkerQueues {
+    fast: Sender<(u64, WorkerRequest)>,
+    slow: Sender<(u64, WorkerRequest)>,
+}
+
+impl WorkerQueues {
+    fn send(&self, generation: u64, request: WorkerRequest) -> Result<(), BrowserError> {
+        let queue = if request.slot().is_slow() { &self.slow } else { &self.fast };
+        queue.send((generation, request)).map_err(|_| BrowserError::Worker)
+    }
 }
 
 enum LoopEvent {
@@ -89,9 +104,16 @@ pub fn run(
             }
         }
     });
+    // What grows with the session has a thread of its own, so that a key is answered meanwhile.
+    let (slow_requests, slow_wanted) = mpsc::channel::<(u64, WorkerRequest)>();
+    let requests = WorkerQueues { fast: requests, slow: slow_requests };
+    let sender = events.clone();
+    let worker = StoreWorker::new(store.clone(), DisplayZone::Local);
+    let worker = worker.with_triggers(options.triggers.clone());
+    let working = thread::spawn(move || worker.serve(&wanted, &sender, LoopEvent::Reply));
     let sender = events.clone();
     let worker = StoreWorker::new(store, DisplayZone::Local);
-    let working = thread::spawn(move || worker.serve(&wanted, &sender, LoopEvent::Reply));
+    thread::spawn(move || worker.serve(&slow_wanted, &sender, LoopEvent::Reply));
     let mut screen = TerminalScreen::open()?;
     thread::spawn(move || read_input(&events));
     let (width, height) = screen.size()?;
@@ -124,7 +146,7 @@ fn run_loop(
     screen: &mut TerminalScreen,
     clock: fn() -> Timestamp,
     happened: &Receiver<LoopEvent>,
-    requests: &Sender<(u64, WorkerRequest)>,
+    requests: &WorkerQueues,
     first: Vec<AppEffect>,
 ) -> Result<BrowserOutcome, BrowserError> {
     let mut effects = first;
@@ -133,7 +155,7 @@ fn run_loop(
         for effect in std::mem::take(&mut effects) {
             match effect {
                 AppEffect::Ask { generation, request } => {
-                    requests.send((generation, *request)).map_err(|_| BrowserError::Worker)?;
+                    requests.send(generation, *request)?;
                 }
                 AppEffect::Copy(text) => screen.copy(&text)?,
                 AppEffect::Suspend => screen.suspend()?,

@@ -2,6 +2,7 @@
 //! are generated from it.
 
 use crate::action::BrowserCommand;
+use crate::default_keys::{BROWSE, DEFAULTS, DefaultBinding};
 use crate::key::{KeyChord, UnknownKey};
 use std::collections::BTreeMap;
 
@@ -9,22 +10,52 @@ use std::collections::BTreeMap;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum KeyMode {
     /// The list of moments.
-    Timeline,
-    /// The state pane.
-    State,
-    /// A sheet: details, a comparison, the help.
+    Story,
+    /// The list of moments, while something that was looked for is highlighted.
+    Found,
+    /// The details of the selection.
+    Detail,
+    /// What was held at the selected moment.
+    Held,
+    /// The axis of time.
+    Time,
+    /// A sheet: details, a comparison.
     Sheet,
     /// Charts.
     Charts,
     /// The list of sessions.
     Sessions,
+    /// A list that typing filters: the help, a search.
+    Choose,
     /// A text input.
     Input,
     /// A question waits for yes or no.
     Confirm,
+    /// A replay runs.
+    Replay,
 }
 
-use KeyMode::{Charts, Confirm, Input, Sessions, Sheet, State, Timeline};
+impl KeyMode {
+    /// Returns its name for people.
+    #[must_use]
+    pub const fn word(self) -> &'static str {
+        match self {
+            Self::Story | Self::Found => "Story",
+            Self::Detail => "Detail",
+            Self::Held => "Held",
+            Self::Time => "Time",
+            Self::Sheet => "a page",
+            Self::Charts => "Charts",
+            Self::Sessions => "Sessions",
+            Self::Choose => "a list",
+            Self::Input => "an input",
+            Self::Confirm => "a question",
+            Self::Replay => "Replay",
+        }
+    }
+}
+
+use KeyMode::Found;
 
 /// The binding of a command.
 #[derive(Clone, Debug)]
@@ -42,154 +73,6 @@ pub struct KeyBinding {
     /// A word for the bottom line; empty if it is not shown there.
     pub short: &'static str,
 }
-
-const BROWSE: &[KeyMode] = &[Timeline, State];
-const LISTS: &[KeyMode] = &[Timeline, State, Sheet, Sessions];
-const OPENING: &[KeyMode] = &[Timeline, State, Sheet, Charts, Sessions];
-const SHOWN: &[KeyMode] = &[Timeline, State, Sheet, Charts, Sessions];
-const MOVING: &[KeyMode] = &[Timeline, State, Sheet, Charts, Sessions, Confirm];
-const ASKING: &[KeyMode] = &[Input, Confirm];
-
-type DefaultBinding =
-    (BrowserCommand, &'static str, &'static str, &'static [KeyMode], &'static str, &'static str);
-
-/// Bindings with a short word are shown in the bottom line, in this order, as many as fit.
-const DEFAULTS: &[DefaultBinding] = &[
-    (BrowserCommand::Help, "help", "?", SHOWN, "show all keys", "help"),
-    (BrowserCommand::Accept, "accept", "<enter>", ASKING, "do it", "do it"),
-    (
-        BrowserCommand::Back,
-        "back",
-        "<esc>",
-        SHOWN,
-        "close what is in front, clear filter and mark",
-        "back",
-    ),
-    (BrowserCommand::Cancel, "cancel", "<esc> <c-c>", ASKING, "leave it", "leave it"),
-    (BrowserCommand::Open, "open", "<enter>", OPENING, "open in full, or choose", "open"),
-    (BrowserCommand::NextPane, "next-pane", "<tab>", BROWSE, "go to the other side", "other side"),
-    (BrowserCommand::Search, "search", "/", BROWSE, "search and filter", "search"),
-    (BrowserCommand::Jump, "jump", "t :", BROWSE, "go to a moment by typing it", "go to"),
-    (
-        BrowserCommand::Level,
-        "level",
-        "v",
-        BROWSE,
-        "checkpoints, every revision, everything",
-        "detail",
-    ),
-    (BrowserCommand::Mark, "mark", "m", BROWSE, "mark this moment to compare with", "mark"),
-    (
-        BrowserCommand::Diff,
-        "diff",
-        "d",
-        BROWSE,
-        "compare with the mark, else with the moment before",
-        "diff",
-    ),
-    (BrowserCommand::Charts, "charts", "c", BROWSE, "show charts", "charts"),
-    (BrowserCommand::Sessions, "sessions", "s", BROWSE, "choose a session", "sessions"),
-    (BrowserCommand::Create, "create", "a", BROWSE, "make a checkpoint", "checkpoint"),
-    (BrowserCommand::Tag, "tag", "T", BROWSE, "tag this checkpoint", "tag"),
-    (BrowserCommand::Branch, "branch", "b", BROWSE, "begin a branch here", "branch"),
-    (
-        BrowserCommand::Restore,
-        "restore",
-        "R",
-        BROWSE,
-        "restore the claims of this moment",
-        "restore",
-    ),
-    (BrowserCommand::Undo, "undo", "u", BROWSE, "undo the last operation", "undo"),
-    (BrowserCommand::Redo, "redo", "U", BROWSE, "redo the last undo", ""),
-    (BrowserCommand::Copy, "copy", "y", LISTS, "copy the id", "copy"),
-    (BrowserCommand::Export, "export", "e", SHOWN, "write this view to a file", "export"),
-    (BrowserCommand::Fold, "fold", "<space> x", &[Sheet], "fold or unfold a section", "fold"),
-    (BrowserCommand::FoldAll, "fold-all", "z", &[Sheet], "fold or unfold all sections", ""),
-    (BrowserCommand::Fold, "draw", "<space> x", &[Charts], "draw or hide this hypothesis", "draw"),
-    (BrowserCommand::FoldAll, "draw-all", "z", &[Charts], "draw or hide all hypotheses", "all"),
-    (BrowserCommand::Down, "down", "j <down> <c-n>", MOVING, "down: back in time", ""),
-    (BrowserCommand::Up, "up", "k <up> <c-p>", MOVING, "up: forward in time", ""),
-    (BrowserCommand::PageDown, "page-down", "<pgdn> <c-f> <c-d>", MOVING, "a page down", ""),
-    (BrowserCommand::PageUp, "page-up", "<pgup> <c-b> <c-u>", MOVING, "a page up", ""),
-    (
-        BrowserCommand::First,
-        "first",
-        "g <home>",
-        MOVING,
-        "to the top: the head, which follows new writes",
-        "",
-    ),
-    (BrowserCommand::Last, "last", "G <end>", MOVING, "to the bottom: the beginning", ""),
-    (
-        BrowserCommand::OlderCheckpoint,
-        "older-checkpoint",
-        "]",
-        BROWSE,
-        "to the checkpoint before",
-        "",
-    ),
-    (
-        BrowserCommand::NewerCheckpoint,
-        "newer-checkpoint",
-        "[",
-        BROWSE,
-        "to the checkpoint after",
-        "",
-    ),
-    (BrowserCommand::OlderTag, "older-tag", ")", BROWSE, "to the tag before", ""),
-    (BrowserCommand::NewerTag, "newer-tag", "(", BROWSE, "to the tag after", ""),
-    (
-        BrowserCommand::OlderCompaction,
-        "older-compaction",
-        ">",
-        BROWSE,
-        "to the compaction before",
-        "",
-    ),
-    (
-        BrowserCommand::NewerCompaction,
-        "newer-compaction",
-        "<lt>",
-        BROWSE,
-        "to the compaction after",
-        "",
-    ),
-    (
-        BrowserCommand::OlderStatus,
-        "older-status",
-        "}",
-        BROWSE,
-        "to the change of a status before",
-        "",
-    ),
-    (
-        BrowserCommand::NewerStatus,
-        "newer-status",
-        "{",
-        BROWSE,
-        "to the change of a status after",
-        "",
-    ),
-    (BrowserCommand::NextTab, "next-tab", "l <right>", BROWSE, "the next kind of the state", ""),
-    (BrowserCommand::PreviousTab, "previous-tab", "h <left>", BROWSE, "the kind before", ""),
-    (
-        BrowserCommand::NextTab,
-        "next-tab-here",
-        "<s-tab>",
-        &[State],
-        "the next kind, on the state's side",
-        "",
-    ),
-    (BrowserCommand::Refresh, "refresh", "r <c-l>", SHOWN, "reload and redraw", ""),
-    (BrowserCommand::Erase, "erase", "<backspace> <c-h>", &[Input], "delete a character", ""),
-    (BrowserCommand::EraseWord, "erase-word", "<c-w>", &[Input], "delete a word", ""),
-    (BrowserCommand::EraseAll, "erase-all", "<c-u>", &[Input], "begin again", ""),
-    (BrowserCommand::Accept, "yes", "y", &[Confirm], "yes", "yes"),
-    (BrowserCommand::Cancel, "no", "n q", &[Confirm], "no", "no"),
-    (BrowserCommand::Suspend, "suspend", "<c-z>", SHOWN, "go to the background", ""),
-    (BrowserCommand::Quit, "quit", "q <c-c>", SHOWN, "quit", "quit"),
-];
 
 /// What is wrong with the key bindings.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -297,8 +180,12 @@ impl Keymap {
         let mut table = "| Keys | Does | Name | Where |\n|---|---|---|---|\n".to_owned();
         for binding in &self.bindings {
             let keys: Vec<String> = binding.keys.iter().map(|key| format!("`{key}`")).collect();
-            let modes: Vec<String> =
-                binding.modes.iter().map(|mode| format!("{mode:?}").to_lowercase()).collect();
+            let everywhere = BROWSE.iter().all(|mode| binding.modes.contains(mode));
+            let mut modes = if everywhere { vec!["the panes"] } else { Vec::new() };
+            for mode in binding.modes.iter().filter(|mode| !everywhere || !BROWSE.contains(mode)) {
+                let word = if *mode == Found { "a search" } else { mode.word() };
+                modes.push(word);
+            }
             let line = format!(
                 "| {} | {} | `{}` | {} |\n",
                 keys.join(" "),
@@ -327,9 +214,9 @@ mod tests {
 
     #[test]
     fn a_key_that_was_set_replaces_the_default_ones() {
-        let map = Keymap::with(&keys(&[("down", "J")])).unwrap();
-        assert_eq!(map.command(Timeline, "J".parse().unwrap()), Some(BrowserCommand::Down));
-        assert_eq!(map.command(Timeline, "j".parse().unwrap()), None);
+        let map = Keymap::with(&keys(&[("down", "M")])).unwrap();
+        assert_eq!(map.command(KeyMode::Story, "M".parse().unwrap()), Some(BrowserCommand::Down));
+        assert_eq!(map.command(KeyMode::Story, "j".parse().unwrap()), None);
     }
 
     #[test]

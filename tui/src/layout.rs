@@ -1,38 +1,32 @@
 //! The layout of a window of any size.
 
-use crate::app::{App, PaneFocus};
+use crate::app::App;
+use crate::panes::PaneFocus;
 use ratatui::layout::Rect;
 
-/// The areas of a window. An area without rows is not shown.
+/// The areas of a window, each with its frame. An area without rows is not shown.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct WindowLayout {
-    /// The first line: session and branch.
+    /// The first line: session, branch and how things are.
     pub header: Rect,
-    /// The timeline is shown.
-    pub timeline: Rect,
-    /// The state.
-    pub state: Rect,
-    /// The strip of activity with its marks.
-    pub strip: Rect,
-    /// The status message, or the filter.
-    pub status: Rect,
-    /// The key hints.
+    /// The story.
+    pub story: Rect,
+    /// The details of the selection.
+    pub detail: Rect,
+    /// What was held.
+    pub held: Rect,
+    /// The axis of time.
+    pub time: Rect,
+    /// A message, an input, or the keys.
     pub keys: Rect,
 }
 
-/// The areas of the charts.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct ChartLayout {
-    /// The confidence over time.
-    pub plot: Rect,
-    /// The list of hypotheses.
-    pub list: Rect,
-    /// Verifications, activity, and the time scale.
-    pub below: Rect,
-}
-
-/// The width in columns from which the timeline and the state are side by side.
-const WIDE: u16 = 90;
+/// The width from which the story and the details are side by side.
+const WIDE: u16 = 100;
+/// A window with fewer columns or rows than these shows one pane.
+const SMALL: (u16, u16) = (60, 16);
+/// The height from which the details and what was held are one above the other.
+const TALL: u16 = 17;
 
 impl WindowLayout {
     /// Computes the layout for the browser's current state.
@@ -41,74 +35,126 @@ impl WindowLayout {
         let (width, height) = (app.width, app.height);
         let row = |y: u16, rows: u16| Rect { x: 0, y, width, height: rows };
         let header = row(0, height.min(1));
-        let status_rows = u16::from(height >= 4);
         let key_rows = u16::from(height >= 3);
-        let strip_rows = match height {
-            0..=13 => 0,
-            14..=21 => 2,
-            _ => 3,
-        };
-        let used = header.height + status_rows + key_rows + strip_rows;
-        let middle = row(header.height, height.saturating_sub(used));
-        let strip = row(middle.bottom(), strip_rows);
-        let status = row(strip.bottom(), status_rows);
-        let keys = row(status.bottom(), key_rows);
-        let (timeline, state) = if width >= WIDE {
-            let left = (width * 11 / 20).min(110);
-            (
-                Rect { width: left, ..middle },
-                Rect { x: left + 1, width: width - left - 1, ..middle },
-            )
-        } else if app.focus == PaneFocus::State {
-            (Rect::default(), middle)
-        } else {
-            (middle, Rect::default())
-        };
-        Self { header, timeline, state, strip, status, keys }
+        let keys = row(height - key_rows, key_rows);
+        let small = width < SMALL.0 || height < SMALL.1;
+        let time_rows = if small || app.zoomed { 0 } else { time_rows(app) };
+        let middle = row(header.height, height - header.height - key_rows - time_rows);
+        let time = row(middle.bottom(), time_rows);
+        let mut layout = Self { header, time, keys, ..Self::default() };
+        if small || app.zoomed {
+            *layout.area_mut(app.focus) = middle;
+            return layout;
+        }
+        if width >= WIDE {
+            let left = width * 13 / 25;
+            layout.story = Rect { width: left, ..middle };
+            let right = Rect { x: left, width: width - left, ..middle };
+            if right.height < TALL {
+                *layout.second_mut(app.focus) = right;
+                return layout;
+            }
+            let upper = right.height * 11 / 20;
+            layout.detail = Rect { height: upper, ..right };
+            layout.held = Rect { y: right.y + upper, height: right.height - upper, ..right };
+            return layout;
+        }
+        let upper = middle.height * 7 / 10;
+        layout.story = Rect { height: upper, ..middle };
+        let lower = Rect { y: middle.y + upper, height: middle.height - upper, ..middle };
+        *layout.second_mut(app.focus) = lower;
+        layout
     }
 
-    /// Returns the area of a sheet in front.
+    /// The area of a pane.
+    #[must_use]
+    pub const fn area(&self, pane: PaneFocus) -> Rect {
+        match pane {
+            PaneFocus::Story => self.story,
+            PaneFocus::Detail => self.detail,
+            PaneFocus::Held => self.held,
+            PaneFocus::Time => self.time,
+        }
+    }
+
+    const fn area_mut(&mut self, pane: PaneFocus) -> &mut Rect {
+        match pane {
+            PaneFocus::Story => &mut self.story,
+            PaneFocus::Detail => &mut self.detail,
+            PaneFocus::Held => &mut self.held,
+            PaneFocus::Time => &mut self.time,
+        }
+    }
+
+    /// The area of the details, which is that of what was held while that has the focus.
+    const fn second_mut(&mut self, focus: PaneFocus) -> &mut Rect {
+        match focus {
+            PaneFocus::Held => &mut self.held,
+            _ => &mut self.detail,
+        }
+    }
+
+    /// Returns the area inside a pane's frame. A very small pane has none.
+    #[must_use]
+    pub const fn inside(area: Rect) -> Rect {
+        if area.height < 4 || area.width < 16 {
+            return area;
+        }
+        Rect { x: area.x + 1, y: area.y + 1, width: area.width - 2, height: area.height - 2 }
+    }
+
+    /// Returns the area of what opens in front: the right half of a wide window, where the story
+    /// stays visible.
+    #[must_use]
+    pub fn popup(app: &App) -> Rect {
+        let front = Self::front(app);
+        if front.width < WIDE {
+            return front;
+        }
+        let left = front.width * 9 / 20;
+        Rect { x: front.x + left, width: front.width - left, ..front }
+    }
+
+    /// Returns the area of a page in front of all panes.
     #[must_use]
     pub fn front(app: &App) -> Rect {
         let layout = Self::from_app(app);
-        let below = layout.status.height + layout.keys.height;
+        let used = layout.header.height + layout.keys.height;
         Rect {
             x: 0,
             y: layout.header.height,
             width: app.width,
-            height: app.height.saturating_sub(layout.header.height + below),
+            height: app.height.saturating_sub(used),
         }
     }
 
-    /// Returns the areas of the charts, with this many hypotheses in the list.
-    #[must_use]
-    pub fn chart(front: Rect, hypotheses: usize) -> ChartLayout {
-        let part = |y: u16, height: u16| Rect { y, height, ..front };
-        let room = front.height.saturating_sub(1);
-        let below = room.min(4);
-        let room = room - below;
-        let wanted = u16::try_from(hypotheses).unwrap_or(u16::MAX);
-        let list = wanted.min((room / 3).max(1)).min(room);
-        let plot = part(front.y + front.height.min(1), room - list);
-        let list = part(plot.bottom(), list);
-        ChartLayout { plot, list, below: part(list.bottom(), below) }
-    }
-
-    /// Returns the number of visible lines of a sheet.
+    /// Returns the number of visible lines of a page in front.
     #[must_use]
     pub fn sheet_rows(app: &App) -> usize {
-        usize::from(Self::front(app).height.saturating_sub(1)).max(1)
+        usize::from(Self::inside(Self::front(app)).height).max(1)
     }
 
-    /// Returns the number of visible lines of the state, without its two title lines.
+    /// Returns the number of visible lines of what was held, without its line of tabs.
     #[must_use]
-    pub fn state_rows(app: &App) -> usize {
-        usize::from(Self::from_app(app).state.height.saturating_sub(2)).max(1)
+    pub fn held_rows(app: &App) -> usize {
+        let inside = Self::inside(Self::from_app(app).held);
+        usize::from(inside.height.saturating_sub(1)).max(1)
     }
 
-    /// Returns the number of visible lines of the timeline.
+    /// Returns the number of visible lines of the story.
     #[must_use]
-    pub fn timeline_rows(app: &App) -> usize {
-        usize::from(Self::from_app(app).timeline.height).max(1)
+    pub fn story_rows(app: &App) -> usize {
+        usize::from(Self::inside(Self::from_app(app).story).height).max(1)
+    }
+}
+
+/// The height of the axis of time: one line in a low window, lines for the charts in a high one.
+fn time_rows(app: &App) -> u16 {
+    let has_ideas = app.chart.count() > 0;
+    match app.height {
+        0..=29 => 1,
+        38..=47 if has_ideas => 12,
+        48.. if has_ideas => 14,
+        _ => 7,
     }
 }

@@ -8,17 +8,24 @@
 pub mod action;
 pub mod answer;
 pub mod app;
+pub mod axis;
+mod default_keys;
 pub mod effect;
 mod event_loop;
+pub mod fuzzy;
+pub mod help;
 pub mod key;
 pub mod keymap;
 pub mod layout;
+pub mod panes;
 pub mod query;
 pub mod sheet;
+pub mod story_view;
 mod terminal;
 pub mod theme;
 pub mod update;
 pub mod view;
+pub mod window;
 pub mod worker;
 
 pub use event_loop::{BrowserError, BrowserOptions, BrowserOutcome, run};

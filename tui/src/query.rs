@@ -6,9 +6,9 @@ use forge_store::model::{Kind, Timestamp};
 /// The level of detail of the timeline.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum TimelineLevel {
-    /// Only checkpoints.
+    /// The lines of the story.
     #[default]
-    Checkpoints,
+    Story,
     /// Checkpoints and revisions.
     Revisions,
     /// Checkpoints, revisions and facts.
@@ -20,9 +20,9 @@ impl TimelineLevel {
     #[must_use]
     pub const fn next(self) -> Self {
         match self {
-            Self::Checkpoints => Self::Revisions,
+            Self::Story => Self::Revisions,
             Self::Revisions => Self::Everything,
-            Self::Everything => Self::Checkpoints,
+            Self::Everything => Self::Story,
         }
     }
 
@@ -30,8 +30,8 @@ impl TimelineLevel {
     #[must_use]
     pub const fn word(self) -> &'static str {
         match self {
-            Self::Checkpoints => "checkpoints",
-            Self::Revisions => "revisions",
+            Self::Story => "the story",
+            Self::Revisions => "every revision",
             Self::Everything => "everything",
         }
     }

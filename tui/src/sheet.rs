@@ -1,9 +1,9 @@
 //! Sheets: texts in sections that can be folded, wrapped to the width of a window.
 
 use crate::answer::{SheetLine, SheetSection, TextSheet, WorkerFailure};
-use crate::keymap::{KeyMode, Keymap};
 use crate::theme::TextTone;
 use forge_store::model::text::{NewlineMode, sanitise};
+use std::ops::Range;
 use unicode_segmentation::UnicodeSegmentation;
 use unicode_width::UnicodeWidthStr;
 
@@ -14,10 +14,16 @@ pub struct WrappedLine {
     pub section: usize,
     /// Whether it is the section's title.
     pub heading: bool,
-    /// The tone of the line.
-    pub tone: TextTone,
-    /// Its text with the indentation; safe to print.
-    pub text: String,
+    /// Its parts with the indentation, each with its tone; safe to print.
+    pub parts: Vec<(TextTone, String)>,
+}
+
+impl WrappedLine {
+    /// Returns the whole text of the line.
+    #[must_use]
+    pub fn text(&self) -> String {
+        self.parts.iter().map(|(_, text)| text.as_str()).collect()
+    }
 }
 
 /// The maximum number of lines of one text; longer texts are for a pager.
@@ -29,42 +35,73 @@ pub fn wrap_sheet(sheet: &TextSheet, width: u16) -> Vec<WrappedLine> {
     let mut lines = Vec::new();
     for (section, part) in sheet.sections.iter().enumerate() {
         if !part.title.is_empty() {
-            let mark = if part.folded { "+ " } else { "- " };
-            let count =
-                if part.folded { format!(" ({} lines)", part.lines.len()) } else { String::new() };
-            let text = format!("{mark}{}{count}", sanitise(&part.title, NewlineMode::Escape));
-            lines.push(WrappedLine { section, heading: true, tone: TextTone::Heading, text });
+            let title = sanitise(&part.title, NewlineMode::Escape);
+            let text = if part.folded {
+                let count = part.lines.len();
+                format!("▸ {title} ({count} {})", if count == 1 { "line" } else { "lines" })
+            } else {
+                title.into_owned()
+            };
+            let parts = vec![(TextTone::Heading, text)];
+            lines.push(WrappedLine { section, heading: true, parts });
         }
         if part.folded {
             continue;
         }
         for line in &part.lines {
-            let indent = usize::from(line.indent);
-            let room = usize::from(width).saturating_sub(indent).max(8);
-            let text = sanitise(&line.text, NewlineMode::Keep);
-            for row in text.split('\n') {
-                for piece in wrapped(row, room) {
-                    let text = format!("{}{piece}", " ".repeat(indent));
-                    lines.push(WrappedLine { section, heading: false, tone: line.tone, text });
-                    if lines.len() >= MAX_LINES {
-                        return lines;
-                    }
-                }
+            wrap_line(line, section, width, &mut lines);
+            if lines.len() >= MAX_LINES {
+                return lines;
             }
         }
     }
     lines
 }
 
-/// Splits a line into pieces of at most this many columns.
-fn wrapped(line: &str, room: usize) -> Vec<&str> {
-    let mut pieces = Vec::new();
+/// Wraps a line whose parts have tones of their own.
+fn wrap_line(line: &SheetLine, section: usize, width: u16, lines: &mut Vec<WrappedLine>) {
+    let indent = usize::from(line.indent);
+    let room = usize::from(width).saturating_sub(indent).max(8);
+    let mut text = String::new();
+    let mut ends = Vec::new();
+    for (tone, part) in &line.parts {
+        text.push_str(&sanitise(part, NewlineMode::Keep));
+        ends.push((text.len(), *tone));
+    }
+    let mut start = 0;
+    for row in text.split('\n') {
+        // The rest of a line with several parts is indented below its first.
+        let hang = if line.parts.len() > 1 { 4.min(room / 4) } else { 0 };
+        for (place, piece) in wrapped(row, room, hang).into_iter().enumerate() {
+            let from = start + piece.start;
+            let to = start + piece.end;
+            let hang = if place > 0 { hang } else { 0 };
+            let mut parts = vec![(TextTone::Plain, " ".repeat(indent + hang))];
+            let mut at = from;
+            for (end, tone) in ends.iter().filter(|(end, _)| *end > from) {
+                let end = (*end).min(to);
+                if let Some(part) = text.get(at..end).filter(|part| !part.is_empty()) {
+                    parts.push((*tone, part.to_owned()));
+                }
+                at = end.max(at);
+            }
+            lines.push(WrappedLine { section, heading: false, parts });
+        }
+        start += row.len() + 1;
+    }
+}
+
+/// Splits a line into pieces of at most this many columns; those after the first have some fewer.
+fn wrapped(line: &str, room: usize, hang: usize) -> Vec<Range<usize>> {
+    let mut pieces: Vec<Range<usize>> = Vec::new();
     let (mut start, mut blank, mut columns) = (0, None, 0);
     for (place, cluster) in line.grapheme_indices(true) {
         let wide = cluster.width();
+        let room = if pieces.is_empty() { room } else { room - hang };
         if columns + wide > room && place > start {
             let cut = blank.filter(|blank| *blank > start).unwrap_or(place);
-            pieces.push(line.get(start..cut).unwrap_or_default().trim_end());
+            let piece = line.get(start..cut).unwrap_or_default().trim_end();
+            pieces.push(start..start + piece.len());
             start = cut;
             let carried = line.get(start..place).unwrap_or_default();
             columns = carried.graphemes(true).map(UnicodeWidthStr::width).sum();
@@ -75,14 +112,23 @@ fn wrapped(line: &str, room: usize) -> Vec<&str> {
         }
         columns += wide;
     }
-    pieces.push(line.get(start..).unwrap_or_default());
+    pieces.push(start..line.len());
     pieces
 }
 
 /// Creates a line of a sheet.
 #[must_use]
 pub fn line(tone: TextTone, indent: u16, text: impl Into<String>) -> SheetLine {
-    SheetLine { tone, indent, text: text.into() }
+    SheetLine { indent, parts: vec![(tone, text.into())] }
+}
+
+impl SheetLine {
+    /// Adds a part with another tone.
+    #[must_use]
+    pub fn and(mut self, tone: TextTone, text: impl Into<String>) -> Self {
+        self.parts.push((tone, text.into()));
+        self
+    }
 }
 
 /// Creates an unfolded section.
@@ -106,55 +152,22 @@ pub fn failure(failure: &WorkerFailure) -> TextSheet {
     }
 }
 
-/// Returns the help: every key, by mode.
-#[must_use]
-pub fn help(keymap: &Keymap) -> TextSheet {
-    let modes = [
-        ("timeline", KeyMode::Timeline),
-        ("state", KeyMode::State),
-        ("details, comparisons and this help", KeyMode::Sheet),
-        ("charts", KeyMode::Charts),
-        ("sessions", KeyMode::Sessions),
-        ("while typing", KeyMode::Input),
-        ("yes or no", KeyMode::Confirm),
-    ];
-    let mut sections: Vec<SheetSection> = Vec::new();
-    for (title, mode) in modes {
-        let lines = keymap.bindings_in(mode).map(|binding| {
-            let keys: Vec<String> = binding.keys.iter().map(ToString::to_string).collect();
-            let tone = if mode == KeyMode::Timeline { TextTone::Plain } else { TextTone::Dim };
-            line(tone, 2, format!("{:<22}{} [{}]", keys.join(" "), binding.about, binding.name))
-        });
-        sections.push(section(title, lines.collect()));
-    }
-    let words = [
-        "Words find what holds them all: messages, commands, descriptions, ids.",
-        "kind:command  tag:start  trigger:compaction  branch:main  session:NAME",
-        "since:\"2 hours ago\"  until:14:30  narrow it down; all must fit.",
-    ];
-    let words = words.map(|text| line(TextTone::Plain, 2, text)).to_vec();
-    sections.push(section("search", words));
-    let times = [
-        "2 hours ago, yesterday 14:30, 2025-01-20 14:30, 10m, #42, a tag, a branch, HEAD~3,",
-        "before last compaction, when H3 was rejected, before commit 1a2b3c4, start",
-    ];
-    let times = times.map(|text| line(TextTone::Plain, 2, text)).to_vec();
-    sections.push(section("moments to go to", times));
-    TextSheet { title: "help".to_owned(), sections, ..TextSheet::default() }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
 
+    fn pieces(line: &str, room: usize) -> Vec<&str> {
+        wrapped(line, room, 0).into_iter().map(|piece| line.get(piece).unwrap()).collect()
+    }
+
     #[test]
     fn long_lines_break_at_blanks_and_wide_letters_count_twice() {
-        assert_eq!(wrapped("the quick brown fox", 10), ["the quick", "brown fox"]);
-        assert_eq!(wrapped("abcdefgh", 3), ["abc", "def", "gh"]);
-        assert_eq!(wrapped("日本語", 4), ["日本", "語"]);
+        assert_eq!(pieces("the quick brown fox", 10), ["the quick", "brown fox"]);
+        assert_eq!(pieces("abcdefgh", 3), ["abc", "def", "gh"]);
+        assert_eq!(pieces("日本語", 4), ["日本", "語"]);
         let family = "👨\u{200d}👩\u{200d}👧";
-        assert_eq!(wrapped(&family.repeat(3), 4), [family.repeat(2), family.to_owned()]);
-        assert_eq!(wrapped("", 4), [""]);
+        assert_eq!(pieces(&family.repeat(3), 4), [family.repeat(2), family.to_owned()]);
+        assert_eq!(pieces("", 4), [""]);
     }
 
     #[test]
@@ -164,10 +177,21 @@ mod tests {
             ..TextSheet::default()
         };
         let texts = |sheet: &TextSheet| {
-            wrap_sheet(sheet, 20).into_iter().map(|line| line.text).collect::<Vec<_>>()
+            wrap_sheet(sheet, 20).iter().map(WrappedLine::text).collect::<Vec<_>>()
         };
-        assert_eq!(texts(&sheet), ["- a", "  x", "  y\\x1b"]);
+        assert_eq!(texts(&sheet), ["a", "  x", "  y\\x1b"]);
         sheet.sections[0].folded = true;
-        assert_eq!(texts(&sheet), ["+ a (1 lines)"]);
+        assert_eq!(texts(&sheet), ["▸ a (1 line)"]);
+    }
+
+    #[test]
+    fn parts_keep_their_tones_where_a_line_is_wrapped() {
+        let parts = line(TextTone::Id, 0, "E1 ").and(TextTone::Plain, "one two three four");
+        let sheet = TextSheet { sections: vec![section("", vec![parts])], ..TextSheet::default() };
+        let lines = wrap_sheet(&sheet, 12);
+        let texts: Vec<String> = lines.iter().map(WrappedLine::text).collect();
+        assert_eq!(texts, ["E1 one two", "   three", "   four"]);
+        let tones: Vec<TextTone> = lines[0].parts.iter().map(|(tone, _)| *tone).collect();
+        assert_eq!(tones, [TextTone::Plain, TextTone::Id, TextTone::Plain]);
     }
 }

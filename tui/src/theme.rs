@@ -26,7 +26,57 @@ pub enum TextTone {
     Removed,
     /// A tag.
     Tag,
+    /// What a person said, and the landmarks of the work.
+    Accent,
+    /// An edit.
+    Edit,
+    /// A line that a patch adds.
+    PatchAdded,
+    /// A line that a patch removes.
+    PatchRemoved,
+    /// A hypothesis, in one of eight hues.
+    Idea(u8),
 }
+
+impl TextTone {
+    /// Returns the tone of the hypothesis with this id, which it keeps everywhere.
+    #[must_use]
+    pub fn of_idea(id: &str) -> Self {
+        let digits = id.trim_start_matches(|letter: char| !letter.is_ascii_digit());
+        let number = digits.parse::<u64>().unwrap_or_else(|_| {
+            id.bytes().fold(0, |sum, byte| sum.wrapping_mul(31).wrapping_add(u64::from(byte)))
+        });
+        Self::Idea((number.wrapping_sub(1) % 8) as u8)
+    }
+}
+
+impl From<forge_store::story::StoryTone> for TextTone {
+    fn from(tone: forge_store::story::StoryTone) -> Self {
+        use forge_store::story::StoryTone;
+        match tone {
+            StoryTone::Plain => Self::Plain,
+            StoryTone::Heading => Self::Heading,
+            StoryTone::Dim => Self::Dim,
+            StoryTone::Id => Self::Id,
+            StoryTone::Good => Self::Good,
+            StoryTone::Bad => Self::Bad,
+            StoryTone::Warning => Self::Warning,
+        }
+    }
+}
+
+/// The hues of hypotheses on a dark ground, on a light one, and of the terminal's own colours. None
+/// is red or green, which say what failed and passed.
+const HUES: [(u8, u8, Color); 8] = [
+    (75, 25, Color::Blue),
+    (179, 130, Color::Yellow),
+    (176, 90, Color::Magenta),
+    (80, 30, Color::Cyan),
+    (141, 55, Color::LightBlue),
+    (223, 94, Color::LightYellow),
+    (212, 126, Color::LightMagenta),
+    (117, 24, Color::LightCyan),
+];
 
 /// The colours of a theme.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -59,7 +109,7 @@ impl Theme {
         let bold = plain.add_modifier(Modifier::BOLD);
         if self.name == ThemeName::None {
             return match tone {
-                TextTone::Heading | TextTone::Bad => bold,
+                TextTone::Heading | TextTone::Bad | TextTone::Accent => bold,
                 TextTone::Dim => plain.add_modifier(Modifier::DIM),
                 TextTone::Warning => plain.add_modifier(Modifier::UNDERLINED),
                 _ => plain,
@@ -81,17 +131,73 @@ impl Theme {
             TextTone::Removed => plain.fg(pick(203, 160, Color::Red)),
             TextTone::Warning => plain.fg(pick(221, 130, Color::Yellow)),
             TextTone::Tag => plain.fg(pick(176, 90, Color::Magenta)),
+            TextTone::Accent => bold.fg(pick(173, 130, Color::Yellow)),
+            TextTone::Edit => plain.fg(pick(75, 25, Color::Blue)),
+            TextTone::PatchAdded => self.tinted(pick(114, 28, Color::Green), 22, 194),
+            TextTone::PatchRemoved => self.tinted(pick(210, 160, Color::Red), 52, 224),
+            TextTone::Idea(hue) => {
+                let (dark, light, sixteen) =
+                    HUES.get(usize::from(hue) % HUES.len()).copied().unwrap_or(HUES[0]);
+                plain.fg(pick(dark, light, sixteen))
+            }
         }
     }
 
-    /// Returns the style of the selected line.
+    /// Returns a colour on a ground of its own, where there are colours for it.
+    const fn tinted(self, colour: Color, dark: u8, light: u8) -> Style {
+        match self.name {
+            ThemeName::Dark => Style::new().fg(colour).bg(Color::Indexed(dark)),
+            ThemeName::Light => Style::new().fg(colour).bg(Color::Indexed(light)),
+            ThemeName::Sixteen | ThemeName::None => Style::new().fg(colour),
+        }
+    }
+
+    /// Returns the style of the selected line: one even bar.
     #[must_use]
     pub fn cursor(self, focused: bool) -> Style {
-        if focused {
-            Style::new().add_modifier(Modifier::REVERSED)
-        } else {
-            Style::new().add_modifier(Modifier::BOLD)
+        let ground = match (self.name, focused) {
+            (ThemeName::Dark, true) => 238,
+            (ThemeName::Dark, false) => 235,
+            (ThemeName::Light, true) => 253,
+            (ThemeName::Light, false) => 255,
+            (ThemeName::Sixteen | ThemeName::None, true) => {
+                let even = Style::new().fg(Color::Reset).bg(Color::Reset);
+                return even.remove_modifier(Modifier::DIM).add_modifier(Modifier::REVERSED);
+            }
+            (ThemeName::Sixteen | ThemeName::None, false) => {
+                return Style::new().add_modifier(Modifier::BOLD);
+            }
+        };
+        Style::new().bg(Color::Indexed(ground))
+    }
+
+    /// Returns the style of the selected column of a chart.
+    #[must_use]
+    pub const fn column(self) -> Style {
+        match self.name {
+            ThemeName::Dark => Style::new().bg(Color::Indexed(237)),
+            ThemeName::Light => Style::new().bg(Color::Indexed(254)),
+            ThemeName::Sixteen | ThemeName::None => Style::new(),
         }
+    }
+
+    /// Returns the style of a pane's frame.
+    #[must_use]
+    pub fn frame(self, focused: bool) -> Style {
+        match (self.name, focused) {
+            (ThemeName::Dark, true) => Style::new().fg(Color::Indexed(255)),
+            (ThemeName::Light, true) => Style::new().fg(Color::Indexed(232)),
+            (_, true) => Style::new().add_modifier(Modifier::BOLD),
+            (ThemeName::Dark, false) => Style::new().fg(Color::Indexed(239)),
+            (ThemeName::Light, false) => Style::new().fg(Color::Indexed(250)),
+            (_, false) => Style::new().add_modifier(Modifier::DIM),
+        }
+    }
+
+    /// Returns the style of letters that were looked for.
+    #[must_use]
+    pub const fn matched(self) -> Style {
+        Style::new().add_modifier(Modifier::UNDERLINED.union(Modifier::BOLD))
     }
 
     /// Returns one of two characters, depending on whether the terminal supports only ASCII.

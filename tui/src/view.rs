@@ -3,14 +3,21 @@
 mod branch_graph;
 mod canvas;
 mod chart;
+mod detail;
+mod frame;
+mod held;
+mod lanes;
 mod overlay;
-mod state;
-mod strip;
+mod popup;
+mod time;
 mod timeline;
 
-use crate::app::{App, AppStage, InputPurpose, OverlayPane};
+pub(crate) use time::time_at;
+
+use crate::app::{App, AppStage};
 use crate::effect::MomentTarget;
 use crate::layout::WindowLayout;
+use crate::panes::OverlayPane;
 use crate::theme::TextTone;
 use canvas::{put, put_lines};
 use forge_store::model::Timestamp;
@@ -37,31 +44,60 @@ pub fn render(app: &App, buffer: &mut Buffer) {
     header(app, layout.header, buffer);
     match &app.stage {
         AppStage::Browsing => {
-            if layout.timeline.width > 0 {
-                timeline::draw(app, layout.timeline, buffer);
-            }
-            if layout.state.width > 0 {
-                state::draw(app, layout.state, buffer);
-            }
-            if layout.timeline.width > 0 && layout.state.width > 0 {
-                let style = app.theme.style(TextTone::Dim);
-                for y in layout.state.top()..layout.state.bottom() {
-                    let line = Rect { x: layout.state.x - 1, y, width: 1, height: 1 };
-                    put(buffer, line, app.theme.glyph("│", "|"), style);
-                }
-            }
-            strip::draw(app, layout.strip, buffer);
+            timeline::draw(app, layout.story, buffer);
+            detail::draw(app, layout.detail, buffer);
+            held::draw(app, layout.held, buffer);
+            time::draw(app, layout.time, buffer);
         }
         stage => stage_screen(app, stage, buffer),
     }
     overlay::draw(app, buffer);
-    status(app, layout.status, buffer);
-    keys(app, layout.keys, buffer);
+    bottom(app, layout.keys, buffer);
     if app.theme.ascii {
-        for cell in &mut buffer.content {
-            if cell.symbol() == "…" {
-                cell.set_symbol("~");
-            }
+        to_ascii(buffer);
+    }
+}
+
+/// What forge's own texts contain beside ASCII, with what stands for it.
+const ASCII: &[(&str, &str)] = &[
+    ("…", "~"),
+    ("→", ">"),
+    ("−", "-"),
+    ("–", "-"),
+    ("·", "."),
+    ("▲", "^"),
+    ("▼", "v"),
+    ("✓", "v"),
+    ("✗", "x"),
+    ("±", "~"),
+    ("◆", "#"),
+    ("↑", "^"),
+    ("⤷", ">"),
+    ("┄", "-"),
+    ("★", "*"),
+    ("⑂", "Y"),
+    ("⚙", "@"),
+    ("✎", "n"),
+    ("↶", "<"),
+    ("▸", "+"),
+    ("▌", ">"),
+    ("●", "*"),
+    ("○", "o"),
+    ("─", "-"),
+    ("█", "#"),
+    ("▉", "#"),
+    ("▊", "#"),
+    ("▋", "#"),
+    ("▌", "+"),
+    ("▍", "+"),
+    ("▎", "-"),
+    ("▏", "-"),
+];
+
+fn to_ascii(buffer: &mut Buffer) {
+    for cell in &mut buffer.content {
+        if let Some((_, ascii)) = ASCII.iter().find(|(unicode, _)| *unicode == cell.symbol()) {
+            cell.set_symbol(ascii);
         }
     }
 }
@@ -107,28 +143,79 @@ fn ago(time: Timestamp, now: Timestamp) -> String {
     if micros > 0 { greatest } else { format!("in {greatest}") }
 }
 
+/// Draws the first line: what the session is about, and how things are.
 fn header(app: &App, area: Rect, buffer: &mut Buffer) {
+    use unicode_width::UnicodeWidthStr;
     let session = &app.session;
-    let following = if app.target() == MomentTarget::Head && app.stage == AppStage::Browsing {
-        format!("  {} following", app.theme.glyph("●", "*"))
-    } else {
-        String::new()
+    let theme = app.theme;
+    let rest = put(buffer, area, " forge", theme.style(TextTone::Dim));
+    if session.name.is_empty() {
+        return;
+    }
+    let mut parts: Vec<(TextTone, String)> = Vec::new();
+    // How things are at the end is not said where the end is not shown.
+    let summary = app.story.as_ref().map(|story| &story.summary);
+    if let Some(summary) = summary.filter(|_| app.shown_until().is_none()) {
+        match (summary.failing.len(), summary.passing) {
+            (0, 0) => {}
+            (0, _) => parts.push((TextTone::Good, "✓ pass".to_owned())),
+            (count, _) => parts.push((TextTone::Bad, format!("✗ {count} failing"))),
+        }
+        match summary.open_gaps {
+            0 => {}
+            1 => parts.push((TextTone::Warning, "? 1 gap".to_owned())),
+            count => parts.push((TextTone::Warning, format!("? {count} gaps"))),
+        }
+        match summary.uncommitted {
+            0 => {}
+            1 => parts.push((TextTone::Warning, "! 1 file uncommitted".to_owned())),
+            count => parts.push((TextTone::Warning, format!("! {count} files uncommitted"))),
+        }
+        if summary.commits > 0 && area.width >= 100 {
+            parts.push((TextTone::Plain, format!("◆ {}", summary.commits)));
+        }
+    }
+    if let Some(mark) = app.mark {
+        parts.push((TextTone::Warning, format!("m {mark}")));
+    }
+    if !app.timeline.typed.is_empty() {
+        parts.push((TextTone::Warning, format!("filter: {}", app.timeline.typed)));
+    }
+    if let Some(replay) = app.replay {
+        parts.push((TextTone::Accent, format!("▸ replay {}/s", replay.speed)));
+    } else if app.without_hindsight {
+        parts.push((TextTone::Accent, "without hindsight".to_owned()));
+    } else if app.target() == MomentTarget::Head && app.stage == AppStage::Browsing {
+        parts.push((TextTone::Good, "● live".to_owned()));
+    }
+    // Of a narrow line the later parts matter more than the title.
+    let wide = |parts: &[(TextTone, String)]| -> usize {
+        parts.iter().map(|(_, text)| text.width() + 2).sum::<usize>() + 1
     };
-    let filter = if app.timeline.typed.is_empty() {
-        String::new()
-    } else {
-        format!("  filter: {}", app.timeline.typed)
+    while wide(&parts) + 16 > usize::from(rest.width) && parts.len() > 1 {
+        parts.remove(parts.len() - 2);
+    }
+    let right = u16::try_from(wide(&parts)).unwrap_or(u16::MAX).min(rest.width);
+    let left = Rect { width: rest.width - right, ..rest };
+    let title = app.story.as_ref().and_then(|story| story.summary.title.as_ref());
+    let left = put(buffer, left, "  ", theme.style(TextTone::Plain));
+    let branch = format!("  on {}", session.branch);
+    let room = usize::from(left.width).saturating_sub(branch.width());
+    let named = match title {
+        Some(title) if area.width >= 100 => format!("{}  {title}", session.name),
+        Some(title) if area.width >= 60 => title.clone(),
+        _ => session.name.clone(),
     };
-    let mark = app.mark.map(|mark| format!("  mark: {mark}")).unwrap_or_default();
-    let text = if session.name.is_empty() {
-        "forge".to_owned()
-    } else {
-        format!(
-            "{}  on {}  {} checkpoints, {} recorded{following}{mark}{filter}",
-            session.name, session.branch, session.checkpoints, session.count
-        )
-    };
-    put(buffer, area, &text, app.theme.style(TextTone::Heading));
+    let named = canvas::shortened(&named, room.max(8));
+    let left = put(buffer, left, &named, theme.style(TextTone::Heading));
+    if usize::from(left.width) >= branch.width() {
+        put(buffer, left, &branch, theme.style(TextTone::Dim));
+    }
+    let mut place = Rect { x: rest.x + (rest.width - right), width: right, ..rest };
+    for (tone, text) in parts {
+        place = put(buffer, place, "  ", theme.style(TextTone::Plain));
+        place = put(buffer, place, &text, theme.style(tone));
+    }
 }
 
 fn stage_screen(app: &App, stage: &AppStage, buffer: &mut Buffer) {
@@ -167,59 +254,56 @@ fn stage_screen(app: &App, stage: &AppStage, buffer: &mut Buffer) {
     put_lines(buffer, area, &lines, app.theme);
 }
 
-fn status(app: &App, area: Rect, buffer: &mut Buffer) {
-    let (tone, text) = match (app.fronts.last(), &app.status) {
+/// Draws the bottom line: an input, a question, a message, or the keys.
+fn bottom(app: &App, area: Rect, buffer: &mut Buffer) {
+    let theme = app.theme;
+    match (app.fronts.last(), &app.status) {
         (Some(OverlayPane::Input { purpose, text }), said) => {
-            let prompt = match purpose {
-                InputPurpose::Search => "search",
-                InputPurpose::Jump => "go to",
-                InputPurpose::Create => "say what moment this is",
-                InputPurpose::Tag => "tags (-word removes one)",
-                InputPurpose::Branch => "name of the branch",
-                InputPurpose::Export => "write this view to",
-            };
+            let prompt = purpose.prompt();
             let said = said.as_ref().map(|said| format!("   {}", said.text)).unwrap_or_default();
-            let cursor = app.theme.glyph("▏", "_");
+            let cursor = theme.glyph("▏", "_");
             // The end of the typed text stays visible.
             let room = usize::from(area.width).saturating_sub(prompt.len() + 4).max(4);
             let letters: Vec<char> = text.chars().collect();
             let from = letters.len().saturating_sub(room);
             let tail: String = letters.into_iter().skip(from).collect();
-            (TextTone::Plain, format!("{prompt}: {tail}{cursor}{said}"))
+            let rest = put(buffer, area, &format!(" {prompt}: "), theme.style(TextTone::Accent));
+            let rest = put(buffer, rest, &format!("{tail}{cursor}"), theme.style(TextTone::Plain));
+            put(buffer, rest, &said, theme.style(TextTone::Warning));
         }
         (Some(OverlayPane::Confirm { change, .. }), _) => {
-            (TextTone::Warning, format!("do it? (y/n)   $ {}", change.command()))
+            let text = format!(" do it? (y/n)   $ {}", change.command());
+            put(buffer, area, &text, theme.style(TextTone::Warning));
         }
-        (Some(OverlayPane::Sheet(reading)), None) => {
-            let command = reading.sheet.as_ref().map(|sheet| sheet.command.clone());
-            let command = command.filter(|command| !command.is_empty());
-            (TextTone::Dim, command.map(|command| format!("$ {command}")).unwrap_or_default())
+        (_, Some(status)) => {
+            put(buffer, area, &format!(" {}", status.text), theme.style(status.tone));
         }
-        (_, Some(status)) => (status.tone, status.text.clone()),
-        (None, None) if app.stage == AppStage::Browsing => {
-            let target = crate::effect::quoted(&app.target().to_string());
-            (TextTone::Dim, format!("$ forge checkpoint at {target}"))
-        }
-        _ => (TextTone::Plain, String::new()),
-    };
-    put(buffer, area, &text, app.theme.style(tone));
+        _ => keys(app, area, buffer),
+    }
 }
 
-/// Draws the bottom line: the key hints, as many as fit.
+/// Draws the key hints, as many as fit. The last ones, which lead out, always do.
 fn keys(app: &App, area: Rect, buffer: &mut Buffer) {
     use unicode_width::UnicodeWidthStr;
-    let mut line = String::new();
-    for binding in app.keymap.bindings_in(app.mode()).filter(|binding| !binding.short.is_empty()) {
-        let Some(key) = binding.keys.first() else { continue };
-        let part = format!("{key} {}", binding.short);
-        let gap = if line.is_empty() { 0 } else { 2 };
-        if line.width() + gap + part.width() > usize::from(area.width) {
+    let bindings = app.keymap.bindings_in(app.mode()).filter(|binding| !binding.short.is_empty());
+    let hints: Vec<(String, &str)> = bindings
+        .filter_map(|binding| Some((binding.keys.first()?.to_string(), binding.short)))
+        .collect();
+    let wide = |(key, word): &(String, &str)| key.width() + word.width() + 3;
+    let (first, last) = hints.split_at(hints.len().saturating_sub(2));
+    let needed: usize = last.iter().map(wide).sum();
+    let mut room = usize::from(area.width).saturating_sub(needed + 1);
+    let mut shown: Vec<&(String, &str)> = Vec::new();
+    for hint in first {
+        if wide(hint) > room {
             break;
         }
-        if gap > 0 {
-            line.push_str("  ");
-        }
-        line.push_str(&part);
+        room -= wide(hint);
+        shown.push(hint);
     }
-    put(buffer, area, &line, app.theme.style(TextTone::Dim));
+    let mut rest = put(buffer, area, " ", app.theme.style(TextTone::Dim));
+    for (key, word) in shown.into_iter().chain(last) {
+        rest = put(buffer, rest, key, app.theme.style(TextTone::Id));
+        rest = put(buffer, rest, &format!(" {word}  "), app.theme.style(TextTone::Dim));
+    }
 }

@@ -3,20 +3,21 @@
 mod change;
 mod detail;
 mod difference;
+mod idea;
 mod landmark_search;
 mod row;
 mod state;
+mod story;
 mod text;
 
 use crate::answer::{
-    ActivityStrip, ChartValues, SessionOverview, SessionRow, WorkerAnswer, WorkerFailure,
-    WorkerReply,
+    ActivityStrip, SessionOverview, SessionRow, WorkerAnswer, WorkerFailure, WorkerReply,
 };
 use crate::app::DisplayZone;
-use crate::effect::{MomentTarget, PageAnchor, PaneSlot, WorkerRequest};
+use crate::effect::{DetailOf, MomentTarget, PageAnchor, PaneSlot, WorkerRequest};
 use crate::query::{TimelineFilter, TimelineLevel};
 use forge_store::error::{Error, ErrorKind, Result};
-use forge_store::model::SessionKind;
+use forge_store::model::{AutoTrigger, SessionKind};
 use forge_store::store::{
     HistoryPosition, PageDirection, PageKinds, ResolvedMoment, Session, Store,
 };
@@ -34,13 +35,21 @@ pub struct StoreWorker {
     store: Store,
     session: Option<Session>,
     zone: DisplayZone,
+    /// The events that make a checkpoint; `None`: all.
+    triggers: Option<Vec<AutoTrigger>>,
 }
 
 impl StoreWorker {
     /// Creates a worker with this store.
     #[must_use]
     pub const fn new(store: Store, zone: DisplayZone) -> Self {
-        Self { store, session: None, zone }
+        Self { store, session: None, zone, triggers: None }
+    }
+
+    /// Makes automatic checkpoints of these events only.
+    #[must_use]
+    pub fn with_triggers(self, triggers: Vec<AutoTrigger>) -> Self {
+        Self { triggers: Some(triggers), ..self }
     }
 
     /// Answers requests until all senders are dropped. Of several requests for one pane, only the
@@ -99,18 +108,50 @@ impl StoreWorker {
                 Ok(WorkerAnswer::Sheet(Box::new(sheet)))
             }
             WorkerRequest::Moment(row) => {
-                Ok(WorkerAnswer::Sheet(Box::new(detail::moment(self.session()?, &row, self.zone)?)))
+                Ok(WorkerAnswer::Sheet(Box::new(detail::row(self.session()?, &row, self.zone)?)))
+            }
+            WorkerRequest::Preview(of) => {
+                let session = self.session()?;
+                let sheet = match of {
+                    DetailOf::Row(row) => detail::row(session, &row, self.zone)?,
+                    DetailOf::Entity { target, key } => {
+                        let point = point(session, target)?;
+                        detail::entity(session, &point, target, &key, self.zone)?
+                    }
+                    DetailOf::Difference { from, to } => {
+                        difference::sheet(session, from, to, false, self.zone)?.0
+                    }
+                };
+                Ok(WorkerAnswer::Detail(Box::new(sheet)))
+            }
+            WorkerRequest::UndoPlan { redo } => {
+                let session = self.session()?;
+                let next = session.next_to_undo(redo)?;
+                let plan = |next| Box::new(change::plan(session, &next, redo, self.zone));
+                let sheet = next.map(plan);
+                Ok(WorkerAnswer::UndoPlan { redo, sheet })
+            }
+            WorkerRequest::Story { session } => {
+                Ok(WorkerAnswer::Story(Box::new(story::view(&self.store.session(&session)?)?)))
+            }
+            WorkerRequest::Brief { session, target } => {
+                let session = self.store.session(&session)?;
+                let brief = Box::new(story::brief(&session, &point(&session, target)?)?);
+                Ok(WorkerAnswer::Brief { target, brief })
             }
             WorkerRequest::Compare { from, to, preview } => {
                 let session = self.session()?;
-                let (sheet, changes) = difference::sheet(session, from, to, preview)?;
+                let (sheet, changes) = difference::sheet(session, from, to, preview, self.zone)?;
                 Ok(if preview {
                     WorkerAnswer::Preview { target: to, sheet: Box::new(sheet), changes }
                 } else {
                     WorkerAnswer::Sheet(Box::new(sheet))
                 })
             }
-            WorkerRequest::Charts { target } => self.charts(target),
+            WorkerRequest::Charts { session } => {
+                let session = self.store.session(&session)?;
+                Ok(WorkerAnswer::Charts(state::confidence(&session, &session.head()?)?))
+            }
             WorkerRequest::Strip(stretches) => {
                 let session = self.session()?;
                 let summary = session.summary()?;
@@ -129,7 +170,9 @@ impl StoreWorker {
             }
             WorkerRequest::Sessions => self.sessions(),
             WorkerRequest::Watch => Ok(WorkerAnswer::Watched(self.store.position()?)),
-            WorkerRequest::Change { change, now } => change::run(self.session()?, &change, now),
+            WorkerRequest::Change { change, now } => {
+                change::run(self.session()?, &change, now, self.triggers.as_deref())
+            }
             WorkerRequest::Export { path, text } => export(&path, &text),
         }
     }
@@ -147,6 +190,7 @@ impl StoreWorker {
         let Some(session) = &self.session else { return Ok(WorkerAnswer::NoSession) };
         let summary = session.summary()?;
         Ok(WorkerAnswer::Opened(Box::new(SessionOverview {
+            id: summary.info.id.to_string(),
             name: summary.info.name,
             branch: summary.branch,
             count: summary.last_sequence,
@@ -201,17 +245,6 @@ impl StoreWorker {
         Ok(WorkerAnswer::Page { from, rows, older, newer })
     }
 
-    fn charts(&self, target: MomentTarget) -> Result<WorkerAnswer> {
-        let session = self.session()?;
-        let summary = session.summary()?;
-        let from = summary.first_event.unwrap_or_default();
-        let point = point(session, target)?;
-        let to = point.time().or(summary.last_event).unwrap_or(from);
-        let confidence = state::confidence(session, &point, to)?;
-        let activity = session.activity(from, to, 200)?;
-        Ok(WorkerAnswer::Charts(Box::new(ChartValues { from, to, confidence, activity })))
-    }
-
     fn sessions(&self) -> Result<WorkerAnswer> {
         let shown = self.session.as_ref().map(Session::summary).transpose()?;
         let mut rows: Vec<SessionRow> = Vec::new();
@@ -262,7 +295,7 @@ fn rows(
         let page = session.history_page(kinds, filter.branch.as_deref(), next, way, wanted)?;
         looked += wanted;
         for item in &page.items {
-            if row::passes(item, filter) {
+            if row::passes(item, filter) && !row::is_empty(item) {
                 found.push(row::row(item));
             }
         }

@@ -3,6 +3,7 @@
 use crate::args::ColorMode;
 use crate::context::{Context, clock};
 use crate::error::{CommandError, CommandErrorKind};
+use crate::session_writer::enabled_triggers;
 use crate::verb::{PrintedReport, Verb, VerbResult};
 use crate::workspace::{self, StoreAccess};
 use forge_tui::theme::{Theme, ThemeName};
@@ -77,7 +78,8 @@ impl Verb for TuiArgs {
             locale.iter().find_map(|name| context.environment.text(name)).unwrap_or("UTF-8");
         let unicode = locale.to_ascii_uppercase().replace('-', "").contains("UTF8");
         let theme = Theme { name, ascii: self.ascii || !unicode };
-        let options = BrowserOptions { clock, theme, keys };
+        let triggers = enabled_triggers(context);
+        let options = BrowserOptions { clock, theme, keys, triggers };
         let outcome = forge_tui::run(store.clone(), session, &options).map_err(browser_error)?;
         workspace::catch_up_index(&store);
         if let BrowserOutcome::Signal(signal) = outcome {

@@ -6,6 +6,7 @@ use super::time;
 use anstyle::{AnsiColor, Style};
 use chrono::Local;
 use forge_store::model::Timestamp;
+use forge_store::story::StoryTone;
 use unicode_segmentation::UnicodeSegmentation;
 use unicode_width::UnicodeWidthStr;
 
@@ -31,6 +32,20 @@ pub enum Tone {
     Added,
     /// Removed in a comparison.
     Removed,
+}
+
+impl From<StoryTone> for Tone {
+    fn from(meaning: StoryTone) -> Self {
+        match meaning {
+            StoryTone::Plain => Self::Plain,
+            StoryTone::Heading => Self::Heading,
+            StoryTone::Dim => Self::Dim,
+            StoryTone::Id => Self::Id,
+            StoryTone::Good => Self::Good,
+            StoryTone::Bad => Self::Bad,
+            StoryTone::Warning => Self::Warning,
+        }
+    }
 }
 
 impl Tone {

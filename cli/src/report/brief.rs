@@ -4,6 +4,7 @@ use super::moment::CheckpointJson;
 use crate::output::{Report, Screen, Tone};
 use forge_store::model::{Kind, Timestamp};
 use forge_store::store::{BriefLine, SessionBrief};
+use forge_store::story::brief_rows;
 use schemars::JsonSchema;
 use serde::Serialize;
 use std::collections::BTreeMap;
@@ -252,94 +253,14 @@ pub fn list_title(list: &str) -> String {
 const LABEL_COLUMNS: usize = 15;
 
 fn print_lists(brief: &SessionBrief, screen: &mut Screen) {
-    for (name, list) in brief.lists() {
-        let omitted = brief.omitted.get(name).copied().unwrap_or(0);
-        let total = list.len() + omitted;
-        if total == 0 {
+    for row in brief_rows(brief) {
+        if row.parts.is_empty() {
+            screen.short_line(&[(Tone::Heading, &row.label)]);
             continue;
         }
-        let (title, tone) = match name {
-            "confirmed" => ("Confirmed", Tone::Good),
-            "rejected" => ("Rejected", Tone::Bad),
-            "active" => ("Active", Tone::Plain),
-            "doubted" => ("In doubt", Tone::Warning),
-            "beliefs" => ("Beliefs", Tone::Plain),
-            "notes" => ("Notes", Tone::Plain),
-            "evidence" => ("Evidence", Tone::Plain),
-            "gaps" => ("Gaps", Tone::Plain),
-            "failing" => ("Failing", Tone::Bad),
-            "prompts" => ("You asked", Tone::Plain),
-            "refused" => ("Refused", Tone::Warning),
-            "uncommitted" => ("Not committed", Tone::Warning),
-            "commands" => ("Commands", Tone::Plain),
-            _ => ("Tasks", Tone::Plain),
-        };
-        let title = if omitted > 0 { format!("{title} ({total})") } else { title.to_owned() };
-        if list.is_empty() {
-            screen.short_line(&[(Tone::Heading, &title)]);
-        }
-        for (place, line) in list.iter().enumerate() {
-            let label = if place == 0 { title.as_str() } else { "" };
-            let (mark, mark_tone) = match name {
-                "refused" => (String::new(), tone),
-                _ => entry_mark(line, tone),
-            };
-            let reason = line.reason.as_ref().filter(|reason| !reason.is_empty());
-            let reason = reason.map(|reason| format!("  ({reason})")).unwrap_or_default();
-            let similar = match line.similar {
-                0 => String::new(),
-                count => format!("  ({count} more like it)"),
-            };
-            screen.short_line(&[
-                (Tone::Heading, &format!("{label:LABEL_COLUMNS$}")),
-                (mark_tone, &mark),
-                (Tone::Id, &if shows_id(line) { format!("{}  ", line.id) } else { String::new() }),
-                (Tone::Plain, &line.text),
-                (Tone::Dim, &reason),
-                (Tone::Dim, &similar),
-            ]);
-            if let Some(error) = &line.error {
-                let indent = " ".repeat(LABEL_COLUMNS);
-                screen.short_line(&[(Tone::Plain, &indent), (Tone::Bad, error)]);
-            }
-        }
-    }
-    if !brief.next.is_empty() {
-        screen.short_line(&[
-            (Tone::Heading, &format!("{:LABEL_COLUMNS$}", "Next")),
-            (Tone::Plain, &brief.next.join("; ")),
-        ]);
-    }
-}
-
-/// Whether to show the id: generated ids mean nothing to a person.
-const fn shows_id(line: &BriefLine) -> bool {
-    !matches!(
-        line.kind,
-        Kind::Command | Kind::Tool | Kind::Verification | Kind::Prompt | Kind::Code
-    )
-}
-
-/// The word before an entry, with its tone.
-fn entry_mark(line: &BriefLine, tone: Tone) -> (String, Tone) {
-    match line.kind {
-        Kind::Hypothesis | Kind::Belief => {
-            let sure = line.confidence.map_or("   -".to_owned(), |sure| format!("{sure:.2}"));
-            let test = if line.word == Some("under_test") { " under test" } else { "" };
-            (format!("{sure}{test}  "), tone)
-        }
-        Kind::Gap => {
-            let word = line.word.unwrap_or_default();
-            (format!("{word:8}  "), if word == "critical" { Tone::Bad } else { tone })
-        }
-        Kind::Command => match (line.exit_code, line.word) {
-            (Some(0), _) => ("exit 0    ".to_owned(), Tone::Good),
-            (Some(code), _) => (format!("exit {code:<4} "), Tone::Bad),
-            (None, word) => (format!("{:9} ", word.unwrap_or("exit ?")), Tone::Dim),
-        },
-        _ => {
-            let word = line.word.unwrap_or_default().replace('_', " ");
-            (if word.is_empty() { word } else { format!("{word}  ") }, tone)
-        }
+        let label = format!("{:LABEL_COLUMNS$}", row.label);
+        let mut parts = vec![(Tone::Heading, label.as_str())];
+        parts.extend(row.parts.iter().map(|(meaning, text)| ((*meaning).into(), text.as_str())));
+        screen.short_line(&parts);
     }
 }

@@ -5,14 +5,12 @@ use forge_store::model::Timestamp;
 use forge_store::model::time_grammar::describe_distance;
 use forge_store::store::LastCheckResult;
 use forge_store::story::{
-    DeliveredCommit, Story, StoryFindings, StoryItem, StoryKind, StoryMark, StoryRow,
-    UncommittedFile,
+    BranchWalk, DeliveredCommit, FOLDED_SIGN, Story, StoryFindings, StoryItem, StoryRow,
+    UncommittedFile, folded_words, long_pause,
 };
 use serde::{Serialize, Serializer};
 use std::collections::BTreeMap;
 
-/// A pause longer than this is named.
-const PAUSE_MICROS: i64 = 20 * 60 * 1_000_000;
 /// The columns before the text of a line: the time and the sign.
 const TEXT_COLUMN: usize = 11;
 /// The length of a separator if the width is not limited.
@@ -171,17 +169,15 @@ fn print_one(row: &StoryRow<'_>, screen: &mut Screen) {
         let time = screen.local_time(item.at);
         let time = time.get(..16).unwrap_or(&time);
         let (sign, tone) = sign(item);
-        let detail = match (item.kind, &item.detail) {
-            (_, None) => String::new(),
-            (StoryKind::Prompt | StoryKind::Answer, Some(question)) => {
-                format!("  (to: {question})")
-            }
-            (_, Some(detail)) => format!("  {detail}"),
+        let detail = match (item.reason(), item.question()) {
+            (Some(reason), _) => format!("  {reason}"),
+            (None, Some(question)) => format!("  (to: {question})"),
+            (None, None) => String::new(),
         };
         screen.short_line(&[
             (Tone::Dim, &format!("{time} ")),
             (tone, &format!("{} ", sign.trim())),
-            (text_tone(item), &item.text),
+            (item.text_tone().into(), &item.text),
             (Tone::Dim, &detail),
         ]);
     }
@@ -278,7 +274,7 @@ fn print_findings(findings: &StoryFindings, screen: &mut Screen) {
 pub struct StoryLines {
     day: String,
     clock: String,
-    branch: Option<String>,
+    branch: BranchWalk,
     last: Option<Timestamp>,
 }
 
@@ -289,9 +285,9 @@ impl StoryLines {
             StoryRow::Item(item) => self.print_item(item, screen),
             StoryRow::Folded { at, folded } => {
                 self.separate(*at, screen);
-                let counts = folded.iter().map(|(key, count)| key.counted(*count));
-                let counts = counts.collect::<Vec<_>>().join(", ");
-                screen.short_line(&[(Tone::Dim, &format!("       ▸   {counts}"))]);
+                let counts = folded_words(folded);
+                let sign = padded(FOLDED_SIGN);
+                screen.short_line(&[(Tone::Dim, &format!("      {sign} {counts}"))]);
             }
         }
     }
@@ -301,16 +297,14 @@ impl StoryLines {
         let clock = screen.clock(item.at);
         let time = if clock == self.clock { "     " } else { clock.as_str() };
         let (sign, tone) = sign(item);
-        let on_branch = self.branch_change(item);
-        let (detail, question) = match item.kind {
-            StoryKind::Prompt | StoryKind::Answer => ("", item.detail.as_deref()),
-            _ => (item.detail.as_deref().unwrap_or_default(), None),
-        };
+        let on_branch = self.branch.change(item);
+        let on_branch = on_branch.map(|branch| format!(" (on {branch})")).unwrap_or_default();
+        let (detail, question) = (item.reason().unwrap_or_default(), item.question());
         let gap = if detail.is_empty() { "" } else { "  " };
         screen.short_line(&[
             (Tone::Dim, &format!("{time} ")),
             (tone, &format!("{sign} ")),
-            (text_tone(item), &item.text),
+            (item.text_tone().into(), &item.text),
             (Tone::Dim, &on_branch),
             (Tone::Dim, gap),
             (Tone::Dim, detail),
@@ -322,24 +316,14 @@ impl StoryLines {
         self.clock = clock;
     }
 
-    /// Returns the branch of a claim if it is another one than that of the claim before.
-    fn branch_change(&mut self, item: &StoryItem) -> String {
-        let Some(branch) = item.branch.as_ref().filter(|_| item.kind != StoryKind::Branch) else {
-            return String::new();
-        };
-        let before = self.branch.replace(branch.clone());
-        let is_same = before.as_deref().unwrap_or("main") == branch;
-        if is_same { String::new() } else { format!(" (on {branch})") }
-    }
-
     fn separate(&mut self, at: Timestamp, screen: &mut Screen) {
         let day = screen.day(at);
-        let pause = self.last.map_or(0, |last| at.micros_since(last));
+        let pause = self.last.and_then(|last| long_pause(last, at));
         self.last = Some(at);
-        if day == self.day && pause <= PAUSE_MICROS {
+        if day == self.day && pause.is_none() {
             return;
         }
-        let long = (pause > PAUSE_MICROS).then(|| format!("after {}", describe_distance(pause)));
+        let long = pause.map(|pause| format!("after {}", describe_distance(pause)));
         let named = if day == self.day { None } else { Some(day.clone()) };
         let words: Vec<String> = [named, long].into_iter().flatten().collect();
         let start = format!("── {} ", words.join(", "));
@@ -352,44 +336,12 @@ impl StoryLines {
 }
 
 /// Returns the sign of an item, padded to its column, with its tone.
-fn sign(item: &StoryItem) -> (&'static str, Tone) {
-    match (item.kind, item.mark) {
-        (StoryKind::Prompt | StoryKind::Answer, _) => ("YOU ", Tone::Heading),
-        (StoryKind::Message, _) => (" ⤷  ", Tone::Id),
-        (StoryKind::Edit, _) => (" ±  ", Tone::Id),
-        (StoryKind::Commit, _) => (" ◆  ", Tone::Heading),
-        (StoryKind::Push | StoryKind::PullRequest, _) => (" ↑  ", Tone::Heading),
-        (StoryKind::Compaction, _) => (" ┄  ", Tone::Heading),
-        (StoryKind::Branch, _) => (" ⑂  ", Tone::Heading),
-        (StoryKind::Checkpoint, _) => (" ★  ", Tone::Heading),
-        (StoryKind::Agent, _) => (" ⚙  ", Tone::Id),
-        (StoryKind::Measurement, _) => (" #  ", Tone::Id),
-        (StoryKind::Note, _) => (" ✎  ", Tone::Id),
-        (StoryKind::Restore, _) => (" ↶  ", Tone::Heading),
-        (_, StoryMark::Good) => (" ✓  ", Tone::Good),
-        (_, StoryMark::Bad) => (" ✗  ", Tone::Bad),
-        (_, StoryMark::Up) => (" ▲  ", Tone::Good),
-        (_, StoryMark::Down) => (" ▼  ", Tone::Bad),
-        (_, StoryMark::Open) => (" ?  ", Tone::Warning),
-        (_, StoryMark::New) => (" +  ", Tone::Id),
-        (_, StoryMark::Plain) => (" ·  ", Tone::Dim),
-    }
+fn sign(item: &StoryItem) -> (String, Tone) {
+    let (sign, meaning) = item.sign();
+    (padded(sign), meaning.into())
 }
 
-fn text_tone(item: &StoryItem) -> Tone {
-    match (item.kind, item.mark) {
-        (
-            StoryKind::Prompt
-            | StoryKind::Answer
-            | StoryKind::Commit
-            | StoryKind::Checkpoint
-            | StoryKind::Compaction,
-            _,
-        ) => Tone::Heading,
-        (_, StoryMark::Good) => Tone::Good,
-        (_, StoryMark::Bad) => Tone::Bad,
-        (_, StoryMark::Open) => Tone::Warning,
-        _ if !item.loud => Tone::Dim,
-        _ => Tone::Plain,
-    }
+/// Returns a sign in the middle of its column.
+fn padded(sign: &str) -> String {
+    format!("{sign:^3} ")
 }

@@ -100,43 +100,50 @@ const FORGE: &str = env!("CARGO_BIN_EXE_forge");
 #[test]
 fn the_example_is_browsed_compared_and_left_in_a_real_terminal() {
     let place = example();
-    let Some(terminal) = Terminal::new(&place, "browse", ("120", "30")) else { return };
+    let Some(terminal) = Terminal::new(&place, "browse", ("120", "40")) else { return };
     terminal.run(&format!("{FORGE} tui; echo left=$?"));
-    terminal.sees("the head of monotonic-lease");
-    terminal.press(&["j", "Enter"]);
-    terminal.sees("trigger: code modified");
-    terminal.press(&["Escape"]);
-    // A key directly after Escape would be read as one with Alt.
-    terminal.loses("trigger: code modified");
+    terminal.sees("Fixed on monotonic-lease");
+    terminal.press(&["K", "Enter"]);
+    terminal.sees("<space> fold");
+    terminal.press(&["q"]);
+    terminal.sees("<tab> pane");
     terminal.press(&["t"]);
     terminal.sees("go to:");
-    terminal.tmux(&["send-keys", "-l", "before last compaction"]);
+    terminal.tmux(&["send-keys", "-l", "when H1 was rejected"]);
     terminal.press(&["Enter"]);
-    terminal.sees("at before last compaction");
-    terminal.press(&["m", "g", "d"]);
-    terminal.sees("gap");
-    terminal.press(&["Escape", "Escape"]);
+    terminal.sees("at when H1 was rejected");
+    terminal.sees("H1 ✗ rejected");
+    terminal.press(&["m", "G", "d"]);
+    terminal.sees("2 Changed between");
+    terminal.press(&["d"]);
+    terminal.loses("2 Changed between");
 
-    // While other processes write, a selection of the head follows.
-    terminal.press(&["g"]);
-    terminal.sees("following");
+    // While other processes write, the end of the story follows.
+    terminal.sees("● live");
     let note = ["note", "add", "written by somebody else", "--id", "N99"];
     let output = place.finished(&mut place.command(&note));
     assert_eq!(output.code, 0, "{output}");
-    terminal.sees("49 clai");
+    terminal.sees("✎  N99  written by somebody else");
+
+    // What is written here is told, too.
+    terminal.press(&["n"]);
+    terminal.sees("note:");
+    terminal.tmux(&["send-keys", "-l", "written in the browser"]);
+    terminal.press(&["Enter"]);
+    terminal.sees("$ forge note add 'written in the browser'");
 
     // Any window size works.
     terminal.tmux(&["resize-window", "-x", "20", "-y", "5"]);
     let until = Instant::now() + Duration::from_secs(60);
-    while terminal.screen().lines().next().is_none_or(|line| !line.ends_with('…')) {
+    while terminal.screen().lines().next().is_none_or(|line| line.contains("monotonic")) {
         assert!(Instant::now() < until, "{}", terminal.screen());
     }
-    terminal.tmux(&["resize-window", "-x", "100", "-y", "24"]);
-    terminal.sees("activity");
+    terminal.tmux(&["resize-window", "-x", "100", "-y", "40"]);
+    terminal.sees("longest pause");
 
     terminal.press(&["q"]);
     let screen = terminal.sees("left=0");
-    assert!(!screen.contains("following"), "the screen was not given back:\n{screen}");
+    assert!(!screen.contains("● live"), "the screen was not given back:\n{screen}");
 }
 
 /// A session of two days, recorded from an agent: idle nights, two compactions, failures, 750
@@ -154,48 +161,50 @@ fn a_recorded_session_is_browsed_in_a_real_terminal() {
         let output = place.finished(&mut place.command(words));
         assert_eq!(output.code, 0, "{words:?}: {output}");
     }
-    let Some(terminal) = Terminal::new(&place, "recorded", ("120", "30")) else { return };
+    let Some(terminal) = Terminal::new(&place, "recorded", ("140", "40")) else { return };
     terminal.run(&format!("{FORGE} tui; echo left=$?"));
-    let screen = terminal.sees("the head of main: 0 claims held");
-    // The strip shows the nights, the compactions and the failures.
-    let screen = if screen.contains("idle") { screen } else { terminal.sees("idle") };
-    assert!(screen.contains("idle (longest about 17 h 58 min)"), "{screen}");
-    // There are no claims, so the commands are shown.
-    terminal.sees("[commands]");
-    terminal.sees("(exit 0) mise run test:ci");
+    // The story, what is known at its end, and the nights on the axis of time.
+    terminal.sees("38 prompts, 8 commits");
+    terminal.sees("! 4 files uncommitted");
+    terminal.sees("Not committed");
+    terminal.sees("longest pause 18 h 13 min");
+    terminal.sees("|18h|");
 
-    // The earlier compaction in full, and what happened since.
-    terminal.press(&[">"]);
-    terminal.sees(">C");
+    // The later compaction in full.
+    terminal.press(&["<"]);
+    terminal.sees("▌       ┄  context compacted  manual, 149025 tokens before");
     terminal.press(&["Enter"]);
-    terminal.sees("trigger: compaction");
     // The agent's own summary, read from the transcript.
     terminal.sees("This session is being continued from a previous conversation");
-    terminal.press(&["Escape"]);
-    terminal.sees("<tab> other side");
+    terminal.sees("<space> fold");
+    terminal.press(&["q"]);
+    terminal.sees("<tab> pane");
     terminal.press(&["m"]);
     terminal.sees("marked");
-    terminal.press(&["g", "d"]);
+    terminal.press(&["G", "d"]);
     terminal.sees("forge checkpoint diff");
-    terminal.press(&["Escape"]);
-    terminal.sees("<tab> other side");
+    terminal.press(&["d"]);
+    terminal.loses("forge checkpoint diff");
 
-    // Every fact, filtered while typing; a failure opens with its output.
-    terminal.press(&["v", "v", "/"]);
+    // Everything, filtered while typing; a failure opens with its output.
+    terminal.press(&["f"]);
     terminal.tmux(&["send-keys", "-l", "kind:verification go test"]);
-    terminal.sees(">✓");
-    terminal.press(&["Enter", "Enter"]);
-    terminal.sees("- fields");
+    terminal.sees("✗ go test");
+    terminal.press(&["Enter"]);
+    terminal.sees("<tab> pane");
+    terminal.press(&["X"]);
+    terminal.sees("2 Detail ─ verification");
+    terminal.sees("failed (exit");
     terminal.press(&["Escape"]);
-    terminal.sees("<tab> other side");
+    terminal.loses("filter:");
 
     // A time during the night selects the last entry before it.
     terminal.press(&["t"]);
     terminal.tmux(&["send-keys", "-l", "2026-02-01 12:00"]);
     terminal.press(&["Enter"]);
-    terminal.sees("2026-02-01T04:06:26.455Z");
+    terminal.sees("Sun 1 Feb 04:");
     terminal.press(&["c"]);
-    terminal.sees("no hypotheses at this moment");
+    terminal.sees("there are no hypotheses to draw");
     terminal.press(&["q"]);
     terminal.sees("left=0");
 }
@@ -205,11 +214,11 @@ fn suspend_and_sigterm_give_the_terminal_back() {
     let place = example();
     let Some(terminal) = Terminal::new(&place, "signals", ("100", "24")) else { return };
     terminal.run(&format!("{FORGE} tui; echo left=$?"));
-    terminal.sees("the head of");
+    terminal.sees("● live");
     terminal.press(&["C-z"]);
     terminal.sees("Stopped");
     terminal.run("echo st''ill here; fg");
-    terminal.sees("the head of");
+    terminal.sees("● live");
     let shell = terminal.tmux(&["display-message", "-p", "#{pane_pid}"]);
     let children = format!("/proc/{0}/task/{0}/children", shell.trim());
     let child = std::fs::read_to_string(children).unwrap();

@@ -1,8 +1,9 @@
 //! Text inputs and questions.
 
-use super::{navigation, switch};
-use crate::app::{App, InputPurpose, OverlayPane};
+use super::{choose, navigation, selection, story, switch, write};
+use crate::app::App;
 use crate::effect::{AppEffect, MomentTarget, PageAnchor, WorkerRequest, WriteRequest};
+use crate::panes::{InputPurpose, OverlayPane};
 use crate::query::TimelineFilter;
 use crate::theme::TextTone;
 
@@ -25,8 +26,21 @@ pub(super) fn ask(app: &mut App, purpose: InputPurpose, text: &str) {
     app.fronts.push(OverlayPane::Input { purpose, text: text.to_owned() });
 }
 
+/// Returns the text that is being typed.
+fn typed_text(app: &mut App) -> Option<&mut String> {
+    match app.fronts.last_mut()? {
+        OverlayPane::Input { text, .. } => Some(text),
+        OverlayPane::Find(find) => Some(&mut find.typed),
+        OverlayPane::Help { typed, cursor, .. } => {
+            *cursor = 0;
+            Some(typed)
+        }
+        _ => None,
+    }
+}
+
 pub(super) fn typed(app: &mut App, more: &str) -> Vec<AppEffect> {
-    let Some(OverlayPane::Input { text, .. }) = app.fronts.last_mut() else { return Vec::new() };
+    let Some(text) = typed_text(app) else { return Vec::new() };
     // A pasted text may have several lines; an input has one.
     let letters = more.chars().map(|c| if c.is_control() { ' ' } else { c });
     let room = MAX_LETTERS.saturating_sub(text.chars().count());
@@ -35,7 +49,7 @@ pub(super) fn typed(app: &mut App, more: &str) -> Vec<AppEffect> {
 }
 
 pub(super) fn erase(app: &mut App, what: EraseRange) -> Vec<AppEffect> {
-    let Some(OverlayPane::Input { text, .. }) = app.fronts.last_mut() else { return Vec::new() };
+    let Some(text) = typed_text(app) else { return Vec::new() };
     match what {
         EraseRange::Character => {
             text.pop();
@@ -49,9 +63,10 @@ pub(super) fn erase(app: &mut App, what: EraseRange) -> Vec<AppEffect> {
     apply_filter(app)
 }
 
-/// A search filters while it is typed.
+/// A search or a filter works while it is typed.
 fn apply_filter(app: &mut App) -> Vec<AppEffect> {
-    let Some(OverlayPane::Input { purpose: InputPurpose::Search, text }) = app.fronts.last() else {
+    choose::typed(app);
+    let Some(OverlayPane::Input { purpose: InputPurpose::Filter, text }) = app.fronts.last() else {
         return Vec::new();
     };
     let typed = text.clone();
@@ -63,7 +78,13 @@ fn apply_filter(app: &mut App) -> Vec<AppEffect> {
             if filter == app.timeline.filter {
                 return Vec::new();
             }
+            story::leave(app);
+            if filter.is_empty() && app.timeline.level == crate::query::TimelineLevel::Story {
+                app.timeline.filter = filter;
+                return story::enter(app);
+            }
             app.timeline.filter = filter;
+            app.timeline.following = false;
             navigation::load(app, PageAnchor::Newest)
         }
         Err(problem) => {
@@ -76,13 +97,12 @@ fn apply_filter(app: &mut App) -> Vec<AppEffect> {
 pub(super) fn clear_filter(app: &mut App) -> Vec<AppEffect> {
     app.timeline.typed.clear();
     app.timeline.filter = TimelineFilter::default();
-    navigation::reload(app)
+    if app.timeline.is_story() { story::enter(app) } else { navigation::reload(app) }
 }
 
 pub(super) fn cancel(app: &mut App) -> Vec<AppEffect> {
-    let front = app.fronts.pop();
-    match front {
-        Some(OverlayPane::Input { purpose: InputPurpose::Search, .. })
+    match app.fronts.pop() {
+        Some(OverlayPane::Input { purpose: InputPurpose::Filter, .. })
             if !app.timeline.typed.is_empty() =>
         {
             clear_filter(app)
@@ -92,9 +112,13 @@ pub(super) fn cancel(app: &mut App) -> Vec<AppEffect> {
 }
 
 pub(super) fn accept(app: &mut App) -> Vec<AppEffect> {
+    if matches!(app.fronts.last(), Some(OverlayPane::Help { .. })) {
+        return choose::accept_help(app);
+    }
     match app.fronts.pop() {
-        Some(OverlayPane::Input { purpose, text }) => submit(app, purpose, text.trim()),
-        Some(OverlayPane::Confirm { change, .. }) => write(app, change),
+        Some(OverlayPane::Input { purpose, text }) => submit(app, &purpose, text.trim()),
+        Some(OverlayPane::Confirm { change, .. }) => send(app, change),
+        Some(OverlayPane::Find(find)) => choose::accept_find(app, find),
         Some(other) => {
             app.fronts.push(other);
             Vec::new()
@@ -103,40 +127,51 @@ pub(super) fn accept(app: &mut App) -> Vec<AppEffect> {
     }
 }
 
-fn submit(app: &mut App, purpose: InputPurpose, text: &str) -> Vec<AppEffect> {
-    if purpose == InputPurpose::Search {
+fn submit(app: &mut App, purpose: &InputPurpose, text: &str) -> Vec<AppEffect> {
+    if *purpose == InputPurpose::Filter {
         let session = app.timeline.filter.session.take();
         return session.map_or_else(Vec::new, |session| switch(app, session));
     }
-    if text.is_empty() {
+    let may_be_empty = matches!(purpose, InputPurpose::Settle { confirm: true, .. });
+    if text.is_empty() && !may_be_empty {
         app.say(TextTone::Warning, "nothing was typed, so nothing was done");
         return Vec::new();
     }
     let target = app.target();
     match purpose {
-        InputPurpose::Search => Vec::new(),
         InputPurpose::Jump => {
             let (text, now) = (text.to_owned(), app.now);
             vec![app.ask(WorkerRequest::Jump { text, now })]
         }
         InputPurpose::Create => {
-            write(app, WriteRequest::Create { message: text.to_owned(), target })
+            send(app, WriteRequest::Create { message: text.to_owned(), target })
         }
-        InputPurpose::Branch => write(app, WriteRequest::Branch { name: text.to_owned(), target }),
+        InputPurpose::Branch => send(app, WriteRequest::Branch { name: text.to_owned(), target }),
         InputPurpose::Tag => {
-            let MomentTarget::Sequence(sequence) = target else { return Vec::new() };
+            let row = app.row().map(|row| row.target).filter(|_| selection::is_checkpoint(app));
+            let Some(MomentTarget::Sequence(sequence)) = row else { return Vec::new() };
             let words = text.split([',', ' ']).filter(|word| !word.is_empty());
-            write(app, WriteRequest::Tag { sequence, words: words.map(str::to_owned).collect() })
+            send(app, WriteRequest::Tag { sequence, words: words.map(str::to_owned).collect() })
         }
         InputPurpose::Export => {
             let path = text.to_owned();
             let text = crate::view::text(app);
             vec![app.ask(WorkerRequest::Export { path, text })]
         }
+        purpose => match write::of_text(purpose, text) {
+            Ok(change) => send(app, change),
+            Err(problem) => {
+                // The text is not lost: it can be corrected.
+                let (purpose, text) = (purpose.clone(), text.to_owned());
+                app.fronts.push(OverlayPane::Input { purpose, text });
+                app.say(TextTone::Warning, problem);
+                Vec::new()
+            }
+        },
     }
 }
 
-fn write(app: &mut App, change: WriteRequest) -> Vec<AppEffect> {
+fn send(app: &mut App, change: WriteRequest) -> Vec<AppEffect> {
     let now = app.now;
     vec![app.ask(WorkerRequest::Change { change, now })]
 }

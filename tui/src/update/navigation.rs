@@ -1,11 +1,13 @@
 //! Moves the selection, and loads what it needs.
 
-use crate::answer::StateTab;
-use crate::app::{App, OverlayPane, PaneFocus};
+use super::{brief, choose, selection};
+use crate::app::App;
 use crate::effect::{AppEffect, MomentTarget, PageAnchor, WorkerRequest};
 use crate::layout::WindowLayout;
+use crate::panes::{OverlayPane, PaneFocus};
 use crate::query::TimelineLevel;
 use crate::sheet;
+use crate::window::scroll_timeline;
 use forge_store::store::HistoryPosition;
 
 /// The number of rows that are loaded at once.
@@ -17,15 +19,18 @@ pub(super) const MAX_ROWS: usize = 1200;
 
 /// The number of rows in a page.
 pub(super) fn page(app: &App) -> isize {
+    let inside =
+        |pane| usize::from(WindowLayout::inside(WindowLayout::from_app(app).area(pane)).height);
     let rows = match app.fronts.last() {
         Some(_) => WindowLayout::sheet_rows(app),
-        None if app.focus == PaneFocus::State => WindowLayout::state_rows(app),
-        None => WindowLayout::timeline_rows(app),
+        None if app.focus == PaneFocus::Held => WindowLayout::held_rows(app),
+        None if app.focus == PaneFocus::Detail => inside(PaneFocus::Detail),
+        None => WindowLayout::story_rows(app),
     };
     isize::try_from(rows.saturating_sub(1).max(1)).unwrap_or(1)
 }
 
-/// Moves the selection by this many rows, up if negative.
+/// Moves the selection by this many rows on the screen, up if negative.
 pub(super) fn move_by(app: &mut App, rows: isize) -> Vec<AppEffect> {
     let step = |cursor: usize, count: usize| {
         cursor.saturating_add_signed(rows).min(count.saturating_sub(1))
@@ -33,18 +38,54 @@ pub(super) fn move_by(app: &mut App, rows: isize) -> Vec<AppEffect> {
     if !app.fronts.is_empty() {
         return front_to(app, step);
     }
-    if app.focus == PaneFocus::State {
-        let count = app.state.view.as_ref().map_or(0, |view| view.items.len());
-        app.state.cursor = step(app.state.cursor, count);
-        scroll(app);
-        return Vec::new();
+    match app.focus {
+        PaneFocus::Detail => {
+            scroll_detail(app, rows);
+            Vec::new()
+        }
+        PaneFocus::Held => held_to(app, step),
+        PaneFocus::Time => {
+            app.chart.cursor = step(app.chart.cursor, app.chart.count());
+            Vec::new()
+        }
+        PaneFocus::Story => {
+            let count = app.timeline.rows.len();
+            let rows = if app.timeline.turned { rows } else { rows.saturating_neg() };
+            let cursor = app.timeline.cursor.saturating_add_signed(rows);
+            move_to_row(app, cursor.min(count.saturating_sub(1)))
+        }
     }
-    let cursor = step(app.timeline.cursor, app.timeline.rows.len());
-    move_to_row(app, cursor)
+}
+
+/// Moves the selection in the pane of what was held; scrolls the brief.
+fn held_to(app: &mut App, to: impl Fn(usize, usize) -> usize) -> Vec<AppEffect> {
+    let before = app.state.cursor;
+    app.state.cursor = to(before, held_count(app));
+    scroll(app);
+    let moved = app.state.cursor != before;
+    if moved && selection::held_entity(app).is_some() { selection::detail(app) } else { Vec::new() }
+}
+
+/// How many lines the pane of what was held has.
+fn held_count(app: &App) -> usize {
+    if app.state.tab == crate::answer::StateTab::Brief {
+        return app.state.lines.len();
+    }
+    app.state.view.as_ref().map_or(0, |view| view.items.len())
+}
+
+/// Scrolls the details.
+pub(super) fn scroll_detail(app: &mut App, rows: isize) {
+    let inside = WindowLayout::inside(WindowLayout::from_app(app).detail);
+    let count =
+        app.detail.sheet.as_ref().map_or(0, |read| sheet::wrap_sheet(read, inside.width).len());
+    let last = count.saturating_sub(usize::from(inside.height));
+    app.detail.top = app.detail.top.saturating_add_signed(rows).min(last);
 }
 
 fn front_to(app: &mut App, to: impl Fn(usize, usize) -> usize) -> Vec<AppEffect> {
-    let width = WindowLayout::front(app).width;
+    let width = WindowLayout::inside(WindowLayout::front(app)).width;
+    let choices = choose::count(app);
     match app.fronts.last_mut() {
         Some(OverlayPane::Sheet(reading) | OverlayPane::Confirm { reading, .. }) => {
             let count =
@@ -54,7 +95,9 @@ fn front_to(app: &mut App, to: impl Fn(usize, usize) -> usize) -> Vec<AppEffect>
         Some(OverlayPane::Sessions { rows: Some(rows), cursor }) => {
             *cursor = to(*cursor, rows.len());
         }
-        Some(OverlayPane::Charts(charts)) => charts.cursor = to(charts.cursor, charts.count()),
+        Some(OverlayPane::Charts) => app.chart.cursor = to(app.chart.cursor, app.chart.count()),
+        Some(OverlayPane::Find(find)) => find.cursor = to(find.cursor, choices),
+        Some(OverlayPane::Help { cursor, .. }) => *cursor = to(*cursor, choices),
         _ => {}
     }
     scroll(app);
@@ -62,18 +105,6 @@ fn front_to(app: &mut App, to: impl Fn(usize, usize) -> usize) -> Vec<AppEffect>
 }
 
 pub(super) fn click_front(app: &mut App, line: usize) {
-    let front = WindowLayout::front(app);
-    if let Some(OverlayPane::Charts(charts)) = app.fronts.last_mut() {
-        let count = charts.count();
-        let list = WindowLayout::chart(front, count).list;
-        let y = usize::from(front.y) + 1 + line;
-        let row = y.checked_sub(usize::from(list.y)).filter(|row| *row < list.height.into());
-        if let Some(place) = row.map(|row| charts.top + row).filter(|place| *place < count) {
-            charts.cursor = place;
-            charts.toggle();
-        }
-        return;
-    }
     let top = match app.fronts.last() {
         Some(OverlayPane::Sheet(reading)) => reading.top,
         Some(OverlayPane::Sessions { .. }) => 0,
@@ -82,29 +113,18 @@ pub(super) fn click_front(app: &mut App, line: usize) {
     front_to(app, |_, count| (top + line).min(count.saturating_sub(1)));
 }
 
-/// Moves to the top.
+/// Moves to the beginning.
 pub(super) fn first(app: &mut App) -> Vec<AppEffect> {
     if !app.fronts.is_empty() {
         return front_to(app, |_, _| 0);
     }
-    if app.focus == PaneFocus::State {
-        app.state.cursor = 0;
-        scroll(app);
-        return Vec::new();
-    }
-    if app.timeline.at_newest {
-        return move_to_row(app, 0);
-    }
-    load(app, PageAnchor::Newest)
-}
-
-/// Moves to the bottom.
-pub(super) fn last(app: &mut App) -> Vec<AppEffect> {
-    if !app.fronts.is_empty() {
-        return front_to(app, |_, count| count.saturating_sub(1));
-    }
-    if app.focus == PaneFocus::State {
-        return move_by(app, isize::MAX);
+    match app.focus {
+        PaneFocus::Story | PaneFocus::Time => {}
+        PaneFocus::Held => return held_to(app, |_, _| 0),
+        PaneFocus::Detail => {
+            app.detail.top = 0;
+            return Vec::new();
+        }
     }
     if app.timeline.older.is_none() {
         return move_to_row(app, app.timeline.rows.len().saturating_sub(1));
@@ -112,18 +132,38 @@ pub(super) fn last(app: &mut App) -> Vec<AppEffect> {
     load(app, PageAnchor::Oldest)
 }
 
+/// Moves to the end: in the story to the head, which follows new writes.
+pub(super) fn last(app: &mut App) -> Vec<AppEffect> {
+    if !app.fronts.is_empty() {
+        return front_to(app, |_, count| count.saturating_sub(1));
+    }
+    match app.focus {
+        PaneFocus::Story | PaneFocus::Time => {}
+        PaneFocus::Held => return held_to(app, |_, count| count.saturating_sub(1)),
+        PaneFocus::Detail => {
+            scroll_detail(app, isize::MAX);
+            return Vec::new();
+        }
+    }
+    if app.timeline.at_newest {
+        return move_to_row(app, 0);
+    }
+    load(app, PageAnchor::Newest)
+}
+
 /// Folds or unfolds the selected section, or all sections; in charts, draws or hides the selected
-/// line, or all lines.
+/// line, or the settled ones.
 pub(super) fn fold(app: &mut App, all: bool) {
-    if let Some(OverlayPane::Charts(charts)) = app.fronts.last_mut() {
+    let in_charts = matches!(app.fronts.last(), Some(OverlayPane::Charts));
+    if in_charts || (app.fronts.is_empty() && app.focus == PaneFocus::Time) {
         if all {
-            charts.toggle_all();
+            app.chart.toggle_settled();
         } else {
-            charts.toggle();
+            app.chart.toggle();
         }
         return;
     }
-    let width = WindowLayout::front(app).width;
+    let width = WindowLayout::inside(WindowLayout::front(app)).width;
     if let Some(OverlayPane::Sheet(reading)) = app.fronts.last_mut()
         && let Some(read) = &mut reading.sheet
     {
@@ -134,13 +174,16 @@ pub(super) fn fold(app: &mut App, all: bool) {
         };
         if all {
             let folded = read.sections.iter().any(|section| !section.folded);
-            read.sections.iter_mut().for_each(|section| section.folded = folded);
-        } else if let Some(section) = read.sections.get_mut(section) {
+            let titled = read.sections.iter_mut().filter(|section| !section.title.is_empty());
+            titled.for_each(|section| section.folded = folded);
+        } else if let Some(section) = read.sections.get_mut(section)
+            && !section.title.is_empty()
+        {
             section.folded = !section.folded;
         }
         let shown = sheet::wrap_sheet(read, width);
         let heading = shown.iter().position(|line| line.section == section && line.heading);
-        reading.cursor = heading.unwrap_or(0);
+        reading.cursor = heading.unwrap_or(reading.cursor);
     }
     scroll(app);
 }
@@ -151,24 +194,18 @@ pub(super) fn scroll(app: &mut App) {
         *cursor = (*cursor).min(count.saturating_sub(1));
         *top = (*top).min(*cursor).max((*cursor + 1).saturating_sub(rows));
     };
-    let rows = WindowLayout::timeline_rows(app);
-    let timeline = &mut app.timeline;
-    clamp(&mut timeline.cursor, &mut timeline.top, timeline.rows.len(), rows);
-    let rows = WindowLayout::state_rows(app);
-    let count = app.state.view.as_ref().map_or(0, |view| view.items.len());
+    scroll_timeline(app);
+    brief::fit(app);
+    let (rows, count) = (WindowLayout::held_rows(app), held_count(app));
     clamp(&mut app.state.cursor, &mut app.state.top, count, rows);
-    let front = WindowLayout::front(app);
-    let (width, rows) = (front.width, WindowLayout::sheet_rows(app));
+    scroll_detail(app, 0);
+    let width = WindowLayout::inside(WindowLayout::front(app)).width;
+    let rows = WindowLayout::sheet_rows(app);
     if let Some(OverlayPane::Sheet(reading) | OverlayPane::Confirm { reading, .. }) =
         app.fronts.last_mut()
     {
         let count = reading.sheet.as_ref().map_or(0, |read| sheet::wrap_sheet(read, width).len());
         clamp(&mut reading.cursor, &mut reading.top, count, rows);
-    }
-    if let Some(OverlayPane::Charts(charts)) = app.fronts.last_mut() {
-        let count = charts.count();
-        let rows = WindowLayout::chart(front, count).list.height;
-        clamp(&mut charts.cursor, &mut charts.top, count, usize::from(rows).max(1));
     }
 }
 
@@ -184,40 +221,32 @@ fn fixed_target(app: &App) -> Option<MomentTarget> {
 
 /// Selects another row.
 pub(super) fn move_to_row(app: &mut App, row: usize) -> Vec<AppEffect> {
-    let moved = row != app.timeline.cursor;
+    let before = (app.timeline.cursor, app.target());
     app.timeline.cursor = row;
+    let at_end = row == 0 && app.timeline.at_newest && !app.timeline.rows.is_empty();
+    app.timeline.following = at_end && app.timeline.filter.is_empty();
+    if at_end {
+        app.timeline.arrived = 0;
+    }
     scroll(app);
     let mut effects = Vec::new();
-    if moved {
+    if (row, app.target()) != before {
         app.state.before = fixed_target(app);
-        effects.push(state(app));
+        effects.extend(selection::changed(app));
     }
     effects.extend(load_ahead(app));
     effects
 }
 
-/// Requests the state at the selected moment.
-pub(super) fn state(app: &mut App) -> AppEffect {
-    let (target, since, tab) = (app.target(), app.state.before, app.state.tab);
-    app.ask(WorkerRequest::State { target, since, tab })
-}
-
-/// Requests the state again after the head has moved.
-pub(super) fn follow(app: &mut App) -> AppEffect {
+/// Requests what depends on the head again after it has moved.
+pub(super) fn follow(app: &mut App) -> Vec<AppEffect> {
     app.state.before = fixed_target(app);
-    state(app)
-}
-
-pub(super) fn show_tab(app: &mut App, tab: StateTab) -> Vec<AppEffect> {
-    app.state.tab = tab;
-    app.state.cursor = 0;
-    app.state.top = 0;
-    vec![state(app)]
+    selection::changed(app)
 }
 
 /// Loads more rows if few are left.
 pub(super) fn load_ahead(app: &mut App) -> Vec<AppEffect> {
-    if app.timeline.loading {
+    if app.timeline.loading || app.timeline.is_story() {
         return Vec::new();
     }
     let left = app.timeline.rows.len().saturating_sub(app.timeline.cursor);
@@ -239,8 +268,8 @@ pub(super) fn load_ahead(app: &mut App) -> Vec<AppEffect> {
 pub(super) fn load(app: &mut App, from: PageAnchor) -> Vec<AppEffect> {
     app.timeline.loading = true;
     let filter = app.timeline.filter.clone();
-    // Words and kinds are searched at every level of detail.
-    let wide = !filter.words.is_empty() || !filter.kinds.is_empty();
+    // A filter searches every level of detail.
+    let wide = !filter.is_empty();
     let level = if wide { TimelineLevel::Everything } else { app.timeline.level };
     vec![app.ask(WorkerRequest::Page { level, filter, from, limit: PAGE_ROWS })]
 }
@@ -249,15 +278,15 @@ pub(super) fn load(app: &mut App, from: PageAnchor) -> Vec<AppEffect> {
 pub(super) fn reload(app: &mut App) -> Vec<AppEffect> {
     match app.row() {
         Some(row) if row.target != MomentTarget::Head => {
-            let place = row.place;
-            seek(app, place)
+            let (place, target) = (row.place, row.target);
+            seek(app, place, target)
         }
         _ => load(app, PageAnchor::Newest),
     }
 }
 
-/// Moves to a position.
-pub(super) fn seek(app: &mut App, place: HistoryPosition) -> Vec<AppEffect> {
-    app.timeline.seek = Some(place);
+/// Loads the rows around a position, and selects the row of this moment.
+pub(super) fn seek(app: &mut App, place: HistoryPosition, target: MomentTarget) -> Vec<AppEffect> {
+    app.timeline.seek = Some((place, target));
     load(app, PageAnchor::Around(place))
 }

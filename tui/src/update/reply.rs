@@ -1,12 +1,13 @@
 //! Handles the answers of the worker.
 
-use super::{navigation, refresh_activity};
+use super::{navigation, refresh_activity, selection, story};
 use crate::answer::{
     RowSign, SessionOverview, StateTab, TextSheet, TimelineRow, WorkerAnswer, WorkerFailure,
     WorkerReply,
 };
-use crate::app::{App, AppStage, OverlayPane, SheetPane};
-use crate::effect::{AppEffect, MomentTarget, PageAnchor, PaneSlot, WorkerRequest};
+use crate::app::{App, AppStage};
+use crate::effect::{AppEffect, MomentTarget, PageAnchor, PaneSlot, WorkerRequest, WriteRequest};
+use crate::panes::{OverlayPane, SheetPane};
 use crate::query::TimelineLevel;
 use crate::sheet;
 use crate::theme::TextTone;
@@ -26,6 +27,7 @@ fn failed(app: &mut App, slot: PaneSlot, failure: WorkerFailure) {
     match slot {
         PaneSlot::Watch => app.watching = false,
         PaneSlot::Page => app.timeline.loading = false,
+        PaneSlot::Story => app.story_loading = false,
         _ => {}
     }
     if app.stage == AppStage::Loading {
@@ -37,11 +39,16 @@ fn failed(app: &mut App, slot: PaneSlot, failure: WorkerFailure) {
             app.state.view = None;
             app.state.failure = Some(failure);
         }
+        PaneSlot::Detail => app.detail.sheet = Some(sheet::failure(&failure)),
+        PaneSlot::Brief => {
+            app.state.brief = None;
+            app.state.failure = Some(failure);
+        }
         PaneSlot::Sheet => match app.fronts.last_mut() {
             Some(OverlayPane::Sheet(reading) | OverlayPane::Confirm { reading, .. }) => {
                 reading.sheet = Some(sheet::failure(&failure));
             }
-            Some(OverlayPane::Charts(_) | OverlayPane::Sessions { .. }) => {
+            Some(OverlayPane::Sessions { .. }) => {
                 app.fronts.pop();
                 app.say(TextTone::Bad, format!("{}: {}", failure.message, failure.advice));
             }
@@ -82,16 +89,40 @@ fn apply_answer(app: &mut App, answer: WorkerAnswer) -> Vec<AppEffect> {
                 );
             }
         }
-        WorkerAnswer::Charts(data) => {
-            if let Some(OverlayPane::Charts(charts)) = app.fronts.last_mut() {
-                charts.load(*data);
+        WorkerAnswer::Charts(series) => {
+            app.chart.series = Some(series);
+            app.chart.cursor = app.chart.cursor.min(app.chart.count().saturating_sub(1));
+            navigation::scroll(app);
+        }
+        WorkerAnswer::Story(view) => return story::put(app, *view),
+        WorkerAnswer::Brief { target, brief } => {
+            if target == app.target() {
+                app.state.brief = Some((target, brief));
+                app.state.lines_for = None;
             }
             navigation::scroll(app);
         }
+        WorkerAnswer::Detail(sheet) => {
+            app.detail.sheet = Some(*sheet);
+            navigation::scroll(app);
+        }
+        WorkerAnswer::UndoPlan { redo, sheet } => match (sheet, app.fronts.last()) {
+            (None, Some(OverlayPane::Confirm { .. })) => {
+                app.fronts.pop();
+                let text = if redo { "there is no undo to take back" } else { "nothing to undo" };
+                app.say(TextTone::Plain, text);
+            }
+            (Some(sheet), Some(OverlayPane::Confirm { change, .. }))
+                if *change == (if redo { WriteRequest::Redo } else { WriteRequest::Undo }) =>
+            {
+                put_sheet(app, *sheet);
+            }
+            _ => {}
+        },
         WorkerAnswer::Strip(strip) => app.strip = Some(*strip),
-        WorkerAnswer::Found { place: Some(place), what } => {
+        WorkerAnswer::Found { place: Some((place, target)), what } => {
             app.say(TextTone::Plain, what);
-            return navigation::seek(app, place);
+            return story::go_to(app, place, target);
         }
         WorkerAnswer::Found { place: None, what } => app.say(TextTone::Warning, what),
         WorkerAnswer::Sessions(found) => {
@@ -103,14 +134,16 @@ fn apply_answer(app: &mut App, answer: WorkerAnswer) -> Vec<AppEffect> {
         WorkerAnswer::Watched(position) => {
             app.watching = false;
             if position != app.session.position || matches!(app.stage, AppStage::Failed(_)) {
-                let name = app.session.name.clone();
+                let name = app.session.id.clone();
                 return vec![app.ask(WorkerRequest::Open((!name.is_empty()).then_some(name)))];
             }
         }
         WorkerAnswer::Done { said, command } => {
             let command = if command.is_empty() { command } else { format!("   $ {command}") };
             app.say(TextTone::Good, format!("{said}{command}"));
-            let name = app.session.name.clone();
+            // What was written here is told at once.
+            app.story_asked = None;
+            let name = app.session.id.clone();
             return vec![app.ask(WorkerRequest::Open((!name.is_empty()).then_some(name)))];
         }
     }
@@ -126,7 +159,7 @@ fn put_sheet(app: &mut App, sheet: TextSheet) {
 }
 
 fn opened(app: &mut App, overview: SessionOverview) -> Vec<AppEffect> {
-    let first = app.stage != AppStage::Browsing || app.session.name != overview.name;
+    let first = app.stage != AppStage::Browsing || app.session.id != overview.id;
     let empty = overview.last.is_none();
     let unmoved = app.session.position == overview.position;
     app.session = overview;
@@ -136,32 +169,32 @@ fn opened(app: &mut App, overview: SessionOverview) -> Vec<AppEffect> {
     }
     app.stage = AppStage::Browsing;
     if first {
-        // Without checkpoints, show the revisions; without revisions, show the facts.
-        if app.session.checkpoints == 0 && app.timeline.level == TimelineLevel::Checkpoints {
-            app.timeline.level = if app.session.count > 0 {
-                TimelineLevel::Revisions
-            } else {
-                TimelineLevel::Everything
-            };
+        if !story::is_wanted(app) || app.session.count + app.session.facts > story::MAX_RECORDS {
+            // A very long session is read in pages, and its briefs take long.
+            app.timeline.level = TimelineLevel::Revisions;
+            app.state.tab = StateTab::Hypotheses;
         }
-        // An imported session has no claims, but it has facts.
-        if app.session.claims == 0 && app.session.facts > 0 {
-            app.state.tab = StateTab::Commands;
-        }
-        let mut effects = navigation::load(app, PageAnchor::Newest);
-        effects.push(navigation::state(app));
+        let mut effects = if app.timeline.is_story() {
+            app.timeline.loading = true;
+            app.timeline.following = true;
+            story::refresh(app)
+        } else {
+            navigation::load(app, PageAnchor::Newest)
+        };
+        effects.extend(selection::held(app));
         effects.extend(refresh_activity(app));
         return effects;
     }
-    let mut effects = Vec::new();
+    let mut effects = story::refresh(app);
     // If the newest rows are not loaded, only tags can have changed on the screen.
-    if app.timeline.at_newest && !app.timeline.loading {
+    if app.timeline.is_story() {
+    } else if app.timeline.at_newest && !app.timeline.loading {
         effects.extend(navigation::load(app, PageAnchor::Newest));
     } else if !app.timeline.loading && unmoved {
         effects.extend(navigation::reload(app));
     }
     if app.target() == MomentTarget::Head {
-        effects.push(navigation::follow(app));
+        effects.extend(navigation::follow(app));
     }
     effects
 }
@@ -181,6 +214,7 @@ fn head(app: &App) -> Option<TimelineRow> {
         id: "HEAD".to_owned(),
         weight: 3,
         merged: None,
+        story: None,
     })
 }
 
@@ -192,6 +226,10 @@ fn page(
     newer: Option<HistoryPosition>,
 ) -> Vec<AppEffect> {
     app.timeline.loading = false;
+    if app.timeline.is_story() {
+        return Vec::new();
+    }
+    app.find = None;
     let stood = app.row().map(|row| (row.place, row.target));
     let before = stood.map(|(_, target)| target);
     match from {
@@ -231,9 +269,13 @@ fn page(
             app.timeline.older = older;
             app.timeline.cursor = match (from, app.timeline.seek.take()) {
                 (PageAnchor::Oldest, _) | (_, None) => app.timeline.rows.len().saturating_sub(1),
-                (_, Some(place)) => row_at_place(&app.timeline.rows, place),
+                (_, Some((place, target))) => {
+                    let same = |row: &TimelineRow| row.target == target;
+                    let exact = app.timeline.rows.iter().position(same);
+                    exact.unwrap_or_else(|| row_at_place(&app.timeline.rows, place))
+                }
             };
-            app.timeline.top = app.timeline.cursor.saturating_sub(3);
+            app.timeline.top = app.timeline.cursor;
         }
     }
     navigation::scroll(app);
@@ -241,7 +283,7 @@ fn page(
     if app.row().map(|row| row.target) != before {
         app.state.before =
             before.filter(|target| *target != MomentTarget::Head).or(app.state.before);
-        effects.push(navigation::state(app));
+        effects.extend(selection::changed(app));
     }
     effects.extend(navigation::load_ahead(app));
     effects

@@ -58,13 +58,15 @@ impl<'a> BranchGraph<'a> {
         self.lanes.iter().find(|lane| lane.line.name == name)
     }
 
-    /// Returns the graph's part of a row, two characters per lane; `newer` is the row above it.
+    /// Returns the graph's part of a row, two characters per lane; `newer` is the row that follows in
+    /// time, which is above it if the timeline is turned.
     pub(super) fn cells(
         &self,
         row: &TimelineRow,
         newer: Option<&TimelineRow>,
         sign: &str,
         theme: Theme,
+        turned: bool,
     ) -> String {
         let mut cells = vec![[" ", " "]; self.columns];
         let place = if row.target == MomentTarget::Head {
@@ -87,7 +89,12 @@ impl<'a> BranchGraph<'a> {
             if starts {
                 let parent = lane.line.base.as_ref().and_then(|(name, _)| self.lane(name));
                 let parent = parent.map_or(0, |parent| parent.column);
-                join(&mut cells, parent, lane.column, ["╯", "'"], ["╰", "`"], theme);
+                let (right, left) = if turned {
+                    (["╯", "'"], ["╰", "`"])
+                } else {
+                    (["╮", "."], ["╭", "."])
+                };
+                join(&mut cells, parent, lane.column, right, left, theme);
             }
         }
         if let Some(merged) = row.merged {
@@ -95,7 +102,12 @@ impl<'a> BranchGraph<'a> {
                 lane.line.head.is_some_and(|head| head.rank == HistoryRank::Sequence(merged))
             };
             if let Some(lane) = self.lanes.iter().find(ended) {
-                join(&mut cells, own, lane.column, ["╮", "."], ["╭", "."], theme);
+                let (right, left) = if turned {
+                    (["╮", "."], ["╭", "."])
+                } else {
+                    (["╯", "'"], ["╰", "`"])
+                };
+                join(&mut cells, own, lane.column, right, left, theme);
             }
         }
         let line = cells.concat().concat();

@@ -1,5 +1,7 @@
 //! Writes text into cells. Every text passes the sanitiser first.
 
+use crate::answer::TextSheet;
+use crate::sheet::{WrappedLine, line, section, wrap_sheet};
 use crate::theme::{TextTone, Theme};
 use forge_store::model::text::{NewlineMode, sanitise};
 use ratatui::buffer::Buffer;
@@ -16,10 +18,53 @@ pub(super) fn put(buffer: &mut Buffer, area: Rect, text: &str, style: Style) -> 
     }
     let safe = sanitise(text, NewlineMode::Escape);
     let room = usize::from(area.width);
-    let shown = if safe.width() > room { cut(&safe, room) } else { safe.into_owned() };
+    let is_cut = safe.width() > room;
+    let shown = if is_cut { cut(&safe, room) } else { safe.into_owned() };
     let (end, _) = buffer.set_stringn(area.x, area.y, &shown, room, style);
-    let used = end.saturating_sub(area.x).min(area.width);
+    // Nothing follows what was cut.
+    let used = if is_cut { area.width } else { end.saturating_sub(area.x).min(area.width) };
     Rect { x: area.x + used, width: area.width - used, ..area }
+}
+
+/// Returns a text that is safe to print, cut to this many columns.
+pub(super) fn shortened(text: &str, room: usize) -> String {
+    let safe = sanitise(text, NewlineMode::Escape);
+    if safe.width() > room { cut(&safe, room) } else { safe.into_owned() }
+}
+
+/// Clears an area.
+pub(super) fn clear(buffer: &mut Buffer, area: Rect) {
+    let area = area.intersection(buffer.area);
+    for y in area.top()..area.bottom() {
+        for x in area.left()..area.right() {
+            if let Some(cell) = buffer.cell_mut((x, y)) {
+                cell.reset();
+            }
+        }
+    }
+}
+
+/// Writes wrapped lines into an area, from one of them on.
+pub(super) fn put_wrapped(
+    buffer: &mut Buffer,
+    area: Rect,
+    lines: &[WrappedLine],
+    top: usize,
+    theme: Theme,
+) {
+    for (row, line) in lines.iter().skip(top).take(area.height.into()).enumerate() {
+        let place = below(area, row);
+        let mut rest = place;
+        for (tone, text) in &line.parts {
+            let style = theme.style(*tone);
+            rest = put(buffer, rest, text, style);
+            let is_patch = matches!(tone, TextTone::PatchAdded | TextTone::PatchRemoved);
+            if is_patch {
+                // The ground of a changed line reaches to its end.
+                buffer.set_style(rest, style);
+            }
+        }
+    }
 }
 
 /// The beginning of a text that fits, with a sign if it was cut.
@@ -44,15 +89,9 @@ pub(super) fn put_lines(
     lines: &[(TextTone, String)],
     theme: Theme,
 ) {
-    use crate::answer::TextSheet;
-    use crate::sheet::{line, section, wrap_sheet};
     let lines = lines.iter().map(|(tone, text)| line(*tone, 0, text.clone())).collect();
     let sheet = TextSheet { sections: vec![section("", lines)], ..TextSheet::default() };
-    for (row, line) in
-        wrap_sheet(&sheet, area.width).into_iter().take(area.height.into()).enumerate()
-    {
-        put(buffer, below(area, row), &line.text, theme.style(line.tone));
-    }
+    put_wrapped(buffer, area, &wrap_sheet(&sheet, area.width), 0, theme);
 }
 
 /// The line of an area at this distance from its top.

@@ -1,86 +1,102 @@
-//! Draws the panes in front of the timeline and the state.
+//! Draws what opens in front of the panes.
 
-use super::canvas::{below, put, put_lines};
-use super::chart;
-use crate::app::{App, ChartsPane, OverlayPane, SheetPane};
+use super::canvas::{below, clear, put, put_lines, put_wrapped};
+use super::frame::{self, FrameTitles};
+use super::{chart, popup};
+use crate::answer::SessionRow;
+use crate::app::App;
 use crate::effect::WriteRequest;
 use crate::layout::WindowLayout;
+use crate::panes::{OverlayPane, SheetPane};
 use crate::sheet;
 use crate::theme::TextTone;
 use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
 
 pub(super) fn draw(app: &App, buffer: &mut Buffer) {
-    // A text input is drawn in the status line; the pane below it stays visible.
+    // A text input is drawn in the bottom line; what is below it stays visible.
     let front = app.fronts.iter().rev().find(|front| !matches!(front, OverlayPane::Input { .. }));
     let Some(front) = front else { return };
-    let area = WindowLayout::front(app).intersection(buffer.area);
-    for y in area.top()..area.bottom() {
-        for x in area.left()..area.right() {
-            if let Some(cell) = buffer.cell_mut((x, y)) {
-                cell.reset();
-            }
-        }
-    }
+    let area = match front {
+        OverlayPane::Help { .. } | OverlayPane::Find(_) => WindowLayout::popup(app),
+        _ => WindowLayout::front(app),
+    };
+    let area = area.intersection(buffer.area);
+    clear(buffer, area);
     match front {
         OverlayPane::Sheet(reading) => read(app, reading, "reading ...", area, buffer),
         OverlayPane::Confirm { change, reading } => {
             let question = match change {
-                WriteRequest::Undo => "undo the last operation?",
-                WriteRequest::Redo => "redo what the last undo reverted?",
+                WriteRequest::Undo | WriteRequest::Redo => "looking ...",
                 _ => "comparing ...",
             };
             read(app, reading, question, area, buffer);
         }
-        OverlayPane::Charts(ChartsPane { data: None, .. })
-        | OverlayPane::Sessions { rows: None, .. } => {
-            put_lines(buffer, area, &[(TextTone::Dim, "reading ...".to_owned())], app.theme);
+        OverlayPane::Charts => chart::draw(app, area, buffer),
+        OverlayPane::Sessions { rows, cursor } => {
+            sessions(app, rows.as_deref(), *cursor, area, buffer);
         }
-        OverlayPane::Charts(charts @ ChartsPane { data: Some(data), .. }) => {
-            chart::draw(app, charts, data, area, buffer);
+        OverlayPane::Help { mode, typed, cursor } => {
+            popup::help(app, *mode, typed, *cursor, area, buffer);
         }
-        OverlayPane::Sessions { rows: Some(rows), cursor } => {
-            put(buffer, area, "sessions, the latest first", app.theme.style(TextTone::Heading));
-            let room = usize::from(area.height.saturating_sub(1)).max(1);
-            let top = (cursor + 1).saturating_sub(room);
-            for (place, row) in rows.iter().enumerate().skip(top).take(room) {
-                let line = below(area, 1 + place - top);
-                let mark = match (place == *cursor, row.current) {
-                    (true, _) => "> ",
-                    (false, true) => "* ",
-                    (false, false) => "  ",
-                };
-                let rest = put(buffer, line, mark, app.theme.style(TextTone::Warning));
-                let rest = put(buffer, rest, &row.name, app.theme.style(TextTone::Id));
-                put(buffer, rest, &format!("  {}", row.about), app.theme.style(TextTone::Plain));
-                if place == *cursor {
-                    buffer.set_style(line, app.theme.cursor(true));
-                }
-            }
-        }
+        OverlayPane::Find(find) => popup::find(app, find, area, buffer),
         OverlayPane::Input { .. } => {}
+    }
+}
+
+fn sessions(
+    app: &App,
+    rows: Option<&[SessionRow]>,
+    cursor: usize,
+    area: Rect,
+    buffer: &mut Buffer,
+) {
+    let theme = app.theme;
+    let title = "s Sessions, the latest first".to_owned();
+    let right = rows.map(|rows| format!("{} of {}", cursor + 1, rows.len())).unwrap_or_default();
+    let titles = FrameTitles { title, right, ..FrameTitles::default() };
+    let inside = frame::draw(buffer, area, true, &titles, theme);
+    let Some(rows) = rows else {
+        return put_lines(buffer, inside, &[(TextTone::Dim, "reading ...".to_owned())], theme);
+    };
+    let room = usize::from(inside.height).max(1);
+    let top = (cursor + 1).saturating_sub(room);
+    for (place, row) in rows.iter().enumerate().skip(top).take(room) {
+        let line = below(inside, place - top);
+        let mark = match (place == cursor, row.current) {
+            (true, _) => theme.glyph("▌ ", "> "),
+            (false, true) => "* ",
+            (false, false) => "  ",
+        };
+        let rest = put(buffer, line, mark, theme.style(TextTone::Accent));
+        let rest = put(buffer, rest, &row.name, theme.style(TextTone::Heading));
+        put(buffer, rest, &format!("  {}", row.about), theme.style(TextTone::Dim));
+        if place == cursor {
+            buffer.set_style(line, theme.cursor(true));
+        }
     }
 }
 
 fn read(app: &App, reading: &SheetPane, waiting: &str, area: Rect, buffer: &mut Buffer) {
     let Some(text) = &reading.sheet else {
-        put_lines(buffer, area, &[(TextTone::Warning, waiting.to_owned())], app.theme);
+        let inside = frame::draw(buffer, area, true, &FrameTitles::default(), app.theme);
+        put_lines(buffer, inside, &[(TextTone::Warning, waiting.to_owned())], app.theme);
         return;
     };
-    let lines = sheet::wrap_sheet(text, area.width);
-    let rows = usize::from(area.height.saturating_sub(1));
-    let more = if lines.len() > rows {
-        format!("  (line {} of {})", reading.cursor + 1, lines.len())
+    let inside = WindowLayout::inside(area);
+    let lines = sheet::wrap_sheet(text, inside.width);
+    let rows = usize::from(inside.height);
+    let right = if lines.len() > rows {
+        format!("line {} of {}", reading.cursor + 1, lines.len())
     } else {
         String::new()
     };
-    let rest = put(buffer, area, &text.title, app.theme.style(TextTone::Heading));
-    put(buffer, rest, &more, app.theme.style(TextTone::Dim));
-    for (place, line) in lines.iter().enumerate().skip(reading.top).take(rows) {
-        let row = below(area, 1 + place - reading.top);
-        put(buffer, row, &line.text, app.theme.style(line.tone));
-        if place == reading.cursor {
-            buffer.set_style(row, app.theme.cursor(true));
-        }
+    let command = &text.command;
+    let below_text = if command.is_empty() { String::new() } else { format!("$ {command}") };
+    let titles = FrameTitles { title: text.title.clone(), right, below: below_text };
+    let inside = frame::draw(buffer, area, true, &titles, app.theme);
+    put_wrapped(buffer, inside, &lines, reading.top, app.theme);
+    if let Some(row) = reading.cursor.checked_sub(reading.top).filter(|row| *row < rows) {
+        buffer.set_style(below(inside, row), app.theme.cursor(true));
     }
 }

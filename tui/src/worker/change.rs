@@ -1,16 +1,22 @@
 //! Writes that a person asked for.
 
 use super::point;
-use crate::answer::WorkerAnswer;
+use super::row::entity_title;
+use crate::answer::{TextSheet, WorkerAnswer};
+use crate::app::DisplayZone;
 use crate::effect::{MomentTarget, WriteRequest};
+use crate::sheet::{line, section};
+use crate::theme::TextTone;
 use forge_store::error::{Error, Result};
-use forge_store::model::{BranchMetadata, Timestamp};
-use forge_store::store::{NewCheckpoint, Session, WriteContext};
+use forge_store::model::rule::{self, ClaimLookup, RuleOutcome};
+use forge_store::model::{AutoTrigger, BranchMetadata, Kind, Timestamp, Value};
+use forge_store::store::{HeadClaims, NewCheckpoint, OperationSummary, Session, WriteContext};
 
 pub(super) fn run(
     session: &Session,
     change: &WriteRequest,
     now: Timestamp,
+    triggers: Option<&[AutoTrigger]>,
 ) -> Result<WorkerAnswer> {
     let said = match change {
         WriteRequest::Create { message, target } => {
@@ -61,6 +67,123 @@ pub(super) fn run(
             let undone = session.redo(&WriteContext::asked("redo", now))?;
             format!("brought back '{}'", undone.target.verb)
         }
+        WriteRequest::Note(text) => {
+            let value = described(text, None);
+            add(session, now, triggers, (Kind::Note, "note add"), &value)?
+        }
+        WriteRequest::Hypothesis(text) => {
+            let value = described(text, Some("active"));
+            add(session, now, triggers, (Kind::Hypothesis, "hypothesis add"), &value)?
+        }
+        WriteRequest::Gap(text) => {
+            let value = described(text, Some("open"));
+            add(session, now, triggers, (Kind::Gap, "gap add"), &value)?
+        }
+        WriteRequest::Evidence { hypothesis, hundredths, text } => {
+            let act = WriteContext::asked("evidence add", now);
+            let value = Value::from([
+                ("description", text.as_str().into()),
+                ("hypothesis", hypothesis.as_str().into()),
+                ("strength", (f64::from(*hundredths) / 100.0).into()),
+            ]);
+            let kind = Kind::Evidence;
+            let rule = |claims: &HeadClaims, id: &str| {
+                Ok(guarded(claims, rule::add_evidence(claims, id, &value)?, triggers))
+            };
+            let write = session.write(&act).rule_with_next_id(kind, kind.id_prefix(), rule);
+            format!("added {}", write.commit()?.new_id.unwrap_or_default())
+        }
+        WriteRequest::Settle { hypothesis, confirm, reason } => {
+            let verb = if *confirm { "hypothesis confirm" } else { "hypothesis reject" };
+            let act = WriteContext::asked(verb, now);
+            let reason = Some(reason.as_str()).filter(|reason| !reason.is_empty());
+            let rule = |claims: &HeadClaims| {
+                let outcome = if *confirm {
+                    rule::confirm_hypothesis(claims, hypothesis, reason)?
+                } else {
+                    rule::reject_hypothesis(claims, hypothesis, reason)?
+                };
+                Ok(guarded(claims, outcome, triggers))
+            };
+            session.write(&act).rule(rule).commit()?;
+            format!("{hypothesis} is {}", if *confirm { "confirmed" } else { "rejected" })
+        }
     };
     Ok(WorkerAnswer::Done { said, command: change.command() })
+}
+
+fn described(text: &str, status: Option<&str>) -> Value {
+    let mut fields = vec![("description", Value::from(text))];
+    fields.extend(status.map(|status| ("status", Value::from(status))));
+    let fields = fields.into_iter().map(|(name, value)| (name.to_owned(), value));
+    Value::Map(fields.collect())
+}
+
+/// Adds a claim under the next free id.
+fn add(
+    session: &Session,
+    now: Timestamp,
+    triggers: Option<&[AutoTrigger]>,
+    (kind, verb): (Kind, &str),
+    value: &Value,
+) -> Result<String> {
+    let act = WriteContext::asked(verb, now);
+    let mut write = session.write(&act).add_next(kind, kind.id_prefix(), value.clone());
+    let event = rule::trigger_of(kind, None, value).map(|(trigger, _)| trigger);
+    if let Some(trigger) = event.filter(|trigger| is_on(triggers, *trigger)) {
+        write = write.event(trigger);
+    }
+    Ok(format!("added {}", write.commit()?.new_id.unwrap_or_default()))
+}
+
+fn is_on(triggers: Option<&[AutoTrigger]>, trigger: AutoTrigger) -> bool {
+    triggers.is_none_or(|triggers| triggers.contains(&trigger))
+}
+
+/// Drops from a rule's outcome the unchanged claims, and a checkpoint that is switched off.
+fn guarded(
+    claims: &HeadClaims,
+    mut outcome: RuleOutcome,
+    triggers: Option<&[AutoTrigger]>,
+) -> RuleOutcome {
+    outcome.changes.retain(|(key, value)| claims.claim(key).as_ref() != Some(value));
+    let is_wanted = |trigger: &AutoTrigger| is_on(triggers, *trigger);
+    outcome.trigger = outcome.trigger.filter(is_wanted).filter(|_| !outcome.changes.is_empty());
+    if outcome.trigger.is_none() {
+        outcome.tag = None;
+    }
+    outcome
+}
+
+/// Returns what an undo or a redo would do.
+pub(super) fn plan(
+    session: &Session,
+    next: &OperationSummary,
+    redo: bool,
+    zone: DisplayZone,
+) -> TextSheet {
+    let title = if redo { "redo" } else { "undo" };
+    let said = if redo { "brings back" } else { "takes back" };
+    let mut lines = vec![
+        line(TextTone::Heading, 0, format!("{title} {said}: {}", next.verb)),
+        line(TextTone::Dim, 0, format!("of {}", zone.show(next.time))),
+    ];
+    for effect in &next.effects {
+        lines.push(line(TextTone::Plain, 2, effect.clone()));
+        let sequence = effect.strip_prefix("revision #").and_then(|number| number.parse().ok());
+        // A revision that can no longer be read is still named.
+        let changes = sequence.and_then(|sequence| session.changes_of(sequence).ok());
+        for change in changes.iter().flatten() {
+            let value = change.new.as_ref().or(change.old.as_ref()).map(|entry| &entry.value);
+            let text = value.map(|value| entity_title(change.key.kind, value)).unwrap_or_default();
+            let id = format!("{} ", change.key.id);
+            lines.push(line(TextTone::Id, 4, id).and(TextTone::Plain, text));
+        }
+    }
+    TextSheet {
+        title: format!("{title} '{}'", next.verb),
+        id: next.id.to_string(),
+        sections: vec![section("", lines)],
+        ..TextSheet::default()
+    }
 }

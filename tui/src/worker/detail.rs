@@ -1,24 +1,80 @@
 //! The details of one entity or one moment.
 
+use super::idea;
 use super::point;
 use super::row::{entity_title, one_line, trigger_word};
 use super::text;
-use crate::answer::{SheetLine, TextSheet, TimelineRow, text_of};
+use crate::answer::{RowSign, SheetLine, SheetSection, TextSheet, TimelineRow, text_of};
 use crate::app::DisplayZone;
 use crate::effect::{MomentTarget, quoted};
 use crate::sheet::{line, section};
+use crate::story_view::StoryLine;
 use crate::theme::TextTone;
 use forge_store::diff::{ChangeKind, describe};
 use forge_store::error::{Error, Result};
-use forge_store::model::claim::references;
 use forge_store::model::{FactOrigin, Key, Kind, TextRef, Value};
 use forge_store::store::{ResolvedMoment, Session};
+use forge_store::story::StoryKind;
 
 /// How many bytes of a long text are shown.
 const MAX_TEXT_BYTES: usize = 200_000;
-/// How many steps of a history are shown.
-const MAX_STEPS: usize = 200;
+/// How many versions of a fact are shown.
+const MAX_VERSIONS: usize = 200;
+/// How many entities of one line are shown.
+const MAX_ENTITIES: usize = 60;
 
+/// Returns the details of a line of the timeline.
+pub(super) fn row(session: &Session, row: &TimelineRow, zone: DisplayZone) -> Result<TextSheet> {
+    let Some(story) = &row.story else { return moment(session, row, zone) };
+    if !story.hidden.is_empty() {
+        return Ok(folded(row, story, zone));
+    }
+    let found = point(session, row.target)?;
+    let mut sheets: Vec<TextSheet> = Vec::new();
+    for key in story.entities().take(MAX_ENTITIES) {
+        // Evidence that moved a hypothesis is among that hypothesis's own.
+        if key.kind == Kind::Evidence && story.kind == Some(StoryKind::Hypothesis) {
+            continue;
+        }
+        match entity(session, &found, row.target, key, zone) {
+            Ok(sheet) => sheets.push(sheet),
+            Err(Error::NotFound { .. }) => {}
+            Err(error) => return Err(error),
+        }
+    }
+    if sheets.is_empty() {
+        return moment(session, row, zone);
+    }
+    let count = sheets.len();
+    let first = sheets.remove(0);
+    if count == 1 {
+        return Ok(first);
+    }
+    let mut whole = TextSheet { title: format!("{count} edits"), ..first };
+    whole.sections.extend(sheets.into_iter().flat_map(|sheet| sheet.sections));
+    Ok(whole)
+}
+
+/// Returns what a folded line counts.
+fn folded(row: &TimelineRow, story: &StoryLine, zone: DisplayZone) -> TextSheet {
+    let mut lines = vec![line(TextTone::Dim, 0, "<enter> unfolds it")];
+    for hidden in story.hidden.iter().rev() {
+        let (sign, tone) = hidden.story.as_ref().map_or(("·", TextTone::Dim), |story| story.sign);
+        let time = format!("{} ", zone.clock(hidden.place.time));
+        lines.push(
+            line(TextTone::Dim, 0, time)
+                .and(tone, format!("{sign} "))
+                .and(TextTone::Plain, hidden.title.clone()),
+        );
+    }
+    TextSheet {
+        title: row.title.clone(),
+        sections: vec![section("", lines)],
+        ..TextSheet::default()
+    }
+}
+
+/// Returns the details of an entity at a moment.
 pub(super) fn entity(
     session: &Session,
     point: &ResolvedMoment,
@@ -26,157 +82,211 @@ pub(super) fn entity(
     key: &Key,
     zone: DisplayZone,
 ) -> Result<TextSheet> {
-    let mut sections = Vec::new();
-    if key.kind.is_claim() {
+    let sections = if key.kind.is_claim() {
         let entry = session.claim(point, key)?;
         let entry = entry.ok_or_else(|| Error::not_found(key.kind.name(), key.id.clone()))?;
-        let mut lines =
-            vec![line(TextTone::Dim, 2, format!("added {}", zone.show(entry.added_at)))];
-        fields(&entry.value, &mut lines, |text| text::read(session, None, text))?;
-        sections.push(section("fields", lines));
-        let history = session.history(point, key)?;
-        let mut lines = Vec::new();
-        for step in history.iter().take(MAX_STEPS) {
-            let revision = &step.revision;
-            let head =
-                format!("#{} {} {}", revision.sequence, zone.show(revision.time), revision.verb);
-            lines.push(line(TextTone::Id, 2, head));
-            for change in describe(std::slice::from_ref(&step.change)) {
-                let [old, new] = [&change.old, &change.new]
-                    .map(|value| one_line(&value.as_ref().map(text_of).unwrap_or_default()));
-                let (tone, text) = match (change.change, change.field) {
-                    (ChangeKind::Added, _) => (TextTone::Added, "+ added".to_owned()),
-                    (ChangeKind::Removed, _) => (TextTone::Removed, "- removed".to_owned()),
-                    (_, field) => {
-                        (TextTone::Plain, format!("{}: {old} -> {new}", field.unwrap_or_default()))
-                    }
-                };
-                lines.push(line(tone, 6, text));
-            }
-        }
-        sections.push(section(format!("history ({} changes)", history.len()), lines));
-        sections.push(section("what depends on it", dependents(session, point, key)?));
+        idea::sections(session, point, key, &entry, zone)?
     } else {
-        let upto = point.time();
-        let mut versions = session.fact_versions(key.kind, &key.id)?;
-        if versions.iter().any(|known| known.fact.origin != FactOrigin::Hook) {
-            versions.retain(|known| known.fact.origin != FactOrigin::Hook);
-        }
-        let known =
-            versions.iter().rev().find(|known| upto.is_none_or(|upto| known.fact.at <= upto));
-        let known = known.ok_or_else(|| Error::not_found(key.kind.name(), key.id.clone()))?;
-        let happened = format!("happened {}", zone.show(known.fact.at));
-        let mut lines = vec![line(TextTone::Dim, 2, happened)];
-        let source = known.source.as_deref();
-        fields(&known.fact.value, &mut lines, |text| text::read(session, source, text))?;
-        sections.push(section("fields", lines));
-        if versions.len() > 1 {
-            let lines = versions.iter().rev().take(MAX_STEPS).map(|known| {
-                let status = known.fact.value.field("status").map(text_of).unwrap_or_default();
-                line(TextTone::Plain, 2, format!("{} {status}", zone.show(known.fact.at)))
-            });
-            sections.push(section(format!("versions ({})", versions.len()), lines.collect()));
-        }
-    }
+        fact(session, point, key, zone)?
+    };
     let command = format!(
         "forge {} show {} --at {}",
         key.kind.name().replace('_', "-"),
         quoted(&key.id),
         quoted(&target.to_string())
     );
-    Ok(TextSheet { title: key.to_string(), command, id: key.id.clone(), sections })
-}
-
-/// The fields of a value, with long texts in full.
-fn fields(
-    value: &Value,
-    lines: &mut Vec<SheetLine>,
-    read: impl Fn(&TextRef) -> Result<String>,
-) -> Result<()> {
-    let Value::Map(map) = value else {
-        lines.push(line(TextTone::Plain, 2, text_of(value)));
-        return Ok(());
+    let title = match key.kind {
+        kind if kind.is_claim() => key.to_string(),
+        kind => kind.name().replace('_', " "),
     };
-    for (name, value) in map {
-        let text = match TextRef::from_value(value) {
-            None => text_of(value),
-            Some(text) => {
-                let mut whole = read(&text)?;
-                let shown = whole.floor_char_boundary(MAX_TEXT_BYTES);
-                let more = whole.len() - shown;
-                if more > 0 {
-                    whole.truncate(shown);
-                    whole.push_str(&format!("\n… {more} bytes more"));
-                }
-                whole
-            }
-        };
-        if text.contains('\n') {
-            lines.push(line(TextTone::Dim, 2, format!("{name}:")));
-            let patch = name == "patch";
-            for row in text.lines() {
-                let tone = match row.as_bytes().first() {
-                    Some(b'+') if patch => TextTone::Added,
-                    Some(b'-') if patch => TextTone::Removed,
-                    Some(b'@') if patch => TextTone::Id,
-                    _ => TextTone::Plain,
-                };
-                lines.push(line(tone, 4, row));
-            }
-        } else {
-            lines.push(line(TextTone::Plain, 2, format!("{name}: {text}")));
-        }
-    }
-    Ok(())
+    Ok(TextSheet { title, command, id: key.id.clone(), sections })
 }
 
-/// The claims that refer to this one.
-fn dependents(session: &Session, point: &ResolvedMoment, key: &Key) -> Result<Vec<SheetLine>> {
-    let state = session.state(point)?;
+/// The fields of a fact that are told before all others, by their kind: the first is the text.
+const fn text_fields(kind: Kind) -> &'static [&'static str] {
+    match kind {
+        Kind::Prompt | Kind::Message => &["text"],
+        Kind::Command => &["command", "stdout_preview", "stderr_preview", "stdout", "stderr"],
+        Kind::Code => &["patch"],
+        Kind::Verification => &["name", "details", "output"],
+        Kind::Task => &["subject", "description"],
+        Kind::Agent => &["description", "prompt", "result"],
+        _ => &["name", "text", "description"],
+    }
+}
+
+fn fact(
+    session: &Session,
+    point: &ResolvedMoment,
+    key: &Key,
+    zone: DisplayZone,
+) -> Result<Vec<SheetSection>> {
+    let upto = point.time();
+    let mut versions = session.fact_versions(key.kind, &key.id)?;
+    if versions.iter().any(|known| known.fact.origin != FactOrigin::Hook) {
+        versions.retain(|known| known.fact.origin != FactOrigin::Hook);
+    }
+    let known = versions.iter().rev().find(|known| upto.is_none_or(|upto| known.fact.at <= upto));
+    let known = known.ok_or_else(|| Error::not_found(key.kind.name(), key.id.clone()))?;
+    let value = &known.fact.value;
+    let source = known.source.as_deref();
+    let read = |text: &TextRef| text::read(session, source, text);
+    let first = text_fields(key.kind);
     let mut lines = Vec::new();
-    for kind in [Kind::Hypothesis, Kind::Evidence, Kind::Belief, Kind::Dependency, Kind::Gap] {
-        for (id, entry) in state.claims_of(kind)? {
-            if references(kind, &entry.value).contains(key) {
-                let text = format!("{kind} {id}: {}", entity_title(kind, &entry.value));
-                lines.push(line(TextTone::Plain, 2, text));
+    let time = zone.show(known.fact.at);
+    let path = value.field("path").map(text_of).unwrap_or_default();
+    let head = if path.is_empty() { String::new() } else { format!("{path}  ") };
+    let at = time.get(..19).unwrap_or(&time).to_owned();
+    lines.push(
+        line(TextTone::Heading, 0, head)
+            .and(status_tone(value), outcome(value))
+            .and(TextTone::Dim, at),
+    );
+    for name in first {
+        let Some(field) = value.field(name) else { continue };
+        let text = whole(field, read)?;
+        if text.trim().is_empty() {
+            continue;
+        }
+        put_text(key.kind, name, &text, &mut lines);
+    }
+    let mut sections = vec![section("", lines)];
+    let mut more = Vec::new();
+    if let Value::Map(fields) = value {
+        for (name, field) in fields {
+            if first.contains(&name.as_str()) || name == "path" || *field == Value::Null {
+                continue;
+            }
+            let text = whole(field, read)?;
+            if text.contains('\n') {
+                // The file before the edit is long, and the patch says what counts.
+                let lines = text.lines().map(|row| line(TextTone::Plain, 2, row)).collect();
+                let title = name.replace('_', " ");
+                let folded = key.kind == Kind::Code;
+                sections.push(SheetSection { title, lines, folded });
+            } else if !text.is_empty() {
+                let name = format!("{} ", name.replace('_', " "));
+                more.push(line(TextTone::Dim, 2, name).and(TextTone::Plain, text));
             }
         }
     }
-    if lines.is_empty() {
-        lines.push(line(TextTone::Dim, 2, "nothing"));
+    if !more.is_empty() {
+        sections.insert(1, section("Recorded", more));
     }
-    Ok(lines)
+    if versions.len() > 1 {
+        let lines = versions.iter().rev().take(MAX_VERSIONS).map(|known| {
+            let status = known.fact.value.field("status").map(text_of).unwrap_or_default();
+            line(TextTone::Plain, 2, format!("{} {status}", zone.show(known.fact.at)))
+        });
+        sections.push(section(format!("Versions ({})", versions.len()), lines.collect()));
+    }
+    Ok(sections)
 }
 
-pub(super) fn moment(session: &Session, row: &TimelineRow, zone: DisplayZone) -> Result<TextSheet> {
+/// How a command or a check ended, in a word.
+fn outcome(value: &Value) -> String {
+    let code = value.field("exit_code").and_then(Value::as_i64);
+    let word = ["status", "outcome"].into_iter().find_map(|name| value.field(name)).map(text_of);
+    match (word, code) {
+        (Some(word), Some(code)) => format!("{} (exit {code})  ", word.replace('_', " ")),
+        (Some(word), None) if !word.is_empty() => format!("{}  ", word.replace('_', " ")),
+        (_, Some(code)) => format!("exit {code}  "),
+        _ => String::new(),
+    }
+}
+
+fn status_tone(value: &Value) -> TextTone {
+    let code = value.field("exit_code").and_then(Value::as_i64);
+    match (value.field("status").map(text_of).as_deref(), code) {
+        (Some("passed" | "completed"), _) | (_, Some(0)) => TextTone::Good,
+        (Some("failed" | "error" | "timed_out"), _) | (_, Some(_)) => TextTone::Bad,
+        _ => TextTone::Plain,
+    }
+}
+
+/// Writes a text of a fact.
+fn put_text(kind: Kind, name: &str, text: &str, lines: &mut Vec<SheetLine>) {
+    let is_patch = name == "patch";
+    for (place, row) in text.lines().enumerate() {
+        let tone = match row.as_bytes().first() {
+            Some(b'+') if is_patch && !row.starts_with("+++") => TextTone::PatchAdded,
+            Some(b'-') if is_patch && !row.starts_with("---") => TextTone::PatchRemoved,
+            Some(b'@') if is_patch => TextTone::Id,
+            _ if name.starts_with("stderr") => TextTone::Removed,
+            _ => TextTone::Plain,
+        };
+        match (kind, name, place) {
+            (Kind::Command, "command", 0) => {
+                lines.push(line(TextTone::Dim, 0, "$ ").and(TextTone::Heading, row));
+            }
+            (Kind::Command, "command", _) => lines.push(line(TextTone::Heading, 2, row)),
+            _ => lines.push(line(tone, 0, row)),
+        }
+    }
+}
+
+/// Returns a field as a text, long texts in full.
+fn whole(value: &Value, read: impl Fn(&TextRef) -> Result<String>) -> Result<String> {
+    let Some(text) = TextRef::from_value(value) else { return Ok(text_of(value)) };
+    let mut whole = match read(&text) {
+        Ok(whole) => whole,
+        // What was pruned has its beginning left.
+        Err(Error::Dropped { .. }) => return Ok(text_of(value)),
+        Err(error) => return Err(error),
+    };
+    let shown = whole.floor_char_boundary(MAX_TEXT_BYTES);
+    let more = whole.len() - shown;
+    if more > 0 {
+        whole.truncate(shown);
+        whole.push_str(&format!("\n… {more} bytes more"));
+    }
+    Ok(whole)
+}
+
+/// Returns the details of a checkpoint, a revision, or a fact among all.
+fn moment(session: &Session, row: &TimelineRow, zone: DisplayZone) -> Result<TextSheet> {
     let mut lines = vec![
-        line(TextTone::Plain, 2, format!("moment: {}", row.target)),
-        line(TextTone::Plain, 2, format!("time: {}", zone.show(row.place.time))),
-        line(TextTone::Plain, 2, format!("branch: {}", row.branch)),
-        line(TextTone::Plain, 2, format!("id: {}", row.id)),
-        line(TextTone::Plain, 2, format!("what: {}", row.title)),
+        line(TextTone::Heading, 0, row.title.clone()),
+        line(TextTone::Id, 0, format!("{}  ", row.target))
+            .and(TextTone::Dim, format!("{}  on {}", zone.show(row.place.time), row.branch)),
     ];
+    if let Some(story) = row.story.as_ref().filter(|story| !story.reason.is_empty()) {
+        lines.insert(1, line(TextTone::Plain, 0, story.reason.clone()));
+    }
     let mut sections = Vec::new();
     let mut command = format!("forge checkpoint at {}", quoted(&row.target.to_string()));
+    let mut id = row.id.clone();
     let found = point(session, row.target)?;
     if let Some(checkpoint) = found.named_checkpoint() {
         command = format!("forge checkpoint show '#{}'", checkpoint.sequence);
-        lines.push(line(
-            TextTone::Plain,
-            2,
-            format!("trigger: {}", trigger_word(checkpoint.trigger)),
-        ));
-        lines.push(line(TextTone::Tag, 2, format!("tags: {}", checkpoint.tags.join(", "))));
+        id = checkpoint.id.to_string();
+        let by = format!("made by {}", trigger_word(checkpoint.trigger));
+        lines.push(line(TextTone::Dim, 0, by));
+        if !checkpoint.tags.is_empty() {
+            lines.push(line(TextTone::Tag, 0, format!("[{}]", checkpoint.tags.join(" "))));
+        }
         if let Some(revision) = checkpoint.revision {
-            lines.push(line(TextTone::Plain, 2, format!("claims: those of #{revision}")));
+            lines.push(line(TextTone::Plain, 0, format!("the claims are those of #{revision}")));
         }
-        if checkpoint.body != Value::Null {
-            let mut body = Vec::new();
-            fields(&checkpoint.body, &mut body, |text| text::read_of_any(session, text))?;
-            sections.push(section("body", body));
+        if let Value::Map(fields) = &checkpoint.body {
+            let mut short = Vec::new();
+            for (name, value) in fields {
+                let text = whole(value, |text| text::read_of_any(session, text))?;
+                let name = name.replace('_', " ");
+                if text.contains('\n') {
+                    let rows = text.lines().map(|row| line(TextTone::Plain, 2, row));
+                    sections.push(section(name, rows.collect()));
+                } else {
+                    let name = format!("{name} ");
+                    short.push(line(TextTone::Dim, 2, name).and(TextTone::Plain, text));
+                }
+            }
+            if !short.is_empty() {
+                sections.push(section("Recorded", short));
+            }
         }
-    } else if row.sign == crate::answer::RowSign::Fact
-        || matches!(row.sign, crate::answer::RowSign::Passed | crate::answer::RowSign::Failed)
+    } else if row.story.is_none()
+        && matches!(row.sign, RowSign::Fact | RowSign::Passed | RowSign::Failed)
     {
         let kind: Kind = row.by.parse().map_err(|_| Error::not_found("kind", row.by.clone()))?;
         return entity(session, &found, row.target, &Key::new(kind, row.id.clone()), zone);
@@ -186,18 +296,25 @@ pub(super) fn moment(session: &Session, row: &TimelineRow, zone: DisplayZone) ->
             let [old, new] = [&change.old, &change.new]
                 .map(|value| one_line(&value.as_ref().map(text_of).unwrap_or_default()));
             let name = format!("{} {}", change.kind, change.id);
-            let (tone, text) = match (change.change, change.field) {
-                (ChangeKind::Added, _) => (TextTone::Added, format!("+ {name}: {new}")),
-                (ChangeKind::Removed, _) => (TextTone::Removed, format!("- {name}: {old}")),
+            let text = |value: &Option<Value>| {
+                value.as_ref().map(|value| entity_title(change.kind, value)).unwrap_or_default()
+            };
+            let (tone, text) = match (change.change, &change.field) {
+                (ChangeKind::Added, _) => {
+                    (TextTone::Added, format!("+ {name}: {}", text(&change.new)))
+                }
+                (ChangeKind::Removed, _) => {
+                    (TextTone::Removed, format!("- {name}: {}", text(&change.old)))
+                }
                 (_, field) => (
                     TextTone::Plain,
-                    format!("~ {name} {}: {old} -> {new}", field.unwrap_or_default()),
+                    format!("~ {name} {}: {old} → {new}", field.clone().unwrap_or_default()),
                 ),
             };
             changed.push(line(tone, 2, text));
         }
-        sections.push(section(format!("changes ({})", changed.len()), changed));
+        sections.push(section(format!("Changes ({})", changed.len()), changed));
     }
     sections.insert(0, section("", lines));
-    Ok(TextSheet { title: row.title.clone(), command, id: row.id.clone(), sections })
+    Ok(TextSheet { title: row.title.clone(), command, id, sections })
 }

@@ -3,13 +3,14 @@
 use super::point;
 use super::row::{entity_title, one_line};
 use crate::answer::{SheetLine, SheetSection, TextSheet, text_of};
+use crate::app::DisplayZone;
 use crate::effect::{MomentTarget, quoted};
 use crate::sheet::{line, section};
 use crate::theme::TextTone;
 use forge_store::diff::{ChangeKind, TypedChange};
 use forge_store::error::Result;
-use forge_store::model::{Kind, Value};
-use forge_store::store::Session;
+use forge_store::model::{Kind, Timestamp, Value};
+use forge_store::store::{ResolvedMoment, Session};
 use similar::{ChangeTag, TextDiff};
 use std::collections::BTreeMap;
 
@@ -23,15 +24,28 @@ pub(super) fn sheet(
     from: MomentTarget,
     to: MomentTarget,
     preview: bool,
+    zone: DisplayZone,
 ) -> Result<(TextSheet, bool)> {
-    let comparison = session.compare(&point(session, from)?, &point(session, to)?)?;
+    let (mut from, mut to) = (from, to);
+    let (mut earlier, mut later) = (point(session, from)?, point(session, to)?);
+    // A difference is read from the earlier moment to the later one, wherever the mark is.
+    if !preview && order(&earlier) > order(&later) {
+        std::mem::swap(&mut from, &mut to);
+        std::mem::swap(&mut earlier, &mut later);
+    }
+    let comparison = session.compare(&earlier, &later)?;
     let mut changes = comparison.changes;
     if preview {
         // A restore does not change facts.
         changes.retain(|change| change.kind.is_claim());
     }
     let any = !changes.is_empty();
-    let mut sections = vec![section("", vec![line(TextTone::Plain, 0, comparison.summary)])];
+    let when = |point: &ResolvedMoment| -> Result<String> {
+        Ok(session.time_of(point)?.map(|time| zone.clock(time)).unwrap_or_default())
+    };
+    let times = format!("{from} {}  to  {to} {}", when(&earlier)?, when(&later)?);
+    let lines = vec![line(TextTone::Dim, 0, times), line(TextTone::Heading, 0, comparison.summary)];
+    let mut sections = vec![section("", lines)];
     if preview {
         let words = "y restores the claims of that moment, as a new revision; u reverts it";
         sections = vec![section("", vec![line(TextTone::Warning, 0, words)])];
@@ -64,6 +78,14 @@ pub(super) fn sheet(
         format!("forge checkpoint diff {from} {to}")
     };
     Ok((TextSheet { title, command, id: String::new(), sections }, any))
+}
+
+/// Returns what puts moments into order.
+fn order(point: &ResolvedMoment) -> (Timestamp, u64) {
+    let time = point.time().unwrap_or(Timestamp::MAX);
+    let named = point.named_checkpoint().map(|checkpoint| checkpoint.sequence);
+    let sequence = named.or_else(|| point.revision()).unwrap_or(0);
+    (time, sequence)
 }
 
 fn entity(kind: Kind, id: &str, changes: &[&TypedChange], lines: &mut Vec<SheetLine>) {
@@ -127,7 +149,7 @@ mod tests {
     fn of_long_texts_only_the_lines_that_differ_are_shown() {
         let mut lines = Vec::new();
         text_difference("a\nb\nc\nd\ne\n", "a\nb\nC\nd\ne\n", &mut lines);
-        let texts: Vec<&str> = lines.iter().map(|line| line.text.as_str()).collect();
+        let texts: Vec<&str> = lines.iter().map(|line| line.parts[0].1.as_str()).collect();
         assert_eq!(texts, ["  b", "- c", "+ C", "  d"]);
     }
 }

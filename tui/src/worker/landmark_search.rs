@@ -3,12 +3,12 @@
 use super::row;
 use crate::answer::WorkerAnswer;
 use crate::app::DisplayZone;
-use crate::effect::LandmarkKind;
+use crate::effect::{LandmarkKind, MomentTarget};
 use forge_store::error::{Error, Result};
 use forge_store::model::time_grammar::parse_moment;
 use forge_store::model::{AutoTrigger, CheckpointTrigger, Timestamp};
 use forge_store::store::{
-    HistoryPosition, PageDirection, PageItem, PageItemContent, PageKinds, Session,
+    HistoryPosition, PageDirection, PageItem, PageItemContent, PageKinds, ResolvedMoment, Session,
 };
 
 /// How many items are searched before the search gives up.
@@ -29,8 +29,10 @@ pub(super) fn next_landmark(
         let page = session.history_page(kinds, None, Some(place), way, 200)?;
         looked += 200;
         if let Some(found) = page.items.iter().find(|item| is_landmark(item, wanted)) {
-            let what = format!("{}: {}", wanted.word(), row::row(found).title);
-            return Ok(WorkerAnswer::Found { place: Some(found.place), what });
+            let row = row::row(found);
+            let what = format!("{}: {}", wanted.word(), row.title);
+            let place = Some((found.place, row.target));
+            return Ok(WorkerAnswer::Found { place, what });
         }
         next = page.next;
     }
@@ -72,6 +74,28 @@ pub(super) fn jump(
         DisplayZone::Fixed(offset) => parse_moment(text, now, &offset),
     };
     let moment = moment.map_err(|error| Error::invalid(error.to_string()))?;
-    let place = session.position_of(&session.resolve(&moment)?)?;
+    let point = session.resolve(&moment)?;
+    let (point, target) = exact(session, point)?;
+    let place = session.position_of(&point)?.map(|place| (place, target));
     Ok(WorkerAnswer::Found { place, what: format!("at {text}") })
+}
+
+/// Returns the moment that stands for a point: the very checkpoint or revision that it names, if it
+/// names one.
+fn exact(session: &Session, point: ResolvedMoment) -> Result<(ResolvedMoment, MomentTarget)> {
+    if let Some(checkpoint) = point.named_checkpoint() {
+        let target = MomentTarget::Sequence(checkpoint.sequence);
+        return Ok((point, target));
+    }
+    if point == session.head()? {
+        return Ok((point, MomentTarget::Head));
+    }
+    if let Some(revision) = point.revision() {
+        let own = session.at_sequence(revision)?;
+        if point.time().is_none() || own.time() == point.time() {
+            return Ok((own, MomentTarget::Sequence(revision)));
+        }
+    }
+    let target = point.time().map_or(MomentTarget::Head, MomentTarget::Time);
+    Ok((point, target))
 }

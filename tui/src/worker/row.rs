@@ -121,6 +121,7 @@ pub(super) fn row(item: &PageItem) -> TimelineRow {
         id: String::new(),
         weight: 0,
         merged: None,
+        story: None,
     };
     match &item.what {
         PageItemContent::Checkpoint(checkpoint) => {
@@ -211,6 +212,12 @@ fn fact_sign(fact: &Fact) -> RowSign {
         (Kind::Command, _) if code.is_some_and(|code| code != 0) => RowSign::Failed,
         _ => RowSign::Fact,
     }
+}
+
+/// Whether an item says nothing: many messages of an agent only carry uses of tools.
+pub(super) fn is_empty(item: &PageItem) -> bool {
+    matches!(&item.what, PageItemContent::Fact(known)
+        if known.fact.kind == Kind::Message && entity_title(Kind::Message, &known.fact.value).is_empty())
 }
 
 /// Whether an item passes a filter.

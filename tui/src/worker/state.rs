@@ -1,13 +1,15 @@
 //! Builds the lines of the state at a moment.
 
 use super::row::{entity_title, one_line};
-use crate::answer::{ConfidenceSeries, ItemNovelty, StateItem, StateTab, StateView, text_of};
+use crate::answer::{
+    ConfidencePoint, ConfidenceSeries, ItemNovelty, StateItem, StateTab, StateView, text_of,
+};
 use crate::effect::MomentTarget;
 use crate::theme::TextTone;
 use forge_store::diff::ChangeKind;
 use forge_store::error::Result;
 use forge_store::model::claim::Dependency;
-use forge_store::model::{ClaimEntry, Fact, Key, Kind, Timestamp, Value};
+use forge_store::model::{ClaimEntry, Fact, Key, Kind, Value};
 use forge_store::store::{ResolvedMoment, Session, StateAt};
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -236,9 +238,8 @@ fn fact_item(fact: &Fact, new: bool) -> StateItem {
 pub(super) fn confidence(
     session: &Session,
     point: &ResolvedMoment,
-    to: Timestamp,
 ) -> Result<Vec<ConfidenceSeries>> {
-    // As many as there are letters for the chart.
+    // More lines than this cannot be told apart.
     const MOST: usize = 52;
     let state = session.state(point)?;
     let mut series = Vec::new();
@@ -246,8 +247,13 @@ pub(super) fn confidence(
         let mut points = Vec::new();
         for entry in session.history(point, &Key::new(Kind::Hypothesis, id.clone()))? {
             if let Some(new) = &entry.change.new {
-                let value = new.value.field("confidence").and_then(Value::as_f64).unwrap_or(0.5);
-                points.push((entry.revision.time.min(to), value));
+                let status = new.value.field("status").map(text_of).unwrap_or_default();
+                points.push(ConfidencePoint {
+                    at: entry.revision.time,
+                    sequence: entry.revision.sequence,
+                    value: new.value.field("confidence").and_then(Value::as_f64).unwrap_or(0.5),
+                    status,
+                });
             }
         }
         points.reverse();

@@ -55,7 +55,28 @@ const KEYS: &[&str] = &[
     "<space>",
     "<c-z>",
     "#",
+    "1",
     "2",
+    "3",
+    "4",
+    "f",
+    "o",
+    "p",
+    "q",
+    "i",
+    "+",
+    "-",
+    "C",
+    "!",
+    "Q",
+    "J",
+    "K",
+    "X",
+    "N",
+    "<c-e>",
+    "<c-y>",
+    "<s-tab>",
+    ".7 it",
 ];
 
 fn actions() -> impl Strategy<Value = Vec<Step>> {
@@ -132,6 +153,9 @@ proptest! {
             let app = &hand.app;
             prop_assert!(app.timeline.cursor <= app.timeline.rows.len());
             prop_assert!(app.timeline.rows.is_empty() || app.row().is_some());
+            let lines = forge_tui::window::timeline_lines(app);
+            let is_shown = lines.iter().any(|line| line.row == app.timeline.cursor);
+            prop_assert!(lines.is_empty() || is_shown, "the selection is on the screen");
         }
     }
 }

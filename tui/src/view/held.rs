@@ -1,17 +1,47 @@
-//! Draws the state at the selected moment.
+//! Draws what was held at the selected moment.
 
 use super::ago;
 use super::canvas::{below, put, put_lines};
+use super::frame::{self, FrameTitles};
 use crate::answer::{ItemNovelty, StateItem, StateTab, StateView};
-use crate::app::{App, PaneFocus};
+use crate::app::App;
+use crate::effect::{MomentTarget, quoted};
+use crate::panes::PaneFocus;
 use crate::theme::{TextTone, Theme};
 use forge_store::model::Kind;
 use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
 use unicode_width::UnicodeWidthStr;
 
+/// The columns of the names of a brief's lists.
+const LABEL_COLUMNS: usize = 14;
+
+fn titles(app: &App) -> FrameTitles {
+    let view = app.state.view.as_ref();
+    let time = view.and_then(|view| view.time);
+    let title = match (view, time) {
+        (Some(view), _) if view.target == MomentTarget::Head => "3 Held now".to_owned(),
+        (Some(_), Some(time)) => format!("3 Held at {}", app.zone.clock(time)),
+        _ => "3 Held".to_owned(),
+    };
+    let right = match (view, time) {
+        (Some(view), Some(time)) if view.target != MomentTarget::Head => {
+            format!("{} ago, on {}", ago(time, app.now), view.branch)
+        }
+        (Some(view), _) => format!("on {}", view.branch),
+        (None, _) => String::new(),
+    };
+    let below = format!("$ forge checkpoint at {}", quoted(&app.target().to_string()));
+    FrameTitles { title, right, below }
+}
+
 pub(super) fn draw(app: &App, area: Rect, buffer: &mut Buffer) {
+    if area.height == 0 || area.width == 0 {
+        return;
+    }
     let theme = app.theme;
+    let focused = app.focus == PaneFocus::Held && app.fronts.is_empty();
+    let area = frame::draw(buffer, area, focused, &titles(app), theme);
     if let Some(failure) = &app.state.failure {
         let title = if failure.damaged { "damaged: " } else { "" };
         let lines = [
@@ -25,43 +55,52 @@ pub(super) fn draw(app: &App, area: Rect, buffer: &mut Buffer) {
         put_lines(buffer, area, &[(TextTone::Dim, "reading ...".to_owned())], theme);
         return;
     };
-    title(app, view, area, buffer);
-    tabs(app, view, below(area, 1), buffer);
-    let rows = usize::from(area.height.saturating_sub(2));
+    tabs(app, view, area, buffer);
+    let rows = usize::from(area.height.saturating_sub(1));
+    if app.state.tab == StateTab::Brief {
+        return brief(
+            app,
+            Rect { y: area.y + 1, height: area.height.saturating_sub(1), ..area },
+            buffer,
+        );
+    }
     if view.items.is_empty() {
         let said = if view.tab == app.state.tab {
             format!("no {} here", view.tab.word())
         } else {
             "reading ...".to_owned()
         };
-        put(buffer, below(area, 2), &said, theme.style(TextTone::Dim));
+        put(buffer, below(area, 1), &said, theme.style(TextTone::Dim));
     }
     let shown = view.items.iter().enumerate().skip(app.state.top).take(rows);
     for (place, item) in shown {
-        let line = below(area, 2 + place - app.state.top);
+        let line = below(area, 1 + place - app.state.top);
         draw_item(app, item, line, buffer);
-        if place == app.state.cursor && app.focus == PaneFocus::State {
+        if place == app.state.cursor && app.focus == PaneFocus::Held {
             buffer.set_style(line, theme.cursor(true));
         }
     }
 }
 
-fn title(app: &App, view: &StateView, area: Rect, buffer: &mut Buffer) {
+/// Draws the brief of the moment.
+fn brief(app: &App, area: Rect, buffer: &mut Buffer) {
     let theme = app.theme;
-    let mut rest = put(buffer, area, &view.target.to_string(), theme.style(TextTone::Id));
-    let revision = match (view.target, view.revision) {
-        (crate::effect::MomentTarget::Sequence(own), Some(revision)) if own == revision => {
-            String::new()
-        }
-        (_, Some(revision)) => format!(" (claims of #{revision})"),
-        (_, None) => " (no claims yet)".to_owned(),
-    };
-    rest = put(buffer, rest, &revision, theme.style(TextTone::Dim));
-    if let Some(time) = view.time {
-        let time = format!("  {}, {} ago", app.zone.show(time), ago(time, app.now));
-        rest = put(buffer, rest, &time, theme.style(TextTone::Plain));
+    if app.state.brief.is_none() {
+        put_lines(buffer, area, &[(TextTone::Dim, "reading ...".to_owned())], theme);
+        return;
     }
-    put(buffer, rest, &format!("  on {}", view.branch), theme.style(TextTone::Dim));
+    let shown = app.state.lines.iter().enumerate().skip(app.state.top).take(area.height.into());
+    for (place, row) in shown {
+        let line = below(area, place - app.state.top);
+        let label = format!("{:LABEL_COLUMNS$}", row.label);
+        let mut rest = put(buffer, line, &label, theme.style(TextTone::Heading));
+        for (tone, text) in &row.parts {
+            rest = put(buffer, rest, text, theme.style((*tone).into()));
+        }
+        if place == app.state.cursor && app.focus == PaneFocus::Held {
+            buffer.set_style(line, theme.cursor(true));
+        }
+    }
 }
 
 fn tabs(app: &App, view: &StateView, area: Rect, buffer: &mut Buffer) {
@@ -118,10 +157,13 @@ fn draw_item(app: &App, item: &StateItem, line: Rect, buffer: &mut Buffer) {
     }
     // Ids of facts mean nothing to a person; their times do.
     if item.key.kind.is_claim() && item.key.kind != Kind::Dependency {
-        rest = put(buffer, rest, &format!("{} ", item.key.id), theme.style(TextTone::Id));
+        let tone = match item.key.kind {
+            Kind::Hypothesis => TextTone::of_idea(&item.key.id),
+            _ => TextTone::Id,
+        };
+        rest = put(buffer, rest, &format!("{} ", item.key.id), theme.style(tone));
     } else if !item.key.kind.is_claim() && line.width >= 50 {
-        let time = app.zone.show(item.time);
-        let time = format!("{} ", time.get(11..19).unwrap_or(&time));
+        let time = format!("{} ", app.zone.clock(item.time));
         rest = put(buffer, rest, &time, theme.style(TextTone::Dim));
     }
     if let Some(confidence) = item.confidence {

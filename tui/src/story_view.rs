@@ -1,0 +1,120 @@
+//! The story as the browser shows it: its lines, its events on the axis of time, and what follows
+//! from all of them.
+
+use crate::answer::TimelineRow;
+use crate::axis::TimeStretch;
+use crate::theme::TextTone;
+use forge_store::model::{Key, Timestamp};
+use forge_store::story::{StoryKind, StoryRef};
+
+/// What the story says of a line.
+#[derive(Clone, Debug, PartialEq)]
+pub struct StoryLine {
+    /// What sort of thing happened; `None` for a line that counts what is folded.
+    pub kind: Option<StoryKind>,
+    /// The sign before the text, with its tone.
+    pub sign: (&'static str, TextTone),
+    /// The tone of the text.
+    pub tone: TextTone,
+    /// The reason or description after the text; may be empty.
+    pub reason: String,
+    /// The question that a short answer answers; may be empty.
+    pub question: String,
+    /// What it is about.
+    pub refs: Vec<StoryRef>,
+    /// What is folded here, newest first.
+    pub hidden: Vec<TimelineRow>,
+}
+
+impl StoryLine {
+    /// Returns the entities that it is about.
+    pub fn entities(&self) -> impl Iterator<Item = &Key> {
+        self.refs.iter().filter_map(|about| match about {
+            StoryRef::Entity(key) => Some(key),
+            StoryRef::Sequence(_) => None,
+        })
+    }
+
+    /// Whether it tells a change of a claim.
+    #[must_use]
+    pub fn is_claim(&self) -> bool {
+        matches!(
+            self.kind,
+            Some(
+                StoryKind::Hypothesis
+                    | StoryKind::Evidence
+                    | StoryKind::Belief
+                    | StoryKind::Gap
+                    | StoryKind::Claim
+                    | StoryKind::Restore
+            )
+        )
+    }
+}
+
+/// What an event on the axis of time is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum AxisEventKind {
+    /// A person said something.
+    Prompt,
+    /// A check passed.
+    Passed,
+    /// A check failed.
+    Failed,
+    /// Files were edited.
+    Edit,
+    /// A commit.
+    Commit,
+    /// An agent's context was compacted.
+    Compaction,
+    /// Anything else.
+    Other,
+}
+
+/// Something that happened, on the axis of time. Events of one kind that no axis can tell apart are
+/// counted as one.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct AxisEvent {
+    /// When the first of them happened.
+    pub at: Timestamp,
+    /// What they are.
+    pub kind: AxisEventKind,
+    /// How many there are.
+    pub count: u32,
+}
+
+/// What follows from the whole story.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct StorySummary {
+    /// What the session is about.
+    pub title: Option<String>,
+    /// The names of the checks that fail.
+    pub failing: Vec<String>,
+    /// How many checks pass.
+    pub passing: usize,
+    /// How many files were edited after the last commit.
+    pub uncommitted: usize,
+    /// How many commits there are.
+    pub commits: usize,
+    /// How many prompts there are.
+    pub prompts: usize,
+    /// How many gaps are open.
+    pub open_gaps: usize,
+}
+
+/// The story of a session.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct StoryView {
+    /// The id of the session.
+    pub session: String,
+    /// Its lines, newest first.
+    pub rows: Vec<TimelineRow>,
+    /// What follows from them.
+    pub summary: StorySummary,
+    /// The events on the axis of time, oldest first.
+    pub events: Vec<AxisEvent>,
+    /// The stretches of time between long pauses.
+    pub stretches: Vec<TimeStretch>,
+    /// The longest time without events, in microseconds.
+    pub longest_pause: i64,
+}

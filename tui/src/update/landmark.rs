@@ -1,0 +1,77 @@
+//! Goes to the next landmark: in the story among its lines, else along the history.
+
+use super::{navigation, selection};
+use crate::answer::TimelineRow;
+use crate::app::App;
+use crate::effect::{AppEffect, LandmarkKind, WorkerRequest};
+use crate::theme::TextTone;
+use forge_store::model::Kind;
+use forge_store::store::PageDirection;
+use forge_store::story::StoryKind;
+
+pub(super) fn find(app: &mut App, wanted: LandmarkKind, way: PageDirection) -> Vec<AppEffect> {
+    let loaded = matches!(wanted, LandmarkKind::Prompt | LandmarkKind::Failure);
+    if (app.timeline.is_story() && wanted != LandmarkKind::Tag) || loaded {
+        return among_rows(app, wanted, way);
+    }
+    let Some(from) = app.row().map(|row| row.place) else { return Vec::new() };
+    vec![app.ask(WorkerRequest::Find { wanted, from, way })]
+}
+
+/// Finds a landmark among the rows that are loaded.
+fn among_rows(app: &mut App, wanted: LandmarkKind, way: PageDirection) -> Vec<AppEffect> {
+    let cursor = app.timeline.cursor;
+    let own = app.row().map(|row| row.target);
+    let rows = &app.timeline.rows;
+    // Lines of one revision are one change of a claim.
+    let is_wanted = |row: &&usize| {
+        rows.get(**row).is_some_and(|row| {
+            is_landmark(row, wanted) && (wanted != LandmarkKind::Status || Some(row.target) != own)
+        })
+    };
+    let older: Vec<usize> = (cursor + 1..rows.len()).collect();
+    let newer: Vec<usize> = (0..cursor).rev().collect();
+    let found = match way {
+        PageDirection::Older => older.iter().find(is_wanted),
+        PageDirection::Newer => newer.iter().find(is_wanted),
+    };
+    match found.copied() {
+        // Of the lines of one revision the first is selected.
+        Some(row) if wanted == LandmarkKind::Status => {
+            let target = rows.get(row).map(|row| row.target);
+            let same = |row: &&TimelineRow| Some(row.target) == target && is_landmark(row, wanted);
+            let more = rows.iter().skip(row + 1).take_while(same).count();
+            navigation::move_to_row(app, row + more)
+        }
+        Some(row) => navigation::move_to_row(app, row),
+        None => {
+            let side = if way == PageDirection::Older { "before" } else { "after" };
+            let text = format!("there is no {} {side} this moment", wanted.word());
+            app.say(TextTone::Warning, text);
+            Vec::new()
+        }
+    }
+}
+
+fn is_landmark(row: &TimelineRow, wanted: LandmarkKind) -> bool {
+    let Some(story) = &row.story else {
+        return match wanted {
+            LandmarkKind::Prompt => row.by == Kind::Prompt.name(),
+            LandmarkKind::Failure => selection::is_failure(row.sign),
+            _ => false,
+        };
+    };
+    match wanted {
+        LandmarkKind::Prompt => matches!(story.kind, Some(StoryKind::Prompt | StoryKind::Answer)),
+        LandmarkKind::Status => story.is_claim(),
+        LandmarkKind::Checkpoint => matches!(
+            story.kind,
+            Some(StoryKind::Checkpoint | StoryKind::Compaction | StoryKind::Commit)
+        ),
+        LandmarkKind::Compaction => story.kind == Some(StoryKind::Compaction),
+        LandmarkKind::Failure => {
+            story.kind == Some(StoryKind::Check) && story.sign.1 == TextTone::Bad
+        }
+        LandmarkKind::Tag => false,
+    }
+}

@@ -1,0 +1,257 @@
+//! What is selected, and what the other panes show of it.
+
+use super::{chart, navigation, push_sheet, story, switch};
+use crate::answer::{RowSign, StateTab};
+use crate::app::App;
+use crate::effect::{AppEffect, DetailOf, MomentTarget, WorkerRequest};
+use crate::layout::WindowLayout;
+use crate::panes::{OverlayPane, PaneFocus, Replay};
+use crate::theme::TextTone;
+use forge_store::model::{Key, Kind};
+use forge_store::story::StoryKind;
+
+/// The fastest replay, in rows a second.
+const FASTEST: u8 = 4;
+
+/// Requests all that depends on the selected row.
+pub(super) fn changed(app: &mut App) -> Vec<AppEffect> {
+    let mut effects = held(app);
+    effects.extend(detail(app));
+    effects
+}
+
+/// Requests what was held at the selected moment.
+pub(super) fn held(app: &mut App) -> Vec<AppEffect> {
+    let (target, since, tab) = (app.target(), app.state.before, app.state.tab);
+    let mut effects = vec![app.ask(WorkerRequest::State { target, since, tab })];
+    let is_known = app.state.brief.as_ref().is_some_and(|(known, _)| *known == target);
+    if tab == StateTab::Brief && (!is_known || target == MomentTarget::Head) {
+        let session = app.session.id.clone();
+        effects.push(app.ask(WorkerRequest::Brief { session, target }));
+    }
+    effects
+}
+
+/// Requests the details of the selection.
+pub(super) fn detail(app: &mut App) -> Vec<AppEffect> {
+    let target = app.target();
+    let of = if app.comparing {
+        difference(app)
+    } else if let Some(key) = held_entity(app) {
+        Some(DetailOf::Entity { target, key })
+    } else {
+        app.row().map(|row| DetailOf::Row(Box::new(row.clone())))
+    };
+    app.detail.top = 0;
+    let Some(of) = of else {
+        app.detail.sheet = None;
+        return Vec::new();
+    };
+    vec![app.ask(WorkerRequest::Preview(of))]
+}
+
+/// The difference between the mark, or the row before, and the selected moment.
+fn difference(app: &App) -> Option<DetailOf> {
+    let before = app.timeline.rows.iter().skip(app.timeline.cursor + 1);
+    let own = app.row().map(|row| row.target);
+    let before = before.map(|row| row.target).find(|target| Some(*target) != own);
+    let from = app.mark.or(before)?;
+    Some(DetailOf::Difference { from, to: app.target() })
+}
+
+/// The entity that is selected in the pane of what was held.
+pub(super) fn held_entity(app: &App) -> Option<Key> {
+    if app.focus != PaneFocus::Held || app.state.tab == StateTab::Brief {
+        return None;
+    }
+    let view = app.state.view.as_ref().filter(|view| view.tab == app.state.tab)?;
+    view.items.get(app.state.cursor).map(|item| item.key.clone())
+}
+
+/// Returns the hypothesis that is selected, or that the selection is about.
+pub(super) fn idea(app: &App) -> Option<String> {
+    if matches!(app.fronts.last(), Some(OverlayPane::Charts)) || app.focus == PaneFocus::Time {
+        return app.chart.selected().map(|series| series.id.clone());
+    }
+    if let Some(key) = held_entity(app)
+        && key.kind == Kind::Hypothesis
+    {
+        return Some(key.id);
+    }
+    let story = app.row()?.story.as_ref()?;
+    let named = story.entities().find(|key| key.kind == Kind::Hypothesis);
+    named.map(|key| key.id.clone())
+}
+
+/// Whether the selected row is a checkpoint, which can have tags.
+pub(super) fn is_checkpoint(app: &App) -> bool {
+    let Some(row) = app.row() else { return false };
+    match &row.story {
+        Some(story) => {
+            matches!(story.kind, Some(StoryKind::Checkpoint | StoryKind::Compaction))
+                && matches!(row.target, MomentTarget::Sequence(_))
+        }
+        None => row.is_checkpoint(),
+    }
+}
+
+pub(super) fn focus_by(app: &mut App, steps: usize) -> Vec<AppEffect> {
+    let place = PaneFocus::ALL.iter().position(|pane| *pane == app.focus).unwrap_or(0);
+    let next = PaneFocus::ALL.get((place + steps) % PaneFocus::ALL.len()).copied();
+    focus(app, next.unwrap_or_default())
+}
+
+/// Gives the keys to a pane.
+pub(super) fn focus(app: &mut App, pane: PaneFocus) -> Vec<AppEffect> {
+    let was_about = held_entity(app);
+    app.focus = pane;
+    navigation::scroll(app);
+    if pane == PaneFocus::Time {
+        chart::select_step(app);
+    }
+    if held_entity(app) == was_about { Vec::new() } else { detail(app) }
+}
+
+/// Marks the selected moment.
+pub(super) fn mark(app: &mut App) -> Vec<AppEffect> {
+    let target = app.target();
+    // The head moves on; the mark stays.
+    let target = match (target, app.state.view.as_ref().and_then(|view| view.revision)) {
+        (MomentTarget::Head, Some(revision)) => MomentTarget::Sequence(revision),
+        (target, _) => target,
+    };
+    app.mark = Some(target);
+    app.say(TextTone::Plain, format!("marked {target}: move, and d shows what changed"));
+    if app.comparing { detail(app) } else { Vec::new() }
+}
+
+/// Shows the difference to the mark, live, or ends that.
+pub(super) fn compare(app: &mut App) -> Vec<AppEffect> {
+    if app.comparing {
+        app.comparing = false;
+        return detail(app);
+    }
+    let Some(DetailOf::Difference { from, to }) = difference(app) else {
+        app.say(TextTone::Warning, "there is nothing before this moment: mark another one with m");
+        return Vec::new();
+    };
+    app.comparing = true;
+    let layout = WindowLayout::from_app(app);
+    if layout.detail.height > 0 {
+        return detail(app);
+    }
+    // A window without room for the details opens a page.
+    app.comparing = false;
+    push_sheet(app);
+    vec![app.ask(WorkerRequest::Compare { from, to, preview: false })]
+}
+
+/// Unfolds the selection, opens it whole, or chooses it.
+pub(super) fn open(app: &mut App) -> Vec<AppEffect> {
+    let request = match app.fronts.last() {
+        Some(OverlayPane::Sessions { rows: Some(rows), cursor }) => {
+            let chosen = rows.get(*cursor).map(|row| row.id.clone());
+            app.fronts.clear();
+            return chosen.map_or_else(Vec::new, |id| switch(app, id));
+        }
+        Some(OverlayPane::Sheet(_)) => {
+            navigation::fold(app, false);
+            return Vec::new();
+        }
+        Some(OverlayPane::Charts) => {
+            app.fronts.pop();
+            app.focus = PaneFocus::Story;
+            navigation::scroll(app);
+            return Vec::new();
+        }
+        Some(_) => return Vec::new(),
+        None if app.focus == PaneFocus::Time => return chart::open(app),
+        None if app.comparing => match difference(app) {
+            Some(DetailOf::Difference { from, to }) => {
+                WorkerRequest::Compare { from, to, preview: false }
+            }
+            _ => return Vec::new(),
+        },
+        None => {
+            if let Some(key) = held_entity(app) {
+                WorkerRequest::Detail { target: app.target(), key }
+            } else {
+                if app.focus == PaneFocus::Story && story::unfold(app) {
+                    return changed(app);
+                }
+                let Some(row) = app.row() else { return Vec::new() };
+                WorkerRequest::Moment(Box::new(row.clone()))
+            }
+        }
+    };
+    push_sheet(app);
+    vec![app.ask(request)]
+}
+
+pub(super) fn copy(app: &mut App) -> Vec<AppEffect> {
+    let id = match app.fronts.last() {
+        Some(OverlayPane::Sheet(reading)) => reading.sheet.as_ref().map(|sheet| sheet.id.clone()),
+        Some(OverlayPane::Sessions { rows: Some(rows), cursor }) => {
+            rows.get(*cursor).map(|row| row.id.clone())
+        }
+        Some(_) => None,
+        None => match held_entity(app) {
+            Some(key) => Some(key.id),
+            None => app.row().map(|row| row.id.clone()),
+        },
+    };
+    match id.filter(|id| !id.is_empty()) {
+        Some(id) => {
+            app.say(TextTone::Good, format!("copied {id}"));
+            vec![AppEffect::Copy(id)]
+        }
+        None => {
+            app.say(TextTone::Warning, "there is no id here");
+            Vec::new()
+        }
+    }
+}
+
+/// Begins to replay the session from the selected row; from the beginning if it is the last.
+pub(super) fn begin_replay(app: &mut App) -> Vec<AppEffect> {
+    app.fronts.retain(|front| matches!(front, OverlayPane::Charts));
+    app.fronts.clear();
+    app.replay = Some(Replay { speed: 2, stepped: app.now });
+    let row = app.row().map_or(MomentTarget::Head, |row| row.target);
+    let at_end = app.timeline.cursor == 0 || row == MomentTarget::Head;
+    if !at_end {
+        return Vec::new();
+    }
+    let last = app.timeline.rows.len().saturating_sub(1);
+    navigation::move_to_row(app, last)
+}
+
+pub(super) fn change_speed(app: &mut App, by: i8) {
+    if let Some(replay) = &mut app.replay {
+        replay.speed = replay.speed.saturating_add_signed(by).clamp(1, FASTEST);
+    }
+}
+
+/// Goes one row on in a replay when it is time.
+pub(super) fn step_replay(app: &mut App) -> Vec<AppEffect> {
+    let now = app.now;
+    let Some(replay) = &mut app.replay else { return Vec::new() };
+    // A tick that comes a little early counts.
+    let wait = 1_000_000 / i64::from(replay.speed.max(1)) - 50_000;
+    if now.micros_since(replay.stepped) < wait {
+        return Vec::new();
+    }
+    replay.stepped = now;
+    if app.timeline.cursor == 0 {
+        app.replay = None;
+        app.say(TextTone::Plain, "the replay is over");
+        return Vec::new();
+    }
+    let next = app.timeline.cursor - 1;
+    navigation::move_to_row(app, next)
+}
+
+/// Whether a row of a raw level failed.
+pub(super) const fn is_failure(sign: RowSign) -> bool {
+    matches!(sign, RowSign::Failed)
+}

@@ -1,0 +1,254 @@
+//! The story among the levels of the timeline.
+
+use super::{choose, navigation, refresh_activity, selection};
+use crate::app::{App, AppStage};
+use crate::effect::{AppEffect, MomentTarget, PageAnchor, WorkerRequest};
+use crate::query::TimelineLevel;
+use crate::story_view::StoryView;
+use crate::theme::TextTone;
+use forge_store::store::HistoryPosition;
+
+/// A session with more revisions, checkpoints and facts opens with its revisions, which are read in
+/// pages. Its story is read when it is asked for.
+pub(super) const MAX_RECORDS: u64 = 100_000;
+/// The shortest time between two readings of the story.
+const PAUSE_MICROS: i64 = 1_000_000;
+/// The story is read at most for this part of the time.
+const SHARE: i64 = 4;
+
+/// Whether the story is shown, or small enough to be read unasked.
+pub(super) fn is_wanted(app: &App) -> bool {
+    app.timeline.level == TimelineLevel::Story
+        || app.session.count + app.session.facts <= MAX_RECORDS
+}
+
+/// Requests the story if it is older than the store.
+pub(super) fn refresh(app: &mut App) -> Vec<AppEffect> {
+    let is_old = app.story_position != app.session.position;
+    let rested = app.story_asked.is_none_or(|(asked, took)| {
+        app.now.micros_since(asked) >= PAUSE_MICROS.max(took * (SHARE + 1))
+    });
+    if app.stage != AppStage::Browsing
+        || app.story_loading
+        || !is_old
+        || !(rested || app.story.is_none() || app.story_position == 0)
+        || !is_wanted(app)
+    {
+        return Vec::new();
+    }
+    app.story_loading = true;
+    app.story_position = app.session.position;
+    app.story_asked = Some((app.now, 0));
+    let session = app.session.id.clone();
+    let charts = app.ask(WorkerRequest::Charts { session: session.clone() });
+    vec![app.ask(WorkerRequest::Story { session }), charts]
+}
+
+/// Takes over a story that was read.
+pub(super) fn put(app: &mut App, mut view: StoryView) -> Vec<AppEffect> {
+    app.story_loading = false;
+    if let Some((asked, took)) = &mut app.story_asked {
+        *took = app.now.micros_since(*asked).max(0);
+    }
+    if view.session != app.session.id {
+        return Vec::new();
+    }
+    let mut effects = Vec::new();
+    if app.timeline.is_story() {
+        let before = app.row().map(|row| (row.place, row.title.clone()));
+        let first = app.timeline.rows.is_empty();
+        let offset = app.timeline.top.saturating_sub(app.timeline.cursor);
+        app.timeline.rows = std::mem::take(&mut view.rows);
+        unfold_known(app);
+        app.timeline.loading = false;
+        (app.timeline.older, app.timeline.newer, app.timeline.at_newest) = (None, None, true);
+        let old_cursor = app.timeline.cursor;
+        app.timeline.following |= first && app.timeline.seek.is_none();
+        app.timeline.cursor = match before.filter(|_| !app.timeline.following) {
+            None => 0,
+            Some((place, title)) => {
+                let same =
+                    |row: &crate::answer::TimelineRow| row.place == place && row.title == title;
+                let found = app.timeline.rows.iter().position(same);
+                found.unwrap_or_else(|| row_at(app, place))
+            }
+        };
+        app.timeline.arrived += app.timeline.cursor.saturating_sub(old_cursor);
+        app.timeline.top = app.timeline.cursor + offset;
+        app.find = None;
+        if let Some((place, target)) = app.timeline.seek.take() {
+            app.story = Some(Box::new(view));
+            effects.extend(go_to(app, place, target));
+            return effects;
+        }
+        effects.extend(selection::detail(app));
+    }
+    app.story = Some(Box::new(view));
+    // A search that is open lists the new lines.
+    choose::typed(app);
+    navigation::scroll(app);
+    effects
+}
+
+/// Unfolds again what was unfolded before.
+fn unfold_known(app: &mut App) {
+    let places = app.timeline.unfolded.clone();
+    let mut row = 0;
+    while !places.is_empty() && row < app.timeline.rows.len() {
+        let place = app.timeline.rows.get(row).map(|row| row.place);
+        if place.is_some_and(|place| places.contains(&place)) {
+            unfold_row(app, row);
+        }
+        row += 1;
+    }
+}
+
+fn unfold_row(app: &mut App, row: usize) -> bool {
+    let Some(shown) = app.timeline.rows.get_mut(row) else { return false };
+    let place = shown.place;
+    let Some(story) = shown.story.as_mut().filter(|story| !story.hidden.is_empty()) else {
+        return false;
+    };
+    let hidden = std::mem::take(&mut story.hidden);
+    app.timeline.rows.splice(row..=row, hidden);
+    app.timeline.unfolded.insert(place);
+    true
+}
+
+/// Unfolds the selected row, if it counts what is folded. The first of it is selected.
+pub(super) fn unfold(app: &mut App) -> bool {
+    let (cursor, count) = (app.timeline.cursor, app.timeline.rows.len());
+    if !app.timeline.is_story() || !unfold_row(app, cursor) {
+        return false;
+    }
+    let added = app.timeline.rows.len() - count;
+    if !app.timeline.turned {
+        app.timeline.cursor += added;
+    }
+    if app.timeline.top > cursor || app.timeline.turned {
+        app.timeline.top += added;
+    } else {
+        app.timeline.top = app.timeline.cursor;
+    }
+    app.timeline.following = false;
+    app.find = None;
+    navigation::scroll(app);
+    true
+}
+
+/// Returns the row at a place, or the last one before it.
+pub(super) fn row_at(app: &App, place: HistoryPosition) -> usize {
+    let rows = &app.timeline.rows;
+    let found = rows.iter().position(|row| row.place <= place && row.target != MomentTarget::Head);
+    found.unwrap_or(rows.len().saturating_sub(1))
+}
+
+/// Selects a moment exactly: unfolds what hides it, and goes to a finer level if the story does not
+/// tell it.
+pub(super) fn go_to(app: &mut App, place: HistoryPosition, target: MomentTarget) -> Vec<AppEffect> {
+    if !app.timeline.is_story() {
+        return navigation::seek(app, place, target);
+    }
+    if app.timeline.rows.is_empty() && app.story_loading {
+        app.timeline.seek = Some((place, target));
+        return Vec::new();
+    }
+    let shows = |row: &crate::answer::TimelineRow| row.target == target;
+    let hides = |row: &crate::answer::TimelineRow| {
+        let hidden = row.story.as_ref().map_or(&[][..], |story| story.hidden.as_slice());
+        match target {
+            MomentTarget::Time(time) => {
+                row.place.time > time && hidden.last().is_some_and(|first| first.place.time <= time)
+            }
+            target => hidden.iter().any(|row| row.target == target),
+        }
+    };
+    if let Some(row) = app.timeline.rows.iter().position(hides)
+        && !app.timeline.rows.iter().any(|row| shows(row) && row.weight > 0)
+    {
+        unfold_row(app, row);
+    }
+    let row = match target {
+        MomentTarget::Head => Some(0),
+        MomentTarget::Time(_) => Some(row_at(app, place)),
+        // Of the lines of one revision the one of a claim says best what it did.
+        MomentTarget::Sequence(_) => {
+            let is_claim = |row: &crate::answer::TimelineRow| {
+                row.story.as_ref().is_some_and(|story| story.is_claim())
+            };
+            let shown = app.timeline.rows.iter().enumerate().filter(|(_, row)| shows(row));
+            shown.max_by_key(|(place, row)| (is_claim(row), *place)).map(|(place, _)| place)
+        }
+    };
+    match row {
+        Some(row) => navigation::move_to_row(app, row),
+        None => {
+            leave(app);
+            app.timeline.level = TimelineLevel::Revisions;
+            navigation::seek(app, place, target)
+        }
+    }
+}
+
+/// Keeps the story's rows while another level is shown.
+pub(super) fn leave(app: &mut App) {
+    if !app.timeline.is_story() {
+        return;
+    }
+    let rows = std::mem::take(&mut app.timeline.rows);
+    if let Some(story) = &mut app.story {
+        story.rows = rows;
+    }
+    app.timeline.cursor = 0;
+    app.timeline.top = 0;
+    app.timeline.following = false;
+    app.timeline.arrived = 0;
+    app.find = None;
+}
+
+/// Shows the story again. The selection stays at its moment.
+pub(super) fn enter(app: &mut App) -> Vec<AppEffect> {
+    let before = app.row().map(|row| (row.place, row.target));
+    app.timeline.rows =
+        app.story.as_mut().map(|story| std::mem::take(&mut story.rows)).unwrap_or_default();
+    (app.timeline.older, app.timeline.newer, app.timeline.at_newest) = (None, None, true);
+    app.timeline.loading = false;
+    app.timeline.seek = None;
+    app.timeline.arrived = 0;
+    app.find = None;
+    app.asked.remove(&crate::effect::PaneSlot::Page);
+    let head = before.filter(|(_, target)| *target != MomentTarget::Head);
+    app.timeline.following = head.is_none();
+    app.timeline.cursor = head.map_or(0, |(place, _)| row_at(app, place));
+    app.timeline.top = app.timeline.cursor;
+    if app.timeline.rows.is_empty() {
+        app.story_position = 0;
+    }
+    let mut effects = refresh(app);
+    navigation::scroll(app);
+    effects.extend(selection::changed(app));
+    effects
+}
+
+/// Shows the next level of detail.
+pub(super) fn next_level(app: &mut App) -> Vec<AppEffect> {
+    let next = app.timeline.level.next();
+    app.say(TextTone::Plain, format!("showing {}", next.word()));
+    if next == TimelineLevel::Story {
+        app.timeline.level = next;
+        if app.timeline.is_story() {
+            return enter(app);
+        }
+        return navigation::reload(app);
+    }
+    let before = app.row().map(|row| (row.place, row.target));
+    let before = before.filter(|_| app.target() != MomentTarget::Head);
+    leave(app);
+    app.timeline.level = next;
+    let mut effects = match before {
+        Some((place, target)) => navigation::seek(app, place, target),
+        None => navigation::load(app, PageAnchor::Newest),
+    };
+    effects.extend(refresh_activity(app));
+    effects
+}

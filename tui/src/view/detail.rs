@@ -1,0 +1,46 @@
+//! Draws the details of the selection.
+
+use super::canvas::{put_lines, put_wrapped};
+use super::frame::{self, FrameTitles};
+use crate::app::App;
+use crate::panes::PaneFocus;
+use crate::sheet::wrap_sheet;
+use crate::theme::TextTone;
+use ratatui::buffer::Buffer;
+use ratatui::layout::Rect;
+
+pub(super) fn draw(app: &App, area: Rect, buffer: &mut Buffer) {
+    if area.height == 0 || area.width == 0 {
+        return;
+    }
+    let focused = app.focus == PaneFocus::Detail && app.fronts.is_empty();
+    let sheet = app.detail.sheet.as_ref();
+    let word = if app.comparing { "Changed between" } else { "Detail" };
+    let title = match sheet.map(|sheet| sheet.title.as_str()) {
+        Some(title) if !app.comparing && !title.is_empty() => {
+            format!("2 {word} ─ {}", super::canvas::shortened(title, usize::from(area.width / 2)))
+        }
+        _ => format!("2 {word}"),
+    };
+    let inside = crate::layout::WindowLayout::inside(area);
+    let lines = sheet.map(|sheet| wrap_sheet(sheet, inside.width)).unwrap_or_default();
+    let rows = usize::from(inside.height);
+    let right = if lines.len() > rows {
+        let end = (app.detail.top + rows).min(lines.len());
+        format!("{}–{end} of {}", app.detail.top + 1, lines.len())
+    } else {
+        String::new()
+    };
+    let below = match sheet {
+        Some(sheet) if !sheet.command.is_empty() => format!("$ {}", sheet.command),
+        _ => String::new(),
+    };
+    let inside =
+        frame::draw(buffer, area, focused, &FrameTitles { title, right, below }, app.theme);
+    if sheet.is_none() {
+        let said = if app.timeline.rows.is_empty() { "nothing is selected" } else { "reading ..." };
+        put_lines(buffer, inside, &[(TextTone::Dim, said.to_owned())], app.theme);
+        return;
+    }
+    put_wrapped(buffer, inside, &lines, app.detail.top, app.theme);
+}

@@ -1,0 +1,159 @@
+//! Which lines of the timeline are on the screen. A row has a line, one before it where a day begins
+//! or after a long pause, and one below it for the question that a short answer answers.
+
+use crate::answer::TimelineRow;
+use crate::app::App;
+use crate::layout::WindowLayout;
+use forge_store::model::time_grammar::describe_distance;
+use forge_store::story::long_pause;
+
+/// The most rows that stay visible above and below the selection.
+const MARGIN: usize = 3;
+
+/// A line on the screen.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct WindowLine {
+    /// The index of its row.
+    pub row: usize,
+    /// Its part of the row.
+    pub part: LinePart,
+}
+
+/// A part of a row.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum LinePart {
+    /// What separates it from the row above: a day, a pause.
+    Separator(String),
+    /// The row itself, and whether its time is that of the row above.
+    Main {
+        /// Whether the time is shown.
+        timed: bool,
+    },
+    /// The question that it answers.
+    Question,
+}
+
+/// Returns the row above another on the screen.
+fn above(app: &App, row: usize) -> Option<usize> {
+    if app.timeline.turned {
+        return newer(app, row);
+    }
+    Some(row + 1).filter(|row| *row < app.timeline.rows.len())
+}
+
+/// Returns the row below another on the screen.
+fn below(app: &App, row: usize) -> Option<usize> {
+    if app.timeline.turned {
+        return Some(row + 1).filter(|row| *row < app.timeline.rows.len());
+    }
+    newer(app, row)
+}
+
+/// Returns the row after another in time. None follows the selection where hindsight is hidden.
+fn newer(app: &App, row: usize) -> Option<usize> {
+    let is_last = row <= app.timeline.cursor && app.shown_until().is_some();
+    row.checked_sub(1).filter(|_| !is_last)
+}
+
+/// What separates a row from the one above it.
+fn separator(app: &App, row: usize) -> Option<String> {
+    let own = app.timeline.rows.get(row)?.place.time;
+    let day = app.zone.day(own, app.now);
+    let Some(other) = above(app, row).and_then(|other| app.timeline.rows.get(other)) else {
+        return Some(day);
+    };
+    let time = other.place.time;
+    let (earlier, later) = if app.timeline.turned { (own, time) } else { (time, own) };
+    let pause = long_pause(earlier, later).map(describe_distance);
+    let pause = pause.map(|long| {
+        if app.timeline.turned { format!("{long} earlier") } else { format!("after {long}") }
+    });
+    let named = (app.zone.day(time, app.now) != day).then_some(day);
+    let words: Vec<String> = [named, pause].into_iter().flatten().collect();
+    (!words.is_empty()).then(|| words.join(", "))
+}
+
+fn has_question(row: &TimelineRow) -> bool {
+    row.story.as_ref().is_some_and(|story| !story.question.is_empty())
+}
+
+fn height(app: &App, row: usize) -> usize {
+    let asked = app.timeline.rows.get(row).is_some_and(has_question);
+    1 + usize::from(asked) + usize::from(separator(app, row).is_some())
+}
+
+/// Moves the top of the screen so that the selected row is on it, and no line is left empty.
+pub fn scroll_timeline(app: &mut App) {
+    let room = WindowLayout::story_rows(app);
+    let count = app.timeline.rows.len();
+    let last = count.saturating_sub(1);
+    app.timeline.cursor = app.timeline.cursor.min(last);
+    app.timeline.top = app.timeline.top.min(last);
+    if count == 0 {
+        return;
+    }
+    // A few rows around the selection stay visible.
+    let margin = (room / 6).min(MARGIN);
+    let step = |next: fn(&App, usize) -> Option<usize>| {
+        (0..margin).fold(app.timeline.cursor, |row, _| next(app, row).unwrap_or(row))
+    };
+    let (high, low, top) = (step(above), step(below), app.timeline.top);
+    let is_above = if app.timeline.turned { high < top } else { high > top };
+    let top = if is_above { high } else { top };
+    let (mut first, mut used) = (low, height(app, low));
+    while first != top
+        && let Some(before) = above(app, first)
+    {
+        used += height(app, before);
+        if used > room {
+            break;
+        }
+        first = before;
+    }
+    // Rows above fill what would be empty at the end.
+    let (mut filled, mut end) = (0, Some(first));
+    while let Some(row) = end
+        && filled < room
+    {
+        filled += height(app, row);
+        end = below(app, row);
+    }
+    while end.is_none()
+        && let Some(before) = above(app, first)
+    {
+        filled += height(app, before);
+        if filled > room {
+            break;
+        }
+        first = before;
+    }
+    app.timeline.top = first;
+}
+
+/// Returns the lines on the screen.
+#[must_use]
+pub fn timeline_lines(app: &App) -> Vec<WindowLine> {
+    let room = WindowLayout::story_rows(app);
+    let mut lines: Vec<WindowLine> = Vec::with_capacity(room);
+    let mut next = (app.timeline.top < app.timeline.rows.len()).then_some(app.timeline.top);
+    let mut clock: Option<String> = None;
+    while let Some(row) = next
+        && lines.len() < room
+    {
+        next = below(app, row);
+        let Some(shown) = app.timeline.rows.get(row) else { break };
+        let mut put = |part| lines.push(WindowLine { row, part });
+        if let Some(words) = separator(app, row) {
+            put(LinePart::Separator(words));
+            clock = None;
+        }
+        let own = app.zone.clock(shown.place.time);
+        put(LinePart::Main { timed: clock.as_ref() != Some(&own) });
+        clock = Some(own);
+        if has_question(shown) {
+            put(LinePart::Question);
+        }
+    }
+    lines.truncate(room);
+    lines
+}

@@ -1,0 +1,268 @@
+//! The details of a claim: what it says, how sure it is and why, what rests on it.
+
+use super::row::entity_title;
+use super::text;
+use crate::answer::{SheetLine, SheetSection, text_of};
+use crate::app::DisplayZone;
+use crate::sheet::{line, section};
+use crate::theme::TextTone;
+use forge_store::diff::{ChangeKind, describe};
+use forge_store::error::Result;
+use forge_store::model::claim::references;
+use forge_store::model::{ClaimEntry, Key, Kind, TextRef, Timestamp, Value};
+use forge_store::store::{HistoryEntry, ResolvedMoment, Session, StateAt};
+
+/// How many steps of a history are shown.
+const MAX_STEPS: usize = 200;
+/// The columns of a bar that shows a strength or a confidence.
+const BAR: usize = 5;
+
+/// Returns the sections about a claim.
+pub(super) fn sections(
+    session: &Session,
+    point: &ResolvedMoment,
+    key: &Key,
+    entry: &ClaimEntry,
+    zone: DisplayZone,
+) -> Result<Vec<SheetSection>> {
+    let mut history = session.history(point, key)?;
+    history.truncate(MAX_STEPS);
+    let state = session.state(point)?;
+    let evidence = evidence_of(&state, key)?;
+    let mut sections = vec![section("", head(session, key, entry)?)];
+    let path = path(&history, &evidence, zone);
+    if !path.is_empty() {
+        sections.push(section("How sure, and why", path));
+    }
+    if key.kind == Kind::Hypothesis {
+        for (title, is_for) in [("For", true), ("Against", false)] {
+            let mut lines: Vec<SheetLine> = evidence
+                .iter()
+                .filter(|one| (one.strength >= 0.0) == is_for)
+                .map(|one| evidence_line(one, is_for))
+                .collect();
+            if lines.is_empty() {
+                lines.push(line(TextTone::Dim, 2, "nothing"));
+            }
+            sections.push(section(title, lines));
+        }
+    }
+    let related = related(&state, key, entry)?;
+    for (title, lines) in related {
+        if !lines.is_empty() {
+            sections.push(section(title, lines));
+        }
+    }
+    let changes = changes(&history, zone);
+    if changes.len() > 1 {
+        let title = format!("Every change ({})", history.len());
+        sections.push(SheetSection { title, lines: changes, folded: true });
+    }
+    Ok(sections)
+}
+
+struct EvidenceFor {
+    id: String,
+    strength: f64,
+    text: String,
+    source: String,
+    added: Timestamp,
+}
+
+/// Returns the evidence about a hypothesis, the strongest first.
+fn evidence_of(state: &StateAt, key: &Key) -> Result<Vec<EvidenceFor>> {
+    if key.kind != Kind::Hypothesis {
+        return Ok(Vec::new());
+    }
+    let mut found = Vec::new();
+    for (id, entry) in state.claims_of(Kind::Evidence)? {
+        let value = &entry.value;
+        if value.field("hypothesis").and_then(Value::as_text) != Some(key.id.as_str()) {
+            continue;
+        }
+        found.push(EvidenceFor {
+            id,
+            strength: value.field("strength").and_then(Value::as_f64).unwrap_or(0.0),
+            text: entity_title(Kind::Evidence, value),
+            source: value.field("source").map(text_of).unwrap_or_default(),
+            added: entry.added_at,
+        });
+    }
+    found.sort_by(|a, b| b.strength.abs().total_cmp(&a.strength.abs()));
+    Ok(found)
+}
+
+/// A number from 0 to 1 as `.93`.
+pub(super) fn short(value: f64) -> String {
+    let text = format!("{:.2}", value.abs());
+    text.strip_prefix('0').map_or_else(|| text.clone(), str::to_owned)
+}
+
+/// A number from 0 to 1 as a bar.
+fn bar(value: f64) -> String {
+    const PARTS: [&str; 8] = ["", "▏", "▎", "▍", "▌", "▋", "▊", "▉"];
+    #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "0 to 40")]
+    let eighths = (value.abs().clamp(0.0, 1.0) * (BAR * 8) as f64).round() as usize;
+    let mut bar = "█".repeat(eighths / 8);
+    bar.push_str(PARTS.get(eighths % 8).copied().unwrap_or_default());
+    format!("{bar:<BAR$}")
+}
+
+fn evidence_line(one: &EvidenceFor, is_for: bool) -> SheetLine {
+    let source = if one.source.is_empty() { String::new() } else { format!("  [{}]", one.source) };
+    let tone = if is_for { TextTone::Good } else { TextTone::Bad };
+    line(tone, 2, format!("{} {} ", bar(one.strength), short(one.strength)))
+        .and(TextTone::Id, format!("{} ", one.id))
+        .and(TextTone::Plain, one.text.clone())
+        .and(TextTone::Dim, source)
+}
+
+/// Returns what a claim says, and its fields.
+fn head(session: &Session, key: &Key, entry: &ClaimEntry) -> Result<Vec<SheetLine>> {
+    let value = &entry.value;
+    let field = |name: &str| value.field(name).map(text_of).filter(|text| !text.is_empty());
+    let status = field("status").unwrap_or_default();
+    let (sign, tone) = match status.as_str() {
+        "confirmed" | "filled" => ("✓ ", TextTone::Good),
+        "rejected" | "unfillable" => ("✗ ", TextTone::Bad),
+        "archived" | "obsolete" => ("– ", TextTone::Dim),
+        "open" | "filling" => ("? ", TextTone::Warning),
+        _ => ("", TextTone::Plain),
+    };
+    let id_tone = match key.kind {
+        Kind::Hypothesis => TextTone::of_idea(&key.id),
+        _ => TextTone::Id,
+    };
+    let sure = value.field("confidence").and_then(Value::as_f64);
+    let sure = sure.map(|sure| format!("  {} {}", bar(sure), short(sure))).unwrap_or_default();
+    let mut lines = vec![
+        line(id_tone, 0, format!("{} ", key.id))
+            .and(tone, format!("{sign}{}", status.replace('_', " ")))
+            .and(id_tone, sure),
+    ];
+    for name in ["description", "reason", "resolution", "doubt_reason"] {
+        let Some(value) = value.field(name) else { continue };
+        let text = match TextRef::from_value(value) {
+            Some(text) => text::read(session, None, &text)?,
+            None => text_of(value),
+        };
+        let (tone, text) = match name {
+            "description" => (TextTone::Plain, text),
+            "reason" => (TextTone::Good, format!("because {text}")),
+            "resolution" => (TextTone::Good, text),
+            _ => (TextTone::Warning, format!("in doubt: {text}")),
+        };
+        lines.push(line(tone, 0, text));
+    }
+    let shown =
+        ["description", "reason", "resolution", "doubt_reason", "status", "confidence", "in_doubt"];
+    if let Value::Map(fields) = value {
+        for (name, value) in fields.iter().filter(|(name, _)| !shown.contains(&name.as_str())) {
+            let text = text_of(value);
+            if !text.is_empty() {
+                let name = format!("{} ", name.replace('_', " "));
+                lines.push(line(TextTone::Dim, 0, name).and(TextTone::Plain, text));
+            }
+        }
+    }
+    Ok(lines)
+}
+
+/// Returns the steps of the confidence with what caused them.
+fn path(history: &[HistoryEntry], evidence: &[EvidenceFor], zone: DisplayZone) -> Vec<SheetLine> {
+    let sure = |entry: &Option<ClaimEntry>| {
+        entry.as_ref().and_then(|entry| entry.value.field("confidence")).and_then(Value::as_f64)
+    };
+    let status = |entry: &Option<ClaimEntry>| {
+        entry.as_ref().and_then(|entry| entry.value.field("status")).map(text_of)
+    };
+    let mut lines = Vec::new();
+    for step in history.iter().rev() {
+        let (old, new) = (sure(&step.change.old), sure(&step.change.new));
+        let settled =
+            status(&step.change.new).filter(|new| Some(new) != status(&step.change.old).as_ref());
+        let Some(new) = new.filter(|new| old != Some(*new) || settled.is_some()) else { continue };
+        let (tone, moved) = match old {
+            Some(old) if new > old => (TextTone::Good, format!("{} → {}", short(old), short(new))),
+            Some(old) if new < old => (TextTone::Bad, format!("{} → {}", short(old), short(new))),
+            _ => (TextTone::Plain, format!("      {}", short(new))),
+        };
+        let time = step.revision.time;
+        let causes: Vec<&EvidenceFor> = evidence.iter().filter(|one| one.added == time).collect();
+        let mut shown = line(TextTone::Dim, 2, format!("{} ", zone.clock(time)))
+            .and(tone, format!("{moved}  "));
+        if let Some(status) = settled.filter(|status| status != "active") {
+            shown = shown.and(TextTone::Heading, format!("{}  ", status.replace('_', " ")));
+        }
+        for cause in causes {
+            shown = shown
+                .and(TextTone::Id, format!("{} ", cause.id))
+                .and(TextTone::Plain, format!("{} ", cause.text));
+        }
+        lines.push(shown.and(TextTone::Dim, format!("#{}", step.revision.sequence)));
+    }
+    lines
+}
+
+type Related = Vec<(&'static str, Vec<SheetLine>)>;
+
+/// Returns what a claim rests on, and what rests on it.
+fn related(state: &StateAt, key: &Key, entry: &ClaimEntry) -> Result<Related> {
+    let named = |kind: Kind, id: &str, value: &Value| {
+        line(TextTone::Id, 2, format!("{id} ")).and(TextTone::Plain, entity_title(kind, value))
+    };
+    let mut rests_on = Vec::new();
+    for other in references(key.kind, &entry.value) {
+        if let Some(value) = state.claim(other.kind, &other.id)? {
+            rests_on.push(named(other.kind, &other.id, &value));
+        }
+    }
+    let mut above = Vec::new();
+    for kind in [Kind::Hypothesis, Kind::Evidence, Kind::Belief, Kind::Gap] {
+        if kind == Kind::Evidence && key.kind == Kind::Hypothesis {
+            continue;
+        }
+        for (id, entry) in state.claims_of(kind)? {
+            if references(kind, &entry.value).contains(key) {
+                above.push(named(kind, &id, &entry.value));
+            }
+        }
+    }
+    for (_, entry) in state.claims_of(Kind::Dependency)? {
+        let part = |name: &str| entry.value.field(name).map(text_of).unwrap_or_default();
+        let (from, to) = (part("from"), part("to"));
+        let list = if from == key.id { &mut rests_on } else { &mut above };
+        let other = if from == key.id { to } else { from.clone() };
+        if from != key.id && part("to") != key.id {
+            continue;
+        }
+        if let Some(value) = state.claim(Kind::Belief, &other)? {
+            list.push(named(Kind::Belief, &other, &value));
+        }
+    }
+    Ok(vec![("It rests on", rests_on), ("On it rest", above)])
+}
+
+/// Returns every change of a claim, field by field, the newest first.
+fn changes(history: &[HistoryEntry], zone: DisplayZone) -> Vec<SheetLine> {
+    let mut lines = Vec::new();
+    for step in history {
+        let revision = &step.revision;
+        let head = format!("#{} {} {}", revision.sequence, zone.show(revision.time), revision.verb);
+        lines.push(line(TextTone::Id, 2, head));
+        for change in describe(std::slice::from_ref(&step.change)) {
+            let [old, new] = [&change.old, &change.new].map(|value| {
+                super::row::one_line(&value.as_ref().map(text_of).unwrap_or_default())
+            });
+            let (tone, text) = match (change.change, change.field) {
+                (ChangeKind::Added, _) => (TextTone::Added, "+ added".to_owned()),
+                (ChangeKind::Removed, _) => (TextTone::Removed, "- removed".to_owned()),
+                (_, field) => {
+                    (TextTone::Plain, format!("{}: {old} → {new}", field.unwrap_or_default()))
+                }
+            };
+            lines.push(line(tone, 6, text));
+        }
+    }
+    lines
+}

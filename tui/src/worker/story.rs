@@ -1,0 +1,197 @@
+//! Reads the story of a session, and the brief of a moment.
+
+use crate::answer::{RowSign, TimelineRow};
+use crate::axis::{TimeAxis, TimeStretch, longest_pause, stretches};
+use crate::effect::MomentTarget;
+use crate::story_view::{AxisEvent, AxisEventKind, StoryLine, StorySummary, StoryView};
+use crate::theme::TextTone;
+use forge_store::error::Result;
+use forge_store::model::Timestamp;
+use forge_store::model::claim::{Gap, GapStatus};
+use forge_store::store::{
+    HistoryPosition, HistoryRank, ResolvedMoment, Session, SessionBrief, StateAt,
+};
+use forge_store::story::{
+    BranchWalk, FOLDED_SIGN, Story, StoryItem, StoryKind, StoryMark, StoryRef, StoryRow,
+    folded_words,
+};
+use std::collections::BTreeMap;
+
+/// Reads the story of a session.
+pub(super) fn view(session: &Session) -> Result<StoryView> {
+    let state = session.state(&session.head()?)?;
+    let mut story = Story::read(&state)?;
+    story.read_whole_texts(session, &forge_agents::resolve)?;
+    let current = state.current_branch()?;
+    let mut times: Vec<Timestamp> = story.items().map(|item| item.at).collect();
+    times.sort_unstable();
+    let stretches = stretches(&times);
+    Ok(StoryView {
+        session: state.info()?.id.to_string(),
+        rows: rows(&story, &current),
+        summary: summary(&story, &state)?,
+        longest_pause: longest_pause(&times),
+        events: events(&story, &stretches),
+        stretches,
+    })
+}
+
+fn summary(story: &Story, state: &StateAt) -> Result<StorySummary> {
+    let findings = &story.findings;
+    let gaps = state.all::<Gap>()?;
+    let is_open =
+        |gap: &Gap| matches!(gap.status, None | Some(GapStatus::Open | GapStatus::Filling));
+    Ok(StorySummary {
+        title: findings.title.clone(),
+        failing: findings.failing.iter().map(|check| check.text.clone()).collect(),
+        passing: findings.passing.len(),
+        uncommitted: findings.uncommitted.len(),
+        commits: findings.commits.len(),
+        prompts: findings.prompts,
+        open_gaps: gaps.iter().filter(|(_, gap)| is_open(gap)).count(),
+    })
+}
+
+/// How many places an axis tells apart at most.
+const PLACES: f64 = 4096.0;
+
+/// Returns the events on the axis of time.
+fn events(story: &Story, stretches: &[TimeStretch]) -> Vec<AxisEvent> {
+    let axis = TimeAxis::new(stretches, 0.0);
+    let mut events: BTreeMap<(u32, AxisEventKind), AxisEvent> = BTreeMap::new();
+    for item in story.items() {
+        let kind = event_kind(item);
+        #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "0 to 4096")]
+        let place = (axis.place(item.at) * PLACES) as u32;
+        let event = AxisEvent { at: item.at, kind, count: 0 };
+        let event = events.entry((place, kind)).or_insert(event);
+        event.at = event.at.min(item.at);
+        event.count += 1;
+    }
+    events.into_values().collect()
+}
+
+fn event_kind(item: &StoryItem) -> AxisEventKind {
+    match (item.kind, item.mark) {
+        (StoryKind::Prompt | StoryKind::Answer, _) => AxisEventKind::Prompt,
+        (StoryKind::Check, StoryMark::Good) => AxisEventKind::Passed,
+        (StoryKind::Check, StoryMark::Bad) => AxisEventKind::Failed,
+        (StoryKind::Edit, _) => AxisEventKind::Edit,
+        (StoryKind::Commit, _) => AxisEventKind::Commit,
+        (StoryKind::Compaction, _) => AxisEventKind::Compaction,
+        _ => AxisEventKind::Other,
+    }
+}
+
+/// Returns the lines of a story, newest first.
+fn rows(story: &Story, current: &str) -> Vec<TimelineRow> {
+    let mut walk = BranchWalk::default();
+    // What is folded stands between the told items, in the same order.
+    let is_hidden = |item: &&StoryItem| !item.loud && item.fold_key.is_some();
+    let mut folded_items = story.turns.iter().flat_map(|turn| &turn.items).filter(is_hidden);
+    let mut rows = Vec::new();
+    for row in story.rows() {
+        match row {
+            StoryRow::Item(item) => {
+                rows.push(item_row(item, walk.change(item), current));
+            }
+            StoryRow::Folded { at, folded } => {
+                let count: usize = folded.values().sum();
+                let hidden = folded_items.by_ref().take(count);
+                let mut hidden: Vec<TimelineRow> =
+                    hidden.map(|item| item_row(item, None, current)).collect();
+                hidden.reverse();
+                rows.push(folded_row(at, folded_words(&folded), hidden, current));
+            }
+        }
+    }
+    rows.reverse();
+    rows
+}
+
+fn item_row(item: &StoryItem, on_branch: Option<&str>, current: &str) -> TimelineRow {
+    let sequence = item.refs.iter().find_map(|about| match about {
+        StoryRef::Sequence(sequence) => Some(*sequence),
+        StoryRef::Entity(_) => None,
+    });
+    let (sign, sign_tone) = item.sign();
+    let sign_tone = match item.kind {
+        StoryKind::Prompt
+        | StoryKind::Answer
+        | StoryKind::Commit
+        | StoryKind::Compaction
+        | StoryKind::Checkpoint => TextTone::Accent,
+        StoryKind::Edit => TextTone::Edit,
+        _ => sign_tone.into(),
+    };
+    let tone = match item.kind {
+        // The text of an idea has the colour of its direction in the sign only.
+        StoryKind::Hypothesis | StoryKind::Gap | StoryKind::Check if item.loud => TextTone::Plain,
+        _ => item.text_tone().into(),
+    };
+    let on_branch = on_branch.map(|branch| format!("(on {branch})  ")).unwrap_or_default();
+    let reason = format!("{on_branch}{}", item.reason().unwrap_or_default());
+    let id = item.refs.first().map(ToString::to_string).unwrap_or_default();
+    TimelineRow {
+        place: HistoryPosition {
+            time: item.at,
+            rank: HistoryRank::Sequence(sequence.unwrap_or(u64::MAX)),
+        },
+        target: sequence.map_or(MomentTarget::Time(item.at), MomentTarget::Sequence),
+        branch: item.branch.clone().unwrap_or_else(|| current.to_owned()),
+        sign: RowSign::Fact,
+        title: item.text.clone(),
+        by: String::new(),
+        tags: Vec::new(),
+        id,
+        weight: u8::from(item.loud),
+        merged: None,
+        story: Some(Box::new(StoryLine {
+            kind: Some(item.kind),
+            sign: (sign, sign_tone),
+            tone,
+            reason: reason.trim_end().to_owned(),
+            question: item.question().unwrap_or_default().to_owned(),
+            refs: item.refs.clone(),
+            hidden: Vec::new(),
+        })),
+    }
+}
+
+fn folded_row(
+    at: Timestamp,
+    words: String,
+    hidden: Vec<TimelineRow>,
+    current: &str,
+) -> TimelineRow {
+    // The state after all of it.
+    let last = hidden.first();
+    let target = last.map_or(MomentTarget::Time(at), |row| row.target);
+    let rank = last.map_or(HistoryRank::Sequence(u64::MAX), |row| row.place.rank);
+    TimelineRow {
+        place: HistoryPosition { time: last.map_or(at, |row| row.place.time), rank },
+        target,
+        branch: last.map_or_else(|| current.to_owned(), |row| row.branch.clone()),
+        sign: RowSign::Fact,
+        title: words,
+        by: String::new(),
+        tags: Vec::new(),
+        id: String::new(),
+        weight: 0,
+        merged: None,
+        story: Some(Box::new(StoryLine {
+            kind: None,
+            sign: (FOLDED_SIGN, TextTone::Dim),
+            tone: TextTone::Dim,
+            reason: String::new(),
+            question: String::new(),
+            refs: Vec::new(),
+            hidden,
+        })),
+    }
+}
+
+/// Reads the brief of a moment.
+pub(super) fn brief(session: &Session, point: &ResolvedMoment) -> Result<SessionBrief> {
+    Story::brief(&session.state(point)?, &forge_agents::resolve)
+}

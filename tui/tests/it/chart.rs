@@ -1,0 +1,63 @@
+//! The axis of time and the charts.
+
+use crate::hand::Hand;
+use forge_tui::effect::MomentTarget;
+use insta::assert_snapshot;
+
+#[test]
+fn the_charts_show_each_hypothesis_with_its_end_and_what_happened_meanwhile() {
+    let mut hand = Hand::on_example(120, 36);
+    assert_snapshot!("charts", hand.press("c").screen());
+    hand.app.theme.ascii = true;
+    let screen = hand.screen();
+    assert!(screen.is_ascii(), "{screen}");
+    assert_snapshot!("charts_ascii", screen);
+}
+
+#[test]
+fn steps_lead_from_change_to_change_and_show_the_cause_and_what_was_held() {
+    let mut hand = Hand::on_example(120, 36);
+    hand.press("t").type_in("when H1 was rejected").press("<enter> c h");
+    assert_eq!(hand.app.target(), MomentTarget::Sequence(61));
+    let screen = hand.screen();
+    assert!(screen.contains(" 10:56  H4 .93 → .97  "), "{screen}");
+    assert!(screen.contains("held then:  H1 .04✗  H2 .05✗  H3 .03✗  H4 .97  H5 .65"), "{screen}");
+    hand.press("l");
+    assert_eq!(hand.app.target(), MomentTarget::Sequence(62));
+    // The state follows.
+    assert_eq!(hand.app.state.view.as_ref().unwrap().target, MomentTarget::Sequence(62));
+    for _ in 0..100 {
+        hand.press("h");
+    }
+    assert_eq!(hand.app.status.as_ref().unwrap().text, "no hypothesis changed before this moment");
+    let steps = hand.app.chart.steps().len();
+    let mut seen = 1;
+    for _ in 1..steps {
+        hand.press("l");
+        seen += 1;
+    }
+    assert_eq!(seen, steps);
+    assert_eq!(hand.app.target(), MomentTarget::Sequence(87));
+}
+
+#[test]
+fn which_hypotheses_are_drawn_is_chosen() {
+    let mut hand = Hand::on_example(120, 36);
+    hand.press("c");
+    hand.app.chart.cursor = 0;
+    assert!(hand.press("<space>").screen().contains("5 of 6 hypotheses"), "{}", hand.screen());
+    hand.press("<space>");
+    // All are settled, so nothing is left.
+    assert!(hand.press("z").screen().contains("0 of 6 hypotheses"));
+    assert!(hand.press("z").screen().contains("6 of 6 hypotheses"));
+    hand.press("<enter>");
+    assert!(hand.app.fronts.is_empty());
+}
+
+#[test]
+fn a_click_on_the_axis_goes_to_that_time() {
+    let mut hand = Hand::on_example(120, 40);
+    let area = forge_tui::layout::WindowLayout::from_app(&hand.app).time;
+    hand.act(forge_tui::action::BrowserAction::Click { x: area.x + 7, y: area.y + 3 });
+    assert!(hand.app.timeline.cursor + 5 > hand.app.timeline.rows.len());
+}

@@ -1,0 +1,188 @@
+//! Faults that a trial found, each told by a test.
+
+use crate::hand::{Hand, at};
+use forge_store::model::{Fact, FactOrigin, Kind, Value};
+use forge_store::store::{NewSession, Store, WriteContext};
+use forge_tui::effect::MomentTarget;
+use forge_tui::panes::PaneFocus;
+use forge_tui::theme::{TextTone, ThemeName};
+
+fn hypothesis(hand: &Hand, id: &str) -> (String, f64) {
+    let view = hand.app.state.view.as_ref().unwrap();
+    let item = view.items.iter().find(|item| item.key.id == id).unwrap();
+    (item.status.clone(), item.confidence.unwrap())
+}
+
+#[test]
+fn a_typed_moment_shows_the_state_of_the_very_revision() {
+    for moment in ["when H1 was rejected", "#62"] {
+        let mut hand = Hand::on_example(140, 40);
+        // What was held, by hypothesis.
+        hand.press("l t").type_in(moment).press("<enter>");
+        let named = hand.app.target();
+        assert!(matches!(named, MomentTarget::Sequence(_)), "{moment}: {named}");
+        assert_eq!(hypothesis(&hand, "H1"), ("rejected".to_owned(), 0.04), "{moment}");
+        let row = hand.app.row().unwrap();
+        assert_eq!(row.target, named);
+        assert_eq!(row.title, "H1 rejected .30 → .04", "{moment}");
+    }
+}
+
+#[test]
+fn a_moment_that_the_story_does_not_tell_is_found_among_the_revisions() {
+    let mut hand = Hand::on_example(140, 40);
+    // An automatic checkpoint.
+    hand.press("t #89 <enter>");
+    assert_eq!(hand.app.target(), MomentTarget::Sequence(89));
+    assert_eq!(hand.app.row().unwrap().title, "Fix committed");
+    // A change that the story folds is unfolded.
+    let mut hand = Hand::on_example(140, 40);
+    let folded = hand.app.timeline.rows.iter().find_map(|row| {
+        let story = row.story.as_ref()?;
+        story.hidden.iter().find(|hidden| matches!(hidden.target, MomentTarget::Sequence(_)))
+    });
+    let target = folded.unwrap().target;
+    hand.press("t").type_in(&target.to_string()).press("<enter>");
+    assert_eq!(hand.app.target(), target);
+    assert!(hand.app.timeline.is_story());
+}
+
+#[test]
+fn going_from_change_to_change_never_sticks_and_lands_on_each() {
+    for keys in ["", "v"] {
+        let mut hand = Hand::on_example(120, 30);
+        hand.press("l").press(keys).press("g");
+        let mut seen = vec![hand.app.target()];
+        for _ in 0..200 {
+            let before = hand.app.target();
+            hand.press("}");
+            if hand.app.target() == before {
+                break;
+            }
+            let view = hand.app.state.view.as_ref().unwrap();
+            assert_eq!(view.target, hand.app.target(), "the state is that of the row");
+            seen.push(hand.app.target());
+        }
+        assert!(seen.len() > 15, "{seen:?}");
+        // And all the way back.
+        for expected in seen.iter().rev().skip(1).take(seen.len() - 2) {
+            hand.press("{");
+            assert_eq!(hand.app.target(), *expected);
+        }
+        let mut hand = Hand::on_example(120, 30);
+        hand.press("l").press(keys).press("} {");
+        let confirmed = hand.press("t").type_in("when H4 was confirmed").press("<enter>");
+        assert_eq!(hypothesis(confirmed, "H4").0, "confirmed");
+    }
+}
+
+#[test]
+fn the_longest_pause_does_not_depend_on_the_window() {
+    for width in [80, 100, 120, 140, 200] {
+        let screen = Hand::on_example(width, 40).screen();
+        assert!(screen.contains("longest pause 8 min 29 s"), "{width}: {screen}");
+    }
+}
+
+#[test]
+fn a_difference_is_read_from_the_earlier_moment_to_the_later_one() {
+    let texts = |hand: &Hand| {
+        let sheet = hand.app.detail.sheet.as_ref().unwrap();
+        let lines = sheet.sections.iter().flat_map(|section| &section.lines);
+        lines.flat_map(|line| &line.parts).map(|(_, text)| text.clone()).collect::<String>()
+    };
+    // The mark is below, then above.
+    let mut hand = Hand::on_example(140, 40);
+    hand.press("t").type_in("when H1 was rejected").press("<enter> m");
+    hand.press("t").type_in("when H4 was confirmed").press("<enter> d");
+    let forward = texts(&hand);
+    assert!(forward.contains("confirmed") && forward.contains("later"), "{forward}");
+    let mut hand = Hand::on_example(140, 40);
+    hand.press("t").type_in("when H4 was confirmed").press("<enter> m");
+    hand.press("t").type_in("when H1 was rejected").press("<enter> d");
+    assert_eq!(texts(&hand), forward);
+}
+
+#[test]
+fn an_edit_shows_its_patch_first_in_colour_and_the_old_file_last() {
+    let store = Store::in_memory().unwrap();
+    let act = WriteContext::asked("import", at("2025-03-11T10:00:00Z"));
+    let session = store.create_session(&act, NewSession::named("edits")).unwrap();
+    let old = "old line\n".repeat(290);
+    let fact = Fact {
+        kind: Kind::Code,
+        id: "x1".to_owned(),
+        at: act.now,
+        origin: FactOrigin::Recorded,
+        place: 1,
+        recorded_at: act.now,
+        value: Value::from([
+            ("original_file", old.into()),
+            ("patch", "@@ -1,2 +1,2 @@\n-old line\n+new line\n".into()),
+            ("path", "src/a.rs".into()),
+        ]),
+    };
+    session.write(&act).fact(fact).commit().unwrap();
+    let mut hand = Hand::on(store, 100, 30);
+    hand.app.theme.name = ThemeName::Dark;
+    let sheet = hand.app.detail.sheet.clone().unwrap();
+    let tones: Vec<TextTone> = sheet.sections[0].lines.iter().map(|line| line.parts[0].0).collect();
+    assert_eq!(
+        tones,
+        [TextTone::Heading, TextTone::Id, TextTone::PatchRemoved, TextTone::PatchAdded]
+    );
+    assert!(hand.screen().contains("+new line"), "{}", hand.screen());
+    let opened = hand.press("<enter>").screen();
+    assert!(opened.contains("▸ original file (290 lines)"), "{opened}");
+}
+
+#[test]
+fn undo_and_redo_say_what_they_take_back() {
+    let mut hand = Hand::on_example(100, 30);
+    hand.press("n").type_in("the clocks are apart").press("<enter> u");
+    let asked = hand.screen();
+    assert!(asked.contains("undo takes back: note add"), "{asked}");
+    assert!(asked.contains("revision #90") && asked.contains("N8 the clocks are apart"), "{asked}");
+    hand.press("n");
+    assert!(hand.app.session.count == 90, "nothing is undone");
+    hand.press("u y U");
+    assert!(hand.screen().contains("redo brings back: note add"), "{}", hand.screen());
+    hand.press("y");
+    let store = Store::in_memory().unwrap();
+    let act = WriteContext::asked("import", at("2025-03-11T10:00:00Z"));
+    store.create_session(&act, NewSession::named("empty")).unwrap();
+    let mut hand = Hand::on_example(100, 30);
+    hand.press("U");
+    assert!(hand.app.fronts.is_empty());
+    assert_eq!(hand.app.status.as_ref().unwrap().text, "there is no undo to take back");
+}
+
+#[test]
+fn q_and_escape_close_the_front_and_only_q_on_the_main_screen_quits() {
+    let mut hand = Hand::on_example(140, 40);
+    for open in ["<enter>", "c", "s", "z"] {
+        hand.press(open);
+        assert!(!hand.app.fronts.is_empty() || hand.app.zoomed, "{open}");
+        hand.press("q");
+        assert!(hand.app.fronts.is_empty() && !hand.app.zoomed && !hand.app.done, "{open}");
+    }
+    for open in ["?", "/", "t", "n"] {
+        hand.press(open).press("<esc>");
+        assert!(hand.app.fronts.is_empty() && !hand.app.done, "{open}");
+    }
+    hand.press("<esc> <esc> <tab> <esc>");
+    assert!(!hand.app.done);
+    assert_eq!(hand.app.focus, PaneFocus::Story);
+    hand.press("q");
+    assert!(hand.app.done);
+}
+
+#[test]
+fn the_way_out_is_always_named() {
+    for width in [60, 80, 100, 140, 200] {
+        let hand = Hand::on_example(width, 40);
+        let screen = hand.screen();
+        let keys = screen.lines().last().unwrap();
+        assert!(keys.ends_with("q quit") && keys.contains("? keys"), "{width}: {keys}");
+    }
+}

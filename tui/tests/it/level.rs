@@ -1,0 +1,256 @@
+//! The levels of the timeline: the story, every revision, everything.
+
+use crate::hand::{Hand, at};
+use forge_store::model::{Key, Kind, Value};
+use forge_store::store::{ClaimChange, NewSession, Store, WriteContext};
+use forge_tui::action::BrowserAction;
+use forge_tui::effect::MomentTarget;
+use insta::assert_snapshot;
+use std::collections::BTreeSet;
+
+pub(crate) fn note(store: &Store, session: &str, id: &str, time: &str) {
+    let act = WriteContext::asked("note add", at(time));
+    let value = Value::from([("description", id.into())]);
+    let change = ClaimChange::put(Key::new(Kind::Note, id), value);
+    store.session(session).unwrap().write(&act).change(change).commit().unwrap();
+}
+
+#[test]
+fn the_lines_are_those_of_the_story_in_its_order() {
+    let store = Store::in_memory().unwrap();
+    let session = forge_testkit::example::fill(&store).unwrap();
+    let state = session.state(&session.head().unwrap()).unwrap();
+    let mut story = forge_store::story::Story::read(&state).unwrap();
+    story.read_whole_texts(&session, &forge_agents::resolve).unwrap();
+    let told: Vec<String> = story
+        .rows()
+        .into_iter()
+        .map(|row| match row {
+            forge_store::story::StoryRow::Item(item) => item.text.clone(),
+            forge_store::story::StoryRow::Folded { folded, .. } => {
+                forge_store::story::folded_words(&folded)
+            }
+        })
+        .collect();
+    let hand = Hand::on(store, 120, 40);
+    let shown: Vec<String> =
+        hand.app.timeline.rows.iter().rev().map(|row| row.title.clone()).collect();
+    assert_eq!(shown, told);
+    // What is folded is whole.
+    let folded: usize = story.items().filter(|item| !item.loud && item.fold_key.is_some()).count();
+    let rows = hand.app.timeline.rows.iter().filter_map(|row| row.story.as_ref());
+    assert_eq!(rows.map(|story| story.hidden.len()).sum::<usize>(), folded);
+}
+
+#[test]
+fn the_story_is_read_downwards_and_can_be_turned() {
+    let mut hand = Hand::on_example(120, 40);
+    assert_eq!(hand.app.target(), MomentTarget::Head);
+    let last = hand.app.row().unwrap().title.clone();
+    hand.press("k");
+    assert!(hand.app.timeline.cursor == 1 && hand.app.target() != MomentTarget::Head);
+    hand.press("g");
+    assert!(hand.app.row().unwrap().title.starts_with("redelivery::"), "the first prompt");
+    hand.press("k G");
+    assert_eq!(
+        (hand.app.row().unwrap().title.clone(), hand.app.target()),
+        (last, MomentTarget::Head)
+    );
+    let screen = hand.press("o").screen();
+    let first = screen.lines().nth(3).unwrap();
+    assert!(first.contains("Tue 11 Mar"), "{screen}");
+    assert!(screen.lines().nth(4).unwrap().contains("Fixed on monotonic-lease"), "{screen}");
+    hand.press("j");
+    assert_eq!(hand.app.timeline.cursor, 1);
+}
+
+#[test]
+fn a_folded_line_unfolds_in_its_place() {
+    let mut hand = Hand::on_example(120, 40);
+    hand.press("k");
+    assert_eq!(hand.app.row().unwrap().title, "1 task");
+    let count = hand.app.timeline.rows.len();
+    hand.press("<enter>");
+    assert_eq!(hand.app.timeline.rows.len(), count);
+    assert!(hand.app.row().unwrap().title.contains("Find and fix the cause"));
+    // What was unfolded stays so when the story is read again.
+    hand.press("n").type_in("still").press("<enter>");
+    assert!(hand.app.timeline.rows.iter().any(|row| row.title.contains("Find and fix the cause")));
+}
+
+#[test]
+fn days_and_long_pauses_are_separated_and_a_minute_is_named_once() {
+    let store = Store::in_memory().unwrap();
+    let act = WriteContext::asked("session new", at("2025-03-11T10:00:00Z"));
+    store.create_session(&act, NewSession::named("days")).unwrap();
+    let times = [
+        "2025-03-11T10:00:10Z",
+        "2025-03-11T10:00:40Z",
+        "2025-03-11T10:10:00Z",
+        "2025-03-11T11:00:00Z",
+        "2025-03-12T09:00:00Z",
+    ];
+    for (number, time) in times.into_iter().enumerate() {
+        note(&store, "days", &format!("N{number}"), time);
+    }
+    let mut hand = Hand::on(store, 60, 18);
+    hand.press("z");
+    assert_snapshot!("days", hand.screen());
+    assert_snapshot!("days_turned", hand.press("o").screen());
+}
+
+#[test]
+fn the_toggle_shows_every_revision_and_then_every_fact() {
+    let mut hand = Hand::on_example(100, 24);
+    hand.press("t").type_in("when H4 was confirmed").press("<enter>");
+    let target = hand.app.target();
+    assert_snapshot!("revisions", hand.press("v").screen());
+    assert_eq!(hand.app.target(), target, "the moment is the same");
+    assert_snapshot!("everything", hand.press("v").screen());
+    assert_eq!(hand.app.target(), target);
+    hand.press("v");
+    assert_eq!(hand.app.target(), target);
+    assert_eq!(hand.app.row().unwrap().title, "H4 confirmed .97 → .98");
+}
+
+#[test]
+fn landmarks_are_visited_one_after_the_other() {
+    let mut hand = Hand::on_example(100, 40);
+    let title = |hand: &Hand| hand.app.row().unwrap().title.clone();
+    hand.press("K");
+    assert_eq!(title(&hand), "Then fix it properly. Not by asking for better clocks.");
+    hand.press("K K J");
+    assert!(title(&hand).starts_with("Good thought"), "{}", title(&hand));
+    hand.press(">");
+    assert_eq!(title(&hand), "context compacted");
+    hand.press("x");
+    assert_eq!(title(&hand), "cargo build failed");
+    hand.press("X");
+    assert!(title(&hand).contains("1.8 s behind failed"), "{}", title(&hand));
+    hand.press("g [");
+    assert_eq!(hand.app.status.as_ref().unwrap().text, "there is no checkpoint before this moment");
+    hand.press("]");
+    assert_eq!(title(&hand), "Three failed runs read; two suspects");
+    // Tags are looked up along the history.
+    hand.press(")");
+    assert!(hand.app.status.as_ref().unwrap().text.starts_with("tag: "), "{:?}", hand.app.status);
+}
+
+#[test]
+fn new_writes_appear_and_the_selection_stays() {
+    let store = Store::in_memory().unwrap();
+    forge_testkit::example::fill(&store).unwrap();
+    let mut hand = Hand::on(store.clone(), 100, 30);
+    let mut minute = 12;
+    let mut tick = |hand: &mut Hand| {
+        minute += 1;
+        hand.act(BrowserAction::Tick(at(&format!("2025-03-11T13:{minute}:00Z"))));
+        hand.act(BrowserAction::Tick(at(&format!("2025-03-11T13:{minute}:02Z"))));
+    };
+    note(&store, "example", "N90", "2025-03-11T13:11:30Z");
+    tick(&mut hand);
+    assert_eq!(hand.app.row().unwrap().title, "N90", "the end is followed");
+    hand.press("k k");
+    let stood = hand.app.row().unwrap().clone();
+    for number in 0..20 {
+        note(&store, "example", &format!("M{number}"), "2025-03-11T13:11:40Z");
+    }
+    tick(&mut hand);
+    assert_eq!(hand.app.row().unwrap().title, stood.title);
+    assert!(hand.screen().contains("20 new, G shows them"), "{}", hand.screen());
+    hand.press("G");
+    assert!(hand.screen().contains("● live") && hand.app.row().unwrap().title == "M19");
+    // At the raw levels, too.
+    hand.press("v k k");
+    let stood = hand.app.row().unwrap().clone();
+    for number in 0..200 {
+        note(&store, "example", &format!("L{number}"), "2025-03-11T13:12:40Z");
+        if number % 50 == 0 {
+            tick(&mut hand);
+        }
+    }
+    tick(&mut hand);
+    assert_eq!(hand.app.row().unwrap().place, stood.place);
+}
+
+#[test]
+fn a_long_history_is_never_loaded_whole_and_walked_through_without_gaps() {
+    let store = Store::in_memory().unwrap();
+    let act = WriteContext::asked("session new", at("2025-03-11T10:00:00Z"));
+    store.create_session(&act, NewSession::named("long")).unwrap();
+    for number in 0..750_u64 {
+        note(&store, "long", &format!("N{}", number % 7), "2025-03-11T10:00:00Z");
+        let value = Value::from([("description", number.to_string().into())]);
+        let change = ClaimChange::put(Key::new(Kind::Note, "count"), value);
+        store.session("long").unwrap().write(&act).change(change).commit().unwrap();
+    }
+    let mut hand = Hand::on(store, 80, 30);
+    hand.press("v");
+    let mut seen = BTreeSet::new();
+    let last = hand.app.session.count;
+    for _ in 0..=last {
+        seen.insert(hand.app.row().unwrap().target);
+        assert!(hand.app.timeline.rows.len() <= 1400);
+        hand.press("k");
+    }
+    assert_eq!(seen.len() as u64, last + 1);
+    for _ in 0..=last {
+        seen.remove(&hand.app.row().unwrap().target);
+        hand.press("j");
+    }
+    assert!(seen.is_empty(), "{}", seen.len());
+}
+
+#[test]
+fn the_story_of_a_very_long_session_is_not_read_unasked() {
+    use forge_tui::effect::PaneSlot;
+    let store = Store::in_memory().unwrap();
+    forge_testkit::example::fill(&store).unwrap();
+    let mut hand = Hand::on(store, 100, 30);
+    let mut overview = hand.app.session.clone();
+    overview.count = 1_000_000;
+    overview.id = "million".to_owned();
+    let opened = forge_tui::answer::WorkerAnswer::Opened(Box::new(overview));
+    hand.app.story = None;
+    hand.app.asked.remove(&PaneSlot::Story);
+    let reply = forge_tui::answer::WorkerReply {
+        generation: 0,
+        slot: PaneSlot::Session,
+        answer: Ok(opened),
+    };
+    let effects = forge_tui::update::update(&mut hand.app, BrowserAction::Reply(Box::new(reply)));
+    assert!(!hand.app.asked.contains_key(&PaneSlot::Story), "{effects:?}");
+    assert_eq!(hand.app.timeline.level, forge_tui::query::TimelineLevel::Revisions);
+}
+
+#[test]
+fn a_replay_goes_through_the_session_row_by_row() {
+    let mut hand = Hand::on_example(100, 30);
+    hand.press("p");
+    let first = hand.app.timeline.rows.len() - 1;
+    assert_eq!(hand.app.timeline.cursor, first);
+    for second in 0..3 {
+        let time = forge_store::model::Timestamp::from_micros(second * 500_000);
+        hand.act(BrowserAction::Tick(at("2025-03-11T13:12:00Z").plus_micros(time.as_micros())));
+    }
+    assert_eq!(hand.app.timeline.cursor, first - 3);
+    assert!(hand.screen().contains("replay 2/s"), "{}", hand.screen());
+    // What comes later is not known yet.
+    assert!(!hand.screen().contains("H4"), "{}", hand.screen());
+    hand.press("+ + +");
+    assert_eq!(hand.app.replay.unwrap().speed, 4);
+    hand.press("q");
+    assert!(hand.app.replay.is_none() && !hand.app.done);
+}
+
+#[test]
+fn hindsight_can_be_hidden() {
+    let mut hand = Hand::on_example(140, 40);
+    hand.press("t").type_in("when H4 was confirmed").press("<enter> k k H");
+    let screen = hand.screen();
+    assert_snapshot!("hindsight", screen);
+    assert!(!hand.press("j").screen().contains("H4 confirmed"), "{}", hand.screen());
+    assert!(hand.press("j").screen().contains("H4 confirmed"), "each step shows the next row");
+    hand.press("<esc>");
+    assert!(hand.screen().contains("Then fix it properly"), "{}", hand.screen());
+}
