@@ -258,7 +258,7 @@ fn print_lists(brief: &SessionBrief, screen: &mut Screen) {
             screen.short_line(&[(Tone::Heading, &row.label)]);
             continue;
         }
-        let label = format!("{:LABEL_COLUMNS$}", row.label);
+        let label = format!("{:width$} ", row.label, width = LABEL_COLUMNS - 1);
         let mut parts = vec![(Tone::Heading, label.as_str())];
         parts.extend(row.parts.iter().map(|(meaning, text)| ((*meaning).into(), text.as_str())));
         screen.short_line(&parts);

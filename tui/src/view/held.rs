@@ -92,7 +92,7 @@ fn brief(app: &App, area: Rect, buffer: &mut Buffer) {
     let shown = app.state.lines.iter().enumerate().skip(app.state.top).take(area.height.into());
     for (place, row) in shown {
         let line = below(area, place - app.state.top);
-        let label = format!("{:LABEL_COLUMNS$}", row.label);
+        let label = format!("{:width$} ", row.label, width = LABEL_COLUMNS - 1);
         let mut rest = put(buffer, line, &label, theme.style(TextTone::Heading));
         for (tone, text) in &row.parts {
             rest = put(buffer, rest, text, theme.style((*tone).into()));

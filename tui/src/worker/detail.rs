@@ -135,7 +135,8 @@ fn fact(
     let mut lines = Vec::new();
     let time = zone.show(known.fact.at);
     let path = value.field("path").map(text_of).unwrap_or_default();
-    let head = if path.is_empty() { String::new() } else { format!("{path}  ") };
+    let short_path = path_end(&path);
+    let head = if path.is_empty() { String::new() } else { format!("{short_path}  ") };
     let at = time.get(..19).unwrap_or(&time).to_owned();
     lines.push(
         line(TextTone::Heading, 0, head)
@@ -148,13 +149,16 @@ fn fact(
         if text.trim().is_empty() {
             continue;
         }
-        put_text(key.kind, name, &text, &mut lines);
+        let has_path = *name == "patch" && !path.is_empty();
+        let text = if has_path { without_file_names(&text) } else { &text };
+        put_text(key.kind, name, text, &mut lines);
     }
     let mut sections = vec![section("", lines)];
     let mut more = Vec::new();
     if let Value::Map(fields) = value {
         for (name, field) in fields {
-            if first.contains(&name.as_str()) || name == "path" || *field == Value::Null {
+            let is_told = name == "path" && short_path == path;
+            if first.contains(&name.as_str()) || is_told || *field == Value::Null {
                 continue;
             }
             let text = whole(field, read)?;
@@ -181,6 +185,24 @@ fn fact(
         sections.push(section(format!("Versions ({})", versions.len()), lines.collect()));
     }
     Ok(sections)
+}
+
+/// Returns the patch of one file without the two lines that name it.
+fn without_file_names(patch: &str) -> &str {
+    let Some((before, rest)) = patch.split_once('\n') else { return patch };
+    let Some((after, changes)) = rest.split_once('\n') else { return patch };
+    if before.starts_with("--- ") && after.starts_with("+++ ") { changes } else { patch }
+}
+
+/// Returns the end of a long path, from a whole component on. It is short enough to stay on a line.
+fn path_end(path: &str) -> String {
+    const SHOWN_BYTES: usize = 44;
+    let begins = path.match_indices('/').map(|(at, _)| at);
+    let cut = begins.filter(|at| path.len() - at <= SHOWN_BYTES).min();
+    match cut {
+        Some(at) if path.len() > SHOWN_BYTES => format!("…{}", &path[at..]),
+        _ => path.to_owned(),
+    }
 }
 
 /// How a command or a check ended, in a word.
