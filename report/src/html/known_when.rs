@@ -1,6 +1,6 @@
 //! The slider: what was known at each moment, as data for the script.
 
-use super::{Page, status_sign, status_words, two};
+use super::{Page, idea_link, status_sign, status_words, two};
 use crate::model::KnownMoment;
 use maud::{Markup, PreEscaped, html};
 use serde_json::{Value, json};
@@ -30,8 +30,9 @@ impl Page<'_> {
 
     fn moment_data(&self) -> String {
         let model = self.model;
-        let ideas =
-            model.ideas.iter().map(|idea| json!([idea.id.as_str(), idea.text.short(160).as_str()]));
+        let ideas = model.ideas.iter().enumerate().map(|(place, idea)| {
+            json!([idea.id.as_str(), idea.text.short(160).as_str(), idea_link(place)])
+        });
         let questions = model
             .question_texts
             .iter()

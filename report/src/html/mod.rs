@@ -115,7 +115,8 @@ pub fn write_page(
     options: &HtmlOptions,
 ) -> WrittenPage {
     let write = |detail, left_out: &[&'static str]| {
-        let page = Page { model, whole, options, detail, left_out };
+        let page =
+            Page { model, whole, options, detail, left_out, first_line: first_line(model, detail) };
         page.document().into_string()
     };
     let html = write(PageDetail::FULL, &[]);
@@ -138,11 +139,18 @@ pub fn write_page(
 /// Writes only the changing parts of a page, by the ids of their elements.
 #[must_use]
 pub fn write_parts(model: &ReportModel, options: &HtmlOptions) -> Vec<(&'static str, String)> {
-    let page = Page { model, whole: None, options, detail: PageDetail::FULL, left_out: &[] };
+    let page = Page {
+        model,
+        whole: None,
+        options,
+        detail: PageDetail::FULL,
+        left_out: &[],
+        first_line: first_line(model, PageDetail::FULL),
+    };
     let sections = page.sections();
-    let parts = sections.into_iter().map(|section| (section.id, section.markup.into_string()));
     let head = ("top", page.header().into_string());
-    let nav = ("contents", page.contents().into_string());
+    let nav = ("contents", page.contents(&sections).into_string());
+    let parts = sections.into_iter().map(|section| (section.id, section.markup.into_string()));
     [head, nav].into_iter().chain(parts).collect()
 }
 
@@ -153,6 +161,16 @@ pub(crate) struct Page<'p> {
     pub(crate) options: &'p HtmlOptions,
     pub(crate) detail: PageDetail,
     left_out: &'p [&'static str],
+    /// The number of the first line of the story that is told here.
+    pub(crate) first_line: usize,
+}
+
+fn first_line(model: &ReportModel, detail: PageDetail) -> usize {
+    let lines = model.turns.iter().map(|turn| {
+        let rows = turn.rows.iter().filter(|row| matches!(row, RowPart::Line(_)));
+        rows.count() + usize::from(turn.prompt.is_some())
+    });
+    lines.sum::<usize>().saturating_sub(detail.story_lines)
 }
 
 /// A section of a page.
@@ -188,7 +206,7 @@ impl Page<'_> {
                     data-live=[self.options.served.as_ref().filter(|served| served.live).map(|_| "yes")] {
                     a class="skip" href="#main" { "Skip to the report" }
                     div class="page" {
-                        nav aria-label="Sections" id="contents" { (self.contents()) }
+                        nav aria-label="Sections" id="contents" { (self.contents(&sections)) }
                         main id="main" {
                             header id="top" { (self.header()) }
                             @for section in &sections {
@@ -207,24 +225,18 @@ impl Page<'_> {
     }
 
     /// Returns the links to the sections.
-    fn contents(&self) -> Markup {
-        let sections = self.sections_without_markup();
+    fn contents(&self, sections: &[Section]) -> Markup {
         html! {
             p class="brand" {
                 @if self.options.served.is_some() { a href="/" { (logo()) "forge" } }
                 @else { (logo()) "forge report" }
             }
             ul {
-                @for (id, title, needs_script) in &sections {
-                    li hidden[*needs_script] data-script[*needs_script] { a href=(format!("#{id}")) { (title) } }
+                @for section in sections {
+                    li hidden[section.needs_script] data-script[section.needs_script] { a href=(format!("#{}", section.id)) { (section.title) } }
                 }
             }
         }
-    }
-
-    fn sections_without_markup(&self) -> Vec<(&'static str, &'static str, bool)> {
-        let sections = self.sections();
-        sections.iter().map(|section| (section.id, section.title, section.needs_script)).collect()
     }
 
     /// Returns the sections that have something to say, in the order of the page.
@@ -243,7 +255,7 @@ impl Page<'_> {
         };
         let charted = self.whole.unwrap_or(model);
         let frame = ChartFrame::of(charted).map(|frame| frame.until(model));
-        let frame = frame.map(|frame| frame.with_lines(self.first_line()));
+        let frame = frame.map(|frame| frame.with_lines(self.first_line));
         let frame = if self.options.brief { frame.map(ChartFrame::without_links) } else { frame };
         add("timeline", "Timeline", "", frame.as_ref().map(timeline_chart));
         let chart = frame.as_ref().and_then(confidence_chart);
@@ -265,19 +277,10 @@ impl Page<'_> {
         sections
     }
 
-    /// Returns the number of the first line of the story that is told here.
-    pub(crate) fn first_line(&self) -> usize {
-        let lines = self.model.turns.iter().map(|turn| {
-            let rows = turn.rows.iter().filter(|row| matches!(row, RowPart::Line(_)));
-            rows.count() + usize::from(turn.prompt.is_some())
-        });
-        lines.sum::<usize>().saturating_sub(self.detail.story_lines)
-    }
-
     /// Returns the link to a line of the story, if the page has it.
     pub(crate) fn line_link(&self, anchor: Option<usize>) -> Option<String> {
         let anchor = anchor.filter(|_| !self.options.brief)?;
-        Some(if anchor < self.first_line() { "#story".to_owned() } else { line_link(anchor) })
+        Some(if anchor < self.first_line { "#story".to_owned() } else { line_link(anchor) })
     }
 
     const fn known_title(&self) -> &'static str {

@@ -37,7 +37,7 @@ impl Page<'_> {
             return None;
         }
         let mut state = LineState { day: String::new(), clock: String::new(), last: None };
-        let first = self.first_line();
+        let first = self.first_line;
         let is_told = |line: &LinePart| line.anchor >= first;
         Some(html! {
             @if first > 0 { p class="soft" { (counted(first, "earlier line is", "earlier lines are")) " not on this page." } }
