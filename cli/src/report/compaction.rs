@@ -145,7 +145,7 @@ fn print_lost(lost: &[LostItemJson], screen: &mut Screen) {
             (_, telling) => format!("  ({} of {telling} words)", one.mentioned),
         };
         let id = match (one.id.strip_prefix(folder), one.has_telling_id) {
-            (Some(path), _) if is_file(&one) => format!("{path}  "),
+            (Some(path), _) if is_file(&one) => path.to_owned(),
             (_, true) => format!("{}  ", one.id),
             (_, false) => String::new(),
         };
