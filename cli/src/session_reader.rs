@@ -168,15 +168,13 @@ pub fn find_entity_of_any_kind(
     if let Some(kind) = name.kind {
         return find_entity(state, kind, &name.id);
     }
-    let mut begins = Vec::new();
-    let mut ids = Vec::new();
-    for &kind in Kind::ALL {
-        for known in entities_of_kind(state, kind)? {
-            ids.push(known.id().to_owned());
-            begins.push(known);
-        }
+    let mut all = Vec::new();
+    for kind in Kind::ALL.iter().copied().filter(|kind| kind.is_claim()) {
+        all.extend(entities_of_kind(state, kind)?);
     }
-    let mut begins = id_match::ids_beginning_with(&name.id, begins, KnownEntity::id);
+    all.extend(state.facts()?.into_iter().map(KnownEntity::Fact));
+    let ids: Vec<String> = all.iter().map(|known| known.id().to_owned()).collect();
+    let mut begins = id_match::ids_beginning_with(&name.id, all, KnownEntity::id);
     match begins.len() {
         1 => Ok(begins.swap_remove(0)),
         0 => {

@@ -138,7 +138,18 @@ pub fn redact(context: &Context, text: &str) -> String {
 /// Updates the index after the result was printed, if much was written since the last time. No
 /// caller waits for this, and nothing is lost if it fails.
 pub fn catch_up_index(store: &Store) {
-    let applied = store.maintain(APPLY_BYTES).and_then(|applied| {
+    update_index(store, APPLY_BYTES);
+}
+
+/// Updates the index after an import, however little is left: what was imported is read next.
+/// Nothing is lost if it fails.
+pub fn index_import(store: &Store) {
+    update_index(store, 1);
+}
+
+/// Updates the index if what was written since the last time costs at least this much to read.
+fn update_index(store: &Store, bytes: u64) {
+    let applied = store.maintain(bytes).and_then(|applied| {
         if applied {
             store.keep_reserve()?;
         }

@@ -360,6 +360,7 @@ pub fn import_files(
     drop(progress);
     if !how.dry_run {
         store.sync()?;
+        workspace::index_import(store);
     }
     outcome.and_then(|()| joined_errors(failed, files.len()))
 }

@@ -33,6 +33,12 @@ impl Verb for ShowArgs {
     type Report = EitherReport<EntityShowReport, StateReport>;
 
     fn run(&self, reading: &SessionReader, context: &mut Context) -> VerbResult<Self> {
+        // A number is no id.
+        if self.what.starts_with('#') {
+            let moment = self.moment(reading, context)?;
+            let shown = state_report(reading, &moment, self.full, context)?;
+            return Ok(EitherReport::Second(shown));
+        }
         let point = reading.point(context, self.at.as_ref())?;
         let state = reading.state(&point, false)?;
         let name: EntityArg = self.what.parse().map_err(CommandError::invalid)?;
@@ -47,8 +53,6 @@ impl Verb for ShowArgs {
         let moment = self.moment(reading, context);
         let shown = match moment {
             Ok(moment) => state_report(reading, &moment, self.full, context)?,
-            // A number, or a moment before the first event, is no id.
-            Err(error) if self.what.starts_with('#') => return Err(error),
             Err(_) => return Err(unknown),
         };
         Ok(EitherReport::Second(shown))
