@@ -102,15 +102,16 @@ pub fn exit_process(code: u8) -> ! {
     std::process::exit(code.into());
 }
 
-/// Adds `brief` to a bare `forge` in a project that has a store. Elsewhere it shows the help.
+/// Adds `brief` to a bare `forge` in a project that has a store, and `-h` elsewhere: only the help
+/// that is asked for lists the commands in groups.
 fn with_default_verb(mut arguments: Vec<OsString>, environment: &Environment) -> Vec<OsString> {
     let has_store = || {
         environment.value("FORGE_STORE").is_some()
             || std::env::current_dir()
                 .is_ok_and(|start| discovery::find_store(&start, environment).is_ok())
     };
-    if arguments.len() == 1 && has_store() {
-        arguments.push("brief".into());
+    if arguments.len() == 1 {
+        arguments.push(if has_store() { "brief".into() } else { "-h".into() });
     }
     arguments
 }
