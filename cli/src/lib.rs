@@ -102,16 +102,15 @@ pub fn exit_process(code: u8) -> ! {
     std::process::exit(code.into());
 }
 
-/// Adds `brief` to a bare `forge` in a project that has a store, and `-h` elsewhere: only the help
-/// that is asked for lists the commands in groups.
+/// Adds `brief` to a bare `forge` in a project that has a store. Elsewhere it shows the help.
 fn with_default_verb(mut arguments: Vec<OsString>, environment: &Environment) -> Vec<OsString> {
     let has_store = || {
         environment.value("FORGE_STORE").is_some()
             || std::env::current_dir()
                 .is_ok_and(|start| discovery::find_store(&start, environment).is_ok())
     };
-    if arguments.len() == 1 {
-        arguments.push(if has_store() { "brief".into() } else { "-h".into() });
+    if arguments.len() == 1 && has_store() {
+        arguments.push("brief".into());
     }
     arguments
 }
@@ -161,7 +160,7 @@ fn parse_and_run(
     let args = match parsed {
         Ok(args) => args,
         Err(error) if is_hook && error.use_stderr() => return Err(CommandError::usage(&error)),
-        Err(error) if error.kind() == ClapKind::DisplayHelp => {
+        Err(error) if error.kind() == ClapKind::DisplayHelp || arguments.len() == 1 => {
             let tree = args::example::with_examples(tree);
             let shown = tree.try_get_matches_from(arguments).err().unwrap_or(error);
             return answer_parse_error(&shown, *form);

@@ -2,6 +2,7 @@
 
 use super::moment::CheckpointJson;
 use crate::output::{Report, Screen, Tone};
+use crate::text::in_one_line;
 use forge_store::model::{Kind, Timestamp};
 use forge_store::store::{BriefLine, SessionBrief};
 use schemars::JsonSchema;
@@ -39,6 +40,7 @@ impl BriefScreen {
             let before = brief.at.map(|at| at.micros_since(checkpoint.time)).unwrap_or_default();
             let distance = match before {
                 0 => ", at this moment".to_owned(),
+                ..1_000_000 => ", just before".to_owned(),
                 micros => {
                     let text = forge_store::model::time_grammar::describe_distance(micros);
                     format!(", {text} before")
@@ -294,7 +296,7 @@ fn print_lists(brief: &SessionBrief, screen: &mut Screen) {
                 (Tone::Heading, &format!("{label:LABEL_COLUMNS$}")),
                 (mark_tone, &mark),
                 (Tone::Id, &if shows_id(line) { format!("{}  ", line.id) } else { String::new() }),
-                (Tone::Plain, &line.text),
+                (Tone::Plain, &in_one_line(&line.text)),
                 (Tone::Dim, &reason),
                 (Tone::Dim, &similar),
             ]);

@@ -42,7 +42,7 @@ fn status_shows_store_session_and_branch() {
     let environment = Environment::new();
     environment.forge(["init"]).success();
     assert_snapshot!(environment.forge(["status"]), @r"
-    Store $ROOT/project/.forge (0 sessions, 1 KiB not indexed)
+    Store $ROOT/project/.forge (0 sessions)
     No session has been begun yet.
     'forge session new NAME' or the first thing you record does.
     ");
