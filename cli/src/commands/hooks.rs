@@ -77,7 +77,7 @@ pub struct HooksUninstallArgs {
     pub scope: HooksScopeArgs,
 
     /// Accepted as for 'hooks install'; uninstalling does not ask
-    #[arg(long, hide = true)]
+    #[arg(long)]
     pub yes: bool,
 }
 

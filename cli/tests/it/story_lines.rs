@@ -29,7 +29,7 @@ fn the_story_of_a_session_is_told_in_lines() {
     ✗ failing  unit tests  at 13:00
     ");
     assert_snapshot!(environment.forge(["story", "-n", "2", "--all"]), @r"
-    tensor, 12 s: told 13 of 14 items
+    tensor, 12 s: 13 of 14 items shown
     … 12 earlier lines
     ── Sun 1 Feb ───────────────────────────────────────────────────────────
     13:00  ✗   unit tests failed
