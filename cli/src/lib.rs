@@ -160,7 +160,7 @@ fn parse_and_run(
     let args = match parsed {
         Ok(args) => args,
         Err(error) if is_hook && error.use_stderr() => return Err(CommandError::usage(&error)),
-        Err(error) if error.kind() == ClapKind::DisplayHelp => {
+        Err(error) if error.kind() == ClapKind::DisplayHelp || arguments.len() == 1 => {
             let tree = args::example::with_examples(tree);
             let shown = tree.try_get_matches_from(arguments).err().unwrap_or(error);
             return answer_parse_error(&shown, *form);

@@ -5,6 +5,7 @@ use forge_store::error::Error;
 use forge_store::model::text::without_hidden;
 use forge_store::model::{ObjectId, TextRef, Value};
 use forge_store::store::Session;
+use std::borrow::Cow;
 use std::mem;
 
 /// The length at which texts are cut in JSON, in bytes.
@@ -195,6 +196,16 @@ pub fn hex(bytes: &[u8]) -> String {
     bytes.iter().map(|byte| format!("{byte:02x}")).collect()
 }
 
+/// Returns a text for a line of a list: line ends are blanks, also the escaped ones of a command.
+#[must_use]
+pub fn in_one_line(text: &str) -> Cow<'_, str> {
+    if !text.contains('\n') {
+        return text.into();
+    }
+    let lines = text.lines().map(|line| line.trim_end_matches('\\').trim());
+    lines.filter(|line| !line.is_empty()).collect::<Vec<_>>().join(" ").into()
+}
+
 /// Returns the common folder of several files, with its slash; empty if there is none worth naming.
 #[must_use]
 pub fn common_folder<'p>(paths: &[&'p str]) -> &'p str {
@@ -213,6 +224,13 @@ pub fn common_folder<'p>(paths: &[&'p str]) -> &'p str {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_text_of_several_lines_is_shown_in_one() {
+        assert_eq!(in_one_line("curl x \\\n  -X POST \\\n  -f y\n"), "curl x -X POST -f y");
+        assert_eq!(in_one_line("said:\n\n- a"), "said: - a");
+        assert_eq!(in_one_line("a  b\\"), "a  b\\");
+    }
     use forge_store::redact::{PartEnding, TextForm};
 
     #[test]

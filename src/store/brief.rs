@@ -133,10 +133,14 @@ impl StateAt {
                 HypothesisStatus::Active | HypothesisStatus::UnderTest => &mut brief.active,
                 HypothesisStatus::Archived => continue,
             };
+            // A reopened hypothesis keeps the reason for which it had been settled.
+            let is_settled =
+                matches!(status, HypothesisStatus::Confirmed | HypothesisStatus::Rejected);
+            let reason = found.reason.as_deref().filter(|_| is_settled);
             list.push(BriefLine {
                 word: Some(status.word()),
                 confidence: found.confidence.map(|confidence| confidence.value()),
-                reason: found.reason.as_deref().map(cut),
+                reason: reason.map(cut),
                 ..line(Kind::Hypothesis, id, found.description.as_deref(), entry.added_at)
             });
         }
@@ -264,11 +268,26 @@ fn likeness(command: &str) -> Option<String> {
     Some(letters.take(LIKENESS_CHARS).collect())
 }
 
+/// Beginnings of the reasons of calls that nobody refused: the agent cancelled them together with
+/// another call that failed.
+const CANCELLED: [&str; 2] = ["Sibling tool call errored", "Cancelled: "];
+
+/// Tools that edit the file at their path.
+const EDITS: [&str; 3] = ["Edit", "MultiEdit", "Write"];
+
 /// Returns the last commands and tool calls that were refused, the latest first. Of equal ones the
-/// latest is listed, and none that was allowed later.
+/// latest is listed, and none that was allowed later or that was only cancelled.
 fn last_refused(facts: &[SourcedFact]) -> Vec<BriefLine> {
     let mut lines: Vec<BriefLine> = Vec::new();
     let mut allowed: BTreeSet<String> = BTreeSet::new();
+    // An edit that took place is recorded as code.
+    let mut edited: BTreeMap<&str, Timestamp> = BTreeMap::new();
+    for fact in facts.iter().map(|known| &known.fact).filter(|fact| fact.kind == Kind::Code) {
+        if let Some(path) = fact.value.field("path").and_then(Value::as_text) {
+            let last = edited.entry(path).or_insert(fact.at);
+            *last = fact.at.max(*last);
+        }
+    }
     for known in facts.iter().rev() {
         let fact = &known.fact;
         let (is_refused, reason) = match fact.kind {
@@ -278,6 +297,12 @@ fn last_refused(facts: &[SourcedFact]) -> Vec<BriefLine> {
             }
             Kind::Tool => {
                 let found = ToolUse::from_value(&fact.value).unwrap_or_default();
+                let tool = text_preview(&found.tool).unwrap_or_default();
+                let path = fact.value.field("path").and_then(Value::as_text);
+                let last_edit = path.filter(|_| EDITS.contains(&tool)).and_then(|p| edited.get(p));
+                if last_edit.is_some_and(|last_edit| *last_edit > fact.at) {
+                    continue;
+                }
                 (found.outcome == Some(ToolOutcome::Refused), found.reason)
             }
             _ => continue,
@@ -285,6 +310,10 @@ fn last_refused(facts: &[SourcedFact]) -> Vec<BriefLine> {
         let text = entity_title(fact.kind, &fact.value);
         if !is_refused {
             allowed.insert(text);
+            continue;
+        }
+        let said = text_preview(&reason).unwrap_or_default();
+        if CANCELLED.iter().any(|beginning| said.starts_with(beginning)) {
             continue;
         }
         if allowed.contains(&text) || lines.iter().any(|line| line.text == text) {
@@ -614,6 +643,53 @@ mod tests {
             .commit()
             .unwrap();
         assert_eq!((failing(1), failing(2), failing(3), failing(4)), (1, 0, 1, 1));
+    }
+
+    #[test]
+    fn a_call_that_was_cancelled_or_allowed_later_is_not_refused() {
+        let fact = |kind, id: &str, second, fields: &[(&str, &str)]| Fact {
+            kind,
+            value: Value::Map(
+                fields.iter().map(|(name, text)| ((*name).into(), (*text).into())).collect(),
+            ),
+            ..check(id, "", second)
+        };
+        let edit = |id, second, path, reason| {
+            let fields =
+                [("tool", "Edit"), ("path", path), ("outcome", "refused"), ("reason", reason)];
+            fact(Kind::Tool, id, second, &fields)
+        };
+        let store = Store::in_memory().unwrap();
+        let act = WriteContext::asked("x", at(10));
+        let session = store.create_session(&act, NewSession::named("s")).unwrap();
+        session
+            .write(&act)
+            .fact(edit("t1", 1, "/w/a.rs", "Sibling tool call errored"))
+            .fact(edit("t2", 2, "/w/b.rs", "Cancelled: parallel tool call Bash(go vet) errored"))
+            .fact(edit("t3", 3, "/w/c.rs", "not like this"))
+            .fact(fact(Kind::Code, "c1", 4, &[("path", "/w/c.rs")]))
+            .fact(edit("t4", 5, "/w/d.rs", "keep this file"))
+            .commit()
+            .unwrap();
+        let brief = session.state(&session.head().unwrap()).unwrap().brief().unwrap();
+        let refused: Vec<&str> = brief.refused.iter().map(|line| line.text.as_str()).collect();
+        assert_eq!(refused, ["Edit /w/d.rs"]);
+    }
+
+    #[test]
+    fn a_reopened_hypothesis_is_shown_without_the_reason_of_its_rejection() {
+        let store = Store::in_memory().unwrap();
+        let act = WriteContext::asked("x", at(0));
+        let session = store.create_session(&act, NewSession::named("s")).unwrap();
+        let mut write = session.write(&act);
+        for (id, status) in [("a", "under_test"), ("b", "rejected")] {
+            let value = Value::from([("status", status.into()), ("reason", "too small".into())]);
+            write = write.change(ClaimChange::add(Key::new(Kind::Hypothesis, id), value));
+        }
+        write.commit().unwrap();
+        let brief = session.state(&session.head().unwrap()).unwrap().brief().unwrap();
+        assert_eq!(brief.active[0].reason, None);
+        assert_eq!(brief.rejected[0].reason.as_deref(), Some("too small"));
     }
 
     #[test]

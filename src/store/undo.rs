@@ -44,6 +44,9 @@ pub struct OperationSummary {
     pub time: Timestamp,
     /// Its effects, in words.
     pub effects: Vec<String>,
+    /// The number of the last revision that it made; absent if it made none.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub revision: Option<u64>,
     /// The operation that it undid.
     pub takes_back: Option<OperationId>,
     /// Whether it was undone.
@@ -52,7 +55,12 @@ pub struct OperationSummary {
 
 impl From<OperationRow> for OperationSummary {
     fn from(row: OperationRow) -> Self {
+        let revision = row.effects.iter().rev().find_map(|effect| match effect {
+            OperationEffect::Revision { sequence, .. } => Some(*sequence),
+            _ => None,
+        });
         Self {
+            revision,
             id: row.operation.id,
             verb: row.operation.verb,
             author: row.operation.author,
@@ -79,7 +87,10 @@ fn describe(effect: &OperationEffect) -> String {
         OperationEffect::BranchHidden { hidden: true, .. } => "took a branch back".to_owned(),
         OperationEffect::BranchHidden { hidden: false, .. } => "brought a branch back".to_owned(),
         OperationEffect::Switched { .. } => "checked out a branch".to_owned(),
-        OperationEffect::Facts { count, .. } => format!("{count} facts"),
+        OperationEffect::Facts { count, .. } => match count {
+            1 => "1 fact".to_owned(),
+            count => format!("{count} facts"),
+        },
         OperationEffect::Bookmark { source, bytes, .. } => format!("{source} up to byte {bytes}"),
         OperationEffect::Schedule { .. } => "the schedule".to_owned(),
         OperationEffect::Folded { first, last, .. } => {

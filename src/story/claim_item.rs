@@ -78,7 +78,12 @@ impl<'a> ClaimTeller<'a> {
             Some(words) => self
                 .loud(kind, format!("{id} reworded"), StoryMark::Plain)
                 .detailed(short(Some(words))),
-            None => self.quiet(kind, format!("{id} changed")),
+            None => match changed(old, new, "reason") {
+                Some(reason) => self
+                    .loud(kind, format!("{id} has another reason"), StoryMark::Plain)
+                    .detailed(short(Some(reason))),
+                None => self.quiet(kind, format!("{id} changed")),
+            },
         }
     }
 
@@ -337,6 +342,7 @@ mod tests {
         };
         let confirmed =
             [at(0.98, "confirmed"), vec![("reason", "reproduced at will".into())]].concat();
+        let confirmed_again = confirmed.clone();
         for (old, new, expected) in [
             (None, Some(at(0.6, "active")), "New H4 new .60: the cache is stale"),
             (
@@ -361,6 +367,11 @@ mod tests {
             ),
             (Some(at(0.3, "active")), None, "Plain H4 removed: the cache is stale"),
             (Some(at(0.3, "active")), Some(at(0.301, "active")), "(quiet) Plain H4 changed"),
+            (
+                Some(at(0.98, "confirmed")),
+                Some(confirmed_again),
+                "Plain H4 has another reason: reproduced at will",
+            ),
         ] {
             let told = told(&[change(Kind::Hypothesis, "H4", old.as_deref(), new.as_deref())]);
             assert_eq!(told, [expected]);

@@ -55,7 +55,14 @@ impl FromStr for ListFormat {
             }
         }
         parts.push(FormatPart::Text(plain));
-        Ok(Self(parts))
+        let format = Self(parts);
+        if format.fields().next().is_none() {
+            return Err(format!(
+                "'{text}' names no field: write a template such as '{{id}} {{says}}'; '--json' \
+                 prints JSON"
+            ));
+        }
+        Ok(format)
     }
 }
 
@@ -90,7 +97,7 @@ mod tests {
         let format: ListFormat = r"{id}\t{{{status}}} \\n".parse().unwrap();
         assert_eq!(format.fields().collect::<Vec<_>>(), ["id", "status"]);
         assert_eq!(format.fill(|name| name.to_uppercase()), "ID\t{STATUS} \\n");
-        for wrong in ["{", "{}", "{a b}", "}", "{id"] {
+        for wrong in ["{", "{}", "{a b}", "}", "{id", "json", ""] {
             assert!(wrong.parse::<ListFormat>().is_err(), "{wrong}");
         }
     }

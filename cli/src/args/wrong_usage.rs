@@ -44,7 +44,7 @@ pub fn with_tips(tree: &Command, arguments: &[OsString], error: Error) -> Error 
             let tips = command.option_tips(&word);
             match own_suggestion {
                 // It says how to give a value that begins with a hyphen.
-                Some(ContextValue::StyledStrs(own)) if tips.is_empty() && command.takes_text() => {
+                Some(ContextValue::StyledStrs(own)) if tips.is_empty() && command.lacks_text() => {
                     error.insert(ContextKind::Suggested, ContextValue::StyledStrs(own));
                     return error;
                 }
@@ -99,12 +99,13 @@ impl<'a> CalledCommand<'a> {
         ["forge"].into_iter().chain(self.path.iter().copied()).collect::<Vec<_>>().join(" ")
     }
 
-    /// Whether it takes a text, which may begin with a hyphen.
-    fn takes_text(&self) -> bool {
-        self.command.get_positionals().any(|arg| {
-            let names = arg.get_value_names().unwrap_or_default();
-            names.iter().any(|name| TEXT_ARGUMENTS.contains(&name.as_str()))
-        })
+    /// Whether it takes a text, which may begin with a hyphen, and has none yet.
+    fn lacks_text(&self) -> bool {
+        self.rest.is_empty()
+            && self.command.get_positionals().any(|arg| {
+                let names = arg.get_value_names().unwrap_or_default();
+                names.iter().any(|name| TEXT_ARGUMENTS.contains(&name.as_str()))
+            })
     }
 
     /// Commands of a similar name here, and those of this name under other commands.
@@ -276,7 +277,13 @@ mod tests {
             let error = error(words);
             assert!(error.contains("tip: ") && error.contains(tip), "{words}: {error}");
         }
-        for words in ["forge xyzzy", "forge log -m", "forge hooks install vscode"] {
+        for words in [
+            "forge xyzzy",
+            "forge log -m",
+            "forge hooks install vscode",
+            "forge belief add x -k invariant",
+            "forge belief add x --depends-on H4",
+        ] {
             let error = error(words);
             assert!(!error.contains("tip: "), "{words}: {error}");
         }

@@ -172,16 +172,19 @@ pub fn brief_screen(reading: &SessionReader, state: &StateAt) -> Result<BriefScr
 fn next_commands(state: &StateAt) -> Result<Vec<(String, &'static str)>, CommandError> {
     let named = match (state.point().named_checkpoint(), state.point().time()) {
         (Some(checkpoint), _) => format!("'#{}'", checkpoint.sequence),
-        (None, Some(time)) => {
+        (None, Some(time)) => match state.revision()?.filter(|revision| revision.time == time) {
+            Some(revision) => format!("'#{}'", revision.sequence),
             // A time alone refers to the branch that was current then.
-            let session = state.session();
-            let branch = state.current_branch()?;
-            if session.branch_of(&session.at_time(time)?)? == branch {
-                format!("'{time}'")
-            } else {
-                format!("'{branch}@{{{time}}}'")
+            None => {
+                let session = state.session();
+                let branch = state.current_branch()?;
+                if session.branch_of(&session.at_time(time)?)? == branch {
+                    format!("'{time}'")
+                } else {
+                    format!("'{branch}@{{{time}}}'")
+                }
             }
-        }
+        },
         (None, None) => {
             return Ok(vec![
                 ("forge checkpoint timeline".to_owned(), "what led here"),
@@ -356,6 +359,17 @@ impl<const TOP: bool> CheckpointTimelineArgs<TOP> {
 
 /// Says of each revision what it changed.
 fn summarise(reading: &SessionReader, entries: &mut [TimelineEntry]) -> Result<(), CommandError> {
+    let mut summaries = revision_summaries(reading)?;
+    for entry in entries.iter_mut().filter(|entry| entry.sort == TimelineEntryKind::Revision) {
+        entry.summary = summaries.remove(&entry.sequence);
+    }
+    Ok(())
+}
+
+/// Returns what each revision changed, in the words of the story, by its number.
+pub(super) fn revision_summaries(
+    reading: &SessionReader,
+) -> Result<BTreeMap<u64, String>, CommandError> {
     let story = Story::read(&reading.state(&reading.session.head()?, false)?)?;
     let mut told: BTreeMap<u64, Vec<&StoryItem>> = BTreeMap::new();
     for item in story.items() {
@@ -365,17 +379,16 @@ fn summarise(reading: &SessionReader, entries: &mut [TimelineEntry]) -> Result<(
             }
         }
     }
-    for entry in entries.iter_mut().filter(|entry| entry.sort == TimelineEntryKind::Revision) {
-        let items = told.get(&entry.sequence).map(Vec::as_slice).unwrap_or_default();
-        let Some(first) = items.iter().find(|item| item.loud).or(items.first()) else { continue };
+    let summary = |items: &[&StoryItem]| {
+        let first = items.iter().find(|item| item.loud).or(items.first())?;
         let detail = first.detail.as_ref().map(|detail| format!("  {detail}")).unwrap_or_default();
         let more = match items.len() {
             1 => String::new(),
             count => format!("  and {} more", count - 1),
         };
-        entry.summary = Some(format!("{}{detail}{more}", first.text));
-    }
-    Ok(())
+        Some(format!("{}{detail}{more}", first.text))
+    };
+    Ok(told.iter().filter_map(|(sequence, items)| Some((*sequence, summary(items)?))).collect())
 }
 
 fn entry(reading: &SessionReader, item: LogItem) -> Result<Option<TimelineEntry>, CommandError> {

@@ -75,6 +75,10 @@ pub struct HooksUninstallArgs {
     #[command(flatten)]
     /// For whom
     pub scope: HooksScopeArgs,
+
+    /// Accepted as for 'hooks install'; uninstalling does not ask
+    #[arg(long)]
+    pub yes: bool,
 }
 
 commands!(HooksCommand: Install, Status, Uninstall);

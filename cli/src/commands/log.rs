@@ -1,6 +1,7 @@
 //! `forge log`.
 
 use super::checkpoint::CheckpointTimelineArgs;
+use super::checkpoint_query::revision_summaries;
 use super::story::StoryRequest;
 use crate::args::value::{EntityArg, MomentArg, NameArg};
 use crate::context::Context;
@@ -16,6 +17,7 @@ use forge_store::diff::describe;
 use forge_store::model::Timestamp;
 use forge_store::store::{LogItem, ResolvedMoment};
 use std::cmp::Reverse;
+use std::collections::BTreeMap;
 
 #[derive(Debug, clap::Args)]
 pub struct LogArgs {
@@ -149,7 +151,12 @@ impl LogArgs {
             let operations =
                 operations.into_iter().filter(|one| range.contains(one.time)).take(limit);
             let operations = operations.collect();
-            return Ok(EitherReport::Second(OperationListReport { session: name, operations }));
+            let summaries = match context.global.json {
+                true => BTreeMap::new(),
+                false => revision_summaries(reading)?,
+            };
+            let report = OperationListReport { session: name, operations, summaries };
+            return Ok(EitherReport::Second(report));
         }
         let range = LogTimeRange::from_args(self, reading, context)?;
         let point = match &self.branch {

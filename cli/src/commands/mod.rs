@@ -149,7 +149,7 @@ pub enum ForgeCommand {
     Report(LazyArgs<report::ReportArgs>),
     /// Serve the pages of all sessions on this machine, live
     Serve(LazyArgs<serve::ServeArgs>),
-    /// Show the changes, newest first
+    /// Tell what happened last; with an option or an entity, show its changes, newest first
     Log(LazyArgs<log::LogArgs>),
     /// Undo the last operation, or a named one
     Undo(LazyArgs<undo::UndoArgs>),

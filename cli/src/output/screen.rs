@@ -114,6 +114,15 @@ impl Screen {
         time::local(time, &self.zone)
     }
 
+    /// Formats a time for a column of a list. What is not written to a screen, a program may read:
+    /// there it is in full.
+    pub fn column_time(&self, time: Timestamp) -> String {
+        match self.width {
+            Some(_) => time::short(time, self.now, &self.zone),
+            None => self.local_time(time),
+        }
+    }
+
     /// Writes a line that is shortened to the screen: parts, each with its tone.
     pub fn short_line(&mut self, parts: &[(Tone, &str)]) {
         let mut room = self.width.unwrap_or(usize::MAX);

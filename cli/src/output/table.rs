@@ -38,14 +38,14 @@ pub struct TextTable {
     titles: Vec<TableCell>,
     rows: Vec<Vec<TableCell>>,
     right: Vec<usize>,
-    flexible: Option<usize>,
+    flexible: Vec<usize>,
 }
 
 impl TextTable {
     /// Creates an empty table with these titles.
     pub fn new(titles: &[&str]) -> Self {
         let titles = titles.iter().map(|title| TableCell::new(Tone::Heading, title)).collect();
-        Self { titles, rows: Vec::new(), right: Vec::new(), flexible: None }
+        Self { titles, rows: Vec::new(), right: Vec::new(), flexible: Vec::new() }
     }
 
     /// Aligns this column to the right, as for numbers.
@@ -54,9 +54,10 @@ impl TextTable {
         self
     }
 
-    /// Sets the column that is shortened first; by default the last one.
+    /// Adds a column that is shortened before others; by default it is the last one. Of several the
+    /// widest is shortened first.
     pub fn flexible(mut self, column: usize) -> Self {
-        self.flexible = Some(column);
+        self.flexible.push(column);
         self
     }
 
@@ -79,15 +80,16 @@ impl TextTable {
             }
         }
         let Some(screen) = screen else { return widths };
-        let flexible = self.flexible.unwrap_or(widths.len().saturating_sub(1));
+        let last = [widths.len().saturating_sub(1)];
+        let flexible = if self.flexible.is_empty() { &last } else { self.flexible.as_slice() };
         let least = |column: usize, width: usize| {
-            width.min(if column == flexible { MIN_FLEXIBLE } else { MIN_COLUMN })
+            width.min(if flexible.contains(&column) { MIN_FLEXIBLE } else { MIN_COLUMN })
         };
         let room = |widths: &[usize]| {
             let shown = widths.iter().filter(|width| **width > 0).count();
             screen.saturating_sub(GUTTER * shown.saturating_sub(1))
         };
-        for column in (1..widths.len()).rev().filter(|column| *column != flexible) {
+        for column in (1..widths.len()).rev().filter(|column| !flexible.contains(column)) {
             let needed: usize =
                 widths.iter().enumerate().map(|(at, width)| least(at, *width)).sum();
             if needed <= room(&widths) {
@@ -98,7 +100,16 @@ impl TextTable {
             }
         }
         let mut over = widths.iter().sum::<usize>().saturating_sub(room(&widths));
-        for column in std::iter::once(flexible).chain((0..widths.len()).rev()) {
+        while over > 0 {
+            let widest = flexible.iter().filter_map(|column| widths.get(*column)).max().copied();
+            let Some(widest) = widest.filter(|widest| *widest > MIN_FLEXIBLE) else { break };
+            let column = flexible.iter().find(|column| widths.get(**column) == Some(&widest));
+            if let Some(width) = column.and_then(|column| widths.get_mut(*column)) {
+                *width -= 1;
+                over -= 1;
+            }
+        }
+        for column in (0..widths.len()).rev() {
             if let Some(width) = widths.get_mut(column) {
                 let less = (*width - least(column, *width)).min(over);
                 *width -= less;
@@ -198,6 +209,25 @@ mod tests {
              a1  the tensor…    7\n\
              b2  日本語日本…   12\n\
              c3\n"
+        );
+    }
+
+    #[test]
+    fn of_two_flexible_columns_the_widest_is_shortened_first() {
+        let mut table = TextTable::new(&["Says", "Reason"]).flexible(0).flexible(1);
+        table.row(vec![
+            TableCell::plain("rows at midnight are dropped"),
+            TableCell::plain("too small by far"),
+        ]);
+        assert_eq!(
+            drawn(&table, Some(40)),
+            "Says                    Reason\n\
+             rows at midnight are…   too small by far\n"
+        );
+        assert_eq!(
+            drawn(&table, Some(30)),
+            "Says            Reason\n\
+             rows at midni…  too small by…\n"
         );
     }
 

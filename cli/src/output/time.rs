@@ -33,16 +33,34 @@ pub fn day<Z: TimeZone>(time: Timestamp, now: Timestamp, zone: &Z) -> String {
     day.format(if is_this_year { "%a %-d %b" } else { "%a %-d %b %Y" }).to_string()
 }
 
+/// Formats a time for a column, with the year if it is not that of now: `11 Mar 14:30`.
+pub fn short<Z: TimeZone>(time: Timestamp, now: Timestamp, zone: &Z) -> String {
+    let day = day(time, now, zone);
+    let day = day.split_once(' ').map_or(day.as_str(), |(_, date)| date);
+    format!("{day:>6} {}", clock(time, zone))
+}
+
 /// Formats how long before or after now a time is: `2 h 5 min ago`, `in 3 min`, `now`.
 pub fn relative(time: Timestamp, now: Timestamp) -> String {
     let micros = now.micros_since(time);
-    let distance = describe_distance(micros);
+    let distance = describe_distance(rounded(micros));
     if micros.abs() < SECOND_MICROS {
         "now".to_owned()
     } else if micros > 0 {
         format!("{distance} ago")
     } else {
         format!("in {distance}")
+    }
+}
+
+/// Drops what does not matter to a reader: the seconds of ten minutes, the hours of ten days.
+fn rounded(micros: i64) -> i64 {
+    const UNITS: [i64; 3] = [86_400 * SECOND_MICROS, 3_600 * SECOND_MICROS, 60 * SECOND_MICROS];
+    let unit = UNITS.into_iter().find(|unit| micros.abs() >= 10 * unit);
+    let least = UNITS.into_iter().find(|unit| micros.abs() >= *unit);
+    match (unit, least) {
+        (Some(unit), Some(least)) if unit == least => micros - micros % unit,
+        _ => micros,
     }
 }
 
@@ -72,6 +90,8 @@ mod tests {
         assert_eq!(day(at("2025-03-10T23:30:00Z"), now, &zone), "Tue 11 Mar 2025");
         assert_eq!(day(at("2026-01-20T13:30:00Z"), now, &zone), "Tue 20 Jan");
         assert_eq!(clock(at("2025-03-10T23:30:59Z"), &zone), "00:30");
+        assert_eq!(short(at("2025-03-10T23:30:59Z"), now, &zone), "11 Mar 2025 00:30");
+        assert_eq!(short(at("2026-01-02T13:30:00Z"), now, &zone), " 2 Jan 14:30");
     }
 
     #[test]
@@ -83,6 +103,9 @@ mod tests {
             ("2025-01-19T23:59:01Z", "59 s ago"),
             ("2025-01-19T23:58:01Z", "1 min 59 s ago"),
             ("2025-01-17T22:00:01Z", "2 d 1 h ago"),
+            ("2025-01-19T23:49:59Z", "10 min ago"),
+            ("2025-01-19T09:59:59Z", "14 h ago"),
+            ("2024-04-10T22:00:01Z", "284 d ago"),
             ("2025-01-20T00:03:00Z", "in 3 min"),
         ] {
             assert_eq!(relative(at(time), now), said, "{time}");

@@ -2,11 +2,13 @@
 
 use super::moment::CheckpointJson;
 use crate::output::{Report, Screen, Tone};
+use crate::text::in_one_line;
 use forge_store::model::{Kind, Timestamp};
 use forge_store::store::{BriefLine, SessionBrief};
-use forge_store::story::brief_rows;
+use forge_store::story::{StoryTone, brief_rows};
 use schemars::JsonSchema;
 use serde::Serialize;
+use std::borrow::Cow;
 use std::collections::BTreeMap;
 
 /// The default size of a brief, in bytes.
@@ -40,6 +42,7 @@ impl BriefScreen {
             let before = brief.at.map(|at| at.micros_since(checkpoint.time)).unwrap_or_default();
             let distance = match before {
                 0 => ", at this moment".to_owned(),
+                ..1_000_000 => ", just before".to_owned(),
                 micros => {
                     let text = forge_store::model::time_grammar::describe_distance(micros);
                     format!(", {text} before")
@@ -259,8 +262,13 @@ fn print_lists(brief: &SessionBrief, screen: &mut Screen) {
             continue;
         }
         let label = format!("{:width$} ", row.label, width = LABEL_COLUMNS - 1);
+        let texts = row.parts.iter().map(|(meaning, text)| match meaning {
+            StoryTone::Plain => (Tone::Plain, in_one_line(text)),
+            other => ((*other).into(), text.as_str().into()),
+        });
+        let texts: Vec<(Tone, Cow<'_, str>)> = texts.collect();
         let mut parts = vec![(Tone::Heading, label.as_str())];
-        parts.extend(row.parts.iter().map(|(meaning, text)| ((*meaning).into(), text.as_str())));
+        parts.extend(texts.iter().map(|(tone, text)| (*tone, &**text)));
         screen.short_line(&parts);
     }
 }

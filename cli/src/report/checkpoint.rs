@@ -1,5 +1,6 @@
 //! Lists of checkpoints.
 
+use super::entity_write::MadeCheckpoint;
 use super::moment::CheckpointJson;
 use crate::output::{Report, Screen, TableCell, TextTable, Tone};
 use forge_store::model::CheckpointTrigger;
@@ -46,17 +47,16 @@ impl Report for CheckpointListReport {
             return self.print_unnamed(screen);
         }
         let titles: &[&str] = match self.session {
-            Some(_) => &["No", "Time", "Ago", "Message", "Tags", "Trigger", "Branch"],
-            None => &["No", "Time", "Ago", "Message", "Tags", "Trigger", "Branch", "Session"],
+            Some(_) => &["No", "Time", "Message", "Tags", "Trigger", "Branch"],
+            None => &["No", "Time", "Message", "Tags", "Trigger", "Branch", "Session"],
         };
-        let mut table = TextTable::new(titles).right(0).flexible(3);
+        let mut table = TextTable::new(titles).right(0).flexible(2);
         for CheckpointListItem { checkpoint, session } in &self.checkpoints {
             let mut row = vec![
                 TableCell::new(Tone::Id, format!("#{}", checkpoint.sequence)),
-                TableCell::plain(screen.local_time(checkpoint.time)),
-                TableCell::new(Tone::Dim, screen.ago(checkpoint.time)),
+                TableCell::plain(screen.column_time(checkpoint.time)),
                 TableCell::plain(&checkpoint.message),
-                TableCell::plain(checkpoint.tags.join(",")),
+                TableCell::plain(own_tags(&checkpoint.made)),
                 TableCell::new(Tone::Dim, trigger(checkpoint.trigger)),
                 TableCell::plain(&checkpoint.branch),
             ];
@@ -66,6 +66,15 @@ impl Report for CheckpointListReport {
         screen.table(&table);
         self.print_unnamed(screen);
     }
+}
+
+/// The tags of a checkpoint without those that its trigger and message say too.
+fn own_tags(checkpoint: &MadeCheckpoint) -> String {
+    const SAID: [&str; 4] = ["auto", "time", "hypothesis_confirmed", "hypothesis_rejected"];
+    let is_automatic = matches!(checkpoint.trigger, CheckpointTrigger::Automatic(_));
+    let tags = checkpoint.tags.iter().map(String::as_str);
+    let own = tags.filter(|tag| !is_automatic || !SAID.contains(tag));
+    own.collect::<Vec<_>>().join(",")
 }
 
 /// The short name of a trigger; the message says which event it was.

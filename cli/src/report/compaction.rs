@@ -2,7 +2,7 @@
 
 use crate::compaction::loss::{LossKind, LostItem};
 use crate::output::{Report, Screen, TableCell, TextTable, Tone};
-use crate::text::{common_folder, count_text};
+use crate::text::{common_folder, count_text, in_one_line};
 use forge_store::model::{CheckpointId, Timestamp};
 use serde::Serialize;
 
@@ -112,7 +112,7 @@ impl Report for CompactionListReport {
             };
             table.row(vec![
                 TableCell::new(Tone::Id, format!("#{}", one.sequence)),
-                TableCell::plain(screen.local_time(one.time)),
+                TableCell::plain(screen.column_time(one.time)),
                 TableCell::new(Tone::Dim, screen.ago(one.time)),
                 TableCell::plain(one.trigger.as_deref().unwrap_or("-")),
                 TableCell::plain(one.tokens.map_or("-".to_owned(), |tokens| tokens.to_string())),
@@ -152,7 +152,7 @@ fn print_lost(lost: &[LostItemJson], screen: &mut Screen) {
         screen.short_line(&[
             (Tone::Dim, &format!("  {:14}", one.kind)),
             (Tone::Id, &id),
-            (Tone::Plain, &one.text),
+            (Tone::Plain, &in_one_line(&one.text)),
             (Tone::Dim, &format!("{status}{why}")),
         ]);
     }

@@ -3,7 +3,7 @@
 use crate::error::CommandError;
 use crate::output::{Report, ReportForm, Screen, TableCell, TextTable, Tone};
 use crate::session_reader::KnownEntity;
-use crate::text::TextReader;
+use crate::text::{TextReader, common_folder, in_one_line};
 use forge_store::model::{FieldMap, Kind, Timestamp, Value, claim};
 use forge_store::store::entity_title;
 use serde::Serialize;
@@ -165,7 +165,7 @@ fn word_tone(field: &str, word: &str) -> Tone {
 /// The columns of a kind's table besides id, time and title.
 const fn columns(kind: Kind) -> &'static [&'static str] {
     match kind {
-        Kind::Hypothesis => &["status", "confidence", "parent"],
+        Kind::Hypothesis => &["status", "confidence", "parent", "reason"],
         Kind::Evidence => &["hypothesis", "kind", "strength"],
         Kind::Belief => &["kind", "confidence", "in_doubt"],
         Kind::Dependency => &["from", "type", "to", "strength"],
@@ -184,34 +184,91 @@ const fn columns(kind: Kind) -> &'static [&'static str] {
     }
 }
 
-/// Draws entities of one kind as a table.
+/// Returns the text of an entity in a column of its table.
+fn column_text(entity: &EntityJson, column: &str) -> String {
+    match (column, entity.field(column)) {
+        ("in_doubt", Some(Value::Bool(true))) => "in doubt".to_owned(),
+        ("in_doubt", _) => String::new(),
+        // The exit code says so.
+        ("outcome", Some(Value::Text(word))) if word == "finished" => String::new(),
+        (name, value) => value.map(|value| field_text(name, value)).unwrap_or_default(),
+    }
+}
+
+/// Draws entities of one kind as a table. A column that is empty in all rows is omitted.
 pub fn table(kind: Kind, entities: &[EntityJson], screen: &mut Screen) {
-    let columns = columns(kind);
-    let titles: Vec<String> = ["id", "time"]
-        .into_iter()
-        .chain(columns.iter().copied())
-        .chain(["says"])
-        .map(heading)
-        .collect();
+    let is_used = |column: &&str| entities.iter().any(|one| !column_text(one, column).is_empty());
+    let columns: Vec<&str> = columns(kind).iter().copied().filter(is_used).collect();
+    let (reason, columns): (Vec<&str>, Vec<&str>) =
+        columns.into_iter().partition(|column| *column == "reason");
+    let names = ["id", "time"].into_iter().chain(columns.iter().copied()).chain(["says"]);
+    let titles: Vec<String> = names.chain(reason.iter().copied()).map(heading).collect();
     let titles: Vec<&str> = titles.iter().map(String::as_str).collect();
-    let mut table = TextTable::new(&titles);
-    for entity in entities {
+    let says = columns.len() + 2;
+    let mut table = TextTable::new(&titles).flexible(says);
+    if !reason.is_empty() {
+        table = table.flexible(says + 1);
+    }
+    let ids: Vec<&str> = entities.iter().map(|entity| entity.id.as_str()).collect();
+    let ids = if screen.width().is_some() { short_ids(&ids) } else { ids };
+    let (folder, titles) = titles_without_folder(kind, entities);
+    for ((entity, id), title) in entities.iter().zip(ids).zip(titles) {
         let mut row = vec![
-            TableCell::new(Tone::Id, &entity.id),
-            TableCell::new(Tone::Dim, screen.local_time(entity.at)),
+            TableCell::new(Tone::Id, id),
+            TableCell::new(Tone::Dim, screen.column_time(entity.at)),
         ];
-        for column in columns {
-            let text = match (*column, entity.field(column)) {
-                ("in_doubt", Some(Value::Bool(true))) => "in doubt".to_owned(),
-                ("in_doubt", _) => String::new(),
-                (name, value) => value.map(|value| field_text(name, value)).unwrap_or_default(),
-            };
+        for column in &columns {
+            let text = column_text(entity, column);
             row.push(TableCell::new(word_tone(column, &text), text));
         }
-        row.push(TableCell::plain(&entity.title));
+        row.push(TableCell::plain(in_one_line(&title)));
+        row.extend(reason.iter().map(|name| TableCell::new(Tone::Dim, column_text(entity, name))));
         table.row(row);
     }
     screen.table(&table);
+    if !folder.is_empty() {
+        screen.line(Tone::Dim, &format!("(files in {folder})"));
+    }
+}
+
+/// The length from which an id of a list is shortened.
+const SHORT_ID: usize = 12;
+
+/// Returns a prefix of each id that no other one of them has. An id that is itself the prefix of
+/// another is returned whole.
+fn short_ids<'i>(ids: &[&'i str]) -> Vec<&'i str> {
+    let mut sorted = ids.to_vec();
+    sorted.sort_unstable();
+    sorted.dedup();
+    let common = |a: &str, b: &str| a.bytes().zip(b.bytes()).take_while(|(a, b)| a == b).count();
+    let short = |id: &&'i str| {
+        let place = sorted.binary_search(id).unwrap_or_default();
+        let before = place.checked_sub(1).and_then(|before| sorted.get(before));
+        let others = [before, sorted.get(place + 1)].into_iter().flatten();
+        let shared = others.map(|other| common(id, other)).max().unwrap_or_default();
+        let end = (SHORT_ID.max(shared + 1)..id.len()).find(|end| id.is_char_boundary(*end));
+        end.filter(|end| end + 2 < id.len()).and_then(|end| id.get(..end)).unwrap_or(id)
+    };
+    ids.iter().map(short).collect()
+}
+
+/// Returns the titles of entities, and the folder of the files that they name: it is left out of
+/// the titles, because a long path is cut where it differs.
+fn titles_without_folder(kind: Kind, entities: &[EntityJson]) -> (String, Vec<String>) {
+    let names_file = matches!(kind, Kind::Code | Kind::Tool);
+    let path = |entity: &EntityJson| match entity.field("path") {
+        Some(Value::Text(path)) if names_file && path.starts_with('/') => Some(path.clone()),
+        _ => None,
+    };
+    let paths: Vec<String> = entities.iter().filter_map(path).collect();
+    let paths: Vec<&str> = paths.iter().map(String::as_str).collect();
+    let folder = common_folder(&paths).to_owned();
+    let title = |entity: &EntityJson| match folder.as_str() {
+        "" => entity.title.clone(),
+        folder => entity.title.replacen(folder, "", 1),
+    };
+    let titles = entities.iter().map(title).collect();
+    (folder, titles)
 }
 
 fn heading(name: &str) -> String {
@@ -304,6 +361,21 @@ mod tests {
         let fields = fields_of(known, known.value().clone());
         let of = |name| fields.iter().filter(move |(found, _)| found == name);
         names.iter().map(|&name| of(name).map(|(_, value)| value_text(value)).collect()).collect()
+    }
+
+    #[test]
+    fn ids_of_a_list_are_shortened_to_what_tells_them_apart() {
+        for (ids, short) in [
+            (&["H1", "H12"][..], &["H1", "H12"][..]),
+            (&["toolu_01YHNT5v5uDg79", "toolu_01E3Ku89zV1faQ"], &["toolu_01YHNT", "toolu_01E3Ku"]),
+            (
+                &["toolu_01DUo8oVrFih", "toolu_01DUo8oVrFih/2", "toolu_01DUo8oXrFih"],
+                &["toolu_01DUo8oVrFih", "toolu_01DUo8oVrFih/2", "toolu_01DUo8oX"],
+            ),
+            (&["eine längere Kennung", "eine längert"], &["eine längere", "eine längert"]),
+        ] {
+            assert_eq!(short_ids(ids), short);
+        }
     }
 
     #[test]

@@ -1,5 +1,6 @@
 //! Reports of imports.
 
+use super::store::quoted;
 use crate::error::CommandError;
 use crate::output::{Report, Screen, TableCell, TextTable, Tone};
 use crate::text::{count_text, name_list};
@@ -134,8 +135,7 @@ impl TranscriptFileReport {
             let size = size_text(self.bytes);
             screen
                 .line(Tone::Plain, &format!("  {verb} {}, {size}", count_text(self.lines, "line")));
-            let mut facts: Vec<String> =
-                self.facts.iter().map(|(kind, count)| format!("{count} {kind}")).collect();
+            let mut facts = fact_counts(&self.facts);
             facts.push(count_text(self.checkpoints, "checkpoint"));
             screen.paragraph(Tone::Plain, 2, &facts.join(", "));
             if self.again {
@@ -150,6 +150,17 @@ impl TranscriptFileReport {
             screen.line(Tone::Dim, &text);
         }
     }
+}
+
+/// Returns the counts of facts by the plural of their kind, as text.
+fn fact_counts(facts: &BTreeMap<&'static str, u64>) -> Vec<String> {
+    let count = |(kind, count): (&&'static str, &u64)| match (*kind, count) {
+        ("code", 1) => "1 code change".to_owned(),
+        ("code", count) => format!("{count} code changes"),
+        (kind, 1) => format!("1 {}", kind.strip_suffix('s').unwrap_or(kind)),
+        (kind, count) => format!("{count} {kind}"),
+    };
+    facts.iter().map(count).collect()
 }
 
 /// A transcript that was found and was not imported yet.
@@ -195,6 +206,12 @@ impl Report for TranscriptImportReport {
         };
         for file in &self.files {
             file.human(screen, self.dry_run);
+        }
+        let is_new = |file: &&TranscriptFileReport| !file.unchanged;
+        let new = self.files.iter().filter(is_new).filter_map(|file| file.session.as_ref());
+        if let Some(session) = new.last().filter(|_| !self.dry_run) {
+            let next = format!("Next: forge brief --session {}", quoted(session));
+            screen.line(Tone::Dim, &next);
         }
         if !self.found.is_empty() {
             table(&self.found, screen);
@@ -246,8 +263,7 @@ impl Report for TrajectoryImportReport {
         if self.unchanged {
             return screen.line(Tone::Dim, "  nothing new");
         }
-        let facts: Vec<String> =
-            self.facts.iter().map(|(kind, count)| format!("{count} {kind}")).collect();
+        let facts = fact_counts(&self.facts);
         screen.paragraph(Tone::Plain, 2, &facts.join(", "));
     }
 }

@@ -7,6 +7,7 @@ use forge_store::diff::{TypedChange, summary};
 use forge_store::model::{Key, OperationAuthor, OperationId, RevisionId, Timestamp};
 use forge_store::store::{LogEntry, OperationSummary};
 use serde::Serialize;
+use std::collections::BTreeMap;
 
 /// Revisions and checkpoints, newest first.
 #[derive(Debug, Serialize)]
@@ -144,6 +145,9 @@ pub struct OperationListReport {
     pub session: String,
     /// Each of them.
     pub operations: Vec<OperationSummary>,
+    /// What each revision changed, by its number; only for people.
+    #[serde(skip)]
+    pub summaries: BTreeMap<u64, String>,
 }
 
 impl Report for OperationListReport {
@@ -156,14 +160,17 @@ impl Report for OperationListReport {
             screen.line(Tone::Plain, &format!("Nothing was done in {} yet.", self.session));
         }
         for operation in &self.operations {
-            let time = screen.time(operation.time);
+            let time = screen.column_time(operation.time);
+            let about = operation.revision.and_then(|number| self.summaries.get(&number));
+            let about = about.map(|about| format!(": {about}")).unwrap_or_default();
             let state = if operation.taken_back { " (undone)" } else { "" };
             screen.short_line(&[
                 (Tone::Id, &format!("{} ", operation.id.short())),
                 (Tone::Dim, &format!("{time} ")),
                 (Tone::Plain, &operation.verb),
                 (Tone::Warning, state),
-                (Tone::Dim, &format!(": {}", operation.effects.join(", "))),
+                (Tone::Plain, &about),
+                (Tone::Dim, &format!(" ({})", operation.effects.join(", "))),
             ]);
         }
     }

@@ -210,8 +210,25 @@ impl Report for SessionShowReport {
 }
 
 impl SessionLine {
+    /// Writes what was recorded in it and when, for its status.
+    pub(super) fn print_in_status(&self, screen: &mut Screen) {
+        screen.line(Tone::Plain, &format!("  begun: {}", screen.time(self.started_at)));
+        if let Some(last) = self.last_event {
+            screen.line(Tone::Plain, &format!("  last event: {}", screen.time(last)));
+        }
+        for (label, count, what) in [
+            ("claims", self.claims, "hypotheses, evidence, beliefs, gaps, notes"),
+            ("facts", self.facts, "commands, checks, edits, messages"),
+            ("checkpoints", self.checkpoints, ""),
+        ] {
+            let what = if what.is_empty() { what.to_owned() } else { format!(" ({what})") };
+            screen.put(Tone::Plain, &format!("  {label}: {count}"));
+            screen.line(Tone::Dim, &what);
+        }
+    }
+
     /// Writes its data, one item per line.
-    pub(super) fn print(&self, screen: &mut Screen) {
+    fn print(&self, screen: &mut Screen) {
         let mut lines = Vec::new();
         if let Some(agent) = &self.agent {
             lines.push(("agent", agent.clone()));

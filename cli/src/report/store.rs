@@ -63,7 +63,7 @@ impl From<UnfinishedImport> for UnfinishedStream {
 }
 
 /// Quotes a word for a shell.
-fn quoted(word: &str) -> String {
+pub(super) fn quoted(word: &str) -> String {
     let is_plain = |byte: u8| byte.is_ascii_alphanumeric() || b"-_./,:=+@%".contains(&byte);
     if !word.is_empty() && word.bytes().all(is_plain) {
         word.to_owned()
@@ -87,10 +87,9 @@ impl UnfinishedStream {
 
 impl Report for StatusReport {
     fn human(&self, screen: &mut Screen) {
-        let kib = self.tail_bytes.div_ceil(1024);
         let sessions = if self.sessions == 1 { "session" } else { "sessions" };
         screen.put(Tone::Plain, &format!("Store {}", self.path));
-        screen.line(Tone::Dim, &format!(" ({} {sessions}, {kib} KiB not indexed)", self.sessions));
+        screen.line(Tone::Dim, &format!(" ({} {sessions})", self.sessions));
         self.unfinished.iter().for_each(|one| one.print(screen));
         if let Some(count) = self.lost_in_repair {
             let losses = if count == 1 { "1 loss" } else { &format!("{count} losses") };
@@ -109,13 +108,18 @@ impl Report for StatusReport {
         };
         screen.put(Tone::Plain, "Session ");
         screen.put(Tone::Id, name);
-        let head = self.head.map_or_else(|| "nothing yet".to_owned(), |head| format!("#{head}"));
+        let head = self.head.map(|head| format!(", at #{head}")).unwrap_or_default();
         let branch = self.branch.as_deref().unwrap_or_default();
-        screen.line(Tone::Plain, &format!(" on branch {branch}, at {head}"));
-        summary.print(screen);
+        let branches = match summary.branches {
+            1 => String::new(),
+            several => format!(" (of {several})"),
+        };
+        screen.line(Tone::Plain, &format!(" on branch {branch}{branches}{head}"));
+        summary.print_in_status(screen);
         if let Some(checkpoint) = &self.last_checkpoint {
             checkpoint.print(screen);
         }
+        screen.line(Tone::Dim, "'forge brief' shows what is known, 'forge log' what happened.");
     }
 }
 

@@ -218,7 +218,10 @@ fn print_header(story: &Story, screen: &mut Screen) {
             figures.push(counted(count, one));
         }
     }
-    let told = format!("told {} of {}", findings.loud, counted(findings.items, "item"));
+    let told = match findings.items {
+        items if items == findings.loud => counted(items, "item"),
+        items => format!("{} of {} shown", findings.loud, counted(items, "item")),
+    };
     let figures = match figures.as_slice() {
         [] => format!(": {told}"),
         figures => format!(": {}; {told}", figures.join(", ")),

@@ -58,6 +58,6 @@ impl Report for OperationUndoReport {
         let place = format!(" (session {}, branch {}{revision})", self.session, self.branch);
         screen.line(Tone::Dim, &place);
         let ago = screen.ago(*time);
-        screen.line(Tone::Plain, &format!("  of {ago}: {}", effects.join(", ")));
+        screen.line(Tone::Plain, &format!("  done {ago}: {}", effects.join(", ")));
     }
 }

@@ -142,7 +142,7 @@ fn the_last_operation_is_undone_and_redone() {
     environment.forge(["hypothesis", "confirm", "H1"]).success();
     assert_snapshot!(environment.forge(["undo"]), @r"
     Undid 'hypothesis confirm' <id2> (session project, branch main, #4)
-      of 1 s ago: revision #2, checkpoint <id1>
+      done 1 s ago: revision #2, checkpoint <id1>
     ");
     assert_snapshot!(environment.forge(["redo", "--json"]), @r#"{"schema":"forge.redo/1","session":"project","branch":"main","operation":"<id3>","target":{"id":"<id2>","verb":"hypothesis confirm","time":"2026-02-01T12:00:02Z","effects":["revision #2","checkpoint <id1>"]},"revision":5}"#);
     assert_snapshot!(environment.forge(["redo"]), @r"

@@ -67,7 +67,7 @@ fn imported() -> Environment {
 fn after_an_import_it_holds_prompts_failures_and_what_is_not_committed() {
     let environment = imported();
     assert_snapshot!(environment.forge(["brief"]), @"
-    question number 1, about the cache? on main, 2026-01-01 11:19:00 +01:00 (31 d 1 h ago)
+    question number 1, about the cache? on main, 2026-01-01 11:19:00 +01:00 (31 d ago)
     checkpoint #3 now make the test pass, 4 min before
     Failing        failed  go test
                    TestStale: cache_test.go:12: got 1, want 2
@@ -101,6 +101,7 @@ fn bare_forge_is_the_brief_where_there_is_a_store() {
     assert!(bare.starts_with("tensor on main #13") && bare.contains("Next"), "{bare}");
     let outside = Environment::new().forge([] as [&str; 0]);
     assert_eq!(outside.code, 2, "{outside}");
+    assert!(outside.stderr.contains("Record:\n  note "), "in groups: {outside}");
 }
 
 #[test]

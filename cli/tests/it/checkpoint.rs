@@ -8,12 +8,12 @@ use insta::assert_snapshot;
 fn checkpoints_are_listed_newest_first() {
     let environment = told();
     assert_snapshot!(environment.forge(["checkpoint", "list"]), @"
-     No  Time                        Ago      Message        Tags                      Trigger    Branch
-    #12  2026-02-01 13:00:12 +01:00  2 s ago  unit tests f…  auto                      automatic  main
-    #11  2026-02-01 13:00:11 +01:00  3 s ago  switched fro…  auto                      automatic  main
-    #10  2026-02-01 13:00:10 +01:00  4 s ago  H1 rejected:…  auto,hypothesis_rejected  automatic  alt
-     #8  2026-02-01 13:00:09 +01:00  5 s ago  switched fro…  auto                      automatic  alt
-     #7  2026-02-01 13:00:07 +01:00  7 s ago  before the s…  baseline,kept             manual     main
+     No  Time          Message                          Tags           Trigger    Branch
+    #12   1 Feb 13:00  unit tests failed                               automatic  main
+    #11   1 Feb 13:00  switched from alt to main                       automatic  main
+    #10   1 Feb 13:00  H1 rejected: the layout is fine                 automatic  alt
+     #8   1 Feb 13:00  switched from main to alt                       automatic  alt
+     #7   1 Feb 13:00  before the split                 baseline,kept  manual     main
     ");
     assert_snapshot!(environment.forge(["checkpoint", "list", "--tag", "kept", "--json"]), @r#"{"schema":"forge.checkpoint.list/1","session":"tensor","checkpoints":[{"id":"<id1>","sequence":7,"time":"2026-02-01T12:00:07Z","message":"before the split","tags":["baseline","kept"],"trigger":"manual","branch":"main"}],"unnamed":0}"#);
     let count = |args: &[&str]| {

@@ -42,7 +42,7 @@ fn status_shows_store_session_and_branch() {
     let environment = Environment::new();
     environment.forge(["init"]).success();
     assert_snapshot!(environment.forge(["status"]), @r"
-    Store $ROOT/project/.forge (0 sessions, 1 KiB not indexed)
+    Store $ROOT/project/.forge (0 sessions)
     No session has been begun yet.
     'forge session new NAME' or the first thing you record does.
     ");
@@ -56,12 +56,11 @@ fn status_shows_store_session_and_branch() {
     Session project on branch main, at #1
       begun: 2026-02-01 13:00:03 +01:00 (2 s ago)
       last event: 2026-02-01 13:00:04 +01:00 (1 s ago)
-      branch: main
-      claims: 1
-      facts: 0
+      claims: 1 (hypotheses, evidence, beliefs, gaps, notes)
+      facts: 0 (commands, checks, edits, messages)
       checkpoints: 1
-      last checkpoint: 2026-02-01 13:00:04 +01:00 (1 s ago)
       checkpoint <id1> #2 here [t], 1 s ago
+    'forge brief' shows what is known, 'forge log' what happened.
     ");
     let mut json = environment.forge(["status", "--json"]).json();
     assert!(json["tail_bytes"].take().as_u64().is_some_and(|bytes| bytes > 0));

@@ -9,7 +9,7 @@ use serde_json::json;
 fn the_story_of_a_session_is_told_in_lines() {
     let environment = told();
     assert_snapshot!(environment.forge(["story"]), @r"
-    tensor, 12 s: told 13 of 14 items
+    tensor, 12 s: 13 of 14 items shown
     ── Sun 1 Feb ───────────────────────────────────────────────────────────
     13:00  +   H1 new .40  the layout is wrong
            ▲   H1 .40 → .79  strides swap
@@ -29,7 +29,7 @@ fn the_story_of_a_session_is_told_in_lines() {
     ✗ failing  unit tests  at 13:00
     ");
     assert_snapshot!(environment.forge(["story", "-n", "2", "--all"]), @r"
-    tensor, 12 s: told 13 of 14 items
+    tensor, 12 s: 13 of 14 items shown
     … 12 earlier lines
     ── Sun 1 Feb ───────────────────────────────────────────────────────────
     13:00  ✗   unit tests failed
@@ -78,7 +78,7 @@ fn imported() -> Environment {
 fn a_transcript_is_told_as_its_turns() {
     let environment = imported();
     assert_snapshot!(environment.forge(["story"]), @"
-    Keep the cache after a restart, 4 min: 2 prompts, 1 commit; told 4 of 4 items
+    Keep the cache after a restart, 4 min: 2 prompts, 1 commit; 4 items
     ── Thu 1 Jan ───────────────────────────────────────────────────────────
     11:00 YOU  Keep the cache after a restart
     11:02  ◆   commit 49f6518  keep the cache
@@ -115,7 +115,7 @@ fn the_document_has_turns_and_findings() {
 fn the_log_tells_the_end_of_the_story() {
     let environment = imported();
     assert_snapshot!(environment.forge(["log", "-n", "2"]), @"
-    Keep the cache after a restart, 4 min: 2 prompts, 1 commit; told 4 of 4 items
+    Keep the cache after a restart, 4 min: 2 prompts, 1 commit; 4 items
     … 2 earlier lines
     ── Thu 1 Jan ───────────────────────────────────────────────────────────
     11:03  ⤷   Committed. Shall I push it now?
@@ -147,7 +147,7 @@ fn the_log_shows_the_patches_of_edits() {
     environment.write("project/a.jsonl", &format!("{edit}\n"));
     environment.forge(["import", "events", "a.jsonl"]).success();
     assert_snapshot!(environment.forge(["log", "-p"]), @r"
-    a: told 1 of 1 item
+    a: 1 item
     ── Thu 1 Jan ───────────────────────────────────────────────────────────
     11:00  ±   a.rs +1 −1
                @@ -1 +1 @@

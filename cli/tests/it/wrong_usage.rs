@@ -40,6 +40,7 @@ const USAGES: &[WrongUsage] = &[
     WrongUsage("note x --at tomorrow", 2, &["tomorrow"]),
     WrongUsage("hypothesis list --format {x}", 2, &["no field 'x'", "description"]),
     WrongUsage("hypothesis list --format {id", 2, &["is not a field"]),
+    WrongUsage("hypothesis list --format json", 2, &["names no field", "'--json' prints JSON"]),
     WrongUsage("evidence add x -H H1 -s 1 --from last", 3, &["no command is recorded"]),
     WrongUsage("help nosuch", 2, &["unrecognized subcommand 'nosuch'"]),
     WrongUsage("watch --json", 2, &["'forge story --json'"]),

@@ -24,7 +24,10 @@ pub(super) fn name_of_claims<'c>(
     let mut claims = claims.filter(|(key, _)| kinds.contains(&key.kind));
     let (key, value) = claims.find_map(|(key, value)| Some((key, value?)))?;
     let text = |name| value.field(name).and_then(Value::as_text).filter(|text| !text.is_empty());
-    let because = text("reason").or_else(|| text("resolution")).or_else(|| text("description"));
+    // A reopened hypothesis keeps the reason for which it had been settled.
+    let is_open = matches!(text("status"), Some("active" | "under_test"));
+    let reason = text("reason").filter(|_| !is_open);
+    let because = reason.or_else(|| text("resolution")).or_else(|| text("description"));
     let status = text("status").filter(|_| {
         matches!(trigger, AutoTrigger::HypothesisStatusChange | AutoTrigger::GapFilled)
     });
@@ -77,6 +80,12 @@ mod tests {
                 AutoTrigger::HypothesisStatusChange,
                 Kind::Hypothesis,
                 &[says, ("status", "under_test")][..],
+                Some("X1 under test: the cache is stale"),
+            ),
+            (
+                AutoTrigger::HypothesisStatusChange,
+                Kind::Hypothesis,
+                &[says, ("status", "under_test"), ("reason", "of its rejection")],
                 Some("X1 under test: the cache is stale"),
             ),
             (
