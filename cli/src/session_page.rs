@@ -59,7 +59,7 @@ fn compaction_note(
     let lost = lost.map(|lost| {
         let thing = |lost: LostItem| LostThing {
             kind: lost.item.kind.word(),
-            id: lost.item.id,
+            id: lost.item.kind.has_telling_id().then_some(lost.item.id),
             text: lost.item.text,
         };
         lost.into_iter().map(thing).collect()

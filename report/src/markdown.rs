@@ -1,6 +1,6 @@
 //! The report as Markdown, for a pull request or a post-mortem.
 
-use crate::model::{Idea, LinePart, ReportModel, RowPart};
+use crate::model::{Idea, LinePart, LostPart, ReportModel, RowPart};
 use crate::page_text::PageText;
 use crate::words::{counted, two};
 use forge_store::model::claim::{HypothesisStatus, VerificationStatus};
@@ -11,6 +11,8 @@ use std::fmt::Write;
 const LINE_CHARS: usize = 240;
 /// The most lines of the story.
 const MAX_LINES: usize = 400;
+/// How many things that a compaction lost are named.
+const LOST_NAMED: usize = 12;
 /// The bars of a line of confidences, from 0 to 1.
 const BARS: [char; 8] = ['▁', '▂', '▃', '▄', '▅', '▆', '▇', '█'];
 
@@ -202,13 +204,16 @@ impl Writer<'_, '_> {
         for one in &self.model.compactions {
             let Some(lost) = one.lost.as_ref().filter(|lost| !lost.is_empty()) else { continue };
             let at = self.model.zone.day_and_clock(one.at);
-            let things: Vec<String> = lost
-                .iter()
-                .map(|(kind, id, text)| {
-                    format!("{kind} {} {}", code(id), escaped(text, 120)).trim_end().to_owned()
-                })
-                .collect();
-            lines.push(format!("{at}: {}", things.join("; ")));
+            let thing = |one: &LostPart| {
+                let id = one.id.as_ref().map(|id| format!(" {}", code(id))).unwrap_or_default();
+                format!("{}{id} {}", one.kind, escaped(&one.text, 120)).trim_end().to_owned()
+            };
+            let things: Vec<String> = lost.iter().take(LOST_NAMED).map(thing).collect();
+            let more = match lost.len().saturating_sub(LOST_NAMED) {
+                0 => String::new(),
+                more => format!("; {more} more"),
+            };
+            lines.push(format!("{at}: {}{more}", things.join("; ")));
         }
         self.titled("What compaction lost", &lines)
     }

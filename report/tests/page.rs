@@ -22,7 +22,7 @@ fn model(session: &Session, at: Option<&str>, limits: ReportLimits) -> ReportMod
     let redactor = Redactor::new();
     let filter = CheckpointFilter { tag: Some("compaction".to_owned()), ..Default::default() };
     let notes = session.checkpoints(&filter).unwrap().into_iter().map(|checkpoint| {
-        let (kind, id) = ("note", "N6".to_owned());
+        let (kind, id) = ("note", Some("N6".to_owned()));
         let lost = LostThing { kind, id, text: "clocks of the workers".to_owned() };
         CompactionNote {
             at: checkpoint.time,

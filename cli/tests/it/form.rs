@@ -211,7 +211,7 @@ fn a_run_of_mini_swe_agent_is_taken() {
         ], "trajectory_format": "mini-swe-agent-1.1"});
     environment.write("project/run.traj.json", &document.to_string());
     let took = environment.forge(["import", "run.traj.json"]).success();
-    assert!(took.contains("1 commands"), "{took}");
+    assert!(took.contains("1 command,"), "{took}");
     let checks = environment.forge(["verification", "list", "--json"]).json();
     assert_eq!(checks["verifications"][0]["status"], "failed", "{checks}");
 }

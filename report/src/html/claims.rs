@@ -261,8 +261,12 @@ impl Page<'_> {
                     Some(lost) => {
                         p class="statement" { "The summary does not mention " (counted(lost.len(), "thing", "things")) " of " (one.known) " that forge knew:" }
                         ul class="bullets" {
-                            @for (kind, id, text) in lost {
-                                li { span class="soft" { (kind) } " " code { (id) } " " (text.short(240).inline()) }
+                            @for one in lost {
+                                li {
+                                    span class="soft" { (one.kind) } " "
+                                    @if let Some(id) = &one.id { code { (id) } " " }
+                                    (one.text.short(240).inline())
+                                }
                             }
                         }
                     }

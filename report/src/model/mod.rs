@@ -263,10 +263,21 @@ pub struct CompactionNote {
 pub struct LostThing {
     /// The sort of thing: `hypothesis`, `file`.
     pub kind: &'static str,
-    /// The id, or the path of a file.
-    pub id: String,
+    /// The id, if it means something to a person; of a file the path.
+    pub id: Option<String>,
     /// What it says.
     pub text: String,
+}
+
+/// Something that a summary left out, on a page.
+#[derive(Clone, Debug)]
+pub struct LostPart {
+    /// The sort of thing.
+    pub kind: &'static str,
+    /// The id, if it means something to a person; of a file the path.
+    pub id: Option<PageText>,
+    /// What it says.
+    pub text: PageText,
 }
 
 /// A compaction on a page.
@@ -280,8 +291,8 @@ pub struct CompactionPart {
     pub tokens: Option<i64>,
     /// How many things were known.
     pub known: usize,
-    /// What the summary left out, with the sort and the id.
-    pub lost: Option<Vec<(&'static str, PageText, PageText)>>,
+    /// What the summary left out.
+    pub lost: Option<Vec<LostPart>>,
     /// The agent's summary.
     pub summary: Option<PageText>,
     /// The line of the story.

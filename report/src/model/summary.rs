@@ -25,9 +25,10 @@ pub(super) fn compactions(
         tokens: note.tokens,
         known: note.known,
         lost: note.lost.as_ref().map(|lost| {
-            let thing = |thing: &super::LostThing| {
-                let text = if thing.text == thing.id { "" } else { thing.text.as_str() };
-                (thing.kind, texts.path(&thing.id), texts.clean(text))
+            let thing = |thing: &super::LostThing| super::LostPart {
+                kind: thing.kind,
+                id: thing.id.as_deref().map(|id| texts.path(id)),
+                text: texts.clean(&thing.text),
             };
             lost.iter().map(thing).collect()
         }),
