@@ -208,8 +208,8 @@ impl Report for TranscriptImportReport {
             file.human(screen, self.dry_run);
         }
         let is_new = |file: &&TranscriptFileReport| !file.unchanged;
-        let new = self.files.iter().filter(is_new).filter_map(|file| file.session.as_ref());
-        if let Some(session) = new.last().filter(|_| !self.dry_run) {
+        let mut new = self.files.iter().filter(is_new).filter_map(|file| file.session.as_ref());
+        if let Some(session) = new.next_back().filter(|_| !self.dry_run) {
             let next = format!("Next: forge brief --session {}", quoted(session));
             screen.line(Tone::Dim, &next);
         }
