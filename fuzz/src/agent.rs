@@ -4,7 +4,7 @@ use crate::NOW;
 use forge_agents::claude_code::{
     InputEnding, TranscriptDialect, TranscriptOptions, TranscriptReader,
 };
-use forge_agents::hook::{HookAgent, HookEvent, answer, tool_facts};
+use forge_agents::hook::{HookAgent, HookEvent, HookEventKind, answer, tool_facts};
 
 /// A transcript is read or its lines are reported, with the same result at once and in two parts.
 fn transcript(dialect: TranscriptDialect, data: &[u8]) {
@@ -67,9 +67,14 @@ pub fn hook(data: &[u8]) {
     drop(tool_facts(&event, NOW));
     for text in [None, Some("what is known\nof it")] {
         let answer = answer(&event, text);
+        let is_json = serde_json::from_str::<serde_json::Value>(&answer).is_ok();
+        // Claude Code adds the plain text of this answer to the prompt of its summary.
+        let is_before_compaction = agent == HookAgent::Claude
+            && matches!(event.happening, HookEventKind::PreCompact { .. });
+        let is_text = is_before_compaction && Some(answer.as_str()) == text;
         assert!(
-            answer.trim().is_empty() || serde_json::from_str::<serde_json::Value>(&answer).is_ok(),
-            "an answer is JSON or nothing: {answer}"
+            answer.trim().is_empty() || is_json || is_text,
+            "an answer is JSON, the text for a summary, or nothing: {answer}"
         );
     }
 }
