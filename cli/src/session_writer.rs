@@ -1,6 +1,5 @@
 //! How commands write: one operation, its automatic checkpoint, and the report of it.
 
-use crate::args::select::ChangeTimeArgs;
 use crate::args::value::MomentArg;
 use crate::context::Context;
 use crate::error::CommandError;
@@ -50,11 +49,11 @@ impl SessionWriter {
     /// Invalid if it is no moment, is in the future, or is before the last change on the branch: the
     /// times along a branch never go back.
     pub fn changing_at(
-        &self,
+        self,
         context: &Context,
-        when: &ChangeTimeArgs,
+        at: Option<&MomentArg>,
     ) -> Result<Self, CommandError> {
-        let Some(at) = &when.at else { return Ok(self.clone()) };
+        let Some(at) = at else { return Ok(self) };
         let time = past_time(context, &self.session, Some(at))?;
         let shown = |time| local(time, &context.zone);
         let refuse = |problem: String, hint: &str| {
@@ -69,7 +68,7 @@ impl SessionWriter {
                 format!("before the last change on this branch, at {}", shown(last)),
                 "changes are recorded in their order: name a later time, or leave '--at' out",
             ),
-            _ => Ok(Self { changed_at: Some(time), ..self.clone() }),
+            _ => Ok(Self { changed_at: Some(time), ..self }),
         }
     }
 

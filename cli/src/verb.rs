@@ -2,6 +2,7 @@
 //! report and finishes.
 
 use crate::args::lazy::LazyArgs;
+use crate::args::value::MomentArg;
 use crate::context::Context;
 use crate::error::{CommandError, EXIT_OK};
 use crate::output::{Report, ReportForm, Screen};
@@ -34,6 +35,12 @@ pub trait Verb {
     /// Returns whether a [`SessionWriter`] may begin a session for it with these arguments.
     fn session_need(&self) -> SessionNeed {
         Self::SESSION
+    }
+
+    /// Returns when the changes of claims took place that a [`SessionWriter`] records for it; now if
+    /// it is `None`.
+    fn change_time(&self) -> Option<&MomentArg> {
+        None
     }
 
     /// Checks, before anything is opened or begun, what can be checked without the store.
@@ -105,7 +112,7 @@ impl Opened for SessionReader {
 
 impl Opened for SessionWriter {
     fn open<V: Verb>(verb: &V, context: &Context) -> Result<Self, CommandError> {
-        Self::begin(context, V::NAME, verb.session_need())
+        Self::begin(context, V::NAME, verb.session_need())?.changing_at(context, verb.change_time())
     }
 
     fn finish(&self, _: &Context) {
@@ -113,10 +120,16 @@ impl Opened for SessionWriter {
     }
 }
 
+/// Checks the arguments of a verb, and then opens what it works on.
+fn open<V: Verb>(verb: &V, context: &Context) -> Result<V::Opened, CommandError> {
+    context.check_moment(verb.change_time())?;
+    verb.check(context)?;
+    V::Opened::open(verb, context)
+}
+
 /// Runs a verb and prints its report.
 pub fn run_verb<V: Verb>(verb: &V, context: &mut Context) -> Result<(), CommandError> {
-    verb.check(context)?;
-    let opened = V::Opened::open(verb, context)?;
+    let opened = open(verb, context)?;
     let mut report = verb.run(&opened, context)?;
     context.out.emit(V::NAME, &report)?;
     if report.exit_code() != EXIT_OK {
@@ -132,8 +145,7 @@ pub fn run_verb<V: Verb>(verb: &V, context: &mut Context) -> Result<(), CommandE
 
 /// Runs a verb and returns its report, without printing it.
 pub fn find_report<V: Verb>(verb: &V, context: &mut Context) -> VerbResult<V> {
-    verb.check(context)?;
-    let opened = V::Opened::open(verb, context)?;
+    let opened = open(verb, context)?;
     let report = verb.run(&opened, context)?;
     opened.finish(context);
     Ok(report)

@@ -5,7 +5,7 @@ use super::claim::{
     ClaimAddArgs, ClaimRetractArgs, ClaimUpdateArgs, RecordedClaim, RetractedClaim,
 };
 use crate::args::select::{ChangeTimeArgs, ClaimListArgs, EntityShowArgs};
-use crate::args::value::{self};
+use crate::args::value::{self, MomentArg};
 use crate::context::Context;
 use crate::error::CommandError;
 use crate::report::entity_write::EntityWriteReport;
@@ -147,12 +147,11 @@ impl Verb for BeliefDependArgs {
     type Opened = SessionWriter;
     type Report = EntityWriteReport;
 
-    fn check(&self, context: &Context) -> Result<(), CommandError> {
-        context.check_moment(self.when.at.as_ref())
+    fn change_time(&self) -> Option<&MomentArg> {
+        self.when.at.as_ref()
     }
 
-    fn run(&self, writing: &SessionWriter, context: &mut Context) -> VerbResult<Self> {
-        let writing = &writing.changing_at(context, &self.when)?;
+    fn run(&self, writing: &SessionWriter, _: &mut Context) -> VerbResult<Self> {
         let from = writing.claim_id(Kind::Belief, &self.id)?;
         let to = writing.claim_id(Kind::Belief, &self.on)?;
         let id = Dependency::id(&from, &to);
@@ -174,12 +173,11 @@ impl Verb for BeliefContradictArgs {
     type Opened = SessionWriter;
     type Report = EntityWriteReport;
 
-    fn check(&self, context: &Context) -> Result<(), CommandError> {
-        context.check_moment(self.when.at.as_ref())
+    fn change_time(&self) -> Option<&MomentArg> {
+        self.when.at.as_ref()
     }
 
-    fn run(&self, writing: &SessionWriter, context: &mut Context) -> VerbResult<Self> {
-        let writing = &writing.changing_at(context, &self.when)?;
+    fn run(&self, writing: &SessionWriter, _: &mut Context) -> VerbResult<Self> {
         let (one, other) = (
             writing.claim_id(Kind::Belief, &self.id)?,
             writing.claim_id(Kind::Belief, &self.other)?,

@@ -2,7 +2,7 @@
 
 use crate::args::field_option::{Added, Changed, FieldArgs, FieldUse, ListedKind};
 use crate::args::select::{ChangeTimeArgs, DescriptionArgs};
-use crate::args::value::NameArg;
+use crate::args::value::{MomentArg, NameArg};
 use crate::context::Context;
 use crate::error::CommandError;
 use crate::report::entity_write::EntityWriteReport;
@@ -175,12 +175,11 @@ impl<K: RecordedClaim> Verb for ClaimAddArgs<K> {
         if self.fields.names_claims() { SessionNeed::Existing } else { SessionNeed::OrNew }
     }
 
-    fn check(&self, context: &Context) -> Result<(), CommandError> {
-        context.check_moment(self.when.at.as_ref())
+    fn change_time(&self) -> Option<&MomentArg> {
+        self.when.at.as_ref()
     }
 
-    fn run(&self, writing: &SessionWriter, context: &mut Context) -> VerbResult<Self> {
-        let writing = &writing.changing_at(context, &self.when)?;
+    fn run(&self, writing: &SessionWriter, _: &mut Context) -> VerbResult<Self> {
         let mut fields = self.fields.with_ids(writing)?;
         fields.insert("description".to_owned(), self.text.text().into());
         if let Some(status) = K::DEFAULT_STATUS {
@@ -196,12 +195,11 @@ impl<K: RecordedClaim> Verb for ClaimUpdateArgs<K> {
     type Opened = SessionWriter;
     type Report = EntityWriteReport;
 
-    fn check(&self, context: &Context) -> Result<(), CommandError> {
-        context.check_moment(self.when.at.as_ref())
+    fn change_time(&self) -> Option<&MomentArg> {
+        self.when.at.as_ref()
     }
 
-    fn run(&self, writing: &SessionWriter, context: &mut Context) -> VerbResult<Self> {
-        let writing = &writing.changing_at(context, &self.when)?;
+    fn run(&self, writing: &SessionWriter, _: &mut Context) -> VerbResult<Self> {
         let id = writing.claim_id(K::KIND, &self.id)?;
         let changed = self.fields.with_ids(writing)?;
         K::check_change(writing, &id, &changed)?;
@@ -215,12 +213,11 @@ impl<K: RetractedClaim> Verb for ClaimRetractArgs<K> {
     type Opened = SessionWriter;
     type Report = EntityWriteReport;
 
-    fn check(&self, context: &Context) -> Result<(), CommandError> {
-        context.check_moment(self.when.at.as_ref())
+    fn change_time(&self) -> Option<&MomentArg> {
+        self.when.at.as_ref()
     }
 
-    fn run(&self, writing: &SessionWriter, context: &mut Context) -> VerbResult<Self> {
-        let writing = &writing.changing_at(context, &self.when)?;
+    fn run(&self, writing: &SessionWriter, _: &mut Context) -> VerbResult<Self> {
         let id = writing.claim_id(K::KIND, &self.id)?;
         let done = writing.write_rule(|claims| K::retract(claims, &id))?;
         Ok(EntityWriteReport::new("Retracted", done).about_claim(K::KIND, id))

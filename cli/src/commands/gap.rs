@@ -2,9 +2,8 @@
 
 use super::claim::{ClaimAddArgs, ClaimUpdateArgs, RecordedClaim};
 use crate::args::select::{ChangeTimeArgs, ClaimListArgs, EntityShowArgs};
-use crate::args::value;
+use crate::args::value::{self, MomentArg};
 use crate::context::Context;
-use crate::error::CommandError;
 use crate::report::entity_write::EntityWriteReport;
 use crate::session_writer::SessionWriter;
 use crate::verb::{Verb, VerbResult, commands};
@@ -58,12 +57,11 @@ impl Verb for GapFillArgs {
     type Opened = SessionWriter;
     type Report = EntityWriteReport;
 
-    fn check(&self, context: &Context) -> Result<(), CommandError> {
-        context.check_moment(self.when.at.as_ref())
+    fn change_time(&self) -> Option<&MomentArg> {
+        self.when.at.as_ref()
     }
 
-    fn run(&self, writing: &SessionWriter, context: &mut Context) -> VerbResult<Self> {
-        let writing = &writing.changing_at(context, &self.when)?;
+    fn run(&self, writing: &SessionWriter, _: &mut Context) -> VerbResult<Self> {
         let id = writing.claim_id(Kind::Gap, &self.id)?;
         let done =
             writing.write_rule(|claims| rule::fill_gap(claims, &id, Some(&self.resolution)))?;

@@ -2,7 +2,7 @@
 
 use super::claim::{ClaimAddArgs, ClaimUpdateArgs, RecordedClaim};
 use crate::args::select::{ChangeTimeArgs, ClaimListArgs, EntityShowArgs};
-use crate::args::value;
+use crate::args::value::{self, MomentArg};
 use crate::context::Context;
 use crate::error::CommandError;
 use crate::report::entity_write::EntityWriteReport;
@@ -106,12 +106,11 @@ impl<const CONFIRMS: bool> Verb for HypothesisSettleArgs<CONFIRMS> {
     type Opened = SessionWriter;
     type Report = EntityWriteReport;
 
-    fn check(&self, context: &Context) -> Result<(), CommandError> {
-        context.check_moment(self.when.at.as_ref())
+    fn change_time(&self) -> Option<&MomentArg> {
+        self.when.at.as_ref()
     }
 
-    fn run(&self, writing: &SessionWriter, context: &mut Context) -> VerbResult<Self> {
-        let writing = &writing.changing_at(context, &self.when)?;
+    fn run(&self, writing: &SessionWriter, _: &mut Context) -> VerbResult<Self> {
         let id = writing.claim_id(Kind::Hypothesis, &self.id)?;
         let reason = self.reason.as_deref();
         let done = writing.write_rule(|claims| {

@@ -77,8 +77,10 @@ impl Command for NoteArgs {
 
 /// Refuses a note that is probably a mistyped command.
 fn refuse_slip(text: &str) -> Result<(), CommandError> {
-    let commands = ["add", "update", "retract", "list", "show"];
-    match commands.iter().find(|name| (1..=SLIP).contains(&damerau_levenshtein(name, text))) {
+    let mut names = Vec::new();
+    NoteCommand::add_names(&mut names);
+    let mut commands = names.into_iter().filter_map(|name| name.strip_prefix("note "));
+    match commands.find(|name| (1..=SLIP).contains(&damerau_levenshtein(name, text))) {
         None => Ok(()),
         Some(name) => Err(CommandError::new(
             CommandErrorKind::Usage,
