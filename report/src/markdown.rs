@@ -2,9 +2,9 @@
 
 use crate::model::{Idea, LinePart, LostPart, ReportModel, RowPart};
 use crate::page_text::PageText;
-use crate::words::{counted, two};
+use crate::words::counted;
 use forge_store::model::claim::{HypothesisStatus, VerificationStatus};
-use forge_store::story::StoryKind;
+use forge_store::story::{StoryKind, short_number};
 use std::fmt::Write;
 
 /// The longest text of a line, in characters.
@@ -130,7 +130,7 @@ impl Writer<'_, '_> {
     fn ideas_of(&mut self, title: &str, status: HypothesisStatus) -> std::fmt::Result {
         let ideas = self.model.ideas.iter().filter(|idea| idea.status == Some(status));
         let line = |idea: &Idea| {
-            let sure = idea.confidence.map(|sure| format!(" ({})", two(sure)));
+            let sure = idea.confidence.map(|sure| format!(" ({})", short_number(sure)));
             let reason = idea.reason.as_ref();
             let reason = reason.map(|reason| format!(" – {}", escaped(reason, LINE_CHARS)));
             format!(
@@ -186,12 +186,12 @@ impl Writer<'_, '_> {
         for idea in ideas {
             let mut points: Vec<f64> = Vec::new();
             for sure in idea.steps.iter().filter_map(|step| step.confidence) {
-                if points.last().is_none_or(|last| two(*last) != two(sure)) {
+                if points.last().is_none_or(|last| short_number(*last) != short_number(sure)) {
                     points.push(sure);
                 }
             }
             let bars: String = points.iter().map(|sure| bar(*sure)).collect();
-            let path: Vec<String> = points.iter().map(|sure| two(*sure)).collect();
+            let path: Vec<String> = points.iter().map(|sure| short_number(*sure)).collect();
             let (word, _) = crate::words::status_words(idea.status);
             let id = escaped(&idea.id, 40).replace('|', "\\|");
             writeln!(self.out, "| {id} | `{bars}` {} | {word} |", path.join(" → "))?;

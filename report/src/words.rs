@@ -24,12 +24,6 @@ pub(crate) fn file_link(place: usize) -> String {
     if place < MAX_FILES { format!("#file-{}", place + 1) } else { "#files".to_owned() }
 }
 
-/// Returns a number with two places, without the zero before the point: `.55`.
-pub(crate) fn two(number: f64) -> String {
-    let text = format!("{number:.2}");
-    text.strip_prefix('0').map(str::to_owned).unwrap_or(text)
-}
-
 /// Returns the sign of a status.
 pub(crate) const fn status_sign(status: Option<HypothesisStatus>) -> &'static str {
     match status {
@@ -79,10 +73,6 @@ mod tests {
     #[test]
     fn numbers_are_easy_to_read() {
         assert_eq!((grouped(999).as_str(), grouped(1_234_567).as_str()), ("999", "1,234,567"));
-        assert_eq!(
-            (two(0.5).as_str(), two(1.0).as_str(), two(-0.25).as_str()),
-            (".50", "1.00", "-0.25")
-        );
         assert_eq!(counted(1, "commit", "commits"), "1 commit");
     }
 }

@@ -1,53 +1,23 @@
 //! The brief: the few things that a person or agent needs to continue a debugging session, as plain
 //! data.
 
+mod brief_line;
+mod claim_lines;
+mod fact_lines;
+
+pub use brief_line::{BriefLine, entity_title};
+pub use claim_lines::HypothesisLines;
+
 use super::check_results::{CheckResults, LastCheckResult};
 use super::state::StateAt;
 use crate::engine::fact::SourcedFact;
 use crate::error::Result;
-use crate::model::claim::{
-    Belief, CommandOutcome, Criticality, ExecutedCommand, FactText, Gap, GapStatus, Hypothesis,
-    HypothesisStatus, Task, ToolOutcome, ToolUse, VocabularyWord,
-};
-use crate::model::{Checkpoint, ClaimEntry, Fact, Kind, Timestamp, Value};
-use std::collections::{BTreeMap, BTreeSet};
-
-/// Bytes of a text that a brief shows.
-const TEXT_BYTES: usize = 400;
-/// How many of the last commands a brief shows.
-const COMMANDS: usize = 5;
-/// How many of the last beliefs, notes and evidence a brief shows.
-const CLAIMS: usize = 5;
-/// How many of the last refusals a brief shows.
-const REFUSED: usize = 5;
-/// How many characters of two commands are compared, to see whether they are nearly equal.
-const LIKENESS_CHARS: usize = 32;
-
-/// An entity on one line.
-#[derive(Clone, Debug, PartialEq)]
-pub struct BriefLine {
-    /// The kind of the entity.
-    pub kind: Kind,
-    /// The id of the entity.
-    pub id: String,
-    /// Its text, or the beginning of it.
-    pub text: String,
-    /// Its status, criticality or outcome, if it has one.
-    pub word: Option<&'static str>,
-    /// The confidence, from 0 to 1, if recorded.
-    pub confidence: Option<f64>,
-    /// The reason, if recorded.
-    pub reason: Option<String>,
-    /// The tests that failed and the first line of the error, for a failing check whose output says
-    /// so.
-    pub error: Option<String>,
-    /// How many similar entries before this one are not listed.
-    pub similar: usize,
-    /// The exit code of a command.
-    pub exit_code: Option<i64>,
-    /// The time of the entity.
-    pub at: Timestamp,
-}
+use crate::model::claim::VocabularyWord;
+use crate::model::{Checkpoint, Kind, Timestamp};
+use brief_line::{cut, cut_to, line};
+use claim_lines::last_claims;
+use fact_lines::{last_commands, last_refused, open_tasks};
+use std::collections::BTreeMap;
 
 /// What a session knew at a moment, in short. Each list has the most important entry first, in a
 /// reproducible order.
@@ -107,46 +77,24 @@ impl StateAt {
 
     /// Returns the brief of this moment, with these facts of it.
     pub(crate) fn brief_of(&self, facts: &[SourcedFact]) -> Result<SessionBrief> {
+        let hypotheses = self.hypothesis_lines()?;
         let mut brief = SessionBrief {
             session: self.info()?.name,
             branch: self.current_branch()?,
             at: self.time()?,
             checkpoint: self.checkpoint()?,
+            confirmed: hypotheses.confirmed,
+            rejected: hypotheses.rejected,
+            active: hypotheses.active,
             doubted: self.doubted()?,
             gaps: self.open_gaps()?,
-            failing: last_results(CheckResults::of(checks(facts)).failing),
+            failing: last_results(CheckResults::of_facts(facts).failing),
             commands: last_commands(facts),
             refused: last_refused(facts),
             tasks: open_tasks(facts),
             ..SessionBrief::empty()
         };
-        let mut settled_parents = Vec::new();
-        for (id, entry) in self.claims_of(Kind::Hypothesis)? {
-            let Ok(found) = Hypothesis::from_value(&entry.value) else { continue };
-            let status = found.status.unwrap_or(HypothesisStatus::Active);
-            if let (HypothesisStatus::Confirmed, Some(parent)) = (status, &found.parent) {
-                settled_parents.push((id.clone(), parent.clone()));
-            }
-            let list = match status {
-                HypothesisStatus::Confirmed => &mut brief.confirmed,
-                HypothesisStatus::Rejected => &mut brief.rejected,
-                HypothesisStatus::Active | HypothesisStatus::UnderTest => &mut brief.active,
-                HypothesisStatus::Archived => continue,
-            };
-            // A reopened hypothesis keeps the reason for which it had been settled.
-            let is_settled =
-                matches!(status, HypothesisStatus::Confirmed | HypothesisStatus::Rejected);
-            let reason = found.reason.as_deref().filter(|_| is_settled);
-            list.push(BriefLine {
-                word: Some(status.word()),
-                confidence: found.confidence.map(|confidence| confidence.value()),
-                reason: reason.map(cut),
-                ..line(Kind::Hypothesis, id, found.description.as_deref(), entry.added_at)
-            });
-        }
-        let sureness = |line: &BriefLine| line.confidence.unwrap_or(crate::model::rule::PRIOR);
-        brief.active.sort_by(|a, b| sureness(b).total_cmp(&sureness(a)));
-        brief.next = next_steps(&brief, &settled_parents);
+        brief.next = next_steps(&brief, &hypotheses.settled_parents);
         let doubted: Vec<&str> = brief.doubted.iter().map(|line| line.id.as_str()).collect();
         let mut lists = Vec::new();
         for kind in [Kind::Belief, Kind::Evidence, Kind::Note] {
@@ -168,38 +116,6 @@ impl StateAt {
         Ok(brief)
     }
 
-    fn doubted(&self) -> Result<Vec<BriefLine>> {
-        let mut lines = Vec::new();
-        for (id, entry) in self.claims_of(Kind::Belief)? {
-            let Ok(found) = Belief::from_value(&entry.value) else { continue };
-            if found.in_doubt == Some(true) {
-                lines.push(BriefLine {
-                    confidence: found.confidence.map(|confidence| confidence.value()),
-                    reason: found.doubt_reason.as_deref().map(cut),
-                    ..line(Kind::Belief, id, found.description.as_deref(), entry.added_at)
-                });
-            }
-        }
-        Ok(lines)
-    }
-
-    fn open_gaps(&self) -> Result<Vec<BriefLine>> {
-        let mut lines = Vec::new();
-        for (id, entry) in self.claims_of(Kind::Gap)? {
-            let Ok(found) = Gap::from_value(&entry.value) else { continue };
-            if matches!(found.status, None | Some(GapStatus::Open | GapStatus::Filling)) {
-                let criticality = found.criticality.unwrap_or(Criticality::Medium);
-                let line = BriefLine {
-                    word: Some(criticality.word()),
-                    ..line(Kind::Gap, id, found.description.as_deref(), entry.added_at)
-                };
-                lines.push((criticality, line));
-            }
-        }
-        lines.sort_by_key(|(criticality, _)| std::cmp::Reverse(*criticality));
-        Ok(lines.into_iter().map(|(_, line)| line).collect())
-    }
-
     /// Returns the last result of each check.
     ///
     /// # Errors
@@ -207,140 +123,6 @@ impl StateAt {
     pub fn checks(&self) -> Result<CheckResults> {
         Ok(CheckResults::of(self.facts_of(Kind::Verification)?.into_iter().map(|known| known.fact)))
     }
-}
-
-/// Returns the last of these claims, which are sorted by time, the latest first.
-fn last_claims(kind: Kind, claims: Vec<(String, ClaimEntry)>) -> Vec<BriefLine> {
-    let last = claims.into_iter().rev().take(CLAIMS);
-    let lines = last.map(|(id, entry)| {
-        let number = |name: &str| entry.value.field(name).and_then(Value::as_f64);
-        let about = entry.value.field("hypothesis").and_then(Value::as_text);
-        let about = about.filter(|_| kind == Kind::Evidence);
-        let strength = number("strength").map(|strength| format!(" {strength:+.2}"));
-        BriefLine {
-            confidence: number("confidence"),
-            reason: about.map(|about| format!("{about}{}", strength.unwrap_or_default())),
-            ..line(kind, id, Some(&entity_title(kind, &entry.value)), entry.added_at)
-        }
-    });
-    lines.collect()
-}
-
-/// Returns the verifications among these facts.
-fn checks(facts: &[SourcedFact]) -> impl Iterator<Item = Fact> {
-    let checks = facts.iter().filter(|known| known.fact.kind == Kind::Verification);
-    checks.map(|known| known.fact.clone())
-}
-
-/// Returns the last commands, the latest first. Of commands that differ little the latest is listed.
-/// Commands that only wait or ask forge are left out.
-fn last_commands(facts: &[SourcedFact]) -> Vec<BriefLine> {
-    let mut lines: Vec<(String, BriefLine)> = Vec::new();
-    for known in facts.iter().rev().filter(|known| known.fact.kind == Kind::Command) {
-        let found = ExecutedCommand::from_value(&known.fact.value).unwrap_or_default();
-        let text = text_preview(&found.command).unwrap_or_default();
-        let Some(likeness) = likeness(text) else { continue };
-        if let Some((_, like)) = lines.iter_mut().find(|(other, _)| *other == likeness) {
-            like.similar += 1;
-            continue;
-        }
-        if lines.len() >= COMMANDS {
-            break;
-        }
-        let line = BriefLine {
-            word: found.outcome.map(VocabularyWord::word),
-            exit_code: found.exit_code,
-            ..line(Kind::Command, known.fact.id.clone(), Some(text), known.fact.at)
-        };
-        lines.push((likeness, line));
-    }
-    lines.into_iter().map(|(_, line)| line).collect()
-}
-
-/// Returns what nearly equal commands have in common: the beginning without numbers. `None` for a
-/// command that only waits or asks forge.
-fn likeness(command: &str) -> Option<String> {
-    let first = command.split_whitespace().next()?;
-    if matches!(first, "sleep" | "forge") {
-        return None;
-    }
-    let letters = command.chars().filter(|c| !c.is_ascii_digit());
-    Some(letters.take(LIKENESS_CHARS).collect())
-}
-
-/// Beginnings of the reasons of calls that nobody refused: the agent cancelled them together with
-/// another call that failed.
-const CANCELLED: [&str; 2] = ["Sibling tool call errored", "Cancelled: "];
-
-/// Tools that edit the file at their path.
-const EDITS: [&str; 3] = ["Edit", "MultiEdit", "Write"];
-
-/// Returns the last commands and tool calls that were refused, the latest first. Of equal ones the
-/// latest is listed, and none that was allowed later or that was only cancelled.
-fn last_refused(facts: &[SourcedFact]) -> Vec<BriefLine> {
-    let mut lines: Vec<BriefLine> = Vec::new();
-    let mut allowed: BTreeSet<String> = BTreeSet::new();
-    // An edit that took place is recorded as code.
-    let mut edited: BTreeMap<&str, Timestamp> = BTreeMap::new();
-    for fact in facts.iter().map(|known| &known.fact).filter(|fact| fact.kind == Kind::Code) {
-        if let Some(path) = fact.value.field("path").and_then(Value::as_text) {
-            let last = edited.entry(path).or_insert(fact.at);
-            *last = fact.at.max(*last);
-        }
-    }
-    for known in facts.iter().rev() {
-        let fact = &known.fact;
-        let (is_refused, reason) = match fact.kind {
-            Kind::Command => {
-                let found = ExecutedCommand::from_value(&fact.value).unwrap_or_default();
-                (found.outcome == Some(CommandOutcome::Refused), found.reason)
-            }
-            Kind::Tool => {
-                let found = ToolUse::from_value(&fact.value).unwrap_or_default();
-                let tool = text_preview(&found.tool).unwrap_or_default();
-                let path = fact.value.field("path").and_then(Value::as_text);
-                let last_edit = path.filter(|_| EDITS.contains(&tool)).and_then(|p| edited.get(p));
-                if last_edit.is_some_and(|last_edit| *last_edit > fact.at) {
-                    continue;
-                }
-                (found.outcome == Some(ToolOutcome::Refused), found.reason)
-            }
-            _ => continue,
-        };
-        let text = entity_title(fact.kind, &fact.value);
-        if !is_refused {
-            allowed.insert(text);
-            continue;
-        }
-        let said = text_preview(&reason).unwrap_or_default();
-        if CANCELLED.iter().any(|beginning| said.starts_with(beginning)) {
-            continue;
-        }
-        if allowed.contains(&text) || lines.iter().any(|line| line.text == text) {
-            continue;
-        }
-        let word = Some(CommandOutcome::Refused.word());
-        let line = line(fact.kind, fact.id.clone(), Some(&text), fact.at);
-        lines.push(BriefLine { word, reason: text_preview(&reason).map(cut), ..line });
-        if lines.len() == REFUSED {
-            break;
-        }
-    }
-    lines
-}
-
-fn open_tasks(facts: &[SourcedFact]) -> Vec<BriefLine> {
-    let mut lines = Vec::new();
-    for known in facts.iter().filter(|known| known.fact.kind == Kind::Task) {
-        let Ok(found) = Task::from_value(&known.fact.value) else { continue };
-        if found.is_open() {
-            let text = text_preview(&found.subject).or_else(|| text_preview(&found.description));
-            let reason = text_preview(&found.status).map(cut);
-            let line = line(Kind::Task, known.fact.id.clone(), text, known.fact.at);
-            lines.push(BriefLine { reason, ..line });
-        }
-    }
-    lines
 }
 
 impl SessionBrief {
@@ -512,79 +294,10 @@ fn next_steps(brief: &SessionBrief, settled: &[(String, String)]) -> Vec<String>
     steps
 }
 
-fn line(kind: Kind, id: String, text: Option<&str>, at: Timestamp) -> BriefLine {
-    BriefLine::new(kind, id, text.map(cut).unwrap_or_default(), at)
-}
-
-impl BriefLine {
-    /// Creates a line that says nothing but its text.
-    pub(crate) const fn new(kind: Kind, id: String, text: String, at: Timestamp) -> Self {
-        Self {
-            kind,
-            id,
-            text,
-            word: None,
-            confidence: None,
-            reason: None,
-            error: None,
-            similar: 0,
-            exit_code: None,
-            at,
-        }
-    }
-}
-
-fn text_preview(text: &Option<FactText>) -> Option<&str> {
-    text.as_ref().map(FactText::preview).filter(|text| !text.is_empty())
-}
-
-fn cut(text: &str) -> String {
-    cut_to(text, TEXT_BYTES)
-}
-
-/// Cuts a text to at most `bytes` bytes, including a mark at the end if it was cut.
-fn cut_to(text: &str, bytes: usize) -> String {
-    const MARK: &str = "…";
-    if text.len() <= bytes {
-        return text.to_owned();
-    }
-    let end = text.floor_char_boundary(bytes.saturating_sub(MARK.len()));
-    format!("{}{MARK}", text[..end].trim_end())
-}
-
-/// Returns the text of an entity for lists: the field that says what the entity is.
-#[must_use]
-pub fn entity_title(kind: Kind, value: &Value) -> String {
-    let names: &[&str] = match kind {
-        Kind::Message | Kind::Prompt => &["text"],
-        Kind::Command => &["command"],
-        Kind::Code => &["path", "commit", "description"],
-        Kind::Verification | Kind::Measurement => &["name", "command", "description"],
-        Kind::Task => &["subject", "description"],
-        Kind::Dependency => &["reason", "description"],
-        Kind::Notice => &["text", "address", "path"],
-        _ => &["description", "name", "title", "text", "content"],
-    };
-    let text = |name: &&str| -> Option<String> {
-        let field = value.field(name)?;
-        let preview = match field {
-            Value::Text(text) => text.as_str(),
-            long => long.field(crate::model::TextRef::FIELD)?.field("preview")?.as_text()?,
-        };
-        Some(cut(preview))
-    };
-    if kind == Kind::Tool {
-        let subject = ["pattern", "query", "address", "path"].iter().filter_map(text);
-        let words: Vec<String> = text(&"tool").into_iter().chain(subject).collect();
-        return cut(&words.join(" "));
-    }
-    names.iter().find_map(text).unwrap_or_default()
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::model::{Fact, FactOrigin, Key};
+    use crate::model::{Fact, FactOrigin, Key, Value};
     use crate::store::{ClaimChange, NewSession, Store, WriteContext};
 
     fn at(second: i64) -> Timestamp {

@@ -1,7 +1,8 @@
 //! The last result of each check: which fail, and which pass.
 
-use crate::model::Fact;
+use crate::engine::fact::SourcedFact;
 use crate::model::claim::{FactText, VerificationResult, VerificationStatus};
+use crate::model::{Fact, Kind};
 use std::collections::BTreeSet;
 
 /// A check whose last result is known.
@@ -140,6 +141,13 @@ impl CheckResults {
             }
         }
         checks.finish()
+    }
+
+    /// Computes the last result of each check among these facts of a state.
+    #[must_use]
+    pub fn of_facts(facts: &[SourcedFact]) -> Self {
+        let checks = facts.iter().filter(|known| known.fact.kind == Kind::Verification);
+        Self::of(checks.map(|known| known.fact.clone()))
     }
 }
 

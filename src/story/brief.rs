@@ -23,7 +23,18 @@ impl Story {
     /// # Errors
     /// Fails if the store cannot be read or is damaged.
     pub fn brief(state: &StateAt, resolve: TextResolver<'_>) -> Result<SessionBrief> {
-        let facts = state.facts()?;
+        Self::brief_of_facts(state, state.facts()?, resolve)
+    }
+
+    /// Returns the brief of a state, with the facts of that state.
+    ///
+    /// # Errors
+    /// Fails if the store cannot be read or is damaged.
+    pub fn brief_of_facts(
+        state: &StateAt,
+        facts: Vec<SourcedFact>,
+        resolve: TextResolver<'_>,
+    ) -> Result<SessionBrief> {
         let mut brief = state.brief_of(&facts)?;
         add_failures(state, &facts, resolve, &mut brief.failing)?;
         let mut story = Self::of_events(state, StoryEvents::read_for_brief(state, facts)?)?;

@@ -2,6 +2,7 @@
 
 use super::gist::{ITEM_CHARS, one_line};
 use super::item::{FoldKey, StoryItem, StoryKind, StoryMark};
+use super::line::short_number;
 use crate::model::claim::{GapStatus, HypothesisStatus, VocabularyWord};
 use crate::model::{ClaimEntry, EntryChange, Key, Kind};
 use crate::store::LogEntry;
@@ -97,8 +98,10 @@ impl<'a> ClaimTeller<'a> {
             return item.detailed(short(description));
         }
         let (strength, mark) = match number(&change.new, "strength") {
-            Some(strength) if strength < 0.0 => (format!(" against {}", two(-strength)), "against"),
-            Some(strength) => (format!(" for {}", two(strength)), "for"),
+            Some(strength) if strength < 0.0 => {
+                (format!(" against {}", short_number(-strength)), "against")
+            }
+            Some(strength) => (format!(" for {}", short_number(strength)), "for"),
             None => (String::new(), ""),
         };
         let hypothesis = field(&change.new, "hypothesis");
@@ -207,7 +210,7 @@ impl<'a> ClaimTeller<'a> {
             let item = self.loud(kind, format!("{id} removed"), StoryMark::Plain);
             return item.detailed(short(old));
         }
-        let sure = number(&change.new, "confidence").map(|sure| format!(" {}", two(sure)));
+        let sure = number(&change.new, "confidence").map(|sure| format!(" {}", short_number(sure)));
         let status = field(&change.new, "status").filter(|status| status != "active");
         let status = status.map(|status| format!(" {}", status.replace('_', " ")));
         let text = format!("{id} new{}{}", status.unwrap_or_default(), sure.unwrap_or_default());
@@ -270,19 +273,13 @@ fn moved(old: &ClaimEntry, new: &ClaimEntry) -> Option<(String, StoryMark)> {
     let sure = |entry: &ClaimEntry| entry.value.field("confidence")?.as_f64();
     let now = sure(new)?;
     match sure(old) {
-        Some(before) if two(before) == two(now) => None,
+        Some(before) if short_number(before) == short_number(now) => None,
         Some(before) => {
             let mark = if now > before { StoryMark::Up } else { StoryMark::Down };
-            Some((format!("{} → {}", two(before), two(now)), mark))
+            Some((format!("{} → {}", short_number(before), short_number(now)), mark))
         }
-        None => Some((two(now), StoryMark::Plain)),
+        None => Some((short_number(now), StoryMark::Plain)),
     }
-}
-
-/// Formats a number with two places, without the zero before the point: `.55`.
-fn two(number: f64) -> String {
-    let text = format!("{number:.2}");
-    text.strip_prefix('0').map(str::to_owned).unwrap_or(text)
 }
 
 fn short(text: Option<String>) -> Option<String> {

@@ -9,6 +9,13 @@ use std::collections::BTreeMap;
 /// A longer pause separates two lines, in microseconds.
 const PAUSE_MICROS: i64 = 20 * 60 * 1_000_000;
 
+/// Formats a number with two places, without the zero before the point: `.55`.
+#[must_use]
+pub fn short_number(number: f64) -> String {
+    let text = format!("{number:.2}");
+    text.strip_prefix('0').map(str::to_owned).unwrap_or(text)
+}
+
 /// How a part of a line is meant. A program chooses a colour for it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum StoryTone {
@@ -138,6 +145,11 @@ impl BranchWalk {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_short_number_has_two_places_and_no_zero_before_the_point() {
+        assert_eq!([0.5, 1.0, -0.25].map(short_number), [".50", "1.00", "-0.25"]);
+    }
 
     #[test]
     fn a_branch_is_named_where_it_begins_and_where_it_ends() {

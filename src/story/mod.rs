@@ -39,7 +39,7 @@ pub use delivery::{Delivery, DeliveryKind};
 pub use findings::{DeliveredCommit, StoryFindings, UncommittedFile};
 pub use idea_path::{IdeaPath, IdeaStep, StepEvidence};
 pub use item::{FoldKey, StoryItem, StoryKind, StoryMark, StoryRef};
-pub use line::{BranchWalk, FOLDED_SIGN, StoryTone, folded_words, long_pause};
+pub use line::{BranchWalk, FOLDED_SIGN, StoryTone, folded_words, long_pause, short_number};
 pub use project_root::ProjectRoot;
 pub use row::StoryRow;
 pub use time_ruler::{RulerFold, RulerStretch, TimeRuler};

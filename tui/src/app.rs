@@ -8,9 +8,9 @@ use crate::panes::{
 };
 use crate::story_view::StoryView;
 use crate::theme::Theme;
-use chrono::{Datelike, FixedOffset, Local, NaiveDate};
+use chrono::{FixedOffset, Local};
 use forge_store::model::Timestamp;
-use forge_store::model::time_grammar::civil_time;
+use forge_store::model::time_grammar::{civil_time, clock_time, day_name};
 use std::collections::BTreeMap;
 
 /// The time zone for display and input.
@@ -36,19 +36,19 @@ impl DisplayZone {
     /// Formats the time of day: `14:30`.
     #[must_use]
     pub fn clock(self, time: Timestamp) -> String {
-        self.show(time).get(11..16).unwrap_or_default().to_owned()
+        match self {
+            Self::Local => clock_time(time, &Local),
+            Self::Fixed(offset) => clock_time(time, &offset),
+        }
     }
 
     /// Formats a day, with the year if it is not that of now: `Tue 11 Mar`.
     #[must_use]
     pub fn day(self, time: Timestamp, now: Timestamp) -> String {
-        let date = |time| {
-            let text = self.show(time);
-            text.get(..10).and_then(|day| NaiveDate::parse_from_str(day, "%Y-%m-%d").ok())
-        };
-        let Some(day) = date(time) else { return String::new() };
-        let is_this_year = date(now).is_some_and(|now| now.year() == day.year());
-        day.format(if is_this_year { "%a %-d %b" } else { "%a %-d %b %Y" }).to_string()
+        match self {
+            Self::Local => day_name(time, now, &Local),
+            Self::Fixed(offset) => day_name(time, now, &offset),
+        }
     }
 
     /// Parses a time.

@@ -6,10 +6,8 @@ use crate::error::CommandError;
 use crate::prompt_cache::PromptCache;
 use crate::verb::{RawReport, Verb, VerbResult};
 use crate::workspace::{self, StoreAccess};
-use forge_store::model::Kind;
-use forge_store::model::claim::{Gap, GapStatus, Hypothesis, HypothesisStatus};
-use forge_store::store::{Session, StateAt, Store};
-use forge_store::story::Story;
+use forge_store::store::{BriefLine, Session, Store};
+use forge_store::story::{Story, short_number};
 use std::io::{self, IsTerminal, Read};
 use std::path::PathBuf;
 
@@ -44,13 +42,8 @@ impl Verb for StatuslineArgs {
                 return Ok(String::new());
             };
             let brief = Story::brief(&session.state(&session.head()?)?, &forge_agents::resolve)?;
-            let best = brief.active.first().or(brief.confirmed.last());
             let gist = SessionGist {
-                hypothesis: best.map(|line| HypothesisGist {
-                    id: line.id.clone(),
-                    confidence: line.confidence,
-                    confirmed: line.word == Some("confirmed"),
-                }),
+                hypothesis: HypothesisGist::best(&brief.active, &brief.confirmed),
                 gaps: brief.gaps.len(),
                 failing: brief.failing.len(),
                 uncommitted: brief.uncommitted.len(),
@@ -75,10 +68,11 @@ impl Verb for PromptSegmentArgs {
             let store = workspace::open_store(context, StoreAccess::Read)?;
             let Some(session) = named(context, &store)? else { return Ok(String::new()) };
             let state = session.state(&session.head()?)?;
+            let hypotheses = state.hypothesis_lines()?;
             // The uncommitted files would need all facts; the prompt must not wait for them.
             let gist = SessionGist {
-                hypothesis: best_hypothesis(&state)?,
-                gaps: open_gaps(&state)?,
+                hypothesis: HypothesisGist::best(&hypotheses.active, &hypotheses.confirmed),
+                gaps: state.open_gaps()?.len(),
                 failing: state.checks()?.failing.len(),
                 uncommitted: 0,
             };
@@ -137,6 +131,17 @@ struct HypothesisGist {
     confirmed: bool,
 }
 
+impl HypothesisGist {
+    /// Returns the most confident hypothesis that is open, or else the last confirmed one.
+    fn best(active: &[BriefLine], confirmed: &[BriefLine]) -> Option<Self> {
+        let (line, confirmed) = match active.first() {
+            Some(line) => (line, false),
+            None => (confirmed.last()?, true),
+        };
+        Some(Self { id: line.id.clone(), confidence: line.confidence, confirmed })
+    }
+}
+
 impl SessionGist {
     /// Returns `H4 .88 · 2 gaps · 1 failing · 4 uncommitted`, without what is zero.
     fn line(&self) -> String {
@@ -145,7 +150,7 @@ impl SessionGist {
             let id = hypothesis.id.as_str();
             parts.push(match hypothesis.confidence {
                 _ if hypothesis.confirmed => format!("{id} confirmed"),
-                Some(share) => format!("{id} {}", format!("{share:.2}").trim_start_matches('0')),
+                Some(share) => format!("{id} {}", short_number(share)),
                 None => id.to_owned(),
             });
         }
@@ -186,40 +191,6 @@ fn named(context: &Context, store: &Store) -> Result<Option<Session>, CommandErr
         Some(name) => workspace::named_session(store, name).map(Some),
         None => Ok(store.current_session()?),
     }
-}
-
-/// Returns the most confident hypothesis that is open, or else the last confirmed one.
-fn best_hypothesis(state: &StateAt) -> Result<Option<HypothesisGist>, CommandError> {
-    let mut best: Option<(bool, f64, HypothesisGist)> = None;
-    for (id, entry) in state.claims_of(Kind::Hypothesis)? {
-        let Ok(found) = Hypothesis::from_value(&entry.value) else { continue };
-        let confirmed = match found.status.unwrap_or(HypothesisStatus::Active) {
-            HypothesisStatus::Active | HypothesisStatus::UnderTest => false,
-            HypothesisStatus::Confirmed => true,
-            HypothesisStatus::Rejected | HypothesisStatus::Archived => continue,
-        };
-        let confidence = found.confidence.map(|share| share.value());
-        let sureness = confidence.unwrap_or(forge_store::model::rule::PRIOR);
-        let better = best.as_ref().is_none_or(|(best_confirmed, best_sureness, _)| {
-            match (confirmed, best_confirmed) {
-                (false, true) | (true, true) => true,
-                (true, false) => false,
-                (false, false) => sureness > *best_sureness,
-            }
-        });
-        if better {
-            best = Some((confirmed, sureness, HypothesisGist { id, confidence, confirmed }));
-        }
-    }
-    Ok(best.map(|(_, _, gist)| gist))
-}
-
-fn open_gaps(state: &StateAt) -> Result<usize, CommandError> {
-    let gaps = state.claims_of(Kind::Gap)?.into_iter();
-    let is_open = |gap: &Gap| {
-        matches!(gap.status.unwrap_or(GapStatus::Open), GapStatus::Open | GapStatus::Filling)
-    };
-    Ok(gaps.filter_map(|(_, entry)| Gap::from_value(&entry.value).ok()).filter(is_open).count())
 }
 
 #[cfg(test)]

@@ -3,10 +3,12 @@
 use super::loss::{KnownItem, LossKind};
 use super::mention::judged_word_count;
 use crate::error::CommandError;
-use forge_store::model::claim::{Belief, BeliefKind, FactText, Gap, GapStatus};
+use forge_store::model::claim::{Belief, BeliefKind, FactText, Gap};
 use forge_store::model::claim::{CodeState, Prompt, VocabularyWord};
 use forge_store::model::{Kind, Timestamp};
-use forge_store::store::{BriefLine, SessionBrief, StateAt};
+use forge_store::store::{
+    BriefLine, CheckResults, SessionBrief, SourcedFact, StateAt, last_results,
+};
 use forge_store::story::Story;
 use std::collections::BTreeMap;
 
@@ -28,6 +30,10 @@ pub struct AskedPrompt {
     pub id: String,
     /// Its text, or the beginning of it.
     pub text: String,
+    /// When it was asked.
+    pub at: Timestamp,
+    /// Whether it is a command to the client, which says little.
+    pub is_client_command: bool,
 }
 
 /// What a session knew at a moment.
@@ -41,9 +47,7 @@ pub struct SessionKnowledge {
     pub constraints: Vec<(String, String)>,
     /// The ids of the gaps that block something or are critical.
     pub blocking: Vec<String>,
-    /// The last prompt of a person.
-    pub prompt: Option<(Timestamp, String)>,
-    /// The prompts of persons, the latest first, without commands to the client.
+    /// The prompts of persons, the latest first.
     pub prompts: Vec<AskedPrompt>,
     /// The files that were changed, latest first.
     pub files: Vec<ChangedFile>,
@@ -76,7 +80,10 @@ impl SessionKnowledge {
     ///
     /// As every read.
     pub fn from_state(state: &StateAt) -> Result<Self, CommandError> {
-        let brief = Story::brief(state, &forge_agents::resolve)?;
+        let facts = state.facts()?;
+        let (prompts, files) = (prompts(&facts), changed_files(&facts));
+        let passed = last_results(CheckResults::of_facts(&facts).passed);
+        let brief = Story::brief_of_facts(state, facts, &forge_agents::resolve)?;
         let (mut decisions, mut constraints) = (Vec::new(), Vec::new());
         for (id, entry) in state.claims_of(Kind::Belief)? {
             let Ok(belief) = Belief::from_value(&entry.value) else { continue };
@@ -90,15 +97,13 @@ impl SessionKnowledge {
         let mut blocking = Vec::new();
         for (id, entry) in state.claims_of(Kind::Gap)? {
             let Ok(gap) = Gap::from_value(&entry.value) else { continue };
-            let open = matches!(gap.status, None | Some(GapStatus::Open | GapStatus::Filling));
             let critical = gap.criticality.is_some_and(|it| it.word() == "critical");
-            if open && (critical || gap.blocking.is_some_and(|it| it.blocks())) {
+            if gap.is_open() && (critical || gap.blocking.is_some_and(|it| it.blocks())) {
                 blocking.push(id);
             }
         }
         let point = state.point();
         let session = state.session();
-        let (prompt, prompts) = prompts(state)?;
         let mut commits = session.checkpoints(&forge_store::store::CheckpointFilter {
             tag: Some("commit".to_owned()),
             until: point.time(),
@@ -117,14 +122,19 @@ impl SessionKnowledge {
             decisions,
             constraints,
             blocking,
-            prompt,
             prompts,
-            files: changed_files(state)?,
+            files,
             since: None,
-            passed: forge_store::store::last_results(state.checks()?.passed),
+            passed,
             commits,
             brief,
         })
+    }
+
+    /// Returns the last prompt: a command to the client only if there is no other.
+    #[must_use]
+    pub fn last_prompt(&self) -> Option<&AskedPrompt> {
+        self.prompts.iter().find(|it| !it.is_client_command).or(self.prompts.first())
     }
 
     /// Returns what a summary should mention, most important first.
@@ -141,7 +151,8 @@ impl SessionKnowledge {
         let of_claim = |kind| move |(id, text): &(String, String)| item(kind, id, text, None);
         let hypotheses = [&brief.confirmed, &brief.rejected, &brief.active].into_iter().flatten();
         let changed = self.files.iter().filter(|file| self.since.is_none_or(|at| file.last > at));
-        let prompts = self.prompts.iter().filter(|it| judged_word_count(&it.text) >= PROMPT_WORDS);
+        let prompts = self.prompts.iter().filter(|it| !it.is_client_command);
+        let prompts = prompts.filter(|it| judged_word_count(&it.text) >= PROMPT_WORDS);
         let prompts = prompts.map(|prompt| {
             let is_instruction = is_instruction(&prompt.text);
             let kind = if is_instruction { LossKind::Instruction } else { LossKind::Prompt };
@@ -166,34 +177,31 @@ impl SessionKnowledge {
         self.brief.lists().iter().all(|(_, list)| list.is_empty())
             && self.decisions.is_empty()
             && self.constraints.is_empty()
-            && self.prompt.is_none()
+            && self.prompts.is_empty()
             && self.files.is_empty()
             && self.passed.is_empty()
             && self.commits.is_empty()
     }
 }
 
-/// Returns the last prompt, and all prompts that are no commands to the client, the latest first.
-/// A command to the client says little: it is the last prompt only if there is no other.
-#[expect(clippy::type_complexity, reason = "two results of one look at the prompts")]
-fn prompts(
-    state: &StateAt,
-) -> Result<(Option<(Timestamp, String)>, Vec<AskedPrompt>), CommandError> {
-    let (mut last, mut last_command) = (None, None);
-    let mut prompts = Vec::new();
-    let mut facts = state.facts_of(Kind::Prompt)?;
-    facts.sort_by_key(|known| std::cmp::Reverse(known.fact.at));
-    for known in facts {
-        let Ok(prompt) = Prompt::from_value(&known.fact.value) else { continue };
-        let Some(text) = prompt.text.map(|text| text.preview().to_owned()) else { continue };
-        if prompt.tags.is_some_and(|tags| tags.iter().any(|tag| tag == "slash")) {
-            last_command = last_command.or(Some((known.fact.at, text)));
-            continue;
-        }
-        last = last.or_else(|| Some((known.fact.at, text.clone())));
-        prompts.push(AskedPrompt { id: known.fact.id, text });
-    }
-    Ok((last.or(last_command), prompts))
+/// Returns the prompts among these facts, the latest first.
+fn prompts(facts: &[SourcedFact]) -> Vec<AskedPrompt> {
+    let mut prompts: Vec<AskedPrompt> = facts
+        .iter()
+        .filter(|known| known.fact.kind == Kind::Prompt)
+        .filter_map(|known| {
+            let prompt = Prompt::from_value(&known.fact.value).ok()?;
+            let is_slash = |tags: Vec<String>| tags.iter().any(|tag| tag == "slash");
+            Some(AskedPrompt {
+                id: known.fact.id.clone(),
+                text: prompt.text?.preview().to_owned(),
+                at: known.fact.at,
+                is_client_command: prompt.tags.is_some_and(is_slash),
+            })
+        })
+        .collect();
+    prompts.sort_by_key(|prompt| std::cmp::Reverse(prompt.at));
+    prompts
 }
 
 /// Whether a prompt says how the work is to be done, and not only what.
@@ -205,9 +213,10 @@ fn is_instruction(prompt: &str) -> bool {
         || words.into_iter().any(|word| INSTRUCTION_WORDS.contains(&word))
 }
 
-fn changed_files(state: &StateAt) -> Result<Vec<ChangedFile>, CommandError> {
+/// Returns the files that were changed, the latest first.
+fn changed_files(facts: &[SourcedFact]) -> Vec<ChangedFile> {
     let mut files: BTreeMap<String, ChangedFile> = BTreeMap::new();
-    for known in state.facts_of(Kind::Code)? {
+    for known in facts.iter().filter(|known| known.fact.kind == Kind::Code) {
         let Ok(code) = CodeState::from_value(&known.fact.value) else { continue };
         let Some(path) = code.path.as_ref().map(FactText::preview) else { continue };
         let file = files.entry(path.to_owned()).or_insert_with(|| ChangedFile {
@@ -220,5 +229,5 @@ fn changed_files(state: &StateAt) -> Result<Vec<ChangedFile>, CommandError> {
     }
     let mut files: Vec<ChangedFile> = files.into_values().collect();
     files.sort_by(|a, b| (b.last, &a.path).cmp(&(a.last, &b.path)));
-    Ok(files)
+    files
 }

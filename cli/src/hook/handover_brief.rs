@@ -153,15 +153,16 @@ fn render(
     page.first_lines("Checks that passed last", &known.passed, |page, line| {
         format!("{} at {}", shorten(&line.text, page.text.max(40)), page.time_of_day(line.at))
     });
-    match &known.prompt {
-        Some((at, prompt)) => {
-            let prompt = shorten(prompt, (page.text * 2).max(80));
-            let clock = page.time_of_day(*at);
+    let last = known.last_prompt();
+    match last {
+        Some(last) => {
+            let prompt = shorten(&last.text, (page.text * 2).max(80));
+            let clock = page.time_of_day(last.at);
             let _ = writeln!(page.out, "Last prompt ({clock}): {prompt}");
         }
         None => page.line_if_none("Last prompt"),
     }
-    let is_earlier = |line: &&BriefLine| known.prompt.as_ref().is_none_or(|(at, _)| line.at < *at);
+    let is_earlier = |line: &&BriefLine| last.is_none_or(|last| line.at < last.at);
     let earlier: Vec<&BriefLine> = brief.prompts.iter().filter(is_earlier).collect();
     page.all_lines("Prompts before it, the latest first", earlier, |page, line| {
         let question = line.reason.as_deref().map(|to| shorten(to, page.text / 2));

@@ -6,6 +6,7 @@ use super::time;
 use anstyle::{AnsiColor, Style};
 use chrono::Local;
 use forge_store::model::Timestamp;
+use forge_store::model::time_grammar::{clock_time, day_name};
 use forge_store::story::StoryTone;
 use unicode_segmentation::UnicodeSegmentation;
 use unicode_width::UnicodeWidthStr;
@@ -202,12 +203,12 @@ impl Screen {
 
     /// Formats a time of day in the local zone.
     pub fn clock(&self, time: Timestamp) -> String {
-        time::clock(time, &self.zone)
+        clock_time(time, &self.zone)
     }
 
     /// Formats a day in the local zone, with the year if it is not this year.
     pub fn day(&self, time: Timestamp) -> String {
-        time::day(time, self.now, &self.zone)
+        day_name(time, self.now, &self.zone)
     }
 
     /// Formats how long before now a time is.

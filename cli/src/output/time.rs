@@ -1,8 +1,8 @@
 //! Formats times: in the local zone, which is named, and how long ago.
 
-use chrono::{Datelike, NaiveDate, TimeZone};
+use chrono::TimeZone;
 use forge_store::model::Timestamp;
-use forge_store::model::time_grammar::{civil_time, describe_distance};
+use forge_store::model::time_grammar::{civil_time, clock_time, day_name, describe_distance};
 
 const SECOND_MICROS: i64 = 1_000_000;
 
@@ -17,27 +17,11 @@ pub fn local<Z: TimeZone>(time: Timestamp, zone: &Z) -> String {
     civil_time(time.plus_micros(-fraction), zone)
 }
 
-/// Formats the time of day in a zone: `14:30`.
-pub fn clock<Z: TimeZone>(time: Timestamp, zone: &Z) -> String {
-    local(time, zone).get(11..16).unwrap_or_default().to_owned()
-}
-
-/// Formats the day in a zone, with the year if it is not that of now: `Tue 11 Mar 2025`.
-pub fn day<Z: TimeZone>(time: Timestamp, now: Timestamp, zone: &Z) -> String {
-    let date = |time| {
-        let text = local(time, zone);
-        text.get(..10).and_then(|day| NaiveDate::parse_from_str(day, "%Y-%m-%d").ok())
-    };
-    let Some(day) = date(time) else { return String::new() };
-    let is_this_year = date(now).is_some_and(|now| now.year() == day.year());
-    day.format(if is_this_year { "%a %-d %b" } else { "%a %-d %b %Y" }).to_string()
-}
-
 /// Formats a time for a column, with the year if it is not that of now: `11 Mar 14:30`.
 pub fn short<Z: TimeZone>(time: Timestamp, now: Timestamp, zone: &Z) -> String {
-    let day = day(time, now, zone);
+    let day = day_name(time, now, zone);
     let day = day.split_once(' ').map_or(day.as_str(), |(_, date)| date);
-    format!("{day:>6} {}", clock(time, zone))
+    format!("{day:>6} {}", clock_time(time, zone))
 }
 
 /// Formats how long before or after now a time is: `2 h 5 min ago`, `in 3 min`, `now`.
@@ -87,9 +71,9 @@ mod tests {
     fn a_day_has_its_year_only_if_it_is_another_one() {
         let zone = FixedOffset::east_opt(3_600).unwrap();
         let now = at("2025-12-31T23:30:00Z");
-        assert_eq!(day(at("2025-03-10T23:30:00Z"), now, &zone), "Tue 11 Mar 2025");
-        assert_eq!(day(at("2026-01-20T13:30:00Z"), now, &zone), "Tue 20 Jan");
-        assert_eq!(clock(at("2025-03-10T23:30:59Z"), &zone), "00:30");
+        assert_eq!(day_name(at("2025-03-10T23:30:00Z"), now, &zone), "Tue 11 Mar 2025");
+        assert_eq!(day_name(at("2026-01-20T13:30:00Z"), now, &zone), "Tue 20 Jan");
+        assert_eq!(clock_time(at("2025-03-10T23:30:59Z"), &zone), "00:30");
         assert_eq!(short(at("2025-03-10T23:30:59Z"), now, &zone), "11 Mar 2025 00:30");
         assert_eq!(short(at("2026-01-02T13:30:00Z"), now, &zone), " 2 Jan 14:30");
     }

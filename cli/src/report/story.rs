@@ -1,6 +1,7 @@
 //! The story of a session: as lines for people, and as a document.
 
 use crate::output::{OutputSink, Report, Screen, Tone};
+use crate::text::count_text;
 use forge_store::model::Timestamp;
 use forge_store::model::time_grammar::describe_distance;
 use forge_store::store::LastCheckResult;
@@ -198,10 +199,6 @@ fn print_patch(patch: &str, screen: &mut Screen) {
     }
 }
 
-fn counted(count: usize, one: &str) -> String {
-    format!("{count} {one}{}", if count == 1 { "" } else { "s" })
-}
-
 /// Writes the title, and the figures of the session.
 fn print_header(story: &Story, screen: &mut Screen) {
     let findings = &story.findings;
@@ -215,12 +212,12 @@ fn print_header(story: &Story, screen: &mut Screen) {
         (findings.compactions, "compaction"),
     ] {
         if count > 0 {
-            figures.push(counted(count, one));
+            figures.push(count_text(count as u64, one));
         }
     }
     let told = match findings.items {
-        items if items == findings.loud => counted(items, "item"),
-        items => format!("{} of {} shown", findings.loud, counted(items, "item")),
+        items if items == findings.loud => count_text(items as u64, "item"),
+        items => format!("{} of {} shown", findings.loud, count_text(items as u64, "item")),
     };
     let figures = match figures.as_slice() {
         [] => format!(": {told}"),

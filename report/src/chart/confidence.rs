@@ -2,9 +2,10 @@
 
 use super::{ChartFrame, TOP, hue, percent};
 use crate::model::{Idea, IdeaMove};
-use crate::words::{idea_link, status_sign, two};
+use crate::words::{idea_link, status_sign};
 use forge_store::model::Timestamp;
 use forge_store::model::claim::HypothesisStatus;
+use forge_store::story::short_number;
 use maud::{Markup, html};
 
 /// The height of the chart.
@@ -75,7 +76,7 @@ pub(crate) fn confidence_chart(frame: &ChartFrame<'_>) -> Option<Markup> {
             svg class="gutter" width="100%" height=(HEIGHT) aria-hidden="true" {
                 @for (line, y) in ends(frame, &lines) {
                     text class={ "end " (hue(line.number)) } x="0" y=(format!("{y:.0}")) {
-                        (line.idea.id.short(8)) " " (two(line.held_confidence(frame))) " " (status_sign(line.held(frame).and_then(|idea| idea.status)))
+                        (line.idea.id.short(8)) " " (short_number(line.held_confidence(frame))) " " (status_sign(line.held(frame).and_then(|idea| idea.status)))
                     }
                 }
             }
@@ -102,7 +103,7 @@ fn lines<'m>(frame: &ChartFrame<'m>) -> Vec<IdeaLine<'m>> {
         let mut points: Vec<(&IdeaMove, f64)> = Vec::new();
         for step in &idea.steps {
             let Some(confidence) = step.confidence else { continue };
-            if points.last().is_none_or(|last| two(last.1) != two(confidence)) {
+            if points.last().is_none_or(|last| short_number(last.1) != short_number(confidence)) {
                 points.push((step, confidence));
             }
         }
@@ -203,8 +204,10 @@ const fn status_words(status: HypothesisStatus) -> &'static str {
 /// Returns a change in words, with its cause.
 fn move_words(idea: &Idea, step: &IdeaMove, confidence: f64) -> String {
     let mut words = match step.before {
-        Some(before) => format!("{} {} → {}", idea.id.as_str(), two(before), two(confidence)),
-        None => format!("{} stated at {}", idea.id.as_str(), two(confidence)),
+        Some(before) => {
+            format!("{} {} → {}", idea.id.as_str(), short_number(before), short_number(confidence))
+        }
+        None => format!("{} stated at {}", idea.id.as_str(), short_number(confidence)),
     };
     for found in &step.evidence {
         let strength = found.strength.map(|it| format!(" {it:+.2}")).unwrap_or_default();

@@ -1,12 +1,13 @@
 //! The sections about what is and was held: ideas, beliefs, questions, compactions.
 
 use super::{
-    MAX_IDEAS, MAX_ROWS, Page, counted, idea_link, more, moved, status_sign, status_words, two,
+    MAX_IDEAS, MAX_ROWS, Page, counted, idea_link, more, moved, status_sign, status_words,
 };
 use crate::chart::{bar_place, hue};
 use crate::message_html::message_html;
 use crate::model::{CompactionPart, EvidenceRow, GapRow, Idea, IdeaMove};
 use forge_store::model::claim::HypothesisStatus;
+use forge_store::story::short_number;
 use maud::{Markup, html};
 
 /// The longest summary of a compaction, in characters.
@@ -95,7 +96,7 @@ impl Page<'_> {
                                 tr {
                                     td { span class="claimid" { (belief.id) } }
                                     td class="num bars" {
-                                        @if let Some(sure) = belief.confidence { (bar(sure, "plain")) " " (two(sure)) }
+                                        @if let Some(sure) = belief.confidence { (bar(sure, "plain")) " " (short_number(sure)) }
                                     }
                                     td {
                                         (belief.text.inline())
@@ -154,10 +155,10 @@ impl Page<'_> {
                     (idea_name(number, idea)) " "
                     b class=(class) { (status_sign(idea.status)) " " (word) }
                     @if let Some(at) = idea.settled_at { " " (zone.day_and_clock(at)) }
-                    @if let Some(sure) = idea.confidence { " · confidence " b { (two(sure)) } }
+                    @if let Some(sure) = idea.confidence { " · confidence " b { (short_number(sure)) } }
                     " · stated " (zone.day_and_clock(idea.stated_at))
                     @if idea.status == Some(HypothesisStatus::Rejected) && best > idea.confidence.unwrap_or(1.0) + 0.05 {
-                        " · at most " (two(best))
+                        " · at most " (short_number(best))
                     }
                 }
                 p class="statement" { (idea.text.inline()) }
@@ -310,8 +311,8 @@ fn cause(step: &IdeaMove) -> Markup {
 fn strength_words(found: &EvidenceRow) -> Markup {
     html! {
         @match found.strength {
-            Some(strength) if strength < 0.0 => { b class="bad" { "against " (two(-strength)) } }
-            Some(strength) => { b class="good" { "for " (two(strength)) } }
+            Some(strength) if strength < 0.0 => { b class="bad" { "against " (short_number(-strength)) } }
+            Some(strength) => { b class="good" { "for " (short_number(strength)) } }
             None => { b class="soft" { "about" } }
         }
     }

@@ -1,7 +1,8 @@
 //! The slider: what was known at each moment, as data for the script.
 
-use super::{Page, idea_link, status_sign, status_words, two};
+use super::{Page, idea_link, status_sign, status_words};
 use crate::model::KnownMoment;
+use forge_store::story::short_number;
 use maud::{Markup, PreEscaped, html};
 use serde_json::{Value, json};
 
@@ -56,7 +57,7 @@ impl Page<'_> {
             let gone = status.is_none();
             json!([
                 number,
-                confidence.map(two),
+                confidence.map(short_number),
                 if gone { "" } else { word },
                 class,
                 status_sign(*status)

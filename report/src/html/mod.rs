@@ -12,8 +12,9 @@ use crate::chart::{ChartFrame, confidence_chart, timeline_chart};
 use crate::model::{ReportModel, RowPart};
 pub(crate) use crate::words::{
     MAX_FILES, MAX_IDEAS, MAX_ROWS, counted, file_link, grouped, idea_link, line_link, status_sign,
-    status_words, two,
+    status_words,
 };
+use forge_store::story::short_number;
 use maud::{DOCTYPE, Markup, PreEscaped, html};
 
 /// How much raw material a page has.
@@ -334,9 +335,9 @@ pub(crate) fn moved(before: Option<f64>, now: Option<f64>) -> Markup {
     html! {
         @match (before, now) {
             (Some(before), Some(now)) => {
-                span class="num" { (two(before)) " → " b class=(if now >= before { "good" } else { "bad" }) { (two(now)) } }
+                span class="num" { (short_number(before)) " → " b class=(if now >= before { "good" } else { "bad" }) { (short_number(now)) } }
             }
-            (None, Some(now)) => { span class="num" { (two(now)) } }
+            (None, Some(now)) => { span class="num" { (short_number(now)) } }
             _ => {}
         }
     }

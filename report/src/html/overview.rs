@@ -1,10 +1,11 @@
 //! The head of a page: what it is about, what came out, and the figures.
 
-use super::{Page, counted, grouped, idea_link, two};
+use super::{Page, counted, grouped, idea_link};
 use crate::message_html::message_html;
 use crate::model::{CheckRunPart, Idea};
 use forge_store::model::claim::{HypothesisStatus, VerificationStatus};
 use forge_store::model::time_grammar::describe_distance;
+use forge_store::story::short_number;
 use maud::{Markup, html};
 
 /// The most files that are named as uncommitted.
@@ -74,7 +75,7 @@ impl Page<'_> {
                 @for (place, (number, idea)) in confirmed.iter().enumerate() {
                     p class=(if place == 0 { "verdict" } else { "verdict second" }) {
                         span class="who good" { "Confirmed" } " "
-                        a class={ "ideaid " (crate::chart::hue(*number)) } href=(idea_link(*number)) { (idea.id) @if let Some(sure) = idea.confidence { " " (two(sure)) } }
+                        a class={ "ideaid " (crate::chart::hue(*number)) } href=(idea_link(*number)) { (idea.id) @if let Some(sure) = idea.confidence { " " (short_number(sure)) } }
                         " " b { (idea.text.inline()) }
                     }
                     @if let Some(reason) = &idea.reason { p class="because" { "Why: " (reason.inline()) } }

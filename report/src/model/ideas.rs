@@ -139,7 +139,7 @@ pub(super) fn gaps(
     for (id, entry) in state.claims_of(Kind::Gap)? {
         let Ok(found) = Gap::from_value(&entry.value) else { continue };
         let status = found.status.unwrap_or(GapStatus::Open);
-        let is_open = matches!(status, GapStatus::Open | GapStatus::Filling);
+        let is_open = status.is_open();
         let criticality = found.criticality.unwrap_or(Criticality::Medium);
         let blocks = match &found.blocking {
             Some(GapBlocking::All(true)) => Some(texts.clean("everything")),

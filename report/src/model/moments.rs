@@ -169,8 +169,7 @@ fn changed_gaps(
         });
         let is_open = change.new.as_ref().is_some_and(|new| {
             let status = word(&new.value, "status");
-            let status = status.as_deref().and_then(GapStatus::from_word);
-            matches!(status, None | Some(GapStatus::Open | GapStatus::Filling))
+            status.as_deref().and_then(GapStatus::from_word).is_none_or(GapStatus::is_open)
         });
         if let (Some(new), Some(question)) = (&change.new, questions.get_mut(place)) {
             question.1 = word(&new.value, "description").unwrap_or_default();

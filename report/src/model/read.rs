@@ -146,8 +146,7 @@ fn answers_elsewhere(
     }
     let mut open = Vec::new();
     for (id, entry) in state.claims_of(Kind::Gap)? {
-        let status = Gap::from_value(&entry.value).ok().and_then(|gap| gap.status);
-        if matches!(status, None | Some(GapStatus::Open | GapStatus::Filling)) {
+        if Gap::from_value(&entry.value).map_or(true, |gap| gap.is_open()) {
             open.push(Key::new(Kind::Gap, id));
         }
     }

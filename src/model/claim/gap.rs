@@ -54,6 +54,14 @@ vocabulary! {
     }
 }
 
+impl GapStatus {
+    /// Returns whether the question is still to be answered.
+    #[must_use]
+    pub const fn is_open(self) -> bool {
+        matches!(self, Self::Open | Self::Filling)
+    }
+}
+
 vocabulary! {
     /// How a gap might be filled.
     FillStrategy, "gap fill strategy" {
@@ -161,5 +169,13 @@ record! {
         "effort" => effort: Effort,
         /// What filled it, or why nothing can.
         "resolution" => resolution: String,
+    }
+}
+
+impl Gap {
+    /// Returns whether the question is still to be answered. A gap without a status is open.
+    #[must_use]
+    pub fn is_open(&self) -> bool {
+        self.status.is_none_or(GapStatus::is_open)
     }
 }

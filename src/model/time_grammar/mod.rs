@@ -25,7 +25,7 @@ pub use local_to_utc::ZoneNote;
 pub use moment::{HYPOTHESIS_STATUSES, MomentBase, MomentExpression, parse_moment};
 pub use parse_time::parse_time;
 pub use resolved_time::ResolvedTime;
-pub use time_display::{civil_time, describe_distance};
+pub use time_display::{civil_time, clock_time, day_name, describe_distance};
 pub use time_span::parse_duration;
 
 #[cfg(test)]

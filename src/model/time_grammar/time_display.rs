@@ -2,7 +2,7 @@
 
 use super::local_to_utc;
 use crate::model::Timestamp;
-use chrono::{DateTime, TimeZone};
+use chrono::{DateTime, Datelike, NaiveDate, TimeZone};
 
 /// Formats a length in microseconds in its two greatest units: `2 h 5 min`, `3 d`, `45 s`, `250
 /// ms`. Smaller parts and the sign are dropped.
@@ -43,4 +43,22 @@ pub fn civil_time<Tz: TimeZone>(time: Timestamp, zone: &Tz) -> String {
     let mut text = local.format("%Y-%m-%d %H:%M:%S%.6f").to_string();
     text.truncate(text.trim_end_matches('0').trim_end_matches('.').len());
     format!("{text} {offset}")
+}
+
+/// Formats the time of day in a zone: `14:30`.
+#[must_use]
+pub fn clock_time<Tz: TimeZone>(time: Timestamp, zone: &Tz) -> String {
+    civil_time(time, zone).get(11..16).unwrap_or_default().to_owned()
+}
+
+/// Formats the day in a zone, with the year if it is not that of now: `Tue 11 Mar 2025`.
+#[must_use]
+pub fn day_name<Tz: TimeZone>(time: Timestamp, now: Timestamp, zone: &Tz) -> String {
+    let date = |time| {
+        let text = civil_time(time, zone);
+        text.get(..10).and_then(|day| NaiveDate::parse_from_str(day, "%Y-%m-%d").ok())
+    };
+    let Some(day) = date(time) else { return String::new() };
+    let is_this_year = date(now).is_some_and(|now| now.year() == day.year());
+    day.format(if is_this_year { "%a %-d %b" } else { "%a %-d %b %Y" }).to_string()
 }

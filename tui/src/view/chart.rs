@@ -10,6 +10,7 @@ use crate::axis::TimeAxis;
 use crate::effect::MomentTarget;
 use crate::theme::{TextTone, Theme};
 use forge_store::model::Timestamp;
+use forge_store::story::short_number;
 use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
 use ratatui::style::Color;
@@ -22,12 +23,6 @@ use unicode_width::UnicodeWidthStr;
 const LABELS: u16 = 11;
 /// The lines below the charts: what changed, and what was held then.
 const CAUSE: u16 = 4;
-
-/// A number from 0 to 1 as `.93`.
-fn short(value: f64) -> String {
-    let text = format!("{value:.2}");
-    text.strip_prefix('0').map_or_else(|| text.clone(), str::to_owned)
-}
 
 /// The sign for how a hypothesis was settled.
 fn seal(status: &str, theme: Theme) -> (&'static str, TextTone) {
@@ -309,7 +304,7 @@ fn ends_of_lines(app: &App, area: Rect, buffer: &mut Buffer) {
         next = row + 1;
         let (sign, tone) = seal(&point.status, app.theme);
         let line = below(area, row.into());
-        let text = format!(" {} {}", series.id, short(point.value));
+        let text = format!(" {} {}", series.id, short_number(point.value));
         let rest = put(buffer, line, &text, app.theme.style(TextTone::of_idea(&series.id)));
         put(buffer, rest, sign, app.theme.style(tone));
     }
@@ -341,7 +336,7 @@ fn draw_cause(app: &App, area: Rect, buffer: &mut Buffer) {
                 let reason = row.story.as_ref().map_or("", |story| story.reason.as_str());
                 (row.title.clone(), reason)
             }
-            None => (format!("{id} {}", short(point.value)), ""),
+            None => (format!("{id} {}", short_number(point.value)), ""),
         };
         let rest = put(buffer, rest, &title, theme.style(TextTone::of_idea(id)));
         let rest = put(buffer, rest, "  ", theme.style(TextTone::Plain));
@@ -352,7 +347,7 @@ fn draw_cause(app: &App, area: Rect, buffer: &mut Buffer) {
     for series in app.chart.series.iter().flatten() {
         let Some(point) = series.at(time) else { continue };
         let (sign, tone) = seal(&point.status, theme);
-        let text = format!("  {} {}", series.id, short(point.value));
+        let text = format!("  {} {}", series.id, short_number(point.value));
         rest = put(buffer, rest, &text, theme.style(TextTone::of_idea(&series.id)));
         rest = put(buffer, rest, sign, theme.style(tone));
     }

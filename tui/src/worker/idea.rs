@@ -11,6 +11,7 @@ use forge_store::error::Result;
 use forge_store::model::claim::references;
 use forge_store::model::{ClaimEntry, Key, Kind, TextRef, Timestamp, Value};
 use forge_store::store::{HistoryEntry, ResolvedMoment, Session, StateAt};
+use forge_store::story::short_number;
 
 /// How many steps of a history are shown.
 const MAX_STEPS: usize = 200;
@@ -92,12 +93,6 @@ fn evidence_of(state: &StateAt, key: &Key) -> Result<Vec<EvidenceFor>> {
     Ok(found)
 }
 
-/// A number from 0 to 1 as `.93`.
-pub(super) fn short(value: f64) -> String {
-    let text = format!("{:.2}", value.abs());
-    text.strip_prefix('0').map_or_else(|| text.clone(), str::to_owned)
-}
-
 /// A number from 0 to 1 as a bar.
 fn bar(value: f64) -> String {
     const PARTS: [&str; 8] = ["", "▏", "▎", "▍", "▌", "▋", "▊", "▉"];
@@ -111,7 +106,7 @@ fn bar(value: f64) -> String {
 fn evidence_line(one: &EvidenceFor, is_for: bool) -> SheetLine {
     let source = if one.source.is_empty() { String::new() } else { format!("  [{}]", one.source) };
     let tone = if is_for { TextTone::Good } else { TextTone::Bad };
-    line(tone, 2, format!("{} {} ", bar(one.strength), short(one.strength)))
+    line(tone, 2, format!("{} {} ", bar(one.strength), short_number(one.strength.abs())))
         .and(TextTone::Id, format!("{} ", one.id))
         .and(TextTone::Plain, one.text.clone())
         .and(TextTone::Dim, source)
@@ -134,7 +129,8 @@ fn head(session: &Session, key: &Key, entry: &ClaimEntry) -> Result<Vec<SheetLin
         _ => TextTone::Id,
     };
     let sure = value.field("confidence").and_then(Value::as_f64);
-    let sure = sure.map(|sure| format!("  {} {}", bar(sure), short(sure))).unwrap_or_default();
+    let sure =
+        sure.map(|sure| format!("  {} {}", bar(sure), short_number(sure))).unwrap_or_default();
     let mut lines = vec![
         line(id_tone, 0, format!("{} ", key.id))
             .and(tone, format!("{sign}{}", status.replace('_', " ")))
@@ -183,9 +179,13 @@ fn path(history: &[HistoryEntry], evidence: &[EvidenceFor], zone: DisplayZone) -
             status(&step.change.new).filter(|new| Some(new) != status(&step.change.old).as_ref());
         let Some(new) = new.filter(|new| old != Some(*new) || settled.is_some()) else { continue };
         let (tone, moved) = match old {
-            Some(old) if new > old => (TextTone::Good, format!("{} → {}", short(old), short(new))),
-            Some(old) if new < old => (TextTone::Bad, format!("{} → {}", short(old), short(new))),
-            _ => (TextTone::Plain, format!("      {}", short(new))),
+            Some(old) if new > old => {
+                (TextTone::Good, format!("{} → {}", short_number(old), short_number(new)))
+            }
+            Some(old) if new < old => {
+                (TextTone::Bad, format!("{} → {}", short_number(old), short_number(new)))
+            }
+            _ => (TextTone::Plain, format!("      {}", short_number(new))),
         };
         let time = step.revision.time;
         let causes: Vec<&EvidenceFor> = evidence.iter().filter(|one| one.added == time).collect();

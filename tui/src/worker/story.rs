@@ -7,7 +7,7 @@ use crate::story_view::{AxisEvent, AxisEventKind, StoryLine, StorySummary, Story
 use crate::theme::TextTone;
 use forge_store::error::Result;
 use forge_store::model::Timestamp;
-use forge_store::model::claim::{Gap, GapStatus};
+use forge_store::model::claim::Gap;
 use forge_store::store::{
     HistoryPosition, HistoryRank, ResolvedMoment, Session, SessionBrief, StateAt,
 };
@@ -39,8 +39,6 @@ pub(super) fn view(session: &Session) -> Result<StoryView> {
 fn summary(story: &Story, state: &StateAt) -> Result<StorySummary> {
     let findings = &story.findings;
     let gaps = state.all::<Gap>()?;
-    let is_open =
-        |gap: &Gap| matches!(gap.status, None | Some(GapStatus::Open | GapStatus::Filling));
     Ok(StorySummary {
         title: findings.title.clone(),
         failing: findings.failing.iter().map(|check| check.text.clone()).collect(),
@@ -48,7 +46,7 @@ fn summary(story: &Story, state: &StateAt) -> Result<StorySummary> {
         uncommitted: findings.uncommitted.len(),
         commits: findings.commits.len(),
         prompts: findings.prompts,
-        open_gaps: gaps.iter().filter(|(_, gap)| is_open(gap)).count(),
+        open_gaps: gaps.iter().filter(|(_, gap)| gap.is_open()).count(),
     })
 }
 

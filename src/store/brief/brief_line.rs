@@ -1,0 +1,105 @@
+//! A line of a brief: an entity in short.
+
+use crate::model::claim::FactText;
+use crate::model::{Kind, Timestamp, Value};
+
+/// Bytes of a text that a brief shows.
+const TEXT_BYTES: usize = 400;
+
+/// An entity on one line.
+#[derive(Clone, Debug, PartialEq)]
+pub struct BriefLine {
+    /// The kind of the entity.
+    pub kind: Kind,
+    /// The id of the entity.
+    pub id: String,
+    /// Its text, or the beginning of it.
+    pub text: String,
+    /// Its status, criticality or outcome, if it has one.
+    pub word: Option<&'static str>,
+    /// The confidence, from 0 to 1, if recorded.
+    pub confidence: Option<f64>,
+    /// The reason, if recorded.
+    pub reason: Option<String>,
+    /// The tests that failed and the first line of the error, for a failing check whose output says
+    /// so.
+    pub error: Option<String>,
+    /// How many similar entries before this one are not listed.
+    pub similar: usize,
+    /// The exit code of a command.
+    pub exit_code: Option<i64>,
+    /// The time of the entity.
+    pub at: Timestamp,
+}
+
+/// Returns a line with this text.
+pub(super) fn line(kind: Kind, id: String, text: Option<&str>, at: Timestamp) -> BriefLine {
+    BriefLine::new(kind, id, text.map(cut).unwrap_or_default(), at)
+}
+
+impl BriefLine {
+    /// Creates a line that says nothing but its text.
+    pub(crate) const fn new(kind: Kind, id: String, text: String, at: Timestamp) -> Self {
+        Self {
+            kind,
+            id,
+            text,
+            word: None,
+            confidence: None,
+            reason: None,
+            error: None,
+            similar: 0,
+            exit_code: None,
+            at,
+        }
+    }
+}
+
+/// Returns the beginning of a text, if there is any.
+pub(super) fn text_preview(text: &Option<FactText>) -> Option<&str> {
+    text.as_ref().map(FactText::preview).filter(|text| !text.is_empty())
+}
+
+/// Cuts a text to what a brief shows.
+pub(super) fn cut(text: &str) -> String {
+    cut_to(text, TEXT_BYTES)
+}
+
+/// Cuts a text to at most `bytes` bytes, including a mark at the end if it was cut.
+pub(super) fn cut_to(text: &str, bytes: usize) -> String {
+    const MARK: &str = "…";
+    if text.len() <= bytes {
+        return text.to_owned();
+    }
+    let end = text.floor_char_boundary(bytes.saturating_sub(MARK.len()));
+    format!("{}{MARK}", text[..end].trim_end())
+}
+
+/// Returns the text of an entity for lists: the field that says what the entity is.
+#[must_use]
+pub fn entity_title(kind: Kind, value: &Value) -> String {
+    let names: &[&str] = match kind {
+        Kind::Message | Kind::Prompt => &["text"],
+        Kind::Command => &["command"],
+        Kind::Code => &["path", "commit", "description"],
+        Kind::Verification | Kind::Measurement => &["name", "command", "description"],
+        Kind::Task => &["subject", "description"],
+        Kind::Dependency => &["reason", "description"],
+        Kind::Notice => &["text", "address", "path"],
+        _ => &["description", "name", "title", "text", "content"],
+    };
+    let text = |name: &&str| -> Option<String> {
+        let field = value.field(name)?;
+        let preview = match field {
+            Value::Text(text) => text.as_str(),
+            long => long.field(crate::model::TextRef::FIELD)?.field("preview")?.as_text()?,
+        };
+        Some(cut(preview))
+    };
+    if kind == Kind::Tool {
+        let subject = ["pattern", "query", "address", "path"].iter().filter_map(text);
+        let words: Vec<String> = text(&"tool").into_iter().chain(subject).collect();
+        return cut(&words.join(" "));
+    }
+    names.iter().find_map(text).unwrap_or_default()
+}

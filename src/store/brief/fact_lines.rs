@@ -1,0 +1,127 @@
+//! The lines of a brief about facts.
+
+use super::brief_line::{BriefLine, cut, entity_title, line, text_preview};
+use crate::engine::fact::SourcedFact;
+use crate::model::claim::{
+    CommandOutcome, ExecutedCommand, Task, ToolOutcome, ToolUse, VocabularyWord,
+};
+use crate::model::{Kind, Timestamp, Value};
+use std::collections::{BTreeMap, BTreeSet};
+
+/// How many of the last commands a brief shows.
+const COMMANDS: usize = 5;
+/// How many of the last refusals a brief shows.
+const REFUSED: usize = 5;
+/// How many characters of two commands are compared, to see whether they are nearly equal.
+const LIKENESS_CHARS: usize = 32;
+
+/// Returns the last commands, the latest first. Of commands that differ little the latest is listed.
+/// Commands that only wait or ask forge are left out.
+pub(super) fn last_commands(facts: &[SourcedFact]) -> Vec<BriefLine> {
+    let mut lines: Vec<(String, BriefLine)> = Vec::new();
+    for known in facts.iter().rev().filter(|known| known.fact.kind == Kind::Command) {
+        let found = ExecutedCommand::from_value(&known.fact.value).unwrap_or_default();
+        let text = text_preview(&found.command).unwrap_or_default();
+        let Some(likeness) = likeness(text) else { continue };
+        if let Some((_, like)) = lines.iter_mut().find(|(other, _)| *other == likeness) {
+            like.similar += 1;
+            continue;
+        }
+        if lines.len() >= COMMANDS {
+            break;
+        }
+        let line = BriefLine {
+            word: found.outcome.map(VocabularyWord::word),
+            exit_code: found.exit_code,
+            ..line(Kind::Command, known.fact.id.clone(), Some(text), known.fact.at)
+        };
+        lines.push((likeness, line));
+    }
+    lines.into_iter().map(|(_, line)| line).collect()
+}
+
+/// Returns what nearly equal commands have in common: the beginning without numbers. `None` for a
+/// command that only waits or asks forge.
+fn likeness(command: &str) -> Option<String> {
+    let first = command.split_whitespace().next()?;
+    if matches!(first, "sleep" | "forge") {
+        return None;
+    }
+    let letters = command.chars().filter(|c| !c.is_ascii_digit());
+    Some(letters.take(LIKENESS_CHARS).collect())
+}
+
+/// Beginnings of the reasons of calls that nobody refused: the agent cancelled them together with
+/// another call that failed.
+const CANCELLED: [&str; 2] = ["Sibling tool call errored", "Cancelled: "];
+
+/// Tools that edit the file at their path.
+const EDITS: [&str; 3] = ["Edit", "MultiEdit", "Write"];
+
+/// Returns the last commands and tool calls that were refused, the latest first. Of equal ones the
+/// latest is listed, and none that was allowed later or that was only cancelled.
+pub(super) fn last_refused(facts: &[SourcedFact]) -> Vec<BriefLine> {
+    let mut lines: Vec<BriefLine> = Vec::new();
+    let mut allowed: BTreeSet<String> = BTreeSet::new();
+    // An edit that took place is recorded as code.
+    let mut edited: BTreeMap<&str, Timestamp> = BTreeMap::new();
+    for fact in facts.iter().map(|known| &known.fact).filter(|fact| fact.kind == Kind::Code) {
+        if let Some(path) = fact.value.field("path").and_then(Value::as_text) {
+            let last = edited.entry(path).or_insert(fact.at);
+            *last = fact.at.max(*last);
+        }
+    }
+    for known in facts.iter().rev() {
+        let fact = &known.fact;
+        let (is_refused, reason) = match fact.kind {
+            Kind::Command => {
+                let found = ExecutedCommand::from_value(&fact.value).unwrap_or_default();
+                (found.outcome == Some(CommandOutcome::Refused), found.reason)
+            }
+            Kind::Tool => {
+                let found = ToolUse::from_value(&fact.value).unwrap_or_default();
+                let tool = text_preview(&found.tool).unwrap_or_default();
+                let path = fact.value.field("path").and_then(Value::as_text);
+                let last_edit = path.filter(|_| EDITS.contains(&tool)).and_then(|p| edited.get(p));
+                if last_edit.is_some_and(|last_edit| *last_edit > fact.at) {
+                    continue;
+                }
+                (found.outcome == Some(ToolOutcome::Refused), found.reason)
+            }
+            _ => continue,
+        };
+        let text = entity_title(fact.kind, &fact.value);
+        if !is_refused {
+            allowed.insert(text);
+            continue;
+        }
+        let said = text_preview(&reason).unwrap_or_default();
+        if CANCELLED.iter().any(|beginning| said.starts_with(beginning)) {
+            continue;
+        }
+        if allowed.contains(&text) || lines.iter().any(|line| line.text == text) {
+            continue;
+        }
+        let word = Some(CommandOutcome::Refused.word());
+        let line = line(fact.kind, fact.id.clone(), Some(&text), fact.at);
+        lines.push(BriefLine { word, reason: text_preview(&reason).map(cut), ..line });
+        if lines.len() == REFUSED {
+            break;
+        }
+    }
+    lines
+}
+
+pub(super) fn open_tasks(facts: &[SourcedFact]) -> Vec<BriefLine> {
+    let mut lines = Vec::new();
+    for known in facts.iter().filter(|known| known.fact.kind == Kind::Task) {
+        let Ok(found) = Task::from_value(&known.fact.value) else { continue };
+        if found.is_open() {
+            let text = text_preview(&found.subject).or_else(|| text_preview(&found.description));
+            let reason = text_preview(&found.status).map(cut);
+            let line = line(Kind::Task, known.fact.id.clone(), text, known.fact.at);
+            lines.push(BriefLine { reason, ..line });
+        }
+    }
+    lines
+}
