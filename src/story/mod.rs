@@ -42,7 +42,7 @@ pub use item::{FoldKey, StoryItem, StoryKind, StoryMark, StoryRef};
 pub use line::{BranchWalk, FOLDED_SIGN, StoryTone, folded_words, long_pause, short_number};
 pub use project_root::ProjectRoot;
 pub use row::StoryRow;
-pub use time_ruler::{RulerFold, RulerStretch, TimeRuler};
+pub use time_ruler::{RulerFold, RulerShape, RulerStretch, TimeRuler, TimeStretch, stretches_of};
 
 use crate::error::Result;
 use crate::model::Timestamp;

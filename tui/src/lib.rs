@@ -8,7 +8,6 @@
 pub mod action;
 pub mod answer;
 pub mod app;
-pub mod axis;
 mod default_keys;
 pub mod effect;
 mod event_loop;

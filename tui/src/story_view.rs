@@ -2,10 +2,9 @@
 //! from all of them.
 
 use crate::answer::TimelineRow;
-use crate::axis::TimeStretch;
 use crate::theme::TextTone;
 use forge_store::model::{Key, Timestamp};
-use forge_store::story::{StoryKind, StoryRef};
+use forge_store::story::{RulerShape, StoryKind, StoryRef, TimeStretch};
 
 /// What the story says of a line.
 #[derive(Clone, Debug, PartialEq)]
@@ -100,6 +99,13 @@ pub struct StorySummary {
     pub prompts: usize,
     /// How many gaps are open.
     pub open_gaps: usize,
+}
+
+/// Returns the shape of an axis of time that goes from end to end. Each folded pause takes this part
+/// of the width.
+#[must_use]
+pub const fn ruler_shape(fold: f64) -> RulerShape {
+    RulerShape { margin: 0.0, fold, lone: 0.0 }
 }
 
 /// The story of a session.

@@ -6,11 +6,10 @@ use super::lanes;
 use super::time::{GUTTER, axis, column, selected_time};
 use crate::answer::{ConfidencePoint, ConfidenceSeries};
 use crate::app::App;
-use crate::axis::TimeAxis;
 use crate::effect::MomentTarget;
 use crate::theme::{TextTone, Theme};
 use forge_store::model::Timestamp;
-use forge_store::story::short_number;
+use forge_store::story::{TimeRuler, short_number};
 use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
 use ratatui::style::Color;
@@ -86,7 +85,7 @@ pub(super) fn legend(app: &App, area: Rect, after: u16, buffer: &mut Buffer) {
 }
 
 /// Draws the lines of the hypotheses, with a scale.
-pub(super) fn plot(app: &App, axis: &TimeAxis, area: Rect, buffer: &mut Buffer) {
+pub(super) fn plot(app: &App, axis: &TimeRuler, area: Rect, buffer: &mut Buffer) {
     let theme = app.theme;
     let gutter = GUTTER.min(area.width);
     let plot = Rect { x: area.x + gutter, width: area.width - gutter, ..area };
@@ -142,7 +141,7 @@ fn row_of(value: f64, rows: u16) -> u16 {
     row
 }
 
-fn cell(axis: &TimeAxis, point: &ConfidencePoint, value: f64, plot: Rect) -> Rect {
+fn cell(axis: &TimeRuler, point: &ConfidencePoint, value: f64, plot: Rect) -> Rect {
     let x = column(axis.place(point.at), plot.width);
     let y = plot.y + row_of(value, plot.height);
     Rect { x: plot.x + x, y, width: 1, height: 1 }
@@ -151,7 +150,7 @@ fn cell(axis: &TimeAxis, point: &ConfidencePoint, value: f64, plot: Rect) -> Rec
 /// Writes the id of a hypothesis where it was stated, before its line if there is room.
 fn name(
     app: &App,
-    axis: &TimeAxis,
+    axis: &TimeRuler,
     series: &ConfidenceSeries,
     point: &ConfidencePoint,
     plot: Rect,
@@ -170,7 +169,7 @@ fn name(
 /// Draws the lines with four times as many rows and twice as many columns as there are cells.
 fn braille(
     app: &App,
-    axis: &TimeAxis,
+    axis: &TimeRuler,
     series: &[&ConfidenceSeries],
     to: f64,
     plot: Rect,
@@ -213,7 +212,7 @@ fn braille(
 /// Draws a line from dashes, bars and corners.
 fn ascii_line(
     app: &App,
-    axis: &TimeAxis,
+    axis: &TimeRuler,
     series: &ConfidenceSeries,
     to: f64,
     plot: Rect,

@@ -3,10 +3,10 @@
 use super::canvas::{below, put};
 use super::time::{GUTTER, column, selected_time, short_distance};
 use crate::app::App;
-use crate::axis::TimeAxis;
 use crate::story_view::{AxisEventKind, StoryView};
 use crate::theme::TextTone;
 use forge_store::model::Timestamp;
+use forge_store::story::TimeRuler;
 use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
 
@@ -15,7 +15,13 @@ pub(super) const ROWS: u16 = 5;
 /// The columns between two times.
 const TICK: u16 = 16;
 
-pub(super) fn draw(app: &App, story: &StoryView, axis: &TimeAxis, area: Rect, buffer: &mut Buffer) {
+pub(super) fn draw(
+    app: &App,
+    story: &StoryView,
+    axis: &TimeRuler,
+    area: Rect,
+    buffer: &mut Buffer,
+) {
     let theme = app.theme;
     let gutter = GUTTER.min(area.width);
     let strip = Rect { x: area.x + gutter, width: area.width - gutter, ..area };
@@ -23,8 +29,8 @@ pub(super) fn draw(app: &App, story: &StoryView, axis: &TimeAxis, area: Rect, bu
         put(buffer, below(area, row), &format!(" {name}"), theme.style(TextTone::Dim));
     }
     let cell = |x: u16, row: usize| Rect { x: strip.x + x, width: 1, ..below(strip, row) };
-    for fold in &axis.folds {
-        let x = column(f64::midpoint(fold.from, fold.to), strip.width);
+    for fold in axis.folds() {
+        let x = column(fold.middle(), strip.width);
         for row in 0..3 {
             put(buffer, cell(x, row), theme.glyph("┊", ":"), theme.style(TextTone::Dim));
         }
@@ -73,7 +79,7 @@ pub(super) fn draw(app: &App, story: &StoryView, axis: &TimeAxis, area: Rect, bu
 }
 
 /// Draws the times below the axis, and the lengths of folded pauses.
-fn times(app: &App, axis: &TimeAxis, line: Rect, buffer: &mut Buffer) {
+fn times(app: &App, axis: &TimeRuler, line: Rect, buffer: &mut Buffer) {
     let style = app.theme.style(TextTone::Dim);
     if line.height == 0 {
         return;
@@ -97,28 +103,29 @@ fn times(app: &App, axis: &TimeAxis, line: Rect, buffer: &mut Buffer) {
             put(buffer, place, text, style);
         }
     };
-    for fold in &axis.folds {
+    for fold in axis.folds() {
         let label = format!("|{}|", short_distance(fold.micros));
-        let middle = column(f64::midpoint(fold.from, fold.to), line.width);
+        let middle = column(fold.middle(), line.width);
         let half = u16::try_from(label.len() / 2).unwrap_or(0);
         write(middle.saturating_sub(half), &label, buffer);
     }
     let mut day = String::new();
-    for (place, time) in axis.starts() {
+    for stretch in axis.stretches() {
+        let time = stretch.from;
         let own = app.zone.day(time, app.now);
         let text = match own.split(' ').take(3).collect::<Vec<_>>().as_slice() {
-            [_, date, month] if own != day && axis.folds.len() < 12 && !day.is_empty() => {
+            [_, date, month] if own != day && axis.folds().count() < 12 && !day.is_empty() => {
                 format!("{date} {month}")
             }
             _ => app.zone.clock(time),
         };
         day = own;
-        write(column(place, line.width), &text, buffer);
+        write(column(stretch.start, line.width), &text, buffer);
     }
     let mut x = TICK;
     while x + 5 < line.width {
         let place = f64::from(x) / f64::from(line.width - 1);
-        let is_folded = axis.folds.iter().any(|fold| fold.from <= place && place <= fold.to);
+        let is_folded = axis.folds().any(|fold| fold.start <= place && place <= fold.end());
         if let Some(time) = axis.time(place).filter(|_| !is_folded) {
             write(x, &app.zone.clock(time), buffer);
         }

@@ -4,14 +4,14 @@ use super::canvas::{below, put};
 use super::frame::{self, FrameTitles};
 use super::{chart, lanes};
 use crate::app::App;
-use crate::axis::TimeAxis;
 use crate::effect::MomentTarget;
 use crate::layout::WindowLayout;
 use crate::panes::PaneFocus;
-use crate::story_view::{AxisEventKind, StoryView};
+use crate::story_view::{AxisEventKind, StoryView, ruler_shape};
 use crate::theme::TextTone;
 use forge_store::model::Timestamp;
 use forge_store::model::time_grammar::describe_distance;
+use forge_store::story::TimeRuler;
 use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
 use unicode_width::UnicodeWidthStr;
@@ -33,8 +33,8 @@ fn strip_area(area: Rect) -> Rect {
 }
 
 /// Returns the axis of a story that is this many columns wide.
-pub(super) fn axis(story: &StoryView, columns: u16) -> TimeAxis {
-    TimeAxis::new(&story.stretches, FOLD_COLUMNS / f64::from(columns.max(1)))
+pub(super) fn axis(story: &StoryView, columns: u16) -> TimeRuler {
+    TimeRuler::new(&story.stretches, ruler_shape(FOLD_COLUMNS / f64::from(columns.max(1))))
 }
 
 /// Returns the column of a place on an axis that is this many columns wide.
@@ -136,8 +136,8 @@ fn one_line(app: &App, area: Rect, buffer: &mut Buffer) {
     for (x, count) in (0..strip.width).zip(&counts) {
         put(buffer, cell(x), bar(*count, theme.ascii), theme.style(TextTone::Edit));
     }
-    for fold in &axis.folds {
-        let (from, to) = (column(fold.from, strip.width) + 1, column(fold.to, strip.width));
+    for fold in axis.folds() {
+        let (from, to) = (column(fold.start, strip.width) + 1, column(fold.end(), strip.width));
         let wide = to.saturating_sub(from).max(1);
         let label = format!("|{}|", short_distance(fold.micros));
         let label = if label.len() > usize::from(wide) { theme.glyph("┊", ":") } else { &label };

@@ -1,9 +1,10 @@
 //! Reads the story of a session, and the brief of a moment.
 
 use crate::answer::{RowSign, TimelineRow};
-use crate::axis::{TimeAxis, TimeStretch, longest_pause, stretches};
 use crate::effect::MomentTarget;
-use crate::story_view::{AxisEvent, AxisEventKind, StoryLine, StorySummary, StoryView};
+use crate::story_view::{
+    AxisEvent, AxisEventKind, StoryLine, StorySummary, StoryView, ruler_shape,
+};
 use crate::theme::TextTone;
 use forge_store::error::Result;
 use forge_store::model::Timestamp;
@@ -12,8 +13,8 @@ use forge_store::store::{
     HistoryPosition, HistoryRank, ResolvedMoment, Session, SessionBrief, StateAt,
 };
 use forge_store::story::{
-    BranchWalk, FOLDED_SIGN, Story, StoryItem, StoryKind, StoryMark, StoryRef, StoryRow,
-    folded_words,
+    BranchWalk, FOLDED_SIGN, Story, StoryItem, StoryKind, StoryMark, StoryRef, StoryRow, TimeRuler,
+    TimeStretch, folded_words, stretches_of,
 };
 use std::collections::BTreeMap;
 
@@ -25,7 +26,7 @@ pub(super) fn view(session: &Session) -> Result<StoryView> {
     let current = state.current_branch()?;
     let mut times: Vec<Timestamp> = story.items().map(|item| item.at).collect();
     times.sort_unstable();
-    let stretches = stretches(&times);
+    let stretches = stretches_of(&times);
     Ok(StoryView {
         session: state.info()?.id.to_string(),
         rows: rows(&story, &current),
@@ -50,17 +51,23 @@ fn summary(story: &Story, state: &StateAt) -> Result<StorySummary> {
     })
 }
 
+/// Returns the longest pause between these times, which are sorted, in microseconds.
+fn longest_pause(times: &[Timestamp]) -> i64 {
+    let pauses = times.iter().zip(times.iter().skip(1)).map(|(from, to)| to.micros_since(*from));
+    pauses.max().unwrap_or(0)
+}
+
 /// How many places an axis tells apart at most.
 const PLACES: f64 = 4096.0;
 
 /// Returns the events on the axis of time.
 fn events(story: &Story, stretches: &[TimeStretch]) -> Vec<AxisEvent> {
-    let axis = TimeAxis::new(stretches, 0.0);
+    let ruler = TimeRuler::new(stretches, ruler_shape(0.0));
     let mut events: BTreeMap<(u32, AxisEventKind), AxisEvent> = BTreeMap::new();
     for item in story.items() {
         let kind = event_kind(item);
         #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "0 to 4096")]
-        let place = (axis.place(item.at) * PLACES) as u32;
+        let place = (ruler.place(item.at) * PLACES) as u32;
         let event = AxisEvent { at: item.at, kind, count: 0 };
         let event = events.entry((place, kind)).or_insert(event);
         event.at = event.at.min(item.at);
@@ -192,4 +199,15 @@ fn folded_row(
 /// Reads the brief of a moment.
 pub(super) fn brief(session: &Session, point: &ResolvedMoment) -> Result<SessionBrief> {
     Story::brief(&session.state(point)?, &forge_agents::resolve)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_longest_pause_is_between_two_events() {
+        let times = [0, 5, 20, 30, 1000, 1010].map(|m| Timestamp::from_micros(m * 60_000_000));
+        assert_eq!(longest_pause(&times), 970 * 60_000_000);
+    }
 }
