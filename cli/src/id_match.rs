@@ -19,9 +19,6 @@ pub fn match_id(
     known: impl IntoIterator<Item = String>,
 ) -> Result<String, CommandError> {
     let known: Vec<String> = known.into_iter().collect();
-    if known.iter().any(|id| id == name) {
-        return Ok(name.to_owned());
-    }
     let begins = ids_beginning_with(name, known.iter(), |id| id);
     match begins.as_slice() {
         [id] => return Ok((*id).clone()),
