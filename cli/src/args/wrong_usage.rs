@@ -134,6 +134,12 @@ impl<'a> CalledCommand<'a> {
             let tip = format!("'-n {number}' limits the number");
             return if has_limit { vec![tip] } else { Vec::new() };
         }
+        let mut positionals = self.command.get_positionals();
+        if ["-o", "--output", "--file"].contains(&word)
+            && positionals.any(|arg| arg.get_value_names().is_some_and(|n| n == ["FILE"]))
+        {
+            return vec![format!("the file is an argument: '{} FILE'", self.name())];
+        }
         let Some(name) = word.strip_prefix("--") else { return Vec::new() };
         let options = self.command.get_arguments().filter(|arg| !arg.is_hide_set());
         let names = options.filter_map(Arg::get_long).filter(|name| !NEVER_PROPOSED.contains(name));

@@ -2,10 +2,12 @@
 
 pub mod merge;
 
+use crate::args::list_format::ListFormat;
 use crate::args::value::{MomentArg, NameArg};
 use crate::context::Context;
 use crate::report::branch::{BranchLine, BranchListReport, BranchReport, BranchSwitchReport};
 use crate::report::entity_write::MadeCheckpoint;
+use crate::report::formatted_list::FormattedList;
 use crate::session_writer::SessionWriter;
 use crate::verb::{OpenedStore, Verb, VerbResult, commands};
 use crate::workspace::{self, SessionNeed};
@@ -64,6 +66,10 @@ pub struct BranchListArgs {
     /// Also list merged, abandoned and archived branches
     #[arg(long)]
     pub all: bool,
+
+    /// Line for each, with fields as in JSON: '{name} {status}'
+    #[arg(long, value_name = "TEMPLATE")]
+    pub format: Option<ListFormat>,
 }
 
 #[derive(Debug, clap::Args)]
@@ -135,7 +141,7 @@ impl Verb for BranchSwitchArgs {
 impl Verb for BranchListArgs {
     const NAME: &'static str = "branch list";
     type Opened = OpenedStore;
-    type Report = BranchListReport;
+    type Report = FormattedList<BranchListReport>;
 
     fn run(&self, opened: &OpenedStore, context: &mut Context) -> VerbResult<Self> {
         let store = &opened.store;
@@ -145,7 +151,8 @@ impl Verb for BranchListArgs {
         let left_out = branches.iter().filter(|branch| !shown(branch)).count();
         let branches = branches.into_iter().filter(shown).map(BranchLine::from).collect();
         let session = session.summary()?.info.name;
-        Ok(BranchListReport { session, branches, left_out })
+        let list = BranchListReport { session, branches, left_out };
+        FormattedList::new(list, self.format.as_ref(), |list| &list.branches)
     }
 }
 

@@ -1,6 +1,7 @@
 //! `forge checkpoint`.
 
 use super::prune::CheckpointPruneArgs;
+use crate::args::list_format::ListFormat;
 use crate::args::value::{self, MomentArg, NameArg};
 use crate::context::Context;
 use crate::error::CommandError;
@@ -92,6 +93,10 @@ pub struct CheckpointListArgs {
     /// Largest number to list
     #[arg(short = 'n', long, value_name = "N")]
     pub limit: Option<usize>,
+
+    /// Line for each, with fields as in JSON: '{sequence} {message}'
+    #[arg(long, value_name = "TEMPLATE")]
+    pub format: Option<ListFormat>,
 }
 
 /// What of a state to show and how.
@@ -134,9 +139,9 @@ pub struct CheckpointAtArgs<const TOP: bool> {
 
 #[derive(Debug, clap::Args)]
 pub struct CheckpointDiffArgs<const TOP: bool> {
-    /// Moment to compare from
+    /// Moment to compare from; the last checkpoint that was made by hand by default
     #[arg(value_name = "A")]
-    pub from: MomentArg,
+    pub from: Option<MomentArg>,
 
     /// Moment to compare to
     #[arg(value_name = "B", default_value = "HEAD")]

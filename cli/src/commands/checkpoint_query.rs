@@ -9,6 +9,7 @@ use crate::error::{CommandError, EXIT_NO};
 use crate::report::brief::BriefScreen;
 use crate::report::checkpoint::{CheckpointListItem, CheckpointListReport};
 use crate::report::diff::{CheckpointDiffReport, readable};
+use crate::report::formatted_list::FormattedList;
 use crate::report::moment::{CheckpointJson, MomentJson};
 use crate::report::restore::CheckpointRestoreReport;
 use crate::report::state::{FoldedJson, StateDocument, StateReport, StateScreen, entities_by_kind};
@@ -18,7 +19,7 @@ use crate::text::TextLength;
 use crate::verb::{OpenedStore, Verb, VerbResult, run_verb};
 use crate::workspace::{self, SessionNeed, StoreAccess};
 use forge_store::diff::{ChangeKind, summary};
-use forge_store::model::{Checkpoint, Timestamp};
+use forge_store::model::{Checkpoint, CheckpointTrigger, Timestamp};
 use forge_store::store::{CheckpointFilter, LogItem, ResolvedMoment, Session, StateAt};
 use forge_store::story::{Story, StoryItem, StoryRef};
 use std::cmp::Reverse;
@@ -27,7 +28,7 @@ use std::collections::BTreeMap;
 impl Verb for CheckpointListArgs {
     const NAME: &'static str = "checkpoint list";
     type Opened = OpenedStore;
-    type Report = CheckpointListReport;
+    type Report = FormattedList<CheckpointListReport>;
 
     fn run(&self, opened: &OpenedStore, context: &mut Context) -> VerbResult<Self> {
         let store = &opened.store;
@@ -69,7 +70,8 @@ impl Verb for CheckpointListArgs {
             checkpoints.sort_by_key(|one| Reverse((one.checkpoint.time, one.checkpoint.sequence)));
         }
         checkpoints.truncate(limit);
-        Ok(CheckpointListReport { session, checkpoints, unnamed })
+        let list = CheckpointListReport { session, checkpoints, unnamed };
+        FormattedList::new(list, self.format.as_ref(), |list| &list.checkpoints)
     }
 }
 
@@ -206,7 +208,10 @@ impl<const TOP: bool> Verb for CheckpointDiffArgs<TOP> {
 
     fn run(&self, reading: &SessionReader, context: &mut Context) -> VerbResult<Self> {
         let session = &reading.session;
-        let from = workspace::point(context, session, &self.from)?;
+        let from = match &self.from {
+            Some(from) => workspace::point(context, session, from)?,
+            None => last_made_checkpoint(context, session)?,
+        };
         let to = workspace::point(context, session, &self.to)?;
         let found = session.compare(&from, &to)?;
         let moments = (MomentJson::new(session, &from)?, MomentJson::new(session, &to)?);
@@ -222,6 +227,21 @@ impl<const TOP: bool> Verb for CheckpointDiffArgs<TOP> {
             context.exit_code = EXIT_NO;
         }
         Ok(report)
+    }
+}
+
+/// Returns the moment of the last checkpoint that was made by hand; the start if there is none.
+fn last_made_checkpoint(
+    context: &Context,
+    session: &Session,
+) -> Result<ResolvedMoment, CommandError> {
+    let written = session.written_checkpoints(&CheckpointFilter::default())?;
+    match written.iter().find(|checkpoint| checkpoint.trigger == CheckpointTrigger::Manual) {
+        Some(checkpoint) => Ok(session.at_checkpoint(checkpoint)?),
+        None => {
+            let start = "start".parse().map_err(CommandError::invalid)?;
+            workspace::point(context, session, &start)
+        }
     }
 }
 

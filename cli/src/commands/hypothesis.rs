@@ -101,6 +101,23 @@ fn refuse_cycle(writing: &SessionWriter, id: &str, parent: &str) -> Result<(), C
     Ok(())
 }
 
+/// Says that the recorded evidence does not support a hypothesis that was confirmed.
+fn note_low_confidence(
+    writing: &SessionWriter,
+    id: &str,
+    context: &Context,
+) -> Result<(), CommandError> {
+    let claim = writing.session.claim(&writing.session.head()?, &Key::new(Kind::Hypothesis, id))?;
+    let confidence = claim.and_then(|claim| claim.value.field("confidence")?.as_f64());
+    if let Some(confidence) = confidence.filter(|confidence| *confidence < 0.5) {
+        context.out.warn(&format!(
+            "{id} is confirmed with a confidence of {confidence:.2}: 'forge evidence add TEXT -H \
+             {id} -s strong' records what settled it"
+        ));
+    }
+    Ok(())
+}
+
 impl<const CONFIRMS: bool> Verb for HypothesisSettleArgs<CONFIRMS> {
     const NAME: &'static str = if CONFIRMS { "hypothesis confirm" } else { "hypothesis reject" };
     type Opened = SessionWriter;
@@ -110,7 +127,7 @@ impl<const CONFIRMS: bool> Verb for HypothesisSettleArgs<CONFIRMS> {
         self.when.at.as_ref()
     }
 
-    fn run(&self, writing: &SessionWriter, _: &mut Context) -> VerbResult<Self> {
+    fn run(&self, writing: &SessionWriter, context: &mut Context) -> VerbResult<Self> {
         let id = writing.claim_id(Kind::Hypothesis, &self.id)?;
         let reason = self.reason.as_deref();
         let done = writing.write_rule(|claims| {
@@ -120,6 +137,9 @@ impl<const CONFIRMS: bool> Verb for HypothesisSettleArgs<CONFIRMS> {
                 rule::reject_hypothesis(claims, &id, reason)
             }
         })?;
+        if CONFIRMS {
+            note_low_confidence(writing, &id, context)?;
+        }
         let report = EntityWriteReport::new(if CONFIRMS { "Confirmed" } else { "Rejected" }, done);
         Ok(report.about_claim(Kind::Hypothesis, id))
     }

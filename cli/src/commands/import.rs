@@ -273,9 +273,9 @@ fn import_transcripts(
 pub fn offer_import(
     context: &mut Context,
     store: &Store,
+    found: Vec<FoundTranscript>,
     wanted: bool,
 ) -> Result<(), CommandError> {
-    let found = found_transcripts(context, store)?;
     if found.is_empty() {
         return Ok(());
     }
@@ -299,7 +299,8 @@ pub fn offer_import(
     )?;
     let facts: u64 = report.files.iter().flat_map(|file| file.facts.values()).sum();
     context.out.print_status(&format!(
-        "Imported {} with {facts} facts; 'forge session list' names the sessions.",
+        "Imported {} with {facts} facts; 'forge session list' names the sessions.\n\
+         Next: forge brief",
         crate::text::count_text(report.files.len() as u64, "transcript")
     ));
     Ok(())

@@ -66,7 +66,18 @@ impl Verb for InitArgs {
                 let store =
                     Store::open(&path, workspace::store_options(context, StoreAccess::Read))?;
                 let (path, encrypted) = (path.display().to_string(), store.is_encrypted());
-                return Ok(InitReport { path, encrypted, existing: true, ..InitReport::default() });
+                let transcripts = match self.import {
+                    true => super::import::found_transcripts(context, &store)?,
+                    false => Vec::new(),
+                };
+                let existing = true;
+                return Ok(InitReport {
+                    path,
+                    encrypted,
+                    existing,
+                    transcripts,
+                    ..InitReport::default()
+                });
             }
             made => made?,
         };
@@ -90,12 +101,19 @@ impl Verb for InitArgs {
             workspace::begin_session(context, &store, &act, NewSession::named(name.clone()))?;
         }
         let (path, encrypted) = (path.display().to_string(), store.is_encrypted());
-        Ok(InitReport { path, session, encrypted, ..InitReport::default() })
+        let transcripts = match super::import::found_transcripts(context, &store) {
+            Err(error) if !self.import => {
+                context.out.warn(error.message());
+                Vec::new()
+            }
+            found => found?,
+        };
+        Ok(InitReport { path, session, encrypted, transcripts, ..InitReport::default() })
     }
 
     /// Offers to import what an agent has recorded here.
     fn after_report(&self, made: InitReport, context: &mut Context) -> Result<(), CommandError> {
-        if self.demo || made.existing && !self.import {
+        if made.transcripts.is_empty() {
             return Ok(());
         }
         let mut options = workspace::store_options(context, StoreAccess::Write);
@@ -104,7 +122,7 @@ impl Verb for InitArgs {
         }
         let path = context.new_store_directory(self.directory.as_deref());
         let store = Store::open(&path, options)?;
-        super::import::offer_import(context, &store, self.import)
+        super::import::offer_import(context, &store, made.transcripts, self.import)
     }
 }
 

@@ -14,10 +14,10 @@ use crate::session_reader::{KnownEntity, SessionReader, find_entity_of_any_kind}
 use crate::verb::{EitherReport, Verb, VerbResult};
 use crate::workspace;
 use forge_store::diff::describe;
-use forge_store::model::Timestamp;
-use forge_store::store::{LogItem, ResolvedMoment};
+use forge_store::model::{Key, Timestamp};
+use forge_store::store::{HistoryEntry, LogItem, ResolvedMoment};
 use std::cmp::Reverse;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 #[derive(Debug, clap::Args)]
 pub struct LogArgs {
@@ -42,7 +42,7 @@ pub struct LogArgs {
     pub until: Option<MomentArg>,
 
     /// Show operations, with the ids that 'forge undo' takes
-    #[arg(long, conflicts_with_all = ["entity", "branch"])]
+    #[arg(long, conflicts_with = "branch")]
     pub operations: bool,
 
     /// Show each revision with its changes and each checkpoint, newest first, as for an entity
@@ -146,7 +146,13 @@ impl LogArgs {
         let limit = self.limit.unwrap_or(usize::MAX);
         let name = reading.session.summary()?.info.name;
         if self.operations {
-            let operations = reading.session.operations(usize::MAX)?;
+            let mut operations = reading.session.operations(usize::MAX)?;
+            if let Some(entity) = &self.entity {
+                let history = entity_history(reading, &reading.session.head()?, entity)?.1;
+                let changed: BTreeSet<_> =
+                    history.iter().map(|entry| entry.revision.operation).collect();
+                operations.retain(|operation| changed.contains(&operation.id));
+            }
             let range = LogTimeRange::from_args(self, reading, context)?;
             let operations =
                 operations.into_iter().filter(|one| range.contains(one.time)).take(limit);
@@ -238,13 +244,12 @@ pub(super) fn warn_of_lost(context: &Context, items: &[LogItem]) {
     context.out.warn(&format!("{count} lost before a repair and cannot be shown: {named}{more}"));
 }
 
-fn entity_log(
+/// Returns the key of a claim and its changes, the latest first.
+fn entity_history(
     reading: &SessionReader,
     point: &ResolvedMoment,
     name: &EntityArg,
-    range: &LogTimeRange,
-    limit: usize,
-) -> Result<LogReport, CommandError> {
+) -> Result<(Key, Vec<HistoryEntry>), CommandError> {
     let state = reading.state(point, false)?;
     let found = find_entity_of_any_kind(&state, name);
     // A removed claim has a history too, if its full name is given.
@@ -255,13 +260,23 @@ fn entity_log(
             return Err(CommandError::invalid(format!("a {kind} is a fact and has no history"))
                 .hinted(format!("'forge {kind} show {}' shows it", fact.fact.id)));
         }
-        (Err(_), Some(kind)) => forge_store::model::Key::new(kind, name.id.clone()),
+        (Err(_), Some(kind)) => Key::new(kind, name.id.clone()),
         (Err(_), None) => return Err(found.map(|_| ()).expect_err("it was not found")),
     };
-    let history = match reading.session.history(point, &key) {
-        Ok(history) => history,
-        Err(error) => return Err(found.err().unwrap_or_else(|| error.into())),
-    };
+    match reading.session.history(point, &key) {
+        Ok(history) => Ok((key, history)),
+        Err(error) => Err(found.err().unwrap_or_else(|| error.into())),
+    }
+}
+
+fn entity_log(
+    reading: &SessionReader,
+    point: &ResolvedMoment,
+    name: &EntityArg,
+    range: &LogTimeRange,
+    limit: usize,
+) -> Result<LogReport, CommandError> {
+    let (key, history) = entity_history(reading, point, name)?;
     let entries =
         history.into_iter().filter(|entry| range.contains(entry.revision.time)).take(limit);
     let entries = entries.map(|entry| {

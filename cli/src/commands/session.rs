@@ -1,8 +1,10 @@
 //! `forge session`.
 
+use crate::args::list_format::ListFormat;
 use crate::args::value::NameArg;
 use crate::context::Context;
 use crate::error::CommandError;
+use crate::report::formatted_list::FormattedList;
 use crate::report::session::{
     SessionJoinReport, SessionLine, SessionListReport, SessionShowReport,
 };
@@ -44,8 +46,12 @@ pub struct SessionListArgs {
     pub all: bool,
 
     /// Largest number to list
-    #[arg(long, value_name = "N")]
+    #[arg(short = 'n', long, value_name = "N")]
     pub limit: Option<usize>,
+
+    /// Line for each, with fields as in JSON: '{name} {last_event}'
+    #[arg(long, value_name = "TEMPLATE")]
+    pub format: Option<ListFormat>,
 }
 
 #[derive(Debug, clap::Args)]
@@ -94,7 +100,7 @@ impl Verb for SessionNewArgs {
 impl Verb for SessionListArgs {
     const NAME: &'static str = "session list";
     type Opened = OpenedStore;
-    type Report = SessionListReport;
+    type Report = FormattedList<SessionListReport>;
 
     fn run(&self, opened: &OpenedStore, _: &mut Context) -> VerbResult<Self> {
         let store = &opened.store;
@@ -107,7 +113,8 @@ impl Verb for SessionListArgs {
         let sessions = store.latest_sessions(kinds, self.limit.unwrap_or(usize::MAX))?;
         let more = listed - sessions.len().min(listed);
         let sessions = sessions.into_iter().map(SessionLine::from).collect();
-        Ok(SessionListReport { sessions, more, others })
+        let list = SessionListReport { sessions, more, others };
+        FormattedList::new(list, self.format.as_ref(), |list| &list.sessions)
     }
 }
 

@@ -33,10 +33,11 @@ pub fn short_rules() -> Vec<&'static str> {
 
 /// Each allowed command, by the words after `forge`. Earlier versions of forge wrote one rule per
 /// command.
-pub const ALLOWED: [&str; 78] = [
+pub const ALLOWED: [&str; 79] = [
     "status",
     "brief",
     "story",
+    "timeline",
     "log",
     "show",
     "at",
@@ -115,8 +116,9 @@ pub const ALLOWED: [&str; 78] = [
 ];
 
 /// The allowed tools of forge's MCP server.
-pub const ALLOWED_TOOLS: [&str; 11] = [
+pub const ALLOWED_TOOLS: [&str; 12] = [
     "brief",
+    "story",
     "state",
     "diff",
     "timeline",

@@ -108,14 +108,20 @@ fn sanitized(value: Value) -> Value {
 /// Returns the value with long texts cut and marked.
 pub(super) fn cut(value: Value, bytes: usize) -> Value {
     match value {
-        Value::String(text) if text.len() > bytes => {
-            let beginning = &text[..text.floor_char_boundary(bytes)];
-            format!("{beginning}… ({} bytes)", text.len()).into()
-        }
+        Value::String(text) => cut_string(text, bytes).into(),
         Value::Array(items) => items.into_iter().map(|item| cut(item, bytes)).collect(),
         Value::Object(fields) => cut_fields(fields, bytes).into(),
         plain => plain,
     }
+}
+
+/// Returns the text, cut and marked if it is long.
+pub(super) fn cut_string(text: String, bytes: usize) -> String {
+    if text.len() <= bytes {
+        return text;
+    }
+    let beginning = &text[..text.floor_char_boundary(bytes)];
+    format!("{beginning}… ({} bytes)", text.len())
 }
 
 /// Cuts long texts in fields, and removes null fields.

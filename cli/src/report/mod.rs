@@ -14,6 +14,7 @@ pub mod doctor;
 pub mod entity;
 pub mod entity_write;
 pub mod execution;
+pub mod formatted_list;
 pub mod hooks;
 pub mod import;
 pub mod key;

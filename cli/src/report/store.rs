@@ -3,6 +3,7 @@
 use super::entity_write::MadeCheckpoint;
 use super::session::SessionLine;
 use crate::output::{Report, Screen, Tone};
+use crate::report::import::FoundTranscript;
 use forge_store::store::UnfinishedImport;
 use serde::Serialize;
 
@@ -136,6 +137,9 @@ pub struct InitReport {
     /// The directory of the demo, if it is one.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub demo: Option<String>,
+    /// What agents have recorded here before, which can be imported; only for people.
+    #[serde(skip)]
+    pub transcripts: Vec<FoundTranscript>,
     /// Whether the store was there before: nothing was changed.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub existing: bool,
@@ -163,7 +167,9 @@ impl Report for InitReport {
             screen.put(Tone::Plain, "Began session ");
             screen.line(Tone::Id, session);
         }
-        screen.line(Tone::Dim, "Next: forge hypothesis add 'what might explain the problem'");
+        if self.transcripts.is_empty() {
+            screen.line(Tone::Dim, "Next: forge hypothesis add 'what might explain the problem'");
+        }
     }
 }
 

@@ -342,3 +342,70 @@ fn a_missing_text_is_written_in_an_editor() {
     assert!(output.stdout.contains("<DESCRIPTION>"), "{output}");
     assert_eq!(environment.forge(["note"]).code, 2);
 }
+
+#[test]
+fn a_hypothesis_confirmed_against_its_evidence_is_remarked_upon() {
+    let environment = Environment::new();
+    environment.forge(["init"]).success();
+    environment.forge(["h", "add", "one", "-c", "0.06"]).success();
+    let confirmed = environment.forge(["h", "confirm", "H1"]);
+    assert!(
+        confirmed.code == 0
+            && confirmed.stderr.contains("H1 is confirmed with a confidence of 0.06"),
+        "{confirmed}"
+    );
+    environment.forge(["h", "add", "two", "-c", "0.9"]).success();
+    let confirmed = environment.forge(["h", "confirm", "H2"]);
+    assert!(confirmed.code == 0 && !confirmed.stderr.contains("confidence"), "{confirmed}");
+}
+
+#[test]
+fn the_operations_of_one_claim_are_listed() {
+    let environment = Environment::new();
+    environment.forge(["init"]).success();
+    for step in [&["h", "add", "one"][..], &["n", "two"], &["h", "reject", "H1"]] {
+        let output = environment.finished(&mut environment.command(step));
+        assert_eq!(output.code, 0, "{step:?}: {output}");
+    }
+    let listed = environment.forge(["log", "H1", "--operations", "--json"]).json();
+    let verbs: Vec<&str> = listed["operations"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|operation| operation["verb"].as_str().unwrap())
+        .collect();
+    assert_eq!(verbs, ["hypothesis reject", "hypothesis add"]);
+}
+
+#[test]
+fn a_diff_begins_at_the_last_checkpoint_that_was_made_by_hand() {
+    let environment = Environment::new();
+    environment.forge(["init"]).success();
+    // Without a checkpoint it begins at the first event.
+    environment.forge(["n", "first"]).success();
+    environment.forge(["n", "one"]).success();
+    let diff = |environment: &Environment| environment.forge(["diff", "--json"]).json();
+    assert_eq!(diff(&environment)["changes"].as_array().map(Vec::len), Some(1));
+    environment.forge(["checkpoint", "create", "here"]).success();
+    assert_eq!(diff(&environment)["changes"].as_array().map(Vec::len), Some(0));
+    environment.forge(["n", "two"]).success();
+    assert_eq!(diff(&environment)["changes"][0]["id"], "N3");
+}
+
+#[test]
+fn lists_of_moments_and_sessions_take_a_template() {
+    let environment = Environment::new();
+    environment.forge(["init", "--name", "s"]).success();
+    environment.forge(["checkpoint", "create", "here", "-t", "a,b"]).success();
+    environment.forge(["branch", "create", "try"]).success();
+    for (list, format, lines) in [
+        ("checkpoint", "{sequence} {message} [{tags}]", "1 here [a,b]\n"),
+        ("session", "{name} {agent}|{checkpoints}", "s |1\n"),
+        ("branch", "{name} {current}", "main true\ntry false\n"),
+    ] {
+        assert_eq!(environment.forge([list, "list", "--format", format]).success(), lines);
+        let json = environment.forge([list, "list", "--format", format, "--json"]).json();
+        assert!(json["schema"].is_string(), "{list}");
+    }
+    assert_eq!(environment.forge(["checkpoint", "list", "-t", "c", "--format", "{id}"]).stdout, "");
+}

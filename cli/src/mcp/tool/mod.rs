@@ -7,6 +7,7 @@ mod record;
 mod restore;
 mod search;
 mod state;
+mod story;
 mod timeline;
 mod why;
 
@@ -107,6 +108,7 @@ pub struct ToolEntry {
 static TABLE: LazyLock<Vec<ToolEntry>> = LazyLock::new(|| {
     vec![
         entry::<BriefTool>(),
+        entry::<story::StoryTool>(),
         entry::<record::HypothesisTool>(),
         entry::<record::FindingTool>(),
         entry::<record::VerificationTool>(),

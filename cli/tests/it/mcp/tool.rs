@@ -141,6 +141,13 @@ fn every_answer_is_what_its_schema_says() {
     check(&mut server, "record_gap", json!({ "description": "why node 3?" }));
     let brief = check(&mut server, "brief", json!({ "budget": 4000 }));
     assert_eq!(brief["rejected"][0]["reason"], "the cache was empty", "{brief}");
+    let story = check(&mut server, "story", json!({}));
+    let rejected_line = story["lines"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .find(|line| line["detail"] == "the cache was empty");
+    assert_eq!(rejected_line.unwrap()["kind"], "hypothesis", "{story}");
     let timeline = check(&mut server, "timeline", json!({ "all": true }));
     assert!(timeline["count"].as_u64().unwrap() > 10, "{timeline}");
     let state = check(&mut server, "state", json!({ "at": "fix" }));
@@ -222,6 +229,44 @@ fn pages_hold_everything_once() {
     let other = json!({ "limit": 2, "kinds": ["note"], "cursor": page["next_cursor"] });
     let error = server.wrong("state", &other);
     assert!(error.contains("next: repeat the arguments"), "{error}");
+}
+
+/// The last lines come first, so that an agent reads backwards as far as it needs.
+#[test]
+fn pages_of_the_story_hold_every_line_once_from_the_end() {
+    let environment = place();
+    let example =
+        std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../docs/example/session.jsonl");
+    environment.forge(["import", "events", example.to_str().unwrap()]).success();
+    let mut server = Server::begin(&environment);
+    let lines = |found: &Value| found["lines"].as_array().unwrap().clone();
+    for all in [false, true] {
+        let told = |server: &mut Server, limit: u32| {
+            let mut arguments = json!({ "all": all, "limit": limit });
+            let (mut told, mut pages) = (Vec::new(), 0);
+            loop {
+                let page = server.found("story", &arguments);
+                told.splice(..0, lines(&page));
+                pages += 1;
+                match page["next_cursor"].as_str() {
+                    Some(cursor) => arguments["cursor"] = cursor.into(),
+                    None => return (told, pages),
+                }
+            }
+        };
+        let (whole, few) = told(&mut server, 200);
+        let (parts, many) = told(&mut server, 3);
+        assert!(whole.len() > 20 && few < many, "{} {few} {many}", whole.len());
+        assert_eq!(whole, parts);
+        let times: Vec<&str> = whole.iter().map(|line| line["at"].as_str().unwrap()).collect();
+        assert!(times.is_sorted(), "{times:?}");
+        assert_eq!(whole.iter().any(|line| line["kind"] == "folded"), !all);
+    }
+    let page = server.found("story", &json!({ "limit": 3 }));
+    let other = json!({ "all": true, "cursor": page["next_cursor"] });
+    assert!(server.wrong("story", &other).contains("next: repeat the arguments"));
+    let since = json!({ "since": "2 hours ago", "until": "1 hour ago" });
+    assert_eq!(lines(&server.found("story", &since)), [json!({}); 0]);
 }
 
 #[test]
@@ -371,6 +416,7 @@ fn stored_text_is_handed_back_as_data_that_drives_nothing() {
         ("brief", json!({})),
         ("why", json!({ "id": "N1" })),
         ("diff", json!({ "from": "start" })),
+        ("story", json!({})),
         ("timeline", json!({ "all": true })),
         ("search", json!({ "query": "obey" })),
     ] {
@@ -385,12 +431,12 @@ fn annotations_say_what_tools_do() {
     let mut server = Server::begin(&environment);
     let tools = server.modern("tools/list", json!({}))["result"]["tools"].clone();
     let tools = tools.as_array().unwrap();
-    assert!(tools.len() <= 12);
+    assert!(tools.len() <= 13);
     let named = |hint: &str, value: bool| -> Vec<&str> {
         let tools = tools.iter().filter(|tool| tool["annotations"][hint] == value);
         tools.map(|tool| tool["name"].as_str().unwrap()).collect()
     };
-    let reading = ["brief", "timeline", "state", "diff", "why", "search"];
+    let reading = ["brief", "story", "timeline", "state", "diff", "why", "search"];
     assert_eq!(named("readOnlyHint", true), reading);
     assert_eq!(named("destructiveHint", true), ["restore"]);
     assert_eq!(named("openWorldHint", true), [""; 0]);

@@ -1,0 +1,76 @@
+//! A list that a template can print.
+
+use crate::args::list_format::ListFormat;
+use crate::error::CommandError;
+use crate::output::{Report, ReportForm, Screen};
+use serde::{Serialize, Serializer};
+use serde_json::Value;
+
+/// A list, printed as one line for each row if a template was given.
+#[derive(Debug)]
+pub struct FormattedList<R> {
+    list: R,
+    lines: Option<String>,
+}
+
+impl<R> FormattedList<R> {
+    /// Fills the template with the fields that rows have in JSON.
+    ///
+    /// # Errors
+    ///
+    /// Invalid if no row has a field of the template.
+    pub fn new<T: Serialize>(
+        list: R,
+        format: Option<&ListFormat>,
+        rows: impl FnOnce(&R) -> &[T],
+    ) -> Result<Self, CommandError> {
+        let Some(format) = format else { return Ok(Self { list, lines: None }) };
+        let rows = rows(&list).iter().map(serde_json::to_value).collect::<Result<Vec<_>, _>>();
+        let rows = rows.map_err(|error| {
+            CommandError::internal("a row of a list is not JSON").caused_by(error)
+        })?;
+        let unknown = |name: &&str| rows.iter().all(|row| row.get(name).is_none());
+        if let (Some(Value::Object(first)), Some(name)) =
+            (rows.first(), format.fields().find(unknown))
+        {
+            let known = first.keys().map(String::as_str).collect::<Vec<_>>().join(", ");
+            return Err(CommandError::invalid(format!("the rows have no field '{name}'"))
+                .hinted(format!("they have {known}")));
+        }
+        let line = |row: &Value| format.fill(|name| field_text(row.get(name))) + "\n";
+        let lines = Some(rows.iter().map(line).collect());
+        Ok(Self { list, lines })
+    }
+}
+
+/// Returns a field as text: nothing for null, words joined with commas.
+fn field_text(field: Option<&Value>) -> String {
+    match field {
+        None | Some(Value::Null) => String::new(),
+        Some(Value::String(text)) => text.clone(),
+        Some(Value::Array(items)) if items.iter().all(Value::is_string) => {
+            items.iter().filter_map(Value::as_str).collect::<Vec<_>>().join(",")
+        }
+        Some(other) => other.to_string(),
+    }
+}
+
+impl<R: Serialize> Serialize for FormattedList<R> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        self.list.serialize(serializer)
+    }
+}
+
+impl<R: Report> Report for FormattedList<R> {
+    fn schema(&self) -> Option<&'static str> {
+        self.list.schema()
+    }
+
+    fn form(&self) -> ReportForm<'_> {
+        self.lines.as_deref().map_or_else(|| self.list.form(), ReportForm::Text)
+    }
+
+    fn human(&self, screen: &mut Screen) {
+        self.list.human(screen);
+    }
+}
