@@ -233,6 +233,29 @@ fn bash_completes_with_the_small_script() {
     }
 }
 
+/// The shells themselves run the scripts.
+#[test]
+fn fish_and_zsh_complete_with_the_small_scripts() {
+    let environment = project();
+    environment.forge(["h", "add", "one: a colon"]).success();
+    let fish =
+        "fish --no-config -c 'forge completions fish | source; complete -C \"forge h show \"'";
+    // Completion in zsh runs inside its editor: `_describe` is what would show the list there.
+    let zsh = "zsh -fc 'compdef() { }; _describe() { print -l -- \"${found[@]}\" }; \
+               source <(forge completions zsh); words=(forge h show \"\"); CURRENT=4; _forge'";
+    for (shell, script, shown) in
+        [("fish", fish, "H1\tone: a colon\n"), ("zsh", zsh, "H1:one: a colon\n")]
+    {
+        let found = environment.finished(&mut environment.shell(&format!("command -v {shell}")));
+        if found.code != 0 {
+            forge_testkit::skip::skipped(shell, format!("there is no {shell} on this machine"));
+            continue;
+        }
+        let output = environment.finished(&mut environment.shell(script));
+        assert_eq!(output.stdout, shown, "{output}");
+    }
+}
+
 #[test]
 fn the_status_line_and_the_prompt_say_how_it_stands() {
     let environment = project();
