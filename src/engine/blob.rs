@@ -130,10 +130,48 @@ struct CachedBlob {
     content: Arc<Vec<u8>>,
 }
 
+impl CachedBlob {
+    /// Returns where the bytes end.
+    fn end(&self) -> u64 {
+        self.start + self.content.len() as u64
+    }
+
+    /// Reads segments until the bytes reach `end` or the blob ends.
+    fn read_to(&mut self, view: &ReadSnapshot, end: u64) -> Result<()> {
+        let Self { session, blob, start, .. } = &*self;
+        let (session, blob, start) = (*session, blob.clone(), *start);
+        while self.end() < end {
+            let at = self.end();
+            let place = of(session).text(&blob).number(at).build();
+            let Some(row) = view.get(key::SEGMENTS, &place)? else { break };
+            let row = SegmentRow::decode(&row)
+                .map_err(Error::corrupt(format_args!("the blob '{blob}'")))?;
+            if row.object == DROPPED_OBJECT {
+                return Err(Error::Dropped { blob });
+            }
+            // A segment never crosses a restart, so the bytes before a restart are no prefix.
+            let since_restart = at - restart_before(at).max(start);
+            let prefix = Some(row.prefix)
+                .filter(|length| *length <= since_restart)
+                .and_then(|length| usize::try_from(length).ok())
+                .and_then(|length| self.content.get(self.content.len().checked_sub(length)?..))
+                .ok_or_else(|| Error::missing(format!("the beginning of the blob '{blob}'")))?;
+            let sealed = object::sealed(view, row.object)?;
+            let part = open_with_prefix(ObjectKind::Blob, prefix, &sealed)
+                .map_err(Error::corrupt(format_args!("the blob '{blob}' at {at}")))?;
+            if part.is_empty() {
+                break;
+            }
+            Arc::make_mut(&mut self.content).extend_from_slice(&part);
+        }
+        Ok(())
+    }
+}
+
 impl BlobCache {
     /// Reads a blob from the last restart before `offset`, or from the end of its dropped
     /// beginning. Returns where the bytes begin and the bytes, at least up to `offset + length` if
-    /// the blob is that long.
+    /// the blob is that long. A later read that is near continues where this one ended.
     pub(crate) fn read(
         &self,
         view: &ReadSnapshot,
@@ -148,56 +186,24 @@ impl BlobCache {
         }
         let end = offset.saturating_add(length);
         let mut cached = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some(known) = &*cached
-            && (known.session, known.position) == (session, view.position())
-            && known.blob == blob
-            && known.start <= offset
-            && known.start + known.content.len() as u64 >= end
-        {
-            return Ok((known.start, Arc::clone(&known.content)));
-        }
-        // A segment never crosses a restart, but the requested range may.
-        let start = restart_before(offset).max(dropped);
-        let mut content = Vec::new();
-        let mut group = Vec::new();
-        let mut at = start;
-        // Reads the rest of the group too, because the next request is usually near.
-        let wanted = end.max(restart_before(offset) + RESTART_BYTES);
-        while at < wanted {
-            if at.is_multiple_of(RESTART_BYTES) {
-                group.clear();
-            }
-            let place = of(session).text(blob).number(at).build();
-            let Some(row) = view.get(key::SEGMENTS, &place)? else { break };
-            let row = SegmentRow::decode(&row)
-                .map_err(Error::corrupt(format_args!("the blob '{blob}'")))?;
-            if row.object == DROPPED_OBJECT {
-                return Err(Error::Dropped { blob: blob.to_owned() });
-            }
-            let prefix = usize::try_from(row.prefix)
-                .ok()
-                .and_then(|length| group.len().checked_sub(length))
-                .and_then(|from| group.get(from..))
-                .ok_or_else(|| Error::missing(format!("the beginning of the blob '{blob}'")))?;
-            let sealed = object::sealed(view, row.object)?;
-            let part = open_with_prefix(ObjectKind::Blob, prefix, &sealed)
-                .map_err(Error::corrupt(format_args!("the blob '{blob}' at {at}")))?;
-            if part.is_empty() {
-                break;
-            }
-            at += part.len() as u64;
-            group.extend_from_slice(&part);
-            content.extend_from_slice(&part);
-        }
-        let content = Arc::new(content);
-        *cached = Some(CachedBlob {
+        let known = cached.take().filter(|known| {
+            (known.session, known.position) == (session, view.position())
+                && known.blob == blob
+                && known.start <= offset
+                // Reading further would keep what is before the restart, too.
+                && (end <= known.end() || restart_before(offset) <= known.start)
+        });
+        let mut known = known.unwrap_or_else(|| CachedBlob {
             position: view.position(),
             session,
             blob: blob.to_owned(),
-            start,
-            content: Arc::clone(&content),
+            start: restart_before(offset).max(dropped),
+            content: Arc::default(),
         });
-        Ok((start, content))
+        known.read_to(view, end)?;
+        let found = (known.start, Arc::clone(&known.content));
+        *cached = Some(known);
+        Ok(found)
     }
 }
 

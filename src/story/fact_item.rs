@@ -22,13 +22,16 @@ pub(super) fn prompt_item(known: &SourcedFact, root: Option<&ProjectRoot>) -> Op
 
 /// Returns the line of an agent's message; `None` for a message without text or of somebody else.
 pub(super) fn message_item(known: &SourcedFact, root: Option<&ProjectRoot>) -> Option<StoryItem> {
+    let role = known.fact.value.field("role").and_then(FactText::read);
+    if role.as_ref().map(FactText::preview) != Some("assistant") {
+        return None;
+    }
     let message = Message::from_value(&known.fact.value).ok()?;
     let text = message.text.filter(|text| !text.preview().trim().is_empty())?;
-    let is_said = message.role.as_ref().map(FactText::preview) == Some("assistant");
     let item = StoryItem::quiet(known.fact.at, StoryKind::Message, FoldKey::Message, "");
     let mut item = item.about(Kind::Message, &known.fact.id).by(message.agent);
     fill_from(&mut item, TextPart::Gist, known, &text, root);
-    is_said.then_some(item)
+    Some(item)
 }
 
 /// Returns the line of a command that delivered nothing.

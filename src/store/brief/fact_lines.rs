@@ -3,7 +3,7 @@
 use super::brief_line::{BriefLine, cut, entity_title, line, text_preview};
 use crate::engine::fact::SourcedFact;
 use crate::model::claim::{
-    CommandOutcome, ExecutedCommand, Task, ToolOutcome, ToolUse, VocabularyWord,
+    CommandOutcome, ExecutedCommand, FactText, FieldValue, Task, ToolOutcome, VocabularyWord,
 };
 use crate::model::{Kind, Timestamp, Value};
 use std::collections::{BTreeMap, BTreeSet};
@@ -73,20 +73,18 @@ pub(super) fn last_refused(facts: &[SourcedFact]) -> Vec<BriefLine> {
     }
     for known in facts.iter().rev() {
         let fact = &known.fact;
-        let (is_refused, reason) = match fact.kind {
-            Kind::Command => {
-                let found = ExecutedCommand::from_value(&fact.value).unwrap_or_default();
-                (found.outcome == Some(CommandOutcome::Refused), found.reason)
-            }
+        let text_of = |field| fact.value.field(field).and_then(FactText::read);
+        let is_refused = match fact.kind {
+            Kind::Command => outcome(&fact.value) == Some(CommandOutcome::Refused),
             Kind::Tool => {
-                let found = ToolUse::from_value(&fact.value).unwrap_or_default();
-                let tool = text_preview(&found.tool).unwrap_or_default();
+                let tool = text_of("tool");
+                let tool = text_preview(&tool).unwrap_or_default();
                 let path = fact.value.field("path").and_then(Value::as_text);
                 let last_edit = path.filter(|_| EDITS.contains(&tool)).and_then(|p| edited.get(p));
                 if last_edit.is_some_and(|last_edit| *last_edit > fact.at) {
                     continue;
                 }
-                (found.outcome == Some(ToolOutcome::Refused), found.reason)
+                outcome(&fact.value) == Some(ToolOutcome::Refused)
             }
             _ => continue,
         };
@@ -95,6 +93,7 @@ pub(super) fn last_refused(facts: &[SourcedFact]) -> Vec<BriefLine> {
             allowed.insert(text);
             continue;
         }
+        let reason = text_of("reason");
         let said = text_preview(&reason).unwrap_or_default();
         if CANCELLED.iter().any(|beginning| said.starts_with(beginning)) {
             continue;
@@ -110,6 +109,11 @@ pub(super) fn last_refused(facts: &[SourcedFact]) -> Vec<BriefLine> {
         }
     }
     lines
+}
+
+/// Returns how a command or a tool ended.
+fn outcome<O: FieldValue>(value: &Value) -> Option<O> {
+    value.field("outcome").and_then(O::read)
 }
 
 pub(super) fn open_tasks(facts: &[SourcedFact]) -> Vec<BriefLine> {

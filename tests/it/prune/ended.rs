@@ -84,6 +84,34 @@ fn facts(session: &Session) -> usize {
     session.state(&session.head().unwrap()).unwrap().facts_of(Kind::Message).unwrap().len()
 }
 
+/// A read continues where the one before ended, unless that would keep too much.
+#[test]
+fn parts_of_a_source_are_read_in_any_order() {
+    let folder = tempfile::tempdir().unwrap();
+    let (_, old, _, source) = ended(&folder.path().join(".forge"));
+    let all = source.len() as u64;
+    let restart = 8 << 20;
+    for (offset, length) in [
+        (10, 20),
+        (5_000_000, 100),
+        (2_200_000, 3_000_000),
+        (restart - 7, 14),
+        (restart, 1),
+        (restart + 500_000, 9),
+        (0, 1),
+        (restart + 900_000, 0),
+        (all - 3, 3),
+        (0, all),
+        (4_000_000, 5_000_000),
+    ] {
+        let begin = usize::try_from(offset).unwrap();
+        let expected = &source[begin..begin + usize::try_from(length).unwrap()];
+        let read = old.source_bytes("log", offset, length).unwrap();
+        assert!(read == expected, "{length} bytes from {offset}");
+    }
+    assert!(old.source_bytes("log", all - 3, 4).is_err());
+}
+
 #[test]
 fn a_transcript_is_dropped_restored_and_swept_while_its_facts_stay() {
     let folder = tempfile::tempdir().unwrap();
