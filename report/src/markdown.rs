@@ -35,6 +35,11 @@ impl Writer<'_, '_> {
         let model = self.model;
         writeln!(self.out, "## {}\n", escaped(&model.title, LINE_CHARS))?;
         writeln!(self.out, "_{}_\n", self.figures())?;
+        for (word, asked) in [("Asked", &model.asked), ("Asked last", &model.last_asked)] {
+            if let Some(asked) = asked {
+                writeln!(self.out, "**{word}:** {}\n", escaped(asked, LINE_CHARS))?;
+            }
+        }
         self.outcome()?;
         self.ideas_of("Confirmed", HypothesisStatus::Confirmed)?;
         self.ideas_of("Rejected, and why", HypothesisStatus::Rejected)?;
@@ -97,12 +102,16 @@ impl Writer<'_, '_> {
             let error = error.map(|error| format!(": {}", escaped(error, LINE_CHARS)));
             let name = code(&check.name);
             let at = model.zone.day_and_clock(check.at);
-            lines.push(format!("✗ {name} fails ({at}){}", error.unwrap_or_default()));
+            lines
+                .push(format!("✗ {name} failed when last run ({at}){}", error.unwrap_or_default()));
         }
-        if let Some((name, at)) = outcome.last_pass.as_ref().filter(|_| outcome.failing.is_empty())
-        {
+        if let Some((name, at)) = &outcome.last_pass {
             let at = model.zone.day_and_clock(*at);
-            lines.push(format!("✓ No check fails; the last that passed: {} ({at})", code(name)));
+            let said = match outcome.failing.is_empty() {
+                true => "No check fails; the last that passed",
+                false => "The last that passed",
+            };
+            lines.push(format!("✓ {said}: {} ({at})", code(name)));
         }
         if let Some(last) = outcome.commits.last() {
             let count = counted(outcome.commits.len(), "commit", "commits");
@@ -111,6 +120,12 @@ impl Writer<'_, '_> {
         if !outcome.uncommitted.is_empty() {
             let files: Vec<String> = outcome.uncommitted.iter().map(code).collect();
             lines.push(format!("± Not committed: {}", files.join(", ")));
+        } else if !outcome.commits.is_empty() {
+            lines.push("✓ No file was edited after the last commit".to_owned());
+        }
+        if let Some(question) = &outcome.last_question {
+            let question = escaped(question, LINE_CHARS);
+            lines.push(format!("? The agent waits for an answer: {question}"));
         }
         if model.ideas.is_empty()
             && let Some(word) = &outcome.last_word

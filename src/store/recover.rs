@@ -4,7 +4,7 @@ use super::brief::SessionBrief;
 use super::history::LogItem;
 use super::resolve_moment::ResolvedMoment;
 use super::session::Session;
-use super::state::{RevisionSummary, StateAt};
+use super::state::RevisionSummary;
 use crate::engine::fact::SourcedFact;
 use crate::error::Result;
 use crate::model::claim::{Agent, CommandOutcome, ExecutedCommand, Task};
@@ -55,17 +55,20 @@ impl Session {
     pub fn recovery(&self, point: &ResolvedMoment) -> Result<RecoverySummary> {
         let state = self.state(point)?;
         let checkpoint = state.checkpoint()?;
-        let mut code: Vec<SourcedFact> = state.facts_of(Kind::Code)?;
+        let facts = state.facts()?;
+        let brief = state.brief_of(&facts)?;
+        let facts_since = facts_since(&facts, checkpoint.as_ref());
+        let (mut code, facts) = of_kind(facts, Kind::Code);
+        let (tasks, facts) = of_kind(facts, Kind::Task);
         let captured = code.iter().rposition(|known| is_captured(&known.fact.value));
         let env_vars = code.iter().rev().find_map(|known| variables(&known.fact.value));
         let edits = code.split_off(captured.map_or(0, |place| place + 1));
-        let (running, commands) = commands(&state)?;
-        let tasks = state.facts_of(Kind::Task)?.into_iter();
+        let (running, commands) = commands(facts);
         Ok(RecoverySummary {
             time: state.time()?,
             revision: state.revision()?,
             revisions_since: self.revisions_since(point, checkpoint.as_ref())?,
-            facts_since: facts_since(&state, checkpoint.as_ref())?,
+            facts_since,
             checkpoint,
             code: captured.and(code.pop()),
             edits: edits.into_iter().filter(|known| is_edit(&known.fact.value)).collect(),
@@ -73,11 +76,12 @@ impl Session {
             running,
             commands,
             tasks: tasks
+                .into_iter()
                 .filter(|known| {
                     Task::from_value(&known.fact.value).is_ok_and(|task| task.is_open())
                 })
                 .collect(),
-            brief: state.brief()?,
+            brief,
         })
     }
 
@@ -98,14 +102,14 @@ impl Session {
     }
 }
 
-fn facts_since(state: &StateAt, checkpoint: Option<&Checkpoint>) -> Result<u64> {
-    let mut count = 0;
-    for kind in Kind::facts() {
-        let facts = state.facts_of(kind)?;
-        let later = |known: &&SourcedFact| checkpoint.is_none_or(|one| known.fact.at > one.time);
-        count += facts.iter().filter(later).count() as u64;
-    }
-    Ok(count)
+/// Splits facts into those of a kind and the others.
+fn of_kind(facts: Vec<SourcedFact>, kind: Kind) -> (Vec<SourcedFact>, Vec<SourcedFact>) {
+    facts.into_iter().partition(|known| known.fact.kind == kind)
+}
+
+fn facts_since(facts: &[SourcedFact], checkpoint: Option<&Checkpoint>) -> u64 {
+    let later = |known: &&SourcedFact| checkpoint.is_none_or(|one| known.fact.at > one.time);
+    facts.iter().filter(later).count() as u64
 }
 
 /// Returns whether this is a captured state of the checkout, not an edit of one file.
@@ -128,24 +132,22 @@ pub(super) fn variables(code: &Value) -> Option<BTreeMap<String, String>> {
 }
 
 /// Returns the commands without a known end, and the last finished ones.
-fn commands(state: &StateAt) -> Result<(Vec<SourcedFact>, Vec<SourcedFact>)> {
-    let (mut running, mut ended): (Vec<_>, Vec<_>) =
-        state.facts_of(Kind::Command)?.into_iter().partition(|known| {
-            ExecutedCommand::from_value(&known.fact.value).is_ok_and(|command| {
-                match command.outcome {
-                    Some(outcome) => outcome == CommandOutcome::Background,
-                    None => command.exit_code.is_none(),
-                }
-            })
-        });
+fn commands(facts: Vec<SourcedFact>) -> (Vec<SourcedFact>, Vec<SourcedFact>) {
+    let (commands, facts) = of_kind(facts, Kind::Command);
+    let (mut running, mut ended): (Vec<_>, Vec<_>) = commands.into_iter().partition(|known| {
+        ExecutedCommand::from_value(&known.fact.value).is_ok_and(|command| match command.outcome {
+            Some(outcome) => outcome == CommandOutcome::Background,
+            None => command.exit_code.is_none(),
+        })
+    });
     let is_at_work = |known: &SourcedFact| {
         let agent = Agent::from_value(&known.fact.value);
         agent.is_ok_and(|agent| agent.status.is_none() && agent.result.is_none())
     };
-    running.extend(state.facts_of(Kind::Agent)?.into_iter().filter(is_at_work));
+    running.extend(of_kind(facts, Kind::Agent).0.into_iter().filter(is_at_work));
     running.sort_by(|a, b| (a.fact.at, &a.fact.id).cmp(&(b.fact.at, &b.fact.id)));
     for list in [&mut running, &mut ended] {
         list.drain(..list.len().saturating_sub(COMMANDS));
     }
-    Ok((running, ended))
+    (running, ended)
 }

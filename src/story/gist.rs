@@ -128,7 +128,8 @@ pub(super) fn gist(text: &str, chars: usize) -> String {
 }
 
 /// Returns the question that a message ends with. Options listed after it do not matter.
-pub(super) fn closing_question(text: &str) -> Option<String> {
+#[must_use]
+pub fn closing_question(text: &str) -> Option<String> {
     let question = question_at_end(&PlainText::of(text))?;
     Some(one_line(&question, QUESTION_CHARS))
 }

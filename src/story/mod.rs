@@ -37,6 +37,7 @@ pub use brief_row::{BriefRow, brief_rows};
 pub use check_run::CheckRun;
 pub use delivery::{Delivery, DeliveryKind};
 pub use findings::{DeliveredCommit, StoryFindings, UncommittedFile};
+pub use gist::closing_question;
 pub use idea_path::{IdeaPath, IdeaStep, StepEvidence};
 pub use item::{FoldKey, StoryItem, StoryKind, StoryMark, StoryRef};
 pub use line::{BranchWalk, FOLDED_SIGN, StoryTone, folded_words, long_pause, short_number};

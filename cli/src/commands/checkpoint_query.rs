@@ -20,7 +20,9 @@ use crate::verb::{OpenedStore, Verb, VerbResult, run_verb};
 use crate::workspace::{self, SessionNeed, StoreAccess};
 use forge_store::diff::{ChangeKind, summary};
 use forge_store::model::{Checkpoint, CheckpointTrigger, Timestamp};
-use forge_store::store::{CheckpointFilter, LogItem, ResolvedMoment, Session, StateAt};
+use forge_store::store::{
+    CheckpointFilter, LogItem, ResolvedMoment, Session, SourcedFact, StateAt,
+};
 use forge_store::story::{Story, StoryItem, StoryRef};
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
@@ -144,14 +146,16 @@ fn state(
         let document = StateDocument::new(reading, &state, &args.kinds, args.full)?;
         StateReport::Document(Box::new(document))
     } else {
+        let facts = state.facts()?;
         let kinds = if args.kinds.is_empty() && !args.full {
             None
         } else {
             let length = if args.full { TextLength::Whole } else { TextLength::Preview };
-            Some(entities_by_kind(&state, &args.kinds, &mut reading.texts(length))?)
+            let texts = &mut reading.texts(length);
+            Some(entities_by_kind(&state, &facts, &args.kinds, texts)?)
         };
         StateReport::Screen(Box::new(StateScreen {
-            brief: brief_screen(reading, &state)?,
+            brief: brief_screen(reading, &state, facts)?,
             folded: FoldedJson::between(&state)?,
             kinds,
             full: args.full,
@@ -160,9 +164,13 @@ fn state(
     })
 }
 
-/// Returns the brief of a state with its heading.
-pub fn brief_screen(reading: &SessionReader, state: &StateAt) -> Result<BriefScreen, CommandError> {
-    let brief = Story::brief(state, &forge_agents::resolve)?;
+/// Returns the brief of a state with its heading. `facts` are those of the state.
+pub fn brief_screen(
+    reading: &SessionReader,
+    state: &StateAt,
+    facts: Vec<SourcedFact>,
+) -> Result<BriefScreen, CommandError> {
+    let brief = Story::brief_of_facts(state, facts, &forge_agents::resolve)?;
     let checkpoint = brief.checkpoint.as_ref();
     let checkpoint =
         checkpoint.map(|one| CheckpointJson::new(&reading.session, one)).transpose()?;

@@ -5,11 +5,11 @@ use super::entity::{self, EntityJson};
 use super::moment::{CheckpointJson, RevisionJson, seconds};
 use crate::error::CommandError;
 use crate::output::{Report, Screen, Tone};
-use crate::session_reader::{SessionReader, entities_of_kind};
+use crate::session_reader::{KnownEntity, SessionReader, entities_of_kind};
 use crate::text::TextReader;
 use forge_store::model::{BranchStatus, Kind, Timestamp, Value};
 use forge_store::model::{SessionMetadata, claim::SessionMetrics};
-use forge_store::store::{BranchSummary, StateAt};
+use forge_store::store::{BranchSummary, SourcedFact, StateAt};
 use serde::Serialize;
 use serde::ser::{SerializeMap, Serializer};
 
@@ -182,16 +182,24 @@ impl BranchJson {
     }
 }
 
-/// Collects the entities of some kinds; of all kinds if none is given.
+/// Collects the entities of some kinds; of all kinds if none is given. `facts` are those of the
+/// state.
 pub fn entities_by_kind(
     state: &StateAt,
+    facts: &[SourcedFact],
     kinds: &[Kind],
     texts: &mut TextReader<'_>,
 ) -> Result<Vec<(Kind, Vec<EntityJson>)>, CommandError> {
     let wanted = ORDER.into_iter().filter(|kind| kinds.is_empty() || kinds.contains(kind));
     wanted
         .map(|kind| {
-            let known = entities_of_kind(state, kind)?;
+            let known = match kind.is_claim() {
+                true => entities_of_kind(state, kind)?,
+                false => {
+                    let facts = facts.iter().filter(|known| known.fact.kind == kind).cloned();
+                    facts.map(KnownEntity::Fact).collect()
+                }
+            };
             let entities = known.into_iter().map(|known| EntityJson::new(known, texts));
             Ok((kind, entities.collect::<Result<_, _>>()?))
         })
@@ -227,7 +235,10 @@ impl StateDocument {
             at: state.time()?,
             distance_seconds: state.distance_micros()?.map(seconds),
             folded: FoldedJson::between(state)?,
-            state: StateJson { kinds: entities_by_kind(state, kinds, &mut texts)?, branches },
+            state: StateJson {
+                kinds: entities_by_kind(state, &state.facts()?, kinds, &mut texts)?,
+                branches,
+            },
             current_branch: state.current_branch()?,
             session: state.info()?,
             metrics: state.metrics()?,

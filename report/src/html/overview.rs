@@ -2,7 +2,7 @@
 
 use super::{Page, counted, grouped, idea_link};
 use crate::message_html::message_html;
-use crate::model::{CheckRunPart, Idea};
+use crate::model::{CheckRunPart, GapRow, Idea};
 use forge_store::model::claim::{HypothesisStatus, VerificationStatus};
 use forge_store::model::time_grammar::describe_distance;
 use forge_store::story::short_number;
@@ -12,6 +12,11 @@ use maud::{Markup, html};
 const FILES_NAMED: usize = 8;
 /// The longest first prompt in the head, in characters.
 const ASKED_CHARS: usize = 400;
+/// The most rejected ideas that the head names, and the most open questions.
+const IDEAS_NAMED: usize = 5;
+const GAPS_NAMED: usize = 3;
+/// The longest text of these, in characters.
+const IDEA_CHARS: usize = 140;
 /// The longest last message in the head, in characters.
 const LAST_WORD_CHARS: usize = 6_000;
 
@@ -44,6 +49,9 @@ impl Page<'_> {
             @if let Some(asked) = &model.asked {
                 p class="asked" { span class="who" { "Asked" } " " (asked.short(ASKED_CHARS).inline()) }
             }
+            @if let Some(asked) = &model.last_asked {
+                p class="asked" { span class="who" { "Asked last" } " " (asked.short(ASKED_CHARS).inline()) }
+            }
             (self.outcome())
             (self.figures())
             @if let Some(served) = &self.options.served {
@@ -61,9 +69,8 @@ impl Page<'_> {
             .enumerate()
             .filter(|(_, idea)| idea.status == Some(HypothesisStatus::Confirmed))
             .collect();
-        let open = model.gaps.iter().filter(|gap| gap.is_open).count();
         let good = outcome.failing.is_empty() && (outcome.passing > 0 || !confirmed.is_empty());
-        let class = if !outcome.failing.is_empty() {
+        let class = if outcome.ends_failing() {
             "outcome failing"
         } else if good {
             "outcome passing"
@@ -80,7 +87,8 @@ impl Page<'_> {
                     }
                     @if let Some(reason) = &idea.reason { p class="because" { "Why: " (reason.inline()) } }
                 }
-                (self.ends(open))
+                (self.ruled_out())
+                (self.ends())
                 @if let Some(word) = &outcome.last_word {
                     div class="lastword" {
                         p class="who" { "The agent's last words" }
@@ -91,24 +99,47 @@ impl Page<'_> {
         }
     }
 
+    /// Returns a line for each rejected idea.
+    fn ruled_out(&self) -> Markup {
+        let ideas = self.model.ideas.iter().enumerate();
+        let rejected: Vec<(usize, &Idea)> =
+            ideas.filter(|(_, idea)| idea.status == Some(HypothesisStatus::Rejected)).collect();
+        html! {
+            @if !rejected.is_empty() {
+                ul class="ruledout" {
+                    @for (number, idea) in rejected.iter().take(IDEAS_NAMED) {
+                        li {
+                            span class="who bad" { "Ruled out" } " "
+                            a class={ "ideaid " (crate::chart::hue(*number)) } href=(idea_link(*number)) { (idea.id) }
+                            " " (idea.text.short(IDEA_CHARS).inline())
+                            @if let Some(reason) = &idea.reason { span class="because" { " – " (reason.short(IDEA_CHARS).inline()) } }
+                        }
+                    }
+                    @if rejected.len() > IDEAS_NAMED { li { a href="#rejected" { "and " (rejected.len() - IDEAS_NAMED) " more" } } }
+                }
+            }
+        }
+    }
+
     /// Returns the checks, the commits and what is open.
-    fn ends(&self, open: usize) -> Markup {
+    fn ends(&self) -> Markup {
         let model = self.model;
+        let open: Vec<&GapRow> = model.gaps.iter().filter(|gap| gap.is_open).collect();
         let outcome = &model.outcome;
         let zone = model.zone;
         html! {
             ul class="ends" {
                 @for check in outcome.failing.iter().take(6) {
                     li {
-                        b class="bad" { "✗ failing: " } code { (check.name.short(90)) } ", " (zone.day_and_clock(check.at))
+                        b class="bad" { "✗ failed when last run: " } code { (check.name.short(90)) } ", " (zone.day_and_clock(check.at))
                         @if let Some(error) = &check.error { span class="error" { (error.short(300)) } }
                     }
                 }
-                @if outcome.failing.len() > 6 { li class="bad" { "and " (outcome.failing.len() - 6) " more failing checks" } }
+                @if outcome.failing.len() > 6 { li class="bad" { "and " (outcome.failing.len() - 6) " more checks failed when last run" } }
                 @if let Some((name, at)) = &outcome.last_pass {
                     li {
                         @if outcome.failing.is_empty() { b class="good" { "✓ no check fails" } " – the last that passed: " }
-                        @else { "the last that passed: " }
+                        @else { b class="good" { "✓ " } "the last that passed: " }
                         code { (name.short(90)) } ", " (zone.day_and_clock(*at))
                     }
                 }
@@ -130,7 +161,14 @@ impl Page<'_> {
                         @if outcome.uncommitted.len() > FILES_NAMED { " and " (outcome.uncommitted.len() - FILES_NAMED) " more" }
                     }
                 }
-                @if open > 0 { li { a href="#open" { b { "? " (counted(open, "question is open", "questions are open")) } } } }
+                @if outcome.uncommitted.is_empty() && !outcome.commits.is_empty() { li { b class="good" { "✓ " } "no file was edited after the last commit" } }
+                @for gap in open.iter().take(GAPS_NAMED) {
+                    li { b class="warn" { "? open: " } a href="#open" { (gap.id) } " " (gap.text.short(IDEA_CHARS).inline()) @if gap.answered_elsewhere.is_some() { " (answered on another branch)" } }
+                }
+                @if open.len() > GAPS_NAMED { li { a href="#open" { "and " (counted(open.len() - GAPS_NAMED, "more open question", "more open questions")) } } }
+                @if let Some(question) = &outcome.last_question {
+                    li { b class="warn" { "? the agent waits for an answer: " } (question.inline()) }
+                }
             }
         }
     }
@@ -184,7 +222,10 @@ impl Page<'_> {
         let runs = || model.checks.iter().flat_map(|check| &check.runs);
         let passed = runs().filter(|run| run.status == VerificationStatus::Passed).count();
         let failed = runs().filter(|run: &&CheckRunPart| run.is_failure()).count();
-        let note = (failed > 0).then(|| format!("{failed} failed"));
+        let unknown = runs().count() - passed - failed;
+        let parts = [(failed, "failed"), (unknown, "without a known result")];
+        let parts = parts.into_iter().filter(|(count, _)| *count > 0);
+        let note = join(&parts.map(|(count, word)| format!("{count} {word}")).collect::<Vec<_>>());
         add(passed, Some(runs().count()), "check passed", "check runs passed", note);
         let lines: Option<(u64, u64)> = model.files.iter().try_fold((0, 0), |all, file| {
             file.lines().map(|lines| (all.0 + lines.0, all.1 + lines.1))

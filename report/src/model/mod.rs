@@ -27,8 +27,10 @@ pub struct ReportModel {
     pub branch: PageText,
     /// What the session is about.
     pub title: PageText,
-    /// What a person asked first, if the title is something else.
+    /// What a person asked first, if the title does not say all of it.
     pub asked: Option<PageText>,
+    /// What a person asked last, if that is something else.
+    pub last_asked: Option<PageText>,
     /// The zone of all times.
     pub zone: PageZone,
     /// The first and the last moment.
@@ -84,6 +86,8 @@ pub struct ReportModel {
 pub struct Outcome {
     /// The last message of the agent.
     pub last_word: Option<PageText>,
+    /// The question to the person with which that message ends, if nobody answered.
+    pub last_question: Option<PageText>,
     /// The checks that fail, the latest first.
     pub failing: Vec<FailingCheck>,
     /// How many checks pass.
@@ -94,6 +98,15 @@ pub struct Outcome {
     pub commits: Vec<CommitRow>,
     /// The files that were edited after the last commit.
     pub uncommitted: Vec<PageText>,
+}
+
+impl Outcome {
+    /// Whether the last known result of any check is a failure.
+    #[must_use]
+    pub fn ends_failing(&self) -> bool {
+        let last = self.failing.iter().map(|check| check.at).max();
+        last.is_some_and(|last| self.last_pass.as_ref().is_none_or(|(_, pass)| last >= *pass))
+    }
 }
 
 /// A check that fails.

@@ -92,15 +92,15 @@ impl ReportModel {
         let first_prompt = turns.iter().find_map(|turn| turn.prompt.as_ref());
         let title = texts.clean(&title).short(TITLE_CHARS);
         let asked = first_prompt.map(|line| line.whole.clone().unwrap_or(line.text.clone()));
-        let begins_alike = |asked: &PageText| {
-            let head: String = title.as_str().trim_end_matches('…').to_owned();
-            asked.short(usize::MAX).as_str().starts_with(&head)
-        };
+        let last_prompt = turns.iter().rev().find_map(|turn| turn.prompt.as_ref());
+        let last_asked = last_prompt.map(|line| line.whole.clone().unwrap_or(line.text.clone()));
+        let last_asked = last_asked.filter(|last| asked.as_ref() != Some(last));
         Ok(Self {
             session: texts.clean(&info.name),
             agent: info.agent.as_deref().map(|agent| texts.clean(agent)),
             branch: texts.clean(&brief.branch),
-            asked: asked.filter(|asked| !begins_alike(asked)),
+            asked: asked.filter(|asked| *asked != title),
+            last_asked,
             title,
             zone: limits.zone,
             span: ruler.as_ref().map(TimeRuler::span),

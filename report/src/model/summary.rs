@@ -10,7 +10,7 @@ use crate::page_text::PageText;
 use forge_store::model::claim::{FactText, Inference, Task};
 use forge_store::model::{Kind, Timestamp};
 use forge_store::store::{SessionBrief, SourcedFact};
-use forge_store::story::StoryKind;
+use forge_store::story::{StoryKind, closing_question};
 
 /// Returns the compactions, oldest first.
 pub(super) fn compactions(
@@ -86,6 +86,13 @@ pub(super) fn outcome(texts: &FactTexts<'_>, brief: &SessionBrief, turns: &[Turn
     };
     let findings = &texts.story.findings;
     let last = lines().rfind(|line| line.kind == StoryKind::Message);
+    let last_word = last.map(|line| line.whole.clone().unwrap_or_else(|| line.text.clone()));
+    // A question is answered if a prompt follows it.
+    let is_last_turn = |line: &LinePart| {
+        turns.last().and_then(|turn| turn.prompt.as_ref()).is_none_or(|asked| asked.at <= line.at)
+    };
+    let last_question = last_word.as_ref().filter(|_| last.is_some_and(is_last_turn));
+    let last_question = last_question.and_then(|word| closing_question(word.as_str()));
     let failing = brief.failing.iter().map(|line| FailingCheck {
         name: texts.clean(&line.text),
         at: line.at,
@@ -99,7 +106,8 @@ pub(super) fn outcome(texts: &FactTexts<'_>, brief: &SessionBrief, turns: &[Turn
     });
     let last_pass = findings.passing.iter().max_by_key(|check| check.fact.at);
     Outcome {
-        last_word: last.map(|line| line.whole.clone().unwrap_or_else(|| line.text.clone())),
+        last_word,
+        last_question: last_question.map(|question| texts.clean(&question)),
         failing: failing.collect(),
         passing: findings.passing.len(),
         last_pass: last_pass.map(|check| (texts.clean(&check.text), check.fact.at)),
