@@ -96,7 +96,7 @@ pub enum Error {
         was imported"
     )]
     Secrets {
-        /// How many secrets, and of which kinds.
+        /// The number of secrets of each kind.
         found: String,
     },
     /// A claim that already exists.

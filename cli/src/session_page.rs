@@ -53,7 +53,7 @@ fn compaction_note(
         sequence: checkpoint.sequence,
         ..CompactionNote::default()
     };
-    // An imported event stream may have a compaction of which nothing else is known.
+    // An imported event stream may have a compaction without the facts around it.
     let Some(one) = ContextCompaction::from_checkpoint(checkpoint) else { return Ok(note) };
     let CompactionKnowledge { knowledge, summary, lost } = compaction_knowledge(session, &one)?;
     let lost = lost.map(|lost| {

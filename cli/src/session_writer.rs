@@ -46,8 +46,8 @@ impl SessionWriter {
     ///
     /// # Errors
     ///
-    /// Invalid if it is no moment, is in the future, or is before the last change on the branch: the
-    /// times along a branch never go back.
+    /// Invalid if it is no moment, is in the future, or is before the last change on the branch:
+    /// the times along a branch never go back.
     pub fn changing_at(
         self,
         context: &Context,

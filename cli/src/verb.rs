@@ -37,8 +37,8 @@ pub trait Verb {
         Self::SESSION
     }
 
-    /// Returns when the changes of claims took place that a [`SessionWriter`] records for it; now if
-    /// it is `None`.
+    /// Returns when the changes of claims took place that a [`SessionWriter`] records for it; now
+    /// if it is `None`.
     fn change_time(&self) -> Option<&MomentArg> {
         None
     }

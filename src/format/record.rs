@@ -403,8 +403,8 @@ const RAW: u8 = 1;
 const COMPRESSED: u8 = 2;
 /// Below this size, compressing a record is not worth the time.
 const MIN_COMPRESSED_BYTES: usize = 4096;
-/// Minimum compression factor. Sessions without branch metadata are mostly ids and hashes, and every
-/// process reads them, so a smaller gain is not worth the decompression.
+/// Minimum compression factor. Sessions without branch metadata are mostly ids and hashes, and
+/// every process reads them, so a smaller gain is not worth the decompression.
 const MIN_GAIN: usize = 2;
 
 impl Record {

@@ -250,8 +250,8 @@ pub fn last_results(results: Vec<LastCheckResult>) -> Vec<BriefLine> {
     lines
 }
 
-/// Returns suggested next steps, the most urgent first. `settled` has each confirmed hypothesis that
-/// has a parent, with that parent.
+/// Returns suggested next steps, the most urgent first. `settled` has each confirmed hypothesis
+/// that has a parent, with that parent.
 fn next_steps(brief: &SessionBrief, settled: &[(String, String)]) -> Vec<String> {
     let mut steps = Vec::new();
     let first = |list: &[BriefLine]| list.first().map(|line| line.id.clone());

@@ -19,7 +19,7 @@ use std::time::Duration;
 
 pub(super) const FORMAT_FILE: &str = "FORMAT";
 pub(super) const JOURNAL_FOLDER: &str = "journal";
-/// How much a repair could not save, until somebody has acknowledged it.
+/// The file that says how much a repair could not save, until that is acknowledged.
 pub(super) const LOST_FILE: &str = "LOST";
 pub(super) const INDEX_FOLDER: &str = "index";
 /// The folder of text copies for searching.

@@ -256,8 +256,9 @@ impl Session {
         crate::engine::compare::compare(view, &view.refs, self.number, from, Some(at))
     }
 
-    /// Returns the changes of these revisions by number, read in batches. A reset is left out, since
-    /// its changes are not in its delta, and so is a revision with an object that cannot be read.
+    /// Returns the changes of these revisions by number, read in batches. A reset is left out,
+    /// since its changes are not in its delta, and so is a revision with an object that cannot be
+    /// read.
     pub(super) fn changes_in_batches(
         &self,
         view: &ReadSnapshot,

@@ -329,7 +329,7 @@ impl Store {
         self.path().map_or(Ok(None), read_losses)
     }
 
-    /// Records that somebody knows what an earlier repair could not save. Returns it.
+    /// Records that the losses of an earlier repair were acknowledged. Returns the losses.
     ///
     /// # Errors
     /// [`Error::Backend`] if it cannot be written.

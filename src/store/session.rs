@@ -143,8 +143,8 @@ impl Session {
         checkpoint::list(&self.view()?, self.number, filter)
     }
 
-    /// Returns the checkpoints that match the filter, the last written first. The order differs from
-    /// that of [`Session::checkpoints`] after a clock was wrong.
+    /// Returns the checkpoints that match the filter, the last written first. The order differs
+    /// from that of [`Session::checkpoints`] after a clock was wrong.
     ///
     /// # Errors
     /// Fails if the store cannot be read or is damaged.

@@ -135,8 +135,9 @@ impl Session {
         Ok(dropped.collect())
     }
 
-    /// Returns the sources whose bytes these rules drop: those of debugging sessions other than
-    /// this one and the current one. Their sizes are not [measured](DroppedSource::measure) yet.
+    /// Returns the sources whose bytes these rules drop: all sources of debugging sessions other
+    /// than this one and the current one. Their sizes are not [measured](DroppedSource::measure)
+    /// yet.
     pub(super) fn expired_texts(
         &self,
         view: &ReadSnapshot,

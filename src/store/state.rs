@@ -346,8 +346,8 @@ impl StateAt {
         fact::facts_at(&self.view, &self.view.refs, self.session.number, kind, time, self.clock)
     }
 
-    /// Returns the facts of all kinds, by kind, then sorted by time, then id. Reads the stored pages
-    /// once, where a call for each kind would read them for each kind.
+    /// Returns the facts of all kinds, by kind, then sorted by time, then id. Reads the stored
+    /// pages once, where a call for each kind would read them for each kind.
     ///
     /// # Errors
     /// Fails if the store cannot be read or is damaged.

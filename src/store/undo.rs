@@ -185,8 +185,8 @@ impl Session {
         Ok(self.operation_rows(&view, limit)?.into_iter().map(Into::into).collect())
     }
 
-    /// Returns the operation that [`Session::undo`] would undo, or that [`Session::redo`] would bring
-    /// back; `None` if there is none.
+    /// Returns the operation that [`Session::undo`] would undo, or that [`Session::redo`] would
+    /// bring back; `None` if there is none.
     ///
     /// # Errors
     /// Fails if the store cannot be read or is damaged.

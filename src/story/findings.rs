@@ -1,4 +1,5 @@
-//! What follows from the whole story: its title, what was delivered, what fails, what no commit has.
+//! What follows from the whole story: its title, what was delivered, what fails, what no commit
+//! has.
 
 use super::StoryTurn;
 use super::delivery::{Delivery, DeliveryKind};

@@ -44,7 +44,8 @@ pub(super) enum QueueEntryState {
 }
 
 impl PromptQueue {
-    /// Puts in a text at this time and place; `prompt` are the fields of the prompt that it is, if a person typed it.
+    /// Puts in a text at this time and place; `prompt` are the fields of the prompt that it is, if
+    /// a person typed it.
     pub(super) fn push(
         &mut self,
         (at, place): (Timestamp, u64),

@@ -250,7 +250,8 @@ impl CheckJudge<'_> {
         found.is_some_and(|found| !found.failed.is_empty() || !found.runs.is_empty())
     }
 
-    /// Makes checks undecided that passed by a printed code if their summaries say that they failed.
+    /// Makes checks undecided that passed by a printed code if their summaries say that they
+    /// failed.
     fn contradict_printed(&self, decisions: &mut [CheckDecision], codes: &[Option<i64>]) {
         let evidence = self.evidence(decisions);
         for ((decision, code), evidence) in decisions.iter_mut().zip(codes).zip(evidence) {

@@ -74,8 +74,8 @@ impl Verb for CheckpointListArgs {
 }
 
 impl CheckpointListArgs {
-    /// Returns the last checkpoints of a session, and how many were left out among them because they
-    /// have no name. What it reads depends on the limit, not on the number of checkpoints.
+    /// Returns the last checkpoints of a session, and how many were left out among them because
+    /// they have no name. What it reads depends on the limit, not on the number of checkpoints.
     fn written(
         &self,
         session: &Session,

@@ -56,8 +56,8 @@ impl GitRepository {
     ///
     /// # Errors
     ///
-    /// Not found if there is none; invalid if a link leads to the repository of another checkout, or
-    /// if a file that git reads is a pipe or a device.
+    /// Not found if there is none; invalid if a link leads to the repository of another checkout,
+    /// or if a file that git reads is a pipe or a device.
     pub fn around(directory: &Path, limit: GitTimeLimit) -> Result<Self, CommandError> {
         let shown = directory.display();
         let directory = directory

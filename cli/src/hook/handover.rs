@@ -169,9 +169,10 @@ fn handover_text(
     Ok((text, count))
 }
 
-/// Returns a text for the prompt of the summary. This is not the delivery, but improves the summary.
-/// OpenCode gets the brief, because it has no other event before the next request; Claude Code gets
-/// what the summary is to keep, which it hands to the summariser as additional instructions.
+/// Returns a text for the prompt of the summary. This is not the delivery, but improves the
+/// summary. OpenCode gets the brief, because it has no other event before the next request; Claude
+/// Code gets what the summary is to keep, which it hands to the summariser as additional
+/// instructions.
 fn for_summary(
     desk: &HookRecorder<'_>,
     session: Session,

@@ -244,8 +244,8 @@ async fn check_token(
     }
 }
 
-/// Returns which of a request's origin and host names a user, if any. Neither has such a part; a text
-/// that looks like one hides where the rest leads.
+/// Returns which of a request's origin and host names a user, if any. Neither has such a part; a
+/// text that looks like one hides where the rest leads.
 fn named_user(request: &Request) -> Option<&'static str> {
     let holds_at =
         |name| request.headers().get_all(name).iter().any(|value| value.as_bytes().contains(&b'@'));

@@ -7,7 +7,8 @@ use crate::workspace::{self, StoreAccess};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// Why it is this session. The variants have no documentation, so that the schema stays a list of words.
+/// Why it is this session. The variants have no documentation, so that the schema stays a list of
+/// words.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 #[schemars(inline)]

@@ -33,8 +33,8 @@ pub struct TranscriptFileReport {
     pub session: Option<String>,
     /// The agent's own id of it; null if no line names one.
     pub agent_session: Option<String>,
-    /// The session that the file's first lines name, if it is another one: its prompts are taken for
-    /// copies.
+    /// The session that the file's first lines name, if it is another one: its prompts are taken
+    /// for copies.
     pub other_session: Option<String>,
     /// The number of lines imported now.
     pub lines: u64,

@@ -119,8 +119,8 @@ impl ImportFile {
             && serde_json::from_slice::<IgnoredAny>(head).is_err()
     }
 
-    /// Returns the error for a file that no agent can have begun like this: it holds nothing but NUL
-    /// bytes, or it is a document without its end.
+    /// Returns the error for a file that no agent can have begun like this: it holds nothing but
+    /// NUL bytes, or it is a document without its end.
     pub(super) fn damage(&self, path: &Path) -> io::Result<Option<CommandError>> {
         let shown = path.display();
         let head = read_at(&self.file, 0, HEAD_BYTES)?;
@@ -313,7 +313,8 @@ pub(super) fn last_session(file: &File, bytes: u64) -> io::Result<Option<String>
     Ok(None)
 }
 
-/// Returns the session that the first lines of a transcript of Claude Code name, if it is not `own`.
+/// Returns the session that the first lines of a transcript of Claude Code name, if it is not
+/// `own`.
 pub(super) fn other_session(file: &File, own: &str) -> io::Result<Option<String>> {
     let head = read_at(file, 0, FIRST_BYTES)?;
     let mut lines = head.split_inclusive(|byte| *byte == b'\n');

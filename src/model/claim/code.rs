@@ -22,7 +22,7 @@ record! {
         "original_file" => original_file: FactText,
         /// Whether a person changed what the agent proposed.
         "user_modified" => user_modified: bool,
-        /// The commit a captured state stands on.
+        /// The commit that a captured state is based on.
         "commit" => commit: FactText,
         /// The branch of the version control checked out then.
         "branch" => branch: FactText,

@@ -55,7 +55,7 @@ record! {
         "type" => agent_type: FactText,
         /// What it was sent for.
         "description" => description: FactText,
-        /// What it was told.
+        /// The instructions it was given.
         "prompt" => prompt: FactText,
         /// The call that sent it.
         "call" => call: String,

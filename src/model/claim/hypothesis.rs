@@ -26,7 +26,7 @@ record! {
         "description" => description: String,
         /// What has become of it; `active` when absent.
         "status" => status: HypothesisStatus,
-        /// How sure somebody is of it; counts as 0.5 when absent.
+        /// How probable it is held to be; counts as 0.5 when absent.
         "confidence" => confidence: Confidence,
         /// The id of the hypothesis it is a special case of.
         "parent" => parent: String,

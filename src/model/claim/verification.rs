@@ -16,7 +16,7 @@ vocabulary! {
         TimedOut = "timed_out",
         /// It was left out.
         Skipped = "skipped",
-        /// Nobody can say.
+        /// It is not known.
         Unknown = "unknown",
     }
 }
@@ -32,8 +32,8 @@ record! {
         "tool" => tool: FactText,
         /// The subcommand, script or target of the tool.
         "call" => call: FactText,
-        /// What it was run on; a word with `+` widens the run, one with `-` narrows it, one with `=`
-        /// makes it another run.
+        /// What it was run on; a word with `+` widens the run, one with `-` narrows it, one with
+        /// `=` makes it another run.
         "target" => target: Vec<String>,
         /// The folder it ran in.
         "working_dir" => working_dir: FactText,

@@ -76,8 +76,8 @@ pub(super) struct SessionReplay<'a> {
     deeds: Vec<(ReplaySortKey, usize, ReplayAction)>,
     /// The versions of each checkpoint that are not replayed yet, the next one last.
     checkpoints: HashMap<CheckpointId, Vec<Checkpoint>>,
-    /// The versions of each bookmark in the same order, each with the offset up to which the blob is
-    /// replayed with it.
+    /// The versions of each bookmark in the same order, each with the offset up to which the blob
+    /// is replayed with it.
     bookmarks: HashMap<String, Vec<(Option<BookmarkRow>, u64)>>,
     schedules: Vec<Option<i64>>,
     /// How many changes of each branch were replayed.

@@ -569,8 +569,8 @@ impl<'a> StreamImporter<'a> {
         }
     }
 
-    /// Writes a record that says up to where the stream is written in its session. Writes in the spool
-    /// are moved to the journal at each check.
+    /// Writes a record that says up to where the stream is written in its session. Writes in the
+    /// spool are moved to the journal at each check.
     fn write(
         &mut self,
         session: &Session,

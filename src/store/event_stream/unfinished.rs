@@ -6,9 +6,9 @@
 //! none.
 //!
 //! A record belongs to one session, so a line to another session than that of the bookmark does not
-//! move the bookmark. A mark in that session, in the record of the line, says up to where the stream
-//! was written there. Lines before it are not written again after a crash. The bookmark moves in a
-//! record of its own after many lines.
+//! move the bookmark. A mark in that session, in the record of the line, says up to where the
+//! stream was written there. Lines before it are not written again after a crash. The bookmark
+//! moves in a record of its own after many lines.
 
 use super::super::begin::{Clash, begun};
 use super::super::new_session::NewSession;

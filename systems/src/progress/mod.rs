@@ -80,7 +80,7 @@ impl PipelineExecution {
         Self { session, review: review.to_owned(), execution: execution.to_owned() }
     }
 
-    /// Lists all executions, or those of one review, the most recently written first.
+    /// Lists the executions of all reviews or of one, the most recently written first.
     ///
     /// # Errors
     /// Any error of a read from the store.

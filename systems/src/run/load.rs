@@ -209,7 +209,7 @@ impl WorkflowRun {
 }
 
 impl LoadedItem {
-    /// Sorts the outputs by the item's finished steps, each of which must have one.
+    /// Sorts the outputs by the item's finished steps. Each of these steps must have one.
     fn arrange(&mut self, run: &str) -> Result<()> {
         let steps = self.item.steps();
         let place = |step: &str| steps.iter().position(|one| *one == step);

@@ -123,8 +123,8 @@ struct OpenHandsCallResult<'a> {
 }
 
 impl OpenHandsCallResult<'_> {
-    /// Whether the answer to an edit says that nothing was changed. The editor reports this with the
-    /// same observation as a success.
+    /// Whether the answer to an edit says that nothing was changed. The editor reports this with
+    /// the same observation as a success.
     fn refuses_edit(&self) -> bool {
         let unchanged = is_editor_error(self.text)
             || (!self.edit.contains_key("patch") && applied(self.text) == Some(false));

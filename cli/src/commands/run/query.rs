@@ -42,7 +42,7 @@ pub struct RunStepArgs {
 
 #[derive(Debug, clap::Args)]
 pub struct RunOutputArgs {
-    /// Which step of which item.
+    /// The item and its step.
     #[command(flatten)]
     pub step: RunStepArgs,
 
