@@ -62,6 +62,8 @@
 //! * [`Store`] opens stores and lists sessions; [`Session`] reads and writes one; [`SessionWrite`]
 //!   puts several changes into one revision; [`StateAt`] is the state at a moment.
 //! * [`Error`] has a [`kind`](Error::kind) that says what to do next.
+//!   Any function that reads or writes fails if the store cannot be read or written or is damaged;
+//!   a section "Errors" names what else can fail.
 //! * [`admin`] takes care of stores: verify, repair, back up, prune, purge, keys.
 //! * [`store`] has the rest of the API: history, search, briefs, bundles, streams, imports.
 //! * [`model`] has all records and their rules; [`diff`] compares states; [`redact`] finds secrets.

@@ -10,10 +10,6 @@ use forge_store::redact::Redactor;
 use forge_store::store::{CheckpointFilter, ResolvedMoment, Session};
 
 /// Reads the page of a session at a moment.
-///
-/// # Errors
-///
-/// As every read.
 pub fn read_page(
     session: &Session,
     point: &ResolvedMoment,

@@ -76,14 +76,11 @@ impl SessionReader {
 /// A claim or a fact.
 #[derive(Clone, Debug)]
 pub enum KnownEntity {
-    /// A claim, with its key.
     Claim(Key, ClaimEntry),
-    /// A fact.
     Fact(SourcedFact),
 }
 
 impl KnownEntity {
-    /// Its kind.
     pub const fn kind(&self) -> Kind {
         match self {
             Self::Claim(key, _) => key.kind,
@@ -91,7 +88,6 @@ impl KnownEntity {
         }
     }
 
-    /// Its id.
     pub fn id(&self) -> &str {
         match self {
             Self::Claim(key, _) => &key.id,
@@ -123,7 +119,6 @@ impl KnownEntity {
         }
     }
 
-    /// Its id.
     pub fn into_id(self) -> String {
         match self {
             Self::Claim(key, _) => key.id,

@@ -15,7 +15,6 @@ const MAX_TEXT_BYTES: u64 = 256 << 20;
 pub enum TextArg {
     /// The text itself.
     Text(String),
-    /// In this file.
     File(PathBuf),
     /// On standard input.
     Stdin,

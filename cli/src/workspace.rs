@@ -27,7 +27,6 @@ pub enum StoreAccess {
     Read,
     /// Read, with what others write in the meantime.
     Follow,
-    /// Write.
     Write,
 }
 

@@ -25,7 +25,6 @@ pub(crate) trait SessionSource: Send + Sync {
     fn generation(&self) -> Result<&dyn Snapshot>;
 }
 
-/// A generation that is open.
 pub(crate) struct OpenGeneration(pub(crate) Arc<dyn Snapshot>);
 
 impl SessionSource for OpenGeneration {

@@ -146,7 +146,6 @@ impl RevisionRow {
 pub enum SequenceRow {
     /// A revision on this branch.
     Revision(BranchNumber),
-    /// A checkpoint.
     Checkpoint(CheckpointId),
     /// A revision on this branch that was folded into the revision with this number.
     Folded(BranchNumber, u64),
@@ -359,9 +358,7 @@ pub enum OperationEffect {
         /// The sequence number of the revision.
         sequence: u64,
     },
-    /// Made a checkpoint.
     CheckpointMade {
-        /// The id of the checkpoint.
         id: CheckpointId,
     },
     /// Replaced a checkpoint.
@@ -376,19 +373,15 @@ pub enum OperationEffect {
     },
     /// Created a branch.
     BranchMade {
-        /// The number of the branch.
         branch: BranchNumber,
     },
-    /// Changed a branch.
     BranchChanged {
-        /// The number of the branch.
         branch: BranchNumber,
         /// Its status and metadata before.
         old: BranchChange,
     },
     /// Undid or redid the creation of a branch.
     BranchHidden {
-        /// The number of the branch.
         branch: BranchNumber,
         /// Whether the branch is hidden now.
         hidden: bool,
@@ -415,7 +408,6 @@ pub enum OperationEffect {
     },
     /// Moved a bookmark.
     Bookmark {
-        /// The source.
         source: String,
         /// The bookmark before.
         old: Option<Box<BookmarkRow>>,
@@ -445,7 +437,6 @@ pub enum OperationEffect {
         /// The revision that they had been folded into.
         last: u64,
     },
-    /// Dropped a session.
     SessionDropped {
         /// The dropped session.
         of: SessionNumber,
@@ -459,7 +450,6 @@ pub enum OperationEffect {
     TextDropped {
         /// The session of the blob.
         of: SessionNumber,
-        /// The blob.
         blob: String,
         /// The number of bytes that are dropped now.
         bytes: u64,
@@ -470,7 +460,6 @@ pub enum OperationEffect {
     TextShown {
         /// The session of the blob.
         of: SessionNumber,
-        /// The blob.
         blob: String,
         /// The number of bytes that had been dropped.
         bytes: u64,

@@ -99,7 +99,6 @@ const MAX_VALUE_BYTES: usize = 4096;
 /// Maximum length of a value that contains any sign.
 const MAX_QUOTED_BYTES: usize = 256;
 
-/// A name with its value.
 pub(super) struct NamedValue {
     pub(super) name: Range<usize>,
     pub(super) value: Range<usize>,

@@ -68,9 +68,6 @@ pub struct SessionBrief {
 
 impl StateAt {
     /// Returns the brief of this moment.
-    ///
-    /// # Errors
-    /// Fails if the store cannot be read or is damaged.
     pub fn brief(&self) -> Result<SessionBrief> {
         self.brief_of(&self.facts()?)
     }
@@ -117,9 +114,6 @@ impl StateAt {
     }
 
     /// Returns the last result of each check.
-    ///
-    /// # Errors
-    /// Fails if the store cannot be read or is damaged.
     pub fn checks(&self) -> Result<CheckResults> {
         Ok(CheckResults::of(self.facts_of(Kind::Verification)?.into_iter().map(|known| known.fact)))
     }

@@ -11,9 +11,6 @@ impl Session {
     /// then, so claims may come back to what they were.
     ///
     /// All times are read from one snapshot.
-    ///
-    /// # Errors
-    /// Fails if the store cannot be read or is damaged.
     pub fn claims_over_time(&self, times: &[Timestamp]) -> Result<Vec<Vec<EntryChange>>> {
         let view = self.view()?;
         let mut before = None;

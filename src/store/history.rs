@@ -136,9 +136,6 @@ impl Session {
 
     /// Returns the revisions up to a point along first parents, and the checkpoints of the session
     /// up to it, newest first, at most `limit`.
-    ///
-    /// # Errors
-    /// Fails if the store cannot be read or is damaged.
     pub fn log(&self, point: &ResolvedMoment, limit: usize) -> Result<Vec<LogItem>> {
         let view = self.view()?;
         let mut items = Vec::new();
@@ -175,9 +172,6 @@ impl Session {
 
     /// Returns all revisions and checkpoints of all branches ordered by number, starting at `from`,
     /// at most `limit`.
-    ///
-    /// # Errors
-    /// Fails if the store cannot be read or is damaged.
     pub fn records(&self, from: u64, limit: usize) -> Result<Vec<LogItem>> {
         self.records_at(&self.view()?, from, limit)
     }

@@ -392,9 +392,6 @@ impl Store {
     }
 
     /// Returns the session with exactly this kind and name.
-    ///
-    /// # Errors
-    /// Fails if the store cannot be read or is damaged.
     pub fn session_by_kind(&self, kind: SessionKind, name: &str) -> Result<Option<Session>> {
         let (refs, _) = self.engine.follower.refs()?;
         Ok(refs::of_kind(&refs, kind, name)?.map(|number| self.session_at(number)))
@@ -402,9 +399,6 @@ impl Store {
 
     /// Returns the current session, which commands use if they name none: the pinned one, else the
     /// one last used.
-    ///
-    /// # Errors
-    /// Fails if the store cannot be read or is damaged.
     pub fn current_session(&self) -> Result<Option<Session>> {
         let (refs, _) = self.engine.follower.refs()?;
         Ok(current_number(&refs).map(|number| self.session_at(number)))
@@ -447,9 +441,6 @@ impl Store {
     }
 
     /// Returns the newest checkpoints of all sessions, each with its session's name.
-    ///
-    /// # Errors
-    /// Fails if the store cannot be read or is damaged.
     pub fn checkpoints(&self, filter: &CheckpointFilter) -> Result<Vec<(String, Checkpoint)>> {
         let view = self.engine.follower.view()?;
         checkpoint::list_all(&view, filter)?
@@ -508,9 +499,6 @@ impl Store {
     }
 
     /// Makes writes durable that did not wait for it, such as imports.
-    ///
-    /// # Errors
-    /// Fails if the store cannot be written.
     pub fn sync(&self) -> Result<()> {
         self.engine.sync()
     }
@@ -522,9 +510,6 @@ impl Store {
     }
 
     /// Returns the length of the journal's tail, in bytes.
-    ///
-    /// # Errors
-    /// Fails if the store cannot be read or is damaged.
     pub fn tail_bytes(&self) -> Result<u64> {
         self.engine.follower.refs()?;
         Ok(self.engine.follower.tail_bytes())

@@ -48,7 +48,6 @@ impl Store {
 }
 
 impl DroppedSource {
-    /// Returns the number of its session.
     pub(super) const fn session_number(&self) -> SessionNumber {
         self.number
     }
@@ -81,7 +80,6 @@ pub struct DroppedSession {
 }
 
 impl DroppedSession {
-    /// Returns the number of the session.
     pub(super) const fn session_number(&self) -> SessionNumber {
         self.number
     }

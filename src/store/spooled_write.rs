@@ -108,7 +108,6 @@ impl Store {
         self.engine.drain()
     }
 
-    /// Begins a session in the spool.
     pub(super) fn begin_spooled_session(
         &self,
         operation: &Operation,

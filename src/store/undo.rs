@@ -177,9 +177,6 @@ impl Store {
 
 impl Session {
     /// Returns the operations of this session, newest first.
-    ///
-    /// # Errors
-    /// Fails if the store cannot be read or is damaged.
     pub fn operations(&self, limit: usize) -> Result<Vec<OperationSummary>> {
         let view = self.view()?;
         Ok(self.operation_rows(&view, limit)?.into_iter().map(Into::into).collect())
@@ -187,9 +184,6 @@ impl Session {
 
     /// Returns the operation that [`Session::undo`] would undo, or that [`Session::redo`] would
     /// bring back; `None` if there is none.
-    ///
-    /// # Errors
-    /// Fails if the store cannot be read or is damaged.
     pub fn next_to_undo(&self, redo: bool) -> Result<Option<OperationSummary>> {
         let view = self.view()?;
         let rows = self.operation_rows(&view, usize::MAX)?;

@@ -9,7 +9,6 @@ use std::collections::BTreeSet;
 
 /// Something that happened, from which the story makes an item.
 pub(super) enum StoryEvent {
-    /// A fact.
     Fact(SourcedFact),
     /// A revision or a checkpoint.
     Record(LogItem),

@@ -110,13 +110,11 @@ impl FindingsCollector {
         }
     }
 
-    /// Adds a commit.
     pub(super) fn add_commit(&mut self, commit: DeliveredCommit) {
         self.edits.clear();
         self.commits.push(commit);
     }
 
-    /// Adds a compaction.
     pub(super) fn add_compaction(&mut self) {
         self.compactions += 1;
     }

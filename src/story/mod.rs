@@ -84,17 +84,11 @@ impl Story {
     /// Reads the story up to the moment of a state. Each fact and each revision is read once.
     ///
     /// Of long texts only the beginning is known until [`Story::read_whole_texts`] reads them.
-    ///
-    /// # Errors
-    /// Fails if the store cannot be read or is damaged.
     pub fn read(state: &StateAt) -> Result<Self> {
         Self::of_facts(state, state.facts()?)
     }
 
     /// Reads the story up to the moment of a state, with the facts of that state.
-    ///
-    /// # Errors
-    /// Fails if the store cannot be read or is damaged.
     pub fn of_facts(state: &StateAt, facts: Vec<SourcedFact>) -> Result<Self> {
         Self::of_events(state, StoryEvents::read(state, facts)?)
     }

@@ -42,9 +42,6 @@ impl Story {
     /// texts. The cost depends on the items that are left, so remove others first.
     ///
     /// A text that was pruned keeps its beginning.
-    ///
-    /// # Errors
-    /// Fails if the store cannot be read or is damaged.
     pub fn read_whole_texts(&mut self, session: &Session, resolve: TextResolver<'_>) -> Result<()> {
         let (root, unfolded) = (self.root.as_ref(), self.unfolded);
         let items =

@@ -63,9 +63,6 @@ pub fn open_or_create(
 }
 
 /// Lists all sessions of this kind, the most recently recorded in first.
-///
-/// # Errors
-/// Any error of a read from the store.
 pub fn newest_first(store: &Store, kind: SessionKind) -> Result<Vec<SessionListEntry>> {
     let mut found = store.sessions_by_kind(kind)?;
     // Of two with equal times, the one created later is newer.

@@ -29,7 +29,6 @@ pub(super) struct QueueEntry {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub(super) enum QueueEntryState {
-    /// It waits.
     Waiting,
     /// It waits, and is already a fact.
     Recorded,

@@ -60,7 +60,6 @@ impl PlacedCheck {
     }
 }
 
-/// One command of a list.
 #[derive(Debug)]
 pub(super) struct CommandListItem {
     pub(super) plan: ExitCodeTree,

@@ -296,10 +296,6 @@ impl<const TOP: bool> Verb for CheckpointTimelineArgs<TOP> {
 
 impl<const TOP: bool> CheckpointTimelineArgs<TOP> {
     /// Returns the timeline.
-    ///
-    /// # Errors
-    ///
-    /// As every read.
     pub(super) fn timeline(
         &self,
         reading: &SessionReader,

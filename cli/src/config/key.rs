@@ -324,7 +324,6 @@ pub enum SettingValue {
     Duration(Duration),
     /// When to use colour.
     Color(ColorMode),
-    /// Text.
     Text(String),
     /// Words, written with spaces between them.
     Words(Vec<String>),

@@ -59,7 +59,6 @@ impl GitTimeLimit {
 /// The output and the status of a process that has ended.
 #[derive(Debug)]
 pub struct FinishedProcess {
-    /// Its exit status.
     pub status: ExitStatus,
     /// Its standard output, up to one byte more than the limit.
     pub stdout: Vec<u8>,

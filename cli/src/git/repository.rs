@@ -46,7 +46,6 @@ pub struct GitRepository {
     pub folder: PathBuf,
     /// The folder with the objects and branches, which all worktrees share.
     pub common: PathBuf,
-    /// The time limit of git.
     pub limit: GitTimeLimit,
 }
 

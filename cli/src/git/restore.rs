@@ -82,7 +82,6 @@ pub struct RestoreRepository {
 /// A worktree that was created.
 #[derive(Debug)]
 pub struct NewWorktree {
-    /// Its path.
     pub path: PathBuf,
     /// The files for which the repository has a filter, which was not applied.
     pub unfiltered: Vec<String>,

@@ -26,7 +26,6 @@ const NEWS_MICROS: i64 = 24 * 3600 * 1_000_000;
 
 /// A text that is being delivered to an agent.
 pub struct HandoverText {
-    /// The text.
     pub text: String,
     session: Session,
     act: WriteContext,
@@ -47,10 +46,6 @@ pub struct CompactionKnowledge {
 }
 
 /// Returns what is known about a compaction.
-///
-/// # Errors
-///
-/// As every read.
 pub fn compaction_knowledge(
     session: &Session,
     compaction: &ContextCompaction,
@@ -239,10 +234,6 @@ fn release(session: &Session, act: &WriteContext, checkpoint: &Checkpoint) {
 
 impl HandoverText {
     /// Records that the agent has the text.
-    ///
-    /// # Errors
-    ///
-    /// As every write.
     pub fn note_delivered(&self) -> Result<(), CommandError> {
         if !self.whole && !self.with_loss {
             return Ok(());
@@ -266,10 +257,6 @@ impl HandoverText {
 }
 
 /// Returns for a session that begins here what the last session left open, in one line.
-///
-/// # Errors
-///
-/// As every read.
 pub fn greeting(
     desk: &HookRecorder<'_>,
     event: &HookEvent,

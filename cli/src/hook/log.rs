@@ -31,7 +31,6 @@ pub enum HookOutcome {
     Unchanged,
     /// forge does not use this event, or the project has no store.
     Ignored,
-    /// It failed.
     Failed,
 }
 
@@ -49,7 +48,6 @@ pub struct HookLogEntry {
     pub session: Option<String>,
     /// The duration in microseconds, from the start of the process to this line.
     pub micros: u64,
-    /// Its outcome.
     pub outcome: HookOutcome,
     /// How long git took, in microseconds; git runs in parallel with the rest.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -113,7 +111,6 @@ impl HookLogEntry {
         }
     }
 
-    /// Sets the reason.
     pub fn set_reason(&mut self, reason: &str) {
         self.error = Some(reason.chars().take(ERROR_CHARACTERS).collect());
     }

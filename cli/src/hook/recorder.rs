@@ -54,7 +54,6 @@ struct CodeState {
 
 /// The work of a hook on a store.
 pub struct HookRecorder<'c> {
-    /// The store.
     pub store: Store,
     /// The session of the agent, if it exists.
     pub session: Option<Session>,
@@ -130,10 +129,6 @@ impl<'c> HookRecorder<'c> {
     }
 
     /// Changes a compaction's checkpoint, as [`compaction::amend_checkpoint`] does.
-    ///
-    /// # Errors
-    ///
-    /// As every write.
     pub fn amend(
         &mut self,
         session: &Session,
@@ -197,10 +192,6 @@ impl<'c> HookRecorder<'c> {
     }
 
     /// Creates the session if there is none, and saves the prompt if no transcript will bring it.
-    ///
-    /// # Errors
-    ///
-    /// As every write.
     pub fn save_prompt(&mut self) -> Result<(), CommandError> {
         let Some(session) = self.begin_session()? else { return Ok(()) };
         let Some(fact) = prompt_fact(self.event, self.act.now) else { return Ok(()) };
@@ -217,10 +208,6 @@ impl<'c> HookRecorder<'c> {
     ///
     /// If the agent's calls have no ids and there is a transcript, the transcript is imported
     /// instead: otherwise nothing would show later that both report the same call.
-    ///
-    /// # Errors
-    ///
-    /// As every write.
     pub fn save_tool_call(&mut self) -> Result<(), CommandError> {
         let facts = tool_facts(self.event, self.act.now);
         let trigger = self.trigger_of(&facts);
@@ -400,10 +387,6 @@ impl<'c> HookRecorder<'c> {
     }
 
     /// Saves the state of the code, with a checkpoint if the state changed and a checkpoint is due.
-    ///
-    /// # Errors
-    ///
-    /// As every write.
     pub fn save_code(&mut self, line: &mut HookLogEntry) -> Result<(), CommandError> {
         let Some(session) = self.begin_session()? else { return Ok(()) };
         let Some(CodeState { new: Some(fact), switched, .. }) =
@@ -434,10 +417,6 @@ impl<'c> HookRecorder<'c> {
 
     /// Records that the context is about to be compacted: one checkpoint, however many events
     /// announce it.
-    ///
-    /// # Errors
-    ///
-    /// As every write.
     pub fn record_announcement(
         &mut self,
         automatic: Option<bool>,
@@ -516,10 +495,6 @@ impl<'c> HookRecorder<'c> {
 
     /// Records that the context was compacted, with the agent's own summary if it gave one. Returns
     /// the compaction.
-    ///
-    /// # Errors
-    ///
-    /// As every write.
     pub fn record_compaction(
         &mut self,
         automatic: Option<bool>,
@@ -615,10 +590,6 @@ impl<'c> HookRecorder<'c> {
     }
 
     /// Syncs everything that was written, and notes the outcome.
-    ///
-    /// # Errors
-    ///
-    /// As every write.
     pub fn sync(&self, line: &mut HookLogEntry) -> Result<(), CommandError> {
         if self.saved {
             self.store.sync()?;

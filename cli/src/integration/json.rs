@@ -20,10 +20,7 @@ pub enum UnusableSettings {
     },
     /// There is already something with that name.
     #[error("'{path}' in it belongs to another program")]
-    Taken {
-        /// Its path.
-        path: String,
-    },
+    Taken { path: String },
 }
 
 /// A wanted change of the settings.
@@ -35,7 +32,6 @@ pub enum JsonEdit {
         path: Vec<String>,
         /// The member's name.
         name: String,
-        /// Its value.
         value: CstInputValue,
         /// Whether an existing member may belong to someone else, and is then kept.
         keep: bool,

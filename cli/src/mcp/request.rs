@@ -55,7 +55,6 @@ impl McpRequest {
     }
 }
 
-/// Returns the name of a session.
 pub(super) fn session_name(session: &Session) -> Result<String, CommandError> {
     Ok(session.summary()?.info.name)
 }

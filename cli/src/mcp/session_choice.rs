@@ -28,7 +28,6 @@ pub(super) enum ChosenBy {
 /// How a request uses its session.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum SessionUse {
-    /// It reads.
     Reads,
     /// It may write, and so create the session.
     Writes,

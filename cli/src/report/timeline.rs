@@ -62,9 +62,7 @@ pub struct TimelineEntry {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum TimelineEntryKind {
-    /// A revision.
     Revision,
-    /// A checkpoint.
     Checkpoint,
 }
 

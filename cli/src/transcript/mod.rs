@@ -7,11 +7,11 @@ mod session_split;
 pub use import_file::{ImportFile, detect_format, no_text, open_plain, read_at, wrong_format};
 
 use crate::error::{CommandError, CommandErrorKind};
-use crate::report::import::{SkippedLineJson, TranscriptFileReport};
+use crate::report::import::TranscriptFileReport;
 use forge_agents::claude_code::{
     TranscriptDialect, TranscriptOptions, TranscriptState, UnreadableLine,
 };
-use forge_agents::{CheckpointDraft, FileFormat, SessionDraft, TranscriptPiece};
+use forge_agents::{CheckpointDraft, FileFormat, SessionDraft, SkippedLine, TranscriptPiece};
 use forge_store::error::Error;
 use forge_store::model::{OperationId, claim};
 use forge_store::redact::{PartEnding as Follows, TextForm as Written};
@@ -310,7 +310,7 @@ impl<'a> TranscriptImporter<'a> {
             }
         };
         Err(match skipped.first() {
-            Some(SkippedLineJson { line, reason, .. }) => {
+            Some(SkippedLine { line, reason, .. }) => {
                 error.caused_by(CommandError::invalid(format!("line {line} {reason}")))
             }
             None => error,
@@ -629,12 +629,7 @@ impl TranscriptFileReport {
         if !self.again {
             self.count_facts(&piece.facts);
         }
-        self.skipped.extend(piece.skipped.iter().map(|skipped| SkippedLineJson {
-            line: skipped.line,
-            offset: skipped.offset,
-            reason: skipped.reason.clone(),
-            read: skipped.read,
-        }));
+        self.skipped.extend_from_slice(&piece.skipped);
     }
 }
 

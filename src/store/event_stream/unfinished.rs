@@ -56,9 +56,6 @@ pub(super) struct Begun {
 impl Store {
     /// Returns the unfinished imports of streams and bundles. Importing the same one again finishes
     /// it.
-    ///
-    /// # Errors
-    /// Fails if the store cannot be read or is damaged.
     pub fn unfinished_imports(&self) -> Result<Vec<UnfinishedImport>> {
         let (refs, _) = self.engine.follower.refs()?;
         let mut found = Vec::new();

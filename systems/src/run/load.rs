@@ -61,9 +61,6 @@ fn damaged(run: &str, item: &str, missing: &[&str]) -> Error {
 
 impl WorkflowRun {
     /// Returns the current state of the run as a whole.
-    ///
-    /// # Errors
-    /// Any error of a read from the store.
     pub fn state(&self) -> Result<RunState> {
         let held = self.session.claims(&self.session.head()?, &[run_key(), input_key()])?;
         let mut held = held.into_iter().map(|entry| entry.map(|entry| entry.value));
@@ -133,17 +130,11 @@ impl WorkflowRun {
     }
 
     /// Returns the current outputs of some steps of an item; `None` where there is none.
-    ///
-    /// # Errors
-    /// Any error of a read from the store.
     pub fn outputs(&self, item: &str, steps: &[&str]) -> Result<Vec<Option<StepOutput>>> {
         self.outputs_of_steps(&self.session.head()?, item, steps)
     }
 
     /// Returns whether a step of an item is finished.
-    ///
-    /// # Errors
-    /// Any error of a read from the store.
     pub fn exists(&self, item: &str, step: &str) -> Result<bool> {
         Ok(self.outputs(item, &[step])?.iter().any(Option::is_some))
     }

@@ -62,9 +62,6 @@ impl WorkflowRun {
     }
 
     /// Like [`WorkflowRun::of_item`], but returns `None` if there is no such run.
-    ///
-    /// # Errors
-    /// Any error of a read from the store.
     pub fn find_item(store: &Store, item: &str) -> Result<Option<Self>> {
         let key = Key::new(Kind::Item, item);
         let mut best: Option<(forge_store::model::Timestamp, Self)> = None;
@@ -142,9 +139,6 @@ impl WorkflowRun {
     }
 
     /// Ends the run: `finished`, or `failed` with the reason.
-    ///
-    /// # Errors
-    /// Any error of a write to the store.
     pub fn end(
         &self,
         act: &WriteContext,

@@ -98,9 +98,6 @@ impl Thread {
     }
 
     /// Returns its state at a point, without reading its messages.
-    ///
-    /// # Errors
-    /// Any error of a read from the store.
     pub fn status(&self, point: &ResolvedMoment) -> Result<ThreadStatus> {
         let header = self.header(point)?.1;
         Ok(ThreadStatus {
@@ -115,9 +112,6 @@ impl Thread {
     }
 
     /// Returns its messages at a point, in order, including held ones.
-    ///
-    /// # Errors
-    /// Any error of a read from the store.
     pub fn messages(&self, point: &ResolvedMoment) -> Result<Vec<StoredMessage>> {
         let state = self.session.state(point)?;
         let mut messages = state

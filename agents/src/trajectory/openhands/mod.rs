@@ -117,7 +117,6 @@ struct OpenHandsCallResult<'a> {
     /// Whether waiting for the command ended while it still runs.
     goes_on: bool,
     timed_out: bool,
-    /// The fields of an edit.
     edit: FieldMap,
     tasks: Option<BTreeMap<String, FieldMap>>,
 }

@@ -40,9 +40,7 @@ pub(super) enum ToolEffect {
     Replaces,
 }
 
-/// A tool.
 pub(super) trait McpTool {
-    /// Its name.
     const NAME: &'static str;
     /// Its title for people.
     const TITLE: &'static str;
@@ -50,7 +48,6 @@ pub(super) trait McpTool {
     const ABOUT: &'static str;
     /// Its effect on the store.
     const EFFECT: ToolEffect;
-    /// Its arguments.
     type Arguments: DeserializeOwned + JsonSchema;
     /// The type of its answer.
     type Found: Serialize + JsonSchema;
@@ -68,7 +65,6 @@ pub(super) trait McpTool {
 
 /// The result of a call.
 pub(super) enum ToolReply<T> {
-    /// An answer.
     Answer(ToolAnswer<T>),
     /// A question that the client must answer first.
     Question(Box<rmcp::model::InputRequiredResult>),
