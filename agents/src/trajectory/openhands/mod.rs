@@ -31,30 +31,22 @@ const AUTHOR: TrajectoryAuthor = TrajectoryAuthor::OpenHands;
 
 /// An event, with the fields that both forms share.
 #[derive(Debug, Default, Deserialize)]
-#[serde(default)]
+#[serde(default, bound(deserialize = "'de: 'a"))]
 struct OpenHandsEvent<'a> {
     id: LenientId,
-    #[serde(borrow)]
     timestamp: LenientText<'a>,
-    #[serde(borrow)]
     source: LenientText<'a>,
-    #[serde(borrow)]
     kind: LenientText<'a>,
-    #[serde(borrow)]
     action: Option<&'a RawValue>,
-    #[serde(borrow)]
     observation: Option<&'a RawValue>,
 }
 
 /// An object that holds a list of events.
 #[derive(Debug, Default, Deserialize)]
-#[serde(default)]
+#[serde(default, bound(deserialize = "'de: 'a"))]
 struct EventContainer<'a> {
-    #[serde(borrow)]
     trajectory: Option<&'a RawValue>,
-    #[serde(borrow)]
     history: Option<&'a RawValue>,
-    #[serde(borrow)]
     events: Option<&'a RawValue>,
 }
 
