@@ -261,7 +261,7 @@ fn check_own_words(known: &KnownSecrets) -> Result<()> {
     match fields.chain(values).find(|word| known.mask(word.as_bytes()).is_some()) {
         None => Ok(()),
         Some(word) => Err(Error::invalid(format!(
-            "it occurs in '{word}', a word that forge's own fields are made of: name more of what stands around it"
+            "it occurs in '{word}', a word that forge's own fields are made of: give more of the text around it"
         ))),
     }
 }

@@ -34,7 +34,8 @@ pub(super) enum SessionUse {
 }
 
 /// Chooses the session of a request and puts it into the context, in the order of
-/// [`workspace::choose_session`]: that of the request or the server, the agent's, the current one.
+/// [`workspace::choose_session`]: the session of the request or the server, the agent's session,
+/// the current session.
 pub(super) fn choose_session(
     context: &mut Context,
     asked: Option<&str>,

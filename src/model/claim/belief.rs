@@ -30,7 +30,7 @@ record! {
         "description" => description: String,
         /// What kind of thing is believed.
         "kind" => kind: BeliefKind,
-        /// How probable it is held to be.
+        /// How probable it is.
         "confidence" => confidence: Confidence,
         /// Where it comes from: any text; the id of a hypothesis or of evidence makes it rest on
         /// that.

@@ -32,14 +32,14 @@ vocabulary! {
 record! {
     /// What speaks for or against a hypothesis.
     Evidence, Evidence {
-        /// The id of the hypothesis it bears on.
+        /// The id of the hypothesis it is about.
         "hypothesis" => hypothesis: String,
-        /// How it was come by.
+        /// How it was obtained.
         "kind" => kind: EvidenceKind,
         /// How strongly it speaks for (up to 1) or against (down to -1) the hypothesis; counts as 0
         /// when absent.
         "strength" => strength: Strength,
-        /// Where it is to be found.
+        /// Where it can be found.
         "source" => source: String,
         /// What it says.
         "description" => description: String,

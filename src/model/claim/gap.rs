@@ -39,7 +39,7 @@ vocabulary! {
 }
 
 vocabulary! {
-    /// What has become of a gap.
+    /// The status of a gap.
     GapStatus, "gap status" {
         /// It is not being worked on.
         Open = "open",
@@ -159,9 +159,9 @@ record! {
         "type" => gap_type: GapType,
         /// How much depends on it; `medium` when absent.
         "criticality" => criticality: Criticality,
-        /// What has become of it; `open` when absent.
+        /// Its status; `open` when absent.
         "status" => status: GapStatus,
-        /// What it holds up: everything (true), nothing, or the hypotheses of these ids.
+        /// What it blocks: everything (true), nothing (false), or the hypotheses with these ids.
         "blocking" => blocking: GapBlocking,
         /// How it might be filled.
         "fill_strategy" => fill_strategy: FillStrategy,

@@ -12,7 +12,7 @@ record! {
         /// How far it is, in the agent's own word: pending, in_progress, completed, dropped and
         /// others.
         "status" => status: FactText,
-        /// Who does it.
+        /// Who works on it.
         "owner" => owner: FactText,
         /// The sub-agent whose list it is on.
         "agent" => agent: String,
