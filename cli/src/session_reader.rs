@@ -21,10 +21,6 @@ pub struct SessionReader {
 
 impl SessionReader {
     /// Opens the store and the session.
-    ///
-    /// # Errors
-    ///
-    /// As opening does; not found if there is no session yet.
     pub fn begin(context: &Context) -> Result<Self, CommandError> {
         let store = workspace::open_store(context, StoreAccess::Read)?;
         let session = workspace::choose_session(context, &store, SessionNeed::Existing)?;

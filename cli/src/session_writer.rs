@@ -268,10 +268,6 @@ pub fn new_fact(
 }
 
 /// Returns the time that was given for a fact; now if none was.
-///
-/// # Errors
-///
-/// Invalid if it is not a moment; not found if there is no such moment.
 pub fn past_time(
     context: &Context,
     session: &Session,

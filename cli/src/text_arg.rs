@@ -39,10 +39,6 @@ impl FromStr for TextArg {
 
 impl TextArg {
     /// Reads the text.
-    ///
-    /// # Errors
-    ///
-    /// If the file cannot be read, is not UTF-8, or is too long.
     pub fn read(&self, context: &Context) -> Result<String, CommandError> {
         match self {
             Self::Text(text) => Ok(text.clone()),

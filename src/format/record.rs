@@ -389,9 +389,6 @@ impl Record {
     }
 
     /// Decodes a record.
-    ///
-    /// # Errors
-    /// [`DecodeError`] if the bytes are not a record.
     pub fn decode(bytes: &[u8]) -> Result<Self, DecodeError> {
         let wrong = |reason: String| DecodeError::new("record", reason);
         match bytes.split_first() {
@@ -448,9 +445,6 @@ impl RevisionBody {
     }
 
     /// Decodes a body.
-    ///
-    /// # Errors
-    /// [`DecodeError`] if the bytes are not a body.
     pub fn decode(bytes: &[u8]) -> Result<Self, DecodeError> {
         unpack("revision body", bytes)
     }

@@ -52,9 +52,6 @@ pub(super) fn unwrap_as<'a>(
 }
 
 /// Returns a row with its content changed by `rewrite`; `None` if it changes nothing.
-///
-/// # Errors
-/// [`DecodeError`] if the row is damaged.
 pub fn rewrite_row(
     bytes: &[u8],
     rewrite: impl FnOnce(&[u8]) -> Option<Vec<u8>>,
@@ -75,9 +72,6 @@ macro_rules! packed_row {
             }
 
             /// Decodes a row's value.
-            ///
-            /// # Errors
-            /// [`DecodeError`] if the bytes are damaged or inconsistent.
             pub fn decode(bytes: &[u8]) -> Result<Self, DecodeError> {
                 let check: fn(&Self) -> Result<(), &'static str> = $check;
                 let row = unpack($what, unwrap($what, bytes)?)?;
@@ -121,9 +115,6 @@ impl RevisionRow {
     }
 
     /// Decodes a row's value.
-    ///
-    /// # Errors
-    /// [`DecodeError`] if the bytes are damaged.
     pub fn decode(bytes: &[u8]) -> Result<Self, DecodeError> {
         if bytes == Self::LOST {
             return Err(DecodeError::lost("revision"));
@@ -165,9 +156,6 @@ impl SequenceRow {
     }
 
     /// Decodes a row's value.
-    ///
-    /// # Errors
-    /// [`DecodeError`] if the bytes are damaged.
     pub fn decode(bytes: &[u8]) -> Result<Self, DecodeError> {
         let mut reader = ByteReader::new("sequence number", bytes);
         let row = match reader.byte()? {
@@ -214,9 +202,6 @@ impl FactRow {
     }
 
     /// Decodes a row's value.
-    ///
-    /// # Errors
-    /// [`DecodeError`] if the bytes are damaged.
     pub fn decode(bytes: &[u8]) -> Result<Self, DecodeError> {
         let mut reader = ByteReader::new("fact", bytes);
         let origin = match reader.byte()? {

@@ -232,9 +232,6 @@ impl SystemRecorder {
     /// Makes a checkpoint for an event, unless it is throttled:
     /// [`AutoTrigger::SignificantTimePassed`] only counts more than five minutes after the last
     /// checkpoint. If throttled, nothing is captured.
-    ///
-    /// # Errors
-    /// As [`SystemRecorder::checkpoint`].
     pub fn auto_checkpoint(
         &self,
         act: &WriteContext,

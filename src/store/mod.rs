@@ -226,9 +226,6 @@ impl Store {
     }
 
     /// Opens the store in a folder, or creates it if there is none.
-    ///
-    /// # Errors
-    /// As [`Store::open`] and [`Store::create`].
     pub fn open_or_create(path: &Path, options: Options) -> Result<Self> {
         match Self::open(path, options.clone()) {
             Err(Error::NoStore { .. }) if !options.read_only => {}
@@ -243,9 +240,6 @@ impl Store {
 
     /// Opens a store without checking its seals: writes stay in its spool until the store is
     /// adopted. For a store that is refused otherwise, when a write must not be lost.
-    ///
-    /// # Errors
-    /// As [`Store::open`].
     pub fn open_unverified(path: &Path, options: Options) -> Result<Self> {
         let marker = marker_of(path)?;
         let trust = StoreTrust::unverified(path, &marker, &options)?;
@@ -273,17 +267,11 @@ impl Store {
     }
 
     /// Creates a store in memory, for tests and temporary work. It is dropped with its last clone.
-    ///
-    /// # Errors
-    /// If the system gives no random numbers.
     pub fn in_memory() -> Result<Self> {
         Self::in_memory_with(Options::default())
     }
 
     /// Creates a store in memory with these options.
-    ///
-    /// # Errors
-    /// If the system gives no random numbers.
     pub fn in_memory_with(options: Options) -> Result<Self> {
         let log = MemoryLog::default();
         write_first_record(&log)?;
@@ -476,9 +464,6 @@ impl Store {
     }
 
     /// Makes a new operation id, for writes that belong together.
-    ///
-    /// # Errors
-    /// If the system gives no random numbers.
     pub fn new_operation(&self) -> Result<OperationId> {
         operation_id()
     }

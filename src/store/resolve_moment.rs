@@ -104,18 +104,12 @@ impl Session {
     }
 
     /// Returns the point at a time, on the branch checked out then.
-    ///
-    /// # Errors
-    /// As [`Session::resolve`].
     pub fn at_time(&self, time: Timestamp) -> Result<ResolvedMoment> {
         let view = self.view()?;
         self.of_time(&view, time, None)
     }
 
     /// Returns the point of a sequence number.
-    ///
-    /// # Errors
-    /// As [`Session::resolve`].
     pub fn at_sequence(&self, sequence: u64) -> Result<ResolvedMoment> {
         let view = self.view()?;
         self.of_sequence(&view, sequence)

@@ -243,17 +243,11 @@ impl StateAt {
     }
 
     /// Returns the value of one claim.
-    ///
-    /// # Errors
-    /// If stored data is damaged.
     pub fn claim(&self, kind: Kind, id: &str) -> Result<Option<Value>> {
         Ok(self.claims.entry(&Key::new(kind, id))?.map(|entry| entry.value))
     }
 
     /// Returns the claims of a kind, sorted by the time they were added, then by id.
-    ///
-    /// # Errors
-    /// If stored data is damaged.
     pub fn claims_of(&self, kind: Kind) -> Result<Vec<(String, ClaimEntry)>> {
         let mut claims = self
             .claims

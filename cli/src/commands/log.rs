@@ -108,8 +108,8 @@ impl Verb for LogArgs {
 }
 
 impl LogArgs {
-    /// Returns whether to show the story. Otherwise, and as JSON without an option of the story, the log
-    /// shows revisions and checkpoints.
+    /// Returns whether to show the story. Otherwise, and as JSON without an option of the story,
+    /// the log shows revisions and checkpoints.
     fn shows_the_story(&self, context: &Context) -> bool {
         let LogStoryArgs { facts, patch, oneline } = self.story;
         let asks_for_records = self.entity.is_some()

@@ -261,10 +261,6 @@ impl SettingKey {
     }
 
     /// Parses a value of this setting.
-    ///
-    /// # Errors
-    ///
-    /// Invalid if the text is not such a value.
     pub fn parse(&self, text: &str) -> Result<SettingValue, CommandError> {
         let value = match self.shape {
             SettingType::Bool => {

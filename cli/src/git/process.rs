@@ -249,10 +249,6 @@ fn kill_group(child: &mut Child) {
 }
 
 /// Returns the output of a command that must succeed.
-///
-/// # Errors
-///
-/// As [`run_git`]; unavailable if it fails.
 pub fn git_output(
     command: Command,
     input: Option<Vec<u8>>,

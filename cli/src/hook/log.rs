@@ -130,10 +130,6 @@ pub fn user_log(environment: &crate::context::Environment) -> Option<PathBuf> {
 }
 
 /// Adds a line in one write, so that concurrent calls do not mix.
-///
-/// # Errors
-///
-/// If the file cannot be written.
 pub fn append(log: &Path, line: &HookLogEntry) -> io::Result<()> {
     if let Some(folder) = log.parent() {
         private_files::create_directories(folder)?;
@@ -154,10 +150,6 @@ fn rotated_log(log: &Path) -> PathBuf {
 }
 
 /// Reads the lines of a log, oldest first; invalid lines are skipped.
-///
-/// # Errors
-///
-/// If there is a log that cannot be read.
 pub fn read(log: &Path) -> io::Result<Vec<HookLogEntry>> {
     let mut lines = Vec::new();
     for path in [rotated_log(log), log.to_owned()] {

@@ -55,10 +55,6 @@ pub struct HookRecorder<'c> {
 
 impl<'c> HookRecorder<'c> {
     /// Opens the store for an event.
-    ///
-    /// # Errors
-    ///
-    /// As opening does.
     pub fn open(
         context: &'c Context,
         event: &'c HookEvent,
@@ -87,10 +83,6 @@ impl<'c> HookRecorder<'c> {
 
     /// Stops waiting for the lock after it was not released in time: from now on, writes go to the
     /// spool where possible.
-    ///
-    /// # Errors
-    ///
-    /// As opening does.
     pub fn stop_waiting(&mut self) -> Result<(), CommandError> {
         if self.locked {
             return Ok(());
@@ -250,10 +242,6 @@ impl<'c> HookRecorder<'c> {
     }
 
     /// Reads the end of the transcript.
-    ///
-    /// # Errors
-    ///
-    /// As reading the file.
     pub fn read_tail(&mut self) -> Result<(), CommandError> {
         let (Some(id), Some(path)) = (&self.event.session, &self.event.transcript) else {
             return Ok(());
@@ -270,10 +258,6 @@ impl<'c> HookRecorder<'c> {
     }
 
     /// Imports what is new in the transcript.
-    ///
-    /// # Errors
-    ///
-    /// As reading the file and every write.
     pub fn import_transcripts(&mut self) -> Result<(), CommandError> {
         let Some(id) = &self.event.session else { return Ok(()) };
         let infer = self.context.config.is_on(key::INFERENCE_ENABLED);
@@ -309,10 +293,6 @@ fn open(context: &Context, path: &Path, lock_timeout: Duration) -> Result<Store,
 }
 
 /// Keeps a hook's data in the spool of a damaged store. Returns whether there was any.
-///
-/// # Errors
-///
-/// If even that cannot be written.
 pub fn spool_event(
     context: &Context,
     event: &HookEvent,

@@ -67,10 +67,6 @@ fn parse(text: &str) -> Result<CstRootNode, UnusableSettings> {
 }
 
 /// Returns the text with one more entry; the same text if the entry exists.
-///
-/// # Errors
-///
-/// If the text is not JSON, or has something else in this place.
 pub fn apply_edit(text: &str, edit: &JsonEdit) -> Result<String, UnusableSettings> {
     let (mark, text) = match text.strip_prefix(BYTE_ORDER_MARK) {
         Some(rest) => (BYTE_ORDER_MARK, rest),

@@ -59,10 +59,6 @@ impl<T> ToolAnswer<T> {
 
 impl<T: Serialize> ToolAnswer<T> {
     /// Returns the result of a call: the structured content, the same as text, and links.
-    ///
-    /// # Errors
-    ///
-    /// Invalid if it is too large for any client.
     pub(super) fn into_result(self) -> Result<CallToolResult, CommandError> {
         let value = json(&self.found)?;
         let text = value.to_string();

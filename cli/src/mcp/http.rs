@@ -58,10 +58,6 @@ impl AccessToken {
 }
 
 /// Listens on this address, which must be a loopback address.
-///
-/// # Errors
-///
-/// Invalid if other machines could reach it; unavailable if it is in use.
 pub async fn listen(address: SocketAddr) -> Result<(TcpListener, SocketAddr), CommandError> {
     if !address.ip().is_loopback() {
         return Err(CommandError::invalid(format!("{address} can be reached from other machines"))

@@ -40,10 +40,6 @@ impl McpRequest {
     }
 
     /// Returns the store and session to read.
-    ///
-    /// # Errors
-    ///
-    /// As opening does; not found if there is no session yet.
     pub(super) fn reading(&self) -> Result<SessionReader, CommandError> {
         SessionReader::begin(&self.context)
     }

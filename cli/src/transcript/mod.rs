@@ -125,10 +125,6 @@ impl<'a> TranscriptImporter<'a> {
 
     /// Imports one file like [`Self::import_file`], but each of several sessions in it by itself,
     /// unless one continues the other.
-    ///
-    /// # Errors
-    ///
-    /// As [`Self::import_file`].
     pub fn import_sessions(
         &mut self,
         path: &Path,

@@ -93,9 +93,6 @@ impl WorkflowRun {
     }
 
     /// Like [`WorkflowRun::load`], at a point.
-    ///
-    /// # Errors
-    /// As [`WorkflowRun::load`].
     pub fn load_at(&self, point: &ResolvedMoment, item: &str) -> Result<LoadedItem> {
         let item = self.item_at(point, item)?;
         let outputs = self.outputs_of_steps(point, &item.item, &item.steps())?;
@@ -166,9 +163,6 @@ impl WorkflowRun {
     }
 
     /// Like [`WorkflowRun::resume`], from a point.
-    ///
-    /// # Errors
-    /// As [`WorkflowRun::resume`].
     pub fn resume_at(&self, point: &ResolvedMoment) -> Result<ResumedRun> {
         let state = self.session.state(point)?;
         let [run, input] = [run_key(), input_key()].map(|key| state.claim(Kind::Run, &key.id));

@@ -124,9 +124,6 @@ impl WorkflowRun {
     }
 
     /// Records several finished steps in one revision.
-    ///
-    /// # Errors
-    /// As [`WorkflowRun::record`].
     pub fn record_all(&self, act: &WriteContext, records: &[StepRecord]) -> Result<WriteReport> {
         let mut keys = vec![plan::run_key()];
         for record in records {

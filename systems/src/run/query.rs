@@ -152,9 +152,6 @@ impl WorkflowRun {
 
     /// Fills the placeholders of a template with the records of an item. No placeholder ever
     /// remains: see [`template::render`].
-    ///
-    /// # Errors
-    /// As [`WorkflowRun::load`].
     pub fn render(&self, template: &str, item: &str) -> Result<RenderResult> {
         let loaded = self.load(item)?;
         let state = self.state()?;

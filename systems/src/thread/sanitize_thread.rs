@@ -111,9 +111,6 @@ impl Thread {
     }
 
     /// Records the result of a call before it is part of the history.
-    ///
-    /// # Errors
-    /// As [`Thread::start_call`].
     pub fn finish_call(
         &self,
         act: &WriteContext,

@@ -1,5 +1,5 @@
-//! Records the announcement and the end of a compaction, each in one checkpoint, however many events
-//! report it.
+//! Records the announcement and the end of a compaction, each in one checkpoint, however many
+//! events report it.
 
 use super::{HookRecorder, with_objects};
 use crate::compaction::{self, CompactionPhase, ContextCompaction, RECENT};
