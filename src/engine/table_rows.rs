@@ -77,3 +77,53 @@ pub(crate) fn for_each_row(
     }
     Ok(())
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::backend::{self, LogPosition};
+
+    /// A table whose keys are the numbers up to a bound.
+    struct NumberTable(u16);
+
+    impl Snapshot for NumberTable {
+        fn position(&self) -> LogPosition {
+            0
+        }
+
+        fn get(&self, _: TableId, _: &[u8]) -> Result<Option<Vec<u8>>, backend::Error> {
+            Ok(None)
+        }
+
+        fn scan(
+            &self,
+            _: TableId,
+            from: &[u8],
+            to: &[u8],
+            _: ScanDirection,
+            limit: usize,
+        ) -> Result<Vec<TableRow>, backend::Error> {
+            let keys = (0..self.0).map(|number| number.to_be_bytes().to_vec());
+            let inside = |key: &Vec<u8>| &**key >= from && (to.is_empty() || &**key < to);
+            Ok(keys.filter(inside).take(limit).map(|key| (key, Vec::new())).collect())
+        }
+    }
+
+    #[test]
+    fn every_row_of_a_range_is_read_once_at_any_number_of_pages() {
+        for (table, page) in [(key::FACTS, PAGE_ROWS), (key::OBJECTS, PAGE_OBJECTS)] {
+            let page = u16::try_from(page).unwrap();
+            for count in [0, 1, page - 1, page, page + 1, 2 * page, 2 * page + 1] {
+                let view = NumberTable(count);
+                let numbers = |rows: TableRows<'_>| {
+                    rows.map(|row| u16::from_be_bytes(row.unwrap().0.try_into().unwrap()))
+                        .collect::<Vec<_>>()
+                };
+                assert_eq!(numbers(TableRows::all(&view, table)), Vec::from_iter(0..count));
+                let [from, to] = [1_u16, page + 1].map(|key| key.to_be_bytes().to_vec());
+                let inside = Vec::from_iter(1..count.min(page + 1));
+                assert_eq!(numbers(TableRows::range(&view, table, from, to)), inside);
+            }
+        }
+    }
+}
