@@ -29,10 +29,12 @@ install: build ## put the binary in PREFIX/bin
 	@echo "installed $(DESTDIR)$(PREFIX)/bin/forge"
 	@case ":$$PATH:" in *":$(PREFIX)/bin:"*) ;; *) echo "note: $(PREFIX)/bin is not on your PATH" ;; esac
 
-lint: ready ## formatting, clippy and the documentation, with warnings as errors
+lint: ready ## formatting, readability, clippy and the documentation, with warnings as errors
 	@echo "== cargo fmt --check"
 	@$(CARGO) fmt --all --check
 	@$(CARGO) fmt --manifest-path tests/outside/Cargo.toml --check
+	@echo "== scripts/readability"
+	@scripts/readability --check
 	@echo "== cargo clippy"
 	@$(CARGO) clippy --locked --release --workspace --all-targets -- -D warnings
 	@echo "== cargo doc"

@@ -1,6 +1,6 @@
 //! Errors of this crate, grouped by what the caller should do next.
 
-pub use crate::backend::{Error as BackendError, IntegrityBreach};
+pub use crate::backend::{Error as BackendError, IntegrityBreach, LockHolder};
 pub use crate::format::{DecodeError, MarkerError};
 
 use crate::backend;
@@ -96,7 +96,7 @@ pub enum Error {
         was imported"
     )]
     Secrets {
-        /// How many secrets, and of which kinds.
+        /// The number of secrets of each kind.
         found: String,
     },
     /// A claim that already exists.

@@ -1,13 +1,14 @@
 //! A temporal debugging state store: what is known about a problem, at every moment, on disk.
 //!
 //! A debugging effort is a [`Session`]. It holds *claims* (hypotheses, evidence, beliefs, gaps,
-//! notes), which change and can be taken back, and *facts* (commands, edits, tests, messages), which
-//! happened. Every write is one revision that survives a crash. Every moment can be read again,
-//! compared with another, restored, or continued on a branch of its own.
+//! notes), which change and can be undone, and *facts* (commands, edits, tests, messages),
+//! which happened. Every write is one revision that survives a crash. Every moment can be read
+//! again, compared with another, restored, or continued on a branch of its own.
 //!
 //! ```
 //! use forge_store::{
-//!     Evidence, Hypothesis, NewCheckpoint, NewSession, Options, Store, Strength, Timestamp, WriteContext,
+//!     Evidence, Hypothesis, NewCheckpoint, NewSession, Options, Store, Strength, Timestamp,
+//!     WriteContext,
 //! };
 //!
 //! fn main() -> Result<(), Box<dyn std::error::Error>> {
@@ -40,27 +41,29 @@
 //!
 //! * **Embedded.** A store is a folder. There is no server; any number of threads and processes may
 //!   read and write one store at once.
-//! * **Durable.** A write goes to a journal with one sync; an index in RocksDB follows it. A wrong byte
-//!   in the files is an error that names it, never a wrong state.
+//! * **Durable.** A write goes to a journal with one sync; an index in RocksDB follows it. A wrong
+//!   byte in the files is an error that names it, never a wrong state.
 //! * **Temporal.** A moment is a time, a revision, a checkpoint or a phrase such as `2 hours ago`
 //!   ([`Session::at`]). Every moment can be read, not only those with a checkpoint.
-//! * **Careful.** [`Options`] can remove secrets from everything that is written, seal a store against
-//!   changes from outside, and encrypt it.
+//! * **Careful.** [`Options`] can remove secrets from everything that is written, seal a store
+//!   against changes from outside, and encrypt it.
 //!
 //! # What it is not
 //!
 //! * Not a general database: no queries over claims, no transactions over several sessions.
 //! * Not a log collector: each write waits for the disk.
-//! * Not a service: it has no network, and does not protect a store on a network file system. It runs
-//!   on Unix.
-//! * Not tied to a clock: times come in as arguments, and no function but [`Timestamp::now`] asks what
-//!   time it is. The library never prints and never reads the environment.
+//! * Not a service: it has no network, and does not protect a store on a network file system. It
+//!   runs on Unix.
+//! * Not tied to a clock: times come in as arguments, and no function but [`Timestamp::now`] asks
+//!   what time it is. The library never prints and never reads the environment.
 //!
 //! # Where to go on
 //!
 //! * [`Store`] opens stores and lists sessions; [`Session`] reads and writes one; [`SessionWrite`]
 //!   puts several changes into one revision; [`StateAt`] is the state at a moment.
 //! * [`Error`] has a [`kind`](Error::kind) that says what to do next.
+//!   Any function that reads or writes fails if the store cannot be read or written or is damaged;
+//!   a section "Errors" names what else can fail.
 //! * [`admin`] takes care of stores: verify, repair, back up, prune, purge, keys.
 //! * [`store`] has the rest of the API: history, search, briefs, bundles, streams, imports.
 //! * [`model`] has all records and their rules; [`diff`] compares states; [`redact`] finds secrets.

@@ -32,97 +32,62 @@ use state::{ForkCopyState, LastMessage};
 
 /// A line of a rollout.
 #[derive(Debug, Default, Deserialize)]
-#[serde(default)]
+#[serde(default, bound(deserialize = "'de: 'a"))]
 pub(crate) struct CodexLine<'a> {
-    #[serde(borrow)]
     timestamp: LenientText<'a>,
     #[serde(borrow, rename = "type")]
     kind: LenientText<'a>,
     ordinal: LenientInteger,
-    #[serde(borrow)]
     payload: Option<&'a RawValue>,
-    #[serde(borrow)]
     metadata: Option<&'a RawValue>,
 }
 
 /// The fields of a payload, of any type.
 #[derive(Debug, Default, Deserialize)]
-#[serde(default)]
+#[serde(default, bound(deserialize = "'de: 'a"))]
 struct CodexPayload<'a> {
     #[serde(borrow, rename = "type")]
     kind: LenientText<'a>,
-    #[serde(borrow)]
     id: LenientText<'a>,
-    #[serde(borrow)]
     turn_id: LenientText<'a>,
-    #[serde(borrow)]
     cwd: LenientText<'a>,
-    #[serde(borrow)]
     model: LenientText<'a>,
-    #[serde(borrow)]
     role: LenientText<'a>,
-    #[serde(borrow)]
     message: LenientText<'a>,
-    #[serde(borrow)]
     content: Option<&'a RawValue>,
-    #[serde(borrow)]
     summary: Option<&'a RawValue>,
-    #[serde(borrow)]
     name: LenientText<'a>,
-    #[serde(borrow)]
     namespace: LenientText<'a>,
-    #[serde(borrow)]
     call_id: LenientText<'a>,
-    #[serde(borrow)]
     arguments: LenientText<'a>,
-    #[serde(borrow)]
     input: LenientText<'a>,
-    #[serde(borrow)]
     action: Option<&'a RawValue>,
-    #[serde(borrow)]
     output: Option<&'a RawValue>,
-    #[serde(borrow)]
     item: Option<&'a RawValue>,
     started_at_ms: LenientInteger,
-    #[serde(borrow)]
     internal_chat_message_metadata_passthrough: Option<&'a RawValue>,
-    #[serde(borrow)]
     info: Option<&'a RawValue>,
-    #[serde(borrow)]
     usage: Option<&'a RawValue>,
-    #[serde(borrow)]
     thread_name: LenientText<'a>,
-    #[serde(borrow)]
     replacement_history: Option<&'a RawValue>,
-    #[serde(borrow)]
     replacement_history_entries: Option<&'a RawValue>,
 }
 
 /// The first line of a rollout.
 #[derive(Debug, Default, Deserialize)]
-#[serde(default)]
+#[serde(default, bound(deserialize = "'de: 'a"))]
 struct CodexSessionMeta<'a> {
-    #[serde(borrow)]
     id: LenientText<'a>,
-    #[serde(borrow)]
     session_id: LenientText<'a>,
-    #[serde(borrow)]
     timestamp: LenientText<'a>,
-    #[serde(borrow)]
     cwd: LenientText<'a>,
-    #[serde(borrow)]
     git: Option<&'a RawValue>,
-    #[serde(borrow)]
     source: Option<&'a RawValue>,
-    #[serde(borrow)]
     thread_source: LenientText<'a>,
-    #[serde(borrow)]
     forked_from_id: LenientText<'a>,
     subagent_history_start_ordinal: LenientInteger,
     forked_from_ordinal_exclusive: LenientInteger,
-    #[serde(borrow)]
     agent_nickname: LenientText<'a>,
-    #[serde(borrow)]
     agent_role: LenientText<'a>,
 }
 

@@ -21,39 +21,28 @@ use serde_json::value::RawValue;
 
 /// A line of a recording, or an older recording as a whole.
 #[derive(Debug, Default, Deserialize)]
-#[serde(default, rename_all = "camelCase")]
+#[serde(default, rename_all = "camelCase", bound(deserialize = "'de: 'a"))]
 pub(crate) struct GeminiLine<'a> {
     session_id: LenientId,
-    #[serde(borrow)]
     summary: LenientText<'a>,
-    #[serde(borrow)]
     last_updated: LenientText<'a>,
-    #[serde(borrow)]
     directories: Option<&'a RawValue>,
     /// `subagent` in a conversation of one agent with another.
     #[serde(borrow, rename = "kind")]
     conversation: LenientText<'a>,
-    #[serde(borrow)]
     messages: Option<&'a RawValue>,
     #[serde(borrow, rename = "$set")]
     set: Option<&'a RawValue>,
     // Fields of messages.
     id: LenientId,
-    #[serde(borrow)]
     timestamp: LenientText<'a>,
     #[serde(borrow, rename = "type")]
     kind: LenientText<'a>,
-    #[serde(borrow)]
     content: Option<&'a RawValue>,
-    #[serde(borrow)]
     display_content: Option<&'a RawValue>,
-    #[serde(borrow)]
     model: LenientText<'a>,
-    #[serde(borrow)]
     thoughts: Option<&'a RawValue>,
-    #[serde(borrow)]
     tokens: Option<&'a RawValue>,
-    #[serde(borrow)]
     tool_calls: Option<&'a RawValue>,
 }
 
@@ -67,11 +56,9 @@ struct GeminiTokenUsage {
 }
 
 #[derive(Debug, Default, Deserialize)]
-#[serde(default)]
+#[serde(default, bound(deserialize = "'de: 'a"))]
 struct GeminiThought<'a> {
-    #[serde(borrow)]
     subject: LenientText<'a>,
-    #[serde(borrow)]
     description: LenientText<'a>,
 }
 

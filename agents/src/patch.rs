@@ -5,7 +5,7 @@ use serde::Deserialize;
 
 /// The description of an edit in a call's input or its result.
 #[derive(Debug, Default, Deserialize)]
-#[serde(default)]
+#[serde(default, bound(deserialize = "'de: 'a"))]
 pub(crate) struct EditDescription<'a> {
     #[serde(borrow, rename = "type")]
     kind: LenientText<'a>,
@@ -13,24 +13,17 @@ pub(crate) struct EditDescription<'a> {
     file_path: LenientText<'a>,
     #[serde(borrow, alias = "structuredPatch")]
     structured_patch: LenientList<PatchHunk<'a>>,
-    #[serde(borrow)]
     content: LenientText<'a>,
-    #[serde(borrow)]
     edits: LenientList<TextReplacement<'a>>,
     #[serde(borrow, alias = "oldString")]
     old_string: LenientText<'a>,
     #[serde(borrow, alias = "newString")]
     new_string: LenientText<'a>,
-    #[serde(borrow)]
     new_source: LenientText<'a>,
     // OpenHands' names, which its calls have next to an empty `content`.
-    #[serde(borrow)]
     path: LenientText<'a>,
-    #[serde(borrow)]
     file_text: LenientText<'a>,
-    #[serde(borrow)]
     old_str: LenientText<'a>,
-    #[serde(borrow)]
     new_str: LenientText<'a>,
 }
 

@@ -1,6 +1,7 @@
 //! The results of a reader.
 
 use forge_store::model::{CheckpointTrigger, Fact, Timestamp, Value};
+use serde::Serialize;
 
 /// What a transcript says about its session so far.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -36,7 +37,7 @@ pub struct CheckpointDraft {
 }
 
 /// A line that is not readable as it is.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct SkippedLine {
     /// Its line number in the file, from 1.
     pub line: u64,

@@ -64,7 +64,7 @@ pub struct GlobalArgs {
     #[arg(long, global = true, hide_short_help = true)]
     pub no_redact: bool,
 
-    /// Text: secrets that contain it are stored; 'kind:NAME' for those of a kind
+    /// Text: secrets that contain it are stored; 'kind:NAME' for all of a kind
     #[arg(long, global = true, hide_short_help = true, value_name = "TEXT")]
     pub redact_allow: Vec<String>,
 

@@ -34,11 +34,9 @@ pub struct FinishedCommand {
     pub outcome: CommandOutcome,
     /// Why it did not run.
     pub reason: Option<String>,
-    /// Its output.
     pub stdout: CapturedOutput,
     /// Its error output.
     pub stderr: CapturedOutput,
-    /// Its duration.
     pub took: Duration,
     not_run: Option<u8>,
 }

@@ -164,16 +164,12 @@ impl Context {
     }
 
     /// Returns the directory of the store.
-    ///
-    /// # Errors
-    ///
-    /// Not found if there is none; invalid if it is not a directory.
     pub fn store_directory(&self) -> Result<PathBuf, CommandError> {
         store_directory(&self.cwd, &self.global, &self.environment)
     }
 
-    /// Returns where `forge init` creates a store: at the given path, or else for the project around
-    /// `start`.
+    /// Returns where `forge init` creates a store: at the given path, or else for the project
+    /// around `start`.
     pub fn new_store_directory(&self, start: Option<&Path>) -> PathBuf {
         match (&self.global.store, start) {
             (Some(path), _) if !path.as_os_str().is_empty() => self.cwd.join(path),
@@ -202,20 +198,12 @@ impl Context {
     }
 
     /// Parses a moment, as far as the text alone says.
-    ///
-    /// # Errors
-    ///
-    /// Invalid if it is not a moment, or is a time outside the valid range.
     pub fn moment(&self, name: &MomentArg) -> Result<time_grammar::MomentExpression, CommandError> {
         time_grammar::parse_moment(name.as_str(), self.now, &self.zone)
             .map_err(|error| CommandError::invalid(error.to_string()))
     }
 
     /// Checks the moment of an option.
-    ///
-    /// # Errors
-    ///
-    /// See [`Context::moment`].
     pub fn check_moment(&self, name: Option<&MomentArg>) -> Result<(), CommandError> {
         name.map_or(Ok(()), |name| self.moment(name).map(drop))
     }

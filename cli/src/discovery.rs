@@ -45,10 +45,6 @@ pub fn find_store(start: &Path, environment: &Environment) -> Result<PathBuf, Co
 }
 
 /// Finds the store at a given path: the directory itself, or the `.forge` in it.
-///
-/// # Errors
-///
-/// Not found if it does not exist; invalid if it is not a directory.
 pub fn named_store(path: &Path, environment: &Environment) -> Result<PathBuf, CommandError> {
     let shown = path.display();
     match fs::metadata(path) {

@@ -188,12 +188,10 @@ impl CommandError {
         self
     }
 
-    /// Returns the kind of this error.
     pub fn kind(&self) -> CommandErrorKind {
         self.kind
     }
 
-    /// Returns the message.
     pub fn message(&self) -> &str {
         &self.message
     }

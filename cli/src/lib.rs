@@ -5,7 +5,8 @@
 //! * [`verb`]: what a command is, and the one place that runs them.
 //! * [`context`], [`config`], [`discovery`]: the context of a command: directory, store, settings,
 //!   clock.
-//! * [`workspace`] and [`id_match`]: the store and the session of a command, and the ids that it names.
+//! * [`workspace`] and [`id_match`]: the store and the session of a command, and the ids that it
+//!   names.
 //! * [`session_reader`] and [`text`]: what is known at a moment, and the texts in it.
 //! * [`session_page`]: reads what the page of a session says.
 //! * [`serve`]: the pages of all sessions over HTTP, for a browser of this machine.

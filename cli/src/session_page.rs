@@ -10,10 +10,6 @@ use forge_store::redact::Redactor;
 use forge_store::store::{CheckpointFilter, ResolvedMoment, Session};
 
 /// Reads the page of a session at a moment.
-///
-/// # Errors
-///
-/// As every read.
 pub fn read_page(
     session: &Session,
     point: &ResolvedMoment,
@@ -53,7 +49,7 @@ fn compaction_note(
         sequence: checkpoint.sequence,
         ..CompactionNote::default()
     };
-    // An imported event stream may have a compaction of which nothing else is known.
+    // An imported event stream may have a compaction without the facts around it.
     let Some(one) = ContextCompaction::from_checkpoint(checkpoint) else { return Ok(note) };
     let CompactionKnowledge { knowledge, summary, lost } = compaction_knowledge(session, &one)?;
     let lost = lost.map(|lost| {

@@ -21,10 +21,6 @@ pub struct SessionReader {
 
 impl SessionReader {
     /// Opens the store and the session.
-    ///
-    /// # Errors
-    ///
-    /// As opening does; not found if there is no session yet.
     pub fn begin(context: &Context) -> Result<Self, CommandError> {
         let store = workspace::open_store(context, StoreAccess::Read)?;
         let session = workspace::choose_session(context, &store, SessionNeed::Existing)?;
@@ -76,14 +72,11 @@ impl SessionReader {
 /// A claim or a fact.
 #[derive(Clone, Debug)]
 pub enum KnownEntity {
-    /// A claim, with its key.
     Claim(Key, ClaimEntry),
-    /// A fact.
     Fact(SourcedFact),
 }
 
 impl KnownEntity {
-    /// Its kind.
     pub const fn kind(&self) -> Kind {
         match self {
             Self::Claim(key, _) => key.kind,
@@ -91,7 +84,6 @@ impl KnownEntity {
         }
     }
 
-    /// Its id.
     pub fn id(&self) -> &str {
         match self {
             Self::Claim(key, _) => &key.id,
@@ -123,7 +115,6 @@ impl KnownEntity {
         }
     }
 
-    /// Its id.
     pub fn into_id(self) -> String {
         match self {
             Self::Claim(key, _) => key.id,

@@ -46,8 +46,8 @@ impl SessionWriter {
     ///
     /// # Errors
     ///
-    /// Invalid if it is no moment, is in the future, or is before the last change on the branch: the
-    /// times along a branch never go back.
+    /// Invalid if it is no moment, is in the future, or is before the last change on the branch:
+    /// the times along a branch never go back.
     pub fn changing_at(
         self,
         context: &Context,
@@ -268,10 +268,6 @@ pub fn new_fact(
 }
 
 /// Returns the time that was given for a fact; now if none was.
-///
-/// # Errors
-///
-/// Invalid if it is not a moment; not found if there is no such moment.
 pub fn past_time(
     context: &Context,
     session: &Session,

@@ -38,10 +38,6 @@ impl<'a> TextReader<'a> {
 
     /// Returns the value for output: references are replaced by their texts, and long texts are
     /// cut. `source` is the source that the references of a fact point into.
-    ///
-    /// # Errors
-    ///
-    /// Corrupt if a text is missing from its source.
     pub fn resolve(&mut self, source: Option<&str>, value: Value) -> Result<Value, CommandError> {
         if let Some(text) = TextRef::from_value(&value) {
             return self.resolve_reference(source, &text);

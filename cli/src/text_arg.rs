@@ -15,7 +15,6 @@ const MAX_TEXT_BYTES: u64 = 256 << 20;
 pub enum TextArg {
     /// The text itself.
     Text(String),
-    /// In this file.
     File(PathBuf),
     /// On standard input.
     Stdin,
@@ -40,10 +39,6 @@ impl FromStr for TextArg {
 
 impl TextArg {
     /// Reads the text.
-    ///
-    /// # Errors
-    ///
-    /// If the file cannot be read, is not UTF-8, or is too long.
     pub fn read(&self, context: &Context) -> Result<String, CommandError> {
         match self {
             Self::Text(text) => Ok(text.clone()),

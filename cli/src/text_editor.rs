@@ -14,10 +14,6 @@ const REMARK: &str = "# Write the text above. Lines that begin with '#' are left
 
 /// Returns the arguments with the text that is missing in them, if that is all that is missing. The
 /// user writes it in an editor; `None` without a terminal or an editor.
-///
-/// # Errors
-///
-/// Invalid if the text is empty or the editor fails.
 pub fn with_missing_text(
     arguments: &[OsString],
     error: &clap::Error,

@@ -37,8 +37,8 @@ pub trait Verb {
         Self::SESSION
     }
 
-    /// Returns when the changes of claims took place that a [`SessionWriter`] records for it; now if
-    /// it is `None`.
+    /// Returns when the changes of claims took place that a [`SessionWriter`] records for it; now
+    /// if it is `None`.
     fn change_time(&self) -> Option<&MomentArg> {
         None
     }
@@ -48,7 +48,6 @@ pub trait Verb {
         Ok(())
     }
 
-    /// Runs it.
     fn run(&self, opened: &Self::Opened, context: &mut Context) -> VerbResult<Self>;
 
     /// Does what comes after the report was printed.
@@ -248,9 +247,7 @@ impl Report for RawReport {
 /// One of two reports, as the arguments ask.
 #[derive(Debug)]
 pub enum EitherReport<A, B> {
-    /// The first.
     First(A),
-    /// The second.
     Second(B),
 }
 

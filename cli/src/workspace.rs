@@ -27,7 +27,6 @@ pub enum StoreAccess {
     Read,
     /// Read, with what others write in the meantime.
     Follow,
-    /// Write.
     Write,
 }
 
@@ -44,10 +43,6 @@ pub enum SessionNeed {
 const UNNAMED: &str = "project";
 
 /// Opens the store.
-///
-/// # Errors
-///
-/// Not found if there is none; the errors of the library.
 pub fn open_store(context: &Context, access: StoreAccess) -> Result<Store, CommandError> {
     let path = context.store_directory()?;
     if access == StoreAccess::Write {
@@ -210,10 +205,6 @@ pub fn choose_session(
 }
 
 /// Returns the agent's own id of the session that this command is called from.
-///
-/// # Errors
-///
-/// Invalid if it is not called from an agent's session.
 pub fn agent_session(context: &Context, store: &Store) -> Result<String, CommandError> {
     if let Some(name) = context.session() {
         if is_of_agent(context, store, name) {
@@ -328,10 +319,6 @@ pub fn point_or_head(
 
 /// Parses a moment in the context of this session: a number that is not an id there is a time. A
 /// note about ambiguous local times is printed to stderr.
-///
-/// # Errors
-///
-/// Invalid if it is not a moment; ambiguous.
 pub fn moment(
     context: &Context,
     session: &Session,
@@ -347,10 +334,6 @@ pub fn moment(
 }
 
 /// Resolves a moment to a point. A note about ambiguous local times is printed to stderr.
-///
-/// # Errors
-///
-/// Invalid if it is not a moment; not found; ambiguous.
 pub fn point(
     context: &Context,
     session: &Session,

@@ -336,8 +336,8 @@ fn escaped(text: &PageText, chars: usize) -> String {
     parts.iter().enumerate().map(part).collect()
 }
 
-/// Escapes the marks of Markdown. An address or a mention gets a mark without width, so that a forge
-/// for code makes no link of it and calls nobody.
+/// Escapes the marks of Markdown. An address or a mention gets a mark without width, so that a
+/// site such as GitHub makes no link of it and notifies no person.
 fn plain(text: &str) -> String {
     let mut out = String::with_capacity(text.len() + 8);
     let mut letters = text.chars().peekable();

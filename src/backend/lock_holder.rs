@@ -1,5 +1,6 @@
 //! Finding the process that holds a lock on a file.
 
+use serde::Serialize;
 use std::fmt;
 use std::fs::File;
 use std::io::{self, Read};
@@ -11,7 +12,7 @@ const COMMAND_BYTES: usize = 80;
 const LOOKS: u32 = 8;
 
 /// The process that holds a lock. Used for messages only, never for decisions.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct LockHolder {
     /// The process id.
     pub pid: u32,

@@ -105,9 +105,6 @@ pub trait WriteAheadLog: Send + Sync {
     /// Ends the current segment and begins the next one with the record that `first` returns.
     /// `first` is called under the append lock with all records from `from` on. Both segments are
     /// durable on return. Returns the new segment's first record.
-    ///
-    /// # Errors
-    /// See [`WriteAheadLog::append`].
     fn rotate(
         &self,
         from: LogPosition,
@@ -117,35 +114,23 @@ pub trait WriteAheadLog: Send + Sync {
 
     /// Removes the segments that end at or before `before`. Segments in use by readers of this
     /// process stay readable there.
-    ///
-    /// # Errors
-    /// [`Error::Io`].
     fn remove_before(&self, before: LogPosition) -> Result<(), Error>;
 
     /// Preallocates about `bytes` bytes after the end, if less than half of that is left, so that
     /// syncs of later records cost less. From then on, appends through this handle preallocate a
     /// little more as they reach the end of the room. `from` is an end of the log as last seen.
     /// Readers see no difference.
-    ///
-    /// # Errors
-    /// See [`WriteAheadLog::append`].
     fn make_room(&self, _from: LogPosition, _bytes: u64) -> Result<(), Error> {
         Ok(())
     }
 
     /// Preallocates room like [`WriteAheadLog::make_room`], in the segment that
     /// [`WriteAheadLog::rotate`] begins next. Appends are not delayed.
-    ///
-    /// # Errors
-    /// See [`WriteAheadLog::append`].
     fn make_room_in_next(&self, _bytes: u64) -> Result<(), Error> {
         Ok(())
     }
 
     /// Removes the preallocated room, and stops preallocating.
-    ///
-    /// # Errors
-    /// See [`WriteAheadLog::append`].
     fn give_back_room(&self, _from: LogPosition) -> Result<(), Error> {
         Ok(())
     }
@@ -157,17 +142,11 @@ pub trait WriteAheadLog: Send + Sync {
 
     /// Returns the end of the log and the hash of its last record, as last seen by a witness
     /// outside the store.
-    ///
-    /// # Errors
-    /// [`Error::Io`].
     fn witnessed(&self) -> Result<Option<(LogPosition, RecordHash)>, Error> {
         Ok(None)
     }
 
     /// Returns the position at which the oldest segment starts.
-    ///
-    /// # Errors
-    /// [`Error::Io`].
     fn start(&self) -> Result<LogPosition, Error>;
 }
 
@@ -175,15 +154,9 @@ pub trait WriteAheadLog: Send + Sync {
 pub trait Spool: Send + Sync {
     /// Returns the names of the waiting writes, sorted: including acknowledged writes that are
     /// missing, without those already appended to the journal. Names are 32 hex digits.
-    ///
-    /// # Errors
-    /// [`Error::Io`].
     fn names(&self) -> Result<Vec<String>, Error>;
 
     /// Returns the names of unreadable writes that an earlier repair kept.
-    ///
-    /// # Errors
-    /// [`Error::Io`].
     fn set_aside(&self) -> Result<Vec<String>, Error>;
 
     /// Returns whether a record outside the store shows that the write was acknowledged and not yet
@@ -200,23 +173,14 @@ pub trait Spool: Send + Sync {
 
     /// Stores a write: once this returns, it survives kill -9 and power loss. It is stored as a
     /// whole or not at all.
-    ///
-    /// # Errors
-    /// [`Error::Io`].
     fn put(&self, name: &str, bytes: &[u8]) -> Result<(), Error>;
 
     /// Records that these writes are durable in the journal, and removes them. A missing one is no
     /// error; a file that reappears later is ignored.
-    ///
-    /// # Errors
-    /// [`Error::Io`].
     fn brought(&self, names: &[String]) -> Result<(), Error>;
 
     /// Removes unfinished files of killed writers, and writes already appended to the journal.
     /// Files that are being written stay.
-    ///
-    /// # Errors
-    /// [`Error::Io`].
     fn sweep(&self) -> Result<(), Error>;
 }
 
@@ -272,15 +236,9 @@ pub trait Snapshot: Send + Sync {
     fn position(&self) -> LogPosition;
 
     /// Returns the value of one key.
-    ///
-    /// # Errors
-    /// [`Error::Index`] if it cannot be read.
     fn get(&self, table: TableId, key: &[u8]) -> Result<Option<Vec<u8>>, Error>;
 
     /// Returns the values of many keys, in the order of the keys.
-    ///
-    /// # Errors
-    /// See [`Snapshot::get`].
     fn get_many(&self, table: TableId, keys: &[Vec<u8>]) -> Result<Vec<Option<Vec<u8>>>, Error> {
         keys.iter().map(|key| self.get(table, key)).collect()
     }
@@ -334,16 +292,10 @@ pub trait Index: Send + Sync {
     fn snapshot(&self) -> Result<Arc<dyn Snapshot>, Error>;
 
     /// Returns the position of the newest generation, without opening it.
-    ///
-    /// # Errors
-    /// [`Error::Io`].
     fn position(&self) -> Result<LogPosition, Error>;
 
     /// Returns the writer of the next generation; `None` while another writer exists, here or in
     /// another process. Never waits.
-    ///
-    /// # Errors
-    /// See [`Index::snapshot`].
     fn try_writer(&self) -> Result<Option<Box<dyn IndexWriter>>, Error>;
 
     /// Returns a writer like [`Index::try_writer`] that starts empty: what it publishes replaces
@@ -356,18 +308,12 @@ pub trait Index: Send + Sync {
 
     /// Removes older generations without readers, and returns the folders of the others. Removes
     /// nothing while another writer exists.
-    ///
-    /// # Errors
-    /// [`Error::Io`] if the folder cannot be listed.
     fn tidy(&self) -> Result<Vec<std::path::PathBuf>, Error> {
         Ok(Vec::new())
     }
 
     /// Rewrites the files so that they take the least space and contain nothing that was
     /// overwritten. Returns `false` if another writer exists, or if there is nothing to do.
-    ///
-    /// # Errors
-    /// See [`IndexWriter::publish`].
     fn compact(&self) -> Result<bool, Error> {
         Ok(false)
     }
@@ -380,9 +326,6 @@ pub trait IndexWriter: Send + Sync {
     fn view(&self) -> &dyn Snapshot;
 
     /// Writes rows.
-    ///
-    /// # Errors
-    /// [`Error::Index`].
     fn write(&mut self, batch: RowBatch) -> Result<(), Error>;
 
     /// Makes what was written the newest generation, durable and at this position, and removes

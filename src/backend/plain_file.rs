@@ -17,9 +17,6 @@ pub fn open(path: &Path) -> io::Result<File> {
 }
 
 /// Opens a regular file like [`open`], with these options.
-///
-/// # Errors
-/// See [`open`].
 pub fn open_with(path: &Path, options: &OpenOptions) -> io::Result<File> {
     // Opening a pipe would otherwise block until its other end is opened.
     let nonblocking = i32::try_from(rustix::fs::OFlags::NONBLOCK.bits()).unwrap_or_default();
@@ -60,11 +57,12 @@ pub fn read(path: &Path, most: u64) -> io::Result<Vec<u8>> {
     Ok(content)
 }
 
-/// A larger file that was mostly never written is not read: it would fill the memory with zeros.
+/// Size above which a file is not read if it was mostly never written: it would fill the memory
+/// with zeros.
 const MOST_UNWRITTEN_BYTES: u64 = 1 << 30;
 
-/// Returns whether a file is large and was mostly never written: no file of a store is. A file
-/// system that compresses makes files a few times smaller, but not so much.
+/// Returns whether a file is large and less than a sixteenth of it was ever written. No file of a
+/// store is like that: a file system that compresses makes files only a few times smaller.
 pub(crate) fn is_hollow(about: &Metadata) -> bool {
     const BLOCK_BYTES: u64 = 512;
     about.len() > MOST_UNWRITTEN_BYTES

@@ -4,7 +4,6 @@
 use super::RecordHash;
 use std::fmt;
 
-/// Bytes of a seal.
 pub(crate) const SEAL_BYTES: usize = 28;
 
 /// The keys of a store's seals, derived from a secret that is kept outside the store.

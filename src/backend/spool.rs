@@ -77,18 +77,12 @@ impl SpoolFolder {
     }
 
     /// Returns the bytes of an unreadable write that an earlier repair kept.
-    ///
-    /// # Errors
-    /// [`Error::Io`].
     pub(crate) fn read_aside(&self, name: &str) -> Result<Vec<u8>, Error> {
         let path = self.folder.join(format!("{name}.{SET_ASIDE}"));
         read_own(&path).map_err(Error::io("read", &path))
     }
 
     /// Returns the files of a write, the copy last, each with its bytes as stored.
-    ///
-    /// # Errors
-    /// [`Error::Io`].
     pub(crate) fn stored(&self, name: &str) -> Result<Vec<(PathBuf, Vec<u8>)>, Error> {
         let mut found = Vec::new();
         for path in self.places(name) {
@@ -105,9 +99,6 @@ impl SpoolFolder {
 
     /// Returns the waiting writes like [`Spool::names`], for a repair: without a folder that is not
     /// one, and without a ledger that cannot be read.
-    ///
-    /// # Errors
-    /// [`Error::Io`].
     pub(crate) fn kept_names(&self) -> Result<Vec<String>, Error> {
         let mut names = BTreeSet::new();
         let is_folder = |path: &&PathBuf| path.symlink_metadata().is_ok_and(|one| one.is_dir());
@@ -124,9 +115,6 @@ impl SpoolFolder {
     }
 
     /// Returns what is wrong with the files of a write that is still readable from its other file.
-    ///
-    /// # Errors
-    /// [`Error::Io`].
     pub(crate) fn flaws(
         &self,
         name: &str,
@@ -173,9 +161,6 @@ impl SpoolFolder {
     }
 
     /// Keeps the bytes of an unreadable write under a name that nothing else reads.
-    ///
-    /// # Errors
-    /// [`Error::Io`].
     pub(crate) fn keep_aside(&self, name: &str, bytes: &[u8]) -> Result<(), Error> {
         files::create_private_folder(&self.folder).map_err(Error::io("make", &self.folder))?;
         let path = self.folder.join(format!("{name}.{SET_ASIDE}"));

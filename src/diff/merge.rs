@@ -96,8 +96,8 @@ impl AncestorState {
 ///
 /// A change on one side only is applied; an equal change on both sides is applied once. If both
 /// sides changed (or added) a claim, its top-level fields are merged one by one. A claim that one
-/// side removed and the other changed is a conflict as a whole, and so is one that one side removed
-/// and a claim of the other newly refers to. Conflicts are reported, and `prefer` decides which
+/// side removed is a conflict as a whole if the other side changed it, or if a claim of the other
+/// side newly refers to it. Conflicts are reported, and `prefer` decides which
 /// value the merged state has.
 ///
 /// Laws (tested): merging a state with itself or with the base changes nothing; swapping the sides
@@ -302,8 +302,8 @@ impl ThreeWayMerge<'_> {
         Some(ClaimEntry { added_at, value: Value::Map(merged) })
     }
 
-    /// Reports a conflict if one side removed what a claim of the other needs. If it stays removed,
-    /// so does what needs it: that takes its value from the side without it.
+    /// Reports a conflict if one side removed a claim that a claim of the other side needs. If it
+    /// stays removed, the claims that need it take their values from the side without it.
     fn hold_references(
         &self,
         merge: &mut MergeOutcome,

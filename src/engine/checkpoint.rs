@@ -25,11 +25,7 @@ pub(crate) fn by_sequence(
     session: SessionNumber,
     sequence: u64,
 ) -> Result<Option<Checkpoint>> {
-    let number = of(session).number(sequence).build();
-    let Some(time) = view.get(key::CHECKPOINT_TIMES, &number)? else { return Ok(None) };
-    let place = of(session).time(time_of(&time)).number(sequence).build();
-    let row = view.get(key::CHECKPOINTS, &place)?.ok_or_else(|| missing_checkpoint(sequence))?;
-    decode(&row).map(Some)
+    Ok(by_sequences(view, session, &[sequence])?.remove(&sequence))
 }
 
 /// The error of a checkpoint that the index lists and does not have.

@@ -4,7 +4,8 @@
 use super::lineage::RevisionRef;
 use super::object::{self, LOST_OBJECT};
 use super::session_rows::derive_session;
-use crate::backend::{ScanDirection, Snapshot, TableId};
+use super::table_rows::for_each_row;
+use crate::backend::{Snapshot, TableId};
 use crate::engine::refs::StoreRefs;
 use crate::error::{Error, Result};
 use crate::format::key::{self, KeyBuilder, of};
@@ -58,33 +59,6 @@ pub(crate) const DERIVED: [TableId; 20] = [
     key::SESSION_SOURCES,
     key::SESSION_TIMES,
 ];
-
-/// Number of rows per read.
-const PAGE_ROWS: usize = 1000;
-
-/// Calls a function for each row of a table, in key order.
-pub(crate) fn for_each_row(
-    view: &dyn Snapshot,
-    table: TableId,
-    mut row: impl FnMut(&[u8], &[u8]) -> Result<()>,
-) -> Result<()> {
-    // Objects may be large.
-    let page = if table == key::OBJECTS { 64 } else { PAGE_ROWS };
-    let mut from = Vec::new();
-    loop {
-        let rows = view.scan(table, &from, &[], ScanDirection::Ascending, page)?;
-        for (key, value) in &rows {
-            row(key, value)?;
-        }
-        match rows.last() {
-            Some((last, _)) if rows.len() == page => {
-                from.clone_from(last);
-                from.push(0);
-            }
-            _ => return Ok(()),
-        }
-    }
-}
 
 /// Returns the key under which the history of a claim lists a revision that changed it.
 pub(crate) fn history_place(

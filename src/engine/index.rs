@@ -45,8 +45,8 @@ pub(crate) fn apply(
     apply_with(base, rows, refs, placed, true).map(drop)
 }
 
-/// Applies a record like [`apply`], to check it. Returns the large values and long texts that the record refers
-/// to and that are missing.
+/// Applies a record like [`apply`], to check it. Returns the large values and long texts that the
+/// record refers to and that are missing.
 pub(crate) fn try_apply(
     base: &dyn Snapshot,
     rows: &mut RowOverlay,
@@ -89,8 +89,8 @@ pub(crate) fn is_operation_table(table: TableId) -> bool {
     table == key::OPERATIONS || table == key::OPERATION_IDS
 }
 
-/// Whether a record's rows, except those of its operation, can be made without reading operation
-/// rows.
+/// Returns whether a record can be applied without reading rows of earlier operations. The row of
+/// its own operation does not count.
 pub(crate) fn needs_no_operations(record: &Record) -> bool {
     record.changes.iter().all(|change| {
         matches!(

@@ -62,8 +62,8 @@ impl TailState {
         Some(std::mem::replace(self, next))
     }
 
-    /// Makes the refs again after a rebase: those of the generation and the records after it.
-    /// Sessions that the old state had in memory need not be read again.
+    /// Builds the refs again after a rebase, from the new generation and the records after it.
+    /// Sessions that the old state had in memory are not read again.
     fn advance_all(&mut self, old: &Self, base: Arc<PublishedGeneration>) -> Result<()> {
         let mut refs = base.refs();
         let changes = || self.records.iter().flat_map(|placed| &placed.record.changes);
@@ -77,7 +77,8 @@ impl TailState {
 
     /// Adds a record to the list.
     fn push(&mut self, placed: PositionedRecord) {
-        // If no snapshot has it, it need not share the list, which would be copied for every record.
+        // If no snapshot has it, it need not share the list, which would be copied for every
+        // record.
         self.operation_rows
             .take_if(|lazy| Arc::get_mut(lazy).is_some_and(|lazy| lazy.made().is_none()));
         Arc::make_mut(&mut self.records).push(Arc::new(placed));

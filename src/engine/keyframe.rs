@@ -190,7 +190,7 @@ fn write(
             parallel::yield_to_foreground();
             let content = chunk.encode();
             bytes += content.len() as u64;
-            // Most chunks are those of the keyframe before, and are not compressed again.
+            // The keyframe before has most chunks already. They are not compressed again.
             let view = OverlaySnapshot { base, rows, position };
             let object = match object::find_number(&view, &content_id(&content))? {
                 Some(number) => number,

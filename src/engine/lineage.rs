@@ -1,6 +1,7 @@
 //! The revisions that make up a state or a log: ranges on branches, newest first.
 
 use super::refs::session;
+use super::table_rows::TableRows;
 use crate::backend::{ScanDirection, Snapshot};
 use crate::engine::refs::StoreRefs;
 use crate::error::{Error, Result};
@@ -149,16 +150,12 @@ fn scan_revisions(
 
 /// Returns the numbers of the revisions of a session that were lost before a repair.
 pub(crate) fn lost_revisions(view: &dyn Snapshot, number: SessionNumber) -> Result<Vec<u64>> {
-    const ROWS: usize = 1024;
-    let (mut from, end) = (of(number).build(), of(number).end());
     let mut lost = Vec::new();
-    loop {
-        let rows = view.scan(key::REVISIONS, &from, &end, ScanDirection::Ascending, ROWS)?;
-        let Some((last, _)) = rows.last() else { break };
-        // The first key after the last one.
-        from = [last.as_slice(), &[0]].concat();
-        let is_lost = |row: &&(Vec<u8>, Vec<u8>)| row.1 == RevisionRow::LOST;
-        lost.extend(rows.iter().filter(is_lost).filter_map(|(place, _)| key::last_number(place)));
+    for row in TableRows::range(view, key::REVISIONS, of(number).build(), of(number).end()) {
+        let (place, row) = row?;
+        if row == RevisionRow::LOST {
+            lost.extend(key::last_number(&place));
+        }
     }
     lost.sort_unstable();
     Ok(lost)

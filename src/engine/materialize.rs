@@ -274,8 +274,8 @@ fn lay_all(
             }));
         }
     }
-    // The sort is stable: keys of a large delta are sorted already, and changes of later deltas
-    // stay after those of earlier ones. For each key the last delta counts.
+    // The sort is stable: keys of a large delta are sorted already, and for each key the
+    // changes stay in the order of their deltas. For each key the last delta counts.
     overrides.sort_by(|a, b| a.key.cmp(b.key));
     overrides.dedup_by(|later, first| {
         let same = later.key == first.key;

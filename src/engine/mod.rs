@@ -42,5 +42,6 @@ mod sharded_map;
 pub(crate) mod spool;
 mod spool_drain;
 pub(crate) mod state;
+pub(crate) mod table_rows;
 pub(crate) mod timeline;
 pub(crate) mod verify;

@@ -1,13 +1,13 @@
 //! A snapshot for readers: a generation and the rows of the tail after it.
 
 use crate::backend::{self, LogPosition, ScanDirection, Snapshot, TableId, TableRow};
-use crate::engine::derive::for_each_row;
 use crate::engine::index::{self, PositionedRecord};
 use crate::engine::object;
 use crate::engine::object_cache::ObjectCache;
 use crate::engine::refs::{StoreRefs, put_changed_sessions};
 use crate::engine::row_overlay::{OverlaySnapshot, RowOverlay};
 use crate::engine::scanned_object::ObjectSource;
+use crate::engine::table_rows::for_each_row;
 use crate::error::{Error, Result};
 use crate::format::{Record, key};
 use crate::model::ObjectId;
@@ -116,7 +116,7 @@ impl ReadSnapshot {
         OverlaySnapshot { base: &*self.base, rows, position: self.position }
     }
 
-    /// Returns the snapshot with all rows, including those of operations.
+    /// Returns the snapshot with all rows, including the rows of operations.
     fn with_operations(&self) -> Result<OverlaySnapshot<'_>, backend::Error> {
         let rows =
             self.operation_rows.as_ref().map_or(Ok(&*self.rows), |whole| whole.rows(&*self.base));

@@ -3,11 +3,12 @@
 //! All rows are held in memory meanwhile: about as much as the index takes on disk.
 
 use super::commit::Engine;
-use super::derive::{self, for_each_row};
+use super::derive;
 use super::lineage::RevisionRef;
 use super::maintain::{BATCH_ROWS, KeyframeBuilder};
 use super::object_cache::ObjectCache;
 use super::row_overlay::{OverlaySnapshot, RowOverlay};
+use super::table_rows::for_each_row;
 use super::verify::{chain, keyframe};
 use super::{object, row_totals};
 use crate::backend::{EmptySnapshot, IndexWriter, LogPosition, RowBatch, Snapshot};

@@ -127,7 +127,6 @@ pub(crate) fn check_sessions_visible(refs: &StoreRefs, record: &Record) -> Resul
     Ok(())
 }
 
-/// Returns a session that begins.
 pub(crate) fn begin(info: &SessionMetadata) -> SessionRefs {
     let main = BranchRefs {
         name: MAIN.to_owned(),

@@ -106,8 +106,8 @@ pub(crate) fn plan(
     Ok(Some(planned))
 }
 
-/// Plans a revision whose claims are those of an earlier one, or none; in a merge, those of the
-/// merged revision.
+/// Plans a revision that takes its claims from an earlier revision, or has none. In a merge it
+/// takes them from the merged revision.
 pub(crate) fn plan_reset(
     desk: &PlanContext<'_>,
     place: CommitTarget<'_>,

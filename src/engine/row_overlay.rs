@@ -94,7 +94,6 @@ impl RowOverlay {
         self.table_rows_mut(table).insert(key, Some(OverlayRow::Encoded(value)));
     }
 
-    /// Puts the row of an operation.
     pub(crate) fn put_operation(&mut self, key: Vec<u8>, row: OperationRow) {
         let row = OverlayRow::Operation(Box::new(row));
         self.table_rows_mut(key::OPERATIONS).insert(key, Some(row));

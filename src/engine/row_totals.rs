@@ -1,11 +1,10 @@
 //! Total numbers of rows whose loss could not be noticed otherwise.
 
-use super::derive::for_each_row;
+use super::table_rows::for_each_row;
 use crate::backend::Snapshot;
 use crate::error::{Error, Result};
 use crate::format::{TotalsRow, key};
 
-/// Returns the stored totals.
 pub(crate) fn stored_totals(view: &dyn Snapshot) -> Result<Option<TotalsRow>> {
     let row = view.get(key::COUNTERS, key::TOTALS)?;
     row.map(|row| TotalsRow::decode(&row)).transpose().map_err(Error::corrupt("the totals"))

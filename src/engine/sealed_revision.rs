@@ -37,7 +37,6 @@ pub(crate) struct PreparedDelta {
     pub(super) entries: Arc<[EncodedChange]>,
 }
 
-/// A planned revision.
 pub(crate) struct PlannedRevision {
     /// The large values that it refers to, then the revision itself.
     pub(crate) changes: Vec<RecordChange>,

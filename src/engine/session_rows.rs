@@ -2,6 +2,7 @@
 //! agent, source and time.
 
 use super::row_overlay::RowOverlay;
+use super::table_rows::TableRows;
 use crate::backend::{ScanDirection, Snapshot, TableId};
 use crate::error::{Error, Result};
 use crate::format::key::{self, KeyBuilder, of};
@@ -16,8 +17,8 @@ pub(crate) const JOINED: &str = "joined:";
 /// Prefix of the mark of a stream whose import has begun but not ended. The stream's name follows.
 pub(crate) const UNFINISHED: &str = "unfinished:";
 
-/// Prefix of the mark that says up to where an unfinished import has written its stream to a session
-/// other than that of the bookmark. The stream's name follows.
+/// Prefix of the mark that says up to where an unfinished import has written its stream to a
+/// session other than that of the bookmark. The stream's name follows.
 pub(crate) const WRITTEN: &str = "unfinished:unfinished:";
 
 /// Whether a source is the mark of an unfinished import. An import has one, and a mark with
@@ -71,8 +72,8 @@ impl SessionLookup<'_> {
         }
     }
 
-    /// Returns a hash of what is looked up, for an index in memory; `None` if sessions in memory are
-    /// looked at one by one.
+    /// Returns a hash of what is looked up, for an index in memory; `None` if sessions in memory
+    /// are looked at one by one.
     pub(super) fn hash_in_memory(&self) -> Option<u64> {
         let mut hasher = DefaultHasher::new();
         match self {
@@ -274,21 +275,11 @@ pub(super) fn latest_sessions(
 
 /// Returns the digest of all sessions of a generation, and how many there are.
 pub(crate) fn digest_of_all(base: &dyn Snapshot) -> Result<(StateDigest, u64)> {
-    const PAGE_ROWS: usize = 1000;
     let (mut digest, mut count) = (StateDigest::EMPTY, 0);
-    let mut from = Vec::new();
-    loop {
-        let rows = base.scan(key::SESSIONS, &from, &[], ScanDirection::Ascending, PAGE_ROWS)?;
-        for (place, row) in &rows {
-            digest = digest.plus(&session_hash(last(place).unwrap_or(0), row));
-            count += 1;
-        }
-        match rows.last() {
-            Some((place, _)) if rows.len() == PAGE_ROWS => {
-                from.clone_from(place);
-                from.push(0);
-            }
-            _ => return Ok((digest, count)),
-        }
+    for row in TableRows::all(base, key::SESSIONS) {
+        let (place, row) = row?;
+        digest = digest.plus(&session_hash(last(&place).unwrap_or(0), &row));
+        count += 1;
     }
+    Ok((digest, count))
 }

@@ -25,7 +25,6 @@ pub(crate) trait SessionSource: Send + Sync {
     fn generation(&self) -> Result<&dyn Snapshot>;
 }
 
-/// A generation that is open.
 pub(crate) struct OpenGeneration(pub(crate) Arc<dyn Snapshot>);
 
 impl SessionSource for OpenGeneration {
@@ -371,8 +370,8 @@ impl SessionTable {
         Ok(found.into_iter().collect())
     }
 
-    /// Returns the numbers of the sessions that may match: all that do, and perhaps others. Reads no
-    /// session.
+    /// Returns the numbers of the sessions that may match: all that do, and perhaps others. Reads
+    /// no session.
     pub(crate) fn candidates(&self, lookup: SessionLookup<'_>) -> Result<Vec<SessionNumber>> {
         let known = self.known_candidates(&lookup).into_iter();
         let known = known.filter(|(_, known)| known.matches(&lookup));

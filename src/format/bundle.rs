@@ -82,9 +82,6 @@ macro_rules! packed_item {
             }
 
             /// Decodes the content of an item.
-            ///
-            /// # Errors
-            /// [`DecodeError`] if the bytes are not such an item.
             pub fn decode(bytes: &[u8]) -> Result<Self, DecodeError> {
                 unpack($what, bytes)
             }

@@ -66,9 +66,6 @@ impl StateChunk {
     }
 
     /// Returns the ranges of the entries in an encoded chunk.
-    ///
-    /// # Errors
-    /// [`DecodeError`] if the bytes are not a chunk.
     pub fn decode(bytes: &[u8]) -> Result<Vec<ChunkEntry>, DecodeError> {
         let mut reader = ByteReader::new("chunk", bytes);
         let total = bytes.len();

@@ -146,9 +146,6 @@ impl Delta {
     }
 
     /// Decodes a delta.
-    ///
-    /// # Errors
-    /// [`DecodeError`] if the bytes are not a delta.
     pub fn decode(bytes: &[u8]) -> Result<Self, DecodeError> {
         let at = |range: &Range<u32>| {
             bytes.get(range.start as usize..range.end as usize).expect("scanned ranges lie inside")
@@ -171,9 +168,6 @@ impl Delta {
 
     /// Returns the ranges of the changes in an encoded delta, for callers that read many deltas and
     /// need no copies.
-    ///
-    /// # Errors
-    /// [`DecodeError`] if the bytes are not a delta.
     pub fn scan(bytes: &[u8]) -> Result<Vec<DeltaChangeRange>, DecodeError> {
         let mut reader = ByteReader::new("delta", bytes);
         let total = bytes.len();

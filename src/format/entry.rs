@@ -22,9 +22,6 @@ pub fn encode_key(key: &Key) -> Vec<u8> {
 }
 
 /// Decodes a key.
-///
-/// # Errors
-/// [`DecodeError`] if the bytes are not a key.
 pub fn decode_key(bytes: &[u8]) -> Result<Key, DecodeError> {
     let wrong = |reason: &str| DecodeError::new("key of an entity", reason);
     let (&code, id) = bytes.split_first().ok_or_else(|| wrong("it is empty"))?;
@@ -127,9 +124,6 @@ pub fn added_at(entry: &[u8]) -> Result<Timestamp, DecodeError> {
 }
 
 /// Decodes an entry.
-///
-/// # Errors
-/// [`DecodeError`] if the bytes are not an entry.
 pub fn decode_entry(bytes: &[u8]) -> Result<ClaimEntry, DecodeError> {
     let mut reader = ByteReader::new("entry", plain(bytes));
     let added_at = Timestamp::from_micros(reader.signed()?);

@@ -37,7 +37,7 @@ pub enum StreamEvent {
     Switch(BranchReference),
     /// A branch was merged into another one.
     Merge(BranchReference),
-    /// The claims of the branch become those of an earlier revision.
+    /// The branch has the claims of an earlier revision again.
     Restore(RevisionSelector),
     /// The tags of a checkpoint change.
     Tag(TagEvent),

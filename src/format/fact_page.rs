@@ -31,9 +31,6 @@ impl FactPage {
     }
 
     /// Decodes a page.
-    ///
-    /// # Errors
-    /// [`DecodeError`] if the bytes are not a page.
     pub fn decode(bytes: &[u8]) -> Result<Self, DecodeError> {
         let page: Self = unpack("page of facts", bytes)?;
         if page.version == VERSION {

@@ -90,9 +90,6 @@ impl RevisionHeader {
     }
 
     /// Decodes a header.
-    ///
-    /// # Errors
-    /// [`DecodeError`] if the bytes are not a header.
     pub fn decode(bytes: &[u8]) -> Result<Self, DecodeError> {
         let mut reader = ByteReader::new("revision header", bytes);
         if &reader.array::<4>()? != MAGIC {

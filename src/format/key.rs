@@ -78,7 +78,6 @@ pub const SESSION_SOURCES: TableId = TableId(33);
 /// Kind, time of the last event, session -> nothing.
 pub const SESSION_TIMES: TableId = TableId(34);
 
-/// The last table.
 const LAST: TableId = SESSION_TIMES;
 
 /// Returns whether the keys of a table begin with a session.

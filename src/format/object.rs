@@ -140,9 +140,6 @@ pub fn seal_raw(kind: ObjectKind, content: &[u8]) -> (ObjectId, Vec<u8>) {
 
 /// Compresses an object, keeping its name; `None` if it is compressed already or would not get
 /// smaller.
-///
-/// # Errors
-/// [`DecodeError`] if the bytes are not an object.
 pub fn compress_sealed(sealed: &[u8]) -> Result<Option<Vec<u8>>, DecodeError> {
     let object = parse(sealed)?;
     if object.codec != CODEC_RAW || object.stored.len() < MIN_COMPRESSED_BYTES {
@@ -240,17 +237,11 @@ fn parse_unchecked(sealed: &[u8]) -> Result<ParsedObject<'_>, DecodeError> {
 }
 
 /// Returns the name of a stored object, without opening it. It is not verified.
-///
-/// # Errors
-/// [`DecodeError`] if the bytes are not an object.
 pub fn sealed_id(sealed: &[u8]) -> Result<ObjectId, DecodeError> {
     parse_unchecked(sealed).map(|object| ObjectId::from_bytes(object.id))
 }
 
 /// Returns the kind of a stored object, without opening it.
-///
-/// # Errors
-/// [`DecodeError`] if the bytes are not an object.
 pub fn sealed_kind(sealed: &[u8]) -> Result<ObjectKind, DecodeError> {
     parse(sealed).map(|object| object.kind)
 }
@@ -264,33 +255,21 @@ pub fn is_whole(sealed: &[u8]) -> bool {
 }
 
 /// Returns whether a stored object can be opened without a prefix.
-///
-/// # Errors
-/// [`DecodeError`] if the bytes are not an object.
 pub fn is_self_contained(sealed: &[u8]) -> Result<bool, DecodeError> {
     parse(sealed).map(|object| object.codec != CODEC_ZSTD_PREFIX)
 }
 
 /// Returns the length of a stored object's content in bytes. It is not verified.
-///
-/// # Errors
-/// [`DecodeError`] if the bytes are not an object.
 pub fn content_length(sealed: &[u8]) -> Result<u64, DecodeError> {
     parse_unchecked(sealed).map(|object| object.length as u64)
 }
 
 /// Returns the content of a stored object, checked against its name.
-///
-/// # Errors
-/// [`DecodeError`] if the bytes are not an object of this kind, or are damaged.
 pub fn open(kind: ObjectKind, sealed: &[u8]) -> Result<Vec<u8>, DecodeError> {
     open_with_prefix(kind, &[], sealed)
 }
 
 /// Opens an object like [`open`], if it was encoded with this prefix.
-///
-/// # Errors
-/// See [`open`].
 pub fn open_with_prefix(
     kind: ObjectKind,
     prefix: &[u8],

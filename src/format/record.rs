@@ -68,23 +68,16 @@ pub enum RecordChange {
     Head(Box<StoreHead>),
     /// A session is created; its number is the count of sessions before it. It has the branch
     /// `main`.
-    Session {
-        /// The metadata of the session.
-        info: SessionMetadata,
-    },
+    Session { info: SessionMetadata },
     /// The session that is current for commands that name none; `None` makes it the one last used.
     Pinned {
         /// The session, if one is pinned.
         session: Option<SessionNumber>,
     },
     /// A person or a hook worked in this session: it is current unless another one is pinned.
-    Used {
-        /// The session.
-        session: SessionNumber,
-    },
+    Used { session: SessionNumber },
     /// A branch is created; its number is the count of the session's branches before it.
     Branch {
-        /// The session.
         session: SessionNumber,
         /// The name of the branch.
         name: String,
@@ -97,27 +90,21 @@ pub enum RecordChange {
     },
     /// A branch's status or metadata change.
     BranchChanged {
-        /// The session.
         session: SessionNumber,
-        /// The branch.
         branch: BranchNumber,
         /// The time of the change, the new status and metadata.
         change: BranchChange,
     },
     /// The creation of a branch is undone or redone.
     BranchHidden {
-        /// The session.
         session: SessionNumber,
-        /// The branch.
         branch: BranchNumber,
         /// Whether the branch is hidden from now on.
         hidden: bool,
     },
     /// Another branch is checked out.
     Switched {
-        /// The session.
         session: SessionNumber,
-        /// The branch.
         branch: BranchNumber,
         /// The time of the checkout.
         time: Timestamp,
@@ -129,9 +116,7 @@ pub enum RecordChange {
     },
     /// A segment of a growing blob.
     Segment {
-        /// The session.
         session: SessionNumber,
-        /// The blob.
         blob: String,
         /// The offset of the segment in the blob, in bytes.
         offset: u64,
@@ -140,43 +125,27 @@ pub enum RecordChange {
         /// The stored object.
         object: RecordBytes,
     },
-    /// A revision.
     Revision {
-        /// The session.
         session: SessionNumber,
         /// The encoded header.
         header: RecordBytes,
         /// The encoded body.
         body: RecordBytes,
-        /// The parts of the delta.
         delta: Vec<DeltaPart>,
     },
     /// A checkpoint: a new one, or a replacement for the one with the same id.
-    Checkpoint {
-        /// The session.
-        session: SessionNumber,
-        /// The checkpoint.
-        checkpoint: Box<Checkpoint>,
-    },
+    Checkpoint { session: SessionNumber, checkpoint: Box<Checkpoint> },
     /// The creation of a checkpoint is undone.
     CheckpointHidden {
-        /// The session.
         session: SessionNumber,
-        /// The checkpoint.
         id: CheckpointId,
         /// The time of the latest remaining checkpoint.
         last: Option<Timestamp>,
     },
     /// The undo of a checkpoint is undone: it exists again, with its id and number.
-    CheckpointShown {
-        /// The session.
-        session: SessionNumber,
-        /// The checkpoint.
-        checkpoint: Box<Checkpoint>,
-    },
+    CheckpointShown { session: SessionNumber, checkpoint: Box<Checkpoint> },
     /// A page of facts.
     Facts {
-        /// The session.
         session: SessionNumber,
         /// The number of facts.
         count: u64,
@@ -189,16 +158,13 @@ pub enum RecordChange {
     },
     /// The progress of an import from a source; `None` removes the bookmark.
     Bookmark {
-        /// The session.
         session: SessionNumber,
-        /// The source.
         source: String,
         /// The new bookmark.
         bookmark: Option<Box<BookmarkRow>>,
     },
     /// This operation undoes another one. If that one was an undo itself, this is a redo.
     TakesBack {
-        /// The session.
         session: SessionNumber,
         /// The operation that is undone.
         operation: OperationId,
@@ -206,15 +172,10 @@ pub enum RecordChange {
         facts_hidden: bool,
     },
     /// This operation prunes: until it is swept, what it hides can be restored.
-    Pruned {
-        /// The session.
-        session: SessionNumber,
-    },
+    Pruned { session: SessionNumber },
     /// The revisions of a branch from `first` to `last` (exclusive) are folded into `last`.
     Folded {
-        /// The session.
         session: SessionNumber,
-        /// The branch.
         branch: BranchNumber,
         /// The first folded revision.
         first: u64,
@@ -227,9 +188,7 @@ pub enum RecordChange {
     },
     /// A fold is undone: the folded revisions are visible again.
     Unfolded {
-        /// The session.
         session: SessionNumber,
-        /// The branch.
         branch: BranchNumber,
         /// The revision that they were folded into.
         last: u64,
@@ -256,7 +215,6 @@ pub enum RecordChange {
         session: SessionNumber,
         /// The session of the blob.
         of: SessionNumber,
-        /// The blob.
         blob: String,
         /// The number of bytes that are dropped, from the start of the blob.
         bytes: u64,
@@ -269,23 +227,19 @@ pub enum RecordChange {
         session: SessionNumber,
         /// The session of the blob.
         of: SessionNumber,
-        /// The blob.
         blob: String,
         /// The number of bytes that stay permanently deleted, from the start of the blob.
         bytes: u64,
     },
     /// The beginning of a growing blob was already permanently deleted in the store it comes from.
     TextMissing {
-        /// The session.
         session: SessionNumber,
-        /// The blob.
         blob: String,
         /// The number of missing bytes, from the start of the blob.
         bytes: u64,
     },
     /// What a pruning operation hid is permanently deleted.
     Swept {
-        /// The session.
         session: SessionNumber,
         /// The pruning operation.
         operation: OperationId,
@@ -308,7 +262,6 @@ pub enum RecordChange {
     /// The session's schedule of checkpoints: the next write makes one if this long has passed
     /// since the last.
     Schedule {
-        /// The session.
         session: SessionNumber,
         /// Microseconds between two checkpoints; `None` for no schedule.
         every_micros: Option<i64>,
@@ -403,8 +356,8 @@ const RAW: u8 = 1;
 const COMPRESSED: u8 = 2;
 /// Below this size, compressing a record is not worth the time.
 const MIN_COMPRESSED_BYTES: usize = 4096;
-/// Minimum compression factor. Sessions without branch metadata are mostly ids and hashes, and every
-/// process reads them, so a smaller gain is not worth the decompression.
+/// Minimum compression factor. Sessions without branch metadata are mostly ids and hashes, and
+/// every process reads them, so a smaller gain is not worth the decompression.
 const MIN_GAIN: usize = 2;
 
 impl Record {
@@ -436,9 +389,6 @@ impl Record {
     }
 
     /// Decodes a record.
-    ///
-    /// # Errors
-    /// [`DecodeError`] if the bytes are not a record.
     pub fn decode(bytes: &[u8]) -> Result<Self, DecodeError> {
         let wrong = |reason: String| DecodeError::new("record", reason);
         match bytes.split_first() {
@@ -495,9 +445,6 @@ impl RevisionBody {
     }
 
     /// Decodes a body.
-    ///
-    /// # Errors
-    /// [`DecodeError`] if the bytes are not a body.
     pub fn decode(bytes: &[u8]) -> Result<Self, DecodeError> {
         unpack("revision body", bytes)
     }

@@ -216,9 +216,6 @@ pub fn encode_session(session: &SessionRefs) -> Vec<u8> {
 }
 
 /// Decodes a session.
-///
-/// # Errors
-/// [`DecodeError`] if the bytes are not a session.
 pub fn decode_session(bytes: &[u8]) -> Result<SessionRefs, DecodeError> {
     decode::<true>(bytes)
 }

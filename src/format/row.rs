@@ -52,9 +52,6 @@ pub(super) fn unwrap_as<'a>(
 }
 
 /// Returns a row with its content changed by `rewrite`; `None` if it changes nothing.
-///
-/// # Errors
-/// [`DecodeError`] if the row is damaged.
 pub fn rewrite_row(
     bytes: &[u8],
     rewrite: impl FnOnce(&[u8]) -> Option<Vec<u8>>,
@@ -75,9 +72,6 @@ macro_rules! packed_row {
             }
 
             /// Decodes a row's value.
-            ///
-            /// # Errors
-            /// [`DecodeError`] if the bytes are damaged or inconsistent.
             pub fn decode(bytes: &[u8]) -> Result<Self, DecodeError> {
                 let check: fn(&Self) -> Result<(), &'static str> = $check;
                 let row = unpack($what, unwrap($what, bytes)?)?;
@@ -121,9 +115,6 @@ impl RevisionRow {
     }
 
     /// Decodes a row's value.
-    ///
-    /// # Errors
-    /// [`DecodeError`] if the bytes are damaged.
     pub fn decode(bytes: &[u8]) -> Result<Self, DecodeError> {
         if bytes == Self::LOST {
             return Err(DecodeError::lost("revision"));
@@ -146,7 +137,6 @@ impl RevisionRow {
 pub enum SequenceRow {
     /// A revision on this branch.
     Revision(BranchNumber),
-    /// A checkpoint.
     Checkpoint(CheckpointId),
     /// A revision on this branch that was folded into the revision with this number.
     Folded(BranchNumber, u64),
@@ -166,9 +156,6 @@ impl SequenceRow {
     }
 
     /// Decodes a row's value.
-    ///
-    /// # Errors
-    /// [`DecodeError`] if the bytes are damaged.
     pub fn decode(bytes: &[u8]) -> Result<Self, DecodeError> {
         let mut reader = ByteReader::new("sequence number", bytes);
         let row = match reader.byte()? {
@@ -215,9 +202,6 @@ impl FactRow {
     }
 
     /// Decodes a row's value.
-    ///
-    /// # Errors
-    /// [`DecodeError`] if the bytes are damaged.
     pub fn decode(bytes: &[u8]) -> Result<Self, DecodeError> {
         let mut reader = ByteReader::new("fact", bytes);
         let origin = match reader.byte()? {
@@ -359,9 +343,7 @@ pub enum OperationEffect {
         /// The sequence number of the revision.
         sequence: u64,
     },
-    /// Made a checkpoint.
     CheckpointMade {
-        /// The id of the checkpoint.
         id: CheckpointId,
     },
     /// Replaced a checkpoint.
@@ -376,19 +358,15 @@ pub enum OperationEffect {
     },
     /// Created a branch.
     BranchMade {
-        /// The number of the branch.
         branch: BranchNumber,
     },
-    /// Changed a branch.
     BranchChanged {
-        /// The number of the branch.
         branch: BranchNumber,
         /// Its status and metadata before.
         old: BranchChange,
     },
     /// Undid or redid the creation of a branch.
     BranchHidden {
-        /// The number of the branch.
         branch: BranchNumber,
         /// Whether the branch is hidden now.
         hidden: bool,
@@ -415,7 +393,6 @@ pub enum OperationEffect {
     },
     /// Moved a bookmark.
     Bookmark {
-        /// The source.
         source: String,
         /// The bookmark before.
         old: Option<Box<BookmarkRow>>,
@@ -445,7 +422,6 @@ pub enum OperationEffect {
         /// The revision that they had been folded into.
         last: u64,
     },
-    /// Dropped a session.
     SessionDropped {
         /// The dropped session.
         of: SessionNumber,
@@ -459,7 +435,6 @@ pub enum OperationEffect {
     TextDropped {
         /// The session of the blob.
         of: SessionNumber,
-        /// The blob.
         blob: String,
         /// The number of bytes that are dropped now.
         bytes: u64,
@@ -470,7 +445,6 @@ pub enum OperationEffect {
     TextShown {
         /// The session of the blob.
         of: SessionNumber,
-        /// The blob.
         blob: String,
         /// The number of bytes that had been dropped.
         bytes: u64,

@@ -80,9 +80,6 @@ impl SpoolEntry {
     }
 
     /// Decodes a spooled write.
-    ///
-    /// # Errors
-    /// [`DecodeError`] if the bytes are damaged.
     pub fn decode(bytes: &[u8]) -> Result<Self, DecodeError> {
         unpack(WHAT, unwrap_as(MAGIC, WHAT, bytes)?)
     }

@@ -5,9 +5,6 @@ use std::ops::Range;
 
 /// Returns the ranges of the strings and byte strings in one encoded value, including field names,
 /// in order.
-///
-/// # Errors
-/// [`DecodeError`] if the bytes are not one value.
 pub fn text_ranges(bytes: &[u8]) -> Result<Vec<Range<usize>>, DecodeError> {
     let mut reader = ByteReader::new("MessagePack", bytes);
     let mut found = Vec::new();

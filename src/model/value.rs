@@ -39,7 +39,10 @@ impl Value {
 
     /// Returns the value as a float if it is a number.
     #[must_use]
-    #[expect(clippy::cast_precision_loss, reason = "whoever asks for a float accepts 53 bits")]
+    #[expect(
+        clippy::cast_precision_loss,
+        reason = "a caller that asks for a float accepts 53 bits"
+    )]
     pub fn as_f64(&self) -> Option<f64> {
         match self {
             Self::Int(number) => Some(*number as f64),

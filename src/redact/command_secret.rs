@@ -1,4 +1,5 @@
-//! Passwords among the words of particular commands: `lftp -u NAME,SECRET`, `echo SECRET | sudo -S`.
+//! Passwords among the words of particular commands: `lftp -u NAME,SECRET`, `echo SECRET | sudo
+//! -S`.
 
 use super::byte_text::run;
 use super::{SecretFinding, byte_text, credential, secret_heuristics, short};

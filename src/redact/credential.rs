@@ -177,8 +177,8 @@ fn password_end(text: &[u8], at: usize) -> usize {
     rest.iter().rposition(|byte| *byte == b'@').map_or(at, |more| at + 1 + more)
 }
 
-/// Returns the range of a password that contains signs of addresses and code, if it looks generated:
-/// up to the last `@` before a space or quote.
+/// Returns the range of a password that contains signs of addresses and code, if it looks
+/// generated: up to the last `@` before a space or quote.
 fn any_password(text: &[u8], from: usize) -> Option<Range<usize>> {
     let is_part = |byte: u8| byte.is_ascii_graphic() && !b"\\\"`<>".contains(&byte) || byte >= 0x80;
     let length = run(text, from, 160, is_part);

@@ -1,6 +1,7 @@
 //! Tokens without a beginning of their own: parts of fixed length, joined by a dot or a bar.
 //!
-//! They have no hint, so they are found by their joint. One comparison dismisses nearly every joint.
+//! They have no hint, so they are found by their joint. One comparison dismisses nearly every
+//! joint.
 
 use super::byte_text::run;
 use super::{SecretFinding, byte_text, secret_heuristics, work_counter};
@@ -70,8 +71,8 @@ fn facebook(text: &[u8], at: usize) -> Option<SecretFinding> {
     })
 }
 
-/// Finds a token after one letter and a dot: of Vault (24 characters after `s` or `b`), of Pushbullet
-/// (32 after `o`).
+/// Finds a token after one letter and a dot: of Vault (24 characters after `s` or `b`), of
+/// Pushbullet (32 after `o`).
 fn after_letter(text: &[u8], at: usize, letter: u8) -> Option<SecretFinding> {
     let length = run(text, at + 1, 33, |byte| byte.is_ascii_alphanumeric());
     let range = at - 1..at + 1 + length;

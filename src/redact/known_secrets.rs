@@ -167,7 +167,8 @@ impl KnownSecrets {
         found
     }
 
-    /// Returns the complete matches in a text without real ends, such as a piece of a file.
+    /// Returns the complete matches in a text that begins and ends anywhere, such as a piece of a
+    /// file.
     pub fn find_whole(&self, text: &[u8]) -> impl Iterator<Item = SecretSighting> {
         self.sightings(text, 0, false)
     }
@@ -297,7 +298,7 @@ impl KnownSecrets {
             let bytes = &mut out[range.clone()];
             match written {
                 CharEncoding::Plain if secret.keeps(*char) => {}
-                // Unchanged in every encoding, so that equal texts stay equal.
+                // The replacement is the same in every encoding, so that equal texts stay equal.
                 CharEncoding::Joined => {}
                 CharEncoding::Code if is_joined(char) => {}
                 CharEncoding::Plain if number => bytes.fill(if *char == '7' { b'1' } else { b'7' }),
@@ -321,7 +322,8 @@ pub(crate) trait TextMasker {
     /// changes.
     fn masked(&self, text: &[u8]) -> Option<(Vec<u8>, Vec<Range<usize>>)>;
 
-    /// Returns a search of a text that is read in pieces, if that finds the same.
+    /// Returns a search of a text that is read in pieces, if it finds the same as a search of the
+    /// whole text.
     fn pieces(&self) -> Option<TextPieces<'_>> {
         None
     }

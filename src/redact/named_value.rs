@@ -99,7 +99,6 @@ const MAX_VALUE_BYTES: usize = 4096;
 /// Maximum length of a value that contains any sign.
 const MAX_QUOTED_BYTES: usize = 256;
 
-/// A name with its value.
 pub(super) struct NamedValue {
     pub(super) name: Range<usize>,
     pub(super) value: Range<usize>,
@@ -361,7 +360,7 @@ impl NameCursor<'_> {
         let length = match (self.byte(0), self.byte(1)) {
             // A comparison does not reveal a value.
             (b'=', b'=') | (b'!', _) => 0,
-            // The last two are those of a default: `process.env.API_KEY || "..."`.
+            // The last two introduce a default: `process.env.API_KEY || "..."`.
             (b':' | b'?', b'=') | (b'=', b'>') | (b'|', b'|') | (b'?', b'?' | b':') => 2,
             (b'o', b'r') if self.byte(2) == b' ' && matches!(self.byte(3), b'"' | b'\'') => 3,
             (b'=' | b':', _) => 1,

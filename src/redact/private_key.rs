@@ -112,7 +112,6 @@ pub(super) fn lines_after(text: &[u8], at: usize, form: TextForm) -> Option<Secr
 struct KeyBody {
     /// The number of its base64 characters.
     key: usize,
-    /// Its end.
     end: usize,
     /// Where the search for its end stopped.
     stopped: usize,

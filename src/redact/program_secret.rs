@@ -315,8 +315,8 @@ fn key_number(text: &[u8], start: usize, end: usize) -> Option<SecretFinding> {
         .then_some(SecretFinding { range, kind: "private-key" })
 }
 
-/// Finds a key of Azure around its mark: `+ASt` of a storage account, `ACDb` of Cosmos DB, `AZDO` of
-/// DevOps, `+ACR` of a container registry.
+/// Finds a key of Azure around its mark: `+ASt` of a storage account, `ACDb` of Cosmos DB, `AZDO`
+/// of DevOps, `+ACR` of a container registry.
 fn azure_key(text: &[u8], start: usize, end: usize) -> Option<SecretFinding> {
     let (before, length) = match text.get(start..end)? {
         b"+ASt" | b"ACDb" => (76, 88),

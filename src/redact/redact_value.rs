@@ -141,8 +141,8 @@ impl Redactor {
         let mut joined = String::new();
         let mut places = Vec::new();
         for (number, item) in items.iter().enumerate() {
-            // A key that begins here would seem to go on in the next item, and hide its secrets. One
-            // that ends here would seem to begin in the item before it.
+            // A key that begins here would seem to go on in the next item, and hide its secrets.
+            // One that ends here would seem to begin in the item before it.
             if let Value::Text(text) = item
                 && !text.contains('"')
                 && !text.contains("BEGIN ")

@@ -36,7 +36,8 @@ enum ScanHint {
 }
 
 struct HintTable {
-    /// For each searched text: the words that begin with it or that it begins with, and their rules.
+    /// For each searched text: the words that begin with it or that it begins with, and their
+    /// rules.
     hints: Vec<Vec<(ScanHint, &'static str)>>,
     /// Where in a text a searched text may begin.
     starts: HintStarts,

@@ -85,8 +85,8 @@ pub(super) fn is_secret(text: &[u8], named: &NamedValue) -> bool {
     }
 }
 
-/// Returns whether the whole value of a name, with any sign in it, is a secret: a generated password,
-/// a UUID, hex digits or a passphrase.
+/// Returns whether the whole value of a name, with any sign in it, is a secret: a generated
+/// password, a UUID, hex digits or a passphrase.
 pub(super) fn is_whole_secret(text: &[u8], named: &NamedValue) -> bool {
     let value = text.get(named.whole.clone()).unwrap_or_default();
     let bytes = text.get(named.name.clone()).unwrap_or_default();
@@ -109,8 +109,8 @@ pub(super) fn is_whole_secret(text: &[u8], named: &NamedValue) -> bool {
         || is_plain && is_generated(value, name, named.quoted || is_upper && !named.spaced)
 }
 
-/// Returns whether a name is that of a key that may be a UUID or hex digits: a token is not, because
-/// many tokens only identify a request.
+/// Returns whether a name is that of a key that may be a UUID or hex digits: a token is not,
+/// because many tokens only identify a request.
 fn is_key_name(name: &[u8]) -> bool {
     let lower = name.to_ascii_lowercase();
     [

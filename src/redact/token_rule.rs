@@ -19,8 +19,8 @@ pub enum TokenPlacement {
 pub struct TokenRule {
     /// The kind: the word after `redacted:`.
     pub kind: &'static str,
-    /// Lower-case texts, one of which is in or before every such token; the shape is tried only
-    /// there.
+    /// Lower-case texts: every such token contains one of them, or follows one. The shape is tried
+    /// only there.
     pub hints: Vec<&'static str>,
     /// The shape (a regular expression over bytes), from the first byte of the token on. If it has
     /// a group, the group is the secret, else the whole match is.

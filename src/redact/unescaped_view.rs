@@ -1,6 +1,6 @@
 //! A view of a text with those escapes resolved that encode token bytes: `\u0067`, `\x67`, `%67`,
-//! `&#103;`, `=3D` and `\/`. What does not show is left out: colour codes, invisible characters, line ends
-//! inside a word. The `","` between the arguments of a command is a space.
+//! `&#103;`, `=3D` and `\/`. What does not show is left out: colour codes, invisible characters,
+//! line ends inside a word. The `","` between the arguments of a command is a space.
 //!
 //! Escaped tokens are found in the view; what is removed is the corresponding range of the text, in
 //! whole escapes.
@@ -218,7 +218,7 @@ fn splits_word(text: &[u8], start: usize, end: usize) -> bool {
     before.is_some_and(is_word) && text.get(end).is_some_and(is_word)
 }
 
-/// Parses the `","` between two arguments of a list, one of which is a flag, given its comma. It
+/// Parses the `","` between a flag and its neighbour in a list of arguments, given its comma. It
 /// encodes a space.
 fn argument_joint(text: &[u8], at: usize) -> Option<ResolvedEscape> {
     let before = text.get(at.saturating_sub(MOST_FLAG)..at)?;

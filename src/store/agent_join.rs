@@ -60,9 +60,6 @@ impl Session {
 impl Store {
     /// Returns the session of this agent's own id, if there is one: the session it has joined, else
     /// the one it began.
-    ///
-    /// # Errors
-    /// Fails if the store cannot be read or is damaged.
     pub fn agent_session(&self, agent: &str) -> Result<Option<Session>> {
         let (refs, _) = self.engine.follower.refs()?;
         Ok(agent_session(&refs, agent)?.map(|number| self.session_at(number)))

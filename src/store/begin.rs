@@ -36,9 +36,6 @@ impl Store {
     }
 
     /// Begins a session, under the next free name if its own is taken: `name`, `name-2`, `name-3`.
-    ///
-    /// # Errors
-    /// Fails if the store cannot be written.
     pub fn create_named(&self, act: &WriteContext, new: NewSession) -> Result<Session> {
         self.begin_session(act, new, Clash::NextName, CommitDurability::Now)
     }
@@ -46,9 +43,6 @@ impl Store {
     /// Returns the session of an agent's own id ([`NewSession::agent_session`]): the session it has
     /// joined, else the one it began, else a new one with the next free name. Concurrent requests
     /// for one agent session all get the same session.
-    ///
-    /// # Errors
-    /// Fails if the store cannot be written.
     pub fn session_for_agent(&self, act: &WriteContext, new: NewSession) -> Result<Session> {
         self.begin_session(act, new, Clash::OfAgent, CommitDurability::Now)
     }

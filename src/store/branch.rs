@@ -162,9 +162,6 @@ impl Session {
     }
 
     /// Returns the branches as they were at a moment.
-    ///
-    /// # Errors
-    /// Fails if the store cannot be read or is damaged.
     pub fn branches(&self, point: &ResolvedMoment) -> Result<Vec<BranchSummary>> {
         let view = self.view()?;
         branches(&view, self.number, point)

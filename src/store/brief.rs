@@ -68,9 +68,6 @@ pub struct SessionBrief {
 
 impl StateAt {
     /// Returns the brief of this moment.
-    ///
-    /// # Errors
-    /// Fails if the store cannot be read or is damaged.
     pub fn brief(&self) -> Result<SessionBrief> {
         self.brief_of(&self.facts()?)
     }
@@ -117,9 +114,6 @@ impl StateAt {
     }
 
     /// Returns the last result of each check.
-    ///
-    /// # Errors
-    /// Fails if the store cannot be read or is damaged.
     pub fn checks(&self) -> Result<CheckResults> {
         Ok(CheckResults::of(self.facts_of(Kind::Verification)?.into_iter().map(|known| known.fact)))
     }
@@ -250,8 +244,8 @@ pub fn last_results(results: Vec<LastCheckResult>) -> Vec<BriefLine> {
     lines
 }
 
-/// Returns suggested next steps, the most urgent first. `settled` has each confirmed hypothesis that
-/// has a parent, with that parent.
+/// Returns suggested next steps, the most urgent first. `settled` has each confirmed hypothesis
+/// that has a parent, with that parent.
 fn next_steps(brief: &SessionBrief, settled: &[(String, String)]) -> Vec<String> {
     let mut steps = Vec::new();
     let first = |list: &[BriefLine]| list.first().map(|line| line.id.clone());

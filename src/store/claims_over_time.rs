@@ -7,13 +7,10 @@ use crate::model::{EntryChange, Timestamp};
 
 impl Session {
     /// Returns, for each of these times, the claims that changed since the time before it; for the
-    /// first one, since nothing was known. At each time the branch counts that was checked out then,
-    /// so claims may come back to what they were.
+    /// first one, since nothing was known. At each time the branch counts that was checked out
+    /// then, so claims may come back to what they were.
     ///
     /// All times are read from one snapshot.
-    ///
-    /// # Errors
-    /// Fails if the store cannot be read or is damaged.
     pub fn claims_over_time(&self, times: &[Timestamp]) -> Result<Vec<Vec<EntryChange>>> {
         let view = self.view()?;
         let mut before = None;

@@ -232,9 +232,6 @@ impl SystemRecorder {
     /// Makes a checkpoint for an event, unless it is throttled:
     /// [`AutoTrigger::SignificantTimePassed`] only counts more than five minutes after the last
     /// checkpoint. If throttled, nothing is captured.
-    ///
-    /// # Errors
-    /// As [`SystemRecorder::checkpoint`].
     pub fn auto_checkpoint(
         &self,
         act: &WriteContext,
@@ -308,17 +305,11 @@ impl SystemRecorder {
     }
 
     /// Returns the checkpoints, newest first.
-    ///
-    /// # Errors
-    /// Fails if the store cannot be read or is damaged.
     pub fn list(&self) -> Result<Vec<Checkpoint>> {
         self.session.checkpoints(&CheckpointFilter::default())
     }
 
     /// Returns the checkpoints with this tag, newest first.
-    ///
-    /// # Errors
-    /// Fails if the store cannot be read or is damaged.
     pub fn find_by_tag(&self, tag: &str) -> Result<Vec<Checkpoint>> {
         let filter = CheckpointFilter { tag: Some(tag.to_owned()), ..Default::default() };
         self.session.checkpoints(&filter)
@@ -358,9 +349,6 @@ impl Session {
 
     /// Returns the last checkpoint of this session and the steps to continue from it; `None`
     /// without a checkpoint.
-    ///
-    /// # Errors
-    /// Fails if the store cannot be read or is damaged.
     pub fn recovery_point(&self) -> Result<Option<RecoveryPoint>> {
         let filter = CheckpointFilter { limit: Some(1), ..Default::default() };
         let Some(checkpoint) = self.checkpoints(&filter)?.pop() else { return Ok(None) };

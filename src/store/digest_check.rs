@@ -30,9 +30,6 @@ impl Session {
 
     /// Returns the revisions that have a keyframe (derived data, made where replaying changes would
     /// take too long).
-    ///
-    /// # Errors
-    /// Fails if the store cannot be read or is damaged.
     pub fn full_states(&self) -> Result<Vec<u64>> {
         keyframe::sequences(&self.view()?, self.number)
     }

@@ -57,9 +57,6 @@ impl Store {
     }
 
     /// Deletes the reserve. Returns whether there was one.
-    ///
-    /// # Errors
-    /// [`crate::error::Error::Backend`] if it cannot be removed.
     pub fn give_up_reserve(&self) -> Result<bool> {
         let Some(path) = self.path() else { return Ok(false) };
         files::remove(&path.join(UNFINISHED_RESERVE_FILE))?;

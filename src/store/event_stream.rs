@@ -62,9 +62,9 @@ pub struct StreamImportReport {
 pub type StreamOpener<'a> = &'a mut dyn FnMut() -> io::Result<Box<dyn BufRead>>;
 
 impl Store {
-    /// Imports the part of a stream that was added since its last import. Lines are first applied to
-    /// a copy of the store in memory, 16,384 at a time: if one cannot be applied, none of these is
-    /// written. Durable after [`Store::sync`].
+    /// Imports the part of a stream that was added since its last import. Lines are first applied
+    /// to a copy of the store in memory, 16,384 at a time: if one cannot be applied, none of these
+    /// is written. Durable after [`Store::sync`].
     ///
     /// `open` opens the stream, twice if there is something to import; both are read in turns.
     /// `progress` receives the number of bytes written.

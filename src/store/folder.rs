@@ -19,7 +19,7 @@ use std::time::Duration;
 
 pub(super) const FORMAT_FILE: &str = "FORMAT";
 pub(super) const JOURNAL_FOLDER: &str = "journal";
-/// How much a repair could not save, until somebody has acknowledged it.
+/// The file that says how much a repair could not save, until that is acknowledged.
 pub(super) const LOST_FILE: &str = "LOST";
 pub(super) const INDEX_FOLDER: &str = "index";
 /// The folder of text copies for searching.
@@ -194,9 +194,6 @@ const PARTS: [(&str, bool); 5] = [
 
 /// Lists for a repair what is in the place of files and folders of a store, one line each: pipes,
 /// links and devices anywhere, files and folders where the other is expected.
-///
-/// # Errors
-/// [`Error::Backend`] if it cannot be listed.
 pub(super) fn list_odd(store: &Path) -> Result<Vec<String>> {
     let mut found = Vec::new();
     visit_odd(store, DEPTH, &mut |path, kind| {
@@ -230,7 +227,7 @@ fn list_hollow(folder: &Path, found: &mut Vec<String>) {
     for file in hollow {
         let path = file.path();
         let name = path.strip_prefix(folder.parent().unwrap_or(folder)).unwrap_or(&path);
-        found.push(format!("'{}', most of which was never written", name.display()));
+        found.push(format!("'{}', which was mostly never written", name.display()));
     }
 }
 

@@ -136,9 +136,6 @@ impl Session {
 
     /// Returns the revisions up to a point along first parents, and the checkpoints of the session
     /// up to it, newest first, at most `limit`.
-    ///
-    /// # Errors
-    /// Fails if the store cannot be read or is damaged.
     pub fn log(&self, point: &ResolvedMoment, limit: usize) -> Result<Vec<LogItem>> {
         let view = self.view()?;
         let mut items = Vec::new();
@@ -175,9 +172,6 @@ impl Session {
 
     /// Returns all revisions and checkpoints of all branches ordered by number, starting at `from`,
     /// at most `limit`.
-    ///
-    /// # Errors
-    /// Fails if the store cannot be read or is damaged.
     pub fn records(&self, from: u64, limit: usize) -> Result<Vec<LogItem>> {
         self.records_at(&self.view()?, from, limit)
     }
@@ -256,8 +250,9 @@ impl Session {
         crate::engine::compare::compare(view, &view.refs, self.number, from, Some(at))
     }
 
-    /// Returns the changes of these revisions by number, read in batches. A reset is left out, since
-    /// its changes are not in its delta, and so is a revision with an object that cannot be read.
+    /// Returns the changes of these revisions by number, read in batches. A reset is left out,
+    /// since its changes are not in its delta, and so is a revision with an object that cannot be
+    /// read.
     pub(super) fn changes_in_batches(
         &self,
         view: &ReadSnapshot,

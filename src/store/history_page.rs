@@ -210,9 +210,6 @@ impl HistoryStream {
 
 impl Store {
     /// Returns a number that increases with every write, for clients that poll for changes.
-    ///
-    /// # Errors
-    /// Fails if the store cannot be read or is damaged.
     pub fn position(&self) -> Result<u64> {
         Ok(self.engine.follower.refs()?.1)
     }
@@ -364,9 +361,6 @@ impl Session {
 
     /// Returns the position of a point in the history: that of the checkpoint or revision it names,
     /// else that of its time; `None` before the first event.
-    ///
-    /// # Errors
-    /// Fails if the store cannot be read or is damaged.
     pub fn position_of(&self, point: &ResolvedMoment) -> Result<Option<HistoryPosition>> {
         if let Some(checkpoint) = point.named_checkpoint() {
             let rank = HistoryRank::Sequence(checkpoint.sequence);
@@ -383,9 +377,6 @@ impl Session {
     }
 
     /// Returns the newest `limit` facts of a kind up to a point, newest first, each id once.
-    ///
-    /// # Errors
-    /// Fails if the store cannot be read or is damaged.
     pub fn recent_facts(
         &self,
         point: &ResolvedMoment,
@@ -398,9 +389,6 @@ impl Session {
     }
 
     /// Returns the versions of a fact, earliest first.
-    ///
-    /// # Errors
-    /// Fails if the store cannot be read or is damaged.
     pub fn fact_versions(&self, kind: Kind, id: &str) -> Result<Vec<SourcedFact>> {
         let view = self.view()?;
         fact::versions(&view, &view.refs, self.number, kind, id)
@@ -410,9 +398,6 @@ impl Session {
     /// length.
     ///
     /// Takes a bounded read for each period, however many events there are.
-    ///
-    /// # Errors
-    /// Fails if the store cannot be read or is damaged.
     pub fn activity(
         &self,
         from: Timestamp,
@@ -479,9 +464,6 @@ impl Session {
     }
 
     /// Returns the branches on a time line, in the order they were created.
-    ///
-    /// # Errors
-    /// Fails if the store cannot be read or is damaged.
     pub fn branch_lines(&self) -> Result<Vec<BranchTimeline>> {
         let view = self.view()?;
         let session = session_refs(&view.refs, self.number)?;

@@ -124,9 +124,6 @@ impl SourceBookmark {
 
 impl Session {
     /// Returns how far a source was imported; `None` if it was not.
-    ///
-    /// # Errors
-    /// Fails if the store cannot be read or is damaged.
     pub fn bookmark(&self, source: &str) -> Result<Option<SourceBookmark>> {
         let view = self.view()?;
         let row = view.get(key::BOOKMARKS, &of(self.number).text(source).build())?;
@@ -151,9 +148,6 @@ impl Session {
     }
 
     /// Returns the facts for which no version with the same time and origin is recorded.
-    ///
-    /// # Errors
-    /// Fails if the store cannot be read or is damaged.
     pub fn unknown_facts(&self, facts: Vec<Fact>) -> Result<Vec<Fact>> {
         let view = self.view()?;
         let mut unknown = Vec::with_capacity(facts.len());
@@ -202,9 +196,6 @@ impl Session {
     /// Returns the blob of the source that contains a text. It is found by the text's hash, since a
     /// checkpoint's body does not name the source. `None` if no source contains it, or if it is a
     /// separate object.
-    ///
-    /// # Errors
-    /// Fails if the store cannot be read or is damaged.
     pub fn source_of(&self, text: &TextRef, resolve: TextResolver<'_>) -> Result<Option<String>> {
         if text.place.is_none() {
             return Ok(None);

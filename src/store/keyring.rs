@@ -71,7 +71,8 @@ impl StoreTrust {
         Ok(Self::with_cipher_only(cipher_of(path, marker, &file)?))
     }
 
-    /// Makes the trust of a store of which only the cipher is known, if it has one.
+    /// Returns the trust of a store without a known key of its seals, with its cipher if it has
+    /// one.
     pub(super) fn with_cipher_only(cipher: Option<Cipher>) -> Self {
         match cipher {
             Some(_) => Self { cipher, ..Self::without(SealStatus::NoKey, SealMode::Unknown) },

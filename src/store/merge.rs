@@ -104,9 +104,6 @@ const MAX_DEPTH: usize = 6;
 
 impl Session {
     /// Returns what a merge would do. Writes nothing.
-    ///
-    /// # Errors
-    /// As [`Session::merge`].
     pub fn merge_preview(&self, merging: &MergeRequest) -> Result<MergeReport> {
         let view = self.view()?;
         Ok(self.plan_from(&view, &view.refs, &self.clean(merging)?)?.report)

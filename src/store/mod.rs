@@ -226,9 +226,6 @@ impl Store {
     }
 
     /// Opens the store in a folder, or creates it if there is none.
-    ///
-    /// # Errors
-    /// As [`Store::open`] and [`Store::create`].
     pub fn open_or_create(path: &Path, options: Options) -> Result<Self> {
         match Self::open(path, options.clone()) {
             Err(Error::NoStore { .. }) if !options.read_only => {}
@@ -243,9 +240,6 @@ impl Store {
 
     /// Opens a store without checking its seals: writes stay in its spool until the store is
     /// adopted. For a store that is refused otherwise, when a write must not be lost.
-    ///
-    /// # Errors
-    /// As [`Store::open`].
     pub fn open_unverified(path: &Path, options: Options) -> Result<Self> {
         let marker = marker_of(path)?;
         let trust = StoreTrust::unverified(path, &marker, &options)?;
@@ -273,17 +267,11 @@ impl Store {
     }
 
     /// Creates a store in memory, for tests and temporary work. It is dropped with its last clone.
-    ///
-    /// # Errors
-    /// If the system gives no random numbers.
     pub fn in_memory() -> Result<Self> {
         Self::in_memory_with(Options::default())
     }
 
     /// Creates a store in memory with these options.
-    ///
-    /// # Errors
-    /// If the system gives no random numbers.
     pub fn in_memory_with(options: Options) -> Result<Self> {
         let log = MemoryLog::default();
         write_first_record(&log)?;
@@ -392,9 +380,6 @@ impl Store {
     }
 
     /// Returns the session with exactly this kind and name.
-    ///
-    /// # Errors
-    /// Fails if the store cannot be read or is damaged.
     pub fn session_by_kind(&self, kind: SessionKind, name: &str) -> Result<Option<Session>> {
         let (refs, _) = self.engine.follower.refs()?;
         Ok(refs::of_kind(&refs, kind, name)?.map(|number| self.session_at(number)))
@@ -402,9 +387,6 @@ impl Store {
 
     /// Returns the current session, which commands use if they name none: the pinned one, else the
     /// one last used.
-    ///
-    /// # Errors
-    /// Fails if the store cannot be read or is damaged.
     pub fn current_session(&self) -> Result<Option<Session>> {
         let (refs, _) = self.engine.follower.refs()?;
         Ok(current_number(&refs).map(|number| self.session_at(number)))
@@ -447,9 +429,6 @@ impl Store {
     }
 
     /// Returns the newest checkpoints of all sessions, each with its session's name.
-    ///
-    /// # Errors
-    /// Fails if the store cannot be read or is damaged.
     pub fn checkpoints(&self, filter: &CheckpointFilter) -> Result<Vec<(String, Checkpoint)>> {
         let view = self.engine.follower.view()?;
         checkpoint::list_all(&view, filter)?
@@ -485,9 +464,6 @@ impl Store {
     }
 
     /// Makes a new operation id, for writes that belong together.
-    ///
-    /// # Errors
-    /// If the system gives no random numbers.
     pub fn new_operation(&self) -> Result<OperationId> {
         operation_id()
     }
@@ -508,9 +484,6 @@ impl Store {
     }
 
     /// Makes writes durable that did not wait for it, such as imports.
-    ///
-    /// # Errors
-    /// Fails if the store cannot be written.
     pub fn sync(&self) -> Result<()> {
         self.engine.sync()
     }
@@ -522,9 +495,6 @@ impl Store {
     }
 
     /// Returns the length of the journal's tail, in bytes.
-    ///
-    /// # Errors
-    /// Fails if the store cannot be read or is damaged.
     pub fn tail_bytes(&self) -> Result<u64> {
         self.engine.follower.refs()?;
         Ok(self.engine.follower.tail_bytes())

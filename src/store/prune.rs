@@ -26,6 +26,7 @@ use crate::model::{
     BranchNumber, Checkpoint, Kind, Operation, OperationId, RetentionPolicy, RetentionReason,
     SessionKind, SessionNumber, Timestamp, Value,
 };
+use serde::Serialize;
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::ControlFlow;
 
@@ -42,7 +43,7 @@ pub struct CheckpointVerdict {
 }
 
 /// Revisions that are folded into a later one.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct FoldSummary {
     /// The name of the branch.
     pub branch: String,
@@ -51,7 +52,7 @@ pub struct FoldSummary {
     /// The number of the revision they are folded into.
     pub into: u64,
     /// The number of folded revisions, without that one.
-    pub count: u64,
+    pub revisions: u64,
 }
 
 /// What a pruning did, or would do.
@@ -84,9 +85,6 @@ pub struct FoldAtMoment {
 
 impl Session {
     /// Returns what pruning would do, without doing it.
-    ///
-    /// # Errors
-    /// Fails if the store cannot be read or is damaged.
     pub fn prune_preview(
         &self,
         retention: &RetentionPolicy,
@@ -124,9 +122,6 @@ impl Session {
     ///
     /// It is done in steps: if it is interrupted, the finished steps are complete and undo covers
     /// them.
-    ///
-    /// # Errors
-    /// Fails if the store cannot be written.
     pub fn prune(&self, act: &WriteContext, retention: &RetentionPolicy) -> Result<PruneReport> {
         let (view, mut going) = (self.view()?, PruneEstimate::default());
         let mut pruned = self.prune_into(act, retention, &mut |more| going.add(more))?;
@@ -136,9 +131,6 @@ impl Session {
 
     /// Does the same as [`prune`](Self::prune), without estimating the freed bytes, which takes
     /// many reads.
-    ///
-    /// # Errors
-    /// Fails if the store cannot be written.
     pub fn prune_unmeasured(
         &self,
         act: &WriteContext,
@@ -172,9 +164,6 @@ impl Session {
 
     /// Returns the fold between the revision used for a point and the point's time, if there is
     /// one.
-    ///
-    /// # Errors
-    /// Fails if the store cannot be read or is damaged.
     pub fn folded_at(&self, point: &ResolvedMoment) -> Result<Option<FoldAtMoment>> {
         let (Some(time), None) = (point.time, &point.checkpoint) else { return Ok(None) };
         let view = self.view()?;
@@ -361,13 +350,13 @@ impl PruneReport {
             // A long range is folded in several steps, each into the next.
             Some(before) if before.branch == *name && before.into == *first => {
                 before.into = *last;
-                before.count += planned.count;
+                before.revisions += planned.count;
             }
             _ => self.folds.push(FoldSummary {
                 branch: name.clone(),
                 first: *first,
                 into: *last,
-                count: planned.count,
+                revisions: planned.count,
             }),
         }
         Ok(())
@@ -389,7 +378,7 @@ impl PruneReport {
     /// Returns how many revisions are folded.
     #[must_use]
     pub fn folded_revisions(&self) -> u64 {
-        self.folds.iter().map(|fold| fold.count).sum()
+        self.folds.iter().map(|fold| fold.revisions).sum()
     }
 }
 
@@ -455,9 +444,6 @@ impl FoldPhase<'_> {
 
 impl Store {
     /// Returns whether a pruning after `time` can still be undone.
-    ///
-    /// # Errors
-    /// Fails if the store cannot be read or is damaged.
     pub fn pruned_since(&self, time: Timestamp) -> Result<bool> {
         let pending =
             prune::prunings(&self.engine.follower.view()?, Timestamp::from_micros(i64::MAX))?;

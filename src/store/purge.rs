@@ -13,6 +13,7 @@ use crate::engine::purge::{PurgeOutcome, PurgeTask};
 use crate::error::{Error, Result};
 use crate::model::{Kind, claim};
 use crate::redact::{KnownSecrets, SecretCollector, SecretDetector};
+use serde::Serialize;
 use std::cell::Cell;
 use std::collections::BTreeSet;
 use std::fs;
@@ -23,7 +24,7 @@ pub use crate::engine::purge::PurgeKind;
 pub use file_scan::FileScanReport;
 
 /// A place that contains secrets, or contained them.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct PurgeFinding {
     /// The name of the session; `None` if no session refers to it.
     pub session: Option<String>,
@@ -77,9 +78,6 @@ impl Store {
     /// [`KnownSecrets::new`] refuses secrets shorter than
     /// [`MIN_SECRET_BYTES`](crate::redact::MIN_SECRET_BYTES). `progress` receives the number of
     /// bytes read.
-    ///
-    /// # Errors
-    /// Fails if the store cannot be read or is damaged.
     pub fn secrets(
         &self,
         act: &WriteContext,
@@ -263,7 +261,7 @@ fn check_own_words(known: &KnownSecrets) -> Result<()> {
     match fields.chain(values).find(|word| known.mask(word.as_bytes()).is_some()) {
         None => Ok(()),
         Some(word) => Err(Error::invalid(format!(
-            "it occurs in '{word}', a word that forge's own fields are made of: name more of what stands around it"
+            "it occurs in '{word}', a word that forge's own fields are made of: give more of the text around it"
         ))),
     }
 }

@@ -49,9 +49,6 @@ pub struct RecoverySummary {
 impl Session {
     /// Returns where to continue from a point, and how. Every event is durable by itself, so this
     /// is the last recorded event, with or without a checkpoint.
-    ///
-    /// # Errors
-    /// Fails if the store cannot be read or is damaged.
     pub fn recovery(&self, point: &ResolvedMoment) -> Result<RecoverySummary> {
         let state = self.state(point)?;
         let checkpoint = state.checkpoint()?;

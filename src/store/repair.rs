@@ -322,17 +322,11 @@ fn read_losses(store: &Path) -> Result<Option<RepairLosses>> {
 impl Store {
     /// Returns what an earlier repair of this store could not save, until
     /// [`Store::acknowledge_losses`].
-    ///
-    /// # Errors
-    /// [`Error::Backend`] if it cannot be read.
     pub fn repair_losses(&self) -> Result<Option<RepairLosses>> {
         self.path().map_or(Ok(None), read_losses)
     }
 
-    /// Records that somebody knows what an earlier repair could not save. Returns it.
-    ///
-    /// # Errors
-    /// [`Error::Backend`] if it cannot be written.
+    /// Records that the losses of an earlier repair were acknowledged. Returns the losses.
     pub fn acknowledge_losses(&self) -> Result<Option<RepairLosses>> {
         let losses = self.repair_losses()?;
         if let (Some(path), Some(_)) = (self.path(), &losses) {

@@ -63,9 +63,6 @@ const SHOWN_MATCHES: usize = 8;
 
 impl Session {
     /// Returns the point with everything that is recorded, on the current branch.
-    ///
-    /// # Errors
-    /// Fails if the store cannot be read or is damaged.
     pub fn head(&self) -> Result<ResolvedMoment> {
         let (refs, _) = self.store.engine.follower.refs()?;
         let branch = session_refs(&refs, self.number)?.current_branch;
@@ -107,18 +104,12 @@ impl Session {
     }
 
     /// Returns the point at a time, on the branch checked out then.
-    ///
-    /// # Errors
-    /// As [`Session::resolve`].
     pub fn at_time(&self, time: Timestamp) -> Result<ResolvedMoment> {
         let view = self.view()?;
         self.of_time(&view, time, None)
     }
 
     /// Returns the point of a sequence number.
-    ///
-    /// # Errors
-    /// As [`Session::resolve`].
     pub fn at_sequence(&self, sequence: u64) -> Result<ResolvedMoment> {
         let view = self.view()?;
         self.of_sequence(&view, sequence)
@@ -140,9 +131,6 @@ impl Session {
     }
 
     /// Returns the point of a checkpoint.
-    ///
-    /// # Errors
-    /// Fails if the store cannot be read or is damaged.
     pub fn at_checkpoint(&self, checkpoint: &Checkpoint) -> Result<ResolvedMoment> {
         let view = self.view()?;
         self.checkpoint_moment(&view, checkpoint.clone())
@@ -237,9 +225,6 @@ impl Session {
     }
 
     /// Returns the parsed time; for "now", the time of the last recorded event if that is later.
-    ///
-    /// # Errors
-    /// Fails if the store cannot be read or is damaged.
     pub fn time_by(&self, time: &ResolvedTime) -> Result<Timestamp> {
         let (refs, _) = self.store.engine.follower.refs()?;
         let last = session_refs(&refs, self.number)?.last_event;

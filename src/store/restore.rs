@@ -18,9 +18,6 @@ use crate::model::StateDigest;
 impl Session {
     /// Makes the claims of the current branch equal to those at a moment, by a new revision, so
     /// that nothing is lost and `undo` works. The cost does not depend on the size of the state.
-    ///
-    /// # Errors
-    /// Fails if the store cannot be written.
     pub fn restore(&self, act: &WriteContext, to: &ResolvedMoment) -> Result<WriteReport> {
         let operation = act.operation()?;
         self.store.engine.commit(CommitDurability::Now, &mut |desk| {

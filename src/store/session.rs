@@ -113,9 +113,6 @@ impl fmt::Debug for Session {
 
 impl Session {
     /// Returns a summary of this session.
-    ///
-    /// # Errors
-    /// Fails if the store cannot be read or is damaged.
     pub fn summary(&self) -> Result<SessionSummary> {
         let (refs, _) = self.store.engine.follower.refs()?;
         let current = current_number(&refs) == Some(self.number);
@@ -136,43 +133,28 @@ impl Session {
     }
 
     /// Returns the checkpoints that match the filter, newest first.
-    ///
-    /// # Errors
-    /// Fails if the store cannot be read or is damaged.
     pub fn checkpoints(&self, filter: &CheckpointFilter) -> Result<Vec<Checkpoint>> {
         checkpoint::list(&self.view()?, self.number, filter)
     }
 
-    /// Returns the checkpoints that match the filter, the last written first. The order differs from
-    /// that of [`Session::checkpoints`] after a clock was wrong.
-    ///
-    /// # Errors
-    /// Fails if the store cannot be read or is damaged.
+    /// Returns the checkpoints that match the filter, the last written first. The order differs
+    /// from that of [`Session::checkpoints`] after a clock was wrong.
     pub fn written_checkpoints(&self, filter: &CheckpointFilter) -> Result<Vec<Checkpoint>> {
         checkpoint::list_written(&self.view()?, self.number, filter)
     }
 
     /// Returns the checkpoint with this event key.
-    ///
-    /// # Errors
-    /// Fails if the store cannot be read or is damaged.
     pub fn checkpoint_of(&self, event: &str) -> Result<Option<Checkpoint>> {
         checkpoint::by_key(&self.view()?, self.number, event)
     }
 
     /// Returns the time of the latest checkpoint. Reads only the refs.
-    ///
-    /// # Errors
-    /// Fails if the store cannot be read or is damaged.
     pub fn last_checkpoint_at(&self) -> Result<Option<Timestamp>> {
         let (refs, _) = self.store.engine.follower.refs()?;
         Ok(session_refs(&refs, self.number)?.last_checkpoint)
     }
 
     /// Returns the name of a branch by its number, as found in a checkpoint.
-    ///
-    /// # Errors
-    /// Fails if the store cannot be read or is damaged.
     pub fn branch_name(&self, branch: BranchNumber) -> Result<String> {
         let (refs, _) = self.store.engine.follower.refs()?;
         Ok(session_refs(&refs, self.number)?.branch(branch)?.name.clone())

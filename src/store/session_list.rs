@@ -9,9 +9,6 @@ use crate::model::{SessionKind, SessionNumber};
 
 impl Store {
     /// Returns all sessions, the oldest first.
-    ///
-    /// # Errors
-    /// Fails if the store cannot be read or is damaged.
     pub fn sessions(&self) -> Result<Vec<SessionSummary>> {
         let (refs, _) = self.engine.follower.refs()?;
         visible_sessions(&refs)
@@ -24,9 +21,6 @@ impl Store {
 
     /// Returns at most `limit` sessions of these kinds, the one with the latest event first. The
     /// cost depends on `limit`, not on the number of sessions.
-    ///
-    /// # Errors
-    /// Fails if the store cannot be read or is damaged.
     pub fn latest_sessions(
         &self,
         kinds: &[SessionKind],
@@ -48,9 +42,6 @@ impl Store {
     }
 
     /// Returns the number of sessions of a kind.
-    ///
-    /// # Errors
-    /// Fails if the store cannot be read or is damaged.
     pub fn session_count(&self, kind: SessionKind) -> Result<u64> {
         Ok(self.engine.follower.refs()?.0.sessions.visible(kind))
     }
@@ -69,9 +60,6 @@ impl Store {
 
     /// Returns all sessions of a kind with their names and the time of the last event of each, the
     /// oldest first.
-    ///
-    /// # Errors
-    /// Fails if the store cannot be read or is damaged.
     pub fn sessions_by_kind(&self, kind: SessionKind) -> Result<Vec<SessionListEntry>> {
         let (refs, _) = self.engine.follower.refs()?;
         let mut found = refs.sessions.latest(kind, usize::MAX)?;

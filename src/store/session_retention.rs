@@ -48,7 +48,6 @@ impl Store {
 }
 
 impl DroppedSource {
-    /// Returns the number of its session.
     pub(super) const fn session_number(&self) -> SessionNumber {
         self.number
     }
@@ -81,7 +80,6 @@ pub struct DroppedSession {
 }
 
 impl DroppedSession {
-    /// Returns the number of the session.
     pub(super) const fn session_number(&self) -> SessionNumber {
         self.number
     }
@@ -135,8 +133,9 @@ impl Session {
         Ok(dropped.collect())
     }
 
-    /// Returns the sources whose bytes these rules drop: those of debugging sessions other than
-    /// this one and the current one. Their sizes are not [measured](DroppedSource::measure) yet.
+    /// Returns the sources whose bytes these rules drop: all sources of debugging sessions other
+    /// than this one and the current one. Their sizes are not [measured](DroppedSource::measure)
+    /// yet.
     pub(super) fn expired_texts(
         &self,
         view: &ReadSnapshot,

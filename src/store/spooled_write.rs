@@ -55,9 +55,6 @@ pub struct SpoolStatus {
 
 impl Store {
     /// Begins a write for a session: the one of this agent's own id if it exists, else a new one.
-    ///
-    /// # Errors
-    /// If the system gives no random numbers.
     pub fn spooled_write<'a>(
         &'a self,
         act: &'a WriteContext,
@@ -108,7 +105,6 @@ impl Store {
         self.engine.drain()
     }
 
-    /// Begins a session in the spool.
     pub(super) fn begin_spooled_session(
         &self,
         operation: &Operation,

@@ -49,17 +49,11 @@ pub struct StateAt {
 
 impl Session {
     /// Returns the state at a point.
-    ///
-    /// # Errors
-    /// Fails if the store cannot be read or is damaged.
     pub fn state(&self, point: &ResolvedMoment) -> Result<StateAt> {
         self.state_by(point, FactClock::Happened)
     }
 
     /// Returns the state at a point; `clock` selects which time of a fact counts.
-    ///
-    /// # Errors
-    /// Fails if the store cannot be read or is damaged.
     pub fn state_by(&self, point: &ResolvedMoment, clock: FactClock) -> Result<StateAt> {
         let view = self.view()?;
         let claims = match point.at {
@@ -70,9 +64,6 @@ impl Session {
     }
 
     /// Returns the revision of a point, without its state; `None` before the first.
-    ///
-    /// # Errors
-    /// Fails if the store cannot be read or is damaged.
     pub fn revision_of(&self, point: &ResolvedMoment) -> Result<Option<RevisionSummary>> {
         self.revision_in(&self.view()?, point)
     }
@@ -95,26 +86,17 @@ impl Session {
     }
 
     /// Returns the branch of a point.
-    ///
-    /// # Errors
-    /// Fails if the store cannot be read or is damaged.
     pub fn branch_of(&self, point: &ResolvedMoment) -> Result<String> {
         self.branch_name(point.branch)
     }
 
     /// Returns the time of a point: its own, or that of the last recorded event; `None` if there is
     /// none.
-    ///
-    /// # Errors
-    /// Fails if the store cannot be read or is damaged.
     pub fn time_of(&self, point: &ResolvedMoment) -> Result<Option<Timestamp>> {
         self.shown_time(&self.view()?, point)
     }
 
     /// Reads one claim at a point, without the rest of the state.
-    ///
-    /// # Errors
-    /// Fails if the store cannot be read or is damaged.
     pub fn claim(&self, point: &ResolvedMoment, key: &Key) -> Result<Option<ClaimEntry>> {
         let view = self.view()?;
         self.check_in_sight(&view, point)?;
@@ -126,9 +108,6 @@ impl Session {
 
     /// Reads several claims at a point from one snapshot, without the rest of the state; `None` for
     /// a claim that does not exist.
-    ///
-    /// # Errors
-    /// Fails if the store cannot be read or is damaged.
     pub fn claims(&self, point: &ResolvedMoment, keys: &[Key]) -> Result<Vec<Option<ClaimEntry>>> {
         let view = self.view()?;
         self.check_in_sight(&view, point)?;
@@ -146,9 +125,6 @@ impl Session {
     }
 
     /// Returns the claims that differ between two points, as stored, without decoding them.
-    ///
-    /// # Errors
-    /// Fails if the store cannot be read or is damaged.
     pub fn changed_claims(
         &self,
         from: &ResolvedMoment,
@@ -160,9 +136,6 @@ impl Session {
     }
 
     /// Compares two points.
-    ///
-    /// # Errors
-    /// Fails if the store cannot be read or is damaged.
     pub fn compare(&self, from: &ResolvedMoment, to: &ResolvedMoment) -> Result<StateComparison> {
         let view = self.view()?;
         [from, to].into_iter().try_for_each(|point| self.check_in_sight(&view, point))?;
@@ -259,9 +232,6 @@ impl StateAt {
     }
 
     /// Returns the metadata of the session.
-    ///
-    /// # Errors
-    /// Fails if the store cannot be read or is damaged.
     pub fn info(&self) -> Result<SessionMetadata> {
         Ok(session_refs(&self.view.refs, self.session.number)?.info.clone())
     }
@@ -273,17 +243,11 @@ impl StateAt {
     }
 
     /// Returns the value of one claim.
-    ///
-    /// # Errors
-    /// If stored data is damaged.
     pub fn claim(&self, kind: Kind, id: &str) -> Result<Option<Value>> {
         Ok(self.claims.entry(&Key::new(kind, id))?.map(|entry| entry.value))
     }
 
     /// Returns the claims of a kind, sorted by the time they were added, then by id.
-    ///
-    /// # Errors
-    /// If stored data is damaged.
     pub fn claims_of(&self, kind: Kind) -> Result<Vec<(String, ClaimEntry)>> {
         let mut claims = self
             .claims
@@ -295,9 +259,6 @@ impl StateAt {
     }
 
     /// Returns one claim or fact as a typed record; `None` if it does not exist.
-    ///
-    /// # Errors
-    /// Fails if the store cannot be read or is damaged.
     pub fn get<R: TypedRecord>(&self, id: &str) -> Result<Option<R>> {
         if R::KIND.is_claim() {
             return self.claim(R::KIND, id)?.map(|value| typed(id, &value)).transpose();
@@ -322,9 +283,6 @@ impl StateAt {
     /// }
     /// # Ok::<(), forge_store::Error>(())
     /// ```
-    ///
-    /// # Errors
-    /// Fails if the store cannot be read or is damaged.
     pub fn all<R: TypedRecord>(&self) -> Result<Vec<(String, R)>> {
         let values: Vec<(String, Value)> = if R::KIND.is_claim() {
             let claims = self.claims_of(R::KIND)?.into_iter();
@@ -338,19 +296,13 @@ impl StateAt {
     }
 
     /// Returns the facts of a kind, sorted by time, then id.
-    ///
-    /// # Errors
-    /// Fails if the store cannot be read or is damaged.
     pub fn facts_of(&self, kind: Kind) -> Result<Vec<SourcedFact>> {
         let time = self.until();
         fact::facts_at(&self.view, &self.view.refs, self.session.number, kind, time, self.clock)
     }
 
-    /// Returns the facts of all kinds, by kind, then sorted by time, then id. Reads the stored pages
-    /// once, where a call for each kind would read them for each kind.
-    ///
-    /// # Errors
-    /// Fails if the store cannot be read or is damaged.
+    /// Returns the facts of all kinds, by kind, then sorted by time, then id. Reads the stored
+    /// pages once, where a call for each kind would read them for each kind.
     pub fn facts(&self) -> Result<Vec<SourcedFact>> {
         let time = self.until();
         fact::all_facts_at(&self.view, &self.view.refs, self.session.number, time, self.clock)
@@ -361,17 +313,11 @@ impl StateAt {
     }
 
     /// Returns the time of this state: the point's own, or that of the last recorded event.
-    ///
-    /// # Errors
-    /// Fails if the store cannot be read or is damaged.
     pub fn time(&self) -> Result<Option<Timestamp>> {
         self.session.shown_time(&self.view, &self.point)
     }
 
     /// Returns the named checkpoint, or the last one at or before this moment.
-    ///
-    /// # Errors
-    /// Fails if the store cannot be read or is damaged.
     pub fn checkpoint(&self) -> Result<Option<Checkpoint>> {
         match &self.point.checkpoint {
             Some(named) => Ok(Some((**named).clone())),
@@ -380,18 +326,12 @@ impl StateAt {
     }
 
     /// Returns the revision of this state; `None` before the first.
-    ///
-    /// # Errors
-    /// Fails if the store cannot be read or is damaged.
     pub fn revision(&self) -> Result<Option<RevisionSummary>> {
         self.session.revision_in(&self.view, &self.point)
     }
 
     /// Returns the microseconds from the last revision or fact at or before this moment to this
     /// moment.
-    ///
-    /// # Errors
-    /// Fails if the store cannot be read or is damaged.
     pub fn distance_micros(&self) -> Result<Option<i64>> {
         let Some(time) = self.time()? else { return Ok(None) };
         let fact = fact::last_at(&self.view, &self.view.refs, self.session.number, time)?;
@@ -400,18 +340,12 @@ impl StateAt {
     }
 
     /// Returns the branches as they were at this moment.
-    ///
-    /// # Errors
-    /// Fails if the store cannot be read or is damaged.
     pub fn branches(&self) -> Result<Vec<BranchSummary>> {
         branches(&self.view, self.session.number, &self.point)
     }
 
     /// Returns the revisions of all branches and the checkpoints up to this moment, ordered by
     /// number.
-    ///
-    /// # Errors
-    /// Fails if the store cannot be read or is damaged.
     pub fn records(&self) -> Result<Vec<LogItem>> {
         let mut items = self.session.records_at(&self.view, 0, usize::MAX)?;
         items.retain(|item| item.time() <= self.until());
@@ -419,9 +353,6 @@ impl StateAt {
     }
 
     /// Returns the checkpoints from a time up to this moment, the latest first.
-    ///
-    /// # Errors
-    /// Fails if the store cannot be read or is damaged.
     pub fn checkpoints_since(&self, since: Timestamp) -> Result<Vec<Checkpoint>> {
         let (since, until) = (Some(since), Some(self.until()));
         let filter = CheckpointFilter { since, until, ..CheckpointFilter::default() };
@@ -430,9 +361,6 @@ impl StateAt {
 
     /// Returns the changes of these revisions by number, read in batches. Resets are left out, and
     /// revisions whose changes are lost: [`StateAt::changes_of`] reads them, or says so.
-    ///
-    /// # Errors
-    /// Fails if the store cannot be read or is damaged.
     pub fn changes_of_many(&self, sequences: &[u64]) -> Result<BTreeMap<u64, Vec<EntryChange>>> {
         self.session.changes_in_batches(&self.view, sequences)
     }
@@ -446,18 +374,12 @@ impl StateAt {
     }
 
     /// Returns the current branch at this moment; for a branch expression, the named branch.
-    ///
-    /// # Errors
-    /// Fails if the store cannot be read or is damaged.
     pub fn current_branch(&self) -> Result<String> {
         let session = session_refs(&self.view.refs, self.session.number)?;
         Ok(session.branch(self.point.branch)?.name.clone())
     }
 
     /// Returns the session's metrics up to this moment.
-    ///
-    /// # Errors
-    /// Fails if the store cannot be read or is damaged.
     pub fn metrics(&self) -> Result<SessionMetrics> {
         let number = self.session.number;
         let refs = &self.view.refs;

@@ -19,17 +19,11 @@ const OUTPUT_BYTES: usize = 256 * 1024;
 impl Story {
     /// Returns the brief of a state: for a person, for an agent after a compaction, and for a
     /// program.
-    ///
-    /// # Errors
-    /// Fails if the store cannot be read or is damaged.
     pub fn brief(state: &StateAt, resolve: TextResolver<'_>) -> Result<SessionBrief> {
         Self::brief_of_facts(state, state.facts()?, resolve)
     }
 
     /// Returns the brief of a state, with the facts of that state.
-    ///
-    /// # Errors
-    /// Fails if the store cannot be read or is damaged.
     pub fn brief_of_facts(
         state: &StateAt,
         facts: Vec<SourcedFact>,

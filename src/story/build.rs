@@ -6,7 +6,7 @@ use super::check_run::CheckRun;
 use super::claim_item::claim_items;
 use super::delivery::{DeliveryKind, deliveries};
 use super::edit_group::{EditGroup, edit_item, edited_path};
-use super::events::{CheckedCommands, StoryEvent, StoryEvents, text_field, told_at};
+use super::events::{CheckedCommands, StoryEvent, StoryEvents, shown_at, text_field};
 use super::findings::{DeliveredCommit, FindingsCollector};
 use super::gist::{ITEM_CHARS, one_line};
 use super::idea_path::IdeaCollector;
@@ -47,7 +47,7 @@ pub(super) struct StoryBuilder {
     /// The place of the agent's last message in the current turn, and the message.
     last_message: Option<(usize, SourcedFact)>,
     checked: CheckedCommands,
-    /// The commands that made a commit which is told.
+    /// The commands that made a commit which is shown.
     committed: BTreeSet<String>,
 }
 
@@ -88,7 +88,7 @@ impl StoryBuilder {
                     self.tell_revision(&entry, changes)?;
                 }
                 StoryEvent::Record(LogItem::Checkpoint(checkpoint)) => {
-                    self.tell_checkpoint(&checkpoint);
+                    self.add_checkpoint(&checkpoint);
                 }
                 StoryEvent::Record(LogItem::Lost(lost)) => {
                     let text = format!("#{} lost before a repair", lost.sequence);
@@ -144,7 +144,7 @@ impl StoryBuilder {
                 let name = sent.description.or(sent.agent_type);
                 let name = name.as_ref().map_or(&*fact.id, FactText::preview);
                 let item = StoryItem::loud(
-                    told_at(&known),
+                    shown_at(&known),
                     StoryKind::Agent,
                     format!("sub-agent: {}", one_line(name, ITEM_CHARS)),
                 );
@@ -293,8 +293,9 @@ impl StoryBuilder {
         Ok(())
     }
 
-    /// Tells a checkpoint that somebody made, a compaction, and a commit that no command tells.
-    fn tell_checkpoint(&mut self, checkpoint: &Checkpoint) {
+    /// Adds the item of a checkpoint: a named one, a compaction, or a commit without an item of its
+    /// command.
+    fn add_checkpoint(&mut self, checkpoint: &Checkpoint) {
         let message = one_line(&checkpoint.message, ITEM_CHARS);
         let is_compaction = CheckpointTrigger::Automatic(AutoTrigger::ContextCompactionWarning)
             == checkpoint.trigger;
@@ -304,7 +305,7 @@ impl StoryBuilder {
                 .detailed(compaction_detail(&checkpoint.body))
         } else if checkpoint.trigger == CheckpointTrigger::Manual {
             StoryItem::loud(checkpoint.time, StoryKind::Checkpoint, message)
-        } else if let Some(sha) = self.untold_commit(checkpoint) {
+        } else if let Some(sha) = self.unshown_commit(checkpoint) {
             let commit = DeliveredCommit {
                 at: checkpoint.time,
                 subject: Some(checkpoint.message.clone()),
@@ -321,12 +322,13 @@ impl StoryBuilder {
         self.push(item.at_sequence(checkpoint.sequence));
     }
 
-    /// Returns the hash of the commit that a checkpoint stands for, unless its command is told.
-    fn untold_commit(&self, checkpoint: &Checkpoint) -> Option<String> {
+    /// Returns the hash of the commit that a checkpoint was made for, unless the item of its
+    /// command shows it.
+    fn unshown_commit(&self, checkpoint: &Checkpoint) -> Option<String> {
         let sha = text_field(&checkpoint.body, "commit")?;
-        let is_told =
+        let is_shown =
             text_field(&checkpoint.body, "command").is_some_and(|it| self.committed.contains(it));
-        (!is_told && checkpoint.tags.iter().any(|tag| tag == "commit")).then(|| sha.to_owned())
+        (!is_shown && checkpoint.tags.iter().any(|tag| tag == "commit")).then(|| sha.to_owned())
     }
 
     fn close_edits(&mut self) {

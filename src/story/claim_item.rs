@@ -10,7 +10,7 @@ use crate::store::LogEntry;
 /// Returns the lines of a revision's changes.
 pub(super) fn claim_items(revision: &LogEntry, changes: &[EntryChange]) -> Vec<StoryItem> {
     let teller = ClaimTeller { revision, changes };
-    // Evidence that moved a hypothesis is told with the move.
+    // Evidence that moved a hypothesis is shown with the move.
     let causes: Vec<&str> = changes.iter().filter_map(|change| teller.cause(change)).collect();
     let is_told = |key: &Key| key.kind == Kind::Evidence && causes.contains(&key.id.as_str());
     let shown = changes.iter().filter(|change| !is_told(&change.key));

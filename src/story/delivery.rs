@@ -31,8 +31,7 @@ pub enum DeliveryKind {
     PullRequestMerged,
 }
 
-/// Returns what a command delivered. A command of which the record does not show that it succeeded
-/// delivered nothing.
+/// Returns what a command delivered. A command counts only if the record shows that it succeeded.
 pub(super) fn deliveries(command: &ExecutedCommand) -> Vec<Delivery> {
     let line = command.command.as_ref().map_or("", FactText::preview);
     // Most commands have neither of these words, and need no parsing.
@@ -172,7 +171,7 @@ fn option_value<'c>(arguments: &[&'c str], [short, long]: &[&str; 2]) -> Option<
         }
         let letters = word.strip_prefix('-').filter(|letters| !letters.starts_with('-'));
         let is_last = |letters: &str| letters.ends_with(short.trim_start_matches('-'));
-        // Short options may stand together, as in `-am`.
+        // Short options may be written together, as in `-am`.
         if word == long || letters.is_some_and(is_last) {
             return words.next().copied();
         }

@@ -1,4 +1,4 @@
-//! Edits that are told as one line, until something else happens.
+//! Edits that are shown as one line, until something else happens.
 
 use super::item::{StoryItem, StoryKind};
 use crate::model::claim::{CodeState, FactText};

@@ -7,9 +7,8 @@ use crate::model::{BranchStatus, Fact, Kind, Timestamp, Value};
 use crate::store::{BranchSummary, LogItem, SourcedFact, StateAt};
 use std::collections::BTreeSet;
 
-/// Something that happened, before it is told.
+/// Something that happened, from which the story makes an item.
 pub(super) enum StoryEvent {
-    /// A fact.
     Fact(SourcedFact),
     /// A revision or a checkpoint.
     Record(LogItem),
@@ -39,7 +38,7 @@ impl StoryEvent {
 /// Everything that a story tells, except for the changes of revisions.
 #[derive(Default)]
 pub(super) struct StoryEvents {
-    /// The events with the times at which they are told, oldest first.
+    /// The events with the times at which the story shows them, oldest first.
     pub(super) events: Vec<(Timestamp, StoryEvent)>,
     /// The folder of the project.
     pub(super) root: Option<ProjectRoot>,
@@ -67,8 +66,8 @@ impl StoryEvents {
         Ok(read.sorted())
     }
 
-    /// Reads what a brief needs: the facts, and the checkpoints of commits after the first edit. Its
-    /// cost does not depend on the number of revisions.
+    /// Reads what a brief needs: the facts, and the checkpoints of commits after the first edit.
+    /// Its cost does not depend on the number of revisions.
     pub(super) fn read_for_brief(state: &StateAt, facts: Vec<SourcedFact>) -> Result<Self> {
         let edits = facts.iter().filter(|known| known.fact.kind == Kind::Code);
         let first_edit = edits.map(|known| known.fact.at).min();
@@ -97,7 +96,7 @@ impl StoryEvents {
             for name in ["working_dir", "cwd"] {
                 folders.extend(text_field(&fact.value, name).map(str::to_owned));
             }
-            read.events.push((told_at(&known), StoryEvent::Fact(known)));
+            read.events.push((shown_at(&known), StoryEvent::Fact(known)));
         }
         read.root = ProjectRoot::most_common(folders.iter().map(String::as_str));
         read
@@ -134,8 +133,8 @@ impl CheckedCommands {
     }
 }
 
-/// Returns the time at which a fact is told: a sub-agent when it began.
-pub(super) fn told_at(known: &SourcedFact) -> Timestamp {
+/// Returns the time at which the story shows a fact: a sub-agent when it began.
+pub(super) fn shown_at(known: &SourcedFact) -> Timestamp {
     let fact = &known.fact;
     let began = (fact.kind == Kind::Agent).then(|| text_field(&fact.value, "started_at")).flatten();
     began.and_then(Timestamp::parse_rfc3339).unwrap_or(fact.at).min(fact.at)

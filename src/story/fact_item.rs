@@ -20,7 +20,8 @@ pub(super) fn prompt_item(known: &SourcedFact, root: Option<&ProjectRoot>) -> Op
     (!item.text.is_empty()).then_some(item)
 }
 
-/// Returns the line of an agent's message; `None` for a message without text or of somebody else.
+/// Returns the line of an agent's message; `None` for a message without text or from another
+/// author.
 pub(super) fn message_item(known: &SourcedFact, root: Option<&ProjectRoot>) -> Option<StoryItem> {
     let role = known.fact.value.field("role").and_then(FactText::read);
     if role.as_ref().map(FactText::preview) != Some("assistant") {

@@ -1,4 +1,5 @@
-//! What follows from the whole story: its title, what was delivered, what fails, what no commit has.
+//! What follows from the whole story: its title, what was delivered, what fails, what no commit
+//! has.
 
 use super::StoryTurn;
 use super::delivery::{Delivery, DeliveryKind};
@@ -109,13 +110,11 @@ impl FindingsCollector {
         }
     }
 
-    /// Adds a commit.
     pub(super) fn add_commit(&mut self, commit: DeliveredCommit) {
         self.edits.clear();
         self.commits.push(commit);
     }
 
-    /// Adds a compaction.
     pub(super) fn add_compaction(&mut self) {
         self.compactions += 1;
     }

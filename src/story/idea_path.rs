@@ -5,7 +5,7 @@ use crate::model::{ClaimEntry, EntryChange, Kind, Timestamp, Value};
 use crate::store::LogEntry;
 use std::collections::{BTreeMap, HashMap};
 
-/// How a hypothesis fared: its confidence and its status over time, on all branches.
+/// The history of a hypothesis: its confidence and its status over time, on all branches.
 #[derive(Clone, Debug, PartialEq)]
 pub struct IdeaPath {
     /// The id of the hypothesis.
@@ -83,7 +83,7 @@ impl IdeaCollector {
                 path.steps.push(step);
             }
         }
-        // What is left came without a change of its hypothesis.
+        // The remaining evidence came without a change of its hypothesis.
         for (id, found) in evidence {
             let place = self.places.get(id);
             if let Some(path) = place.and_then(|place| self.paths.get_mut(*place)) {

@@ -99,7 +99,7 @@ pub enum FoldKey {
     Task,
     /// Notices.
     Notice,
-    /// Changes of claims that nobody needs to read.
+    /// Changes of claims that a reader need not see.
     Claim,
     /// Captured states of the code.
     Code,
@@ -196,7 +196,7 @@ pub struct StoryItem {
     /// Whether a prompt is a command to the client, such as `/compact`.
     #[serde(skip)]
     pub(super) is_client_command: bool,
-    /// The text of which only the beginning is known here.
+    /// The long text that the item shows only the beginning of.
     #[serde(skip)]
     pub(super) pending: Option<PendingText>,
 }

@@ -1,5 +1,5 @@
-//! What every program shows of a line: its sign, how its parts are meant, and what separates it from
-//! the line before.
+//! What every program shows of a line: its sign, how its parts are meant, and what separates it
+//! from the line before.
 
 use super::item::{FoldKey, StoryItem, StoryKind, StoryMark};
 use super::row::StoryRow;

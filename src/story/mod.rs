@@ -1,12 +1,13 @@
 //! The story of a session: what happened, in lines that mean something.
 //!
 //! A [`Story`] is made of turns. A turn begins with what a person asked and holds what followed:
-//! claims by name, checks that turned, edits, commits, compactions, sub-agents. An item is loud if a
-//! reader should see it; the others are noise, which [`Story::rows`] folds into counts. What the
-//! items have in common, such as the title and the files that no commit has, is in [`StoryFindings`].
+//! claims by name, checks that turned, edits, commits, compactions, sub-agents. An item is loud if
+//! a reader should see it; the others are noise, which [`Story::rows`] folds into counts. What the
+//! items have in common, such as the title and the files that no commit has, is in
+//! [`StoryFindings`].
 //!
-//! The story is read from the state once and knows nothing of terminals. It says nothing that is not
-//! recorded: what nobody can know is left out.
+//! The story is read from the state once and knows nothing of terminals. It says nothing that is
+//! not recorded.
 
 mod agent_work;
 mod brief;
@@ -67,7 +68,7 @@ pub struct Story {
     pub ideas: Vec<IdeaPath>,
     /// The runs of checks, oldest first.
     pub checks: Vec<CheckRun>,
-    /// Whether quiet items are told, too.
+    /// Whether quiet items are shown, too.
     unfolded: bool,
 }
 
@@ -84,17 +85,11 @@ impl Story {
     /// Reads the story up to the moment of a state. Each fact and each revision is read once.
     ///
     /// Of long texts only the beginning is known until [`Story::read_whole_texts`] reads them.
-    ///
-    /// # Errors
-    /// Fails if the store cannot be read or is damaged.
     pub fn read(state: &StateAt) -> Result<Self> {
         Self::of_facts(state, state.facts()?)
     }
 
     /// Reads the story up to the moment of a state, with the facts of that state.
-    ///
-    /// # Errors
-    /// Fails if the store cannot be read or is damaged.
     pub fn of_facts(state: &StateAt, facts: Vec<SourcedFact>) -> Result<Self> {
         Self::of_events(state, StoryEvents::read(state, facts)?)
     }
@@ -115,8 +110,8 @@ impl Story {
         project_root::shown_text(self.root.as_ref(), text)
     }
 
-    /// Returns a path of the session as it is shown: relative to the project, or with `~` for a home
-    /// directory.
+    /// Returns a path of the session as it is shown: relative to the project, or with `~` for a
+    /// home directory.
     #[must_use]
     pub fn shown_path<'t>(&self, path: &'t str) -> Cow<'t, str> {
         project_root::shown_path(self.root.as_ref(), path)

@@ -34,7 +34,7 @@ impl Story {
     pub fn rows_of<'s>(&self, turn: &'s StoryTurn) -> Vec<StoryRow<'s>> {
         let mut rows: Vec<StoryRow<'_>> = turn.prompt.iter().map(StoryRow::Item).collect();
         for item in &turn.items {
-            if self.tells(item) {
+            if self.shows(item) {
                 rows.push(StoryRow::Item(item));
                 continue;
             }
@@ -50,16 +50,16 @@ impl Story {
         rows
     }
 
-    /// Returns whether an item is told.
-    pub(super) const fn tells(&self, item: &StoryItem) -> bool {
+    /// Returns whether an item is shown.
+    pub(super) const fn shows(&self, item: &StoryItem) -> bool {
         self.unfolded || item.loud
     }
 
-    /// Keeps the last items that are told, and what was folded after the first of them. Returns how
-    /// many were removed of those that are told.
+    /// Keeps the last `count` shown items, and what was folded after the first of them. Returns the
+    /// number of shown items that were removed.
     pub fn keep_last(&mut self, count: usize) -> usize {
-        let told = self.items().filter(|item| self.tells(item)).count();
-        let removed = told.saturating_sub(count);
+        let shown = self.items().filter(|item| self.shows(item)).count();
+        let removed = shown.saturating_sub(count);
         let mut left = removed;
         let unfolded = self.unfolded;
         for turn in &mut self.turns {
@@ -69,7 +69,7 @@ impl Story {
             if turn.prompt.take().is_some() {
                 left -= 1;
             }
-            let end = end_of_told(&turn.items, unfolded, &mut left);
+            let end = end_of_shown(&turn.items, unfolded, &mut left);
             turn.items.drain(..end);
         }
         self.turns.retain(|turn| turn.prompt.is_some() || !turn.items.is_empty());
@@ -77,9 +77,9 @@ impl Story {
     }
 }
 
-/// Returns how many items to remove to take away `left` told ones, with what is folded before the
+/// Returns how many items to remove to remove `left` shown ones, with what is folded before the
 /// next one.
-fn end_of_told(items: &[StoryItem], unfolded: bool, left: &mut usize) -> usize {
+fn end_of_shown(items: &[StoryItem], unfolded: bool, left: &mut usize) -> usize {
     let mut end = 0;
     for (place, item) in items.iter().enumerate() {
         if unfolded || item.loud {

@@ -1,4 +1,4 @@
-//! Reads the texts of which a fact keeps only the beginning, for the lines that are shown.
+//! Reads the texts that a fact keeps only the beginning of, for the lines that are shown.
 
 use super::Story;
 use super::gist::{ITEM_CHARS, closing_question, gist, one_line};
@@ -38,13 +38,10 @@ impl PendingText {
 }
 
 impl Story {
-    /// Reads the whole texts of the told items, which show only the beginnings of long texts before.
-    /// The cost depends on the items that are left, so remove others first.
+    /// Reads the whole texts of the shown items, which until then show only the beginnings of long
+    /// texts. The cost depends on the items that are left, so remove others first.
     ///
     /// A text that was pruned keeps its beginning.
-    ///
-    /// # Errors
-    /// Fails if the store cannot be read or is damaged.
     pub fn read_whole_texts(&mut self, session: &Session, resolve: TextResolver<'_>) -> Result<()> {
         let (root, unfolded) = (self.root.as_ref(), self.unfolded);
         let items =

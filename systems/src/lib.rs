@@ -1,5 +1,5 @@
-//! Four systems built on `forge-store`, each in a module of its own: workflow [`run`]s, [`progress`]
-//! of long pipelines, [`program`]s of several agents, message [`thread`]s.
+//! Four systems built on `forge-store`, each in a module of its own: workflow [`run`]s,
+//! [`progress`] of long pipelines, [`program`]s of several agents, message [`thread`]s.
 //!
 //! Each stores its data as claims in a session of its own kind, whose name is the key of the run,
 //! execution, program or thread. Such a session is never current, so restoring, undoing, branching
@@ -63,9 +63,6 @@ pub fn open_or_create(
 }
 
 /// Lists all sessions of this kind, the most recently recorded in first.
-///
-/// # Errors
-/// Any error of a read from the store.
 pub fn newest_first(store: &Store, kind: SessionKind) -> Result<Vec<SessionListEntry>> {
     let mut found = store.sessions_by_kind(kind)?;
     // Of two with equal times, the one created later is newer.

@@ -93,7 +93,7 @@ fn find_word(word: &[String], text: &[String]) -> Option<FuzzyMatch> {
         let score = 1000 + 500 * begins + 10 * length;
         return Some(FuzzyMatch { score, places: (place..place + length).collect() });
     }
-    // With letters left out, but not so many that anything fits.
+    // With letters left out, but few enough that not everything matches.
     let longest = if length < 3 { return None } else { length + length / 2 + 1 };
     let mut best: Option<FuzzyMatch> = None;
     for start in (0..text.len()).filter(|start| text.get(*start) == word.first()) {

@@ -65,7 +65,7 @@ pub struct TimelinePane {
 }
 
 impl TimelinePane {
-    /// Whether the lines are those of the story. A filter searches everything instead.
+    /// Whether the pane shows the story. A filter searches everything instead.
     #[must_use]
     pub fn is_story(&self) -> bool {
         self.level == TimelineLevel::Story && self.filter.is_empty()

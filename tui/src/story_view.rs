@@ -101,8 +101,8 @@ pub struct StorySummary {
     pub open_gaps: usize,
 }
 
-/// Returns the shape of an axis of time that goes from end to end. Each folded pause takes this part
-/// of the width.
+/// Returns the shape of an axis of time that goes from end to end. Each folded pause takes this
+/// part of the width.
 #[must_use]
 pub const fn ruler_shape(fold: f64) -> RulerShape {
     RulerShape { margin: 0.0, fold, lone: 0.0 }

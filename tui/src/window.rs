@@ -1,5 +1,5 @@
-//! Which lines of the timeline are on the screen. A row has a line, one before it where a day begins
-//! or after a long pause, and one below it for the question that a short answer answers.
+//! Which lines of the timeline are on the screen. A row has a line, one before it where a day
+//! begins or after a long pause, and one below it for the question that a short answer answers.
 
 use crate::answer::TimelineRow;
 use crate::app::App;

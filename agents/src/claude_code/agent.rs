@@ -19,11 +19,9 @@ const CHAIN_LINES: usize = 256;
 const LAUNCHED: &str = "Async agent launched successfully";
 
 #[derive(Debug, Default, Deserialize)]
-#[serde(default, rename_all = "camelCase")]
+#[serde(default, rename_all = "camelCase", bound(deserialize = "'de: 'a"))]
 struct AgentCompletion<'a> {
-    #[serde(borrow)]
     agent_id: LenientText<'a>,
-    #[serde(borrow)]
     status: LenientText<'a>,
     total_duration_ms: LenientInteger,
     total_tokens: LenientInteger,

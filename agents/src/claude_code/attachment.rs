@@ -15,22 +15,17 @@ use std::borrow::Cow;
 
 /// The diagnostics of the client for one file.
 #[derive(Debug, Default, Deserialize)]
-#[serde(default)]
+#[serde(default, bound(deserialize = "'de: 'a"))]
 struct FileDiagnostics<'a> {
-    #[serde(borrow)]
     uri: LenientText<'a>,
-    #[serde(borrow)]
     diagnostics: LenientList<EditorDiagnostic<'a>>,
 }
 
 #[derive(Debug, Default, Deserialize)]
-#[serde(default)]
+#[serde(default, bound(deserialize = "'de: 'a"))]
 struct EditorDiagnostic<'a> {
-    #[serde(borrow)]
     message: LenientText<'a>,
-    #[serde(borrow)]
     severity: LenientText<'a>,
-    #[serde(borrow)]
     range: Option<&'a RawValue>,
 }
 

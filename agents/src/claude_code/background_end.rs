@@ -41,32 +41,26 @@ struct TaskEnd<'t> {
 }
 
 #[derive(Debug, Default, Deserialize)]
-#[serde(default)]
+#[serde(default, bound(deserialize = "'de: 'a"))]
 struct TaskQueryResult<'a> {
-    #[serde(borrow)]
     task: QueriedTask<'a>,
     #[serde(alias = "shellId", alias = "task_id")]
     shell_id: LenientId,
-    #[serde(borrow)]
     status: LenientText<'a>,
     #[serde(alias = "exitCode")]
     exit_code: LenientInteger,
-    #[serde(borrow)]
     stdout: LenientText<'a>,
 }
 
 #[derive(Debug, Default, Deserialize)]
-#[serde(default)]
+#[serde(default, bound(deserialize = "'de: 'a"))]
 struct QueriedTask<'a> {
     #[serde(alias = "taskId", alias = "agentId")]
     task_id: LenientId,
-    #[serde(borrow)]
     status: LenientText<'a>,
     #[serde(alias = "exitCode")]
     exit_code: LenientInteger,
-    #[serde(borrow)]
     output: LenientText<'a>,
-    #[serde(borrow)]
     result: LenientText<'a>,
 }
 

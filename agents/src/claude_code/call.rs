@@ -15,23 +15,18 @@ use serde::Deserialize;
 use serde_json::value::RawValue;
 
 #[derive(Debug, Default, Deserialize)]
-#[serde(default)]
+#[serde(default, bound(deserialize = "'de: 'a"))]
 struct CommandInput<'a> {
-    #[serde(borrow)]
     command: LenientText<'a>,
-    #[serde(borrow)]
     description: LenientText<'a>,
     run_in_background: LenientFlag,
 }
 
 #[derive(Debug, Default, Deserialize)]
-#[serde(default)]
+#[serde(default, bound(deserialize = "'de: 'a"))]
 struct AgentInput<'a> {
-    #[serde(borrow)]
     subagent_type: LenientText<'a>,
-    #[serde(borrow)]
     description: LenientText<'a>,
-    #[serde(borrow)]
     prompt: LenientText<'a>,
 }
 

@@ -14,30 +14,24 @@ use serde::Deserialize;
 use serde_json::value::RawValue;
 
 #[derive(Debug, Default, Deserialize)]
-#[serde(default, rename_all = "camelCase")]
+#[serde(default, rename_all = "camelCase", bound(deserialize = "'de: 'a"))]
 struct CommandOutput<'a> {
-    #[serde(borrow)]
     stdout: LenientText<'a>,
-    #[serde(borrow)]
     stderr: LenientText<'a>,
     interrupted: LenientFlag,
     background_task_id: LenientId,
     duration_ms: LenientInteger,
-    #[serde(borrow)]
     return_code_interpretation: LenientText<'a>,
 }
 
 #[derive(Debug, Default, Deserialize)]
-#[serde(default, rename_all = "camelCase")]
+#[serde(default, rename_all = "camelCase", bound(deserialize = "'de: 'a"))]
 struct EditResult<'a> {
     user_modified: LenientFlag,
-    #[serde(borrow)]
     original_file: LenientText<'a>,
-    #[serde(borrow)]
     original_file_contents: LenientText<'a>,
     #[serde(borrow, rename = "original_file")]
     original_notebook: LenientText<'a>,
-    #[serde(borrow)]
     error: LenientText<'a>,
 }
 

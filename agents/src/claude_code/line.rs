@@ -8,81 +8,53 @@ use std::borrow::Cow;
 
 /// A line of any type. Large values stay unparsed until they are known to matter.
 #[derive(Debug, Default, Deserialize)]
-#[serde(default, rename_all = "camelCase")]
+#[serde(default, rename_all = "camelCase", bound(deserialize = "'de: 'a"))]
 pub(crate) struct ClaudeLine<'a> {
     #[serde(borrow, rename = "type")]
     pub(crate) kind: LenientText<'a>,
-    #[serde(borrow)]
     pub(crate) subtype: LenientText<'a>,
-    #[serde(borrow)]
     pub(crate) uuid: LenientText<'a>,
-    #[serde(borrow)]
     pub(crate) parent_uuid: LenientText<'a>,
-    #[serde(borrow)]
     pub(crate) logical_parent_uuid: LenientText<'a>,
-    #[serde(borrow)]
     pub(crate) timestamp: LenientText<'a>,
-    #[serde(borrow)]
     pub(crate) session_id: LenientText<'a>,
-    #[serde(borrow)]
     pub(crate) cwd: LenientText<'a>,
-    #[serde(borrow)]
     pub(crate) git_branch: LenientText<'a>,
-    #[serde(borrow)]
     pub(crate) agent_id: LenientText<'a>,
     pub(crate) is_sidechain: LenientFlag,
     pub(crate) is_meta: LenientFlag,
     pub(crate) is_compact_summary: LenientFlag,
     pub(crate) is_api_error_message: LenientFlag,
-    #[serde(borrow)]
     pub(crate) message: Option<&'a RawValue>,
-    #[serde(borrow)]
     pub(crate) tool_use_result: Option<&'a RawValue>,
-    #[serde(borrow)]
     pub(crate) data: Option<&'a RawValue>,
     #[serde(borrow, rename = "parentToolUseID")]
     pub(crate) parent_tool_use_id: LenientText<'a>,
-    #[serde(borrow)]
     pub(crate) content: LenientText<'a>,
     pub(crate) duration_ms: LenientInteger,
     pub(crate) hook_count: LenientInteger,
-    #[serde(borrow)]
     pub(crate) compact_metadata: Option<&'a RawValue>,
-    #[serde(borrow)]
     pub(crate) microcompact_metadata: Option<&'a RawValue>,
-    #[serde(borrow)]
     pub(crate) custom_title: LenientText<'a>,
-    #[serde(borrow)]
     pub(crate) ai_title: LenientText<'a>,
     // Who spoke.
-    #[serde(borrow)]
     pub(crate) origin: Option<&'a RawValue>,
-    #[serde(borrow)]
     pub(crate) prompt_source: LenientText<'a>,
-    #[serde(borrow)]
     pub(crate) forked_from: Option<&'a RawValue>,
     #[serde(borrow, rename = "sourceToolUseID")]
     pub(crate) source_tool_use_id: LenientText<'a>,
     pub(crate) is_visible_in_transcript_only: LenientFlag,
-    #[serde(borrow)]
     pub(crate) permission_mode: LenientText<'a>,
     // Why a call did not run.
-    #[serde(borrow)]
     pub(crate) tool_denial_kind: LenientText<'a>,
     pub(crate) tool_denial_before_run: LenientFlag,
     pub(crate) tool_denial_after_run: LenientFlag,
-    #[serde(borrow)]
     pub(crate) tool_call_ended: LenientText<'a>,
-    #[serde(borrow)]
     pub(crate) permission_decision: Option<&'a RawValue>,
     // Lines that are not messages.
-    #[serde(borrow)]
     pub(crate) attachment: Option<&'a RawValue>,
-    #[serde(borrow)]
     pub(crate) operation: LenientText<'a>,
-    #[serde(borrow)]
     pub(crate) reason: LenientText<'a>,
-    #[serde(borrow)]
     pub(crate) pr_url: LenientText<'a>,
 }
 
@@ -130,15 +102,13 @@ fn is_rejection(raw: &RawValue) -> bool {
 
 /// The metadata of a compaction boundary.
 #[derive(Debug, Default, Deserialize)]
-#[serde(default, rename_all = "camelCase")]
+#[serde(default, rename_all = "camelCase", bound(deserialize = "'de: 'a"))]
 pub(crate) struct CompactionMetadata<'a> {
-    #[serde(borrow)]
     pub(crate) trigger: LenientText<'a>,
     pub(crate) pre_tokens: LenientInteger,
     pub(crate) tokens_saved: LenientInteger,
     pub(crate) post_tokens: LenientInteger,
     pub(crate) compacted_tool_ids: Option<LenientList<LenientId>>,
-    #[serde(borrow)]
     pub(crate) preserved_messages: Option<&'a RawValue>,
 }
 
@@ -160,34 +130,25 @@ pub(crate) struct SpeakerOrigin<'a> {
 
 /// What an attachment holds, whatever its type.
 #[derive(Debug, Default, Deserialize)]
-#[serde(default, rename_all = "camelCase")]
+#[serde(default, rename_all = "camelCase", bound(deserialize = "'de: 'a"))]
 pub(crate) struct ClaudeAttachment<'a> {
     #[serde(borrow, rename = "type")]
     pub(crate) kind: LenientText<'a>,
     // A queued command.
-    #[serde(borrow)]
     pub(crate) prompt: Option<&'a RawValue>,
-    #[serde(borrow)]
     pub(crate) command_mode: LenientText<'a>,
-    #[serde(borrow)]
     pub(crate) origin: Option<&'a RawValue>,
     pub(crate) is_meta: LenientFlag,
     // A file that was changed from outside.
-    #[serde(borrow)]
     pub(crate) filename: LenientText<'a>,
-    #[serde(borrow)]
     pub(crate) snippet: LenientText<'a>,
     // The state of a background task.
     pub(crate) task_id: LenientId,
-    #[serde(borrow)]
     pub(crate) status: LenientText<'a>,
     // The diagnostics of the editor.
-    #[serde(borrow)]
     pub(crate) files: Option<&'a RawValue>,
     // The goal of the session.
-    #[serde(borrow)]
     pub(crate) condition: LenientText<'a>,
-    #[serde(borrow)]
     pub(crate) reason: LenientText<'a>,
     pub(crate) met: LenientFlag,
     pub(crate) failed: LenientFlag,
@@ -195,47 +156,35 @@ pub(crate) struct ClaudeAttachment<'a> {
 
 /// The `data` of a progress line.
 #[derive(Debug, Default, Deserialize)]
-#[serde(default, rename_all = "camelCase")]
+#[serde(default, rename_all = "camelCase", bound(deserialize = "'de: 'a"))]
 pub(crate) struct ProgressPayload<'a> {
     #[serde(borrow, rename = "type")]
     pub(crate) kind: LenientText<'a>,
-    #[serde(borrow)]
     pub(crate) agent_id: LenientText<'a>,
-    #[serde(borrow)]
     pub(crate) prompt: Option<&'a RawValue>,
-    #[serde(borrow)]
     pub(crate) message: Option<&'a RawValue>,
 }
 
 /// A sub-agent's line inside a progress line.
 #[derive(Debug, Default, Deserialize)]
-#[serde(default, rename_all = "camelCase")]
+#[serde(default, rename_all = "camelCase", bound(deserialize = "'de: 'a"))]
 pub(crate) struct NestedLine<'a> {
     #[serde(borrow, rename = "type")]
     pub(crate) kind: LenientText<'a>,
-    #[serde(borrow)]
     pub(crate) uuid: LenientText<'a>,
-    #[serde(borrow)]
     pub(crate) timestamp: LenientText<'a>,
-    #[serde(borrow)]
     pub(crate) message: Option<&'a RawValue>,
-    #[serde(borrow)]
     pub(crate) tool_use_result: Option<&'a RawValue>,
 }
 
 /// The message of a line.
 #[derive(Debug, Default, Deserialize)]
-#[serde(default)]
+#[serde(default, bound(deserialize = "'de: 'a"))]
 pub(crate) struct ClaudeMessage<'a> {
-    #[serde(borrow)]
     pub(crate) role: LenientText<'a>,
-    #[serde(borrow)]
     pub(crate) id: LenientText<'a>,
-    #[serde(borrow)]
     pub(crate) model: LenientText<'a>,
-    #[serde(borrow)]
     pub(crate) usage: Option<&'a RawValue>,
-    #[serde(borrow)]
     content: Option<&'a RawValue>,
 }
 
@@ -251,24 +200,17 @@ pub(crate) struct ClaudeTokenUsage {
 
 /// A part of a message.
 #[derive(Debug, Default, Deserialize)]
-#[serde(default)]
+#[serde(default, bound(deserialize = "'de: 'a"))]
 pub(crate) struct ClaudeBlock<'a> {
     #[serde(borrow, rename = "type")]
     pub(crate) kind: LenientText<'a>,
-    #[serde(borrow)]
     pub(crate) text: LenientText<'a>,
-    #[serde(borrow)]
     pub(crate) thinking: LenientText<'a>,
-    #[serde(borrow)]
     pub(crate) id: LenientText<'a>,
-    #[serde(borrow)]
     pub(crate) name: LenientText<'a>,
-    #[serde(borrow)]
     pub(crate) input: Option<&'a RawValue>,
-    #[serde(borrow)]
     pub(crate) tool_use_id: LenientText<'a>,
     pub(crate) is_error: LenientFlag,
-    #[serde(borrow)]
     content: Option<&'a RawValue>,
     /// Whether it is a plain text, not an object.
     #[serde(skip)]

@@ -223,8 +223,8 @@ impl PieceBuilder<'_> {
         value
     }
 
-    /// Adds the statements that rules find in a message of the agent, as facts of their own, if that
-    /// is wanted.
+    /// Adds the statements that rules find in a message of the agent, as facts of their own, if
+    /// that is wanted.
     pub(crate) fn infer(&mut self, scene: &LineContext<'_>, message: &str, text: &str) {
         let found = if self.infer { inference::inferences(message, text) } else { Vec::new() };
         self.facts

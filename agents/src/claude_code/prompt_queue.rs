@@ -29,7 +29,6 @@ pub(super) struct QueueEntry {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub(super) enum QueueEntryState {
-    /// It waits.
     Waiting,
     /// It waits, and is already a fact.
     Recorded,
@@ -44,7 +43,8 @@ pub(super) enum QueueEntryState {
 }
 
 impl PromptQueue {
-    /// Puts in a text at this time and place; `prompt` are the fields of the prompt that it is, if a person typed it.
+    /// Puts in a text at this time and place; `prompt` are the fields of the prompt that it is, if
+    /// a person typed it.
     pub(super) fn push(
         &mut self,
         (at, place): (Timestamp, u64),

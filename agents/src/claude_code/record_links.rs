@@ -18,15 +18,11 @@ pub struct RecordLinks {
 }
 
 #[derive(Debug, Default, Deserialize)]
-#[serde(default, rename_all = "camelCase")]
+#[serde(default, rename_all = "camelCase", bound(deserialize = "'de: 'a"))]
 struct LinkFields<'a> {
-    #[serde(borrow)]
     session_id: LenientText<'a>,
-    #[serde(borrow)]
     uuid: LenientText<'a>,
-    #[serde(borrow)]
     parent_uuid: LenientText<'a>,
-    #[serde(borrow)]
     logical_parent_uuid: LenientText<'a>,
 }
 

@@ -20,7 +20,6 @@ const READINGS: usize = 16;
 pub(super) const NO_OBJECT: &str = "is not a JSON object";
 pub(super) const NOT_WHOLE: &str = "is not whole JSON";
 
-/// A part of a line.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum LinePart {
     /// The bytes of a complete JSON object.

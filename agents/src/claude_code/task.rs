@@ -12,18 +12,13 @@ use serde_json::value::RawValue;
 use std::collections::BTreeMap;
 
 #[derive(Debug, Default, Deserialize)]
-#[serde(default, rename_all = "camelCase")]
+#[serde(default, rename_all = "camelCase", bound(deserialize = "'de: 'a"))]
 struct TaskInput<'a> {
     task_id: LenientId,
-    #[serde(borrow)]
     subject: LenientText<'a>,
-    #[serde(borrow)]
     description: LenientText<'a>,
-    #[serde(borrow)]
     active_form: LenientText<'a>,
-    #[serde(borrow)]
     status: LenientText<'a>,
-    #[serde(borrow)]
     owner: LenientText<'a>,
 }
 
@@ -35,15 +30,11 @@ struct TodoInput<'a> {
 }
 
 #[derive(Debug, Default, Deserialize)]
-#[serde(default, rename_all = "camelCase")]
+#[serde(default, rename_all = "camelCase", bound(deserialize = "'de: 'a"))]
 struct ClaudeTodo<'a> {
-    #[serde(borrow)]
     content: LenientText<'a>,
-    #[serde(borrow)]
     status: LenientText<'a>,
-    #[serde(borrow)]
     active_form: LenientText<'a>,
-    #[serde(borrow)]
     priority: LenientText<'a>,
 }
 

@@ -20,12 +20,10 @@ struct ClaudeToolInput<'a> {
 }
 
 #[derive(Debug, Default, Deserialize)]
-#[serde(default, rename_all = "camelCase")]
+#[serde(default, rename_all = "camelCase", bound(deserialize = "'de: 'a"))]
 struct ClaudeToolResult<'a> {
     duration_ms: LenientInteger,
-    #[serde(borrow)]
     answers: Option<&'a RawValue>,
-    #[serde(borrow)]
     plan: LenientText<'a>,
 }
 

@@ -237,8 +237,8 @@ fn trailing(text: &str) -> Option<usize> {
     opens(whole.get(start..)?, tag).then(|| text.len() - start)
 }
 
-/// The length in bytes of what the client or a program wrote at the beginning of a text: an element,
-/// with the client's lines after it.
+/// The length in bytes of what the client or a program wrote at the beginning of a text: an
+/// element, with the client's lines after it.
 fn written(text: &str, voice: TextAuthor) -> Option<usize> {
     let begin = text.trim_start();
     let machine = MACHINE.iter().chain(&MACHINE_TEXT).filter(|_| voice != TextAuthor::Person);

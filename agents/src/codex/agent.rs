@@ -36,13 +36,10 @@ pub(super) fn is_talk(tool: &str) -> bool {
 }
 
 #[derive(Debug, Default, Deserialize)]
-#[serde(default)]
+#[serde(default, bound(deserialize = "'de: 'a"))]
 struct SpawnArguments<'a> {
-    #[serde(borrow)]
     agent_type: LenientText<'a>,
-    #[serde(borrow)]
     task_name: LenientText<'a>,
-    #[serde(borrow)]
     message: LenientText<'a>,
 }
 
@@ -68,13 +65,10 @@ pub(super) fn requested_agent(
 }
 
 #[derive(Debug, Default, Deserialize)]
-#[serde(default)]
+#[serde(default, bound(deserialize = "'de: 'a"))]
 struct SpawnResult<'a> {
-    #[serde(borrow)]
     agent_id: LenientText<'a>,
-    #[serde(borrow)]
     task_name: LenientText<'a>,
-    #[serde(borrow)]
     status: Option<&'a RawValue>,
 }
 
@@ -124,11 +118,9 @@ fn version(
 
 /// A status with the result of an agent: `"running"`, or `{"completed": "..."}`.
 #[derive(Debug, Default, Deserialize)]
-#[serde(default)]
+#[serde(default, bound(deserialize = "'de: 'a"))]
 struct AgentEndStatus<'a> {
-    #[serde(borrow)]
     completed: Option<LenientText<'a>>,
-    #[serde(borrow)]
     errored: Option<LenientText<'a>>,
 }
 
@@ -203,25 +195,17 @@ pub(super) fn notified(work: &mut PieceBuilder<'_>, scene: &LineContext<'_>, mes
 }
 
 #[derive(Debug, Default, Deserialize)]
-#[serde(default)]
+#[serde(default, bound(deserialize = "'de: 'a"))]
 struct CollaborationItem<'a> {
     #[serde(borrow, alias = "call_id")]
     id: LenientText<'a>,
-    #[serde(borrow)]
     tool: LenientText<'a>,
-    #[serde(borrow)]
     prompt: LenientText<'a>,
-    #[serde(borrow)]
     receiver_thread_ids: LenientList<LenientText<'a>>,
-    #[serde(borrow)]
     new_thread_id: LenientText<'a>,
-    #[serde(borrow)]
     new_agent_nickname: LenientText<'a>,
-    #[serde(borrow)]
     new_agent_role: LenientText<'a>,
-    #[serde(borrow)]
     agents_states: Option<&'a RawValue>,
-    #[serde(borrow)]
     statuses: Option<&'a RawValue>,
 }
 

@@ -16,32 +16,23 @@ use serde::Deserialize;
 use serde_json::value::RawValue;
 
 #[derive(Debug, Default, Deserialize)]
-#[serde(default)]
+#[serde(default, bound(deserialize = "'de: 'a"))]
 struct CodexCallArguments<'a> {
-    #[serde(borrow)]
     command: Option<&'a RawValue>,
-    #[serde(borrow)]
     cmd: LenientText<'a>,
-    #[serde(borrow)]
     input: LenientText<'a>,
-    #[serde(borrow)]
     workdir: LenientText<'a>,
-    #[serde(borrow)]
     working_directory: LenientText<'a>,
-    #[serde(borrow)]
     justification: LenientText<'a>,
     session_id: LenientId,
     cell_id: LenientId,
-    #[serde(borrow)]
     plan: LenientList<PlanStep<'a>>,
 }
 
 #[derive(Debug, Default, Deserialize)]
-#[serde(default)]
+#[serde(default, bound(deserialize = "'de: 'a"))]
 struct PlanStep<'a> {
-    #[serde(borrow)]
     step: LenientText<'a>,
-    #[serde(borrow)]
     status: LenientText<'a>,
 }
 

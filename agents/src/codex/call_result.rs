@@ -34,14 +34,11 @@ pub(super) struct CodexCallResult {
 }
 
 #[derive(Debug, Default, Deserialize)]
-#[serde(default)]
+#[serde(default, bound(deserialize = "'de: 'a"))]
 struct StructuredOutput<'a> {
-    #[serde(borrow)]
     output: LenientText<'a>,
-    #[serde(borrow)]
     content: LenientText<'a>,
     success: LenientBool,
-    #[serde(borrow)]
     metadata: Option<&'a RawValue>,
 }
 

@@ -13,17 +13,13 @@ const MAX_RETAINED_MESSAGES: usize = 128;
 
 /// A message of the history after a compaction, in either of its forms.
 #[derive(Debug, Default, Deserialize)]
-#[serde(default)]
+#[serde(default, bound(deserialize = "'de: 'a"))]
 struct RetainedMessage<'a> {
     #[serde(borrow, rename = "type")]
     kind: LenientText<'a>,
-    #[serde(borrow)]
     role: LenientText<'a>,
-    #[serde(borrow)]
     content: Option<&'a RawValue>,
-    #[serde(borrow)]
     item: Option<&'a RawValue>,
-    #[serde(borrow)]
     item_id: LenientText<'a>,
 }
 

@@ -15,66 +15,49 @@ use std::collections::BTreeMap;
 
 /// The end of a command: the payload of `exec_command_end`, or an item `CommandExecution`.
 #[derive(Debug, Default, Deserialize)]
-#[serde(default)]
+#[serde(default, bound(deserialize = "'de: 'a"))]
 struct CommandExecution<'a> {
     #[serde(borrow, alias = "call_id")]
     id: LenientText<'a>,
     process_id: LenientId,
-    #[serde(borrow)]
     command: Option<&'a RawValue>,
-    #[serde(borrow)]
     cwd: LenientText<'a>,
-    #[serde(borrow)]
     source: LenientText<'a>,
-    #[serde(borrow)]
     status: LenientText<'a>,
-    #[serde(borrow)]
     stdout: LenientText<'a>,
-    #[serde(borrow)]
     stderr: LenientText<'a>,
-    #[serde(borrow)]
     aggregated_output: LenientText<'a>,
-    #[serde(borrow)]
     formatted_output: LenientText<'a>,
     exit_code: LenientInteger,
-    #[serde(borrow)]
     duration: Option<&'a RawValue>,
 }
 
 /// A change of files: the payload of `patch_apply_end`, or an item `FileChange`.
 #[derive(Debug, Default, Deserialize)]
-#[serde(default)]
+#[serde(default, bound(deserialize = "'de: 'a"))]
 struct FileChangeEvent<'a> {
     #[serde(borrow, alias = "call_id")]
     id: LenientText<'a>,
-    #[serde(borrow)]
     status: LenientText<'a>,
     success: LenientBool,
-    #[serde(borrow)]
     stderr: LenientText<'a>,
-    #[serde(borrow)]
     changes: Option<&'a RawValue>,
 }
 
 #[derive(Debug, Default, Deserialize)]
-#[serde(default)]
+#[serde(default, bound(deserialize = "'de: 'a"))]
 struct FileChange<'a> {
     #[serde(borrow, rename = "type")]
     kind: LenientText<'a>,
-    #[serde(borrow)]
     unified_diff: LenientText<'a>,
-    #[serde(borrow)]
     content: LenientText<'a>,
-    #[serde(borrow)]
     move_path: LenientText<'a>,
 }
 
 #[derive(Debug, Default, Deserialize)]
-#[serde(default)]
+#[serde(default, bound(deserialize = "'de: 'a"))]
 struct UserMessageItem<'a> {
-    #[serde(borrow)]
     id: LenientText<'a>,
-    #[serde(borrow)]
     content: LenientList<ItemTextPart<'a>>,
 }
 

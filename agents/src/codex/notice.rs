@@ -20,15 +20,11 @@ pub(super) fn notice(
 }
 
 #[derive(Debug, Default, Deserialize)]
-#[serde(default)]
+#[serde(default, bound(deserialize = "'de: 'a"))]
 struct NoticeEvent<'a> {
-    #[serde(borrow)]
     reason: LenientText<'a>,
-    #[serde(borrow)]
     message: LenientText<'a>,
-    #[serde(borrow)]
     codex_error_info: Option<&'a RawValue>,
-    #[serde(borrow)]
     goal: Option<&'a RawValue>,
     num_turns: LenientInteger,
 }
@@ -87,11 +83,9 @@ struct CodexTokenUsage {
 }
 
 #[derive(Debug, Default, Deserialize)]
-#[serde(default)]
+#[serde(default, bound(deserialize = "'de: 'a"))]
 struct CodexTokenCount<'a> {
-    #[serde(borrow)]
     last_token_usage: Option<&'a RawValue>,
-    #[serde(borrow)]
     total_token_usage: Option<&'a RawValue>,
 }
 

@@ -196,8 +196,8 @@ pub(super) fn push_prompt(
     work.facts.push(scene.fact(Kind::Prompt, id, value));
 }
 
-/// Adds a prompt that an event reports as one text. The event says that it is the person's, whatever
-/// it looks like.
+/// Adds a prompt that an event reports as one text. The event says that it is the person's,
+/// whatever it looks like.
 pub(super) fn push_event_prompt(
     work: &mut PieceBuilder<'_>,
     scene: &LineContext<'_>,

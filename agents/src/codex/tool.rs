@@ -200,32 +200,21 @@ pub(super) fn open_at_turn_end(
 
 /// The fields of an event or item about the use of a tool.
 #[derive(Debug, Default, Deserialize)]
-#[serde(default)]
+#[serde(default, bound(deserialize = "'de: 'a"))]
 struct ReportedToolUse<'a> {
     #[serde(borrow, alias = "call_id")]
     id: LenientText<'a>,
-    #[serde(borrow)]
     invocation: Option<&'a RawValue>,
-    #[serde(borrow)]
     server: LenientText<'a>,
-    #[serde(borrow)]
     namespace: LenientText<'a>,
-    #[serde(borrow)]
     tool: LenientText<'a>,
-    #[serde(borrow)]
     arguments: Option<&'a RawValue>,
-    #[serde(borrow)]
     status: LenientText<'a>,
     success: LenientBool,
-    #[serde(borrow)]
     result: Option<&'a RawValue>,
-    #[serde(borrow)]
     error: Option<&'a RawValue>,
-    #[serde(borrow)]
     duration: Option<&'a RawValue>,
-    #[serde(borrow)]
     path: LenientText<'a>,
-    #[serde(borrow)]
     text: LenientText<'a>,
 }
 
@@ -352,26 +341,20 @@ pub(super) fn item(
 }
 
 #[derive(Debug, Default, Deserialize)]
-#[serde(default)]
+#[serde(default, bound(deserialize = "'de: 'a"))]
 struct WebSearch<'a> {
     #[serde(borrow, alias = "call_id")]
     id: LenientText<'a>,
-    #[serde(borrow)]
     query: LenientText<'a>,
-    #[serde(borrow)]
     action: Option<&'a RawValue>,
-    #[serde(borrow)]
     status: LenientText<'a>,
 }
 
 #[derive(Debug, Default, Deserialize)]
-#[serde(default)]
+#[serde(default, bound(deserialize = "'de: 'a"))]
 struct WebSearchAction<'a> {
-    #[serde(borrow)]
     query: LenientText<'a>,
-    #[serde(borrow)]
     url: LenientText<'a>,
-    #[serde(borrow)]
     pattern: LenientText<'a>,
 }
 

@@ -50,7 +50,7 @@ pub(super) fn record_open_calls(
     }
 }
 
-/// The end of a command of which no line says how, or whether, it ran.
+/// The end of a command for which no line says how, or whether, it ran.
 fn unreported_end(outcome: &'static str) -> CodexCommandEnd<'static> {
     CodexCommandEnd {
         exit_code: None,

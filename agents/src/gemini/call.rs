@@ -19,66 +19,45 @@ const MAX_RUNNING: usize = 256;
 
 /// A call in a recording.
 #[derive(Debug, Default, Deserialize)]
-#[serde(default, rename_all = "camelCase")]
+#[serde(default, rename_all = "camelCase", bound(deserialize = "'de: 'a"))]
 pub(super) struct GeminiCall<'a> {
     id: LenientId,
-    #[serde(borrow)]
     name: LenientText<'a>,
-    #[serde(borrow)]
     status: LenientText<'a>,
-    #[serde(borrow)]
     timestamp: LenientText<'a>,
-    #[serde(borrow)]
     args: Option<&'a RawValue>,
-    #[serde(borrow)]
     result: Option<&'a RawValue>,
-    #[serde(borrow)]
     result_display: Option<&'a RawValue>,
     agent_id: LenientId,
 }
 
 #[derive(Debug, Default, Deserialize)]
-#[serde(default)]
+#[serde(default, bound(deserialize = "'de: 'a"))]
 struct GeminiCallArguments<'a> {
-    #[serde(borrow)]
     command: LenientText<'a>,
-    #[serde(borrow)]
     description: LenientText<'a>,
-    #[serde(borrow)]
     dir_path: LenientText<'a>,
-    #[serde(borrow)]
     directory: LenientText<'a>,
-    #[serde(borrow)]
     file_path: LenientText<'a>,
-    #[serde(borrow)]
     agent_name: LenientText<'a>,
-    #[serde(borrow)]
     prompt: LenientText<'a>,
-    #[serde(borrow)]
     todos: Option<&'a RawValue>,
 }
 
 #[derive(Debug, Default, Deserialize)]
-#[serde(default)]
+#[serde(default, bound(deserialize = "'de: 'a"))]
 struct GeminiTodo<'a> {
-    #[serde(borrow)]
     description: LenientText<'a>,
-    #[serde(borrow)]
     status: LenientText<'a>,
 }
 
 #[derive(Debug, Default, Deserialize)]
-#[serde(default, rename_all = "camelCase")]
+#[serde(default, rename_all = "camelCase", bound(deserialize = "'de: 'a"))]
 struct ResultDisplay<'a> {
-    #[serde(borrow)]
     file_diff: LenientText<'a>,
-    #[serde(borrow)]
     original_content: LenientText<'a>,
-    #[serde(borrow)]
     file_path: LenientText<'a>,
-    #[serde(borrow)]
     agent_name: LenientText<'a>,
-    #[serde(borrow)]
     result: LenientText<'a>,
 }
 
@@ -97,11 +76,9 @@ struct FunctionResponse<'a> {
 }
 
 #[derive(Debug, Default, Deserialize)]
-#[serde(default)]
+#[serde(default, bound(deserialize = "'de: 'a"))]
 struct ToolResponse<'a> {
-    #[serde(borrow)]
     output: LenientText<'a>,
-    #[serde(borrow)]
     error: LenientText<'a>,
 }
 

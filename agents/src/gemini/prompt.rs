@@ -46,11 +46,9 @@ pub(super) struct TypedPrompt {
 
 /// A part of a message.
 #[derive(Debug, Default, Deserialize)]
-#[serde(default, rename_all = "camelCase")]
+#[serde(default, rename_all = "camelCase", bound(deserialize = "'de: 'a"))]
 struct PromptPart<'a> {
-    #[serde(borrow)]
     text: LenientText<'a>,
-    #[serde(borrow)]
     function_response: Option<&'a RawValue>,
 }
 

@@ -24,11 +24,9 @@ pub(super) struct GeminiToolUse<'a> {
 }
 
 #[derive(Debug, Default, Deserialize)]
-#[serde(default)]
+#[serde(default, bound(deserialize = "'de: 'a"))]
 struct GeminiToolInput<'a> {
-    #[serde(borrow)]
     prompt: LenientText<'a>,
-    #[serde(borrow)]
     questions: Option<&'a RawValue>,
 }
 

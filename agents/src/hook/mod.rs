@@ -9,8 +9,9 @@
 //! ```
 //! use forge_agents::hook::{HookAgent, HookEvent, HookEventKind, answer, room};
 //!
-//! let input = br#"{"session_id":"s1","cwd":"/w","hook_event_name":"SessionStart","source":"compact"}"#;
-//! let event = HookEvent::read(HookAgent::Claude, "SessionStart", input)?;
+//! let input = r#"{"session_id": "s1", "cwd": "/w", "hook_event_name": "SessionStart",
+//!     "source": "compact"}"#;
+//! let event = HookEvent::read(HookAgent::Claude, "SessionStart", input.as_bytes())?;
 //! assert!(matches!(event.happening, HookEventKind::SessionStart { .. }));
 //! assert!(room(&event).is_some());
 //! let said = answer(&event, Some("2 hypotheses are confirmed"));

@@ -25,20 +25,16 @@ const AUTHOR: TrajectoryAuthor = TrajectoryAuthor::MiniSweAgent;
 const SUBMITS: &[&str] = &["COMPLETE_TASK_AND_SUBMIT_FINAL_OUTPUT", "MINI_SWE_AGENT_FINAL_OUTPUT"];
 
 #[derive(Debug, Default, Deserialize)]
-#[serde(default)]
+#[serde(default, bound(deserialize = "'de: 'a"))]
 struct MiniSweTrajectory<'a> {
-    #[serde(borrow)]
     messages: Option<&'a RawValue>,
-    #[serde(borrow)]
     info: Option<&'a RawValue>,
 }
 
 #[derive(Debug, Default, Deserialize)]
-#[serde(default)]
+#[serde(default, bound(deserialize = "'de: 'a"))]
 struct MiniSweSummary<'a> {
-    #[serde(borrow)]
     submission: LenientText<'a>,
-    #[serde(borrow)]
     exit_status: LenientText<'a>,
     config: MiniSweConfig,
 }
@@ -63,44 +59,31 @@ struct EnvironmentConfig {
 }
 
 #[derive(Debug, Default, Deserialize)]
-#[serde(default)]
+#[serde(default, bound(deserialize = "'de: 'a"))]
 struct MiniSweMessage<'a> {
-    #[serde(borrow)]
     role: LenientText<'a>,
     #[serde(borrow, rename = "type")]
     kind: LenientText<'a>,
-    #[serde(borrow)]
     content: Option<&'a RawValue>,
     /// Newer model interfaces have this in place of the content.
-    #[serde(borrow)]
     output: Option<&'a RawValue>,
-    #[serde(borrow)]
     reasoning_content: LenientText<'a>,
     tool_call_id: LenientId,
     call_id: LenientId,
-    #[serde(borrow)]
     timestamp: Option<&'a RawValue>,
-    #[serde(borrow)]
     extra: Option<&'a RawValue>,
 }
 
 #[derive(Debug, Default, Deserialize)]
-#[serde(default)]
+#[serde(default, bound(deserialize = "'de: 'a"))]
 struct MiniSweExtra<'a> {
-    #[serde(borrow)]
     actions: Option<&'a RawValue>,
-    #[serde(borrow)]
     raw_output: LenientText<'a>,
     returncode: LenientInteger,
-    #[serde(borrow)]
     exception_info: LenientText<'a>,
-    #[serde(borrow)]
     exception_type: LenientText<'a>,
-    #[serde(borrow)]
     interrupt_type: LenientText<'a>,
-    #[serde(borrow)]
     timestamp: Option<&'a RawValue>,
-    #[serde(borrow)]
     response: Option<&'a RawValue>,
 }
 

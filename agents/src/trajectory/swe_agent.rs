@@ -21,40 +21,29 @@ use serde_json::value::RawValue;
 const AUTHOR: TrajectoryAuthor = TrajectoryAuthor::SweAgent;
 
 #[derive(Debug, Default, Deserialize)]
-#[serde(default)]
+#[serde(default, bound(deserialize = "'de: 'a"))]
 struct SweAgentTrajectory<'a> {
-    #[serde(borrow)]
     trajectory: Option<&'a RawValue>,
-    #[serde(borrow)]
     attempts: Option<&'a RawValue>,
-    #[serde(borrow)]
     info: Option<&'a RawValue>,
 }
 
 #[derive(Debug, Default, Deserialize)]
-#[serde(default)]
+#[serde(default, bound(deserialize = "'de: 'a"))]
 struct SweAgentSummary<'a> {
-    #[serde(borrow)]
     submission: LenientText<'a>,
-    #[serde(borrow)]
     exit_status: LenientText<'a>,
     best_attempt_idx: LenientInteger,
 }
 
 #[derive(Debug, Default, Deserialize)]
-#[serde(default)]
+#[serde(default, bound(deserialize = "'de: 'a"))]
 struct SweAgentStep<'a> {
-    #[serde(borrow)]
     action: LenientText<'a>,
-    #[serde(borrow)]
     observation: LenientText<'a>,
-    #[serde(borrow)]
     response: LenientText<'a>,
-    #[serde(borrow)]
     thought: LenientText<'a>,
-    #[serde(borrow)]
     execution_time: Option<&'a RawValue>,
-    #[serde(borrow)]
     state: Option<&'a RawValue>,
 }
 

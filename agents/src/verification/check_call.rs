@@ -247,8 +247,8 @@ fn matched(words: &[&str]) -> Option<CheckCall> {
     script_file_call(words)
 }
 
-/// The arguments of the last check among the commands of sbt, each of which is a word of its own or
-/// between semicolons. A failed command ends the run, so the last check also passes or fails for
+/// The arguments of the last check among the commands of sbt. A command is one word, or is between
+/// semicolons. A failed command ends the run, so the last check also passes or fails for
 /// those before it.
 fn sbt_arguments<'a>(arguments: &[&'a str]) -> Vec<&'a str> {
     const TASKS: [&str; 5] = ["test", "testOnly", "testQuick", "compile", "Test/compile"];

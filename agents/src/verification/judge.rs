@@ -2,7 +2,7 @@
 
 use super::RecordedCommandEnd;
 use super::check_call::RunLimits;
-use super::check_plan::{self, MAX_CHECKS, PlacedCheck};
+use super::check_plan::{CheckPlan, MAX_CHECKS, PlacedCheck};
 use super::outcome_solver::{self, FAILED, NOT_RUN, OK, RemainingOutcomes, SolverEvidence};
 use super::runner_failure;
 use super::summary::{self, SummaryMatches};
@@ -12,7 +12,7 @@ use std::collections::HashSet;
 
 /// Returns the status of each check of a line; `None` for one that did not run.
 pub(super) fn statuses(
-    line: &check_plan::CheckPlan,
+    line: &CheckPlan,
     ended: &RecordedCommandEnd<'_>,
 ) -> Vec<Option<&'static str>> {
     let all = |status| vec![status; line.checks.len()];
@@ -70,7 +70,7 @@ fn recorded_visibility(lines: &[&str]) -> OutputVisibility {
 }
 
 struct CheckJudge<'a> {
-    line: &'a check_plan::CheckPlan,
+    line: &'a CheckPlan,
     ended: &'a RecordedCommandEnd<'a>,
     lines: &'a [&'a str],
     texts: HashSet<&'a str>,
@@ -250,7 +250,8 @@ impl CheckJudge<'_> {
         found.is_some_and(|found| !found.failed.is_empty() || !found.runs.is_empty())
     }
 
-    /// Makes checks undecided that passed by a printed code if their summaries say that they failed.
+    /// Makes checks undecided that passed by a printed code if their summaries say that they
+    /// failed.
     fn contradict_printed(&self, decisions: &mut [CheckDecision], codes: &[Option<i64>]) {
         let evidence = self.evidence(decisions);
         for ((decision, code), evidence) in decisions.iter_mut().zip(codes).zip(evidence) {

@@ -12,8 +12,10 @@
 
 mod check_call;
 mod check_plan;
+mod command_words;
 mod judge;
 mod outcome_solver;
+mod plan_builder;
 mod runner_failure;
 mod summary;
 mod summary_table;
@@ -66,13 +68,13 @@ pub(crate) struct CheckOutcome {
 impl CheckCommandLine {
     /// Returns the checks in a command line, if it has any.
     pub(crate) fn from_line(line: &str) -> Option<Self> {
-        let checks = !check_plan::parse_line(line)?.checks.is_empty();
+        let checks = !plan_builder::parse_line(line)?.checks.is_empty();
         checks.then(|| Self { line: line.to_owned() })
     }
 
     /// Returns the checks of the line that ran or may have run, each with its status.
     pub(crate) fn outcomes(&self, ended: &RecordedCommandEnd<'_>) -> Vec<CheckOutcome> {
-        let Some(line) = check_plan::parse_line(&self.line) else { return Vec::new() };
+        let Some(line) = plan_builder::parse_line(&self.line) else { return Vec::new() };
         let statuses = judge::statuses(&line, ended);
         let places = line.checks.into_iter().zip(statuses).enumerate();
         let outcomes = places.filter_map(|(number, (place, status))| {

@@ -348,8 +348,8 @@ impl OutcomeSolver<'_> {
         }
     }
 
-    /// The exit code that an `echo` printed. The lines of its form belong to the echoes of that form
-    /// in their order; if there are more or fewer of them, it is not known which is which.
+    /// The exit code that an `echo` printed. The lines of its form belong to the echoes of that
+    /// form in their order; if there are more or fewer of them, it is not known which is which.
     fn printed(&self, printed: PrintedExitCode) -> Option<i64> {
         let echoes = &self.line.echoes;
         let form = echoes.get(printed.echo)?;

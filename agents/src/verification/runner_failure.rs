@@ -5,7 +5,6 @@ use regex::Regex;
 
 /// A way in which a program says that it could not run a command.
 struct RunnerFailure {
-    /// The programs.
     programs: &'static [&'static str],
     /// The line that it prints. `{}` is the name of what it should have run.
     message: &'static str,

@@ -1,9 +1,9 @@
 //! The target of a check, in a form in which two runs can be compared.
 //!
 //! A word that begins with `+` widens a run (`+--workspace`), one that begins with `-` narrows it
-//! (`-p a`), and one that begins with `=` makes it another run (`=--release`, `=ssh host`). Any other
-//! word is a file, a folder, a package or a name to which the run is limited. Options that change
-//! only what is printed are left out.
+//! (`-p a`), and one that begins with `=` makes it another run (`=--release`, `=ssh host`). Any
+//! other word is a file, a folder, a package or a name to which the run is limited. Options that
+//! change only what is printed are left out.
 
 /// Options of tools that take the next word and are placed before or next to a subcommand.
 pub(super) const VALUED: &[(&str, &[&str])] = &[

@@ -14,7 +14,6 @@ use std::marker::PhantomData;
 pub struct FieldOption {
     /// The field; its option is called the same.
     pub name: &'static str,
-    /// Its help.
     pub help: &'static str,
     /// Words of the field that other verbs set, with their consequences.
     except: &'static [&'static str],

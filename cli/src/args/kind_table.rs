@@ -1,4 +1,4 @@
-//! The verbs of each kind: which fields of the model's table are options of which verb.
+//! The verbs of each kind, and for each verb the fields of the model's table that are its options.
 
 use super::field_option::{FieldOption, ListedKind};
 use forge_store::model::Kind;

@@ -104,7 +104,6 @@ pub struct DescriptionArgs<K: ListedKind> {
 }
 
 impl<K: ListedKind> DescriptionArgs<K> {
-    /// Returns the text.
     pub fn text(&self) -> &str {
         self.description.as_deref().or(self.message.as_deref()).unwrap_or_default()
     }

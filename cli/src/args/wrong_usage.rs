@@ -108,7 +108,7 @@ impl<'a> CalledCommand<'a> {
             })
     }
 
-    /// Commands of a similar name here, and those of this name under other commands.
+    /// Commands with a similar name here, and commands with this name under other commands.
     fn subcommand_tips(&self, tree: &Command, word: &str) -> Vec<String> {
         let groups = tree.get_subcommands().filter(|group| group.find_subcommand(word).is_some());
         let groups: Vec<&str> = groups.map(Command::get_name).collect();

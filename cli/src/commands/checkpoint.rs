@@ -74,7 +74,7 @@ pub struct CheckpointListArgs {
     #[arg(short, long, value_name = "TAG")]
     pub tag: Option<NameArg>,
 
-    /// List those of all sessions
+    /// List the checkpoints of all sessions
     #[arg(long)]
     pub all: bool,
 

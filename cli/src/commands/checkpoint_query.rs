@@ -78,8 +78,8 @@ impl Verb for CheckpointListArgs {
 }
 
 impl CheckpointListArgs {
-    /// Returns the last checkpoints of a session, and how many were left out among them because they
-    /// have no name. What it reads depends on the limit, not on the number of checkpoints.
+    /// Returns the last checkpoints of a session, and how many were left out among them because
+    /// they have no name. What it reads depends on the limit, not on the number of checkpoints.
     fn written(
         &self,
         session: &Session,
@@ -324,10 +324,6 @@ impl<const TOP: bool> Verb for CheckpointTimelineArgs<TOP> {
 
 impl<const TOP: bool> CheckpointTimelineArgs<TOP> {
     /// Returns the timeline.
-    ///
-    /// # Errors
-    ///
-    /// As every read.
     pub(super) fn timeline(
         &self,
         reading: &SessionReader,

@@ -412,10 +412,6 @@ fn joined_errors(mut failed: Vec<CommandError>, files: usize) -> Result<(), Comm
 }
 
 /// Finds the transcripts that the agent keeps of this directory and of the project's directory.
-///
-/// # Errors
-///
-/// If the agent's folder cannot be read.
 pub fn found_transcripts(
     context: &Context,
     store: &Store,
@@ -490,10 +486,6 @@ fn claude_transcripts(
 }
 
 /// Asks for consent on the terminal; without a terminal the answer is no.
-///
-/// # Errors
-///
-/// If the terminal is closed.
 pub fn confirm_import(context: &Context, found: &[FoundTranscript]) -> Result<bool, CommandError> {
     context.out.ask(&format!("Import {}?", file_count(found.len())), |screen| table(found, screen))
 }

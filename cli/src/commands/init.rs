@@ -29,7 +29,8 @@ pub struct InitArgs {
     #[arg(long)]
     pub unsealed: bool,
 
-    /// Encrypt everything that is recorded; it cannot be read without the key, which is outside the store
+    /// Encrypt everything that is recorded; it cannot be read without the key, which is outside the
+    /// store
     #[arg(long, conflicts_with = "unsealed")]
     pub encrypted: bool,
 

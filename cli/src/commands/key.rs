@@ -16,7 +16,8 @@ use std::path::{Path, PathBuf};
 pub enum KeyCommand {
     /// Show whether the store's key and witness are here
     Show(KeyShowArgs),
-    /// Write the store's key and what its witness saw to a file, to move the store to another machine
+    /// Write the store's key and what its witness saw to a file, to move the store to another
+    /// machine
     Export(KeyExportArgs),
     /// Import a key that was exported elsewhere
     Import(KeyImportArgs),

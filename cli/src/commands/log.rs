@@ -66,7 +66,7 @@ pub struct LogArgs {
 #[derive(Debug, clap::Args)]
 #[group(id = "story", multiple = true, conflicts_with_all = ["entity", "branch", "all", "operations", "revisions"])]
 pub struct LogStoryArgs {
-    /// Show every fact, not only those that are told
+    /// Show every fact, with what is otherwise only counted
     #[arg(long)]
     pub facts: bool,
 
@@ -99,7 +99,7 @@ impl Verb for LogArgs {
             let drawn = timeline.timeline(reading, context)?;
             return Ok(EitherReport::First(EitherReport::Second(drawn)));
         }
-        if self.tells_the_story(context) {
+        if self.shows_the_story(context) {
             let told = self.story(reading, context)?;
             return Ok(EitherReport::First(EitherReport::First(told)));
         }
@@ -108,9 +108,9 @@ impl Verb for LogArgs {
 }
 
 impl LogArgs {
-    /// Whether to tell the story. Otherwise, and as JSON without an option of the story, the log
-    /// shows revisions and checkpoints.
-    fn tells_the_story(&self, context: &Context) -> bool {
+    /// Returns whether to show the story. Otherwise, and as JSON without an option of the story,
+    /// the log shows revisions and checkpoints.
+    fn shows_the_story(&self, context: &Context) -> bool {
         let LogStoryArgs { facts, patch, oneline } = self.story;
         let asks_for_records = self.entity.is_some()
             || self.branch.is_some()
@@ -135,7 +135,7 @@ impl LogArgs {
             patches: self.story.patch,
             oneline: self.story.oneline,
         };
-        request.tell(reading)
+        request.read(reading)
     }
 
     fn records(

@@ -12,7 +12,8 @@ use std::path::{Path, PathBuf};
 
 #[derive(Debug, clap::Args)]
 pub struct ManArgs {
-    /// Directory for the pages of all commands; without it the page of forge goes to standard output
+    /// Directory for the pages of all commands; without it the page of forge goes to standard
+    /// output
     #[arg(value_name = "DIR")]
     pub directory: Option<PathBuf>,
 }

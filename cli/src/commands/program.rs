@@ -70,7 +70,7 @@ pub struct ProgramShowArgs {
 
 #[derive(Debug, clap::Args)]
 pub struct ProgramResumeArgs {
-    /// Which checkpoint of which program.
+    /// The program and its checkpoint.
     #[command(flatten)]
     pub of: ProgramShowArgs,
 

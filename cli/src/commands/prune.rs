@@ -30,7 +30,8 @@ pub struct CheckpointPruneArgs {
     #[arg(long, value_name = "N", num_args = 0..=1, default_missing_value = ALL)]
     pub keep_daily: Option<u64>,
 
-    /// Keep the newest of each of the last N weeks that have any, from Monday (UTC); of all weeks without N
+    /// Keep the newest of each of the last N weeks that have any, from Monday (UTC); of all weeks
+    /// without N
     #[arg(long, value_name = "N", num_args = 0..=1, default_missing_value = ALL)]
     pub keep_weekly: Option<u64>,
 
@@ -58,8 +59,8 @@ pub struct CheckpointPruneArgs {
     #[arg(long, value_name = "DURATION", value_parser = value::parse_duration)]
     pub keep_revisions: Option<Duration>,
 
-    /// Age: transcripts and outputs of sessions that ended longer ago are removed; facts stay, with the beginnings of
-    /// their texts
+    /// Age: transcripts and outputs of sessions that ended longer ago are removed; facts stay, with
+    /// the beginnings of their texts
     #[arg(long, value_name = "DURATION", value_parser = value::parse_duration)]
     pub transcripts: Option<Duration>,
 

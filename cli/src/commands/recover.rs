@@ -24,7 +24,8 @@ pub struct RecoverArgs {
     #[arg(value_name = "MOMENT")]
     pub moment: Option<MomentArg>,
 
-    /// Only this step: 1 restores the code in git, 2 prints variables, 3 commands, 4 what is left to do
+    /// Only this step: 1 restores the code in git, 2 prints variables, 3 commands, 4 what is left
+    /// to do
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u8).range(1..=4))]
     pub step: Option<u8>,
 

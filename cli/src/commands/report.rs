@@ -23,7 +23,8 @@ const NAME_CHARS: usize = 60;
 #[derive(Debug, clap::Args)]
 #[expect(clippy::struct_excessive_bools, reason = "each is a flag of its own")]
 pub struct ReportArgs {
-    /// Session to write about, or two moments 'A..B' of the current one; all of the current one by default
+    /// Session to write about, or two moments 'A..B' of the current one; all of the current one by
+    /// default
     #[arg(value_name = "SESSION|A..B")]
     pub of: Option<String>,
 

@@ -14,7 +14,8 @@ use forge_store::store::ResolvedMoment;
 
 #[derive(Debug, clap::Args)]
 pub struct ShowArgs {
-    /// Id of a claim or a fact, or a unique prefix of it; or a moment: '#42', a tag, a branch, a time
+    /// Id of a claim or a fact, or a unique prefix of it; or a moment: '#42', a tag, a branch, a
+    /// time
     #[arg(value_name = "WHAT")]
     pub what: String,
 

@@ -15,11 +15,11 @@ use std::collections::{BTreeMap, BTreeSet};
 
 #[derive(Debug, clap::Args)]
 pub struct StoryArgs {
-    /// Session whose story to tell; the current one by default
+    /// Session whose story to show; the current one by default
     #[arg(value_name = "SESSION")]
     pub of: Option<NameArg>,
 
-    /// Moment up to which to tell it
+    /// Last moment of the story
     #[arg(long, value_name = "T")]
     pub at: Option<MomentArg>,
 
@@ -27,11 +27,11 @@ pub struct StoryArgs {
     #[arg(long, value_name = "T")]
     pub since: Option<MomentArg>,
 
-    /// Largest number of lines to tell; the last ones are told
+    /// Largest number of lines; the last ones are shown
     #[arg(short = 'n', long, value_name = "N")]
     pub limit: Option<usize>,
 
-    /// Tell what is otherwise only counted, too: every command, message and repeated check
+    /// Show what is otherwise only counted, too: every command, message and repeated check
     #[arg(long)]
     pub all: bool,
 }
@@ -58,31 +58,31 @@ impl Verb for StoryArgs {
             patches: false,
             oneline: false,
         };
-        request.tell(&reading)
+        request.read(&reading)
     }
 }
 
-/// What to tell of a story.
+/// What to show of a story.
 pub struct StoryRequest {
     /// The moment up to which it is known.
     pub point: ResolvedMoment,
-    /// The first moment to tell.
+    /// The first moment to show.
     pub since: Option<Timestamp>,
-    /// The last moment to tell.
+    /// The last moment to show.
     pub until: Option<Timestamp>,
     /// The largest number of lines.
     pub limit: Option<usize>,
-    /// Whether to tell what is otherwise only counted.
+    /// Whether to show what is otherwise only counted.
     pub all: bool,
     /// Whether to read the patches of edits.
     pub patches: bool,
-    /// Whether each line stands for itself.
+    /// Whether each line has its date and the story no headings.
     pub oneline: bool,
 }
 
 impl StoryRequest {
-    /// Reads the story, and the long texts of the lines that are told.
-    pub fn tell(&self, reading: &SessionReader) -> Result<StoryReport, CommandError> {
+    /// Reads the story, and the long texts of the lines that it shows.
+    pub fn read(&self, reading: &SessionReader) -> Result<StoryReport, CommandError> {
         let state = reading.state(&self.point, false)?;
         let mut story = Story::read(&state)?;
         let until = self.until.unwrap_or(Timestamp::MAX);

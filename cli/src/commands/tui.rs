@@ -36,8 +36,8 @@ pub struct TuiArgs {
     #[arg(long)]
     pub ascii: bool,
 
-    /// TOML file that binds commands to other keys, such as `down = "j <down>"`; `tui-keys.toml` beside the user's
-    /// settings by default
+    /// TOML file that binds commands to other keys, such as `down = "j <down>"`; `tui-keys.toml`
+    /// beside the user's settings by default
     #[arg(long, value_name = "FILE")]
     pub keys: Option<PathBuf>,
 }

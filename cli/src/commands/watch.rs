@@ -46,7 +46,7 @@ impl Verb for WatchArgs {
         let mut seen = SeenLines::default();
         let mut mark = None;
         let mut printed = 0;
-        // Nobody sends: it is a wait that a signal ends.
+        // Nothing is ever sent: receiving is a wait that a signal ends.
         let (_sender, waiting) = mpsc::channel::<()>();
         loop {
             let now = mark_of(&session)?;

@@ -20,10 +20,6 @@ impl ContextCompaction {
 
     /// Returns the texts of the messages that were kept, joined by line breaks; `None` if none is
     /// known.
-    ///
-    /// # Errors
-    ///
-    /// As every read.
     pub fn kept_text(&self, session: &Session) -> Result<Option<String>, CommandError> {
         let Some(list) = self.checkpoint.body.field(KEPT).and_then(Value::as_list) else {
             return Ok(None);

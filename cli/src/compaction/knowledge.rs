@@ -15,7 +15,6 @@ use std::collections::BTreeMap;
 /// A file that was changed.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ChangedFile {
-    /// Its path.
     pub path: String,
     /// The number of edits.
     pub edits: u64,
@@ -26,7 +25,6 @@ pub struct ChangedFile {
 /// A prompt of a person.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct AskedPrompt {
-    /// Its id.
     pub id: String,
     /// Its text, or the beginning of it.
     pub text: String,
@@ -75,10 +73,6 @@ const COMMITS: usize = 10;
 
 impl SessionKnowledge {
     /// Collects the knowledge in this state.
-    ///
-    /// # Errors
-    ///
-    /// As every read.
     pub fn from_state(state: &StateAt) -> Result<Self, CommandError> {
         let facts = state.facts()?;
         let (prompts, files) = (prompts(&facts), changed_files(&facts));

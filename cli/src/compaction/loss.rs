@@ -59,11 +59,9 @@ impl LossKind {
 /// An item that was known.
 #[derive(Clone, Debug, PartialEq)]
 pub struct KnownItem {
-    /// Its kind.
     pub kind: LossKind,
     /// Its id; for a file, its path.
     pub id: String,
-    /// Its text.
     pub text: String,
     /// Its status or criticality.
     pub word: Option<String>,
@@ -72,7 +70,6 @@ pub struct KnownItem {
 /// An item that was known and is not mentioned.
 #[derive(Clone, Debug, PartialEq)]
 pub struct LostItem {
-    /// The item.
     pub item: KnownItem,
     /// How many of its significant words are mentioned.
     pub mentioned: usize,

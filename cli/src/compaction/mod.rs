@@ -51,15 +51,10 @@ impl CompactionPhase {
 /// A compaction, read from its checkpoint.
 #[derive(Clone, Debug, PartialEq)]
 pub struct ContextCompaction {
-    /// Its checkpoint.
     pub checkpoint: Checkpoint,
 }
 
 /// Returns the compactions of a session, newest first.
-///
-/// # Errors
-///
-/// As every read.
 pub fn newest_compactions(
     session: &Session,
     limit: Option<usize>,
@@ -170,10 +165,6 @@ impl ContextCompaction {
     }
 
     /// Returns the agent's own summary in full: from the transcript, or else from a hook.
-    ///
-    /// # Errors
-    ///
-    /// As every read.
     pub fn summary(&self, session: &Session) -> Result<Option<String>, CommandError> {
         let body = &self.checkpoint.body;
         let Some(value) = body.field("summary").or_else(|| body.field("hook_summary")) else {
@@ -203,10 +194,6 @@ impl ContextCompaction {
 
 /// Changes a compaction's checkpoint, as [`Session::amend_checkpoint`] does. If another process
 /// holds the lock for too long, the change is spooled, and is visible at once.
-///
-/// # Errors
-///
-/// As every write.
 pub fn amend_checkpoint(
     session: &Session,
     act: &WriteContext,

@@ -16,10 +16,6 @@ const LATE_MICROS: i64 = 60_000_000;
 /// Returns the checkpoints for a part of a transcript. Compactions that hooks reported before
 /// replace the transcript's own: a boundary completes the announcement that it follows. An
 /// announcement is marked if the conversation continued without a compaction.
-///
-/// # Errors
-///
-/// As every read.
 pub fn match_hook_compactions(
     session: &Session,
     facts: &[Fact],

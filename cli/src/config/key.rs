@@ -261,10 +261,6 @@ impl SettingKey {
     }
 
     /// Parses a value of this setting.
-    ///
-    /// # Errors
-    ///
-    /// Invalid if the text is not such a value.
     pub fn parse(&self, text: &str) -> Result<SettingValue, CommandError> {
         let value = match self.shape {
             SettingType::Bool => {
@@ -324,7 +320,6 @@ pub enum SettingValue {
     Duration(Duration),
     /// When to use colour.
     Color(ColorMode),
-    /// Text.
     Text(String),
     /// Words, written with spaces between them.
     Words(Vec<String>),

@@ -184,7 +184,6 @@ fn note_file(environment: &Environment, path: &Path) -> Option<PathBuf> {
     Some(folder.join(format!("{}.json", path_hash(path))))
 }
 
-/// The hash of a path.
 fn path_hash(path: &Path) -> String {
     blake3::hash(path.as_os_str().as_bytes()).to_hex().chars().take(32).collect()
 }

@@ -22,7 +22,6 @@ pub enum FindingSeverity {
 /// A finding for a person, and what to do about it.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct DoctorFinding {
-    /// Its severity.
     pub severity: FindingSeverity,
     /// What it is about: an agent's name, `store` or `forge`.
     pub about: String,

@@ -106,10 +106,6 @@ impl PrivateRepository {
     }
 
     /// Returns a git command in this repository.
-    ///
-    /// # Errors
-    ///
-    /// Not found if git is missing.
     pub fn command(&self, args: &[&str]) -> Result<Command, CommandError> {
         let mut command = process::git_command(&self.top)?;
         command
@@ -123,19 +119,11 @@ impl PrivateRepository {
     }
 
     /// Runs git in this repository with this input, and returns its output.
-    ///
-    /// # Errors
-    ///
-    /// Unavailable if git fails.
     pub fn output(&self, args: &[&str], input: Option<Vec<u8>>) -> Result<Vec<u8>, CommandError> {
         process::git_output(self.command(args)?, input, self.limit)
     }
 
     /// Returns the id of the empty object of this type, without writing it.
-    ///
-    /// # Errors
-    ///
-    /// Unavailable if git fails.
     pub fn object(&self, kind: &str) -> Result<String, CommandError> {
         let id = self.output(&["hash-object", "-t", kind, "--stdin"], Some(Vec::new()))?;
         Ok(String::from_utf8_lossy(&id).trim().to_owned())
@@ -143,10 +131,6 @@ impl PrivateRepository {
 
     /// Runs git in this repository, and returns at most `most + 1` bytes of its output, and how it
     /// ended.
-    ///
-    /// # Errors
-    ///
-    /// Unavailable if git takes too long.
     pub fn limited_output(
         &self,
         args: &[&str],
@@ -156,10 +140,6 @@ impl PrivateRepository {
     }
 
     /// Returns the paths among these (each ends with NUL) that have a configured filter.
-    ///
-    /// # Errors
-    ///
-    /// Unavailable if git fails.
     pub fn filtered(&self, paths: Vec<u8>) -> Result<Vec<String>, CommandError> {
         if paths.is_empty() || !self.settings.has_filters() {
             return Ok(Vec::new());

@@ -59,7 +59,6 @@ impl GitTimeLimit {
 /// The output and the status of a process that has ended.
 #[derive(Debug)]
 pub struct FinishedProcess {
-    /// Its exit status.
     pub status: ExitStatus,
     /// Its standard output, up to one byte more than the limit.
     pub stdout: Vec<u8>,
@@ -250,10 +249,6 @@ fn kill_group(child: &mut Child) {
 }
 
 /// Returns the output of a command that must succeed.
-///
-/// # Errors
-///
-/// As [`run_git`]; unavailable if it fails.
 pub fn git_output(
     command: Command,
     input: Option<Vec<u8>>,

@@ -46,7 +46,6 @@ pub struct GitRepository {
     pub folder: PathBuf,
     /// The folder with the objects and branches, which all worktrees share.
     pub common: PathBuf,
-    /// The time limit of git.
     pub limit: GitTimeLimit,
 }
 
@@ -56,8 +55,8 @@ impl GitRepository {
     ///
     /// # Errors
     ///
-    /// Not found if there is none; invalid if a link leads to the repository of another checkout, or
-    /// if a file that git reads is a pipe or a device.
+    /// Not found if there is none; invalid if a link leads to the repository of another checkout,
+    /// or if a file that git reads is a pipe or a device.
     pub fn around(directory: &Path, limit: GitTimeLimit) -> Result<Self, CommandError> {
         let shown = directory.display();
         let directory = directory
@@ -123,10 +122,6 @@ impl GitRepository {
 
     /// Returns a git command in the repository itself, with everything that its configuration could
     /// run disabled.
-    ///
-    /// # Errors
-    ///
-    /// Not found if git is missing.
     pub fn command(&self, args: &[&str]) -> Result<Command, CommandError> {
         let mut command = process::git_command(&self.top)?;
         OFF.iter().for_each(|setting| {
@@ -138,10 +133,6 @@ impl GitRepository {
     }
 
     /// Runs git in the repository itself, and returns its output.
-    ///
-    /// # Errors
-    ///
-    /// Unavailable if git fails.
     pub fn run(&self, args: &[&str]) -> Result<String, CommandError> {
         let bytes = process::git_output(self.command(args)?, None, self.limit)?;
         Ok(String::from_utf8_lossy(&bytes).into_owned())
@@ -167,10 +158,6 @@ impl GitRepository {
     }
 
     /// Reads the settings of the user and of the repository; the last of several values counts.
-    ///
-    /// # Errors
-    ///
-    /// Unavailable if git cannot read them.
     pub fn settings(&self) -> Result<GitSettings, CommandError> {
         let listed = self.run(&["config", "--list", "--includes", "-z"])?;
         let pairs = listed.split('\0').filter(|entry| !entry.is_empty());

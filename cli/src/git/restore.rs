@@ -82,7 +82,6 @@ pub struct RestoreRepository {
 /// A worktree that was created.
 #[derive(Debug)]
 pub struct NewWorktree {
-    /// Its path.
     pub path: PathBuf,
     /// The files for which the repository has a filter, which was not applied.
     pub unfiltered: Vec<String>,
@@ -140,10 +139,6 @@ impl CodePatch {
 
 impl RestoreRepository {
     /// Finds the repository around this directory; temporary files go to this store's folder.
-    ///
-    /// # Errors
-    ///
-    /// Not found if there is none.
     pub fn around(directory: &Path, store: &Path) -> Result<Self, CommandError> {
         let git = GitRepository::around(directory, GitTimeLimit::Each(PATIENCE))?;
         Ok(Self { git, store: store.to_owned() })
@@ -156,10 +151,6 @@ impl RestoreRepository {
     }
 
     /// Restores a state in an index of its own, so that nothing that is checked out changes.
-    ///
-    /// # Errors
-    ///
-    /// Not found if the base commit is missing; unavailable if git fails.
     pub fn restore(
         &self,
         wanted: &CodeToRestore,

@@ -26,7 +26,6 @@ const NEWS_MICROS: i64 = 24 * 3600 * 1_000_000;
 
 /// A text that is being delivered to an agent.
 pub struct HandoverText {
-    /// The text.
     pub text: String,
     session: Session,
     act: WriteContext,
@@ -47,10 +46,6 @@ pub struct CompactionKnowledge {
 }
 
 /// Returns what is known about a compaction.
-///
-/// # Errors
-///
-/// As every read.
 pub fn compaction_knowledge(
     session: &Session,
     compaction: &ContextCompaction,
@@ -169,9 +164,10 @@ fn handover_text(
     Ok((text, count))
 }
 
-/// Returns a text for the prompt of the summary. This is not the delivery, but improves the summary.
-/// OpenCode gets the brief, because it has no other event before the next request; Claude Code gets
-/// what the summary is to keep, which it hands to the summariser as additional instructions.
+/// Returns a text for the prompt of the summary. This is not the delivery, but improves the
+/// summary. OpenCode gets the brief, because it has no other event before the next request; Claude
+/// Code gets what the summary is to keep, which it hands to the summariser as additional
+/// instructions.
 fn for_summary(
     desk: &HookRecorder<'_>,
     session: Session,
@@ -238,10 +234,6 @@ fn release(session: &Session, act: &WriteContext, checkpoint: &Checkpoint) {
 
 impl HandoverText {
     /// Records that the agent has the text.
-    ///
-    /// # Errors
-    ///
-    /// As every write.
     pub fn note_delivered(&self) -> Result<(), CommandError> {
         if !self.whole && !self.with_loss {
             return Ok(());
@@ -265,10 +257,6 @@ impl HandoverText {
 }
 
 /// Returns for a session that begins here what the last session left open, in one line.
-///
-/// # Errors
-///
-/// As every read.
 pub fn greeting(
     desk: &HookRecorder<'_>,
     event: &HookEvent,

@@ -10,10 +10,6 @@ const MOST_BYTES: u64 = 32 << 20;
 const PATIENCE: Duration = Duration::from_secs(3);
 
 /// Reads all of standard input; if it does not end, what came so far.
-///
-/// # Errors
-///
-/// If it cannot be read, is a terminal, or is too long.
 pub fn read() -> io::Result<Vec<u8>> {
     if io::stdin().is_terminal() {
         return Err(io::Error::other("a hook is called by an agent, with the event on stdin"));

@@ -31,7 +31,6 @@ pub enum HookOutcome {
     Unchanged,
     /// forge does not use this event, or the project has no store.
     Ignored,
-    /// It failed.
     Failed,
 }
 
@@ -49,7 +48,6 @@ pub struct HookLogEntry {
     pub session: Option<String>,
     /// The duration in microseconds, from the start of the process to this line.
     pub micros: u64,
-    /// Its outcome.
     pub outcome: HookOutcome,
     /// How long git took, in microseconds; git runs in parallel with the rest.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -113,7 +111,6 @@ impl HookLogEntry {
         }
     }
 
-    /// Sets the reason.
     pub fn set_reason(&mut self, reason: &str) {
         self.error = Some(reason.chars().take(ERROR_CHARACTERS).collect());
     }
@@ -133,10 +130,6 @@ pub fn user_log(environment: &crate::context::Environment) -> Option<PathBuf> {
 }
 
 /// Adds a line in one write, so that concurrent calls do not mix.
-///
-/// # Errors
-///
-/// If the file cannot be written.
 pub fn append(log: &Path, line: &HookLogEntry) -> io::Result<()> {
     if let Some(folder) = log.parent() {
         private_files::create_directories(folder)?;
@@ -157,10 +150,6 @@ fn rotated_log(log: &Path) -> PathBuf {
 }
 
 /// Reads the lines of a log, oldest first; invalid lines are skipped.
-///
-/// # Errors
-///
-/// If there is a log that cannot be read.
 pub fn read(log: &Path) -> io::Result<Vec<HookLogEntry>> {
     let mut lines = Vec::new();
     for path in [rotated_log(log), log.to_owned()] {

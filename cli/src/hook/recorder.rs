@@ -1,60 +1,41 @@
 //! Saves what a hook reports: what is new in the transcript, tool calls, the state of the code,
 //! compactions.
 
+mod code_capture;
+mod compaction_event;
+
 use super::log::{HookLogEntry, HookOutcome};
 use super::transcript_tail::{self, TranscriptTail};
-use crate::compaction::{self, CompactionPhase, ContextCompaction, RECENT};
+use crate::compaction;
 use crate::config::key;
 use crate::context::Context;
 use crate::error::CommandError;
-use crate::git::process::GitTimeLimit;
-use crate::git::{self, CapturedCheckout};
+use crate::git::CapturedCheckout;
 use crate::transcript::{TranscriptImportOptions, TranscriptImporter};
 use crate::workspace::{self, StoreAccess};
 use forge_agents::claude_code::TranscriptDialect;
 use forge_agents::hook::{
     HookAgent, HookEvent, HookEventKind, SessionStartKind, prompt_fact, tool_facts,
 };
-use forge_store::model::{
-    AutoTrigger, Checkpoint, Fact, FactOrigin, Kind, SessionKind, Value, claim,
-};
+use forge_store::model::{AutoTrigger, Checkpoint, Fact, Kind, SessionKind, Value, claim};
 use forge_store::store::{NewSession, Session, SessionWrite, Store, WriteContext, WriteReport};
 use std::path::{Path, PathBuf};
-use std::sync::mpsc::{self, Receiver};
-use std::time::{Duration, Instant};
+use std::sync::mpsc::Receiver;
+use std::time::Duration;
 
 /// How long a hook waits for another writer.
 const LOCK_PATIENCE: Duration = Duration::from_secs(2);
-/// How long a hook waits for git.
-const GIT_PATIENCE: Duration = Duration::from_secs(4);
-/// How long it may take to end git and to remove its files.
-const GIT_ENDING: Duration = Duration::from_secs(1);
 /// The minimum time between two automatic checkpoints of hooks, without compactions.
 const THROTTLE_MICROS: i64 = 60_000_000;
 /// How many of the newest prompts are searched for one that another installation already reported.
 const PROMPTS: usize = 16;
 /// How many of the newest edits are searched for the last captured state.
 const EDITS: usize = 64;
-/// Two announcements within this time are one, if no transcript distinguishes them.
-const SAME_MICROS: i64 = 10_000_000;
-/// The maximum size of a hook's summary, in bytes.
-const SUMMARY_BYTES: usize = 128 << 10;
 /// The maximum length of a session's name that is made from a prompt.
 const NAME_CHARACTERS: usize = 60;
 
-/// The state of a checkout.
-struct CodeState {
-    /// The id of its fact.
-    id: String,
-    /// That fact, if the state differs from the last captured one.
-    new: Option<Fact>,
-    /// Whether another branch is checked out than in the last captured state.
-    switched: bool,
-}
-
 /// The work of a hook on a store.
 pub struct HookRecorder<'c> {
-    /// The store.
     pub store: Store,
     /// The session of the agent, if it exists.
     pub session: Option<Session>,
@@ -74,10 +55,6 @@ pub struct HookRecorder<'c> {
 
 impl<'c> HookRecorder<'c> {
     /// Opens the store for an event.
-    ///
-    /// # Errors
-    ///
-    /// As opening does.
     pub fn open(
         context: &'c Context,
         event: &'c HookEvent,
@@ -106,10 +83,6 @@ impl<'c> HookRecorder<'c> {
 
     /// Stops waiting for the lock after it was not released in time: from now on, writes go to the
     /// spool where possible.
-    ///
-    /// # Errors
-    ///
-    /// As opening does.
     pub fn stop_waiting(&mut self) -> Result<(), CommandError> {
         if self.locked {
             return Ok(());
@@ -130,10 +103,6 @@ impl<'c> HookRecorder<'c> {
     }
 
     /// Changes a compaction's checkpoint, as [`compaction::amend_checkpoint`] does.
-    ///
-    /// # Errors
-    ///
-    /// As every write.
     pub fn amend(
         &mut self,
         session: &Session,
@@ -197,10 +166,6 @@ impl<'c> HookRecorder<'c> {
     }
 
     /// Creates the session if there is none, and saves the prompt if no transcript will bring it.
-    ///
-    /// # Errors
-    ///
-    /// As every write.
     pub fn save_prompt(&mut self) -> Result<(), CommandError> {
         let Some(session) = self.begin_session()? else { return Ok(()) };
         let Some(fact) = prompt_fact(self.event, self.act.now) else { return Ok(()) };
@@ -217,10 +182,6 @@ impl<'c> HookRecorder<'c> {
     ///
     /// If the agent's calls have no ids and there is a transcript, the transcript is imported
     /// instead: otherwise nothing would show later that both report the same call.
-    ///
-    /// # Errors
-    ///
-    /// As every write.
     pub fn save_tool_call(&mut self) -> Result<(), CommandError> {
         let facts = tool_facts(self.event, self.act.now);
         let trigger = self.trigger_of(&facts);
@@ -268,27 +229,6 @@ impl<'c> HookRecorder<'c> {
         .map(|(_, trigger, _)| trigger)
     }
 
-    /// Starts git on the checkout, in parallel with the rest.
-    pub fn start_code_capture(&mut self) {
-        let Some(directory) = self.event.cwd.clone().or_else(|| Some(self.context.cwd.clone()))
-        else {
-            return;
-        };
-        let Ok(store) = self.context.store_directory() else { return };
-        let (sender, receiver) = mpsc::channel();
-        std::thread::spawn(move || {
-            let began = Instant::now();
-            let captured = git::capture_checkout(
-                &directory,
-                &store,
-                GitTimeLimit::Until(began + GIT_PATIENCE),
-            );
-            // The receiver may have stopped waiting.
-            let _ = sender.send((captured, began.elapsed()));
-        });
-        self.code = Some(receiver);
-    }
-
     /// The transcripts that exist and can be read.
     fn transcripts(&self) -> impl Iterator<Item = (TranscriptDialect, &PathBuf)> {
         let HookEvent { agent, transcript, sub_transcript, .. } = self.event;
@@ -302,10 +242,6 @@ impl<'c> HookRecorder<'c> {
     }
 
     /// Reads the end of the transcript.
-    ///
-    /// # Errors
-    ///
-    /// As reading the file.
     pub fn read_tail(&mut self) -> Result<(), CommandError> {
         let (Some(id), Some(path)) = (&self.event.session, &self.event.transcript) else {
             return Ok(());
@@ -322,10 +258,6 @@ impl<'c> HookRecorder<'c> {
     }
 
     /// Imports what is new in the transcript.
-    ///
-    /// # Errors
-    ///
-    /// As reading the file and every write.
     pub fn import_transcripts(&mut self) -> Result<(), CommandError> {
         let Some(id) = &self.event.session else { return Ok(()) };
         let infer = self.context.config.is_on(key::INFERENCE_ENABLED);
@@ -343,282 +275,7 @@ impl<'c> HookRecorder<'c> {
         Ok(())
     }
 
-    /// Returns the state of the code.
-    fn captured_code(
-        &mut self,
-        session: &Session,
-        line: &mut HookLogEntry,
-    ) -> Result<Option<CodeState>, CommandError> {
-        let Some(receiver) = self.code.take() else { return Ok(None) };
-        let captured = match receiver.recv_timeout(GIT_PATIENCE + GIT_ENDING) {
-            Ok((captured, took)) => {
-                line.git_micros = u64::try_from(took.as_micros()).ok();
-                captured
-            }
-            Err(_) => {
-                line.set_reason("git took too long: the state of the code was not saved");
-                return Ok(None);
-            }
-        };
-        let captured = match captured {
-            Ok(captured) => captured,
-            // Not every project is a git repository.
-            Err(error) => {
-                line.set_reason(error.message());
-                return Ok(None);
-            }
-        };
-        if !captured.unfiltered.is_empty() {
-            line.set_reason(git::UNFILTERED);
-        }
-        let value = captured.value(None);
-        let bytes = serde_json::to_vec(&value).map_err(|error| {
-            CommandError::internal("the state of the code cannot be named").caused_by(error)
-        })?;
-        let hash = blake3::keyed_hash(self.store.hash_key(), &bytes).to_hex();
-        let id = format!("code-{}", hash.get(..16).unwrap_or_default());
-        let head = session.head()?;
-        let last = session.recent_facts(&head, Kind::Code, EDITS)?;
-        let last = last.into_iter().find(|known| known.fact.value.field("path").is_none());
-        if last.as_ref().is_some_and(|known| known.fact.id == id) {
-            return Ok(Some(CodeState { id, new: None, switched: false }));
-        }
-        let branch =
-            |value: &Value| value.field("branch").and_then(Value::as_text).map(str::to_owned);
-        let switched = last.is_some_and(|known| branch(&known.fact.value) != branch(&value));
-        let now = self.act.now;
-        let fact = Fact {
-            kind: Kind::Code,
-            id: id.clone(),
-            at: now,
-            origin: FactOrigin::Hook,
-            place: 0,
-            recorded_at: now,
-            value,
-        };
-        Ok(Some(CodeState { id, new: Some(fact), switched }))
-    }
-
-    /// Saves the state of the code, with a checkpoint if the state changed and a checkpoint is due.
-    ///
-    /// # Errors
-    ///
-    /// As every write.
-    pub fn save_code(&mut self, line: &mut HookLogEntry) -> Result<(), CommandError> {
-        let Some(session) = self.begin_session()? else { return Ok(()) };
-        let Some(CodeState { new: Some(fact), switched, .. }) =
-            self.captured_code(&session, line)?
-        else {
-            return Ok(());
-        };
-        let clean =
-            fact.value.field("patches").and_then(Value::as_list).is_none_or(<[_]>::is_empty);
-        let mut write = session.write(&self.act);
-        let fact = with_objects(&mut write, fact);
-        write = write.fact(fact);
-        let trigger = if switched && self.makes_checkpoints("auto_checkpoint.branch_switch") {
-            Some(AutoTrigger::BranchSwitch)
-        } else {
-            let modified = !clean && self.makes_checkpoints("auto_checkpoint.code_modified");
-            modified.then_some(AutoTrigger::CodeModified)
-        };
-        if let Some(trigger) = trigger
-            && self.is_due(&session)?
-        {
-            write = write.event(trigger);
-        }
-        let done = write.commit()?;
-        line.checkpoint = done.checkpoint.as_ref().map(|checkpoint| checkpoint.id.to_string());
-        self.check_spooled(&done)
-    }
-
-    /// Records that the context is about to be compacted: one checkpoint, however many events
-    /// announce it.
-    ///
-    /// # Errors
-    ///
-    /// As every write.
-    pub fn record_announcement(
-        &mut self,
-        automatic: Option<bool>,
-        tokens: Option<i64>,
-        line: &mut HookLogEntry,
-    ) -> Result<(), CommandError> {
-        let Some(session) = self.begin_session()? else { return Ok(()) };
-        let code = self.captured_code(&session, line)?;
-        let known = compaction::newest_compactions(&session, Some(RECENT))?;
-        if let Some(same) = known.iter().find(|one| self.is_announced(one)) {
-            line.checkpoint = Some(same.checkpoint.id.to_string());
-            return Ok(());
-        }
-        let (code, fact) = code.map_or((None, None), |code| (Some(code.id), code.new));
-        let body = Value::from([
-            ("trigger", trigger_word(automatic).into()),
-            ("pre_tokens", tokens.into()),
-            ("tail", self.tail.as_ref().map(|tail| tail.name.clone()).into()),
-            ("turn", self.event.turn.clone().into()),
-            ("announced_at", self.act.now.to_string().into()),
-            ("code", code.into()),
-        ]);
-        let message = format!(
-            "context is about to be compacted ({})",
-            trigger_word(automatic).unwrap_or("unknown cause")
-        );
-        let checkpoint = compaction::first_checkpoint(self.event_key("announced"), message, body);
-        let mut write = session.write(&self.act).checkpoint(checkpoint);
-        if let Some(fact) = fact {
-            let fact = with_objects(&mut write, fact);
-            write = write.fact(fact);
-        }
-        let done = write.commit()?;
-        line.checkpoint = done.checkpoint.as_ref().map(|checkpoint| checkpoint.id.to_string());
-        self.check_spooled(&done)
-    }
-
-    /// The key of an event of this compaction: the same end of the same transcript is the same
-    /// moment.
-    fn event_key(&self, what: &str) -> String {
-        let moment = match (&self.tail, &self.event.turn) {
-            (Some(tail), _) => tail.name.clone(),
-            (None, Some(turn)) => format!("turn:{turn}"),
-            (None, None) => format!("time:{}", self.act.now.as_micros()),
-        };
-        format!("{what}:{moment}")
-    }
-
-    /// Whether a compaction is the one that a `PreCompact` event now announces.
-    fn is_announced(&self, one: &ContextCompaction) -> bool {
-        let at = one.checkpoint.time;
-        let turn = one.checkpoint.body.field("turn").and_then(Value::as_text);
-        let same_turn = self.event.turn.is_some() && turn == self.event.turn.as_deref();
-        let Some(tail) = &self.tail else {
-            let close = self.act.now.micros_since(at).abs() < SAME_MICROS;
-            // After a finished compaction, an announcement is about another one, however soon it
-            // comes.
-            let open = one.phase() == CompactionPhase::Announced;
-            return same_turn || (self.event.turn.is_none() && close && open);
-        };
-        if one.tail() == Some(tail.name.as_str()) {
-            return true;
-        }
-        let nothing_since = match tail.at {
-            Some(said) => tail.is_compaction || said <= at,
-            None => same_turn,
-        };
-        match one.phase() {
-            // The event came too late: that compaction is over, and no message followed.
-            CompactionPhase::Recorded => nothing_since || self.act.now < at,
-            // Messages before the compaction are written to disk late.
-            CompactionPhase::Announced | CompactionPhase::Done => nothing_since,
-            CompactionPhase::NotFollowed => false,
-        }
-    }
-
-    /// Records that the context was compacted, with the agent's own summary if it gave one. Returns
-    /// the compaction.
-    ///
-    /// # Errors
-    ///
-    /// As every write.
-    pub fn record_compaction(
-        &mut self,
-        automatic: Option<bool>,
-        summary: Option<&str>,
-        line: &mut HookLogEntry,
-    ) -> Result<Option<ContextCompaction>, CommandError> {
-        let Some(session) = self.begin_session()? else { return Ok(None) };
-        let known = compaction::newest_compactions(&session, Some(RECENT))?;
-        let found = self.find_done(&session, &known, summary)?;
-        let now = self.act.now.to_string();
-        let text = summary.map(cut_for_checkpoint);
-        let Some(found) = found else {
-            let body = Value::from([
-                ("trigger", trigger_word(automatic).into()),
-                ("tail", self.tail.as_ref().map(|tail| tail.name.clone()).into()),
-                ("done_at", now.into()),
-                ("hook_summary", text.into()),
-            ]);
-            let message = format!(
-                "context compacted ({})",
-                trigger_word(automatic).unwrap_or("unknown cause")
-            );
-            let checkpoint = compaction::first_checkpoint(self.event_key("done"), message, body);
-            let done = session.write(&self.act).checkpoint(checkpoint).commit()?;
-            if done.checkpoint.is_some() {
-                self.check_spooled(&done)?;
-            }
-            line.checkpoint = done.checkpoint.as_ref().map(|one| one.id.to_string());
-            let made = match done.checkpoint {
-                Some(made) => Some(made),
-                None => session.checkpoint_of(&self.event_key("done"))?,
-            };
-            return Ok(made.and_then(ContextCompaction::from_checkpoint));
-        };
-        line.checkpoint = Some(found.id.to_string());
-        let new_text = text.filter(|_| found.body.field("hook_summary").is_none());
-        if found.body.field("done_at").is_some() && new_text.is_none() {
-            return Ok(ContextCompaction::from_checkpoint(found));
-        }
-        let (amended, changed) = self.amend(&session, &found, |one| {
-            let Value::Map(body) = &mut one.body else { return };
-            if !body.contains_key("boundary") && !body.contains_key("done_at") {
-                one.message =
-                    one.message.replace("context is about to be compacted", "context compacted");
-            }
-            body.entry("done_at".to_owned()).or_insert_with(|| now.clone().into());
-            if let Some(text) = &new_text {
-                body.entry("hook_summary".to_owned()).or_insert_with(|| text.clone().into());
-            }
-        })?;
-        self.saved |= changed;
-        Ok(ContextCompaction::from_checkpoint(amended))
-    }
-
-    /// Finds the compaction that has just been done, among the known ones.
-    fn find_done(
-        &self,
-        session: &Session,
-        known: &[ContextCompaction],
-        summary: Option<&str>,
-    ) -> Result<Option<Checkpoint>, CommandError> {
-        // A summary that is already known identifies the compaction, however late it comes.
-        if let Some(summary) = summary {
-            for one in known.iter().filter(|one| one.has_summary()) {
-                let known = one.summary(session)?.unwrap_or_default();
-                if known.contains(summary.trim()) || summary.contains(known.trim()) {
-                    return Ok(Some(one.checkpoint.clone()));
-                }
-            }
-        }
-        let Some(newest) = known.first() else { return Ok(None) };
-        let at = newest.checkpoint.time;
-        let nothing_since = match &self.tail {
-            Some(tail) => {
-                tail.is_compaction
-                    || newest.tail() == Some(tail.name.as_str())
-                    || tail.at.is_some_and(|said| said <= at)
-            }
-            None => true,
-        };
-        let has_other = summary.is_some()
-            && newest.has_summary()
-            && newest.checkpoint.body.field("hook_summary").is_some();
-        let is_it = match newest.phase() {
-            CompactionPhase::Announced => true,
-            CompactionPhase::NotFollowed => false,
-            CompactionPhase::Done => nothing_since && !has_other,
-            CompactionPhase::Recorded => {
-                (nothing_since || newest.done_at().is_none()) && !has_other
-            }
-        };
-        Ok(is_it.then(|| newest.checkpoint.clone()))
-    }
-
     /// Syncs everything that was written, and notes the outcome.
-    ///
-    /// # Errors
-    ///
-    /// As every write.
     pub fn sync(&self, line: &mut HookLogEntry) -> Result<(), CommandError> {
         if self.saved {
             self.store.sync()?;
@@ -636,10 +293,6 @@ fn open(context: &Context, path: &Path, lock_timeout: Duration) -> Result<Store,
 }
 
 /// Keeps a hook's data in the spool of a damaged store. Returns whether there was any.
-///
-/// # Errors
-///
-/// If even that cannot be written.
 pub fn spool_event(
     context: &Context,
     event: &HookEvent,
@@ -695,10 +348,6 @@ pub fn follows_compaction(event: &HookEvent) -> bool {
     event.happening == HookEventKind::SessionStart { start: SessionStartKind::Compact }
 }
 
-fn trigger_word(automatic: Option<bool>) -> Option<&'static str> {
-    automatic.map(|automatic| if automatic { "auto" } else { "manual" })
-}
-
 /// The first line of a prompt, as a session's name.
 fn session_name(prompt: &str) -> Option<String> {
     let line = prompt.lines().map(str::trim).find(|line| !line.is_empty())?;
@@ -721,9 +370,4 @@ fn with_objects(write: &mut SessionWrite<'_>, mut fact: Fact) -> Fact {
         }
     }
     fact
-}
-
-/// The part of a text that a checkpoint carries.
-fn cut_for_checkpoint(text: &str) -> String {
-    text.get(..text.floor_char_boundary(SUMMARY_BYTES)).unwrap_or_default().to_owned()
 }

@@ -27,10 +27,6 @@ pub struct TranscriptTail {
 
 /// Returns the last message in a transcript; `None` if there is none. In a transcript of an unknown
 /// form, the last line counts.
-///
-/// # Errors
-///
-/// If the file cannot be read.
 pub fn read_tail(
     path: &Path,
     dialect: Option<TranscriptDialect>,

@@ -173,7 +173,6 @@ pub struct WantedChange {
     pub file: PathBuf,
     /// The part that it belongs to.
     pub part: IntegrationPart,
-    /// The wanted content.
     pub form: WantedContent,
 }
 

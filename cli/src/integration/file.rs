@@ -56,7 +56,7 @@ pub fn read(file: &Path, within: &Path) -> Result<AgentFile, CommandError> {
     if about.nlink() > 1 {
         return Err(refused(
             file,
-            "has several names (hard links), of which only one would change",
+            "has several names (hard links), and only one of them would change",
         ));
     }
     let bytes = plain_file::read(&path, MOST_BYTES)
@@ -101,10 +101,6 @@ fn refused(file: &Path, why: &str) -> CommandError {
 }
 
 /// Replaces the content of a file, or removes the file, if it has not changed since it was read.
-///
-/// # Errors
-///
-/// Conflict if it changed in the meantime; also if it cannot be written.
 pub fn replace(settings: &AgentFile, text: Option<&str>) -> Result<(), CommandError> {
     let path = &settings.path;
     let shown = path.display();

@@ -20,10 +20,7 @@ pub enum UnusableSettings {
     },
     /// There is already something with that name.
     #[error("'{path}' in it belongs to another program")]
-    Taken {
-        /// Its path.
-        path: String,
-    },
+    Taken { path: String },
 }
 
 /// A wanted change of the settings.
@@ -35,7 +32,6 @@ pub enum JsonEdit {
         path: Vec<String>,
         /// The member's name.
         name: String,
-        /// Its value.
         value: CstInputValue,
         /// Whether an existing member may belong to someone else, and is then kept.
         keep: bool,
@@ -71,10 +67,6 @@ fn parse(text: &str) -> Result<CstRootNode, UnusableSettings> {
 }
 
 /// Returns the text with one more entry; the same text if the entry exists.
-///
-/// # Errors
-///
-/// If the text is not JSON, or has something else in this place.
 pub fn apply_edit(text: &str, edit: &JsonEdit) -> Result<String, UnusableSettings> {
     let (mark, text) = match text.strip_prefix(BYTE_ORDER_MARK) {
         Some(rest) => (BYTE_ORDER_MARK, rest),

@@ -5,7 +5,8 @@
 //! * [`splice`], [`receipt`]: record what was changed, so that exactly that is undone.
 //! * [`plan`]: the current and the wanted state of files; [`file`](mod@file) reads and writes them.
 //! * [`detect`]: finds forge's entries, from the files alone; [`fault`]: finds their faults.
-//! * [`permission_rules`]: the commands that an agent may run without asking. [`binary`]: programs on the path.
+//! * [`permission_rules`]: the commands that an agent may run without asking. [`binary`]: programs
+//!   on the path.
 
 pub mod agent;
 pub mod binary;

@@ -52,10 +52,6 @@ pub struct FilePlan {
 
 impl InstallPlan {
     /// Reads the files of an agent and computes their new content. Nothing is changed.
-    ///
-    /// # Errors
-    ///
-    /// If a file cannot be used as it is.
     pub fn make(
         agent: CodingAgent,
         scope: InstallScope,

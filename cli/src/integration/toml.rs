@@ -18,10 +18,6 @@ fn parse(text: &str) -> Result<DocumentMut, UnusableSettings> {
 }
 
 /// Returns the text with this table; the same text if the table exists.
-///
-/// # Errors
-///
-/// If it is not TOML, or something else has that name.
 pub fn apply_edit(text: &str, wanted: &WantedTable) -> Result<String, UnusableSettings> {
     let mut document = parse(text)?;
     let Some((name, above)) = wanted.path.split_last() else { return Ok(text.to_owned()) };

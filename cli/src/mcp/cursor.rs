@@ -16,10 +16,6 @@ pub(super) fn encode(question: &impl Serialize, key: &impl Serialize) -> String 
 }
 
 /// Returns the key at the end of the page before.
-///
-/// # Errors
-///
-/// Invalid if it is not a cursor of this query.
 pub(super) fn decode<K: DeserializeOwned>(
     question: &impl Serialize,
     cursor: &str,

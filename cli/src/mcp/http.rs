@@ -58,10 +58,6 @@ impl AccessToken {
 }
 
 /// Listens on this address, which must be a loopback address.
-///
-/// # Errors
-///
-/// Invalid if other machines could reach it; unavailable if it is in use.
 pub async fn listen(address: SocketAddr) -> Result<(TcpListener, SocketAddr), CommandError> {
     if !address.ip().is_loopback() {
         return Err(CommandError::invalid(format!("{address} can be reached from other machines"))
@@ -244,8 +240,8 @@ async fn check_token(
     }
 }
 
-/// Returns which of a request's origin and host names a user, if any. Neither has such a part; a text
-/// that looks like one hides where the rest leads.
+/// Returns which of a request's origin and host names a user, if any. Neither has such a part; a
+/// text that looks like one hides where the rest leads.
 fn named_user(request: &Request) -> Option<&'static str> {
     let holds_at =
         |name| request.headers().get_all(name).iter().any(|value| value.as_bytes().contains(&b'@'));

@@ -36,8 +36,8 @@ pub struct ServerSetup {
     pub environment: Environment,
 }
 
-/// Creates a runtime with only this thread: the work is done at the [`work_queue`], so more threads would
-/// not help.
+/// Creates a runtime with only this thread: the work is done at the [`work_queue`], so more threads
+/// would not help.
 pub fn runtime() -> Result<tokio::runtime::Runtime, CommandError> {
     tokio::runtime::Builder::new_current_thread()
         .enable_all()

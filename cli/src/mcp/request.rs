@@ -40,10 +40,6 @@ impl McpRequest {
     }
 
     /// Returns the store and session to read.
-    ///
-    /// # Errors
-    ///
-    /// As opening does; not found if there is no session yet.
     pub(super) fn reading(&self) -> Result<SessionReader, CommandError> {
         SessionReader::begin(&self.context)
     }
@@ -55,7 +51,6 @@ impl McpRequest {
     }
 }
 
-/// Returns the name of a session.
 pub(super) fn session_name(session: &Session) -> Result<String, CommandError> {
     Ok(session.summary()?.info.name)
 }

@@ -134,10 +134,6 @@ pub(super) fn templates() -> Vec<ResourceTemplate> {
 }
 
 /// Reads the resource at this address.
-///
-/// # Errors
-///
-/// Not found if there is none; the errors of reading.
 pub(super) fn read(uri: &str, setting: &ServerSetup) -> Result<Value, CommandError> {
     let path = uri.strip_prefix(SCHEME).ok_or_else(|| unknown_address(uri))?;
     let parts: Vec<String> = path

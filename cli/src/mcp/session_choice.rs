@@ -7,7 +7,8 @@ use crate::workspace::{self, StoreAccess};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// Why it is this session. The variants have no documentation, so that the schema stays a list of words.
+/// Why it is this session. The variants have no documentation, so that the schema stays a list of
+/// words.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 #[schemars(inline)]
@@ -27,14 +28,14 @@ pub(super) enum ChosenBy {
 /// How a request uses its session.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum SessionUse {
-    /// It reads.
     Reads,
     /// It may write, and so create the session.
     Writes,
 }
 
 /// Chooses the session of a request and puts it into the context, in the order of
-/// [`workspace::choose_session`]: that of the request or the server, the agent's, the current one.
+/// [`workspace::choose_session`]: the session of the request or the server, the agent's session,
+/// the current session.
 pub(super) fn choose_session(
     context: &mut Context,
     asked: Option<&str>,

@@ -50,7 +50,6 @@ impl From<StoryTone> for Tone {
 }
 
 impl Tone {
-    /// Returns its style.
     pub fn style(self, colored: bool) -> Style {
         if !colored {
             return Style::new();
@@ -151,7 +150,6 @@ impl Screen {
         push_styled(&mut self.text, tone.style(self.colored), &shown);
     }
 
-    /// Ends the line.
     pub fn end_line(&mut self) {
         self.text.push('\n');
     }

@@ -35,19 +35,15 @@ pub struct BlamedField {
 #[derive(Clone, Debug, Serialize)]
 #[serde(untagged)]
 pub enum FieldOrigin {
-    /// A revision.
     Revision {
         /// Its number.
         sequence: u64,
-        /// Its id.
         id: RevisionId,
         /// Its effective time.
         time: Timestamp,
-        /// Its branch.
         branch: String,
         /// The verb that made it.
         verb: String,
-        /// Its author.
         author: OperationAuthor,
         /// The operation it is part of.
         operation: OperationId,
@@ -56,7 +52,6 @@ pub enum FieldOrigin {
     Fact {
         /// When it happened.
         time: Timestamp,
-        /// The origin of the fact.
         origin: FactOrigin,
         /// When it was recorded.
         recorded_at: Timestamp,

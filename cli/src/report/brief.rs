@@ -243,7 +243,6 @@ fn bytes(brief: &SessionBrief) -> usize {
     lists + next + header
 }
 
-/// The title of a list.
 pub fn list_title(list: &str) -> String {
     let words = list.replace('_', " ");
     let mut characters = words.chars();

@@ -31,7 +31,6 @@ impl CheckpointListReport {
 /// A checkpoint in a list.
 #[derive(Debug, Serialize)]
 pub struct CheckpointListItem {
-    /// The checkpoint.
     #[serde(flatten)]
     pub checkpoint: CheckpointJson,
     /// Its session, in a list of all sessions.

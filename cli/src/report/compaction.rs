@@ -17,7 +17,6 @@ pub struct CompactionListReport {
 /// A compaction.
 #[derive(Clone, Debug, Serialize)]
 pub struct CompactionJson {
-    /// The id of its checkpoint.
     pub id: CheckpointId,
     /// The number of its checkpoint.
     pub sequence: u64,

@@ -25,7 +25,6 @@ pub struct CheckpointDiffReport {
     pub to: MomentJson,
     /// The time between them; null if nothing has happened.
     pub time_delta_seconds: Option<f64>,
-    /// Each change.
     pub changes: Vec<TypedChange>,
     /// A summary in one sentence.
     pub summary: String,

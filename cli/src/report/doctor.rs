@@ -35,9 +35,7 @@ pub struct AgentHealth {
     pub last_fired: Option<Timestamp>,
     /// The event of that call.
     pub last_event: Option<String>,
-    /// Its calls of hooks.
     pub calls: HookCallStatistics,
-    /// Its calls by event.
     pub events: Vec<HookCallStatistics>,
     /// The number of compactions that a hook announced.
     pub compactions_seen: u64,

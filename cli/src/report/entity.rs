@@ -282,7 +282,6 @@ fn heading(name: &str) -> String {
 #[derive(Debug)]
 pub struct EntityListReport {
     pub session: String,
-    /// Their kind.
     pub kind: Kind,
     /// The moment; null if nothing has happened.
     pub at: Option<Timestamp>,

@@ -28,7 +28,6 @@ pub struct ExecutionJson {
 }
 
 impl ExecutionJson {
-    /// Creates the report.
     pub fn new(execution: &PipelineExecution, document: &ProgressDocument) -> Self {
         let counts = document.counts();
         Self {
@@ -75,7 +74,6 @@ pub struct FailedItemJson {
 }
 
 impl FailedItemJson {
-    /// Creates the report.
     pub fn new(item: FailedItem, backoff: &RetryBackoff, now: Timestamp) -> Self {
         let retry_at = item.retry_at(backoff);
         Self {
@@ -184,7 +182,6 @@ pub struct ProgressStagesReport {
 }
 
 impl ProgressStagesReport {
-    /// Creates the report.
     pub fn new(preset: &PipelinePreset) -> Self {
         let told = |stage: &progress::PipelineStage| {
             let (frequency, items, seconds) = match stage.frequency {
@@ -248,7 +245,6 @@ pub struct ProgressCleanReport {
 }
 
 impl ProgressCleanReport {
-    /// Creates the report.
     pub fn new(found: Vec<progress::CleanedExecution>, dry_run: bool) -> Self {
         let told = |one: progress::CleanedExecution| CleanedExecutionJson {
             session: forge_systems::join(&[&one.review, &one.execution]).unwrap_or_default(),

@@ -4,25 +4,13 @@ use super::store::quoted;
 use crate::error::CommandError;
 use crate::output::{Report, Screen, TableCell, TextTable, Tone};
 use crate::text::{count_text, name_list};
+use forge_agents::SkippedLine;
 use forge_agents::claude_code::TranscriptDialect;
 use forge_agents::trajectory::TrajectoryAuthor;
 use forge_store::model::{Fact, Kind, Timestamp};
 use serde::Serialize;
 use std::collections::{BTreeMap, HashSet};
 use std::path::Path;
-
-/// A line that could not be read as it is.
-#[derive(Clone, Debug, Serialize)]
-pub struct SkippedLineJson {
-    /// Its number in the file, from 1.
-    pub line: u64,
-    /// Its offset in the file, in bytes.
-    pub offset: u64,
-    /// What is wrong with it.
-    pub reason: String,
-    /// Whether it was read all the same, with U+FFFD in place of bytes that are not UTF-8.
-    pub read: bool,
-}
 
 /// What was imported from one transcript.
 #[derive(Clone, Debug, Serialize)]
@@ -33,8 +21,8 @@ pub struct TranscriptFileReport {
     pub session: Option<String>,
     /// The agent's own id of it; null if no line names one.
     pub agent_session: Option<String>,
-    /// The session that the file's first lines name, if it is another one: its prompts are taken for
-    /// copies.
+    /// The session that the file's first lines name, if it is another one: its prompts are taken
+    /// for copies.
     pub other_session: Option<String>,
     /// The number of lines imported now.
     pub lines: u64,
@@ -48,7 +36,7 @@ pub struct TranscriptFileReport {
     /// The number of secrets that were redacted.
     pub redacted: u64,
     /// The lines that are not readable as they are. They were skipped, unless they say otherwise.
-    pub skipped: Vec<SkippedLineJson>,
+    pub skipped: Vec<SkippedLine>,
     /// The number of bytes in an incomplete line at the end of the file.
     pub waiting_bytes: u64,
     /// Whether the file was read from its beginning, because its imported part has changed.

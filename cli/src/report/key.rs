@@ -146,7 +146,6 @@ pub struct StoreAdoptReport {
 }
 
 impl StoreAdoptReport {
-    /// Creates the report for this store.
     pub fn new(path: &Path, done: &store::AdoptReport) -> Self {
         Self {
             path: path.display().to_string(),

@@ -26,9 +26,7 @@ pub struct LogReport {
 #[derive(Debug, Serialize)]
 #[serde(tag = "type", rename_all = "snake_case")]
 pub enum LogLine {
-    /// A revision.
     Revision(RevisionLine),
-    /// A checkpoint.
     Checkpoint(CheckpointJson),
     /// A revision whose changes were lost before a repair.
     Unreadable(RevisionLine),
@@ -41,7 +39,6 @@ pub enum LogLine {
 pub struct LostLine {
     /// Its sequence number.
     pub sequence: u64,
-    /// Its branch.
     pub branch: String,
 }
 

@@ -80,7 +80,6 @@ impl CheckpointJson {
     }
 }
 
-/// Returns the word of a trigger.
 pub fn trigger_word(trigger: CheckpointTrigger) -> String {
     match trigger {
         CheckpointTrigger::Manual => "manual".to_owned(),

@@ -6,9 +6,7 @@ use serde::Serialize;
 /// A page that was written to a file.
 #[derive(Debug, Serialize)]
 pub struct PageReport {
-    /// The session.
     pub session: String,
-    /// The file.
     pub file: WrittenFile,
     /// `html` or `markdown`.
     pub format: &'static str,

@@ -161,7 +161,6 @@ pub struct ProgramResumeReport {
 }
 
 impl ProgramResumeReport {
-    /// Creates the report.
     pub fn new(program: &str, exact: bool, resume: ResumedProgram) -> Self {
         let agents = resume.agents.into_iter().map(|one| {
             let notice = one.notice();
@@ -259,7 +258,6 @@ impl Report for ProgramResumeReport {
 #[derive(Debug, Serialize)]
 pub struct ProgramMessageReport {
     pub program: String,
-    /// The message.
     #[serde(flatten)]
     pub message: AgentMessageJson,
     /// The number in the sender's session after which it was sent.
@@ -269,7 +267,6 @@ pub struct ProgramMessageReport {
 }
 
 impl ProgramMessageReport {
-    /// Creates the report of this message.
     pub fn new(program: &str, sent: AgentMessage) -> Self {
         let (at, received) = (sent.sent, sent.received);
         Self { program: program.to_owned(), message: sent.into(), sent: at, received }

@@ -6,8 +6,8 @@ use crate::output::{Report, Screen, Tone};
 use forge_store::model::{FieldMap, OperationId, Timestamp, Value};
 use forge_store::store::WriteReport;
 use forge_systems::progress::{
-    self, PipelineExecution, ProgressDocument, ProgressFault, ProgressValidation, ResumeDecision,
-    ResumePoint,
+    PipelineExecution, ProgressDocument, ProgressFault, ProgressFaultKind, ProgressValidation,
+    ResultCursor, ResumeDecision, ResumePoint,
 };
 use serde::Serialize;
 
@@ -26,7 +26,6 @@ pub struct ProgressSaveReport {
 }
 
 impl ProgressSaveReport {
-    /// Creates the report of a save.
     pub fn new(
         execution: &PipelineExecution,
         document: &ProgressDocument,
@@ -71,7 +70,6 @@ pub struct ProgressItemReport {
 }
 
 impl ProgressItemReport {
-    /// Creates the report of an item.
     pub fn new(
         execution: &PipelineExecution,
         stage: String,
@@ -142,7 +140,6 @@ pub struct ProgressShowReport {
 }
 
 impl ProgressShowReport {
-    /// Creates the report.
     pub fn new(execution: &PipelineExecution, document: &ProgressDocument) -> Self {
         let line = ExecutionJson::new(execution, document);
         Self { line, document: document.fields().clone() }
@@ -205,22 +202,7 @@ impl Report for ProgressHistoryReport {
     }
 }
 
-/// A fault of a document.
-#[derive(Debug, Serialize)]
-pub struct ProgressFaultJson {
-    /// Its kind: `corrupt`, `invalid_counts`, `expired_context`, `not_recoverable`, `error_rate`.
-    pub kind: &'static str,
-    /// A description.
-    pub message: String,
-}
-
-impl From<ProgressFault> for ProgressFaultJson {
-    fn from(fault: ProgressFault) -> Self {
-        Self { kind: fault.kind.word(), message: fault.message }
-    }
-}
-
-fn print_faults(screen: &mut Screen, refusals: &[ProgressFaultJson], warnings: &[String]) {
+fn print_faults(screen: &mut Screen, refusals: &[ProgressFault], warnings: &[String]) {
     for refusal in refusals {
         screen.put(Tone::Bad, "  refused: ");
         screen.line(Tone::Plain, &refusal.message);
@@ -229,18 +211,6 @@ fn print_faults(screen: &mut Screen, refusals: &[ProgressFaultJson], warnings: &
         screen.put(Tone::Warning, "  warning: ");
         screen.line(Tone::Plain, warning);
     }
-}
-
-/// The position in a server's result where a pipeline resumes.
-#[derive(Debug, Serialize)]
-pub struct ResumePageJson {
-    /// The server's name for the result.
-    pub webenv: String,
-    pub query_key: Option<String>,
-    /// The number of the next record, from 0.
-    pub offset: i64,
-    /// How many records to request.
-    pub size: Option<i64>,
 }
 
 /// The decision whether a pipeline can resume, and where.
@@ -256,7 +226,7 @@ pub struct ProgressResumeReport {
     /// The last processed item.
     pub after_id: Option<String>,
     /// The position in a server's result.
-    pub page: Option<ResumePageJson>,
+    pub page: Option<ResultCursor>,
     /// The number of processed items.
     pub processed: Option<i64>,
     /// The number of remaining items.
@@ -265,7 +235,7 @@ pub struct ProgressResumeReport {
     pub failed_ids: Vec<String>,
     pub warnings: Vec<String>,
     /// What prevents resuming.
-    pub refusals: Vec<ProgressFaultJson>,
+    pub refusals: Vec<ProgressFault>,
     /// The execution that is resumed.
     pub from_execution: Option<String>,
 }
@@ -276,8 +246,6 @@ impl ProgressResumeReport {
         match answer {
             ResumeDecision::Go(point) => Self::from_point(*point, true, None, Vec::new()),
             ResumeDecision::Refused { refusals, point } => {
-                let refusals: Vec<ProgressFaultJson> =
-                    refusals.into_iter().map(Into::into).collect();
                 let said: Vec<&str> = refusals.iter().map(|one| one.message.as_str()).collect();
                 let reason = format!("refused: {}; '--force' insists", said.join("; "));
                 Self::from_point(*point, false, Some(reason), refusals)
@@ -303,7 +271,7 @@ impl ProgressResumeReport {
         point: ResumePoint,
         resume: bool,
         reason: Option<String>,
-        refusals: Vec<ProgressFaultJson>,
+        refusals: Vec<ProgressFault>,
     ) -> Self {
         Self {
             resume,
@@ -311,12 +279,7 @@ impl ProgressResumeReport {
             mode: Some(point.mode.word()),
             next_batch: point.next_batch,
             after_id: point.after_id,
-            page: point.page.map(|page| ResumePageJson {
-                webenv: page.webenv,
-                query_key: page.query_key,
-                offset: page.offset,
-                size: page.size,
-            }),
+            page: point.page,
             processed: Some(point.processed),
             remaining: point.remaining,
             failed_ids: point.failed_ids,
@@ -377,7 +340,7 @@ pub struct ProgressValidateReport {
     /// Whether nothing prevents resuming.
     pub valid: bool,
     /// What prevents resuming.
-    pub refusals: Vec<ProgressFaultJson>,
+    pub refusals: Vec<ProgressFault>,
     pub warnings: Vec<String>,
 }
 
@@ -388,12 +351,12 @@ impl ProgressValidateReport {
             Ok(found) => Self {
                 checked,
                 valid: found.is_valid(),
-                refusals: found.refusals.into_iter().map(Into::into).collect(),
+                refusals: found.refusals,
                 warnings: found.warnings.into_iter().map(|fault| fault.message).collect(),
             },
             Err(message) => {
-                let kind = progress::ProgressFaultKind::Corrupt.word();
-                let refusals = vec![ProgressFaultJson { kind, message }];
+                let kind = ProgressFaultKind::Corrupt;
+                let refusals = vec![ProgressFault { kind, message }];
                 Self { checked, valid: false, refusals, warnings: Vec::new() }
             }
         }

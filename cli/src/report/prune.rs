@@ -20,18 +20,6 @@ pub struct VerdictJson {
     pub kept_by: Vec<String>,
 }
 
-/// Revisions that are folded into a later one.
-#[derive(Debug, Serialize)]
-pub struct FoldJson {
-    pub branch: String,
-    /// The number of the first folded revision.
-    pub first: u64,
-    /// The number of the revision that they fold into.
-    pub into: u64,
-    /// How many revisions are folded.
-    pub revisions: u64,
-}
-
 /// The result for one session.
 #[derive(Debug, Serialize)]
 pub struct PrunedSession {
@@ -42,7 +30,7 @@ pub struct PrunedSession {
     pub dropped: Vec<VerdictJson>,
     /// The checkpoints that are kept.
     pub kept: Vec<VerdictJson>,
-    pub folds: Vec<FoldJson>,
+    pub folds: Vec<store::FoldSummary>,
     /// The number of folded revisions.
     pub folded: u64,
     /// The debugging sessions that are dropped.
@@ -78,7 +66,6 @@ pub struct CheckpointPruneReport {
 }
 
 impl CheckpointPruneReport {
-    /// Creates the report.
     pub fn new(found: Vec<(String, store::PruneReport)>, dry_run: bool) -> Self {
         let sessions = found.into_iter().map(|(name, pruned)| PrunedSession::new(name, pruned));
         Self { dry_run, sessions: sessions.collect(), freed: None }
@@ -98,12 +85,6 @@ impl PrunedSession {
         };
         let verdicts = pruned.verdicts.into_iter().map(told);
         let (dropped, kept) = verdicts.partition(|one| one.kept_by.is_empty());
-        let folds = pruned.folds.into_iter().map(|fold| FoldJson {
-            branch: fold.branch,
-            first: fold.first,
-            into: fold.into,
-            revisions: fold.count,
-        });
         Self {
             session,
             sessions: pruned.sessions,
@@ -111,7 +92,7 @@ impl PrunedSession {
             operation: pruned.operation,
             dropped,
             kept,
-            folds: folds.collect(),
+            folds: pruned.folds,
             folded,
             bytes: pruned.bytes,
         }

@@ -9,28 +9,6 @@ use forge_store::store::{self, PurgeKind};
 use serde::Serialize;
 use std::path::Path;
 
-/// A place where a secret was found.
-#[derive(Debug, Serialize)]
-pub struct SecretPlaceJson {
-    /// The session; null if it does not belong to one.
-    pub session: Option<String>,
-    /// The kind of the place.
-    pub kind: &'static str,
-    /// The name of the place.
-    pub name: String,
-    /// The number of secrets, with partial ones at the end of a text.
-    pub count: u64,
-}
-
-/// A process that still uses old files.
-#[derive(Debug, Serialize)]
-pub struct FileHolderJson {
-    /// Its id.
-    pub pid: u32,
-    /// The first words of its command line.
-    pub command: String,
-}
-
 /// A file with secrets.
 #[derive(Debug, Serialize)]
 pub struct SecretFileJson {
@@ -50,7 +28,7 @@ pub struct SecretPurgeReport {
     /// The number of secrets found by the rules that are too short to be purged: they stay.
     pub too_short: u64,
     /// Where the secrets were; in a dry run, where they are.
-    pub places: Vec<SecretPlaceJson>,
+    pub places: Vec<store::PurgeFinding>,
     /// Files that were removed, or would be: search indexes, and unreadable writes.
     pub removed: Vec<String>,
     /// Files that were overwritten in place.
@@ -64,7 +42,7 @@ pub struct SecretPurgeReport {
     /// Older generations of the index that are still being read.
     pub held: Vec<String>,
     /// The processes that have old files open.
-    pub holders: Vec<FileHolderJson>,
+    pub holders: Vec<forge_store::error::LockHolder>,
     /// Whether other processes continued to write old data.
     pub comes_back: bool,
     /// The number of files of the store that were searched.
@@ -76,7 +54,6 @@ pub struct SecretPurgeReport {
 }
 
 impl SecretPurgeReport {
-    /// Creates the report.
     pub fn new(
         purged: store::PurgeReport,
         store: &Path,
@@ -84,28 +61,18 @@ impl SecretPurgeReport {
     ) -> Self {
         let below = |path: &Path| path.strip_prefix(store).unwrap_or(path).display().to_string();
         let done = purged.is_done();
-        let place = |one: store::PurgeFinding| SecretPlaceJson {
-            session: one.session,
-            kind: kind_word(one.kind),
-            name: one.name,
-            count: one.count,
-        };
         Self {
             dry_run,
             secrets,
             too_short,
-            places: purged.places.into_iter().map(place).collect(),
+            places: purged.places,
             removed: purged.removed.iter().map(|path| below(path)).collect(),
             foreign: purged.foreign.iter().map(|path| below(path)).collect(),
             overwritten: purged.overwritten.iter().map(|path| below(path)).collect(),
             done,
             unsealed: purged.unsealed.iter().map(|path| below(path)).collect(),
             held: purged.held.iter().map(|path| below(path)).collect(),
-            holders: purged
-                .holders
-                .into_iter()
-                .map(|one| FileHolderJson { pid: one.pid, command: one.command })
-                .collect(),
+            holders: purged.holders,
             comes_back: purged.comes_back,
             files: purged.searched.files,
             bytes: purged.searched.bytes,
@@ -192,7 +159,7 @@ impl Report for SecretPurgeReport {
         };
         screen.line(Tone::Plain, &said);
         for place in &self.places {
-            screen.put(Tone::Id, &format!("  {} {}", place.kind, place.name));
+            screen.put(Tone::Id, &format!("  {} {}", kind_word(place.kind), place.name));
             let session = place
                 .session
                 .as_ref()

@@ -49,7 +49,6 @@ pub struct RecoverPoint {
 #[derive(Debug, Serialize)]
 #[serde(tag = "type", rename_all = "snake_case")]
 pub enum RecoverStep {
-    /// Restore the code.
     RestoreCodeState(RecoveredCode),
     /// Set environment variables.
     RestoreEnvironment(RecoveredVariables),
@@ -118,7 +117,6 @@ pub struct RecoveredCommand {
 /// What is left to do.
 #[derive(Debug, Serialize)]
 pub struct RemainingWork {
-    /// The open tasks.
     pub tasks: Vec<OpenTask>,
     /// Suggested next steps.
     pub instructions: Vec<String>,
@@ -137,7 +135,6 @@ pub struct OpenTask {
 #[derive(Debug, Serialize)]
 pub struct RecoverStepReport {
     pub session: String,
-    /// The step.
     #[serde(flatten)]
     pub step: RecoverStep,
 }

@@ -3,7 +3,7 @@
 use crate::error::{EXIT_NO, EXIT_OK};
 use crate::output::{Report, ReportForm, Screen, TableCell, TextTable, Tone};
 use forge_store::model::claim::VocabularyWord as _;
-use forge_store::model::{RevisionId, Timestamp, Value};
+use forge_store::model::{Timestamp, Value};
 use forge_systems::run::{self, LoadedItem, PromptFinding, RunHistoryEntry, RunSummary};
 use serde::Serialize;
 use std::collections::BTreeMap;
@@ -172,7 +172,6 @@ impl Report for RunPathReport {
 #[derive(Debug, Serialize)]
 pub struct RunItemReport {
     pub run: String,
-    /// The item.
     #[serde(flatten)]
     pub item: ItemJson,
     /// Its outputs in the order of its path.
@@ -244,7 +243,6 @@ pub struct StepItemCount {
 /// A run as a whole.
 #[derive(Debug, Serialize)]
 pub struct RunShowReport {
-    /// The run.
     #[serde(flatten)]
     pub run: RunJson,
     pub input: Option<Value>,
@@ -302,28 +300,6 @@ impl Report for RunListReport {
     }
 }
 
-/// A change of an item or an output.
-#[derive(Debug, Serialize)]
-pub struct RunChange<T> {
-    /// The sequence number of the revision.
-    pub sequence: u64,
-    /// Its id.
-    pub revision: RevisionId,
-    /// When it was made.
-    pub time: Timestamp,
-    /// The verb that made it.
-    pub verb: String,
-    /// The value after the change; null if it was cleared.
-    pub value: Option<T>,
-}
-
-impl<T, U: From<T>> From<RunHistoryEntry<T>> for RunChange<U> {
-    fn from(trace: RunHistoryEntry<T>) -> Self {
-        let RunHistoryEntry { sequence, revision, time, verb, value } = trace;
-        Self { sequence, revision, time, verb, value: value.map(U::from) }
-    }
-}
-
 /// The history of an item, or of one of its outputs.
 #[derive(Debug, Serialize)]
 pub struct RunHistoryReport {
@@ -333,10 +309,10 @@ pub struct RunHistoryReport {
     pub step: Option<String>,
     /// The states of the item, newest first.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub states: Option<Vec<RunChange<ItemJson>>>,
+    pub states: Option<Vec<RunHistoryEntry<ItemJson>>>,
     /// The outputs of the step, newest first.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub outputs: Option<Vec<RunChange<OutputJson>>>,
+    pub outputs: Option<Vec<RunHistoryEntry<OutputJson>>>,
 }
 
 impl Report for RunHistoryReport {
@@ -390,7 +366,6 @@ fn items(screen: &mut Screen, rows: Vec<Vec<TableCell>>) {
 /// An item to resume.
 #[derive(Debug, Serialize)]
 pub struct ResumedItem {
-    /// The item.
     #[serde(flatten)]
     pub item: ItemJson,
     /// The output of each finished step, which must not be repeated.
@@ -410,7 +385,6 @@ pub struct RunResumeReport {
 }
 
 impl RunResumeReport {
-    /// Creates the report of a run to resume.
     pub fn new(run: &str, resume: run::ResumedRun, only_active: bool) -> Self {
         let (total, active) = (resume.items.len(), resume.active().count());
         let wanted = |one: &LoadedItem| !only_active || one.item.is_active();
@@ -467,7 +441,6 @@ pub struct AuditFinding {
     pub step: Option<String>,
     /// The file; null for an output.
     pub file: Option<String>,
-    /// The line, from 1.
     pub line: usize,
     /// Its kind: `placeholder`, `talk`, `instruction`.
     pub kind: &'static str,

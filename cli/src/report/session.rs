@@ -157,7 +157,6 @@ pub struct SessionShowReport {
     /// Its data.
     #[serde(flatten)]
     pub line: SessionLine,
-    /// Its metrics.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub metrics: Option<SessionMetrics>,
 }

@@ -207,7 +207,6 @@ pub fn entities_by_kind(
 }
 
 impl StateDocument {
-    /// Creates the document of a state.
     pub fn new(
         reading: &SessionReader,
         state: &StateAt,

@@ -22,13 +22,13 @@ const FILES_NAMED: usize = 6;
 /// The story of a session.
 #[derive(Debug)]
 pub struct StoryReport {
-    /// The lines that are told.
+    /// The lines that are shown.
     pub story: Story,
     /// How many earlier lines there are.
     pub earlier: usize,
     /// The patches of edits to show, by the id of the edit.
     pub patches: BTreeMap<String, String>,
-    /// Whether each line stands for itself.
+    /// Whether each line has its date and the story no headings.
     pub oneline: bool,
 }
 
@@ -73,7 +73,7 @@ struct FindingsJson<'s> {
     from: Option<Timestamp>,
     to: Option<Timestamp>,
     prompts: usize,
-    /// How many items there are, and how many of them are told without `--all`.
+    /// How many items there are, and how many of them are shown without `--all`.
     items: usize,
     told: usize,
     compactions: usize,

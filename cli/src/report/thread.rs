@@ -72,7 +72,6 @@ fn print_faults(screen: &mut Screen, faults: &[ThreadFault]) {
 #[derive(Debug, Serialize)]
 pub struct ThreadAppendReport {
     pub thread: String,
-    /// The form of its messages.
     pub form: MessageFormat,
     pub revision: Option<u64>,
     /// The ids of the new messages.
@@ -90,7 +89,6 @@ pub struct ThreadAppendReport {
 }
 
 impl ThreadAppendReport {
-    /// Creates the report.
     pub fn new(thread: &str, done: AppendReport) -> Self {
         Self {
             thread: thread.to_owned(),
@@ -138,9 +136,7 @@ fn messages(count: u64) -> String {
 #[derive(Debug, Serialize)]
 pub struct ThreadShowReport {
     pub thread: String,
-    /// Their form.
     pub form: MessageFormat,
-    /// The messages.
     #[serde(serialize_with = "raw")]
     pub messages: Vec<String>,
     /// How many are held back.
@@ -154,7 +150,6 @@ pub struct ThreadShowReport {
 }
 
 impl ThreadShowReport {
-    /// Creates the report.
     pub fn new(thread: &str, status: ThreadStatus, messages: Vec<String>) -> Self {
         Self {
             thread: thread.to_owned(),
@@ -194,7 +189,6 @@ impl Report for ThreadShowReport {
 pub struct ThreadCheckReport {
     /// The thread; null for a file.
     pub thread: Option<String>,
-    /// The form of the messages.
     pub form: MessageFormat,
     /// How many messages there are.
     pub messages: usize,
@@ -202,7 +196,6 @@ pub struct ThreadCheckReport {
 }
 
 impl ThreadCheckReport {
-    /// Creates the report.
     pub fn new(thread: Option<&str>, messages: usize, found: SanitizedHistory) -> Self {
         let thread = thread.map(str::to_owned);
         Self { thread, form: found.form, messages, faults: found.faults }
@@ -227,11 +220,9 @@ impl Report for ThreadCheckReport {
 pub struct ThreadSanitizeReport {
     /// The thread; null for a file.
     pub thread: Option<String>,
-    /// The form of the messages.
     pub form: MessageFormat,
     /// The revision, if a stored thread was changed.
     pub revision: Option<u64>,
-    /// The messages.
     #[serde(serialize_with = "raw")]
     pub messages: Vec<String>,
     /// The actions, in order.
@@ -245,7 +236,6 @@ pub struct ThreadSanitizeReport {
 }
 
 impl ThreadSanitizeReport {
-    /// Creates the report.
     pub fn new(thread: Option<&str>, revision: Option<u64>, done: SanitizedHistory) -> Self {
         Self {
             thread: thread.map(str::to_owned),
@@ -297,12 +287,10 @@ impl Report for ThreadSanitizeReport {
 #[derive(Debug, Serialize)]
 pub struct ThreadPendingReport {
     pub thread: String,
-    /// The calls.
     pub pending: Vec<PendingCallJson>,
 }
 
 impl ThreadPendingReport {
-    /// Creates the report.
     pub fn new(thread: &str, pending: Vec<PendingCall>) -> Self {
         let pending = pending.into_iter().map(PendingCallJson::from).collect();
         Self { thread: thread.to_owned(), pending }

@@ -62,9 +62,7 @@ pub struct TimelineEntry {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum TimelineEntryKind {
-    /// A revision.
     Revision,
-    /// A checkpoint.
     Checkpoint,
 }
 
@@ -162,8 +160,8 @@ impl LaneAssignment<'_> {
 }
 
 impl TimelineEntry {
-    /// The tags that a person chose. Those of an automatic checkpoint repeat its message.
-    fn told_tags(&self) -> &[String] {
+    /// The tags that a person chose. The tags of an automatic checkpoint only repeat its message.
+    fn chosen_tags(&self) -> &[String] {
         let is_automatic = self.tags.iter().any(|tag| tag == "auto");
         if is_automatic { &[] } else { &self.tags }
     }
@@ -261,7 +259,7 @@ impl Report for TimelineReport {
                 day = date;
             }
             let when = screen.clock(entry.time);
-            let tags = entry.told_tags().join(",");
+            let tags = entry.chosen_tags().join(",");
             let tags = if tags.is_empty() { tags } else { format!(" [{tags}]") };
             // The summary of a merge names the revision.
             let merged = entry.merged.filter(|_| entry.summary.is_none());

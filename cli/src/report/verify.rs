@@ -36,7 +36,7 @@ pub struct StoreVerifyReport {
     /// The number of revisions whose loss an earlier repair recorded.
     pub lost_before: u64,
     /// The damage that was found.
-    pub findings: Vec<VerifyFindingJson>,
+    pub findings: Vec<store::VerifyFinding>,
     /// What a repair could not save.
     pub lost: Vec<String>,
     /// Imports that have begun and not ended; absent if there are none.
@@ -44,25 +44,8 @@ pub struct StoreVerifyReport {
     pub unfinished: Vec<UnfinishedStream>,
 }
 
-/// The damage of a place in the store.
-#[derive(Debug, Serialize)]
-pub struct VerifyFindingJson {
-    pub place: String,
-    /// What is wrong.
-    pub problem: String,
-    /// Whether `forge rebuild` rebuilds it.
-    pub derived: bool,
-}
-
 impl StoreVerifyReport {
-    /// Creates the report for this store.
     pub fn new(path: &Path, read_data: bool, found: store::VerifyReport) -> Self {
-        let findings = found.findings.into_iter();
-        let finding = |one: store::VerifyFinding| VerifyFindingJson {
-            place: one.place,
-            problem: one.problem,
-            derived: one.derived,
-        };
         Self {
             path: path.display().to_string(),
             outcome: match found.outcome {
@@ -80,7 +63,7 @@ impl StoreVerifyReport {
             rows: found.checked.rows,
             waiting: found.waiting.writes,
             lost_before: found.lost_before,
-            findings: findings.map(finding).collect(),
+            findings: found.findings,
             lost: found.lost,
             unfinished: Vec::new(),
         }

@@ -14,7 +14,6 @@ pub struct WhyReport {
     pub session: String,
     /// The moment; null if nothing has happened.
     pub at: Option<Timestamp>,
-    /// The entity.
     #[serde(flatten)]
     pub entity: Key,
     pub fields: EntityJson,

@@ -11,15 +11,30 @@ pub(super) enum PageAddress {
     /// The list of sessions.
     Sessions,
     /// A session, as it is now or as of a moment.
-    Session { session: String, at: Option<String> },
+    Session {
+        session: String,
+        at: Option<String>,
+    },
     /// One claim or fact, whole.
-    Entity { session: String, name: String },
+    Entity {
+        session: String,
+        name: String,
+    },
     /// The changes between two moments.
-    Diff { session: String, from: String, to: String },
-    /// A search.
-    Search { session: String, words: String },
+    Diff {
+        session: String,
+        from: String,
+        to: String,
+    },
+    Search {
+        session: String,
+        words: String,
+    },
     /// The changes of a page as they come.
-    Events { session: String, after: u64 },
+    Events {
+        session: String,
+        after: u64,
+    },
     /// Another path, as a form's answer names it.
     Moved(String),
 }

@@ -172,7 +172,6 @@ fn entity(parts: &ServerParts, session: &Session, name: &str) -> Result<String, 
     Ok(entity_page(&page_path(session)?, &cleaner.clean(&title), &at, &rows))
 }
 
-/// Returns a value as text.
 fn value_text(value: &Value) -> String {
     match value {
         Value::Text(text) => text.clone(),

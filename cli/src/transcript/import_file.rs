@@ -45,10 +45,6 @@ impl ImportFile {
     /// Opens a regular file and detects its format. If several formats are possible, `wanted` is
     /// chosen where it is one of them. A compressed file is unpacked into an unnamed file in
     /// `folder`, the store's own.
-    ///
-    /// # Errors
-    ///
-    /// As [`open_plain`]; invalid if the file is compressed and damaged.
     pub fn new(
         path: &Path,
         wanted: Option<FileFormat>,
@@ -119,8 +115,8 @@ impl ImportFile {
             && serde_json::from_slice::<IgnoredAny>(head).is_err()
     }
 
-    /// Returns the error for a file that no agent can have begun like this: it holds nothing but NUL
-    /// bytes, or it is a document without its end.
+    /// Returns the error for a file that no agent can have begun like this: it holds nothing but
+    /// NUL bytes, or it is a document without its end.
     pub(super) fn damage(&self, path: &Path) -> io::Result<Option<CommandError>> {
         let shown = path.display();
         let head = read_at(&self.file, 0, HEAD_BYTES)?;
@@ -195,10 +191,6 @@ fn cannot_read(path: &Path, error: io::Error) -> CommandError {
 
 /// Detects the format of a file; `None` if it is empty. The beginning of a compressed file is
 /// unpacked in memory.
-///
-/// # Errors
-///
-/// As [`open_plain`]; invalid if the file is compressed and damaged.
 pub fn detect_format(path: &Path) -> Result<Option<FileFormat>, CommandError> {
     let (file, bytes) = open_plain(path)?;
     let opened = ImportFile::look(file, bytes, None).map_err(|error| cannot_read(path, error))?;
@@ -262,10 +254,6 @@ fn unpacked(packed: &File, path: &Path, folder: &Path) -> Result<(File, u64), Co
 }
 
 /// Opens a regular file.
-///
-/// # Errors
-///
-/// Not found; invalid if it is a directory, a pipe or a device.
 pub fn open_plain(path: &Path) -> Result<(File, u64), CommandError> {
     let shown = path.display();
     let refused = |error: io::Error| {
@@ -313,7 +301,8 @@ pub(super) fn last_session(file: &File, bytes: u64) -> io::Result<Option<String>
     Ok(None)
 }
 
-/// Returns the session that the first lines of a transcript of Claude Code name, if it is not `own`.
+/// Returns the session that the first lines of a transcript of Claude Code name, if it is not
+/// `own`.
 pub(super) fn other_session(file: &File, own: &str) -> io::Result<Option<String>> {
     let head = read_at(file, 0, FIRST_BYTES)?;
     let mut lines = head.split_inclusive(|byte| *byte == b'\n');

@@ -1,5 +1,7 @@
 //! Imports transcripts into the store: file, reader, session, bookmark.
 
+mod compare;
+mod failure;
 mod import_file;
 mod part_reader;
 mod session_split;
@@ -7,17 +9,15 @@ mod session_split;
 pub use import_file::{ImportFile, detect_format, no_text, open_plain, read_at, wrong_format};
 
 use crate::error::{CommandError, CommandErrorKind};
-use crate::report::import::{SkippedLineJson, TranscriptFileReport};
-use forge_agents::claude_code::{
-    TranscriptDialect, TranscriptOptions, TranscriptState, UnreadableLine,
-};
-use forge_agents::{CheckpointDraft, FileFormat, SessionDraft, TranscriptPiece};
-use forge_store::error::Error;
+use crate::report::import::TranscriptFileReport;
+use compare::FileComparison;
+use failure::{ImportFailure, bad_line};
+use forge_agents::claude_code::{TranscriptDialect, TranscriptOptions, TranscriptState};
+use forge_agents::{CheckpointDraft, FileFormat, SessionDraft, SkippedLine, TranscriptPiece};
 use forge_store::model::{OperationId, claim};
-use forge_store::redact::{PartEnding as Follows, TextForm as Written};
 use forge_store::store::{
-    APPLY_BYTES, BLOCK_BYTES, NewCheckpoint, NewSession, RedactedSource, Session, SourceBookmark,
-    SourceChange, SourceChunk, Store, WriteContext,
+    APPLY_BYTES, NewCheckpoint, NewSession, RedactedSource, Session, SourceBookmark, SourceChunk,
+    Store, WriteContext,
 };
 use import_file::{first_session, last_session, no_session_named, records_over_lines};
 use part_reader::{TranscriptPart, TranscriptPartReader};
@@ -125,10 +125,6 @@ impl<'a> TranscriptImporter<'a> {
 
     /// Imports one file like [`Self::import_file`], but each of several sessions in it by itself,
     /// unless one continues the other.
-    ///
-    /// # Errors
-    ///
-    /// As [`Self::import_file`].
     pub fn import_sessions(
         &mut self,
         path: &Path,
@@ -310,79 +306,11 @@ impl<'a> TranscriptImporter<'a> {
             }
         };
         Err(match skipped.first() {
-            Some(SkippedLineJson { line, reason, .. }) => {
+            Some(SkippedLine { line, reason, .. }) => {
                 error.caused_by(CommandError::invalid(format!("line {line} {reason}")))
             }
             None => error,
         })
-    }
-
-    /// Compares the file with its imported part.
-    fn compare(
-        &self,
-        intake: &mut TranscriptIntake,
-        known: &SourceBookmark,
-    ) -> Result<FileComparison, ImportFailure> {
-        if intake.bytes < known.bytes && known.removed() > 0 {
-            return self.compare_kept(intake);
-        }
-        let key = self.store.hash_key();
-        let mut offset = 0;
-        let end = known.bytes.min(intake.bytes);
-        if self.how.live && intake.bytes >= known.bytes {
-            offset = end.saturating_sub(1) - end.saturating_sub(1) % BLOCK_BYTES as u64;
-        }
-        while offset < end {
-            let part = read_at(&intake.file, offset, READ_BYTES.min(end - offset))?;
-            // If the file is shorter now, its last block is incomplete: it is compared with the
-            // bytes themselves.
-            let whole = if intake.bytes < known.bytes {
-                part.len() - part.len() % BLOCK_BYTES
-            } else {
-                part.len()
-            };
-            let (blocks, rest) = part.split_at(whole);
-            if known.compare(key, offset, blocks) != SourceChange::Kept {
-                return Ok(FileComparison::Changed);
-            }
-            if let (false, Some(session)) = (rest.is_empty(), &intake.session) {
-                let at = offset + whole as u64;
-                let kept = session.source_bytes(&intake.source, at, rest.len() as u64);
-                // A part that was pruned cannot be compared: the file is read again.
-                if matches!(kept, Err(Error::Dropped { .. })) || kept? != rest {
-                    return Ok(FileComparison::Changed);
-                }
-            }
-            offset += part.len() as u64;
-        }
-        Ok(if intake.bytes < known.bytes { FileComparison::Shorter } else { FileComparison::Grown })
-    }
-
-    /// Compares a file that is shorter now and contained secrets with the redacted bytes that were
-    /// stored: only these have the right boundaries.
-    fn compare_kept(&self, intake: &mut TranscriptIntake) -> Result<FileComparison, ImportFailure> {
-        let Some(session) = &intake.session else { return Ok(FileComparison::Changed) };
-        let (mut offset, mut kept) = (0, 0);
-        let mut buffer = Vec::new();
-        while offset < intake.bytes {
-            let part = read_at(&intake.file, offset, READ_BYTES)?;
-            offset += part.len() as u64;
-            let ends = offset >= intake.bytes || part.is_empty();
-            buffer.extend_from_slice(&part);
-            let follows = if ends { Follows::End } else { Follows::More };
-            let clean = self.store.redact_source(&buffer, Written::Json, follows);
-            let same = session.source_bytes(&intake.source, kept, clean.bytes().len() as u64);
-            if !same.is_ok_and(|same| same == clean.bytes()) {
-                return Ok(FileComparison::Changed);
-            }
-            kept += clean.bytes().len() as u64;
-            let taken = clean.source().len();
-            buffer.drain(..taken);
-            if ends {
-                break;
-            }
-        }
-        Ok(FileComparison::Shorter)
     }
 
     /// Reads from the bookmark to the end of the file and reports what was in it; with `only_look`,
@@ -532,50 +460,6 @@ impl<'a> TranscriptImporter<'a> {
     }
 }
 
-/// The result of comparing a file with its imported part.
-enum FileComparison {
-    /// Unchanged, perhaps with more after it.
-    Grown,
-    /// An earlier save of the file: nothing is new.
-    Shorter,
-    /// Different: it is read from the beginning.
-    Changed,
-}
-
-/// An error in the middle of a file.
-enum ImportFailure {
-    File(std::io::Error),
-    Store(Error),
-}
-
-impl From<std::io::Error> for ImportFailure {
-    fn from(error: std::io::Error) -> Self {
-        Self::File(error)
-    }
-}
-
-impl From<Error> for ImportFailure {
-    fn from(error: Error) -> Self {
-        Self::Store(error)
-    }
-}
-
-impl ImportFailure {
-    fn within_file(self, path: &Path) -> CommandError {
-        match self {
-            Self::File(error) => {
-                CommandError::io(&format!("cannot read '{}'", path.display()), error)
-            }
-            Self::Store(error) => error.into(),
-        }
-    }
-}
-
-fn bad_line(path: &Path, bad: &UnreadableLine) -> CommandError {
-    CommandError::invalid(format!("'{}', line {}: {}", path.display(), bad.line, bad.reason))
-        .hinted("nothing of this file was imported; without '--strict' such lines are skipped")
-}
-
 /// Returns the agent's name in sessions and sources.
 pub const fn agent_name(dialect: TranscriptDialect) -> &'static str {
     match dialect {
@@ -629,12 +513,7 @@ impl TranscriptFileReport {
         if !self.again {
             self.count_facts(&piece.facts);
         }
-        self.skipped.extend(piece.skipped.iter().map(|skipped| SkippedLineJson {
-            line: skipped.line,
-            offset: skipped.offset,
-            reason: skipped.reason.clone(),
-            read: skipped.read,
-        }));
+        self.skipped.extend_from_slice(&piece.skipped);
     }
 }
 

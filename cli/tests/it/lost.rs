@@ -83,8 +83,8 @@ fn the_loss_report_is_as_often_right_as_the_page_says() {
     let (precision, recall) = (share(right, wrong), share(right, missed));
     let lost = right + missed;
     let figures = format!(
-        "{lost} lost and {} kept: {right} of the lost are named, and {wrong} of the kept; recall {recall:.2}, \
-         precision {precision:.2}",
+        "{lost} lost and {} kept: forge names {right} of the lost and {wrong} of the kept; recall \
+         {recall:.2}, precision {precision:.2}",
         kept + wrong
     );
     writeln!(std::io::stdout(), "{figures}\n{errors}").unwrap();

@@ -18,6 +18,11 @@ fn knows(place: &Environment, text: &str) -> bool {
 }
 
 #[test]
+fn examples_of_the_redaction_page_work() {
+    crate::page::holds("redaction.md");
+}
+
+#[test]
 fn secrets_are_taken_out_unless_somebody_lets_them_through() {
     let place = Environment::new();
     place.forge(["init"]).success();

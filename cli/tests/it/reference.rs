@@ -6,8 +6,9 @@
 use clap::{Arg, Command, CommandFactory};
 use forge_cli::args::ForgeArgs;
 use forge_cli::args::example::with_examples;
+use forge_store::shell;
 use std::fmt::Write;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 /// The start of the reference in the page.
 const MARK: &str = "<!-- The rest of this page is made by cli/tests/it/reference.rs. -->\n";
@@ -43,6 +44,80 @@ fn the_page_names_every_setting_and_exit_code() {
     for code in forge_cli::error::EXIT_CODES {
         assert!(text.contains(&format!("\n| {code} |")), "{code}");
     }
+}
+
+/// Every command in a page, in an example or within a sentence, exists and has the named options.
+#[test]
+fn the_pages_name_only_commands_and_options_that_exist() {
+    let mut tree = ForgeArgs::command();
+    tree.build();
+    let (mut examples, mut spans) = (0, 0);
+    for path in pages() {
+        let page = std::fs::read_to_string(&path).unwrap();
+        let mut block = None;
+        for line in page.lines() {
+            if let Some(kind) = line.trim_start().strip_prefix("```") {
+                block = if block.is_none() { Some(kind.to_owned()) } else { None };
+                continue;
+            }
+            let commands: Vec<&str> = match block.as_deref() {
+                Some("sh") => vec![line],
+                Some("console") => line.strip_prefix("$ ").into_iter().collect(),
+                Some(_) => continue,
+                None => line
+                    .split('`')
+                    .skip(1)
+                    .step_by(2)
+                    .filter(|it| it.starts_with("forge "))
+                    .collect(),
+            };
+            for command in commands.iter().flat_map(|line| shell::split(line)) {
+                if command.words.first().is_none_or(|program| program != "forge") {
+                    continue;
+                }
+                *if block.is_some() { &mut examples } else { &mut spans } += 1;
+                let unknown = unknown_word(&tree, &command.words);
+                assert_eq!(unknown, None, "{}: {line}", path.display());
+            }
+        }
+    }
+    assert!(examples > 400 && spans > 300, "{examples} examples, {spans} in sentences");
+}
+
+fn pages() -> Vec<PathBuf> {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("..");
+    let mut found = vec![root.join("README.md"), root.join("CONTRIBUTING.md")];
+    for folder in ["docs", "docs/systems"] {
+        let files = std::fs::read_dir(root.join(folder)).unwrap();
+        let files = files.map(|file| file.unwrap().path());
+        found.extend(files.filter(|path| path.extension().is_some_and(|end| end == "md")));
+    }
+    found
+}
+
+/// Returns the first word that is neither a command nor an option there; a word in capitals is a
+/// placeholder.
+fn unknown_word(tree: &Command, words: &[String]) -> Option<String> {
+    let mut command = tree;
+    for word in words.iter().skip(1).take_while(|word| *word != "--") {
+        if let Some(inner) = command.find_subcommand(word) {
+            command = inner;
+        } else if let Some(option) = word.strip_prefix("--") {
+            let name = option.split(['=', '[']).next().unwrap_or_default();
+            let is_known = |arg: &Arg| {
+                arg.get_long_and_visible_aliases().is_some_and(|all| all.contains(&name))
+            };
+            if !name.is_empty() && !command.get_arguments().any(is_known) {
+                return Some(word.clone());
+            }
+        } else if command.has_subcommands()
+            && word.chars().all(|c| c.is_ascii_lowercase() || c == '-')
+            && !word.starts_with('-')
+        {
+            return Some(word.clone());
+        }
+    }
+    None
 }
 
 fn reference() -> String {

@@ -1,5 +1,5 @@
-//! The charts of a page as SVG. All of them have the same ruler: places along it are per cent of the
-//! width, so that a text keeps its size at any width.
+//! The charts of a page as SVG. All of them have the same ruler: places along it are per cent of
+//! the width, so that a text keeps its size at any width.
 
 mod checks;
 mod confidence;

@@ -114,7 +114,7 @@ impl Page<'_> {
         })
     }
 
-    /// Returns what the record says if nobody stated a claim.
+    /// Returns what the record says if it has no claims.
     fn known_without_claims(&self) -> Option<Markup> {
         let model = self.model;
         let done = model.tasks.iter().filter(|task| task.is_done).count();

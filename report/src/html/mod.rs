@@ -30,7 +30,7 @@ pub struct PageDetail {
     pub message_chars: usize,
     /// Whether folded lines are listed, or only counted.
     pub folded: bool,
-    /// The most lines of the story; the last ones are told.
+    /// The largest number of lines of the story; the last ones are shown.
     pub story_lines: usize,
 }
 
@@ -162,7 +162,7 @@ pub(crate) struct Page<'p> {
     pub(crate) options: &'p HtmlOptions,
     pub(crate) detail: PageDetail,
     left_out: &'p [&'static str],
-    /// The number of the first line of the story that is told here.
+    /// The number of the first line of the story that is shown here.
     pub(crate) first_line: usize,
 }
 

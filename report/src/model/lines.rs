@@ -28,7 +28,7 @@ pub(super) struct LineAnchors {
 }
 
 impl LineAnchors {
-    /// Numbers the told items of a story.
+    /// Numbers the shown items of a story.
     pub(super) fn of(story: &Story) -> Self {
         let mut anchors = Self::default();
         for (number, item) in story.items().filter(|item| is_told(item)).enumerate() {

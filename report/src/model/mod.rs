@@ -63,7 +63,7 @@ pub struct ReportModel {
     pub compactions: Vec<CompactionPart>,
     /// The story.
     pub turns: Vec<TurnPart>,
-    /// How many items the story has, and how many are told.
+    /// How many items the story has, and how many are shown.
     pub told: (usize, usize),
     /// The checks with their runs.
     pub checks: Vec<CheckPart>,

@@ -103,7 +103,7 @@ const fn is_moment(item: &StoryItem) -> bool {
     )
 }
 
-/// Leaves out moments of which there are too many, those without a change of a claim first.
+/// Leaves out moments if there are too many, first the moments without a change of a claim.
 fn thin_out(groups: &mut Vec<TimeGroup<'_>>) {
     let is_claim = |group: &TimeGroup<'_>| {
         group.items.iter().any(|item| {

@@ -30,7 +30,6 @@ const MARK_POSITION: Range<usize> = 8..16;
 const MARK_HASH: Range<usize> = 16..48;
 const MARK_CHECKSUM: Range<usize> = 56..64;
 
-/// The kind of a frame.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum FrameKind {
     /// A record; its bytes count as positions.
@@ -92,7 +91,6 @@ impl fmt::Display for FrameFlaw {
 /// The decoded header of a frame.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct FrameHeader {
-    /// The kind of the frame.
     pub(crate) kind: FrameKind,
     /// Bytes of payload, at most [`MAX_PAYLOAD_BYTES`].
     pub(crate) length: usize,
@@ -225,7 +223,6 @@ fn hash(frame: &[u8]) -> RecordHash {
 pub(crate) struct SyncMark {
     /// The end of a record.
     pub(crate) position: LogPosition,
-    /// The hash of that record.
     pub(crate) hash: RecordHash,
 }
 

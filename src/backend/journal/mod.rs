@@ -152,9 +152,6 @@ impl Journal {
 
     /// Opens a journal for reading only. This needs no write permission, and every attempt to write
     /// fails.
-    ///
-    /// # Errors
-    /// See [`Journal::open`].
     pub fn open_read_only(folder: &Path) -> Result<Self, Error> {
         check_folder(folder)?;
         Self::new(folder, None, SyncMarkFile::open(folder, false)?)
@@ -162,9 +159,6 @@ impl Journal {
 
     /// Opens a journal that reports syncs without doing them. Fault tests use it to prove that they
     /// would detect a loss; it guarantees nothing.
-    ///
-    /// # Errors
-    /// See [`Journal::open`].
     #[doc(hidden)]
     pub fn without_sync_for_canary(folder: &Path) -> Result<Self, Error> {
         let mut journal = Self::open(folder)?;

@@ -32,9 +32,6 @@ pub type BitRepair<'a> = &'a dyn Fn(&mut [u8], &dyn Fn(&[u8]) -> bool) -> bool;
 /// Reads everything readable of the journal in a folder and returns it with the end of the journal.
 /// A torn tail that was never known to be durable is not reported as lost; a record without a valid
 /// seal is. Writes nothing.
-///
-/// # Errors
-/// [`Error::Io`] if the folder cannot be read.
 pub fn rescue(
     folder: &Path,
     seals: &SealMode,

@@ -39,18 +39,12 @@ pub struct RepairedGeneration {
 }
 
 /// Reads everything readable of the index in this folder. Writes nothing.
-///
-/// # Errors
-/// [`Error::Io`] if the folder cannot be listed.
 pub fn rescue(path: &Path, seals: &SealMode) -> Result<RescuedIndex, Error> {
     rescue_mended(path, seals, None)
 }
 
 /// Reads the index like [`rescue`], reusing the result of [`find_repairs`], which takes long to
 /// compute.
-///
-/// # Errors
-/// See [`rescue`].
 pub fn rescue_mended(
     path: &Path,
     seals: &SealMode,
@@ -161,9 +155,6 @@ type LiveRows = BTreeMap<TableKey, Vec<u8>>;
 
 /// Finds the files of the newest generation that would be exactly what was sealed with one bit
 /// flipped, and repairs them in memory. `None` if the generation is intact, or more is wrong.
-///
-/// # Errors
-/// [`Error::Io`] if it cannot be read.
 pub fn find_repairs(path: &Path, seals: &SealMode) -> Result<Option<RepairedGeneration>, Error> {
     let folder = IndexFolder::new(path.to_owned());
     let (Some(guard), Ok(Some(generation))) = (guard_of(seals), folder.newest()) else {

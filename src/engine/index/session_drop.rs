@@ -1,6 +1,6 @@
 //! Permanent deletion of sessions: everything in the tables that belongs only to the session.
 
-use super::super::derive::for_each_row;
+use super::super::table_rows::for_each_row;
 use super::{RecordIndexer, object};
 use crate::backend::{ScanDirection, Snapshot, TableId};
 use crate::error::{Error, Result};
@@ -35,7 +35,6 @@ pub(crate) const OWN: [TableId; 19] = [
     key::MERGES,
 ];
 
-/// The objects of one session.
 #[derive(Default)]
 pub(crate) struct SessionObjects {
     /// Parts of deltas, fact pages that no other session has, and parts of growing blobs.

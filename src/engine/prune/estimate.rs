@@ -1,9 +1,10 @@
 //! Estimates how many bytes of the index are freed when a pruning is swept.
 
-use super::super::derive::{self, for_each_row};
+use super::super::derive;
 use super::super::index::session_drop;
 use super::super::object;
 use super::super::read_snapshot::ReadSnapshot;
+use super::super::table_rows::for_each_row;
 use super::FoldRange;
 use super::unreferenced::{SweepSet, UnreferencedBlobs};
 use crate::backend::TableId;
@@ -23,7 +24,7 @@ const TIME_BYTES: u64 = 24;
 const ID_BYTES: u64 = 28;
 /// Bytes of the row that finds an operation by its id.
 const OPERATION_ID_BYTES: u64 = 44;
-/// Bytes of the row that lists a checkpoint among those of all sessions.
+/// Bytes of a checkpoint's row in the list of the checkpoints of all sessions.
 const ALL_CHECKPOINTS_BYTES: u64 = 20;
 /// Bytes of the two keys and the number of an object that is found by its id.
 const NAMED_BYTES: u64 = 40;

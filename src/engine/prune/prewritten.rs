@@ -1,6 +1,6 @@
 //! Garbage from interrupted writes: pre-written objects whose record never followed.
 
-use super::super::derive::for_each_row;
+use super::super::table_rows::for_each_row;
 use super::unreferenced::{SweepSet, UnreferencedBlobs};
 use crate::backend::Snapshot;
 use crate::error::{Error, Result};

@@ -1,9 +1,9 @@
 //! Finds large values, and long texts of checkpoints, that only data about to be deleted refers to.
 
-use super::super::derive::for_each_row;
 use super::super::index::{find_operation, session_drop};
 use super::super::read_snapshot::ReadSnapshot;
 use super::super::refs::session;
+use super::super::table_rows::for_each_row;
 use super::super::{checkpoint, object};
 use super::{PendingPruning, pruned_sessions, taken_out};
 use crate::backend::{ScanDirection, Snapshot, TableId};

@@ -24,6 +24,7 @@ use crate::format::{
 };
 use crate::model::{Operation, OperationId, SessionNumber};
 use crate::redact::TextMasker;
+use serde::Serialize;
 use std::collections::hash_map::Entry;
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::ops::Range;
@@ -41,7 +42,8 @@ pub(crate) struct PurgeTask<'a> {
 }
 
 /// The kind of data that contains a secret.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
+#[serde(rename_all = "snake_case")]
 pub enum PurgeKind {
     /// The name or other metadata of a session.
     Session,
@@ -52,6 +54,7 @@ pub enum PurgeKind {
     /// The changes of a revision, including large values.
     Revision,
     /// The body of a revision: its author and verb.
+    #[serde(rename = "verb")]
     Body,
     /// A checkpoint.
     Checkpoint,

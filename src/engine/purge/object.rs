@@ -1,9 +1,9 @@
 //! Purges objects: segments of sources, long texts, fact pages, deltas.
 
 use super::{PurgeKind, PurgeRewriter, PurgedSource, duplicate_name_error, reserved_word_error};
-use crate::engine::derive::for_each_row;
 use crate::engine::object;
 use crate::engine::random::random;
+use crate::engine::table_rows::for_each_row;
 use crate::error::{Error, Result};
 use crate::format::key::{self, KeyBuilder, of};
 use crate::format::{

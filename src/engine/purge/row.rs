@@ -2,9 +2,9 @@
 
 use super::{PurgeKind, PurgeRewriter, SourceNaming, duplicate_name_error, reserved_word_error};
 use crate::backend::TableId;
-use crate::engine::derive::for_each_row;
 use crate::engine::random::random;
 use crate::engine::refs::StoreRefs;
+use crate::engine::table_rows::for_each_row;
 use crate::error::{Error, Result};
 use crate::format::key::{self, of};
 use crate::format::{

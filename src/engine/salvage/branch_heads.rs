@@ -2,7 +2,6 @@
 
 use super::{SalvagedStore, repair_operation};
 use crate::backend::{ScanDirection, Snapshot};
-use crate::engine::derive;
 use crate::engine::index::{self, PositionedRecord};
 use crate::engine::lineage::{self, RevisionRef};
 use crate::engine::object::{self, LOST_OBJECT};
@@ -10,6 +9,7 @@ use crate::engine::refs::{StoreRefs, put_changed_sessions};
 use crate::engine::row_overlay::RowOverlay;
 use crate::engine::row_totals;
 use crate::engine::sealed_revision::{self, CommitTarget, PlannedRevision};
+use crate::engine::table_rows::for_each_row;
 use crate::engine::{keyframe, materialize, timeline};
 use crate::error::Result;
 use crate::format::key::{self, of};
@@ -89,7 +89,8 @@ impl SalvagedStore {
         stretches.reverse();
         for stretch in stretches {
             let place = of(number).branch(stretch.branch);
-            // A range begins after a reset, which has no changes; earlier repairs made some that do.
+            // A range begins after a reset, which has no changes; earlier repairs made some that
+            // do.
             let from = place.clone().number(stretch.after).build();
             let to = place.number(stretch.to.saturating_add(1)).build();
             for (_, row) in
@@ -117,7 +118,7 @@ impl SalvagedStore {
     /// Returns the number of facts of each session, according to its operations.
     pub(super) fn known_facts(&self) -> Result<HashMap<SessionNumber, u64>> {
         let mut facts: HashMap<SessionNumber, u64> = HashMap::new();
-        derive::for_each_row(&self.view(), key::OPERATIONS, |_, row| {
+        for_each_row(&self.view(), key::OPERATIONS, |_, row| {
             let Ok(row) = OperationRow::decode(row) else { return Ok(()) };
             for effect in &row.effects {
                 if let OperationEffect::Facts { page, count, .. } = effect
@@ -136,12 +137,12 @@ impl SalvagedStore {
         let facts = self.known_facts()?;
         let mut checkpoints: HashMap<SessionNumber, u64> = HashMap::new();
         let mut whole = 0;
-        derive::for_each_row(&self.view(), key::CHECKPOINTS, |place, _| {
+        for_each_row(&self.view(), key::CHECKPOINTS, |place, _| {
             *checkpoints.entry(key::short_at(place, 0).unwrap_or(0)).or_default() += 1;
             Ok(())
         })?;
         let view = self.view();
-        derive::for_each_row(&view, key::REVISIONS, |_, row| {
+        for_each_row(&view, key::REVISIONS, |_, row| {
             let row = RevisionRow::decode(row);
             let has = |part: &u64| object::sealed(&view, *part).is_ok();
             whole += u64::from(row.is_ok_and(|row| row.parts.iter().all(has)));

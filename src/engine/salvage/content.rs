@@ -2,11 +2,11 @@
 
 use super::SalvagedStore;
 use crate::engine::delta_parts;
-use crate::engine::derive;
 use crate::engine::index::fold;
 use crate::engine::lineage::RevisionRef;
 use crate::engine::object::{self, DROPPED_OBJECT, LOST_OBJECT};
 use crate::engine::row_overlay::RowOverlay;
+use crate::engine::table_rows::for_each_row;
 use crate::error::Result;
 use crate::format::key::{self, of};
 use crate::format::{
@@ -25,7 +25,7 @@ impl SalvagedStore {
         // The end of each blob so far.
         let mut ends: HashMap<Vec<u8>, u64> = HashMap::new();
         let view = self.view();
-        derive::for_each_row(&view, key::SEGMENTS, |place, bytes| {
+        for_each_row(&view, key::SEGMENTS, |place, bytes| {
             let Ok(row) = SegmentRow::decode(bytes) else { return Ok(()) };
             let offset = key::last_number(place).unwrap_or(0);
             let name = place.get(..12).unwrap_or_default();
@@ -62,7 +62,7 @@ impl SalvagedStore {
             Ok(())
         })?;
         // A bookmark contains the length of its blob.
-        derive::for_each_row(&view, key::BOOKMARKS, |place, bytes| {
+        for_each_row(&view, key::BOOKMARKS, |place, bytes| {
             let Ok(row) = BookmarkRow::decode(bytes) else { return Ok(()) };
             let number = key::short_at(place, 0).unwrap_or(0);
             let blob = of(number).text(&row.blob).build();
@@ -84,7 +84,7 @@ impl SalvagedStore {
     pub(super) fn deltas(&mut self) -> Result<()> {
         let mut names: HashMap<ObjectId, u64> = HashMap::new();
         let mut numbers: HashMap<u64, ObjectId> = HashMap::new();
-        derive::for_each_row(&self.view(), key::OBJECTS, |place, sealed| {
+        for_each_row(&self.view(), key::OBJECTS, |place, sealed| {
             if let Ok(id) = sealed_id(sealed) {
                 let number = key::last_number(place).unwrap_or(0);
                 // A delta that replaced another one in a purge keeps the id of the old one.
@@ -97,7 +97,7 @@ impl SalvagedStore {
             Ok(())
         })?;
         let (mut changed, mut lost) = (RowOverlay::default(), Vec::new());
-        derive::for_each_row(&self.view(), key::REVISIONS, |place, bytes| {
+        for_each_row(&self.view(), key::REVISIONS, |place, bytes| {
             let Ok(mut row) = RevisionRow::decode(bytes) else { return Ok(()) };
             let Ok(header) = RevisionHeader::decode(&row.header) else { return Ok(()) };
             let found: Option<Vec<ObjectId>> =
@@ -126,7 +126,7 @@ impl SalvagedStore {
             changed.put(key::REVISIONS, place.to_vec(), row.encode());
             Ok(())
         })?;
-        derive::for_each_row(&self.view(), key::OPERATIONS, |place, bytes| {
+        for_each_row(&self.view(), key::OPERATIONS, |place, bytes| {
             let Ok(mut row) = OperationRow::decode(bytes) else { return Ok(()) };
             let mut touched = false;
             for effect in &mut row.effects {

@@ -4,7 +4,7 @@
 use super::SalvagedStore;
 use super::repair_operation;
 use crate::backend::{ScanDirection, Snapshot};
-use crate::engine::derive;
+use crate::engine::table_rows::for_each_row;
 use crate::error::{Error, Result};
 use crate::format::key::{self, of};
 use crate::format::{OperationEffect, OperationRow, RevisionHeader, RevisionRow, SequenceRow};
@@ -34,7 +34,7 @@ impl SalvagedStore {
             let (number, session) = one?;
             let mut known = BTreeSet::new();
             let mut parents: HashMap<u64, BranchNumber> = HashMap::new();
-            derive::for_each_row(&self.view(), key::REVISIONS, |place, row| {
+            for_each_row(&self.view(), key::REVISIONS, |place, row| {
                 if key::short_at(place, 0) == Some(number) {
                     known.extend(key::last_number(place));
                     if let Ok(header) =
@@ -46,13 +46,13 @@ impl SalvagedStore {
                 }
                 Ok(())
             })?;
-            derive::for_each_row(&self.view(), key::CHECKPOINTS, |place, _| {
+            for_each_row(&self.view(), key::CHECKPOINTS, |place, _| {
                 if key::short_at(place, 0) == Some(number) {
                     known.extend(key::last_number(place));
                 }
                 Ok(())
             })?;
-            derive::for_each_row(&self.view(), key::OPERATIONS, |_, row| {
+            for_each_row(&self.view(), key::OPERATIONS, |_, row| {
                 let Ok(row) = OperationRow::decode(row) else { return Ok(()) };
                 if row.session == number {
                     known.extend(row.effects.iter().filter_map(|effect| match effect {
@@ -73,7 +73,7 @@ impl SalvagedStore {
                 }
                 Ok(())
             })?;
-            derive::for_each_row(&self.view(), key::FOLDED, |place, _| {
+            for_each_row(&self.view(), key::FOLDED, |place, _| {
                 if key::short_at(place, 0) == Some(number) {
                     known.extend(key::last_number(place));
                 }

@@ -3,9 +3,9 @@
 use super::SalvagedStore;
 use crate::backend::TableId;
 use crate::backend::rocks::RescuedIndex;
-use crate::engine::derive;
 use crate::engine::row_totals;
 use crate::engine::session_rows::SessionLookup;
+use crate::engine::table_rows::for_each_row;
 use crate::error::{Error, Result};
 use crate::format::key::{self, of};
 use crate::format::{
@@ -58,14 +58,14 @@ impl SalvagedStore {
     /// Moves each checkpoint to the key that its content gives, in the session of its operation.
     fn checkpoints(&mut self) -> Result<()> {
         let mut sessions: HashMap<OperationId, SessionNumber> = HashMap::new();
-        derive::for_each_row(&self.view(), key::OPERATIONS, |_, row| {
+        for_each_row(&self.view(), key::OPERATIONS, |_, row| {
             if let Ok(row) = OperationRow::decode(row) {
                 sessions.insert(row.operation.id, row.session);
             }
             Ok(())
         })?;
         let mut moved = Vec::new();
-        derive::for_each_row(&self.view(), key::CHECKPOINTS, |place, bytes| {
+        for_each_row(&self.view(), key::CHECKPOINTS, |place, bytes| {
             let row = CheckpointRow::decode(bytes).map_err(Error::corrupt("a checkpoint"))?;
             let said = sessions.get(&row.operation).copied();
             let session = said.or_else(|| key::short_at(place, 0)).unwrap_or(0);
@@ -132,12 +132,12 @@ impl SalvagedStore {
     /// Reports missing objects that were listed by id: long texts and values.
     pub(super) fn report_missing_objects(&mut self, mut named: BTreeSet<u64>) -> Result<()> {
         // Keyframes are made again.
-        derive::for_each_row(&self.view(), key::KEYFRAMES, |_, row| {
+        for_each_row(&self.view(), key::KEYFRAMES, |_, row| {
             let row = KeyframeRow::decode(row).map_err(Error::corrupt("a keyframe"))?;
             named.retain(|number| row.chunks.iter().all(|chunk| chunk.object != *number));
             Ok(())
         })?;
-        derive::for_each_row(&self.view(), key::OBJECTS, |place, _| {
+        for_each_row(&self.view(), key::OBJECTS, |place, _| {
             named.remove(&key::last_number(place).unwrap_or(0));
             Ok(())
         })?;

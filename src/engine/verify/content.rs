@@ -4,13 +4,13 @@
 use super::{VerifyFindings, chain};
 use crate::backend::Snapshot;
 use crate::engine::blob;
-use crate::engine::derive::for_each_row;
 use crate::engine::index::fold;
 use crate::engine::keyframe::digest as state_digest;
 use crate::engine::lineage::RevisionRef;
 use crate::engine::object::{self, LOST_OBJECT};
 use crate::engine::read_snapshot::ReadSnapshot;
 use crate::engine::refs::visible_sessions;
+use crate::engine::table_rows::for_each_row;
 use crate::engine::{delta_parts, lookup, materialize, timeline};
 use crate::error::{Error, Result};
 use crate::format::key;
@@ -60,8 +60,8 @@ pub(super) fn objects(view: &ReadSnapshot, findings: &mut VerifyFindings) -> Res
     })
 }
 
-/// Verifies the digest and count of each revision: those of its parent plus the changes of its
-/// delta.
+/// Verifies the digest and count of each revision: they must follow from its parent and the
+/// changes of its delta.
 pub(super) fn digests(view: &ReadSnapshot, findings: &mut VerifyFindings) -> Result<()> {
     let mut sums: HashMap<(SessionNumber, u64), (StateDigest, u64)> = HashMap::new();
     let mut rows = Vec::new();

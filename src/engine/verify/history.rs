@@ -2,14 +2,16 @@
 //! missing.
 
 use super::VerifyFindings;
-use crate::backend::{ScanDirection, Snapshot, TableId, TableRow};
+use crate::backend::{Snapshot, TableRow};
 use crate::engine::read_snapshot::ReadSnapshot;
 use crate::engine::session_rows::digest_of_all;
+use crate::engine::table_rows::TableRows;
 use crate::error::Result;
 use crate::format::key;
 use crate::format::{HeadRow, RevisionBody, RevisionHeader, RevisionRow, SessionRefs};
 use crate::model::{RevisionId, SessionId, SessionNumber};
-use std::collections::{HashMap, VecDeque};
+use std::collections::HashMap;
+use std::iter::Peekable;
 
 /// Verifies that the index has the head of the store and all sessions.
 pub(super) fn sessions(view: &ReadSnapshot, findings: &mut VerifyFindings) -> Result<()> {
@@ -28,21 +30,21 @@ pub(super) fn sessions(view: &ReadSnapshot, findings: &mut VerifyFindings) -> Re
 
 /// Verifies the revisions and checkpoints, session by session.
 pub(super) fn history(view: &ReadSnapshot, findings: &mut VerifyFindings) -> Result<()> {
-    let [mut revisions, mut folded, mut sequences] =
-        [key::REVISIONS, key::FOLDED, key::SEQUENCES].map(|table| SessionRows::new(view, table));
+    let [mut revisions, mut folded, mut sequences] = [key::REVISIONS, key::FOLDED, key::SEQUENCES]
+        .map(|table| TableRows::all(view, table).peekable());
     for one in view.refs.sessions.all() {
         let (number, session) = one?;
         let mut history = SessionHistory::default();
-        while let Some((place, row)) = revisions.next_of(number)? {
+        while let Some((place, row)) = next_of(&mut revisions, number)? {
             history.add_revision((&place, &row), Some(session.info.id), findings);
         }
-        while let Some((place, row)) = folded.next_of(number)? {
+        while let Some((place, row)) = next_of(&mut folded, number)? {
             history.add_folded((&place, &row), findings);
         }
         history.check_parents(findings);
         history.check_heads(&session, findings);
         let mut next = 1;
-        while let Some((place, _)) = sequences.next_of(number)? {
+        while let Some((place, _)) = next_of(&mut sequences, number)? {
             let found = key::last_number(&place).unwrap_or(0);
             if found != next {
                 let problem = format!("#{next} is followed by #{found}");
@@ -57,10 +59,10 @@ pub(super) fn history(view: &ReadSnapshot, findings: &mut VerifyFindings) -> Res
     }
     // Rows of sessions that there are not.
     let mut history = SessionHistory::default();
-    while let Some((place, row)) = revisions.next_of(SessionNumber::MAX)? {
+    while let Some((place, row)) = next_of(&mut revisions, SessionNumber::MAX)? {
         history.add_revision((&place, &row), None, findings);
     }
-    while let Some((place, row)) = folded.next_of(SessionNumber::MAX)? {
+    while let Some((place, row)) = next_of(&mut folded, SessionNumber::MAX)? {
         history.add_folded((&place, &row), findings);
     }
     Ok(())
@@ -70,33 +72,12 @@ fn numbers_of(session: &SessionRefs) -> String {
     format!("the numbers of '{}'", session.info.name)
 }
 
-/// The rows of a table whose keys begin with a session, session by session.
-struct SessionRows<'a> {
-    view: &'a ReadSnapshot,
-    table: TableId,
-    /// Where the next page begins; `None` after the last one.
-    from: Option<Vec<u8>>,
-    page: VecDeque<TableRow>,
-}
-
-impl<'a> SessionRows<'a> {
-    const fn new(view: &'a ReadSnapshot, table: TableId) -> Self {
-        Self { view, table, from: Some(Vec::new()), page: VecDeque::new() }
-    }
-
-    /// Returns the next row unless it is one of a session after this one.
-    fn next_of(&mut self, number: SessionNumber) -> Result<Option<TableRow>> {
-        const PAGE_ROWS: usize = 1000;
-        if self.page.is_empty()
-            && let Some(from) = &self.from
-        {
-            let all = ScanDirection::Ascending;
-            self.page = self.view.scan(self.table, from, &[], all, PAGE_ROWS)?.into();
-            let last = self.page.back().filter(|_| self.page.len() == PAGE_ROWS);
-            self.from = last.map(|(place, _)| [place, &[0][..]].concat());
-        }
-        let is_next = |(place, _): &TableRow| key::short_at(place, 0).unwrap_or(0) <= number;
-        Ok(if self.page.front().is_some_and(is_next) { self.page.pop_front() } else { None })
+/// Returns the next row unless it is one of a session after this one.
+fn next_of(rows: &mut Peekable<TableRows<'_>>, number: SessionNumber) -> Result<Option<TableRow>> {
+    let is_later = |(place, _): &TableRow| key::short_at(place, 0).unwrap_or(0) > number;
+    match rows.peek() {
+        Some(Ok(row)) if is_later(row) => Ok(None),
+        _ => rows.next().transpose(),
     }
 }
 
@@ -136,7 +117,7 @@ impl SessionHistory {
             let place = format!("the body of revision #{sequence}");
             findings.add_primary(place, &"its hash differs");
         }
-        // The claims of a reset are those of another revision: its changes are not read.
+        // A reset takes its claims from another revision: its changes are not read.
         if header.reset.is_some() && !row.parts.is_empty() {
             findings.add_primary(
                 format!("revision #{sequence}"),

@@ -13,6 +13,7 @@ use crate::format::Record;
 use content::{digests, heads, keyframes, objects, segments};
 use history::{history, sessions};
 use rows::{ahead, derived_rows, totals};
+use serde::Serialize;
 
 /// How thorough a check is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -25,7 +26,7 @@ pub enum VerifyDepth {
 }
 
 /// A problem at one place of the store.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct VerifyFinding {
     /// The place, for example a revision or a table.
     pub place: String,

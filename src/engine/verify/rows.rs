@@ -3,10 +3,10 @@
 use super::{VerifyFindings, chain};
 use crate::backend::{Snapshot, TableId};
 use crate::engine::derive;
-use crate::engine::derive::for_each_row;
 use crate::engine::read_snapshot::ReadSnapshot;
 use crate::engine::refs::StoreRefs;
 use crate::engine::row_totals;
+use crate::engine::table_rows::for_each_row;
 use crate::error::Result;
 use crate::format::{PrewrittenRow, key};
 use std::collections::{HashMap, HashSet};

@@ -30,9 +30,10 @@ record! {
         "description" => description: String,
         /// What kind of thing is believed.
         "kind" => kind: BeliefKind,
-        /// How sure somebody is of it.
+        /// How probable it is.
         "confidence" => confidence: Confidence,
-        /// Where it comes from: any text; the id of a hypothesis or of evidence makes it rest on that.
+        /// Where it comes from: any text; the id of a hypothesis or of evidence makes it rest on
+        /// that.
         "source" => source: String,
         /// The id of the hypothesis it rests on.
         "hypothesis" => hypothesis: String,

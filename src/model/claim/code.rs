@@ -10,11 +10,11 @@ record! {
         "path" => path: FactText,
         /// What an edit changed, as a unified diff.
         "patch" => patch: FactText,
-        /// The tool that made an edit; `outside` if it was made beside the agent.
+        /// The tool that made an edit; `outside` if the agent did not make it.
         "tool" => tool: FactText,
         /// How many lines an edit added.
         "lines_added" => lines_added: u64,
-        /// How many lines an edit took away.
+        /// How many lines an edit removed.
         "lines_removed" => lines_removed: u64,
         /// A part of the file after an edit whose patch is not known.
         "snippet" => snippet: FactText,
@@ -22,11 +22,11 @@ record! {
         "original_file" => original_file: FactText,
         /// Whether a person changed what the agent proposed.
         "user_modified" => user_modified: bool,
-        /// The commit a captured state stands on.
+        /// The commit that a captured state is based on.
         "commit" => commit: FactText,
         /// The branch of the version control checked out then.
         "branch" => branch: FactText,
-        /// What a captured state has on top of its commit, as unified diffs.
+        /// The changes of a captured state since its commit, as unified diffs.
         "patches" => patches: Vec<FactText>,
         /// The environment variables a captured state needs.
         "env_vars" => env_vars: BTreeMap<String, FactText>,

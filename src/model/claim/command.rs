@@ -30,7 +30,7 @@ record! {
         "command" => command: FactText,
         /// The folder it ran in.
         "working_dir" => working_dir: FactText,
-        /// With which code it ended; absent if that is not known.
+        /// Its exit code; absent if that is not known.
         "exit_code" => exit_code: i64,
         /// How it ended.
         "outcome" => outcome: CommandOutcome,

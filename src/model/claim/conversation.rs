@@ -23,7 +23,7 @@ record! {
         "cwd" => cwd: FactText,
         /// The sub-agent it belongs to.
         "agent" => agent: String,
-        /// Tokens the model read that no cache held.
+        /// Tokens the model read that were not in a cache.
         "input_tokens" => input_tokens: u64,
         /// Tokens the model wrote.
         "output_tokens" => output_tokens: u64,
@@ -39,7 +39,7 @@ record! {
     Prompt, Prompt {
         /// What was asked.
         "text" => text: FactText,
-        /// Words it is found by.
+        /// Words that find it.
         "tags" => tags: Vec<String>,
         /// The branch of the version control checked out then.
         "git_branch" => git_branch: FactText,
@@ -53,15 +53,15 @@ record! {
     Agent, Agent {
         /// What sort of agent.
         "type" => agent_type: FactText,
-        /// What it was sent for.
+        /// Its task.
         "description" => description: FactText,
-        /// What it was told.
+        /// The instructions it was given.
         "prompt" => prompt: FactText,
-        /// The call that sent it.
+        /// The call that started it.
         "call" => call: String,
-        /// What it came back with.
+        /// Its result.
         "result" => result: FactText,
-        /// What has become of it, in the agent's own word.
+        /// Its status, in the agent's own word.
         "status" => status: FactText,
     }
 }
@@ -139,7 +139,7 @@ record! {
         "message" => message: String,
         /// What was read.
         "description" => description: FactText,
-        /// Whatever else the rule found.
+        /// Everything else that the rule found.
         "found" => found: Value,
     }
 }

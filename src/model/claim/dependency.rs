@@ -4,7 +4,7 @@ use super::field::{Strength, record};
 use super::vocabulary::vocabulary;
 
 vocabulary! {
-    /// How one belief bears on another; read it as a sentence, from, type, to.
+    /// How one belief relates to another. Read it as a sentence: from, type, to.
     DependencyType, "dependency type" {
         /// `from` cannot hold without `to`.
         Requires = "requires",
@@ -26,7 +26,7 @@ record! {
         "from" => from: String,
         /// The id of the second belief.
         "to" => to: String,
-        /// How the first bears on the second; `requires` when absent.
+        /// How the first belief relates to the second; `requires` when absent.
         "type" => dependency_type: DependencyType,
         /// How strongly.
         "strength" => strength: Strength,

@@ -4,9 +4,9 @@ use super::field::{Strength, record};
 use super::vocabulary::vocabulary;
 
 vocabulary! {
-    /// How evidence was come by.
+    /// How evidence was obtained.
     EvidenceKind, "evidence kind" {
-        /// Somebody saw it happen.
+        /// It was seen to happen.
         Observation = "observation",
         /// A number was taken.
         Measurement = "measurement",
@@ -14,13 +14,13 @@ vocabulary! {
         Test = "test",
         /// An experiment made for the purpose.
         Experiment = "experiment",
-        /// It stands in the code.
+        /// The source code says so.
         CodeReading = "code_reading",
-        /// It stands in a log or trace.
+        /// A log or trace says so.
         Log = "log",
-        /// It stands in a manual, a specification, a report.
+        /// A manual, a specification or a report says so.
         Documentation = "documentation",
-        /// Somebody who should know said so.
+        /// A person who should know said so.
         Testimony = "testimony",
         /// It follows from something else.
         Reasoning = "reasoning",
@@ -32,13 +32,14 @@ vocabulary! {
 record! {
     /// What speaks for or against a hypothesis.
     Evidence, Evidence {
-        /// The id of the hypothesis it bears on.
+        /// The id of the hypothesis it is about.
         "hypothesis" => hypothesis: String,
-        /// How it was come by.
+        /// How it was obtained.
         "kind" => kind: EvidenceKind,
-        /// How strongly it speaks for (up to 1) or against (down to -1) the hypothesis; counts as 0 when absent.
+        /// How strongly it speaks for (up to 1) or against (down to -1) the hypothesis; counts as 0
+        /// when absent.
         "strength" => strength: Strength,
-        /// Where it is to be found.
+        /// Where it can be found.
         "source" => source: String,
         /// What it says.
         "description" => description: String,

@@ -126,7 +126,7 @@ impl Confidence {
     pub const EVEN: Self = Self(0.5);
 }
 
-/// A record of one kind of claim or fact: its fields as a struct, each of which may be absent.
+/// A record of one kind of claim or fact: its fields as a struct. Any field may be absent.
 ///
 /// A struct is made from [`Default`] and the setters named like its fields, or as a literal:
 ///

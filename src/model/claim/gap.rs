@@ -7,13 +7,13 @@ use crate::model::Value;
 vocabulary! {
     /// What is missing.
     GapType, "gap type" {
-        /// Something that somebody or some document knows.
+        /// A person or a document knows it.
         MissingInformation = "missing_information",
-        /// Something taken to be so that nobody has checked.
+        /// Something assumed and not checked.
         UntestedAssumption = "untested_assumption",
         /// Two sources say different things.
         ContradictoryInformation = "contradictory_information",
-        /// It happens and nobody knows why.
+        /// It happens, and the cause is not known.
         UnknownCause = "unknown_cause",
         /// Numbers, logs or inputs that were never taken.
         MissingData = "missing_data",
@@ -33,17 +33,17 @@ vocabulary! {
         Medium = "medium",
         /// The effort may fail without it.
         High = "high",
-        /// Nothing goes on without it.
+        /// No progress is possible without it.
         Critical = "critical",
     }
 }
 
 vocabulary! {
-    /// What has become of a gap.
+    /// The status of a gap.
     GapStatus, "gap status" {
-        /// Nobody works on it.
+        /// It is not being worked on.
         Open = "open",
-        /// Somebody works on it.
+        /// It is being worked on.
         Filling = "filling",
         /// It is known now.
         Filled = "filled",
@@ -83,7 +83,7 @@ vocabulary! {
         Experiment = "experiment",
         /// Narrow down the change that brought it.
         Bisect = "bisect",
-        /// Ask somebody.
+        /// Ask a person.
         Ask = "ask",
         /// Think.
         Reason = "reason",
@@ -103,7 +103,7 @@ vocabulary! {
         Medium = "medium",
         /// Days.
         Large = "large",
-        /// Nobody can say.
+        /// It is not known.
         Unknown = "unknown",
     }
 }
@@ -159,9 +159,9 @@ record! {
         "type" => gap_type: GapType,
         /// How much depends on it; `medium` when absent.
         "criticality" => criticality: Criticality,
-        /// What has become of it; `open` when absent.
+        /// Its status; `open` when absent.
         "status" => status: GapStatus,
-        /// What it holds up: everything (true), nothing, or the hypotheses of these ids.
+        /// What it blocks: everything (true), nothing (false), or the hypotheses with these ids.
         "blocking" => blocking: GapBlocking,
         /// How it might be filled.
         "fill_strategy" => fill_strategy: FillStrategy,

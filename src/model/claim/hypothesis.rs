@@ -4,7 +4,7 @@ use super::field::{Confidence, record};
 use super::vocabulary::vocabulary;
 
 vocabulary! {
-    /// What has become of a hypothesis.
+    /// The status of a hypothesis.
     HypothesisStatus, "hypothesis status" {
         /// Thought possible.
         Active = "active",
@@ -24,13 +24,13 @@ record! {
     Hypothesis, Hypothesis {
         /// What it says.
         "description" => description: String,
-        /// What has become of it; `active` when absent.
+        /// Its status; `active` when absent.
         "status" => status: HypothesisStatus,
-        /// How sure somebody is of it; counts as 0.5 when absent.
+        /// How probable it is; counts as 0.5 when absent.
         "confidence" => confidence: Confidence,
         /// The id of the hypothesis it is a special case of.
         "parent" => parent: String,
-        /// Words it is found by.
+        /// Words that find it.
         "tags" => tags: Vec<String>,
         /// Why it has its status.
         "reason" => reason: String,

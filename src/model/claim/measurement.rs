@@ -7,7 +7,7 @@ record! {
     Measurement, Measurement {
         /// What was measured.
         "name" => name: FactText,
-        /// What came out.
+        /// The measured value.
         "value" => value: MeasuredValue,
         /// The unit of the value.
         "unit" => unit: FactText,

@@ -1,7 +1,7 @@
 //! Claims and facts with their fields: typed records, and the validation before a value is stored.
 //!
-//! A kind has known fields, each of which may be absent, and may have any other fields, which are
-//! preserved. A field known for one kind may be unknown for another (`tags` of a note). What
+//! A kind has known fields. Any of them may be absent, and an entity may have other fields, which
+//! are preserved. A field known for one kind may be unknown for another (`tags` of a note). What
 //! follows from a claim is decided elsewhere, in [`rule`](super::rule).
 
 mod belief;

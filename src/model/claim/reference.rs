@@ -4,8 +4,8 @@ use super::{Belief, Dependency, Evidence, Gap, GapBlocking, Hypothesis};
 use crate::model::{Key, Kind, Value};
 
 /// Returns the claims that a claim refers to, each once, sorted. They must exist at the end of the
-/// revision that adds the reference. References of facts are not checked, nor are those of a value
-/// with invalid fields.
+/// revision that adds the reference. References of facts, and of a value with invalid fields, are
+/// not checked.
 #[must_use]
 pub fn references(kind: Kind, value: &Value) -> Vec<Key> {
     // Most values have no references; then their fields need not be parsed.

@@ -9,11 +9,12 @@ record! {
         "subject" => subject: FactText,
         /// What is to be done, at length.
         "description" => description: FactText,
-        /// How far it is, in the agent's own word: pending, in_progress, completed, dropped and others.
+        /// How far it is, in the agent's own word: pending, in_progress, completed, dropped and
+        /// others.
         "status" => status: FactText,
-        /// Who does it.
+        /// Who works on it.
         "owner" => owner: FactText,
-        /// The sub-agent whose list it stands on.
+        /// The sub-agent whose list it is on.
         "agent" => agent: String,
     }
 }

@@ -16,7 +16,7 @@ vocabulary! {
         TimedOut = "timed_out",
         /// It was left out.
         Skipped = "skipped",
-        /// Nobody can say.
+        /// It is not known.
         Unknown = "unknown",
     }
 }
@@ -32,20 +32,20 @@ record! {
         "tool" => tool: FactText,
         /// The subcommand, script or target of the tool.
         "call" => call: FactText,
-        /// What it was run on; a word with `+` widens the run, one with `-` narrows it, one with `=`
-        /// makes it another run.
+        /// What it was run on; a word with `+` widens the run, one with `-` narrows it, one with
+        /// `=` makes it another run.
         "target" => target: Vec<String>,
         /// The folder it ran in.
         "working_dir" => working_dir: FactText,
-        /// How it came out; `unknown` when absent.
+        /// The result; `unknown` when absent.
         "status" => status: VerificationStatus,
         /// The command that checked it.
         "command" => command: FactText,
-        /// With which code the command ended.
+        /// The exit code of the command.
         "exit_code" => exit_code: i64,
         /// What it printed.
         "output" => output: FactText,
-        /// What there is to say about it.
+        /// A remark about it.
         "description" => description: FactText,
         /// How long it took, in milliseconds.
         "duration_ms" => duration_ms: u64,

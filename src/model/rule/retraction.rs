@@ -64,8 +64,8 @@ fn cleared(claims: &impl ClaimLookup, id: &str, other: &str) -> Option<(Key, Val
     Some((key, with(&belief, fields)?.without_nulls()))
 }
 
-/// Returns the beliefs that rest on this evidence, directly or through other beliefs, without it and
-/// in doubt.
+/// Returns the beliefs that rest on this evidence, directly or through other beliefs, without it
+/// and in doubt.
 pub(super) fn doubt_without_evidence(claims: &impl ClaimLookup, id: &str) -> Vec<(Key, Value)> {
     let mut causes = BTreeMap::new();
     let mut lists = BTreeMap::new();

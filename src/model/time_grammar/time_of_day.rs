@@ -72,8 +72,8 @@ pub(super) fn read_basic(cursor: &mut TextCursor<'_>) -> Result<Option<NaiveTime
 }
 
 /// Parses a time of day after a `T` as file names write it, with hyphens for the colons: `14-30`,
-/// `14-30-05`, `14-30-05.25`, `14-30-05-250` (milliseconds); `None`, with nothing consumed, if there
-/// is none here.
+/// `14-30-05`, `14-30-05.25`, `14-30-05-250` (milliseconds); `None`, with nothing consumed, if
+/// there is none here.
 ///
 /// # Errors
 ///
@@ -112,8 +112,8 @@ pub(super) fn read_file_name(
     time((hour, minute, second), micros).map(Some)
 }
 
-/// Parses a hyphen and this many digits; `None`, with nothing consumed, if they are not here or if a
-/// colon follows, as in an offset.
+/// Parses a hyphen and this many digits; `None`, with nothing consumed, if they are not here or if
+/// a colon follows, as in an offset.
 fn read_hyphenated(cursor: &mut TextCursor<'_>, length: usize) -> Option<u32> {
     let mut after = *cursor;
     if !after.eat('-') {

@@ -254,8 +254,8 @@ impl TimeSpan {
     }
 }
 
-/// Parses `2 hours ago`, `10m`, `-2h`, `-2h ago`, `3 days ago at 14:00`, `in 2 hours`, `2 hours from now`;
-/// `None` if the text does not begin as one.
+/// Parses `2 hours ago`, `10m`, `-2h`, `-2h ago`, `3 days ago at 14:00`, `in 2 hours`, `2 hours
+/// from now`; `None` if the text does not begin as one.
 pub(super) fn read_relative<Tz: TimeZone>(
     mut cursor: TextCursor<'_>,
     now: Timestamp,

@@ -15,7 +15,7 @@ pub(super) struct Entry {
     pub(super) from: usize,
 }
 
-/// An index of secrets by prefix, and of their suffixes likewise.
+/// An index of secrets by prefix, and by suffix.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Order {
     pub(super) whole: Vec<Entry>,

@@ -24,9 +24,6 @@ pub struct HypothesisLines {
 
 impl StateAt {
     /// Returns the hypotheses that are not archived.
-    ///
-    /// # Errors
-    /// Fails if the store cannot be read or is damaged.
     pub fn hypothesis_lines(&self) -> Result<HypothesisLines> {
         let mut lines = HypothesisLines::default();
         for (id, entry) in self.claims_of(Kind::Hypothesis)? {
@@ -74,9 +71,6 @@ impl StateAt {
     }
 
     /// Returns the open gaps, the most critical first.
-    ///
-    /// # Errors
-    /// Fails if the store cannot be read or is damaged.
     pub fn open_gaps(&self) -> Result<Vec<BriefLine>> {
         let mut lines = Vec::new();
         for (id, entry) in self.claims_of(Kind::Gap)? {

@@ -15,8 +15,8 @@ const REFUSED: usize = 5;
 /// How many characters of two commands are compared, to see whether they are nearly equal.
 const LIKENESS_CHARS: usize = 32;
 
-/// Returns the last commands, the latest first. Of commands that differ little the latest is listed.
-/// Commands that only wait or ask forge are left out.
+/// Returns the last commands, the latest first. Of commands that differ little the latest is
+/// listed. Commands that only wait or ask forge are left out.
 pub(super) fn last_commands(facts: &[SourcedFact]) -> Vec<BriefLine> {
     let mut lines: Vec<(String, BriefLine)> = Vec::new();
     for known in facts.iter().rev().filter(|known| known.fact.kind == Kind::Command) {
@@ -51,8 +51,8 @@ fn likeness(command: &str) -> Option<String> {
     Some(letters.take(LIKENESS_CHARS).collect())
 }
 
-/// Beginnings of the reasons of calls that nobody refused: the agent cancelled them together with
-/// another call that failed.
+/// Beginnings of the reasons of calls that were not refused: the agent cancelled them together
+/// with another call that failed.
 const CANCELLED: [&str; 2] = ["Sibling tool call errored", "Cancelled: "];
 
 /// Tools that edit the file at their path.

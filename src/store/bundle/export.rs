@@ -55,9 +55,6 @@ struct BundleWriter<'a, W> {
 
 impl Store {
     /// Returns every session of every kind that is in the journal.
-    ///
-    /// # Errors
-    /// Fails if the store cannot be read or is damaged.
     pub fn every_session(&self) -> Result<Vec<Session>> {
         let (refs, _) = self.engine.follower.written_refs_to_read()?;
         visible_sessions(&refs).map(|one| Ok(self.session_at(one?.0))).collect()

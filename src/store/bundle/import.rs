@@ -61,9 +61,6 @@ impl Store {
 
     /// Imports a bundle like [`Store::import_bundle`] from a file of this name.
     /// [`Store::unfinished_imports`] names the file if the import is killed.
-    ///
-    /// # Errors
-    /// See [`Store::import_bundle`].
     pub fn import_bundle_file(
         &self,
         act: &WriteContext,

@@ -61,8 +61,8 @@ impl BundleMark {
 }
 
 impl Store {
-    /// Returns the unfinished imports of bundles of which a session is here: one for each such
-    /// session.
+    /// Returns the unfinished imports of bundles: one for each session of the bundle that is in the
+    /// store.
     pub(in crate::store) fn unfinished_bundles(&self) -> Result<Vec<UnfinishedImport>> {
         let Some(path) = self.path() else { return Ok(Vec::new()) };
         let folder = path.join(BUNDLE_MARKS_FOLDER);

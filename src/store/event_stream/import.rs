@@ -41,7 +41,6 @@ const RECORDS_BETWEEN_CHECKS: u64 = 256;
 const APPLY_BYTES_PER_RECORD: u64 = 4096;
 const MAX_APPLY_BYTES: u64 = 16 << 20;
 
-/// A position in a stream.
 #[derive(Clone, Debug, Default)]
 pub(super) struct StreamPosition {
     pub(super) bytes: u64,
@@ -569,8 +568,8 @@ impl<'a> StreamImporter<'a> {
         }
     }
 
-    /// Writes a record that says up to where the stream is written in its session. Writes in the spool
-    /// are moved to the journal at each check.
+    /// Writes a record that says up to where the stream is written in its session. Writes in the
+    /// spool are moved to the journal at each check.
     fn write(
         &mut self,
         session: &Session,

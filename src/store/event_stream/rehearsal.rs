@@ -11,9 +11,6 @@ use std::sync::Arc;
 impl Store {
     /// Returns a copy of this store in memory. What is written to it changes nothing here. It reads
     /// the newest generation of this store and has its own journal after that.
-    ///
-    /// # Errors
-    /// Fails if the store cannot be read or is damaged.
     pub(super) fn copy_in_memory(&self) -> Result<Self> {
         const MAX_ATTEMPTS: usize = 100;
         let engine = &self.engine;

@@ -9,8 +9,8 @@ use std::io::{BufRead, Cursor};
 /// The first of February 2026.
 const NOW: Timestamp = Timestamp::from_micros(1_769_904_000_000_000);
 
-/// Lines of which the third to fifth make one revision: the evidence names a hypothesis that a later
-/// line adds.
+/// A stream. Its third to fifth lines make one revision: the evidence names a hypothesis that a
+/// later line adds.
 const LINES: [&str; 8] = [
     r#"{"at":"2026-01-01T00:00:00Z","session":"a","put":{"kind":"note","id":"N1","value":{"description":"x"}}}"#,
     r#"{"at":"2026-01-01T00:00:01Z","session":"b","put":{"kind":"note","id":"N1","value":{"description":"y"}}}"#,

@@ -6,9 +6,9 @@
 //! none.
 //!
 //! A record belongs to one session, so a line to another session than that of the bookmark does not
-//! move the bookmark. A mark in that session, in the record of the line, says up to where the stream
-//! was written there. Lines before it are not written again after a crash. The bookmark moves in a
-//! record of its own after many lines.
+//! move the bookmark. A mark in that session, in the record of the line, says up to where the
+//! stream was written there. Lines before it are not written again after a crash. The bookmark
+//! moves in a record of its own after many lines.
 
 use super::super::begin::{Clash, begun};
 use super::super::new_session::NewSession;
@@ -56,9 +56,6 @@ pub(super) struct Begun {
 impl Store {
     /// Returns the unfinished imports of streams and bundles. Importing the same one again finishes
     /// it.
-    ///
-    /// # Errors
-    /// Fails if the store cannot be read or is damaged.
     pub fn unfinished_imports(&self) -> Result<Vec<UnfinishedImport>> {
         let (refs, _) = self.engine.follower.refs()?;
         let mut found = Vec::new();

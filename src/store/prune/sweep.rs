@@ -33,9 +33,6 @@ impl Store {
     /// Permanently removes what was pruned up to `until`, in all sessions; it cannot be undone any
     /// more. Headers of revisions stay, so that the chain can still be verified. Pre-written
     /// objects of killed writers that nothing names are removed too, if they are older than a day.
-    ///
-    /// # Errors
-    /// Fails if the store cannot be written.
     pub fn sweep(&self, now: Timestamp, until: Timestamp) -> Result<SweepReport> {
         let mut swept = SweepReport::default();
         let mut looks = 0;

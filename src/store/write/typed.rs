@@ -132,9 +132,6 @@ impl Session {
 
 /// Returns a random id for a new fact: facts of one kind and id are versions of one fact, so two
 /// processes that counted would overwrite each other's facts.
-///
-/// # Errors
-/// Fails if the system gives no random numbers.
 pub fn new_fact_id(kind: Kind) -> Result<String> {
     let letter = kind.name().chars().next().unwrap_or('x');
     Ok(format!("{letter}-{}", hex(&random::<8>()?)))

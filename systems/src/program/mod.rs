@@ -86,9 +86,6 @@ impl Program {
     }
 
     /// Returns the session with the name of an agent, if there is one.
-    ///
-    /// # Errors
-    /// Any error of a read from the store.
     pub fn agent(&self, name: &str) -> Result<Option<Session>> {
         self.store.session_by_kind(SessionKind::Debug, name)
     }
@@ -234,9 +231,6 @@ impl Program {
     }
 
     /// Returns the messages between the agents.
-    ///
-    /// # Errors
-    /// Any error of a read from the store.
     pub fn messages(&self) -> Result<Vec<AgentMessage>> {
         let state = self.session.state(&self.session.head()?)?;
         let facts = state.facts_of(Kind::Message)?;
@@ -244,9 +238,6 @@ impl Program {
     }
 
     /// Returns the message with this id without reading the others.
-    ///
-    /// # Errors
-    /// Any error of a read from the store.
     pub fn message(&self, id: &str) -> Result<Option<AgentMessage>> {
         let versions = self.session.fact_versions(Kind::Message, id)?;
         Ok(versions.last().and_then(|known| AgentMessage::read(&known.fact)))

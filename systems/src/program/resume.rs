@@ -92,8 +92,8 @@ impl Program {
     /// program's; or at exactly the program's.
     ///
     /// # Errors
-    /// [`Error::NotFound`](forge_store::error::Error::NotFound) if the program has no checkpoint there;
-    /// or any error of a read.
+    /// [`Error::NotFound`](forge_store::error::Error::NotFound) if the program has no checkpoint
+    /// there; or any error of a read.
     pub fn resume(&self, point: &ResolvedMoment, exact: bool) -> Result<ResumedProgram> {
         let checkpoint = self.at(point)?;
         let messages = self.messages()?;

@@ -23,7 +23,6 @@ pub enum ItemReport {
     },
 }
 
-/// An item as it is stored.
 pub(super) struct StoredItem(Value);
 
 impl StoredItem {
@@ -116,9 +115,6 @@ impl PipelineExecution {
 
     /// Returns the items of a stage that failed and were not done since, sorted by id: those
     /// reported one by one, and those that the document names.
-    ///
-    /// # Errors
-    /// Any error of a read from the store.
     pub fn failed(&self, stage: &str) -> Result<Vec<FailedItem>> {
         let state = self.session().state(&self.session().head()?)?;
         let mut found = BTreeMap::new();

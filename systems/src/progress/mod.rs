@@ -80,10 +80,7 @@ impl PipelineExecution {
         Self { session, review: review.to_owned(), execution: execution.to_owned() }
     }
 
-    /// Lists all executions, or those of one review, the most recently written first.
-    ///
-    /// # Errors
-    /// Any error of a read from the store.
+    /// Lists the executions of all reviews or of one, the most recently written first.
     pub fn list(store: &Store, review: Option<&str>) -> Result<Vec<Self>> {
         let mut found = Vec::new();
         for one in newest_first(store, SessionKind::Progress)? {
@@ -97,9 +94,6 @@ impl PipelineExecution {
 
     /// Returns the execution of a review (and of a stage, if given) whose document was saved last,
     /// with the document.
-    ///
-    /// # Errors
-    /// Any error of a read from the store.
     pub fn latest(
         store: &Store,
         review: &str,
@@ -157,9 +151,6 @@ impl PipelineExecution {
     }
 
     /// Returns the current document; `None` if nothing was saved, or it was removed by a cleanup.
-    ///
-    /// # Errors
-    /// Any error of a read from the store.
     pub fn document(&self) -> Result<Option<ProgressDocument>> {
         let held = self.session.claim(&self.session.head()?, &self.own_key())?;
         Ok(held.map(|entry| ProgressDocument::stored(entry.value)))
@@ -181,9 +172,6 @@ impl PipelineExecution {
     }
 
     /// Saves the document in place of the previous one. Durable on return.
-    ///
-    /// # Errors
-    /// Any error of a write to the store.
     pub fn save(&self, act: &WriteContext, document: &ProgressDocument) -> Result<WriteReport> {
         let edit = move |known: &[Option<forge_store::model::Value>]| {
             let old = known.iter().flatten().next().cloned().map(ProgressDocument::stored);

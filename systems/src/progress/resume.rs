@@ -3,6 +3,7 @@
 use super::document::ProgressDocument;
 use super::validate::{ProgressFault, validate};
 use forge_store::model::Timestamp;
+use serde::Serialize;
 
 /// The unit in which a pipeline resumes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -28,7 +29,7 @@ impl ResumeMode {
 }
 
 /// A position in a server's result.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct ResultCursor {
     /// The server's name for the result (WebEnv).
     pub webenv: String,

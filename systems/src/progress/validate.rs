@@ -4,6 +4,7 @@ use super::document::ProgressDocument;
 use super::retry::FailureClass;
 use forge_store::model::Timestamp;
 use forge_store::model::claim::VocabularyWord as _;
+use serde::Serialize;
 
 /// Error rate (errors per processed item) above which a warning is given.
 pub const ERROR_RATE: f64 = 0.1;
@@ -11,7 +12,8 @@ pub const ERROR_RATE: f64 = 0.1;
 pub const TOKEN_MICROS: i64 = 24 * 3_600_000_000;
 
 /// A kind of problem.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+#[serde(rename_all = "snake_case")]
 pub enum ProgressFaultKind {
     /// The form of the document is wrong.
     Corrupt,
@@ -25,22 +27,8 @@ pub enum ProgressFaultKind {
     ErrorRate,
 }
 
-impl ProgressFaultKind {
-    /// Returns the word for the problem.
-    #[must_use]
-    pub const fn word(self) -> &'static str {
-        match self {
-            Self::Corrupt => "corrupt",
-            Self::InvalidCounts => "invalid_counts",
-            Self::ExpiredContext => "expired_context",
-            Self::NotRecoverable => "not_recoverable",
-            Self::ErrorRate => "error_rate",
-        }
-    }
-}
-
 /// A problem of a document.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct ProgressFault {
     /// The kind of problem.
     pub kind: ProgressFaultKind,

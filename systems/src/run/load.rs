@@ -61,9 +61,6 @@ fn damaged(run: &str, item: &str, missing: &[&str]) -> Error {
 
 impl WorkflowRun {
     /// Returns the current state of the run as a whole.
-    ///
-    /// # Errors
-    /// Any error of a read from the store.
     pub fn state(&self) -> Result<RunState> {
         let held = self.session.claims(&self.session.head()?, &[run_key(), input_key()])?;
         let mut held = held.into_iter().map(|entry| entry.map(|entry| entry.value));
@@ -96,9 +93,6 @@ impl WorkflowRun {
     }
 
     /// Like [`WorkflowRun::load`], at a point.
-    ///
-    /// # Errors
-    /// As [`WorkflowRun::load`].
     pub fn load_at(&self, point: &ResolvedMoment, item: &str) -> Result<LoadedItem> {
         let item = self.item_at(point, item)?;
         let outputs = self.outputs_of_steps(point, &item.item, &item.steps())?;
@@ -133,17 +127,11 @@ impl WorkflowRun {
     }
 
     /// Returns the current outputs of some steps of an item; `None` where there is none.
-    ///
-    /// # Errors
-    /// Any error of a read from the store.
     pub fn outputs(&self, item: &str, steps: &[&str]) -> Result<Vec<Option<StepOutput>>> {
         self.outputs_of_steps(&self.session.head()?, item, steps)
     }
 
     /// Returns whether a step of an item is finished.
-    ///
-    /// # Errors
-    /// Any error of a read from the store.
     pub fn exists(&self, item: &str, step: &str) -> Result<bool> {
         Ok(self.outputs(item, &[step])?.iter().any(Option::is_some))
     }
@@ -175,9 +163,6 @@ impl WorkflowRun {
     }
 
     /// Like [`WorkflowRun::resume`], from a point.
-    ///
-    /// # Errors
-    /// As [`WorkflowRun::resume`].
     pub fn resume_at(&self, point: &ResolvedMoment) -> Result<ResumedRun> {
         let state = self.session.state(point)?;
         let [run, input] = [run_key(), input_key()].map(|key| state.claim(Kind::Run, &key.id));
@@ -209,7 +194,7 @@ impl WorkflowRun {
 }
 
 impl LoadedItem {
-    /// Sorts the outputs by the item's finished steps, each of which must have one.
+    /// Sorts the outputs by the item's finished steps. Each of these steps must have one.
     fn arrange(&mut self, run: &str) -> Result<()> {
         let steps = self.item.steps();
         let place = |step: &str| steps.iter().position(|one| *one == step);

@@ -62,9 +62,6 @@ impl WorkflowRun {
     }
 
     /// Like [`WorkflowRun::of_item`], but returns `None` if there is no such run.
-    ///
-    /// # Errors
-    /// Any error of a read from the store.
     pub fn find_item(store: &Store, item: &str) -> Result<Option<Self>> {
         let key = Key::new(Kind::Item, item);
         let mut best: Option<(forge_store::model::Timestamp, Self)> = None;
@@ -127,9 +124,6 @@ impl WorkflowRun {
     }
 
     /// Records several finished steps in one revision.
-    ///
-    /// # Errors
-    /// As [`WorkflowRun::record`].
     pub fn record_all(&self, act: &WriteContext, records: &[StepRecord]) -> Result<WriteReport> {
         let mut keys = vec![plan::run_key()];
         for record in records {
@@ -142,9 +136,6 @@ impl WorkflowRun {
     }
 
     /// Ends the run: `finished`, or `failed` with the reason.
-    ///
-    /// # Errors
-    /// Any error of a write to the store.
     pub fn end(
         &self,
         act: &WriteContext,

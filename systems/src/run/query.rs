@@ -8,6 +8,7 @@ use crate::{last_event, newest_first};
 use forge_store::error::{Error, Result};
 use forge_store::model::{Key, Kind, RevisionId, SessionKind, Timestamp};
 use forge_store::store::{ResolvedMoment, Store};
+use serde::Serialize;
 
 /// A summary of a run.
 #[derive(Clone, Debug, PartialEq)]
@@ -30,7 +31,7 @@ impl RunSummary {
 }
 
 /// A change of an item or an output, with the revision that made it.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct RunHistoryEntry<T> {
     /// The sequence number of the revision.
     pub sequence: u64,
@@ -44,20 +45,22 @@ pub struct RunHistoryEntry<T> {
     pub value: Option<T>,
 }
 
+impl<T> RunHistoryEntry<T> {
+    /// Converts the value.
+    pub fn map<U>(self, convert: impl FnOnce(T) -> U) -> RunHistoryEntry<U> {
+        let Self { sequence, revision, time, verb, value } = self;
+        RunHistoryEntry { sequence, revision, time, verb, value: value.map(convert) }
+    }
+}
+
 impl WorkflowRun {
     /// Lists all runs, the most recently written first.
-    ///
-    /// # Errors
-    /// Any error of a read from the store.
     pub fn all(store: &Store) -> Result<Vec<Self>> {
         let runs = newest_first(store, SessionKind::Run)?.into_iter();
         Ok(runs.map(|one| Self { session: one.session, key: one.name }).collect())
     }
 
     /// Lists summaries of all runs, in the order of [`WorkflowRun::all`].
-    ///
-    /// # Errors
-    /// Any error of a read from the store.
     pub fn list(store: &Store) -> Result<Vec<RunSummary>> {
         let runs = newest_first(store, SessionKind::Run)?.into_iter();
         runs.map(|one| {
@@ -69,9 +72,6 @@ impl WorkflowRun {
     }
 
     /// Returns a summary of the run.
-    ///
-    /// # Errors
-    /// Any error of a read from the store.
     pub fn summary(&self) -> Result<RunSummary> {
         let kept = self.session.summary()?;
         let last_event = kept.last_event.unwrap_or(kept.info.started_at);
@@ -79,9 +79,6 @@ impl WorkflowRun {
     }
 
     /// Returns the runs that began longer ago than this and have not ended, the oldest first.
-    ///
-    /// # Errors
-    /// Any error of a read from the store.
     pub fn incomplete(
         store: &Store,
         now: Timestamp,
@@ -94,26 +91,17 @@ impl WorkflowRun {
     }
 
     /// Returns the positions of all items at a point, sorted by name.
-    ///
-    /// # Errors
-    /// Any error of a read from the store.
     pub fn items_at(&self, point: &ResolvedMoment) -> Result<Vec<RunItem>> {
         items_of(&self.session.state(point)?)
     }
 
     /// Returns the items that are at a step now: their next step or, if unknown, their last one is
     /// this step.
-    ///
-    /// # Errors
-    /// Any error of a read from the store.
     pub fn at_step(&self, step: &str) -> Result<Vec<RunItem>> {
         self.items_where(|item| item.is_active() && item.current_step() == Some(step))
     }
 
     /// Returns the items whose last recorded step has this position in the workflow.
-    ///
-    /// # Errors
-    /// Any error of a read from the store.
     pub fn at_order(&self, order: i64) -> Result<Vec<RunItem>> {
         self.items_where(|item| item.order == Some(order))
     }
@@ -164,9 +152,6 @@ impl WorkflowRun {
 
     /// Fills the placeholders of a template with the records of an item. No placeholder ever
     /// remains: see [`template::render`].
-    ///
-    /// # Errors
-    /// As [`WorkflowRun::load`].
     pub fn render(&self, template: &str, item: &str) -> Result<RenderResult> {
         let loaded = self.load(item)?;
         let state = self.state()?;
@@ -195,9 +180,6 @@ impl WorkflowRun {
 /// The outputs of all items of a run, for an audit.
 impl WorkflowRun {
     /// Returns every current output, sorted by item and step.
-    ///
-    /// # Errors
-    /// Any error of a read from the store.
     pub fn all_outputs(&self) -> Result<Vec<StepOutput>> {
         let state = self.session.state(&self.session.head()?)?;
         let mut found = Vec::new();

@@ -137,8 +137,8 @@ pub fn render(template: &str, value_of: &dyn Fn(&str) -> Option<String>) -> Rend
         span.is_some_and(|span| at.end <= span.end)
     };
     for one in scan(&text) {
-        // Text from a model may contain braces, but not those of an output, nor of anything the
-        // template could mean.
+        // Text from a model may contain braces, but no placeholder for an output, nor for anything
+        // else that the template could mean.
         let harmless = inside(&escaped, &one.at)
             || inside(&values, &one.at) && !is_output(one.name) && value_of(one.name).is_none();
         if !harmless {

@@ -432,8 +432,8 @@ impl<'t> AppendBatch<'t> {
     }
 }
 
-/// Returns the results of a message that neither an id nor a name assigns to a call, with the ids of
-/// the calls they answer by order: all open calls that are left, if there are as many. As in
+/// Returns the results of a message that neither an id nor a name assigns to a call, with the ids
+/// of the calls they answer by order: all open calls that are left, if there are as many. As in
 /// [`super::call_pairs`], a call and a result of different kinds are no pair.
 fn paired_by_order(pending: &[PendingCall], looked: &CheckedMessage<'_>) -> Vec<(usize, String)> {
     let mut left: Vec<PendingCall> = pending.to_vec();
@@ -454,8 +454,8 @@ fn paired_by_order(pending: &[PendingCall], looked: &CheckedMessage<'_>) -> Vec<
 }
 
 /// Returns the pending call that a result answers. Candidates have its id, or its tool name if it
-/// has no id; of the last message with a candidate, the first one counts. Without any, the last call
-/// of another kind with its id is the one.
+/// has no id; of the last message with a candidate, the first one counts. Without any, the last
+/// call of another kind with its id is the one.
 fn find_pending_call(pending: &[PendingCall], answer: &ToolResultPart) -> Option<usize> {
     let is_asked = |call: &PendingCall| {
         let id = if answer.id.is_empty() { answer.name.as_ref() } else { Some(&answer.id) };

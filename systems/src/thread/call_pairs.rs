@@ -42,10 +42,10 @@ type CallKey<'l> = (&'l str, ToolCallKind);
 impl CallResultPairs {
     /// Pairs calls and results. A result belongs to an earlier call with its id: to the most recent
     /// group of calls that has it, in order; otherwise to the first later call. If a call has
-    /// several results, the first counts, unless it only says that there was none. A result with the
-    /// id of a call of another kind belongs to that call if the call has no other. A result without
-    /// an id belongs to the calls directly before it, by tool name or, if the numbers are equal, by
-    /// order.
+    /// several results, the first counts, unless it only says that there was none. A result with
+    /// the id of a call of another kind belongs to that call if the call has no other. A result
+    /// without an id belongs to the calls directly before it, by tool name or, if the numbers are
+    /// equal, by order.
     pub(super) fn new(form: MessageFormat, looked: &[CheckedMessage<'_>]) -> Self {
         let nothing = |count: usize| vec![PairAssignment::Nothing; count];
         let mut pairs = Self {
@@ -174,9 +174,9 @@ impl CallResultPairs {
         }
     }
 
-    /// Assigns results that no call of their kind is left for to open calls of another kind with the
-    /// same id: the last one before the result, else the first one after it. A second result of a
-    /// call belongs only to a call before it.
+    /// Assigns results that no call of their kind is left for to open calls of another kind with
+    /// the same id: the last one before the result, else the first one after it. A second result of
+    /// a call belongs only to a call before it.
     fn by_id_of_another_kind(&mut self, looked: &[CheckedMessage<'_>]) {
         let mut open: HashMap<&str, BTreeSet<PartPosition>> = HashMap::new();
         for (index, one) in looked.iter().enumerate().filter(|(_, one)| !one.is_unusable) {

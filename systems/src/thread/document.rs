@@ -29,8 +29,8 @@ pub struct InvalidHistory(String);
 const FIELDS: [&str; 3] = ["messages", "input", "contents"];
 
 impl HistoryDocument {
-    /// Reads a history: a JSON list of messages, JSON Lines, or an object whose `messages`, `input` or
-    /// `contents` is such a list.
+    /// Reads a history: a JSON list of messages, JSON Lines, or an object whose `messages`, `input`
+    /// or `contents` is such a list.
     ///
     /// NUL bytes at the ends of the text and of lines are ignored: a crash leaves them.
     ///

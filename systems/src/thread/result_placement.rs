@@ -265,7 +265,7 @@ impl SanitizePlan<'_> {
         hosts
     }
 
-    /// Returns whether a message can be dropped: it holds only results, all of which repeat others.
+    /// Returns whether a message can be dropped: it holds only results that repeat others.
     fn vanishes(&self, index: usize) -> bool {
         let answers = self.messages[index].answers.len();
         answers > 0

@@ -161,7 +161,8 @@ fn shown_form(
 ///
 /// let history = [
 ///     r#"{"role":"user","content":"weather?"}"#,
-///     r#"{"role":"assistant","tool_calls":[{"id":"c1","type":"function","function":{"name":"w","arguments":"{}"}}]}"#,
+///     r#"{"role":"assistant","tool_calls":[{"id":"c1","type":"function",
+///         "function":{"name":"w","arguments":"{}"}}]}"#,
 ///     r#"{"role":"user","content":"are you there?"}"#,
 /// ];
 /// let sanitized = sanitize_history(&history, &SanitizeOptions::default())?;

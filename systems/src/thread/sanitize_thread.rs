@@ -71,9 +71,6 @@ impl Thread {
     }
 
     /// Returns the history as sanitising would leave it, without writing.
-    ///
-    /// # Errors
-    /// Any error of a read from the store.
     pub fn sanitized(
         &self,
         point: &forge_store::store::ResolvedMoment,
@@ -114,9 +111,6 @@ impl Thread {
     }
 
     /// Records the result of a call before it is part of the history.
-    ///
-    /// # Errors
-    /// As [`Thread::start_call`].
     pub fn finish_call(
         &self,
         act: &WriteContext,
@@ -182,9 +176,6 @@ impl Thread {
     }
 
     /// Releases the thread if this writer holds it.
-    ///
-    /// # Errors
-    /// Any error of a write to the store.
     pub fn release(&self, act: &WriteContext, writer: &str) -> Result<WriteReport> {
         self.edit_header(act, |header| {
             header.writer = header.writer.take().filter(|held| held.name != writer);

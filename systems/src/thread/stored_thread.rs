@@ -16,19 +16,15 @@ pub(super) const PLACE_GAP: i64 = 1 << 16;
 /// use forge_store::store::{Store, WriteContext};
 /// use forge_systems::thread::{AppendOptions, SanitizeOptions, Thread};
 ///
-/// let store = Store::in_memory()?;
-/// let now = Timestamp::parse_rfc3339("2026-01-01T10:00:00Z").unwrap();
-/// let act = WriteContext::asked("thread append", now);
-/// let thread = Thread::open_or_create(&store, &act, "support-7")?;
-/// let history = [
-///     r#"{"role":"user","content":"weather?"}"#,
-///     r#"{"role":"assistant","content":[{"type":"tool_use","id":"t1","name":"weather","input":{}}]}"#,
-/// ];
-/// let done = thread.append(&act, &history, &AppendOptions::default())?;
-/// assert_eq!(done.pending[0].id, "t1");
-/// // The process ends here. The next one sanitises the thread before it continues.
-/// let repaired = thread.sanitize(&act, &SanitizeOptions::default(), None)?;
-/// assert_eq!(repaired.sanitized.messages.len(), 3);
+/// let store = Store::in_memory()?; let now =
+/// Timestamp::parse_rfc3339("2026-01-01T10:00:00Z").unwrap(); let act = WriteContext::asked("thread
+/// append", now); let thread = Thread::open_or_create(&store, &act, "support-7")?; let history = [
+/// r#"{"role":"user","content":"weather?"}"#,
+/// r#"{"role":"assistant","content":[{"type":"tool_use","id":"t1","name":"weather","input":{}}]}"#,
+/// ]; let done = thread.append(&act, &history, &AppendOptions::default())?;
+/// assert_eq!(done.pending[0].id, "t1"); // The process ends here. The next one sanitises the
+/// thread before it continues. let repaired = thread.sanitize(&act, &SanitizeOptions::default(),
+/// None)?; assert_eq!(repaired.sanitized.messages.len(), 3);
 /// # Ok::<(), forge_store::error::Error>(())
 /// ```
 #[derive(Clone, Debug)]
@@ -102,9 +98,6 @@ impl Thread {
     }
 
     /// Returns its state at a point, without reading its messages.
-    ///
-    /// # Errors
-    /// Any error of a read from the store.
     pub fn status(&self, point: &ResolvedMoment) -> Result<ThreadStatus> {
         let header = self.header(point)?.1;
         Ok(ThreadStatus {
@@ -119,9 +112,6 @@ impl Thread {
     }
 
     /// Returns its messages at a point, in order, including held ones.
-    ///
-    /// # Errors
-    /// Any error of a read from the store.
     pub fn messages(&self, point: &ResolvedMoment) -> Result<Vec<StoredMessage>> {
         let state = self.session.state(point)?;
         let mut messages = state

@@ -195,7 +195,7 @@ fn a_disk_that_ignores_syncs_loses_data_and_a_witness_elsewhere_reports_it() {
         drop(mount);
     }
     eprintln!(
-        "{test}: {lost} of {CUTS} cuts on a lying disk lost something, {told} of {CUTS} were told by the witness"
+        "{test}: {lost} of {CUTS} cuts on a lying disk lost something, {told} of {CUTS} were noticed by the witness"
     );
     assert!(lost > 0, "the power cuts lose nothing: they prove nothing");
     assert!(told > 0, "the witness says nothing: that it did not lead proves nothing");

@@ -435,7 +435,7 @@ impl Doing<'_> {
                 |one: &super::naive::Revision| self.naive.branches[one.branch].name == fold.branch;
             let range = self.naive.revisions.range(fold.first..fold.into);
             let these: Vec<u64> = range.filter(|(_, one)| on(one)).map(|(at, _)| *at).collect();
-            assert_eq!((these.first(), these.len() as u64), (Some(&fold.first), fold.count));
+            assert_eq!((these.first(), these.len() as u64), (Some(&fold.first), fold.revisions));
             folded.extend(these);
         }
         assert_eq!(pruned.operation.is_some(), !going.is_empty() || !folded.is_empty());

@@ -11,8 +11,8 @@ const ENTRIES: [usize; 4] = [5, 3, 2, 1];
 /// The most bytes of a text; the pane cuts it at its end.
 const TEXT_BYTES: usize = 1000;
 
-/// Makes the lines of the brief anew if the pane has another size, or shows another moment. A pane
-/// that has the focus can be scrolled, and shows all of it.
+/// Rebuilds the lines of the brief if the pane has another size or shows another moment. A pane
+/// with the focus can be scrolled, and shows the whole brief.
 pub(super) fn fit(app: &mut App) {
     let Some((target, brief)) = &app.state.brief else { return };
     let whole = app.focus == PaneFocus::Held;

@@ -141,7 +141,7 @@ fn apply_answer(app: &mut App, answer: WorkerAnswer) -> Vec<AppEffect> {
         WorkerAnswer::Done { said, command } => {
             let command = if command.is_empty() { command } else { format!("   $ {command}") };
             app.say(TextTone::Good, format!("{said}{command}"));
-            // What was written here is told at once.
+            // The story shows at once what was written here.
             app.story_asked = None;
             let name = app.session.id.clone();
             return vec![app.ask(WorkerRequest::Open((!name.is_empty()).then_some(name)))];

@@ -58,8 +58,8 @@ impl<'a> BranchGraph<'a> {
         self.lanes.iter().find(|lane| lane.line.name == name)
     }
 
-    /// Returns the graph's part of a row, two characters per lane; `newer` is the row that follows in
-    /// time, which is above it if the timeline is turned.
+    /// Returns the graph's part of a row, two characters per lane; `newer` is the row that follows
+    /// in time, which is above it if the timeline is turned.
     pub(super) fn cells(
         &self,
         row: &TimelineRow,

@@ -102,7 +102,7 @@ pub(super) fn entity(
     Ok(TextSheet { title, command, id: key.id.clone(), sections })
 }
 
-/// The fields of a fact that are told before all others, by their kind: the first is the text.
+/// The fields of a fact that are shown before all others, by its kind. The first is the text.
 const fn text_fields(kind: Kind) -> &'static [&'static str] {
     match kind {
         Kind::Prompt | Kind::Message => &["text"],

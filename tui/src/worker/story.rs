@@ -91,7 +91,7 @@ fn event_kind(item: &StoryItem) -> AxisEventKind {
 /// Returns the lines of a story, newest first.
 fn rows(story: &Story, current: &str) -> Vec<TimelineRow> {
     let mut walk = BranchWalk::default();
-    // What is folded stands between the told items, in the same order.
+    // Folded items are between the shown items, in the same order.
     let is_hidden = |item: &&StoryItem| !item.loud && item.fold_key.is_some();
     let mut folded_items = story.turns.iter().flat_map(|turn| &turn.items).filter(is_hidden);
     let mut rows = Vec::new();

@@ -31,30 +31,22 @@ const AUTHOR: TrajectoryAuthor = TrajectoryAuthor::OpenHands;
 
 /// An event, with the fields that both forms share.
 #[derive(Debug, Default, Deserialize)]
-#[serde(default)]
+#[serde(default, bound(deserialize = "'de: 'a"))]
 struct OpenHandsEvent<'a> {
     id: LenientId,
-    #[serde(borrow)]
     timestamp: LenientText<'a>,
-    #[serde(borrow)]
     source: LenientText<'a>,
-    #[serde(borrow)]
     kind: LenientText<'a>,
-    #[serde(borrow)]
     action: Option<&'a RawValue>,
-    #[serde(borrow)]
     observation: Option<&'a RawValue>,
 }
 
 /// An object that holds a list of events.
 #[derive(Debug, Default, Deserialize)]
-#[serde(default)]
+#[serde(default, bound(deserialize = "'de: 'a"))]
 struct EventContainer<'a> {
-    #[serde(borrow)]
     trajectory: Option<&'a RawValue>,
-    #[serde(borrow)]
     history: Option<&'a RawValue>,
-    #[serde(borrow)]
     events: Option<&'a RawValue>,
 }
 
@@ -117,14 +109,13 @@ struct OpenHandsCallResult<'a> {
     /// Whether waiting for the command ended while it still runs.
     goes_on: bool,
     timed_out: bool,
-    /// The fields of an edit.
     edit: FieldMap,
     tasks: Option<BTreeMap<String, FieldMap>>,
 }
 
 impl OpenHandsCallResult<'_> {
-    /// Whether the answer to an edit says that nothing was changed. The editor reports this with the
-    /// same observation as a success.
+    /// Whether the answer to an edit says that nothing was changed. The editor reports this with
+    /// the same observation as a success.
     fn refuses_edit(&self) -> bool {
         let unchanged = is_editor_error(self.text)
             || (!self.edit.contains_key("patch") && applied(self.text) == Some(false));

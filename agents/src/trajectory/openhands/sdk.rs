@@ -13,74 +13,52 @@ use serde::Deserialize;
 use serde_json::value::RawValue;
 
 #[derive(Debug, Default, Deserialize)]
-#[serde(default)]
+#[serde(default, bound(deserialize = "'de: 'a"))]
 struct SdkEvent<'a> {
-    #[serde(borrow)]
     llm_message: Option<&'a RawValue>,
-    #[serde(borrow)]
     thought: Option<&'a RawValue>,
-    #[serde(borrow)]
     reasoning_content: LenientText<'a>,
-    #[serde(borrow)]
     tool_name: LenientText<'a>,
     tool_call_id: LenientId,
-    #[serde(borrow)]
     tool_call: Option<&'a RawValue>,
     action_id: LenientId,
-    #[serde(borrow)]
     rejection_reason: LenientText<'a>,
-    #[serde(borrow)]
     error: LenientText<'a>,
-    #[serde(borrow)]
     summary: LenientText<'a>,
     sender: LenientId,
 }
 
 #[derive(Debug, Default, Deserialize)]
-#[serde(default)]
+#[serde(default, bound(deserialize = "'de: 'a"))]
 struct SdkMessage<'a> {
-    #[serde(borrow)]
     role: LenientText<'a>,
-    #[serde(borrow)]
     content: Option<&'a RawValue>,
-    #[serde(borrow)]
     reasoning_content: LenientText<'a>,
 }
 
 #[derive(Debug, Default, Deserialize)]
-#[serde(default)]
+#[serde(default, bound(deserialize = "'de: 'a"))]
 struct SdkAction<'a> {
-    #[serde(borrow)]
     kind: LenientText<'a>,
-    #[serde(borrow)]
     command: LenientText<'a>,
     is_input: LenientFlag,
-    #[serde(borrow)]
     message: LenientText<'a>,
-    #[serde(borrow)]
     thought: LenientText<'a>,
-    #[serde(borrow)]
     data: Option<&'a RawValue>,
 }
 
 #[derive(Debug, Default, Deserialize)]
-#[serde(default)]
+#[serde(default, bound(deserialize = "'de: 'a"))]
 struct SdkObservation<'a> {
-    #[serde(borrow)]
     content: Option<&'a RawValue>,
     /// The text in earlier versions.
-    #[serde(borrow)]
     output: Option<&'a RawValue>,
     exit_code: LenientInteger,
     timeout: LenientFlag,
     is_error: LenientFlag,
-    #[serde(borrow)]
     error: Option<&'a RawValue>,
-    #[serde(borrow)]
     metadata: Option<&'a RawValue>,
-    #[serde(borrow)]
     path: LenientText<'a>,
-    #[serde(borrow)]
     task_list: Option<&'a RawValue>,
 }
 

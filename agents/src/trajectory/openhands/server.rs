@@ -15,66 +15,43 @@ use serde_json::value::RawValue;
 use std::collections::BTreeMap;
 
 #[derive(Debug, Default, Deserialize)]
-#[serde(default)]
+#[serde(default, bound(deserialize = "'de: 'a"))]
 struct ServerEvent<'a> {
     id: LenientId,
     cause: LenientId,
-    #[serde(borrow)]
     action: LenientText<'a>,
-    #[serde(borrow)]
     observation: LenientText<'a>,
-    #[serde(borrow)]
     content: LenientText<'a>,
-    #[serde(borrow)]
     args: Option<&'a RawValue>,
-    #[serde(borrow)]
     extras: Option<&'a RawValue>,
-    #[serde(borrow)]
     tool_call_metadata: Option<&'a RawValue>,
 }
 
 #[derive(Debug, Default, Deserialize)]
-#[serde(default)]
+#[serde(default, bound(deserialize = "'de: 'a"))]
 struct ServerActionArgs<'a> {
-    #[serde(borrow)]
     content: LenientText<'a>,
-    #[serde(borrow)]
     thought: LenientText<'a>,
-    #[serde(borrow)]
     final_thought: LenientText<'a>,
-    #[serde(borrow)]
     command: LenientText<'a>,
-    #[serde(borrow)]
     is_input: Option<&'a RawValue>,
-    #[serde(borrow)]
     name: LenientText<'a>,
-    #[serde(borrow)]
     arguments: Option<&'a RawValue>,
-    #[serde(borrow)]
     agent: LenientText<'a>,
-    #[serde(borrow)]
     inputs: Option<&'a RawValue>,
-    #[serde(borrow)]
     summary: LenientText<'a>,
-    #[serde(borrow)]
     cwd: LenientText<'a>,
-    #[serde(borrow)]
     task_list: Option<&'a RawValue>,
 }
 
 #[derive(Debug, Default, Deserialize)]
-#[serde(default)]
+#[serde(default, bound(deserialize = "'de: 'a"))]
 struct ServerObservationExtras<'a> {
-    #[serde(borrow)]
     metadata: Option<&'a RawValue>,
     exit_code: LenientInteger,
-    #[serde(borrow)]
     path: LenientText<'a>,
-    #[serde(borrow)]
     diff: LenientText<'a>,
-    #[serde(borrow)]
     impl_source: LenientText<'a>,
-    #[serde(borrow)]
     task_list: Option<&'a RawValue>,
 }
 
@@ -93,11 +70,9 @@ struct DelegateInputs<'a> {
 
 /// A task of a list, in both forms.
 #[derive(Debug, Default, Deserialize)]
-#[serde(default)]
+#[serde(default, bound(deserialize = "'de: 'a"))]
 pub(super) struct OpenHandsTask<'a> {
-    #[serde(borrow)]
     pub(super) title: LenientText<'a>,
-    #[serde(borrow)]
     pub(super) status: LenientText<'a>,
 }
 

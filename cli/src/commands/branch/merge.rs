@@ -31,7 +31,8 @@ pub struct BranchMergeArgs {
     #[arg(long)]
     pub theirs: bool,
 
-    /// Resolution of one conflict: KIND/ID.FIELD=ours, =theirs or =VALUE, KIND/ID=ours or =theirs; can be repeated
+    /// Resolution of one conflict: KIND/ID.FIELD=ours, =theirs or =VALUE, KIND/ID=ours or =theirs;
+    /// can be repeated
     #[arg(long, value_name = "CONFLICT=WHAT")]
     pub resolve: Vec<String>,
 

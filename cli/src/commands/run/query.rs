@@ -42,7 +42,7 @@ pub struct RunStepArgs {
 
 #[derive(Debug, clap::Args)]
 pub struct RunOutputArgs {
-    /// Which step of which item.
+    /// The item and its step.
     #[command(flatten)]
     pub step: RunStepArgs,
 
@@ -284,10 +284,13 @@ impl Verb for RunHistoryArgs {
             outputs: None,
         };
         match &self.step {
-            None => report.states = Some(run.history(item)?.into_iter().map(Into::into).collect()),
+            None => {
+                let states = run.history(item)?.into_iter();
+                report.states = Some(states.map(|one| one.map(Into::into)).collect());
+            }
             Some(step) => {
                 let outputs = run.output_history(item, step.as_str())?;
-                report.outputs = Some(outputs.into_iter().map(Into::into).collect());
+                report.outputs = Some(outputs.into_iter().map(|one| one.map(Into::into)).collect());
             }
         }
         Ok(report)

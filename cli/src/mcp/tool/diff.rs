@@ -27,7 +27,8 @@ pub(in crate::mcp) struct DiffTool;
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(in crate::mcp) struct DiffArguments {
-    /// The moment before: '2 hours ago', '#42', 'HEAD~3', a tag, a branch, 'before last compaction'.
+    /// The moment before: '2 hours ago', '#42', 'HEAD~3', a tag, a branch, 'before last
+    /// compaction'.
     from: String,
     /// The moment after; now if left out.
     to: Option<String>,

@@ -41,9 +41,7 @@ pub(super) enum ToolEffect {
     Replaces,
 }
 
-/// A tool.
 pub(super) trait McpTool {
-    /// Its name.
     const NAME: &'static str;
     /// Its title for people.
     const TITLE: &'static str;
@@ -51,7 +49,6 @@ pub(super) trait McpTool {
     const ABOUT: &'static str;
     /// Its effect on the store.
     const EFFECT: ToolEffect;
-    /// Its arguments.
     type Arguments: DeserializeOwned + JsonSchema;
     /// The type of its answer.
     type Found: Serialize + JsonSchema;
@@ -69,7 +66,6 @@ pub(super) trait McpTool {
 
 /// The result of a call.
 pub(super) enum ToolReply<T> {
-    /// An answer.
     Answer(ToolAnswer<T>),
     /// A question that the client must answer first.
     Question(Box<rmcp::model::InputRequiredResult>),

@@ -29,8 +29,8 @@ pub(in crate::mcp) struct StateTool;
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(in crate::mcp) struct StateArguments {
-    /// The moment: '2 hours ago', '2025-01-20 14:30', '#42', 'HEAD~3', a tag, a branch, 'before last compaction'. Now
-    /// if left out.
+    /// The moment: '2 hours ago', '2025-01-20 14:30', '#42', 'HEAD~3', a tag, a branch, 'before
+    /// last compaction'. Now if left out.
     at: Option<String>,
     /// The kinds to list; all if left out.
     #[serde(default)]

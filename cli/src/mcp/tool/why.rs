@@ -27,8 +27,8 @@ pub(super) struct WhyTool;
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(in crate::mcp) struct WhyArguments {
-    /// The id of a hypothesis, belief, gap, test or anything else, or the beginning of one; 'KIND:ID' where several
-    /// kinds have it.
+    /// The id of a hypothesis, belief, gap, test or anything else, or the beginning of one;
+    /// 'KIND:ID' where several kinds have it.
     id: String,
     /// The moment; now if left out.
     at: Option<String>,

@@ -281,7 +281,7 @@ fn no_operation_keeps_what_a_checkpoint_said_that_is_gone_for_good() {
     let said = || {
         let mut said = Vec::new();
         let view = store.engine.follower.view().unwrap();
-        crate::engine::derive::for_each_row(&view, key::OPERATIONS, |_, row| {
+        crate::engine::table_rows::for_each_row(&view, key::OPERATIONS, |_, row| {
             said.extend_from_slice(row);
             Ok(())
         })

@@ -9,7 +9,7 @@ use crate::thread::fault::FaultKind;
 use crate::thread::raw_json::{RawObject, list, quoted, text, written_list};
 use std::borrow::Cow;
 
-/// The type fields of content blocks, except those of calls and results.
+/// The type fields of content blocks other than calls and results.
 pub(super) const BLOCKS: [&str; 12] = [
     "text",
     "image",

@@ -146,7 +146,7 @@ fn mend_tool_content(body: &mut RawObject<'_>) -> bool {
 /// The lists in which an AI message may name its calls.
 pub(super) const LISTS: [&str; 3] = ["tool_calls", "invalid_tool_calls", "tool_call_chunks"];
 
-/// The calls of a message, each of which may be listed in several places.
+/// The calls of a message. A call may be listed in several places.
 #[derive(Default)]
 struct CollectedCalls {
     calls: Vec<ToolCallPart>,

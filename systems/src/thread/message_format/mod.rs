@@ -166,7 +166,6 @@ impl ToolCallKind {
     }
 }
 
-/// A tool call.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct ToolCallPart {
     /// Empty if it has none.
@@ -241,7 +240,6 @@ impl MessageProblem {
     }
 }
 
-/// A checked message.
 #[derive(Debug)]
 pub(super) struct CheckedMessage<'a> {
     /// The valid part of it; the original text if nothing is wrong.
@@ -400,7 +398,6 @@ pub(super) fn with_result_kind(
 pub(super) enum ServerToolHalf {
     /// The call.
     Use(String),
-    /// Its result.
     Result(String),
 }
 

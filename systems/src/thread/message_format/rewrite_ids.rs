@@ -13,7 +13,6 @@ use std::collections::{HashMap, HashSet};
 pub(in crate::thread) struct CallIdChanges {
     /// For each call: its current id, and the new one if it changes.
     pub(in crate::thread) calls: Vec<(String, Option<String>)>,
-    /// The results that change.
     pub(in crate::thread) answers: Vec<ResultIdChange>,
 }
 

@@ -30,7 +30,8 @@ enum RecordedFindingKind {
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(in crate::mcp) struct FindingArguments {
-    /// 'evidence' is for or against a hypothesis; a 'belief' is believed to be true; a 'note' is any other remark.
+    /// 'evidence' is for or against a hypothesis; a 'belief' is believed to be true; a 'note' is
+    /// any other remark.
     kind: RecordedFindingKind,
     /// What was found out.
     description: Option<String>,
@@ -38,7 +39,8 @@ pub(in crate::mcp) struct FindingArguments {
     id: Option<String>,
     /// The id of the hypothesis it is about. Evidence needs one.
     hypothesis: Option<String>,
-    /// How strongly evidence speaks for the hypothesis, from -1 (refutes) to 1 (proves). Evidence needs it.
+    /// How strongly evidence speaks for the hypothesis, from -1 (refutes) to 1 (proves). Evidence
+    /// needs it.
     #[schemars(range(min = -1, max = 1))]
     strength: Option<f64>,
     /// What kind of evidence it is.

@@ -28,7 +28,8 @@ pub(in crate::mcp) struct HypothesisArguments {
     /// How likely it is.
     #[schemars(range(min = 0, max = 1))]
     confidence: Option<f64>,
-    /// Status of the work on it. 'confirmed' and 'rejected' settle an existing one, with all consequences.
+    /// Status of the work on it. 'confirmed' and 'rejected' settle an existing one, with all
+    /// consequences.
     status: Option<VocabularyTerm<HypothesisStatus>>,
     /// Why it is confirmed or rejected.
     reason: Option<String>,

@@ -164,7 +164,6 @@ fn given_arguments<const N: usize>(arguments: [(&str, Value); N]) -> FieldMap {
     given
 }
 
-/// Renames an argument as the field that it is.
 fn rename_argument(given: &mut FieldMap, argument: &str, field: &str) {
     if let Some(value) = given.remove(argument) {
         given.insert(field.to_owned(), value);

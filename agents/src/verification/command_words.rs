@@ -1,0 +1,171 @@
+//! What the words of one command say about the line: what it prints, sets, reads and shows.
+
+use super::check_plan::{EchoedLine, file_name};
+use super::visibility::OutputFilter;
+use forge_store::shell::syntax_tree::{ShellCommand, ShellNode};
+
+/// Commands that are assumed to succeed, so that they do not explain a failure of the line.
+pub(super) const HARDLY_FAIL: &[&str] = &[
+    "popd", "export", "unset", "printf", "pwd", "sleep", "true", ":", "date", "ulimit", "umask",
+    "shopt", "clear", "alias", "trap", "wait", "tee", "sort", "uniq", "wc", "tr", "cut", "nl",
+    "ts", "hash", "local", "declare", "readonly",
+];
+/// Commands that fail only if a file cannot be read or changed, which the output then says.
+pub(super) const READERS: &[&str] = &[
+    "source", ".", "cat", "head", "tail", "sed", "awk", "rm", "mkdir", "cp", "mv", "touch", "ln",
+    "chmod",
+];
+
+/// The exit codes with which these programs fail.
+pub(super) const KNOWN_CODES: &[(&[&str], &[i64])] = &[
+    (&["cmake"], &[1]),
+    (&["git"], &[1, 128, 129, 141]),
+    (&["test", "[", "[["], &[1, 2]),
+    (&["pip", "pip3", "uv"], &[1, 2]),
+];
+
+pub(super) fn words(command: &ShellCommand) -> Vec<&str> {
+    command.words.iter().map(|word| word.text.as_str()).collect()
+}
+
+/// The variable to which the next command of a list assigns the exit code (`rc=$?`), and whether it
+/// is that of the first program of a pipeline.
+pub(super) fn holder_of(next: Option<&(ShellNode, bool)>) -> Option<(String, bool)> {
+    let Some((ShellNode::Command(command), _)) = next else { return None };
+    let [assignment] = command.assignments.as_slice() else { return None };
+    if !command.words.is_empty() {
+        return None;
+    }
+    let (name, value) = assignment.text.split_once('=')?;
+    let first = is_first_code(value);
+    (first || matches!(value, "$?" | "${?}")).then(|| (name.to_owned(), first))
+}
+
+/// The forms of the exit code of the first program of a pipeline.
+const FIRST_CODES: [&str; 4] =
+    ["${PIPESTATUS[0]}", "${PIPESTATUS}", "$PIPESTATUS", "${pipestatus[1]}"];
+
+pub(super) fn is_first_code(word: &str) -> bool {
+    FIRST_CODES.contains(&word)
+}
+
+pub(super) fn is_variable(word: Option<&&str>, name: &str) -> bool {
+    let braced = |word: &str| word.strip_prefix("${")?.strip_suffix('}').map(str::to_owned);
+    word.is_some_and(|word| {
+        word.strip_prefix('$') == Some(name) || braced(word).as_deref() == Some(name)
+    })
+}
+
+/// The text that an `echo` prints, with its variables.
+fn echoed_text(command: &ShellCommand) -> Option<String> {
+    let (program, arguments) = command.words.split_first()?;
+    if program.text != "echo" {
+        return None;
+    }
+    let mut text = String::new();
+    for word in arguments.iter().skip_while(|word| word.text == "-e") {
+        if !text.is_empty() {
+            text.push(' ');
+        }
+        if !word.expands && word.text.contains('$') {
+            return None;
+        }
+        text.push_str(&word.text);
+    }
+    Some(text)
+}
+
+/// The last line that this command prints, if it has at most one variable.
+pub(super) fn echoed_line(command: &ShellCommand, runs_once: bool) -> Option<EchoedLine> {
+    let text = echoed_text(command)?;
+    let text = text.rsplit("\\n").next().unwrap_or_default().trim();
+    let Some((before, rest)) = text.split_once('$') else {
+        return Some(EchoedLine { before: text.to_owned(), after: None, runs_once, is_code: true });
+    };
+    let is_name = |c: char| c.is_ascii_alphanumeric() || c == '_';
+    let after = match (rest.strip_prefix('{'), rest.strip_prefix('?')) {
+        (Some(braced), _) => braced.split_once('}')?.1,
+        (None, Some(after)) => after,
+        (None, None) => rest.trim_start_matches(is_name),
+    };
+    let before = before.trim_start().to_owned();
+    let after = (!after.contains('$')).then(|| after.to_owned())?;
+    let is_code = ["?", "{?}", "{PIPESTATUS", "PIPESTATUS", "{pipestatus"]
+        .iter()
+        .any(|name| rest.starts_with(name));
+    Some(EchoedLine { before, after: Some(after), runs_once, is_code })
+}
+
+/// Whether this command prints the exit code in a variable: `Some(true)` if it is the code of the
+/// first program of a pipeline.
+pub(super) fn printed_code(command: &ShellCommand, name: &str) -> Option<bool> {
+    let text = echoed_text(command)?;
+    let first = FIRST_CODES.into_iter().filter(|_| name == "?");
+    let forms = [format!("${{{name}}}"), format!("${name}")];
+    let forms = forms.iter().map(|form| (form.as_str(), false));
+    let mut forms = forms.chain(first.map(|form| (form, true)));
+    forms.find_map(|(form, of_first)| {
+        let (before, after) = text.split_once(form)?;
+        let goes_on = after.starts_with(|c: char| c.is_ascii_alphanumeric() || c == '_');
+        let last = !after.contains("\\n");
+        let whole = last && !before.contains('$') && !after.contains('$') && !goes_on;
+        whole.then_some(of_first)
+    })
+}
+
+/// Whether this program shows the contents of the files in its arguments.
+fn shows_files(program: &str) -> bool {
+    const READERS: [&str; 12] = [
+        "tail", "head", "cat", "grep", "rg", "sed", "awk", "egrep", "fgrep", "less", "more", "bat",
+    ];
+    READERS.contains(&program)
+}
+
+/// Whether these words show what other programs wrote before.
+pub(super) fn shows_other_output(words: &[&str]) -> bool {
+    match words {
+        ["sed", rest @ ..] => !rest.iter().any(|word| word.starts_with("-i")),
+        ["git", "show", ..] | ["gh", "run", ..] | ["journalctl" | "curl" | "zcat" | "jq", ..] => {
+            true
+        }
+        ["docker" | "podman" | "kubectl" | "docker-compose", rest @ ..] => {
+            rest.iter().take(3).any(|word| *word == "logs")
+        }
+        [program, _, ..] => shows_files(program),
+        _ => false,
+    }
+}
+
+/// Collects the commands in a part that show the contents of this file.
+pub(super) fn readers(node: &ShellNode, file: &str, found: &mut Vec<OutputFilter>) {
+    let mut each = |node: &ShellNode| readers(node, file, found);
+    match node {
+        ShellNode::Command(command) => {
+            let words: Vec<String> = command.words.iter().map(|word| word.text.clone()).collect();
+            let shows = words.first().is_some_and(|program| {
+                shows_files(program) || (file.starts_with('$') && program == "echo")
+            });
+            let of_file = |word: &String| file_name(word) == file_name(file);
+            if shows && !file.is_empty() && words.iter().skip(1).any(of_file) {
+                found.push(OutputFilter { words });
+            }
+        }
+        ShellNode::Chain(links) => links.iter().for_each(|(_, node)| each(node)),
+        ShellNode::Pipe(parts) => {
+            let before = found.len();
+            let first = parts.first();
+            first.into_iter().for_each(|node| readers(node, file, found));
+            if found.len() > before {
+                let others = parts.iter().skip(1).map(|part| match part {
+                    ShellNode::Command(command) => {
+                        command.words.iter().map(|word| word.text.clone()).collect()
+                    }
+                    _ => vec!["?".to_owned()],
+                });
+                found.extend(others.map(|words| OutputFilter { words }));
+            }
+        }
+        ShellNode::List(items) => items.iter().for_each(|(node, _)| each(node)),
+        _ => {}
+    }
+}

@@ -1,0 +1,420 @@
+//! Parses a command line into a plan of its checks.
+
+use super::check_call::{self, CheckCall, ClassifiedCommand, RunSurroundings};
+use super::check_plan::{
+    CheckPlan, CommandListItem, EchoedLine, ExitCodeTree, MAX_CHECKS, OutputEvent, PipeCode,
+    PlacedCheck, PrintedExitCode,
+};
+use super::command_words::{
+    HARDLY_FAIL, KNOWN_CODES, READERS, echoed_line, holder_of, is_first_code, is_variable,
+    printed_code, readers, shows_other_output, words,
+};
+use super::target;
+use super::visibility::OutputFilter;
+use forge_store::shell::syntax_tree::{self, ChainOperator, ShellCommand, ShellNode};
+
+const MAX_SHELLS: u32 = 4;
+/// The maximum number of programs after a check that are examined in a pipeline.
+const MAX_FILTERS: usize = 8;
+
+/// Parses a command line.
+pub(super) fn parse_line(line: &str) -> Option<CheckPlan> {
+    let mut planner = CheckPlanBuilder::default();
+    let node = syntax_tree::read(line)?;
+    let plan = planner.node(&node, &mut ShellContext::default());
+    let ends_with_echo = match &node {
+        ShellNode::List(items) => matches!(
+            items.last(),
+            Some((ShellNode::Command(command), false))
+                if words(command).first() == Some(&"echo") && !command.redirected
+        ),
+        _ => false,
+    };
+    let CheckPlanBuilder { checks, echoes, events, .. } = planner;
+    Some(CheckPlan { plan, checks, echoes, events, ends_with_echo })
+}
+
+/// The state of the shell at a command.
+#[derive(Clone, Debug, Default)]
+struct ShellContext {
+    directory: Option<String>,
+    filters: Vec<OutputFilter>,
+    /// Whether the output is not part of the line's output, so that a printed text may be missing.
+    piped: bool,
+    pipefail: bool,
+    errexit: bool,
+    repeats: bool,
+    /// Whether it may not run, or at another time.
+    uncertain: bool,
+    /// Whether the output goes to a file.
+    redirected: bool,
+    /// Whether the input comes from another program.
+    fed: bool,
+    around: RunSurroundings,
+}
+
+impl ShellContext {
+    /// Whether a printed line reaches the output unchanged if it reaches it at all.
+    fn prints(&self) -> bool {
+        let keeps = |filter: &OutputFilter| {
+            let program = filter.words.first().map_or("", String::as_str);
+            matches!(program, "tail" | "head" | "cat" | "tee" | "grep" | "egrep")
+        };
+        !self.redirected && self.filters.iter().all(keeps)
+    }
+}
+
+#[derive(Default)]
+struct CheckPlanBuilder {
+    checks: Vec<PlacedCheck>,
+    echoes: Vec<EchoedLine>,
+    events: Vec<OutputEvent>,
+    shells: u32,
+}
+
+impl CheckPlanBuilder {
+    fn node(&mut self, node: &ShellNode, context: &mut ShellContext) -> ExitCodeTree {
+        match node {
+            ShellNode::Command(command) => self.command(command, context),
+            ShellNode::List(items) => self.list(items, context),
+            ShellNode::Chain(links) => {
+                // A failure before `&&` or `||` does not end a list.
+                let errexit = std::mem::take(&mut context.errexit);
+                let uncertain = context.uncertain;
+                let plan = |(link, node): &(ChainOperator, ShellNode)| {
+                    let plan = self.node(node, context);
+                    context.uncertain = true;
+                    (*link, plan)
+                };
+                let plans = links.iter().map(plan).collect();
+                context.errexit |= errexit;
+                context.uncertain = uncertain;
+                ExitCodeTree::Chain(plans)
+            }
+            ShellNode::Pipe(parts) => self.pipe(parts, context),
+            ShellNode::Not(inner) => ExitCodeTree::Not(Box::new(self.apart(inner, context))),
+            ShellNode::Subshell(inner) => {
+                ExitCodeTree::Subshell(Box::new(self.node(inner, &mut context.clone())))
+            }
+            ShellNode::Redirected(inner, file) => {
+                let first = self.checks.len();
+                let outer = std::mem::replace(&mut context.redirected, true);
+                let plan = self.node(inner, context);
+                context.redirected = outer;
+                for check in self.checks.get_mut(first..).unwrap_or_default() {
+                    check.file.get_or_insert_with(|| file.clone());
+                }
+                plan
+            }
+            ShellNode::If { arms, otherwise } => {
+                let uncertain = std::mem::replace(&mut context.uncertain, true);
+                let arms = arms
+                    .iter()
+                    .map(|(when, then)| (self.apart(when, context), self.node(then, context)))
+                    .collect();
+                let otherwise = otherwise.as_ref().map(|node| Box::new(self.node(node, context)));
+                context.uncertain = uncertain;
+                ExitCodeTree::If { arms, otherwise }
+            }
+            ShellNode::Loop { condition, body } => {
+                let mut inside = ShellContext {
+                    repeats: true,
+                    uncertain: true,
+                    errexit: false,
+                    ..context.clone()
+                };
+                let condition =
+                    condition.as_ref().map(|node| Box::new(self.node(node, &mut inside)));
+                ExitCodeTree::Loop { condition, body: Box::new(self.node(body, &mut inside)) }
+            }
+        }
+    }
+
+    /// Parses a part whose failure does not end the list that contains it.
+    fn apart(&mut self, node: &ShellNode, context: &mut ShellContext) -> ExitCodeTree {
+        let errexit = std::mem::take(&mut context.errexit);
+        let plan = self.node(node, context);
+        context.errexit = errexit;
+        plan
+    }
+
+    fn list(&mut self, items: &[(ShellNode, bool)], context: &mut ShellContext) -> ExitCodeTree {
+        let mut done: Vec<CommandListItem> = Vec::new();
+        // Whether each item contains checks.
+        let mut checked: Vec<bool> = Vec::new();
+        // The variable that holds the exit code of an item, the number of that item, and whether it
+        // is the code of the first program of a pipeline.
+        let mut holder: Option<(String, usize, bool)> = None;
+        for (number, (node, background)) in items.iter().enumerate() {
+            let first = self.checks.len();
+            let echoed = self.echoes.len();
+            let uncertain = context.uncertain;
+            context.uncertain |= *background;
+            let plan = self.node(node, context);
+            context.uncertain = uncertain;
+            let waits = |(node, _): &(ShellNode, bool)| matches!(node, ShellNode::Command(command) if words(command).first() == Some(&"wait"));
+            if *background && !items.iter().skip(number + 1).any(waits) {
+                let checks = self.checks.get_mut(first..).unwrap_or_default();
+                checks.iter_mut().for_each(|check| check.goes_on = true);
+            }
+            let ends = context.errexit && !*background;
+            if let Some((name, of_first)) = holder_of(items.get(number + 1)) {
+                holder = Some((name, number, of_first));
+            }
+            let item = CommandListItem {
+                plan,
+                background: *background,
+                ends_list: ends,
+                keeps_exit_code: false,
+                printed: None,
+            };
+            done.push(item);
+            checked.push(self.checks.len() > first && !*background);
+            self.shown_from(first, items.get(number + 1..).unwrap_or_default());
+            let ShellNode::Command(command) = node else { continue };
+            let held = holder.as_ref().map(|(name, of, first)| (name.as_str(), *of, *first));
+            if matches!(words(command).first(), Some(&("exit" | "return"))) {
+                let code = words(command).get(1).copied().unwrap_or_default();
+                let held = held.filter(|(name, ..)| is_variable(Some(&code), name));
+                let before = number.checked_sub(1).filter(|_| is_first_code(code));
+                let again = held.map(|(_, of, first)| (of, first));
+                if let Some((of, first)) = again.or(before.map(|of| (of, true))) {
+                    for item in done.iter_mut().take(number).skip(of + 1) {
+                        item.keeps_exit_code = true;
+                    }
+                    if let Some(item) = done.last_mut() {
+                        item.plan = ExitCodeTree::ExitAsBefore;
+                    }
+                    if let Some(ExitCodeTree::Pipe { code, .. }) =
+                        done.get_mut(of).map(|item| &mut item.plan).filter(|_| first)
+                    {
+                        *code = PipeCode::First;
+                    }
+                }
+            } else if self.echoes.len() > echoed {
+                let before = number.checked_sub(1).map(|before| ("?", before, false));
+                for (name, of, first) in
+                    before.into_iter().chain(held.filter(|(_, of, _)| *of < number))
+                {
+                    let Some(of_first) = printed_code(command, name) else { continue };
+                    if let Some(item) = done.get_mut(of).filter(|_| checked.get(of) == Some(&true))
+                    {
+                        let of_first = of_first || first;
+                        if let Some(echo) = self.echoes.get_mut(echoed) {
+                            echo.is_code = true;
+                        }
+                        item.printed.get_or_insert(PrintedExitCode { echo: echoed, of_first });
+                    }
+                }
+            }
+        }
+        ExitCodeTree::List(done)
+    }
+
+    /// For checks whose output goes to a file: finds the later programs that show the file.
+    fn shown_from(&mut self, first: usize, later: &[(ShellNode, bool)]) {
+        let checks = self.checks.get_mut(first..).unwrap_or_default();
+        for check in checks {
+            let Some(file) = check.file.take() else { continue };
+            let mut readers = Vec::new();
+            later.iter().for_each(|(node, _)| self::readers(node, &file, &mut readers));
+            if readers.is_empty() {
+                check.file = Some(file);
+            } else {
+                check.copies.push(file);
+                check.shown_later = true;
+                check.filters.extend(readers);
+            }
+        }
+    }
+
+    fn pipe(&mut self, parts: &[ShellNode], context: &mut ShellContext) -> ExitCodeTree {
+        let filter = |node: &ShellNode| match node {
+            ShellNode::Command(command) => {
+                OutputFilter { words: command.words.iter().map(|word| word.text.clone()).collect() }
+            }
+            _ => OutputFilter { words: vec!["?".to_owned()] },
+        };
+        let plans = parts.iter().enumerate().map(|(number, part)| {
+            let after = parts.get(number + 1..).unwrap_or_default();
+            let mut inside = context.clone();
+            inside.filters.splice(0..0, after.iter().take(MAX_FILTERS).map(filter));
+            inside.piped |= !after.is_empty();
+            inside.fed |= number > 0;
+            inside.errexit = false;
+            self.node(part, &mut inside)
+        });
+        let code = if context.pipefail { PipeCode::AnyFailed } else { PipeCode::Last };
+        ExitCodeTree::Pipe { parts: plans.collect(), code }
+    }
+
+    fn command(&mut self, command: &ShellCommand, context: &mut ShellContext) -> ExitCodeTree {
+        let words = words(command);
+        let Some((program, arguments)) = words.split_first() else {
+            return self.assignment(command, context);
+        };
+        if !context.fed && !command.redirected && !context.redirected && shows_other_output(&words)
+        {
+            let words = words.iter().map(|word| (*word).to_owned());
+            self.events.push(OutputEvent::Reader(words.collect()));
+        }
+        match *program {
+            "set" | "setopt" => {
+                set(arguments, context);
+                return ExitCodeTree::Zero;
+            }
+            "cd" | "pushd" => {
+                if let Some(path) = arguments.iter().find(|word| !word.starts_with('-')) {
+                    let from = context.directory.as_deref().unwrap_or(".");
+                    context.directory = Some(target::joined(from, path));
+                }
+                return ExitCodeTree::Enter;
+            }
+            "exit" | "return" => {
+                return match arguments.first() {
+                    None | Some(&("$?" | "${?}")) => ExitCodeTree::ExitAsBefore,
+                    Some(code) => ExitCodeTree::Exit(code.parse().ok()),
+                };
+            }
+            "export" => {
+                context.around.add_variables(arguments.iter().copied());
+                return ExitCodeTree::Zero;
+            }
+            "false" => return ExitCodeTree::Nonzero,
+            "echo" => {
+                if !command.redirected && context.prints() {
+                    let runs_once = !context.uncertain;
+                    self.echoes.extend(echoed_line(command, runs_once));
+                }
+                let plain = command.words.iter().all(|word| !word.expands);
+                let visible = !command.redirected && !context.redirected && !context.piped;
+                let text = arguments.join(" ");
+                if plain && visible && !context.repeats && !text.trim().is_empty() {
+                    self.events.push(OutputEvent::Marker(text.trim().to_owned()));
+                }
+                return match plain && visible && !text.trim().is_empty() && !text.starts_with('-') {
+                    true => ExitCodeTree::Echo(text.trim().to_owned()),
+                    false => ExitCodeTree::Zero,
+                };
+            }
+            _ if READERS.contains(program) => return ExitCodeTree::Enter,
+            _ if HARDLY_FAIL.contains(program) => return ExitCodeTree::Zero,
+            _ => {}
+        }
+        match check_call::classify_words(&words) {
+            ClassifiedCommand::Check(call) if self.checks.len() < MAX_CHECKS => {
+                self.check(*call, command, context)
+            }
+            ClassifiedCommand::Line(line, around) if self.shells < MAX_SHELLS => {
+                let mut inside = context.clone();
+                let variables = command.assignments.iter().map(|word| word.text.as_str());
+                inside.around.add_variables(variables);
+                inside.around.extend(around);
+                self.inner(&line, command, &inside)
+            }
+            _ => {
+                let program = program.rsplit('/').next().unwrap_or_default();
+                let known = KNOWN_CODES.iter().find(|(programs, _)| programs.contains(&program));
+                known.map_or(ExitCodeTree::Any, |(_, codes)| ExitCodeTree::Codes(codes))
+            }
+        }
+    }
+
+    fn check(
+        &mut self,
+        mut call: CheckCall,
+        command: &ShellCommand,
+        context: &ShellContext,
+    ) -> ExitCodeTree {
+        call.directory = match (context.directory.as_deref(), call.directory) {
+            (Some(outer), Some(inner)) => Some(target::joined(outer, &inner)),
+            (outer, inner) => inner.or(outer.map(str::to_owned)),
+        };
+        let mut around = context.around.clone();
+        around.add_variables(command.assignments.iter().map(|word| word.text.as_str()));
+        around.apply(&mut call);
+        let copied = context
+            .filters
+            .iter()
+            .filter(|filter| filter.words.first().is_some_and(|program| program == "tee"));
+        let copies = copied.flat_map(|filter| filter.words.iter().skip(1).cloned()).collect();
+        self.events.push(OutputEvent::Check(self.checks.len()));
+        self.checks.push(PlacedCheck {
+            call,
+            filters: context.filters.clone(),
+            file: command.redirected.then(|| command.file.clone()),
+            copies,
+            shown_later: false,
+            errors_hidden: command.errors_redirected,
+            goes_on: false,
+            repeats: context.repeats,
+        });
+        ExitCodeTree::Check(self.checks.len() - 1)
+    }
+
+    /// Parses an assignment of the output of a line: `out=$(cargo test)`. The variable is to it
+    /// what a file is to a redirection.
+    fn assignment(&mut self, command: &ShellCommand, context: &ShellContext) -> ExitCodeTree {
+        let inner = command.assignments.last().and_then(|word| {
+            let (name, value) = word.text.split_once('=')?;
+            let line = value.strip_prefix("$(")?.strip_suffix(')')?;
+            Some((format!("${name}"), line.to_owned()))
+        });
+        let Some((file, line)) = inner.filter(|_| self.shells < MAX_SHELLS) else {
+            return ExitCodeTree::Zero;
+        };
+        let command = ShellCommand { redirected: true, file, ..ShellCommand::default() };
+        match self.inner(&line, &command, context) {
+            ExitCodeTree::Any => ExitCodeTree::Zero,
+            plan => plan,
+        }
+    }
+
+    /// Parses a line that another shell runs.
+    fn inner(
+        &mut self,
+        line: &str,
+        command: &ShellCommand,
+        context: &ShellContext,
+    ) -> ExitCodeTree {
+        let Some(node) = syntax_tree::read(line) else { return ExitCodeTree::Any };
+        let first = self.checks.len();
+        let mut inside = ShellContext { errexit: false, pipefail: false, ..context.clone() };
+        inside.redirected |= command.redirected;
+        self.shells += 1;
+        let plan = self.node(&node, &mut inside);
+        self.shells -= 1;
+        let checks = self.checks.get_mut(first..).unwrap_or_default();
+        if checks.is_empty() {
+            return ExitCodeTree::Any;
+        }
+        for check in checks {
+            if command.redirected {
+                check.file.get_or_insert_with(|| command.file.clone());
+            }
+            check.errors_hidden |= command.errors_redirected;
+        }
+        ExitCodeTree::Subshell(Box::new(plan))
+    }
+}
+
+fn set(options: &[&str], context: &mut ShellContext) {
+    let mut options = options.iter();
+    while let Some(option) = options.next() {
+        match option.strip_prefix('-') {
+            Some(flags) => {
+                context.errexit |= flags.contains('e');
+                if flags.ends_with('o') {
+                    match options.next() {
+                        Some(&"pipefail") => context.pipefail = true,
+                        Some(&"errexit") => context.errexit = true,
+                        _ => {}
+                    }
+                }
+            }
+            None if *option == "+e" => context.errexit = false,
+            None if *option == "pipefail" => context.pipefail = true,
+            None => {}
+        }
+    }
+}

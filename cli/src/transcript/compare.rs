@@ -1,0 +1,88 @@
+//! Compares a file with what was imported from it before.
+
+use super::failure::ImportFailure;
+use super::import_file::read_at;
+use super::{READ_BYTES, TranscriptImporter, TranscriptIntake};
+use forge_store::error::Error;
+use forge_store::redact::{PartEnding as Follows, TextForm as Written};
+use forge_store::store::{BLOCK_BYTES, SourceBookmark, SourceChange};
+
+/// The result of comparing a file with its imported part.
+pub(super) enum FileComparison {
+    /// Unchanged, perhaps with more after it.
+    Grown,
+    /// An earlier save of the file: nothing is new.
+    Shorter,
+    /// Different: it is read from the beginning.
+    Changed,
+}
+
+impl TranscriptImporter<'_> {
+    /// Compares the file with its imported part.
+    pub(super) fn compare(
+        &self,
+        intake: &mut TranscriptIntake,
+        known: &SourceBookmark,
+    ) -> Result<FileComparison, ImportFailure> {
+        if intake.bytes < known.bytes && known.removed() > 0 {
+            return self.compare_kept(intake);
+        }
+        let key = self.store.hash_key();
+        let mut offset = 0;
+        let end = known.bytes.min(intake.bytes);
+        if self.how.live && intake.bytes >= known.bytes {
+            offset = end.saturating_sub(1) - end.saturating_sub(1) % BLOCK_BYTES as u64;
+        }
+        while offset < end {
+            let part = read_at(&intake.file, offset, READ_BYTES.min(end - offset))?;
+            // If the file is shorter now, its last block is incomplete: it is compared with the
+            // bytes themselves.
+            let whole = if intake.bytes < known.bytes {
+                part.len() - part.len() % BLOCK_BYTES
+            } else {
+                part.len()
+            };
+            let (blocks, rest) = part.split_at(whole);
+            if known.compare(key, offset, blocks) != SourceChange::Kept {
+                return Ok(FileComparison::Changed);
+            }
+            if let (false, Some(session)) = (rest.is_empty(), &intake.session) {
+                let at = offset + whole as u64;
+                let kept = session.source_bytes(&intake.source, at, rest.len() as u64);
+                // A part that was pruned cannot be compared: the file is read again.
+                if matches!(kept, Err(Error::Dropped { .. })) || kept? != rest {
+                    return Ok(FileComparison::Changed);
+                }
+            }
+            offset += part.len() as u64;
+        }
+        Ok(if intake.bytes < known.bytes { FileComparison::Shorter } else { FileComparison::Grown })
+    }
+
+    /// Compares a file that is shorter now and contained secrets with the redacted bytes that were
+    /// stored: only these have the right boundaries.
+    fn compare_kept(&self, intake: &mut TranscriptIntake) -> Result<FileComparison, ImportFailure> {
+        let Some(session) = &intake.session else { return Ok(FileComparison::Changed) };
+        let (mut offset, mut kept) = (0, 0);
+        let mut buffer = Vec::new();
+        while offset < intake.bytes {
+            let part = read_at(&intake.file, offset, READ_BYTES)?;
+            offset += part.len() as u64;
+            let ends = offset >= intake.bytes || part.is_empty();
+            buffer.extend_from_slice(&part);
+            let follows = if ends { Follows::End } else { Follows::More };
+            let clean = self.store.redact_source(&buffer, Written::Json, follows);
+            let same = session.source_bytes(&intake.source, kept, clean.bytes().len() as u64);
+            if !same.is_ok_and(|same| same == clean.bytes()) {
+                return Ok(FileComparison::Changed);
+            }
+            kept += clean.bytes().len() as u64;
+            let taken = clean.source().len();
+            buffer.drain(..taken);
+            if ends {
+                break;
+            }
+        }
+        Ok(FileComparison::Shorter)
+    }
+}

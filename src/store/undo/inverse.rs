@@ -1,0 +1,396 @@
+//! The changes that reverse an operation, and the checks that they may still be made.
+
+use super::super::session::Session;
+use super::swept;
+use crate::diff;
+use crate::engine::checkpoint::{self, CheckpointFilter};
+use crate::engine::compare;
+use crate::engine::lineage::RevisionRef;
+use crate::engine::lookup;
+use crate::engine::plan_context::PlanContext;
+use crate::engine::prune;
+use crate::engine::read_snapshot::ReadSnapshot;
+use crate::engine::refs::session as session_refs;
+use crate::engine::revision_plan::{self, ClaimChange};
+use crate::engine::sealed_revision::{CommitTarget, PlannedRevision};
+use crate::engine::session_rows::SessionLookup;
+use crate::engine::timeline;
+use crate::error::{Error, Result};
+use crate::format::{BookmarkRow, OperationEffect, OperationRow, RecordChange, encode_key};
+use crate::model::{
+    BranchNumber, CheckpointId, Key, Operation, SessionNumber, StateDigest, Timestamp,
+};
+use std::collections::{BTreeMap, BTreeSet};
+
+impl Session {
+    /// Returns the changes that reverse an operation's effects, newest first. Its claims are as
+    /// `done_by` left them.
+    pub(super) fn inverse_changes(
+        &self,
+        desk: &PlanContext<'_>,
+        view: &ReadSnapshot,
+        operation: &Operation,
+        target: &OperationRow,
+        done_by: &OperationRow,
+    ) -> Result<(Vec<RecordChange>, Option<PlannedRevision>)> {
+        let session = self.number;
+        let mut changes = Vec::new();
+        let (mut hidden, mut folded) = (BTreeSet::new(), Vec::new());
+        // Of each source, the bookmark before the operation: an import moves it in every record.
+        let mut bookmarks: BTreeMap<&String, &Option<Box<BookmarkRow>>> = BTreeMap::new();
+        let is_swept = prune::is_swept(view, target)?;
+        for effect in target.effects.iter().rev() {
+            match effect {
+                OperationEffect::Revision { .. } | OperationEffect::Facts { .. } => {}
+                OperationEffect::CheckpointMade { id } => {
+                    if checkpoint::by_id(view, session, id)?.is_some() {
+                        hidden.insert(*id);
+                    }
+                }
+                OperationEffect::CheckpointChanged { old } => {
+                    // The change may have been undone since: then there is nothing to do.
+                    if checkpoint::by_id(view, session, &old.id)?.is_some() {
+                        changes.push(RecordChange::Checkpoint { session, checkpoint: old.clone() });
+                    }
+                }
+                OperationEffect::CheckpointHidden { old } => {
+                    if is_swept {
+                        return Err(swept(target));
+                    }
+                    changes
+                        .push(RecordChange::CheckpointShown { session, checkpoint: old.clone() });
+                }
+                OperationEffect::BranchMade { branch } => {
+                    self.check_unused(desk, *branch, &target.effects)?;
+                    changes.push(RecordChange::BranchHidden {
+                        session,
+                        branch: *branch,
+                        hidden: true,
+                    });
+                }
+                OperationEffect::BranchHidden { branch, hidden } => {
+                    if *hidden {
+                        self.check_name_free(desk, *branch)?;
+                    }
+                    changes.push(RecordChange::BranchHidden {
+                        session,
+                        branch: *branch,
+                        hidden: !hidden,
+                    });
+                }
+                OperationEffect::BranchChanged { branch, old } => {
+                    let mut change = old.clone();
+                    change.time = operation.time;
+                    changes.push(RecordChange::BranchChanged { session, branch: *branch, change });
+                }
+                OperationEffect::Switched { old, .. } => changes.push(RecordChange::Switched {
+                    session,
+                    branch: *old,
+                    time: operation.time,
+                }),
+                OperationEffect::Bookmark { source, old, bytes } => {
+                    // The first effect that is seen is the operation's last one.
+                    if !bookmarks.contains_key(source)
+                        && self.bookmark(source)?.map_or(0, |bookmark| bookmark.bytes) != *bytes
+                    {
+                        return Err(Error::Conflict(format!(
+                            "more of {source} was imported since: undo that first"
+                        )));
+                    }
+                    bookmarks.insert(source, old);
+                }
+                OperationEffect::Schedule { old } => {
+                    changes.push(RecordChange::Schedule { session, every_micros: *old });
+                }
+                OperationEffect::Folded { branch, last, .. } => {
+                    let at = RevisionRef { branch: *branch, sequence: *last };
+                    prune::check_unfoldable(view, session, at, &target.operation.id)?;
+                    changes.push(RecordChange::Unfolded { session, branch: *branch, last: *last });
+                }
+                OperationEffect::Unfolded { branch, first, last } => {
+                    let run = prune::FoldRange { branch: *branch, first: *first, last: *last };
+                    let pruning = target.takes_back.unwrap_or(target.operation.id);
+                    prune::check_pruning(view, &pruning)?;
+                    let before = changes.last();
+                    let planned = prune::fold_after(view, session, &run, before, pruning)?;
+                    changes.push(planned.change);
+                    folded.push(run);
+                }
+                OperationEffect::SessionDropped { of } => {
+                    check_session_free(desk, *of)?;
+                    changes.push(RecordChange::SessionShown { session, of: *of });
+                }
+                OperationEffect::SessionShown { of } => {
+                    let current = [desk.refs.pinned, desk.refs.last_used].contains(&Some(*of));
+                    if current || session_refs(&desk.refs, *of)?.gone.is_some() {
+                        return Err(Error::Conflict(
+                            "the session was used again, or pruned again, since".to_owned(),
+                        ));
+                    }
+                    let pruning = target.takes_back.unwrap_or(target.operation.id);
+                    prune::check_pruning(view, &pruning)?;
+                    changes.push(RecordChange::SessionDropped { session, of: *of, pruning });
+                }
+                OperationEffect::TextDropped { of, blob, bytes, old } => {
+                    if self.dropped_by(desk, *of, blob)? != (*bytes, true) {
+                        return Err(Error::Conflict(format!("'{blob}' was pruned again since")));
+                    }
+                    let (of, blob, bytes) = (*of, blob.clone(), *old);
+                    changes.push(RecordChange::TextShown { session, of, blob, bytes });
+                }
+                OperationEffect::TextShown { of, blob, bytes } => {
+                    if self.dropped_by(desk, *of, blob)?.0 >= *bytes {
+                        return Err(Error::Conflict(format!("'{blob}' was pruned again since")));
+                    }
+                    let pruning = target.takes_back.unwrap_or(target.operation.id);
+                    prune::check_pruning(view, &pruning)?;
+                    let (of, blob, bytes) = (*of, blob.clone(), *bytes);
+                    changes.push(RecordChange::TextDropped { session, of, blob, bytes, pruning });
+                }
+                OperationEffect::Purged { .. } => {
+                    return Err(Error::Conflict(
+                        "what was purged is permanently gone: a purge cannot be undone".to_owned(),
+                    ));
+                }
+                OperationEffect::Swept { .. } => return Err(swept(target)),
+            }
+        }
+        changes.extend(bookmarks.into_iter().map(|(source, old)| RecordChange::Bookmark {
+            session,
+            source: source.clone(),
+            bookmark: old.clone(),
+        }));
+        self.check_unnamed(view, &folded, &hidden)?;
+        let last = self.last_checkpoint_without(view, &hidden)?;
+        changes.extend(hidden.into_iter().map(|id| RecordChange::CheckpointHidden {
+            session,
+            id,
+            last,
+        }));
+        let mut planned = None;
+        for (branch, (first, last)) in revisions(done_by) {
+            let place = CommitTarget { session, branch, time: operation.time, operation };
+            if let Some(plan) = self.inverse_revision(desk, view, place, first, last)? {
+                changes.extend(plan.changes.iter().cloned());
+                planned = Some(plan);
+            }
+        }
+        // The facts of the first operation are hidden by an undo and shown again by a redo.
+        let (whose, facts_hidden) = match target.takes_back {
+            None => (target.operation.id, true),
+            Some(first) => (first, false),
+        };
+        if whose != target.operation.id {
+            changes.push(RecordChange::TakesBack { session, operation: whose, facts_hidden });
+        }
+        changes.push(RecordChange::TakesBack {
+            session,
+            operation: target.operation.id,
+            facts_hidden: facts_hidden && whose == target.operation.id,
+        });
+        Ok((changes, planned))
+    }
+
+    /// Returns how many bytes at the beginning of a blob were dropped, and whether that can be
+    /// undone.
+    fn dropped_by(
+        &self,
+        desk: &PlanContext<'_>,
+        of: SessionNumber,
+        blob: &str,
+    ) -> Result<(u64, bool)> {
+        let dropped = &session_refs(&desk.refs, of)?.dropped;
+        let text = dropped.iter().find(|text| text.blob == blob);
+        Ok(text.map_or((0, false), |text| (text.bytes, text.pruning.is_some())))
+    }
+
+    fn last_checkpoint_without(
+        &self,
+        view: &ReadSnapshot,
+        hidden: &BTreeSet<CheckpointId>,
+    ) -> Result<Option<Timestamp>> {
+        let limit = Some(hidden.len() + 1);
+        let newest =
+            checkpoint::list(view, self.number, &CheckpointFilter { limit, ..Default::default() })?;
+        Ok(newest.into_iter().find(|one| !hidden.contains(&one.id)).map(|one| one.time))
+    }
+
+    /// Checks that a pruning can be redone: nothing names the folded revisions now, with these
+    /// checkpoints hidden.
+    fn check_unnamed(
+        &self,
+        view: &ReadSnapshot,
+        runs: &[prune::FoldRange],
+        hidden: &BTreeSet<CheckpointId>,
+    ) -> Result<()> {
+        if runs.is_empty() {
+            return Ok(());
+        }
+        let checkpoints = checkpoint::list(view, self.number, &CheckpointFilter::default())?;
+        let stay = checkpoints.iter().filter(|one| !hidden.contains(&one.id));
+        let named = self.referenced_revisions(view, stay)?;
+        for run in runs {
+            if let Some(sequence) = prune::first_named(view, self.number, run, &named)? {
+                return Err(Error::Conflict(format!(
+                    "#{sequence} has been needed since it was brought back: prune again instead"
+                )));
+            }
+        }
+        Ok(())
+    }
+
+    /// Checks that a branch can be shown again: no other branch has its name.
+    fn check_name_free(&self, desk: &PlanContext<'_>, branch: BranchNumber) -> Result<()> {
+        let session = session_refs(&desk.refs, self.number)?;
+        let name = &session.branch(branch)?.name;
+        match session.branch_named(name) {
+            Some(other) if other != branch => Err(Error::Conflict(format!(
+                "another branch was named '{name}' since: undo that first"
+            ))),
+            _ => Ok(()),
+        }
+    }
+
+    /// Checks that the creation of a branch can be undone: nothing else depends on the branch.
+    fn check_unused(
+        &self,
+        desk: &PlanContext<'_>,
+        branch: BranchNumber,
+        effects: &[OperationEffect],
+    ) -> Result<()> {
+        let session = session_refs(&desk.refs, self.number)?;
+        let name = &session.branch(branch)?.name;
+        let own = session.branch(branch)?;
+        // Undone work does not count: what matters is whether the claims equal those at the fork.
+        let begun = match own.base {
+            None | Some((_, 0)) => (StateDigest::EMPTY, 0),
+            Some((base, from)) => {
+                let at = RevisionRef { branch: base, sequence: from };
+                let (head, _) = timeline::head_at(&desk.view()?, self.number, at)?;
+                (head.digest, head.count)
+            }
+        };
+        let has_own = own.head.is_some_and(|head| (head.digest, head.count) != begun);
+        let has_child = session
+            .branches
+            .iter()
+            .any(|other| !other.hidden && other.base.is_some_and(|(base, _)| base == branch));
+        // The checkout may be undone together with the branch.
+        let leaves =
+            effects.iter().any(|effect| matches!(effect, OperationEffect::Switched { .. }));
+        if session.current_branch == branch && !leaves {
+            return Err(Error::Conflict(format!(
+                "the branch '{name}' is checked out: switch to another one first"
+            )));
+        }
+        if has_own || has_child {
+            return Err(Error::Conflict(format!("the branch '{name}' was worked on since")));
+        }
+        Ok(())
+    }
+
+    /// Returns a revision that undoes the revisions from `first` to `last` of a branch: a reset to
+    /// the state before `first` if nothing follows `last`, else the inverse changes if no later
+    /// revision changed the same claims.
+    fn inverse_revision(
+        &self,
+        desk: &PlanContext<'_>,
+        view: &ReadSnapshot,
+        place: CommitTarget<'_>,
+        first: u64,
+        last: u64,
+    ) -> Result<Option<PlannedRevision>> {
+        let branch = place.branch;
+        for sequence in [first, last] {
+            // Fails with [`Error::Folded`] if it was folded.
+            self.of_sequence(view, sequence)?;
+        }
+        prune::check_no_outer_fold(view, self.number, branch, (first, last))?;
+        let at = RevisionRef { branch, sequence: first };
+        let before = timeline::parent_of(view, &desk.refs, self.number, at)?;
+        let head = session_refs(&desk.refs, self.number)?.branch(branch)?.head;
+        if head.is_some_and(|head| head.sequence == last) {
+            return self.plan_reset(desk, place, before).map(Some);
+        }
+        let after = Some(RevisionRef { branch, sequence: last });
+        let done = compare::compare(view, &desk.refs, self.number, before, after)?;
+        let now = timeline::head_of(&desk.refs, self.number, branch)?;
+        let since = compare::compare(view, &desk.refs, self.number, after, now)?;
+        if let Some(again) =
+            since.iter().find(|change| done.iter().any(|one| one.key == change.key))
+        {
+            let by = self.last_change_by(desk, view, now, &again.key)?;
+            return Err(Error::Conflict(format!(
+                "the {} was changed again since{by}: undo that first",
+                again.key
+            )));
+        }
+        let opposite: Vec<ClaimChange> = diff::invert(done)
+            .into_iter()
+            .map(|change| {
+                revision_plan::restoring_change(view, &desk.refs, self.number, before, change)
+            })
+            .collect::<Result<_>>()?;
+        revision_plan::plan(desk, place, &opposite, &mut None)
+    }
+}
+
+impl Session {
+    /// Names the operation that last changed a claim: `, by 'gap fill' (0123abcd)`.
+    fn last_change_by(
+        &self,
+        desk: &PlanContext<'_>,
+        view: &ReadSnapshot,
+        head: Option<RevisionRef>,
+        key: &Key,
+    ) -> Result<String> {
+        let Some(head) = head else { return Ok(String::new()) };
+        let touched = lookup::history(view, &desk.refs, self.number, head, &encode_key(key))?;
+        let Some(last) = touched.first().map(|change| change.at) else { return Ok(String::new()) };
+        let made = |effect: &OperationEffect| {
+            matches!(effect, OperationEffect::Revision { branch, sequence }
+                if (*branch, *sequence) == (last.branch, last.sequence))
+        };
+        let rows = self.operation_rows(view, usize::MAX)?;
+        let by = rows.iter().find(|row| row.effects.iter().any(made));
+        Ok(by.map_or_else(String::new, |row| {
+            format!(", by '{}' ({})", row.operation.verb, row.operation.id.short())
+        }))
+    }
+}
+
+/// Returns the first and the last revision that an operation made on each branch.
+fn revisions(row: &OperationRow) -> BTreeMap<BranchNumber, (u64, u64)> {
+    let mut revisions = BTreeMap::new();
+    for effect in &row.effects {
+        if let OperationEffect::Revision { branch, sequence } = effect {
+            let known = revisions.entry(*branch).or_insert((*sequence, *sequence));
+            known.0 = known.0.min(*sequence);
+            known.1 = known.1.max(*sequence);
+        }
+    }
+    revisions
+}
+
+/// Checks that a dropped session can be restored: no other session has its name, its id or its
+/// agent's id.
+fn check_session_free(desk: &PlanContext<'_>, number: SessionNumber) -> Result<()> {
+    let own = session_refs(&desk.refs, number)?;
+    if own.gone.is_none() {
+        return Err(Error::Conflict(format!("'{}' was brought back already", own.info.name)));
+    }
+    let info = &own.info;
+    let agent = info.agent_session.as_deref();
+    let sessions = &desk.refs.sessions;
+    let mut others = sessions.find(SessionLookup::Name(&info.name))?;
+    others.retain(|(_, other)| other.info.kind == info.kind);
+    others.extend(sessions.find(SessionLookup::Id(info.id))?);
+    others.extend(agent.map_or(Ok(Vec::new()), |id| sessions.find(SessionLookup::Agent(id)))?);
+    match others.into_iter().find(|(_, other)| other.gone.is_none()) {
+        Some((_, other)) => Err(Error::Conflict(format!(
+            "another session '{}' has replaced it since",
+            other.info.name
+        ))),
+        None => Ok(()),
+    }
+}
