@@ -74,7 +74,11 @@ impl SearchScope<'_> {
             return Ok(CurrentCopy { copy: Some(copy), lacking });
         }
         match self.write(copy, damaged) {
-            Ok(()) => {}
+            Ok(Some(copy)) => {
+                let lacking = self.lacking(&copy.catalogue, None);
+                return Ok(CurrentCopy { copy: Some(copy), lacking });
+            }
+            Ok(None) => {}
             // The texts of sessions are read each time if they cannot be kept.
             Err(error @ Error::Backend(_)) => {
                 tracing::info!(%error, "the texts for searching were not kept");
@@ -137,9 +141,10 @@ impl SearchScope<'_> {
         Ok(ExaminedJournal::new(position, last_before(view, position)?))
     }
 
-    /// Writes what the copy lacks. If another process is writing it, this does nothing.
-    fn write(&self, copy: TextCopy, damaged: &DamagedParts) -> Result<()> {
-        let Some(mut writer) = CopyWriter::begin(copy, Duration::ZERO)? else { return Ok(()) };
+    /// Writes what the copy lacks, and returns the copy. If another process is writing it, or has
+    /// written what is later than this view, this does nothing.
+    fn write(&self, copy: TextCopy, damaged: &DamagedParts) -> Result<Option<TextCopy>> {
+        let Some(mut writer) = CopyWriter::begin(copy, Duration::ZERO)? else { return Ok(None) };
         writer.forget(damaged)?;
         let examined = match self.examine(&writer.copy.catalogue)? {
             Some(examined) => examined,
@@ -151,7 +156,7 @@ impl SearchScope<'_> {
         };
         // The copy has what is later than this view, and may not take it for known.
         if examined.now.position > self.view.position() {
-            return Ok(());
+            return Ok(None);
         }
         writer.examined(examined.now, examined.changed.iter().copied())?;
         for number in self.lacking(&writer.copy.catalogue, None) {
@@ -175,7 +180,7 @@ impl SearchScope<'_> {
             }
             writer.forget(&damaged.into_inner())?;
         }
-        writer.finish()
+        writer.finish().map(Some)
     }
 
     /// Gives the texts of a session that the copy lacks to `sink`, without keeping them.

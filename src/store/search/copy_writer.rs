@@ -147,8 +147,8 @@ impl CopyWriter {
         self.complete.push(progress);
     }
 
-    /// Writes what was added and not written yet.
-    pub(super) fn finish(mut self) -> Result<()> {
+    /// Writes what was added and not written yet, and returns the copy.
+    pub(super) fn finish(mut self) -> Result<TextCopy> {
         self.absorb_open_blocks();
         self.write_block()?;
         self.commit()?;
@@ -159,7 +159,7 @@ impl CopyWriter {
             files::replace(&catalogue_in(folder), &folder.join(NEW_CATALOGUE), &bytes)?;
             self.remove_strangers();
         }
-        Ok(())
+        Ok(self.copy)
     }
 
     /// Takes open blocks into the next block: small ones first, and only those that are at most
@@ -260,7 +260,8 @@ impl CopyWriter {
         let files = self.copy.by_file();
         for block in blocks {
             let path = blocks_in(&self.copy.folder, block.file);
-            if !files.contains_key(&block.file) {
+            let is_pending = self.change.blocks.iter().any(|new| new.file == block.file);
+            if !files.contains_key(&block.file) && !is_pending {
                 files::remove(&path)?;
                 continue;
             }

@@ -1,6 +1,11 @@
+use super::catalogue::{
+    BlockPlace, Catalogue, CatalogueChange, ExaminedJournal, GroupPlace, SessionProgress,
+};
+use super::copy_seal::CopySeal;
+use super::text_block::{BlockContent, TextEntry, TextSource};
 use super::*;
 use crate::backend::Snapshot as _;
-use crate::model::{Fact, FactOrigin, Key, Value};
+use crate::model::{Fact, FactOrigin, Key, OperationId, Value};
 use crate::store::{ClaimChange, NewCheckpoint, NewSession, Options, WriteContext};
 use proptest::prelude::*;
 use std::collections::BTreeMap;
@@ -435,4 +440,95 @@ proptest! {
             prop_assert_eq!(ids(&place.store, &query), expected, "{}", text);
         }
     }
+}
+
+/// Returns golden bytes. With `FORGE_WRITE_GOLDEN=1` a missing file is created from `now`.
+fn golden(name: &str, now: &[u8]) -> Vec<u8> {
+    let path = format!("{}/tests/golden/{name}.hex", env!("CARGO_MANIFEST_DIR"));
+    if !std::path::Path::new(&path).exists() && std::env::var_os("FORGE_WRITE_GOLDEN").is_some() {
+        let lines = now.chunks(32).map(|line| format!("{}\n", crate::format::hex(line)));
+        std::fs::write(&path, lines.collect::<String>()).unwrap();
+    }
+    let text = std::fs::read_to_string(&path).unwrap();
+    let digits: Vec<char> = text.chars().filter(|digit| !digit.is_whitespace()).collect();
+    let byte = |pair: &[char]| u8::from_str_radix(&String::from_iter(pair), 16).unwrap();
+    digits.chunks(2).map(byte).collect()
+}
+
+/// How well zstd compresses is not part of the format, so the golden bytes are only read.
+#[test]
+fn the_files_of_the_copy_have_the_golden_format() {
+    let seal = CopySeal::new(None, None);
+    let mut content = BlockContent::default();
+    let operation = OperationId::from_bytes([7; 16]);
+    let entry = |kind, id: &str, source| TextEntry {
+        kind,
+        id: id.to_owned(),
+        at: at(3),
+        sequence: Some(9),
+        source,
+        length: 0,
+    };
+    let mut add = |session, entry: TextEntry, text: &str| {
+        content.parts.entry(session).or_default().add(entry, text);
+    };
+    let fact = TextSource::Fact { row: 5, operation };
+    add(2, TextEntry { sequence: None, ..entry(Some(Kind::Message), "m", fact) }, "a Message");
+    add(2, entry(None, "c0ffee", TextSource::Checkpoint { state: 6 }), "a checkpoint");
+    add(70_000, entry(Some(Kind::Note), "N1", TextSource::Claim), "größe");
+    let bytes = golden("search-block", &content.encode(11, &seal).unwrap());
+    assert_eq!(BlockContent::decode(11, &bytes, &seal).unwrap(), content);
+    assert!(BlockContent::decode(12, &bytes, &seal).is_none());
+
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("catalogue");
+    let mut catalogue = Catalogue::default();
+    catalogue.next = 13;
+    let file = std::fs::File::create(&path).unwrap();
+    let (length, parts) = (bytes.len() as u64, content.summary());
+    let block = BlockPlace { number: 11, file: 10, offset: 0, length, bytes: 27, parts };
+    let progress =
+        SessionProgress { session: 2, facts: 1, pages: 1, sequence: 10, checkpoints: vec![6] };
+    let change = CatalogueChange {
+        examined: Some(ExaminedJournal::new(4096, Some([3; 32]))),
+        blocks: vec![block.clone()],
+        groups: vec![GroupPlace { number: 12, blocks: vec![11] }],
+        sessions: vec![progress.clone(), SessionProgress { session: 70_000, ..progress.clone() }],
+        ..CatalogueChange::default()
+    };
+    catalogue.append(&file, change, &seal).unwrap();
+    let change = CatalogueChange {
+        removed: vec![99],
+        incomplete: vec![70_000],
+        stale: vec![2],
+        ..CatalogueChange::default()
+    };
+    catalogue.append(&file, change, &seal).unwrap();
+    let bytes = golden("search-catalogue", &std::fs::read(&path).unwrap());
+    std::fs::write(&path, &bytes).unwrap();
+    let read = Catalogue::read(&path, &seal).unwrap();
+    assert_eq!((read.next, read.examined.unwrap().position), (13, 4096));
+    assert_eq!(read.blocks.values().collect::<Vec<_>>(), [&block]);
+    assert_eq!(read.groups[&12].blocks, [11]);
+    assert_eq!(read.sessions.values().collect::<Vec<_>>(), [&progress]);
+    assert!(read.lacks(2) && read.lacks(70_000));
+
+    let words = ["a", "größe", "zz"].map(str::to_owned);
+    let buckets = grams::buckets_of(&words);
+    assert_eq!(buckets, golden_buckets());
+}
+
+fn golden_buckets() -> Vec<u32> {
+    let grams = [
+        (1_u32, 0x61),
+        (2, 0x7a7a),
+        (3, 0x6772c3),
+        (3, 0x72c3b6),
+        (3, 0xc3b6c3),
+        (3, 0xb6c39f),
+        (3, 0xc39f65),
+    ];
+    let bucket = |(length, gram): (u32, u32)| (gram | length << 24).wrapping_mul(0x9e37_79b1) >> 12;
+    let buckets: BTreeSet<u32> = grams.into_iter().map(bucket).collect();
+    buckets.into_iter().collect()
 }
