@@ -19,8 +19,8 @@ use crate::error::{Error, Result};
 use crate::format::key::{self, of};
 use crate::format::{
     BookmarkRow, CheckpointRow, Delta, DeltaPart, DeltaSideRange, FactPage, ObjectKind,
-    OperationEffect, OperationRow, Record, RecordChange, ResetSource, RevisionHeader, RevisionRow,
-    SegmentRow, SequenceRow, SessionRemoval, TotalsRow, open, sealed_id,
+    OperationEffect, OperationRow, Record, RecordChange, RecordRow, ResetSource, RevisionHeader,
+    RevisionRow, SegmentRow, SequenceRow, SessionRemoval, TotalsRow, open, sealed_id,
 };
 use crate::model::{Checkpoint, ObjectId, OperationId, SessionId, SessionNumber};
 use operation::OperationPart;
@@ -155,7 +155,10 @@ fn apply_with(
         object::put_next_number(rows, counter);
     }
     let position = key::KeyBuilder::new().number(placed.position).build();
-    rows.put(key::RECORDS, position, placed.hash.to_vec());
+    let sessions: BTreeSet<_> =
+        placed.record.changes.iter().flat_map(RecordChange::sessions).collect();
+    let row = RecordRow { hash: placed.hash, sessions: sessions.into_iter().collect() };
+    rows.put(key::RECORDS, position, row.encode());
     Ok(missing)
 }
 

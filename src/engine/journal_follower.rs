@@ -179,7 +179,7 @@ impl PublishedGeneration {
         }
         let before = key::KeyBuilder::new().number(position).build();
         let last = base.scan(key::RECORDS, &[], &before, ScanDirection::Descending, 1)?;
-        if last.first().is_some_and(|(_, found)| *found == hash) {
+        if last.first().is_some_and(|(_, found)| found.starts_with(&hash)) {
             return Ok(());
         }
         let what = format!(

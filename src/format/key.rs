@@ -43,7 +43,7 @@ pub const RESETS: TableId = TableId(15);
 pub const OPERATIONS: TableId = TableId(16);
 /// Operation id -> its key in [`OPERATIONS`].
 pub const OPERATION_IDS: TableId = TableId(17);
-/// Position -> hash of the record that begins there.
+/// Position -> [`super::RecordRow`] of the record that begins there.
 pub const RECORDS: TableId = TableId(18);
 /// Session, hash of a source -> [`super::BookmarkRow`].
 pub const BOOKMARKS: TableId = TableId(19);

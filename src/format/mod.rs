@@ -20,6 +20,7 @@ mod keyfile;
 mod object;
 mod packed_value;
 mod record;
+mod record_row;
 mod refs;
 mod repair_bit;
 mod row;
@@ -53,6 +54,7 @@ pub use object::{
     sealed_id, sealed_kind,
 };
 pub use record::{DeltaPart, Record, RecordBytes, RecordChange, RevisionBody};
+pub use record_row::RecordRow;
 pub use refs::{
     BookmarkRef, BranchChange, BranchHead, BranchRefs, DroppedText, RecentSession, SessionRefs,
     SessionRemoval, StoreHead, decode_session, encode_session, session_hash,

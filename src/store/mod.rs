@@ -95,7 +95,7 @@ pub use recover::RecoverySummary;
 pub use redaction_gate::RedactedSource;
 pub use repair::{RepairLosses, RepairReport};
 pub use resolve_moment::ResolvedMoment;
-pub use search::{MAX_HITS, MAX_WORDS, SearchHit, SearchPage, SearchQuery};
+pub use search::{MAX_HITS, MAX_QUERY_BYTES, MAX_WORDS, SearchHit, SearchPage, SearchQuery};
 pub use session::{Session, SessionListEntry, SessionSummary};
 pub use session_retention::{DroppedSession, DroppedSource};
 pub use source_import::SourceChunk;

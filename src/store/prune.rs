@@ -262,7 +262,7 @@ impl Session {
             .iter()
             .map(DroppedSession::session_number)
             .chain(texts.iter().map(DroppedSource::session_number));
-        gone.into_iter().try_for_each(|number| self.store.forget_text_copy(number))?;
+        self.store.forget_text_copies(gone)?;
         pruned.verdicts = verdicts;
         pruned.add_ended(sessions, texts);
         Ok(hidden)

@@ -41,8 +41,8 @@ pub struct PurgeFinding {
 pub struct PurgeReport {
     /// Where secrets were; for a preview, where they are.
     pub places: Vec<PurgeFinding>,
-    /// Files that were removed: search copies, and spool writes that could not be read. For a
-    /// preview, files that would be removed.
+    /// What was removed: the folder of the search copy, and spool writes that could not be read. For
+    /// a preview, what would be removed.
     pub removed: Vec<PathBuf>,
     /// Files of notes about the store, such as the log of hooks, that were overwritten in place.
     pub overwritten: Vec<PathBuf>,
@@ -155,7 +155,11 @@ impl Store {
         }
         purged.removed = removable(path)?;
         for file in &purged.removed {
-            files::remove(file)?;
+            if file.is_dir() {
+                fs::remove_dir_all(file).map_err(backend::Error::io("remove", file))?;
+            } else {
+                files::remove(file)?;
+            }
         }
         for (file, _) in file_scan::search(&self.noted(), known, &[], progress)?.found {
             file_scan::overwrite(&file, known)?;
@@ -231,20 +235,22 @@ fn purge_report(purging: PurgeOutcome) -> PurgeReport {
     }
 }
 
-/// Returns files that are derived, or that were set aside because they cannot be read: no secret
-/// can be removed from inside them.
+/// Returns the folder of the search copy, which is derived, and the files that were set aside
+/// because they cannot be read: no secret can be removed from inside them.
 fn removable(path: &Path) -> Result<Vec<PathBuf>> {
-    let mut found = BTreeSet::new();
-    for (folder, wanted) in [(path.join(SEARCH_FOLDER), ""), (folder_in(path), ".damaged")] {
-        let entries = match fs::read_dir(&folder) {
-            Err(error) if error.kind() == io::ErrorKind::NotFound => continue,
-            entries => entries.map_err(backend::Error::io("list", &folder))?,
-        };
-        for entry in entries {
-            let entry = entry.map_err(backend::Error::io("list", &folder))?;
-            if entry.file_name().to_string_lossy().contains(wanted) {
-                found.insert(entry.path());
-            }
+    let copy = path.join(SEARCH_FOLDER);
+    let mut found: BTreeSet<PathBuf> = copy.exists().then_some(copy).into_iter().collect();
+    let folder = folder_in(path);
+    let entries = match fs::read_dir(&folder) {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => {
+            return Ok(found.into_iter().collect());
+        }
+        entries => entries.map_err(backend::Error::io("list", &folder))?,
+    };
+    for entry in entries {
+        let entry = entry.map_err(backend::Error::io("list", &folder))?;
+        if entry.file_name().to_string_lossy().contains(".damaged") {
+            found.insert(entry.path());
         }
     }
     Ok(found.into_iter().collect())

@@ -1,31 +1,42 @@
 //! Full-text search in everything recorded: messages, commands and their output, claims as of each
 //! revision, code, checkpoints.
 //!
-//! It searches a copy of the texts next to the store (`search/`, one file per session). The copy is
-//! derived and private: it may be deleted at any time, and the next search makes it again. Only a
-//! search updates it, so no write waits for it. `docs/search.md` explains why it is not an index of
-//! words.
+//! It searches a copy of the texts next to the store (`search/`): compressed blocks of about 1 MiB,
+//! and which blocks have which grams, so that only blocks are read that may have all words. The copy
+//! is derived and private: it may be deleted at any time, and the next search makes it again. Only
+//! searches update it, so no write waits for it. `docs/search.md` explains why it is not an index
+//! of words.
 
-mod corpus;
-pub(super) mod session_texts;
+mod catalogue;
+mod copy_seal;
+mod copy_update;
+mod copy_writer;
+mod gram_group;
+mod grams;
+mod hit_page;
+mod session_texts;
+mod text_block;
+mod text_copy;
+mod text_matcher;
 
 use super::event_stream::TextResolver;
 use super::{Session, Store};
-use crate::engine::refs::session as session_refs;
-use crate::engine::timeline;
 use crate::error::{Error, Result};
 use crate::model::{Kind, SessionNumber, Timestamp};
-use aho_corasick::{AhoCorasick, AhoCorasickKind, MatchKind};
-use corpus::{CorpusEntry, CorpusSource};
-use std::collections::{BTreeMap, BTreeSet};
+use copy_update::SearchScope;
+use copy_writer::CopyWriter;
+use hit_page::{HitPosition, page_of};
+use std::collections::BTreeSet;
 use std::ops::Range;
+use text_copy::{DamagedParts, TextCopy};
+use text_matcher::TextMatcher;
 
 /// The most hits on a page.
 pub const MAX_HITS: usize = 200;
 /// The most words in a query.
 pub const MAX_WORDS: usize = 32;
-/// The approximate length of a snippet around a hit, in bytes.
-const SNIPPET_BYTES: usize = 160;
+/// The most bytes of a query.
+pub const MAX_QUERY_BYTES: usize = 128 << 10;
 
 /// A search query.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -48,8 +59,15 @@ impl SearchQuery {
     /// words match too; the case of ASCII letters is ignored.
     ///
     /// # Errors
-    /// [`Error::Invalid`] if there are no words, or too many.
+    /// [`Error::Invalid`] if there are no words, or too many, or if they are too long.
     pub fn parse(text: &str) -> Result<Self> {
+        if text.len() > MAX_QUERY_BYTES {
+            return Err(Error::invalid(format!(
+                "a search has at most {MAX_QUERY_BYTES} bytes, and this one has {}: search for a \
+                part of it",
+                text.len()
+            )));
+        }
         let mut words = BTreeSet::new();
         for (place, part) in text.split('"').enumerate() {
             if place % 2 == 1 {
@@ -59,21 +77,17 @@ impl SearchQuery {
             }
         }
         words.retain(|word| !word.is_empty());
-        if words.is_empty() || words.len() > MAX_WORDS {
-            return Err(Error::invalid(format!("search for 1 to {MAX_WORDS} words")));
+        if words.is_empty() {
+            return Err(Error::invalid(format!("name a word to search for: 1 to {MAX_WORDS}")));
+        }
+        if words.len() > MAX_WORDS {
+            return Err(Error::invalid(format!(
+                "a search has at most {MAX_WORDS} words, and this one has {}: leave some out, or put \
+                words that occur together in double quotes",
+                words.len()
+            )));
         }
         Ok(Self { words: words.into_iter().collect(), ..Self::default() })
-    }
-
-    fn takes(&self, entry: &CorpusEntry) -> bool {
-        let kind = match &entry.source {
-            CorpusSource::Checkpoint => self.kinds.is_empty(),
-            CorpusSource::Fact { .. } | CorpusSource::Claim => {
-                self.kinds.is_empty() || entry.kind.is_some_and(|kind| self.kinds.contains(&kind))
-            }
-        };
-        kind && self.since.is_none_or(|since| entry.at >= since)
-            && self.until.is_none_or(|until| entry.at <= until)
     }
 }
 
@@ -106,20 +120,10 @@ pub struct SearchPage {
     pub hits: Vec<SearchHit>,
     /// The cursor for the next page; `None` on the last page.
     pub cursor: Option<String>,
-    /// How many hits there are on all pages.
-    pub total: u64,
-    /// How many texts were searched.
+    /// How many hits there are on all pages; `None` if not all were looked for.
+    pub total: Option<u64>,
+    /// How many texts there are in these sessions.
     pub texts: u64,
-}
-
-/// The position of a hit in the order of hits.
-type HitPosition = (Timestamp, SessionNumber, Option<Kind>, String);
-
-struct HitCandidate {
-    revision: Option<u64>,
-    versions: u64,
-    is_fact: bool,
-    snippet: (String, Vec<Range<usize>>),
 }
 
 impl Store {
@@ -135,91 +139,63 @@ impl Store {
         query: &SearchQuery,
         resolve: TextResolver<'_>,
     ) -> Result<SearchPage> {
-        let search = searching(&query.words)?;
+        let sessions = sessions.iter().map(|session| session.number).collect();
+        self.search_in(Some(sessions), query, resolve)
+    }
+
+    /// Searches all sessions like [`Store::search`]. What it reads depends on the hits and on what
+    /// is new, not on the number of sessions.
+    ///
+    /// # Errors
+    /// See [`Store::search`].
+    pub fn search_all(&self, query: &SearchQuery, resolve: TextResolver<'_>) -> Result<SearchPage> {
+        self.search_in(None, query, resolve)
+    }
+
+    fn search_in(
+        &self,
+        sessions: Option<BTreeSet<SessionNumber>>,
+        query: &SearchQuery,
+        resolve: TextResolver<'_>,
+    ) -> Result<SearchPage> {
+        /// After this many attempts the copy is not repaired any more, only left out where it is
+        /// damaged.
+        const REPAIRS: usize = 4;
+        let matcher = TextMatcher::new(query)?;
         let after = query.cursor.as_deref().map(place_of).transpose()?;
-        let mut hits = SearchPage::default();
-        let mut found: BTreeMap<HitPosition, HitCandidate> = BTreeMap::new();
-        for session in sessions {
-            let corpus = session_texts::current(self, session, resolve)?;
-            hits.texts += corpus.entries.len() as u64;
-            let mut firsts: BTreeMap<(Option<Kind>, String), (Timestamp, HitCandidate)> =
-                BTreeMap::new();
-            for (entry, text) in corpus.texts().filter(|(entry, _)| query.takes(entry)) {
-                let Some(places) = all_words(&search, query.words.len(), text) else { continue };
-                let key = (entry.kind, entry.id.clone());
-                let is_fact = matches!(entry.source, CorpusSource::Fact { .. });
-                let made = |versions| HitCandidate {
-                    revision: entry.sequence,
-                    versions,
-                    is_fact,
-                    snippet: snippet(text, &places),
-                };
-                match firsts.get_mut(&key) {
-                    None => {
-                        firsts.insert(key, (entry.at, made(1)));
-                    }
-                    Some((at, known)) => {
-                        known.versions += 1;
-                        if (entry.at, entry.sequence) < (*at, known.revision) {
-                            (*at, *known) = (entry.at, made(known.versions));
-                        }
-                    }
-                }
-            }
-            found.extend(
-                firsts.into_iter().map(|((kind, id), (at, candidate))| {
-                    ((at, session.number, kind, id), candidate)
-                }),
-            );
-        }
-        hits.total = found.len() as u64;
-        let limit = if query.limit == 0 { 20 } else { query.limit.min(MAX_HITS) };
         let view = self.engine.follower.view()?;
-        let mut rest = found
-            .into_iter()
-            .rev()
-            .skip_while(|(place, _)| after.as_ref().is_some_and(|after| place >= after))
-            .peekable();
-        while let Some((place, candidate)) = rest.next_if(|_| hits.hits.len() < limit) {
-            let (at, number, kind, id) = &place;
-            let mut revision = candidate.revision;
-            if candidate.is_fact {
-                let branch = timeline::branch_at(&view, *number, *at)?;
-                let there = timeline::revision_at(&view, &view.refs, *number, branch, *at)?;
-                revision = there.map(|(at, _)| at.sequence);
+        let scope = SearchScope { store: self, view: &view, sessions, resolve };
+        let mut damaged = DamagedParts::default();
+        for attempt in 0.. {
+            // Spooled writes may get other numbers later, so they are not kept.
+            let may_write = !self.engine.options.read_only && !view.planned && attempt < REPAIRS;
+            let current = scope.current_copy(&damaged, may_write)?;
+            let mut found = DamagedParts::default();
+            let page = page_of(&scope, &current, &matcher, after.as_ref(), &mut found)?;
+            if found.is_empty() {
+                return Ok(page);
             }
-            hits.hits.push(SearchHit {
-                session: session_refs(&view.refs, *number)?.info.name.clone(),
-                kind: *kind,
-                id: id.clone(),
-                at: *at,
-                revision,
-                versions: candidate.versions,
-                snippet: candidate.snippet.0,
-                found: candidate.snippet.1,
-            });
-            if rest.peek().is_some() {
-                hits.cursor = Some(cursor_of(&place));
+            if let Some(copy) = &current.copy {
+                damaged.blocks.extend(copy.missing_blocks());
             }
+            damaged.blocks.append(&mut found.blocks);
+            damaged.groups.append(&mut found.groups);
         }
-        if hits.hits.len() < limit {
-            hits.cursor = None;
-        }
-        Ok(hits)
+        Err(Error::Internal("a search does not end".to_owned()))
     }
 }
 
-/// Builds the automaton that finds these words. The size of a DFA is quadratic in the length of a
-/// word, so long words use an NFA.
-fn searching(words: &[String]) -> Result<AhoCorasick> {
-    const LONG_BYTES: usize = 1000;
-    let is_long = words.iter().map(String::len).sum::<usize>() > LONG_BYTES;
-    AhoCorasick::builder()
-        .ascii_case_insensitive(true)
-        .match_kind(MatchKind::Standard)
-        .kind(is_long.then_some(AhoCorasickKind::ContiguousNFA))
-        .build(words)
-        .map_err(|error| Error::invalid(error.to_string()))
+/// Removes the texts of sessions from the copy.
+pub(super) fn forget(store: &Store, sessions: &BTreeSet<SessionNumber>) -> Result<()> {
+    let Some(copy) = TextCopy::open(store)? else { return Ok(()) };
+    if !sessions.iter().any(|number| copy.catalogue.has(*number)) {
+        return Ok(());
+    }
+    if let Some(mut writer) = CopyWriter::begin(copy, store.engine.options.lock_timeout)? {
+        return sessions.iter().try_for_each(|number| writer.remove_session(*number));
+    }
+    // Another search is writing the copy: what it misses afterwards it makes again.
+    TextCopy::open(store)?.map_or(Ok(()), |copy| copy.wipe(sessions))
 }
 
 fn cursor_of((at, session, kind, id): &HitPosition) -> String {
@@ -241,55 +217,6 @@ fn place_of(cursor: &str) -> Result<HitPosition> {
     read().ok_or_else(|| {
         Error::invalid("this is no cursor of a search: hand in what a page before said")
     })
-}
-
-/// Returns where words match in a text, if all of them do.
-fn all_words(search: &AhoCorasick, words: usize, text: &str) -> Option<Vec<Range<usize>>> {
-    let mut seen = 0_u64;
-    let mut places = Vec::new();
-    for hit in search.find_overlapping_iter(text) {
-        seen |= 1 << hit.pattern().as_u32();
-        if places.len() < 64 {
-            places.push(hit.range());
-        }
-    }
-    (seen.count_ones() as usize == words).then_some(places)
-}
-
-/// Returns the text around the first match with whitespace collapsed, and the matches in it.
-fn snippet(text: &str, places: &[Range<usize>]) -> (String, Vec<Range<usize>>) {
-    let first = places.first().map_or(0, |place| place.start);
-    let from = text.floor_char_boundary(first.saturating_sub(SNIPPET_BYTES / 3));
-    let to = text.ceil_char_boundary((from + SNIPPET_BYTES).min(text.len()));
-    let mut shown = String::with_capacity(SNIPPET_BYTES + 8);
-    if from > 0 {
-        shown.push('…');
-    }
-    // The position in the snippet for each byte of the part.
-    let mut went = Vec::with_capacity(to - from + 1);
-    let part = text.get(from..to).unwrap_or_default();
-    for character in part.chars() {
-        went.extend(std::iter::repeat_n(shown.len(), character.len_utf8()));
-        if !character.is_whitespace() {
-            shown.push(character);
-        } else if !shown.ends_with(' ') {
-            shown.push(' ');
-        }
-    }
-    went.push(shown.len());
-    if to < text.len() {
-        shown.push('…');
-    }
-    let place = |at: usize| at.checked_sub(from).and_then(|at| went.get(at)).copied();
-    let found = places.iter().filter_map(|range| Some(place(range.start)?..place(range.end)?));
-    let mut apart: Vec<Range<usize>> = Vec::new();
-    for range in found {
-        match apart.last_mut() {
-            Some(last) if range.start <= last.end => last.end = last.end.max(range.end),
-            _ => apart.push(range),
-        }
-    }
-    (shown, apart)
 }
 
 #[cfg(test)]

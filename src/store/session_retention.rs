@@ -4,10 +4,9 @@
 use super::prune::program_references;
 use super::session::Session;
 use super::{Store, search};
-use crate::backend::{Snapshot, files};
+use crate::backend::Snapshot;
 use crate::engine::blob;
 use crate::engine::read_snapshot::ReadSnapshot;
-use crate::engine::refs::session as session_refs;
 use crate::error::{Error, Result};
 use crate::format::key::{self, of};
 use crate::format::{BookmarkRow, RecordChange, SessionRefs};
@@ -35,15 +34,13 @@ pub struct DroppedSource {
 }
 
 impl Store {
-    /// Removes the search copy of a session's texts; the next search makes it again.
-    pub(super) fn forget_text_copy(&self, number: SessionNumber) -> Result<()> {
-        let (refs, _) = self.engine.follower.refs()?;
-        if let Some(path) =
-            search::session_texts::copy_of(self, &session_refs(&refs, number)?.info.id)
-        {
-            files::remove(&path)?;
-        }
-        Ok(())
+    /// Removes the search copy of the texts of these sessions; the next search makes it again.
+    pub(super) fn forget_text_copies(
+        &self,
+        sessions: impl IntoIterator<Item = SessionNumber>,
+    ) -> Result<()> {
+        let sessions: BTreeSet<_> = sessions.into_iter().collect();
+        if sessions.is_empty() { Ok(()) } else { search::forget(self, &sessions) }
     }
 }
 

@@ -241,7 +241,7 @@ impl Session {
             let record = Record { operation: operation.clone(), changes };
             Ok((Some(record), undone))
         })?;
-        texts.into_iter().try_for_each(|number| self.store.forget_text_copy(number))?;
+        self.store.forget_text_copies(texts)?;
         Ok(undone)
     }
 }

@@ -7,7 +7,7 @@ use crate::session_reader::SessionReader;
 use crate::verb::{Verb, VerbResult};
 use crate::workspace::{self, SessionNeed, StoreAccess};
 use forge_store::model::Kind;
-use forge_store::store::{SearchQuery, Session};
+use forge_store::store::SearchQuery;
 
 #[derive(Debug, clap::Args)]
 pub struct SearchArgs {
@@ -49,12 +49,6 @@ impl Verb for SearchArgs {
         // The search index is updated if the store is writable.
         let store = workspace::open_store(context, StoreAccess::Write)
             .or_else(|_| workspace::open_store(context, StoreAccess::Read))?;
-        let sessions: Vec<Session> = if self.all_sessions {
-            let ids = store.sessions()?.into_iter().map(|session| session.info.id.to_string());
-            ids.map(|id| store.session(&id)).collect::<Result<_, _>>()?
-        } else {
-            vec![workspace::choose_session(context, &store, SessionNeed::Existing)?]
-        };
         // A word with spaces, which the shell kept together, is one phrase.
         let quoted = |word: &String| {
             let spaced = word.contains(char::is_whitespace) && !word.contains('"');
@@ -73,7 +67,12 @@ impl Verb for SearchArgs {
             };
             (query.since, query.until) = (time(&self.since)?, time(&self.until)?);
         }
-        let found = store.search(&sessions, &query, &forge_agents::resolve)?;
+        let found = if self.all_sessions {
+            store.search_all(&query, &forge_agents::resolve)?
+        } else {
+            let session = workspace::choose_session(context, &store, SessionNeed::Existing)?;
+            store.search(&[session], &query, &forge_agents::resolve)?
+        };
         Ok(SearchReport {
             hits: found.hits.into_iter().map(HitLine::from).collect(),
             total: found.total,

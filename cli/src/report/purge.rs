@@ -29,7 +29,7 @@ pub struct SecretPurgeReport {
     pub too_short: u64,
     /// Where the secrets were; in a dry run, where they are.
     pub places: Vec<store::PurgeFinding>,
-    /// Files that were removed, or would be: search indexes, and unreadable writes.
+    /// What was removed, or would be: the folder of the search copy, and unreadable writes.
     pub removed: Vec<String>,
     /// Files that were overwritten in place.
     pub overwritten: Vec<String>,

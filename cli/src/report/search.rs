@@ -9,9 +9,9 @@ use serde::Serialize;
 #[derive(Debug, Serialize)]
 pub struct SearchReport {
     pub hits: Vec<HitLine>,
-    /// The number of hits on all pages.
-    pub total: u64,
-    /// The number of texts that were searched.
+    /// The number of hits on all pages; null if not all were looked for.
+    pub total: Option<u64>,
+    /// The number of texts there are in the searched sessions.
     pub texts: u64,
     /// The '--cursor' of the next page; null if there is none.
     pub cursor: Option<String>,
@@ -85,8 +85,11 @@ impl Report for SearchReport {
         let shown = self.hits.len() as u64;
         if let Some(cursor) = &self.cursor {
             screen.gap();
-            let more = format!("{shown} of {}; the next: --cursor '{cursor}'", self.total);
-            screen.line(Tone::Dim, &more);
+            let count = match self.total {
+                Some(total) => format!("{shown} of {total}"),
+                None => format!("{shown} of many"),
+            };
+            screen.line(Tone::Dim, &format!("{count}; the next: --cursor '{cursor}'"));
         }
     }
 }

@@ -229,7 +229,7 @@ fn search(parts: &ServerParts, session: &Session, words: &str) -> Result<String,
     let cleaner = TextCleaner::new(&parts.redactor);
     let path = page_path(session)?;
     if words.trim().is_empty() {
-        return Ok(search_page(&path, &cleaner.clean(""), 0, &[]));
+        return Ok(search_page(&path, &cleaner.clean(""), Some(0), &[]));
     }
     let mut query = SearchQuery::parse(words)?;
     query.limit = MAX_HITS;

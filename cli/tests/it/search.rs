@@ -31,3 +31,20 @@ fn words_are_found_in_claims_commands_and_checkpoints() {
     };
     assert_eq!((count(false), count(true)), (Some(1), Some(3)));
 }
+
+#[test]
+fn a_query_that_is_too_long_is_refused_with_its_limit() {
+    let place = Environment::new();
+    place.forge(["init"]).success();
+    let many: Vec<String> = (0..40).map(|number| format!("w{number}")).collect();
+    let run = |words: &[String]| {
+        let mut command = place.command(["search"]);
+        place.finished(command.args(words)).to_string()
+    };
+    let said = run(&many);
+    assert!(said.contains("[exit 2]"), "{said}");
+    assert!(said.contains("at most 32 words, and this one has 40"), "{said}");
+    // One argument of a command can have 128 KiB at most.
+    let said = run(&["x".repeat(70_000), "y".repeat(70_000)]);
+    assert!(said.contains("at most 131072 bytes, and this one has 140001"), "{said}");
+}

@@ -168,11 +168,19 @@ pub fn diff_page(
 
 /// Writes the hits of a search.
 #[must_use]
-pub fn search_page(session: &str, words: &PageText, total: u64, hits: &[HitRow]) -> String {
+pub fn search_page(session: &str, words: &PageText, total: Option<u64>, hits: &[HitRow]) -> String {
     let body = html! {
         h1 class="long" { "Search: " (words) }
         (tools(session, &[("q", words.as_str())]))
-        p class="soft" { (total) @if total == 1 { " hit" } @else { " hits" } @if total > hits.len() as u64 { ", the first " (hits.len()) " of them" } "." }
+        p class="soft" {
+            @match total {
+                Some(1) => { "1 hit" },
+                Some(total) => { (total) " hits" },
+                None => { "Many hits" },
+            }
+            @if total.is_none_or(|total| total > hits.len() as u64) { ", the first " (hits.len()) " of them" }
+            "."
+        }
         ul class="sessions" {
             @for hit in hits {
                 li class="card" {

@@ -9,8 +9,8 @@ use crate::engine::table_rows::for_each_row;
 use crate::error::{Error, Result};
 use crate::format::key::{self, of};
 use crate::format::{
-    BookmarkRow, CheckpointRow, FoldRow, KeyframeRow, OperationRow, PrewrittenRow, RevisionHeader,
-    RevisionRow, SegmentRow, SequenceRow, TotalsRow, is_whole,
+    BookmarkRow, CheckpointRow, FoldRow, KeyframeRow, OperationRow, PrewrittenRow, RecordRow,
+    RevisionHeader, RevisionRow, SegmentRow, SequenceRow, TotalsRow, is_whole,
 };
 use crate::model::{OperationId, SessionNumber};
 use std::collections::{BTreeMap, BTreeSet, HashMap};
@@ -184,7 +184,7 @@ fn check_of(table: TableId) -> Option<RowCheck> {
         key::FOLDED => |row| RevisionRow::decode(row).is_ok(),
         key::PRUNINGS => |row| row.len() == 4,
         key::PREWRITTEN => |row| PrewrittenRow::decode(row).is_ok(),
-        key::RECORDS => |row| row.len() == 32,
+        key::RECORDS => |row| RecordRow::decode(row).is_ok(),
         _ => return None,
     };
     Some(check)

@@ -1,6 +1,7 @@
 //! Extracts the texts of a session for searching.
 
-use super::corpus::{CorpusEntry, CorpusProgress, CorpusSeal, CorpusSource, SearchCorpus};
+use super::catalogue::SessionProgress;
+use super::text_block::{TextEntry, TextSource};
 use crate::backend::{ScanDirection, Snapshot as _};
 use crate::engine::checkpoint::{self, CheckpointFilter};
 use crate::engine::fact;
@@ -9,14 +10,11 @@ use crate::engine::refs::session as session_refs;
 use crate::error::{Error, Result};
 use crate::format::FactRow;
 use crate::format::key::{self, of};
-use crate::model::{Fact, Kind, SessionId, TextRef, Value};
-use crate::store::Store;
+use crate::model::{Checkpoint, Fact, Kind, TextRef, Value};
 use crate::store::event_stream::TextResolver;
-use crate::store::folder::SEARCH_FOLDER;
 use crate::store::history::LogItem;
 use crate::store::session::Session;
 use std::collections::HashSet;
-use std::path::PathBuf;
 
 /// Fields that are not worth searching.
 const UNSEARCHED_FIELDS: [&str; 14] = [
@@ -37,87 +35,111 @@ const UNSEARCHED_FIELDS: [&str; 14] = [
 ];
 const RECORDS: usize = 500;
 
-/// Returns the keys of a session's search copy.
-fn stamp_of(store: &Store, id: &SessionId) -> CorpusSeal {
-    CorpusSeal::new(store.engine.seals.key(), store.engine.cipher.as_ref(), id)
+/// The texts of a session that the copy has already.
+#[derive(Default)]
+pub(super) struct KnownTexts {
+    facts: HashSet<u64>,
+    claims: HashSet<(u64, Option<Kind>, String)>,
+    checkpoints: HashSet<u64>,
 }
 
-/// Returns the path of a session's search copy.
-pub(in crate::store) fn copy_of(store: &Store, id: &SessionId) -> Option<PathBuf> {
-    store.path().map(|path| path.join(SEARCH_FOLDER).join(stamp_of(store, id).file()))
+impl KnownTexts {
+    pub(super) fn add(&mut self, entry: TextEntry) {
+        match entry.source {
+            TextSource::Fact { row, .. } => drop(self.facts.insert(row)),
+            TextSource::Claim => {
+                self.claims.insert((entry.sequence.unwrap_or(0), entry.kind, entry.id));
+            }
+            TextSource::Checkpoint { state } => drop(self.checkpoints.insert(state)),
+        }
+    }
 }
 
-/// Returns the texts of a session as it is now, and updates the search copy if possible.
-pub(super) fn current(
-    store: &Store,
+/// What receives the texts of a session.
+pub(super) type TextSink<'s> = &'s mut dyn FnMut(TextEntry, &str) -> Result<()>;
+
+/// Gives the texts of a session that the copy lacks to `sink`. `before` is how much of the session
+/// the copy has; without it, the copy has what `known` returns. Returns how much the copy has with
+/// them.
+pub(super) fn new_texts(
     session: &Session,
+    view: &ReadSnapshot,
+    before: Option<&SessionProgress>,
+    known: &dyn Fn() -> Result<KnownTexts>,
     resolve: TextResolver<'_>,
-) -> Result<SearchCorpus> {
-    let view = session.view()?;
+    sink: TextSink<'_>,
+) -> Result<SessionProgress> {
     let refs = session_refs(&view.refs, session.number)?;
-    let now = CorpusProgress { facts: refs.facts, pages: refs.pages, sequence: refs.next_sequence };
-    let stamp = stamp_of(store, &refs.info.id);
-    let path = copy_of(store, &refs.info.id);
-    let (mut corpus, good) = match &path {
-        Some(path) => SearchCorpus::read(path, &stamp)?,
-        None => (SearchCorpus::default(), 0),
+    let mut progress = SessionProgress { session: session.number, ..SessionProgress::default() };
+    if refs.gone.is_some() {
+        return Ok(progress);
+    }
+    (progress.facts, progress.pages) = (refs.facts, refs.pages);
+    progress.sequence = refs.next_sequence;
+    let facts_are_new = before.is_none_or(|one| (one.facts, one.pages) != (refs.facts, refs.pages));
+    let mut known =
+        if before.is_none() || facts_are_new { known()? } else { KnownTexts::default() };
+    let from = match before {
+        Some(before) => {
+            known.claims.clear();
+            known.checkpoints = before.checkpoints.iter().copied().collect();
+            before.sequence
+        }
+        None => 0,
     };
-    if corpus.seen != now {
-        let known = corpus.entries.iter().filter_map(|entry| match entry.source {
-            CorpusSource::Fact { row, .. } => Some(row),
-            _ => None,
-        });
-        let known: HashSet<u64> = known.collect();
-        let sequenced = corpus.entries.iter().filter_map(|entry| match entry.source {
-            CorpusSource::Fact { .. } => None,
-            _ => entry.sequence,
-        });
-        let from = sequenced.max().map_or(0, |last| last + 1);
-        facts(session, &view, &known, resolve, &mut corpus)?;
-        claims(session, &view, from, &mut corpus)?;
-        corpus.seen = now;
-        // Spooled writes may get other numbers later, so they are not stored.
-        if let Some(path) = &path
-            && !store.engine.options.read_only
-            && !view.planned
-            && let Err(error) = corpus.write(path, good, &stamp)
-        {
-            tracing::info!(%error, "the texts for searching were not kept");
+    if facts_are_new && refs.pages > 0 {
+        facts(session, view, &known, resolve, sink)?;
+    }
+    claims(session, view, from, &known, sink)?;
+    for checkpoint in checkpoint::list(view, session.number, &CheckpointFilter::default())? {
+        let state = checkpoint_state(&checkpoint);
+        progress.checkpoints.push(state);
+        if !known.checkpoints.contains(&state) {
+            let entry = TextEntry {
+                kind: None,
+                id: checkpoint.id.to_string(),
+                at: checkpoint.time,
+                sequence: Some(checkpoint.sequence),
+                source: TextSource::Checkpoint { state },
+                length: 0,
+            };
+            sink(entry, &text_of(&checkpoint))?;
         }
     }
-    // Undone facts are not found.
-    let hidden: HashSet<_> = refs.hidden.iter().copied().collect();
-    if !hidden.is_empty() {
-        corpus.forget(|entry| {
-            matches!(&entry.source, CorpusSource::Fact { operation, .. } if hidden.contains(operation))
-        });
+    progress.checkpoints.sort_unstable();
+    Ok(progress)
+}
+
+/// Returns hashes of a session's checkpoints as they are now.
+pub(super) fn checkpoint_states(session: &Session, view: &ReadSnapshot) -> Result<HashSet<u64>> {
+    let list = checkpoint::list(view, session.number, &CheckpointFilter::default())?;
+    Ok(list.iter().map(checkpoint_state).collect())
+}
+
+fn checkpoint_state(checkpoint: &Checkpoint) -> u64 {
+    let mut hasher = blake3::Hasher::new();
+    hasher.update(checkpoint.id.as_bytes());
+    hasher.update(&checkpoint.sequence.to_le_bytes());
+    hasher.update(&checkpoint.time.as_micros().to_le_bytes());
+    hasher.update(text_of(checkpoint).as_bytes());
+    u64::from_le_bytes(*hasher.finalize().as_bytes().first_chunk().expect("8 of 32 bytes"))
+}
+
+fn text_of(checkpoint: &Checkpoint) -> String {
+    let mut text = checkpoint.message.clone();
+    for tag in &checkpoint.tags {
+        text.push('\n');
+        text.push_str(tag);
     }
-    // A checkpoint can be changed or undone: it is read each time, never stored.
-    for checkpoint in checkpoint::list(&view, session.number, &CheckpointFilter::default())? {
-        let mut text = checkpoint.message;
-        for tag in &checkpoint.tags {
-            text.push('\n');
-            text.push_str(tag);
-        }
-        let entry = CorpusEntry {
-            kind: None,
-            id: checkpoint.id.to_string(),
-            at: checkpoint.time,
-            sequence: Some(checkpoint.sequence),
-            source: CorpusSource::Checkpoint,
-            length: 0,
-        };
-        corpus.add(entry, &text);
-    }
-    Ok(corpus)
+    text
 }
 
 fn facts(
     session: &Session,
     view: &ReadSnapshot,
-    known: &HashSet<u64>,
+    known: &KnownTexts,
     resolve: TextResolver<'_>,
-    corpus: &mut SearchCorpus,
+    sink: TextSink<'_>,
 ) -> Result<()> {
     let mut reader = fact::FactReader::default();
     for kind in Kind::facts() {
@@ -125,7 +147,7 @@ fn facts(
         let (from, to) = (place.clone().build(), place.end());
         for (key, row) in view.scan(key::FACTS, &from, &to, ScanDirection::Ascending, usize::MAX)? {
             let hash = row_hash(&key);
-            if known.contains(&hash) {
+            if known.facts.contains(&hash) {
                 continue;
             }
             let row = FactRow::decode(&row).map_err(Error::corrupt("a fact's place"))?;
@@ -138,11 +160,9 @@ fn facts(
                 let whole = session.text(source, reference, resolve);
                 whole.unwrap_or_else(|_| reference.preview.clone())
             });
-            let source = CorpusSource::Fact { row: hash, operation: row.operation };
-            corpus.add(
-                CorpusEntry { kind: Some(kind), id, at, sequence: None, source, length: 0 },
-                &text,
-            );
+            let source = TextSource::Fact { row: hash, operation: row.operation };
+            let entry = TextEntry { kind: Some(kind), id, at, sequence: None, source, length: 0 };
+            sink(entry, &text)?;
         }
     }
     Ok(())
@@ -158,7 +178,8 @@ fn claims(
     session: &Session,
     view: &ReadSnapshot,
     from: u64,
-    corpus: &mut SearchCorpus,
+    known: &KnownTexts,
+    sink: TextSink<'_>,
 ) -> Result<()> {
     let mut from = from;
     loop {
@@ -171,15 +192,19 @@ fn claims(
                 let Some(new) = change.new else { continue };
                 let mut text = String::new();
                 put(&new.value, &mut text, &mut |text| text.preview.clone());
-                let entry = CorpusEntry {
+                let entry = TextEntry {
                     kind: Some(change.key.kind),
                     id: change.key.id,
                     at: revision.time,
                     sequence: Some(revision.sequence),
-                    source: CorpusSource::Claim,
+                    source: TextSource::Claim,
                     length: 0,
                 };
-                corpus.add(entry, &text);
+                if known.claims.is_empty()
+                    || !known.claims.contains(&(revision.sequence, entry.kind, entry.id.clone()))
+                {
+                    sink(entry, &text)?;
+                }
             }
         }
     }

@@ -157,7 +157,7 @@ fn plant_more(place: &Place, store: &Store) {
 fn search(store: &Store) -> usize {
     let sessions = [store.session("zebra-session").unwrap()];
     let hits = store.search(&sessions, &SearchQuery::parse(MARK).unwrap(), &|_, _| None).unwrap();
-    hits.total as usize
+    hits.total.unwrap() as usize
 }
 
 /// The files of a folder and its subfolders.

@@ -5,7 +5,7 @@ use super::golden;
 use forge_store::format::key::{self, KeyBuilder, of};
 use forge_store::format::{
     BookmarkRow, BranchChange, CheckpointRow, FactRow, FoldRow, KeyframeChunk, KeyframeRow,
-    OperationEffect, OperationRow, PrewrittenRow, RecordBytes, RevisionRow, SegmentRow,
+    OperationEffect, OperationRow, PrewrittenRow, RecordBytes, RecordRow, RevisionRow, SegmentRow,
     SequenceRow, TotalsRow,
 };
 use forge_store::model::{
@@ -130,6 +130,8 @@ fn values_of_every_table() {
     let part = Some(RecordBytes(of(2).text("log.jsonl").number(70_000).build()));
     row!("row-ahead", PrewrittenRow, PrewrittenRow { time: TIME, part });
     row!("row-ahead-object", PrewrittenRow, PrewrittenRow { time: TIME, part: None });
+    let hash = std::array::from_fn(|place| place as u8);
+    row!("row-record", RecordRow, RecordRow { hash, sessions: vec![0, 2, 70_000] });
     row!("row-totals", TotalsRow, TotalsRow { operations: 311, segments: 12 });
     row!(
         "row-operation",

@@ -238,18 +238,30 @@ fn a_forged_search_index_is_refused() {
     assert!(found > 0);
     drop(store);
     let folder = place.store().join("search");
-    let file = fs::read_dir(&folder).unwrap().next().unwrap().unwrap().path();
-    let mut bytes = fs::read(&file).unwrap();
-    // The content of its only block, compressed again, with a hash that needs no key.
-    let plain = zstd::decode_all(&bytes[28..]).unwrap();
-    let at = plain.windows(7).position(|part| part == b"first-3").unwrap();
-    let mut forged = plain;
-    forged[at..at + 7].copy_from_slice(b"FORGED!");
-    let content = zstd::encode_all(forged.as_slice(), 3).unwrap();
-    bytes.truncate(8);
-    bytes.extend((content.len() as u32).to_le_bytes());
-    bytes.extend(&blake3::hash(&content).as_bytes()[..16]);
-    bytes.extend(content);
+    let file = fs::read_dir(&folder)
+        .unwrap()
+        .map(|entry| entry.unwrap().path())
+        .find(|path| path.extension().is_some_and(|ending| ending == "texts"))
+        .unwrap();
+    let bytes = fs::read(&file).unwrap();
+    // The pieces of its only block, compressed again, with hashes that need no key.
+    let (mut forged, mut rest) = (Vec::new(), &bytes[..]);
+    for place in 0..2_u64 {
+        let length = u32::from_le_bytes(rest[..4].try_into().unwrap()) as usize;
+        let mut plain = zstd::decode_all(&rest[20..20 + length]).unwrap();
+        if let Some(at) = plain.windows(7).position(|part| part == b"first-3") {
+            plain[at..at + 7].copy_from_slice(b"FORGED!");
+        }
+        let content = zstd::encode_all(plain.as_slice(), 3).unwrap();
+        let mut hasher = blake3::Hasher::new();
+        hasher.update(&[1]).update(&1_u64.to_le_bytes()).update(&place.to_le_bytes());
+        forged.extend((content.len() as u32).to_le_bytes());
+        forged.extend(&hasher.update(&content).finalize().as_bytes()[..16]);
+        forged.extend(content);
+        rest = &rest[20 + length..];
+    }
+    assert!(rest.is_empty() && forged != bytes);
+    let bytes = forged;
     fs::write(&file, bytes).unwrap();
     assert_eq!(find(&place.open()), found);
 }

@@ -98,8 +98,8 @@ pub(in crate::mcp) struct SearchAnswer {
     /// Where it comes from.
     #[serde(flatten)]
     place: AnswerPlace,
-    /// How many hits there are on all pages.
-    count: u64,
+    /// How many hits there are on all pages; null if there are many and not all were looked for.
+    count: Option<u64>,
     /// This page of them, the latest first.
     hits: Vec<HitRow>,
     /// The cursor of the next page; null on the last.

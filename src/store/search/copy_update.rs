@@ -1,0 +1,213 @@
+//! Brings the copy of texts up to date with the store, in proportion to what is new.
+
+use super::catalogue::{Catalogue, ExaminedJournal};
+use super::copy_writer::CopyWriter;
+use super::session_texts::{KnownTexts, TextSink, new_texts};
+use super::text_copy::{DamagedParts, TextCopy};
+use crate::backend::{ScanDirection, Snapshot as _};
+use crate::engine::read_snapshot::ReadSnapshot;
+use crate::engine::refs::session as session_refs;
+use crate::error::{Error, Result};
+use crate::format::RecordRow;
+use crate::format::key::{self, KeyBuilder};
+use crate::model::SessionNumber;
+use crate::store::Store;
+use crate::store::event_stream::TextResolver;
+use std::cell::RefCell;
+use std::collections::BTreeSet;
+use std::time::Duration;
+
+/// The number of examined records from which the position is worth writing alone.
+const MANY_RECORDS: usize = 256;
+
+/// What is searched, and in which moment.
+pub(super) struct SearchScope<'a> {
+    pub(super) store: &'a Store,
+    pub(super) view: &'a ReadSnapshot,
+    /// The sessions; `None` for all.
+    pub(super) sessions: Option<BTreeSet<SessionNumber>>,
+    pub(super) resolve: TextResolver<'a>,
+}
+
+/// The copy, and the sessions of the scope of which it lacks something.
+pub(super) struct CurrentCopy {
+    /// `None` for a store in memory.
+    pub(super) copy: Option<TextCopy>,
+    pub(super) lacking: BTreeSet<SessionNumber>,
+}
+
+/// What is new in the journal since a copy was written.
+struct ExaminedChanges {
+    now: ExaminedJournal,
+    changed: BTreeSet<SessionNumber>,
+    records: usize,
+}
+
+impl SearchScope<'_> {
+    pub(super) fn has(&self, session: SessionNumber) -> bool {
+        self.sessions.as_ref().is_none_or(|sessions| sessions.contains(&session))
+            && (session as usize) < self.view.refs.sessions.len()
+    }
+
+    /// Reads the copy without these damaged parts. Brings it up to date if `may_write`.
+    pub(super) fn current_copy(
+        &self,
+        damaged: &DamagedParts,
+        may_write: bool,
+    ) -> Result<CurrentCopy> {
+        let Some(mut copy) = TextCopy::open(self.store)? else {
+            return Ok(CurrentCopy {
+                copy: None,
+                lacking: self.lacking(&Catalogue::default(), None),
+            });
+        };
+        let forgotten = copy.catalogue.without(&damaged.blocks, &damaged.groups);
+        let is_damaged = !forgotten.removed.is_empty() || !forgotten.removed_groups.is_empty();
+        copy.catalogue.apply(forgotten);
+        let examined = self.examine(&copy.catalogue)?;
+        if examined.is_none() {
+            copy.catalogue = Catalogue::default();
+        }
+        let lacking = self.lacking(&copy.catalogue, examined.as_ref());
+        let many = examined.as_ref().is_some_and(|examined| examined.records > MANY_RECORDS);
+        if !may_write || (lacking.is_empty() && !is_damaged && !many) {
+            return Ok(CurrentCopy { copy: Some(copy), lacking });
+        }
+        match self.write(copy, damaged) {
+            Ok(Some(copy)) => {
+                let lacking = self.lacking(&copy.catalogue, None);
+                return Ok(CurrentCopy { copy: Some(copy), lacking });
+            }
+            Ok(None) => {}
+            // The texts of sessions are read each time if they cannot be kept.
+            Err(error @ Error::Backend(_)) => {
+                tracing::info!(%error, "the texts for searching were not kept");
+            }
+            Err(other) => return Err(other),
+        }
+        self.current_copy(damaged, false)
+    }
+
+    /// Returns the sessions of the scope of which the copy lacks something.
+    fn lacking(
+        &self,
+        catalogue: &Catalogue,
+        examined: Option<&ExaminedChanges>,
+    ) -> BTreeSet<SessionNumber> {
+        let lacks = |number: &SessionNumber| {
+            catalogue.lacks(*number)
+                || examined.is_some_and(|examined| examined.changed.contains(number))
+        };
+        match &self.sessions {
+            Some(sessions) => sessions.iter().copied().filter(lacks).collect(),
+            None => (0..self.view.refs.sessions.len() as SessionNumber).filter(lacks).collect(),
+        }
+    }
+
+    /// Returns what is new in the journal; `None` if the copy is of another history: of a store
+    /// that was set back, or of another one.
+    fn examine(&self, catalogue: &Catalogue) -> Result<Option<ExaminedChanges>> {
+        let Some(known) = catalogue.examined else {
+            let changed = BTreeSet::new();
+            return Ok(Some(ExaminedChanges { now: self.now(self.view)?, changed, records: 0 }));
+        };
+        // Another search may have seen a later moment than this one.
+        let later;
+        let view = if known.position > self.view.position() {
+            later = self.store.engine.follower.written_view()?;
+            &later
+        } else {
+            self.view
+        };
+        let before = last_before(view, known.position)?;
+        if known.position > view.position() || ExaminedJournal::new(known.position, before) != known
+        {
+            return Ok(None);
+        }
+        let from = KeyBuilder::new().number(known.position).build();
+        let rows =
+            self.view.scan(key::RECORDS, &from, &[], ScanDirection::Ascending, usize::MAX)?;
+        let mut changed = BTreeSet::new();
+        for (_, row) in &rows {
+            let row = RecordRow::decode(row).map_err(Error::corrupt("a record's row"))?;
+            changed.extend(row.sessions);
+        }
+        let now = if rows.is_empty() { known } else { self.now(self.view)? };
+        Ok(Some(ExaminedChanges { now, changed, records: rows.len() }))
+    }
+
+    fn now(&self, view: &ReadSnapshot) -> Result<ExaminedJournal> {
+        let position = view.position();
+        Ok(ExaminedJournal::new(position, last_before(view, position)?))
+    }
+
+    /// Writes what the copy lacks, and returns the copy. If another process is writing it, or has
+    /// written what is later than this view, this does nothing.
+    fn write(&self, copy: TextCopy, damaged: &DamagedParts) -> Result<Option<TextCopy>> {
+        let Some(mut writer) = CopyWriter::begin(copy, Duration::ZERO)? else { return Ok(None) };
+        writer.forget(damaged)?;
+        let examined = match self.examine(&writer.copy.catalogue)? {
+            Some(examined) => examined,
+            None => {
+                writer.restart()?;
+                let (now, changed) = (self.now(self.view)?, BTreeSet::new());
+                ExaminedChanges { now, changed, records: 0 }
+            }
+        };
+        // The copy has what is later than this view, and may not take it for known.
+        if examined.now.position > self.view.position() {
+            return Ok(None);
+        }
+        writer.examined(examined.now, examined.changed.iter().copied())?;
+        for number in self.lacking(&writer.copy.catalogue, None) {
+            let is_gone = session_refs(&self.view.refs, number)?.gone.is_some();
+            if is_gone && writer.copy.catalogue.blocks_of(number).next().is_some() {
+                writer.remove_session(number)?;
+            }
+        }
+        for number in self.lacking(&writer.copy.catalogue, None) {
+            let writing = RefCell::new(&mut writer);
+            let damaged = RefCell::new(DamagedParts::default());
+            let before = writing.borrow().copy.catalogue.sessions.get(&number).cloned();
+            let known = || Ok(writing.borrow().copy.known(number, &mut damaged.borrow_mut()));
+            let mut sink = |entry, text: &str| writing.borrow_mut().add(number, entry, text);
+            let session = self.store.session_at(number);
+            let progress =
+                new_texts(&session, self.view, before.as_ref(), &known, self.resolve, &mut sink)?;
+            // What a damaged block had is missing until a search notices that.
+            if damaged.borrow().is_empty() || before.is_none() {
+                writer.complete(progress);
+            }
+            writer.forget(&damaged.into_inner())?;
+        }
+        writer.finish().map(Some)
+    }
+
+    /// Gives the texts of a session that the copy lacks to `sink`, without keeping them.
+    pub(super) fn unkept_texts(
+        &self,
+        copy: Option<&TextCopy>,
+        session: SessionNumber,
+        damaged: &mut DamagedParts,
+        sink: TextSink<'_>,
+    ) -> Result<()> {
+        let before = copy.and_then(|copy| copy.catalogue.sessions.get(&session));
+        let damaged = RefCell::new(damaged);
+        let known = || {
+            Ok(copy.map_or_else(KnownTexts::default, |copy| {
+                copy.known(session, &mut damaged.borrow_mut())
+            }))
+        };
+        let of = self.store.session_at(session);
+        new_texts(&of, self.view, before, &known, self.resolve, sink)?;
+        Ok(())
+    }
+}
+
+/// Returns the hash of the last record that begins before a position.
+fn last_before(view: &ReadSnapshot, position: u64) -> Result<Option<[u8; 32]>> {
+    let to = KeyBuilder::new().number(position).build();
+    let rows = view.scan(key::RECORDS, &[], &to, ScanDirection::Descending, 1)?;
+    let row = rows.first().map(|(_, row)| RecordRow::decode(row)).transpose();
+    Ok(row.map_err(Error::corrupt("a record's row"))?.map(|row| row.hash))
+}

@@ -1,0 +1,384 @@
+//! Writes the copy of texts: adds texts in blocks, groups blocks, and removes what must go.
+
+use super::catalogue::{
+    BlockPlace, Catalogue, CatalogueChange, ExaminedJournal, GroupPlace, OPEN_BYTES,
+    SessionProgress,
+};
+use super::gram_group::GroupRows;
+use super::grams::GramSet;
+use super::text_block::{BLOCK_BYTES, BlockContent, TextEntry};
+use super::text_copy::{DamagedParts, TextCopy, blocks_in, catalogue_in, clear_at, groups_in};
+use crate::backend;
+use crate::backend::files::{self, LockedFile};
+use crate::error::Result;
+use crate::model::SessionNumber;
+use std::collections::{BTreeMap, BTreeSet};
+use std::fs::{self, File, OpenOptions};
+use std::io;
+use std::os::unix::fs::{FileExt as _, OpenOptionsExt as _};
+use std::path::Path;
+use std::time::Duration;
+
+/// The file whose lock the writer holds.
+const LOCK_FILE: &str = "lock";
+const NEW_CATALOGUE: &str = "catalogue.new";
+/// The size from which a file of blocks gets no more blocks.
+const FILE_BYTES: u64 = if cfg!(test) { 8 << 10 } else { 32 << 20 };
+/// The number of blocks in a small and in a large group.
+const SMALL_GROUP: usize = if cfg!(test) { 8 } else { 16 };
+const LARGE_GROUP: usize = if cfg!(test) { 16 } else { 256 };
+/// After this many new blocks the catalogue is written, so that little is lost if the process ends.
+const BLOCKS_PER_CHANGE: usize = 16;
+/// The most open blocks.
+const OPEN_BLOCKS: usize = 12;
+
+/// The one writer of a copy at a time.
+pub(super) struct CopyWriter {
+    pub(super) copy: TextCopy,
+    catalogue: File,
+    _lock: LockedFile,
+    change: CatalogueChange,
+    /// Texts that are in no block yet.
+    building: BlockContent,
+    building_bytes: usize,
+    /// Sessions that are complete once `building` is written.
+    complete: Vec<SessionProgress>,
+    /// The grams of new blocks.
+    grams: BTreeMap<u64, GramSet>,
+}
+
+impl CopyWriter {
+    /// Begins to write a copy, and reads its catalogue again. `None` if another process writes it
+    /// for longer than `timeout`.
+    pub(super) fn begin(copy: TextCopy, timeout: Duration) -> Result<Option<Self>> {
+        files::create_private_folder(&copy.folder)
+            .map_err(backend::Error::io("make", &copy.folder))?;
+        let path = copy.folder.join(LOCK_FILE);
+        let lock = open(&path)?;
+        let locked = LockedFile::exclusive_within(lock, timeout)
+            .map_err(backend::Error::io("lock", &path))?;
+        let Ok(lock) = locked else { return Ok(None) };
+        let path = catalogue_in(&copy.folder);
+        let catalogue = Catalogue::read(&path, &copy.seal)?;
+        let writer = Self {
+            copy: TextCopy { catalogue, ..copy },
+            catalogue: open(&path)?,
+            _lock: lock,
+            change: CatalogueChange::default(),
+            building: BlockContent::default(),
+            building_bytes: 0,
+            complete: Vec::new(),
+            grams: BTreeMap::new(),
+        };
+        if writer.copy.catalogue.blocks.is_empty() {
+            writer.remove_strangers();
+        }
+        Ok(Some(writer))
+    }
+
+    /// Forgets damaged blocks and groups.
+    pub(super) fn forget(&mut self, damaged: &DamagedParts) -> Result<()> {
+        let change = self.copy.catalogue.without(&damaged.blocks, &damaged.groups);
+        if change == CatalogueChange::default() {
+            return Ok(());
+        }
+        let files: Vec<_> = self.files_of(&change.removed);
+        let groups = change.removed_groups.clone();
+        self.append(change)?;
+        for number in groups {
+            files::remove(&groups_in(&self.copy.folder, number))?;
+        }
+        self.clear(files)
+    }
+
+    /// Removes the texts of a session. Texts of other sessions in the same blocks are missing from
+    /// the copy until they are copied again.
+    pub(super) fn remove_session(&mut self, session: SessionNumber) -> Result<()> {
+        let blocks = self.copy.catalogue.blocks_of(session).map(|block| block.number).collect();
+        let mut change = self.copy.catalogue.without(&blocks, &BTreeSet::new());
+        if !change.incomplete.contains(&session) {
+            change.incomplete.push(session);
+        }
+        let files = self.files_of(&change.removed);
+        self.append(change)?;
+        self.clear(files)
+    }
+
+    /// Forgets everything.
+    pub(super) fn restart(&mut self) -> Result<()> {
+        self.copy.catalogue = Catalogue::default();
+        self.grams.clear();
+        self.catalogue.set_len(0).map_err(backend::Error::io("cut", &self.copy.folder))?;
+        self.remove_strangers();
+        Ok(())
+    }
+
+    /// Records which sessions changed up to a position.
+    pub(super) fn examined(
+        &mut self,
+        examined: ExaminedJournal,
+        changed: impl Iterator<Item = SessionNumber>,
+    ) -> Result<()> {
+        let stale = changed.collect();
+        self.append(CatalogueChange {
+            examined: Some(examined),
+            stale,
+            ..CatalogueChange::default()
+        })
+    }
+
+    /// Adds a text of a session.
+    pub(super) fn add(
+        &mut self,
+        session: SessionNumber,
+        entry: TextEntry,
+        text: &str,
+    ) -> Result<()> {
+        self.building.parts.entry(session).or_default().add(entry, text);
+        self.building_bytes += text.len();
+        if self.building_bytes >= BLOCK_BYTES {
+            self.write_block()?;
+        }
+        Ok(())
+    }
+
+    /// Records that a session is complete.
+    pub(super) fn complete(&mut self, progress: SessionProgress) {
+        self.complete.push(progress);
+    }
+
+    /// Writes what was added and not written yet, and returns the copy.
+    pub(super) fn finish(mut self) -> Result<TextCopy> {
+        self.absorb_open_blocks();
+        self.write_block()?;
+        self.commit()?;
+        self.group()?;
+        if self.copy.catalogue.is_long() {
+            let bytes = self.copy.catalogue.encode_whole(&self.copy.seal)?;
+            let folder = &self.copy.folder;
+            files::replace(&catalogue_in(folder), &folder.join(NEW_CATALOGUE), &bytes)?;
+            self.remove_strangers();
+        }
+        Ok(self.copy)
+    }
+
+    /// Takes open blocks into the next block: small ones first, and only those that are at most
+    /// twice as large as what is there, so that a text is written again at most about ten times.
+    fn absorb_open_blocks(&mut self) {
+        if self.building_bytes == 0 {
+            return;
+        }
+        let open = self.copy.catalogue.blocks.values().filter(|block| block.is_open());
+        let mut open: Vec<BlockPlace> = open.cloned().collect();
+        open.sort_by_key(|block| block.bytes);
+        let mut left = open.len();
+        for block in open {
+            if self.building_bytes >= OPEN_BYTES
+                || (block.bytes > 2 * self.building_bytes && left < OPEN_BLOCKS)
+            {
+                break;
+            }
+            left -= 1;
+            // A damaged block is noticed when a search reads it.
+            if let Some(content) = self.copy.content_of(&block) {
+                self.building.absorb(content);
+                self.building_bytes += block.bytes;
+                self.change.removed.push(block.number);
+            }
+        }
+    }
+
+    fn write_block(&mut self) -> Result<()> {
+        let content = std::mem::take(&mut self.building);
+        self.building_bytes = 0;
+        let parts = content.summary();
+        if !parts.is_empty() {
+            let bytes = content.bytes();
+            let number = self.next_number();
+            let (file, offset) = self.next_place(bytes);
+            let encoded = content.encode(number, &self.copy.seal)?;
+            let path = blocks_in(&self.copy.folder, file);
+            let length = encoded.len() as u64;
+            let place = BlockPlace { number, file, offset, length, bytes, parts };
+            write_at(&path, offset, &encoded)?;
+            if !place.is_open() {
+                self.grams.insert(number, GramSet::of(&content.text()));
+            }
+            self.change.blocks.push(place);
+        }
+        self.change.sessions.append(&mut self.complete);
+        if self.change.blocks.len() >= BLOCKS_PER_CHANGE {
+            self.commit()?;
+            self.group()?;
+        }
+        Ok(())
+    }
+
+    fn next_number(&mut self) -> u64 {
+        self.copy.catalogue.next += 1;
+        self.copy.catalogue.next
+    }
+
+    /// Returns the file for a block, and where it begins there. An open block has a file of its
+    /// own, because it will be removed.
+    fn next_place(&mut self, bytes: usize) -> (u64, u64) {
+        let blocks = self.copy.catalogue.blocks.values().chain(&self.change.blocks);
+        let last =
+            blocks.filter(|block| !block.is_open()).max_by_key(|block| (block.file, block.end()));
+        match last {
+            Some(last) if bytes >= OPEN_BYTES && last.end() < FILE_BYTES => (last.file, last.end()),
+            _ => (self.next_number(), 0),
+        }
+    }
+
+    /// Appends what changed to the catalogue, and removes the files that are not needed any more.
+    fn commit(&mut self) -> Result<()> {
+        let change = std::mem::take(&mut self.change);
+        if change == CatalogueChange::default() {
+            return Ok(());
+        }
+        let files = self.files_of(&change.removed);
+        self.append(change)?;
+        self.clear(files)
+    }
+
+    fn append(&mut self, change: CatalogueChange) -> Result<()> {
+        let copy = &mut self.copy;
+        copy.catalogue
+            .append(&self.catalogue, change, &copy.seal)
+            .map_err(backend::Error::io("write", &catalogue_in(&copy.folder)))?;
+        Ok(())
+    }
+
+    /// Returns where these blocks are.
+    fn files_of(&self, blocks: &[u64]) -> Vec<BlockPlace> {
+        blocks.iter().filter_map(|number| self.copy.catalogue.blocks.get(number)).cloned().collect()
+    }
+
+    /// Removes the bytes of blocks that the catalogue does not have any more.
+    fn clear(&self, blocks: Vec<BlockPlace>) -> Result<()> {
+        let files = self.copy.by_file();
+        for block in blocks {
+            let path = blocks_in(&self.copy.folder, block.file);
+            let is_pending = self.change.blocks.iter().any(|new| new.file == block.file);
+            if !files.contains_key(&block.file) && !is_pending {
+                files::remove(&path)?;
+                continue;
+            }
+            // The other blocks of the file stay where they are.
+            clear_at(&path, &block)?;
+        }
+        Ok(())
+    }
+
+    /// Puts blocks into groups, and small groups into large ones.
+    fn group(&mut self) -> Result<()> {
+        loop {
+            let ungrouped = self.copy.ungrouped();
+            let closed: Vec<BlockPlace> = ungrouped
+                .into_iter()
+                .filter(|block| !block.is_open())
+                .take(SMALL_GROUP)
+                .cloned()
+                .collect();
+            if closed.len() < SMALL_GROUP {
+                break;
+            }
+            let mut damaged = DamagedParts::default();
+            let mut sets = Vec::new();
+            for block in &closed {
+                let set = self.grams.remove(&block.number).or_else(|| {
+                    self.copy.content_of(block).map(|content| GramSet::of(&content.text()))
+                });
+                match set {
+                    Some(set) => sets.push(set),
+                    None => drop(damaged.blocks.insert(block.number)),
+                }
+            }
+            if !damaged.is_empty() {
+                self.forget(&damaged)?;
+                continue;
+            }
+            let blocks = closed.iter().map(|block| block.number).collect();
+            self.write_group(&GroupRows::of_sets(&sets), blocks, &[])?;
+        }
+        loop {
+            let small = self.copy.small_groups(SMALL_GROUP);
+            let small: Vec<GroupPlace> =
+                small.into_iter().take(LARGE_GROUP / SMALL_GROUP).cloned().collect();
+            if small.len() < LARGE_GROUP / SMALL_GROUP {
+                return Ok(());
+            }
+            let mut damaged = DamagedParts::default();
+            let mut rows = Vec::new();
+            for group in &small {
+                let path = groups_in(&self.copy.folder, group.number);
+                match GroupRows::read(&path, group.number, group.blocks.len(), &self.copy.seal) {
+                    Some(one) => rows.push(one),
+                    None => drop(damaged.groups.insert(group.number)),
+                }
+            }
+            if !damaged.is_empty() {
+                return self.forget(&damaged);
+            }
+            let blocks = small.iter().flat_map(|group| &group.blocks).copied().collect();
+            let old: Vec<u64> = small.iter().map(|group| group.number).collect();
+            self.write_group(&GroupRows::merged(&rows), blocks, &old)?;
+        }
+    }
+
+    fn write_group(&mut self, rows: &GroupRows, blocks: Vec<u64>, old: &[u64]) -> Result<()> {
+        let number = self.next_number();
+        let path = groups_in(&self.copy.folder, number);
+        write_at(&path, 0, &rows.encode(number, &self.copy.seal)?)?;
+        self.append(CatalogueChange {
+            removed_groups: old.to_vec(),
+            groups: vec![GroupPlace { number, blocks }],
+            ..CatalogueChange::default()
+        })?;
+        for number in old {
+            files::remove(&groups_in(&self.copy.folder, *number))?;
+        }
+        Ok(())
+    }
+
+    /// Removes the files that the catalogue does not name: those of writers that were killed, of
+    /// lost catalogues, and of earlier versions.
+    fn remove_strangers(&self) {
+        let folder = &self.copy.folder;
+        let catalogue = &self.copy.catalogue;
+        let own: BTreeSet<_> = [catalogue_in(folder), folder.join(LOCK_FILE)]
+            .into_iter()
+            .chain(catalogue.blocks.values().map(|block| blocks_in(folder, block.file)))
+            .chain(self.change.blocks.iter().map(|block| blocks_in(folder, block.file)))
+            .chain(catalogue.groups.keys().map(|number| groups_in(folder, *number)))
+            .collect();
+        for entry in fs::read_dir(folder).into_iter().flatten().flatten() {
+            if !own.contains(&entry.path()) {
+                let _ = files::remove(&entry.path());
+            }
+        }
+    }
+}
+
+/// Opens a private file, and makes it if it does not exist.
+fn open(path: &Path) -> Result<File> {
+    let opened = OpenOptions::new()
+        .read(true)
+        .write(true)
+        .create(true)
+        .truncate(false)
+        .mode(0o600)
+        .open(path);
+    Ok(opened.map_err(backend::Error::io("open", path))?)
+}
+
+/// Writes bytes at this place of a file, and cuts off what follows.
+fn write_at(path: &Path, offset: u64, bytes: &[u8]) -> Result<()> {
+    let file = open(path)?;
+    let written = || -> io::Result<()> {
+        file.write_all_at(bytes, offset)?;
+        file.set_len(offset + bytes.len() as u64)
+    };
+    Ok(written().map_err(backend::Error::io("write", path))?)
+}
