@@ -404,8 +404,6 @@ pub enum WorkerAnswer {
         /// Whether anything would change.
         changes: bool,
     },
-    /// The confidence of each hypothesis over time.
-    Charts(Vec<ConfidenceSeries>),
     /// The story of the session.
     Story(Box<StoryView>),
     /// The brief of a moment.

@@ -13,6 +13,10 @@ use forge_store::model::Timestamp;
 use forge_store::model::time_grammar::{civil_time, clock_time, day_name};
 use std::collections::BTreeMap;
 
+/// How many revisions and checkpoints a story is read of at first. More are read when they are asked
+/// for, so that a long session does not fill the memory.
+pub const STORY_REVISIONS: usize = 50_000;
+
 /// The time zone for display and input.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum DisplayZone {
@@ -146,6 +150,8 @@ pub struct App {
     pub story_asked: Option<(Timestamp, i64)>,
     /// The position of the store when the story was last requested.
     pub story_position: u64,
+    /// How many revisions and checkpoints the story is read of, from the last one on.
+    pub story_revisions: usize,
     /// Whether a request for the story is open.
     pub story_loading: bool,
     /// Whether the browser ends.
@@ -186,6 +192,7 @@ impl App {
             strip_asked: None,
             story_asked: None,
             story_position: 0,
+            story_revisions: STORY_REVISIONS,
             story_loading: false,
             done: false,
         }

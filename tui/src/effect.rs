@@ -226,15 +226,13 @@ pub enum PaneSlot {
     Brief,
     /// The story of the session.
     Story,
-    /// The confidence of hypotheses over time.
-    Charts,
 }
 
 impl PaneSlot {
     /// Whether the work grows with the session. A thread of its own does it.
     #[must_use]
     pub const fn is_slow(self) -> bool {
-        matches!(self, Self::Brief | Self::Story | Self::Charts)
+        matches!(self, Self::Brief | Self::Story)
     }
 }
 
@@ -304,15 +302,12 @@ pub enum WorkerRequest {
         /// Whether it is the preview of a restore.
         preview: bool,
     },
-    /// Load the confidence of the hypotheses of a session over time.
-    Charts {
-        /// The id of the session.
-        session: String,
-    },
-    /// Read the story of a session.
+    /// Read the story of a session, and the confidence of its hypotheses over time.
     Story {
         /// The id of the session.
         session: String,
+        /// How many revisions and checkpoints, from the last one on, are read.
+        revisions: usize,
     },
     /// Read the brief of a moment.
     Brief {
@@ -382,7 +377,6 @@ impl WorkerRequest {
             | Self::UndoPlan { .. }
             | Self::Sessions => PaneSlot::Sheet,
             Self::Preview(_) => PaneSlot::Detail,
-            Self::Charts { .. } => PaneSlot::Charts,
             Self::Story { .. } => PaneSlot::Story,
             Self::Brief { .. } => PaneSlot::Brief,
             Self::Strip(_) => PaneSlot::Strip,

@@ -16,7 +16,7 @@ pub(crate) use choose::searched_text;
 
 use crate::action::{BrowserAction, BrowserCommand};
 use crate::answer::StateTab;
-use crate::app::{App, AppStage};
+use crate::app::{App, AppStage, STORY_REVISIONS};
 use crate::effect::{AppEffect, LandmarkKind, MomentTarget, PaneSlot, WorkerRequest, WriteRequest};
 use crate::keymap::KeyMode;
 use crate::panes::{FindState, InputPurpose, OverlayPane, PaneFocus, SheetPane};
@@ -322,6 +322,7 @@ fn switch(app: &mut App, session: String) -> Vec<AppEffect> {
     app.story = None;
     app.story_position = 0;
     app.story_asked = None;
+    app.story_revisions = STORY_REVISIONS;
     app.story_loading = false;
     app.strip = None;
     app.mark = None;

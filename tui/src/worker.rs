@@ -1,6 +1,7 @@
 //! The worker owns the store and answers requests, in a thread of its own or, in tests, directly.
 
 mod change;
+mod confidence;
 mod detail;
 mod difference;
 mod idea;
@@ -131,8 +132,9 @@ impl StoreWorker {
                 let sheet = next.map(plan);
                 Ok(WorkerAnswer::UndoPlan { redo, sheet })
             }
-            WorkerRequest::Story { session } => {
-                Ok(WorkerAnswer::Story(Box::new(story::view(&self.store.session(&session)?)?)))
+            WorkerRequest::Story { session, revisions } => {
+                let view = story::view(&self.store.session(&session)?, revisions)?;
+                Ok(WorkerAnswer::Story(Box::new(view)))
             }
             WorkerRequest::Brief { session, target } => {
                 let session = self.store.session(&session)?;
@@ -147,10 +149,6 @@ impl StoreWorker {
                 } else {
                     WorkerAnswer::Sheet(Box::new(sheet))
                 })
-            }
-            WorkerRequest::Charts { session } => {
-                let session = self.store.session(&session)?;
-                Ok(WorkerAnswer::Charts(state::confidence(&session, &session.head()?)?))
             }
             WorkerRequest::Strip(stretches) => {
                 let session = self.session()?;

@@ -89,11 +89,6 @@ fn apply_answer(app: &mut App, answer: WorkerAnswer) -> Vec<AppEffect> {
                 );
             }
         }
-        WorkerAnswer::Charts(series) => {
-            app.chart.series = Some(series);
-            app.chart.cursor = app.chart.cursor.min(app.chart.count().saturating_sub(1));
-            navigation::scroll(app);
-        }
         WorkerAnswer::Story(view) => return story::put(app, *view),
         WorkerAnswer::Brief { target, brief } => {
             if target == app.target() {

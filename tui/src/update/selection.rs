@@ -179,6 +179,11 @@ pub(super) fn open(app: &mut App) -> Vec<AppEffect> {
                 if app.focus == PaneFocus::Story && story::unfold(app) {
                     return changed(app);
                 }
+                if app.focus == PaneFocus::Story
+                    && let Some(effects) = story::read_older(app)
+                {
+                    return effects;
+                }
                 let Some(row) = app.row() else { return Vec::new() };
                 WorkerRequest::Moment(Box::new(row.clone()))
             }
