@@ -265,6 +265,8 @@ pub struct StateView {
     pub gone: Vec<Key>,
     /// How many claims changed since then, in each tab.
     pub moved: Vec<(StateTab, usize)>,
+    /// What changed between the mark and this moment, in a line; empty without a mark.
+    pub since_mark: String,
 }
 
 /// A line of a sheet.

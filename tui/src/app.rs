@@ -2,9 +2,11 @@
 
 use crate::answer::{ActivityStrip, SessionOverview, TimelineRow, WorkerFailure};
 use crate::effect::{AppEffect, MomentTarget, PaneSlot, WorkerRequest};
+use crate::host::NotifyEvent;
 use crate::keymap::{KeyMode, Keymap};
 use crate::panes::{
-    ChartPane, FindState, OverlayPane, PaneFocus, Replay, SheetPane, StatePane, TimelinePane,
+    ChartPane, FindState, InputPurpose, LookedState, OverlayPane, PaneFocus, Replay, SheetPane,
+    StatePane, TimelinePane,
 };
 use crate::story_view::StoryView;
 use crate::theme::Theme;
@@ -126,6 +128,8 @@ pub struct App {
     pub fronts: Vec<OverlayPane>,
     /// The moment that is marked for a comparison.
     pub mark: Option<MomentTarget>,
+    /// The time of the marked moment.
+    pub mark_time: Option<Timestamp>,
     /// Whether the details are the difference to the mark.
     pub comparing: bool,
     /// What was looked for and is still highlighted.
@@ -154,6 +158,16 @@ pub struct App {
     pub story_revisions: usize,
     /// Whether a request for the story is open.
     pub story_loading: bool,
+    /// Whether only the title, the last lines of the story and the axis of time are shown.
+    pub strip_only: bool,
+    /// What the person at the terminal is told when it arrives.
+    pub notified: Vec<NotifyEvent>,
+    /// Whether and when the person looked.
+    pub looked: LookedState,
+    /// What was typed for a write that is not done yet.
+    pub unsent: Option<(InputPurpose, String)>,
+    /// The selected chip of the filter.
+    pub chip: usize,
     /// Whether the browser ends.
     pub done: bool,
 }
@@ -180,6 +194,7 @@ impl App {
             zoomed: false,
             fronts: Vec::new(),
             mark: None,
+            mark_time: None,
             comparing: false,
             find: None,
             replay: None,
@@ -194,6 +209,11 @@ impl App {
             story_position: 0,
             story_revisions: STORY_REVISIONS,
             story_loading: false,
+            strip_only: false,
+            notified: Vec::new(),
+            looked: LookedState { input: now, ..LookedState::default() },
+            unsent: None,
+            chip: 0,
             done: false,
         }
     }
@@ -238,6 +258,13 @@ impl App {
     pub fn shown_until(&self) -> Option<Timestamp> {
         let hides = self.without_hindsight || self.replay.is_some();
         self.row().filter(|_| hides).map(|row| row.place.time)
+    }
+
+    /// Whether the pane of what was held has a line about the mark.
+    #[must_use]
+    pub fn has_mark_line(&self) -> bool {
+        let view = self.state.view.as_ref();
+        self.mark.is_some() && view.is_some_and(|view| !view.since_mark.is_empty())
     }
 
     /// Builds a request to the worker. Answers to earlier requests of the same pane are ignored.

@@ -279,6 +279,8 @@ pub enum WorkerRequest {
         target: MomentTarget,
         /// The moment to compare with, whose changes are marked.
         since: Option<MomentTarget>,
+        /// The marked moment; what changed since then is said in a line.
+        mark: Option<MomentTarget>,
         /// The tab whose entities are loaded.
         tab: StateTab,
     },
@@ -288,6 +290,20 @@ pub enum WorkerRequest {
         target: MomentTarget,
         /// The entity.
         key: Key,
+    },
+    /// Load what a claim rests on, and what rests on it.
+    Why {
+        /// The moment.
+        target: MomentTarget,
+        /// The claim.
+        key: Key,
+    },
+    /// Load the evidence about a hypothesis, with the commands that showed it.
+    EvidenceSources {
+        /// The moment.
+        target: MomentTarget,
+        /// The id of the hypothesis.
+        hypothesis: String,
     },
     /// Load the details of a line of the timeline.
     Moment(Box<TimelineRow>),
@@ -372,6 +388,8 @@ impl WorkerRequest {
             Self::Page { .. } => PaneSlot::Page,
             Self::State { .. } => PaneSlot::State,
             Self::Detail { .. }
+            | Self::Why { .. }
+            | Self::EvidenceSources { .. }
             | Self::Moment(_)
             | Self::Compare { .. }
             | Self::UndoPlan { .. }
@@ -397,6 +415,17 @@ pub enum AppEffect {
     },
     /// Copy this text to the terminal's clipboard.
     Copy(String),
+    /// Tell the person at the terminal, who may look elsewhere.
+    Notify(String),
+    /// Let the person write on at this text in an editor.
+    Edit(String),
+    /// Write the report of a session, or show it.
+    Report {
+        /// The id of the session.
+        session: String,
+        /// The path of the file; `None` to show it in a web browser.
+        path: Option<String>,
+    },
     /// Suspend the process.
     Suspend,
     /// Redraw the whole screen.

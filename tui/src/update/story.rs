@@ -1,6 +1,6 @@
 //! The story among the levels of the timeline.
 
-use super::{choose, navigation, refresh_activity, selection};
+use super::{choose, navigation, news, refresh_activity, selection};
 use crate::app::{App, AppStage};
 use crate::effect::{AppEffect, MomentTarget, PageAnchor, WorkerRequest};
 use crate::query::TimelineLevel;
@@ -55,7 +55,15 @@ pub(super) fn put(app: &mut App, mut view: StoryView) -> Vec<AppEffect> {
     }
     app.chart.series = Some(std::mem::take(&mut view.ideas));
     app.chart.cursor = app.chart.cursor.min(app.chart.count().saturating_sub(1));
-    let mut effects = Vec::new();
+    let newest = match &app.story {
+        Some(_) if app.timeline.is_story() => app.timeline.rows.first().map(|row| row.place),
+        Some(story) => story.rows.first().map(|row| row.place),
+        None => None,
+    };
+    let mut effects = match newest {
+        Some(newest) => news::arrived(app, newest, &view.rows),
+        None => Vec::new(),
+    };
     if app.timeline.is_story() {
         let before = app.row().map(|row| (row.place, row.title.clone()));
         let first = app.timeline.rows.is_empty();

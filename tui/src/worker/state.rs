@@ -74,6 +74,7 @@ pub(super) fn view(
         counts,
         gone,
         moved,
+        since_mark: String::new(),
     })
 }
 

@@ -221,7 +221,7 @@ fn the_story_of_a_very_long_session_is_not_read_unasked() {
     };
     let effects = forge_tui::update::update(&mut hand.app, BrowserAction::Reply(Box::new(reply)));
     assert!(!hand.app.asked.contains_key(&PaneSlot::Story), "{effects:?}");
-    assert_eq!(hand.app.timeline.level, forge_tui::query::TimelineLevel::Revisions);
+    assert_eq!(hand.app.timeline.level, TimelineLevel::Revisions);
 }
 
 #[test]
