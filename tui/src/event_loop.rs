@@ -136,7 +136,16 @@ pub fn run(
     app.notified.clone_from(&options.notified);
     app.strip_only = options.strip_only;
     let effects = begin(&mut app, session);
-    let mut browser_loop = BrowserLoop { app, screen, options, happened, events, requests, gate, title: String::new() };
+    let mut browser_loop = BrowserLoop {
+        app,
+        screen,
+        options,
+        happened,
+        events,
+        requests,
+        gate,
+        title: String::new(),
+    };
     let outcome = browser_loop.run(effects);
     let BrowserLoop { screen, requests, .. } = browser_loop;
     drop(screen);

@@ -133,7 +133,11 @@ pub fn title(app: &App) -> String {
     }
     let ascii = |letter: char| {
         let known = ASCII.iter().find(|(sign, _)| sign.starts_with(letter));
-        if letter.is_ascii() { letter.to_string() } else { known.map_or("?", |one| one.1).to_owned() }
+        if letter.is_ascii() {
+            letter.to_string()
+        } else {
+            known.map_or("?", |one| one.1).to_owned()
+        }
     };
     title.chars().map(ascii).collect()
 }

@@ -36,7 +36,11 @@ pub(super) fn looked(app: &mut App, action: &BrowserAction) {
 }
 
 /// Handles the lines that are newer than the newest one before. Returns what to tell.
-pub(super) fn arrived(app: &mut App, newest: HistoryPosition, rows: &[TimelineRow]) -> Vec<AppEffect> {
+pub(super) fn arrived(
+    app: &mut App,
+    newest: HistoryPosition,
+    rows: &[TimelineRow],
+) -> Vec<AppEffect> {
     let own = std::mem::take(&mut app.looked.own);
     let fresh: Vec<&TimelineRow> = rows.iter().take_while(|row| row.place > newest).collect();
     if fresh.is_empty() || own {
@@ -47,9 +51,10 @@ pub(super) fn arrived(app: &mut App, newest: HistoryPosition, rows: &[TimelineRo
         app.looked.seen = Some(newest);
         app.looked.back = false;
     }
-    let told = fresh.iter().rev().filter(|row| {
-        event(row).is_some_and(|event| app.notified.contains(&event))
-    });
+    let told = fresh
+        .iter()
+        .rev()
+        .filter(|row| event(row).is_some_and(|event| app.notified.contains(&event)));
     let told: Vec<String> = told.map(|row| words(row)).collect();
     let from = told.len().saturating_sub(MAX_NAMED);
     match told.get(from..) {

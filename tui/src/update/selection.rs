@@ -105,7 +105,10 @@ pub(super) fn focus_by(app: &mut App, steps: usize) -> Vec<AppEffect> {
 /// Gives the keys to a pane.
 pub(super) fn focus(app: &mut App, pane: PaneFocus) -> Vec<AppEffect> {
     if app.strip_only && pane != PaneFocus::Story {
-        app.say(TextTone::Plain, "this view has only the story: without --strip there are all panes");
+        app.say(
+            TextTone::Plain,
+            "this view has only the story: without --strip there are all panes",
+        );
         return Vec::new();
     }
     let was_about = held_entity(app);

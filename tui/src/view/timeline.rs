@@ -128,7 +128,9 @@ pub(super) fn draw(app: &App, area: Rect, buffer: &mut Buffer) {
         let Some(row) = timeline.rows.get(line.row) else { continue };
         let place = below(inside, place);
         match line.part {
-            LinePart::Separator(words) => separator(&words, place, app.theme.style(TextTone::Dim), buffer),
+            LinePart::Separator(words) => {
+                separator(&words, place, app.theme.style(TextTone::Dim), buffer)
+            }
             LinePart::New => {
                 let ends = if timeline.turned { "new above" } else { "new since you looked" };
                 separator(ends, place, app.theme.style(TextTone::Accent), buffer);

@@ -67,7 +67,8 @@ fn add_points(path: &IdeaPath, lineage: &Lineage<'_>, points: &mut Vec<Confidenc
         };
         let value = step.confidence.unwrap_or(NEUTRAL);
         // Evidence alone changes nothing.
-        let is_change = points.last().is_none_or(|last| last.value != value || last.status != status);
+        let is_change =
+            points.last().is_none_or(|last| last.value != value || last.status != status);
         if is_change {
             points.push(ConfidencePoint { at: step.at, sequence: step.sequence, value, status });
         }

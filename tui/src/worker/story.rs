@@ -14,8 +14,8 @@ use forge_store::store::{
     HistoryPosition, HistoryRank, ResolvedMoment, Session, SessionBrief, StateAt,
 };
 use forge_store::story::{
-    BranchWalk, FOLDED_SIGN, Story, StoryCut, StoryItem, StoryKind, StoryMark, StoryRef, StoryRow, TimeRuler,
-    TimeStretch, folded_words, stretches_of,
+    BranchWalk, FOLDED_SIGN, Story, StoryCut, StoryItem, StoryKind, StoryMark, StoryRef, StoryRow,
+    TimeRuler, TimeStretch, folded_words, stretches_of,
 };
 use std::collections::BTreeMap;
 
@@ -204,7 +204,8 @@ fn folded_row(
 /// Returns the line that stands for what is older than the story.
 fn older_row(cut: StoryCut, current: &str) -> TimelineRow {
     let before = cut.sequence.saturating_sub(1);
-    let row = folded_row(cut.at, format!("revisions up to #{before} are not read"), Vec::new(), current);
+    let row =
+        folded_row(cut.at, format!("revisions up to #{before} are not read"), Vec::new(), current);
     let rank = HistoryRank::Sequence(0);
     TimelineRow {
         place: HistoryPosition { time: cut.at, rank },

@@ -106,7 +106,11 @@ fn the_title_of_the_terminal_says_how_things_are() {
     hand.press("k");
     note(&store, "example", "N90", "2025-03-11T13:11:11Z");
     tick(&mut hand, "2025-03-11T13:12:20Z");
-    assert!(view::title(&hand.app).starts_with("(1 new) ✗ 2 failing"), "{}", view::title(&hand.app));
+    assert!(
+        view::title(&hand.app).starts_with("(1 new) ✗ 2 failing"),
+        "{}",
+        view::title(&hand.app)
+    );
     hand.app.theme.ascii = true;
     assert!(view::title(&hand.app).is_ascii(), "{}", view::title(&hand.app));
 }
