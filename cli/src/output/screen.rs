@@ -92,7 +92,7 @@ impl Screen {
         for (tone, text) in parts {
             let safe = sanitise(text, NewlineMode::Escape);
             let shown = table::shortened(&safe, room);
-            push_styled(&mut self.text, style_of(tone, self.colored), &shown);
+            push_styled(&mut self.text, style_of(*tone, self.colored), &shown);
             // Parts after a shortened one would not be visible.
             room = if shown == safe { room - shown.width().min(room) } else { 0 };
             if room == 0 {

@@ -129,7 +129,7 @@ pub(super) fn draw(app: &App, area: Rect, buffer: &mut Buffer) {
         let place = below(inside, place);
         match line.part {
             LinePart::Separator(words) => {
-                separator(&words, place, app.theme.style(TextTone::Dim), buffer)
+                separator(&words, place, app.theme.style(TextTone::Dim), buffer);
             }
             LinePart::New => {
                 let ends = if timeline.turned { "new above" } else { "new since you looked" };

@@ -160,7 +160,7 @@ pub(super) fn sources(
     let state = session.state(point)?;
     let graph = ClaimGraph::read(&state)?;
     if !graph.claims.contains_key(&key) {
-        return Err(Error::not_found(key.kind.name(), key.id.clone()));
+        return Err(Error::not_found(key.kind.name(), key.id));
     }
     let mut sections = vec![section("", vec![graph.line(&key, 0)])];
     for one in idea::evidence_of(&state, &key)? {
