@@ -14,7 +14,7 @@ use unicode_width::UnicodeWidthStr;
 pub use forge_store::story::StoryTone as Tone;
 
 /// Returns the style of a text with this meaning.
-pub fn style_of(tone: Tone, colored: bool) -> Style {
+pub(super) fn style_of(tone: Tone, colored: bool) -> Style {
     if !colored {
         return Style::new();
     }
