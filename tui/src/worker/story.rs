@@ -204,14 +204,14 @@ fn folded_row(
 /// Returns the line that stands for what is older than the story.
 fn older_row(cut: StoryCut, current: &str) -> TimelineRow {
     let before = cut.sequence.saturating_sub(1);
-    let row =
-        folded_row(cut.at, format!("revisions up to #{before} are not read"), Vec::new(), current);
-    let rank = HistoryRank::Sequence(0);
-    TimelineRow {
-        place: HistoryPosition { time: cut.at, rank },
-        target: MomentTarget::Sequence(before),
-        ..row
+    let words = format!("revisions up to #{before} are not read");
+    let mut row = folded_row(cut.at, words, Vec::new(), current);
+    row.place = HistoryPosition { time: cut.at, rank: HistoryRank::Sequence(0) };
+    row.target = MomentTarget::Sequence(before);
+    if let Some(story) = &mut row.story {
+        "<enter> reads more".clone_into(&mut story.reason);
     }
+    row
 }
 
 /// Reads the brief of a moment.
