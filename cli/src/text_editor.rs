@@ -6,7 +6,7 @@ use crate::error::CommandError;
 use clap::error::{ContextKind, ContextValue, ErrorKind};
 use std::ffi::OsString;
 use std::io::{self, IsTerminal, Write};
-use std::process::Command;
+use std::process::{Command, ExitStatus};
 
 /// The line below the text in the editor.
 const REMARK: &str = "# Write the text above. Lines that begin with '#' are left out; an empty text \
@@ -30,9 +30,7 @@ pub fn with_missing_text(
     if error.kind() != ErrorKind::MissingRequiredArgument || !is_text || !is_terminal() {
         return Ok(None);
     }
-    let Some(editor) = environment.text("VISUAL").or_else(|| environment.text("EDITOR")) else {
-        return Ok(None);
-    };
+    let Some(editor) = editor(environment) else { return Ok(None) };
     let text = edit(editor, environment)?;
     let mut arguments = arguments.to_vec();
     // The text may begin with a hyphen.
@@ -40,27 +38,45 @@ pub fn with_missing_text(
     Ok(Some(arguments))
 }
 
+/// Returns the user's editor: the value of `VISUAL`, else of `EDITOR`.
+pub fn editor(environment: &Environment) -> Option<&str> {
+    environment.text("VISUAL").or_else(|| environment.text("EDITOR"))
+}
+
 /// Returns what the user writes in the editor.
 fn edit(editor: &str, environment: &Environment) -> Result<String, CommandError> {
     let failed = |error| CommandError::io("cannot ask for the text in an editor", error);
-    let folder = environment.path("TMPDIR").unwrap_or_else(std::env::temp_dir);
-    let mut file = tempfile::Builder::new().suffix(".md").tempfile_in(folder).map_err(failed)?;
-    writeln!(file, "\n{REMARK}").map_err(failed)?;
-    // The variable may contain arguments.
-    let mut command = Command::new("sh");
-    command.args(["-c", &format!("{editor} \"$1\""), "sh"]).arg(file.path());
-    let status = command.status().map_err(failed)?;
+    let (text, status) = written(editor, environment, "").map_err(failed)?;
     if !status.success() {
         return Err(CommandError::invalid(format!("the editor '{editor}' ended with an error"))
             .hinted("nothing was changed; 'VISUAL' or 'EDITOR' names the editor"));
     }
-    // The editor may have replaced the file.
-    let written = std::fs::read_to_string(file.path()).map_err(failed)?;
-    let text = without_remarks(&written);
     if text.is_empty() {
         return Err(CommandError::invalid("the text is empty").hinted("nothing was changed"));
     }
     Ok(text)
+}
+
+/// Runs the editor on a text. Returns what is in the file afterwards, and how the editor ended.
+///
+/// # Errors
+///
+/// If the file cannot be written or read, or a shell cannot be started.
+pub fn written(
+    editor: &str,
+    environment: &Environment,
+    begin: &str,
+) -> io::Result<(String, ExitStatus)> {
+    let folder = environment.path("TMPDIR").unwrap_or_else(std::env::temp_dir);
+    let mut file = tempfile::Builder::new().suffix(".md").tempfile_in(folder)?;
+    writeln!(file, "{begin}\n{REMARK}")?;
+    // The variable may contain arguments.
+    let mut command = Command::new("sh");
+    command.args(["-c", &format!("{editor} \"$1\""), "sh"]).arg(file.path());
+    let status = command.status()?;
+    // The editor may have replaced the file.
+    let written = std::fs::read_to_string(file.path())?;
+    Ok((without_remarks(&written), status))
 }
 
 fn without_remarks(written: &str) -> String {

@@ -34,21 +34,114 @@
     if (target.matches("[tabindex]")) target.focus({ preventScroll: true });
   };
 
-  // The slider: what was known at a moment, by replaying the changes up to it.
+  // What the address keeps: the moment, the one it is compared with, and the filters. It is written when nothing
+  // has changed for a moment, since browsers allow few changes of an address.
+  const view = new URLSearchParams(location.search);
+  let writing = 0;
+  const keep = (name, value) => {
+    if (value === null || value === "") view.delete(name);
+    else view.set(name, value);
+    clearTimeout(writing);
+    writing = setTimeout(writeAddress, 200);
+  };
+  let selected = null;
+  const writeAddress = () => {
+    const query = view.toString();
+    const hash = selected === null ? location.hash : "#" + selected;
+    selected = null;
+    try { history.replaceState(null, "", location.pathname + (query ? "?" + query : "") + hash); } catch { /* The page is inside of another one. */ }
+  };
+  const select = (id) => {
+    selected = id;
+    clearTimeout(writing);
+    writing = setTimeout(writeAddress, 200);
+  };
+
+  // The filters of the story.
+  const boxes = () => all("#story .filters input");
+  const keepFilters = () => keep("hide", boxes().filter((box) => !box.checked).map((box) => box.id.replace("show-", "")).join(","));
+  const restoreFilters = () => {
+    const hidden = (view.get("hide") || "").split(",");
+    for (const box of boxes()) box.checked = !hidden.includes(box.id.replace("show-", ""));
+  };
+
+  // What was known after the first moments, by replaying their changes.
+  const knownAt = (data, place) => {
+    const known = { ideas: new Map(), open: new Map(), failing: [] };
+    for (const moment of data.moments.slice(0, place + 1)) {
+      for (const [number, ...rest] of moment.i || []) known.ideas.set(number, rest);
+      for (const [number, isOpen] of moment.g || []) known.open.set(number, isOpen);
+      known.failing = moment.f || known.failing;
+    }
+    return known;
+  };
+  const counted = (count, one, many) => count + " " + (count === 1 ? one : many);
+  const ideaLink = (data, number) => {
+    const [id, , address] = data.ideas[number];
+    const name = link(address, id);
+    name.className = "ideaid hue" + ((number % 8) + 1);
+    return name;
+  };
+
+  // What changed between two moments.
+  const changesBetween = (data, from, to) => {
+    const [before, after] = [knownAt(data, from), knownAt(data, to)];
+    const list = make("ul", "");
+    const put = (...parts) => list.append(make("li", "", ...parts));
+    for (const [number, [sure, word, kind, sign]] of [...after.ideas].sort((a, b) => a[0] - b[0])) {
+      const [oldSure, oldWord] = before.ideas.get(number) || [];
+      if (sure === oldSure && word === oldWord) continue;
+      const text = " " + data.ideas[number][1];
+      if (!word) { if (oldWord) put(ideaLink(data, number), make("b", "bad", " removed"), text); continue; }
+      const path = !oldWord ? " new" + (sure ? ", " + sure : "") : sure === oldSure ? " " + (sure || "") : " " + (oldSure || "–") + " → " + (sure || "–");
+      const status = word === oldWord ? "" : " " + sign + " " + word;
+      put(ideaLink(data, number), make("b", "num " + (status ? kind : ""), path + status), text);
+    }
+    for (const [number, isOpen] of after.open) {
+      const [id, text] = data.questions[number];
+      if (isOpen === (before.open.get(number) || false)) continue;
+      put(make("b", isOpen ? "warn" : "good", isOpen ? "? open " : "✓ no longer open "), make("span", "claimid", id), " ", text);
+    }
+    for (const name of after.failing) if (!before.failing.includes(name)) put(make("b", "bad", "✗ fails now "), make("code", "", name));
+    for (const name of before.failing) if (!after.failing.includes(name)) put(make("b", "good", "✓ no longer fails "), make("code", "", name));
+    const [a, b] = [data.moments[from], data.moments[to]];
+    const head = make("p", "meta", "From ", make("b", "", a.t), " to ", make("b", "", b.t));
+    if (a.d && b.d) head.append(" · ", link(document.body.dataset.path + "/diff/" + encodeURIComponent(a.d) + "/" + encodeURIComponent(b.d), "every change"));
+    if (!list.children.length) list.append(make("li", "soft", "No claim and no check changed."));
+    const [files, commits] = [b.n[0] - a.n[0], b.n[1] - a.n[1]];
+    const counts = [files && counted(files, "more file", "more files") + " edited", commits && counted(commits, "more commit", "more commits")];
+    return [head, list, make("p", "soft small", counts.filter(Boolean).join(" · "))];
+  };
+
+  // The sliders: what was known at a moment, and what changed since another one.
+  let stopPlay = () => {};
+  let player = null;
   const setUpSlider = () => {
-    const [slider, shown, source] = ["slider", "moment", "moment-data"].map((id) => document.getElementById(id));
+    stopPlay();
+    player = null;
+    const names = ["slider", "moment", "moment-data", "from", "from-row", "changes", "play", "speed", "stop", "compare"];
+    const [slider, shown, source, from, fromRow, changes, play, speed, stop, compare] = names.map((id) => document.getElementById(id));
     if (!slider || !source) return;
     const data = JSON.parse(source.textContent);
+    const last = data.moments.length - 1;
+    const placeOf = (name, otherwise) => {
+      const place = data.moments.findIndex((moment) => String(moment.a) === view.get(name));
+      return place < 0 ? otherwise : place;
+    };
+    const mark = (kind, x) => {
+      for (const chart of all(".chart")) {
+        let cursor = one(".cursor" + (kind ? ".since" : ":not(.since)"), chart);
+        if (!cursor) chart.append((cursor = svg("line", { class: "cursor" + kind, y1: 18, y2: "100%" })));
+        cursor.setAttribute("visibility", x === null ? "hidden" : "visible");
+        if (x === null) continue;
+        cursor.setAttribute("x1", x + "%");
+        cursor.setAttribute("x2", x + "%");
+      }
+    };
     const draw = () => {
       const place = Number(slider.value);
       const now = data.moments[place];
-      const ideas = new Map(), open = new Map();
-      let failing = [];
-      for (const moment of data.moments.slice(0, place + 1)) {
-        for (const [number, ...rest] of moment.i || []) ideas.set(number, rest);
-        for (const [number, isOpen] of moment.g || []) open.set(number, isOpen);
-        failing = moment.f || failing;
-      }
+      const { ideas, open, failing } = knownAt(data, place);
       slider.setAttribute("aria-valuetext", now.t + ", " + now.l);
       const head = make("p", "meta", make("b", "", now.t), " · ", link(now.e, now.l));
       if (now.u) head.append(" · ", link(now.u, "the page as of then"));
@@ -57,13 +150,10 @@
       const list = make("ul", "");
       for (const [number, [sure, word, kind, sign]] of [...ideas].sort((a, b) => a[0] - b[0])) {
         if (!word) continue;
-        const [id, text, address] = data.ideas[number];
         const bar = svg("svg", { class: "bar", width: 52, height: 8, "aria-hidden": "true" });
         bar.append(svg("rect", { class: "all", width: "100%", height: 6, y: 1, rx: 3 }));
         bar.append(svg("rect", { class: "plain", width: Number(sure || 0) * 100 + "%", height: 6, y: 1, rx: 3 }));
-        const name = link(address, id);
-        name.className = "ideaid hue" + ((number % 8) + 1);
-        list.append(make("li", "held", name, bar, make("span", "num " + kind, (sure || "–") + " " + sign + " " + word), make("span", "text", text)));
+        list.append(make("li", "held", ideaLink(data, number), bar, make("span", "num " + kind, (sure || "–") + " " + sign + " " + word), make("span", "text", data.ideas[number][1])));
       }
       if (list.children.length) parts.push(list);
       const asked = [...open].filter(([, isOpen]) => isOpen).map(([number]) => data.questions[number]);
@@ -74,17 +164,58 @@
         parts.push(make("ul", "", ...failing.map((name) => make("li", "", make("b", "bad", "✗ failing: "), make("code", "", name)))));
       }
       const [files, commits] = now.n;
-      const counts = files + (files === 1 ? " file" : " files") + " edited · " + commits + (commits === 1 ? " commit" : " commits");
-      parts.push(make("p", "soft small", counts));
+      parts.push(make("p", "soft small", counted(files, "file", "files") + " edited · " + counted(commits, "commit", "commits")));
       shown.replaceChildren(...parts);
-      for (const chart of all(".chart")) {
-        let cursor = one(".cursor", chart);
-        if (!cursor) chart.append((cursor = svg("line", { class: "cursor", y1: 18, y2: "100%" })));
-        cursor.setAttribute("x1", now.x + "%");
-        cursor.setAttribute("x2", now.x + "%");
-      }
+      mark("", now.x);
+      fromRow.hidden = changes.hidden = !compare.checked;
+      if (compare.checked) {
+        const other = Number(from.value);
+        from.setAttribute("aria-valuetext", data.moments[other].t + ", " + data.moments[other].l);
+        changes.replaceChildren(...changesBetween(data, Math.min(other, place), Math.max(other, place)));
+        mark(" since", data.moments[other].x);
+      } else mark(" since", null);
     };
-    slider.addEventListener("input", draw);
+    const moved = () => {
+      keep("moment", Number(slider.value) === last ? null : data.moments[Number(slider.value)].a);
+      keep("since", compare.checked ? data.moments[Number(from.value)].a : null);
+      draw();
+    };
+    let timer = 0;
+    stopPlay = () => {
+      clearInterval(timer);
+      timer = 0;
+      play.textContent = "Play";
+      shown.setAttribute("aria-live", "polite");
+    };
+    const step = (by) => {
+      slider.value = Math.min(last, Math.max(0, Number(slider.value) + by));
+      moved();
+    };
+    const begin = () => {
+      clearInterval(timer);
+      timer = setInterval(() => {
+        step(1);
+        const now = data.moments[Number(slider.value)];
+        if (Number(slider.value) === last || (stop.checked && (now.i || now.g))) stopPlay();
+      }, 1000 / Number(speed.value));
+      play.textContent = "Pause";
+      // What passes is not read out.
+      shown.setAttribute("aria-live", "off");
+    };
+    const toggle = () => {
+      if (timer) return stopPlay();
+      if (Number(slider.value) === last) { slider.value = 0; moved(); }
+      begin();
+    };
+    player = { step, toggle, compare: () => compare.click() };
+    slider.addEventListener("input", () => { stopPlay(); moved(); });
+    from.addEventListener("input", moved);
+    compare.addEventListener("change", moved);
+    speed.addEventListener("change", () => { if (timer) begin(); });
+    play.addEventListener("click", toggle);
+    slider.value = placeOf("moment", last);
+    from.value = placeOf("since", 0);
+    compare.checked = view.has("since");
     draw();
   };
 
@@ -102,10 +233,12 @@
     target.classList.add("here");
     target.scrollIntoView({ block: "start" });
     target.focus({ preventScroll: true });
+    if (target.id) select(target.id);
   };
 
   const setUp = () => {
     all("[data-script]").forEach((element) => element.removeAttribute("hidden"));
+    restoreFilters();
     setUpSlider();
   };
 
@@ -127,7 +260,6 @@
     document.body.append(button);
     const put = (parts) => {
       const folds = new Set(all("details[open]").map((element) => element.closest("[id]")?.id));
-      const checks = new Map(all(".filters input").map((box) => [box.id, box.checked]));
       for (const [id, html] of Object.entries(parts)) {
         const element = document.getElementById(id);
         if (element) element.innerHTML = html;
@@ -138,7 +270,6 @@
         const fold = holder && one("details", holder);
         if (fold && holder.matches(".line, #files li")) fold.open = true;
       }
-      for (const [id, checked] of checks) { const box = document.getElementById(id); if (box) box.checked = checked; }
       const lines = all(".line, .you");
       const fresh = lines.length - seen;
       if (fresh > 0) {
@@ -155,13 +286,23 @@
     events.onerror = () => { button.dataset.lost = "yes"; button.textContent = "connection lost"; button.hidden = false; };
   };
 
+  document.addEventListener("change", (event) => { if (event.target.closest("#story .filters")) keepFilters(); });
   document.addEventListener("keydown", (event) => {
-    const isText = event.target.closest("input, textarea, select");
+    const isText = event.target.closest("input:not([type=range], [type=checkbox]), textarea, select");
     if (event.ctrlKey || event.metaKey || event.altKey || isText) return;
-    if (event.key === "j" || event.key === "k") {
-      event.preventDefault();
-      step(event.key === "j");
-    }
+    const onSlider = event.target.closest("[type=range]");
+    const done = {
+      j: () => step(true),
+      k: () => step(false),
+      p: player && player.toggle,
+      " ": onSlider && player && player.toggle,
+      ",": player && (() => player.step(-1)),
+      ".": player && (() => player.step(1)),
+      c: player && player.compare,
+    }[event.key];
+    if (!done) return;
+    event.preventDefault();
+    done();
   });
   window.addEventListener("hashchange", openTarget);
   setUp();

@@ -215,6 +215,17 @@ impl Session {
         Ok(items)
     }
 
+    /// Returns the number where the last `count` revisions and checkpoints begin, and whether there
+    /// are older ones.
+    pub(super) fn number_of_last(&self, view: &ReadSnapshot, count: usize) -> Result<(u64, bool)> {
+        let (first, end) = (of(self.number).build(), of(self.number).end());
+        let limit = count.saturating_add(1);
+        let rows = view.scan(key::SEQUENCES, &first, &end, ScanDirection::Descending, limit)?;
+        let has_older = rows.len() > count;
+        let begin = rows.get(count.saturating_sub(1)).filter(|_| has_older);
+        Ok((begin.and_then(|(place, _)| key::last_number(place)).unwrap_or(0), has_older))
+    }
+
     /// Returns the item of a revision; it has no row if it is lost. `near` is a time beside it.
     fn log_item(
         &self,

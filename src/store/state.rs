@@ -352,6 +352,18 @@ impl StateAt {
         Ok(items)
     }
 
+    /// Returns the last `count` of them, and whether there are older ones, which are not read. Those
+    /// that pruning folded into others count, too.
+    ///
+    /// # Errors
+    /// Fails if the store cannot be read or is damaged.
+    pub fn last_records(&self, count: usize) -> Result<(Vec<LogItem>, bool)> {
+        let (from, has_older) = self.session.number_of_last(&self.view, count)?;
+        let mut items = self.session.records_at(&self.view, from, usize::MAX)?;
+        items.retain(|item| item.time() <= self.until());
+        Ok((items, has_older))
+    }
+
     /// Returns the checkpoints from a time up to this moment, the latest first.
     pub fn checkpoints_since(&self, since: Timestamp) -> Result<Vec<Checkpoint>> {
         let (since, until) = (Some(since), Some(self.until()));

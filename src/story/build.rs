@@ -25,8 +25,10 @@ use crate::model::claim::{
 };
 use crate::model::{AutoTrigger, Checkpoint, CheckpointTrigger, EntryChange, Kind};
 use crate::store::{CheckTracker, CheckTurn, LogEntry, LogItem, SourcedFact, StateAt};
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
+/// The changes of at most this many revisions are in memory at the same time.
+const REVISIONS_AT_ONCE: usize = 4096;
 /// A prompt shorter than this needs the question that it answers, in characters.
 const SHORT_ANSWER: usize = 32;
 
@@ -78,11 +80,18 @@ impl StoryBuilder {
             _ => None,
         });
         let revisions: Vec<u64> = revisions.collect();
-        let mut changes = state.changes_of_many(&revisions)?;
+        let mut parts = revisions.chunks(REVISIONS_AT_ONCE);
+        let (mut changes, mut left) = (BTreeMap::new(), 0);
         for (at, event) in read.events {
             match event {
                 StoryEvent::Fact(known) => self.tell_fact(known),
                 StoryEvent::Record(LogItem::Revision(entry)) => {
+                    if left == 0 {
+                        let part = parts.next().unwrap_or_default();
+                        left = part.len();
+                        changes = state.changes_of_many(part)?;
+                    }
+                    left = left.saturating_sub(1);
                     let known = changes.remove(&entry.sequence);
                     let changes = known.map_or_else(|| state.changes_of(entry.sequence), Ok);
                     self.tell_revision(&entry, changes)?;
@@ -104,7 +113,7 @@ impl StoryBuilder {
         let findings = self.findings.finish(&self.turns, self.checks.finish());
         let Self { session, root, turns, runs, ideas, .. } = self;
         let (ideas, checks) = (ideas.finish(), runs);
-        Ok(Story { session, root, turns, findings, ideas, checks, unfolded: false })
+        Ok(Story { session, root, turns, findings, ideas, checks, cut: None, unfolded: false })
     }
 
     /// Adds an item to the current turn. What a sub-agent did is quiet if the sub-agent has a line.

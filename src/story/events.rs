@@ -1,5 +1,6 @@
 //! What happened in a session, read once and in the order of time.
 
+use super::StoryCut;
 use super::agent_work::AgentWork;
 use super::project_root::ProjectRoot;
 use crate::error::Result;
@@ -51,8 +52,31 @@ pub(super) struct StoryEvents {
 impl StoryEvents {
     /// Reads the events up to the moment of a state.
     pub(super) fn read(state: &StateAt, facts: Vec<SourcedFact>) -> Result<Self> {
-        let mut read = Self::of_facts(facts);
-        for item in state.records()? {
+        Self::of_facts(facts).with_records(state, state.records()?)
+    }
+
+    /// Reads the facts and checkpoints up to the moment of a state, and the last `count` revisions and
+    /// checkpoints. The cut is `None` if these are all.
+    pub(super) fn read_recent(
+        state: &StateAt,
+        facts: Vec<SourcedFact>,
+        count: usize,
+    ) -> Result<(Self, Option<StoryCut>)> {
+        let (mut records, has_older) = state.last_records(count)?;
+        let first = records.first().filter(|_| has_older);
+        let cut = first.map(|item| StoryCut { at: item.time(), sequence: item.sequence() });
+        if let Some(cut) = cut {
+            // What was delivered before is found, too.
+            let older = state.checkpoints_since(Timestamp::MIN)?.into_iter();
+            let older = older.filter(|checkpoint| checkpoint.sequence < cut.sequence);
+            records.extend(older.map(LogItem::Checkpoint));
+        }
+        Ok((Self::of_facts(facts).with_records(state, records)?, cut))
+    }
+
+    fn with_records(self, state: &StateAt, records: Vec<LogItem>) -> Result<Self> {
+        let mut read = self;
+        for item in records {
             read.events.push((item.time(), StoryEvent::Record(item)));
         }
         for branch in state.branches()? {

@@ -17,9 +17,10 @@ pub fn short_number(number: f64) -> String {
 }
 
 /// How a part of a line is meant. A program chooses a colour for it.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum StoryTone {
     /// Nothing special.
+    #[default]
     Plain,
     /// More important than others.
     Heading,
@@ -31,8 +32,12 @@ pub enum StoryTone {
     Good,
     /// Failed, rejected.
     Bad,
-    /// Open.
+    /// Open, in doubt.
     Warning,
+    /// New in a comparison.
+    Added,
+    /// Removed in a comparison.
+    Removed,
 }
 
 impl StoryItem {

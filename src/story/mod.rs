@@ -68,8 +68,19 @@ pub struct Story {
     pub ideas: Vec<IdeaPath>,
     /// The runs of checks, oldest first.
     pub checks: Vec<CheckRun>,
+    /// Where the story begins, if it was read only from there on.
+    pub cut: Option<StoryCut>,
     /// Whether quiet items are shown, too.
     unfolded: bool,
+}
+
+/// The place where a story begins that leaves out what is older.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct StoryCut {
+    /// The time of its first revision or checkpoint.
+    pub at: Timestamp,
+    /// The number of its first revision or checkpoint: all smaller numbers are left out.
+    pub sequence: u64,
 }
 
 /// A prompt and what followed it.
@@ -92,6 +103,26 @@ impl Story {
     /// Reads the story up to the moment of a state, with the facts of that state.
     pub fn of_facts(state: &StateAt, facts: Vec<SourcedFact>) -> Result<Self> {
         Self::of_events(state, StoryEvents::read(state, facts)?)
+    }
+
+    /// Reads the story of the last `count` revisions and checkpoints, and of the facts since then. The
+    /// memory that it takes grows with `count` and the number of facts and checkpoints, not with the
+    /// number of revisions.
+    ///
+    /// The findings are those of the whole session. The ideas and the items begin at
+    /// [`Story::cut`].
+    ///
+    /// # Errors
+    /// Fails if the store cannot be read or is damaged.
+    pub fn read_recent(state: &StateAt, count: usize) -> Result<Self> {
+        let (read, cut) = StoryEvents::read_recent(state, state.facts()?, count)?;
+        let mut story = Self::of_events(state, read)?;
+        if let Some(cut) = cut {
+            story.retain_between(cut.at, Timestamp::MAX);
+            story.checks.retain(|run| run.at >= cut.at);
+            story.cut = Some(cut);
+        }
+        Ok(story)
     }
 
     fn of_events(state: &StateAt, mut read: StoryEvents) -> Result<Self> {

@@ -122,6 +122,7 @@ mod tests {
             findings: StoryFindings::default(),
             ideas: Vec::new(),
             checks: Vec::new(),
+            cut: None,
             unfolded: false,
         }
     }

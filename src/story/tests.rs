@@ -386,3 +386,34 @@ fn the_claims_over_time_are_those_of_the_branch_checked_out_then() {
         session.claims_over_time(&times).unwrap().into_iter().map(shown).collect();
     assert_eq!(all, ["", "H1 0.5", "H1 0.9", "", "H1 0.5, H2 0.4"]);
 }
+
+#[test]
+fn the_story_of_the_last_revisions_leaves_out_older_lines_and_keeps_the_findings() {
+    let prompt = fact(Kind::Prompt, "p1", 0, &[("text", "find out why the tests fail")]);
+    let early = fact(Kind::Verification, "v1", 1, &[("name", "unit"), ("status", "failed")]);
+    let late = fact(Kind::Verification, "v2", 8, &[("name", "lint"), ("status", "failed")]);
+    let session = session(vec![prompt, early, late]);
+    for minute in 2..=9 {
+        let act = WriteContext::asked("hypothesis edit", at(minute));
+        let value = Value::from([
+            ("description", "the cache is stale".into()),
+            ("confidence", (minute as f64 / 10.0).into()),
+        ]);
+        let change = ClaimChange::put(Key::new(Kind::Hypothesis, "H1"), value);
+        session.write(&act).change(change).commit().unwrap();
+    }
+    let state = session.state(&session.head().unwrap()).unwrap();
+    let whole = Story::read(&state).unwrap();
+    let recent = Story::read_recent(&state, 3).unwrap();
+    assert_eq!(recent.cut, Some(StoryCut { at: at(7), sequence: 6 }));
+    assert!(recent.items().all(|item| item.at >= at(7)), "{:?}", lines(&recent));
+    let end = |story: &Story| lines(story).into_iter().rev().take(4).collect::<Vec<_>>();
+    assert_eq!(end(&recent), end(&whole));
+    assert_eq!(recent.findings.title, whole.findings.title);
+    assert_eq!(recent.findings.failing, whole.findings.failing);
+    assert_eq!(recent.findings.prompts, 1);
+    let steps: Vec<Option<f64>> = recent.ideas[0].steps.iter().map(|step| step.before).collect();
+    assert_eq!(steps, [Some(0.6), Some(0.7), Some(0.8)]);
+    let all = Story::read_recent(&state, 8).unwrap();
+    assert_eq!((all.cut, lines(&all)), (None, lines(&whole)));
+}

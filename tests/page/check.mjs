@@ -149,6 +149,58 @@ await page.evaluate(() => (location.hash = "#file-1"));
 expect(await page.evaluate(() => document.querySelector("#file-1 details").open), "a link does not open its fold");
 await page.uncheck("#show-claims");
 expect(await page.evaluate(() => !document.querySelector(".of-claims").offsetParent), "a filter hides nothing");
+
+// Two moments, by keys: the second slider, what changed, and the replay.
+const value = (id) => page.evaluate((id) => Number(document.getElementById(id).value), id);
+await page.evaluate(() => document.activeElement.blur());
+await page.keyboard.press("c");
+expect(await page.isVisible("#from") && await page.isVisible("#changes"), "c does not compare");
+await page.focus("#slider");
+await page.keyboard.press("End");
+await page.focus("#from");
+await page.keyboard.press("Home");
+const changed = () => page.textContent("#changes");
+expect(/H4 new, \.98 ✓ confirmed/.test(await changed()), `from the first moment to the last: ${(await changed()).slice(0, 300)}`);
+await page.keyboard.press("End");
+expect((await changed()).includes("No claim and no check changed."), "a moment differs from itself");
+await page.keyboard.press("Home");
+const last = await value("slider");
+await page.focus("#slider");
+for (const key of [",", ",", "."]) await page.keyboard.press(key);
+expect((await value("slider")) === last - 1, "the keys , and . do not step");
+expect((await page.locator(".cursor.since").count()) === (await page.locator(".cursor:not(.since)").count()), "the charts lack a line for a moment");
+await page.waitForFunction(() => /moment=\d+.*hide=claims|hide=claims.*moment=\d+/.test(location.search) && /since=\d+/.test(location.search));
+// A link restores the view.
+const copied = await open(page.url());
+const seen = (one) => one.evaluate(() => [document.getElementById("slider").value, document.getElementById("from").value, document.getElementById("changes").textContent, document.getElementById("show-claims").checked, document.getElementById("show-edits").checked]);
+expect(JSON.stringify(await seen(copied)) === JSON.stringify(await seen(page)), `a link shows ${JSON.stringify(await seen(copied))}`);
+await unfold(copied);
+const controls = await violations(copied);
+expect(controls.length === 0, `controls: axe: ${JSON.stringify(controls)}`);
+await copied.locator("#moments").screenshot({ path: join(folder, "controls.png") });
+await copied.setViewportSize({ width: 375, height: 800 });
+const wideControls = await tooWide(copied);
+expect(wideControls.length === 0, `controls: past the right edge at 375: ${wideControls.join(" | ")}`);
+await copied.close();
+await page.evaluate(() => document.activeElement.blur());
+await page.keyboard.press("j");
+const chosen = await page.evaluate(() => document.querySelector(".here")?.id);
+await page.waitForFunction((id) => location.hash === "#" + id, chosen);
+
+// The replay runs, stops at the end, and where a claim changes if that is wanted.
+await page.selectOption("#speed", "60");
+await page.focus("#slider");
+await page.keyboard.press("Home");
+await page.keyboard.press("Space");
+expect((await page.textContent("#play")) === "Pause", "the space bar does not play");
+await page.waitForFunction((last) => Number(document.getElementById("slider").value) === last, last);
+await page.waitForFunction(() => document.getElementById("play").textContent === "Play");
+await page.check("#stop");
+await page.evaluate(() => document.activeElement.blur());
+await page.keyboard.press("p");
+await page.waitForFunction(() => document.getElementById("play").textContent === "Play");
+const stopped = await value("slider");
+expect(stopped > 0 && stopped < last, `the replay stops at ${stopped} of ${last}`);
 await page.close();
 
 // The page that is served: the token, the moments, and what comes while it is open.
@@ -173,9 +225,24 @@ try {
   await served.waitForSelector("text=written while the page is open", { state: "attached", timeout: 20_000 });
   expect((await served.locator("#story .line").count()) > before, "the story does not grow");
   expect((await violations(served)).length === 0, `served: axe: ${JSON.stringify(await violations(served))}`);
+  // What one looks at stays while the page changes.
+  await served.evaluate(() => document.activeElement.blur());
+  for (const key of ["c", ",", ","]) await served.keyboard.press(key);
+  await served.uncheck("#show-edits");
+  const looked = () => served.evaluate(() => [document.querySelector("#moment b").textContent, document.querySelector("#changes b").textContent, document.getElementById("show-edits").checked]);
+  const wasLooked = JSON.stringify(await looked());
+  execFileSync(forge, ["note", "add", "a second note"], { cwd: example.home, env: example.environment, stdio: "ignore" });
+  await served.waitForSelector("text=a second note", { state: "attached", timeout: 20_000 });
+  expect(JSON.stringify(await looked()) === wasLooked, `what is looked at moves: ${wasLooked} to ${JSON.stringify(await looked())}`);
+  await served.waitForFunction(() => location.search.includes("moment="));
+  await served.reload();
+  expect(JSON.stringify(await looked()) === wasLooked, "a served link does not restore the view");
+  const every = await served.getAttribute("#changes a", "href");
   const session = new URL(served.url()).pathname;
+  expect(every.startsWith(session + "/diff/"), `'every change' leads to ${every}`);
   for (const [path, text] of [
     ["/at/2025-03-11T10:45:00Z", "As of"],
+    [every.slice(session.length), "Changes from"],
     ["/diff/start/HEAD", "Changes from"],
     ["/e/hypothesis:H4", "hypothesis H4"],
     ["/search?q=clock", "Search: clock"],

@@ -5,6 +5,7 @@
 //! cargo run --release -p forge-tui --example figures -- make FOLDER REVISIONS
 //! cargo run --release -p forge-tui --example figures -- first FOLDER
 //! cargo run --release -p forge-tui --example figures -- keys FOLDER
+//! cargo run --release -p forge-tui --example figures -- story FOLDER
 //! ```
 
 #![expect(clippy::print_stdout, clippy::print_stderr, reason = "it prints what it found")]
@@ -37,8 +38,9 @@ fn main() -> Result<(), Fault> {
         ["write", folder] => write(Path::new(folder)),
         ["first", folder] => first(Path::new(folder)),
         ["keys", folder] => keys(Path::new(folder)),
+        ["story", folder] => story(Path::new(folder)),
         _ => {
-            eprintln!("figures: make FOLDER REVISIONS, first FOLDER, or keys FOLDER");
+            eprintln!("figures: make FOLDER REVISIONS, or first, keys or story FOLDER");
             Ok(())
         }
     }
@@ -184,6 +186,29 @@ fn first(folder: &Path) -> Result<(), Fault> {
     seat.draw()?;
     let whole = started.elapsed().as_secs_f64() * 1e3;
     println!("first screen {shown:.1} ms, with the axis of time {whole:.1} ms");
+    memory()
+}
+
+/// Reads the story of a session that opens with its revisions, as `v` does.
+fn story(folder: &Path) -> Result<(), Fault> {
+    let store = Store::open(folder, Options::default())?;
+    let mut seat = Seat::new(store, std::io::sink())?;
+    let effects = begin(&mut seat.app, None);
+    seat.run(effects)?;
+    while seat.app.timeline.rows.is_empty() || seat.app.state.view.is_none() {
+        seat.take(Duration::from_secs(10))?;
+    }
+    let started = Instant::now();
+    while seat.app.story.is_none() {
+        if !seat.app.timeline.is_story() {
+            let effects = update(&mut seat.app, BrowserAction::Key("v".parse()?));
+            seat.run(effects)?;
+        }
+        seat.take(Duration::from_secs(10))?;
+    }
+    seat.draw()?;
+    let rows = seat.app.timeline.rows.len();
+    println!("story of {rows} lines in {:.0} ms", started.elapsed().as_secs_f64() * 1e3);
     memory()
 }
 

@@ -1,6 +1,7 @@
 //! Commands and events of the browser.
 
 use crate::answer::WorkerReply;
+use crate::host::EditedText;
 use crate::key::KeyChord;
 use forge_store::model::Timestamp;
 
@@ -40,7 +41,17 @@ pub enum BrowserCommand {
     Undo,
     Redo,
     Copy,
+    CopyMarkdown,
     Export,
+    Report,
+    Peek,
+    Why,
+    EvidenceSources,
+    Editor,
+    LongNote,
+    NextChip,
+    PreviousChip,
+    ToggleChip,
     Note,
     Idea,
     Question,
@@ -108,6 +119,12 @@ pub enum BrowserAction {
         /// Its rows.
         height: u16,
     },
+    /// The terminal has the focus, or lost it.
+    Focus(bool),
+    /// The editor ended.
+    Edited(EditedText),
+    /// What the program that runs the browser did, or why it could not.
+    Said(Result<String, String>),
     /// The current time.
     Tick(Timestamp),
     /// The worker has answered a request.

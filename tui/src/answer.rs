@@ -265,6 +265,8 @@ pub struct StateView {
     pub gone: Vec<Key>,
     /// How many claims changed since then, in each tab.
     pub moved: Vec<(StateTab, usize)>,
+    /// What changed between the mark and this moment, in a line; empty without a mark.
+    pub since_mark: String,
 }
 
 /// A line of a sheet.
@@ -404,8 +406,6 @@ pub enum WorkerAnswer {
         /// Whether anything would change.
         changes: bool,
     },
-    /// The confidence of each hypothesis over time.
-    Charts(Vec<ConfidenceSeries>),
     /// The story of the session.
     Story(Box<StoryView>),
     /// The brief of a moment.

@@ -2,9 +2,11 @@
 
 use crate::answer::{ActivityStrip, SessionOverview, TimelineRow, WorkerFailure};
 use crate::effect::{AppEffect, MomentTarget, PaneSlot, WorkerRequest};
+use crate::host::NotifyEvent;
 use crate::keymap::{KeyMode, Keymap};
 use crate::panes::{
-    ChartPane, FindState, OverlayPane, PaneFocus, Replay, SheetPane, StatePane, TimelinePane,
+    ChartPane, FindState, InputPurpose, LookedState, OverlayPane, PaneFocus, Replay, SheetPane,
+    StatePane, TimelinePane,
 };
 use crate::story_view::StoryView;
 use crate::theme::Theme;
@@ -12,6 +14,10 @@ use chrono::{FixedOffset, Local};
 use forge_store::model::Timestamp;
 use forge_store::model::time_grammar::{civil_time, clock_time, day_name};
 use std::collections::BTreeMap;
+
+/// How many revisions and checkpoints a story is read of at first. More are read when they are asked
+/// for, so that a long session does not fill the memory.
+pub const STORY_REVISIONS: usize = 50_000;
 
 /// The time zone for display and input.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -122,6 +128,8 @@ pub struct App {
     pub fronts: Vec<OverlayPane>,
     /// The moment that is marked for a comparison.
     pub mark: Option<MomentTarget>,
+    /// The time of the marked moment.
+    pub mark_time: Option<Timestamp>,
     /// Whether the details are the difference to the mark.
     pub comparing: bool,
     /// What was looked for and is still highlighted.
@@ -146,8 +154,20 @@ pub struct App {
     pub story_asked: Option<(Timestamp, i64)>,
     /// The position of the store when the story was last requested.
     pub story_position: u64,
+    /// How many revisions and checkpoints the story is read of, from the last one on.
+    pub story_revisions: usize,
     /// Whether a request for the story is open.
     pub story_loading: bool,
+    /// Whether only the title, the last lines of the story and the axis of time are shown.
+    pub strip_only: bool,
+    /// What the person at the terminal is told when it arrives.
+    pub notified: Vec<NotifyEvent>,
+    /// Whether and when the person looked.
+    pub looked: LookedState,
+    /// What was typed for a write that is not done yet.
+    pub unsent: Option<(InputPurpose, String)>,
+    /// The selected chip of the filter.
+    pub chip: usize,
     /// Whether the browser ends.
     pub done: bool,
 }
@@ -174,6 +194,7 @@ impl App {
             zoomed: false,
             fronts: Vec::new(),
             mark: None,
+            mark_time: None,
             comparing: false,
             find: None,
             replay: None,
@@ -186,7 +207,13 @@ impl App {
             strip_asked: None,
             story_asked: None,
             story_position: 0,
+            story_revisions: STORY_REVISIONS,
             story_loading: false,
+            strip_only: false,
+            notified: Vec::new(),
+            looked: LookedState { input: now, ..LookedState::default() },
+            unsent: None,
+            chip: 0,
             done: false,
         }
     }
@@ -231,6 +258,13 @@ impl App {
     pub fn shown_until(&self) -> Option<Timestamp> {
         let hides = self.without_hindsight || self.replay.is_some();
         self.row().filter(|_| hides).map(|row| row.place.time)
+    }
+
+    /// Whether the pane of what was held has a line about the mark.
+    #[must_use]
+    pub fn has_mark_line(&self) -> bool {
+        let view = self.state.view.as_ref();
+        self.mark.is_some() && view.is_some_and(|view| !view.since_mark.is_empty())
     }
 
     /// Builds a request to the worker. Answers to earlier requests of the same pane are ignored.

@@ -226,15 +226,13 @@ pub enum PaneSlot {
     Brief,
     /// The story of the session.
     Story,
-    /// The confidence of hypotheses over time.
-    Charts,
 }
 
 impl PaneSlot {
     /// Whether the work grows with the session. A thread of its own does it.
     #[must_use]
     pub const fn is_slow(self) -> bool {
-        matches!(self, Self::Brief | Self::Story | Self::Charts)
+        matches!(self, Self::Brief | Self::Story)
     }
 }
 
@@ -281,6 +279,8 @@ pub enum WorkerRequest {
         target: MomentTarget,
         /// The moment to compare with, whose changes are marked.
         since: Option<MomentTarget>,
+        /// The marked moment; what changed since then is said in a line.
+        mark: Option<MomentTarget>,
         /// The tab whose entities are loaded.
         tab: StateTab,
     },
@@ -290,6 +290,20 @@ pub enum WorkerRequest {
         target: MomentTarget,
         /// The entity.
         key: Key,
+    },
+    /// Load what a claim rests on, and what rests on it.
+    Why {
+        /// The moment.
+        target: MomentTarget,
+        /// The claim.
+        key: Key,
+    },
+    /// Load the evidence about a hypothesis, with the commands that showed it.
+    EvidenceSources {
+        /// The moment.
+        target: MomentTarget,
+        /// The id of the hypothesis.
+        hypothesis: String,
     },
     /// Load the details of a line of the timeline.
     Moment(Box<TimelineRow>),
@@ -304,15 +318,12 @@ pub enum WorkerRequest {
         /// Whether it is the preview of a restore.
         preview: bool,
     },
-    /// Load the confidence of the hypotheses of a session over time.
-    Charts {
-        /// The id of the session.
-        session: String,
-    },
-    /// Read the story of a session.
+    /// Read the story of a session, and the confidence of its hypotheses over time.
     Story {
         /// The id of the session.
         session: String,
+        /// How many revisions and checkpoints, from the last one on, are read.
+        revisions: usize,
     },
     /// Read the brief of a moment.
     Brief {
@@ -377,12 +388,13 @@ impl WorkerRequest {
             Self::Page { .. } => PaneSlot::Page,
             Self::State { .. } => PaneSlot::State,
             Self::Detail { .. }
+            | Self::Why { .. }
+            | Self::EvidenceSources { .. }
             | Self::Moment(_)
             | Self::Compare { .. }
             | Self::UndoPlan { .. }
             | Self::Sessions => PaneSlot::Sheet,
             Self::Preview(_) => PaneSlot::Detail,
-            Self::Charts { .. } => PaneSlot::Charts,
             Self::Story { .. } => PaneSlot::Story,
             Self::Brief { .. } => PaneSlot::Brief,
             Self::Strip(_) => PaneSlot::Strip,
@@ -403,6 +415,17 @@ pub enum AppEffect {
     },
     /// Copy this text to the terminal's clipboard.
     Copy(String),
+    /// Tell the person at the terminal, who may look elsewhere.
+    Notify(String),
+    /// Let the person write on at this text in an editor.
+    Edit(String),
+    /// Write the report of a session, or show it.
+    Report {
+        /// The id of the session.
+        session: String,
+        /// The path of the file; `None` to show it in a web browser.
+        path: Option<String>,
+    },
     /// Suspend the process.
     Suspend,
     /// Redraw the whole screen.

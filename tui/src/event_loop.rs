@@ -4,6 +4,8 @@ use crate::action::BrowserAction;
 use crate::answer::WorkerReply;
 use crate::app::{App, DisplayZone};
 use crate::effect::{AppEffect, WorkerRequest};
+use crate::host::{BrowserHost, EditedText, NotifyEvent};
+use crate::input_gate::InputGate;
 use crate::key::KeyChord;
 use crate::keymap::{Keymap, KeymapError};
 use crate::terminal::TerminalScreen;
@@ -16,6 +18,7 @@ use forge_store::model::{AutoTrigger, Timestamp};
 use forge_store::store::Store;
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM, SIGTSTP};
 use std::collections::BTreeMap;
+use std::sync::Arc;
 use std::sync::mpsc::{self, Receiver, RecvTimeoutError, Sender};
 use std::thread;
 use std::time::{Duration, Instant};
@@ -34,6 +37,12 @@ pub struct BrowserOptions {
     pub keys: BTreeMap<String, String>,
     /// The events that make a checkpoint.
     pub triggers: Vec<AutoTrigger>,
+    /// The program that runs the browser.
+    pub host: Arc<dyn BrowserHost>,
+    /// What is told with the bell and a notification when it arrives.
+    pub notified: Vec<NotifyEvent>,
+    /// Whether to show only the title, the last lines of the story and the axis of time.
+    pub strip_only: bool,
 }
 
 /// How the browser ended.
@@ -78,6 +87,8 @@ impl WorkerQueues {
 enum LoopEvent {
     Input(Input),
     Reply(WorkerReply),
+    Edited(EditedText),
+    Said(Result<String, String>),
     Signal(i32),
     Lost,
 }
@@ -114,14 +125,29 @@ pub fn run(
     let sender = events.clone();
     let worker = StoreWorker::new(store, DisplayZone::Local);
     thread::spawn(move || worker.serve(&slow_wanted, &sender, LoopEvent::Reply));
-    let mut screen = TerminalScreen::open()?;
-    thread::spawn(move || read_input(&events));
+    let screen = TerminalScreen::open()?;
+    let gate = Arc::new(InputGate::default());
+    let (reading, sender) = (Arc::clone(&gate), events.clone());
+    thread::spawn(move || read_input(&reading, &sender));
     let (width, height) = screen.size()?;
     let mut app = App::new(width, height, (options.clock)(), DisplayZone::Local);
     app.theme = options.theme;
     app.keymap = keymap;
+    app.notified.clone_from(&options.notified);
+    app.strip_only = options.strip_only;
     let effects = begin(&mut app, session);
-    let outcome = run_loop(&mut app, &mut screen, options.clock, &happened, &requests, effects);
+    let mut browser_loop = BrowserLoop {
+        app,
+        screen,
+        options,
+        happened,
+        events,
+        requests,
+        gate,
+        title: String::new(),
+    };
+    let outcome = browser_loop.run(effects);
+    let BrowserLoop { screen, requests, .. } = browser_loop;
     drop(screen);
     // Without senders the worker ends, after it has finished a write.
     drop(requests);
@@ -131,9 +157,13 @@ pub fn run(
     outcome
 }
 
-fn read_input(events: &Sender<LoopEvent>) {
+fn read_input(gate: &InputGate, events: &Sender<LoopEvent>) {
     loop {
-        let event = crossterm::event::read().map_or(LoopEvent::Lost, LoopEvent::Input);
+        let event = match gate.next() {
+            Ok(None) => continue,
+            Ok(Some(event)) => LoopEvent::Input(event),
+            Err(_) => LoopEvent::Lost,
+        };
         let lost = matches!(event, LoopEvent::Lost);
         if events.send(event).is_err() || lost {
             return;
@@ -141,57 +171,150 @@ fn read_input(events: &Sender<LoopEvent>) {
     }
 }
 
-fn run_loop(
-    app: &mut App,
-    screen: &mut TerminalScreen,
-    clock: fn() -> Timestamp,
-    happened: &Receiver<LoopEvent>,
-    requests: &WorkerQueues,
-    first: Vec<AppEffect>,
-) -> Result<BrowserOutcome, BrowserError> {
-    let mut effects = first;
-    let mut ticked = Instant::now();
-    loop {
-        for effect in std::mem::take(&mut effects) {
-            match effect {
-                AppEffect::Ask { generation, request } => {
-                    requests.send(generation, *request)?;
-                }
-                AppEffect::Copy(text) => screen.copy(&text)?,
-                AppEffect::Suspend => screen.suspend()?,
-                AppEffect::Redraw => screen.clear()?,
-            }
-        }
-        if app.done {
-            return Ok(BrowserOutcome::Quit);
-        }
-        screen.draw(|frame| view::draw(app, frame))?;
-        let mut event = match happened.recv_timeout(TICK.saturating_sub(ticked.elapsed())) {
-            Ok(event) => Some(event),
-            Err(RecvTimeoutError::Timeout) => None,
-            Err(RecvTimeoutError::Disconnected) => return Err(BrowserError::Worker),
-        };
-        if ticked.elapsed() >= TICK {
-            ticked = Instant::now();
-            effects.extend(update(app, BrowserAction::Tick(clock())));
-        }
-        // Handles all events that arrived in the meantime before drawing the next frame.
-        while let Some(one) = event {
-            match one {
-                LoopEvent::Signal(SIGTSTP) => effects.push(AppEffect::Suspend),
-                LoopEvent::Signal(signal) => return Ok(BrowserOutcome::Signal(signal)),
-                LoopEvent::Lost => return Ok(BrowserOutcome::Signal(SIGHUP)),
-                LoopEvent::Reply(reply) => {
-                    effects.extend(update(app, BrowserAction::Reply(Box::new(reply))));
-                }
-                LoopEvent::Input(input) => {
-                    if let Some(action) = action(input) {
-                        effects.extend(update(app, action));
+/// The browser with its terminal and its queues.
+struct BrowserLoop<'a> {
+    app: App,
+    screen: TerminalScreen,
+    options: &'a BrowserOptions,
+    happened: Receiver<LoopEvent>,
+    events: Sender<LoopEvent>,
+    requests: WorkerQueues,
+    gate: Arc<InputGate>,
+    /// The title that the terminal has.
+    title: String,
+}
+
+impl BrowserLoop<'_> {
+    fn run(&mut self, first: Vec<AppEffect>) -> Result<BrowserOutcome, BrowserError> {
+        let mut effects = first;
+        let mut ticked = Instant::now();
+        loop {
+            while !effects.is_empty() {
+                for effect in std::mem::take(&mut effects) {
+                    if let Some(signal) = self.execute(effect, &mut effects)? {
+                        return Ok(BrowserOutcome::Signal(signal));
                     }
                 }
             }
-            event = happened.try_recv().ok();
+            if self.app.done {
+                return Ok(BrowserOutcome::Quit);
+            }
+            let app = &self.app;
+            self.screen.draw(|frame| view::draw(app, frame))?;
+            let now = view::title(app);
+            if now != self.title {
+                self.screen.set_title(&now)?;
+                self.title = now;
+            }
+            let wait = TICK.saturating_sub(ticked.elapsed());
+            let mut event = match self.happened.recv_timeout(wait) {
+                Ok(event) => Some(event),
+                Err(RecvTimeoutError::Timeout) => None,
+                Err(RecvTimeoutError::Disconnected) => return Err(BrowserError::Worker),
+            };
+            if ticked.elapsed() >= TICK {
+                ticked = Instant::now();
+                effects.extend(update(&mut self.app, BrowserAction::Tick((self.options.clock)())));
+            }
+            // Handles all events that arrived in the meantime before drawing the next frame.
+            while let Some(one) = event {
+                match one {
+                    LoopEvent::Signal(SIGTSTP) => effects.push(AppEffect::Suspend),
+                    LoopEvent::Signal(signal) => return Ok(BrowserOutcome::Signal(signal)),
+                    LoopEvent::Lost => return Ok(BrowserOutcome::Signal(SIGHUP)),
+                    LoopEvent::Reply(reply) => {
+                        let reply = BrowserAction::Reply(Box::new(reply));
+                        effects.extend(update(&mut self.app, reply));
+                    }
+                    LoopEvent::Said(said) => {
+                        effects.extend(update(&mut self.app, BrowserAction::Said(said)));
+                    }
+                    // The editor is waited for where it is started.
+                    LoopEvent::Edited(_) => {}
+                    LoopEvent::Input(input) => {
+                        if let Some(action) = action(input) {
+                            effects.extend(update(&mut self.app, action));
+                        }
+                    }
+                }
+                event = self.happened.try_recv().ok();
+            }
         }
+    }
+
+    /// Executes an effect. Returns the signal that ends the browser meanwhile, if there is one.
+    fn execute(
+        &mut self,
+        effect: AppEffect,
+        more: &mut Vec<AppEffect>,
+    ) -> Result<Option<i32>, BrowserError> {
+        match effect {
+            AppEffect::Ask { generation, request } => self.requests.send(generation, *request)?,
+            AppEffect::Copy(text) => self.screen.copy(&text)?,
+            AppEffect::Notify(text) => self.screen.notify(&text)?,
+            AppEffect::Suspend => {
+                self.screen.suspend()?;
+                self.title.clear();
+            }
+            AppEffect::Redraw => self.screen.clear()?,
+            AppEffect::Report { session, path } => {
+                let (host, sender) = (Arc::clone(&self.options.host), self.events.clone());
+                thread::spawn(move || {
+                    // The browser may have ended meanwhile.
+                    let _ = sender.send(LoopEvent::Said(host.report(&session, path.as_deref())));
+                });
+            }
+            AppEffect::Edit(text) => return self.edit(text, more),
+        }
+        Ok(None)
+    }
+
+    /// Lends the terminal to an editor until it ends.
+    fn edit(
+        &mut self,
+        text: String,
+        effects: &mut Vec<AppEffect>,
+    ) -> Result<Option<i32>, BrowserError> {
+        self.gate.close();
+        self.screen.lend();
+        let (host, sender) = (Arc::clone(&self.options.host), self.events.clone());
+        thread::spawn(move || {
+            let _ = sender.send(LoopEvent::Edited(host.edit(&text)));
+        });
+        let edited = loop {
+            match self.happened.recv().map_err(|_| BrowserError::Worker)? {
+                LoopEvent::Edited(edited) => break BrowserAction::Edited(edited),
+                // The terminal sends these to the editor, too: it decides what an interrupt does, and
+                // both are stopped and continued together.
+                LoopEvent::Signal(SIGINT) => {}
+                LoopEvent::Signal(SIGTSTP) => {
+                    signal_hook::low_level::emulate_default_handler(SIGTSTP)?;
+                }
+                LoopEvent::Signal(signal) => return Ok(Some(signal)),
+                LoopEvent::Lost => return Ok(Some(SIGHUP)),
+                LoopEvent::Said(said) => {
+                    effects.extend(update(&mut self.app, BrowserAction::Said(said)));
+                }
+                LoopEvent::Reply(reply) => {
+                    let reply = BrowserAction::Reply(Box::new(reply));
+                    effects.extend(update(&mut self.app, reply));
+                }
+                LoopEvent::Input(input) => {
+                    if let Input::Resize(..) = input
+                        && let Some(resized) = action(input)
+                    {
+                        effects.extend(update(&mut self.app, resized));
+                    }
+                }
+            }
+        };
+        self.screen.take_back()?;
+        self.title.clear();
+        self.gate.open();
+        let (width, height) = self.screen.size()?;
+        effects.extend(update(&mut self.app, BrowserAction::Resize { width, height }));
+        effects.extend(update(&mut self.app, edited));
+        Ok(None)
     }
 }
 
@@ -200,6 +323,8 @@ fn action(input: Input) -> Option<BrowserAction> {
         Input::Key(key) if key.kind != KeyEventKind::Release => {
             KeyChord::from_event(key).map(BrowserAction::Key)
         }
+        Input::FocusGained => Some(BrowserAction::Focus(true)),
+        Input::FocusLost => Some(BrowserAction::Focus(false)),
         Input::Paste(text) => Some(BrowserAction::Paste(text)),
         Input::Resize(width, height) => Some(BrowserAction::Resize { width, height }),
         Input::Mouse(mouse) => match mouse.kind {

@@ -47,7 +47,9 @@ const RAW_SIGNS: &[(&str, &str, &str)] = &[
 /// The fields of a filter and the words for moments.
 const WORDS: &[(&str, &str)] = &[
     ("f", "words, kind:command tag:start trigger:compaction branch:main session:NAME"),
-    ("f", "since:\"2 hours ago\" until:14:30"),
+    ("f", "since:\"2 hours ago\" until:14:30 since:mark"),
+    ("f", "chips: <left> <right> choose one, <tab> or a click switches it on or off"),
+    ("n", "<c-e> goes on with any text that is written in $EDITOR"),
     ("t", "2 hours ago, yesterday 14:30, #42, a tag, a branch, HEAD~3"),
     ("t", "before last compaction, when H3 was rejected, before commit 1a2b3c4"),
 ];

@@ -34,6 +34,14 @@ impl WindowLayout {
     pub fn from_app(app: &App) -> Self {
         let (width, height) = (app.width, app.height);
         let row = |y: u16, rows: u16| Rect { x: 0, y, width, height: rows };
+        if app.strip_only {
+            // A message and an input take the place of the axis.
+            let time_rows = u16::from(height >= 4);
+            let header = row(0, height.min(1));
+            let last = row(height - time_rows, time_rows);
+            let story = row(header.height, height - header.height - time_rows);
+            return Self { header, story, time: last, keys: last, ..Self::default() };
+        }
         let header = row(0, height.min(1));
         let key_rows = u16::from(height >= 3);
         let keys = row(height - key_rows, key_rows);
@@ -103,6 +111,13 @@ impl WindowLayout {
         Rect { x: area.x + 1, y: area.y + 1, width: area.width - 2, height: area.height - 2 }
     }
 
+    /// Returns the area of the lines of the story, which has no frame where there is little room.
+    #[must_use]
+    pub fn inside_story(app: &App) -> Rect {
+        let area = Self::from_app(app).story;
+        if app.strip_only { area } else { Self::inside(area) }
+    }
+
     /// Returns the area of what opens in front: the right half of a wide window, where the story
     /// stays visible.
     #[must_use]
@@ -138,13 +153,14 @@ impl WindowLayout {
     #[must_use]
     pub fn held_rows(app: &App) -> usize {
         let inside = Self::inside(Self::from_app(app).held);
-        usize::from(inside.height.saturating_sub(1)).max(1)
+        let marked = u16::from(app.has_mark_line());
+        usize::from(inside.height.saturating_sub(1 + marked)).max(1)
     }
 
     /// Returns the number of visible lines of the story.
     #[must_use]
     pub fn story_rows(app: &App) -> usize {
-        usize::from(Self::inside(Self::from_app(app).story).height).max(1)
+        usize::from(Self::inside_story(app).height).max(1)
     }
 }
 

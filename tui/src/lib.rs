@@ -8,14 +8,18 @@
 pub mod action;
 pub mod answer;
 pub mod app;
+pub mod chip;
 mod default_keys;
 pub mod effect;
 mod event_loop;
 pub mod fuzzy;
 pub mod help;
+pub mod host;
+mod input_gate;
 pub mod key;
 pub mod keymap;
 pub mod layout;
+pub mod markdown;
 pub mod panes;
 pub mod query;
 pub mod sheet;

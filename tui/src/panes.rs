@@ -164,6 +164,21 @@ impl ChartPane {
     }
 }
 
+/// Whether and when a person looked at the screen.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct LookedState {
+    /// When a key was pressed, or the mouse used, or the terminal got the focus.
+    pub input: Timestamp,
+    /// Whether the terminal lost the focus.
+    pub away: bool,
+    /// The newest line before something arrived that nobody saw.
+    pub seen: Option<HistoryPosition>,
+    /// Whether the person is back since.
+    pub back: bool,
+    /// Whether the next lines are a person's own.
+    pub own: bool,
+}
+
 /// The purpose of a text input.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum InputPurpose {
@@ -202,6 +217,20 @@ pub enum InputPurpose {
 }
 
 impl InputPurpose {
+    /// Whether a text is asked for that is written to the store, which may be long.
+    #[must_use]
+    pub const fn is_text(&self) -> bool {
+        matches!(
+            self,
+            Self::Create
+                | Self::Note
+                | Self::Idea
+                | Self::Question
+                | Self::Evidence { .. }
+                | Self::Settle { .. }
+        )
+    }
+
     /// Returns what is asked for.
     #[must_use]
     pub fn prompt(&self) -> String {

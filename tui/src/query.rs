@@ -121,7 +121,7 @@ pub(crate) fn read_time<Z: chrono::TimeZone>(
     parse_time(text, now, zone).map(|found| found.time).map_err(|error| error.to_string())
 }
 
-fn split_words(text: &str) -> Vec<String> {
+pub(crate) fn split_words(text: &str) -> Vec<String> {
     let (mut parts, mut part, mut quoted) = (Vec::new(), String::new(), false);
     for letter in text.chars() {
         match letter {

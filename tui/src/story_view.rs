@@ -1,10 +1,10 @@
 //! The story as the browser shows it: its lines, its events on the axis of time, and what follows
 //! from all of them.
 
-use crate::answer::TimelineRow;
+use crate::answer::{ConfidenceSeries, TimelineRow};
 use crate::theme::TextTone;
 use forge_store::model::{Key, Timestamp};
-use forge_store::story::{RulerShape, StoryKind, StoryRef, TimeStretch};
+use forge_store::story::{RulerShape, StoryCut, StoryKind, StoryRef, TimeStretch};
 
 /// What the story says of a line.
 #[derive(Clone, Debug, PartialEq)]
@@ -113,8 +113,12 @@ pub const fn ruler_shape(fold: f64) -> RulerShape {
 pub struct StoryView {
     /// The id of the session.
     pub session: String,
-    /// Its lines, newest first.
+    /// Its lines, newest first. If older ones are not read, the last line says so.
     pub rows: Vec<TimelineRow>,
+    /// Where it begins, if older lines are not read.
+    pub cut: Option<StoryCut>,
+    /// The confidence of each hypothesis over time.
+    pub ideas: Vec<ConfidenceSeries>,
     /// What follows from them.
     pub summary: StorySummary,
     /// The events on the axis of time, oldest first.

@@ -1,12 +1,15 @@
 //! The terminal, which is restored in every case.
 
 use crossterm::event::{
-    DisableBracketedPaste, DisableMouseCapture, EnableBracketedPaste, EnableMouseCapture,
+    DisableBracketedPaste, DisableFocusChange, DisableMouseCapture, EnableBracketedPaste,
+    EnableFocusChange, EnableMouseCapture,
 };
+use crossterm::style::Print;
 use crossterm::terminal::{
-    EnterAlternateScreen, LeaveAlternateScreen, disable_raw_mode, enable_raw_mode,
+    EnterAlternateScreen, LeaveAlternateScreen, SetTitle, disable_raw_mode, enable_raw_mode,
 };
 use crossterm::{cursor, execute};
+use forge_store::model::text::{NewlineMode, sanitise};
 use ratatui::backend::CrosstermBackend;
 use ratatui::{Frame, Terminal};
 use std::io::{self, IsTerminal, Stdout, Write};
@@ -21,18 +24,31 @@ pub(crate) struct TerminalScreen {
     hook: PanicHook,
 }
 
+/// Keeps the title of the terminal, and gives it back (XTWINOPS). Other terminals ignore it.
+const KEEP_TITLE: &str = "\x1b[22;0t";
+const RESTORE_TITLE: &str = "\x1b[23;0t";
+
 fn enter() -> io::Result<()> {
     enable_raw_mode()?;
-    execute!(io::stdout(), EnterAlternateScreen, EnableMouseCapture, EnableBracketedPaste)
+    execute!(
+        io::stdout(),
+        Print(KEEP_TITLE),
+        EnterAlternateScreen,
+        EnableMouseCapture,
+        EnableBracketedPaste,
+        EnableFocusChange
+    )
 }
 
 fn leave() {
     // If the terminal no longer exists, errors do not matter.
     let _ = execute!(
         io::stdout(),
+        DisableFocusChange,
         DisableBracketedPaste,
         DisableMouseCapture,
         LeaveAlternateScreen,
+        Print(RESTORE_TITLE),
         cursor::Show
     );
     let _ = disable_raw_mode();
@@ -86,6 +102,28 @@ impl TerminalScreen {
         self.clear()
     }
 
+    /// Gives the terminal to another program.
+    pub(crate) fn lend(&self) {
+        leave();
+    }
+
+    /// Takes the terminal back.
+    pub(crate) fn take_back(&mut self) -> io::Result<()> {
+        enter()?;
+        self.clear()
+    }
+
+    /// Sets the title of the terminal's window or tab.
+    pub(crate) fn set_title(&self, title: &str) -> io::Result<()> {
+        execute!(io::stdout(), SetTitle(title))
+    }
+
+    /// Shows a notification (OSC 9) and rings the bell. A terminal that has no notifications ignores
+    /// them.
+    pub(crate) fn notify(&self, text: &str) -> io::Result<()> {
+        execute!(io::stdout(), Print(notification(text)))
+    }
+
     /// Copies a text to the clipboard, if the terminal supports it (OSC 52).
     pub(crate) fn copy(&mut self, text: &str) -> io::Result<()> {
         let mut out = io::stdout();
@@ -102,6 +140,12 @@ impl Drop for TerminalScreen {
             set_hook(Box::new(move |panic| hook(panic)));
         }
     }
+}
+
+/// Returns what makes a terminal show a notification. The text cannot end it early.
+fn notification(text: &str) -> String {
+    let text = sanitise(text, NewlineMode::Escape);
+    format!("\x1b]9;{text}\x07\x07")
 }
 
 /// Base64 encoding (RFC 4648, section 4).
@@ -122,6 +166,13 @@ fn base64(bytes: &[u8]) -> String {
 
 #[cfg(test)]
 mod tests {
+    #[test]
+    fn a_notification_is_one_sequence_and_a_bell() {
+        let sent = super::notification("H4 confirmed\x07\x1b]52;c;eA==\x07\nmore");
+        assert_eq!(sent.matches('\x07').count(), 2, "{sent:?}");
+        assert!(sent.starts_with("\x1b]9;H4 confirmed") && !sent[4..].contains('\x1b'), "{sent:?}");
+    }
+
     #[test]
     fn base64_gives_the_examples_of_the_specification() {
         for (bytes, text) in

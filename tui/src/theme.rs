@@ -61,6 +61,8 @@ impl From<forge_store::story::StoryTone> for TextTone {
             StoryTone::Good => Self::Good,
             StoryTone::Bad => Self::Bad,
             StoryTone::Warning => Self::Warning,
+            StoryTone::Added => Self::Added,
+            StoryTone::Removed => Self::Removed,
         }
     }
 }

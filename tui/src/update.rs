@@ -2,13 +2,17 @@
 
 mod brief;
 mod chart;
+mod chips;
 mod choose;
+mod editor;
 mod input;
 mod landmark;
 mod navigation;
+mod news;
 mod pointer;
 mod reply;
 mod selection;
+mod share;
 mod story;
 mod write;
 
@@ -16,7 +20,8 @@ pub(crate) use choose::searched_text;
 
 use crate::action::{BrowserAction, BrowserCommand};
 use crate::answer::StateTab;
-use crate::app::{App, AppStage};
+use crate::app::{App, AppStage, STORY_REVISIONS};
+use crate::chip::FILTER_CHIPS;
 use crate::effect::{AppEffect, LandmarkKind, MomentTarget, PaneSlot, WorkerRequest, WriteRequest};
 use crate::keymap::KeyMode;
 use crate::panes::{FindState, InputPurpose, OverlayPane, PaneFocus, SheetPane};
@@ -31,6 +36,7 @@ pub fn begin(app: &mut App, session: Option<String>) -> Vec<AppEffect> {
 
 /// Handles an event.
 pub fn update(app: &mut App, action: BrowserAction) -> Vec<AppEffect> {
+    news::looked(app, &action);
     match action {
         BrowserAction::Key(chord) => {
             let mode = app.mode();
@@ -49,6 +55,15 @@ pub fn update(app: &mut App, action: BrowserAction) -> Vec<AppEffect> {
             (app.width, app.height) = (width, height);
             navigation::scroll(app);
             refresh_activity(app)
+        }
+        BrowserAction::Focus(_) => Vec::new(),
+        BrowserAction::Edited(text) => editor::edited(app, text),
+        BrowserAction::Said(result) => {
+            match result {
+                Ok(said) => app.say(TextTone::Good, said),
+                Err(problem) => app.say(TextTone::Bad, problem),
+            }
+            Vec::new()
         }
         BrowserAction::Tick(now) => tick(app, now),
         BrowserAction::Reply(reply) => {
@@ -134,7 +149,12 @@ fn run(app: &mut App, command: BrowserCommand) -> Vec<AppEffect> {
             effects.push(app.ask(WorkerRequest::Open(session)));
             return effects;
         }
-        BrowserCommand::Copy => return selection::copy(app),
+        BrowserCommand::Copy => return share::copy(app),
+        BrowserCommand::CopyMarkdown => return share::copy_markdown(app),
+        BrowserCommand::Editor => return editor::open(app),
+        BrowserCommand::NextChip => chips::select(app, 1),
+        BrowserCommand::PreviousChip => chips::select(app, FILTER_CHIPS.len() - 1),
+        BrowserCommand::ToggleChip => return chips::switch(app),
         BrowserCommand::Export => input::ask(app, InputPurpose::Export, "forge-view.txt"),
         _ if app.stage != AppStage::Browsing => {
             if command == BrowserCommand::Sessions {
@@ -170,6 +190,7 @@ fn browse(app: &mut App, command: BrowserCommand) -> Vec<AppEffect> {
         BrowserCommand::PreviousMatch => return choose::step_match(app, Older),
         BrowserCommand::Filter => {
             let typed = app.timeline.typed.clone();
+            app.chip = 0;
             input::ask(app, InputPurpose::Filter, &typed);
         }
         BrowserCommand::Jump => input::ask(app, InputPurpose::Jump, ""),
@@ -205,6 +226,11 @@ fn browse(app: &mut App, command: BrowserCommand) -> Vec<AppEffect> {
         BrowserCommand::NextStep => return chart::step(app, Newer),
         BrowserCommand::PreviousStep => return chart::step(app, Older),
         BrowserCommand::Sessions => return sessions(app),
+        BrowserCommand::Report => return share::report(app),
+        BrowserCommand::Peek => return selection::peek(app),
+        BrowserCommand::Why => return selection::why(app),
+        BrowserCommand::EvidenceSources => return selection::evidence_sources(app),
+        BrowserCommand::LongNote => return editor::note(app),
         BrowserCommand::Note => input::ask(app, InputPurpose::Note, ""),
         BrowserCommand::Idea => input::ask(app, InputPurpose::Idea, ""),
         BrowserCommand::Question => input::ask(app, InputPurpose::Question, ""),
@@ -322,9 +348,11 @@ fn switch(app: &mut App, session: String) -> Vec<AppEffect> {
     app.story = None;
     app.story_position = 0;
     app.story_asked = None;
+    app.story_revisions = STORY_REVISIONS;
     app.story_loading = false;
     app.strip = None;
     app.mark = None;
+    app.looked.seen = None;
     app.comparing = false;
     app.find = None;
     app.replay = None;

@@ -3,6 +3,7 @@
 mod branch_graph;
 mod canvas;
 mod chart;
+mod chips;
 mod detail;
 mod frame;
 mod held;
@@ -12,12 +13,14 @@ mod popup;
 mod time;
 mod timeline;
 
+pub(crate) use chips::chip_places;
 pub(crate) use time::time_at;
 
 use crate::app::{App, AppStage};
 use crate::effect::MomentTarget;
 use crate::layout::WindowLayout;
 use crate::panes::OverlayPane;
+use crate::story_view::StorySummary;
 use crate::theme::TextTone;
 use canvas::{put, put_lines};
 use forge_store::model::Timestamp;
@@ -25,6 +28,9 @@ use forge_store::model::time_grammar::describe_distance;
 use ratatui::Frame;
 use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
+
+/// The most columns of the title of a session in the title of the terminal.
+const TITLE_COLUMNS: usize = 60;
 
 /// Draws the browser.
 pub fn draw(app: &App, frame: &mut Frame<'_>) {
@@ -52,7 +58,12 @@ pub fn render(app: &App, buffer: &mut Buffer) {
         stage => stage_screen(app, stage, buffer),
     }
     overlay::draw(app, buffer);
-    bottom(app, layout.keys, buffer);
+    chips::draw(app, buffer);
+    let is_asking = !app.fronts.is_empty() || app.status.is_some();
+    if !app.strip_only || is_asking || app.stage != AppStage::Browsing {
+        canvas::clear(buffer, layout.keys);
+        bottom(app, layout.keys, buffer);
+    }
     if app.theme.ascii {
         to_ascii(buffer);
     }
@@ -102,6 +113,35 @@ fn to_ascii(buffer: &mut Buffer) {
     }
 }
 
+/// Returns the title for the terminal's window or tab: how things are, then what the session is.
+#[must_use]
+pub fn title(app: &App) -> String {
+    let mut parts: Vec<String> = Vec::new();
+    if app.timeline.arrived > 0 {
+        parts.push(format!("({} new)", app.timeline.arrived));
+    }
+    if let Some(story) = &app.story {
+        parts.extend(summary_parts(&story.summary).into_iter().map(|(_, text)| text));
+    }
+    let about = app.story.as_ref().and_then(|story| story.summary.title.as_deref());
+    let about = canvas::shortened(about.unwrap_or(&app.session.name), TITLE_COLUMNS);
+    let space = if parts.is_empty() { "" } else { "  " };
+    let dash = if about.is_empty() { "" } else { " · " };
+    let title = format!("{}{space}forge{dash}{about}", parts.join(" "));
+    if !app.theme.ascii {
+        return title;
+    }
+    let ascii = |letter: char| {
+        let known = ASCII.iter().find(|(sign, _)| sign.starts_with(letter));
+        if letter.is_ascii() {
+            letter.to_string()
+        } else {
+            known.map_or("?", |one| one.1).to_owned()
+        }
+    };
+    title.chars().map(ascii).collect()
+}
+
 /// Returns the browser's screen as plain text.
 #[must_use]
 pub fn text(app: &App) -> String {
@@ -143,6 +183,27 @@ fn ago(time: Timestamp, now: Timestamp) -> String {
     if micros > 0 { greatest } else { format!("in {greatest}") }
 }
 
+/// Returns how things are: checks, open gaps, files that no commit has.
+fn summary_parts(summary: &StorySummary) -> Vec<(TextTone, String)> {
+    let mut parts = Vec::new();
+    match (summary.failing.len(), summary.passing) {
+        (0, 0) => {}
+        (0, _) => parts.push((TextTone::Good, "✓ pass".to_owned())),
+        (count, _) => parts.push((TextTone::Bad, format!("✗ {count} failing"))),
+    }
+    match summary.open_gaps {
+        0 => {}
+        1 => parts.push((TextTone::Warning, "? 1 gap".to_owned())),
+        count => parts.push((TextTone::Warning, format!("? {count} gaps"))),
+    }
+    match summary.uncommitted {
+        0 => {}
+        1 => parts.push((TextTone::Warning, "! 1 file uncommitted".to_owned())),
+        count => parts.push((TextTone::Warning, format!("! {count} files uncommitted"))),
+    }
+    parts
+}
+
 /// Draws the first line: what the session is about, and how things are.
 fn header(app: &App, area: Rect, buffer: &mut Buffer) {
     use unicode_width::UnicodeWidthStr;
@@ -156,21 +217,7 @@ fn header(app: &App, area: Rect, buffer: &mut Buffer) {
     // How things are at the end is not said where the end is not shown.
     let summary = app.story.as_ref().map(|story| &story.summary);
     if let Some(summary) = summary.filter(|_| app.shown_until().is_none()) {
-        match (summary.failing.len(), summary.passing) {
-            (0, 0) => {}
-            (0, _) => parts.push((TextTone::Good, "✓ pass".to_owned())),
-            (count, _) => parts.push((TextTone::Bad, format!("✗ {count} failing"))),
-        }
-        match summary.open_gaps {
-            0 => {}
-            1 => parts.push((TextTone::Warning, "? 1 gap".to_owned())),
-            count => parts.push((TextTone::Warning, format!("? {count} gaps"))),
-        }
-        match summary.uncommitted {
-            0 => {}
-            1 => parts.push((TextTone::Warning, "! 1 file uncommitted".to_owned())),
-            count => parts.push((TextTone::Warning, format!("! {count} files uncommitted"))),
-        }
+        parts.extend(summary_parts(summary));
         if summary.commits > 0 && area.width >= 100 {
             parts.push((TextTone::Plain, format!("◆ {}", summary.commits)));
         }
@@ -262,8 +309,9 @@ fn bottom(app: &App, area: Rect, buffer: &mut Buffer) {
             let prompt = purpose.prompt();
             let said = said.as_ref().map(|said| format!("   {}", said.text)).unwrap_or_default();
             let cursor = theme.glyph("▏", "_");
-            // The end of the typed text stays visible.
-            let room = usize::from(area.width).saturating_sub(prompt.len() + 4).max(4);
+            // The end of the typed text stays visible, and half of the line is for what is said.
+            let kept = said.chars().count().min(usize::from(area.width) / 2);
+            let room = usize::from(area.width).saturating_sub(prompt.len() + 4 + kept).max(4);
             let letters: Vec<char> = text.chars().collect();
             let from = letters.len().saturating_sub(room);
             let tail: String = letters.into_iter().skip(from).collect();

@@ -24,6 +24,8 @@ pub struct WindowLine {
 pub enum LinePart {
     /// What separates it from the row above: a day, a pause.
     Separator(String),
+    /// The row is the first that arrived while nobody looked.
+    New,
     /// The row itself, and whether its time is that of the row above.
     Main {
         /// Whether the time is shown.
@@ -73,13 +75,27 @@ fn separator(app: &App, row: usize) -> Option<String> {
     (!words.is_empty()).then(|| words.join(", "))
 }
 
+/// Whether a row and the one above it are on different sides of what was seen.
+fn is_new(app: &App, row: usize) -> bool {
+    let Some(seen) = app.looked.seen.filter(|_| app.timeline.filter.is_empty()) else {
+        return false;
+    };
+    let arrived = |row: usize| app.timeline.rows.get(row).is_some_and(|row| row.place > seen);
+    let other = above(app, row);
+    if app.timeline.turned {
+        return !arrived(row) && other.is_some_and(arrived);
+    }
+    arrived(row) && other.is_some_and(|other| !arrived(other))
+}
+
 fn has_question(row: &TimelineRow) -> bool {
     row.story.as_ref().is_some_and(|story| !story.question.is_empty())
 }
 
 fn height(app: &App, row: usize) -> usize {
     let asked = app.timeline.rows.get(row).is_some_and(has_question);
-    1 + usize::from(asked) + usize::from(separator(app, row).is_some())
+    let new = usize::from(is_new(app, row));
+    1 + usize::from(asked) + usize::from(separator(app, row).is_some()) + new
 }
 
 /// Moves the top of the screen so that the selected row is on it, and no line is left empty.
@@ -143,6 +159,9 @@ pub fn timeline_lines(app: &App) -> Vec<WindowLine> {
         next = below(app, row);
         let Some(shown) = app.timeline.rows.get(row) else { break };
         let mut put = |part| lines.push(WindowLine { row, part });
+        if is_new(app, row) {
+            put(LinePart::New);
+        }
         if let Some(words) = separator(app, row) {
             put(LinePart::Separator(words));
             clock = None;

@@ -1,14 +1,17 @@
 //! The worker owns the store and answers requests, in a thread of its own or, in tests, directly.
 
 mod change;
+mod confidence;
 mod detail;
 mod difference;
 mod idea;
 mod landmark_search;
+mod mark_line;
 mod row;
 mod state;
 mod story;
 mod text;
+mod why;
 
 use crate::answer::{
     ActivityStrip, SessionOverview, SessionRow, WorkerAnswer, WorkerFailure, WorkerReply,
@@ -92,13 +95,16 @@ impl StoreWorker {
             WorkerRequest::Page { level, filter, from, limit } => {
                 self.page(level, &filter, from, limit)
             }
-            WorkerRequest::State { target, since, tab } => {
+            WorkerRequest::State { target, since, mark, tab } => {
                 let session = self.session()?;
                 let (since, to) =
                     (since.map(|since| point(session, since)), point(session, target)?);
                 // The moment selected before may no longer exist; then nothing is marked.
-                let view =
-                    state::view(session, target, &to, since.and_then(Result::ok).as_ref(), tab)?;
+                let since = since.and_then(Result::ok);
+                let mut view = state::view(session, target, &to, since.as_ref(), tab)?;
+                if let Some(mark) = mark.and_then(|mark| point(session, mark).ok()) {
+                    view.since_mark = mark_line::since_mark(session, &mark, &to)?;
+                }
                 Ok(WorkerAnswer::State(Box::new(view)))
             }
             WorkerRequest::Detail { target, key } => {
@@ -124,6 +130,17 @@ impl StoreWorker {
                 };
                 Ok(WorkerAnswer::Detail(Box::new(sheet)))
             }
+            WorkerRequest::Why { target, key } => {
+                let session = self.session()?;
+                let sheet = why::why(session, &point(session, target)?, target, &key)?;
+                Ok(WorkerAnswer::Sheet(Box::new(sheet)))
+            }
+            WorkerRequest::EvidenceSources { target, hypothesis } => {
+                let session = self.session()?;
+                let at = point(session, target)?;
+                let sheet = why::sources(session, &at, target, &hypothesis, self.zone)?;
+                Ok(WorkerAnswer::Sheet(Box::new(sheet)))
+            }
             WorkerRequest::UndoPlan { redo } => {
                 let session = self.session()?;
                 let next = session.next_to_undo(redo)?;
@@ -131,8 +148,9 @@ impl StoreWorker {
                 let sheet = next.map(plan);
                 Ok(WorkerAnswer::UndoPlan { redo, sheet })
             }
-            WorkerRequest::Story { session } => {
-                Ok(WorkerAnswer::Story(Box::new(story::view(&self.store.session(&session)?)?)))
+            WorkerRequest::Story { session, revisions } => {
+                let view = story::view(&self.store.session(&session)?, revisions)?;
+                Ok(WorkerAnswer::Story(Box::new(view)))
             }
             WorkerRequest::Brief { session, target } => {
                 let session = self.store.session(&session)?;
@@ -147,10 +165,6 @@ impl StoreWorker {
                 } else {
                     WorkerAnswer::Sheet(Box::new(sheet))
                 })
-            }
-            WorkerRequest::Charts { session } => {
-                let session = self.store.session(&session)?;
-                Ok(WorkerAnswer::Charts(state::confidence(&session, &session.head()?)?))
             }
             WorkerRequest::Strip(stretches) => {
                 let session = self.session()?;

@@ -16,7 +16,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
 /// The largest size of a page unless another one is asked for.
-const MAX_BYTES: usize = 2_000_000;
+pub(super) const MAX_BYTES: usize = 2_000_000;
 /// The longest part of a file name that is the session's name, in characters.
 const NAME_CHARS: usize = 60;
 
@@ -195,6 +195,17 @@ impl ReportArgs {
 
 /// Opens a file or an address in the browser of this machine. A failure is only a warning.
 pub fn open_in_browser(context: &Context, what: &str) {
+    if let Err(error) = start_browser(what) {
+        context.out.warn(&format!("cannot open a browser ({error}): open {what}"));
+    }
+}
+
+/// Starts the browser of this machine with a file or an address.
+///
+/// # Errors
+///
+/// What is wrong, if it cannot be started.
+pub(super) fn start_browser(what: &str) -> Result<(), String> {
     let program = if cfg!(target_os = "macos") { "open" } else { "xdg-open" };
     let started = Command::new(program)
         .arg(what)
@@ -202,9 +213,7 @@ pub fn open_in_browser(context: &Context, what: &str) {
         .stdout(Stdio::null())
         .stderr(Stdio::null())
         .spawn();
-    if let Err(error) = started {
-        context.out.warn(&format!("cannot open a browser ({program}: {error}): open {what}"));
-    }
+    started.map(drop).map_err(|error| format!("{program}: {error}"))
 }
 
 #[cfg(test)]

@@ -1,16 +1,27 @@
 //! `forge tui`.
 
+use super::report::{MAX_BYTES, start_browser};
 use crate::args::ColorMode;
-use crate::context::{Context, clock};
+use crate::context::{Context, Environment, clock};
 use crate::error::{CommandError, CommandErrorKind};
+use crate::session_page::read_page;
 use crate::session_writer::enabled_triggers;
+use crate::text_editor;
 use crate::verb::{PrintedReport, Verb, VerbResult};
 use crate::workspace::{self, StoreAccess};
+use forge_report::PageZone;
+use forge_report::html::{HtmlOptions, write_page};
+use forge_report::markdown::write_markdown;
+use forge_report::model::ReportLimits;
+use forge_store::redact::Redactor;
+use forge_store::store::Store;
+use forge_tui::host::{BrowserHost, EditedText, NotifyEvent};
 use forge_tui::theme::{Theme, ThemeName};
 use forge_tui::{BrowserError, BrowserOptions, BrowserOutcome};
 use std::collections::BTreeMap;
-use std::io::IsTerminal;
+use std::io::{IsTerminal, Write};
 use std::path::PathBuf;
+use std::sync::Arc;
 
 /// What the terminal looks like.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, clap::ValueEnum)]
@@ -26,6 +37,30 @@ pub enum ThemeChoice {
     None,
 }
 
+/// What the user is told with the bell and a notification of the terminal.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
+pub enum NotifyChoice {
+    /// A hypothesis is confirmed or rejected.
+    Settled,
+    /// A check fails that did not fail before.
+    Failed,
+    /// An agent's context is compacted.
+    Compacted,
+    /// All of these.
+    All,
+}
+
+impl NotifyChoice {
+    const fn events(self) -> &'static [NotifyEvent] {
+        match self {
+            Self::Settled => &[NotifyEvent::Settled],
+            Self::Failed => &[NotifyEvent::Failed],
+            Self::Compacted => &[NotifyEvent::Compacted],
+            Self::All => &[NotifyEvent::Settled, NotifyEvent::Failed, NotifyEvent::Compacted],
+        }
+    }
+}
+
 #[derive(Debug, Default, clap::Args)]
 pub struct TuiArgs {
     /// Colours
@@ -35,6 +70,14 @@ pub struct TuiArgs {
     /// Draw with ASCII only
     #[arg(long)]
     pub ascii: bool,
+
+    /// Show only the title, the end of the story and the axis of time, for a low window beside an agent's
+    #[arg(long)]
+    pub strip: bool,
+
+    /// Ring the bell and show a notification of the terminal when this arrives while the browser is open
+    #[arg(long, value_enum, value_delimiter = ',', value_name = "EVENT", env = "FORGE_NOTIFY")]
+    pub notify: Vec<NotifyChoice>,
 
     /// TOML file that binds commands to other keys, such as `down = "j <down>"`; `tui-keys.toml`
     /// beside the user's settings by default
@@ -79,7 +122,18 @@ impl Verb for TuiArgs {
         let unicode = locale.to_ascii_uppercase().replace('-', "").contains("UTF8");
         let theme = Theme { name, ascii: self.ascii || !unicode };
         let triggers = enabled_triggers(context);
-        let options = BrowserOptions { clock, theme, keys, triggers };
+        let mut notified: Vec<NotifyEvent> =
+            self.notify.iter().flat_map(|choice| choice.events()).copied().collect();
+        notified.sort_unstable();
+        notified.dedup();
+        let host = Arc::new(TerminalHost {
+            store: store.clone(),
+            environment: context.environment.clone(),
+            redactor: workspace::redactor(context).unwrap_or_default(),
+            folder: context.cwd.clone(),
+        });
+        let strip_only = self.strip;
+        let options = BrowserOptions { clock, theme, keys, triggers, host, notified, strip_only };
         let outcome = forge_tui::run(store.clone(), session, &options).map_err(browser_error)?;
         workspace::catch_up_index(&store);
         if let BrowserOutcome::Signal(signal) = outcome {
@@ -87,6 +141,72 @@ impl Verb for TuiArgs {
             context.exit_code = 128_u8.saturating_add(u8::try_from(signal).unwrap_or(0));
         }
         Ok(PrintedReport)
+    }
+}
+
+/// What this program does for the browser.
+#[derive(Debug)]
+struct TerminalHost {
+    store: Store,
+    environment: Environment,
+    redactor: Redactor,
+    /// The folder that paths are relative to.
+    folder: PathBuf,
+}
+
+impl BrowserHost for TerminalHost {
+    fn edit(&self, text: &str) -> EditedText {
+        let failed = |problem: String| EditedText { text: text.to_owned(), problem: Some(problem) };
+        let Some(editor) = text_editor::editor(&self.environment) else {
+            return failed("neither VISUAL nor EDITOR names an editor".to_owned());
+        };
+        match text_editor::written(editor, &self.environment, text) {
+            Ok((text, status)) if status.success() => EditedText { text, problem: None },
+            Ok((text, _)) => {
+                EditedText { text, problem: Some(format!("the editor '{editor}' failed")) }
+            }
+            Err(error) => failed(format!("the editor '{editor}' cannot be used ({error})")),
+        }
+    }
+
+    fn report(&self, session: &str, path: Option<&str>) -> Result<String, String> {
+        self.write_report(session, path).map_err(|error| error.message().to_owned())
+    }
+}
+
+impl TerminalHost {
+    fn write_report(&self, session: &str, path: Option<&str>) -> Result<String, CommandError> {
+        let session = workspace::named_session(&self.store, session)?;
+        let limits = ReportLimits { zone: PageZone::Local, ..ReportLimits::default() };
+        let model = read_page(&session, &session.head()?, &self.redactor, limits)?;
+        let text = match path {
+            Some(path) if path.ends_with(".md") => write_markdown(&model, false),
+            _ => {
+                let options = HtmlOptions { max_bytes: Some(MAX_BYTES), ..HtmlOptions::default() };
+                write_page(&model, None, &options).html
+            }
+        };
+        let failed = |what: &str, error| CommandError::io(&format!("cannot write {what}"), error);
+        if let Some(path) = path {
+            // A file that is there is not overwritten.
+            std::fs::File::create_new(self.folder.join(path))
+                .and_then(|mut file| file.write_all(text.as_bytes()))
+                .map_err(|error| failed(&format!("'{path}'"), error))?;
+            return Ok(format!("the report is in {path}"));
+        }
+        let folder = self.environment.path("TMPDIR").unwrap_or_else(std::env::temp_dir);
+        let mut builder = tempfile::Builder::new();
+        let file = builder.prefix("forge-report-").suffix(".html").tempfile_in(folder);
+        let kept = file.and_then(|mut file| {
+            file.write_all(text.as_bytes())?;
+            // The web browser reads it later.
+            file.into_temp_path().keep().map_err(|error| error.error)
+        });
+        let path = kept.map_err(|error| failed("the report", error))?;
+        match start_browser(&path.to_string_lossy()) {
+            Ok(()) => Ok(format!("the report is in {} and in the web browser", path.display())),
+            Err(error) => Ok(format!("no web browser ({error}): open {}", path.display())),
+        }
     }
 }
 

@@ -375,7 +375,7 @@ pub fn print_error(error: &CommandError, form: RawOutputFlags, environment: &Env
 fn error_text(error: &CommandError, colored: bool) -> String {
     let mut text = String::new();
     let mut put = |tone: Tone, label: &str, said: &str| {
-        screen::push_styled(&mut text, tone.style(colored), label);
+        screen::push_styled(&mut text, screen::style_of(tone, colored), label);
         text.push_str(&sanitise(said, NewlineMode::Keep));
         text.push('\n');
     };

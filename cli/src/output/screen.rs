@@ -7,63 +7,26 @@ use anstyle::{AnsiColor, Style};
 use chrono::Local;
 use forge_store::model::Timestamp;
 use forge_store::model::time_grammar::{clock_time, day_name};
-use forge_store::story::StoryTone;
 use unicode_segmentation::UnicodeSegmentation;
 use unicode_width::UnicodeWidthStr;
 
 /// The meaning of a text, which determines its colour; colour is never the only sign.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Tone {
-    /// Nothing special.
-    #[default]
-    Plain,
-    /// The title of what follows.
-    Heading,
-    /// Of less interest.
-    Dim,
-    /// An id or a name to copy.
-    Id,
-    /// Passed, confirmed, filled.
-    Good,
-    /// Failed, rejected.
-    Bad,
-    /// In doubt.
-    Warning,
-    /// New in a comparison.
-    Added,
-    /// Removed in a comparison.
-    Removed,
-}
+pub use forge_store::story::StoryTone as Tone;
 
-impl From<StoryTone> for Tone {
-    fn from(meaning: StoryTone) -> Self {
-        match meaning {
-            StoryTone::Plain => Self::Plain,
-            StoryTone::Heading => Self::Heading,
-            StoryTone::Dim => Self::Dim,
-            StoryTone::Id => Self::Id,
-            StoryTone::Good => Self::Good,
-            StoryTone::Bad => Self::Bad,
-            StoryTone::Warning => Self::Warning,
-        }
+/// Returns the style of a text with this meaning.
+pub(super) fn style_of(tone: Tone, colored: bool) -> Style {
+    if !colored {
+        return Style::new();
     }
-}
-
-impl Tone {
-    pub fn style(self, colored: bool) -> Style {
-        if !colored {
-            return Style::new();
-        }
-        match self {
-            Self::Plain => Style::new(),
-            Self::Heading => Style::new().bold(),
-            Self::Dim => Style::new().dimmed(),
-            Self::Id => AnsiColor::Cyan.on_default(),
-            Self::Good | Self::Added => AnsiColor::Green.on_default(),
-            Self::Bad => AnsiColor::Red.on_default().bold(),
-            Self::Removed => AnsiColor::Red.on_default(),
-            Self::Warning => AnsiColor::Yellow.on_default(),
-        }
+    match tone {
+        Tone::Plain => Style::new(),
+        Tone::Heading => Style::new().bold(),
+        Tone::Dim => Style::new().dimmed(),
+        Tone::Id => AnsiColor::Cyan.on_default(),
+        Tone::Good | Tone::Added => AnsiColor::Green.on_default(),
+        Tone::Bad => AnsiColor::Red.on_default().bold(),
+        Tone::Removed => AnsiColor::Red.on_default(),
+        Tone::Warning => AnsiColor::Yellow.on_default(),
     }
 }
 
@@ -129,7 +92,7 @@ impl Screen {
         for (tone, text) in parts {
             let safe = sanitise(text, NewlineMode::Escape);
             let shown = table::shortened(&safe, room);
-            push_styled(&mut self.text, tone.style(self.colored), &shown);
+            push_styled(&mut self.text, style_of(*tone, self.colored), &shown);
             // Parts after a shortened one would not be visible.
             room = if shown == safe { room - shown.width().min(room) } else { 0 };
             if room == 0 {
@@ -147,7 +110,7 @@ impl Screen {
     /// Appends a text to the line.
     pub fn put(&mut self, tone: Tone, text: &str) {
         let shown = sanitise(text, NewlineMode::Escape);
-        push_styled(&mut self.text, tone.style(self.colored), &shown);
+        push_styled(&mut self.text, style_of(tone, self.colored), &shown);
     }
 
     pub fn end_line(&mut self) {
@@ -176,7 +139,7 @@ impl Screen {
     /// Writes a text of several lines, wrapped to the screen and indented by this many columns.
     pub fn paragraph(&mut self, tone: Tone, indent: usize, text: &str) {
         let shown = sanitise(text, NewlineMode::Keep);
-        let style = tone.style(self.colored);
+        let style = style_of(tone, self.colored);
         for line in shown.lines() {
             let room = self.width.map_or(usize::MAX, |width| width.saturating_sub(indent).max(10));
             for part in wrapped(line, room) {

@@ -2,7 +2,7 @@
 //! a narrow screen the last columns are omitted, so that the rest can be read.
 
 use super::sanitise::{NewlineMode, sanitise};
-use super::screen::{Tone, push_styled};
+use super::screen::{Tone, push_styled, style_of};
 use unicode_segmentation::UnicodeSegmentation;
 use unicode_width::UnicodeWidthStr;
 
@@ -139,7 +139,7 @@ pub(super) fn draw(table: &TextTable, screen: Option<usize>, colored: bool, to: 
                 continue;
             }
             to.extend(std::iter::repeat_n(' ', before));
-            push_styled(to, cell.tone.style(colored), &text);
+            push_styled(to, style_of(cell.tone, colored), &text);
         }
         to.push('\n');
     }

@@ -5,7 +5,7 @@ use crate::output::{Report, Screen, Tone};
 use crate::text::in_one_line;
 use forge_store::model::{Kind, Timestamp};
 use forge_store::store::{BriefLine, SessionBrief};
-use forge_store::story::{StoryTone, brief_rows};
+use forge_store::story::brief_rows;
 use schemars::JsonSchema;
 use serde::Serialize;
 use std::borrow::Cow;
@@ -262,8 +262,8 @@ fn print_lists(brief: &SessionBrief, screen: &mut Screen) {
         }
         let label = format!("{:width$} ", row.label, width = LABEL_COLUMNS - 1);
         let texts = row.parts.iter().map(|(meaning, text)| match meaning {
-            StoryTone::Plain => (Tone::Plain, in_one_line(text)),
-            other => ((*other).into(), text.as_str().into()),
+            Tone::Plain => (Tone::Plain, in_one_line(text)),
+            other => (*other, text.as_str().into()),
         });
         let texts: Vec<(Tone, Cow<'_, str>)> = texts.collect();
         let mut parts = vec![(Tone::Heading, label.as_str())];

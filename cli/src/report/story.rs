@@ -178,7 +178,7 @@ fn print_one(row: &StoryRow<'_>, screen: &mut Screen) {
         screen.short_line(&[
             (Tone::Dim, &format!("{time} ")),
             (tone, &format!("{} ", sign.trim())),
-            (item.text_tone().into(), &item.text),
+            (item.text_tone(), &item.text),
             (Tone::Dim, &detail),
         ]);
     }
@@ -304,7 +304,7 @@ impl StoryLines {
         screen.short_line(&[
             (Tone::Dim, &format!("{time} ")),
             (tone, &format!("{sign} ")),
-            (item.text_tone().into(), &item.text),
+            (item.text_tone(), &item.text),
             (Tone::Dim, &on_branch),
             (Tone::Dim, gap),
             (Tone::Dim, detail),
@@ -338,7 +338,7 @@ impl StoryLines {
 /// Returns the sign of an item, padded to its column, with its tone.
 fn sign(item: &StoryItem) -> (String, Tone) {
     let (sign, meaning) = item.sign();
-    (padded(sign), meaning.into())
+    (padded(sign), meaning)
 }
 
 /// Returns a sign in the middle of its column.

@@ -94,9 +94,8 @@ fn decoded(part: &str) -> Option<String> {
 
 /// Returns a parameter of a query.
 pub(super) fn parameter(query: Option<&str>, name: &str) -> Option<String> {
-    let mut pairs = query?.split('&').filter_map(|pair| pair.split_once('='));
-    let (_, value) = pairs.find(|(key, _)| *key == name)?;
-    decoded(&value.replace('+', " "))
+    let mut pairs = form_urlencoded::parse(query?.as_bytes());
+    pairs.find_map(|(key, value)| (key == name).then(|| value.into_owned()))
 }
 
 #[cfg(test)]
@@ -133,6 +132,7 @@ mod tests {
                 "/s/ab/search?q=clock+skew",
                 PageAddress::Search { session: session(), words: "clock skew".into() },
             ),
+            ("/s/ab?moment=3&hide=edits", PageAddress::Session { session: session(), at: None }),
             ("/s/ab/events?after=12", PageAddress::Events { session: session(), after: 12 }),
         ] {
             assert_eq!(parsed(path), Some(address), "{path}");

@@ -210,6 +210,50 @@ fn a_recorded_session_is_browsed_in_a_real_terminal() {
 }
 
 #[test]
+fn a_long_text_is_written_in_the_editor_and_the_screen_comes_back() {
+    let place = example();
+    let Some(terminal) = Terminal::new(&place, "editor", ("120", "30")) else { return };
+    let script = place.path("home").join("editor");
+    // It waits for a line of the terminal, as an editor reads keys.
+    let text = "printf 'ed''iting: ' && cat \"$1\" && read line && printf '%s\\nsecond line\\n' \"$line\" >>\"$1\"\n";
+    std::fs::write(&script, text).unwrap();
+    terminal.run(&format!("export EDITOR='sh {}'", script.display()));
+    terminal.run(&format!("{FORGE} tui; echo left=$?"));
+    terminal.sees("● live");
+    terminal.press(&["n"]);
+    terminal.sees("note:");
+    terminal.tmux(&["send-keys", "-l", "typed first"]);
+    terminal.press(&["C-e"]);
+    terminal.sees("editing: typed first");
+    terminal.loses("● live");
+    // The keys are the editor's: none of them is read by the browser.
+    terminal.run("qqq added");
+    terminal.sees("$ forge note add 'typed first");
+    terminal.sees("1 Story");
+    terminal.press(&["2"]);
+    terminal.sees("second line");
+    let title = terminal.tmux(&["display-message", "-p", "#{pane_title}"]);
+    assert!(title.contains("forge · "), "{title}");
+
+    // An editor that fails loses nothing.
+    terminal.press(&["q"]);
+    terminal.sees("left=0");
+    terminal.run("export EDITOR='false'");
+    terminal.run(&format!("clear; {FORGE} tui --strip; echo left=$?"));
+    terminal.sees("⤷");
+    terminal.press(&["n"]);
+    terminal.sees("note:");
+    terminal.tmux(&["send-keys", "-l", "kept"]);
+    terminal.press(&["C-e"]);
+    terminal.sees("the editor 'false' failed");
+    terminal.sees("note: kept");
+    terminal.press(&["Enter"]);
+    terminal.sees("$ forge note add kept");
+    terminal.press(&["q"]);
+    terminal.sees("left=0");
+}
+
+#[test]
 fn suspend_and_sigterm_give_the_terminal_back() {
     let place = example();
     let Some(terminal) = Terminal::new(&place, "signals", ("100", "24")) else { return };

@@ -1,4 +1,4 @@
-//! The slider: what was known at each moment, as data for the script.
+//! The sliders: what was known at each moment and what changed between two, as data for the script.
 
 use super::{Page, idea_link, status_sign, status_words};
 use crate::model::KnownMoment;
@@ -6,8 +6,11 @@ use forge_store::story::short_number;
 use maud::{Markup, PreEscaped, html};
 use serde_json::{Value, json};
 
+/// How many moments pass in a second of a replay, for choice.
+const SPEEDS: [u8; 4] = [1, 4, 15, 60];
+
 impl Page<'_> {
-    /// Returns the slider. What it shows is in the story and the tables, too.
+    /// Returns the sliders. What it shows is in the story and the tables, too.
     pub(super) fn known_when(&self) -> Option<Markup> {
         let moments = &self.model.moments;
         let has_script = self.options.script && !self.options.brief;
@@ -16,11 +19,28 @@ impl Page<'_> {
         }
         let last = moments.len() - 1;
         Some(html! {
-            div class="plot" {
-                span {}
-                input type="range" id="slider" min="0" max=(last) value=(last) aria-label="Moment";
+            div class="plot slider" {
+                label for="slider" { "Moment" }
+                input type="range" id="slider" min="0" max=(last) value=(last);
                 span {}
             }
+            div class="plot slider" id="from-row" hidden {
+                label for="from" { "Since" }
+                input type="range" id="from" min="0" max=(last) value="0";
+                span {}
+            }
+            div class="player" id="player" role="group" aria-label="Replay and comparison" {
+                button type="button" id="play" { "Play" }
+                label { select id="speed" aria-label="Moments a second" {
+                    @for speed in SPEEDS { option value=(speed) selected[speed == SPEEDS[1]] { (speed) } }
+                } " a second" }
+                label { input type="checkbox" id="stop"; "stop where a claim changes" }
+                label { input type="checkbox" id="compare"; "compare with another moment" }
+                span class="keys" {
+                    kbd { "p" } " plays, " kbd { "," } " " kbd { "." } " moment before and after, " kbd { "c" } " compares"
+                }
+            }
+            div id="changes" class="card" aria-live="polite" hidden {}
             div id="moment" class="card" aria-live="polite" {}
             @if self.model.moments_left_out > 0 {
                 p class="soft small" { (self.model.moments_left_out) " moments without a change of a claim are not on the slider." }
@@ -64,6 +84,7 @@ impl Page<'_> {
             ])
         });
         let mut data = json!({
+            "a": moment.anchor,
             "t": model.zone.day_and_clock(moment.at),
             "x": format!("{:.2}", place * 100.0),
             "l": moment.label.as_str(),
@@ -87,6 +108,7 @@ impl Page<'_> {
             }
             if let Some(served) = &self.options.served {
                 add("u", json!(format!("{}/at/{}", served.path, moment.at)));
+                add("d", json!(moment.at.to_string()));
             }
         }
         data

@@ -1,6 +1,6 @@
 //! Text inputs and questions.
 
-use super::{choose, navigation, selection, story, switch, write};
+use super::{choose, editor, navigation, selection, share, story, switch, write};
 use crate::app::App;
 use crate::effect::{AppEffect, MomentTarget, PageAnchor, WorkerRequest, WriteRequest};
 use crate::panes::{InputPurpose, OverlayPane};
@@ -64,14 +64,19 @@ pub(super) fn erase(app: &mut App, what: EraseRange) -> Vec<AppEffect> {
 }
 
 /// A search or a filter works while it is typed.
-fn apply_filter(app: &mut App) -> Vec<AppEffect> {
+pub(super) fn apply_filter(app: &mut App) -> Vec<AppEffect> {
     choose::typed(app);
     let Some(OverlayPane::Input { purpose: InputPurpose::Filter, text }) = app.fronts.last() else {
         return Vec::new();
     };
     let typed = text.clone();
-    let zone = app.zone;
-    match TimelineFilter::parse(&typed, app.now, |text, now| zone.read(text, now)) {
+    let (zone, mark) = (app.zone, app.mark_time);
+    let time = |text: &str, now| match (text, mark) {
+        ("mark", Some(time)) => Ok(time),
+        ("mark", None) => Err("nothing is marked: m marks the selected moment".to_owned()),
+        _ => zone.read(text, now),
+    };
+    match TimelineFilter::parse(&typed, app.now, time) {
         Ok(filter) => {
             app.status = None;
             app.timeline.typed = typed;
@@ -127,7 +132,7 @@ pub(super) fn accept(app: &mut App) -> Vec<AppEffect> {
     }
 }
 
-fn submit(app: &mut App, purpose: &InputPurpose, text: &str) -> Vec<AppEffect> {
+pub(super) fn submit(app: &mut App, purpose: &InputPurpose, text: &str) -> Vec<AppEffect> {
     if *purpose == InputPurpose::Filter {
         let session = app.timeline.filter.session.take();
         return session.map_or_else(Vec::new, |session| switch(app, session));
@@ -138,6 +143,9 @@ fn submit(app: &mut App, purpose: &InputPurpose, text: &str) -> Vec<AppEffect> {
         return Vec::new();
     }
     let target = app.target();
+    if purpose.is_text() {
+        app.unsent = Some((purpose.clone(), text.to_owned()));
+    }
     match purpose {
         InputPurpose::Jump => {
             let (text, now) = (text.to_owned(), app.now);
@@ -153,6 +161,11 @@ fn submit(app: &mut App, purpose: &InputPurpose, text: &str) -> Vec<AppEffect> {
             let words = text.split([',', ' ']).filter(|word| !word.is_empty());
             send(app, WriteRequest::Tag { sequence, words: words.map(str::to_owned).collect() })
         }
+        InputPurpose::Export if share::is_report(text) => {
+            let session = app.session.id.clone();
+            app.say(TextTone::Plain, "writing the report ...");
+            vec![AppEffect::Report { session, path: Some(text.to_owned()) }]
+        }
         InputPurpose::Export => {
             let path = text.to_owned();
             let text = crate::view::text(app);
@@ -162,8 +175,7 @@ fn submit(app: &mut App, purpose: &InputPurpose, text: &str) -> Vec<AppEffect> {
             Ok(change) => send(app, change),
             Err(problem) => {
                 // The text is not lost: it can be corrected.
-                let (purpose, text) = (purpose.clone(), text.to_owned());
-                app.fronts.push(OverlayPane::Input { purpose, text });
+                editor::restore(app);
                 app.say(TextTone::Warning, problem);
                 Vec::new()
             }

@@ -1,6 +1,6 @@
 //! The mouse.
 
-use super::{navigation, selection, story};
+use super::{chips, navigation, selection, story};
 use crate::app::{App, AppStage};
 use crate::effect::{AppEffect, MomentTarget};
 use crate::layout::WindowLayout;
@@ -12,6 +12,12 @@ use ratatui::layout::Position;
 
 pub(super) fn click(app: &mut App, x: u16, y: u16) -> Vec<AppEffect> {
     let at = Position { x, y };
+    if chips::is_open(app) {
+        let chips = crate::view::chip_places(app);
+        if chips.first().is_some_and(|place| place.height > 0 && place.y == y) {
+            return chips::click(app, x);
+        }
+    }
     if !app.fronts.is_empty() {
         let front = WindowLayout::inside(WindowLayout::front(app));
         if front.contains(at) {
@@ -25,7 +31,10 @@ pub(super) fn click(app: &mut App, x: u16, y: u16) -> Vec<AppEffect> {
     let layout = WindowLayout::from_app(app);
     let pane = PaneFocus::ALL.into_iter().find(|pane| layout.area(*pane).contains(at));
     let Some(pane) = pane else { return Vec::new() };
-    let inside = WindowLayout::inside(layout.area(pane));
+    let inside = match pane {
+        PaneFocus::Story => WindowLayout::inside_story(app),
+        _ => WindowLayout::inside(layout.area(pane)),
+    };
     let line = usize::from(y.saturating_sub(inside.y));
     let had_focus = app.focus == pane;
     let mut effects = selection::focus(app, pane);

@@ -1,6 +1,6 @@
 //! Handles the answers of the worker.
 
-use super::{navigation, refresh_activity, selection, story};
+use super::{editor, navigation, refresh_activity, selection, story};
 use crate::answer::{
     RowSign, SessionOverview, StateTab, TextSheet, TimelineRow, WorkerAnswer, WorkerFailure,
     WorkerReply,
@@ -60,6 +60,9 @@ fn failed(app: &mut App, slot: PaneSlot, failure: WorkerFailure) {
             } else {
                 format!(": {}", failure.advice)
             };
+            if slot == PaneSlot::Session {
+                editor::restore(app);
+            }
             app.say(TextTone::Bad, format!("{}{advice}", failure.message));
         }
     }
@@ -88,11 +91,6 @@ fn apply_answer(app: &mut App, answer: WorkerAnswer) -> Vec<AppEffect> {
                     format!("the claims are what they were at {target} already"),
                 );
             }
-        }
-        WorkerAnswer::Charts(series) => {
-            app.chart.series = Some(series);
-            app.chart.cursor = app.chart.cursor.min(app.chart.count().saturating_sub(1));
-            navigation::scroll(app);
         }
         WorkerAnswer::Story(view) => return story::put(app, *view),
         WorkerAnswer::Brief { target, brief } => {
@@ -143,6 +141,8 @@ fn apply_answer(app: &mut App, answer: WorkerAnswer) -> Vec<AppEffect> {
             app.say(TextTone::Good, format!("{said}{command}"));
             // The story shows at once what was written here.
             app.story_asked = None;
+            app.looked.own = true;
+            app.unsent = None;
             let name = app.session.id.clone();
             return vec![app.ask(WorkerRequest::Open((!name.is_empty()).then_some(name)))];
         }

@@ -23,7 +23,8 @@ pub(super) fn changed(app: &mut App) -> Vec<AppEffect> {
 /// Requests what was held at the selected moment.
 pub(super) fn held(app: &mut App) -> Vec<AppEffect> {
     let (target, since, tab) = (app.target(), app.state.before, app.state.tab);
-    let mut effects = vec![app.ask(WorkerRequest::State { target, since, tab })];
+    let mark = app.mark.filter(|mark| *mark != target);
+    let mut effects = vec![app.ask(WorkerRequest::State { target, since, mark, tab })];
     let is_known = app.state.brief.as_ref().is_some_and(|(known, _)| *known == target);
     if tab == StateTab::Brief && (!is_known || target == MomentTarget::Head) {
         let session = app.session.id.clone();
@@ -103,6 +104,13 @@ pub(super) fn focus_by(app: &mut App, steps: usize) -> Vec<AppEffect> {
 
 /// Gives the keys to a pane.
 pub(super) fn focus(app: &mut App, pane: PaneFocus) -> Vec<AppEffect> {
+    if app.strip_only && pane != PaneFocus::Story {
+        app.say(
+            TextTone::Plain,
+            "this view has only the story: without --strip there are all panes",
+        );
+        return Vec::new();
+    }
     let was_about = held_entity(app);
     app.focus = pane;
     navigation::scroll(app);
@@ -121,8 +129,9 @@ pub(super) fn mark(app: &mut App) -> Vec<AppEffect> {
         (target, _) => target,
     };
     app.mark = Some(target);
+    app.mark_time = app.row().map(|row| row.place.time);
     app.say(TextTone::Plain, format!("marked {target}: move, and d shows what changed"));
-    if app.comparing { detail(app) } else { Vec::new() }
+    if app.comparing { changed(app) } else { held(app) }
 }
 
 /// Shows the difference to the mark, live, or ends that.
@@ -179,6 +188,11 @@ pub(super) fn open(app: &mut App) -> Vec<AppEffect> {
                 if app.focus == PaneFocus::Story && story::unfold(app) {
                     return changed(app);
                 }
+                if app.focus == PaneFocus::Story
+                    && let Some(effects) = story::read_older(app)
+                {
+                    return effects;
+                }
                 let Some(row) = app.row() else { return Vec::new() };
                 WorkerRequest::Moment(Box::new(row.clone()))
             }
@@ -188,28 +202,47 @@ pub(super) fn open(app: &mut App) -> Vec<AppEffect> {
     vec![app.ask(request)]
 }
 
-pub(super) fn copy(app: &mut App) -> Vec<AppEffect> {
-    let id = match app.fronts.last() {
-        Some(OverlayPane::Sheet(reading)) => reading.sheet.as_ref().map(|sheet| sheet.id.clone()),
-        Some(OverlayPane::Sessions { rows: Some(rows), cursor }) => {
-            rows.get(*cursor).map(|row| row.id.clone())
-        }
-        Some(_) => None,
-        None => match held_entity(app) {
-            Some(key) => Some(key.id),
-            None => app.row().map(|row| row.id.clone()),
-        },
+/// Opens why the selected claim is held.
+pub(super) fn why(app: &mut App) -> Vec<AppEffect> {
+    let held = held_entity(app).filter(|key| key.kind.is_claim());
+    let in_charts =
+        matches!(app.fronts.last(), Some(OverlayPane::Charts)) || app.focus == PaneFocus::Time;
+    let drawn = || app.chart.selected().map(|series| Key::new(Kind::Hypothesis, &*series.id));
+    let told = || {
+        let story = app.row()?.story.as_ref()?;
+        story.entities().find(|key| key.kind.is_claim()).cloned()
     };
-    match id.filter(|id| !id.is_empty()) {
-        Some(id) => {
-            app.say(TextTone::Good, format!("copied {id}"));
-            vec![AppEffect::Copy(id)]
-        }
-        None => {
-            app.say(TextTone::Warning, "there is no id here");
-            Vec::new()
-        }
-    }
+    let key = if in_charts { drawn() } else { held.or_else(told) };
+    let Some(key) = key else {
+        let words = "no claim is selected: select a line that tells of one, or one in Held";
+        app.say(TextTone::Warning, words);
+        return Vec::new();
+    };
+    let target = app.target();
+    push_sheet(app);
+    vec![app.ask(WorkerRequest::Why { target, key })]
+}
+
+/// Opens the evidence about the selected hypothesis, with what showed it.
+pub(super) fn evidence_sources(app: &mut App) -> Vec<AppEffect> {
+    let Some(hypothesis) = idea(app) else {
+        app.say(TextTone::Warning, "no hypothesis is selected: select its line, or one in Held");
+        return Vec::new();
+    };
+    let target = app.target();
+    push_sheet(app);
+    vec![app.ask(WorkerRequest::EvidenceSources { target, hypothesis })]
+}
+
+/// Opens the selection whole, without unfolding anything.
+pub(super) fn peek(app: &mut App) -> Vec<AppEffect> {
+    let request = match (held_entity(app), app.row()) {
+        (Some(key), _) => WorkerRequest::Detail { target: app.target(), key },
+        (None, Some(row)) => WorkerRequest::Moment(Box::new(row.clone())),
+        (None, None) => return Vec::new(),
+    };
+    push_sheet(app);
+    vec![app.ask(request)]
 }
 
 /// Begins to replay the session from the selected row; from the beginning if it is the last.

@@ -1,12 +1,13 @@
 //! The story among the levels of the timeline.
 
-use super::{choose, navigation, refresh_activity, selection};
+use super::{choose, navigation, news, refresh_activity, selection};
 use crate::app::{App, AppStage};
 use crate::effect::{AppEffect, MomentTarget, PageAnchor, WorkerRequest};
 use crate::query::TimelineLevel;
 use crate::story_view::StoryView;
 use crate::theme::TextTone;
 use forge_store::store::HistoryPosition;
+use forge_store::story::StoryCut;
 
 /// A session with more revisions, checkpoints and facts opens with its revisions, which are read in
 /// pages. Its story is read when it is asked for.
@@ -39,9 +40,8 @@ pub(super) fn refresh(app: &mut App) -> Vec<AppEffect> {
     app.story_loading = true;
     app.story_position = app.session.position;
     app.story_asked = Some((app.now, 0));
-    let session = app.session.id.clone();
-    let charts = app.ask(WorkerRequest::Charts { session: session.clone() });
-    vec![app.ask(WorkerRequest::Story { session }), charts]
+    let (session, revisions) = (app.session.id.clone(), app.story_revisions);
+    vec![app.ask(WorkerRequest::Story { session, revisions })]
 }
 
 /// Takes over a story that was read.
@@ -53,7 +53,17 @@ pub(super) fn put(app: &mut App, mut view: StoryView) -> Vec<AppEffect> {
     if view.session != app.session.id {
         return Vec::new();
     }
-    let mut effects = Vec::new();
+    app.chart.series = Some(std::mem::take(&mut view.ideas));
+    app.chart.cursor = app.chart.cursor.min(app.chart.count().saturating_sub(1));
+    let newest = match &app.story {
+        Some(_) if app.timeline.is_story() => app.timeline.rows.first().map(|row| row.place),
+        Some(story) => story.rows.first().map(|row| row.place),
+        None => None,
+    };
+    let mut effects = match newest {
+        Some(newest) => news::arrived(app, newest, &view.rows),
+        None => Vec::new(),
+    };
     if app.timeline.is_story() {
         let before = app.row().map(|row| (row.place, row.title.clone()));
         let first = app.timeline.rows.is_empty();
@@ -136,6 +146,21 @@ pub(super) fn unfold(app: &mut App) -> bool {
     true
 }
 
+/// Reads twice as many revisions, if the selected row is the one that stands for older ones.
+pub(super) fn read_older(app: &mut App) -> Option<Vec<AppEffect>> {
+    app.story.as_ref()?.cut?;
+    let is_last = app.timeline.cursor + 1 == app.timeline.rows.len();
+    if !app.timeline.is_story() || !is_last {
+        return None;
+    }
+    app.story_revisions = app.story_revisions.saturating_mul(2);
+    app.story_position = 0;
+    let count = app.story_revisions;
+    let effects = refresh(app);
+    app.say(TextTone::Plain, format!("reading the last {count} revisions ..."));
+    Some(effects)
+}
+
 /// Returns the row at a place, or the last one before it.
 pub(super) fn row_at(app: &App, place: HistoryPosition) -> usize {
     let rows = &app.timeline.rows;
@@ -168,8 +193,10 @@ pub(super) fn go_to(app: &mut App, place: HistoryPosition, target: MomentTarget)
     {
         unfold_row(app, row);
     }
+    let is_older = |cut: StoryCut| place.time < cut.at;
     let row = match target {
         MomentTarget::Head => Some(0),
+        _ if app.story.as_ref().and_then(|story| story.cut).is_some_and(is_older) => None,
         MomentTarget::Time(_) => Some(row_at(app, place)),
         // Of the lines of one revision the one of a claim says best what it did.
         MomentTarget::Sequence(_) => {

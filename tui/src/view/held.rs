@@ -55,6 +55,13 @@ pub(super) fn draw(app: &App, area: Rect, buffer: &mut Buffer) {
         put_lines(buffer, area, &[(TextTone::Dim, "reading ...".to_owned())], theme);
         return;
     };
+    let area = if app.has_mark_line() && area.height > 2 {
+        let last = Rect { y: area.bottom() - 1, height: 1, ..area };
+        put(buffer, last, &view.since_mark, theme.style(TextTone::Accent));
+        Rect { height: area.height - 1, ..area }
+    } else {
+        area
+    };
     tabs(app, view, area, buffer);
     let rows = usize::from(area.height.saturating_sub(1));
     if app.state.tab == StateTab::Brief {

@@ -85,10 +85,12 @@ pub(super) fn draw(app: &App, area: Rect, buffer: &mut Buffer) {
     }
     let focused = app.focus == PaneFocus::Time && app.fronts.is_empty();
     let pause = app.story.as_ref().map_or(0, |story| story.longest_pause);
+    let cut = app.story.as_ref().and_then(|story| story.cut);
+    let since = cut.map(|cut| format!(" since #{}", cut.sequence)).unwrap_or_default();
     let title = if pause > 0 {
-        format!("4 Time ─ longest pause {}", describe_distance(pause))
+        format!("4 Time ─ longest pause{since} {}", describe_distance(pause))
     } else {
-        "4 Time".to_owned()
+        format!("4 Time{since}")
     };
     let titles = FrameTitles { title: title.clone(), ..FrameTitles::default() };
     let inside = frame::draw(buffer, area, focused, &titles, app.theme);

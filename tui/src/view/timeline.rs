@@ -13,6 +13,7 @@ use crate::theme::{TextTone, Theme};
 use crate::window::{LinePart, timeline_lines};
 use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
+use ratatui::style::Style;
 use unicode_width::UnicodeWidthStr;
 
 /// The columns before the text of a line: the selection, the time, the sign.
@@ -100,7 +101,11 @@ pub(super) fn draw(app: &App, area: Rect, buffer: &mut Buffer) {
         return;
     }
     let focused = app.focus == PaneFocus::Story && app.fronts.is_empty();
-    let inside = frame::draw(buffer, area, focused, &titles(app), app.theme);
+    let inside = if app.strip_only {
+        area
+    } else {
+        frame::draw(buffer, area, focused, &titles(app), app.theme)
+    };
     let timeline = &app.timeline;
     if timeline.rows.is_empty() {
         let said = if timeline.loading || app.story_loading {
@@ -123,7 +128,13 @@ pub(super) fn draw(app: &App, area: Rect, buffer: &mut Buffer) {
         let Some(row) = timeline.rows.get(line.row) else { continue };
         let place = below(inside, place);
         match line.part {
-            LinePart::Separator(words) => separator(app, &words, place, buffer),
+            LinePart::Separator(words) => {
+                separator(&words, place, app.theme.style(TextTone::Dim), buffer);
+            }
+            LinePart::New => {
+                let ends = if timeline.turned { "new above" } else { "new since you looked" };
+                separator(ends, place, app.theme.style(TextTone::Accent), buffer);
+            }
             LinePart::Question => {
                 let question = row.story.as_ref().map_or("", |story| story.question.as_str());
                 let text = Rect {
@@ -154,8 +165,7 @@ pub(super) fn draw(app: &App, area: Rect, buffer: &mut Buffer) {
     }
 }
 
-fn separator(app: &App, words: &str, line: Rect, buffer: &mut Buffer) {
-    let style = app.theme.style(TextTone::Dim);
+fn separator(words: &str, line: Rect, style: Style, buffer: &mut Buffer) {
     let rest = put(buffer, line, &format!("── {words} "), style);
     put(buffer, rest, &"─".repeat(rest.width.into()), style);
 }

@@ -81,7 +81,7 @@ pub(super) fn sheet(
 }
 
 /// Returns what puts moments into order.
-fn order(point: &ResolvedMoment) -> (Timestamp, u64) {
+pub(super) fn order(point: &ResolvedMoment) -> (Timestamp, u64) {
     let time = point.time().unwrap_or(Timestamp::MAX);
     let named = point.named_checkpoint().map(|checkpoint| checkpoint.sequence);
     let sequence = named.or_else(|| point.revision()).unwrap_or(0);

@@ -62,16 +62,17 @@ pub(super) fn sections(
     Ok(sections)
 }
 
-struct EvidenceFor {
-    id: String,
-    strength: f64,
-    text: String,
-    source: String,
+/// Evidence about a hypothesis.
+pub(super) struct EvidenceFor {
+    pub(super) id: String,
+    pub(super) strength: f64,
+    pub(super) text: String,
+    pub(super) source: String,
     added: Timestamp,
 }
 
 /// Returns the evidence about a hypothesis, the strongest first.
-fn evidence_of(state: &StateAt, key: &Key) -> Result<Vec<EvidenceFor>> {
+pub(super) fn evidence_of(state: &StateAt, key: &Key) -> Result<Vec<EvidenceFor>> {
     if key.kind != Kind::Hypothesis {
         return Ok(Vec::new());
     }
@@ -112,18 +113,23 @@ fn evidence_line(one: &EvidenceFor, is_for: bool) -> SheetLine {
         .and(TextTone::Dim, source)
 }
 
-/// Returns what a claim says, and its fields.
-fn head(session: &Session, key: &Key, entry: &ClaimEntry) -> Result<Vec<SheetLine>> {
-    let value = &entry.value;
-    let field = |name: &str| value.field(name).map(text_of).filter(|text| !text.is_empty());
-    let status = field("status").unwrap_or_default();
-    let (sign, tone) = match status.as_str() {
+/// Returns the sign of a status with a blank; empty for one without.
+pub(super) fn status_sign(status: &str) -> (&'static str, TextTone) {
+    match status {
         "confirmed" | "filled" => ("✓ ", TextTone::Good),
         "rejected" | "unfillable" => ("✗ ", TextTone::Bad),
         "archived" | "obsolete" => ("– ", TextTone::Dim),
         "open" | "filling" => ("? ", TextTone::Warning),
         _ => ("", TextTone::Plain),
-    };
+    }
+}
+
+/// Returns what a claim says, and its fields.
+fn head(session: &Session, key: &Key, entry: &ClaimEntry) -> Result<Vec<SheetLine>> {
+    let value = &entry.value;
+    let field = |name: &str| value.field(name).map(text_of).filter(|text| !text.is_empty());
+    let status = field("status").unwrap_or_default();
+    let (sign, tone) = status_sign(&status);
     let id_tone = match key.kind {
         Kind::Hypothesis => TextTone::of_idea(&key.id),
         _ => TextTone::Id,
@@ -224,7 +230,9 @@ fn related(state: &StateAt, key: &Key, entry: &ClaimEntry) -> Result<Related> {
         }
         for (id, entry) in state.claims_of(kind)? {
             if references(kind, &entry.value).contains(key) {
-                above.push(named(kind, &id, &entry.value));
+                // A hypothesis waits for the gaps that block it.
+                let list = if kind == Kind::Gap { &mut rests_on } else { &mut above };
+                list.push(named(kind, &id, &entry.value));
             }
         }
     }

@@ -1,9 +1,7 @@
 //! Builds the lines of the state at a moment.
 
 use super::row::{entity_title, one_line};
-use crate::answer::{
-    ConfidencePoint, ConfidenceSeries, ItemNovelty, StateItem, StateTab, StateView, text_of,
-};
+use crate::answer::{ItemNovelty, StateItem, StateTab, StateView, text_of};
 use crate::effect::MomentTarget;
 use crate::theme::TextTone;
 use forge_store::diff::ChangeKind;
@@ -76,6 +74,7 @@ pub(super) fn view(
         counts,
         gone,
         moved,
+        since_mark: String::new(),
     })
 }
 
@@ -232,39 +231,4 @@ fn fact_item(fact: &Fact, new: bool) -> StateItem {
         novelty: if new { ItemNovelty::New } else { ItemNovelty::Same },
         time: fact.at,
     }
-}
-
-/// The confidence of each hypothesis over time.
-pub(super) fn confidence(
-    session: &Session,
-    point: &ResolvedMoment,
-) -> Result<Vec<ConfidenceSeries>> {
-    // More lines than this cannot be told apart.
-    const MOST: usize = 52;
-    let state = session.state(point)?;
-    let mut series = Vec::new();
-    for (id, claim) in state.claims_of(Kind::Hypothesis)?.into_iter().rev().take(MOST) {
-        let mut points = Vec::new();
-        for entry in session.history(point, &Key::new(Kind::Hypothesis, id.clone()))? {
-            if let Some(new) = &entry.change.new {
-                let status = new.value.field("status").map(text_of).unwrap_or_default();
-                points.push(ConfidencePoint {
-                    at: entry.revision.time,
-                    sequence: entry.revision.sequence,
-                    value: new.value.field("confidence").and_then(Value::as_f64).unwrap_or(0.5),
-                    status,
-                });
-            }
-        }
-        points.reverse();
-        let field = |name: &str| claim.value.field(name).map(text_of).unwrap_or_default();
-        series.push(ConfidenceSeries {
-            title: field("description"),
-            status: field("status"),
-            id,
-            points,
-        });
-    }
-    series.reverse();
-    Ok(series)
 }

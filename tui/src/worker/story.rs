@@ -1,5 +1,6 @@
 //! Reads the story of a session, and the brief of a moment.
 
+use super::confidence;
 use crate::answer::{RowSign, TimelineRow};
 use crate::effect::MomentTarget;
 use crate::story_view::{
@@ -13,23 +14,27 @@ use forge_store::store::{
     HistoryPosition, HistoryRank, ResolvedMoment, Session, SessionBrief, StateAt,
 };
 use forge_store::story::{
-    BranchWalk, FOLDED_SIGN, Story, StoryItem, StoryKind, StoryMark, StoryRef, StoryRow, TimeRuler,
-    TimeStretch, folded_words, stretches_of,
+    BranchWalk, FOLDED_SIGN, Story, StoryCut, StoryItem, StoryKind, StoryMark, StoryRef, StoryRow,
+    TimeRuler, TimeStretch, folded_words, stretches_of,
 };
 use std::collections::BTreeMap;
 
-/// Reads the story of a session.
-pub(super) fn view(session: &Session) -> Result<StoryView> {
+/// Reads the story of a session: of its last `revisions` revisions and checkpoints.
+pub(super) fn view(session: &Session, revisions: usize) -> Result<StoryView> {
     let state = session.state(&session.head()?)?;
-    let mut story = Story::read(&state)?;
+    let mut story = Story::read_recent(&state, revisions)?;
     story.read_whole_texts(session, &forge_agents::resolve)?;
     let current = state.current_branch()?;
     let mut times: Vec<Timestamp> = story.items().map(|item| item.at).collect();
     times.sort_unstable();
     let stretches = stretches_of(&times);
+    let mut rows = rows(&story, &current);
+    rows.extend(story.cut.map(|cut| older_row(cut, &current)));
     Ok(StoryView {
         session: state.info()?.id.to_string(),
-        rows: rows(&story, &current),
+        rows,
+        cut: story.cut,
+        ideas: confidence::series(&story, session, &state)?,
         summary: summary(&story, &state)?,
         longest_pause: longest_pause(&times),
         events: events(&story, &stretches),
@@ -194,6 +199,19 @@ fn folded_row(
             hidden,
         })),
     }
+}
+
+/// Returns the line that stands for what is older than the story.
+fn older_row(cut: StoryCut, current: &str) -> TimelineRow {
+    let before = cut.sequence.saturating_sub(1);
+    let words = format!("revisions up to #{before} are not read");
+    let mut row = folded_row(cut.at, words, Vec::new(), current);
+    row.place = HistoryPosition { time: cut.at, rank: HistoryRank::Sequence(0) };
+    row.target = MomentTarget::Sequence(before);
+    if let Some(story) = &mut row.story {
+        "<enter> reads more".clone_into(&mut story.reason);
+    }
+    row
 }
 
 /// Reads the brief of a moment.

@@ -18,6 +18,12 @@ pub(crate) struct Hand {
     worker: StoreWorker,
     /// The text that was copied.
     pub(crate) copied: Vec<String>,
+    /// What a person was told.
+    pub(crate) notified: Vec<String>,
+    /// The texts with which the editor was opened.
+    pub(crate) edited: Vec<String>,
+    /// The reports that were asked for.
+    pub(crate) reports: Vec<(String, Option<String>)>,
 }
 
 pub(crate) fn at(text: &str) -> Timestamp {
@@ -29,7 +35,14 @@ impl Hand {
     pub(crate) fn on(store: Store, width: u16, height: u16) -> Self {
         let zone = DisplayZone::Fixed(FixedOffset::east_opt(0).unwrap());
         let app = App::new(width, height, at("2025-03-11T13:11:00Z"), zone);
-        let mut hand = Self { app, worker: StoreWorker::new(store, zone), copied: Vec::new() };
+        let mut hand = Self {
+            app,
+            worker: StoreWorker::new(store, zone),
+            copied: Vec::new(),
+            notified: Vec::new(),
+            edited: Vec::new(),
+            reports: Vec::new(),
+        };
         hand.app.theme.name = theme::ThemeName::None;
         let effects = begin(&mut hand.app, None);
         hand.settle(effects);
@@ -52,6 +65,9 @@ impl Hand {
                     waiting.extend(update(&mut self.app, BrowserAction::Reply(reply)));
                 }
                 AppEffect::Copy(text) => self.copied.push(text),
+                AppEffect::Notify(text) => self.notified.push(text),
+                AppEffect::Edit(text) => self.edited.push(text),
+                AppEffect::Report { session, path } => self.reports.push((session, path)),
                 AppEffect::Suspend | AppEffect::Redraw => {}
             }
         }

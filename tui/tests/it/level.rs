@@ -5,6 +5,7 @@ use forge_store::model::{Key, Kind, Value};
 use forge_store::store::{ClaimChange, NewSession, Store, WriteContext};
 use forge_tui::action::BrowserAction;
 use forge_tui::effect::MomentTarget;
+use forge_tui::query::TimelineLevel;
 use insta::assert_snapshot;
 use std::collections::BTreeSet;
 
@@ -220,7 +221,7 @@ fn the_story_of_a_very_long_session_is_not_read_unasked() {
     };
     let effects = forge_tui::update::update(&mut hand.app, BrowserAction::Reply(Box::new(reply)));
     assert!(!hand.app.asked.contains_key(&PaneSlot::Story), "{effects:?}");
-    assert_eq!(hand.app.timeline.level, forge_tui::query::TimelineLevel::Revisions);
+    assert_eq!(hand.app.timeline.level, TimelineLevel::Revisions);
 }
 
 #[test]
@@ -253,4 +254,35 @@ fn hindsight_can_be_hidden() {
     assert!(hand.press("j").screen().contains("H4 confirmed"), "each step shows the next row");
     hand.press("<esc>");
     assert!(hand.screen().contains("Then fix it properly"), "{}", hand.screen());
+}
+
+#[test]
+fn a_long_story_is_read_from_its_end_and_older_lines_when_they_are_asked_for() {
+    let mut hand = Hand::on_example(120, 40);
+    let (all, ends) = (hand.app.timeline.rows.len(), hand.app.chart.series.clone());
+    hand.app.story_revisions = 30;
+    hand.press("r");
+    let rows = &hand.app.timeline.rows;
+    assert!(rows.len() < all, "{} lines", rows.len());
+    assert_eq!(rows.last().unwrap().title, "revisions up to #59 are not read");
+    // What is known of the whole session stays.
+    assert_eq!(hand.app.story.as_ref().unwrap().summary.prompts, 3);
+    let last = |series: &Option<Vec<forge_tui::answer::ConfidenceSeries>>| {
+        let ends = series.iter().flatten().map(|one| one.points.last().map(|point| point.value));
+        ends.collect::<Vec<_>>()
+    };
+    assert_eq!(last(&hand.app.chart.series), last(&ends));
+    assert!(hand.screen().contains("4 Time ─ longest pause since #60"), "{}", hand.screen());
+
+    // A moment that is not in the story is found among the revisions.
+    hand.press("t").type_in("#20").press("<enter>");
+    assert_eq!(hand.app.target(), MomentTarget::Sequence(20));
+    assert_eq!(hand.app.timeline.level, TimelineLevel::Revisions);
+
+    hand.press("v v G g");
+    assert!(hand.screen().contains("revisions up to #59 are not read"), "{}", hand.screen());
+    hand.press("<enter>");
+    assert_eq!(hand.app.timeline.rows.last().unwrap().title, "revisions up to #29 are not read");
+    hand.press("g <enter>");
+    assert_eq!(hand.app.timeline.rows.len(), all);
 }

@@ -3,10 +3,13 @@
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on fails")]
 
 mod chart;
+mod editor;
 mod fault;
 mod find;
 mod hand;
 mod law;
 mod level;
+mod news;
 mod screen;
+mod share;
 mod write;

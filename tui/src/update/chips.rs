@@ -1,0 +1,44 @@
+//! The chips of the filter that is being typed.
+
+use super::input;
+use crate::app::App;
+use crate::chip::FILTER_CHIPS;
+use crate::effect::AppEffect;
+use crate::panes::{InputPurpose, OverlayPane};
+
+/// Selects another chip.
+pub(super) fn select(app: &mut App, steps: usize) {
+    if is_open(app) {
+        app.chip = (app.chip + steps) % FILTER_CHIPS.len();
+    }
+}
+
+/// Switches the selected chip on or off.
+pub(super) fn switch(app: &mut App) -> Vec<AppEffect> {
+    let Some(OverlayPane::Input { purpose: InputPurpose::Filter, text }) = app.fronts.last_mut()
+    else {
+        return Vec::new();
+    };
+    if let Some(chip) = FILTER_CHIPS.get(app.chip) {
+        *text = chip.switched(text);
+    }
+    input::apply_filter(app)
+}
+
+/// Switches the chip at a column of the screen.
+pub(super) fn click(app: &mut App, x: u16) -> Vec<AppEffect> {
+    let places = crate::view::chip_places(app);
+    let found = places.iter().position(|place| (place.x..place.right()).contains(&x));
+    match found {
+        Some(chip) => {
+            app.chip = chip;
+            switch(app)
+        }
+        None => Vec::new(),
+    }
+}
+
+/// Whether the filter is being typed.
+pub(super) fn is_open(app: &App) -> bool {
+    matches!(app.fronts.last(), Some(OverlayPane::Input { purpose: InputPurpose::Filter, .. }))
+}

@@ -1,0 +1,52 @@
+//! Long texts, which are written in an editor.
+
+use super::input;
+use crate::app::App;
+use crate::effect::AppEffect;
+use crate::host::EditedText;
+use crate::panes::{InputPurpose, OverlayPane};
+use crate::theme::TextTone;
+
+/// Opens the editor on what is typed.
+pub(super) fn open(app: &mut App) -> Vec<AppEffect> {
+    let Some(OverlayPane::Input { purpose, text }) = app.fronts.last() else { return Vec::new() };
+    if !purpose.is_text() {
+        return Vec::new();
+    }
+    vec![AppEffect::Edit(text.clone())]
+}
+
+/// Opens the editor for a new note.
+pub(super) fn note(app: &mut App) -> Vec<AppEffect> {
+    input::ask(app, InputPurpose::Note, "");
+    open(app)
+}
+
+/// Takes over what was written. If the editor failed, it stays in the input.
+pub(super) fn edited(app: &mut App, edited: EditedText) -> Vec<AppEffect> {
+    let Some(OverlayPane::Input { purpose, text }) = app.fronts.last_mut() else {
+        return Vec::new();
+    };
+    let written = edited.text.trim();
+    if let Some(problem) = edited.problem {
+        if !written.is_empty() {
+            written.clone_into(text);
+        }
+        app.say(TextTone::Bad, format!("{problem}: <enter> takes the text as it is here"));
+        return Vec::new();
+    }
+    if written.is_empty() {
+        app.say(TextTone::Warning, "the text is empty, so nothing was done");
+        return Vec::new();
+    }
+    let purpose = purpose.clone();
+    app.fronts.pop();
+    input::submit(app, &purpose, written)
+}
+
+/// Shows what was typed for a write that failed, to be sent again.
+pub(super) fn restore(app: &mut App) {
+    if let Some((purpose, text)) = app.unsent.take() {
+        app.fronts.push(OverlayPane::Input { purpose, text });
+    }
+}

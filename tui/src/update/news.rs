@@ -1,0 +1,85 @@
+//! What arrives while nobody looks, and what a person is told of.
+
+use crate::action::BrowserAction;
+use crate::answer::TimelineRow;
+use crate::app::App;
+use crate::effect::AppEffect;
+use crate::host::NotifyEvent;
+use crate::theme::TextTone;
+use forge_store::store::HistoryPosition;
+use forge_store::story::StoryKind;
+
+/// A person who has touched nothing for this long does not look.
+const ABSENT_MICROS: i64 = 60_000_000;
+/// The most events that are named; of more, the last ones are.
+const MAX_NAMED: usize = 3;
+
+/// Notes that a person is there.
+pub(super) fn looked(app: &mut App, action: &BrowserAction) {
+    let is_there = match action {
+        BrowserAction::Key(_)
+        | BrowserAction::Paste(_)
+        | BrowserAction::Click { .. }
+        | BrowserAction::Wheel(_)
+        | BrowserAction::Focus(true) => true,
+        BrowserAction::Focus(false) => {
+            app.looked.away = true;
+            false
+        }
+        _ => false,
+    };
+    if is_there {
+        app.looked.away = false;
+        app.looked.back = true;
+        app.looked.input = app.now;
+    }
+}
+
+/// Handles the lines that are newer than the newest one before. Returns what to tell.
+pub(super) fn arrived(
+    app: &mut App,
+    newest: HistoryPosition,
+    rows: &[TimelineRow],
+) -> Vec<AppEffect> {
+    let own = std::mem::take(&mut app.looked.own);
+    let fresh: Vec<&TimelineRow> = rows.iter().take_while(|row| row.place > newest).collect();
+    if fresh.is_empty() || own {
+        return Vec::new();
+    }
+    let absent = app.looked.away || app.now.micros_since(app.looked.input) > ABSENT_MICROS;
+    if absent && (app.looked.back || app.looked.seen.is_none()) {
+        app.looked.seen = Some(newest);
+        app.looked.back = false;
+    }
+    let told = fresh
+        .iter()
+        .rev()
+        .filter(|row| event(row).is_some_and(|event| app.notified.contains(&event)));
+    let told: Vec<String> = told.map(|row| words(row)).collect();
+    let from = told.len().saturating_sub(MAX_NAMED);
+    match told.get(from..) {
+        None | Some([]) => Vec::new(),
+        Some(last) => vec![AppEffect::Notify(last.join("; "))],
+    }
+}
+
+/// Returns the event that a line tells, if it is one of those that a person can be told of.
+fn event(row: &TimelineRow) -> Option<NotifyEvent> {
+    let story = row.story.as_ref()?;
+    match (story.kind?, story.sign.1) {
+        (StoryKind::Hypothesis, TextTone::Good | TextTone::Bad)
+            if ["confirmed", "rejected"].iter().any(|word| row.title.contains(word)) =>
+        {
+            Some(NotifyEvent::Settled)
+        }
+        (StoryKind::Check, TextTone::Bad) => Some(NotifyEvent::Failed),
+        (StoryKind::Compaction, _) => Some(NotifyEvent::Compacted),
+        _ => None,
+    }
+}
+
+fn words(row: &TimelineRow) -> String {
+    let reason = row.story.as_ref().map_or("", |story| story.reason.as_str());
+    let space = if reason.is_empty() { "" } else { ": " };
+    format!("{}{space}{reason}", row.title)
+}

@@ -1,0 +1,81 @@
+//! What changed between the mark and the selected moment, in one line.
+
+use super::difference::order;
+use forge_store::diff::ChangeKind;
+use forge_store::error::Result;
+use forge_store::model::claim::{Hypothesis, HypothesisStatus, VocabularyWord};
+use forge_store::model::{Key, Kind};
+use forge_store::store::{ResolvedMoment, Session};
+use forge_store::story::short_number;
+use std::collections::BTreeMap;
+
+/// The most hypotheses that are named.
+const MAX_NAMED: usize = 4;
+
+/// Returns what changed, from the earlier moment to the later one.
+pub(super) fn since_mark(
+    session: &Session,
+    mark: &ResolvedMoment,
+    here: &ResolvedMoment,
+) -> Result<String> {
+    let is_later = order(mark) > order(here);
+    let (from, to) = if is_later { (here, mark) } else { (mark, here) };
+    let mut ideas = Vec::new();
+    let mut counts: BTreeMap<Kind, [usize; 3]> = BTreeMap::new();
+    for change in session.changed_claims(from, to)?.keys() {
+        let (key, change) = change?;
+        if key.kind == Kind::Hypothesis && change != ChangeKind::Removed && ideas.len() < MAX_NAMED
+        {
+            ideas.push(idea(session, from, to, &key)?);
+            continue;
+        }
+        let [added, removed, changed] = counts.entry(key.kind).or_default();
+        match change {
+            ChangeKind::Added => *added += 1,
+            ChangeKind::Removed => *removed += 1,
+            _ => *changed += 1,
+        }
+    }
+    let mut parts = ideas;
+    for (kind, [added, removed, changed]) in counts {
+        let named = |count: usize| match count {
+            1 => format!("1 {}", kind.name().replace('_', " ")),
+            count => format!("{count} {}", kind.plural()),
+        };
+        parts.extend((added > 0).then(|| format!("+{}", named(added))));
+        parts.extend((removed > 0).then(|| format!("−{}", named(removed))));
+        parts.extend((changed > 0).then(|| format!("{} changed", named(changed))));
+    }
+    let words = if parts.is_empty() { "no claim changed".to_owned() } else { parts.join(", ") };
+    Ok(format!("{} the mark: {words}", if is_later { "until" } else { "since" }))
+}
+
+/// Returns how a hypothesis changed: `H4 .55 → .98 confirmed`.
+fn idea(
+    session: &Session,
+    from: &ResolvedMoment,
+    to: &ResolvedMoment,
+    key: &Key,
+) -> Result<String> {
+    let read = |point| -> Result<Option<Hypothesis>> {
+        let entry = session.claim(point, key)?;
+        Ok(entry.and_then(|entry| Hypothesis::from_value(&entry.value).ok()))
+    };
+    let (old, new) = (read(from)?, read(to)?.unwrap_or_default());
+    let sure = |held: &Hypothesis| held.confidence.map(|sure| short_number(sure.value()));
+    let mut text = key.id.clone();
+    match (old.as_ref().and_then(sure), sure(&new)) {
+        (Some(old), Some(new)) if old != new => text.push_str(&format!(" {old} → {new}")),
+        (None, Some(new)) => text.push_str(&format!(" {new}")),
+        _ => {}
+    }
+    let status = new.status.unwrap_or(HypothesisStatus::Active);
+    match old {
+        None => text.push_str(" new"),
+        Some(old) if old.status.unwrap_or(HypothesisStatus::Active) != status => {
+            text.push_str(&format!(" {}", status.word().replace('_', " ")));
+        }
+        Some(_) => {}
+    }
+    Ok(text)
+}

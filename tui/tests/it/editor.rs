@@ -1,0 +1,94 @@
+//! Long texts, which an editor writes.
+
+use crate::hand::Hand;
+use forge_store::model::{Key, Kind, Value};
+use forge_store::store::Store;
+use forge_tui::action::BrowserAction;
+use forge_tui::host::EditedText;
+use forge_tui::panes::OverlayPane;
+
+fn on_example() -> (Store, Hand) {
+    let store = Store::in_memory().unwrap();
+    forge_testkit::example::fill(&store).unwrap();
+    (store.clone(), Hand::on(store, 120, 40))
+}
+
+fn note(store: &Store, id: &str) -> Option<String> {
+    let session = store.session("example").unwrap();
+    let point = session.head().unwrap();
+    let entry = session.claim(&point, &Key::new(Kind::Note, id)).unwrap()?;
+    entry.value.field("description").and_then(Value::as_text).map(str::to_owned)
+}
+
+fn written(text: &str, problem: Option<&str>) -> BrowserAction {
+    let (text, problem) = (text.to_owned(), problem.map(str::to_owned));
+    BrowserAction::Edited(EditedText { text, problem })
+}
+
+#[test]
+fn the_editor_goes_on_with_what_is_typed_and_its_text_is_written() {
+    let (store, mut hand) = on_example();
+    hand.press("n").type_in("first").press("<c-e>");
+    assert_eq!(hand.edited, ["first"]);
+    hand.act(written("first line\n\nsecond line\n", None));
+    assert_eq!(note(&store, "N8").as_deref(), Some("first line\n\nsecond line"));
+    assert!(hand.app.fronts.is_empty());
+    // A note can be begun in the editor.
+    hand.press("e");
+    assert_eq!(hand.edited.last().map(String::as_str), Some(""));
+    hand.act(written("another", None));
+    assert_eq!(note(&store, "N9").as_deref(), Some("another"));
+}
+
+#[test]
+fn an_editor_that_fails_loses_nothing() {
+    let (store, mut hand) = on_example();
+    hand.press("n").type_in("typed").press("<c-e>");
+    hand.act(written("typed and\nsaved", Some("the editor 'x' failed")));
+    assert!(note(&store, "N8").is_none());
+    let screen = hand.screen();
+    assert!(screen.contains("typed and") && screen.contains("the editor 'x' failed"), "{screen}");
+    hand.press("<enter>");
+    assert_eq!(note(&store, "N8").as_deref(), Some("typed and\nsaved"));
+
+    // An empty text changes nothing, and what was typed stays.
+    hand.press("n").type_in("kept").press("<c-e>").act(written("", None));
+    assert!(hand.screen().contains("note: kept"), "{}", hand.screen());
+    hand.act(written("", Some("neither VISUAL nor EDITOR names an editor")));
+    assert!(hand.screen().contains("note: kept"), "{}", hand.screen());
+    assert!(note(&store, "N9").is_none());
+}
+
+#[test]
+fn a_text_that_cannot_be_written_stays_in_the_input() {
+    let (store, mut hand) = on_example();
+    hand.press("i").type_in("a").press("<enter> +").type_in(".7 seen").press("<c-e>");
+    hand.act(written("no strength\nhere", None));
+    let Some(OverlayPane::Input { text, .. }) = hand.app.fronts.last() else {
+        panic!("{}", hand.screen());
+    };
+    assert_eq!(text, "no strength\nhere");
+    hand.press("<esc>");
+    // The store refuses a second confirmation; the reason is still there.
+    hand.press("C").type_in("it is so").press("<enter>");
+    let session = store.session("example").unwrap();
+    let act = forge_store::store::WriteContext::asked("hypothesis edit", hand.app.now);
+    let key = Key::new(Kind::Hypothesis, "H7");
+    let change = forge_store::store::ClaimChange::remove(key);
+    session.write(&act).change(change).commit().unwrap();
+    hand.press("C").type_in("again").press("<enter>");
+    let Some(OverlayPane::Input { text, .. }) = hand.app.fronts.last() else {
+        panic!("{}", hand.screen());
+    };
+    assert_eq!(text, "again");
+}
+
+#[test]
+fn only_texts_that_are_written_are_edited() {
+    let (_, mut hand) = on_example();
+    for keys in ["t", "f", "S"] {
+        hand.press(keys).press("<c-e>");
+        assert!(hand.edited.is_empty(), "{keys}");
+        hand.press("<esc>");
+    }
+}
