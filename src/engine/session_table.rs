@@ -371,19 +371,6 @@ impl SessionTable {
         Ok(found.into_iter().collect())
     }
 
-    /// Returns the numbers of the sessions that may match: all that do, and perhaps others. Reads no
-    /// session.
-    pub(crate) fn candidates(&self, lookup: SessionLookup<'_>) -> Result<Vec<SessionNumber>> {
-        let known = self.known_candidates(&lookup).into_iter();
-        let known = known.filter(|(_, known)| known.matches(&lookup));
-        let mut found: Vec<SessionNumber> = known.map(|(number, _)| number).collect();
-        if let Some(base) = self.base.as_ref().filter(|_| !self.is_complete()) {
-            let stored = lookup.candidates(base.source.generation()?)?;
-            found.extend(stored.into_iter().filter(|number| !self.known.contains_key(number)));
-        }
-        Ok(found)
-    }
-
     /// Returns the sessions in memory that may match: all that do, and perhaps others.
     fn known_candidates(&self, lookup: &SessionLookup<'_>) -> Vec<(SessionNumber, &KnownSession)> {
         const LOOKUPS_WITHOUT: usize = 16;

@@ -2,7 +2,7 @@
 
 use super::*;
 use crate::model::Timestamp;
-use crate::store::event_stream::{StreamImportReport, StreamImportRequest};
+use crate::store::event_stream::{RehearsalLimits, StreamImportReport, StreamImportRequest};
 use crate::store::write_context::WriteContext;
 use std::io::{BufRead, Cursor};
 
@@ -32,7 +32,8 @@ fn import(store: &Store, text: &str, at_once: u64) -> Result<StreamImportReport>
         Ok(Box::new(Cursor::new(text.as_bytes().to_vec())))
     };
     let act = WriteContext::hook("import", NOW);
-    store.import_once(&act, stream, &mut open, (at_once, &|_| {}))
+    let limits = RehearsalLimits { lines: at_once, ..RehearsalLimits::default() };
+    store.import_once(&act, stream, &mut open, (limits, &|_| {}))
 }
 
 fn exports(store: &Store) -> Vec<String> {
