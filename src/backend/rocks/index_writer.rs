@@ -83,6 +83,10 @@ impl RocksIndexWriter {
         };
         let copy = base.filter(|_| copied);
         folder.copy_to_work(copy)?;
+        // Each file has one name more now. Without this, readers would read all of them meanwhile.
+        if let (Some(guard), Some(base)) = (&applier.guard, base) {
+            guard.note(&applier.sealed, &folder.path(base));
+        }
         let position = copy.map(|generation| generation.position);
         let compacted = compaction != CompactionMode::Never;
         let families = options::families(&index.cache, object_file_bytes, compacted);

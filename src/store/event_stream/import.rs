@@ -162,8 +162,7 @@ impl<'a> StreamImporter<'a> {
         let session = |session: &Session| self.store.session_at(session.number);
         let home = other.home.as_ref().map(session);
         let pending = other.pending.clone();
-        let pending =
-            pending.map(|puts| PendingPuts { session: session(&puts.session), ..puts });
+        let pending = pending.map(|puts| PendingPuts { session: session(&puts.session), ..puts });
         (self.home, self.pending) = (home, pending);
         self
     }

@@ -1,10 +1,13 @@
 //! Imports that are rehearsed and written in parts.
 
 use super::*;
+use crate::backend::memory::MemoryIndex;
 use crate::model::Timestamp;
 use crate::store::event_stream::{RehearsalLimits, StreamImportReport, StreamImportRequest};
+use crate::store::new_session::NewSession;
 use crate::store::write_context::WriteContext;
-use std::io::{BufRead, Cursor};
+use std::cell::Cell;
+use std::io::{BufRead, BufReader, Cursor, Read};
 
 /// The first of February 2026.
 const NOW: Timestamp = Timestamp::from_micros(1_769_904_000_000_000);
@@ -88,4 +91,76 @@ fn a_bad_line_says_how_many_lines_before_it_are_imported() {
     import(&whole, &text, 8).unwrap();
     assert_eq!(exports(&store), exports(&whole));
     assert_eq!(store.unfinished_imports().unwrap(), []);
+}
+
+/// Returns a store whose journal has the first records of another one, as a crash may leave it.
+fn with_first_records(store: &Store, count: usize) -> Store {
+    let mut tail = store.engine.follower.log.read(0, u64::MAX).unwrap();
+    tail.frames.truncate(count);
+    tail.end = tail.frames.last().unwrap().end;
+    let marker = store.engine.marker.clone();
+    let (log, index) = (MemoryLog::continuing(tail, 0), MemoryIndex::default());
+    let about = (SealStatus::Unsealed, SealMode::Absent, None);
+    Store::assemble(Arc::new(log), Arc::new(index), marker, Options::default(), about, None)
+}
+
+#[test]
+fn an_import_of_which_a_crash_leaves_some_records_goes_on_after_them() {
+    let text = text_of(&LINES);
+    let whole = Store::in_memory().unwrap();
+    import(&whole, &text, 3).unwrap();
+    let count = whole.engine.follower.log.read(0, u64::MAX).unwrap().frames.len();
+    assert!(count > LINES.len());
+    for left in 1..=count {
+        let store = with_first_records(&whole, left);
+        // The first record begins the store, the second one the import, and the last one ends it.
+        let unfinished = usize::from((2..count).contains(&left));
+        assert_eq!(store.unfinished_imports().unwrap().len(), unfinished, "{left}");
+        import(&store, &text, 3).unwrap();
+        assert_eq!(exports(&store), exports(&whole), "{left}");
+        assert_eq!(store.unfinished_imports().unwrap(), []);
+        assert_eq!(import(&store, &text, 3).unwrap().lines, 0);
+        // Each session has one operation, and no operation lists the marks.
+        for name in ["a", "b", "c"] {
+            let operations = store.session(name).unwrap().operations(100).unwrap();
+            assert_eq!(operations.len(), 1, "{name} after {left}");
+            assert!(!operations[0].effects.iter().any(|effect| effect.contains("unfinished")));
+        }
+    }
+}
+
+#[test]
+fn lines_are_written_one_by_one_if_another_user_of_the_store_writes_meanwhile() {
+    let text = text_of(&LINES);
+    let whole = Store::in_memory().unwrap();
+    let wanted = import(&whole, &text, 3).unwrap();
+    let store = Store::in_memory().unwrap();
+    let stream = StreamImportRequest { source: "events:s", name: "own", session: None };
+    let act = WriteContext::hook("import", NOW);
+    let reads = Cell::new(0);
+    let mut open = || -> std::io::Result<Box<dyn BufRead>> {
+        reads.set(reads.get() + 1);
+        let meanwhile = (reads.get() == 1).then(|| store.clone());
+        Ok(Box::new(BufReader::new(Meanwhile(Cursor::new(text.clone().into_bytes()), meanwhile))))
+    };
+    let limits = RehearsalLimits { lines: 3, ..RehearsalLimits::default() };
+    let taken = store.import_once(&act, stream, &mut open, (limits, &|_| {})).unwrap();
+    assert_eq!((taken, reads.get()), (wanted, 2));
+    assert_eq!(exports(&store), exports(&whole));
+    assert_eq!(store.unfinished_imports().unwrap(), []);
+}
+
+/// A stream during which another user of the store begins a session.
+struct Meanwhile(Cursor<Vec<u8>>, Option<Store>);
+
+impl Read for Meanwhile {
+    fn read(&mut self, buffer: &mut [u8]) -> std::io::Result<usize> {
+        if self.0.position() > 400
+            && let Some(store) = self.1.take()
+        {
+            store.create_session(&WriteContext::hook("x", NOW), NewSession::named("o")).unwrap();
+        }
+        let length = buffer.len().min(50);
+        self.0.read(&mut buffer[..length])
+    }
 }
