@@ -3,6 +3,7 @@
 
 use super::VerifyFindings;
 use crate::backend::{ScanDirection, Snapshot, TableId, TableRow};
+use crate::engine::parallel;
 use crate::engine::read_snapshot::ReadSnapshot;
 use crate::engine::session_rows::digest_of_all;
 use crate::error::Result;
@@ -26,11 +27,42 @@ pub(super) fn sessions(view: &ReadSnapshot, findings: &mut VerifyFindings) -> Re
     Ok(())
 }
 
-/// Verifies the revisions and checkpoints, session by session.
+/// Verifies the revisions and checkpoints, session by session, on all cores.
 pub(super) fn history(view: &ReadSnapshot, findings: &mut VerifyFindings) -> Result<()> {
-    let [mut revisions, mut folded, mut sequences] =
-        [key::REVISIONS, key::FOLDED, key::SEQUENCES].map(|table| SessionRows::new(view, table));
-    for one in view.refs.sessions.all() {
+    let count = view.refs.sessions.len() as SessionNumber;
+    let shares = parallel::shares(count);
+    let found = parallel::map(&shares, 2, |(first, end)| {
+        let mut findings = VerifyFindings::default();
+        let done = history_between(view, *first, *end, &mut findings);
+        (findings, done)
+    });
+    for (part, done) in found {
+        findings.add_all(part);
+        done?;
+    }
+    // Rows of sessions that there are not.
+    let [mut revisions, mut folded] =
+        [key::REVISIONS, key::FOLDED].map(|table| SessionRows::new(view, table, count));
+    let mut history = SessionHistory::default();
+    while let Some((place, row)) = revisions.next_of(SessionNumber::MAX)? {
+        history.add_revision((&place, &row), None, findings);
+    }
+    while let Some((place, row)) = folded.next_of(SessionNumber::MAX)? {
+        history.add_folded((&place, &row), findings);
+    }
+    Ok(())
+}
+
+/// Verifies the history of the sessions from a number up to another.
+fn history_between(
+    view: &ReadSnapshot,
+    first: SessionNumber,
+    end: SessionNumber,
+    findings: &mut VerifyFindings,
+) -> Result<()> {
+    let [mut revisions, mut folded, mut sequences] = [key::REVISIONS, key::FOLDED, key::SEQUENCES]
+        .map(|table| SessionRows::new(view, table, first));
+    for one in view.refs.sessions.between(first, end) {
         let (number, session) = one?;
         let mut history = SessionHistory::default();
         while let Some((place, row)) = revisions.next_of(number)? {
@@ -55,14 +87,6 @@ pub(super) fn history(view: &ReadSnapshot, findings: &mut VerifyFindings) -> Res
             findings.add_primary(numbers_of(&session), &problem);
         }
     }
-    // Rows of sessions that there are not.
-    let mut history = SessionHistory::default();
-    while let Some((place, row)) = revisions.next_of(SessionNumber::MAX)? {
-        history.add_revision((&place, &row), None, findings);
-    }
-    while let Some((place, row)) = folded.next_of(SessionNumber::MAX)? {
-        history.add_folded((&place, &row), findings);
-    }
     Ok(())
 }
 
@@ -80,8 +104,9 @@ struct SessionRows<'a> {
 }
 
 impl<'a> SessionRows<'a> {
-    const fn new(view: &'a ReadSnapshot, table: TableId) -> Self {
-        Self { view, table, from: Some(Vec::new()), page: VecDeque::new() }
+    /// Begins with the rows of a session.
+    fn new(view: &'a ReadSnapshot, table: TableId, first: SessionNumber) -> Self {
+        Self { view, table, from: Some(key::of(first).build()), page: VecDeque::new() }
     }
 
     /// Returns the next row unless it is one of a session after this one.
