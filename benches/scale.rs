@@ -9,7 +9,8 @@
 //! * `state`: SIZE entities (1,000,000) of about 400 bytes. Measures create, diff, materialize,
 //!   fork and restore, next to the same with ten thousand; and create in a process that has not
 //!   written the state.
-//! * `writers`: eight processes that create at the same time, alternating with one.
+//! * `writers`: eight processes that create at the same time, in one session and in one each,
+//!   alternating with one process; bare appends by as many; threads of one process.
 //! * `killed` SIZE FOLDER: leaves a store of SIZE revisions whose writer was killed.
 //! * `made` SIZE FOLDER: leaves the two stores that `history` uses; `visits` SIZE FOLDER measures
 //!   them in the same way, so that several builds can measure the same stores alternately.
@@ -27,7 +28,10 @@ use forge_store::store::{
 use serde_json::{Value as Json, json};
 use std::path::Path;
 use std::process::{Command, Stdio};
-use std::time::{Duration, Instant};
+use std::time::Instant;
+
+#[path = "scale/writers.rs"]
+mod writers;
 
 const START_MICROS: i64 = 1_767_225_600_000_000;
 /// The revisions of each session in a long history.
@@ -338,69 +342,9 @@ fn killed(folder: &Path, size: usize) -> ! {
     std::process::abort()
 }
 
-const CHILD: &str = "FORGE_BENCH_CHILD";
-const CREATES: usize = 300;
-
-fn child(path: &str) {
-    let store = Store::open(Path::new(path), Options::default()).expect("the store");
-    let session = store.session("s").expect("the session");
-    let number = std::process::id() as usize;
-    let mut line = String::new();
-    // All processes start at the same time, when the parent writes a line.
-    std::io::stdin().read_line(&mut line).expect("a line");
-    let times: Vec<String> = (0..CREATES)
-        .map(|step| create(&session, step, [note(number, step, 300)]).to_string())
-        .collect();
-    println!("{}", times.join(" "));
-}
-
-fn run_children(path: &Path, count: usize) -> (f64, Vec<f64>) {
-    let program = std::env::current_exe().expect("this program");
-    let mut children: Vec<_> = (0..count)
-        .map(|_| {
-            Command::new(&program)
-                .env(CHILD, path)
-                .stdin(Stdio::piped())
-                .stdout(Stdio::piped())
-                .spawn()
-                .expect("a child")
-        })
-        .collect();
-    std::thread::park_timeout(Duration::from_millis(300));
-    let start = Instant::now();
-    for child in &mut children {
-        use std::io::Write;
-        child.stdin.take().expect("a pipe").write_all(b"go\n").expect("a word");
-    }
-    let mut times = Vec::new();
-    for child in children {
-        let output = child.wait_with_output().expect("an end");
-        let text = String::from_utf8(output.stdout).expect("text");
-        times.extend(text.split_whitespace().map(|word| word.parse::<f64>().expect("a time")));
-    }
-    ((count * CREATES) as f64 / start.elapsed().as_secs_f64(), times)
-}
-
-fn writers() {
-    let turns = (0..TURNS).map(|_| {
-        let folder = tempfile::tempdir().expect("a folder");
-        let mut turn = json!({});
-        for (name, count) in [("one", 1), ("eight", 8)] {
-            let path = folder.path().join(name);
-            let store = Store::create(&path, Options::default()).expect("a store");
-            store.create_session(&act(0), NewSession::named("s")).expect("a session");
-            let (rate, times) = run_children(&path, count);
-            turn[name] = json!({ "per_second": rate.round(), "create": summary(times) });
-        }
-        turn
-    });
-    let turns: Vec<Json> = turns.collect();
-    println!("{}", json!({ "part": "writers", "turns": turns }));
-}
-
 fn main() {
-    if let Ok(path) = std::env::var(CHILD) {
-        return child(&path);
+    if let Some(kind) = writers::child_kind() {
+        return writers::child(&kind);
     }
     let arguments: Vec<String> =
         std::env::args().skip(1).filter(|argument| argument != "--bench").collect();
@@ -408,7 +352,7 @@ fn main() {
     match arguments.first().map(String::as_str) {
         Some("history") => history(size),
         Some("state") => state(size),
-        Some("writers") => writers(),
+        Some("writers") => writers::writers(),
         Some("visitor") => match arguments.get(2..) {
             Some([path, session, round, rest @ ..]) => {
                 let round = round.parse().expect("a number");

@@ -96,6 +96,19 @@ pub trait WriteAheadLog: Send + Sync {
         build: &mut dyn FnMut(&LogTail) -> Option<Vec<u8>>,
     ) -> Result<Option<AppendedRecord>, Error>;
 
+    /// Appends one record per payload with one write, if the log ends at `from`. Returns `None`, and
+    /// appends nothing, if another writer appended in between. After a crash, the first of them may
+    /// be there without the others.
+    ///
+    /// # Errors
+    /// See [`WriteAheadLog::append`].
+    fn append_all(
+        &self,
+        from: LogPosition,
+        timeout: Duration,
+        payloads: &[Vec<u8>],
+    ) -> Result<Option<Vec<AppendedRecord>>, Error>;
+
     /// Makes everything before `to` durable: once this returns, it survives kill -9 and power loss.
     ///
     /// # Errors

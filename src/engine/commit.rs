@@ -370,6 +370,34 @@ impl Engine {
         Ok((value, appended))
     }
 
+    /// Appends records that were planned on a copy of this store whose journal ended at `from`.
+    /// They are not durable yet. Returns `false`, and appends nothing, if the journal has moved on.
+    pub(crate) fn append_planned(
+        &self,
+        from: LogPosition,
+        records: Vec<PositionedRecord>,
+        payloads: Vec<Vec<u8>>,
+    ) -> Result<bool> {
+        if records.len() != payloads.len() {
+            return Err(Error::Internal("a copy has lost records".to_owned()));
+        }
+        self.follower.written_refs()?;
+        let log = &self.follower.log;
+        let appended = match log.append_all(from, self.options.lock_timeout, &payloads) {
+            // The segment was removed: a newer generation contains it.
+            Err(backend::Error::Gone { .. }) => return Ok(false),
+            appended => appended?,
+        };
+        drop(payloads);
+        let Some(appended) = appended else { return Ok(false) };
+        for (placed, appended) in records.into_iter().zip(appended) {
+            let AppendedRecord { position, end, hash } = appended;
+            self.follower.note_written(PositionedRecord { position, hash, ..placed }, end)?;
+            self.committed(end - position);
+        }
+        Ok(true)
+    }
+
     /// Writes the objects of a large record ahead of it, in records of their own.
     fn split(&self, mut record: Record) -> Result<Record> {
         let operation = record.operation.clone();

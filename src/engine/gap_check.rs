@@ -8,6 +8,10 @@ use crate::model::SessionNumber;
 use std::collections::{HashMap, HashSet};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
+/// Sessions that are checked together, if at least [`MANY_SESSIONS`] of them were not yet.
+const BLOCK_SESSIONS: SessionNumber = 1024;
+const MANY_SESSIONS: usize = 8;
+
 /// A generation and the head of the segment after it.
 ///
 /// A session is checked when it is first read, because checking all of them takes longer than most
@@ -78,10 +82,49 @@ impl GapCheckedSnapshot {
         Ok(())
     }
 
+    /// Checks many sessions with two scans, and notes those that are right.
+    fn check_block(&self, first: SessionNumber, end: SessionNumber) -> Result<(), Error> {
+        const MAX_ROWS: usize = 1 << 16;
+        let ascending = ScanDirection::Ascending;
+        let scan = |table, limit| {
+            self.base.scan(table, &of(first).build(), &of(end).build(), ascending, limit)
+        };
+        let sequences = scan(key::SEQUENCES, MAX_ROWS)?;
+        if sequences.len() == MAX_ROWS {
+            return Ok(());
+        }
+        let number_of = |place: &[u8]| key::short_at(place, 0);
+        let mut ends: HashMap<SessionNumber, u64> = HashMap::new();
+        for (place, _) in &sequences {
+            if let (Some(number), Some(last)) = (number_of(place), key::last_number(place)) {
+                ends.insert(number, last);
+            }
+        }
+        let sessions = scan(key::SESSIONS, usize::MAX)?;
+        let right = sessions.iter().filter_map(|(place, row)| {
+            let number = number_of(place)?;
+            let end = decode_session(row).ok()?.next_sequence.saturating_sub(1);
+            let is_right = ends.get(&number).copied().unwrap_or(0) == end
+                && self.recent.get(&number).is_none_or(|recent| recent.0 == *row);
+            is_right.then_some(number)
+        });
+        self.checked().others.extend(right);
+        Ok(())
+    }
+
     /// Checks the sessions from one number up to another.
     fn check_range(&self, first: SessionNumber, end: SessionNumber) -> Result<(), Error> {
         let known = self.checked().first_unchecked;
-        (first.max(known)..end).try_for_each(|number| self.check(number))?;
+        let mut from = first.max(known);
+        while from < end {
+            let to = end.min(from.saturating_add(BLOCK_SESSIONS));
+            if (from..to).filter(|number| !self.checked().has(*number)).count() >= MANY_SESSIONS {
+                self.check_block(from, to)?;
+            }
+            // Those of a block that were not found to be right are looked at again, for the error.
+            (from..to).try_for_each(|number| self.check(number))?;
+            from = to;
+        }
         let mut checked = self.checked();
         if first <= checked.first_unchecked && end > checked.first_unchecked {
             checked.first_unchecked = end;
@@ -242,6 +285,29 @@ mod tests {
         }
         assert_eq!(scan(&of(0).build(), &of(1).build()).unwrap(), []);
         assert_eq!(scan(&of(2).build(), &[]).unwrap(), []);
+    }
+
+    #[test]
+    fn many_sessions_are_checked_together_and_one_that_lacks_a_row_is_found_among_them() {
+        let scans = |count: usize| {
+            let ends = vec![2; count];
+            let sessions = sessions(&ends);
+            let base = Arc::new(Counted(rows(&ends, &sessions), Mutex::default()));
+            let dense = GapCheckedSnapshot::new(Arc::clone(&base) as _, &head(&sessions));
+            dense.scan(key::TIMES, &[], &[], ScanDirection::Ascending, 1).unwrap();
+            *base.1.lock().unwrap()
+        };
+        assert_eq!([300, 600, 1200].map(scans), [1, 1, 2]);
+        let (whole, mut lacking) = (vec![2; 100], vec![2; 100]);
+        lacking[57] = 1;
+        let sessions = sessions(&whole);
+        let base = Arc::new(Counted(rows(&lacking, &sessions), Mutex::default()));
+        let dense = GapCheckedSnapshot::new(base, &head(&sessions));
+        let scan = dense.scan(key::TIMES, &[], &[], ScanDirection::Ascending, 1);
+        let missing = "the index is damaged: the session 's57' ends there at #1, not at #2";
+        assert_eq!(scan.unwrap_err().to_string(), missing);
+        dense.get(key::TIMES, &of(58).build()).unwrap();
+        assert_eq!(dense.get(key::TIMES, &of(57).build()).unwrap_err().to_string(), missing);
     }
 
     #[test]

@@ -460,6 +460,28 @@ impl JournalFollower {
         known.records.get(from..).map(<[_]>::to_vec)
     }
 
+    /// Returns the records between two positions; `None` if not all of them are in memory.
+    pub(crate) fn records_between(
+        &self,
+        from: LogPosition,
+        to: LogPosition,
+    ) -> Option<Vec<Arc<PositionedRecord>>> {
+        let known = self.lock_tail();
+        if !known.loaded || from < known.start || to > known.end {
+            return None;
+        }
+        let place = |position| known.records.partition_point(|placed| placed.position < position);
+        known.records.get(place(from)..place(to)).map(<[_]>::to_vec)
+    }
+
+    /// Takes the records from a position on out of memory. The next read starts from the store.
+    pub(crate) fn take_records(&self, from: LogPosition) -> Vec<PositionedRecord> {
+        let TailState { records, .. } = std::mem::take(&mut *self.lock_tail());
+        let mut records = Arc::unwrap_or_clone(records);
+        let first = records.partition_point(|placed| placed.position < from);
+        records.drain(first..).map(Arc::unwrap_or_clone).collect()
+    }
+
     /// Estimates what the tail costs a reader, in bytes of compressed objects: half of its bytes,
     /// since small deltas are uncompressed there, and a fixed amount per record.
     pub(crate) fn tail_cost(&self) -> u64 {

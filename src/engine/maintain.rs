@@ -89,32 +89,22 @@ impl Engine {
             chunks,
             opened,
         };
-        let mut at = from;
         let mut rows = RowOverlay::default();
-        while at < position {
-            let tail = self.follower.log.read(at, READ_BYTES)?;
-            if tail.frames.is_empty() {
-                return Err(Error::Internal(format!(
-                    "the journal ends at {at}, before the segment at {position}"
-                )));
+        let mut apply = |mut placed: PositionedRecord| -> Result<()> {
+            compress(&mut placed.record)?;
+            work.record(applier.view(), &mut rows, &placed)?;
+            parallel::yield_to_foreground();
+            if rows.len() >= BATCH_ROWS {
+                applier.write(std::mem::take(&mut rows).into_batch())?;
             }
-            for frame in tail.frames {
-                if frame.position >= position {
-                    at = position;
-                    break;
-                }
-                at = frame.end;
-                let record = Record::decode(&frame.payload)
-                    .map_err(Error::corrupt(format_args!("the record at {}", frame.position)))?;
-                let mut placed =
-                    PositionedRecord { position: frame.position, hash: frame.hash, record };
-                compress(&mut placed.record)?;
-                work.record(applier.view(), &mut rows, &placed)?;
-                parallel::yield_to_foreground();
-                if rows.len() >= BATCH_ROWS {
-                    applier.write(std::mem::take(&mut rows).into_batch())?;
-                }
+            Ok(())
+        };
+        if let Some(records) = self.follower.records_between(from, position) {
+            for placed in records {
+                apply((*placed).clone())?;
             }
+        } else {
+            self.read_between(from, position, &mut apply)?;
         }
         work.drop_chunks(applier.view(), &mut rows, position)?;
         put_changed_sessions(applier.view(), &mut rows, &work.refs)?;
@@ -127,6 +117,35 @@ impl Engine {
         // Until now this process read the previous generation.
         self.follower.tidy();
         Ok(true)
+    }
+
+    /// Reads the records between two positions and calls `each` with them.
+    fn read_between(
+        &self,
+        from: LogPosition,
+        to: LogPosition,
+        each: &mut dyn FnMut(PositionedRecord) -> Result<()>,
+    ) -> Result<()> {
+        let mut at = from;
+        while at < to {
+            let tail = self.follower.log.read(at, READ_BYTES)?;
+            if tail.frames.is_empty() {
+                return Err(Error::Internal(format!(
+                    "the journal ends at {at}, before the segment at {to}"
+                )));
+            }
+            for frame in tail.frames {
+                if frame.position >= to {
+                    at = to;
+                    break;
+                }
+                at = frame.end;
+                let record = Record::decode(&frame.payload)
+                    .map_err(Error::corrupt(format_args!("the record at {}", frame.position)))?;
+                each(PositionedRecord { position: frame.position, hash: frame.hash, record })?;
+            }
+        }
+        Ok(())
     }
 
     /// Preallocates journal room for what is written until the next apply is done, if this process

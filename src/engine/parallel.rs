@@ -73,6 +73,14 @@ pub(crate) fn cores() -> usize {
     *CORES.get_or_init(|| available_parallelism().map_or(1, NonZero::get))
 }
 
+/// Divides numbers below `count` into ranges, one for each core, if there are many.
+pub(crate) fn shares(count: u32) -> Vec<(u32, u32)> {
+    const MANY: u32 = 256;
+    let parts = if count < MANY { 1 } else { cores() as u32 };
+    let each = count.div_ceil(parts.max(1));
+    (0..parts).map(|part| (part * each, count.min((part + 1) * each))).collect()
+}
+
 /// Maps items in parallel, in order. Fewer than `worth` items are mapped by the calling thread,
 /// because starting another one would take longer.
 pub(crate) fn map<T: Sync, R: Send>(

@@ -4,13 +4,14 @@ use crate::backend::{self, LogPosition, ScanDirection, Snapshot, TableId, TableR
 use crate::engine::index::{self, PositionedRecord};
 use crate::engine::object;
 use crate::engine::object_cache::ObjectCache;
+use crate::engine::parallel;
 use crate::engine::refs::{StoreRefs, put_changed_sessions};
 use crate::engine::row_overlay::{OverlaySnapshot, RowOverlay};
 use crate::engine::scanned_object::ObjectSource;
-use crate::engine::table_rows::for_each_row;
 use crate::error::{Error, Result};
-use crate::format::{Record, key};
-use crate::model::ObjectId;
+use crate::format::Record;
+use crate::format::key::{self, of};
+use crate::model::{ObjectId, SessionNumber};
 use std::collections::BTreeSet;
 use std::sync::{Arc, OnceLock};
 
@@ -87,7 +88,15 @@ impl ReadSnapshot {
 
     /// Checks all sessions for missing rows. Otherwise each is checked when it is first read.
     pub(crate) fn check_density(&self) -> Result<()> {
-        for_each_row(&*self.base, key::SEQUENCES, |_, _| Ok(()))
+        let shares = parallel::shares(self.refs.sessions.len() as SessionNumber);
+        let checked = parallel::map(&shares, 2, |(first, end)| {
+            // The generation checks all sessions of a range that is scanned, if only for no row.
+            let range = (of(*first).build(), of(*end).build());
+            self.base
+                .scan(key::SEQUENCES, &range.0, &range.1, ScanDirection::Ascending, 0)
+                .map(drop)
+        });
+        checked.into_iter().collect::<Result<(), _>>().map_err(Error::from)
     }
 
     /// Adds the rows of the sessions that the tail changes. Readers take these from the refs.

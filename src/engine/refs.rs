@@ -413,8 +413,14 @@ pub(crate) fn put_changed_sessions(
     rows: &mut RowOverlay,
     refs: &StoreRefs,
 ) -> Result<()> {
+    let row = base.get(key::COUNTERS, key::HEAD)?;
+    let head = row.map(|row| HeadRow::decode(&row)).transpose();
+    let head = head.map_err(Error::corrupt("the head of the store"))?;
+    // Most sessions of an import began after the generation.
+    let count = head.map_or(u64::MAX, |row| row.head.sessions);
     for (number, session) in refs.sessions.changed() {
-        let old = stored_session(base, number)?;
+        let is_stored = u64::from(number) < count;
+        let old = if is_stored { stored_session(base, number)? } else { None };
         put_session(rows, number, old.as_ref(), session)?;
     }
     put_head(rows, refs);

@@ -50,6 +50,9 @@ pub(crate) enum SessionLookup<'a> {
     Unfinished,
 }
 
+/// What tells two lookups in one generation apart: the table and the range of keys.
+pub(super) type LookupKey = (TableId, Vec<u8>, Vec<u8>);
+
 impl SessionLookup<'_> {
     /// Whether a session is one that is looked for.
     pub(super) fn matches(&self, session: &SessionRefs) -> bool {
@@ -99,7 +102,7 @@ impl SessionLookup<'_> {
     }
 
     /// Returns the table to look in, and the first key and the end of the range.
-    fn range(&self) -> (TableId, Vec<u8>, Vec<u8>) {
+    pub(super) fn key(&self) -> LookupKey {
         let (table, prefix) = match self {
             Self::Id(id) => (key::SESSION_IDS, KeyBuilder::new().bytes(id.as_bytes())),
             Self::IdPrefix(prefix) => {
@@ -119,7 +122,7 @@ impl SessionLookup<'_> {
 
     /// Returns the sessions of a generation that may match: all that do, and perhaps others.
     pub(super) fn candidates(&self, base: &dyn Snapshot) -> Result<Vec<SessionNumber>> {
-        let (table, from, to) = self.range();
+        let (table, from, to) = self.key();
         let rows = base.scan(table, &from, &to, ScanDirection::Ascending, usize::MAX)?;
         let mut numbers: Vec<SessionNumber> =
             rows.iter().filter_map(|(key, _)| last(key)).collect();

@@ -1,7 +1,7 @@
 //! The sessions of a store. Those used last and those changed since the newest generation of the
 //! index are in memory; the others are read from the generation when they are needed.
 
-use super::session_rows::{self, SessionLookup, missing_session, place_of};
+use super::session_rows::{self, LookupKey, SessionLookup, missing_session, place_of};
 use crate::backend::Snapshot;
 use crate::error::Result;
 use crate::format::{
@@ -14,7 +14,7 @@ use std::collections::hash_map::Entry;
 use std::collections::{BTreeMap, HashMap, VecDeque};
 use std::fmt;
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::{Arc, OnceLock};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 /// Where sessions that are not in memory are read from.
 pub(crate) trait SessionSource: Send + Sync {
@@ -136,6 +136,14 @@ struct BaseSessions {
     source: Arc<dyn SessionSource>,
     count: SessionNumber,
     blocks: OnceLock<Vec<OnceLock<CacheBlock>>>,
+    last_lookup: Mutex<Option<LastLookup>>,
+}
+
+/// A lookup in a generation, and what it found. A session that is looked up and begun is looked up
+/// twice.
+struct LastLookup {
+    key: LookupKey,
+    found: Vec<SessionNumber>,
 }
 
 type CacheBlock = Box<[OnceLock<Arc<SessionRefs>>]>;
@@ -149,6 +157,18 @@ impl BaseSessions {
         let block = blocks.get(number as usize / BLOCK_SESSIONS)?;
         let block = block.get_or_init(|| (0..BLOCK_SESSIONS).map(|_| OnceLock::new()).collect());
         block.get(number as usize % BLOCK_SESSIONS)
+    }
+
+    /// Returns the sessions that may match.
+    fn candidates(&self, lookup: &SessionLookup<'_>) -> Result<Vec<SessionNumber>> {
+        let key = lookup.key();
+        let last = || self.last_lookup.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(known) = last().as_ref().filter(|known| known.key == key) {
+            return Ok(known.found.clone());
+        }
+        let found = lookup.candidates(self.source.generation()?)?;
+        *last() = Some(LastLookup { key, found: found.clone() });
+        Ok(found)
     }
 
     fn get(&self, number: SessionNumber) -> Result<&Arc<SessionRefs>> {
@@ -186,8 +206,8 @@ impl SessionTable {
 
     /// Sets where the sessions come from that are not in memory.
     pub(crate) fn set_source(&mut self, source: Arc<dyn SessionSource>) {
-        self.base =
-            Some(Arc::new(BaseSessions { source, count: self.count, blocks: OnceLock::new() }));
+        let (blocks, last_lookup) = (OnceLock::new(), Mutex::default());
+        self.base = Some(Arc::new(BaseSessions { source, count: self.count, blocks, last_lookup }));
     }
 
     /// Takes over sessions in memory from the table of an older generation, except `changed` ones.
@@ -297,9 +317,11 @@ impl SessionTable {
             return Ok(None);
         }
         self.clock += 1;
+        let mut is_loaded = false;
         let known = match self.known.entry(number) {
             Entry::Occupied(known) => known.into_mut(),
             Entry::Vacant(place) => {
+                is_loaded = true;
                 let base = self.base.as_ref().ok_or_else(|| missing_session(number))?;
                 let session = base.get(number)?;
                 place.insert(KnownSession::of((**session).clone(), 0))
@@ -312,10 +334,15 @@ impl SessionTable {
         (known.changed, known.used) = (true, self.clock);
         let Some(session) = known.session.get_mut() else { return Ok(None) };
         let session = Arc::make_mut(session);
+        let sources = session.bookmarks.len();
         let before = (session.gone.is_none(), session.info.kind);
         let done = change(session);
         let after = (session.gone.is_none(), session.info.kind);
-        self.index.add(number, session);
+        // Usually a session is found by what it was found by before.
+        let is_found_anew = before != after || sources + session.bookmarks.len() > 0;
+        if is_loaded || is_found_anew {
+            self.index.add(number, session);
+        }
         self.count_visible(before, false);
         self.count_visible(after, true);
         Ok(Some(done))
@@ -339,7 +366,17 @@ impl SessionTable {
 
     /// Iterates over all sessions by number.
     pub(crate) const fn all(&self) -> AllSessions<'_> {
-        AllSessions { table: self, next: 0, block: VecDeque::new() }
+        self.between(0, self.count)
+    }
+
+    /// Iterates over the sessions from a number up to another.
+    pub(crate) const fn between(
+        &self,
+        first: SessionNumber,
+        end: SessionNumber,
+    ) -> AllSessions<'_> {
+        let end = if end < self.count { end } else { self.count };
+        AllSessions { table: self, next: first, end, block: VecDeque::new() }
     }
 
     /// Returns the sessions that changed since the generation.
@@ -358,7 +395,7 @@ impl SessionTable {
         let mut found: BTreeMap<SessionNumber, &SessionRefs> =
             known.map(|(number, known)| (number, &**known.get())).collect();
         if let Some(base) = self.base.as_ref().filter(|_| !self.is_complete()) {
-            for number in lookup.candidates(base.source.generation()?)? {
+            for number in base.candidates(&lookup)? {
                 if !self.known.contains_key(&number) {
                     let session = base.get(number)?;
                     if lookup.matches(session) {
@@ -368,19 +405,6 @@ impl SessionTable {
             }
         }
         Ok(found.into_iter().collect())
-    }
-
-    /// Returns the numbers of the sessions that may match: all that do, and perhaps others. Reads
-    /// no session.
-    pub(crate) fn candidates(&self, lookup: SessionLookup<'_>) -> Result<Vec<SessionNumber>> {
-        let known = self.known_candidates(&lookup).into_iter();
-        let known = known.filter(|(_, known)| known.matches(&lookup));
-        let mut found: Vec<SessionNumber> = known.map(|(number, _)| number).collect();
-        if let Some(base) = self.base.as_ref().filter(|_| !self.is_complete()) {
-            let stored = lookup.candidates(base.source.generation()?)?;
-            found.extend(stored.into_iter().filter(|number| !self.known.contains_key(number)));
-        }
-        Ok(found)
     }
 
     /// Returns the sessions in memory that may match: all that do, and perhaps others.
@@ -442,6 +466,7 @@ impl SessionTable {
 pub(crate) struct AllSessions<'a> {
     table: &'a SessionTable,
     next: SessionNumber,
+    end: SessionNumber,
     /// Sessions of the generation that were read ahead.
     block: VecDeque<(SessionNumber, SessionRefs)>,
 }
@@ -465,7 +490,7 @@ impl Iterator for AllSessions<'_> {
     type Item = Result<(SessionNumber, Arc<SessionRefs>)>;
 
     fn next(&mut self) -> Option<Self::Item> {
-        if self.next >= self.table.count {
+        if self.next >= self.end {
             return None;
         }
         let number = self.next;
@@ -503,7 +528,6 @@ mod tests {
     use crate::engine::session_rows::put_session;
     use crate::format::{BookmarkRef, SessionRemoval};
     use crate::model::{SessionId, SessionMetadata};
-    use std::sync::Mutex;
 
     /// A generation that counts what is read of it.
     struct CountedGeneration(RowOverlay, Mutex<u64>);

@@ -15,6 +15,7 @@ use super::redaction_gate::RedactionGate;
 use super::session::Session;
 use super::write_context::WriteContext;
 use crate::backend::Snapshot;
+use crate::engine::journal_follower::APPLY_BYTES;
 use crate::error::{Error, Result};
 use crate::format::key::{self, of};
 use crate::format::{BookmarkRow, EventLine, RecordBytes};
@@ -24,9 +25,23 @@ use std::io::{self, BufRead, Read as _};
 /// The longest line that is accepted, in bytes.
 const MAX_LINE_BYTES: u64 = 64 << 20;
 const HASH_BYTES: usize = 16;
-/// How many lines are applied to a copy in memory before they are written. A line takes about 8 KB
-/// there.
-const REHEARSED_LINES: u64 = 16_384;
+/// How much is applied to a copy in memory before it is written.
+#[derive(Clone, Copy, Debug)]
+struct RehearsalLimits {
+    /// How many lines. A short line takes about 5 KB in memory.
+    lines: u64,
+    /// How many bytes of records, at which no more lines are taken.
+    bytes: u64,
+    /// With more bytes, or another writer meanwhile, the lines are applied again one by one: other
+    /// writers would wait too long for one write of all records.
+    bytes_at_once: u64,
+}
+
+impl Default for RehearsalLimits {
+    fn default() -> Self {
+        Self { lines: 16_384, bytes: 16 << 20, bytes_at_once: 24 << 20 }
+    }
+}
 
 /// A stream to import.
 #[derive(Clone, Copy, Debug)]
@@ -62,12 +77,12 @@ pub struct StreamImportReport {
 pub type StreamOpener<'a> = &'a mut dyn FnMut() -> io::Result<Box<dyn BufRead>>;
 
 impl Store {
-    /// Imports the part of a stream that was added since its last import. Lines are first applied
-    /// to a copy of the store in memory, 16,384 at a time: if one cannot be applied, none of these
-    /// is written. Durable after [`Store::sync`].
+    /// Imports the part of a stream that was added since its last import. Lines are first applied to
+    /// a copy of the store in memory, at most 16,384 or 16 MB at a time: if one cannot be applied,
+    /// none of these is written. Durable after [`Store::sync`].
     ///
-    /// `open` opens the stream, twice if there is something to import; both are read in turns.
-    /// `progress` receives the number of bytes written.
+    /// `open` opens the stream, a second time if another process writes to the store meanwhile; both
+    /// are then read in turns. `progress` receives the number of bytes written.
     ///
     /// # Errors
     /// [`Error::Invalid`] with the line number for a line that cannot be parsed or applied, or is
@@ -85,12 +100,12 @@ impl Store {
         self.gate().name("name of the source", stream.source)?;
         let _alone = self.lock_imports()?;
         for _ in 1..MAX_ATTEMPTS {
-            match self.import_once(act, stream, open, (REHEARSED_LINES, progress)) {
+            match self.import_once(act, stream, open, (RehearsalLimits::default(), progress)) {
                 Err(Error::Conflict(why)) => tracing::info!(why, "the import begins again"),
                 done => return done,
             }
         }
-        self.import_once(act, stream, open, (REHEARSED_LINES, progress))
+        self.import_once(act, stream, open, (RehearsalLimits::default(), progress))
     }
 
     fn import_once(
@@ -98,7 +113,7 @@ impl Store {
         act: &WriteContext,
         stream: StreamImportRequest<'_>,
         open: StreamOpener<'_>,
-        (rehearsed_lines, progress): (u64, &dyn Fn(u64)),
+        (limits, progress): (RehearsalLimits, &dyn Fn(u64)),
     ) -> Result<StreamImportReport> {
         let home = self.home_of(&stream)?;
         let begun = match &home {
@@ -124,38 +139,55 @@ impl Store {
                 ..StreamImportReport::default()
             });
         }
-        let mut input = EventLineReader::resume(self, open().map_err(unreadable)?, &known)?;
+        let mut second: Option<EventLineReader<'_>> = None;
         self.engine.check_writable()?;
         self.engine.drain_before_write()?;
-        loop {
+        let mut is_end = false;
+        while !is_end {
+            let begin = ahead.mark();
             let copy = self.copy_in_memory()?;
-            let mut rehearsed = applier.rehearsal(&copy);
+            let mut staged = applier.staged(&copy.store);
             let written = applier.written_lines;
-            let upto = input.number + rehearsed_lines;
             let mut rehearse = || {
-                let is_end = play(&mut ahead, &mut rehearsed, upto, &|_| {})?;
+                staged.mark()?;
+                let until = || copy.written_bytes() >= limits.bytes;
+                let upto = (begin.lines + limits.lines, &until as &dyn Fn() -> bool);
+                let is_end = play(&mut ahead, &mut staged, upto, &|_| {})?;
                 if is_end {
-                    rehearsed.finish(&ahead.mark())?;
+                    staged.finish(&ahead.mark())?;
                 }
                 Ok(is_end)
             };
-            let is_end = rehearse().map_err(|error| match error {
+            is_end = rehearse().map_err(|error| match error {
                 Error::Invalid(problem) if written > known.lines => Error::Invalid(format!(
                     "{problem}; the first {written} lines are imported: mend the line and import the stream again"
                 )),
                 error => error,
             })?;
+            if copy.written_bytes() <= limits.bytes_at_once && copy.append_to(self)? {
+                applier = applier.take_over(staged);
+                drop(copy);
+                progress(ahead.bytes);
+                self.maintain(APPLY_BYTES)?;
+                continue;
+            }
+            drop((staged, copy));
+            let mut input = match second.take() {
+                Some(input) => input,
+                None => EventLineReader::resume(self, open().map_err(unreadable)?, &known)?,
+            };
+            input.skip_to(&begin)?;
             applier.mark()?;
-            play(&mut input, &mut applier, ahead.number, progress)?;
+            play(&mut input, &mut applier, (ahead.number, &|| false), progress)?;
             if is_end {
                 // An import whose stream cannot be read to its end is unfinished.
                 input.fill()?;
-                break;
+                applier.finish(&input.mark())?;
             }
+            second = Some(input);
         }
-        applier.finish(&input.mark())?;
         Ok(StreamImportReport {
-            bytes: input.bytes - known.bytes,
+            bytes: ahead.bytes - known.bytes,
             waiting_bytes: ahead.waiting,
             ..applier.taken
         })
@@ -197,14 +229,15 @@ fn at_line(line: u64, error: Error) -> Error {
     }
 }
 
-/// Applies lines up to this number. Returns whether the stream ended before it.
+/// Applies lines up to this number, or until there are enough. Returns whether the stream ended
+/// before that.
 fn play(
     input: &mut EventLineReader<'_>,
     applier: &mut StreamImporter<'_>,
-    upto: u64,
+    (upto, is_enough): (u64, &dyn Fn() -> bool),
     progress: &dyn Fn(u64),
 ) -> Result<bool> {
-    while input.number < upto {
+    while input.number < upto && !is_enough() {
         let before = input.mark();
         if !input.fill()? {
             return Ok(true);
@@ -235,25 +268,34 @@ struct EventLineReader<'a> {
 
 impl<'a> EventLineReader<'a> {
     /// Continues after a bookmark.
-    fn resume(store: &'a Store, mut input: Box<dyn BufRead>, known: &BookmarkRow) -> Result<Self> {
-        let mut hasher = blake3::Hasher::new_keyed(store.hash_key());
-        let mut left = known.bytes;
+    fn resume(store: &'a Store, input: Box<dyn BufRead>, known: &BookmarkRow) -> Result<Self> {
+        let hasher = blake3::Hasher::new_keyed(store.hash_key());
+        let gate = store.gate();
+        let buffer = Vec::new();
+        let mut reader = Self { gate, input, hasher, buffer, bytes: 0, number: 0, waiting: 0 };
+        let (bytes, lines, hash) = (known.bytes, known.lines, known.blocks.clone());
+        reader.skip_to(&StreamPosition { bytes, lines, hash })?;
+        Ok(reader)
+    }
+
+    /// Reads up to a position between two lines, whose hash shows that the stream is the same.
+    fn skip_to(&mut self, position: &StreamPosition) -> Result<()> {
+        let mut left = position.bytes.saturating_sub(self.bytes);
         while left > 0 {
-            let part = input.fill_buf().map_err(unreadable)?;
+            let part = self.input.fill_buf().map_err(unreadable)?;
             let length = usize::try_from(left).unwrap_or(usize::MAX).min(part.len());
             if length == 0 {
                 break;
             }
-            hasher.update(part.get(..length).unwrap_or_default());
-            input.consume(length);
+            self.hasher.update(part.get(..length).unwrap_or_default());
+            self.input.consume(length);
             left -= length as u64;
         }
-        if known.bytes > 0 && (left > 0 || short_hash(&hasher) != known.blocks) {
-            return Err(another_stream(known.bytes));
+        if position.bytes > 0 && (left > 0 || short_hash(&self.hasher) != position.hash) {
+            return Err(another_stream(position.bytes));
         }
-        let (bytes, number) = (known.bytes, known.lines);
-        let gate = store.gate();
-        Ok(Self { gate, input, hasher, buffer: Vec::new(), bytes, number, waiting: 0 })
+        (self.bytes, self.number) = (position.bytes, position.lines);
+        Ok(())
     }
 
     /// Reads the next line unless one is buffered. Returns whether there is one.

@@ -2,7 +2,7 @@
 
 use crate::engine::random::operation_id;
 use crate::error::Result;
-use crate::model::{Operation, OperationAuthor, Timestamp};
+use crate::model::{Operation, OperationAuthor, OperationId, Timestamp};
 
 /// The context of a write. The library reads no clock, so the caller gives the time.
 #[derive(Clone, Debug)]
@@ -28,11 +28,11 @@ impl WriteContext {
 
     /// Makes a new operation in this context.
     pub(crate) fn operation(&self) -> Result<Operation> {
-        Ok(Operation {
-            id: operation_id()?,
-            verb: self.verb.clone(),
-            author: self.author,
-            time: self.now,
-        })
+        Ok(self.operation_with(operation_id()?))
+    }
+
+    /// Returns the operation with this id in this context.
+    pub(crate) fn operation_with(&self, id: OperationId) -> Operation {
+        Operation { id, verb: self.verb.clone(), author: self.author, time: self.now }
     }
 }

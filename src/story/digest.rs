@@ -47,7 +47,8 @@ impl Story {
     fn result(&self) -> String {
         let findings = &self.findings;
         let mut parts = Vec::new();
-        for idea in self.ideas.iter().filter(|idea| status(idea) == Some(HypothesisStatus::Confirmed))
+        for idea in
+            self.ideas.iter().filter(|idea| status(idea) == Some(HypothesisStatus::Confirmed))
         {
             let confidence = idea.steps.iter().rev().find_map(|step| step.confidence);
             let confidence = confidence.map(|it| format!(" {}", short_number(it)));
@@ -72,7 +73,8 @@ impl Story {
     }
 
     fn ruled_out(&self) -> String {
-        let rejected = self.ideas.iter().filter(|idea| status(idea) == Some(HypothesisStatus::Rejected));
+        let rejected =
+            self.ideas.iter().filter(|idea| status(idea) == Some(HypothesisStatus::Rejected));
         let named = |idea: &super::IdeaPath| {
             let reason = idea.steps.iter().rev().find_map(|step| step.reason.as_deref());
             format!("{} {}", idea.id, reason.unwrap_or(&idea.description))

@@ -4,7 +4,7 @@
 use forge_store::error::{Error, Result};
 use forge_store::model::Timestamp;
 use forge_store::store::{
-    Options, Session, Store, StreamImportReport, StreamImportRequest, UnfinishedImport,
+    NewSession, Options, Session, Store, StreamImportReport, StreamImportRequest, UnfinishedImport,
     WriteContext,
 };
 use std::fmt::Write as _;
@@ -16,6 +16,9 @@ use std::thread;
 const STREAM: StreamImportRequest<'static> =
     StreamImportRequest { source: "events:ev.jsonl", name: "ev", session: None };
 
+/// The session of another user of the store.
+const OTHER: &str = "of another user";
+
 fn act() -> WriteContext {
     WriteContext::asked("import events", Timestamp::from_micros(1_767_361_600_000_000))
 }
@@ -24,6 +27,8 @@ fn act() -> WriteContext {
 struct Cut {
     lines: Cursor<Vec<u8>>,
     left: usize,
+    /// Another user of the store, who writes when all lines were read.
+    other: Option<Store>,
 }
 
 impl Read for Cut {
@@ -40,6 +45,11 @@ impl BufRead for Cut {
             return Err(io::Error::other("killed here"));
         }
         let all = self.lines.fill_buf()?;
+        if all.is_empty()
+            && let Some(store) = self.other.take()
+        {
+            store.create_session(&act(), NewSession::named(OTHER)).unwrap();
+        }
         let line = all.iter().position(|byte| *byte == b'\n').map_or(all.len(), |at| at + 1);
         Ok(all.get(..line).unwrap_or_default())
     }
@@ -50,13 +60,17 @@ impl BufRead for Cut {
     }
 }
 
-/// Imports the text: the first pass reads it all, the pass that writes only this many lines.
+/// Imports the text: the first pass reads it all, the pass that writes only this many lines. There
+/// is a second pass because another user of the store writes during the first one.
 fn import(store: &Store, text: &str, lines: usize) -> Result<StreamImportReport> {
     let mut opened = 0;
     let mut open = || {
         opened += 1;
-        let left = if opened == 1 { usize::MAX } else { lines };
-        Ok(Box::new(Cut { lines: Cursor::new(text.as_bytes().to_vec()), left }) as Box<_>)
+        let is_first = opened == 1;
+        let left = if is_first { usize::MAX } else { lines };
+        let has_other = store.session(OTHER).is_ok();
+        let other = (is_first && lines < usize::MAX && !has_other).then(|| store.clone());
+        Ok(Box::new(Cut { lines: Cursor::new(text.as_bytes().to_vec()), left, other }) as Box<_>)
     };
     let taken = store.import_events(&act(), STREAM, &mut open, &|_| {})?;
     store.sync()?;
@@ -79,7 +93,8 @@ fn stream(lines: usize) -> String {
 
 fn named(store: &Store) -> Vec<(String, u64)> {
     let all = store.sessions().unwrap();
-    all.into_iter().map(|one| (one.info.name, one.claims)).collect()
+    let all = all.into_iter().map(|one| (one.info.name, one.claims));
+    all.filter(|(name, _)| name != OTHER).collect()
 }
 
 fn create(path: &Path) -> Store {
@@ -175,7 +190,7 @@ fn a_retry_continues_in_the_session_of_the_interrupted_import() {
     let text = format!("{began}\n{}", stream(5));
     for lines in 2..6 {
         let store = Store::in_memory().unwrap();
-        store.create_session(&act(), forge_store::store::NewSession::named("taken")).unwrap();
+        store.create_session(&act(), NewSession::named("taken")).unwrap();
         import(&store, &text, lines).unwrap_err();
         import(&store, &text, usize::MAX).unwrap();
         let wanted = [("taken".to_owned(), 0), ("taken-2".to_owned(), 5)];

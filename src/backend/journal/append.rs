@@ -1,4 +1,4 @@
-//! Appending a record.
+//! Appending records.
 
 use super::layout::{self, FrameKind, MAX_PAYLOAD_BYTES};
 use super::scan::{JournalCursor, JournalWalk, damaged};
@@ -21,6 +21,52 @@ impl Journal {
         let (tail, tip) = self.catch_up(from)?;
         let Some(payload) = build(&tail) else { return Ok(None) };
         self.write_record(tip, &payload).map(Some)
+    }
+
+    /// Appends records with one write, if the journal ends at `from`. Their frames are usually made
+    /// before the lock is taken, so that other writers wait for the write only.
+    pub(super) fn append_records(
+        &self,
+        from: LogPosition,
+        timeout: Duration,
+        payloads: &[Vec<u8>],
+    ) -> Result<Option<Vec<AppendedRecord>>, Error> {
+        let lock = self.writer("append to")?;
+        let known = held(&self.tip).clone().filter(|tip| tip.end == from);
+        let known = known.and_then(|tip| tip.previous);
+        let made = known.map(|previous| self.frames_of(from, previous, payloads)).transpose()?;
+        let _lock = lock.acquire(timeout)?;
+        let (tail, tip) = self.catch_up(from)?;
+        if !tail.frames.is_empty() || tip.end != from {
+            return Ok(None);
+        }
+        let previous = tip.previous.unwrap_or_default();
+        let (frames, appended) = match made {
+            Some(made) if known == Some(previous) => made,
+            _ => self.frames_of(from, previous, payloads)?,
+        };
+        self.write_frames(tip, &frames, appended.last().copied())?;
+        Ok(Some(appended))
+    }
+
+    /// Returns the frames of consecutive records, and their places.
+    fn frames_of(
+        &self,
+        from: LogPosition,
+        mut previous: RecordHash,
+        payloads: &[Vec<u8>],
+    ) -> Result<(Vec<u8>, Vec<AppendedRecord>), Error> {
+        let synced = self.progress.known();
+        let (mut frames, mut appended) = (Vec::new(), Vec::with_capacity(payloads.len()));
+        for payload in payloads {
+            self.check_size(payload).map_err(Error::io("append to", &self.folder))?;
+            let position = from + frames.len() as u64;
+            let (frame, hash) = self.frame_of(position, synced, &previous, payload);
+            frames.extend(frame);
+            appended.push(AppendedRecord { position, end: from + frames.len() as u64, hash });
+            previous = hash;
+        }
+        Ok((frames, appended))
     }
 
     /// Returns everything from `from` on and the end of the journal, after cutting a torn tail. The
@@ -122,18 +168,31 @@ impl Journal {
     ) -> Result<AppendedRecord, Error> {
         let position = tip.end;
         self.check_size(payload).map_err(Error::io("append to", &tip.segment.path))?;
-        self.remove_unlinked(&tip)?;
         let previous = tip.previous.unwrap_or_default();
         let synced = self.progress.known();
         let (frame, hash) = self.frame_of(position, synced, &previous, payload);
-        self.keep_room(&tip, frame.len());
-        if let Err(error) = tip.segment.write_or_cut(position, &frame) {
+        let end = position + frame.len() as u64;
+        let appended = AppendedRecord { position, end, hash };
+        self.write_frames(tip, &frame, Some(appended))?;
+        Ok(appended)
+    }
+
+    /// Writes frames at the end of the journal; `last` is the place of the last one.
+    fn write_frames(
+        &self,
+        tip: JournalCursor,
+        frames: &[u8],
+        last: Option<AppendedRecord>,
+    ) -> Result<(), Error> {
+        let Some(AppendedRecord { end, hash, .. }) = last else { return Ok(()) };
+        self.remove_unlinked(&tip)?;
+        self.keep_room(&tip, frames.len());
+        if let Err(error) = tip.segment.write_or_cut(tip.end, frames) {
             *held(&self.tip) = None;
             return Err(error);
         }
-        let end = position + frame.len() as u64;
         *held(&self.tip) = Some(JournalCursor { segment: tip.segment, end, previous: Some(hash) });
-        Ok(AppendedRecord { position, end, hash })
+        Ok(())
     }
 
     /// Returns the frame of a record, with an encrypted payload if the journal is encrypted, and

@@ -316,6 +316,15 @@ impl WriteAheadLog for Journal {
         self.append_record(from, timeout, build)
     }
 
+    fn append_all(
+        &self,
+        from: LogPosition,
+        timeout: Duration,
+        payloads: &[Vec<u8>],
+    ) -> Result<Option<Vec<AppendedRecord>>, Error> {
+        self.append_records(from, timeout, payloads)
+    }
+
     fn sync(&self, to: LogPosition) -> Result<(), Error> {
         self.make_durable(to)
     }

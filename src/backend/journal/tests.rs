@@ -601,3 +601,27 @@ proptest! {
         prop_assert_eq!(place.open().read(0, u64::MAX).unwrap().frames.len(), whole + 1);
     }
 }
+
+/// A crash during one write of several records leaves the first of them at most, whole.
+#[test]
+fn of_records_that_were_cut_off_in_their_write_the_whole_ones_are_left() {
+    let payloads: Vec<Vec<u8>> = (1..4).map(|number| vec![number; 300]).collect();
+    let place = Place::new();
+    let first = add(&place.create(), 0, "first");
+    let journal = place.open();
+    let appended = journal.append_all(first.end, WAIT, &payloads).unwrap().unwrap();
+    let bytes = fs::read(place.segment(0)).unwrap();
+    let ends = appended.iter().map(|one| one.end);
+    for cut in (first.end..appended[2].end).step_by(13).chain(ends) {
+        let file = fs::OpenOptions::new().write(true).open(place.segment(0)).unwrap();
+        file.set_len(cut).unwrap();
+        let journal = place.open();
+        let left = appended.iter().filter(|one| one.end <= cut).count();
+        let frames = journal.read(first.end, u64::MAX).unwrap().frames;
+        assert!(frames.iter().map(|frame| &frame.payload).eq(&payloads[..left]), "{cut}");
+        // The next writer cuts what is left of the torn one.
+        let end = frames.last().map_or(first.end, |frame| frame.end);
+        assert_eq!(add(&journal, end, "next").position, end);
+        fs::write(place.segment(0), &bytes).unwrap();
+    }
+}

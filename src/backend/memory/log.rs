@@ -41,6 +41,16 @@ impl MemoryLog {
             MemorySegments { starts: vec![start], frames: tail.frames, end: tail.end, hash };
         Self { shared: Arc::new(Mutex::new(segments)), writer: Arc::default() }
     }
+
+    /// Removes the records from a position on, and returns what they contain.
+    pub(crate) fn take_payloads(&self, from: LogPosition) -> Vec<Vec<u8>> {
+        let mut segments = lock(&self.shared);
+        let first = segments.frames.partition_point(|frame| frame.position < from);
+        let taken = segments.frames.split_off(first);
+        segments.end = taken.first().map_or(segments.end, |frame| frame.position);
+        segments.hash = segments.frames.last().map_or([0; 32], |frame| frame.hash);
+        taken.into_iter().map(|frame| frame.payload).collect()
+    }
 }
 
 impl MemorySegments {
@@ -93,6 +103,20 @@ impl WriteAheadLog for MemoryLog {
         let _writer = lock(&self.writer);
         let tail = lock(&self.shared).read(from, u64::MAX)?;
         Ok(build(&tail).map(|payload| lock(&self.shared).append(payload)))
+    }
+
+    fn append_all(
+        &self,
+        from: LogPosition,
+        _timeout: Duration,
+        payloads: &[Vec<u8>],
+    ) -> Result<Option<Vec<AppendedRecord>>, Error> {
+        let _writer = lock(&self.writer);
+        let mut segments = lock(&self.shared);
+        if segments.end != from {
+            return Ok(None);
+        }
+        Ok(Some(payloads.iter().map(|payload| segments.append(payload.clone())).collect()))
     }
 
     fn sync(&self, _to: LogPosition) -> Result<(), Error> {

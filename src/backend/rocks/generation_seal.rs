@@ -9,7 +9,7 @@
 use super::folder::GenerationId;
 use super::sst_blocks;
 use crate::backend::{Error, IntegrityBreach, SealKey, files, plain_file};
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::fs::{self, File, Metadata};
 use std::io::Write;
 use std::os::unix::fs::MetadataExt;
@@ -97,7 +97,7 @@ impl IndexSealer {
         })?;
         let mut known = self.known();
         let mut fresh = false;
-        let mut missing: Vec<&String> = list.keys().collect();
+        let mut missing: BTreeSet<&String> = list.keys().collect();
         for entry in fs::read_dir(folder).map_err(Error::io("list", folder))? {
             let entry = entry.map_err(Error::io("list", folder))?;
             let name = entry.file_name().to_string_lossy().into_owned();
@@ -112,7 +112,7 @@ impl IndexSealer {
                     "was not sealed with it",
                 ));
             };
-            missing.retain(|listed| **listed != name);
+            missing.remove(&name);
             fresh |= self.check_file(&entry.path(), *sealed, &mut known).map_err(|failed| {
                 failed.unwrap_or_else(|| {
                     breach(
@@ -257,6 +257,38 @@ impl IndexSealer {
             }
         }
         self.keep(list, folder, &known);
+    }
+
+    /// Runs a change that adds or removes hard links of a generation's files, which changes their
+    /// times. Files that were recorded as verified stay recorded.
+    pub(super) fn with_links_changed<T>(&self, folder: &Path, change: impl FnOnce() -> T) -> T {
+        let known = self.known();
+        let mut verified = Vec::new();
+        for entry in fs::read_dir(folder).into_iter().flatten().flatten() {
+            let Ok(about) = fs::symlink_metadata(entry.path()) else { continue };
+            let stamp = FileStamp::of(&about);
+            if let Some((noted, hash)) = known.get(&(about.dev(), about.ino()))
+                && *noted == stamp
+            {
+                let sealed = SealedFile { size: stamp.size, hash: *hash };
+                verified.push((entry, stamp, sealed));
+            }
+        }
+        let done = change();
+        let mut is_same = true;
+        let mut list = SealedFileList::new();
+        for (entry, before, sealed) in verified {
+            let Ok(about) = fs::symlink_metadata(entry.path()) else { continue };
+            let after = FileStamp::of(&about);
+            is_same &= after == before;
+            if (after.size, after.modified) == (before.size, before.modified) {
+                list.insert(entry.file_name().to_string_lossy().into_owned(), sealed);
+            }
+        }
+        if !is_same {
+            self.note(&list, folder);
+        }
+        done
     }
 
     fn known(&self) -> VerifiedFiles {
@@ -445,6 +477,41 @@ mod tests {
         assert_eq!(place.breach(), None);
         assert_eq!(place.guard.known().len(), 2);
         assert_eq!(place.breach(), None);
+    }
+
+    /// Regression: removing an older generation, which has the same files, made the next opening
+    /// read all of them again.
+    #[test]
+    fn a_verified_file_stays_so_when_its_links_change_and_another_does_not_become_so() {
+        let place = Place::new();
+        let table = place.folder().join("000004.sst");
+        let link = place.root.path().join("link");
+        fs::hard_link(&table, &link).unwrap();
+        assert_eq!(place.breach(), None);
+        let known = place.guard.known();
+        place.guard.with_links_changed(&place.folder(), || fs::remove_file(&link).unwrap());
+        let again = place.guard.known();
+        assert_ne!(known, again, "the time of the last change is another one");
+        let about = fs::symlink_metadata(&table).unwrap();
+        assert_eq!(again[&(about.dev(), about.ino())].0, FileStamp::of(&about));
+        assert_eq!(again.len(), 2);
+        // A file that is changed before or meanwhile is read again.
+        for is_before in [true, false] {
+            let change = || fs::write(&table, b"other row").unwrap();
+            if is_before {
+                change();
+            }
+            place.guard.with_links_changed(&place.folder(), || {
+                fs::hard_link(&table, &link).unwrap();
+                if !is_before {
+                    change();
+                }
+            });
+            fs::remove_file(&link).unwrap();
+            assert_eq!(place.breach(), Some(IntegrityBreach::Altered));
+            fs::write(&table, b"many rows").unwrap();
+            assert_eq!(place.breach(), None);
+        }
     }
 
     #[test]

@@ -15,7 +15,7 @@ use rocksdb::{
     BottommostLevelCompaction, CompactOptions, FlushOptions, WaitForCompactOptions, WriteBatch,
     WriteOptions,
 };
-use std::collections::HashMap;
+use std::collections::BTreeMap;
 use std::fs;
 
 /// Object files below this size, or below half of the target size, are merged once there are
@@ -83,6 +83,10 @@ impl RocksIndexWriter {
         };
         let copy = base.filter(|_| copied);
         folder.copy_to_work(copy)?;
+        // Each file has one name more now. Without this, readers would read all of them meanwhile.
+        if let (Some(guard), Some(base)) = (&applier.guard, base) {
+            guard.note(&applier.sealed, &folder.path(base));
+        }
         let position = copy.map(|generation| generation.position);
         let compacted = compaction != CompactionMode::Never;
         let families = options::families(&index.cache, object_file_bytes, compacted);
@@ -265,14 +269,15 @@ impl Drop for RocksIndexWriter {
 
 /// Rows spread evenly over any number of writes, with the hash of the value to read back.
 struct ReadBackSample {
-    rows: HashMap<(TableId, Vec<u8>), Option<blake3::Hash>>,
+    /// Ordered, because most rows are only looked for here, and hashing each takes longer.
+    rows: BTreeMap<(TableId, Vec<u8>), Option<blake3::Hash>>,
     seen: u64,
     every: u64,
 }
 
 impl Default for ReadBackSample {
     fn default() -> Self {
-        Self { rows: HashMap::new(), seen: 0, every: 1 }
+        Self { rows: BTreeMap::new(), seen: 0, every: 1 }
     }
 }
 

@@ -204,7 +204,13 @@ impl Index for RocksIndex {
 
     fn tidy(&self) -> Result<Vec<PathBuf>, Error> {
         if let Some(_lock) = self.folder.try_lock()? {
-            self.folder.tidy()?;
+            match (&self.guard, self.folder.newest()?) {
+                (Some(guard), Some(newest)) => {
+                    let folder = self.folder.path(newest);
+                    guard.with_links_changed(&folder, || self.folder.tidy())?;
+                }
+                _ => self.folder.tidy()?,
+            }
         }
         self.folder.older()
     }

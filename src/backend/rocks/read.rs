@@ -205,23 +205,27 @@ impl RocksDatabase {
         // The range that is still to be scanned.
         let (mut first, mut end) = range.clusters();
         let mut scan = self.row_scan(CLUSTERS, (&first, Some(&end)), direction)?;
+        scan.seek((&first, &end));
         while rows.len() < limit
-            && let Some(cluster) = scan.next_cluster((&first, &end))?
+            && let Some(cluster) = scan.cluster()?
         {
             let (begin, behind) = layout::around(cluster);
             match direction {
                 ScanDirection::Ascending => first = behind,
                 ScanDirection::Descending => end = begin,
             }
-            let (first, end) = range.stored_in(cluster);
-            scan.seek((&first, &end));
+            let (from, to) = range.stored_in(cluster);
+            scan.move_to((&from, &to))?;
             scan.each(|stored, value| {
-                let is_within = stored >= &*first && stored < &*end;
+                let is_within = stored >= &*from && stored < &*to;
                 if is_within {
                     rows.push((layout::key_in(range.table, stored), value.to_vec()));
                 }
                 is_within && rows.len() < limit
             })?;
+            if rows.len() < limit {
+                scan.move_to((&first, &end))?;
+            }
         }
         Ok(rows)
     }
@@ -280,14 +284,32 @@ impl StoredRowScan<'_> {
         }
     }
 
-    /// Returns the next cluster in these bounds that contains rows.
-    fn next_cluster(&mut self, ends: (&[u8], &[u8])) -> Result<Option<ClusterPrefix>, Error> {
-        self.seek(ends);
-        let mut found = None;
+    /// Does the same as [`StoredRowScan::seek`], from a row before these bounds. The bounds are
+    /// often a few rows away, as most clusters are small, and stepping there takes less time than a
+    /// search.
+    fn move_to(&mut self, (first, end): (&[u8], &[u8])) -> Result<(), Error> {
+        const STEPS: usize = 16;
+        let direction = self.direction;
+        let mut steps = 0;
+        let mut is_there = false;
         self.each(|stored, _| {
-            found = layout::cluster_of(stored);
-            false
+            is_there = match direction {
+                ScanDirection::Ascending => stored >= first,
+                ScanDirection::Descending => stored < end,
+            };
+            steps += 1;
+            !is_there && steps <= STEPS
         })?;
+        if !is_there && steps > STEPS {
+            self.seek((first, end));
+        }
+        Ok(())
+    }
+
+    /// Returns the cluster of the current row; `None` if there is no row.
+    fn cluster(&self) -> Result<Option<ClusterPrefix>, Error> {
+        let found = self.iterator.key().and_then(layout::cluster_of);
+        self.iterator.status().map_err(index_error("scan"))?;
         Ok(found)
     }
 

@@ -2,7 +2,8 @@
 //! missing.
 
 use super::VerifyFindings;
-use crate::backend::{Snapshot, TableRow};
+use crate::backend::{Snapshot, TableId, TableRow};
+use crate::engine::parallel;
 use crate::engine::read_snapshot::ReadSnapshot;
 use crate::engine::session_rows::digest_of_all;
 use crate::engine::table_rows::TableRows;
@@ -28,11 +29,42 @@ pub(super) fn sessions(view: &ReadSnapshot, findings: &mut VerifyFindings) -> Re
     Ok(())
 }
 
-/// Verifies the revisions and checkpoints, session by session.
+/// Verifies the revisions and checkpoints, session by session, on all cores.
 pub(super) fn history(view: &ReadSnapshot, findings: &mut VerifyFindings) -> Result<()> {
-    let [mut revisions, mut folded, mut sequences] = [key::REVISIONS, key::FOLDED, key::SEQUENCES]
-        .map(|table| TableRows::all(view, table).peekable());
-    for one in view.refs.sessions.all() {
+    let count = view.refs.sessions.len() as SessionNumber;
+    let shares = parallel::shares(count);
+    let found = parallel::map(&shares, 2, |(first, end)| {
+        let mut findings = VerifyFindings::default();
+        let done = history_between(view, *first, *end, &mut findings);
+        (findings, done)
+    });
+    for (part, done) in found {
+        findings.add_all(part);
+        done?;
+    }
+    // Rows of sessions that there are not.
+    let [mut revisions, mut folded] =
+        [key::REVISIONS, key::FOLDED].map(|table| rows_from(view, table, count));
+    let mut history = SessionHistory::default();
+    while let Some((place, row)) = next_of(&mut revisions, SessionNumber::MAX)? {
+        history.add_revision((&place, &row), None, findings);
+    }
+    while let Some((place, row)) = next_of(&mut folded, SessionNumber::MAX)? {
+        history.add_folded((&place, &row), findings);
+    }
+    Ok(())
+}
+
+/// Verifies the history of the sessions from a number up to another.
+fn history_between(
+    view: &ReadSnapshot,
+    first: SessionNumber,
+    end: SessionNumber,
+    findings: &mut VerifyFindings,
+) -> Result<()> {
+    let [mut revisions, mut folded, mut sequences] =
+        [key::REVISIONS, key::FOLDED, key::SEQUENCES].map(|table| rows_from(view, table, first));
+    for one in view.refs.sessions.between(first, end) {
         let (number, session) = one?;
         let mut history = SessionHistory::default();
         while let Some((place, row)) = next_of(&mut revisions, number)? {
@@ -57,19 +89,16 @@ pub(super) fn history(view: &ReadSnapshot, findings: &mut VerifyFindings) -> Res
             findings.add_primary(numbers_of(&session), &problem);
         }
     }
-    // Rows of sessions that there are not.
-    let mut history = SessionHistory::default();
-    while let Some((place, row)) = next_of(&mut revisions, SessionNumber::MAX)? {
-        history.add_revision((&place, &row), None, findings);
-    }
-    while let Some((place, row)) = next_of(&mut folded, SessionNumber::MAX)? {
-        history.add_folded((&place, &row), findings);
-    }
     Ok(())
 }
 
 fn numbers_of(session: &SessionRefs) -> String {
     format!("the numbers of '{}'", session.info.name)
+}
+
+/// Returns the rows of a table from those of a session on.
+fn rows_from(view: &ReadSnapshot, table: TableId, first: SessionNumber) -> Peekable<TableRows<'_>> {
+    TableRows::range(view, table, key::of(first).build(), Vec::new()).peekable()
 }
 
 /// Returns the next row unless it is one of a session after this one.

@@ -64,6 +64,17 @@ pub(crate) struct VerifyFindings {
 pub(crate) const INDEX: &str = "the index";
 
 impl VerifyFindings {
+    /// Adds what another check has found.
+    fn add_all(&mut self, other: Self) {
+        self.found.extend(other.found);
+        self.forged.extend(other.forged);
+        self.lost_before += other.lost_before;
+        self.checked.records += other.checked.records;
+        self.checked.revisions += other.checked.revisions;
+        self.checked.objects += other.checked.objects;
+        self.checked.rows += other.checked.rows;
+    }
+
     /// Adds a finding for something that cannot be read.
     pub(crate) fn add_unreadable(&mut self, place: impl Into<String>, error: &Error) {
         let place = place.into();

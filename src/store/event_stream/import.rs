@@ -18,8 +18,8 @@ use crate::format::{
     RecordChange, SessionEvent, SessionRefs, StreamEvent,
 };
 use crate::model::{
-    BranchNumber, BranchStatus, CheckpointId, Fact, FactOrigin, Key, OperationId, SessionNumber,
-    TextRef, Timestamp, Value, claim,
+    BranchNumber, BranchStatus, CheckpointId, Fact, FactOrigin, Key, SessionNumber, TextRef,
+    Timestamp, Value, claim,
 };
 use crate::store::Store;
 use crate::store::begin::Clash;
@@ -30,14 +30,14 @@ use crate::store::session::Session;
 use crate::store::validate::check_tag;
 use crate::store::write::{FUTURE_MICROS, long_text};
 use crate::store::write_context::WriteContext;
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 
-/// How many records are written between two checks of the journal's tail. The bookmark is then
-/// moved to the end of what was written.
+/// How many records are written between two moves of the bookmark to the end of what was written.
+/// The journal's tail is then applied if it is long.
 const RECORDS_BETWEEN_CHECKS: u64 = 256;
 /// By how much each record makes the next tail longer that is applied, up to
-/// [`MAX_APPLY_BYTES`]. An apply writes the refs and the row of the operation again, which grow
-/// with the import.
+/// [`MAX_APPLY_BYTES`]. An apply writes the row of the operation again, which grows with the import
+/// of one session.
 const APPLY_BYTES_PER_RECORD: u64 = 4096;
 const MAX_APPLY_BYTES: u64 = 16 << 20;
 
@@ -56,18 +56,20 @@ pub(super) struct StreamImporter<'a> {
     header: Option<(SessionEvent, Timestamp)>,
     /// The session for lines that name none, once it is known.
     pub(super) own: Option<String>,
+    /// Sessions by name: those of the last lines at least.
     sessions: HashMap<String, SessionNumber>,
-    pub(super) operations: HashMap<SessionNumber, OperationId>,
+    /// All sessions that lines were written to.
+    seen: HashSet<SessionNumber>,
     /// The session with the bookmark: the first one that a line was written to.
     pub(super) home: Option<Session>,
-    /// Whether the import is marked as unfinished until it ends.
-    pub(super) marks: bool,
-    /// The mark, once it was written.
+    /// Whether this applies the lines to a copy of the store, for which nothing is maintained.
+    is_staged: bool,
+    /// The mark of the unfinished import, once it was written.
     pub(super) begun: Option<Begun>,
     /// Whether this continues an import that was killed.
     pub(super) continues: bool,
-    /// Up to where that import had written the stream, by session.
-    pub(super) written: HashMap<SessionNumber, StreamPosition>,
+    /// Up to where that import had written the stream, once it was read.
+    pub(super) written: Option<StreamPosition>,
     pending: Option<PendingPuts>,
     records: u64,
     /// How many lines of the stream are written.
@@ -107,12 +109,12 @@ impl<'a> StreamImporter<'a> {
             header: None,
             own: Some(own).filter(|own| !own.is_empty()),
             sessions: HashMap::new(),
-            operations: HashMap::new(),
+            seen: HashSet::new(),
             home: None,
-            marks: false,
+            is_staged: false,
             begun: None,
             continues: false,
-            written: HashMap::new(),
+            written: None,
             pending: None,
             records: 0,
             written_lines: known.lines,
@@ -122,36 +124,76 @@ impl<'a> StreamImporter<'a> {
         }
     }
 
-    /// Makes this the actual import, which continues in the session with the bookmark, if there is
-    /// one, and continues an unfinished import there.
+    /// Continues in the session with the bookmark, if there is one, and continues an unfinished
+    /// import there.
     pub(super) fn at_home(mut self, home: Option<Session>, begun: Option<Begun>) -> Self {
-        if let (Some(home), Some(begun)) = (&home, &begun) {
-            self.operations.insert(home.number, begun.operation);
+        if let Some(begun) = &begun {
             self.own = self.own.take().or_else(|| begun.own.clone());
         }
         self.continues = begun.is_some();
-        (self.home, self.begun, self.marks) = (home, begun, true);
+        (self.home, self.begun) = (home, begun);
         self
     }
 
     /// Returns an importer that applies the next lines to a copy of the store.
-    pub(super) fn rehearsal(&self, copy: &Store) -> Self {
-        let session = |session: &Session| copy.session_at(session.number);
-        let pending = self.pending.clone();
+    pub(super) fn staged(&self, copy: &Store) -> Self {
         Self {
             header: self.header.clone(),
             own: self.own.clone(),
-            home: self.home.as_ref().map(session),
             begun: self.begun.clone(),
+            is_staged: true,
             continues: self.continues,
-            pending: pending.map(|puts| PendingPuts { session: session(&puts.session), ..puts }),
+            written: self.written.clone(),
             noted: self.noted,
+            records: self.records,
+            written_lines: self.written_lines,
             taken: StreamImportReport {
                 sessions: self.taken.sessions.first().cloned().into_iter().collect(),
                 ..StreamImportReport::default()
             },
             ..Self::new(copy.clone(), self.act, self.stream, &BookmarkRow::default())
         }
+        .with_sessions_of(self)
+    }
+
+    /// Takes over the sessions of another importer, which has another copy of the same store.
+    fn with_sessions_of(mut self, other: &Self) -> Self {
+        let session = |session: &Session| self.store.session_at(session.number);
+        let home = other.home.as_ref().map(session);
+        let pending = other.pending.clone();
+        let pending = pending.map(|puts| PendingPuts { session: session(&puts.session), ..puts });
+        (self.home, self.pending) = (home, pending);
+        self
+    }
+
+    /// Takes over the state of an importer of a copy whose records are now in this store too.
+    pub(super) fn take_over(self, mut staged: Self) -> Self {
+        let (mut taken, mut seen) = (self.taken, self.seen);
+        let sessions = std::mem::take(&mut staged.sessions);
+        for name in std::mem::take(&mut staged.taken.sessions) {
+            if sessions.get(&name).is_some_and(|number| seen.insert(*number)) {
+                taken.sessions.push(name);
+            }
+        }
+        taken.lines += staged.taken.lines;
+        taken.revisions += staged.taken.revisions;
+        taken.checkpoints += staged.taken.checkpoints;
+        taken.facts += staged.taken.facts;
+        let next = Self {
+            header: staged.header.take(),
+            own: staged.own.take(),
+            sessions,
+            seen,
+            begun: staged.begun.take(),
+            continues: staged.continues,
+            written: staged.written.take(),
+            noted: staged.noted,
+            records: staged.records,
+            written_lines: staged.written_lines,
+            taken,
+            ..Self::new(self.store, self.act, self.stream, &BookmarkRow::default())
+        };
+        next.with_sessions_of(&staged)
     }
 
     /// Applies one line; `before` and `after` are the positions of its start and end.
@@ -173,7 +215,7 @@ impl<'a> StreamImporter<'a> {
             return self.header(event, line.at);
         }
         let session = self.session(line.session.as_deref(), line.at)?;
-        if self.continues && self.was_written(&session, before, after)? {
+        if self.continues && self.was_written(before, after)? {
             return Ok(());
         }
         let branch = line.branch.as_deref().unwrap_or(MAIN).to_owned();
@@ -314,7 +356,8 @@ impl<'a> StreamImporter<'a> {
             self.home = Some(session.clone());
             self.mark()?;
         }
-        if self.sessions.insert(name.clone(), session.number).is_none() {
+        self.sessions.insert(name.clone(), session.number);
+        if self.seen.insert(session.number) {
             self.taken.sessions.push(name);
         }
         Ok(session)
@@ -584,18 +627,16 @@ impl<'a> StreamImporter<'a> {
         let home = self.home.as_ref().map_or(number, |home| home.number);
         let operation = self.operation_in(number)?;
         let bookmark = (home == number && mark.bytes > 0).then(|| self.bookmark(home, mark));
-        let (source, noted, marks) = (self.stream.source, self.noted, self.marks);
+        let (source, noted) = (self.stream.source, self.noted);
         let engine = &self.store.engine;
         let moved = engine.commit_written(CommitDurability::Later, &mut |desk| {
-            if marks {
-                check_untouched(&desk.refs, home, source, noted)?;
-            }
+            check_untouched(&desk.refs, home, source, noted)?;
             let refs = session_refs(&desk.refs, number)?;
             let (mut changes, planned) = plan(desk, refs, &operation)?;
             if let Some(bookmark) = &bookmark {
                 changes.push(bookmark.clone());
-            } else if marks && home != number && !changes.is_empty() {
-                changes.push(written_mark(number, source, mark));
+            } else if home != number && !changes.is_empty() {
+                changes.push(written_mark(home, source, mark));
             }
             let record = Record { operation: operation.clone(), changes };
             Ok(((!record.changes.is_empty()).then_some(record), planned))
@@ -610,8 +651,11 @@ impl<'a> StreamImporter<'a> {
         }
         self.written_lines = mark.lines;
         self.records += 1;
-        if self.records.is_multiple_of(RECORDS_BETWEEN_CHECKS) && self.marks {
+        if self.records.is_multiple_of(RECORDS_BETWEEN_CHECKS) {
             self.move_bookmark(mark)?;
+            if self.is_staged {
+                return Ok(());
+            }
             let limit = (self.records * APPLY_BYTES_PER_RECORD).min(MAX_APPLY_BYTES);
             self.store.maintain(limit.max(APPLY_BYTES))?;
         }

@@ -1,17 +1,44 @@
 //! Rehearsing an import: lines are first applied to a copy of the store in memory, so that a line
-//! that cannot be applied is found before anything is written.
+//! that cannot be applied is found before anything is written. The records that this makes are then
+//! appended to the journal at once.
 
 use crate::backend::memory::{MemoryLog, SingleGeneration};
-use crate::backend::{self, SealMode};
+use crate::backend::{self, LogPosition, SealMode};
 use crate::engine::commit::SealStatus;
 use crate::error::{Error, Result};
 use crate::store::{Options, Store};
 use std::sync::Arc;
 
+/// A copy of a store in memory.
+pub(super) struct StoreCopy {
+    pub(super) store: Store,
+    log: MemoryLog,
+    /// Where the journal of the copied store ended.
+    from: LogPosition,
+}
+
+impl StoreCopy {
+    /// Returns how many bytes were written to the copy.
+    pub(super) fn written_bytes(&self) -> u64 {
+        self.store.engine.follower.end().saturating_sub(self.from)
+    }
+
+    /// Appends what was written to the copy to the copied store. Returns `false`, and appends
+    /// nothing, if another process has written there since.
+    ///
+    /// # Errors
+    /// Fails if the store cannot be written.
+    pub(super) fn append_to(&self, store: &Store) -> Result<bool> {
+        let payloads = self.log.take_payloads(self.from);
+        let records = self.store.engine.follower.take_records(self.from);
+        store.engine.append_planned(self.from, records, payloads)
+    }
+}
+
 impl Store {
     /// Returns a copy of this store in memory. What is written to it changes nothing here. It reads
     /// the newest generation of this store and has its own journal after that.
-    pub(super) fn copy_in_memory(&self) -> Result<Self> {
+    pub(super) fn copy_in_memory(&self) -> Result<StoreCopy> {
         const MAX_ATTEMPTS: usize = 100;
         let engine = &self.engine;
         for _ in 0..MAX_ATTEMPTS {
@@ -23,14 +50,17 @@ impl Store {
                 tail => tail?,
             };
             let options = Options::default().redaction(engine.options.redaction.clone());
-            return Ok(Self::assemble(
-                Arc::new(MemoryLog::continuing(tail, start)),
+            let from = tail.end;
+            let log = MemoryLog::continuing(tail, start);
+            let store = Self::assemble(
+                Arc::new(log.clone()),
                 Arc::new(SingleGeneration(generation)),
                 engine.marker.clone(),
                 options,
                 (SealStatus::Unsealed, SealMode::Absent, None),
                 None,
-            ));
+            );
+            return Ok(StoreCopy { store, log, from });
         }
         Err(Error::Internal("the index moves on faster than it can be read".to_owned()))
     }

@@ -1,10 +1,18 @@
 //! Imports that are rehearsed and written in parts.
 
 use super::*;
+use crate::backend::memory::MemoryIndex;
+use crate::backend::{AppendedRecord, LogTail, WriteAheadLog};
+use crate::format::FormatMarker;
 use crate::model::Timestamp;
-use crate::store::event_stream::{StreamImportReport, StreamImportRequest};
+use crate::store::event_stream::{RehearsalLimits, StreamImportReport, StreamImportRequest};
+use crate::store::folder::write_first_record;
+use crate::store::new_session::NewSession;
 use crate::store::write_context::WriteContext;
-use std::io::{BufRead, Cursor};
+use std::cell::Cell;
+use std::io::{BufRead, BufReader, Cursor, Read};
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
 
 /// The first of February 2026.
 const NOW: Timestamp = Timestamp::from_micros(1_769_904_000_000_000);
@@ -32,7 +40,8 @@ fn import(store: &Store, text: &str, at_once: u64) -> Result<StreamImportReport>
         Ok(Box::new(Cursor::new(text.as_bytes().to_vec())))
     };
     let act = WriteContext::hook("import", NOW);
-    store.import_once(&act, stream, &mut open, (at_once, &|_| {}))
+    let limits = RehearsalLimits { lines: at_once, ..RehearsalLimits::default() };
+    store.import_once(&act, stream, &mut open, (limits, &|_| {}))
 }
 
 fn exports(store: &Store) -> Vec<String> {
@@ -87,4 +96,156 @@ fn a_bad_line_says_how_many_lines_before_it_are_imported() {
     import(&whole, &text, 8).unwrap();
     assert_eq!(exports(&store), exports(&whole));
     assert_eq!(store.unfinished_imports().unwrap(), []);
+}
+
+/// Returns a store whose journal has the first records of another one, as a crash may leave it.
+fn with_first_records(store: &Store, count: usize) -> Store {
+    let mut tail = store.engine.follower.log.read(0, u64::MAX).unwrap();
+    tail.frames.truncate(count);
+    tail.end = tail.frames.last().unwrap().end;
+    let marker = store.engine.marker.clone();
+    let (log, index) = (MemoryLog::continuing(tail, 0), MemoryIndex::default());
+    let about = (SealStatus::Unsealed, SealMode::Absent, None);
+    Store::assemble(Arc::new(log), Arc::new(index), marker, Options::default(), about, None)
+}
+
+#[test]
+fn an_import_of_which_a_crash_leaves_some_records_goes_on_after_them() {
+    let text = text_of(&LINES);
+    let whole = Store::in_memory().unwrap();
+    import(&whole, &text, 3).unwrap();
+    let count = whole.engine.follower.log.read(0, u64::MAX).unwrap().frames.len();
+    assert!(count > LINES.len());
+    for left in 1..=count {
+        let store = with_first_records(&whole, left);
+        // The first record begins the store, the second one the import, and the last one ends it.
+        let unfinished = usize::from((2..count).contains(&left));
+        assert_eq!(store.unfinished_imports().unwrap().len(), unfinished, "{left}");
+        import(&store, &text, 3).unwrap();
+        assert_eq!(exports(&store), exports(&whole), "{left}");
+        assert_eq!(store.unfinished_imports().unwrap(), []);
+        assert_eq!(import(&store, &text, 3).unwrap().lines, 0);
+        // Each session has one operation, and no operation lists the marks.
+        for name in ["a", "b", "c"] {
+            let operations = store.session(name).unwrap().operations(100).unwrap();
+            assert_eq!(operations.len(), 1, "{name} after {left}");
+            assert!(!operations[0].effects.iter().any(|effect| effect.contains("unfinished")));
+        }
+    }
+}
+
+#[test]
+fn lines_are_written_one_by_one_if_another_user_of_the_store_writes_meanwhile() {
+    let text = text_of(&LINES);
+    let whole = Store::in_memory().unwrap();
+    let wanted = import(&whole, &text, 3).unwrap();
+    let store = Store::in_memory().unwrap();
+    let stream = StreamImportRequest { source: "events:s", name: "own", session: None };
+    let act = WriteContext::hook("import", NOW);
+    let reads = Cell::new(0);
+    let mut open = || -> std::io::Result<Box<dyn BufRead>> {
+        reads.set(reads.get() + 1);
+        let meanwhile = (reads.get() == 1).then(|| store.clone());
+        Ok(Box::new(BufReader::new(Meanwhile(Cursor::new(text.clone().into_bytes()), meanwhile))))
+    };
+    let limits = RehearsalLimits { lines: 3, ..RehearsalLimits::default() };
+    let taken = store.import_once(&act, stream, &mut open, (limits, &|_| {})).unwrap();
+    assert_eq!((taken, reads.get()), (wanted, 2));
+    assert_eq!(exports(&store), exports(&whole));
+    assert_eq!(store.unfinished_imports().unwrap(), []);
+}
+
+/// A stream during which another user of the store begins a session.
+struct Meanwhile(Cursor<Vec<u8>>, Option<Store>);
+
+impl Read for Meanwhile {
+    fn read(&mut self, buffer: &mut [u8]) -> std::io::Result<usize> {
+        if self.0.position() > 400
+            && let Some(store) = self.1.take()
+        {
+            store.create_session(&WriteContext::hook("x", NOW), NewSession::named("o")).unwrap();
+        }
+        let length = buffer.len().min(50);
+        self.0.read(&mut buffer[..length])
+    }
+}
+
+/// Counts the appends to a log: of one record, and of many at once.
+struct CountedLog(MemoryLog, Arc<[AtomicU64; 2]>);
+
+impl WriteAheadLog for CountedLog {
+    fn read(&self, from: LogPosition, limit: u64) -> Result<LogTail, backend::Error> {
+        self.0.read(from, limit)
+    }
+
+    fn append(
+        &self,
+        from: LogPosition,
+        timeout: Duration,
+        build: &mut dyn FnMut(&LogTail) -> Option<Vec<u8>>,
+    ) -> Result<Option<AppendedRecord>, backend::Error> {
+        self.1[0].fetch_add(1, Ordering::Relaxed);
+        self.0.append(from, timeout, build)
+    }
+
+    fn append_all(
+        &self,
+        from: LogPosition,
+        timeout: Duration,
+        payloads: &[Vec<u8>],
+    ) -> Result<Option<Vec<AppendedRecord>>, backend::Error> {
+        self.1[1].fetch_add(1, Ordering::Relaxed);
+        self.0.append_all(from, timeout, payloads)
+    }
+
+    fn sync(&self, to: LogPosition) -> Result<(), backend::Error> {
+        self.0.sync(to)
+    }
+
+    fn rotate(
+        &self,
+        from: LogPosition,
+        timeout: Duration,
+        first: &mut dyn FnMut(&LogTail) -> Option<Vec<u8>>,
+    ) -> Result<Option<AppendedRecord>, backend::Error> {
+        self.0.rotate(from, timeout, first)
+    }
+
+    fn remove_before(&self, before: LogPosition) -> Result<(), backend::Error> {
+        self.0.remove_before(before)
+    }
+
+    fn start(&self) -> Result<LogPosition, backend::Error> {
+        self.0.start()
+    }
+}
+
+/// Regression: an import appended a record for each line, and then one for each session.
+#[test]
+fn an_import_appends_once_for_many_lines_whatever_sessions_they_are_of() {
+    const AT_ONCE: usize = 64;
+    let line = |number: usize| {
+        format!(
+            "{{\"at\":\"2026-01-01T00:{:02}:{:02}Z\",\"session\":\"s{}\",\"put\":{{\"kind\":\"note\",\
+             \"id\":\"N1\",\"value\":{{\"description\":\"x\"}}}}}}\n",
+            number / 60,
+            number % 60,
+            number / 2,
+        )
+    };
+    let appends = |lines: usize| {
+        let log = MemoryLog::default();
+        write_first_record(&log).unwrap();
+        let counts = Arc::<[AtomicU64; 2]>::default();
+        let log = CountedLog(log, Arc::clone(&counts));
+        let marker = FormatMarker::new([1; 16], [2; 32]);
+        let index = Arc::new(MemoryIndex::default());
+        let about = (SealStatus::Unsealed, SealMode::Absent, None);
+        let store = Store::assemble(Arc::new(log), index, marker, Options::default(), about, None);
+        let text: String = (0..lines).map(line).collect();
+        let taken = import(&store, &text, AT_ONCE as u64).unwrap();
+        assert_eq!((taken.lines, taken.sessions.len()), (lines as u64, lines / 2));
+        [0, 1].map(|kind| counts[kind].load(Ordering::Relaxed))
+    };
+    assert_eq!([256, 512, 1024].map(appends), [[0, 5], [0, 9], [0, 17]]);
 }

@@ -5,10 +5,10 @@
 //! that continues after a crash is part of the same operation, and the session for lines that name
 //! none.
 //!
-//! A record belongs to one session, so a line to another session than that of the bookmark does not
-//! move the bookmark. A mark in that session, in the record of the line, says up to where the
-//! stream was written there. Lines before it are not written again after a crash. The bookmark
-//! moves in a record of its own after many lines.
+//! An operation belongs to one session, so a line to another session than that of the bookmark does
+//! not move the bookmark, which is an effect of an operation. The record of such a line moves
+//! another mark beside the bookmark, which says up to where the stream was written. Lines before it
+//! are not written again after a crash. The bookmark moves in a record of its own after many lines.
 
 use super::super::begin::{Clash, begun};
 use super::super::new_session::NewSession;
@@ -19,7 +19,6 @@ use crate::backend::Snapshot;
 use crate::backend::files::LockedFile;
 use crate::backend::{self, LockHolder};
 use crate::engine::commit::CommitDurability;
-use crate::engine::journal_follower::APPLY_BYTES;
 use crate::engine::random::operation_id;
 use crate::engine::refs::StoreRefs;
 use crate::engine::refs::{UNFINISHED, WRITTEN, agent_session, session as session_refs};
@@ -32,9 +31,6 @@ use crate::store::Store;
 use crate::store::spooled_write::session_metadata;
 use std::fs::File;
 use std::time::Instant;
-
-/// How many marks one record removes.
-const MARKS_PER_RECORD: usize = 256;
 
 /// An unfinished import of a stream or a bundle: it is running, or was killed.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -129,21 +125,22 @@ fn mark_of(source: &str) -> String {
     format!("{UNFINISHED}{source}")
 }
 
-/// Returns the name of the mark in another session than that of the bookmark.
+/// Returns the name of the mark that says up to where a stream was written to other sessions than
+/// that of the bookmark.
 fn written_mark_of(source: &str) -> String {
     format!("{WRITTEN}{source}")
 }
 
-/// Returns the change that marks up to where a stream was written to another session than that of
-/// the bookmark.
+/// Returns the change that marks up to where a stream was written. `home` is the session with the
+/// bookmark.
 pub(super) fn written_mark(
-    session: SessionNumber,
+    home: SessionNumber,
     source: &str,
     upto: &StreamPosition,
 ) -> RecordChange {
     let (bytes, blocks) = (upto.bytes, upto.hash.clone());
     let bookmark = Some(Box::new(BookmarkRow { bytes, blocks, ..BookmarkRow::default() }));
-    RecordChange::Bookmark { session, source: written_mark_of(source), bookmark }
+    RecordChange::Bookmark { session: home, source: written_mark_of(source), bookmark }
 }
 
 /// Returns the change that marks an import as unfinished.
@@ -175,26 +172,23 @@ fn overtaken(source: &str) -> Error {
 impl StreamImporter<'_> {
     /// Returns the operation for writes in a session. An import is one operation per session, even
     /// if it was killed and continued.
-    pub(super) fn operation_in(&mut self, number: SessionNumber) -> Result<Operation> {
-        let mut operation = self.act.operation()?;
-        if let Some(known) = self.operations.get(&number) {
-            operation.id = *known;
-            return Ok(operation);
-        }
-        if let (Some(begun), Some(home)) = (&self.begun, &self.home)
-            && home.number != number
-        {
+    pub(super) fn operation_in(&self, number: SessionNumber) -> Result<Operation> {
+        let (Some(begun), Some(home)) = (&self.begun, &self.home) else {
+            return self.act.operation();
+        };
+        let id = if home.number == number {
+            begun.operation
+        } else {
             let refs = self.store.engine.follower.refs()?.0;
-            operation.id = beside(&begun.operation, session_refs(&refs, number)?.info.id);
-        }
-        self.operations.insert(number, operation.id);
-        Ok(operation)
+            beside(&begun.operation, session_refs(&refs, number)?.info.id)
+        };
+        Ok(self.act.operation_with(id))
     }
 
     /// Begins a session for lines of the stream. The first session gets the mark in the same
     /// record.
     pub(super) fn begin_session(&mut self, new: NewSession, clash: Clash) -> Result<Session> {
-        if self.home.is_some() || !self.marks {
+        if self.home.is_some() {
             return self.store.begin_session(self.act, new, clash, CommitDurability::Later);
         }
         let mut new = new;
@@ -227,7 +221,6 @@ impl StreamImporter<'_> {
             });
             Ok((record, (number, own)))
         })?;
-        self.operations.insert(number, begin.operation);
         self.begun = Some(Begun { own, ..begin });
         Ok(self.store.session_at(number))
     }
@@ -235,11 +228,8 @@ impl StreamImporter<'_> {
     /// Marks the import as unfinished in the session that will have its bookmark, unless that was
     /// done.
     pub(super) fn mark(&mut self) -> Result<()> {
-        let (Some(home), None, true) = (self.home.clone(), &self.begun, self.marks) else {
-            return Ok(());
-        };
-        let mut operation = self.act.operation()?;
-        operation.id = operation_id()?;
+        let (Some(home), None) = (self.home.clone(), &self.begun) else { return Ok(()) };
+        let operation = self.act.operation()?;
         let begin = Begun { operation: operation.id, own: self.own.clone() };
         let (source, noted) = (self.stream.source, self.noted);
         self.store.engine.commit(CommitDurability::Later, &mut |desk| {
@@ -247,23 +237,27 @@ impl StreamImporter<'_> {
             let changes = vec![marking(home.number, source, &begin)];
             Ok((Some(Record { operation: operation.clone(), changes }), ()))
         })?;
-        self.operations.insert(home.number, begin.operation);
         self.begun = Some(begin);
         Ok(())
     }
 
-    /// Returns whether an import that was killed had written the line between these positions to
-    /// this session.
+    /// Returns whether an import that was killed had written the line between these positions.
     ///
     /// # Errors
     /// [`Error::Invalid`] if the stream is not the one that it had written.
     pub(super) fn was_written(
         &mut self,
-        session: &Session,
         before: &StreamPosition,
         after: &StreamPosition,
     ) -> Result<bool> {
-        let written = self.written_upto(session)?;
+        let Some(home) = self.home.clone() else { return Ok(false) };
+        if self.written.is_none() {
+            let mark = home.stream_bookmark(&written_mark_of(self.stream.source))?;
+            let mark = mark.unwrap_or_default();
+            self.written =
+                Some(StreamPosition { bytes: mark.bytes, hash: mark.blocks, lines: mark.lines });
+        }
+        let written = self.written.as_ref().expect("just read");
         if before.bytes >= written.bytes {
             return Ok(false);
         }
@@ -272,42 +266,6 @@ impl StreamImporter<'_> {
             return Err(another_stream(written.bytes));
         }
         Ok(true)
-    }
-
-    /// Returns up to where an import that was killed had written the stream to this session.
-    fn written_upto(&mut self, session: &Session) -> Result<StreamPosition> {
-        if let Some(known) = self.written.get(&session.number) {
-            return Ok(known.clone());
-        }
-        let mark = session.stream_bookmark(&written_mark_of(self.stream.source))?;
-        let mark = mark.unwrap_or_default();
-        let written = StreamPosition { bytes: mark.bytes, hash: mark.blocks, lines: 0 };
-        self.written.insert(session.number, written.clone());
-        Ok(written)
-    }
-
-    /// Returns the other sessions with a mark of this stream, and perhaps some without one.
-    fn written_marks(&self) -> Result<Vec<SessionNumber>> {
-        let source = written_mark_of(self.stream.source);
-        let (refs, _) = self.store.engine.follower.refs()?;
-        refs.sessions.candidates(SessionLookup::Source(&source))
-    }
-
-    fn remove_written_marks(&mut self, home: &Session, marked: &[SessionNumber]) -> Result<()> {
-        let operation = self.operation_in(home.number)?;
-        let source = written_mark_of(self.stream.source);
-        for some in marked.chunks(MARKS_PER_RECORD) {
-            let removed = some.iter().map(|session| RecordChange::Bookmark {
-                session: *session,
-                source: source.clone(),
-                bookmark: None,
-            });
-            let removed: Vec<RecordChange> = removed.collect();
-            home.commit_changes(&operation, CommitDurability::Later, &removed)?;
-            // Sessions that changed stay in memory until they are applied.
-            self.store.maintain(APPLY_BYTES)?;
-        }
-        Ok(())
     }
 
     /// Moves the bookmark to the end of the lines that were written.
@@ -325,18 +283,24 @@ impl StreamImporter<'_> {
     /// Moves the bookmark to the end of the stream and removes the marks.
     pub(super) fn end(&mut self, mark: &StreamPosition) -> Result<()> {
         let Some(home) = self.home.clone() else { return Ok(()) };
-        // The bookmark covers what the marks say before they are removed.
         self.move_bookmark(mark)?;
-        if !self.marks || self.begun.is_none() {
+        if self.begun.is_none() {
             return Ok(());
         }
-        let marked = self.written_marks()?;
-        self.remove_written_marks(&home, &marked)?;
-        self.begun = None;
-        let source = mark_of(self.stream.source);
-        let removed = RecordChange::Bookmark { session: home.number, source, bookmark: None };
         let operation = self.operation_in(home.number)?;
-        home.commit_changes(&operation, CommitDurability::Later, &[removed])
+        self.begun = None;
+        let refs = self.store.engine.follower.refs()?.0;
+        let known = &session_refs(&refs, home.number)?.bookmarks;
+        let marks = [written_mark_of(self.stream.source), mark_of(self.stream.source)];
+        let marks = marks.into_iter().filter(|mark| known.iter().any(|one| one.source == *mark));
+        let removed = marks.map(|source| RecordChange::Bookmark {
+            session: home.number,
+            source,
+            bookmark: None,
+        });
+        let removed: Vec<RecordChange> = removed.collect();
+        drop(refs);
+        home.commit_changes(&operation, CommitDurability::Later, &removed)
     }
 }
 

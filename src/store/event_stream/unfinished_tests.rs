@@ -3,6 +3,7 @@
 use super::*;
 use crate::model::Timestamp;
 use crate::store::Store;
+use crate::store::event_stream::RehearsalLimits;
 use std::io::{BufRead, BufReader, Cursor, Read};
 
 /// Lines of several sessions: claims, a removal, facts, checkpoints.
@@ -45,7 +46,9 @@ fn import(store: &Store, text: &str, upto: Option<usize>) -> Result<()> {
         let bytes = text.as_bytes().to_vec();
         Ok(Box::new(BufReader::with_capacity(1, Broken(Cursor::new(bytes), upto))))
     };
-    store.import_events(&act, stream, &mut open, &|_| {}).map(drop)
+    // The lines are written one by one.
+    let limits = RehearsalLimits { bytes_at_once: 0, ..RehearsalLimits::default() };
+    store.import_once(&act, stream, &mut open, (limits, &|_| {})).map(drop)
 }
 
 fn exports(store: &Store) -> Vec<String> {

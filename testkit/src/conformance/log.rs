@@ -16,6 +16,7 @@ where
     what_is_appended_reads_back(&fresh());
     an_append_sees_what_came_since(&fresh());
     building_nothing_appends_nothing(&fresh());
+    records_appended_at_once_are_all_there_or_none_is(&fresh());
     records_are_kept_byte_for_byte(&fresh());
     a_read_keeps_its_limit(&fresh());
     eight_threads_append_without_a_gap(&fresh());
@@ -101,6 +102,31 @@ fn building_nothing_appends_nothing<O: Fn() -> Box<dyn WriteAheadLog>>(open: &O)
     assert_eq!(log.rotate(0, PATIENCE, &mut |_| None).unwrap(), None);
     assert_eq!(log.read(0, u64::MAX).unwrap().end, first.end);
     assert_eq!(append(&*open(), first.end, b"two").position, first.end);
+}
+
+fn records_appended_at_once_are_all_there_or_none_is<O: Fn() -> Box<dyn WriteAheadLog>>(open: &O) {
+    let (ours, theirs) = (open(), open());
+    let first = append(&*ours, 0, b"one");
+    let many: Vec<Vec<u8>> = (0..40_u8).map(|number| vec![number; 1000]).collect();
+    for log in [&ours, &theirs] {
+        let from = log.read(0, u64::MAX).unwrap().end;
+        let appended = log.append_all(from, PATIENCE, &many).unwrap().expect("no other writes");
+        log.sync(appended.last().unwrap().end).unwrap();
+        let frames = log.read(from, u64::MAX).unwrap().frames;
+        assert!(frames.iter().map(|frame| &frame.payload).eq(&many));
+        let places = frames.iter().map(|frame| (frame.position, frame.end, frame.hash));
+        assert!(places.eq(appended.iter().map(|one| (one.position, one.end, one.hash))));
+    }
+    let end = ours.read(0, u64::MAX).unwrap().end;
+    assert_eq!(
+        ours.append_all(first.end, PATIENCE, &many).unwrap(),
+        None,
+        "another one has written"
+    );
+    assert_eq!(ours.append_all(end, PATIENCE, &[]).unwrap(), Some(Vec::new()));
+    assert_eq!(ours.read(0, u64::MAX).unwrap().end, end);
+    append(&*ours, end, b"last");
+    assert_eq!(all(&*open()).len(), 82);
 }
 
 fn records_are_kept_byte_for_byte<O: Fn() -> Box<dyn WriteAheadLog>>(open: &O) {

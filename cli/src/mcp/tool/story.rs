@@ -127,7 +127,7 @@ type StoryLineKey = (i64, usize);
 impl McpTool for StoryTool {
     const NAME: &'static str = "story";
     const TITLE: &'static str = "Story";
-    const ABOUT: &'static str = "Tell what happened: prompts, hypotheses and how their confidence moved, checks that \
+    const ABOUT: &'static str = "Show what happened: prompts, hypotheses and how their confidence moved, checks that \
         failed or passed again, edits, commits, compactions. The last lines come first; get earlier ones with \
         'cursor'.";
     const EFFECT: ToolEffect = ToolEffect::Reads;
@@ -153,7 +153,7 @@ impl McpTool for StoryTool {
             let moment = parse_optional(name, moment.as_ref())?;
             moment.map(|moment| reading.time(&request.context, &moment)).transpose()
         };
-        let told = StoryRequest {
+        let wanted = StoryRequest {
             point: reading.session.head()?,
             since: time("since", &given.since)?,
             until: match last {
@@ -165,7 +165,7 @@ impl McpTool for StoryTool {
             patches: false,
             oneline: false,
         };
-        let report = told.tell(&reading)?;
+        let report = wanted.read(&reading)?;
         let rows = rows_before(report.story.rows(), already_given);
         let (lines, more) = last_lines(&rows);
         let next_cursor = lines.first().filter(|_| more || report.earlier > 0).map(|first| {
