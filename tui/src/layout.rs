@@ -74,6 +74,12 @@ impl WindowLayout {
         layout
     }
 
+    /// Whether the story has the whole width, so that only one other pane is below it.
+    #[must_use]
+    pub const fn is_narrow(app: &App) -> bool {
+        app.width < WIDE
+    }
+
     /// The area of a pane.
     #[must_use]
     pub const fn area(&self, pane: PaneFocus) -> Rect {

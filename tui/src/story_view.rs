@@ -4,7 +4,7 @@
 use crate::answer::{ConfidenceSeries, TimelineRow};
 use crate::theme::TextTone;
 use forge_store::model::{Key, Timestamp};
-use forge_store::story::{RulerShape, StoryCut, StoryKind, StoryRef, TimeStretch};
+use forge_store::story::{DigestLine, RulerShape, StoryCut, StoryKind, StoryRef, TimeStretch};
 
 /// What the story says of a line.
 #[derive(Clone, Debug, PartialEq)]
@@ -99,6 +99,8 @@ pub struct StorySummary {
     pub prompts: usize,
     /// How many gaps are open.
     pub open_gaps: usize,
+    /// What was asked, what came out, what was ruled out and what is open.
+    pub digest: Vec<DigestLine>,
 }
 
 /// Returns the shape of an axis of time that goes from end to end. Each folded pause takes this

@@ -1,17 +1,22 @@
 //! Draws the details of the selection.
 
-use super::canvas::{put_lines, put_wrapped};
+use super::canvas::{below, put, put_lines, put_wrapped};
 use super::frame::{self, FrameTitles};
 use crate::app::App;
+use crate::layout::WindowLayout;
 use crate::panes::PaneFocus;
 use crate::sheet::wrap_sheet;
 use crate::theme::TextTone;
+use forge_store::story::DigestLine;
 use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
 
 pub(super) fn draw(app: &App, area: Rect, buffer: &mut Buffer) {
     if area.height == 0 || area.width == 0 {
         return;
+    }
+    if let Some(digest) = shown_digest(app) {
+        return draw_digest(app, digest, area, buffer);
     }
     let focused = app.focus == PaneFocus::Detail && app.fronts.is_empty();
     let sheet = app.detail.sheet.as_ref();
@@ -22,7 +27,7 @@ pub(super) fn draw(app: &App, area: Rect, buffer: &mut Buffer) {
         }
         _ => format!("2 {word}"),
     };
-    let inside = crate::layout::WindowLayout::inside(area);
+    let inside = WindowLayout::inside(area);
     let lines = sheet.map(|sheet| wrap_sheet(sheet, inside.width)).unwrap_or_default();
     let rows = usize::from(inside.height);
     let right = if lines.len() > rows {
@@ -43,4 +48,25 @@ pub(super) fn draw(app: &App, area: Rect, buffer: &mut Buffer) {
         return;
     }
     put_wrapped(buffer, inside, &lines, app.detail.top, app.theme);
+}
+
+/// Returns the digest of the session if it is shown instead of the details: in a narrow window, while
+/// the story is followed at its end.
+fn shown_digest(app: &App) -> Option<&[DigestLine]> {
+    let at_end = app.timeline.following && app.timeline.is_story() && !app.comparing;
+    let story = app.story.as_ref()?;
+    let shown = at_end && app.focus == PaneFocus::Story && WindowLayout::is_narrow(app);
+    Some(&*story.summary.digest).filter(|digest| shown && !digest.is_empty())
+}
+
+fn draw_digest(app: &App, digest: &[DigestLine], area: Rect, buffer: &mut Buffer) {
+    const LABEL_COLUMNS: usize = 11;
+    let title = "2 Summary".to_owned();
+    let titles = FrameTitles { title, right: "<tab> this row".to_owned(), below: String::new() };
+    let inside = frame::draw(buffer, area, false, &titles, app.theme);
+    for (place, row) in digest.iter().take(inside.height.into()).enumerate() {
+        let label = format!("{:LABEL_COLUMNS$}", row.label);
+        let rest = put(buffer, below(inside, place), &label, app.theme.style(TextTone::Heading));
+        put(buffer, rest, &row.text, app.theme.style(TextTone::Plain));
+    }
 }

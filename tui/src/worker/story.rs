@@ -9,7 +9,6 @@ use crate::story_view::{
 use crate::theme::TextTone;
 use forge_store::error::Result;
 use forge_store::model::Timestamp;
-use forge_store::model::claim::Gap;
 use forge_store::store::{
     HistoryPosition, HistoryRank, ResolvedMoment, Session, SessionBrief, StateAt,
 };
@@ -44,7 +43,7 @@ pub(super) fn view(session: &Session, revisions: usize) -> Result<StoryView> {
 
 fn summary(story: &Story, state: &StateAt) -> Result<StorySummary> {
     let findings = &story.findings;
-    let gaps = state.all::<Gap>()?;
+    let gaps = state.open_gaps()?;
     Ok(StorySummary {
         title: findings.title.clone(),
         failing: findings.failing.iter().map(|check| check.text.clone()).collect(),
@@ -52,7 +51,8 @@ fn summary(story: &Story, state: &StateAt) -> Result<StorySummary> {
         uncommitted: findings.uncommitted.len(),
         commits: findings.commits.len(),
         prompts: findings.prompts,
-        open_gaps: gaps.iter().filter(|(_, gap)| gap.is_open()).count(),
+        open_gaps: gaps.len(),
+        digest: story.digest(&gaps),
     })
 }
 
