@@ -46,7 +46,7 @@ const THOROUGH_LEVEL: i32 = 6;
 /// Below this size, compression costs more than it saves.
 const MIN_COMPRESSED_BYTES: usize = 64;
 /// Below this size, [`compress_sealed`] leaves an object as it is: the deltas of one change, which
-/// are many. Compression makes them a fifth smaller and takes a tenth of the time of an import.
+/// are many. Compressing them took a tenth of the instructions of an import.
 const MIN_LATER_COMPRESSED_BYTES: usize = 384;
 
 thread_local! {
