@@ -80,7 +80,11 @@ impl Story {
             format!("{} {}", idea.id, reason.unwrap_or(&idea.description))
         };
         let parts: Vec<String> = rejected.map(named).collect();
-        if parts.is_empty() { "nothing is recorded".to_owned() } else { parts.join("; ") }
+        match parts.len() {
+            0 => "nothing is recorded".to_owned(),
+            1 => parts.join(""),
+            count => format!("{count} ideas: {}", parts.join("; ")),
+        }
     }
 
     /// Returns the open gaps, the question that waits for an answer, and the uncommitted files.

@@ -1,4 +1,4 @@
-//! The grams of a text: its bytes, pairs and triples of bytes, with ASCII letters in lower case.
+//! The grams of a text: one to four bytes of it, with ASCII letters in lower case.
 //! A text that contains a word contains all grams of the word.
 
 use std::collections::BTreeSet;
@@ -11,7 +11,7 @@ const QUERY_BUCKETS: usize = 64;
 
 /// Returns the bucket of a gram of `length` bytes.
 const fn bucket_of(length: u32, gram: u32) -> u32 {
-    (gram | length << 24).wrapping_mul(0x9e37_79b1) >> (u32::BITS - BUCKET_BITS)
+    (gram ^ length.rotate_right(8)).wrapping_mul(0x9e37_79b1) >> (u32::BITS - BUCKET_BITS)
 }
 
 /// The buckets of the grams of some texts.
@@ -27,9 +27,12 @@ impl GramSet {
         let mut set = Self { buckets: vec![0; BUCKETS / 64], pairs: vec![0; (1 << 16) / 64] };
         let mut last = 0_u32;
         for (place, byte) in text.bytes().enumerate() {
-            last = (last << 8 | u32::from(byte.to_ascii_lowercase())) & 0x00ff_ffff;
+            last = last << 8 | u32::from(byte.to_ascii_lowercase());
+            if place >= 3 {
+                put(&mut set.buckets, bucket_of(4, last));
+            }
             if place >= 2 {
-                put(&mut set.buckets, bucket_of(3, last));
+                put(&mut set.buckets, bucket_of(3, last & 0x00ff_ffff));
             }
             if place >= 1 {
                 put(&mut set.pairs, last & 0xffff);
@@ -75,7 +78,7 @@ pub(super) fn buckets_of(words: &[String]) -> Vec<u32> {
     let mut buckets = BTreeSet::new();
     for word in words {
         let bytes = word.as_bytes();
-        let length = bytes.len().min(3);
+        let length = bytes.len().min(4);
         let grams = bytes.windows(length.max(1));
         let step = grams.len().div_ceil(share).max(1);
         buckets.extend(grams.step_by(step).map(|gram| {

@@ -522,13 +522,12 @@ fn golden_buckets() -> Vec<u32> {
     let grams = [
         (1_u32, 0x61),
         (2, 0x7a7a),
-        (3, 0x6772c3),
-        (3, 0x72c3b6),
-        (3, 0xc3b6c3),
-        (3, 0xb6c39f),
-        (3, 0xc39f65),
+        (4, 0x6772_c3b6),
+        (4, 0x72c3_b6c3),
+        (4, 0xc3b6_c39f),
+        (4, 0xb6c3_9f65),
     ];
-    let bucket = |(length, gram): (u32, u32)| (gram | length << 24).wrapping_mul(0x9e37_79b1) >> 12;
+    let bucket = |(length, gram): (u32, u32)| (gram ^ length << 24).wrapping_mul(0x9e37_79b1) >> 12;
     let buckets: BTreeSet<u32> = grams.into_iter().map(bucket).collect();
     buckets.into_iter().collect()
 }
