@@ -116,7 +116,7 @@ mod tests {
     #[test]
     fn a_long_query_has_as_many_buckets_as_a_short_one() {
         let long = "abcdefghijklmnopqrstuvwxyz0123456789".repeat(3000);
-        assert!(buckets_of(&[long.clone()]).len() <= QUERY_BUCKETS);
+        assert!(buckets_of(std::slice::from_ref(&long)).len() <= QUERY_BUCKETS);
         let words: Vec<String> = (0..32).map(|number| format!("{long}{number}")).collect();
         assert!(buckets_of(&words).len() <= QUERY_BUCKETS);
     }
