@@ -96,9 +96,9 @@ pub trait WriteAheadLog: Send + Sync {
         build: &mut dyn FnMut(&LogTail) -> Option<Vec<u8>>,
     ) -> Result<Option<AppendedRecord>, Error>;
 
-    /// Appends one record per payload with one write, if the log ends at `from`. Returns `None`, and
-    /// appends nothing, if another writer appended in between. After a crash, the first of them may
-    /// be there without the others.
+    /// Appends one record per payload with one write, if the log ends at `from`. Returns `None`,
+    /// and appends nothing, if another writer appended in between. After a crash, the first of them
+    /// may be there without the others.
     ///
     /// # Errors
     /// See [`WriteAheadLog::append`].

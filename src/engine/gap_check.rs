@@ -121,7 +121,7 @@ impl GapCheckedSnapshot {
             if (from..to).filter(|number| !self.checked().has(*number)).count() >= MANY_SESSIONS {
                 self.check_block(from, to)?;
             }
-            // Those of a block that were not found to be right are looked at again, for the error.
+            // The blocks that were not found to be right are read again, for the error.
             (from..to).try_for_each(|number| self.check(number))?;
             from = to;
         }

@@ -77,12 +77,12 @@ pub struct StreamImportReport {
 pub type StreamOpener<'a> = &'a mut dyn FnMut() -> io::Result<Box<dyn BufRead>>;
 
 impl Store {
-    /// Imports the part of a stream that was added since its last import. Lines are first applied to
-    /// a copy of the store in memory, at most 16,384 or 16 MB at a time: if one cannot be applied,
-    /// none of these is written. Durable after [`Store::sync`].
+    /// Imports the part of a stream that was added since its last import. Lines are first applied
+    /// to a copy of the store in memory, at most 16,384 or 16 MB at a time: if one cannot be
+    /// applied, none of these is written. Durable after [`Store::sync`].
     ///
-    /// `open` opens the stream, a second time if another process writes to the store meanwhile; both
-    /// are then read in turns. `progress` receives the number of bytes written.
+    /// `open` opens the stream, a second time if another process writes to the store meanwhile;
+    /// both are then read in turns. `progress` receives the number of bytes written.
     ///
     /// # Errors
     /// [`Error::Invalid`] with the line number for a line that cannot be parsed or applied, or is

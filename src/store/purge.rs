@@ -41,8 +41,8 @@ pub struct PurgeFinding {
 pub struct PurgeReport {
     /// Where secrets were; for a preview, where they are.
     pub places: Vec<PurgeFinding>,
-    /// What was removed: the folder of the search copy, and spool writes that could not be read. For
-    /// a preview, what would be removed.
+    /// What was removed: the folder of the search copy, and spool writes that could not be read.
+    /// For a preview, what would be removed.
     pub removed: Vec<PathBuf>,
     /// Files of notes about the store, such as the log of hooks, that were overwritten in place.
     pub overwritten: Vec<PathBuf>,

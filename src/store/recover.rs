@@ -99,7 +99,7 @@ impl Session {
     }
 }
 
-/// Splits facts into those of a kind and the others.
+/// Splits facts into the ones with this kind and the others.
 fn of_kind(facts: Vec<SourcedFact>, kind: Kind) -> (Vec<SourcedFact>, Vec<SourcedFact>) {
     facts.into_iter().partition(|known| known.fact.kind == kind)
 }

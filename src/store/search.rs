@@ -2,10 +2,10 @@
 //! revision, code, checkpoints.
 //!
 //! It searches a copy of the texts next to the store (`search/`): compressed blocks of about 1 MiB,
-//! and which blocks have which grams, so that only blocks are read that may have all words. The copy
-//! is derived and private: it may be deleted at any time, and the next search makes it again. Only
-//! searches update it, so no write waits for it. `docs/search.md` explains why it is not an index
-//! of words.
+//! and which blocks have which grams, so that only blocks are read that may have all words. The
+//! copy is derived and private: it may be deleted at any time, and the next search makes it again.
+//! Only searches update it, so no write waits for it. `docs/search.md` explains why it is not an
+//! index of words.
 
 mod catalogue;
 mod copy_seal;

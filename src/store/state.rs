@@ -352,8 +352,8 @@ impl StateAt {
         Ok(items)
     }
 
-    /// Returns the last `count` of them, and whether there are older ones, which are not read. Those
-    /// that pruning folded into others count, too.
+    /// Returns the last `count` of them, and whether there are older ones, which are not read.
+    /// Those that pruning folded into others count, too.
     ///
     /// # Errors
     /// Fails if the store cannot be read or is damaged.

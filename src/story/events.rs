@@ -55,8 +55,8 @@ impl StoryEvents {
         Self::of_facts(facts).with_records(state, state.records()?)
     }
 
-    /// Reads the facts and checkpoints up to the moment of a state, and the last `count` revisions and
-    /// checkpoints. The cut is `None` if these are all.
+    /// Reads the facts and checkpoints up to the moment of a state, and the last `count` revisions
+    /// and checkpoints. The cut is `None` if these are all.
     pub(super) fn read_recent(
         state: &StateAt,
         facts: Vec<SourcedFact>,

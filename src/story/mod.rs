@@ -107,11 +107,11 @@ impl Story {
         Self::of_events(state, StoryEvents::read(state, facts)?)
     }
 
-    /// Reads the story of the last `count` revisions and checkpoints, and of the facts since then. The
-    /// memory that it takes grows with `count` and the number of facts and checkpoints, not with the
-    /// number of revisions.
+    /// Reads the story of the last `count` revisions and checkpoints, and of the facts since then.
+    /// The memory that it takes grows with `count` and the number of facts and checkpoints, not
+    /// with the number of revisions.
     ///
-    /// The findings are those of the whole session. The ideas and the items begin at
+    /// The findings cover the whole session. The ideas and the items begin at
     /// [`Story::cut`].
     ///
     /// # Errors

@@ -15,8 +15,8 @@ use forge_store::model::Timestamp;
 use forge_store::model::time_grammar::{civil_time, clock_time, day_name};
 use std::collections::BTreeMap;
 
-/// How many revisions and checkpoints a story is read of at first. More are read when they are asked
-/// for, so that a long session does not fill the memory.
+/// How many revisions and checkpoints a story is read of at first. More are read when they are
+/// asked for, so that a long session does not fill the memory.
 pub const STORY_REVISIONS: usize = 50_000;
 
 /// The time zone for display and input.
@@ -160,7 +160,7 @@ pub struct App {
     pub story_loading: bool,
     /// Whether only the title, the last lines of the story and the axis of time are shown.
     pub strip_only: bool,
-    /// What the person at the terminal is told when it arrives.
+    /// What is announced when it arrives.
     pub notified: Vec<NotifyEvent>,
     /// Whether and when the person looked.
     pub looked: LookedState,

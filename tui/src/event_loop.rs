@@ -39,7 +39,7 @@ pub struct BrowserOptions {
     pub triggers: Vec<AutoTrigger>,
     /// The program that runs the browser.
     pub host: Arc<dyn BrowserHost>,
-    /// What is told with the bell and a notification when it arrives.
+    /// What is announced with the bell and a notification when it arrives.
     pub notified: Vec<NotifyEvent>,
     /// Whether to show only the title, the last lines of the story and the axis of time.
     pub strip_only: bool,
@@ -284,8 +284,8 @@ impl BrowserLoop<'_> {
         let edited = loop {
             match self.happened.recv().map_err(|_| BrowserError::Worker)? {
                 LoopEvent::Edited(edited) => break BrowserAction::Edited(edited),
-                // The terminal sends these to the editor, too: it decides what an interrupt does, and
-                // both are stopped and continued together.
+                // The terminal sends these to the editor, too: it decides what an interrupt does,
+                // and both are stopped and continued together.
                 LoopEvent::Signal(SIGINT) => {}
                 LoopEvent::Signal(SIGTSTP) => {
                     signal_hook::low_level::emulate_default_handler(SIGTSTP)?;

@@ -171,7 +171,7 @@ pub struct LookedState {
     pub input: Timestamp,
     /// Whether the terminal lost the focus.
     pub away: bool,
-    /// The newest line before something arrived that nobody saw.
+    /// The newest line before something arrived unseen.
     pub seen: Option<HistoryPosition>,
     /// Whether the person is back since.
     pub back: bool,

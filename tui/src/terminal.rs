@@ -118,8 +118,8 @@ impl TerminalScreen {
         execute!(io::stdout(), SetTitle(title))
     }
 
-    /// Shows a notification (OSC 9) and rings the bell. A terminal that has no notifications ignores
-    /// them.
+    /// Shows a notification (OSC 9) and rings the bell. A terminal that has no notifications
+    /// ignores them.
     pub(crate) fn notify(&self, text: &str) -> io::Result<()> {
         execute!(io::stdout(), Print(notification(text)))
     }

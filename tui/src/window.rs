@@ -24,7 +24,7 @@ pub struct WindowLine {
 pub enum LinePart {
     /// What separates it from the row above: a day, a pause.
     Separator(String),
-    /// The row is the first that arrived while nobody looked.
+    /// The row is the first that arrived unseen.
     New,
     /// The row itself, and whether its time is that of the row above.
     Main {

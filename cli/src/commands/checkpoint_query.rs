@@ -164,7 +164,7 @@ fn state(
     })
 }
 
-/// Returns the brief of a state with its heading. `facts` are those of the state.
+/// Returns the brief of a state with its heading. `facts` are all facts of the state.
 pub fn brief_screen(
     reading: &SessionReader,
     state: &StateAt,

@@ -37,7 +37,7 @@ pub enum ThemeChoice {
     None,
 }
 
-/// What the user is told with the bell and a notification of the terminal.
+/// What the browser announces with the bell and a notification of the terminal.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
 pub enum NotifyChoice {
     /// A hypothesis is confirmed or rejected.
@@ -71,11 +71,13 @@ pub struct TuiArgs {
     #[arg(long)]
     pub ascii: bool,
 
-    /// Show only the title, the end of the story and the axis of time, for a low window beside an agent's
+    /// Show only the title, the end of the story and the axis of time, for a low window beside an
+    /// agent's
     #[arg(long)]
     pub strip: bool,
 
-    /// Ring the bell and show a notification of the terminal when this arrives while the browser is open
+    /// Ring the bell and show a notification of the terminal when this arrives while the browser is
+    /// open
     #[arg(long, value_enum, value_delimiter = ',', value_name = "EVENT", env = "FORGE_NOTIFY")]
     pub notify: Vec<NotifyChoice>,
 

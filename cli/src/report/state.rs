@@ -182,8 +182,8 @@ impl BranchJson {
     }
 }
 
-/// Collects the entities of some kinds; of all kinds if none is given. `facts` are those of the
-/// state.
+/// Collects the entities of some kinds; of all kinds if none is given. `facts` are all facts
+/// of the state.
 pub fn entities_by_kind(
     state: &StateAt,
     facts: &[SourcedFact],

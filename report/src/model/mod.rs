@@ -86,7 +86,7 @@ pub struct ReportModel {
 pub struct Outcome {
     /// The last message of the agent.
     pub last_word: Option<PageText>,
-    /// The question to the person with which that message ends, if nobody answered.
+    /// The question to the person with which that message ends, if no answer is recorded.
     pub last_question: Option<PageText>,
     /// The checks that fail, the latest first.
     pub failing: Vec<FailingCheck>,

@@ -96,7 +96,7 @@ fn numbers_of(session: &SessionRefs) -> String {
     format!("the numbers of '{}'", session.info.name)
 }
 
-/// Returns the rows of a table from those of a session on.
+/// Returns the rows of a table, beginning with the first row of a session.
 fn rows_from(view: &ReadSnapshot, table: TableId, first: SessionNumber) -> Peekable<TableRows<'_>> {
     TableRows::range(view, table, key::of(first).build(), Vec::new()).peekable()
 }

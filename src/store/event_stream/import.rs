@@ -56,7 +56,7 @@ pub(super) struct StreamImporter<'a> {
     header: Option<(SessionEvent, Timestamp)>,
     /// The session for lines that name none, once it is known.
     pub(super) own: Option<String>,
-    /// Sessions by name: those of the last lines at least.
+    /// Sessions by name; at least the sessions that the last lines name.
     sessions: HashMap<String, SessionNumber>,
     /// All sessions that lines were written to.
     seen: HashSet<SessionNumber>,

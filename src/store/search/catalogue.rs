@@ -88,7 +88,7 @@ pub(super) struct CatalogueChange {
     pub(super) removed: Vec<u64>,
     /// Groups that do not exist any more.
     pub(super) removed_groups: Vec<u64>,
-    /// Sessions of which all or a part must be copied again.
+    /// Sessions that must be copied again, as a whole or in part.
     pub(super) incomplete: Vec<SessionNumber>,
     /// New blocks.
     pub(super) blocks: Vec<BlockPlace>,
@@ -242,7 +242,7 @@ impl Catalogue {
         Ok(())
     }
 
-    /// Whether the file has so many changes that it should be written again as a whole.
+    /// Whether the file has enough changes to be written again as a whole.
     pub(super) const fn is_long(&self) -> bool {
         self.length - self.first > self.first + CHANGE_BYTES
     }

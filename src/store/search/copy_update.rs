@@ -29,7 +29,7 @@ pub(super) struct SearchScope<'a> {
     pub(super) resolve: TextResolver<'a>,
 }
 
-/// The copy, and the sessions of the scope of which it lacks something.
+/// The copy, and the sessions in the scope that it does not have completely.
 pub(super) struct CurrentCopy {
     /// `None` for a store in memory.
     pub(super) copy: Option<TextCopy>,
@@ -88,7 +88,7 @@ impl SearchScope<'_> {
         self.current_copy(damaged, false)
     }
 
-    /// Returns the sessions of the scope of which the copy lacks something.
+    /// Returns the sessions in the scope that the copy does not have completely.
     fn lacking(
         &self,
         catalogue: &Catalogue,

@@ -342,8 +342,8 @@ impl CopyWriter {
         Ok(())
     }
 
-    /// Removes the files that the catalogue does not name: those of writers that were killed, of
-    /// lost catalogues, and of earlier versions.
+    /// Removes the files that the catalogue does not name. Killed writers, lost catalogues and
+    /// earlier versions leave such files.
     fn remove_strangers(&self) {
         let folder = &self.copy.folder;
         let catalogue = &self.copy.catalogue;

@@ -186,8 +186,8 @@ fn sessions_with<'c>(
 
 type Hits = Vec<(HitPosition, HitCandidate)>;
 
-/// Finds the hits of a session of which the copy lacks something. Also returns how many texts it
-/// has.
+/// Finds the hits of a session that the copy does not have completely. Also returns how many texts
+/// the session has.
 fn unkept_hits(
     scope: &SearchScope<'_>,
     copy: Option<&TextCopy>,

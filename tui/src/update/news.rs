@@ -1,4 +1,4 @@
-//! What arrives while nobody looks, and what a person is told of.
+//! What arrives while the browser is not looked at, and what is announced.
 
 use crate::action::BrowserAction;
 use crate::answer::TimelineRow;
@@ -63,7 +63,7 @@ pub(super) fn arrived(
     }
 }
 
-/// Returns the event that a line tells, if it is one of those that a person can be told of.
+/// Returns the event that a line shows, if it is one that can be announced.
 fn event(row: &TimelineRow) -> Option<NotifyEvent> {
     let story = row.story.as_ref()?;
     match (story.kind?, story.sign.1) {

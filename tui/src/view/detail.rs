@@ -50,8 +50,8 @@ pub(super) fn draw(app: &App, area: Rect, buffer: &mut Buffer) {
     put_wrapped(buffer, inside, &lines, app.detail.top, app.theme);
 }
 
-/// Returns the digest of the session if it is shown instead of the details: in a narrow window, while
-/// the story is followed at its end.
+/// Returns the digest of the session if it is shown instead of the details: in a narrow window,
+/// while the story is followed at its end.
 fn shown_digest(app: &App) -> Option<&[DigestLine]> {
     let at_end = app.timeline.following && app.timeline.is_story() && !app.comparing;
     let story = app.story.as_ref()?;

@@ -1,5 +1,5 @@
-//! Why a claim is held: what it rests on and what rests on it, step by step; and the evidence about a
-//! hypothesis with the commands that showed it.
+//! Why a claim is held: what it rests on and what rests on it, step by step; and the evidence about
+//! a hypothesis with the commands that showed it.
 
 use super::detail;
 use super::idea::{self, EvidenceFor};

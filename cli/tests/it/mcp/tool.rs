@@ -266,7 +266,7 @@ fn pages_of_the_story_hold_every_line_once_from_the_end() {
     let other = json!({ "all": true, "cursor": page["next_cursor"] });
     assert!(server.wrong("story", &other).contains("next: repeat the arguments"));
     let since = json!({ "since": "2 hours ago", "until": "1 hour ago" });
-    assert_eq!(lines(&server.found("story", &since)), [json!({}); 0]);
+    assert!(lines(&server.found("story", &since)).is_empty());
 }
 
 #[test]
