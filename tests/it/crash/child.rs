@@ -3,7 +3,7 @@
 use super::open;
 use super::work::{Planted, Worker};
 use forge_store::store::Store;
-use std::io::{BufRead, BufReader, Write};
+use std::io::{BufRead, BufReader, ErrorKind, Write};
 use std::os::unix::process::CommandExt;
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
@@ -77,8 +77,11 @@ fn say(line: &str) {
     // A fault may be injected into this call too, and a line that is not read is not audited.
     for _ in 0..3 {
         let mut out = std::io::stdout().lock();
-        if out.write_all(line.as_bytes()).and_then(|()| out.flush()).is_ok() {
-            return;
+        match out.write_all(line.as_bytes()).and_then(|()| out.flush()) {
+            Ok(()) => return,
+            // The test was killed, so it does not end this process.
+            Err(error) if error.kind() == ErrorKind::BrokenPipe => std::process::exit(1),
+            Err(_) => {}
         }
     }
 }
