@@ -26,6 +26,23 @@ pub fn sanitise(text: &str, newlines: NewlineMode) -> Cow<'_, str> {
         return Cow::Borrowed(text);
     }
     let mut shown = String::with_capacity(text.len() + 16);
+    if newlines == NewlineMode::Escape {
+        escape(text, newlines, &mut shown);
+        return Cow::Owned(shown);
+    }
+    // Most lines need no escapes. What is before a line does not change how it is shown.
+    for line in text.split_inclusive('\n') {
+        if has_unseen(line.strip_suffix('\n').unwrap_or(line)) {
+            escape(line, newlines, &mut shown);
+        } else {
+            shown.push_str(line);
+        }
+    }
+    Cow::Owned(shown)
+}
+
+/// Appends the text with escapes for what is not plainly visible.
+fn escape(text: &str, newlines: NewlineMode, shown: &mut String) {
     let mut characters = chars_with_hidden(text).peekable();
     while let Some((character, hidden)) = characters.next() {
         match character {
@@ -43,13 +60,21 @@ pub fn sanitise(text: &str, newlines: NewlineMode) -> Cow<'_, str> {
             _ => write!(shown, "\\u{{{:x}}}", character as u32).expect("a String takes all"),
         }
     }
-    Cow::Owned(shown)
+}
+
+/// Returns whether the text contains a character that is not plainly visible by itself.
+fn has_unseen(text: &str) -> bool {
+    if text.is_ascii() {
+        text.bytes().any(|byte| byte.is_ascii_control())
+    } else {
+        text.chars().any(is_unseen)
+    }
 }
 
 /// Returns whether the text contains anything that is not plainly visible.
 #[must_use]
 pub fn has_hidden(text: &str) -> bool {
-    text.chars().any(is_unseen) && chars_with_hidden(text).any(|(_, hidden)| hidden)
+    has_unseen(text) && chars_with_hidden(text).any(|(_, hidden)| hidden)
 }
 
 /// Replaces each character that is not plainly visible by another.
@@ -231,6 +256,10 @@ mod tests {
             prop_assert!(!has_hidden(&once), "{:?}", once);
             prop_assert_eq!(shown(&once), once);
             prop_assert!(!has_hidden(&without_hidden(&text, ' ')));
+            // Line by line it is the same as at once.
+            let mut whole = String::new();
+            escape(&text, NewlineMode::Keep, &mut whole);
+            prop_assert_eq!(sanitise(&text, NewlineMode::Keep), whole);
         }
     }
 
