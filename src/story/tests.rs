@@ -417,3 +417,49 @@ fn the_story_of_the_last_revisions_leaves_out_older_lines_and_keeps_the_findings
     let all = Story::read_recent(&state, 8).unwrap();
     assert_eq!((all.cut, lines(&all)), (None, lines(&whole)));
 }
+
+fn digest(session: &Session) -> Vec<(&'static str, String)> {
+    let state = session.state(&session.head().unwrap()).unwrap();
+    let lines = Story::read(&state).unwrap().digest(&state.open_gaps().unwrap());
+    lines.into_iter().map(|line| (line.label, line.text)).collect()
+}
+
+#[test]
+fn a_digest_says_what_was_asked_came_out_was_ruled_out_and_is_open() {
+    let facts = vec![
+        asked("p1", 0, "why is the cache stale after a restart?"),
+        ran("c1", 1, "git commit -m 'cache: drop it at the start'", "0"),
+        edited("e1", 2, "/home/m/w/src/cache.rs"),
+        asked("p2", 3, "and now the tests"),
+        said("m1", 4, "Done.\n\nShall I commit it?"),
+    ];
+    let session = session(facts);
+    let act = WriteContext::asked("test", at(5));
+    let gap = Value::from([("description", "which node?".into()), ("status", "open".into())]);
+    let gap = ClaimChange::put(Key::new(Kind::Gap, "G1"), gap);
+    let write = session.write(&act).change(sure("H1", 0.9, "confirmed"));
+    write.change(sure("H2", 0.1, "rejected")).change(gap).commit().unwrap();
+    let lines = digest(&session);
+    let expected = [
+        ("Asked", "why is the cache stale after a restart?"),
+        ("Asked last", "and now the tests"),
+        ("Came out", "H1 confirmed .90: the cache is stale; 1 commit: cache: drop it at the start"),
+        ("Ruled out", "H2 the cache is stale"),
+        ("Open", "G1 which node?; Shall I commit it?; not committed: cache.rs"),
+    ];
+    assert_eq!(lines, expected.map(|(label, text)| (label, text.to_owned())));
+}
+
+#[test]
+fn a_digest_does_not_guess_what_is_not_recorded() {
+    let expected = [
+        ("Asked", "no prompt is recorded"),
+        ("Came out", "nothing is recorded"),
+        ("Ruled out", "nothing is recorded"),
+        ("Open", "nothing that is recorded"),
+    ];
+    assert_eq!(
+        digest(&session(Vec::new())),
+        expected.map(|(label, text)| (label, text.to_owned()))
+    );
+}
