@@ -16,15 +16,20 @@ pub(super) const PLACE_GAP: i64 = 1 << 16;
 /// use forge_store::store::{Store, WriteContext};
 /// use forge_systems::thread::{AppendOptions, SanitizeOptions, Thread};
 ///
-/// let store = Store::in_memory()?; let now =
-/// Timestamp::parse_rfc3339("2026-01-01T10:00:00Z").unwrap(); let act = WriteContext::asked("thread
-/// append", now); let thread = Thread::open_or_create(&store, &act, "support-7")?; let history = [
-/// r#"{"role":"user","content":"weather?"}"#,
-/// r#"{"role":"assistant","content":[{"type":"tool_use","id":"t1","name":"weather","input":{}}]}"#,
-/// ]; let done = thread.append(&act, &history, &AppendOptions::default())?;
-/// assert_eq!(done.pending[0].id, "t1"); // The process ends here. The next one sanitises the
-/// thread before it continues. let repaired = thread.sanitize(&act, &SanitizeOptions::default(),
-/// None)?; assert_eq!(repaired.sanitized.messages.len(), 3);
+/// let store = Store::in_memory()?;
+/// let now = Timestamp::parse_rfc3339("2026-01-01T10:00:00Z").unwrap();
+/// let act = WriteContext::asked("thread append", now);
+/// let thread = Thread::open_or_create(&store, &act, "support-7")?;
+/// let history = [
+///     r#"{"role":"user","content":"weather?"}"#,
+///     r#"{"role":"assistant","content":[
+///         {"type":"tool_use","id":"t1","name":"weather","input":{}}]}"#,
+/// ];
+/// let done = thread.append(&act, &history, &AppendOptions::default())?;
+/// assert_eq!(done.pending[0].id, "t1");
+/// // The process ends here. The next one sanitises the thread before it continues.
+/// let repaired = thread.sanitize(&act, &SanitizeOptions::default(), None)?;
+/// assert_eq!(repaired.sanitized.messages.len(), 3);
 /// # Ok::<(), forge_store::error::Error>(())
 /// ```
 #[derive(Clone, Debug)]

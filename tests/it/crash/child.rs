@@ -80,7 +80,7 @@ fn say(line: &str) {
         match out.write_all(line.as_bytes()).and_then(|()| out.flush()) {
             Ok(()) => return,
             // The test was killed, so it does not end this process.
-            Err(error) if error.kind() == ErrorKind::BrokenPipe => std::process::exit(1),
+            Err(error) if error.kind() == ErrorKind::BrokenPipe => panic!("{error}"),
             Err(_) => {}
         }
     }
