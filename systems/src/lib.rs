@@ -10,6 +10,7 @@
 #![warn(missing_debug_implementations)]
 
 mod compound_id;
+pub mod graph;
 pub mod program;
 pub mod progress;
 pub mod run;

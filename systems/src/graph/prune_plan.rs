@@ -1,0 +1,115 @@
+//! Decides which checkpoints of a thread go, and what those that stay must be given.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+/// Names a checkpoint in a thread: its namespace and its id.
+pub type StepName = (String, String);
+
+/// A checkpoint as the plan sees it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct PruneNode {
+    /// Its namespace and id.
+    pub name: StepName,
+    /// The id of the checkpoint before it in its namespace.
+    pub parent: Option<String>,
+    /// The checkpoint of the root graph that it belongs to, if its namespace is a subgraph's.
+    pub root: Option<String>,
+}
+
+/// Returns the checkpoints that go if the latest of each namespace is kept. The namespace of a call
+/// of a subgraph goes with the step that it belonged to, unless that is the latest step of the root
+/// graph.
+#[must_use]
+pub fn older_checkpoints(nodes: &[PruneNode]) -> BTreeSet<StepName> {
+    let mut latest: BTreeMap<&str, &PruneNode> = BTreeMap::new();
+    for node in nodes {
+        let entry = latest.entry(&node.name.0).or_insert(node);
+        if entry.name.1 < node.name.1 {
+            *entry = node;
+        }
+    }
+    let root = latest.get("").map(|node| node.name.1.clone());
+    let known: BTreeSet<&str> = nodes
+        .iter()
+        .filter(|node| node.name.0.is_empty())
+        .map(|node| node.name.1.as_str())
+        .collect();
+    latest.retain(|namespace, node| {
+        !is_call(namespace)
+            || node
+                .root
+                .as_ref()
+                .is_none_or(|of| Some(of) == root.as_ref() || !known.contains(of.as_str()))
+    });
+    let stays: BTreeSet<&StepName> = latest.values().map(|node| &node.name).collect();
+    nodes.iter().map(|node| &node.name).filter(|name| !stays.contains(name)).cloned().collect()
+}
+
+/// Returns whether a namespace is that of one call of a subgraph. One that remembers between calls
+/// has no id of a task.
+#[must_use]
+pub fn is_call(namespace: &str) -> bool {
+    namespace.rsplit('|').next().is_some_and(|last| last.contains(':'))
+}
+
+/// Returns the checkpoints that stay after one that goes. They lose their parent, and must be given
+/// the history that they need of it.
+#[must_use]
+pub fn orphans<'a>(nodes: &'a [PruneNode], gone: &BTreeSet<StepName>) -> Vec<&'a PruneNode> {
+    let is_gone = |namespace: &str, id: &str| gone.contains(&(namespace.to_owned(), id.to_owned()));
+    nodes
+        .iter()
+        .filter(|node| !gone.contains(&node.name))
+        .filter(|node| node.parent.as_ref().is_some_and(|parent| is_gone(&node.name.0, parent)))
+        .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn node(namespace: &str, id: &str, parent: Option<&str>, root: Option<&str>) -> PruneNode {
+        PruneNode {
+            name: (namespace.to_owned(), id.to_owned()),
+            parent: parent.map(str::to_owned),
+            root: root.map(str::to_owned),
+        }
+    }
+
+    fn names(found: impl IntoIterator<Item = StepName>) -> Vec<String> {
+        found.into_iter().map(|(namespace, id)| format!("{namespace}/{id}")).collect()
+    }
+
+    #[test]
+    fn the_latest_of_each_namespace_stays_and_a_call_goes_with_its_step() {
+        let nodes = [
+            node("", "1", None, None),
+            node("", "2", Some("1"), None),
+            node("", "3", Some("2"), None),
+            node("memory", "5", None, Some("1")),
+            node("memory", "6", Some("5"), Some("2")),
+            node("a:t1", "1", None, Some("2")),
+            node("a:t2", "1", None, Some("3")),
+            node("a:t2", "2", Some("1"), Some("3")),
+            node("a:t2|memory", "1", None, Some("2")),
+            node("b:t3", "1", None, None),
+        ];
+        let gone = older_checkpoints(&nodes);
+        assert_eq!(names(gone.clone()), ["/1", "/2", "a:t1/1", "a:t2/1", "memory/5"]);
+        let left = orphans(&nodes, &gone).into_iter().map(|node| node.name.clone());
+        assert_eq!(names(left), ["/3", "memory/6", "a:t2/2"]);
+    }
+
+    #[test]
+    fn a_call_whose_step_is_not_there_stays() {
+        let nodes = [node("", "3", None, None), node("a:t", "1", None, Some("9"))];
+        assert!(older_checkpoints(&nodes).is_empty());
+        assert!(older_checkpoints(&[]).is_empty());
+    }
+
+    #[test]
+    fn only_a_namespace_with_a_task_is_a_call() {
+        assert!(is_call("a:t") && is_call("memory|a:t"));
+        assert!(!is_call("") && !is_call("memory") && !is_call("a:t|memory"));
+    }
+}
