@@ -30,6 +30,7 @@ pub const fn word(kind: SessionKind) -> &'static str {
         SessionKind::Progress => "progress",
         SessionKind::Program => "program",
         SessionKind::Thread => "thread",
+        SessionKind::Graph => "graph",
     }
 }
 
