@@ -3,7 +3,7 @@
 
 use crate::model::Value;
 
-/// The markers for the length of a text, list or map: in the first byte if it is short, otherwise
+/// The markers for the length of a text, bytes, a list or a map: in the first byte if it is short, otherwise
 /// after a marker.
 struct LengthMarkers {
     /// The first byte of an empty one.
@@ -18,6 +18,9 @@ struct LengthMarkers {
 
 const TEXT: LengthMarkers =
     LengthMarkers { short: 0xa0, below: 32, of_8: Some(0xd9), of_16: 0xda, of_32: 0xdb };
+/// Bytes have no short form.
+const BYTES: LengthMarkers =
+    LengthMarkers { short: 0, below: 0, of_8: Some(0xc4), of_16: 0xc5, of_32: 0xc6 };
 const LIST: LengthMarkers =
     LengthMarkers { short: 0x90, below: 16, of_8: None, of_16: 0xdc, of_32: 0xdd };
 const MAP: LengthMarkers =
@@ -48,6 +51,7 @@ fn behind<'a>(bytes: &'a [u8], value: &Value) -> Option<&'a [u8]> {
         Value::UInt(number) => unsigned(bytes, *number),
         Value::Float(number) => after(after(bytes, [FLOAT_64])?, number.to_be_bytes()),
         Value::Text(text) => behind_text(bytes, text),
+        Value::Bytes(content) => length(bytes, &BYTES, content.len())?.strip_prefix(&content[..]),
         Value::List(items) => {
             let rest = length(bytes, &LIST, items.len())?;
             items.iter().try_fold(rest, behind)
@@ -138,6 +142,7 @@ mod tests {
             (0_u64..300).prop_map(Value::UInt),
             any::<u64>().prop_map(|bits| Value::Float(f64::from_bits(bits))),
             text.prop_map(Value::Text),
+            prop::collection::vec(any::<u8>(), 0..300).prop_map(Value::Bytes),
         ];
         leaf.prop_recursive(4, 60, 20, |inner| {
             prop_oneof![
@@ -178,6 +183,7 @@ mod tests {
         let mut all = Vec::new();
         for length in [0, 1, 15, 16, 17, 31, 32, 33, 255, 256, 257, 65_535, 65_536, 65_537] {
             all.push(Value::Text("x".repeat(length)));
+            all.push(Value::Bytes(vec![7; length]));
             all.push(Value::List(vec![Value::Null; length]));
             let name = |number: usize| (format!("{number:06}"), Value::Bool(true));
             all.push(Value::Map((0..length).map(name).collect()));

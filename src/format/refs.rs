@@ -7,7 +7,7 @@ use crate::model::{
     BranchMetadata, BranchName, BranchNumber, BranchStatus, OperationId, RevisionId, SessionKind,
     SessionMetadata, SessionNumber, StateDigest, Timestamp,
 };
-use serde::{Deserialize, Deserializer, Serialize, Serializer};
+use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
 
 mod session_codec;
 
@@ -142,7 +142,8 @@ pub struct StoreHead {
     /// The number of sessions, including removed ones.
     pub sessions: u64,
     /// The number of sessions of each kind that were not removed, in the order of
-    /// [`SessionKind::ALL`].
+    /// [`SessionKind::ALL`]. A kind that an earlier forge did not know counts 0.
+    #[serde(deserialize_with = "visible_counts")]
     pub visible: [u64; SessionKind::ALL.len()],
     /// The sum of the hashes of all sessions: it shows whether the index has all of them as they
     /// are.
@@ -166,6 +167,17 @@ pub struct RecentSession {
     pub number: SessionNumber,
     /// The encoded session.
     pub session: RecordBytes,
+}
+
+/// Reads the number of sessions of each kind. There are fewer if a kind was added since.
+fn visible_counts<'de, D: Deserializer<'de>>(
+    from: D,
+) -> Result<[u64; SessionKind::ALL.len()], D::Error> {
+    let mut counts = Vec::<u64>::deserialize(from)?;
+    if counts.len() < SessionKind::ALL.len() {
+        counts.resize(SessionKind::ALL.len(), 0);
+    }
+    counts.try_into().map_err(|_| de::Error::custom("it counts sessions of unknown kinds"))
 }
 
 impl StoreHead {

@@ -75,6 +75,12 @@ kinds! {
     Run = 12, "run", "runs";
     /// A message thread of an LLM agent: its form, its writer, its pending calls.
     Thread = 13, "thread", "threads";
+    /// The latest step of a graph of an agent framework, in one namespace.
+    GraphStep = 14, "graph_step", "graph_steps";
+    /// A channel of a graph: how its value is divided into elements.
+    Channel = 15, "channel", "channels";
+    /// A part of a channel's value.
+    ChannelElement = 16, "channel_element", "channel_elements";
     /// A message of a conversation.
     Message = 32, "message", "messages";
     /// What a person asked for.
@@ -99,6 +105,8 @@ kinds! {
     /// Something the session received that no person typed and no tool returned: a diagnostic, a
     /// link, a limit.
     Notice = 42, "notice", "notices";
+    /// What tasks of a graph wrote after a step, before the next one.
+    GraphWrite = 43, "graph_write", "graph_writes";
 }
 
 impl Kind {

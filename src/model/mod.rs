@@ -28,4 +28,4 @@ pub use operation::{Operation, OperationAuthor};
 pub use retention::{RetentionPolicy, RetentionReason, is_significant};
 pub use session::{SessionKind, SessionMetadata, SessionNumber};
 pub use timestamp::Timestamp;
-pub use value::{FieldMap, Value};
+pub use value::{BYTES_FIELD, FieldMap, Value};

@@ -23,12 +23,14 @@ pub enum SessionKind {
     Program,
     /// A message thread of an LLM agent.
     Thread,
+    /// A thread of a graph of an agent framework.
+    Graph,
 }
 
 impl SessionKind {
     /// All kinds.
-    pub const ALL: [Self; 5] =
-        [Self::Debug, Self::Run, Self::Progress, Self::Program, Self::Thread];
+    pub const ALL: [Self; 6] =
+        [Self::Debug, Self::Run, Self::Progress, Self::Program, Self::Thread, Self::Graph];
 }
 
 /// A session, apart from its contents.
@@ -36,7 +38,7 @@ impl SessionKind {
 pub struct SessionMetadata {
     /// The permanent id.
     pub id: SessionId,
-    /// The name; for a run, progress, program or thread its key. Unique within its kind.
+    /// The name; for every other kind than `debug` its key. Unique within its kind.
     pub name: String,
     /// The kind of the session.
     pub kind: SessionKind,

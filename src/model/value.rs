@@ -1,14 +1,22 @@
-//! Values of entities: JSON values with one order of fields.
+//! Values of entities: JSON values with one order of fields, and bytes.
 
+use base64::Engine;
+use base64::engine::general_purpose::STANDARD as BASE64;
 use serde::de::{self, Deserialize, Deserializer, MapAccess, SeqAccess};
-use serde::ser::{Serialize, Serializer};
+use serde::ser::{Serialize, SerializeMap, Serializer};
 use std::collections::BTreeMap;
 use std::fmt;
+
+/// The only field of a map that stands for bytes in JSON. Its value is their base64.
+pub const BYTES_FIELD: &str = "$bytes";
 
 /// The fields of a value, sorted by name, so that equal values have equal bytes.
 pub type FieldMap = BTreeMap<String, Value>;
 
-/// A JSON value. Integers keep all digits from -2^63 to 2^64-1.
+/// A JSON value, or bytes. Integers keep all digits from -2^63 to 2^64-1.
+///
+/// JSON has no bytes: there they are a map with the only field [`BYTES_FIELD`], whose text is their
+/// base64.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub enum Value {
     /// Null. A field that is null counts as absent.
@@ -24,6 +32,8 @@ pub enum Value {
     Float(f64),
     /// A string.
     Text(String),
+    /// Bytes that have a meaning only for the program that recorded them.
+    Bytes(Vec<u8>),
     /// A list of values.
     List(Vec<Value>),
     /// A map of named values.
@@ -35,6 +45,12 @@ impl Value {
     #[must_use]
     pub fn as_text(&self) -> Option<&str> {
         if let Self::Text(text) = self { Some(text) } else { None }
+    }
+
+    /// Returns the bytes if these are bytes.
+    #[must_use]
+    pub fn as_bytes(&self) -> Option<&[u8]> {
+        if let Self::Bytes(bytes) = self { Some(bytes) } else { None }
     }
 
     /// Returns the value as a float if it is a number.
@@ -169,6 +185,12 @@ impl Serialize for Value {
             Self::UInt(number) => serializer.serialize_u64(*number),
             Self::Float(number) => serializer.serialize_f64(*number),
             Self::Text(text) => serializer.serialize_str(text),
+            Self::Bytes(bytes) if serializer.is_human_readable() => {
+                let mut fields = serializer.serialize_map(Some(1))?;
+                fields.serialize_entry(BYTES_FIELD, &BASE64.encode(bytes))?;
+                fields.end()
+            }
+            Self::Bytes(bytes) => serializer.serialize_bytes(bytes),
             Self::List(items) => items.serialize(serializer),
             Self::Map(fields) => fields.serialize(serializer),
         }
@@ -177,7 +199,9 @@ impl Serialize for Value {
 
 impl<'de> Deserialize<'de> for Value {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        struct Visitor;
+        struct Visitor {
+            readable: bool,
+        }
         impl<'de> de::Visitor<'de> for Visitor {
             type Value = Value;
             fn expecting(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -210,6 +234,12 @@ impl<'de> Deserialize<'de> for Value {
             fn visit_string<E>(self, text: String) -> Result<Value, E> {
                 Ok(Value::Text(text))
             }
+            fn visit_bytes<E>(self, bytes: &[u8]) -> Result<Value, E> {
+                Ok(Value::Bytes(bytes.to_vec()))
+            }
+            fn visit_byte_buf<E>(self, bytes: Vec<u8>) -> Result<Value, E> {
+                Ok(Value::Bytes(bytes))
+            }
             fn visit_seq<A: SeqAccess<'de>>(self, mut items: A) -> Result<Value, A::Error> {
                 // Capacity is never reserved from the declared length: the input is not trusted.
                 let mut list = Vec::new();
@@ -225,16 +255,45 @@ impl<'de> Deserialize<'de> for Value {
                         return Err(de::Error::custom(format!("field '{name}' occurs twice")));
                     }
                 }
-                Ok(Value::Map(map))
+                let bytes = self.readable.then(|| bytes_of_json(&map)).flatten();
+                Ok(bytes.unwrap_or(Value::Map(map)))
             }
         }
-        deserializer.deserialize_any(Visitor)
+        let readable = deserializer.is_human_readable();
+        deserializer.deserialize_any(Visitor { readable })
     }
+}
+
+/// Returns the bytes that a map stands for in JSON; `None` for every other map.
+fn bytes_of_json(map: &FieldMap) -> Option<Value> {
+    let text = map.get(BYTES_FIELD)?.as_text().filter(|_| map.len() == 1)?;
+    BASE64.decode(text).ok().map(Value::Bytes)
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn bytes_come_back_from_json_and_messagepack() {
+        let value = Value::from([("raw", Value::Bytes(vec![0, 255, 0xc1])), ("n", 1_i64.into())]);
+        let text = serde_json::to_string(&value).unwrap();
+        assert_eq!(text, r#"{"n":1,"raw":{"$bytes":"AP/B"}}"#);
+        assert_eq!(serde_json::from_str::<Value>(&text).unwrap(), value);
+        let packed = rmp_serde::to_vec_named(&value).unwrap();
+        assert_eq!(rmp_serde::from_slice::<Value>(&packed).unwrap(), value);
+        // Three bytes cost two more: a marker and a length.
+        assert_eq!(packed.len(), 1 + 4 + 5 + 2 + 1);
+    }
+
+    #[test]
+    fn a_map_that_is_like_bytes_stays_a_map() {
+        for text in [r#"{"$bytes":"!"}"#, r#"{"$bytes":1}"#, r#"{"$bytes":"AP/B","x":1}"#] {
+            let value: Value = serde_json::from_str(text).unwrap();
+            assert!(value.as_map().is_some(), "{text}");
+            assert_eq!(serde_json::to_string(&value).unwrap(), text);
+        }
+    }
 
     #[test]
     fn json_and_messagepack_give_the_value_back() {

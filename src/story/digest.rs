@@ -3,8 +3,9 @@
 use super::item::{StoryItem, StoryKind};
 use super::line::short_number;
 use super::{Story, closing_question};
-use crate::model::claim::HypothesisStatus;
-use crate::store::BriefLine;
+use crate::error::Result;
+use crate::model::claim::{Hypothesis, HypothesisStatus};
+use crate::store::{BriefLine, StateAt};
 use std::fmt::Write;
 
 /// The most names in one line.
@@ -21,9 +22,10 @@ pub struct DigestLine {
 
 impl Story {
     /// Returns what was asked, what came out, what was ruled out and why, and what is open or not
-    /// committed. `gaps` are the open gaps. What is not recorded is said to be not recorded.
-    #[must_use]
-    pub fn digest(&self, gaps: &[BriefLine]) -> Vec<DigestLine> {
+    /// committed. Hypotheses and gaps are as in `state`, since another branch may hold something
+    /// else. What is not recorded is said to be not recorded.
+    pub fn digest(&self, state: &StateAt) -> Result<Vec<DigestLine>> {
+        let hypotheses = state.all::<Hypothesis>()?;
         let mut lines = Vec::new();
         let mut add = |label, text| lines.push(DigestLine { label, text });
         let prompts: Vec<&StoryItem> =
@@ -37,23 +39,21 @@ impl Story {
         {
             add("Asked last", last.text.clone());
         }
-        add("Came out", self.result());
-        add("Ruled out", self.ruled_out());
-        add("Open", self.open(gaps));
-        lines
+        add("Came out", self.result(&hypotheses));
+        add("Ruled out", self.ruled_out(&hypotheses));
+        add("Open", self.open(&state.open_gaps()?));
+        Ok(lines)
     }
 
     /// Returns the confirmed hypotheses, the commits and the checks that fail.
-    fn result(&self) -> String {
+    fn result(&self, hypotheses: &[(String, Hypothesis)]) -> String {
         let findings = &self.findings;
         let mut parts = Vec::new();
-        for idea in
-            self.ideas.iter().filter(|idea| status(idea) == Some(HypothesisStatus::Confirmed))
-        {
-            let confidence = idea.steps.iter().rev().find_map(|step| step.confidence);
-            let confidence = confidence.map(|it| format!(" {}", short_number(it)));
+        for (id, confirmed) in with_status(hypotheses, HypothesisStatus::Confirmed) {
+            let confidence = confirmed.confidence;
+            let confidence = confidence.map(|it| format!(" {}", short_number(it.value())));
             let confidence = confidence.unwrap_or_default();
-            parts.push(format!("{} confirmed{confidence}: {}", idea.id, idea.description));
+            parts.push(format!("{id} confirmed{confidence}: {}", description(confirmed)));
         }
         if let Some(last) = findings.commits.last() {
             let count = match findings.commits.len() {
@@ -72,13 +72,17 @@ impl Story {
         parts.join("; ")
     }
 
-    fn ruled_out(&self) -> String {
-        let rejected =
-            self.ideas.iter().filter(|idea| status(idea) == Some(HypothesisStatus::Rejected));
-        let named = |idea: &super::IdeaPath| {
-            let reason = idea.steps.iter().rev().find_map(|step| step.reason.as_deref());
-            format!("{} {}", idea.id, reason.unwrap_or(&idea.description))
+    fn ruled_out(&self, hypotheses: &[(String, Hypothesis)]) -> String {
+        let named = |(id, rejected): &(String, Hypothesis)| {
+            let path = self.ideas.iter().find(|idea| idea.id == *id);
+            let reason = path.and_then(|idea| {
+                let last = idea.steps.iter().rev().find(|step| step.status.is_some())?;
+                let is_rejection = last.status == Some(HypothesisStatus::Rejected);
+                last.reason.as_deref().filter(|_| is_rejection)
+            });
+            format!("{id} {}", reason.unwrap_or_else(|| description(rejected)))
         };
+        let rejected = with_status(hypotheses, HypothesisStatus::Rejected);
         let parts: Vec<String> = rejected.map(named).collect();
         match parts.len() {
             0 => "nothing is recorded".to_owned(),
@@ -117,7 +121,14 @@ impl Story {
     }
 }
 
-/// Returns the last status of a hypothesis.
-fn status(idea: &super::IdeaPath) -> Option<HypothesisStatus> {
-    idea.steps.iter().rev().find_map(|step| step.status)
+/// Returns the hypotheses that have this status.
+fn with_status(
+    hypotheses: &[(String, Hypothesis)],
+    status: HypothesisStatus,
+) -> impl Iterator<Item = &(String, Hypothesis)> {
+    hypotheses.iter().filter(move |(_, hypothesis)| hypothesis.status == Some(status))
+}
+
+fn description(hypothesis: &Hypothesis) -> &str {
+    hypothesis.description.as_deref().unwrap_or_default()
 }

@@ -1,7 +1,7 @@
 //! Stories of whole sessions.
 
 use super::*;
-use crate::model::{Fact, FactOrigin, Key, Kind, Value};
+use crate::model::{BranchMetadata, Fact, FactOrigin, Key, Kind, Value};
 use crate::store::{ClaimChange, NewCheckpoint, NewSession, Session, Store, WriteContext};
 
 fn at(minute: i64) -> Timestamp {
@@ -420,7 +420,7 @@ fn the_story_of_the_last_revisions_leaves_out_older_lines_and_keeps_the_findings
 
 fn digest(session: &Session) -> Vec<(&'static str, String)> {
     let state = session.state(&session.head().unwrap()).unwrap();
-    let lines = Story::read(&state).unwrap().digest(&state.open_gaps().unwrap());
+    let lines = Story::read(&state).unwrap().digest(&state).unwrap();
     lines.into_iter().map(|line| (line.label, line.text)).collect()
 }
 
@@ -448,6 +448,18 @@ fn a_digest_says_what_was_asked_came_out_was_ruled_out_and_is_open() {
         ("Open", "G1 which node?; Shall I commit it?; not committed: cache.rs"),
     ];
     assert_eq!(lines, expected.map(|(label, text)| (label, text.to_owned())));
+}
+
+#[test]
+fn a_digest_does_not_take_the_status_from_another_branch() {
+    let session = session(vec![asked("p1", 0, "why is the cache stale?")]);
+    let act = WriteContext::asked("test", at(5));
+    session.write(&act).change(sure("H1", 0.6, "under_test")).commit().unwrap();
+    session.create_branch(&act, "other", None, BranchMetadata::default()).unwrap();
+    let elsewhere = session.write(&act).on("other");
+    elsewhere.change(sure("H1", 0.1, "rejected")).commit().unwrap();
+    let lines = digest(&session);
+    assert!(lines.contains(&("Ruled out", "nothing is recorded".to_owned())), "{lines:?}");
 }
 
 #[test]

@@ -31,6 +31,7 @@ pub const fn word(kind: SessionKind) -> &'static str {
         SessionKind::Progress => "progress",
         SessionKind::Program => "program",
         SessionKind::Thread => "thread",
+        SessionKind::Graph => "graph",
     }
 }
 

@@ -204,6 +204,10 @@ impl StateTab {
                 Kind::Program,
                 Kind::Run,
                 Kind::Thread,
+                Kind::GraphStep,
+                Kind::Channel,
+                Kind::ChannelElement,
+                Kind::GraphWrite,
                 Kind::Inference,
                 Kind::Tool,
                 Kind::Notice,
@@ -454,6 +458,7 @@ pub fn text_of(value: &Value) -> String {
         Value::Int(number) => number.to_string(),
         Value::UInt(number) => number.to_string(),
         Value::Float(number) => number.to_string(),
+        Value::Bytes(bytes) => format!("{} bytes", bytes.len()),
         Value::List(items) => items.iter().map(text_of).collect::<Vec<_>>().join(", "),
         Value::Map(_) => {
             if let Some(text) = forge_store::model::TextRef::from_value(value) {

@@ -137,6 +137,7 @@ pub fn value_text(value: &Value) -> String {
         Value::Text(text) => text.clone(),
         Value::List(items) => items.iter().map(value_text).collect::<Vec<_>>().join(", "),
         Value::Float(number) => format!("{number}"),
+        Value::Bytes(bytes) => super::import::size_text(bytes.len() as u64),
         other => serde_json::to_string(other).unwrap_or_default(),
     }
 }

@@ -14,7 +14,7 @@ use serde::Serialize;
 use serde::ser::{SerializeMap, Serializer};
 
 /// The order of the kinds in a document.
-const ORDER: [Kind; 24] = [
+const ORDER: [Kind; 28] = [
     Kind::Hypothesis,
     Kind::Evidence,
     Kind::Belief,
@@ -39,6 +39,10 @@ const ORDER: [Kind; 24] = [
     Kind::Program,
     Kind::Run,
     Kind::Thread,
+    Kind::GraphStep,
+    Kind::Channel,
+    Kind::ChannelElement,
+    Kind::GraphWrite,
 ];
 
 /// The state at a moment, as a document or for a screen.

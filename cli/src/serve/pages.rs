@@ -175,6 +175,7 @@ fn entity(parts: &ServerParts, session: &Session, name: &str) -> Result<String, 
 fn value_text(value: &Value) -> String {
     match value {
         Value::Text(text) => text.clone(),
+        Value::Bytes(bytes) => format!("{} bytes", bytes.len()),
         other => serde_json::to_string_pretty(other).unwrap_or_default(),
     }
 }

@@ -133,6 +133,7 @@ fn put_info(out: &mut Vec<u8>, info: &SessionMetadata) {
         SessionKind::Progress => 2,
         SessionKind::Program => 3,
         SessionKind::Thread => 4,
+        SessionKind::Graph => 5,
     });
     put_option(out, agent.as_ref(), put_text);
     put_option(out, agent_session.as_ref(), put_text);
@@ -150,6 +151,7 @@ fn info<const KEPT: bool>(from: &mut ByteReader<'_>) -> Result<SessionMetadata, 
             2 => SessionKind::Progress,
             3 => SessionKind::Program,
             4 => SessionKind::Thread,
+            5 => SessionKind::Graph,
             _ => return Err(from.error("it is of an unknown kind")),
         },
         agent: option(from, text::<KEPT>)?,

@@ -50,6 +50,7 @@ fn shown(value: &Value) -> String {
         Value::UInt(number) => number.to_string(),
         Value::Float(number) => format!("{number:?}"),
         Value::Text(text) => quoted(text),
+        Value::Bytes(_) => "bytes".to_owned(),
         Value::List(items) => {
             let odd = items.iter().find(|item| !matches!(item, Value::Text(_)));
             odd.map_or_else(

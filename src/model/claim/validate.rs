@@ -97,7 +97,11 @@ pub fn check(kind: Kind, value: &Value) -> Result<Value, InvalidField> {
         | Kind::ThreadMessage
         | Kind::Program
         | Kind::Run
-        | Kind::Thread => value.clone().without_nulls(),
+        | Kind::Thread
+        | Kind::GraphStep
+        | Kind::Channel
+        | Kind::ChannelElement
+        | Kind::GraphWrite => value.clone().without_nulls(),
     };
     Ok(positive_zeros(checked))
 }
@@ -133,7 +137,11 @@ pub fn is_checked(kind: Kind, value: &Value) -> bool {
         | Kind::ThreadMessage
         | Kind::Program
         | Kind::Run
-        | Kind::Thread => true,
+        | Kind::Thread
+        | Kind::GraphStep
+        | Kind::Channel
+        | Kind::ChannelElement
+        | Kind::GraphWrite => true,
     }
 }
 
@@ -149,7 +157,7 @@ fn is_plain(value: &Value, depth: usize) -> bool {
             items.iter().all(|item| *item == Value::Null || is_plain(item, depth + 1))
         }
         Value::Map(fields) => fields.values().all(|field| is_plain(field, depth + 1)),
-        Value::Bool(_) | Value::Int(_) | Value::UInt(_) | Value::Text(_) => true,
+        Value::Bool(_) | Value::Int(_) | Value::UInt(_) | Value::Text(_) | Value::Bytes(_) => true,
     }
 }
 
@@ -241,6 +249,25 @@ pub fn fields(kind: Kind) -> &'static [FieldDefinition] {
             "writer": "Its writer at present, and until when.",
             "marked": "Whether it contains something that no provider would accept.",
             "reset": "When sanitising could keep none of its messages, and how many they were.",
+        },
+        Kind::GraphStep => unchecked! {
+            "namespace": "The namespace that made the step; empty for the graph itself.",
+            "checkpoint": "The framework's id of the checkpoint.",
+            "head": "The checkpoint without the values of its channels, as the framework's bytes.",
+        },
+        Kind::Channel => unchecked! {
+            "type": "The framework's word for the encoding of the value.",
+            "form": "What its elements are: list, map, or one for a value that is not divided.",
+            "count": "How many elements it has.",
+        },
+        Kind::ChannelElement => unchecked! {
+            "place": "Its place in the channel: elements are in the order of their places.",
+            "bytes": "The element, as the framework's bytes.",
+        },
+        Kind::GraphWrite => unchecked! {
+            "task": "The task that wrote.",
+            "path": "The path of the task, by which writes are sorted.",
+            "writes": "What it wrote: slot, channel, encoding and bytes of each value.",
         },
     }
 }

@@ -228,7 +228,7 @@ pub(super) fn items_of(state: &StateAt) -> Result<Vec<RunItem>> {
 pub(super) fn field_text(value: Option<&Value>, name: &str) -> Option<String> {
     match value?.field(name)? {
         Value::Text(text) => Some(text.clone()),
-        Value::Null | Value::List(_) | Value::Map(_) => None,
+        Value::Null | Value::Bytes(_) | Value::List(_) | Value::Map(_) => None,
         Value::Bool(value) => Some(value.to_string()),
         Value::Int(number) => Some(number.to_string()),
         Value::UInt(number) => Some(number.to_string()),

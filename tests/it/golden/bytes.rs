@@ -105,6 +105,9 @@ fn keys_entries_and_their_hashes() {
     let entry = ClaimEntry { added_at: Timestamp::from_micros(-5), value: value() };
     let bytes = golden("entry", &encode_entry(&entry));
     assert_eq!(decode_entry(&bytes).unwrap(), entry);
+    let raw = Value::from([("bytes", Value::Bytes(vec![0, 0xc1, 0xff])), ("place", 1_i64.into())]);
+    let raw = ClaimEntry { added_at: Timestamp::from_micros(7), value: raw };
+    assert_eq!(decode_entry(&golden("entry-with-bytes", &encode_entry(&raw))).unwrap(), raw);
     let purged = golden("entry-purged", &rekey_entry(&encode_key(&key()), &bytes));
     assert_eq!(decode_entry(&purged).unwrap(), entry);
     golden("entry-hash", &entry_hash(&encode_key(&key()), &bytes));
@@ -254,7 +257,7 @@ fn head_of_store(branches: usize) -> StoreHead {
     assert_eq!(decode_session(&encoded).unwrap(), session);
     StoreHead {
         sessions: 2,
-        visible: [1, 0, 0, 0, 0],
+        visible: [1, 0, 0, 0, 0, 0],
         digest: RecordBytes(
             StateDigest::EMPTY.plus(&session_hash(0, &encoded)).to_bytes().to_vec(),
         ),
@@ -383,6 +386,7 @@ fn records() {
     };
     let bytes = golden("record-swept-ahead", &swept.encode());
     assert_eq!(Record::decode(&bytes).unwrap(), swept);
+    // Written when there were five kinds of sessions.
     let bytes = kept("record-head-zstd", &head(40).encode());
     assert_eq!(bytes[0], 2);
     assert_eq!(Record::decode(&bytes).unwrap(), head(40));

@@ -52,7 +52,7 @@ fn summary(story: &Story, state: &StateAt) -> Result<StorySummary> {
         commits: findings.commits.len(),
         prompts: findings.prompts,
         open_gaps: gaps.len(),
-        digest: story.digest(&gaps),
+        digest: story.digest(state)?,
     })
 }
 
