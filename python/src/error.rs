@@ -1,0 +1,180 @@
+//! The exceptions of the package: one class for each [`ErrorKind`], all under `ForgeError`.
+
+use forge_store::error::{BackendError, Error, ErrorKind};
+use pyo3::exceptions::{PyException, PyLookupError, PyValueError};
+use pyo3::prelude::*;
+use pyo3::types::{PyDict, PyTuple, PyType};
+use std::error::Error as _;
+
+pyo3::create_exception!(_forge, ForgeError, PyException, "Any error of a forge store.");
+
+/// The classes below `ForgeError`: kind, name, what its documentation says, a second base.
+const CLASSES: [(ErrorKind, &str, &str, SecondBase); 10] = [
+    (
+        ErrorKind::NotFound,
+        "NotFound",
+        "The named thing does not exist: name something else.",
+        SecondBase::Lookup,
+    ),
+    (ErrorKind::Invalid, "Invalid", "The request is not valid: change it.", SecondBase::Value),
+    (
+        ErrorKind::Conflict,
+        "Conflict",
+        "A concurrent change of the same thing: read it again and retry.",
+        SecondBase::None,
+    ),
+    (
+        ErrorKind::Locked,
+        "Locked",
+        "Another process holds a lock or lease: retry later.",
+        SecondBase::None,
+    ),
+    (
+        ErrorKind::Unavailable,
+        "Unavailable",
+        "The system refused, for example for want of space or permission: mend that and retry.",
+        SecondBase::None,
+    ),
+    (ErrorKind::Corrupt, "Corrupt", "Stored data is damaged: verify and repair.", SecondBase::None),
+    (
+        ErrorKind::Forged,
+        "Forged",
+        "Stored data was not written by the holder of the store's key.",
+        SecondBase::None,
+    ),
+    (
+        ErrorKind::Unkeyed,
+        "Unkeyed",
+        "The key of a sealed or encrypted store is not on this machine.",
+        SecondBase::None,
+    ),
+    (
+        ErrorKind::Unsupported,
+        "Unsupported",
+        "The store needs another version of forge.",
+        SecondBase::None,
+    ),
+    (ErrorKind::Internal, "Internal", "A bug in forge: report it.", SecondBase::None),
+];
+
+/// The built-in exception that a class also is.
+#[derive(Clone, Copy)]
+enum SecondBase {
+    None,
+    Lookup,
+    Value,
+}
+
+/// Adds the exceptions to the module.
+pub(crate) fn add_to(module: &Bound<'_, PyModule>) -> PyResult<()> {
+    let py = module.py();
+    let base = py.get_type::<ForgeError>();
+    module.add("ForgeError", &base)?;
+    let make = py.get_type::<PyType>();
+    for (_, name, about, second) in CLASSES {
+        let bases = match second {
+            SecondBase::None => PyTuple::new(py, [base.as_any()])?,
+            SecondBase::Lookup => {
+                PyTuple::new(py, [base.as_any(), py.get_type::<PyLookupError>().as_any()])?
+            }
+            SecondBase::Value => {
+                PyTuple::new(py, [base.as_any(), py.get_type::<PyValueError>().as_any()])?
+            }
+        };
+        let fields = PyDict::new(py);
+        fields.set_item("__doc__", about)?;
+        fields.set_item("__module__", "forge_store")?;
+        module.add(name, make.call1((name, bases, fields))?)?;
+    }
+    base.setattr("__module__", "forge_store")
+}
+
+/// Turns an error of the library into an exception whose message says what to do next.
+pub(crate) fn exception(py: Python<'_>, error: &Error) -> PyErr {
+    let hint = hint(error);
+    let mut message = error.to_string();
+    let mut cause = error.source();
+    while let Some(inner) = cause {
+        let text = inner.to_string();
+        if !message.ends_with(&text) {
+            message.push_str(": ");
+            message.push_str(&text);
+        }
+        cause = inner.source();
+    }
+    of_kind(py, error.kind(), &message, &hint)
+}
+
+/// Makes an exception of this kind: what is wrong, and what to do next.
+pub(crate) fn of_kind(py: Python<'_>, kind: ErrorKind, what: &str, next: &str) -> PyErr {
+    let make = || {
+        let name = CLASSES.iter().find(|(known, ..)| *known == kind).map(|(_, name, ..)| *name);
+        let class = py.import("forge_store._forge")?.getattr(name.unwrap_or("ForgeError"))?;
+        let exception = class.call1((format!("{what}; {next}"),))?;
+        exception.setattr("hint", next)?;
+        Ok(PyErr::from_value(exception))
+    };
+    make().unwrap_or_else(|error| error)
+}
+
+/// Makes an exception about a request that is not valid.
+pub(crate) fn invalid(py: Python<'_>, what: &str, next: &str) -> PyErr {
+    of_kind(py, ErrorKind::Invalid, what, next)
+}
+
+/// Says what to do about an error.
+fn hint(error: &Error) -> String {
+    let fixed = match error {
+        Error::NothingAt { other: Some(other), .. } => {
+            return format!("the session '{other}' knows of that time");
+        }
+        Error::NothingAt { .. } => "'start' names the first moment",
+        Error::Folded { into, .. } => {
+            return format!("name '#{into}', or undo the pruning");
+        }
+        Error::Ambiguous { .. } => "write more of the id",
+        Error::EmptySession { .. } => "record something first, such as session.note('...')",
+        Error::NoStore { .. } => "open it with create=True to make one",
+        Error::StoreExists { .. } => "open it without create=True",
+        Error::Duplicate { kind: "branch", .. } => "switch to it, or choose another name",
+        Error::Duplicate { .. } => "update that one, or give the new one another id",
+        Error::Dangling { .. } => "add that first, or name another",
+        Error::Held { .. } => "wait for that, or open the store with a longer lock_timeout",
+        Error::ReadOnly { .. } => "reading goes on; to write, open it without read_only=True",
+        Error::Unkeyed { .. } => {
+            "'forge key import' restores the key; 'forge adopt' accepts the store as it is"
+        }
+        Error::DamagedKey { .. } => {
+            "restore it from a copy, or import an exported key with 'forge key import'"
+        }
+        Error::Encrypted => {
+            "restore the key with 'forge key import'; without it the store cannot be read"
+        }
+        Error::Backend(BackendError::Breach { .. }) => {
+            "'forge verify' looks at all of it; 'forge repair TO' saves what is whole in a new \
+            folder"
+        }
+        Error::Backend(BackendError::Busy { .. }) => {
+            "try again, or open the store with a longer lock_timeout"
+        }
+        full if full.is_disk_full() => {
+            "make room on the disk, or prune old history; reading still works"
+        }
+        other => match other.kind() {
+            ErrorKind::NotFound => "name something that exists",
+            ErrorKind::Invalid => "correct the request",
+            ErrorKind::Conflict => "read it again and retry",
+            ErrorKind::Locked => "retry later",
+            ErrorKind::Unavailable => "mend that and retry",
+            ErrorKind::Corrupt => {
+                "'forge verify' looks at all of it; 'forge repair TO' saves what is whole in a new \
+                folder"
+            }
+            ErrorKind::Forged => "find out who changed it; 'forge verify' looks at all of it",
+            ErrorKind::Unkeyed => "restore the key with 'forge key import'",
+            ErrorKind::Unsupported => "install a newer forge",
+            ErrorKind::Internal => "this is a bug in forge: report it; what was saved is safe",
+        },
+    };
+    fixed.to_owned()
+}

@@ -1,0 +1,186 @@
+//! An open store that survives threads, `fork` and `close`.
+
+use crate::error::{exception, of_kind};
+use forge_store::admin::MaintenanceThread;
+use forge_store::error::ErrorKind;
+use forge_store::{Options, Session, Store};
+use pyo3::prelude::*;
+use std::collections::HashMap;
+use std::mem;
+use std::path::{Path, PathBuf};
+use std::process;
+use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
+
+/// The process that imported the module. A process that it forks has none of RocksDB's background
+/// threads, so the index cannot be written there.
+static FIRST_PROCESS: OnceLock<u32> = OnceLock::new();
+
+/// Notes the process that imports the module.
+pub(crate) fn note_process() {
+    FIRST_PROCESS.get_or_init(process::id);
+}
+
+fn is_forked() -> bool {
+    FIRST_PROCESS.get().is_some_and(|first| *first != process::id())
+}
+
+/// What one process has open.
+struct OpenStore {
+    store: Store,
+    /// The sessions that were used, by id.
+    sessions: HashMap<String, Session>,
+    /// Begins with the first write.
+    maintenance: Option<MaintenanceThread>,
+}
+
+/// A value of one process. In a forked process it is neither used nor dropped: its threads are not
+/// there, and its locks may be held for ever.
+struct ProcessOwned<T> {
+    process: u32,
+    value: Option<T>,
+}
+
+impl<T> ProcessOwned<T> {
+    fn new(value: T) -> Self {
+        Self { process: process::id(), value: Some(value) }
+    }
+
+    fn get(&mut self) -> Option<&mut T> {
+        self.value.as_mut().filter(|_| self.process == process::id())
+    }
+}
+
+impl<T> Drop for ProcessOwned<T> {
+    fn drop(&mut self) {
+        if self.process != process::id() {
+            mem::forget(self.value.take());
+        }
+    }
+}
+
+/// A store as the classes of the module share it.
+///
+/// The mutex is only locked while the interpreter is held, and never across work in the store.
+/// `os.fork` holds the interpreter too, so a child never finds the mutex locked.
+pub(crate) struct StoreHandle {
+    path: Option<PathBuf>,
+    options: Options,
+    opened: Mutex<Option<ProcessOwned<OpenStore>>>,
+}
+
+impl StoreHandle {
+    /// Wraps a store that was just opened with these options.
+    pub(crate) fn new(store: Store, options: Options) -> Self {
+        let path = store.path().map(Path::to_owned);
+        Self { path, options, opened: Mutex::new(Some(ProcessOwned::new(OpenStore::new(store)))) }
+    }
+
+    /// Returns the folder of the store; `None` if it is in memory.
+    pub(crate) fn path(&self) -> Option<&Path> {
+        self.path.as_deref()
+    }
+
+    /// Returns the store, for reading.
+    ///
+    /// # Errors
+    /// If it is closed, or cannot be opened again in a forked process.
+    pub(crate) fn store(&self, py: Python<'_>) -> PyResult<Store> {
+        self.with(py, |opened| opened.store.clone())
+    }
+
+    /// Returns the store, for writing: from now on a thread of this process maintains the index.
+    ///
+    /// # Errors
+    /// As [`Self::store`].
+    pub(crate) fn writable(&self, py: Python<'_>) -> PyResult<Store> {
+        self.with(py, |opened| {
+            if opened.maintenance.is_none() && !is_forked() && !self.options.read_only {
+                opened.maintenance = Some(opened.store.maintainer());
+            }
+            opened.store.clone()
+        })
+    }
+
+    /// Returns the store, for work that writes the index.
+    ///
+    /// # Errors
+    /// As [`Self::store`]; also if this process was forked from one that imported the module.
+    pub(crate) fn maintainable(&self, py: Python<'_>) -> PyResult<Store> {
+        if is_forked() {
+            let what = "a forked process cannot write the index of a store";
+            let next = "do this in the process that imported forge_store, or start processes with \
+                        the method 'spawn'";
+            return Err(of_kind(py, ErrorKind::Unavailable, what, next));
+        }
+        self.writable(py)
+    }
+
+    /// Returns the session with this id.
+    ///
+    /// # Errors
+    /// As [`Self::store`]; also if there is no such session.
+    pub(crate) fn session(&self, py: Python<'_>, id: &str) -> PyResult<Session> {
+        if let Some(known) = self.with(py, |opened| opened.sessions.get(id).cloned())? {
+            return Ok(known);
+        }
+        let store = self.store(py)?;
+        let found = py.detach(|| store.session(id)).map_err(|error| exception(py, &error))?;
+        self.with(py, |opened| opened.sessions.insert(id.to_owned(), found.clone()))?;
+        Ok(found)
+    }
+
+    /// Closes the store. What still runs in other threads completes.
+    pub(crate) fn close(&self, py: Python<'_>) {
+        let opened = self.lock().take();
+        // This waits for the maintenance thread, which may be at work.
+        py.detach(|| drop(opened));
+    }
+
+    /// Returns whether the store was closed.
+    pub(crate) fn is_closed(&self) -> bool {
+        self.lock().is_none()
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Option<ProcessOwned<OpenStore>>> {
+        self.opened.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Calls `read` with what this process has open; opens the store again after a fork.
+    fn with<T>(&self, py: Python<'_>, read: impl Fn(&mut OpenStore) -> T) -> PyResult<T> {
+        let closed = || {
+            let next = "open it again with forge_store.open()";
+            of_kind(py, ErrorKind::Invalid, "the store is closed", next)
+        };
+        {
+            let mut opened = self.lock();
+            let known = opened.as_mut().ok_or_else(closed)?;
+            if let Some(own) = known.get() {
+                return Ok(read(own));
+            }
+        }
+        let Some(path) = &self.path else {
+            let what = "a store in memory belongs to the process that made it";
+            let next = "use a store in a folder to share it";
+            return Err(of_kind(py, ErrorKind::Invalid, what, next));
+        };
+        let fresh = py
+            .detach(|| Store::open(path, self.options.clone()))
+            .map_err(|error| exception(py, &error))?;
+        let mut opened = self.lock();
+        let known = opened.as_mut().ok_or_else(closed)?;
+        if let Some(own) = known.get() {
+            // Another thread of this process was quicker.
+            return Ok(read(own));
+        }
+        let mut own = OpenStore::new(fresh);
+        let value = read(&mut own);
+        *known = ProcessOwned::new(own);
+        Ok(value)
+    }
+}
+
+impl OpenStore {
+    fn new(store: Store) -> Self {
+        Self { store, sessions: HashMap::new(), maintenance: None }
+    }
+}

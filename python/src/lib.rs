@@ -1,0 +1,22 @@
+//! The native module of the Python package `forge_store`.
+//!
+//! It holds what needs the library: open stores, sessions and moments. What Python does better
+//! (defaults, typed states, documentation) is in `python/forge_store`. No class has methods that
+//! take `&mut self`, and the interpreter is released around all work in the store, so any number of
+//! threads may share one store.
+
+mod error;
+mod handle;
+mod place;
+mod store;
+
+use pyo3::prelude::*;
+
+/// The native part of `forge_store`; use that package instead.
+#[pymodule]
+fn _forge(module: &Bound<'_, PyModule>) -> PyResult<()> {
+    handle::note_process();
+    error::add_to(module)?;
+    module.add_class::<store::Store>()?;
+    module.add("__version__", env!("CARGO_PKG_VERSION"))
+}

@@ -1,0 +1,123 @@
+//! Where a store and its key are: the same places as for the command `forge`.
+
+use forge_store::plain_file;
+use std::env;
+use std::fs;
+use std::io;
+use std::path::{Path, PathBuf};
+
+const STORE_FOLDER: &str = ".forge";
+const MAX_LINE_BYTES: u64 = 64 << 10;
+
+/// Why a store was not found: what is wrong, and what to do next.
+pub(crate) enum PlaceError {
+    /// There is none.
+    Missing(String, &'static str),
+    /// What is there cannot be used.
+    Refused(String, &'static str),
+    /// The system refused.
+    Io(String, io::Error),
+}
+
+/// Returns the folder of the keys of stores, outside of all of them.
+pub(crate) fn keyring() -> Option<PathBuf> {
+    absolute("FORGE_KEYRING").or_else(|| {
+        let state =
+            absolute("XDG_STATE_HOME").or_else(|| Some(absolute("HOME")?.join(".local/state")))?;
+        Some(state.join("forge/keyring"))
+    })
+}
+
+/// Returns the folder of the store: the given one, or the one in it; else the one that `FORGE_STORE`
+/// names; else the nearest `.forge` in the working directory or above. Where there is none, returns
+/// where to create it if that is asked for.
+pub(crate) fn store_folder(given: Option<PathBuf>, create: bool) -> Result<PathBuf, PlaceError> {
+    let named = given.or_else(|| {
+        env::var_os("FORGE_STORE").filter(|value| !value.is_empty()).map(PathBuf::from)
+    });
+    if let Some(path) = named {
+        let inside = path.join(STORE_FOLDER);
+        return Ok(if inside.is_dir() { inward(inside)? } else { path });
+    }
+    let start = env::current_dir()
+        .map_err(|error| PlaceError::Io("cannot find the working directory".to_owned(), error))?;
+    let mut next = Some(start.clone());
+    let mut jumped = false;
+    while let Some(mut here) = next {
+        if !jumped && let Some(main) = main_checkout(&here)? {
+            jumped = true;
+            here = main;
+        }
+        let candidate = here.join(STORE_FOLDER);
+        if candidate.is_dir() {
+            return inward(candidate);
+        }
+        next = here.parent().map(Path::to_owned);
+    }
+    if !create {
+        let what = format!("there is no store in '{}' or any folder above it", start.display());
+        let next = "name its path, set FORGE_STORE, or make one with create=True";
+        return Err(PlaceError::Missing(what, next));
+    }
+    let top = start.ancestors().find(|folder| folder.join(".git").exists());
+    let main = top.map(main_checkout).transpose()?.flatten();
+    Ok(main.unwrap_or_else(|| top.unwrap_or(&start).to_owned()).join(STORE_FOLDER))
+}
+
+fn absolute(variable: &str) -> Option<PathBuf> {
+    env::var_os(variable).map(PathBuf::from).filter(|path| path.is_absolute())
+}
+
+/// Refuses a link that leads out of its project: what is recorded here would go into the store of
+/// another one.
+fn inward(store: PathBuf) -> Result<PathBuf, PlaceError> {
+    if !fs::symlink_metadata(&store).is_ok_and(|about| about.is_symlink()) {
+        return Ok(store);
+    }
+    let target = store.canonicalize().unwrap_or_default();
+    let project = store.parent().and_then(|folder| folder.canonicalize().ok());
+    if project.is_some_and(|project| target.starts_with(project)) {
+        return Ok(store);
+    }
+    let what = format!(
+        "'{}' is a link that leads out of its project, to '{}'",
+        store.display(),
+        target.display()
+    );
+    Err(PlaceError::Refused(what, "name the target itself as the path, if it is meant"))
+}
+
+/// Returns the main checkout, if this folder is the top of one of its linked worktrees: all share
+/// one store. There `.git` is a file that names a folder with a file `commondir`
+/// (gitrepository-layout).
+fn main_checkout(folder: &Path) -> Result<Option<PathBuf>, PlaceError> {
+    let dot_git = folder.join(".git");
+    let Some(own) = worktree_folder(&dot_git, folder) else { return Ok(None) };
+    let Some(common) =
+        one_line(&own.join("commondir")).and_then(|line| own.join(line).canonicalize().ok())
+    else {
+        return Ok(None);
+    };
+    let back = one_line(&own.join("gitdir")).and_then(|line| own.join(line).canonicalize().ok());
+    let is_listed = own.parent() == Some(&*common.join("worktrees"))
+        && back.is_some()
+        && back == dot_git.canonicalize().ok();
+    if !is_listed {
+        let (dot_git, common) = (dot_git.display(), common.display());
+        let what = format!("'{dot_git}' leads to '{common}', which has no worktree here");
+        let next = "'git worktree repair' mends a worktree that was moved; else remove the file";
+        return Err(PlaceError::Refused(what, next));
+    }
+    Ok(common.parent().filter(|_| common.ends_with(".git")).map(Path::to_owned))
+}
+
+/// Returns the folder that a `.git` file names.
+fn worktree_folder(dot_git: &Path, folder: &Path) -> Option<PathBuf> {
+    fs::symlink_metadata(dot_git).ok().filter(fs::Metadata::is_file)?;
+    let line = one_line(dot_git)?;
+    folder.join(line.strip_prefix("gitdir:")?.trim()).canonicalize().ok()
+}
+
+fn one_line(path: &Path) -> Option<String> {
+    plain_file::read_text(path, MAX_LINE_BYTES).ok().map(|text| text.trim().to_owned())
+}
