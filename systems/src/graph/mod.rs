@@ -10,6 +10,7 @@ mod label;
 mod payload;
 mod pending_write;
 mod prune_plan;
+mod readable_value;
 mod typed_bytes;
 
 pub use delta_history::{
@@ -19,4 +20,5 @@ pub use element_ids::element_ids;
 pub use payload::{PayloadElement, PayloadForm, SplitPayload, join_payload, split_payload};
 pub use pending_write::{PendingWrite, fold_writes};
 pub use prune_plan::{PruneNode, StepName, is_call, older_checkpoints, orphans};
+pub use readable_value::{CLASS_FIELD, readable_values};
 pub use typed_bytes::TypedBytes;

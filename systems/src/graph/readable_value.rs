@@ -1,0 +1,244 @@
+//! Reads what the framework serialised, for people.
+//!
+//! The format is LangGraph's: MessagePack, with extensions that name a Python class and what it was
+//! made of. Nothing is constructed: a class is shown by its name with its fields.
+
+use forge_store::model::{FieldMap, Value};
+use rmpv::ValueRef;
+use rmpv::decode::read_value_ref_with_max_depth;
+
+/// The field with the name of a Python class.
+pub const CLASS_FIELD: &str = "class";
+
+/// How deep values and extensions may be nested.
+const MAX_DEPTH: usize = 64;
+
+/// The extensions of LangGraph's serialiser, by their codes.
+mod extension {
+    /// A class with one argument.
+    pub(super) const ONE_ARGUMENT: i8 = 0;
+    /// A class with a list of arguments.
+    pub(super) const ARGUMENTS: i8 = 1;
+    /// A class with named arguments.
+    pub(super) const NAMED_ARGUMENTS: i8 = 2;
+    /// A method of a class with one argument.
+    pub(super) const METHOD: i8 = 3;
+    /// A model of pydantic 1.
+    pub(super) const PYDANTIC_1: i8 = 4;
+    /// A model of pydantic 2.
+    pub(super) const PYDANTIC_2: i8 = 5;
+    /// An array of numpy.
+    pub(super) const NUMPY_ARRAY: i8 = 6;
+    /// A value from which a channel of changes goes on.
+    pub(super) const DELTA_SNAPSHOT: i8 = 7;
+}
+
+/// Returns the values that these bytes are made of in this encoding; an entry of a map is two: key
+/// and value. `None` if the bytes are not in the encoding, or if it is one that only the framework
+/// can read, such as an encrypted one.
+#[must_use]
+pub fn readable_values(encoding: &str, bytes: &[u8]) -> Option<Vec<Value>> {
+    match encoding {
+        "null" => Some(vec![Value::Null]),
+        "bytes" | "bytearray" => Some(vec![Value::Bytes(bytes.to_vec())]),
+        "json" => Some(vec![serde_json::from_slice(bytes).ok()?]),
+        "msgpack" => {
+            let mut rest = bytes;
+            let mut values = Vec::new();
+            while !rest.is_empty() {
+                values.push(readable(&read(&mut rest, MAX_DEPTH)?, MAX_DEPTH));
+            }
+            Some(values)
+        }
+        _ => None,
+    }
+}
+
+fn read<'a>(bytes: &mut &'a [u8], depth: usize) -> Option<ValueRef<'a>> {
+    read_value_ref_with_max_depth(bytes, depth).ok()
+}
+
+fn readable(value: &ValueRef<'_>, depth: usize) -> Value {
+    match value {
+        ValueRef::Nil => Value::Null,
+        ValueRef::Boolean(value) => (*value).into(),
+        ValueRef::Integer(number) => match (number.as_i64(), number.as_u64()) {
+            (Some(number), _) => number.into(),
+            (None, Some(number)) => number.into(),
+            (None, None) => Value::Null,
+        },
+        ValueRef::F32(number) => f64::from(*number).into(),
+        ValueRef::F64(number) => (*number).into(),
+        ValueRef::String(text) => match text.as_str() {
+            Some(text) => text.into(),
+            None => Value::Bytes(text.as_bytes().to_vec()),
+        },
+        ValueRef::Binary(bytes) => Value::Bytes(bytes.to_vec()),
+        ValueRef::Array(items) => {
+            Value::List(items.iter().map(|item| readable(item, depth)).collect())
+        }
+        ValueRef::Map(entries) => Value::Map(fields(entries, depth)),
+        ValueRef::Ext(code, bytes) => extension(*code, bytes, depth)
+            .unwrap_or_else(|| class("unknown", [("bytes", Value::Bytes(bytes.to_vec()))])),
+    }
+}
+
+fn fields(entries: &[(ValueRef<'_>, ValueRef<'_>)], depth: usize) -> FieldMap {
+    let name = |key: &ValueRef<'_>| match readable(key, depth) {
+        Value::Text(name) => name,
+        other => serde_json::to_string(&other).unwrap_or_default(),
+    };
+    entries.iter().map(|(key, value)| (name(key), readable(value, depth))).collect()
+}
+
+/// Returns what an extension says; `None` if it is not one of the serialiser's.
+fn extension(code: i8, mut bytes: &[u8], depth: usize) -> Option<Value> {
+    let depth = depth.checked_sub(1)?;
+    let content = read(&mut bytes, depth)?;
+    if code == extension::DELTA_SNAPSHOT {
+        return Some(readable(&content, depth));
+    }
+    let ValueRef::Array(parts) = content else { return None };
+    if code == extension::NUMPY_ARRAY {
+        let [kind, shape, ..] = parts.as_slice() else { return None };
+        let said = [("type", readable(kind, depth)), ("shape", readable(shape, depth))];
+        return Some(class("numpy.ndarray", said));
+    }
+    let [module, name, given, ..] = parts.as_slice() else { return None };
+    let (module, name) = (text(module)?, text(name)?);
+    let path = format!("{module}.{name}");
+    Some(match (code, given) {
+        (extension::ONE_ARGUMENT | extension::METHOD, given) => {
+            class(&path, [("value", readable(given, depth))])
+        }
+        (extension::ARGUMENTS, given) => class(&path, [("arguments", readable(given, depth))]),
+        (
+            extension::NAMED_ARGUMENTS | extension::PYDANTIC_1 | extension::PYDANTIC_2,
+            ValueRef::Map(entries),
+        ) => {
+            let mut known = fields(entries, depth);
+            known.retain(|_, value| !is_empty(value));
+            known.insert(CLASS_FIELD.to_owned(), path.into());
+            Value::Map(known)
+        }
+        _ => return None,
+    })
+}
+
+fn text<'a>(value: &'a ValueRef<'_>) -> Option<&'a str> {
+    if let ValueRef::String(text) = value { text.as_str() } else { None }
+}
+
+/// Returns a class with what is said of it.
+fn class<const N: usize>(path: &str, said: [(&str, Value); N]) -> Value {
+    let said = said.into_iter().map(|(name, value)| (name.to_owned(), value));
+    Value::Map(said.chain([(CLASS_FIELD.to_owned(), path.into())]).collect())
+}
+
+/// Returns whether a field says nothing: models have many such.
+fn is_empty(value: &Value) -> bool {
+    match value {
+        Value::Null => true,
+        Value::Text(text) => text.is_empty(),
+        Value::List(items) => items.is_empty(),
+        Value::Map(fields) => fields.is_empty(),
+        _ => false,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+    use rmpv::Value as Packed;
+
+    fn pack(value: &Packed) -> Vec<u8> {
+        let mut bytes = Vec::new();
+        rmpv::encode::write_value(&mut bytes, value).unwrap();
+        bytes
+    }
+
+    fn named(fields: &[(&str, Packed)]) -> Packed {
+        Packed::Map(fields.iter().map(|(name, value)| ((*name).into(), value.clone())).collect())
+    }
+
+    fn message(text: &str) -> Packed {
+        let fields = named(&[
+            ("content", text.into()),
+            ("additional_kwargs", named(&[])),
+            ("id", Packed::Nil),
+            ("type", "human".into()),
+        ]);
+        let parts =
+            vec!["langchain_core.messages.human".into(), "HumanMessage".into(), fields, "x".into()];
+        Packed::Ext(extension::PYDANTIC_2, pack(&Packed::Array(parts)))
+    }
+
+    fn json(bytes: &[u8]) -> String {
+        serde_json::to_string(&readable_values("msgpack", bytes).unwrap()).unwrap()
+    }
+
+    #[test]
+    fn a_message_is_shown_by_its_class_and_its_fields() {
+        assert_eq!(
+            json(&pack(&message("why is it stale?"))),
+            r#"[{"class":"langchain_core.messages.human.HumanMessage","content":"why is it stale?","type":"human"}]"#
+        );
+    }
+
+    #[test]
+    fn an_entry_of_a_map_is_its_key_and_its_value() {
+        let entry = [pack(&"total".into()), pack(&Packed::Array(vec![7.into(), (-1).into()]))];
+        assert_eq!(json(&entry.concat()), r#"["total",[7,-1]]"#);
+    }
+
+    #[test]
+    fn each_extension_says_what_it_is() {
+        let ext = |code, parts: Vec<Packed>| pack(&Packed::Ext(code, pack(&Packed::Array(parts))));
+        let uuid = ext(extension::ONE_ARGUMENT, vec!["uuid".into(), "UUID".into(), "ab".into()]);
+        assert_eq!(json(&uuid), r#"[{"class":"uuid.UUID","value":"ab"}]"#);
+        let time =
+            vec!["datetime".into(), "datetime".into(), "2026".into(), "fromisoformat".into()];
+        let time = ext(extension::METHOD, time);
+        assert_eq!(json(&time), r#"[{"class":"datetime.datetime","value":"2026"}]"#);
+        let path = vec!["pathlib".into(), "Path".into(), Packed::Array(vec!["a".into()])];
+        let path = ext(extension::ARGUMENTS, path);
+        assert_eq!(json(&path), r#"[{"arguments":["a"],"class":"pathlib.Path"}]"#);
+        let shape = Packed::Array(vec![2.into(), 3.into()]);
+        let array = vec!["<f8".into(), shape, "C".into(), Packed::Binary(vec![0; 48])];
+        let array = ext(extension::NUMPY_ARRAY, array);
+        assert_eq!(json(&array), r#"[{"class":"numpy.ndarray","shape":[2,3],"type":"<f8"}]"#);
+        let snapshot = Packed::Ext(extension::DELTA_SNAPSHOT, pack(&Packed::Array(vec![1.into()])));
+        assert_eq!(json(&pack(&snapshot)), "[[1]]");
+    }
+
+    #[test]
+    fn what_cannot_be_read_is_not_guessed() {
+        assert_eq!(readable_values("msgpack+aes", &pack(&message("x"))), None);
+        assert_eq!(readable_values("pickle", b"x"), None);
+        assert_eq!(readable_values("msgpack", &[0x92, 1]), None);
+        assert_eq!(readable_values("json", b"{"), None);
+        // An extension of somebody else keeps its bytes.
+        assert_eq!(
+            json(&pack(&Packed::Ext(99, vec![1, 2]))),
+            r#"[{"bytes":{"$bytes":"AQI="},"class":"unknown"}]"#
+        );
+    }
+
+    #[test]
+    fn deep_nesting_ends() {
+        let mut bytes = pack(&Packed::Nil);
+        for _ in 0..200 {
+            bytes = pack(&Packed::Ext(extension::DELTA_SNAPSHOT, bytes));
+        }
+        assert!(json(&bytes).contains("unknown"));
+        assert_eq!(readable_values("msgpack", &[0x91; 5000]), None);
+    }
+
+    proptest! {
+        #[test]
+        fn no_bytes_stop_it(bytes: Vec<u8>) {
+            let _ = readable_values("msgpack", &bytes);
+        }
+    }
+}
