@@ -6,6 +6,7 @@
 //! threads may share one store.
 
 mod error;
+mod graph;
 mod handle;
 mod place;
 mod store;
@@ -17,6 +18,7 @@ use pyo3::prelude::*;
 fn _forge(module: &Bound<'_, PyModule>) -> PyResult<()> {
     handle::note_process();
     error::add_to(module)?;
+    module.add_class::<graph::Graphs>()?;
     module.add_class::<store::Store>()?;
     module.add("__version__", env!("CARGO_PKG_VERSION"))
 }

@@ -29,6 +29,12 @@ pub(crate) struct PlanContext<'a> {
 }
 
 impl PlanContext<'_> {
+    /// Returns the same context with refs that are advanced by changes of the record that is being
+    /// planned, such as the branch that it begins.
+    pub(crate) fn with_refs(&self, refs: StoreRefs) -> Self {
+        Self { refs: Arc::new(refs), ..*self }
+    }
+
     fn base(&self) -> PlanBase<'_> {
         PlanBase { follower: self.follower, refs: &self.refs, locked: self.locked }
     }

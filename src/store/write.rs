@@ -5,18 +5,24 @@ mod checkpoint_name;
 mod head_claims;
 mod next_id;
 mod plan;
+mod target;
 mod typed;
 
 pub(crate) use checkpoint::SIGNIFICANT_MICROS;
 pub use head_claims::HeadClaims;
 pub use typed::new_fact_id;
 
+use super::Store;
+use super::branch::check_branch_name;
 use super::fact_pages::fact_pages;
 use super::import_precondition::ImportPrecondition;
 use super::new_checkpoint::NewCheckpoint;
+use super::new_session::NewSession;
 use super::redaction_gate::RedactionCounts;
+use super::resolve_moment::ResolvedMoment;
 use super::session::Session;
 use super::spool_entry;
+use super::spooled_write::session_metadata;
 use super::validate::{check_checkpoint, check_claim, check_fact};
 use super::write_context::WriteContext;
 use super::write_report::WriteReport;
@@ -40,6 +46,7 @@ use next_id::NextIdRequest;
 use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
+use target::{PrecedingRevision, SessionTarget};
 
 type RuleFunction<'a> = Box<dyn Fn(&HeadClaims) -> Result<RuleOutcome, RuleError> + 'a>;
 type NextIdRule<'a> = Box<dyn Fn(&HeadClaims, &str) -> Result<RuleOutcome, RuleError> + 'a>;
@@ -70,10 +77,12 @@ pub(crate) const FUTURE_MICROS: i64 = 24 * 3600 * 1_000_000;
 /// A write to a session: everything in one record, or nothing.
 #[must_use = "nothing is written before `commit`"]
 pub struct SessionWrite<'a> {
-    session: &'a Session,
+    store: &'a Store,
+    target: SessionTarget,
     act: &'a WriteContext,
     operation: Option<OperationId>,
     branch: Option<String>,
+    preceding: Option<PrecedingRevision>,
     time: Option<Timestamp>,
     steps: Vec<WriteStep<'a>>,
     facts: Vec<Fact>,
@@ -95,16 +104,36 @@ pub struct SessionWrite<'a> {
 impl Session {
     /// Begins a write, which [`SessionWrite::commit`] completes.
     pub const fn write<'a>(&'a self, act: &'a WriteContext) -> SessionWrite<'a> {
-        SessionWrite::new(self, act)
+        SessionWrite::new(&self.store, SessionTarget::Known(self.number), act)
+    }
+}
+
+impl Store {
+    /// Begins a write to the session of this kind and name. If there is none, the write begins it
+    /// with this metadata, in its own record. A write that begins a session never waits in the
+    /// spool.
+    ///
+    /// # Errors
+    /// [`Error::Invalid`] for a name that is not valid.
+    pub fn write_to<'a>(
+        &'a self,
+        act: &'a WriteContext,
+        new: NewSession,
+    ) -> Result<SessionWrite<'a>> {
+        let mut new = new;
+        self.gate().session(&mut new);
+        let info = session_metadata(act, new)?;
+        Ok(SessionWrite::new(self, SessionTarget::Named(Box::new(info)), act))
     }
 }
 
 impl fmt::Debug for SessionWrite<'_> {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
         out.debug_struct("SessionWrite")
-            .field("session", self.session)
+            .field("session", &self.target)
             .field("context", self.act)
             .field("branch", &self.branch)
+            .field("preceding", &self.preceding)
             .field("time", &self.time)
             .field("steps", &self.steps.len())
             .field("facts", &self.facts.len())
@@ -114,12 +143,14 @@ impl fmt::Debug for SessionWrite<'_> {
 }
 
 impl<'a> SessionWrite<'a> {
-    pub(crate) const fn new(session: &'a Session, act: &'a WriteContext) -> Self {
+    const fn new(store: &'a Store, target: SessionTarget, act: &'a WriteContext) -> Self {
         Self {
-            session,
+            store,
+            target,
             act,
             operation: None,
             branch: None,
+            preceding: None,
             time: None,
             steps: Vec::new(),
             facts: Vec::new(),
@@ -146,6 +177,28 @@ impl<'a> SessionWrite<'a> {
     /// Writes to this branch instead of the current one.
     pub fn on(mut self, branch: impl Into<String>) -> Self {
         self.branch = Some(branch.into());
+        self
+    }
+
+    /// Writes after the revision of this moment, whose claims rules and [`SessionWrite::edit`] see.
+    /// If that revision is the head of a branch, the write goes to that branch; if another revision
+    /// follows it already, the write is refused. The branch is checked out. The cost does not depend
+    /// on the size of the state.
+    ///
+    /// If no claim changes, no branch is checked out: a checkpoint is then one of that revision.
+    /// Such a write never waits in the spool.
+    pub fn after(mut self, point: &ResolvedMoment) -> Self {
+        self.preceding = Some(PrecedingRevision { point: point.clone(), fork: None });
+        self
+    }
+
+    /// Writes after the revision of this moment like [`SessionWrite::after`]. If another revision
+    /// follows it already, a branch with this name begins there, in the record of the write itself,
+    /// and is checked out. If the name is taken, it is `name-2`, `name-3` and so on:
+    /// [`WriteReport::branch`] has it. If no claim changes, no branch begins.
+    pub fn after_or_fork(mut self, point: &ResolvedMoment, branch: impl Into<String>) -> Self {
+        let fork = Some(branch.into());
+        self.preceding = Some(PrecedingRevision { point: point.clone(), fork });
         self
     }
 
@@ -210,7 +263,7 @@ impl<'a> SessionWrite<'a> {
     /// an object that this write adds.
     pub fn text(&mut self, text: &str) -> Value {
         let mut clean = text.to_owned();
-        self.session.store.gate().text(&mut clean, &mut self.removed);
+        self.store.gate().text(&mut clean, &mut self.removed);
         let Some((reference, object)) = long_text(&clean) else { return clean.into() };
         self.extra.push(object);
         reference
@@ -274,7 +327,7 @@ impl<'a> SessionWrite<'a> {
     ) -> Self {
         self.extra.extend(segments);
         self.extra.push(RecordChange::Bookmark {
-            session: self.session.number,
+            session: self.target.number(),
             source: taking.source().to_owned(),
             bookmark: Some(Box::new(bookmark)),
         });
@@ -302,7 +355,7 @@ impl<'a> SessionWrite<'a> {
             .map(|_| random().map(CheckpointId::from_bytes))
             .collect::<Result<Vec<_>>>()?;
         let mut memo: Option<PreparedDelta> = None;
-        let engine = std::sync::Arc::clone(&self.session.store.engine);
+        let engine = std::sync::Arc::clone(&self.store.engine);
         let committed = engine.commit(self.durability, &mut |desk| {
             self.plan(desk, &operation, &facts, &ids, &mut memo)
         });
@@ -312,10 +365,10 @@ impl<'a> SessionWrite<'a> {
             }
             committed => committed?,
         };
-        if let Some((branch, planned)) = moved {
+        if let Some((place, planned)) = moved {
             engine.heads.moved(
                 engine.follower.end(),
-                (self.session.number, branch),
+                place,
                 planned.parent,
                 planned.head.id,
                 &planned.entries,
@@ -335,18 +388,19 @@ impl<'a> SessionWrite<'a> {
         ids: &[CheckpointId],
         error: Error,
     ) -> Result<WriteReport> {
-        let follower = &self.session.store.engine.follower;
+        let follower = &self.store.engine.follower;
         if follower.spool.is_none() {
             return Err(error);
         }
         let (refs, _) = follower.refs().unwrap_or_else(|_| (follower.known_refs(), 0));
         loop {
-            let Ok(next) = self.find_next_id(|| follower.view()) else { return Err(error) };
+            let next = self.find_next_id(self.target.number(), None, || follower.view());
+            let Ok(next) = next else { return Err(error) };
             let Some(waiting) = self.to_spooled(&refs, operation, facts, ids, next.as_deref())?
             else {
                 return Err(error);
             };
-            match spool_entry::keep(&self.session.store, &waiting, &error) {
+            match spool_entry::keep(self.store, &waiting, &error) {
                 // The spool has no lock: another process put a claim of this id there first.
                 Err(Error::Duplicate { kind, id })
                     if kind == Kind::Note.name() && next.as_ref() == Some(&id) => {}
@@ -362,7 +416,18 @@ impl<'a> SessionWrite<'a> {
 
     /// Removes secrets, and refuses values that are not valid.
     fn check(&mut self) -> Result<()> {
-        let gate = self.session.store.gate();
+        let gate = self.store.gate();
+        if let Some(preceding) = &self.preceding {
+            if self.branch.is_some() {
+                return Err(Error::invalid(
+                    "a write goes to a branch or after a revision: name only one of them",
+                ));
+            }
+            if let Some(name) = &preceding.fork {
+                check_branch_name(name)?;
+                gate.name("name", name)?;
+            }
+        }
         let removed = &mut self.removed;
         let latest = self.act.now.plus_micros(FUTURE_MICROS);
         let times = self.time.iter().chain(self.facts.iter().map(|fact| &fact.at));
@@ -417,10 +482,11 @@ impl<'a> SessionWrite<'a> {
         ids: &[CheckpointId],
         next_id: Option<&str>,
     ) -> Result<Option<SpoolEntry>> {
-        let Some(session) = refs.sessions.get(self.session.number)? else {
+        let SessionTarget::Known(number) = &self.target else { return Ok(None) };
+        let Some(session) = refs.sessions.get(*number)? else {
             return Ok(None);
         };
-        if self.by_import || self.operation.is_some() {
+        if self.by_import || self.operation.is_some() || self.preceding.is_some() {
             return Ok(None);
         }
         let mut waiting = spool_entry::begin(operation.clone(), session.info.clone())?;
@@ -452,7 +518,8 @@ impl<'a> SessionWrite<'a> {
         spool_entry::pages(&mut waiting, facts);
         if let Some(id) = next_id {
             let removed = &mut self.removed.clone();
-            spool_entry::pages(&mut waiting, &self.next_fact_pages(id, removed)?);
+            let next_pages = self.next_fact_pages(self.target.number(), id, removed)?;
+            spool_entry::pages(&mut waiting, &next_pages);
         }
         for change in &self.extra {
             let RecordChange::Object { object } = change else { return Ok(None) };
@@ -474,7 +541,7 @@ impl<'a> SessionWrite<'a> {
     /// Puts the facts into pages.
     fn seal_facts(&mut self) -> Vec<RecordChange> {
         let facts = std::mem::take(&mut self.facts);
-        fact_pages(self.session.number, self.source.as_ref(), facts)
+        fact_pages(self.target.number(), self.source.as_ref(), facts)
     }
 }
 

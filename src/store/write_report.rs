@@ -11,6 +11,8 @@ pub struct WriteReport {
     pub session: String,
     /// The name of the branch it was written to.
     pub branch: String,
+    /// Whether the write began this branch ([`super::SessionWrite::after_or_fork`]).
+    pub new_branch: bool,
     /// The number and id of the new revision, if claims changed.
     pub revision: Option<(u64, RevisionId)>,
     /// The checkpoint that was made or completed; the last one if there are several.
@@ -38,6 +40,7 @@ impl WriteReport {
             operation: operation.id,
             session: session.name.clone(),
             branch: branch.to_owned(),
+            new_branch: false,
             revision: None,
             checkpoint: None,
             checkpoints: 0,

@@ -1,6 +1,7 @@
 //! Tests of forge-store from the outside, and of the rules for the project's files. One binary, one
 //! module per topic.
 
+mod after;
 mod backend;
 mod browse;
 #[cfg(test)]

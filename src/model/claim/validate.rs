@@ -253,21 +253,25 @@ pub fn fields(kind: Kind) -> &'static [FieldDefinition] {
         Kind::GraphStep => unchecked! {
             "namespace": "The namespace that made the step; empty for the graph itself.",
             "checkpoint": "The framework's id of the checkpoint.",
-            "head": "The checkpoint without the values of its channels, as the framework's bytes.",
+            "token": "Tells this step from another one with the same id.",
+            "head": "The checkpoint without the values of its channels: its encoding and bytes.",
         },
         Kind::Channel => unchecked! {
+            "channel": "Its name, if its id does not say it.",
             "type": "The framework's word for the encoding of the value.",
-            "form": "What its elements are: list, map, or one for a value that is not divided.",
+            "form": "What its elements are: list, map, or whole for a value that is not divided.",
             "count": "How many elements it has.",
+            "version": "The framework's version of the value.",
         },
         Kind::ChannelElement => unchecked! {
-            "place": "Its place in the channel: elements are in the order of their places.",
-            "bytes": "The element, as the framework's bytes.",
+            "title": "What it says, in one line; absent if only the framework can read it.",
+            "bytes": "The element, as the framework's bytes. Elements are in the order of their ids.",
         },
         Kind::GraphWrite => unchecked! {
             "task": "The task that wrote.",
             "path": "The path of the task, by which writes are sorted.",
             "writes": "What it wrote: slot, channel, encoding and bytes of each value.",
+            "dropped": "Whether the writes before this version do not count any more.",
         },
     }
 }

@@ -61,7 +61,7 @@ impl Session {
                         .push(RecordChange::CheckpointShown { session, checkpoint: old.clone() });
                 }
                 OperationEffect::BranchMade { branch } => {
-                    self.check_unused(desk, *branch, &target.effects)?;
+                    self.check_unused(desk, *branch, target, done_by)?;
                     changes.push(RecordChange::BranchHidden {
                         session,
                         branch: *branch,
@@ -256,16 +256,19 @@ impl Session {
         &self,
         desk: &PlanContext<'_>,
         branch: BranchNumber,
-        effects: &[OperationEffect],
+        target: &OperationRow,
+        done_by: &OperationRow,
     ) -> Result<()> {
         let session = session_refs(&desk.refs, self.number)?;
         let name = &session.branch(branch)?.name;
         let own = session.branch(branch)?;
-        // Undone work does not count: what matters is whether the claims equal those at the fork.
-        let begun = match own.base {
+        // Undone work does not count: what matters is whether the claims equal those that the
+        // operation left on the branch, or those at the fork.
+        let left = revisions(done_by).get(&branch).map(|(_, last)| (branch, *last)).or(own.base);
+        let begun = match left {
             None | Some((_, 0)) => (StateDigest::EMPTY, 0),
-            Some((base, from)) => {
-                let at = RevisionRef { branch: base, sequence: from };
+            Some((branch, sequence)) => {
+                let at = RevisionRef { branch, sequence };
                 let (head, _) = timeline::head_at(&desk.view()?, self.number, at)?;
                 (head.digest, head.count)
             }
@@ -277,7 +280,7 @@ impl Session {
             .any(|other| !other.hidden && other.base.is_some_and(|(base, _)| base == branch));
         // The checkout may be undone together with the branch.
         let leaves =
-            effects.iter().any(|effect| matches!(effect, OperationEffect::Switched { .. }));
+            target.effects.iter().any(|effect| matches!(effect, OperationEffect::Switched { .. }));
         if session.current_branch == branch && !leaves {
             return Err(Error::Conflict(format!(
                 "the branch '{name}' is checked out: switch to another one first"

@@ -3,10 +3,13 @@
 use super::{NewCheckpoint, SessionWrite};
 use crate::engine::checkpoint as checkpoints;
 use crate::engine::plan_context::PlanContext;
+use crate::engine::refs::session as session_refs;
 use crate::engine::timeline;
 use crate::error::Result;
 use crate::format::SessionRefs;
-use crate::model::{AutoTrigger, BranchNumber, Checkpoint, CheckpointId, CheckpointTrigger};
+use crate::model::{
+    AutoTrigger, BranchNumber, Checkpoint, CheckpointId, CheckpointTrigger, SessionNumber,
+};
 
 /// The time since the last checkpoint after which `SignificantTimePassed` makes one.
 pub(crate) const SIGNIFICANT_MICROS: i64 = 5 * 60 * 1_000_000;
@@ -34,13 +37,11 @@ impl SessionWrite<'_> {
     pub(super) fn make_checkpoint(
         &self,
         desk: &PlanContext<'_>,
-        session: &SessionRefs,
+        number: SessionNumber,
         wanted: NewCheckpoint,
         (id, sequence): (CheckpointId, u64),
-        branch: BranchNumber,
-        new_head: Option<u64>,
+        (branch, new_head): (BranchNumber, Option<u64>),
     ) -> Result<Option<Checkpoint>> {
-        let number = self.session.number;
         let known = match &wanted.key {
             Some(event) => checkpoints::by_key(&desk.view()?, number, event)?,
             None => None,
@@ -49,14 +50,20 @@ impl SessionWrite<'_> {
         let changed_at = self.time.filter(|_| !self.by_import && new_head.is_some());
         let time = wanted.at.or(changed_at).unwrap_or(self.act.now);
         let (branch, revision) = match wanted.at {
-            Some(time) if new_head.is_none() => {
+            Some(time) if new_head.is_none() && self.preceding.is_none() => {
                 let view = desk.view()?;
                 let branch = timeline::branch_at(&view, number, time)?;
                 let at = timeline::revision_at(&view, &desk.refs, number, branch, time)?;
                 (branch, at.map(|(at, _)| at.sequence))
             }
             _ => {
-                let head = session.branch(branch)?.head.map(|head| head.sequence);
+                let head = match &self.preceding {
+                    Some(preceding) => preceding.point.revision(),
+                    None => {
+                        let head = session_refs(&desk.refs, number)?.branch(branch)?.head;
+                        head.map(|head| head.sequence)
+                    }
+                };
                 (branch, new_head.or(head))
             }
         };

@@ -5,7 +5,7 @@ use crate::engine::revision_plan::ClaimChange;
 use crate::engine::state::RevisionState;
 use crate::error::{Error, Result};
 use crate::model::rule::ClaimLookup;
-use crate::model::{BranchNumber, Key, Kind, Value};
+use crate::model::{BranchNumber, Key, Kind, SessionNumber, Value};
 use std::borrow::Cow;
 use std::cell::RefCell;
 use std::collections::BTreeMap;
@@ -31,8 +31,7 @@ impl fmt::Debug for HeadClaims {
 impl HeadClaims {
     pub(super) fn read(
         desk: &PlanContext<'_>,
-        session: u32,
-        branch: BranchNumber,
+        (session, branch): (SessionNumber, BranchNumber),
         changes: &[Cow<'_, ClaimChange>],
     ) -> Result<Self> {
         let state = desk.head_state(session, branch)?;

@@ -3,7 +3,7 @@
 use super::{FUTURE_MICROS, HeadClaims, SessionWrite, WriteStep};
 use crate::engine::lookup;
 use crate::engine::read_snapshot::ReadSnapshot;
-use crate::engine::refs::session as session_refs;
+use crate::engine::refs::{StoreRefs, session as session_refs};
 use crate::engine::timeline;
 use crate::error::{Error, Result};
 use crate::format::{RecordChange, encode_key};
@@ -52,9 +52,12 @@ impl<'a> SessionWrite<'a> {
         self
     }
 
-    /// Returns the next free id, if one is requested.
+    /// Returns the next free id, if one is requested. `refs` are those of the plan; `None`: those of
+    /// the view.
     pub(super) fn find_next_id(
         &self,
+        session: SessionNumber,
+        refs: Option<&StoreRefs>,
         view: impl FnOnce() -> Result<ReadSnapshot>,
     ) -> Result<Option<String>> {
         let Some(next) = &self.next_id else { return Ok(None) };
@@ -63,16 +66,18 @@ impl<'a> SessionWrite<'a> {
                 .iter()
                 .any(|step| matches!(step, WriteStep::Change(change) if change.key == *key))
         };
-        next.find(&view()?, self.session.number, own).map(Some)
+        let view = view()?;
+        next.find(&view, refs.unwrap_or(&view.refs), session, own).map(Some)
     }
 
     /// Returns the facts that contain the chosen id, in pages.
     pub(super) fn next_fact_pages(
         &self,
+        session: SessionNumber,
         id: &str,
         removed: &mut RedactionCounts,
     ) -> Result<Vec<RecordChange>> {
-        let gate = self.session.store.gate();
+        let gate = self.store.gate();
         let latest = self.act.now.plus_micros(FUTURE_MICROS);
         let mut facts = Vec::with_capacity(self.next_facts.len());
         for make in &self.next_facts {
@@ -83,7 +88,7 @@ impl<'a> SessionWrite<'a> {
             check_fact(gate, &mut fact, removed)?;
             facts.push(fact);
         }
-        Ok(fact_pages(self.session.number, self.source.as_ref(), facts))
+        Ok(fact_pages(session, self.source.as_ref(), facts))
     }
 }
 
@@ -97,13 +102,14 @@ impl NextIdRequest {
     fn find(
         &self,
         view: &ReadSnapshot,
+        refs: &StoreRefs,
         number: SessionNumber,
         own: impl Fn(&Key) -> bool,
     ) -> Result<String> {
         let mut heads = Vec::new();
-        for (branch, refs) in (0..).zip(&session_refs(&view.refs, number)?.branches) {
-            if !refs.hidden {
-                heads.extend(timeline::head_of(&view.refs, number, branch as BranchNumber)?);
+        for (branch, known) in (0..).zip(&session_refs(refs, number)?.branches) {
+            if !known.hidden {
+                heads.extend(timeline::head_of(refs, number, branch as BranchNumber)?);
             }
         }
         let id = |free: u64| format!("{}{free}", self.prefix);
@@ -114,7 +120,7 @@ impl NextIdRequest {
             }
             let encoded = encode_key(&key);
             for head in &heads {
-                if lookup::is_touched(view, &view.refs, number, *head, &encoded)? {
+                if lookup::is_touched(view, refs, number, *head, &encoded)? {
                     return Ok(true);
                 }
             }

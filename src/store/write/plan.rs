@@ -13,13 +13,16 @@ use crate::engine::revision_plan::{self, ClaimChange};
 use crate::engine::sealed_revision::{CommitTarget, PlannedRevision, PreparedDelta};
 use crate::error::{Error, Result};
 use crate::format::{Record, RecordChange, decode_entry, encode_key};
-use crate::model::{BranchNumber, CheckpointId, Key, Operation, SessionKind, Value};
+use crate::model::{BranchNumber, CheckpointId, Key, Operation, SessionKind, SessionNumber, Value};
 use crate::store::redaction_gate::warning;
 use crate::store::snapshot_diff;
 use std::borrow::Cow;
 
 /// If the clock is this far behind the head, a warning is given.
 const CLOCK_BEHIND_MICROS: i64 = 5 * 60 * 1_000_000;
+
+/// A branch with its session.
+pub(super) type BranchOfSession = (SessionNumber, BranchNumber);
 
 impl SessionWrite<'_> {
     #[expect(
@@ -33,29 +36,31 @@ impl SessionWrite<'_> {
         facts: &[RecordChange],
         ids: &[CheckpointId],
         memo: &mut Option<PreparedDelta>,
-    ) -> Result<(Option<Record>, (WriteReport, Option<(BranchNumber, PlannedRevision)>))> {
-        let number = self.session.number;
+    ) -> Result<(Option<Record>, (WriteReport, Option<(BranchOfSession, PlannedRevision)>))> {
+        let time = self.time.unwrap_or(self.act.now);
+        let mut begun = self.place(desk, time)?;
+        let advanced = begun.refs.take().map(|refs| desk.with_refs(refs));
+        let desk = advanced.as_ref().unwrap_or(desk);
+        let (number, branch) = (begun.session, begun.branch);
         let session = session_refs(&desk.refs, number)?;
         if let Some(taking) = &self.taking {
-            taking.check(&desk.refs, self.session.number, || desk.view())?;
+            taking.check(&desk.refs, number, || desk.view())?;
         }
-        let branch = match &self.branch {
-            None => session.current_branch,
-            Some(name) => session
-                .branch_named(name)
-                .ok_or_else(|| Error::not_found("branch", name.clone()))?,
-        };
-        let time = self.time.unwrap_or(self.act.now);
         let place = CommitTarget { session: number, branch, time, operation };
         let mut done = WriteReport::begun(operation, &session.info, &session.branch(branch)?.name);
         let mut wanted = self.checkpoint.clone();
         let mut removed = self.removed.clone();
-        let new_id = self.find_next_id(|| desk.view())?;
+        let new_id = self.find_next_id(number, Some(&desk.refs), || desk.view())?;
         let next_id = new_id.as_deref();
-        let claims =
-            self.claims(desk, (branch, next_id), memo, (&mut wanted, &mut removed), &mut done)?;
+        let claims = self.claims(
+            desk,
+            ((number, branch), next_id),
+            memo,
+            (&mut wanted, &mut removed),
+            &mut done,
+        )?;
         let next_facts = match next_id {
-            Some(id) => self.next_fact_pages(id, &mut removed)?,
+            Some(id) => self.next_fact_pages(number, id, &mut removed)?,
             None => Vec::new(),
         };
         done.warnings.extend(warning(&removed));
@@ -74,6 +79,8 @@ impl SessionWrite<'_> {
                     head.effective
                 ));
             }
+            done.new_branch = begun.begins_branch();
+            changes.append(&mut begun.branch_changes);
             changes.append(&mut planned.changes);
             done.revision = Some((planned.head.sequence, planned.head.id));
             if let Some(wanted) = &mut wanted {
@@ -91,17 +98,19 @@ impl SessionWrite<'_> {
             if let RecordChange::Facts { count, .. } = page {
                 done.facts += count;
             }
-            changes.push(page.clone());
+            changes.push(numbered(page, number));
         }
-        changes.extend(self.extra.iter().cloned());
+        changes.extend(self.extra.iter().map(|change| numbered(change, number)));
         let head = planned.as_ref().map(|planned| planned.head.sequence);
+        let branch = if head.is_some() { branch } else { begun.branch_as_is };
+        done.branch.clone_from(&session.branch(branch)?.name);
         if wanted.is_none() && !changes.is_empty() && !self.by_import {
             wanted = self.scheduled(session);
         }
         let mut next = session.next_sequence + u64::from(head.is_some());
         let wanted = wanted.filter(|wanted| self.is_wanted(session, wanted));
         for (wanted, id) in self.checkpoints.iter().cloned().chain(wanted).zip(ids) {
-            let made = self.make_checkpoint(desk, session, wanted, (*id, next), branch, head)?;
+            let made = self.make_checkpoint(desk, number, wanted, (*id, next), (branch, head))?;
             if let Some(checkpoint) = made {
                 next += u64::from(checkpoint.sequence == next);
                 let boxed = Box::new(checkpoint.clone());
@@ -118,20 +127,21 @@ impl SessionWrite<'_> {
             changes.push(RecordChange::Used { session: number });
         }
         done.new_id = new_id;
+        let changes = begun.begun_session.into_iter().chain(changes).collect();
         let record = Record { operation: operation.clone(), changes };
-        Ok((Some(record), (done, planned.map(|planned| (branch, planned)))))
+        Ok((Some(record), (done, planned.map(|planned| ((number, branch), planned)))))
     }
 
     /// Returns all changes of claims, including those made by rules.
     fn claims(
         &self,
         desk: &PlanContext<'_>,
-        (branch, next_id): (BranchNumber, Option<&str>),
+        (place, next_id): (BranchOfSession, Option<&str>),
         memo: &mut Option<PreparedDelta>,
         (wanted, removed): (&mut Option<NewCheckpoint>, &mut RedactionCounts),
         done: &mut WriteReport,
     ) -> Result<Vec<Cow<'_, ClaimChange>>> {
-        let gate = self.session.store.gate();
+        let gate = self.store.gate();
         let mut changes: Vec<Cow<'_, ClaimChange>> = Vec::with_capacity(self.steps.len());
         // With other kinds of steps the changes are cloned, so that the report lists all changes in
         // order.
@@ -162,7 +172,7 @@ impl SessionWrite<'_> {
                 WriteStep::Whole(kinds, claims) => {
                     *memo = None;
                     if head.is_none() {
-                        head = Some(HeadClaims::read(desk, self.session.number, branch, &changes)?);
+                        head = Some(HeadClaims::read(desk, place, &changes)?);
                     }
                     let held = head.as_mut().expect("read above");
                     for change in snapshot_diff::snapshot_changes(held, kinds, claims)? {
@@ -172,7 +182,7 @@ impl SessionWrite<'_> {
                 }
                 WriteStep::Edit(keys, edit) => {
                     *memo = None;
-                    let known = self.held(desk, branch, keys, &changes)?;
+                    let known = held_claims(desk, place, keys, &changes)?;
                     for mut change in edit(&known)? {
                         gate.claim(&mut change, removed)?;
                         check_claim(&mut change)?;
@@ -187,7 +197,7 @@ impl SessionWrite<'_> {
                     // be used again.
                     *memo = None;
                     if head.is_none() {
-                        head = Some(HeadClaims::read(desk, self.session.number, branch, &changes)?);
+                        head = Some(HeadClaims::read(desk, place, &changes)?);
                     }
                     let claims = head.as_mut().expect("read above");
                     let outcome = match step {
@@ -221,29 +231,35 @@ impl SessionWrite<'_> {
         }
         Ok(changes)
     }
+}
 
-    /// Returns these claims as they are at a branch's head after these changes.
-    fn held(
-        &self,
-        desk: &PlanContext<'_>,
-        branch: BranchNumber,
-        keys: &[Key],
-        changes: &[Cow<'_, ClaimChange>],
-    ) -> Result<Vec<Option<Value>>> {
-        let number = self.session.number;
-        let head = session_refs(&desk.refs, number)?.branch(branch)?.head;
-        let encoded: Vec<Vec<u8>> = keys.iter().map(encode_key).collect();
-        let entries = desk.head_entries(number, branch, head.as_ref(), &encoded)?;
-        let held = |(key, held): (&Key, Option<DigestedEntry>)| {
-            if let Some(change) = changes.iter().rfind(|change| change.key == *key) {
-                return Ok(change.value.clone());
-            }
-            let damaged = Error::corrupt(format!("the {key}"));
-            held.map(|held| decode_entry(&held.entry)).transpose().map_or_else(
-                |error| Err(damaged(error)),
-                |entry| Ok(entry.map(|entry| entry.value)),
-            )
-        };
-        keys.iter().zip(entries).map(held).collect()
+/// Returns these claims as they are at a branch's head after these changes.
+fn held_claims(
+    desk: &PlanContext<'_>,
+    (number, branch): BranchOfSession,
+    keys: &[Key],
+    changes: &[Cow<'_, ClaimChange>],
+) -> Result<Vec<Option<Value>>> {
+    let head = session_refs(&desk.refs, number)?.branch(branch)?.head;
+    let encoded: Vec<Vec<u8>> = keys.iter().map(encode_key).collect();
+    let entries = desk.head_entries(number, branch, head.as_ref(), &encoded)?;
+    let held = |(key, held): (&Key, Option<DigestedEntry>)| {
+        if let Some(change) = changes.iter().rfind(|change| change.key == *key) {
+            return Ok(change.value.clone());
+        }
+        let damaged = Error::corrupt(format!("the {key}"));
+        held.map(|held| decode_entry(&held.entry))
+            .transpose()
+            .map_or_else(|error| Err(damaged(error)), |entry| Ok(entry.map(|entry| entry.value)))
+    };
+    keys.iter().zip(entries).map(held).collect()
+}
+
+/// Returns a change of the write in the session with this number, which the plan has found.
+fn numbered(change: &RecordChange, number: SessionNumber) -> RecordChange {
+    let mut change = change.clone();
+    if let Some(session) = change.session_mut() {
+        *session = number;
     }
+    change
 }

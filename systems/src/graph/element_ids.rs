@@ -15,7 +15,7 @@ const FIRST_ID: u64 = 1 << 40;
 const ID_LIMIT: u64 = 1 << 48;
 
 /// An element as this module sees it: the bytes that identify it.
-pub type Identity<'a> = &'a [u8];
+type Identity<'a> = &'a [u8];
 
 /// Returns the ids of the new elements, strictly increasing. `old` are the elements before, each
 /// with its id, in the order of their ids.

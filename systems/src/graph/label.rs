@@ -17,7 +17,7 @@ const HASH_DIGITS: usize = 20;
 
 /// Returns a name as a part of an id: itself if it is short and plain.
 #[must_use]
-pub fn label(name: &str) -> String {
+pub(super) fn label(name: &str) -> String {
     let is_plain = |c: char| c.is_ascii_alphanumeric() || matches!(c, '_' | '-' | '.' | ':');
     if !name.is_empty() && name.len() <= MAX_PLAIN_BYTES && name.chars().all(is_plain) {
         return name.to_owned();
@@ -29,7 +29,7 @@ pub fn label(name: &str) -> String {
 
 /// Returns a namespace as a part of an id. The root graph, whose namespace is empty, is `graph`.
 #[must_use]
-pub fn namespace_label(namespace: &str) -> String {
+pub(super) fn namespace_label(namespace: &str) -> String {
     const ROOT: &str = "graph";
     match namespace {
         "" => ROOT.to_owned(),

@@ -109,6 +109,21 @@ pub fn join_payload(form: PayloadForm, elements: &[&[u8]]) -> Vec<u8> {
     payload
 }
 
+/// Returns where elements are in the payload that [`join_payload`] makes of them.
+#[must_use]
+pub fn elements_of(form: PayloadForm, elements: &[&[u8]]) -> Vec<PayloadElement> {
+    let mut start = container_head(form, elements.len()).len();
+    let mut places = Vec::with_capacity(elements.len());
+    for element in elements {
+        let range = start..start + element.len();
+        let key = (form == PayloadForm::Map).then(|| value_end(element, 0)).flatten();
+        let identity = start..key.map_or(range.end, |key| start + key);
+        start = range.end;
+        places.push(PayloadElement { range, identity });
+    }
+    places
+}
+
 /// Reads the beginning of a container: its form, the number of its elements, and how many bytes
 /// this takes.
 fn container(payload: &[u8]) -> Option<(PayloadForm, usize, usize)> {
@@ -235,6 +250,7 @@ mod tests {
         let split = split_payload("msgpack", payload);
         let elements: Vec<&[u8]> =
             split.elements.iter().map(|element| &payload[element.range.clone()]).collect();
+        assert_eq!(elements_of(split.form, &elements), split.elements);
         join_payload(split.form, &elements)
     }
 

@@ -10,6 +10,9 @@ use rmpv::decode::read_value_ref_with_max_depth;
 /// The field with the name of a Python class.
 pub const CLASS_FIELD: &str = "class";
 
+/// The length of a title, in characters.
+pub const MAX_TITLE_CHARS: usize = 200;
+
 /// How deep values and extensions may be nested.
 const MAX_DEPTH: usize = 64;
 
@@ -51,6 +54,47 @@ pub fn readable_values(encoding: &str, bytes: &[u8]) -> Option<Vec<Value>> {
             Some(values)
         }
         _ => None,
+    }
+}
+
+/// Returns what these bytes say, in one line of at most [`MAX_TITLE_CHARS`]; `None` if they cannot
+/// be read.
+#[must_use]
+pub fn readable_title(encoding: &str, bytes: &[u8]) -> Option<String> {
+    let values = readable_values(encoding, bytes)?;
+    let said: Vec<String> = values.iter().map(one_line).collect();
+    let title = said.join(": ");
+    let words: Vec<&str> = title.split_whitespace().collect();
+    let title = words.join(" ");
+    let end = title.char_indices().nth(MAX_TITLE_CHARS).map(|(end, _)| end);
+    match end.and_then(|end| title.get(..end)) {
+        Some(cut) => Some(format!("{}…", cut.trim_end())),
+        None => Some(title).filter(|title| !title.is_empty()),
+    }
+}
+
+/// Returns what a value says. A class is its last name, with what it contains.
+fn one_line(value: &Value) -> String {
+    match value {
+        Value::Text(text) => text.clone(),
+        Value::Bytes(bytes) => format!("{} bytes", bytes.len()),
+        Value::Map(fields) => {
+            let Some(path) = value.field(CLASS_FIELD).and_then(Value::as_text) else {
+                return serde_json::to_string(value).unwrap_or_default();
+            };
+            let name = path.rsplit('.').next().unwrap_or(path);
+            let content =
+                ["content", "value", "arguments"].iter().find_map(|name| fields.get(*name));
+            let calls = fields.get("tool_calls").and_then(Value::as_list).unwrap_or_default();
+            let calls = calls.iter().filter_map(|call| call.field("name")?.as_text());
+            let calls: Vec<&str> = calls.collect();
+            match (content, calls.is_empty()) {
+                (Some(content), _) => format!("{name}: {}", one_line(content)),
+                (None, false) => format!("{name}: calls {}", calls.join(", ")),
+                (None, true) => name.to_owned(),
+            }
+        }
+        other => serde_json::to_string(other).unwrap_or_default(),
     }
 }
 
@@ -184,6 +228,22 @@ mod tests {
             json(&pack(&message("why is it stale?"))),
             r#"[{"class":"langchain_core.messages.human.HumanMessage","content":"why is it stale?","type":"human"}]"#
         );
+    }
+
+    #[test]
+    fn a_title_is_one_line() {
+        let title = |value: &Packed| readable_title("msgpack", &pack(value)).unwrap();
+        assert_eq!(title(&message("why is\nit stale?")), "HumanMessage: why is it stale?");
+        let calls = Packed::Array(vec![named(&[("name", "search".into()), ("id", "c1".into())])]);
+        let fields = named(&[("content", "".into()), ("tool_calls", calls)]);
+        let parts = vec!["langchain_core.messages.ai".into(), "AIMessage".into(), fields];
+        let answer = Packed::Ext(extension::PYDANTIC_2, pack(&Packed::Array(parts)));
+        assert_eq!(title(&answer), "AIMessage: calls search");
+        let entry = [pack(&"total".into()), pack(&7.into())].concat();
+        assert_eq!(readable_title("msgpack", &entry).unwrap(), "total: 7");
+        let long = title(&Packed::from("ü".repeat(500)));
+        assert_eq!((long.chars().count(), long.ends_with('…')), (MAX_TITLE_CHARS + 1, true));
+        assert_eq!(readable_title("msgpack+aes", b"x"), None);
     }
 
     #[test]

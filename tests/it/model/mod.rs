@@ -20,6 +20,12 @@ enum Step {
         facts: Vec<Happened>,
         checkpoint: Option<Vec<String>>,
     },
+    /// Puts and removes claims after a revision, with a checkpoint: on its branch, or on a new one if
+    /// another revision follows already.
+    After {
+        revision: u16,
+        claims: Vec<Claim>,
+    },
     /// Makes a checkpoint of a past moment.
     Name {
         moment: u16,
@@ -119,6 +125,7 @@ fn step() -> impl Strategy<Value = Step> {
     let text =
         prop_oneof![9 => (0..4_u8).prop_map(Text::Short), 1 => any::<u8>().prop_map(Text::Long)];
     let claim = (0..8_u8, prop::option::weighted(0.75, text));
+    let after = claim.clone();
     let fact = (0..4_u8, any::<bool>(), 0..300_u16, 0..3_u8, any::<bool>())
         .prop_map(|(id, prompt, before, place, hook)| Happened { id, prompt, before, place, hook });
     let tags = || prop::collection::vec(tag(), 0..3);
@@ -129,6 +136,8 @@ fn step() -> impl Strategy<Value = Step> {
             prop::option::weighted(0.3, tags()),
         )
             .prop_map(|(claims, facts, checkpoint)| Step::Write { claims, facts, checkpoint }),
+        4 => (any::<u16>(), prop::collection::vec(after, 0..4))
+            .prop_map(|(revision, claims)| Step::After { revision, claims }),
         2 => (any::<u16>(), tags()).prop_map(|(moment, tags)| Step::Name { moment, tags }),
         1 => (any::<u16>(), tag(), tag())
             .prop_map(|(checkpoint, add, remove)| Step::Tag { checkpoint, add, remove }),

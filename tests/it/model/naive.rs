@@ -216,7 +216,14 @@ impl Naive {
         let before = std::mem::replace(&mut self.now, done.other);
         self.part();
         let (branch, made) = done.touched?;
-        let state = self.now.heads[&branch].clone();
+        // The branch may have begun with the operation that is undone.
+        let begun = |base: Option<(usize, u64)>| match base {
+            Some((_, from)) if from > 0 => self.revision(from).state.clone(),
+            _ => ClaimMap::new(),
+        };
+        let known = self.now.heads.get(&branch).cloned();
+        let is_visible = known.is_some();
+        let state = known.unwrap_or_else(|| begun(self.branches[branch].base));
         // The opposite of an operation without effect, such as a merge of undone changes, is no
         // change.
         if self.branches[branch].head != Some(made) && before.heads.get(&branch) == Some(&state) {
@@ -234,6 +241,9 @@ impl Naive {
             Claims::Parent
         };
         self.revise(at, branch, state, claims);
+        if !is_visible {
+            self.now.heads.remove(&branch);
+        }
         Some((branch, self.next_head(branch)))
     }
 

@@ -141,6 +141,7 @@ impl Doing<'_> {
             Step::Write { claims, facts, checkpoint } => {
                 self.write(claims, facts, checkpoint.as_deref());
             }
+            Step::After { revision, claims } => self.after(*revision, claims),
             Step::Name { moment, tags } => self.name(*moment, tags),
             Step::Tag { checkpoint, add, remove } => self.tag(*checkpoint, add, remove),
             Step::Fork { from } => self.fork(*from),
@@ -261,6 +262,62 @@ impl Doing<'_> {
         if let Some((sequence, _)) = done.revision {
             assert!(self.naive.revisions.contains_key(&sequence), "#{sequence} is another's");
         }
+    }
+
+    fn after(&mut self, revision: u16, claims: &[super::Claim]) {
+        let (now, act) = (self.now, act(self.now));
+        let numbers: Vec<u64> = self.naive.revisions.keys().copied().collect();
+        let Some(from) = pick(&numbers, revision) else { return };
+        let naive = &self.naive;
+        let (own, before) = (naive.revisions[&from].branch, naive.revisions[&from].state.clone());
+        let visible: Vec<_> = naive.visible_branches().collect();
+        let is_head = |number: &usize| {
+            visible.iter().any(|(other, branch)| other == number && branch.head == Some(from))
+        };
+        let known = [own, naive.now.current].into_iter().find(is_head);
+        let names = std::iter::once("fork".to_owned()).chain((2..).map(|n| format!("fork-{n}")));
+        let is_free = |name: &String| visible.iter().all(|(_, branch)| branch.name != *name);
+        let name = names.into_iter().find(is_free).unwrap();
+        let mut after = before.clone();
+        let point = self.session.at_sequence(from).unwrap();
+        let message = format!("c{}", self.number);
+        let mut write = self.session.write(&act).after_or_fork(&point, "fork");
+        let mut counted = std::collections::BTreeMap::new();
+        for (id, text) in claims {
+            let (id, text) = (format!("n{id}"), text.as_ref().map(super::Text::text));
+            let key = Key::new(Kind::Note, id.clone());
+            write = write.change(match &text {
+                None => ClaimChange::remove(key),
+                Some(text) => {
+                    ClaimChange::put(key, Value::from([("description", text.as_str().into())]))
+                }
+            });
+            counted.insert(id, text);
+        }
+        for (id, text) in &counted {
+            Naive::changed(&mut after, id, text.as_deref(), now);
+        }
+        let done = write.checkpoint(NewCheckpoint::manual(message.clone())).commit().unwrap();
+        let revised = before != after;
+        assert_eq!((done.revision.is_some(), done.checkpoint.is_some()), (revised, true));
+        assert_eq!(done.new_branch, revised && known.is_none());
+        let branch = known.unwrap_or(self.naive.branches.len());
+        self.naive.operate(revised.then_some(branch), |naive| {
+            if !revised {
+                naive.checkpoint(now, Some(from), &message, &[]);
+                return;
+            }
+            if known.is_none() {
+                naive.fork(&name, (own, from), before);
+            }
+            if naive.now.current != branch {
+                naive.switch(now, branch);
+            }
+            naive.revise(now, branch, after, Claims::Parent);
+            naive.checkpoint(now, naive.branches[branch].head, &message, &[]);
+        });
+        let landed = if revised { branch } else { known.unwrap_or(own) };
+        assert_eq!(done.branch, self.naive.branches[landed].name);
     }
 
     fn name(&mut self, moment: u16, tags: &[String]) {

@@ -1,0 +1,164 @@
+//! Where a write goes: its session and branch, both of which the write itself may begin.
+
+use super::SessionWrite;
+use crate::engine::plan_context::PlanContext;
+use crate::engine::refs::{self, StoreRefs, advance_by, session as session_refs};
+use crate::engine::timeline;
+use crate::error::{Error, Result};
+use crate::format::{BranchChange, RecordChange, SessionRefs};
+use crate::model::{
+    BranchMetadata, BranchNumber, BranchStatus, SessionMetadata, SessionNumber, Timestamp,
+};
+use crate::store::branch::check_branch_name;
+use crate::store::resolve_moment::ResolvedMoment;
+use std::collections::BTreeSet;
+
+/// The session that a write goes to.
+#[derive(Clone, Debug)]
+pub(super) enum SessionTarget {
+    /// A session that exists.
+    Known(SessionNumber),
+    /// The session of this kind and name, which the write begins if there is none.
+    Named(Box<SessionMetadata>),
+}
+
+impl SessionTarget {
+    /// Returns the number of the session; 0 until the plan has found it.
+    pub(super) const fn number(&self) -> SessionNumber {
+        match self {
+            Self::Known(number) => *number,
+            Self::Named(_) => 0,
+        }
+    }
+}
+
+/// The revision that a write follows.
+#[derive(Clone, Debug)]
+pub(super) struct PrecedingRevision {
+    pub(super) point: ResolvedMoment,
+    /// The name of the branch that begins there if another revision follows it already.
+    pub(super) fork: Option<String>,
+}
+
+/// The place of a planned write.
+pub(super) struct WritePlace {
+    pub(super) session: SessionNumber,
+    /// The branch of the new revision.
+    pub(super) branch: BranchNumber,
+    /// The branch of the checkpoint if no claim changes: then no branch begins.
+    pub(super) branch_as_is: BranchNumber,
+    /// The change that begins the session, if it does not exist.
+    pub(super) begun_session: Option<RecordChange>,
+    /// The changes that begin the branch and check it out.
+    pub(super) branch_changes: Vec<RecordChange>,
+    /// The refs after these changes; `None` if there are none.
+    pub(super) refs: Option<StoreRefs>,
+}
+
+impl WritePlace {
+    /// Whether the write begins the branch.
+    pub(super) fn begins_branch(&self) -> bool {
+        matches!(self.branch_changes.first(), Some(RecordChange::Branch { .. }))
+    }
+}
+
+impl SessionWrite<'_> {
+    /// Finds the place of the write. What the write begins is put into a copy of the refs, so that
+    /// the rest of the plan finds it like any other session and branch.
+    pub(super) fn place(&self, desk: &PlanContext<'_>, time: Timestamp) -> Result<WritePlace> {
+        let mut refs = None;
+        let (number, begun_session) = self.session_number(&desk.refs)?;
+        if let Some(change) = &begun_session {
+            advance_by(refs.get_or_insert_with(|| StoreRefs::clone(&desk.refs)), change)?;
+        }
+        let session = session_refs(refs.as_ref().unwrap_or(&desk.refs), number)?;
+        let (branch, begins) = match (&self.preceding, &self.branch) {
+            (Some(preceding), _) => self.branch_after(desk, (number, session), preceding, time)?,
+            (None, None) => (session.current_branch, None),
+            (None, Some(name)) => {
+                let named = session.branch_named(name);
+                (named.ok_or_else(|| Error::not_found("branch", name.clone()))?, None)
+            }
+        };
+        let branch_as_is = match &self.preceding {
+            Some(preceding) if begins.is_some() => preceding.point.branch,
+            _ => branch,
+        };
+        let mut branch_changes = Vec::from_iter(begins);
+        if self.preceding.is_some() && session.current_branch != branch {
+            branch_changes.push(RecordChange::Switched { session: number, branch, time });
+        }
+        for change in &branch_changes {
+            advance_by(refs.get_or_insert_with(|| StoreRefs::clone(&desk.refs)), change)?;
+        }
+        let session = number;
+        Ok(WritePlace { session, branch, branch_as_is, begun_session, branch_changes, refs })
+    }
+
+    /// Returns the number of the session, and the change that begins it if it does not exist.
+    fn session_number(&self, refs: &StoreRefs) -> Result<(SessionNumber, Option<RecordChange>)> {
+        let info = match &self.target {
+            SessionTarget::Known(number) => return Ok((*number, None)),
+            SessionTarget::Named(info) => info,
+        };
+        if let Some(number) = refs::of_kind(refs, info.kind, &info.name)? {
+            return Ok((number, None));
+        }
+        let number = refs.sessions.len() as SessionNumber;
+        Ok((number, Some(RecordChange::Session { info: SessionMetadata::clone(info) })))
+    }
+
+    /// Returns the branch whose head is the preceding revision. If there is none, it is a new
+    /// branch, and the change that begins it is returned too.
+    fn branch_after(
+        &self,
+        desk: &PlanContext<'_>,
+        (number, session): (SessionNumber, &SessionRefs),
+        preceding: &PrecedingRevision,
+        time: Timestamp,
+    ) -> Result<(BranchNumber, Option<RecordChange>)> {
+        let point = &preceding.point;
+        let is_head = |branch: BranchNumber| -> Result<bool> {
+            let refs = session.branch(branch)?;
+            Ok(!refs.hidden && refs.head.map(|head| head.sequence) == point.revision())
+        };
+        let own = point.at.map_or(point.branch, |at| at.branch);
+        // A branch that was created at the revision and checked out since is meant too.
+        for branch in [point.branch, own, session.current_branch] {
+            if is_head(branch)? {
+                return Ok((branch, None));
+            }
+        }
+        let Some(name) = &preceding.fork else {
+            let revision = match point.revision() {
+                Some(sequence) => format!("#{sequence}"),
+                None => format!("the beginning of '{}'", session.branch(own)?.name),
+            };
+            return Err(Error::Conflict(format!(
+                "another revision follows {revision} already: write after that one, or name a \
+                 branch to begin there"
+            )));
+        };
+        let name = free_branch_name(session, name);
+        check_branch_name(&name)?;
+        let head = match point.at {
+            Some(at) => Some(timeline::head_at(&desk.view()?, number, at)?.0),
+            None => None,
+        };
+        let metadata = BranchMetadata::default();
+        let change = BranchChange { time, status: BranchStatus::Active, metadata };
+        let begins = RecordChange::Branch { session: number, name, base: own, head, change };
+        Ok((session.branches.len() as BranchNumber, Some(begins)))
+    }
+}
+
+/// Returns the name if no branch has it, else the first of `name-2`, `name-3`, ... that is free.
+fn free_branch_name(session: &SessionRefs, name: &str) -> String {
+    if session.branch_named(name).is_none() {
+        return name.to_owned();
+    }
+    let branches = session.branches.iter().filter(|branch| !branch.hidden);
+    let taken: BTreeSet<&str> = branches.map(|branch| branch.name.as_str()).collect();
+    let mut names = (2_u64..).map(|count| format!("{name}-{count}"));
+    names.find(|numbered| !taken.contains(numbered.as_str())).unwrap_or_default()
+}

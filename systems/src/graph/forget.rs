@@ -1,0 +1,238 @@
+//! Dropping checkpoints and threads, and copying a thread.
+//!
+//! A checkpoint that is dropped is out of sight at once. A checkpoint that stays after it has no
+//! parent any more, and is handed the history that its channels need.
+
+use super::damaged;
+use super::graph_store::{
+    GraphStore, StepAddress, session_name, step_in, steps_tagged, write_values,
+};
+use super::prune_plan::{PruneNode, StepName, older_checkpoints, orphans};
+use super::put::{CopyParts, ForkPolicy, NewChannel, NewStep, NewValue, PutOutcome, StepNotes};
+use super::step_record::{StepRecord, dropped_value, run_tag, step_event};
+use forge_store::error::Result;
+use forge_store::model::{Checkpoint, CheckpointId, Kind, SessionKind, Timestamp};
+use forge_store::store::{Session, WriteContext};
+use std::collections::{BTreeMap, BTreeSet};
+
+/// The tag of checkpoints that were dropped.
+const DROPPED_TAG: &str = "dropped";
+
+/// What pruning keeps of a thread.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum KeepStrategy {
+    /// The latest checkpoint of each namespace.
+    Latest,
+    /// Nothing.
+    Nothing,
+}
+
+impl GraphStore {
+    /// Drops a thread with all its namespaces. An unknown thread changes nothing.
+    ///
+    /// # Errors
+    /// Any error of a write. A part of the checkpoints may then be dropped.
+    pub fn delete_thread(&self, now: Timestamp, thread: &str) -> Result<()> {
+        let Some(session) = self.session(thread)? else { return Ok(()) };
+        let _only = self.put_lock(&session_name(thread));
+        let act = WriteContext::asked("graph delete", now);
+        for (checkpoint, _) in steps_tagged(&session, None)? {
+            hide(&act, &session, &checkpoint.id)?;
+        }
+        // Also of checkpoints that were never put.
+        let events: Vec<String> = session
+            .state(&session.head()?)?
+            .facts_of(Kind::GraphWrite)?
+            .into_iter()
+            .map(|known| known.fact.id)
+            .collect();
+        events.iter().try_for_each(|event| self.drop_writes(now, &session, event))
+    }
+
+    /// Drops the older checkpoints of threads, or the threads.
+    ///
+    /// # Errors
+    /// Any error of a write. Threads before the one that failed were pruned.
+    pub fn prune(&self, now: Timestamp, threads: &[String], keep: KeepStrategy) -> Result<()> {
+        for thread in threads {
+            match (keep, self.session(thread)?) {
+                (_, None) => {}
+                (KeepStrategy::Nothing, Some(_)) => self.delete_thread(now, thread)?,
+                (KeepStrategy::Latest, Some(session)) => {
+                    let _only = self.put_lock(&session_name(thread));
+                    let steps = steps_tagged(&session, None)?;
+                    let nodes: Vec<PruneNode> = steps.iter().map(|(_, one)| node(one)).collect();
+                    self.drop_steps(now, &session, &steps, &older_checkpoints(&nodes))?;
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Drops the checkpoints that these runs made, in all threads.
+    ///
+    /// # Errors
+    /// Any error of a write. Threads before the one that failed have none of these any more.
+    pub fn delete_for_runs(&self, now: Timestamp, runs: &[String]) -> Result<()> {
+        for one in self.store.sessions_by_kind(SessionKind::Graph)? {
+            let mut gone: BTreeSet<StepName> = BTreeSet::new();
+            for run in runs {
+                let steps = steps_tagged(&one.session, Some(run_tag(run)))?.into_iter();
+                let of_run = steps.filter(|(_, record)| record.run_id.as_ref() == Some(run));
+                gone.extend(of_run.map(|(_, record)| (record.namespace, record.id)));
+            }
+            if !gone.is_empty() {
+                let _only = self.put_lock(&one.name);
+                let steps = steps_tagged(&one.session, None)?;
+                self.drop_steps(now, &one.session, &steps, &gone)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Drops checkpoints. First those that stay are handed what they need, so that a process that
+    /// ends between the two leaves nothing wrong: what was handed on is the same as what is there.
+    fn drop_steps(
+        &self,
+        now: Timestamp,
+        session: &Session,
+        steps: &[(Checkpoint, StepRecord)],
+        gone: &BTreeSet<StepName>,
+    ) -> Result<()> {
+        let act = WriteContext::asked("graph prune", now);
+        let nodes: Vec<PruneNode> = steps.iter().map(|(_, record)| node(record)).collect();
+        let by_name: BTreeMap<StepName, &(Checkpoint, StepRecord)> = steps
+            .iter()
+            .map(|step| ((step.1.namespace.clone(), step.1.id.clone()), step))
+            .collect();
+        // All histories are read before any checkpoint changes.
+        let mut handed = Vec::new();
+        for orphan in orphans(&nodes, gone) {
+            let Some((checkpoint, record)) = by_name.get(&orphan.name) else { continue };
+            let mut new = record.clone();
+            let (namespace, id) = &orphan.name;
+            new.carried = self.history_in(session, namespace, id, &record.delta)?;
+            for (name, history) in &record.carried {
+                new.carried.entry(name.clone()).or_insert_with(|| history.clone());
+            }
+            new.parent = None;
+            handed.push((checkpoint.id, new.to_value()));
+        }
+        for (id, body) in handed {
+            session.amend_checkpoint(&act, &id, |checkpoint| checkpoint.body = body.clone())?;
+        }
+        for name in gone {
+            if let Some((checkpoint, _)) = by_name.get(name) {
+                hide(&act, session, &checkpoint.id)?;
+                self.drop_writes(now, session, &step_event(&name.0, &name.1))?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Drops the pending writes of a step, so that a checkpoint that is put again under the same id
+    /// does not find them.
+    fn drop_writes(&self, now: Timestamp, session: &Session, event: &str) -> Result<()> {
+        if write_values(session, event)?.is_empty() {
+            return Ok(());
+        }
+        self.record_in(now, session, event, &[dropped_value()])
+    }
+
+    /// Copies a thread with everything in it. What the target has already under the same namespace
+    /// and id stays, so a copy that did not end can be repeated. An unknown source makes nothing.
+    ///
+    /// # Errors
+    /// Any error of a write. The target may then have a part of the checkpoints.
+    pub fn copy_thread(&self, now: Timestamp, source: &str, target: &str) -> Result<()> {
+        let Some(from) = self.session(source)? else { return Ok(()) };
+        if session_name(source) == session_name(target) {
+            return Ok(());
+        }
+        let mut steps = steps_tagged(&from, None)?;
+        steps.sort_by_key(|(checkpoint, _)| checkpoint.sequence);
+        for (checkpoint, record) in &steps {
+            let known = match self.session(target)? {
+                Some(to) => step_in(&to, &record.namespace, &record.id)?.is_some(),
+                None => false,
+            };
+            if !known {
+                self.copy_step(now, &from, (checkpoint, record), target)?;
+            }
+        }
+        let names = steps.iter().map(|(_, record)| (&record.namespace, &record.id));
+        for (namespace, id) in names {
+            let event = step_event(namespace, id);
+            let values = write_values(&from, &event)?;
+            let known = match self.session(target)? {
+                Some(to) => !to.fact_versions(Kind::GraphWrite, &event)?.is_empty(),
+                None => false,
+            };
+            if !values.is_empty() && !known {
+                let thread = target.to_owned();
+                let (namespace, id) = (namespace.clone(), id.clone());
+                self.record_writes(now, &StepAddress { thread, namespace, id }, &values)?;
+            }
+        }
+        self.store.sync()
+    }
+
+    fn copy_step(
+        &self,
+        now: Timestamp,
+        from: &Session,
+        (checkpoint, record): (&Checkpoint, &StepRecord),
+        target: &str,
+    ) -> Result<()> {
+        let (head, channels) = self.step_state(from, checkpoint, record)?;
+        let channels = channels.iter().map(|(name, one)| NewChannel {
+            name: name.clone(),
+            version: one.version.clone(),
+            is_new: true,
+            value: NewValue::Given(one.payload.clone()),
+        });
+        let new = NewStep {
+            thread: target.to_owned(),
+            namespace: record.namespace.clone(),
+            id: record.id.clone(),
+            parent: record.parent.clone(),
+            head,
+            metadata: record.metadata.clone(),
+            channels: channels.collect(),
+            notes: StepNotes {
+                message: checkpoint.message.clone(),
+                source: record.source.clone(),
+                step: record.step,
+                run_id: record.run_id.clone(),
+                root: record.root.clone(),
+                delta: record.delta.clone(),
+            },
+            fork: ForkPolicy::Branch,
+        };
+        let copy = CopyParts { carried: record.carried.clone(), is_import: true };
+        match self.put_copy(now, &new, &copy)? {
+            PutOutcome::Written { .. } => Ok(()),
+            PutOutcome::NeedsValues(_) | PutOutcome::WouldFork => {
+                Err(damaged(format!("the checkpoint '{}'", record.id), "it could not be copied"))
+            }
+        }
+    }
+}
+
+/// Takes a checkpoint out of sight. It stays in the history of the session, without what makes it
+/// one of the graph.
+fn hide(act: &WriteContext, session: &Session, id: &CheckpointId) -> Result<()> {
+    let hidden = session.amend_checkpoint(act, id, |checkpoint| {
+        checkpoint.body = dropped_value();
+        checkpoint.tags = vec![DROPPED_TAG.to_owned()];
+    });
+    hidden.map(drop)
+}
+
+fn node(record: &StepRecord) -> PruneNode {
+    PruneNode {
+        name: (record.namespace.clone(), record.id.clone()),
+        parent: record.parent.clone(),
+        root: record.root.clone(),
+    }
+}

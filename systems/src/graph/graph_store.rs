@@ -1,0 +1,422 @@
+//! Reading and writing the threads of a graph.
+
+use super::channel_state::{ChannelStates, ClaimPrefix, read_channels};
+use super::damaged;
+use super::delta_history::{ChannelHistories, HistoryNode, HistorySource, delta_history};
+use super::label::{label, namespace_label};
+use super::pending_write::{PendingWrite, fold_writes};
+use super::step_cache::StepCache;
+use super::step_record::{
+    StepClaim, StepRecord, is_dropped, namespace_tag, step_event, step_key, writes_of, writes_value,
+};
+use super::typed_bytes::TypedBytes;
+use forge_store::error::{Error, Result};
+use forge_store::model::claim::check_id;
+use forge_store::model::{Checkpoint, Fact, FactOrigin, Kind, SessionKind, Timestamp, Value};
+use forge_store::store::{CheckpointFilter, ResolvedMoment, Session, Store, WriteContext};
+use std::collections::{BTreeMap, BTreeSet};
+use std::hash::{DefaultHasher, Hash, Hasher};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+/// How many puts to different threads of a graph may be planned at once.
+const PUT_LOCKS: usize = 64;
+
+/// The threads of a graph in a store. Cheap to clone; clones share what was read.
+#[derive(Clone, Debug)]
+pub struct GraphStore {
+    pub(super) store: Store,
+    shared: Arc<SharedState>,
+}
+
+#[derive(Debug)]
+struct SharedState {
+    cache: Mutex<StepCache>,
+    /// The time of the last pending write, which orders them.
+    last_write: Mutex<Timestamp>,
+    /// Puts to one thread wait for each other here, rather than conflict in the store.
+    put_locks: Vec<Mutex<()>>,
+}
+
+/// Names a checkpoint of a graph.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct StepAddress {
+    /// The id of the thread.
+    pub thread: String,
+    /// The namespace; empty for the root graph.
+    pub namespace: String,
+    /// The id of the checkpoint.
+    pub id: String,
+}
+
+/// A checkpoint of a graph as it is stored.
+#[derive(Clone, Debug, PartialEq)]
+pub struct StoredStep {
+    /// Its namespace.
+    pub namespace: String,
+    /// Its id.
+    pub id: String,
+    /// The checkpoint before it.
+    pub parent: Option<String>,
+    /// The checkpoint without the values of its channels.
+    pub head: TypedBytes,
+    /// The metadata.
+    pub metadata: TypedBytes,
+    /// The values of its channels, by name.
+    pub channels: BTreeMap<String, TypedBytes>,
+    /// What tasks wrote after it, in order.
+    pub writes: Vec<PendingWrite>,
+}
+
+impl GraphStore {
+    /// Makes a view of the threads of a graph in a store.
+    #[must_use]
+    pub fn new(store: Store) -> Self {
+        let shared = SharedState {
+            cache: Mutex::default(),
+            last_write: Mutex::new(Timestamp::from_micros(i64::MIN)),
+            put_locks: (0..PUT_LOCKS).map(|_| Mutex::default()).collect(),
+        };
+        Self { store, shared: Arc::new(shared) }
+    }
+
+    /// Returns the store.
+    #[must_use]
+    pub const fn store(&self) -> &Store {
+        &self.store
+    }
+
+    /// Returns the session of a thread.
+    pub fn session(&self, thread: &str) -> Result<Option<Session>> {
+        self.store.session_by_kind(SessionKind::Graph, &session_name(thread))
+    }
+
+    pub(super) fn open_or_create(&self, act: &WriteContext, thread: &str) -> Result<Session> {
+        crate::open_or_create(&self.store, act, SessionKind::Graph, &session_name(thread))
+    }
+
+    pub(super) fn cache(&self) -> MutexGuard<'_, StepCache> {
+        self.shared.cache.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Makes puts to the thread whose session has this name wait for each other.
+    pub(super) fn put_lock(&self, session: &str) -> Option<MutexGuard<'_, ()>> {
+        let mut hasher = DefaultHasher::new();
+        session.hash(&mut hasher);
+        let lock = self.shared.put_locks.get(hasher.finish() as usize % PUT_LOCKS)?;
+        Some(lock.lock().unwrap_or_else(PoisonError::into_inner))
+    }
+
+    /// Records what a task wrote after a checkpoint, which need not be there yet. The task and the
+    /// path of the writes are those given here.
+    ///
+    /// # Errors
+    /// Any error of a write; then nothing was recorded.
+    pub fn put_writes(
+        &self,
+        now: Timestamp,
+        address: &StepAddress,
+        (task, path): (&str, &str),
+        writes: &[PendingWrite],
+    ) -> Result<()> {
+        let value = writes_value(task, path, writes);
+        self.record_writes(now, address, &[value])
+    }
+
+    /// Records values of the fact with the pending writes of a checkpoint, in this order.
+    pub(super) fn record_writes(
+        &self,
+        now: Timestamp,
+        address: &StepAddress,
+        values: &[Value],
+    ) -> Result<()> {
+        let act = WriteContext::asked("graph write", now);
+        let session = self.open_or_create(&act, &address.thread)?;
+        self.record_in(now, &session, &step_event(&address.namespace, &address.id), values)
+    }
+
+    /// Does the same in the session of the thread.
+    pub(super) fn record_in(
+        &self,
+        now: Timestamp,
+        session: &Session,
+        event: &str,
+        values: &[Value],
+    ) -> Result<()> {
+        let act = WriteContext::asked("graph write", now);
+        let facts = values.iter().map(|value| {
+            let at = self.next_write_time(now);
+            let (kind, origin) = (Kind::GraphWrite, FactOrigin::Recorded);
+            let (id, value) = (event.to_owned(), value.clone());
+            Fact { kind, id, at, origin, place: 0, recorded_at: now, value }
+        });
+        session.write(&act).facts(facts, None).commit().map(drop)
+    }
+
+    /// Returns a time for a pending write that is later than that of all before.
+    fn next_write_time(&self, now: Timestamp) -> Timestamp {
+        let mut last = self.shared.last_write.lock().unwrap_or_else(PoisonError::into_inner);
+        *last = now.max(last.plus_micros(1));
+        *last
+    }
+
+    /// Returns a checkpoint; without an id, the one with the greatest id in its namespace.
+    pub fn get(
+        &self,
+        thread: &str,
+        namespace: &str,
+        id: Option<&str>,
+    ) -> Result<Option<StoredStep>> {
+        let Some(session) = self.session(thread)? else { return Ok(None) };
+        let found = match id {
+            Some(id) => step_in(&session, namespace, id)?,
+            None => latest_step(&session, namespace)?,
+        };
+        let Some((checkpoint, record)) = found else { return Ok(None) };
+        let (head, channels) = self.step_state(&session, &checkpoint, &record)?;
+        let writes = writes_in(&session, &step_event(namespace, &record.id))?;
+        let values = channels.iter().map(|(name, one)| (name.clone(), one.payload.clone()));
+        Ok(Some(StoredStep {
+            channels: values.collect(),
+            namespace: record.namespace,
+            id: record.id,
+            parent: record.parent,
+            head,
+            metadata: record.metadata,
+            writes,
+        }))
+    }
+
+    /// Reads what the claims of a checkpoint's revision say of its namespace.
+    pub(super) fn step_state(
+        &self,
+        session: &Session,
+        checkpoint: &Checkpoint,
+        record: &StepRecord,
+    ) -> Result<(TypedBytes, ChannelStates)> {
+        let state = session.state(&session.at_checkpoint(checkpoint)?)?;
+        let key = step_key(&record.namespace);
+        let claim = state.claims().entry(&key)?.map(|entry| StepClaim::of_value(&entry.value));
+        let claim = claim.transpose()?.filter(|claim| claim.token == record.token);
+        let Some(claim) = claim else {
+            let id = &record.id;
+            return Err(damaged(format!("the checkpoint '{id}'"), "its revision is another's"));
+        };
+        let channels = read_channels(&state, &namespace_label(&record.namespace))?;
+        Ok((claim.head, channels))
+    }
+
+    /// Returns the channels of a checkpoint, which may have been read before.
+    pub(super) fn channels_of(
+        &self,
+        session: &Session,
+        checkpoint: &Checkpoint,
+        record: &StepRecord,
+    ) -> Result<ChannelStates> {
+        if let Some(known) = self.cache().get(&record.token) {
+            return Ok(known);
+        }
+        let (_, channels) = self.step_state(session, checkpoint, record)?;
+        self.cache().insert(record.token.clone(), channels.clone());
+        Ok(channels)
+    }
+
+    /// Returns the channels of a namespace at a point where `token` is the latest step.
+    pub(super) fn channels_at(
+        &self,
+        session: &Session,
+        point: &ResolvedMoment,
+        (namespace, token): (&str, &str),
+    ) -> Result<ChannelStates> {
+        if let Some(known) = self.cache().get(token) {
+            return Ok(known);
+        }
+        let channels = read_channels(&session.state(point)?, &namespace_label(namespace))?;
+        self.cache().insert(token.to_owned(), channels.clone());
+        Ok(channels)
+    }
+
+    /// Returns the checkpoints of a thread, or of all threads, with the greatest ids first. With a
+    /// namespace: those in it. With an id: those with that id. With `before`: those with smaller
+    /// ids.
+    pub fn list(
+        &self,
+        thread: Option<&str>,
+        namespace: Option<&str>,
+        id: Option<&str>,
+        before: Option<&str>,
+    ) -> Result<Vec<StepAddress>> {
+        let sessions: Vec<Session> = match thread {
+            Some(thread) => self.session(thread)?.into_iter().collect(),
+            None => {
+                let all = self.store.sessions_by_kind(SessionKind::Graph)?;
+                all.into_iter().map(|one| one.session).collect()
+            }
+        };
+        let mut found = Vec::new();
+        for session in sessions {
+            let steps = match (namespace, id) {
+                (Some(namespace), Some(id)) => step_in(&session, namespace, id)?
+                    .into_iter()
+                    .map(|(_, record)| record)
+                    .collect(),
+                (Some(namespace), None) => {
+                    let steps = steps_tagged(&session, Some(namespace_tag(namespace)))?.into_iter();
+                    let steps = steps.map(|(_, record)| record);
+                    steps.filter(|record| record.namespace == namespace).collect()
+                }
+                (None, _) => {
+                    let steps = steps_tagged(&session, None)?.into_iter();
+                    steps.map(|(_, record)| record).collect::<Vec<_>>()
+                }
+            };
+            let steps = steps.into_iter().filter(|record| {
+                id.is_none_or(|id| record.id == id)
+                    && before.is_none_or(|before| record.id.as_str() < before)
+            });
+            let name = session.summary()?.info.name;
+            found.extend(steps.map(|record| StepAddress {
+                thread: record.thread.unwrap_or_else(|| name.clone()),
+                namespace: record.namespace,
+                id: record.id,
+            }));
+        }
+        found.sort_by(|one, other| other.id.cmp(&one.id));
+        Ok(found)
+    }
+
+    /// Returns the histories of channels before a checkpoint; without an id, before the latest one
+    /// of its namespace.
+    pub fn history(
+        &self,
+        thread: &str,
+        namespace: &str,
+        id: Option<&str>,
+        channels: &[String],
+    ) -> Result<ChannelHistories> {
+        let nothing = || channels.iter().map(|name| (name.clone(), Default::default())).collect();
+        let Some(session) = self.session(thread)? else { return Ok(nothing()) };
+        let latest = match id {
+            Some(id) => Some(id.to_owned()),
+            None => latest_step(&session, namespace)?.map(|(_, record)| record.id),
+        };
+        let Some(target) = latest else { return Ok(nothing()) };
+        self.history_in(&session, namespace, &target, channels)
+    }
+
+    pub(super) fn history_in(
+        &self,
+        session: &Session,
+        namespace: &str,
+        target: &str,
+        channels: &[String],
+    ) -> Result<ChannelHistories> {
+        delta_history(&NamespaceSteps { graph: self, session, namespace }, target, channels)
+    }
+}
+
+/// The checkpoints of one namespace, as the walk reads them.
+struct NamespaceSteps<'a> {
+    graph: &'a GraphStore,
+    session: &'a Session,
+    namespace: &'a str,
+}
+
+impl HistorySource for NamespaceSteps<'_> {
+    type Error = Error;
+
+    fn node(&self, id: &str) -> Result<Option<HistoryNode>> {
+        let found = step_in(self.session, self.namespace, id)?;
+        Ok(found.map(|(_, record)| HistoryNode { parent: record.parent, carried: record.carried }))
+    }
+
+    fn writes(&self, id: &str) -> Result<Vec<PendingWrite>> {
+        writes_in(self.session, &step_event(self.namespace, id))
+    }
+
+    fn values(
+        &self,
+        id: &str,
+        channels: &BTreeSet<String>,
+    ) -> Result<BTreeMap<String, TypedBytes>> {
+        let Some((checkpoint, record)) = step_in(self.session, self.namespace, id)? else {
+            return Ok(BTreeMap::new());
+        };
+        // Most steps have no value of such a channel, and a look at single claims is cheap.
+        let namespace = namespace_label(self.namespace);
+        let keys = channels.iter().map(|name| ClaimPrefix::new(&namespace, name).channel());
+        let keys: Vec<_> = keys.collect();
+        let point = self.session.at_checkpoint(&checkpoint)?;
+        if self.session.claims(&point, &keys)?.iter().all(Option::is_none) {
+            return Ok(BTreeMap::new());
+        }
+        let held = self.graph.channels_of(self.session, &checkpoint, &record)?;
+        let held = held.iter().filter(|(name, _)| channels.contains(*name));
+        Ok(held.map(|(name, one)| (name.clone(), one.payload.clone())).collect())
+    }
+}
+
+/// Returns the name of the session of a thread: the thread's id if that is a valid name, else one
+/// made of its hash.
+pub(super) fn session_name(thread: &str) -> String {
+    // A plain id may look like the label of another one: then it is hidden, too.
+    let is_own = check_id(thread).is_ok() && !thread.contains('~');
+    if is_own { thread.to_owned() } else { label(&format!("\0{thread}")) }
+}
+
+/// Returns the checkpoint of a step with what is stored in it.
+pub(super) fn step_in(
+    session: &Session,
+    namespace: &str,
+    id: &str,
+) -> Result<Option<(Checkpoint, StepRecord)>> {
+    let Some(checkpoint) = session.checkpoint_of(&step_event(namespace, id))? else {
+        return Ok(None);
+    };
+    let record = StepRecord::of_checkpoint(&checkpoint)?;
+    let record = record.filter(|record| record.namespace == namespace && record.id == id);
+    Ok(record.map(|record| (checkpoint, record)))
+}
+
+/// Returns the step with the greatest id of a namespace.
+pub(super) fn latest_step(
+    session: &Session,
+    namespace: &str,
+) -> Result<Option<(Checkpoint, StepRecord)>> {
+    let steps = steps_tagged(session, Some(namespace_tag(namespace)))?;
+    let steps = steps.into_iter().filter(|(_, record)| record.namespace == namespace);
+    Ok(steps.max_by(|(_, one), (_, other)| one.id.cmp(&other.id)))
+}
+
+/// Returns the steps with this tag, or all.
+pub(super) fn steps_tagged(
+    session: &Session,
+    tag: Option<String>,
+) -> Result<Vec<(Checkpoint, StepRecord)>> {
+    let filter = CheckpointFilter { tag, ..CheckpointFilter::default() };
+    let mut found = Vec::new();
+    for checkpoint in session.checkpoints(&filter)? {
+        if let Some(record) = StepRecord::of_checkpoint(&checkpoint)? {
+            found.push((checkpoint, record));
+        }
+    }
+    Ok(found)
+}
+
+/// Returns the values of the fact with the pending writes of a step that count, the oldest first.
+pub(super) fn write_values(session: &Session, event: &str) -> Result<Vec<Value>> {
+    let mut values = Vec::new();
+    for known in session.fact_versions(Kind::GraphWrite, event)? {
+        if is_dropped(&known.fact.value) {
+            values.clear();
+        } else {
+            values.push(known.fact.value);
+        }
+    }
+    Ok(values)
+}
+
+fn writes_in(session: &Session, event: &str) -> Result<Vec<PendingWrite>> {
+    let values = write_values(session, event)?;
+    let writes = values.iter().map(writes_of).collect::<Result<Vec<_>>>()?;
+    Ok(fold_writes(writes.into_iter().flatten()))
+}

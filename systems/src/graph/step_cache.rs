@@ -1,0 +1,47 @@
+//! The channels of the steps that were last written or read, so that a put need not read them.
+
+use super::channel_state::{ChannelState, ChannelStates};
+use std::collections::{HashMap, HashSet, VecDeque};
+use std::sync::Arc;
+
+/// The most steps that are kept.
+const MAX_STEPS: usize = 32;
+
+/// The most bytes that are kept.
+const MAX_BYTES: usize = 64 << 20;
+
+/// Channels by the token of the step that they are of. A token is never used twice, so what it
+/// stands for never changes.
+#[derive(Debug, Default)]
+pub(super) struct StepCache {
+    steps: HashMap<String, ChannelStates>,
+    /// The tokens, the last used one at the end.
+    order: VecDeque<String>,
+}
+
+impl StepCache {
+    pub(super) fn get(&mut self, token: &str) -> Option<ChannelStates> {
+        let found = self.steps.get(token)?.clone();
+        self.order.retain(|known| known != token);
+        self.order.push_back(token.to_owned());
+        Some(found)
+    }
+
+    pub(super) fn insert(&mut self, token: String, channels: ChannelStates) {
+        self.order.retain(|known| *known != token);
+        self.order.push_back(token.clone());
+        self.steps.insert(token, channels);
+        while self.order.len() > MAX_STEPS || (self.order.len() > 1 && self.bytes() > MAX_BYTES) {
+            if let Some(oldest) = self.order.pop_front() {
+                self.steps.remove(&oldest);
+            }
+        }
+    }
+
+    /// Returns how much memory the channels take. Most steps share most of them.
+    fn bytes(&self) -> usize {
+        let mut counted: HashSet<*const ChannelState> = HashSet::new();
+        let channels = self.steps.values().flat_map(ChannelStates::values);
+        channels.filter(|one| counted.insert(Arc::as_ptr(one))).map(|one| one.size()).sum()
+    }
+}
