@@ -6,6 +6,7 @@ use crate::session_reader::KnownEntity;
 use crate::text::{TextReader, common_folder, in_one_line};
 use forge_store::model::{FieldMap, Kind, Timestamp, Value, claim};
 use forge_store::store::entity_title;
+use forge_systems::graph;
 use serde::Serialize;
 use serde::ser::{SerializeMap, Serializer};
 use std::borrow::Cow;
@@ -36,7 +37,14 @@ impl EntityJson {
             KnownEntity::Fact(fact) => fact.source.clone(),
         };
         let value = texts.resolve(source.as_deref(), mem::take(known.value_mut()))?;
-        let fields = fields_of(&known, value);
+        let readable = match known.kind() {
+            Kind::ChannelElement => graph::readable_element(&value),
+            _ => None,
+        };
+        let mut fields = fields_of(&known, value);
+        if let Some(values) = readable {
+            add_field(&mut fields, "value", Value::List(values));
+        }
         Ok(Self { kind: known.kind(), at: known.at(), id: known.into_id(), title, fields })
     }
 
@@ -72,6 +80,11 @@ impl EntityJson {
                     Some(time) if is_time => screen.time(time),
                     _ => text.clone(),
                 },
+                // The framework's own values are nested: one line would be hard to read.
+                Value::List(values) if name == "value" && self.kind == Kind::ChannelElement => {
+                    let values = values.iter().map(|value| serde_json::to_string_pretty(value));
+                    values.map(Result::unwrap_or_default).collect::<Vec<_>>().join("\n")
+                }
                 other => field_text(name, other),
             };
             let label = name.replace('_', " ");

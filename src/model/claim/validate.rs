@@ -265,6 +265,7 @@ pub fn fields(kind: Kind) -> &'static [FieldDefinition] {
         },
         Kind::ChannelElement => unchecked! {
             "title": "What it says, in one line; absent if only the framework can read it.",
+            "type": "The framework's word for the encoding, if it is not `msgpack`.",
             "bytes": "The element, as the framework's bytes. Elements are in the order of their ids.",
         },
         Kind::GraphWrite => unchecked! {

@@ -4,7 +4,7 @@ use super::damaged;
 use super::element_ids::element_ids;
 use super::label::label;
 use super::payload::{PayloadElement, PayloadForm, elements_of, join_payload, split_payload};
-use super::readable_value::readable_title;
+use super::readable_value::{PLAIN_ENCODING, readable_title};
 use super::typed_bytes::TypedBytes;
 use forge_store::error::Result;
 use forge_store::model::{Key, Kind, Value};
@@ -73,6 +73,7 @@ impl ChannelState {
     ) {
         let mut old = known.map(|known| known.elements.iter()).into_iter().flatten().peekable();
         let mut new = self.elements.iter().peekable();
+        let recoded = known.is_some_and(|known| known.payload.encoding != self.payload.encoding);
         loop {
             let order = match (old.peek(), new.peek()) {
                 (None, None) => return,
@@ -84,17 +85,22 @@ impl ChannelState {
             let after = if order.is_ge() { new.next() } else { None };
             let was = before.zip(known).map(|((_, element), known)| known.bytes(&element.range));
             let is = after.map(|(_, element)| self.bytes(&element.range));
-            let Some((id, _)) = before.or(after).filter(|_| was != is) else { continue };
+            let Some((id, _)) = before.or(after).filter(|_| was != is || recoded) else { continue };
             let key = prefix.element(*id);
             changes.push(match is {
-                Some(bytes) => {
-                    let title = readable_title(&self.payload.encoding, bytes);
-                    let bytes = Value::Bytes(bytes.to_vec());
-                    ClaimChange::put(key, Value::from([("title", title.into()), ("bytes", bytes)]))
-                }
+                Some(bytes) => ClaimChange::put(key, self.element_value(bytes)),
                 None => ClaimChange::remove(key),
             });
         }
+    }
+
+    fn element_value(&self, bytes: &[u8]) -> Value {
+        let encoding = self.payload.encoding.as_str();
+        Value::from([
+            ("title", readable_title(encoding, bytes).into()),
+            ("type", (encoding != PLAIN_ENCODING).then_some(encoding).into()),
+            ("bytes", Value::Bytes(bytes.to_vec())),
+        ])
     }
 
     /// Adds the changes that remove the channel.

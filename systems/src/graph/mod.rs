@@ -37,7 +37,9 @@ pub use payload::{
 pub use pending_write::{PendingWrite, fold_writes};
 pub use prune_plan::{PruneNode, StepName, is_call, older_checkpoints, orphans};
 pub use put::{ForkPolicy, NewChannel, NewStep, NewValue, PutOutcome, StepNotes};
-pub use readable_value::{CLASS_FIELD, readable_title, readable_values};
+pub use readable_value::{
+    CLASS_FIELD, PLAIN_ENCODING, readable_element, readable_title, readable_values,
+};
 pub use typed_bytes::TypedBytes;
 
 use forge_store::error::Error;

@@ -11,7 +11,10 @@ use rmpv::decode::read_value_ref_with_max_depth;
 pub const CLASS_FIELD: &str = "class";
 
 /// The length of a title, in characters.
-pub const MAX_TITLE_CHARS: usize = 200;
+const MAX_TITLE_CHARS: usize = 200;
+
+/// The encoding of an element that names none.
+pub const PLAIN_ENCODING: &str = "msgpack";
 
 /// How deep values and extensions may be nested.
 const MAX_DEPTH: usize = 64;
@@ -45,7 +48,7 @@ pub fn readable_values(encoding: &str, bytes: &[u8]) -> Option<Vec<Value>> {
         "null" => Some(vec![Value::Null]),
         "bytes" | "bytearray" => Some(vec![Value::Bytes(bytes.to_vec())]),
         "json" => Some(vec![serde_json::from_slice(bytes).ok()?]),
-        "msgpack" => {
+        PLAIN_ENCODING => {
             let mut rest = bytes;
             let mut values = Vec::new();
             while !rest.is_empty() {
@@ -57,7 +60,14 @@ pub fn readable_values(encoding: &str, bytes: &[u8]) -> Option<Vec<Value>> {
     }
 }
 
-/// Returns what these bytes say, in one line of at most [`MAX_TITLE_CHARS`]; `None` if they cannot
+/// Returns the values that a stored element is made of; `None` if they cannot be read.
+#[must_use]
+pub fn readable_element(element: &Value) -> Option<Vec<Value>> {
+    let encoding = element.field("type").and_then(Value::as_text).unwrap_or(PLAIN_ENCODING);
+    readable_values(encoding, element.field("bytes")?.as_bytes()?)
+}
+
+/// Returns what these bytes say, in one line of at most 200 characters; `None` if they cannot
 /// be read.
 #[must_use]
 pub fn readable_title(encoding: &str, bytes: &[u8]) -> Option<String> {
