@@ -31,6 +31,19 @@ impl SessionKind {
     /// All kinds.
     pub const ALL: [Self; 6] =
         [Self::Debug, Self::Run, Self::Progress, Self::Program, Self::Thread, Self::Graph];
+
+    /// Returns the word for this kind, as in JSON.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Debug => "debug",
+            Self::Run => "run",
+            Self::Progress => "progress",
+            Self::Program => "program",
+            Self::Thread => "thread",
+            Self::Graph => "graph",
+        }
+    }
 }
 
 /// A session, apart from its contents.

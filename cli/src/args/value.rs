@@ -4,7 +4,7 @@ pub use super::moment::MomentArg;
 use clap::builder::{PossibleValuesParser, TypedValueParser};
 use forge_store::model::claim::VocabularyWord;
 use forge_store::model::time_grammar;
-use forge_store::model::{Kind, Value};
+use forge_store::model::{Kind, SessionKind, Value};
 use std::fmt;
 use std::str::FromStr;
 use std::time::Duration;
@@ -103,6 +103,13 @@ fn parser_of_words<W: VocabularyWord + Send + Sync>(
 ) -> impl TypedValueParser<Value = W> {
     PossibleValuesParser::new(words)
         .map(|word| W::from_word(&word).expect("clap lets only these words through"))
+}
+
+/// Returns a parser of the kinds of sessions.
+pub fn session_kind_parser() -> impl TypedValueParser<Value = SessionKind> {
+    let kind = |word: String| SessionKind::ALL.into_iter().find(|kind| kind.name() == word);
+    PossibleValuesParser::new(SessionKind::ALL.map(SessionKind::name))
+        .map(move |word| kind(word).expect("clap lets only these words through"))
 }
 
 /// Parses a confidence or another share: 0 to 1.

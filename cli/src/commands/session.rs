@@ -1,7 +1,7 @@
 //! `forge session`.
 
 use crate::args::list_format::ListFormat;
-use crate::args::value::NameArg;
+use crate::args::value::{NameArg, session_kind_parser};
 use crate::context::Context;
 use crate::error::CommandError;
 use crate::report::formatted_list::FormattedList;
@@ -44,6 +44,10 @@ pub struct SessionListArgs {
     /// Also list runs, progress, programs and threads
     #[arg(long)]
     pub all: bool,
+
+    /// Kind of the listed sessions; repeatable
+    #[arg(long, value_name = "KIND", value_parser = session_kind_parser(), conflicts_with = "all")]
+    pub kind: Vec<SessionKind>,
 
     /// Largest number to list
     #[arg(short = 'n', long, value_name = "N")]
@@ -104,7 +108,11 @@ impl Verb for SessionListArgs {
 
     fn run(&self, opened: &OpenedStore, _: &mut Context) -> VerbResult<Self> {
         let store = &opened.store;
-        let kinds = if self.all { &SessionKind::ALL[..] } else { &[SessionKind::Debug] };
+        let kinds = match self.kind.as_slice() {
+            _ if self.all => &SessionKind::ALL[..],
+            [] => &[SessionKind::Debug],
+            kinds => kinds,
+        };
         let (mut listed, mut others) = (0, 0);
         for kind in SessionKind::ALL {
             let count = store.session_count(kind)? as usize;

@@ -21,6 +21,7 @@ mod foreign;
 mod form;
 mod frozen;
 mod full;
+mod graph;
 mod guard;
 mod hook;
 mod hooks;

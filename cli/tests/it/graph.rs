@@ -1,0 +1,62 @@
+//! Threads of a graph of an agent framework, as people see them.
+
+use crate::environment::Environment;
+use forge_store::Timestamp;
+use forge_store::store::{Options, Store};
+use forge_systems::graph::{GraphStore, NewChannel, NewStep, NewValue, StepNotes, TypedBytes};
+
+/// MessagePack of a list of texts of at most 31 bytes.
+fn list(texts: &[&str]) -> TypedBytes {
+    let mut bytes = vec![0x90 | texts.len() as u8];
+    for text in texts {
+        bytes.push(0xa0 | text.len() as u8);
+        bytes.extend_from_slice(text.as_bytes());
+    }
+    TypedBytes { encoding: "msgpack".to_owned(), bytes }
+}
+
+fn step(id: &str, parent: Option<&str>, version: &str, texts: &[&str]) -> NewStep {
+    NewStep {
+        thread: "support-7".to_owned(),
+        id: id.to_owned(),
+        parent: parent.map(str::to_owned),
+        head: list(&[]),
+        metadata: list(&[]),
+        channels: vec![NewChannel {
+            name: "messages".to_owned(),
+            version: version.to_owned(),
+            is_new: true,
+            value: NewValue::Given(list(texts)),
+        }],
+        notes: StepNotes { message: format!("step {version}"), ..StepNotes::default() },
+        ..NewStep::default()
+    }
+}
+
+const ASKED: &str = "why is the cache stale today?";
+const ANSWERED: &str = "it is not dropped at the start";
+const THANKED: &str = "thank you, that was all of it";
+
+fn environment() -> Environment {
+    let environment = Environment::new();
+    environment.forge(["init"]).success();
+    let store = Store::open(&environment.path("project/.forge"), Options::default()).unwrap();
+    let graph = GraphStore::new(store);
+    let at = |second: i64| Timestamp::from_micros(1_785_000_000_000_000 + second * 1_000_000);
+    graph.put(at(0), &step("c1", None, "1", &[ASKED, ANSWERED])).unwrap();
+    graph.put(at(1), &step("c2", Some("c1"), "2", &[ASKED, ANSWERED, THANKED])).unwrap();
+    environment
+}
+
+#[test]
+fn a_thread_of_a_graph_is_listed_compared_and_searched_by_what_it_says() {
+    let environment = environment();
+    let listed = environment.forge(["session", "list", "--kind", "graph"]).success();
+    assert!(listed.contains("support-7"), "{listed}");
+    let diff = environment.forge(["--session", "support-7", "diff", "step 1", "step 2"]).success();
+    assert!(diff.contains(THANKED) && !diff.contains(ASKED), "{diff}");
+    let found = environment.forge(["search", "dropped at the start"]).success();
+    assert!(found.contains("support-7"), "{found}");
+    let state = environment.forge(["--session", "support-7", "show", "HEAD"]).success();
+    assert!(state.contains(ANSWERED), "{state}");
+}
