@@ -7,13 +7,11 @@ from typing import TYPE_CHECKING, Any, Callable, Iterable, Union
 
 from . import _forge
 from ._values import (
-    Belief,
     Branch,
     Change,
     Checkpoint,
     Claim,
     Difference,
-    Evidence,
     Fact,
     IdLike,
     LogEntry,
@@ -31,6 +29,8 @@ from ._values import (
     claim_of,
     fact_of,
     id_of,
+    log_entry_of,
+    merged_of,
     operation_of,
     prune_plan_of,
     written_of,
@@ -112,14 +112,7 @@ class Moment:
 
     def log(self, limit: int = 100) -> list[LogEntry]:
         """Revisions and checkpoints up to this moment, the latest first."""
-        names = ("type", "number", "time", "branch")
-        return [
-            LogEntry(
-                *(known[name] for name in names),
-                {name: value for name, value in known.items() if name not in names},
-            )
-            for known in self._native.log(limit)
-        ]
+        return [log_entry_of(known) for known in self._native.log(limit)]
 
     def history(self, id: IdLike) -> list[Step]:
         """Every change of a claim up to this moment, the latest first."""
@@ -143,13 +136,13 @@ class Moment:
             if one.kind == "dependency"
             and one.fields.get("from") == claim.id
             and one.fields.get("type") != "contradicts"
+            and claim.kind == "belief"
         }
-        grounds = named if claim.kind == "belief" else set()
         return Why(
             claim,
             tuple(one for one in about if (one.strength or 0) > 0),
             tuple(one for one in about if (one.strength or 0) < 0),
-            tuple(one for one in state.beliefs if one.id in grounds),
+            tuple(one for one in state.beliefs if one.id in named),
             tuple(self.history(claim)),
         )
 
@@ -552,7 +545,7 @@ class Session:
         ``Conflict`` and nothing is written. ``dry_run`` says what a merge would do.
         """
         done = self._native.merge(source, into, prefer, dry_run)
-        merged = Merged(**{**done, "conflicts": tuple(done["conflicts"])})
+        merged = merged_of(done)
         if merged.result == "conflicts" and not dry_run:
             places = [_place(one) for one in merged.conflicts if not one["settled"]]
             more = f" and {len(places) - 3} more" if len(places) > 3 else ""
@@ -604,5 +597,3 @@ def _place(conflict: Any) -> str:
     field = f" ({conflict['field']})" if conflict["field"] else ""
     return f"{conflict['kind']} {conflict['id']}{field}"
 
-
-__all__ = ["Belief", "Evidence", "Moment", "MomentLike", "Progress", "Session"]

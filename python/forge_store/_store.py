@@ -7,11 +7,11 @@ import weakref
 from datetime import datetime, timedelta, timezone
 from os import PathLike
 from types import TracebackType
-from typing import Any, Iterable
+from typing import Iterable
 
 from . import _forge
 from ._session import Progress, Session
-from ._values import Finding, SearchHit, SearchPage, SessionInfo, Verification
+from ._values import SearchHit, SearchPage, SessionInfo, Verification, verification_of
 
 _open: weakref.WeakSet[Store] = weakref.WeakSet()
 
@@ -116,9 +116,7 @@ class Store:
         ``progress`` is called with the seconds that it has taken so far; an exception from it, or
         Ctrl-C, ends the call.
         """
-        done = self._native.verify(full, progress)
-        findings = tuple(Finding(**finding) for finding in done["findings"])
-        return Verification(**{**done, "findings": findings})
+        return verification_of(self._native.verify(full, progress))
 
     def backup(self, to: str | PathLike[str], *, progress: Progress | None = None) -> None:
         """Copies the store to a folder, as of one moment, while others write to it."""

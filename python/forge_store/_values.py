@@ -469,21 +469,21 @@ def fact_of(known: Fields) -> Fact:
 
 
 def checkpoint_of(known: Fields) -> Checkpoint:
-    return Checkpoint(**{**known, "tags": tuple(known["tags"])})
+    return Checkpoint(**_with(known, tags=tuple(known["tags"])))
 
 
 def written_of(done: dict[str, Any]) -> Written:
     checkpoint = done["checkpoint"] and checkpoint_of(done["checkpoint"])
-    return Written(**{**done, "checkpoint": checkpoint, "warnings": tuple(done["warnings"])})
+    return Written(**_with(done, checkpoint=checkpoint, warnings=tuple(done["warnings"])))
 
 
 def operation_of(known: Fields) -> Operation:
-    return Operation(**{**known, "effects": tuple(known["effects"])})
+    return Operation(**_with(known, effects=tuple(known["effects"])))
 
 
 def branch_of(known: Fields) -> Branch:
     lists = {name: tuple(known[name]) for name in ("success_criteria", "results")}
-    return Branch(**{**known, **lists})
+    return Branch(**_with(known, **lists))
 
 
 def prune_plan_of(done: Fields) -> PrunePlan:
@@ -493,12 +493,31 @@ def prune_plan_of(done: Fields) -> PrunePlan:
     return PrunePlan(done["operation"], verdicts, done["revisions"], done["bytes"])
 
 
+def merged_of(done: Fields) -> Merged:
+    return Merged(**_with(done, conflicts=tuple(done["conflicts"])))
+
+
+def log_entry_of(known: Fields) -> LogEntry:
+    names = ("type", "number", "time", "branch")
+    details = {name: value for name, value in known.items() if name not in names}
+    return LogEntry(known["type"], known["number"], known["time"], known["branch"], details)
+
+
+def verification_of(done: Fields) -> Verification:
+    findings = tuple(Finding(**finding) for finding in done["findings"])
+    return Verification(**_with(done, findings=findings))
+
+
 def id_of(known: IdLike) -> str:
     if isinstance(known, str):
         return known
     if known.id is None:
         raise ValueError("this write made no claim, so it has no id; name the claim itself")
     return known.id
+
+
+def _with(known: Fields, **changed: Any) -> dict[str, Any]:
+    return {**known, **changed}
 
 
 def _number(fields: Fields, name: str) -> float | None:
@@ -512,5 +531,4 @@ def _text(fields: Fields, name: str) -> str | None:
 
 
 def _texts(fields: Fields, name: str) -> tuple[str, ...]:
-    value = fields.get(name)
-    return tuple(value) if isinstance(value, list) else ()
+    return tuple(fields.get(name) or ())

@@ -6,9 +6,9 @@
 ...     async with await aio.open(path, create=True) as store:
 ...         session = await store.session("slow queue")
 ...         note = await session.note("it began on Monday")
-...         return (await session.head()).revision
+...         return note.id, len(await session.log())
 >>> asyncio.run(main())
-1
+('N1', 1)
 
 Every method of ``Store``, ``Session`` and ``Moment`` is there under its own name, and is awaited.
 Properties that read the store (``head``, ``state``, ``info``, ...) are methods here.
@@ -36,7 +36,7 @@ class Async:
         if name.startswith("_"):
             raise AttributeError(name)
         # Looked up on the class, since reading a property here would block the loop.
-        member = getattr(type(self.sync), name)
+        member: Any = getattr(self.sync.__class__, name)
 
         async def call(*arguments: Any, **options: Any) -> Any:
             given = [_plain(one) for one in arguments]

@@ -308,10 +308,10 @@ fn brief_fields(brief: SessionBrief) -> Plain {
         .lists()
         .map(|(name, lines)| (name.to_owned(), Plain::List(lines.iter().map(line).collect())));
     let about = plain_map! {
-        "session": &brief.session,
-        "branch": &brief.branch,
+        "session": brief.session,
+        "branch": brief.branch,
         "at": brief.at,
-        "next": brief.next.clone(),
+        "next": brief.next,
     };
     about.with(lists)
 }

@@ -61,7 +61,6 @@ plain_from! {
     f64 => Self::Float;
     String => Self::Text;
     &str => |text: &str| Self::Text(text.to_owned());
-    &String => |text: &String| Self::Text(text.clone());
     Timestamp => Self::Time;
     Vec<(String, Self)> => Self::Map;
 }

@@ -1,5 +1,7 @@
 //! The class `Store`.
 
+#![expect(clippy::needless_pass_by_value, reason = "arguments from Python arrive as values")]
+
 use crate::error::{exception, invalid, of_kind};
 use crate::handle::StoreHandle;
 use crate::place::{self, PlaceError};

@@ -3,7 +3,7 @@
 use crate::moment::find_claim;
 use crate::plain::{Plain, checkpoint_fields, plain_map};
 use forge_store::error::Error;
-use forge_store::model::claim::DependencyType;
+use forge_store::model::claim::{self, DependencyType};
 use forge_store::model::rule::{self, ClaimLookup, RuleError, RuleOutcome};
 use forge_store::model::{AutoTrigger, FactOrigin, FieldMap};
 use forge_store::store::{HeadClaims, new_fact_id};
@@ -59,7 +59,11 @@ impl<'a> Writer<'a> {
         };
         let grounds: Vec<&str> =
             grounds.as_list().unwrap_or_default().iter().filter_map(Value::as_text).collect();
-        let value = Value::Map(fields).without_nulls();
+        if let Some(id) = id {
+            claim::check_id(id).map_err(|error| Error::invalid(error.to_string()))?;
+        }
+        let value = claim::check(kind, &Value::Map(fields))
+            .map_err(|error| Error::invalid(error.to_string()))?;
         let rule = |claims: &HeadClaims, id: &str| {
             if kind == Kind::Evidence {
                 return rule::add_evidence(claims, id, &value);
@@ -113,7 +117,7 @@ impl<'a> Writer<'a> {
             let old = claims.claim(&key).ok_or_else(|| RuleError::NotFound(key.clone()))?;
             let mut fields = old.as_map().cloned().unwrap_or_default();
             fields.extend(changed.clone());
-            let new = Value::Map(fields).without_nulls();
+            let new = claim::check(key.kind, &Value::Map(fields))?;
             match key.kind {
                 Kind::Evidence => rule::update_evidence(claims, &key.id, &new),
                 _ => Ok(change(key.clone(), Some(&old), new)),

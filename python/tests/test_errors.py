@@ -32,7 +32,7 @@ def test_messages_say_what_to_do_next(session: Session) -> None:
         session.hypothesis("h", status="maybe")
     with pytest.raises(forge_store.Invalid):
         session.add("theory", description="x")
-    with pytest.raises(forge_store.Invalid):
+    with pytest.raises(forge_store.NotFound, match="hypothesis 'H9'"):
         session.evidence("e", "H9", 0.5)
     with pytest.raises(forge_store.NotFound):
         session.at("nothing-of-the-kind")
