@@ -8,8 +8,13 @@
 mod error;
 mod graph;
 mod handle;
+mod moment;
 mod place;
+mod plain;
+mod session;
 mod store;
+mod watch;
+mod write;
 
 use pyo3::prelude::*;
 
@@ -19,6 +24,8 @@ fn _forge(module: &Bound<'_, PyModule>) -> PyResult<()> {
     handle::note_process();
     error::add_to(module)?;
     module.add_class::<graph::Graphs>()?;
+    module.add_class::<moment::Moment>()?;
+    module.add_class::<session::Session>()?;
     module.add_class::<store::Store>()?;
     module.add("__version__", env!("CARGO_PKG_VERSION"))
 }

@@ -25,7 +25,9 @@ from langgraph.checkpoint.base import (
 )
 from langgraph.checkpoint.serde.base import SerializerProtocol
 
-from .._forge import Conflict, Graphs, Store
+from .. import Conflict, Store, in_memory
+from .. import open as open_store
+from .._forge import Graphs
 
 T = TypeVar("T")
 
@@ -68,9 +70,9 @@ class ForgeSaver(BaseCheckpointSaver[Any]):
         if on_fork not in ("branch", "raise"):
             raise ValueError(f"on_fork={on_fork!r} is unknown: use 'branch' or 'raise'")
         self._owned = store is None
-        self.store = Store.in_memory(redact=False) if store is None else store
+        self.store = in_memory(redact=False) if store is None else store
         self.on_fork = on_fork
-        self._graphs = Graphs(self.store)
+        self._graphs = Graphs(self.store._native)
         self._seen = _LastSteps()
 
     @classmethod
@@ -88,7 +90,7 @@ class ForgeSaver(BaseCheckpointSaver[Any]):
         Secrets are not removed from what is stored, because a graph must get back exactly what
         it put.
         """
-        store = Store.open(path, create=True, redact=False, encrypted=encrypted)
+        store = open_store(path, create=True, redact=False, encrypted=encrypted)
         saver = cls(store, serde=serde, on_fork=on_fork)
         saver._owned = True
         with saver:
@@ -462,7 +464,7 @@ async def checkpointer() -> AsyncIterator[ForgeSaver]:
 
     `{"checkpointer": {"path": "forge_store.langgraph:checkpointer"}}`
     """
-    opened = await asyncio.to_thread(lambda: Store.open(create=True, redact=False))
+    opened = await asyncio.to_thread(lambda: open_store(create=True, redact=False))
     saver = ForgeSaver(opened)
     saver._owned = True
     async with saver:
