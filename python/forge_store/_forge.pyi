@@ -173,7 +173,7 @@ class Graphs:
         writes: list[tuple[int, str, _Typed]],
     ) -> None: ...
     def get(self, thread: str, namespace: str, id: str | None = None) -> _Step | None: ...
-    def list(
+    def find(
         self,
         thread: str | None = None,
         namespace: str | None = None,

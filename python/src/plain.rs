@@ -4,7 +4,7 @@ use crate::error::invalid;
 use forge_store::model::FieldMap;
 use forge_store::{Checkpoint, Timestamp, Value};
 use pyo3::prelude::*;
-use pyo3::types::{PyBool, PyDict, PyFloat, PyInt, PyList, PyString, PyTuple, PyTzInfo};
+use pyo3::types::{PyBool, PyBytes, PyDict, PyFloat, PyInt, PyList, PyString, PyTuple, PyTzInfo};
 use std::convert::Infallible;
 
 /// A value to give to Python. It is made without the interpreter.
@@ -15,6 +15,7 @@ pub(crate) enum Plain {
     UInt(u64),
     Float(f64),
     Text(String),
+    Bytes(Vec<u8>),
     Time(Timestamp),
     List(Vec<Self>),
     Map(Vec<(String, Self)>),
@@ -86,6 +87,7 @@ impl From<Value> for Plain {
             Value::UInt(number) => Self::UInt(number),
             Value::Float(number) => Self::Float(number),
             Value::Text(text) => Self::Text(text),
+            Value::Bytes(bytes) => Self::Bytes(bytes),
             Value::List(items) => items.into(),
             Value::Map(fields) => {
                 Self::Map(fields.into_iter().map(|(name, field)| (name, field.into())).collect())
@@ -108,6 +110,7 @@ impl<'py> IntoPyObject<'py> for Plain {
             Self::UInt(number) => number.into_pyobject(py).map_err(infallible)?.into_any(),
             Self::Float(number) => PyFloat::new(py, number).into_any(),
             Self::Text(text) => PyString::new(py, &text).into_any(),
+            Self::Bytes(bytes) => PyBytes::new(py, &bytes).into_any(),
             Self::Time(time) => time.to_datetime().into_pyobject(py)?.into_any(),
             Self::List(items) => PyList::new(py, items)?.into_any(),
             Self::Map(fields) => {
