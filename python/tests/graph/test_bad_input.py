@@ -45,7 +45,7 @@ def test_bytes_that_are_no_msgpack_come_back(path: Path) -> None:
 @pytest.mark.parametrize("odd", ["a\x00b", "a\nb", " ", "x" * 5000, "~", "…/../.."])
 def test_any_text_is_an_id(saver: ForgeSaver, odd: str) -> None:
     for where in ({"thread": odd}, {"namespace": odd}, {"metadata": {"run_id": odd}}):
-        put(saver, odd, {odd: 1}, **where)  # type: ignore[arg-type]
+        put(saver, odd, {odd: 1}, **where)
     saver.put_writes(config(odd, "", odd), [(odd, 1)], odd, odd)
     found = saver.get_tuple(config(odd))
     assert found is not None

@@ -253,21 +253,25 @@ pub fn fields(kind: Kind) -> &'static [FieldDefinition] {
         Kind::GraphStep => unchecked! {
             "namespace": "The namespace that made the step; empty for the graph itself.",
             "checkpoint": "The framework's id of the checkpoint.",
-            "head": "The checkpoint without the values of its channels, as the framework's bytes.",
+            "token": "Identifies the put, so that a checkpoint that was replaced is told from the new one.",
+            "head": "The checkpoint without the values of its channels: type, and the framework's bytes.",
+            "calls": "In a claim of its own: the calls of subgraphs that have claims.",
         },
         Kind::Channel => unchecked! {
+            "channel": "Its name, if the id does not say it.",
             "type": "The framework's word for the encoding of the value.",
-            "form": "What its elements are: list, map, or one for a value that is not divided.",
+            "form": "What its elements are: list, map, or whole for a value that is not divided.",
             "count": "How many elements it has.",
+            "version": "The framework's version of the value.",
         },
         Kind::ChannelElement => unchecked! {
-            "place": "Its place in the channel: elements are in the order of their places.",
             "bytes": "The element, as the framework's bytes.",
         },
         Kind::GraphWrite => unchecked! {
             "task": "The task that wrote.",
             "path": "The path of the task, by which writes are sorted.",
-            "writes": "What it wrote: slot, channel, encoding and bytes of each value.",
+            "writes": "What it wrote: slot, channel, type and bytes of each value.",
+            "dropped": "Whether the versions before this one were dropped with their checkpoint.",
         },
     }
 }
