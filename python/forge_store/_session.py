@@ -147,7 +147,7 @@ class Moment:
         )
 
     def brief(self) -> dict[str, Any]:
-        """What somebody needs to continue from here, in short, as a dictionary of lists."""
+        """What is needed to continue from here, in short, as a dictionary of lists."""
         return self._native.brief()
 
     def __repr__(self) -> str:
@@ -497,7 +497,7 @@ class Session:
         return self.head.log(limit)
 
     def brief(self) -> dict[str, Any]:
-        """What somebody needs to continue, in short."""
+        """What is needed to continue, in short."""
         return self.head.brief()
 
     def search(self, words: str, **options: Any) -> SearchPage:

@@ -51,7 +51,7 @@ class Hypothesis(Claim):
 
     @property
     def confidence(self) -> float | None:
-        """How probable it is, from 0 to 1; ``None`` if nobody has said."""
+        """How probable it is, from 0 to 1; ``None`` if it was not recorded."""
         return _number(self.fields, "confidence")
 
     @property
@@ -96,7 +96,7 @@ class Belief(Claim):
 
     @property
     def confidence(self) -> float | None:
-        """How probable it is, from 0 to 1; ``None`` if nobody has said."""
+        """How probable it is, from 0 to 1; ``None`` if it was not recorded."""
         return _number(self.fields, "confidence")
 
     @property

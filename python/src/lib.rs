@@ -22,7 +22,7 @@ use pyo3::prelude::*;
 fn _forge(module: &Bound<'_, PyModule>) -> PyResult<()> {
     handle::note_process();
     error::add_to(module)?;
-    module.add_class::<moment::Moment>()?;
+    module.add_class::<moment::SessionMoment>()?;
     module.add_class::<session::Session>()?;
     module.add_class::<store::Store>()?;
     module.add("__version__", env!("CARGO_PKG_VERSION"))
