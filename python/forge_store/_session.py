@@ -33,6 +33,7 @@ from ._values import (
     merged_of,
     operation_of,
     prune_plan_of,
+    refusal,
     written_of,
 )
 
@@ -95,7 +96,7 @@ class Moment:
         kind, id = self._native.kind_of(id_of(id))
         found = self._native.claim(kind, id)
         if found is None:
-            raise _forge.NotFound(f"there is no {kind} '{id}'; name another")
+            raise refusal(_forge.NotFound, f"there is no {kind} '{id}'", "name another")
         return claim_of(found)
 
     def facts(self, *kinds: str, full: bool = False) -> list[Fact]:
@@ -147,7 +148,7 @@ class Moment:
         )
 
     def brief(self) -> dict[str, Any]:
-        """What somebody needs to continue from here, in short, as a dictionary of lists."""
+        """What is needed to continue from here, in short, as a dictionary of lists."""
         return self._native.brief()
 
     def __repr__(self) -> str:
@@ -421,7 +422,7 @@ class Session:
         """
         done = written_of(self._native.checkpoint(message, list(tags), at, data))
         if done.checkpoint is None:
-            raise _forge.Internal("a checkpoint was not made; this is a bug in forge: report it")
+            raise refusal(_forge.Internal, "no checkpoint was made", "report this bug in forge")
         return done.checkpoint
 
     def checkpoints(
@@ -448,7 +449,8 @@ class Session:
             return self.head
         if isinstance(moment, Moment):
             if moment.session.id != self.id:
-                raise _forge.Invalid("this moment is of another session; resolve it in this one")
+                what = "this moment is of another session"
+                raise refusal(_forge.Invalid, what, "resolve it in this one")
             return moment
         if isinstance(moment, Checkpoint):
             return Moment(self, self._native.at_number(moment.number))
@@ -497,7 +499,7 @@ class Session:
         return self.head.log(limit)
 
     def brief(self) -> dict[str, Any]:
-        """What somebody needs to continue, in short."""
+        """What is needed to continue, in short."""
         return self.head.brief()
 
     def search(self, words: str, **options: Any) -> SearchPage:
@@ -549,10 +551,11 @@ class Session:
         if merged.result == "conflicts" and not dry_run:
             places = [_place(one) for one in merged.conflicts if not one["settled"]]
             more = f" and {len(places) - 3} more" if len(places) > 3 else ""
-            raise _forge.Conflict(
+            raise refusal(
+                _forge.Conflict,
                 f"'{source}' and '{merged.target}' both changed {', '.join(places[:3])}{more}: "
-                "nothing was merged; settle it with prefer='ours' or prefer='theirs', or look at "
-                "it with dry_run=True"
+                "nothing was merged",
+                "settle it with prefer='ours' or 'theirs', or look at it with dry_run=True",
             )
         return merged
 

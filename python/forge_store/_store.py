@@ -34,6 +34,11 @@ class Store:
         _open.add(self)
 
     @property
+    def native(self) -> _forge.Store:
+        """The native object, for classes that build on a store."""
+        return self._native
+
+    @property
     def path(self) -> str | None:
         """Its folder; ``None`` if it is in memory."""
         path = self._native.path

@@ -6,6 +6,8 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any, ClassVar, Mapping, Union
 
+from . import _forge
+
 Fields = Mapping[str, Any]
 
 
@@ -51,7 +53,7 @@ class Hypothesis(Claim):
 
     @property
     def confidence(self) -> float | None:
-        """How probable it is, from 0 to 1; ``None`` if nobody has said."""
+        """How probable it is, from 0 to 1; ``None`` if it was not recorded."""
         return _number(self.fields, "confidence")
 
     @property
@@ -96,7 +98,7 @@ class Belief(Claim):
 
     @property
     def confidence(self) -> float | None:
-        """How probable it is, from 0 to 1; ``None`` if nobody has said."""
+        """How probable it is, from 0 to 1; ``None`` if it was not recorded."""
         return _number(self.fields, "confidence")
 
     @property
@@ -508,11 +510,18 @@ def verification_of(done: Fields) -> Verification:
     return Verification(**_with(done, findings=findings))
 
 
+def refusal(kind: type[_forge.ForgeError], what: str, next: str) -> _forge.ForgeError:
+    """An error that says what is wrong, and what to do next."""
+    error = kind(f"{what}; {next}")
+    error.hint = next
+    return error
+
+
 def id_of(known: IdLike) -> str:
     if isinstance(known, str):
         return known
     if known.id is None:
-        raise ValueError("this write made no claim, so it has no id; name the claim itself")
+        raise refusal(_forge.Invalid, "this write made no claim, so it has no id", "name the claim")
     return known.id
 
 

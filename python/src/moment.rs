@@ -1,7 +1,7 @@
 //! The class `Moment`: a resolved point of a session.
 
 use crate::handle::StoreHandle;
-use crate::plain::{Plain, checkpoint_fields, plain_map};
+use crate::plain::{PlainValue, checkpoint_fields, plain_map};
 use crate::watch::detached;
 use forge_store::error::Error;
 use forge_store::model::{FactOrigin, OperationAuthor, TextRef};
@@ -12,15 +12,15 @@ use pyo3::prelude::*;
 use std::sync::Arc;
 
 /// A point in a session: a branch, a revision, and the time up to which facts are included.
-#[pyclass(frozen, module = "forge_store._forge")]
-pub(crate) struct Moment {
+#[pyclass(frozen, name = "Moment", module = "forge_store._forge")]
+pub(crate) struct SessionMoment {
     pub(crate) handle: Arc<StoreHandle>,
     /// The id of the session.
     pub(crate) session: String,
     pub(crate) point: ResolvedMoment,
 }
 
-impl Moment {
+impl SessionMoment {
     fn read<T: Send>(
         &self,
         py: Python<'_>,
@@ -32,7 +32,7 @@ impl Moment {
 }
 
 #[pymethods]
-impl Moment {
+impl SessionMoment {
     /// The number of the revision; `None` before the first.
     #[getter]
     fn revision(&self) -> Option<u64> {
@@ -40,7 +40,7 @@ impl Moment {
     }
 
     /// Its time, branch and checkpoint.
-    fn about(&self, py: Python<'_>) -> PyResult<Plain> {
+    fn about(&self, py: Python<'_>) -> PyResult<PlainValue> {
         self.read(py, |session, point| {
             let checkpoint = point.named_checkpoint().cloned();
             let checkpoint = checkpoint
@@ -58,7 +58,7 @@ impl Moment {
 
     /// The claims of these kinds, or of all.
     #[pyo3(signature = (kinds=None))]
-    fn claims(&self, py: Python<'_>, kinds: Option<Vec<String>>) -> PyResult<Plain> {
+    fn claims(&self, py: Python<'_>, kinds: Option<Vec<String>>) -> PyResult<PlainValue> {
         self.read(py, |session, point| {
             let kinds = kinds_of(kinds, Kind::claims())?;
             let state = session.state(point)?;
@@ -67,12 +67,12 @@ impl Moment {
                 let known = state.claims_of(kind)?.into_iter();
                 claims.extend(known.map(|(id, entry)| claim_fields(Key::new(kind, id), entry)));
             }
-            Ok(Plain::List(claims))
+            Ok(PlainValue::List(claims))
         })
     }
 
     /// One claim, read without the rest of the state; `None` if it is not there.
-    fn claim(&self, py: Python<'_>, kind: &str, id: &str) -> PyResult<Plain> {
+    fn claim(&self, py: Python<'_>, kind: &str, id: &str) -> PyResult<PlainValue> {
         self.read(py, |session, point| {
             let key = Key::new(kind_of(kind)?, id);
             Ok(session.claim(point, &key)?.map(|entry| claim_fields(key, entry)).into())
@@ -89,7 +89,12 @@ impl Moment {
 
     /// The facts of these kinds, or of all, the earliest first.
     #[pyo3(signature = (kinds=None, full=false))]
-    fn facts(&self, py: Python<'_>, kinds: Option<Vec<String>>, full: bool) -> PyResult<Plain> {
+    fn facts(
+        &self,
+        py: Python<'_>,
+        kinds: Option<Vec<String>>,
+        full: bool,
+    ) -> PyResult<PlainValue> {
         self.read(py, |session, point| {
             let state = session.state(point)?;
             let mut facts = Vec::new();
@@ -102,26 +107,27 @@ impl Moment {
                 read_texts(session, known.source.as_deref(), &mut known.fact.value, full)?;
                 Ok(fact_fields(known))
             });
-            Ok(Plain::List(facts.collect::<Result<_, Error>>()?))
+            Ok(PlainValue::List(facts.collect::<Result<_, Error>>()?))
         })
     }
 
     /// Every change of a claim up to this moment, the latest first.
-    fn history(&self, py: Python<'_>, kind: &str, id: &str) -> PyResult<Plain> {
+    fn history(&self, py: Python<'_>, kind: &str, id: &str) -> PyResult<PlainValue> {
         self.read(py, |session, point| {
             let known = session.history(point, &Key::new(kind_of(kind)?, id))?.into_iter();
             let changes = known.map(|entry| {
-                let fields = |side: Option<ClaimEntry>| side.map(|entry| Plain::from(entry.value));
+                let fields =
+                    |side: Option<ClaimEntry>| side.map(|entry| PlainValue::from(entry.value));
                 let (old, new) = (fields(entry.change.old), fields(entry.change.new));
                 revision_fields(entry.revision)
                     .with([("old".to_owned(), old.into()), ("new".to_owned(), new.into())])
             });
-            Ok(Plain::List(changes.collect()))
+            Ok(PlainValue::List(changes.collect()))
         })
     }
 
     /// Revisions and checkpoints up to this moment, the latest first.
-    fn log(&self, py: Python<'_>, limit: usize) -> PyResult<Plain> {
+    fn log(&self, py: Python<'_>, limit: usize) -> PyResult<PlainValue> {
         self.read(py, |session, point| {
             let items = session.log(point, limit)?.into_iter().map(|item| {
                 Ok(match item {
@@ -139,12 +145,12 @@ impl Moment {
                     },
                 })
             });
-            Ok(Plain::List(items.collect::<Result<_, Error>>()?))
+            Ok(PlainValue::List(items.collect::<Result<_, Error>>()?))
         })
     }
 
     /// The branches at this moment.
-    fn branches(&self, py: Python<'_>) -> PyResult<Plain> {
+    fn branches(&self, py: Python<'_>) -> PyResult<PlainValue> {
         self.read(py, |session, point| {
             let branches = session.branches(point)?.into_iter().map(|branch| {
                 let word = serde_json::to_value(branch.status).ok();
@@ -164,12 +170,12 @@ impl Moment {
                     "results": branch.metadata.results,
                 }
             });
-            Ok(Plain::List(branches.collect()))
+            Ok(PlainValue::List(branches.collect()))
         })
     }
 
-    /// What somebody needs to continue from here, in short.
-    fn brief(&self, py: Python<'_>) -> PyResult<Plain> {
+    /// What is needed to continue from here, in short.
+    fn brief(&self, py: Python<'_>) -> PyResult<PlainValue> {
         self.read(py, |session, point| {
             let state = session.state(point)?;
             Ok(brief_fields(Story::brief(&state, &forge_agents::resolve)?))
@@ -247,7 +253,7 @@ fn read_texts(
     }
 }
 
-fn claim_fields(key: Key, entry: ClaimEntry) -> Plain {
+fn claim_fields(key: Key, entry: ClaimEntry) -> PlainValue {
     plain_map! {
         "kind": key.kind.name(),
         "id": key.id,
@@ -256,7 +262,7 @@ fn claim_fields(key: Key, entry: ClaimEntry) -> Plain {
     }
 }
 
-fn fact_fields(known: SourcedFact) -> Plain {
+fn fact_fields(known: SourcedFact) -> PlainValue {
     let fact = known.fact;
     let origin = match fact.origin {
         FactOrigin::Hook => "hook",
@@ -273,7 +279,7 @@ fn fact_fields(known: SourcedFact) -> Plain {
     }
 }
 
-fn revision_fields(entry: LogEntry) -> Plain {
+fn revision_fields(entry: LogEntry) -> PlainValue {
     let author = match entry.author {
         OperationAuthor::Asked => "asked",
         OperationAuthor::Hook => "hook",
@@ -293,7 +299,7 @@ fn revision_fields(entry: LogEntry) -> Plain {
     }
 }
 
-fn brief_fields(brief: SessionBrief) -> Plain {
+fn brief_fields(brief: SessionBrief) -> PlainValue {
     let line = |line: &BriefLine| {
         plain_map! {
             "kind": line.kind.name(),
@@ -306,7 +312,7 @@ fn brief_fields(brief: SessionBrief) -> Plain {
     };
     let lists = brief
         .lists()
-        .map(|(name, lines)| (name.to_owned(), Plain::List(lines.iter().map(line).collect())));
+        .map(|(name, lines)| (name.to_owned(), PlainValue::List(lines.iter().map(line).collect())));
     let about = plain_map! {
         "session": brief.session,
         "branch": brief.branch,

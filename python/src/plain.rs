@@ -1,4 +1,4 @@
-//! Plain values on their way to Python and back: dictionaries, lists, texts, numbers, times.
+//! PlainValue values on their way to Python and back: dictionaries, lists, texts, numbers, times.
 
 use crate::error::invalid;
 use forge_store::model::FieldMap;
@@ -8,7 +8,7 @@ use pyo3::types::{PyBool, PyBytes, PyDict, PyFloat, PyInt, PyList, PyString, PyT
 use std::convert::Infallible;
 
 /// A value to give to Python. It is made without the interpreter.
-pub(crate) enum Plain {
+pub(crate) enum PlainValue {
     None,
     Bool(bool),
     Int(i64),
@@ -21,7 +21,7 @@ pub(crate) enum Plain {
     Map(Vec<(String, Self)>),
 }
 
-impl Plain {
+impl PlainValue {
     /// Returns this map with more fields.
     pub(crate) fn with(self, more: impl IntoIterator<Item = (String, Self)>) -> Self {
         match self {
@@ -34,11 +34,11 @@ impl Plain {
     }
 }
 
-/// Makes a [`Plain::Map`] of fields with their values.
+/// Makes a [`PlainValue::Map`] of fields with their values.
 macro_rules! plain_map {
     ($($name:literal: $value:expr),* $(,)?) => {
-        $crate::plain::Plain::Map(vec![
-            $(($name.to_owned(), $crate::plain::Plain::from($value))),*
+        $crate::plain::PlainValue::Map(vec![
+            $(($name.to_owned(), $crate::plain::PlainValue::from($value))),*
         ])
     };
 }
@@ -46,7 +46,7 @@ pub(crate) use plain_map;
 
 macro_rules! plain_from {
     ($($from:ty => $make:expr;)*) => {
-        $(impl From<$from> for Plain {
+        $(impl From<$from> for PlainValue {
             fn from(value: $from) -> Self {
                 ($make)(value)
             }
@@ -66,19 +66,19 @@ plain_from! {
     Vec<(String, Self)> => Self::Map;
 }
 
-impl<T: Into<Self>> From<Option<T>> for Plain {
+impl<T: Into<Self>> From<Option<T>> for PlainValue {
     fn from(value: Option<T>) -> Self {
         value.map_or(Self::None, Into::into)
     }
 }
 
-impl<T: Into<Self>> From<Vec<T>> for Plain {
+impl<T: Into<Self>> From<Vec<T>> for PlainValue {
     fn from(values: Vec<T>) -> Self {
         Self::List(values.into_iter().map(Into::into).collect())
     }
 }
 
-impl From<Value> for Plain {
+impl From<Value> for PlainValue {
     fn from(value: Value) -> Self {
         match value {
             Value::Null => Self::None,
@@ -96,7 +96,7 @@ impl From<Value> for Plain {
     }
 }
 
-impl<'py> IntoPyObject<'py> for Plain {
+impl<'py> IntoPyObject<'py> for PlainValue {
     type Target = PyAny;
     type Output = Bound<'py, PyAny>;
     type Error = PyErr;
@@ -125,7 +125,7 @@ impl<'py> IntoPyObject<'py> for Plain {
 }
 
 /// Returns a checkpoint as fields; `branch` is the name of its branch.
-pub(crate) fn checkpoint_fields(checkpoint: Checkpoint, branch: String) -> Plain {
+pub(crate) fn checkpoint_fields(checkpoint: Checkpoint, branch: String) -> PlainValue {
     use forge_store::model::CheckpointTrigger;
     let trigger = match checkpoint.trigger {
         CheckpointTrigger::Manual => "manual".to_owned(),

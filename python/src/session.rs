@@ -1,10 +1,10 @@
 //! The class `Session`.
 
 use crate::handle::StoreHandle;
-use crate::moment::{Moment, kind_of};
-use crate::plain::{Plain, checkpoint_fields, fields_from, plain_map, time_from};
+use crate::moment::{SessionMoment, kind_of};
+use crate::plain::{PlainValue, checkpoint_fields, fields_from, plain_map, time_from};
 use crate::watch::{detached, watched};
-use crate::write::Writer;
+use crate::write::VerbWriter;
 use forge_store::admin::PruneReport;
 use forge_store::diff::MergeSide;
 use forge_store::error::Error;
@@ -55,43 +55,45 @@ impl Session {
         &self,
         py: Python<'_>,
         verb: &str,
-        call: impl FnOnce(&Writer<'_>) -> Result<Plain, Error> + Send,
-    ) -> PyResult<Plain> {
+        call: impl FnOnce(&VerbWriter<'_>) -> Result<PlainValue, Error> + Send,
+    ) -> PyResult<PlainValue> {
         let automatic = self.handle.makes_checkpoints();
-        self.write(py, verb, |session, context| call(&Writer::new(session, context, automatic)?))
+        self.write(py, verb, |session, context| {
+            call(&VerbWriter::new(session, context, automatic)?)
+        })
     }
 
-    fn moment(&self, point: ResolvedMoment) -> Moment {
-        Moment { handle: Arc::clone(&self.handle), session: self.id.clone(), point }
+    fn moment(&self, point: ResolvedMoment) -> SessionMoment {
+        SessionMoment { handle: Arc::clone(&self.handle), session: self.id.clone(), point }
     }
 }
 
 #[pymethods]
 impl Session {
     /// Its name, kind, times and counts.
-    fn summary(&self, py: Python<'_>) -> PyResult<Plain> {
+    fn summary(&self, py: Python<'_>) -> PyResult<PlainValue> {
         self.read(py, |session| Ok(summary_fields(session.summary()?)))
     }
 
     /// The moment with everything that is recorded, on the current branch.
-    fn head(&self, py: Python<'_>) -> PyResult<Moment> {
+    fn head(&self, py: Python<'_>) -> PyResult<SessionMoment> {
         Ok(self.moment(self.read(py, forge_store::Session::head)?))
     }
 
     /// The moment that a text names.
-    fn at(&self, py: Python<'_>, text: &str) -> PyResult<Moment> {
+    fn at(&self, py: Python<'_>, text: &str) -> PyResult<SessionMoment> {
         let now = Timestamp::now();
         Ok(self.moment(self.read(py, |session| session.at(text, now))?))
     }
 
     /// The moment at a time.
-    fn at_time(&self, py: Python<'_>, time: &Bound<'_, PyAny>) -> PyResult<Moment> {
+    fn at_time(&self, py: Python<'_>, time: &Bound<'_, PyAny>) -> PyResult<SessionMoment> {
         let time = time_from(time)?;
         Ok(self.moment(self.read(py, |session| session.at_time(time))?))
     }
 
     /// The moment of a revision or checkpoint, by its number.
-    fn at_number(&self, py: Python<'_>, number: u64) -> PyResult<Moment> {
+    fn at_number(&self, py: Python<'_>, number: u64) -> PyResult<SessionMoment> {
         Ok(self.moment(self.read(py, |session| session.at_sequence(number))?))
     }
 
@@ -102,17 +104,17 @@ impl Session {
         kind: &str,
         fields: &Bound<'_, PyDict>,
         id: Option<&str>,
-    ) -> PyResult<Plain> {
+    ) -> PyResult<PlainValue> {
         let fields = fields_from(fields)?;
         self.verb(py, &format!("{kind} add"), |writer| writer.add(kind_of(kind)?, id, fields))
     }
 
-    fn update(&self, py: Python<'_>, id: &str, fields: &Bound<'_, PyDict>) -> PyResult<Plain> {
+    fn update(&self, py: Python<'_>, id: &str, fields: &Bound<'_, PyDict>) -> PyResult<PlainValue> {
         let fields = fields_from(fields)?;
         self.verb(py, "update", |writer| writer.update(id, &fields))
     }
 
-    fn retract(&self, py: Python<'_>, id: &str) -> PyResult<Plain> {
+    fn retract(&self, py: Python<'_>, id: &str) -> PyResult<PlainValue> {
         self.verb(py, "retract", |writer| writer.retract(id))
     }
 
@@ -123,17 +125,23 @@ impl Session {
         id: &str,
         confirms: bool,
         reason: Option<&str>,
-    ) -> PyResult<Plain> {
+    ) -> PyResult<PlainValue> {
         let verb = if confirms { "hypothesis confirm" } else { "hypothesis reject" };
         self.verb(py, verb, |writer| writer.settle(id, confirms, reason))
     }
 
-    fn fill(&self, py: Python<'_>, id: &str, resolution: &str) -> PyResult<Plain> {
+    fn fill(&self, py: Python<'_>, id: &str, resolution: &str) -> PyResult<PlainValue> {
         self.verb(py, "gap fill", |writer| writer.fill(id, resolution))
     }
 
     #[pyo3(signature = (id, on, strength=None))]
-    fn depend(&self, py: Python<'_>, id: &str, on: &str, strength: Option<f64>) -> PyResult<Plain> {
+    fn depend(
+        &self,
+        py: Python<'_>,
+        id: &str,
+        on: &str,
+        strength: Option<f64>,
+    ) -> PyResult<PlainValue> {
         self.verb(py, "belief depend", |writer| writer.depend(id, on, strength))
     }
 
@@ -144,7 +152,7 @@ impl Session {
         id: &str,
         other: &str,
         reason: Option<&str>,
-    ) -> PyResult<Plain> {
+    ) -> PyResult<PlainValue> {
         self.verb(py, "belief contradict", |writer| writer.contradict(id, other, reason))
     }
 
@@ -156,7 +164,7 @@ impl Session {
         fields: &Bound<'_, PyDict>,
         id: Option<&str>,
         at: Option<&Bound<'_, PyAny>>,
-    ) -> PyResult<Plain> {
+    ) -> PyResult<PlainValue> {
         let fields = fields_from(fields)?;
         let at = at.map(time_from).transpose()?;
         self.verb(py, &format!("{kind} record"), |writer| {
@@ -176,7 +184,7 @@ impl Session {
         tags: Vec<String>,
         at: Option<&Bound<'_, PyAny>>,
         data: Option<&Bound<'_, PyDict>>,
-    ) -> PyResult<Plain> {
+    ) -> PyResult<PlainValue> {
         let mut checkpoint = NewCheckpoint::manual(message).tags(tags);
         checkpoint.at = at.map(time_from).transpose()?;
         checkpoint.body = data.map(fields_from).transpose()?.map_or(Value::Null, Value::Map);
@@ -193,7 +201,7 @@ impl Session {
         since: Option<&Bound<'_, PyAny>>,
         until: Option<&Bound<'_, PyAny>>,
         limit: Option<usize>,
-    ) -> PyResult<Plain> {
+    ) -> PyResult<PlainValue> {
         let (since, until) = (since.map(time_from).transpose()?, until.map(time_from).transpose()?);
         let filter = CheckpointFilter { tag, since, until, limit };
         self.read(py, |session| {
@@ -202,12 +210,17 @@ impl Session {
                 let branch = session.branch_name(checkpoint.branch)?;
                 Ok(checkpoint_fields(checkpoint, branch))
             });
-            Ok(Plain::List(known.collect::<Result<_, Error>>()?))
+            Ok(PlainValue::List(known.collect::<Result<_, Error>>()?))
         })
     }
 
     /// What changed between two moments.
-    fn diff(&self, py: Python<'_>, from: &Moment, to: &Moment) -> PyResult<Plain> {
+    fn diff(
+        &self,
+        py: Python<'_>,
+        from: &SessionMoment,
+        to: &SessionMoment,
+    ) -> PyResult<PlainValue> {
         self.read(py, |session| {
             let found = session.compare(&from.point, &to.point)?;
             let changes = found.changes.into_iter().map(|change| {
@@ -216,8 +229,8 @@ impl Session {
                     "id": change.id,
                     "change": change.change.word(),
                     "field": change.field,
-                    "old": change.old.map(Plain::from),
-                    "new": change.new.map(Plain::from),
+                    "old": change.old.map(PlainValue::from),
+                    "new": change.new.map(PlainValue::from),
                 }
             });
             Ok(plain_map! {
@@ -228,29 +241,29 @@ impl Session {
         })
     }
 
-    fn restore(&self, py: Python<'_>, to: &Moment) -> PyResult<Plain> {
+    fn restore(&self, py: Python<'_>, to: &SessionMoment) -> PyResult<PlainValue> {
         let automatic = self.handle.makes_checkpoints();
         self.write(py, "restore", |session, context| {
             let done = session.restore(context, &to.point)?;
-            Writer::new(session, context, automatic)?.report(done, None)
+            VerbWriter::new(session, context, automatic)?.report(done, None)
         })
     }
 
     #[pyo3(signature = (operation=None))]
-    fn undo(&self, py: Python<'_>, operation: Option<&str>) -> PyResult<Plain> {
+    fn undo(&self, py: Python<'_>, operation: Option<&str>) -> PyResult<PlainValue> {
         self.write(py, "undo", |session, context| {
             Ok(undo_fields(session.undo(context, operation)?))
         })
     }
 
-    fn redo(&self, py: Python<'_>) -> PyResult<Plain> {
+    fn redo(&self, py: Python<'_>) -> PyResult<PlainValue> {
         self.write(py, "redo", |session, context| Ok(undo_fields(session.redo(context)?)))
     }
 
-    fn operations(&self, py: Python<'_>, limit: usize) -> PyResult<Plain> {
+    fn operations(&self, py: Python<'_>, limit: usize) -> PyResult<PlainValue> {
         self.read(py, |session| {
             let known = session.operations(limit)?.into_iter().map(operation_fields);
-            Ok(Plain::List(known.collect()))
+            Ok(PlainValue::List(known.collect()))
         })
     }
 
@@ -259,7 +272,7 @@ impl Session {
         &self,
         py: Python<'_>,
         name: &str,
-        start: Option<&Moment>,
+        start: Option<&SessionMoment>,
         hypothesis: Option<String>,
         approach: Option<String>,
     ) -> PyResult<()> {
@@ -285,7 +298,7 @@ impl Session {
         into: Option<String>,
         prefer: Option<&str>,
         dry_run: bool,
-    ) -> PyResult<Plain> {
+    ) -> PyResult<PlainValue> {
         let side = |word: &str| match word {
             "ours" => Ok(MergeSide::Ours),
             "theirs" => Ok(MergeSide::Theirs),
@@ -319,7 +332,7 @@ impl Session {
         policy: &Bound<'_, PyDict>,
         dry_run: bool,
         progress: Option<&Bound<'_, PyAny>>,
-    ) -> PyResult<Plain> {
+    ) -> PyResult<PlainValue> {
         let policy = retention_from(policy)?;
         let now = Timestamp::now();
         let session = self.handle.session(py, &self.id)?;
@@ -338,7 +351,7 @@ impl Session {
 }
 
 /// Returns a session's summary as fields.
-pub(crate) fn summary_fields(summary: SessionSummary) -> Plain {
+pub(crate) fn summary_fields(summary: SessionSummary) -> PlainValue {
     let word = serde_json::to_value(summary.info.kind).ok();
     let kind = word.as_ref().and_then(|word| word.as_str()).unwrap_or_default();
     plain_map! {
@@ -364,7 +377,7 @@ fn seconds(micros: i64) -> f64 {
     micros as f64 / 1e6
 }
 
-fn operation_fields(operation: forge_store::store::OperationSummary) -> Plain {
+fn operation_fields(operation: forge_store::store::OperationSummary) -> PlainValue {
     plain_map! {
         "id": operation.id.to_string(),
         "verb": operation.verb,
@@ -375,7 +388,7 @@ fn operation_fields(operation: forge_store::store::OperationSummary) -> Plain {
     }
 }
 
-fn undo_fields(done: UndoReport) -> Plain {
+fn undo_fields(done: UndoReport) -> PlainValue {
     plain_map! {
         "operation": done.operation.to_string(),
         "undone": operation_fields(done.target),
@@ -383,7 +396,7 @@ fn undo_fields(done: UndoReport) -> Plain {
     }
 }
 
-fn merge_fields(done: MergeReport) -> Plain {
+fn merge_fields(done: MergeReport) -> PlainValue {
     let result = match done.result {
         MergeResult::AlreadyMerged => "already_merged",
         MergeResult::FastForward => "fast_forward",
@@ -395,9 +408,9 @@ fn merge_fields(done: MergeReport) -> Plain {
             "kind": one.conflict.key.kind.name(),
             "id": one.conflict.key.id,
             "field": one.conflict.field,
-            "base": one.conflict.base.map(Plain::from),
-            "ours": one.conflict.ours.map(Plain::from),
-            "theirs": one.conflict.theirs.map(Plain::from),
+            "base": one.conflict.base.map(PlainValue::from),
+            "ours": one.conflict.ours.map(PlainValue::from),
+            "theirs": one.conflict.theirs.map(PlainValue::from),
             "settled": one.settled.is_some(),
         }
     });
@@ -412,7 +425,7 @@ fn merge_fields(done: MergeReport) -> Plain {
     }
 }
 
-fn prune_fields(session: &forge_store::Session, report: PruneReport) -> Result<Plain, Error> {
+fn prune_fields(session: &forge_store::Session, report: PruneReport) -> Result<PlainValue, Error> {
     let verdicts = report.verdicts.into_iter().map(|verdict| {
         let branch = session.branch_name(verdict.checkpoint.branch)?;
         let reasons = verdict.reasons.iter().map(|reason| reason.word());

@@ -5,7 +5,7 @@
 use crate::error::{exception, invalid, of_kind};
 use crate::handle::StoreHandle;
 use crate::place::{self, PlaceError};
-use crate::plain::{Plain, plain_map, time_from};
+use crate::plain::{PlainValue, plain_map, time_from};
 use crate::session::{Session, summary_fields};
 use crate::watch::{detached, watched};
 use forge_store::admin::{SealStatus, VerifyDepth, VerifyOutcome};
@@ -99,7 +99,7 @@ impl Store {
     }
 
     /// What is known about the store as a whole.
-    fn about(&self, py: Python<'_>) -> PyResult<Plain> {
+    fn about(&self, py: Python<'_>) -> PyResult<PlainValue> {
         let store = self.handle.store(py)?;
         Ok(plain_map! {
             "seals": match store.seal_status() {
@@ -131,10 +131,10 @@ impl Store {
     }
 
     /// The sessions of all kinds.
-    fn sessions(&self, py: Python<'_>) -> PyResult<Plain> {
+    fn sessions(&self, py: Python<'_>) -> PyResult<PlainValue> {
         let store = self.handle.store(py)?;
         detached(py, || {
-            Ok(Plain::List(store.sessions()?.into_iter().map(summary_fields).collect()))
+            Ok(PlainValue::List(store.sessions()?.into_iter().map(summary_fields).collect()))
         })
     }
 
@@ -151,7 +151,7 @@ impl Store {
         until: Option<&Bound<'_, PyAny>>,
         limit: usize,
         cursor: Option<String>,
-    ) -> PyResult<Plain> {
+    ) -> PyResult<PlainValue> {
         let since = since.map(time_from).transpose()?;
         let until = until.map(time_from).transpose()?;
         let store = self.handle.store(py)?;
@@ -194,7 +194,7 @@ impl Store {
         py: Python<'_>,
         full: bool,
         progress: Option<&Bound<'_, PyAny>>,
-    ) -> PyResult<Plain> {
+    ) -> PyResult<PlainValue> {
         let path = self.folder(py, "verify")?;
         let depth = if full { VerifyDepth::ReadData } else { VerifyDepth::Quick };
         let now = Timestamp::now();
@@ -229,7 +229,7 @@ impl Store {
         py: Python<'_>,
         to: PathBuf,
         progress: Option<&Bound<'_, PyAny>>,
-    ) -> PyResult<Plain> {
+    ) -> PyResult<PlainValue> {
         let path = self.folder(py, "backup")?;
         let now = Timestamp::now();
         watched(py, progress, move || {
@@ -248,7 +248,7 @@ impl Store {
         to: PathBuf,
         sessions: Option<Vec<String>>,
         progress: Option<Py<PyAny>>,
-    ) -> PyResult<Plain> {
+    ) -> PyResult<PlainValue> {
         let store = self.handle.store(py)?;
         let sessions = match sessions {
             Some(ids) => {
@@ -282,7 +282,7 @@ impl Store {
         source: PathBuf,
         name: Option<String>,
         progress: Option<&Bound<'_, PyAny>>,
-    ) -> PyResult<Plain> {
+    ) -> PyResult<PlainValue> {
         let mut file = File::open(&source).map_err(|error| {
             let kind = match error.kind() {
                 std::io::ErrorKind::NotFound => ErrorKind::NotFound,
@@ -312,7 +312,7 @@ impl Store {
         py: Python<'_>,
         until: &Bound<'_, PyAny>,
         progress: Option<&Bound<'_, PyAny>>,
-    ) -> PyResult<Plain> {
+    ) -> PyResult<PlainValue> {
         let until = time_from(until)?;
         let store = self.handle.maintainable(py)?;
         let now = Timestamp::now();
@@ -351,11 +351,11 @@ fn write_bundle(
     ranges: &[BundleRange],
     to: &std::path::Path,
     progress: Option<&Py<PyAny>>,
-) -> Result<Plain, ExportError> {
+) -> Result<PlainValue, ExportError> {
     let mut name = to.as_os_str().to_owned();
     name.push(format!(".{}.part", std::process::id()));
     let part = PathBuf::from(name);
-    let write = || -> Result<Plain, ExportError> {
+    let write = || -> Result<PlainValue, ExportError> {
         let io = |error| ExportError::Io("cannot write", error);
         let mut file = BufWriter::new(File::create_new(&part).map_err(io)?);
         let mut written = 0;

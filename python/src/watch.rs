@@ -33,7 +33,7 @@ pub(crate) fn watched<T: Send + 'static>(
     // A receiver is of one thread; the mutex shows the compiler that this is the only one.
     let wait = Mutex::new(wait);
     thread::spawn(move || {
-        // The receiver is gone if nobody waits any more.
+        // After an exception, the receiver is gone.
         let _ = done.send(work());
     });
     loop {

@@ -1,7 +1,7 @@
 //! Writes to a session: the verbs with their rules, and the report of what they did.
 
 use crate::moment::find_claim;
-use crate::plain::{Plain, checkpoint_fields, plain_map};
+use crate::plain::{PlainValue, checkpoint_fields, plain_map};
 use forge_store::error::Error;
 use forge_store::model::claim::{self, DependencyType};
 use forge_store::model::rule::{self, ClaimLookup, RuleError, RuleOutcome};
@@ -16,7 +16,7 @@ use forge_store::{
 const SIGNIFICANT_MICROS: i64 = 5 * 60 * 1_000_000;
 
 /// A session to write to, with the context of one write.
-pub(crate) struct Writer<'a> {
+pub(crate) struct VerbWriter<'a> {
     session: &'a Session,
     context: &'a WriteContext,
     /// Whether events make checkpoints.
@@ -25,7 +25,7 @@ pub(crate) struct Writer<'a> {
     overdue: bool,
 }
 
-impl<'a> Writer<'a> {
+impl<'a> VerbWriter<'a> {
     pub(crate) fn new(
         session: &'a Session,
         context: &'a WriteContext,
@@ -46,7 +46,7 @@ impl<'a> Writer<'a> {
         kind: Kind,
         id: Option<&str>,
         mut fields: FieldMap,
-    ) -> Result<Plain, Error> {
+    ) -> Result<PlainValue, Error> {
         fields.retain(|_, field| *field != Value::Null);
         if kind == Kind::Gap || kind == Kind::Hypothesis {
             let status = if kind == Kind::Gap { "open" } else { "active" };
@@ -93,7 +93,7 @@ impl<'a> Writer<'a> {
     }
 
     /// Changes fields of a claim; null removes one.
-    pub(crate) fn update(&self, name: &str, changed: &FieldMap) -> Result<Plain, Error> {
+    pub(crate) fn update(&self, name: &str, changed: &FieldMap) -> Result<PlainValue, Error> {
         let key = find_claim(self.session, &self.session.head()?, name)?;
         let status = changed.get("status").and_then(Value::as_text);
         let verb = match (key.kind, status) {
@@ -132,7 +132,7 @@ impl<'a> Writer<'a> {
         id: &str,
         confirms: bool,
         reason: Option<&str>,
-    ) -> Result<Plain, Error> {
+    ) -> Result<PlainValue, Error> {
         let done = self.rule(|claims| match confirms {
             true => rule::confirm_hypothesis(claims, id, reason),
             false => rule::reject_hypothesis(claims, id, reason),
@@ -141,13 +141,13 @@ impl<'a> Writer<'a> {
     }
 
     /// Fills a gap with what was found out.
-    pub(crate) fn fill(&self, id: &str, resolution: &str) -> Result<Plain, Error> {
+    pub(crate) fn fill(&self, id: &str, resolution: &str) -> Result<PlainValue, Error> {
         let done = self.rule(|claims| rule::fill_gap(claims, id, Some(resolution)))?;
         self.report(done, Some(id.to_owned()))
     }
 
     /// Retracts evidence, a belief or a note, with the consequences for other claims.
-    pub(crate) fn retract(&self, name: &str) -> Result<Plain, Error> {
+    pub(crate) fn retract(&self, name: &str) -> Result<PlainValue, Error> {
         let key = find_claim(self.session, &self.session.head()?, name)?;
         let done = self.rule(|claims| match key.kind {
             Kind::Evidence => rule::retract_evidence(claims, &key.id),
@@ -173,7 +173,7 @@ impl<'a> Writer<'a> {
         from: &str,
         to: &str,
         strength: Option<f64>,
-    ) -> Result<Plain, Error> {
+    ) -> Result<PlainValue, Error> {
         let strength = strength
             .map(|number| {
                 Strength::new(number).ok_or_else(|| {
@@ -192,7 +192,7 @@ impl<'a> Writer<'a> {
         one: &str,
         other: &str,
         reason: Option<&str>,
-    ) -> Result<Plain, Error> {
+    ) -> Result<PlainValue, Error> {
         let done = self.rule(|claims| rule::contradict_beliefs(claims, one, other, reason))?;
         self.report(done, Some(Dependency::id(one, other)))
     }
@@ -204,7 +204,7 @@ impl<'a> Writer<'a> {
         id: Option<&str>,
         at: Option<Timestamp>,
         mut fields: FieldMap,
-    ) -> Result<Plain, Error> {
+    ) -> Result<PlainValue, Error> {
         let id = match id {
             Some(id) => id.to_owned(),
             None => new_fact_id(kind)?,
@@ -239,12 +239,16 @@ impl<'a> Writer<'a> {
     pub(crate) fn commit(
         &self,
         prepare: impl FnOnce(SessionWrite<'a>) -> SessionWrite<'a>,
-    ) -> Result<Plain, Error> {
+    ) -> Result<PlainValue, Error> {
         self.report(prepare(self.session.write(self.context)).commit()?, None)
     }
 
     /// Returns what a write did, as fields.
-    pub(crate) fn report(&self, done: WriteReport, id: Option<String>) -> Result<Plain, Error> {
+    pub(crate) fn report(
+        &self,
+        done: WriteReport,
+        id: Option<String>,
+    ) -> Result<PlainValue, Error> {
         let checkpoint = done
             .checkpoint
             .map(|one| {
