@@ -7,7 +7,7 @@ CARGO ?= cargo
 # cargo uses all cores by itself.
 .NOTPARALLEL:
 
-.PHONY: help demo test install lint fmt bench instructions linear fuzz soak sbom deny mcp clients page readme-screen tui-picture clean-cache ready ready-tests build
+.PHONY: help demo test install lint fmt bench instructions linear fuzz soak sbom deny mcp clients page python readme-screen tui-picture clean-cache ready ready-tests build
 
 help: ## list the targets
 	@echo "forge: a temporal debugging state store with time travel"
@@ -74,17 +74,21 @@ clients: ready ## run the real coding agents (from npm) against stand-ins for th
 page: ready ## look at the pages of 'forge report' and 'forge serve' in headless Chromium (from Debian and npm)
 	@scripts/page
 
+python: ready ## build the wheel of the Python package into target/wheels, and say its size
+	@scripts/python-wheel
+
 readme-screen: build ## update the screen in README.md from the binary
 	@scripts/demo --screen
 
 tui-picture: build ## draw docs/tui.svg from the real screen (needs tmux)
 	@scripts/tui-picture
 
-clean-cache: ## remove the cached RocksDB, cargo-deny, agents and page tests (the next runs fetch and build them, in 5 to 8 minutes)
+clean-cache: ## remove the cached RocksDB, cargo-deny, agents, page and Python tests (the next runs fetch and build them, in 5 to 8 minutes)
 	@scripts/rocksdb --clean
 	@scripts/deny --clean
 	@scripts/clients --clean
 	@scripts/page --clean
+	@scripts/python-test --clean
 
 # Prerequisites of the targets above.
 ready:

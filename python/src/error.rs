@@ -86,6 +86,7 @@ pub(crate) fn add_to(module: &Bound<'_, PyModule>) -> PyResult<()> {
         fields.set_item("__module__", "forge_store")?;
         module.add(name, make.call1((name, bases, fields))?)?;
     }
+    base.setattr("hint", "")?;
     base.setattr("__module__", "forge_store")
 }
 

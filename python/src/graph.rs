@@ -166,7 +166,7 @@ impl Graphs {
 
     /// Returns thread, namespace and id of checkpoints, the greatest ids first.
     #[pyo3(signature = (thread=None, namespace=None, id=None, before=None))]
-    fn list(
+    fn find(
         &self,
         py: Python<'_>,
         thread: Option<&str>,

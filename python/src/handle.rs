@@ -65,14 +65,22 @@ impl<T> Drop for ProcessOwned<T> {
 pub(crate) struct StoreHandle {
     path: Option<PathBuf>,
     options: Options,
+    /// Whether events make checkpoints.
+    checkpoints: bool,
     opened: Mutex<Option<ProcessOwned<OpenStore>>>,
 }
 
 impl StoreHandle {
     /// Wraps a store that was just opened with these options.
-    pub(crate) fn new(store: Store, options: Options) -> Self {
+    pub(crate) fn new(store: Store, options: Options, checkpoints: bool) -> Self {
         let path = store.path().map(Path::to_owned);
-        Self { path, options, opened: Mutex::new(Some(ProcessOwned::new(OpenStore::new(store)))) }
+        let opened = Mutex::new(Some(ProcessOwned::new(OpenStore::new(store))));
+        Self { path, options, checkpoints, opened }
+    }
+
+    /// Returns whether events make checkpoints.
+    pub(crate) const fn makes_checkpoints(&self) -> bool {
+        self.checkpoints
     }
 
     /// Returns the folder of the store; `None` if it is in memory.

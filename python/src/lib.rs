@@ -8,8 +8,14 @@
 mod error;
 mod graph;
 mod handle;
+mod moment;
 mod place;
+mod plain;
+mod session;
 mod store;
+mod systems;
+mod watch;
+mod write;
 
 use pyo3::prelude::*;
 
@@ -19,6 +25,12 @@ fn _forge(module: &Bound<'_, PyModule>) -> PyResult<()> {
     handle::note_process();
     error::add_to(module)?;
     module.add_class::<graph::Graphs>()?;
+    module.add_class::<moment::SessionMoment>()?;
+    module.add_class::<session::Session>()?;
     module.add_class::<store::Store>()?;
+    module.add_class::<systems::NativeRun>()?;
+    module.add_class::<systems::NativeProgress>()?;
+    module.add_class::<systems::NativeProgram>()?;
+    module.add_class::<systems::NativeThread>()?;
     module.add("__version__", env!("CARGO_PKG_VERSION"))
 }

@@ -28,9 +28,9 @@ pub(crate) fn keyring() -> Option<PathBuf> {
     })
 }
 
-/// Returns the folder of the store: the given one, or the one in it; else the one that `FORGE_STORE`
-/// names; else the nearest `.forge` in the working directory or above. Where there is none, returns
-/// where to create it if that is asked for.
+/// Returns the folder of the store: the given one, or the one in it; else the one that
+/// `FORGE_STORE` names; else the nearest `.forge` in the working directory or above. If there is
+/// none, returns where to create it, if that is asked for.
 pub(crate) fn store_folder(given: Option<PathBuf>, create: bool) -> Result<PathBuf, PlaceError> {
     let named = given.or_else(|| {
         env::var_os("FORGE_STORE").filter(|value| !value.is_empty()).map(PathBuf::from)

@@ -1,11 +1,21 @@
 //! The class `Store`.
 
+#![expect(clippy::needless_pass_by_value, reason = "arguments from Python arrive as values")]
+
 use crate::error::{exception, invalid, of_kind};
 use crate::handle::StoreHandle;
 use crate::place::{self, PlaceError};
+use crate::plain::{PlainValue, plain_map, time_from};
+use crate::session::{Session, summary_fields};
+use crate::watch::{detached, watched};
+use forge_store::admin::{SealStatus, VerifyDepth, VerifyOutcome};
 use forge_store::error::{Error, ErrorKind};
-use forge_store::{Options, Redactor};
+use forge_store::model::SessionKind;
+use forge_store::store::BundleRange;
+use forge_store::{NewSession, Options, Redactor, SearchQuery, Timestamp, WriteContext};
 use pyo3::prelude::*;
+use std::fs::File;
+use std::io::{BufWriter, Write as _};
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
@@ -20,7 +30,7 @@ pub(crate) struct Store {
 impl Store {
     /// Opens the store at a path, or the nearest one; creates it if that is asked for.
     #[staticmethod]
-    #[pyo3(signature = (path=None, *, create=false, read_only=false, redact=true, allow=Vec::new(), sealed=true, encrypted=false, lock_timeout=5.0))]
+    #[pyo3(signature = (path=None, *, create=false, read_only=false, redact=true, allow=Vec::new(), sealed=true, encrypted=false, lock_timeout=5.0, checkpoints=true))]
     #[expect(clippy::too_many_arguments, reason = "they are keywords in Python")]
     fn open(
         py: Python<'_>,
@@ -32,6 +42,7 @@ impl Store {
         sealed: bool,
         encrypted: bool,
         lock_timeout: f64,
+        checkpoints: bool,
     ) -> PyResult<Self> {
         let options = options(py, redact, &allow, lock_timeout)?
             .read_only(read_only)
@@ -52,17 +63,22 @@ impl Store {
             ),
             other => exception(py, &other),
         })?;
-        Ok(Self { handle: Arc::new(StoreHandle::new(store, options)) })
+        Ok(Self { handle: Arc::new(StoreHandle::new(store, options, checkpoints)) })
     }
 
     /// Makes a store in memory.
     #[staticmethod]
-    #[pyo3(signature = (*, redact=true, allow=Vec::new()))]
-    fn in_memory(py: Python<'_>, redact: bool, allow: Vec<String>) -> PyResult<Self> {
+    #[pyo3(signature = (*, redact=true, allow=Vec::new(), checkpoints=true))]
+    fn in_memory(
+        py: Python<'_>,
+        redact: bool,
+        allow: Vec<String>,
+        checkpoints: bool,
+    ) -> PyResult<Self> {
         let options = options(py, redact, &allow, 5.0)?;
         let store = forge_store::Store::in_memory_with(options.clone())
             .map_err(|error| exception(py, &error))?;
-        Ok(Self { handle: Arc::new(StoreHandle::new(store, options)) })
+        Ok(Self { handle: Arc::new(StoreHandle::new(store, options, checkpoints)) })
     }
 
     /// The folder of the store; `None` if it is in memory.
@@ -80,6 +96,307 @@ impl Store {
     /// Closes the store.
     fn close(&self, py: Python<'_>) {
         self.handle.close(py);
+    }
+
+    /// What is known about the store as a whole.
+    fn about(&self, py: Python<'_>) -> PyResult<PlainValue> {
+        let store = self.handle.store(py)?;
+        Ok(plain_map! {
+            "seals": match store.seal_status() {
+                SealStatus::Unsealed => "unsealed",
+                SealStatus::Sealed => "sealed",
+                SealStatus::NoKey => "no_key",
+                SealStatus::NoWitness => "no_witness",
+            },
+            "encrypted": store.is_encrypted(),
+        })
+    }
+
+    /// Returns the session with this name, or creates it; without a name the current one.
+    #[pyo3(signature = (name=None, create=true))]
+    fn session(&self, py: Python<'_>, name: Option<String>, create: bool) -> PyResult<Session> {
+        let store = if create { self.handle.writable(py)? } else { self.handle.store(py)? };
+        let now = Timestamp::now();
+        let id = detached(py, || {
+            let session = match name {
+                None => store.current_session()?.ok_or_else(|| {
+                    Error::invalid("no session has been begun in this store yet: give a name")
+                })?,
+                Some(name) if create => open_session(&store, &name, now)?,
+                Some(name) => store.session(&name)?,
+            };
+            Ok(session.summary()?.info.id.to_string())
+        })?;
+        Ok(Session { handle: Arc::clone(&self.handle), id })
+    }
+
+    /// The sessions of all kinds.
+    fn sessions(&self, py: Python<'_>) -> PyResult<PlainValue> {
+        let store = self.handle.store(py)?;
+        detached(py, || {
+            Ok(PlainValue::List(store.sessions()?.into_iter().map(summary_fields).collect()))
+        })
+    }
+
+    /// Searches these sessions, or all.
+    #[pyo3(signature = (words, sessions=None, kinds=Vec::new(), since=None, until=None, limit=20, cursor=None))]
+    #[expect(clippy::too_many_arguments, reason = "they are keywords in Python")]
+    fn search(
+        &self,
+        py: Python<'_>,
+        words: &str,
+        sessions: Option<Vec<String>>,
+        kinds: Vec<String>,
+        since: Option<&Bound<'_, PyAny>>,
+        until: Option<&Bound<'_, PyAny>>,
+        limit: usize,
+        cursor: Option<String>,
+    ) -> PyResult<PlainValue> {
+        let since = since.map(time_from).transpose()?;
+        let until = until.map(time_from).transpose()?;
+        let store = self.handle.store(py)?;
+        let sessions = sessions
+            .map(|ids| {
+                ids.iter().map(|id| self.handle.session(py, id)).collect::<PyResult<Vec<_>>>()
+            })
+            .transpose()?;
+        detached(py, || {
+            let mut query = SearchQuery::parse(words)?;
+            query.kinds =
+                kinds.iter().map(|kind| crate::moment::kind_of(kind)).collect::<Result<_, _>>()?;
+            (query.since, query.until, query.limit, query.cursor) = (since, until, limit, cursor);
+            let page = match &sessions {
+                None => store.search_all(&query, &forge_agents::resolve)?,
+                Some(sessions) => store.search(sessions, &query, &forge_agents::resolve)?,
+            };
+            let hits = page.hits.into_iter().map(|hit| {
+                plain_map! {
+                    "session": hit.session,
+                    "kind": hit.kind.map_or("checkpoint", |kind| kind.name()),
+                    "id": hit.id,
+                    "at": hit.at,
+                    "revision": hit.revision,
+                    "snippet": hit.snippet,
+                }
+            });
+            Ok(plain_map! {
+                "hits": hits.collect::<Vec<_>>(),
+                "cursor": page.cursor,
+                "total": page.total,
+            })
+        })
+    }
+
+    /// Checks the store: quickly, or all of it.
+    #[pyo3(signature = (full=false, progress=None))]
+    fn verify(
+        &self,
+        py: Python<'_>,
+        full: bool,
+        progress: Option<&Bound<'_, PyAny>>,
+    ) -> PyResult<PlainValue> {
+        let path = self.folder(py, "verify")?;
+        let depth = if full { VerifyDepth::ReadData } else { VerifyDepth::Quick };
+        let now = Timestamp::now();
+        watched(py, progress, move || {
+            let keyring = place::keyring();
+            let report = forge_store::Store::verify(&path, depth, now, keyring.as_deref())?;
+            let findings = report.findings.into_iter().map(|finding| {
+                plain_map! {
+                    "place": finding.place,
+                    "problem": finding.problem,
+                    "rebuildable": finding.derived,
+                }
+            });
+            Ok(plain_map! {
+                "outcome": match report.outcome {
+                    VerifyOutcome::Clean => "clean",
+                    VerifyOutcome::Repairable => "repairable",
+                    VerifyOutcome::Loss => "loss",
+                    VerifyOutcome::Forged => "forged",
+                },
+                "findings": findings.collect::<Vec<_>>(),
+                "records": report.checked.records,
+                "revisions": report.checked.revisions,
+            })
+        })
+    }
+
+    /// Copies the store to a folder, while others write to it.
+    #[pyo3(signature = (to, progress=None))]
+    fn backup(
+        &self,
+        py: Python<'_>,
+        to: PathBuf,
+        progress: Option<&Bound<'_, PyAny>>,
+    ) -> PyResult<PlainValue> {
+        let path = self.folder(py, "backup")?;
+        let now = Timestamp::now();
+        watched(py, progress, move || {
+            let keyring = place::keyring();
+            let report = forge_store::Store::backup(&path, &to, now, keyring.as_deref())?;
+            Ok(plain_map! { "revisions": report.revisions, "waiting": report.waiting })
+        })
+    }
+
+    /// Writes these sessions, or all, as one file. Calls `progress` with the bytes written; an
+    /// exception from it ends the export.
+    #[pyo3(signature = (to, sessions=None, progress=None))]
+    fn export_bundle(
+        &self,
+        py: Python<'_>,
+        to: PathBuf,
+        sessions: Option<Vec<String>>,
+        progress: Option<Py<PyAny>>,
+    ) -> PyResult<PlainValue> {
+        let store = self.handle.store(py)?;
+        let sessions = match sessions {
+            Some(ids) => {
+                ids.iter().map(|id| self.handle.session(py, id)).collect::<PyResult<Vec<_>>>()?
+            }
+            None => detached(py, || store.every_session())?,
+        };
+        let ranges: Vec<_> = sessions
+            .into_iter()
+            .map(|session| BundleRange { session, from: 0, to: None })
+            .collect();
+        py.detach(|| write_bundle(&store, &ranges, &to, progress.as_ref())).map_err(|error| {
+            match error {
+                ExportError::Store(error) => exception(py, &error),
+                ExportError::Python(error) => error,
+                ExportError::Io(what, error) => of_kind(
+                    py,
+                    ErrorKind::Unavailable,
+                    &format!("{what} '{}': {error}", to.display()),
+                    "mend that and retry; no file was left",
+                ),
+            }
+        })
+    }
+
+    /// Takes in the sessions of a bundle.
+    #[pyo3(signature = (source, name=None, progress=None))]
+    fn import_bundle(
+        &self,
+        py: Python<'_>,
+        source: PathBuf,
+        name: Option<String>,
+        progress: Option<&Bound<'_, PyAny>>,
+    ) -> PyResult<PlainValue> {
+        let mut file = File::open(&source).map_err(|error| {
+            let kind = match error.kind() {
+                std::io::ErrorKind::NotFound => ErrorKind::NotFound,
+                _ => ErrorKind::Unavailable,
+            };
+            let what = format!("cannot open the bundle '{}': {error}", source.display());
+            of_kind(py, kind, &what, "name a file that 'export_bundle' has written")
+        })?;
+        let store = self.handle.writable(py)?;
+        let now = Timestamp::now();
+        watched(py, progress, move || {
+            let context = WriteContext::asked("bundle import", now);
+            let source = source.display().to_string();
+            let done = store.import_bundle_file(&context, &mut file, &source, name.as_deref())?;
+            Ok(plain_map! {
+                "sessions": done.sessions,
+                "records": done.records,
+                "known": done.known,
+            })
+        })
+    }
+
+    /// Frees what was pruned before a time; it cannot be undone any more.
+    #[pyo3(signature = (until, progress=None))]
+    fn sweep(
+        &self,
+        py: Python<'_>,
+        until: &Bound<'_, PyAny>,
+        progress: Option<&Bound<'_, PyAny>>,
+    ) -> PyResult<PlainValue> {
+        let until = time_from(until)?;
+        let store = self.handle.maintainable(py)?;
+        let now = Timestamp::now();
+        watched(py, progress, move || {
+            let done = store.sweep(now, until)?;
+            Ok(plain_map! { "prunings": done.prunings, "values": done.values })
+        })
+    }
+}
+
+impl Store {
+    fn folder(&self, py: Python<'_>, what: &str) -> PyResult<PathBuf> {
+        self.handle.store(py)?;
+        self.handle.path().map(PathBuf::from).ok_or_else(|| {
+            let problem = format!("a store in memory has no files for '{what}'");
+            invalid(py, &problem, "open a store in a folder")
+        })
+    }
+}
+
+enum ExportError {
+    Store(Error),
+    Python(PyErr),
+    Io(&'static str, std::io::Error),
+}
+
+impl From<Error> for ExportError {
+    fn from(error: Error) -> Self {
+        Self::Store(error)
+    }
+}
+
+/// Writes a bundle under another name first, so that a file with its own name is complete.
+fn write_bundle(
+    store: &forge_store::Store,
+    ranges: &[BundleRange],
+    to: &std::path::Path,
+    progress: Option<&Py<PyAny>>,
+) -> Result<PlainValue, ExportError> {
+    let mut name = to.as_os_str().to_owned();
+    name.push(format!(".{}.part", std::process::id()));
+    let part = PathBuf::from(name);
+    let write = || -> Result<PlainValue, ExportError> {
+        let io = |error| ExportError::Io("cannot write", error);
+        let mut file = BufWriter::new(File::create_new(&part).map_err(io)?);
+        let mut written = 0;
+        let report = store.export_bundle::<ExportError>(ranges, &mut |bytes| {
+            file.write_all(bytes).map_err(io)?;
+            written += bytes.len() as u64;
+            let Some(progress) = progress else { return Ok(()) };
+            Python::attach(|py| {
+                py.check_signals()?;
+                progress.call1(py, (written,)).map(drop)
+            })
+            .map_err(ExportError::Python)
+        })?;
+        file.into_inner().map_err(|error| io(error.into_error()))?.sync_all().map_err(io)?;
+        std::fs::rename(&part, to).map_err(io)?;
+        Ok(plain_map! {
+            "sessions": report.sessions,
+            "records": report.records,
+            "bytes": report.bytes,
+        })
+    };
+    write().inspect_err(|_| {
+        // Best effort: what is left has a name that says so.
+        let _ = std::fs::remove_file(&part);
+    })
+}
+
+/// Opens the debugging session with this name, or creates it.
+fn open_session(
+    store: &forge_store::Store,
+    name: &str,
+    now: Timestamp,
+) -> Result<forge_store::Session, Error> {
+    if let Some(known) = store.session_by_kind(SessionKind::Debug, name)? {
+        return Ok(known);
+    }
+    let context = WriteContext::asked("session new", now);
+    match store.create_session(&context, NewSession::named(name)) {
+        // Another process was quicker.
+        Err(Error::Duplicate { .. }) => store.session(name),
+        made => made,
     }
 }
 

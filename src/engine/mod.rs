@@ -42,6 +42,7 @@ mod sharded_map;
 pub(crate) mod spool;
 mod spool_drain;
 pub(crate) mod state;
+pub(crate) mod stored_claim;
 pub(crate) mod table_rows;
 pub(crate) mod timeline;
 pub(crate) mod verify;

@@ -1,6 +1,7 @@
 //! A state in memory: every entry is verified and addressable, and decoded only on demand.
 
 use super::parallel;
+use super::stored_claim::StoredClaim;
 use crate::diff::ChangeKind;
 use crate::error::{Error, Result};
 use crate::format::{decode_entry, decode_key, encode_key, has_same_content};
@@ -193,6 +194,20 @@ impl RevisionState {
     ) -> impl DoubleEndedIterator<Item = (&[u8], &[u8])> + ExactSizeIterator {
         let slots = self.slots.get(places).unwrap_or_default();
         slots.iter().map(|slot| (self.key(slot), slot.entry.bytes_in(&self.buffers)))
+    }
+
+    /// Returns the claims of one kind whose id has this prefix, sorted by id, as stored: nothing is
+    /// copied or decoded. The cost depends on what is read of them, not on the size of the state.
+    pub fn claims_with_prefix(
+        &self,
+        kind: Kind,
+        prefix: &str,
+    ) -> impl DoubleEndedIterator<Item = StoredClaim<'_>> + ExactSizeIterator {
+        let start = encode_key(&Key::new(kind, prefix));
+        let from = self.slots.partition_point(|slot| self.key(slot) < start.as_slice());
+        let rest = self.slots.get(from..).unwrap_or_default();
+        let count = rest.partition_point(|slot| self.key(slot).starts_with(&start));
+        self.encoded_at(from..from + count).map(|(key, entry)| StoredClaim::new(key, entry))
     }
 
     /// Returns the claims of one kind, as stored.

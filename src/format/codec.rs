@@ -187,7 +187,7 @@ pub(crate) fn unpack<T: serde::de::DeserializeOwned>(
 }
 
 /// Maximum nesting of values: enough for data, too little to exhaust the stack.
-const MAX_DEPTH: usize = 160;
+pub(super) const MAX_DEPTH: usize = 160;
 
 #[cfg(test)]
 mod tests {

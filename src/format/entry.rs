@@ -95,7 +95,7 @@ fn stand_in(key: &[u8], entry: &[u8], value: Option<&[u8]>) -> EntryBytes {
 }
 
 /// Returns the bytes of an entry after its time: equal values have equal bytes.
-fn value_bytes(entry: &[u8]) -> &[u8] {
+pub(super) fn value_bytes(entry: &[u8]) -> &[u8] {
     let entry = plain(entry);
     let time = entry.iter().take_while(|byte| **byte >= 0x80).count() + 1;
     entry.get(time..).unwrap_or_default()

@@ -13,6 +13,7 @@ mod delta;
 mod entry;
 mod event;
 mod fact_page;
+mod field_ref;
 mod format_marker;
 mod header;
 pub mod key;
@@ -44,6 +45,7 @@ pub use event::{
     RevisionSelector, SessionEvent, StreamEvent, TagEvent,
 };
 pub use fact_page::FactPage;
+pub use field_ref::{FieldRef, entry_fields};
 pub use format_marker::{FORMAT_VERSION, FormatMarker, MarkerError};
 pub(crate) use format_marker::{hex, unhex};
 pub use header::{ParentRevision, ResetSource, RevisionHeader};

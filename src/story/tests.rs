@@ -231,7 +231,7 @@ fn claims_checkpoints_and_branches_are_told() {
     session.write(&act(1)).change(add).commit().unwrap();
     let named = NewCheckpoint::manual("one suspect");
     session.write(&act(2)).checkpoint(named).commit().unwrap();
-    session.create_branch(&act(3), "alt", None, crate::model::BranchMetadata::default()).unwrap();
+    session.create_branch(&act(3), "alt", None, BranchMetadata::default()).unwrap();
     let before = session.head().unwrap();
     session.write(&act(4)).change(ClaimChange::put(key, hypothesis(0.25))).commit().unwrap();
     session.restore(&act(5), &before).unwrap();
@@ -369,7 +369,7 @@ fn the_claims_over_time_are_those_of_the_branch_checked_out_then() {
     let session = session(Vec::new());
     let act = |minute| WriteContext::asked("test", at(minute));
     session.write(&act(1)).change(sure("H1", 0.5, "active")).commit().unwrap();
-    session.create_branch(&act(2), "other", None, crate::model::BranchMetadata::default()).unwrap();
+    session.create_branch(&act(2), "other", None, BranchMetadata::default()).unwrap();
     session.switch_branch(&act(2), "other", true).unwrap();
     session.write(&act(3)).change(sure("H1", 0.9, "active")).commit().unwrap();
     session.switch_branch(&act(4), "main", true).unwrap();

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import asyncio
+import builtins
 import random
 import threading
 from collections import OrderedDict
-from collections.abc import AsyncIterator, Callable, Iterator, Mapping, Sequence
+from collections.abc import AsyncGenerator, AsyncIterator, Callable, Generator
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import asynccontextmanager, contextmanager
 from os import PathLike
-from typing import Any, Literal, TypeVar
+from typing import Any, Literal, cast
 
 from langchain_core.runnables import RunnableConfig
 from langgraph.checkpoint.base import (
@@ -25,9 +27,9 @@ from langgraph.checkpoint.base import (
 )
 from langgraph.checkpoint.serde.base import SerializerProtocol
 
-from .._forge import Conflict, Graphs, Store
-
-T = TypeVar("T")
+from .. import Conflict, Store, in_memory
+from .. import open as open_store
+from .._forge import Graphs
 
 #: The field of metadata that names the channels which live on what tasks wrote.
 _DELTA = "counters_since_delta_snapshot"
@@ -68,9 +70,9 @@ class ForgeSaver(BaseCheckpointSaver[Any]):
         if on_fork not in ("branch", "raise"):
             raise ValueError(f"on_fork={on_fork!r} is unknown: use 'branch' or 'raise'")
         self._owned = store is None
-        self.store = Store.in_memory(redact=False) if store is None else store
+        self.store = in_memory(redact=False) if store is None else store
         self.on_fork = on_fork
-        self._graphs = Graphs(self.store)
+        self._graphs = Graphs(self.store._native)
         self._seen = _LastSteps()
 
     @classmethod
@@ -82,13 +84,13 @@ class ForgeSaver(BaseCheckpointSaver[Any]):
         encrypted: bool = False,
         serde: SerializerProtocol | None = None,
         on_fork: Literal["branch", "raise"] = "branch",
-    ) -> Iterator[ForgeSaver]:
+    ) -> Generator[ForgeSaver]:
         """Opens or creates the store at a path, and closes it at the end.
 
         Secrets are not removed from what is stored, because a graph must get back exactly what
         it put.
         """
-        store = Store.open(path, create=True, redact=False, encrypted=encrypted)
+        store = open_store(path, create=True, redact=False, encrypted=encrypted)
         saver = cls(store, serde=serde, on_fork=on_fork)
         saver._owned = True
         with saver:
@@ -158,7 +160,7 @@ class ForgeSaver(BaseCheckpointSaver[Any]):
                 )
             given.update((name, self._dumps_channel(name, values[name])) for name in needed)
         self._seen.note(thread, namespace, checkpoint)
-        return _config(config["configurable"]["thread_id"], namespace, checkpoint["id"])
+        return _config(_wanted(config)["thread_id"], namespace, checkpoint["id"])
 
     def put_writes(
         self,
@@ -184,7 +186,7 @@ class ForgeSaver(BaseCheckpointSaver[Any]):
         """Returns the checkpoint of `config`; without a checkpoint_id, the latest one."""
         thread, namespace, checkpoint_id = _address(config)
         found = self._graphs.get(thread, namespace, checkpoint_id)
-        return None if found is None else self._tuple(config["configurable"]["thread_id"], found)
+        return None if found is None else self._tuple(_wanted(config)["thread_id"], found)
 
     def list(
         self,
@@ -212,9 +214,9 @@ class ForgeSaver(BaseCheckpointSaver[Any]):
         limit: int | None,
     ) -> Iterator[Callable[[], Sequence[CheckpointTuple]]]:
         """Returns what reads the pages of a list, one after the other."""
-        wanted: dict[str, Any] = dict((config or {}).get("configurable", {}))
+        wanted = {} if config is None else _wanted(config)
         thread = wanted.get("thread_id")
-        names = self._graphs.list(
+        names = self._graphs.find(
             None if thread is None else str(thread),
             wanted.get("checkpoint_ns"),
             wanted.get("checkpoint_id") or None,
@@ -224,7 +226,7 @@ class ForgeSaver(BaseCheckpointSaver[Any]):
             names = names[: max(limit, 0)]
 
         def read(part: Sequence[tuple[str, str, str]]) -> Sequence[CheckpointTuple]:
-            found = []
+            found: builtins.list[CheckpointTuple] = []
             for of, namespace, checkpoint_id in part:
                 stored = self._graphs.get(of, namespace, checkpoint_id)
                 if stored is None:
@@ -396,11 +398,10 @@ class ForgeSaver(BaseCheckpointSaver[Any]):
         parent: str | None,
         checkpoint: Checkpoint,
         metadata: Mapping[str, Any],
-    ) -> tuple[str, str | None, int | None, str | None, str | None, Sequence[str]]:
+    ) -> tuple[str, str | None, int | None, str | None, str | None, builtins.list[str]]:
         """Returns what people see of a checkpoint, and what finds it."""
         source, step, run = (metadata.get(name) for name in ("source", "step", "run_id"))
-        parents, delta = metadata.get("parents"), metadata.get(_DELTA)
-        root = parents.get("") if isinstance(parents, dict) and namespace else None
+        root = _entries(metadata.get("parents")).get("") if namespace else None
         step = step if isinstance(step, int) and not isinstance(step, bool) else None
         source = source if isinstance(source, str) else None
         ran = self._seen.ran(thread, namespace, parent, checkpoint)
@@ -422,7 +423,7 @@ class ForgeSaver(BaseCheckpointSaver[Any]):
             step,
             None if run is None else str(run),
             root if isinstance(root, str) else None,
-            [name for name in delta if isinstance(name, str)] if isinstance(delta, dict) else [],
+            builtins.list(_entries(metadata.get(_DELTA))),
         )
 
 
@@ -457,12 +458,12 @@ class _LastSteps:
 
 
 @asynccontextmanager
-async def checkpointer() -> AsyncIterator[ForgeSaver]:
+async def checkpointer() -> AsyncGenerator[ForgeSaver]:
     """Opens the saver for `langgraph.json`: the store that forge finds from the current folder.
 
     `{"checkpointer": {"path": "forge_store.langgraph:checkpointer"}}`
     """
-    opened = await asyncio.to_thread(lambda: Store.open(create=True, redact=False))
+    opened = await asyncio.to_thread(lambda: open_store(create=True, redact=False))
     saver = ForgeSaver(opened)
     saver._owned = True
     async with saver:
@@ -471,10 +472,20 @@ async def checkpointer() -> AsyncIterator[ForgeSaver]:
 
 def _address(config: RunnableConfig) -> tuple[str, str, str | None]:
     """Returns thread, namespace and checkpoint of a config."""
-    wanted = config["configurable"]
+    wanted = _wanted(config)
     namespace = wanted.get("checkpoint_ns")
     checkpoint_id = get_checkpoint_id(config)
     return str(wanted["thread_id"]), namespace or "", checkpoint_id or None
+
+
+def _entries(value: Any) -> dict[str, Any]:
+    """Returns a value of metadata if it is a dictionary, else an empty one."""
+    return cast("dict[str, Any]", value) if isinstance(value, dict) else {}
+
+
+def _wanted(config: RunnableConfig) -> dict[str, Any]:
+    """Returns what a config asks for."""
+    return config.get("configurable", {})
 
 
 def _config(thread: Any, namespace: str, checkpoint_id: str) -> RunnableConfig:

@@ -115,5 +115,5 @@ class TestDeltaHistories:
             writes = [("c", value) for value in values]
             saver.put_writes(config(step="1"), writes, task, path)
         put(saver, "2", parent="1")
-        values = [value for _, _, value in self.history(saver, "2", "c")["c"]["writes"]]
-        assert values == ["v", "u", "x", "y"]
+        found = self.history(saver, "2", "c")["c"]
+        assert [value for _, _, value in found["writes"]] == ["v", "u", "x", "y"]

@@ -66,7 +66,7 @@ def test_sync_and_async_see_the_same(saver: ForgeSaver) -> None:
 
 
 def test_values_of_any_form_come_back(saver: ForgeSaver) -> None:
-    values = {
+    values: dict[str, Any] = {
         "list": [{"role": "user", "content": "a word " * n} for n in range(40)],
         "map": {f"key {n}": {"n": n, "text": "x" * n} for n in range(40)},
         "none": None,
@@ -75,7 +75,7 @@ def test_values_of_any_form_come_back(saver: ForgeSaver) -> None:
         "": "a channel without a name",
     }
     put(saver, "1", values)
-    changed: dict[str, Any] = {**values, "list": values["list"][3:] + ["new"], "none": 0}  # type: ignore[index]
+    changed = {**values, "list": values["list"][3:] + ["new"], "none": 0}
     new = {"list": 2, "none": 2}
     put(saver, "2", changed, parent="1", versions={**dict.fromkeys(values, 1), **new}, new=new)
     for step, wanted in (("1", values), ("2", changed)):
@@ -201,7 +201,7 @@ def test_one_text_is_no_list_of_ids(saver: ForgeSaver) -> None:
 
 
 def test_unknown_fields_of_a_checkpoint_come_back(saver: ForgeSaver) -> None:
-    one = {**checkpoint("1", {"c": 1}), "later": {"x": 1}}
+    one: Any = {**checkpoint("1", {"c": 1}), "later": {"x": 1}}
     saver.put(config(), one, {"source": "input", "step": -1, "parents": {}}, {"c": 1})
     found = saver.get_tuple(config())
     assert found is not None

@@ -253,11 +253,12 @@ pub fn fields(kind: Kind) -> &'static [FieldDefinition] {
         Kind::GraphStep => unchecked! {
             "namespace": "The namespace that made the step; empty for the graph itself.",
             "checkpoint": "The framework's id of the checkpoint.",
-            "token": "Tells this step from another one with the same id.",
-            "head": "The checkpoint without the values of its channels: its encoding and bytes.",
+            "token": "Identifies the put, so that a checkpoint that was replaced is told from the new one.",
+            "head": "The checkpoint without the values of its channels: type, and the framework's bytes.",
+            "calls": "In a claim of its own: the calls of subgraphs that have claims.",
         },
         Kind::Channel => unchecked! {
-            "channel": "Its name, if its id does not say it.",
+            "channel": "Its name, if the id does not say it.",
             "type": "The framework's word for the encoding of the value.",
             "form": "What its elements are: list, map, or whole for a value that is not divided.",
             "count": "How many elements it has.",
@@ -271,8 +272,8 @@ pub fn fields(kind: Kind) -> &'static [FieldDefinition] {
         Kind::GraphWrite => unchecked! {
             "task": "The task that wrote.",
             "path": "The path of the task, by which writes are sorted.",
-            "writes": "What it wrote: slot, channel, encoding and bytes of each value.",
-            "dropped": "Whether the writes before this version do not count any more.",
+            "writes": "What it wrote: slot, channel, type and bytes of each value.",
+            "dropped": "Whether the versions before this one were dropped with their checkpoint.",
         },
     }
 }

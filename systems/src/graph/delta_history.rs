@@ -207,7 +207,7 @@ pub(super) mod tests {
     }
 
     proptest! {
-        /// Dropping any checkpoints leaves the history of those that stay as it was, if each one that
+        /// Dropping checkpoints leaves the history of those that stay as it was, if each one that
         /// stays after one that goes is handed its history.
         #[test]
         fn handing_histories_on_changes_none(

@@ -119,7 +119,7 @@ struct PutTarget {
     is_fork: bool,
     /// The channels of the namespace at that point.
     base: ChannelStates,
-    /// Whether they are those of the parent, whose values stay.
+    /// Whether the parent has these channels: then a value with the same version stays.
     is_parent: bool,
 }
 

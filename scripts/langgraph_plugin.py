@@ -1,4 +1,4 @@
-"""pytest -p lg_forge_plugin: LangGraph's own tests with our saver where they use SqliteSaver."""
+"""pytest -p langgraph_plugin: LangGraph's own tests with our saver where they use SqliteSaver."""
 
 from __future__ import annotations
 

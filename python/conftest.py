@@ -1,0 +1,50 @@
+"""Every test has a home of its own: no store, key or setting of the user is touched."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any, Iterator
+
+import forge_store
+import pytest
+from forge_store.langgraph import ForgeSaver
+
+
+@pytest.fixture(autouse=True)
+def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    home = tmp_path / "home"
+    home.mkdir()
+    for name in ("FORGE_STORE", "FORGE_KEYRING", "XDG_STATE_HOME", "XDG_CONFIG_HOME"):
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.setenv("HOME", str(home))
+    monkeypatch.chdir(home)
+    return home
+
+
+@pytest.fixture
+def path(tmp_path: Path) -> Path:
+    return tmp_path / "store"
+
+
+@pytest.fixture
+def store(path: Path) -> Iterator[forge_store.Store]:
+    with forge_store.open(path, create=True) as store:
+        yield store
+
+
+@pytest.fixture
+def session(store: forge_store.Store) -> forge_store.Session:
+    return store.session("bug-42")
+
+
+@pytest.fixture(autouse=True)
+def doctest_names(doctest_namespace: dict[str, Any], tmp_path: Path) -> None:
+    doctest_namespace["forge_store"] = forge_store
+    doctest_namespace["path"] = tmp_path / "doctest"
+
+
+@pytest.fixture
+def saver(path: Path) -> Iterator[ForgeSaver]:
+    """A LangGraph saver on a store in a folder."""
+    with ForgeSaver.from_path(path) as saver:
+        yield saver

@@ -1,0 +1,162 @@
+"""Workflow runs, the progress of pipelines, programs of several agents, and message threads.
+
+Each is kept in a session of its own kind, so it has a history, and no other session is affected.
+
+>>> run = Run(forge_store.in_memory(), "postings-7")
+>>> run.save_checkpoint("posting-1", "summary", "Three paragraphs.", next="skills")
+>>> run.checkpoint_exists("posting-1", "summary")
+True
+>>> [item["next"] for item in run.resume_from_checkpoints()]
+['skills']
+"""
+
+from __future__ import annotations
+
+import json
+from typing import Any, Iterable, Mapping
+
+from . import _forge
+from ._store import Store
+from ._values import refusal
+
+
+class Run:
+    """A workflow run: many items, each taken through steps, with the output of every step.
+
+    A finished step is recorded in one write, with its output: a resumed item has all its outputs.
+    """
+
+    def __init__(self, store: Store, key: str) -> None:
+        self._native = _forge.Run(store.native, key)
+
+    def start(self, input: Any = None) -> None:
+        """Starts the run, or continues one that had ended. An input that is a list of objects with
+        an ``item`` creates these items."""
+        self._native.start(None if input is None else {"input": input})
+
+    def save_checkpoint(
+        self,
+        item: str | int,
+        step: str | int,
+        output: str,
+        *,
+        next: str | int | None = None,
+        terminal: bool = False,
+        order: int | None = None,
+        name: str | None = None,
+        data: dict[str, Any] | None = None,
+    ) -> None:
+        """Records that a step of an item is finished, and what the item does next (``terminal``:
+        nothing). Repeating it changes nothing."""
+        after = None if next is None else str(next)
+        self._native.record(str(item), str(step), output, after, terminal, order, name, data)
+
+    def get_conversation_output(self, item: str | int, step: str | int) -> str:
+        """The output of a step of an item; raises ``NotFound`` if it is not finished."""
+        return self._native.output(str(item), str(step))
+
+    def get_multiple_outputs(
+        self, item: str | int, steps: Iterable[str | int]
+    ) -> dict[str, str | None]:
+        """The outputs of several steps, ``None`` for one that is not finished."""
+        names = [str(step) for step in steps]
+        return dict(zip(names, self._native.outputs(str(item), names)))
+
+    def get_all_outputs(self, item: str | int) -> dict[str, str]:
+        """All outputs of an item by step, in the order of completion."""
+        return dict(self._native.load(str(item))["outputs"])
+
+    def checkpoint_exists(self, item: str | int, step: str | int) -> bool:
+        """Whether a step of an item is finished, so that it must not be done again."""
+        return self._native.exists(str(item), str(step))
+
+    def resume_from_checkpoints(self) -> list[dict[str, Any]]:
+        """The items that have steps left, each with its position, data and all its outputs."""
+        return [item for item in self._native.resume() if item["active"]]
+
+    def end(self, error: str | None = None) -> None:
+        """Ends the run: finished, or failed with this reason."""
+        self._native.end(error)
+
+
+class Progress:
+    """How far one execution of a review's pipeline has come: one document, saved again and again.
+
+    >>> progress = Progress(forge_store.in_memory(), "review-1", "monday")
+    >>> progress.upsert({"batch_info": {"current_batch": 3, "total_batches": 9}}, stage="fetch")
+    >>> progress.resume("fetch")["decision"]
+    'go'
+    """
+
+    def __init__(self, store: Store, review: str, execution: str) -> None:
+        self._native = _forge.Progress(store.native, review, execution)
+
+    def upsert(self, document: dict[str, Any], *, stage: str | None = None) -> None:
+        """Saves the document in place of the one before; a malformed one is refused."""
+        if stage is None and "stage" not in document:
+            what = "the document names no stage"
+            raise refusal(_forge.Invalid, what, "add a field 'stage', or give stage='...'")
+        self._native.save(document, stage)
+
+    @property
+    def document(self) -> dict[str, Any] | None:
+        """The current document."""
+        return self._native.document()
+
+    def validate(self) -> dict[str, list[str]]:
+        """What prevents resuming (``refusals``), and what should be known (``warnings``)."""
+        return self._native.validate()
+
+    def resume(self, stage: str, *, force: bool = False) -> dict[str, Any]:
+        """Whether this stage resumes, and where: its ``decision`` is ``go``, ``nothing`` or
+        ``refused``; ``force`` turns what prevents it into warnings."""
+        return self._native.resume(stage, force)
+
+
+class Program:
+    """A program of several agents that save at different rates. An agent's name is that of its
+    session."""
+
+    def __init__(self, store: Store, name: str) -> None:
+        self._native = _forge.Program(store.native, name)
+
+    def save_checkpoint(self, agents: Mapping[str, str], message: str | None = None) -> None:
+        """Records where these agents are, each by a moment of its session; others keep theirs."""
+        self._native.save(dict(agents), message)
+
+    def latest_checkpoints(self, *, exact: bool = False) -> dict[str, Any]:
+        """Where each agent resumes: at its latest checkpoint, but never one older than the
+        program's; with ``exact`` at the program's. ``missing`` has the agents that cannot."""
+        return self._native.resume(exact)
+
+
+class Thread:
+    """The messages of an LLM agent, in the form of its provider.
+
+    >>> thread = Thread(forge_store.in_memory(), "chat-1")
+    >>> call = {"id": "c1", "type": "function", "function": {"name": "f", "arguments": "{}"}}
+    >>> thread.append({"role": "user", "content": "go"})
+    1
+    >>> thread.append({"role": "assistant", "content": None, "tool_calls": [call]})
+    2
+    >>> [message["role"] for message in thread.load()]  # as the provider accepts them
+    ['user', 'assistant', 'tool']
+    >>> len(thread.load(sanitize=False))
+    2
+    """
+
+    def __init__(self, store: Store, name: str) -> None:
+        self._native = _forge.Thread(store.native, name)
+
+    def append(self, *messages: Mapping[str, Any]) -> int:
+        """Appends messages, all or none; returns how many there are now."""
+        return self._native.append([json.dumps(message) for message in messages])
+
+    def load(self, *, sanitize: bool = True) -> list[dict[str, Any]]:
+        """The messages, mended so that their provider accepts them; nothing is written."""
+        texts = self._native.sanitized() if sanitize else self._native.messages()
+        return [json.loads(text) for text in texts]
+
+    def sanitize(self) -> list[dict[str, Any]]:
+        """Mends the thread itself; what it was before stays in its history."""
+        return [json.loads(text) for text in self._native.sanitize()]

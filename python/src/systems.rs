@@ -1,0 +1,345 @@
+//! The classes `Run`, `Progress`, `Program` and `Thread`: thin layers over the crate
+//! `forge-systems`. Their Python side is `forge_store.systems`.
+
+use crate::handle::StoreHandle;
+use crate::plain::{PlainValue, fields_from, plain_map};
+use crate::store::Store;
+use crate::watch::detached;
+use forge_store::error::Error;
+use forge_store::{Timestamp, Value, WriteContext};
+use forge_systems::program::{CheckpointReference, Program};
+use forge_systems::progress::{self, PipelineExecution, ProgressDocument, ProgressFault};
+use forge_systems::progress::{ResumeDecision, ResumePoint};
+use forge_systems::run::{LoadedItem, NextStep, RunStatus, StepRecord, WorkflowRun};
+use forge_systems::thread::{AppendOptions, SanitizeOptions, Thread};
+use pyo3::prelude::*;
+use pyo3::types::PyDict;
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+/// A store and the key of a system in it.
+struct SystemKey {
+    handle: Arc<StoreHandle>,
+    key: String,
+}
+
+impl SystemKey {
+    fn new(store: &Store, key: String) -> Self {
+        Self { handle: Arc::clone(&store.handle), key }
+    }
+
+    fn read<T: Send>(
+        &self,
+        py: Python<'_>,
+        read: impl FnOnce(&forge_store::Store, &str) -> Result<T, Error> + Send,
+    ) -> PyResult<T> {
+        let store = self.handle.store(py)?;
+        detached(py, || read(&store, &self.key))
+    }
+
+    fn write<T: Send>(
+        &self,
+        py: Python<'_>,
+        verb: &str,
+        write: impl FnOnce(&forge_store::Store, &str, &WriteContext) -> Result<T, Error> + Send,
+    ) -> PyResult<T> {
+        let store = self.handle.writable(py)?;
+        let context = WriteContext::asked(verb, Timestamp::now());
+        detached(py, || write(&store, &self.key, &context))
+    }
+}
+
+/// A workflow run.
+#[pyclass(frozen, name = "Run", module = "forge_store._forge")]
+pub(crate) struct NativeRun(SystemKey);
+
+#[pymethods]
+impl NativeRun {
+    #[new]
+    fn new(store: &Store, key: String) -> Self {
+        Self(SystemKey::new(store, key))
+    }
+
+    #[pyo3(signature = (input=None))]
+    fn start(&self, py: Python<'_>, input: Option<&Bound<'_, PyDict>>) -> PyResult<()> {
+        // The input may be any value: it is in a dictionary with one field.
+        let input = input.map(fields_from).transpose()?.and_then(|mut all| all.remove("input"));
+        self.0.write(py, "run start", |store, key, context| {
+            WorkflowRun::open_or_create(store, context, key)?
+                .start(context, input.as_ref())
+                .map(drop)
+        })
+    }
+
+    #[pyo3(signature = (item, step, output, next=None, terminal=false, order=None, name=None, data=None))]
+    #[expect(clippy::too_many_arguments, reason = "they are keywords in Python")]
+    fn record(
+        &self,
+        py: Python<'_>,
+        item: String,
+        step: String,
+        output: String,
+        next: Option<String>,
+        terminal: bool,
+        order: Option<i64>,
+        name: Option<String>,
+        data: Option<&Bound<'_, PyDict>>,
+    ) -> PyResult<()> {
+        let next = match next {
+            _ if terminal => NextStep::Terminal,
+            Some(step) => NextStep::Step(step),
+            None => NextStep::Unknown,
+        };
+        let data = data.map(fields_from).transpose()?.map(Value::Map);
+        let record = StepRecord { item, step, output, next, order, name, data };
+        self.0.write(py, "run record", |store, key, context| {
+            WorkflowRun::open_or_create(store, context, key)?.record(context, &record).map(drop)
+        })
+    }
+
+    #[pyo3(signature = (error=None))]
+    fn end(&self, py: Python<'_>, error: Option<&str>) -> PyResult<()> {
+        let status = if error.is_some() { RunStatus::Failed } else { RunStatus::Finished };
+        self.0.write(py, "run end", |store, key, context| {
+            WorkflowRun::open(store, key)?.end(context, status, error).map(drop)
+        })
+    }
+
+    fn output(&self, py: Python<'_>, item: &str, step: &str) -> PyResult<String> {
+        self.0.read(py, |store, key| Ok(WorkflowRun::open(store, key)?.output(item, step)?.content))
+    }
+
+    fn outputs(
+        &self,
+        py: Python<'_>,
+        item: &str,
+        steps: Vec<String>,
+    ) -> PyResult<Vec<Option<String>>> {
+        self.0.read(py, |store, key| {
+            let steps: Vec<&str> = steps.iter().map(String::as_str).collect();
+            let found = WorkflowRun::open(store, key)?.outputs(item, &steps)?.into_iter();
+            Ok(found.map(|output| output.map(|output| output.content)).collect())
+        })
+    }
+
+    fn exists(&self, py: Python<'_>, item: &str, step: &str) -> PyResult<bool> {
+        self.0.read(py, |store, key| WorkflowRun::open(store, key)?.exists(item, step))
+    }
+
+    fn load(&self, py: Python<'_>, item: &str) -> PyResult<PlainValue> {
+        self.0.read(py, |store, key| Ok(item_fields(WorkflowRun::open(store, key)?.load(item)?)))
+    }
+
+    fn resume(&self, py: Python<'_>) -> PyResult<PlainValue> {
+        self.0.read(py, |store, key| {
+            let found = WorkflowRun::open(store, key)?.resume()?;
+            Ok(PlainValue::List(found.items.into_iter().map(item_fields).collect()))
+        })
+    }
+}
+
+fn item_fields(loaded: LoadedItem) -> PlainValue {
+    let outputs = loaded.outputs.into_iter().map(|output| (output.step, output.content.into()));
+    let item = loaded.item;
+    plain_map! {
+        "active": item.is_active(),
+        "item": item.item,
+        "step": item.step,
+        "next": item.next,
+        "order": item.order,
+        "path": item.path,
+        "data": item.data.map(PlainValue::from),
+        "recorded_at": item.recorded_at,
+        "outputs": outputs.collect::<Vec<_>>(),
+    }
+}
+
+/// The progress of one execution of a pipeline; its key is the name of the execution.
+#[pyclass(frozen, name = "Progress", module = "forge_store._forge")]
+pub(crate) struct NativeProgress {
+    review: String,
+    execution: SystemKey,
+}
+
+#[pymethods]
+impl NativeProgress {
+    #[new]
+    fn new(store: &Store, review: String, execution: String) -> Self {
+        Self { review, execution: SystemKey::new(store, execution) }
+    }
+
+    fn save(
+        &self,
+        py: Python<'_>,
+        document: &Bound<'_, PyDict>,
+        stage: Option<&str>,
+    ) -> PyResult<()> {
+        let document = Value::Map(fields_from(document)?);
+        self.execution.write(py, "progress save", |store, execution, context| {
+            let document = ProgressDocument::read(document, stage)
+                .and_then(|document| document.check().map(|()| document))
+                .map_err(|error| Error::invalid(error.to_string()))?;
+            PipelineExecution::open_or_create(store, context, &self.review, execution)?
+                .save(context, &document)
+                .map(drop)
+        })
+    }
+
+    fn document(&self, py: Python<'_>) -> PyResult<PlainValue> {
+        self.execution.read(py, |store, execution| {
+            let known = PipelineExecution::open(store, &self.review, execution)?.document()?;
+            Ok(known.map(|document| PlainValue::from(document.into_value())).into())
+        })
+    }
+
+    fn validate(&self, py: Python<'_>) -> PyResult<PlainValue> {
+        let now = Timestamp::now();
+        self.execution.read(py, |store, execution| {
+            let known = PipelineExecution::open(store, &self.review, execution)?.document()?;
+            let document = known.ok_or_else(|| Error::not_found("progress", execution))?;
+            let found = progress::validate(&document, now);
+            Ok(plain_map! {
+                "refusals": faults(&found.refusals),
+                "warnings": faults(&found.warnings),
+            })
+        })
+    }
+
+    fn resume(&self, py: Python<'_>, stage: &str, force: bool) -> PyResult<PlainValue> {
+        let now = Timestamp::now();
+        self.execution.read(py, |store, execution| {
+            let found = progress::resume(store, &self.review, stage, Some(execution), now, force)?;
+            Ok(match found {
+                ResumeDecision::Go(point) => {
+                    resume_fields(*point).with([("decision".to_owned(), "go".into())])
+                }
+                ResumeDecision::Nothing { reason, .. } => {
+                    plain_map! { "decision": "nothing", "reason": reason }
+                }
+                ResumeDecision::Refused { refusals, point } => resume_fields(*point).with([
+                    ("decision".to_owned(), "refused".into()),
+                    ("refusals".to_owned(), faults(&refusals).into()),
+                ]),
+            })
+        })
+    }
+}
+
+fn faults(found: &[ProgressFault]) -> Vec<String> {
+    found.iter().map(|fault| fault.message.clone()).collect()
+}
+
+fn resume_fields(point: ResumePoint) -> PlainValue {
+    plain_map! {
+        "next_batch": point.next_batch,
+        "after_id": point.after_id,
+        "processed": point.processed,
+        "remaining": point.remaining,
+        "failed_ids": point.failed_ids,
+        "warnings": point.warnings,
+    }
+}
+
+/// A program of several agents.
+#[pyclass(frozen, name = "Program", module = "forge_store._forge")]
+pub(crate) struct NativeProgram(SystemKey);
+
+#[pymethods]
+impl NativeProgram {
+    #[new]
+    fn new(store: &Store, key: String) -> Self {
+        Self(SystemKey::new(store, key))
+    }
+
+    #[pyo3(signature = (agents, message=None))]
+    fn save(
+        &self,
+        py: Python<'_>,
+        agents: BTreeMap<String, String>,
+        message: Option<&str>,
+    ) -> PyResult<()> {
+        self.0.write(py, "program checkpoint", |store, key, context| {
+            let program = Program::open_or_create(store, context, key)?;
+            let mut references = BTreeMap::new();
+            for (agent, name) in agents {
+                let reference = match program.agent(&agent)? {
+                    None => CheckpointReference::from_name(name),
+                    Some(session) => {
+                        let point = session.at(&name, context.now)?;
+                        match point.named_checkpoint() {
+                            Some(checkpoint) => CheckpointReference::from_checkpoint(checkpoint),
+                            None => CheckpointReference::from_point(&point),
+                        }
+                    }
+                };
+                references.insert(agent, reference);
+            }
+            program.checkpoint(context, &references, message).map(drop)
+        })
+    }
+
+    fn resume(&self, py: Python<'_>, exact: bool) -> PyResult<PlainValue> {
+        self.0.read(py, |store, key| {
+            let program = Program::open(store, key)?;
+            let found = program.resume(&program.session().head()?, exact)?;
+            let agents = found.agents.into_iter().map(|agent| {
+                let fields = plain_map! {
+                    "checkpoint": agent.at.reference.checkpoint.as_str(),
+                    "number": agent.at.reference.sequence,
+                    "notice": agent.notice(),
+                };
+                (agent.agent, fields)
+            });
+            let missing = found.missing.into_iter().map(|agent| (agent.agent, agent.reason.into()));
+            Ok(plain_map! {
+                "agents": agents.collect::<Vec<_>>(),
+                "missing": missing.collect::<Vec<_>>(),
+                "torn": found.torn.len(),
+            })
+        })
+    }
+}
+
+/// A message thread of an agent. Messages are JSON texts.
+#[pyclass(frozen, name = "Thread", module = "forge_store._forge")]
+pub(crate) struct NativeThread(SystemKey);
+
+#[pymethods]
+impl NativeThread {
+    #[new]
+    fn new(store: &Store, key: String) -> Self {
+        Self(SystemKey::new(store, key))
+    }
+
+    fn append(&self, py: Python<'_>, messages: Vec<String>) -> PyResult<u64> {
+        self.0.write(py, "thread append", |store, key, context| {
+            let thread = Thread::open_or_create(store, context, key)?;
+            Ok(thread.append(context, &messages, &AppendOptions::default())?.messages)
+        })
+    }
+
+    fn messages(&self, py: Python<'_>) -> PyResult<Vec<String>> {
+        self.0.read(py, |store, key| {
+            let thread = Thread::open(store, key)?;
+            let known = thread.messages(&thread.session().head()?)?.into_iter();
+            Ok(known.map(|message| message.text).collect())
+        })
+    }
+
+    /// The messages as their provider accepts them, without writing.
+    fn sanitized(&self, py: Python<'_>) -> PyResult<Vec<String>> {
+        self.0.read(py, |store, key| {
+            let thread = Thread::open(store, key)?;
+            let point = thread.session().head()?;
+            Ok(thread.sanitized(&point, &SanitizeOptions::default())?.messages)
+        })
+    }
+
+    /// Repairs the thread; returns its messages.
+    fn sanitize(&self, py: Python<'_>) -> PyResult<Vec<String>> {
+        self.0.write(py, "thread sanitize", |store, key, context| {
+            let thread = Thread::open(store, key)?;
+            Ok(thread.sanitize(context, &SanitizeOptions::default(), None)?.sanitized.messages)
+        })
+    }
+}

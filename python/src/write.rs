@@ -1,0 +1,341 @@
+//! Writes to a session: the verbs with their rules, and the report of what they did.
+
+use crate::moment::find_claim;
+use crate::plain::{PlainValue, checkpoint_fields, plain_map};
+use forge_store::error::Error;
+use forge_store::model::claim::{self, DependencyType};
+use forge_store::model::rule::{self, ClaimLookup, RuleError, RuleOutcome};
+use forge_store::model::{AutoTrigger, FactOrigin, FieldMap};
+use forge_store::store::{HeadClaims, new_fact_id};
+use forge_store::{
+    Dependency, Fact, Key, Kind, Session, SessionWrite, Strength, Timestamp, Value, WriteContext,
+    WriteReport,
+};
+
+/// The time after the last checkpoint from which any write makes one.
+const SIGNIFICANT_MICROS: i64 = 5 * 60 * 1_000_000;
+
+/// A session to write to, with the context of one write.
+pub(crate) struct VerbWriter<'a> {
+    session: &'a Session,
+    context: &'a WriteContext,
+    /// Whether events make checkpoints.
+    automatic: bool,
+    /// Whether so much time has passed that any write makes one.
+    overdue: bool,
+}
+
+impl<'a> VerbWriter<'a> {
+    pub(crate) fn new(
+        session: &'a Session,
+        context: &'a WriteContext,
+        automatic: bool,
+    ) -> Result<Self, Error> {
+        let mut overdue = false;
+        if automatic {
+            let summary = session.summary()?;
+            let last = summary.last_checkpoint.unwrap_or(summary.info.started_at);
+            overdue = context.now.micros_since(last) > SIGNIFICANT_MICROS;
+        }
+        Ok(Self { session, context, automatic, overdue })
+    }
+
+    /// Writes a new claim, under this id or the next free one.
+    pub(crate) fn add(
+        &self,
+        kind: Kind,
+        id: Option<&str>,
+        mut fields: FieldMap,
+    ) -> Result<PlainValue, Error> {
+        fields.retain(|_, field| *field != Value::Null);
+        if kind == Kind::Gap || kind == Kind::Hypothesis {
+            let status = if kind == Kind::Gap { "open" } else { "active" };
+            fields.entry("status".to_owned()).or_insert_with(|| status.into());
+        }
+        // Nothing rests on a new belief yet, so this cannot make a circle.
+        let grounds = match kind {
+            Kind::Belief => fields.remove("on").unwrap_or_default(),
+            _ => Value::Null,
+        };
+        let grounds: Vec<&str> =
+            grounds.as_list().unwrap_or_default().iter().filter_map(Value::as_text).collect();
+        if let Some(id) = id {
+            claim::check_id(id).map_err(|error| Error::invalid(error.to_string()))?;
+        }
+        let value = claim::check(kind, &Value::Map(fields))
+            .map_err(|error| Error::invalid(error.to_string()))?;
+        let rule = |claims: &HeadClaims, id: &str| {
+            if kind == Kind::Evidence {
+                return rule::add_evidence(claims, id, &value);
+            }
+            let key = Key::new(kind, id);
+            if claims.claim(&key).is_some() {
+                return Err(RuleError::AlreadyThere(key));
+            }
+            let mut outcome = change(key, None, value.clone());
+            outcome.changes.extend(grounds.iter().map(|ground| {
+                let dependency = Dependency::id(id, ground);
+                (Key::new(Kind::Dependency, dependency), requires(id, ground, None).to_value())
+            }));
+            Ok(outcome)
+        };
+        let done = match id {
+            Some(id) => self.rule(|claims| rule(claims, id))?,
+            None => {
+                let guarded =
+                    |claims: &HeadClaims, id: &str| Ok(self.guarded(claims, rule(claims, id)?));
+                let write = self.session.write(self.context);
+                write.rule_with_next_id(kind, kind.id_prefix(), guarded).commit()?
+            }
+        };
+        let id = id.map(str::to_owned).or_else(|| done.new_id.clone());
+        self.report(done, id)
+    }
+
+    /// Changes fields of a claim; null removes one.
+    pub(crate) fn update(&self, name: &str, changed: &FieldMap) -> Result<PlainValue, Error> {
+        let key = find_claim(self.session, &self.session.head()?, name)?;
+        let status = changed.get("status").and_then(Value::as_text);
+        let verb = match (key.kind, status) {
+            (Kind::Hypothesis, Some("confirmed")) => Some("confirm"),
+            (Kind::Hypothesis, Some("rejected")) => Some("reject"),
+            (Kind::Gap, Some("filled")) => Some("fill"),
+            _ => None,
+        };
+        if let Some(verb) = verb {
+            return Err(Error::invalid(format!(
+                "this status has consequences for other claims: use session.{verb}('{}', ...)",
+                key.id
+            )));
+        }
+        if key.kind == Kind::Hypothesis
+            && let Some(parent) = changed.get("parent").and_then(Value::as_text)
+        {
+            self.refuse_circle(&key.id, parent)?;
+        }
+        let done = self.rule(|claims| {
+            let old = claims.claim(&key).ok_or_else(|| RuleError::NotFound(key.clone()))?;
+            let mut fields = old.as_map().cloned().unwrap_or_default();
+            fields.extend(changed.clone());
+            let new = claim::check(key.kind, &Value::Map(fields))?;
+            match key.kind {
+                Kind::Evidence => rule::update_evidence(claims, &key.id, &new),
+                _ => Ok(change(key.clone(), Some(&old), new)),
+            }
+        })?;
+        self.report(done, Some(key.id))
+    }
+
+    /// Settles a hypothesis, with the consequences for other claims.
+    pub(crate) fn settle(
+        &self,
+        id: &str,
+        confirms: bool,
+        reason: Option<&str>,
+    ) -> Result<PlainValue, Error> {
+        let done = self.rule(|claims| match confirms {
+            true => rule::confirm_hypothesis(claims, id, reason),
+            false => rule::reject_hypothesis(claims, id, reason),
+        })?;
+        self.report(done, Some(id.to_owned()))
+    }
+
+    /// Fills a gap with what was found out.
+    pub(crate) fn fill(&self, id: &str, resolution: &str) -> Result<PlainValue, Error> {
+        let done = self.rule(|claims| rule::fill_gap(claims, id, Some(resolution)))?;
+        self.report(done, Some(id.to_owned()))
+    }
+
+    /// Retracts evidence, a belief or a note, with the consequences for other claims.
+    pub(crate) fn retract(&self, name: &str) -> Result<PlainValue, Error> {
+        let key = find_claim(self.session, &self.session.head()?, name)?;
+        let done = self.rule(|claims| match key.kind {
+            Kind::Evidence => rule::retract_evidence(claims, &key.id),
+            Kind::Belief => rule::retract_belief(claims, &key.id),
+            _ => rule::retract_note(claims, &key.id),
+        });
+        match key.kind {
+            Kind::Evidence | Kind::Belief | Kind::Note => self.report(done?, Some(key.id)),
+            Kind::Hypothesis => Err(Error::invalid(format!(
+                "a hypothesis is not retracted: use session.reject('{}', ...)",
+                key.id
+            ))),
+            kind => Err(Error::invalid(format!(
+                "a {kind} is not retracted: change it with session.update('{}', ...)",
+                key.id
+            ))),
+        }
+    }
+
+    /// Says that one belief rests on another.
+    pub(crate) fn depend(
+        &self,
+        from: &str,
+        to: &str,
+        strength: Option<f64>,
+    ) -> Result<PlainValue, Error> {
+        let strength = strength
+            .map(|number| {
+                Strength::new(number).ok_or_else(|| {
+                    Error::invalid(format!("the strength {number} is not from -1 to 1"))
+                })
+            })
+            .transpose()?;
+        let dependency = requires(from, to, strength);
+        let done = self.rule(|claims| rule::add_dependency(claims, &dependency))?;
+        self.report(done, Some(Dependency::id(from, to)))
+    }
+
+    /// Says that two beliefs cannot both be true.
+    pub(crate) fn contradict(
+        &self,
+        one: &str,
+        other: &str,
+        reason: Option<&str>,
+    ) -> Result<PlainValue, Error> {
+        let done = self.rule(|claims| rule::contradict_beliefs(claims, one, other, reason))?;
+        self.report(done, Some(Dependency::id(one, other)))
+    }
+
+    /// Records a fact.
+    pub(crate) fn record(
+        &self,
+        kind: Kind,
+        id: Option<&str>,
+        at: Option<Timestamp>,
+        mut fields: FieldMap,
+    ) -> Result<PlainValue, Error> {
+        let id = match id {
+            Some(id) => id.to_owned(),
+            None => new_fact_id(kind)?,
+        };
+        let now = self.context.now;
+        let mut write = self.session.write(self.context);
+        for field in fields.values_mut() {
+            // A long text becomes an object of its own.
+            if let Value::Text(text) = field {
+                *field = write.text(text);
+            }
+        }
+        let value = Value::Map(fields).without_nulls();
+        let trigger = rule::trigger_of(kind, None, &value).map(|(trigger, _)| trigger);
+        let fact = Fact {
+            kind,
+            id: id.clone(),
+            at: at.unwrap_or(now),
+            origin: FactOrigin::Recorded,
+            place: u64::try_from(now.as_micros()).unwrap_or(0),
+            recorded_at: now,
+            value,
+        };
+        write = write.fact(fact);
+        if let Some(trigger) = self.trigger(trigger) {
+            write = write.event(trigger);
+        }
+        self.report(write.commit()?, Some(id))
+    }
+
+    /// Commits a prepared write.
+    pub(crate) fn commit(
+        &self,
+        prepare: impl FnOnce(SessionWrite<'a>) -> SessionWrite<'a>,
+    ) -> Result<PlainValue, Error> {
+        self.report(prepare(self.session.write(self.context)).commit()?, None)
+    }
+
+    /// Returns what a write did, as fields.
+    pub(crate) fn report(
+        &self,
+        done: WriteReport,
+        id: Option<String>,
+    ) -> Result<PlainValue, Error> {
+        let checkpoint = done
+            .checkpoint
+            .map(|one| {
+                Ok::<_, Error>(checkpoint_fields(
+                    one.clone(),
+                    self.session.branch_name(one.branch)?,
+                ))
+            })
+            .transpose()?;
+        Ok(plain_map! {
+            "id": id,
+            "operation": done.operation.to_string(),
+            "session": done.session,
+            "branch": done.branch,
+            "revision": done.revision.map(|(number, _)| number),
+            "checkpoint": checkpoint,
+            "warnings": done.warnings,
+            "spooled": done.spooled,
+        })
+    }
+
+    fn rule(
+        &self,
+        rule: impl Fn(&HeadClaims) -> Result<RuleOutcome, RuleError>,
+    ) -> Result<WriteReport, Error> {
+        let write = self.session.write(self.context);
+        write.rule(|claims| Ok(self.guarded(claims, rule(claims)?))).commit()
+    }
+
+    /// Drops from a rule's outcome the unchanged claims, and checkpoints that are switched off.
+    fn guarded(&self, claims: &HeadClaims, mut outcome: RuleOutcome) -> RuleOutcome {
+        outcome.changes.retain(|(key, value)| claims.claim(key).as_ref() != Some(value));
+        let is_change = !outcome.changes.is_empty() || !outcome.removed.is_empty();
+        let event = if is_change { self.trigger(outcome.trigger) } else { None };
+        if event != outcome.trigger {
+            outcome.tag = None;
+        }
+        outcome.trigger = event;
+        outcome
+    }
+
+    fn trigger(&self, event: Option<AutoTrigger>) -> Option<AutoTrigger> {
+        let passed = self.overdue.then_some(AutoTrigger::SignificantTimePassed);
+        event.filter(|_| self.automatic).or(passed)
+    }
+
+    /// Refuses a hypothesis as a part of itself, or of one of its own parts.
+    fn refuse_circle(&self, id: &str, parent: &str) -> Result<(), Error> {
+        let head = self.session.head()?;
+        let mut way = vec![parent.to_owned()];
+        while let Some(here) = way.last() {
+            if here == id {
+                return Err(Error::invalid(format!(
+                    "a circle of parents: {id} -> {}; name another parent",
+                    way.join(" -> ")
+                )));
+            }
+            let above = self.session.claim(&head, &Key::new(Kind::Hypothesis, here.as_str()))?;
+            let above = above.and_then(|entry| {
+                entry.value.field("parent").and_then(Value::as_text).map(str::to_owned)
+            });
+            match above {
+                Some(above) if !way.contains(&above) => way.push(above),
+                _ => break,
+            }
+        }
+        Ok(())
+    }
+}
+
+fn requires(from: &str, to: &str, strength: Option<Strength>) -> Dependency {
+    Dependency {
+        from: Some(from.to_owned()),
+        to: Some(to.to_owned()),
+        dependency_type: Some(DependencyType::Requires),
+        strength,
+        ..Dependency::default()
+    }
+}
+
+/// Returns the outcome of changing one claim to this value.
+fn change(key: Key, old: Option<&Value>, new: Value) -> RuleOutcome {
+    let event = rule::trigger_of(key.kind, old, &new);
+    RuleOutcome {
+        changes: vec![(key, new)],
+        trigger: event.map(|(trigger, _)| trigger),
+        tag: event.and_then(|(_, tag)| tag),
+        ..RuleOutcome::default()
+    }
+}

@@ -1,0 +1,76 @@
+"""Errors say what to do next, and a refused call changes nothing."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import forge_store
+import pytest
+from forge_store import Session
+
+
+def test_the_tree_mirrors_the_kinds_of_errors() -> None:
+    names = "NotFound Invalid Conflict Locked Unavailable Corrupt Forged Unkeyed Unsupported Internal"
+    for name in names.split():
+        kind = getattr(forge_store, name)
+        assert issubclass(kind, forge_store.ForgeError) and kind.__module__ == "forge_store"
+        assert kind.__doc__
+    assert issubclass(forge_store.NotFound, LookupError)
+    assert issubclass(forge_store.Invalid, ValueError)
+
+
+def test_messages_say_what_to_do_next(session: Session) -> None:
+    session.note("one", id="N1")
+    with pytest.raises(forge_store.NotFound) as missing:
+        session.update("H9", description="x")
+    assert "; " in str(missing.value) and missing.value.hint
+    with pytest.raises(forge_store.Invalid, match="another id"):
+        session.note("again", id="N1")
+    with pytest.raises(forge_store.Invalid):
+        session.hypothesis("h", confidence=2.0)
+    with pytest.raises(forge_store.Invalid):
+        session.hypothesis("h", status="maybe")
+    with pytest.raises(forge_store.Invalid):
+        session.add("theory", description="x")
+    with pytest.raises(forge_store.NotFound, match="hypothesis 'H9'"):
+        session.evidence("e", "H9", 0.5)
+    with pytest.raises(forge_store.NotFound):
+        session.at("nothing-of-the-kind")
+    with pytest.raises(forge_store.Invalid):
+        session.note("x", id="a\nb")
+    assert session.head.revision == 1
+
+
+def test_a_store_that_is_no_store_is_named(tmp_path: Path) -> None:
+    (tmp_path / "FORMAT").write_text("something else\n")
+    with pytest.raises(forge_store.ForgeError) as refused:
+        forge_store.open(tmp_path)
+    assert "; " in str(refused.value)
+    with pytest.raises(forge_store.Invalid, match="no time"):
+        forge_store.open(tmp_path / "new", create=True, lock_timeout=-1)
+
+
+def test_a_read_only_store_is_not_written(path: Path) -> None:
+    with forge_store.open(path, create=True) as store:
+        store.session("s").note("one")
+    with forge_store.open(path, read_only=True) as store:
+        session = store.session("s", create=False)
+        assert len(session.head.state) == 1
+        with pytest.raises(forge_store.Unavailable, match="read_only"):
+            session.note("two")
+
+
+def test_damage_is_found_and_named(path: Path) -> None:
+    with forge_store.open(path, create=True) as store:
+        session = store.session("s")
+        for number in range(20):
+            session.note(f"note {number}")
+    segment = max((path / "journal").iterdir(), key=lambda file: file.stat().st_size)
+    data = bytearray(segment.read_bytes())
+    at = data.index(b"note 5")
+    data[at] ^= 0x01
+    segment.write_bytes(data)
+    with pytest.raises((forge_store.Corrupt, forge_store.Forged)) as damaged:
+        with forge_store.open(path) as store:
+            store.session("s", create=False).head.state
+    assert "forge verify" in str(damaged.value)

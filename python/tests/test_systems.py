@@ -1,0 +1,87 @@
+"""The owner's systems, with the verbs of their documents."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import forge_store
+import pytest
+from forge_store import Store
+from forge_store.systems import Program, Progress, Run, Thread
+
+
+def test_a_run_resumes_with_all_outputs(path: Path) -> None:
+    with forge_store.open(path, create=True) as store:
+        run = Run(store, "run-7")
+        run.start([{"item": 4711, "title": "engineer"}, {"item": 4712}])
+        run.save_checkpoint(4711, 3, "a summary", next=5, order=1, data={"tries": 1})
+        run.save_checkpoint(4711, 5, "skills", next=6, order=2)
+        run.save_checkpoint(4712, 3, "done", terminal=True)
+    # Another process, after a crash.
+    with forge_store.open(path) as store:
+        run = Run(store, "run-7")
+        [item] = run.resume_from_checkpoints()
+        assert (item["item"], item["step"], item["next"]) == ("4711", "5", "6")
+        assert item["outputs"] == {"3": "a summary", "5": "skills"}
+        assert run.get_conversation_output(4711, 3) == "a summary"
+        assert run.get_multiple_outputs(4711, [3, 9]) == {"3": "a summary", "9": None}
+        assert run.get_all_outputs(4712) == {"3": "done"}
+        assert run.checkpoint_exists(4711, 5) and not run.checkpoint_exists(4711, 6)
+        with pytest.raises(forge_store.NotFound):
+            run.get_conversation_output(4711, 6)
+        run.end("given up")
+        # No run is a debugging session.
+        assert [info.kind for info in store.sessions()] == ["run"]
+
+
+def test_progress_is_upserted_validated_and_resumed(store: Store) -> None:
+    progress = Progress(store, "review-1", "monday")
+    document: dict[str, Any] = {
+        "batch_info": {"current_batch": 3, "total_batches": 9},
+        "items_processed": 300,
+        "items_total": 900,
+    }
+    progress.upsert(document, stage="fetch")
+    document["batch_info"]["current_batch"] = 4
+    progress.upsert({**document, "stage": "fetch"})
+    with pytest.raises(forge_store.Invalid, match="stage="):
+        progress.upsert(document)
+    saved = progress.document
+    assert saved is not None and saved["batch_info"]["current_batch"] == 4
+    assert set(progress.validate()) == {"refusals", "warnings"}
+    with pytest.raises(forge_store.Invalid):
+        progress.upsert({"batch_info": "no object"}, stage="fetch")
+    with pytest.raises(forge_store.NotFound):
+        Progress(store, "review-1", "tuesday").validate()
+
+
+def test_a_program_resumes_from_its_agents_latest_checkpoints(store: Store) -> None:
+    planner = store.session("planner")
+    first = planner.checkpoint("first")
+    program = Program(store, "night")
+    program.save_checkpoint({"planner": f"#{first.number}", "gone": "x"}, "before the merge")
+    later = planner.checkpoint("later")
+    found = program.latest_checkpoints()
+    assert found["agents"]["planner"]["number"] == later.number
+    assert list(found["missing"]) == ["gone"]
+    assert program.latest_checkpoints(exact=True)["agents"]["planner"]["number"] == first.number
+    with pytest.raises(forge_store.Invalid):
+        program.save_checkpoint({})
+
+
+def test_a_thread_is_sanitised_on_load(store: Store) -> None:
+    thread = Thread(store, "chat")
+    call = {"id": "c1", "type": "function", "function": {"name": "f", "arguments": "{}"}}
+    thread.append(
+        {"role": "user", "content": "go"},
+        {"role": "assistant", "content": None, "tool_calls": [call]},
+    )
+    loaded = thread.load()
+    assert [one["role"] for one in loaded] == ["user", "assistant", "tool"]
+    assert loaded[2]["tool_call_id"] == "c1"
+    assert len(thread.load(sanitize=False)) == 2, "loading writes nothing"
+    assert len(thread.sanitize()) == 3 and len(thread.load(sanitize=False)) == 3
+    with pytest.raises(forge_store.Invalid):
+        thread.append({"role": "nobody"})
+    assert len(thread.load()) == 3
