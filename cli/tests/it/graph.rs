@@ -40,7 +40,8 @@ const THANKED: &str = "thank you, that was all of it";
 fn environment() -> Environment {
     let environment = Environment::new();
     environment.forge(["init"]).success();
-    let store = Store::open(&environment.path("project/.forge"), Options::default()).unwrap();
+    let options = Options::default().keyring(environment.path("home/.local/state/forge/keyring"));
+    let store = Store::open(&environment.path("project/.forge"), options).unwrap();
     let graph = GraphStore::new(store);
     let at = |second: i64| Timestamp::from_micros(1_785_000_000_000_000 + second * 1_000_000);
     graph.put(at(0), &step("c1", None, "1", &[ASKED, ANSWERED])).unwrap();
