@@ -1,13 +1,14 @@
 //! Reads checkpoints from the index.
 
+use super::read_snapshot::ReadSnapshot;
 use super::refs::session as session_refs;
 use crate::backend::{ScanDirection, Snapshot, TableRow};
 use crate::engine::refs::StoreRefs;
 use crate::error::{Error, Result};
-use crate::format::key::{self, of};
+use crate::format::key::{self, KeyBuilder, of};
 use crate::format::{CheckpointRow, OperationEffect, OperationRow};
 use crate::model::{Checkpoint, CheckpointId, OperationId, SessionNumber, Timestamp, Value};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 fn decode(bytes: &[u8]) -> Result<Checkpoint> {
     CheckpointRow::decode(bytes).map(|row| row.checkpoint).map_err(Error::corrupt("a checkpoint"))
@@ -98,6 +99,13 @@ pub(crate) fn merge_reported(
     (new != *known).then_some(new)
 }
 
+/// Returns a new checkpoint of an event in place of the known one, whose id and number it keeps.
+/// `None`: they are equal.
+pub(crate) fn replaced(known: &Checkpoint, mut new: Checkpoint) -> Option<Checkpoint> {
+    (new.id, new.sequence) = (known.id, known.sequence);
+    (new != *known).then_some(new)
+}
+
 /// Merges two bodies of an event: a new field replaces an old one of the same name, the other old
 /// fields stay.
 fn completed(old: &Value, new: Value) -> Value {
@@ -121,8 +129,23 @@ pub struct CheckpointFilter {
     pub since: Option<Timestamp>,
     /// Only checkpoints at or before this time.
     pub until: Option<Timestamp>,
+    /// Only checkpoints before this one in the list, which has the newest first: its time and its
+    /// number. With the last checkpoint of a page and a limit, the next page.
+    pub before: Option<(Timestamp, u64)>,
     /// Largest number of checkpoints; the newest are listed.
     pub limit: Option<usize>,
+}
+
+impl CheckpointFilter {
+    /// Returns the end of the keys that begin like `keys` and go on with the time and the number of
+    /// a checkpoint.
+    fn end(&self, keys: KeyBuilder, until: Timestamp) -> Vec<u8> {
+        let end = keys.clone().time(until).end();
+        match self.before {
+            Some((time, number)) => end.min(keys.time(time).number(number).build()),
+            None => end,
+        }
+    }
 }
 
 /// Lists the checkpoints of a session, newest first.
@@ -139,7 +162,7 @@ pub(crate) fn list(
     }
     let Some(tag) = &filter.tag else {
         let from = of(session).time(since).build();
-        let to = of(session).time(until).end();
+        let to = filter.end(of(session), until);
         return view
             .scan(key::CHECKPOINTS, &from, &to, ScanDirection::Descending, limit)?
             .iter()
@@ -147,7 +170,7 @@ pub(crate) fn list(
             .collect();
     };
     let from = of(session).text(tag).time(since).build();
-    let to = of(session).text(tag).time(until).end();
+    let to = filter.end(of(session).text(tag), until);
     let rows = view.scan(key::TAGS, &from, &to, ScanDirection::Descending, limit)?;
     let mut found = listed(view, session, &rows)?;
     // Two tags may share a hash.
@@ -163,7 +186,8 @@ pub(crate) fn list_written(
     filter: &CheckpointFilter,
 ) -> Result<Vec<Checkpoint>> {
     let limit = filter.limit.unwrap_or(usize::MAX);
-    if (filter.limit, &filter.tag, filter.since, filter.until) == (Some(limit), &None, None, None) {
+    let bounds = (filter.since, filter.until, filter.before);
+    if (filter.limit, &filter.tag, bounds) == (Some(limit), &None, (None, None, None)) {
         let (from, to) = (of(number).build(), of(number).end());
         let last =
             view.scan(key::CHECKPOINT_TIMES, &from, &to, ScanDirection::Descending, limit)?;
@@ -207,36 +231,60 @@ pub(crate) fn count(
     Ok(rows.iter().filter(|(_, time)| time_of(time) <= until).count() as u64)
 }
 
-/// Lists the newest checkpoints of all sessions.
+/// Rows per read, if it is not known how many of them are listed.
+const ROWS: usize = 256;
+
+/// Lists the newest checkpoints of all sessions that were not dropped.
 pub(crate) fn list_all(
-    view: &dyn Snapshot,
+    view: &ReadSnapshot,
     filter: &CheckpointFilter,
 ) -> Result<Vec<(SessionNumber, Checkpoint)>> {
     let since = filter.since.unwrap_or(Timestamp::from_micros(i64::MIN));
     let until = filter.until.unwrap_or(Timestamp::from_micros(i64::MAX));
-    if since > until {
-        return Ok(Vec::new());
-    }
-    let from = key::KeyBuilder::new().time(since).build();
-    let to = key::KeyBuilder::new().time(until).end();
-    // With a tag, the number of rows to read is not known in advance.
-    let room = if filter.tag.is_some() { usize::MAX } else { filter.limit.unwrap_or(usize::MAX) };
+    let until = filter.before.map_or(until, |(time, _)| time.min(until));
+    let limit = filter.limit.unwrap_or(usize::MAX);
     let mut found = Vec::new();
-    for (place, _) in
-        view.scan(key::ALL_CHECKPOINTS, &from, &to, ScanDirection::Descending, room)?
-    {
-        let session = key::short_at(&place, 8).unwrap_or(0);
-        let sequence = key::last_number(&place).unwrap_or(0);
-        let checkpoint =
-            by_sequence(view, session, sequence)?.ok_or_else(|| missing_checkpoint(sequence))?;
-        if filter.tag.as_ref().is_none_or(|tag| checkpoint.tags.contains(tag)) {
-            found.push((session, checkpoint));
-        }
-        if filter.limit.is_some_and(|limit| found.len() >= limit) {
-            break;
+    if since > until {
+        return Ok(found);
+    }
+    let from = KeyBuilder::new().time(since).build();
+    let mut to = KeyBuilder::new().time(until).end();
+    while found.len() < limit {
+        let room = (limit - found.len()).max(ROWS);
+        let rows = view.scan(key::ALL_CHECKPOINTS, &from, &to, ScanDirection::Descending, room)?;
+        let Some((last, _)) = rows.last() else { break };
+        to.clone_from(last);
+        for (place, _) in &rows {
+            let (number, sequence) =
+                (key::short_at(place, 8).unwrap_or(0), key::last_number(place).unwrap_or(0));
+            let time = key::time_at(place, 0).unwrap_or_default();
+            if filter.before.is_some_and(|before| (time, sequence) >= before)
+                || session_refs(&view.refs, number)?.gone.is_some()
+            {
+                continue;
+            }
+            let checkpoint =
+                by_sequence(view, number, sequence)?.ok_or_else(|| missing_checkpoint(sequence))?;
+            if filter.tag.as_ref().is_none_or(|tag| checkpoint.tags.contains(tag)) {
+                found.push((number, checkpoint));
+            }
+            if found.len() >= limit {
+                break;
+            }
         }
     }
     Ok(found)
+}
+
+/// Returns the time of the newest checkpoint of a session without these.
+pub(crate) fn last_time_without(
+    view: &dyn Snapshot,
+    session: SessionNumber,
+    hidden: &BTreeSet<CheckpointId>,
+) -> Result<Option<Timestamp>> {
+    let filter = CheckpointFilter { limit: Some(hidden.len() + 1), ..Default::default() };
+    let newest = list(view, session, &filter)?;
+    Ok(newest.into_iter().find(|one| !hidden.contains(&one.id)).map(|one| one.time))
 }
 
 /// Returns the last checkpoint at or before a time.

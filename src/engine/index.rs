@@ -379,10 +379,12 @@ impl RecordIndexer<'_> {
                 Ok(None)
             }
             RecordChange::Swept { session: number, operation, blobs, sessions } => {
+                let mut is_own_session_gone = false;
                 for place in sessions {
                     let swept = session(refs, *place)?;
                     if swept.gone == Some(SessionRemoval::Pruned(*operation)) {
                         self.drop_session(*place)?;
+                        is_own_session_gone |= place == number;
                         continue;
                     }
                     for text in &swept.dropped {
@@ -391,7 +393,11 @@ impl RecordIndexer<'_> {
                         }
                     }
                 }
-                self.sweep(*number, operation, blobs)?;
+                // The row of a session's own drop went with the session.
+                if !is_own_session_gone {
+                    self.sweep(*number, operation)?;
+                }
+                self.forget_named(blobs)?;
                 Ok(None)
             }
             RecordChange::SweptAhead { objects, parts, named } => {

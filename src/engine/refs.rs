@@ -115,11 +115,16 @@ pub(crate) fn check_sessions_visible(refs: &StoreRefs, record: &Record) -> Resul
     // A sweep also applies to dropped sessions.
     let swept = |change: &&RecordChange| matches!(change, RecordChange::Swept { .. });
     let told = record.changes.iter().filter(|change| !swept(change));
+    let is_shown = |number: SessionNumber| {
+        let shows = |change: &RecordChange| matches!(change, RecordChange::SessionShown { of, .. } if *of == number);
+        record.changes.iter().any(shows)
+    };
     for number in told.filter_map(RecordChange::session) {
-        if refs.sessions.get(number)?.is_some_and(|session| session.gone.is_some()) {
+        let is_gone = refs.sessions.get(number)?.is_some_and(|session| session.gone.is_some());
+        if is_gone && !is_shown(number) {
             return Err(Error::Conflict(
-                "the session was pruned: 'forge log --operations' names the pruning, and 'forge \
-                undo' reverts it"
+                "the session was dropped: undo that first ('forge log --operations' names a \
+                pruning that dropped it), or begin another session"
                     .to_owned(),
             ));
         }
@@ -229,6 +234,8 @@ impl SessionRefs {
             }
             RecordChange::CheckpointShown { checkpoint, .. } => {
                 self.checkpoints += 1;
+                // One that replaces another may have a new time.
+                self.happened(checkpoint.time, checkpoint.time);
                 self.last_checkpoint = self.last_checkpoint.max(Some(checkpoint.time));
             }
             RecordChange::CheckpointHidden { last, .. } => {
@@ -367,8 +374,13 @@ pub(crate) fn advance_by(refs: &mut StoreRefs, change: &RecordChange) -> Result<
         | RecordChange::Pruned { .. }
         | RecordChange::Folded { .. }
         | RecordChange::Unfolded { .. } => Ok(()),
-        RecordChange::SessionDropped { of, .. }
-        | RecordChange::SessionShown { of, .. }
+        RecordChange::SessionDropped { of, .. } => {
+            // A dropped session is not the current one any more.
+            refs.pinned.take_if(|pinned| pinned == of);
+            refs.last_used.take_if(|used| used == of);
+            advance_session(refs, *of, change)
+        }
+        RecordChange::SessionShown { of, .. }
         | RecordChange::TextDropped { of, .. }
         | RecordChange::TextShown { of, .. } => advance_session(refs, *of, change),
         RecordChange::Swept { sessions, .. } => {

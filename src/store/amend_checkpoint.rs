@@ -50,23 +50,15 @@ impl Session {
         self.store.engine.commit(CommitDurability::Now, &mut |desk| {
             let old = checkpoint::by_id(&desk.view()?, self.number, id)?
                 .ok_or_else(|| Error::not_found("checkpoint", id.to_string()))?;
-            let mut wanted = old.clone();
-            amend(&mut wanted);
-            let mut new = old.clone();
-            new.message = wanted.message;
-            new.tags = wanted.tags;
-            new.body = wanted.body.without_nulls();
-            new.tags.iter().try_for_each(|tag| check_tag(tag))?;
-            if new != old {
-                self.store.gate().made(&mut new);
-            }
+            let Some(new) = self.amended(old.clone(), &amend)? else {
+                return Ok((None, (old, false)));
+            };
             let changes = vec![RecordChange::Checkpoint {
                 session: self.number,
                 checkpoint: Box::new(new.clone()),
             }];
             let record = Record { operation: operation.clone(), changes };
-            let changed = new != old;
-            Ok((changed.then_some(record), (new, changed)))
+            Ok((Some(record), (new, true)))
         })
     }
 

@@ -450,6 +450,7 @@ impl Session {
             since: Some(from),
             until: Some(to),
             limit: Some(MARKS),
+            ..Default::default()
         };
         let compactions = checkpoint::list(&view, self.number, &compactions)?;
         activity.compactions = compactions.iter().map(|checkpoint| checkpoint.time).collect();

@@ -16,6 +16,7 @@ mod claims_over_time;
 mod connected_system;
 mod digest_check;
 mod disk_reserve;
+mod drop;
 mod event_stream;
 mod fact_pages;
 mod folder;

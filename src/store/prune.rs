@@ -200,7 +200,7 @@ impl Session {
 
     /// Returns the numbers of this session that checkpoints of programs name, each with one of
     /// these programs.
-    fn programs(&self, view: &ReadSnapshot) -> Result<BTreeMap<u64, String>> {
+    pub(super) fn programs(&self, view: &ReadSnapshot) -> Result<BTreeMap<u64, String>> {
         let own = &session_refs(&view.refs, self.number)?.info.name;
         let mut found = BTreeMap::new();
         for named in program_references(view)?.into_iter().filter(|named| named.agent == *own) {
@@ -295,7 +295,7 @@ pub(super) struct ProgramReference {
     /// The name of the session.
     pub(super) agent: String,
     sequence: u64,
-    program: String,
+    pub(super) program: String,
 }
 
 /// Returns all references in checkpoints of programs.

@@ -88,6 +88,8 @@ pub struct SessionWrite<'a> {
     facts: Vec<Fact>,
     source: Option<String>,
     checkpoint: Option<NewCheckpoint>,
+    /// Whether the checkpoint takes the place of a known one with its key.
+    replaces: bool,
     /// Checkpoints of an import, each with its own time and a key.
     checkpoints: Vec<NewCheckpoint>,
     extra: Vec<RecordChange>,
@@ -156,6 +158,7 @@ impl<'a> SessionWrite<'a> {
             facts: Vec::new(),
             source: None,
             checkpoint: None,
+            replaces: false,
             checkpoints: Vec::new(),
             extra: Vec::new(),
             next_id: None,
@@ -180,10 +183,10 @@ impl<'a> SessionWrite<'a> {
         self
     }
 
-    /// Writes after the revision of this moment, whose claims rules and [`SessionWrite::edit`] see.
-    /// If that revision is the head of a branch, the write goes to that branch; if another revision
-    /// follows it already, the write is refused. The branch is checked out. The cost does not depend
-    /// on the size of the state.
+    /// Writes after the revision of this moment. Rules and [`SessionWrite::edit`] see its claims.
+    /// If it is the head of a branch, the write goes to that branch, and checks it out. If another
+    /// revision follows it already, the write is refused. The cost does not depend on the size of
+    /// the state.
     ///
     /// If no claim changes, no branch is checked out: a checkpoint is then one of that revision.
     /// Such a write never waits in the spool.
@@ -280,6 +283,14 @@ impl<'a> SessionWrite<'a> {
     pub fn checkpoint(mut self, checkpoint: NewCheckpoint) -> Self {
         self.checkpoint = Some(checkpoint);
         self
+    }
+
+    /// Adds a checkpoint like [`SessionWrite::checkpoint`]. If its event has a checkpoint already
+    /// ([`NewCheckpoint::key`]), the new one takes its place: only the id and the number stay.
+    /// `undo` brings the old one back. Such a write never waits in the spool.
+    pub fn replacing_checkpoint(mut self, checkpoint: NewCheckpoint) -> Self {
+        self.replaces = true;
+        self.checkpoint(checkpoint)
     }
 
     /// Adds an automatic checkpoint for this event, unless it is throttled.
@@ -486,7 +497,7 @@ impl<'a> SessionWrite<'a> {
         let Some(session) = refs.sessions.get(*number)? else {
             return Ok(None);
         };
-        if self.by_import || self.operation.is_some() || self.preceding.is_some() {
+        if self.by_import || self.operation.is_some() || self.preceding.is_some() || self.replaces {
             return Ok(None);
         }
         let mut waiting = spool_entry::begin(operation.clone(), session.info.clone())?;

@@ -11,6 +11,7 @@ mod capture;
 #[cfg(test)]
 mod crash;
 mod docs;
+mod drop;
 #[cfg(test)]
 mod encryption;
 #[cfg(test)]

@@ -4,5 +4,6 @@ A thread is a session with history, branches and undo; a checkpoint stores only 
 """
 
 from .saver import ForgeSaver, checkpointer
+from .tool_calls import answered, repair
 
-__all__ = ["ForgeSaver", "checkpointer"]
+__all__ = ["ForgeSaver", "answered", "checkpointer", "repair"]

@@ -183,12 +183,7 @@ impl RecordIndexer<'_> {
     }
 
     /// Deletes what a pruning hid, except the headers.
-    pub(super) fn sweep(
-        &mut self,
-        number: SessionNumber,
-        operation: &OperationId,
-        blobs: &[ObjectId],
-    ) -> Result<()> {
+    pub(super) fn sweep(&mut self, number: SessionNumber, operation: &OperationId) -> Result<()> {
         let mut pruning_row = find_operation(&self.view(), operation)?
             .ok_or_else(|| Error::missing(format!("the operation {operation}")))?;
         let (mut checkpoints, mut revisions) = (Vec::new(), 0);
@@ -215,6 +210,11 @@ impl RecordIndexer<'_> {
         if hid {
             self.forget_copies(number, operation)?;
         }
+        Ok(())
+    }
+
+    /// Deletes the objects with these names.
+    pub(super) fn forget_named(&mut self, blobs: &[ObjectId]) -> Result<()> {
         for id in blobs {
             if let Some(object) = object::find_number(&self.view(), id)? {
                 self.forget_objects(&[object])?;

@@ -17,9 +17,7 @@ use crate::engine::session_rows::SessionLookup;
 use crate::engine::timeline;
 use crate::error::{Error, Result};
 use crate::format::{BookmarkRow, OperationEffect, OperationRow, RecordChange, encode_key};
-use crate::model::{
-    BranchNumber, CheckpointId, Key, Operation, SessionNumber, StateDigest, Timestamp,
-};
+use crate::model::{BranchNumber, CheckpointId, Key, Operation, SessionNumber, StateDigest};
 use std::collections::{BTreeMap, BTreeSet};
 
 impl Session {
@@ -43,6 +41,8 @@ impl Session {
             match effect {
                 OperationEffect::Revision { .. } | OperationEffect::Facts { .. } => {}
                 OperationEffect::CheckpointMade { id } => {
+                    // What the operation did to it later is undone with it.
+                    changes.retain(|change| restored_checkpoint(change) != Some(id));
                     if checkpoint::by_id(view, session, id)?.is_some() {
                         hidden.insert(*id);
                     }
@@ -56,6 +56,13 @@ impl Session {
                 OperationEffect::CheckpointHidden { old } => {
                     if is_swept {
                         return Err(swept(target));
+                    }
+                    // It was replaced, and its replacement is gone: then there is nothing to do.
+                    let made = OperationEffect::CheckpointMade { id: old.id };
+                    if target.effects.contains(&made)
+                        && checkpoint::by_id(view, session, &old.id)?.is_none()
+                    {
+                        continue;
                     }
                     changes
                         .push(RecordChange::CheckpointShown { session, checkpoint: old.clone() });
@@ -161,12 +168,10 @@ impl Session {
             bookmark: old.clone(),
         }));
         self.check_unnamed(view, &folded, &hidden)?;
-        let last = self.last_checkpoint_without(view, &hidden)?;
-        changes.extend(hidden.into_iter().map(|id| RecordChange::CheckpointHidden {
-            session,
-            id,
-            last,
-        }));
+        let last = checkpoint::last_time_without(view, session, &hidden)?;
+        // Before what is shown again, which may have the id or the key of what is hidden.
+        let hide = |id| RecordChange::CheckpointHidden { session, id, last };
+        changes.splice(0..0, hidden.into_iter().map(hide));
         let mut planned = None;
         for (branch, (first, last)) in revisions(done_by) {
             let place = CommitTarget { session, branch, time: operation.time, operation };
@@ -202,17 +207,6 @@ impl Session {
         let dropped = &session_refs(&desk.refs, of)?.dropped;
         let text = dropped.iter().find(|text| text.blob == blob);
         Ok(text.map_or((0, false), |text| (text.bytes, text.pruning.is_some())))
-    }
-
-    fn last_checkpoint_without(
-        &self,
-        view: &ReadSnapshot,
-        hidden: &BTreeSet<CheckpointId>,
-    ) -> Result<Option<Timestamp>> {
-        let limit = Some(hidden.len() + 1);
-        let newest =
-            checkpoint::list(view, self.number, &CheckpointFilter { limit, ..Default::default() })?;
-        Ok(newest.into_iter().find(|one| !hidden.contains(&one.id)).map(|one| one.time))
     }
 
     /// Checks that a pruning can be redone: nothing names the folded revisions now, with these
@@ -362,6 +356,15 @@ impl Session {
     }
 }
 
+/// Returns the id of the checkpoint that a change restores.
+fn restored_checkpoint(change: &RecordChange) -> Option<&CheckpointId> {
+    match change {
+        RecordChange::Checkpoint { checkpoint, .. }
+        | RecordChange::CheckpointShown { checkpoint, .. } => Some(&checkpoint.id),
+        _ => None,
+    }
+}
+
 /// Returns the first and the last revision that an operation made on each branch.
 fn revisions(row: &OperationRow) -> BTreeMap<BranchNumber, (u64, u64)> {
     let mut revisions = BTreeMap::new();
@@ -391,7 +394,7 @@ fn check_session_free(desk: &PlanContext<'_>, number: SessionNumber) -> Result<(
     others.extend(agent.map_or(Ok(Vec::new()), |id| sessions.find(SessionLookup::Agent(id)))?);
     match others.into_iter().find(|(_, other)| other.gone.is_none()) {
         Some((_, other)) => Err(Error::Conflict(format!(
-            "another session '{}' has replaced it since",
+            "another session '{}' has replaced it since: drop that one first",
             other.info.name
         ))),
         None => Ok(()),

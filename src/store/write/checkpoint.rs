@@ -38,7 +38,7 @@ impl SessionWrite<'_> {
         &self,
         desk: &PlanContext<'_>,
         number: SessionNumber,
-        wanted: NewCheckpoint,
+        (wanted, replaces): (NewCheckpoint, bool),
         (id, sequence): (CheckpointId, u64),
         (branch, new_head): (BranchNumber, Option<u64>),
     ) -> Result<Option<Checkpoint>> {
@@ -81,6 +81,7 @@ impl SessionWrite<'_> {
             key: wanted.key,
         };
         Ok(match known {
+            Some(known) if replaces => checkpoints::replaced(&known, checkpoint),
             Some(known) => checkpoints::merge_reported(&known, checkpoint, past),
             None => Some(checkpoint),
         })

@@ -52,7 +52,7 @@ impl<'a> SessionWrite<'a> {
         self
     }
 
-    /// Returns the next free id, if one is requested. `refs` are those of the plan; `None`: those of
+    /// Returns the next free id, if one is requested, in the refs of the plan or, without them, of
     /// the view.
     pub(super) fn find_next_id(
         &self,

@@ -6,6 +6,8 @@ use super::{
     HeadClaims, NewCheckpoint, RedactionCounts, SessionWrite, WriteReport, WriteStep, check_claim,
     rule_error,
 };
+use crate::backend::Snapshot;
+use crate::engine::checkpoint;
 use crate::engine::encoded_change::DigestedEntry;
 use crate::engine::plan_context::PlanContext;
 use crate::engine::refs::session as session_refs;
@@ -13,10 +15,13 @@ use crate::engine::revision_plan::{self, ClaimChange};
 use crate::engine::sealed_revision::{CommitTarget, PlannedRevision, PreparedDelta};
 use crate::error::{Error, Result};
 use crate::format::{Record, RecordChange, decode_entry, encode_key};
-use crate::model::{BranchNumber, CheckpointId, Key, Operation, SessionKind, SessionNumber, Value};
+use crate::model::{
+    BranchNumber, Checkpoint, CheckpointId, Key, Operation, SessionKind, SessionNumber, Value,
+};
 use crate::store::redaction_gate::warning;
 use crate::store::snapshot_diff;
 use std::borrow::Cow;
+use std::collections::BTreeSet;
 
 /// If the clock is this far behind the head, a warning is given.
 const CLOCK_BEHIND_MICROS: i64 = 5 * 60 * 1_000_000;
@@ -109,12 +114,26 @@ impl SessionWrite<'_> {
         }
         let mut next = session.next_sequence + u64::from(head.is_some());
         let wanted = wanted.filter(|wanted| self.is_wanted(session, wanted));
-        for (wanted, id) in self.checkpoints.iter().cloned().chain(wanted).zip(ids) {
-            let made = self.make_checkpoint(desk, number, wanted, (*id, next), (branch, head))?;
+        for (place, (wanted, id)) in
+            self.checkpoints.iter().cloned().chain(wanted).zip(ids).enumerate()
+        {
+            let replaces = self.replaces && place == self.checkpoints.len();
+            let made = self.make_checkpoint(
+                desk,
+                number,
+                (wanted, replaces),
+                (*id, next),
+                (branch, head),
+            )?;
             if let Some(checkpoint) = made {
-                next += u64::from(checkpoint.sequence == next);
-                let boxed = Box::new(checkpoint.clone());
-                changes.push(RecordChange::Checkpoint { session: number, checkpoint: boxed });
+                let is_new = checkpoint.sequence == next;
+                next += u64::from(is_new);
+                if replaces && !is_new {
+                    changes.extend(replacing(&desk.view()?, number, &checkpoint, &changes)?);
+                } else {
+                    let checkpoint = Box::new(checkpoint.clone());
+                    changes.push(RecordChange::Checkpoint { session: number, checkpoint });
+                }
                 done.checkpoints += 1;
                 done.checkpoint = Some(checkpoint);
             }
@@ -253,6 +272,29 @@ fn held_claims(
             .map_or_else(|error| Err(damaged(error)), |entry| Ok(entry.map(|entry| entry.value)))
     };
     keys.iter().zip(entries).map(held).collect()
+}
+
+/// Returns the changes that put a checkpoint in the place of the one with its id, in a record that
+/// begins with `before`. The old one is hidden first, so that the time of the last checkpoint is
+/// right.
+fn replacing(
+    view: &dyn Snapshot,
+    session: SessionNumber,
+    checkpoint: &Checkpoint,
+    before: &[RecordChange],
+) -> Result<[RecordChange; 2]> {
+    let id = checkpoint.id;
+    let stored = checkpoint::last_time_without(view, session, &BTreeSet::from([id]))?;
+    let made = before.iter().filter_map(|change| match change {
+        RecordChange::Checkpoint { checkpoint, .. } => Some(checkpoint.time),
+        _ => None,
+    });
+    let last = made.max().max(stored);
+    let checkpoint = Box::new(checkpoint.clone());
+    Ok([
+        RecordChange::CheckpointHidden { session, id, last },
+        RecordChange::CheckpointShown { session, checkpoint },
+    ])
 }
 
 /// Returns a change of the write in the session with this number, which the plan has found.

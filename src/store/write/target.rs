@@ -1,4 +1,4 @@
-//! Where a write goes: its session and branch, both of which the write itself may begin.
+//! Where a write goes: its session and branch. The write itself may begin them.
 
 use super::SessionWrite;
 use crate::engine::plan_context::PlanContext;

@@ -8,7 +8,7 @@ use super::readable_value::{PLAIN_ENCODING, readable_title};
 use super::typed_bytes::TypedBytes;
 use forge_store::error::Result;
 use forge_store::model::{Key, Kind, Value};
-use forge_store::store::{ClaimChange, StateAt};
+use forge_store::store::{ClaimChange, FieldRef, StateAt};
 use std::cmp::Ordering;
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -156,60 +156,51 @@ impl ClaimPrefix {
     }
 }
 
+/// The elements of a channel as they are read: their ids and their bytes.
+type StoredElements<'a> = Vec<(u64, &'a [u8])>;
+
 /// Reads the channels of a namespace. `namespace` is its label.
 pub(super) fn read_channels(state: &StateAt, namespace: &str) -> Result<ChannelStates> {
-    let mut parts: BTreeMap<String, Vec<(u64, Vec<u8>)>> = BTreeMap::new();
-    for entry in state.claims().entries_of_kind(Kind::ChannelElement) {
-        let (key, entry) = entry?;
-        let Some((of, channel, id)) = split_element_id(&key.id) else {
-            return Err(damaged(format!("the {key}"), "its id has no number"));
+    let prefix = format!("{namespace}/");
+    let mut parts: BTreeMap<&str, StoredElements<'_>> = BTreeMap::new();
+    for claim in state.claims().claims_with_prefix(Kind::ChannelElement, &prefix) {
+        let broken = |why| damaged("an element of a channel", why);
+        let id = claim.id()?.get(prefix.len()..).and_then(|id| id.rsplit_once('/'));
+        let number = id.and_then(|(label, id)| Some((label, u64::from_str_radix(id, 16).ok()?)));
+        let (label, number) = number.ok_or_else(|| broken("its id has no number"))?;
+        let [Some(FieldRef::Bytes(bytes))] = claim.fields(["bytes"])? else {
+            return Err(broken("it has no bytes"));
         };
-        if of != namespace {
-            continue;
-        }
-        let Value::Map(mut fields) = entry.value else {
-            return Err(damaged(format!("the {key}"), "it has no fields"));
-        };
-        let Some(Value::Bytes(bytes)) = fields.remove("bytes") else {
-            return Err(damaged(format!("the {key}"), "it has no bytes"));
-        };
-        match parts.get_mut(channel) {
-            Some(known) => known.push((id, bytes)),
-            None => drop(parts.insert(channel.to_owned(), vec![(id, bytes)])),
-        }
+        parts.entry(label).or_default().push((number, bytes));
     }
     let mut channels = ChannelStates::new();
-    for entry in state.claims().entries_of_kind(Kind::Channel) {
-        let (key, entry) = entry?;
-        let Some((of, label)) = key.id.rsplit_once('/') else { continue };
-        if of != namespace {
-            continue;
-        }
+    for claim in state.claims().claims_with_prefix(Kind::Channel, &prefix) {
+        let label = claim.id()?.get(prefix.len()..).unwrap_or_default();
         let parts = parts.remove(label).unwrap_or_default();
-        let text = |name: &str| entry.value.field(name).and_then(Value::as_text);
-        let form = text("form").and_then(PayloadForm::of_word);
-        let (Some(encoding), Some(form), Some(version)) = (text("type"), form, text("version"))
+        let broken = |why| damaged(format!("the channel '{label}'"), why);
+        let fields = claim.fields(["channel", "type", "form", "count", "version"])?;
+        let [name, encoding, form, count, version] = fields;
+        let form = text_of(form).and_then(PayloadForm::of_word);
+        let (Some(encoding), Some(form), Some(version)) = (text_of(encoding), form, text_of(version))
         else {
-            return Err(damaged(format!("the {key}"), "a field is missing"));
+            return Err(broken("a field is missing"));
         };
-        if entry.value.field("count").and_then(Value::as_i64) != Some(parts.len() as i64) {
-            return Err(damaged(format!("the {key}"), "an element is missing"));
+        if count != Some(FieldRef::Int(parts.len() as i64)) {
+            return Err(broken("an element is missing"));
         }
-        let elements: Vec<&[u8]> = parts.iter().map(|(_, bytes)| bytes.as_slice()).collect();
+        let elements: Vec<&[u8]> = parts.iter().map(|(_, bytes)| *bytes).collect();
         let bytes = join_payload(form, &elements);
         let places = elements_of(form, &elements);
         let elements = parts.iter().map(|(id, _)| *id).zip(places).collect();
         let payload = TypedBytes { encoding: encoding.to_owned(), bytes };
-        let name = text("channel").unwrap_or(label).to_owned();
+        let name = text_of(name).unwrap_or(label).to_owned();
         let channel = ChannelState { version: version.to_owned(), payload, form, elements };
         channels.insert(name, Arc::new(channel));
     }
     Ok(channels)
 }
 
-/// Splits the id of an element into the labels of namespace and channel, and its number.
-fn split_element_id(id: &str) -> Option<(&str, &str, u64)> {
-    let (channel, number) = id.rsplit_once('/')?;
-    let (namespace, channel) = channel.rsplit_once('/')?;
-    Some((namespace, channel, u64::from_str_radix(number, 16).ok()?))
+/// Returns the text of a field.
+const fn text_of(field: Option<FieldRef<'_>>) -> Option<&str> {
+    if let Some(FieldRef::Text(text)) = field { Some(text) } else { None }
 }

@@ -112,6 +112,27 @@ pub(crate) fn step(
                 MergeRequest { source, prefer: Some(MergeSide::Ours), ..MergeRequest::default() };
             drop(session.merge(&act, &merging));
         }
+        21 => {
+            let last = session.summary().unwrap().last_sequence.max(1);
+            if let Ok(point) = session.at_sequence(u64::from(which) % last + 1) {
+                let named = NewCheckpoint::manual(format!("{said}after {minute}"));
+                let write = session.write(&act).after_or_fork(&point, format!("f{}", which % 3));
+                let _ = write.change(note(which % 5)).checkpoint(named).commit();
+            }
+        }
+        22 => {
+            let key = Some(format!("key {}", which % 2));
+            let named =
+                NewCheckpoint { key, ..NewCheckpoint::manual(format!("{said}again {minute}")) };
+            let write = session.write(&act).change(note(which % 5));
+            write.replacing_checkpoint(named).commit().unwrap();
+        }
+        23 => {
+            let filter = CheckpointFilter { limit: Some(4), ..Default::default() };
+            let found = session.checkpoints(&filter).unwrap();
+            let ids: Vec<_> = found.iter().skip(usize::from(which % 2)).map(|one| one.id).collect();
+            session.drop_checkpoints(&act, &ids).unwrap();
+        }
         _ => session.schedule(&act, which.is_multiple_of(2).then_some(60_000_000)).unwrap(),
     }
 }
@@ -212,7 +233,7 @@ proptest! {
 
     #[test]
     fn an_imported_session_equals_the_exported_one(
-        steps in prop::collection::vec((0_u8..21, any::<u8>()), 1..50),
+        steps in prop::collection::vec((0_u8..24, any::<u8>()), 1..50),
         middle in 0_usize..50,
         part in any::<prop::sample::Index>(),
     ) {

@@ -26,6 +26,14 @@ enum Step {
         revision: u16,
         claims: Vec<Claim>,
     },
+    /// Makes a checkpoint with a key, which replaces the last one with that key.
+    Replace {
+        tags: Vec<String>,
+    },
+    /// Drops a checkpoint.
+    Drop {
+        checkpoint: u16,
+    },
     /// Makes a checkpoint of a past moment.
     Name {
         moment: u16,
@@ -138,6 +146,8 @@ fn step() -> impl Strategy<Value = Step> {
             .prop_map(|(claims, facts, checkpoint)| Step::Write { claims, facts, checkpoint }),
         4 => (any::<u16>(), prop::collection::vec(after, 0..4))
             .prop_map(|(revision, claims)| Step::After { revision, claims }),
+        3 => tags().prop_map(|tags| Step::Replace { tags }),
+        2 => any::<u16>().prop_map(|checkpoint| Step::Drop { checkpoint }),
         2 => (any::<u16>(), tags()).prop_map(|(moment, tags)| Step::Name { moment, tags }),
         1 => (any::<u16>(), tag(), tag())
             .prop_map(|(checkpoint, add, remove)| Step::Tag { checkpoint, add, remove }),

@@ -57,6 +57,8 @@ pub(super) struct Named {
 pub(super) struct Visible {
     pub(super) current: usize,
     pub(super) checkpoints: BTreeMap<u64, Named>,
+    /// The last checkpoint that was made with the key.
+    pub(super) keyed: Option<u64>,
     /// The operations whose facts are visible.
     in_force: BTreeSet<usize>,
     pub(super) schedule: Option<i64>,
@@ -99,6 +101,7 @@ impl Naive {
             now: Visible {
                 current: 0,
                 checkpoints: BTreeMap::new(),
+                keyed: None,
                 in_force: BTreeSet::new(),
                 schedule: None,
                 heads: BTreeMap::from([(0, ClaimMap::new())]),

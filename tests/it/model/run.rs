@@ -142,6 +142,8 @@ impl Doing<'_> {
                 self.write(claims, facts, checkpoint.as_deref());
             }
             Step::After { revision, claims } => self.after(*revision, claims),
+            Step::Replace { tags } => self.replace(tags),
+            Step::Drop { checkpoint } => self.drop(*checkpoint),
             Step::Name { moment, tags } => self.name(*moment, tags),
             Step::Tag { checkpoint, add, remove } => self.tag(*checkpoint, add, remove),
             Step::Fork { from } => self.fork(*from),
@@ -318,6 +320,41 @@ impl Doing<'_> {
         });
         let landed = if revised { branch } else { known.unwrap_or(own) };
         assert_eq!(done.branch, self.naive.branches[landed].name);
+    }
+
+    fn replace(&mut self, tags: &[String]) {
+        let (now, act, key) = (self.now, act(self.now), "key".to_owned());
+        let message = format!("c{}", self.number);
+        let wanted = NewCheckpoint {
+            key: Some(key.clone()),
+            ..NewCheckpoint::manual(message.clone()).tags(tags.to_vec())
+        };
+        let done = self.session.write(&act).replacing_checkpoint(wanted).commit().unwrap();
+        let made = done.checkpoint.unwrap();
+        assert_eq!(self.session.checkpoint_of(&key).unwrap().as_ref(), Some(&made));
+        let naive = &self.naive;
+        let known = naive.now.keyed.filter(|known| naive.now.checkpoints.contains_key(known));
+        let next = naive.next;
+        self.naive.operate(None, |naive| {
+            let revision = naive.branches[naive.now.current].head;
+            if let Some(known) = known {
+                naive.next = known;
+            }
+            naive.checkpoint(now, revision, &message, tags);
+            naive.now.keyed = Some(made.sequence);
+            naive.next = naive.next.max(next);
+        });
+        assert_eq!(made.sequence, known.unwrap_or(next));
+    }
+
+    fn drop(&mut self, checkpoint: u16) {
+        let all = self.session.checkpoints(&CheckpointFilter::default()).unwrap();
+        let Some(one) = pick(&all, checkpoint) else { return };
+        let gone = self.session.drop_checkpoints(&act(self.now), &[one.id]).unwrap();
+        assert_eq!(gone, [one]);
+        self.naive.operate(None, |naive| {
+            naive.now.checkpoints.remove(&gone[0].sequence);
+        });
     }
 
     fn name(&mut self, moment: u16, tags: &[String]) {

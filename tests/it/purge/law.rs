@@ -138,8 +138,8 @@ proptest! {
 
     #[test]
     fn a_purged_store_equals_one_with_the_replacement_text(
-        steps in prop::collection::vec((0_u8..21, any::<u8>()), 1..40),
-        later in prop::collection::vec((0_u8..21, any::<u8>()), 1..25),
+        steps in prop::collection::vec((0_u8..24, any::<u8>()), 1..40),
+        later in prop::collection::vec((0_u8..24, any::<u8>()), 1..25),
     ) {
         holds(&steps, &later);
     }
