@@ -1,6 +1,8 @@
 //! The classes `Run`, `Progress`, `Program` and `Thread`: thin layers over the crate
 //! `forge-systems`. Their Python side is `forge_store.systems`.
 
+#![expect(clippy::needless_pass_by_value, reason = "arguments from Python arrive as values")]
+
 use crate::handle::StoreHandle;
 use crate::plain::{PlainValue, fields_from, plain_map};
 use crate::store::Store;
