@@ -37,12 +37,10 @@ class Entity:
         return f"{self.id} {self.description}"
 
 
-@dataclass(frozen=True)
 class Claim(Entity):
     """Something that is held to be so, on a branch, until it is changed."""
 
 
-@dataclass(frozen=True)
 class Hypothesis(Claim):
     """What might explain the problem."""
 
@@ -72,7 +70,6 @@ class Hypothesis(Claim):
         return _texts(self.fields, "tags")
 
 
-@dataclass(frozen=True)
 class Evidence(Claim):
     """What speaks for or against a hypothesis."""
 
@@ -92,7 +89,6 @@ class Evidence(Claim):
         return _text(self.fields, "source")
 
 
-@dataclass(frozen=True)
 class Belief(Claim):
     """What is held to be true."""
 
@@ -112,7 +108,6 @@ class Belief(Claim):
         return _text(self.fields, "doubt_reason")
 
 
-@dataclass(frozen=True)
 class Gap(Claim):
     """What is not known and should be."""
 
@@ -132,7 +127,6 @@ class Gap(Claim):
         return _text(self.fields, "resolution")
 
 
-@dataclass(frozen=True)
 class Note(Claim):
     """A free remark."""
 

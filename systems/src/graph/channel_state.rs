@@ -181,7 +181,8 @@ pub(super) fn read_channels(state: &StateAt, namespace: &str) -> Result<ChannelS
         let fields = claim.fields(["channel", "type", "form", "count", "version"])?;
         let [name, encoding, form, count, version] = fields;
         let form = text_of(form).and_then(PayloadForm::of_word);
-        let (Some(encoding), Some(form), Some(version)) = (text_of(encoding), form, text_of(version))
+        let (Some(encoding), Some(form), Some(version)) =
+            (text_of(encoding), form, text_of(version))
         else {
             return Err(broken("a field is missing"));
         };

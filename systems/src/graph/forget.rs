@@ -1,7 +1,8 @@
 //! Dropping checkpoints and threads, and copying a thread.
 //!
-//! A checkpoint that is dropped is out of sight at once. A checkpoint that stays after it has no
-//! parent any more, and is handed the history that its channels need.
+//! What is dropped is out of sight at once; a sweep removes it, and until then `undo` brings it
+//! back. A checkpoint that stays after one that was dropped has no parent any more, and is handed
+//! the history that its channels need.
 
 use super::damaged;
 use super::graph_store::{
@@ -11,12 +12,9 @@ use super::prune_plan::{PruneNode, StepName, older_checkpoints, orphans};
 use super::put::{CopyParts, ForkPolicy, NewChannel, NewStep, NewValue, PutOutcome, StepNotes};
 use super::step_record::{StepRecord, dropped_value, run_tag, step_event};
 use forge_store::error::Result;
-use forge_store::model::{Checkpoint, CheckpointId, Kind, SessionKind, Timestamp};
+use forge_store::model::{Checkpoint, CheckpointId, Kind, SessionKind, Timestamp, Value};
 use forge_store::store::{Session, WriteContext};
 use std::collections::{BTreeMap, BTreeSet};
-
-/// The tag of checkpoints that were dropped.
-const DROPPED_TAG: &str = "dropped";
 
 /// What pruning keeps of a thread.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -28,25 +26,16 @@ pub enum KeepStrategy {
 }
 
 impl GraphStore {
-    /// Drops a thread with all its namespaces. An unknown thread changes nothing.
+    /// Drops a thread with all its namespaces. An unknown thread changes nothing. Until a sweep,
+    /// `undo` brings it back.
     ///
     /// # Errors
-    /// Any error of a write. A part of the checkpoints may then be dropped.
+    /// Any error of a write; then nothing was dropped.
     pub fn delete_thread(&self, now: Timestamp, thread: &str) -> Result<()> {
-        let Some(session) = self.session(thread)? else { return Ok(()) };
         let _only = self.put_lock(&session_name(thread));
+        let Some(session) = self.session(thread)? else { return Ok(()) };
         let act = WriteContext::asked("graph delete", now);
-        for (checkpoint, _) in steps_tagged(&session, None)? {
-            hide(&act, &session, &checkpoint.id)?;
-        }
-        // Also of checkpoints that were never put.
-        let events: Vec<String> = session
-            .state(&session.head()?)?
-            .facts_of(Kind::GraphWrite)?
-            .into_iter()
-            .map(|known| known.fact.id)
-            .collect();
-        events.iter().try_for_each(|event| self.drop_writes(now, &session, event))
+        self.store.drop_session(&act, &session).map(drop)
     }
 
     /// Drops the older checkpoints of threads, or the threads.
@@ -90,8 +79,7 @@ impl GraphStore {
         Ok(())
     }
 
-    /// Drops checkpoints. First those that stay are handed what they need, so that a process that
-    /// ends between the two leaves nothing wrong: what was handed on is the same as what is there.
+    /// Drops checkpoints. In the same record, those that stay are handed what they need of them.
     fn drop_steps(
         &self,
         now: Timestamp,
@@ -105,8 +93,7 @@ impl GraphStore {
             .iter()
             .map(|step| ((step.1.namespace.clone(), step.1.id.clone()), step))
             .collect();
-        // All histories are read before any checkpoint changes.
-        let mut handed = Vec::new();
+        let mut bodies: BTreeMap<CheckpointId, Value> = BTreeMap::new();
         for orphan in orphans(&nodes, gone) {
             let Some((checkpoint, record)) = by_name.get(&orphan.name) else { continue };
             let mut new = record.clone();
@@ -116,18 +103,20 @@ impl GraphStore {
                 new.carried.entry(name.clone()).or_insert_with(|| history.clone());
             }
             new.parent = None;
-            handed.push((checkpoint.id, new.to_value()));
+            bodies.insert(checkpoint.id, new.to_value());
         }
-        for (id, body) in handed {
-            session.amend_checkpoint(&act, &id, |checkpoint| checkpoint.body = body.clone())?;
-        }
-        for name in gone {
-            if let Some((checkpoint, _)) = by_name.get(name) {
-                hide(&act, session, &checkpoint.id)?;
-                self.drop_writes(now, session, &step_event(&name.0, &name.1))?;
+        let dropped: Vec<CheckpointId> =
+            gone.iter().filter_map(|name| by_name.get(name)).map(|(one, _)| one.id).collect();
+        let amended: Vec<CheckpointId> = bodies.keys().copied().collect();
+        session.drop_and_amend_checkpoints(&act, &dropped, &amended, |checkpoint| {
+            if let Some(body) = bodies.get(&checkpoint.id) {
+                checkpoint.body = body.clone();
             }
-        }
-        Ok(())
+        })?;
+        let mut names = gone.iter().filter(|name| by_name.contains_key(*name));
+        names.try_for_each(|(namespace, id)| {
+            self.drop_writes(now, session, &step_event(namespace, id))
+        })
     }
 
     /// Drops the pending writes of a step, so that a checkpoint that is put again under the same id
@@ -217,16 +206,6 @@ impl GraphStore {
             }
         }
     }
-}
-
-/// Takes a checkpoint out of sight. It stays in the history of the session, without what makes it
-/// one of the graph.
-fn hide(act: &WriteContext, session: &Session, id: &CheckpointId) -> Result<()> {
-    let hidden = session.amend_checkpoint(act, id, |checkpoint| {
-        checkpoint.body = dropped_value();
-        checkpoint.tags = vec![DROPPED_TAG.to_owned()];
-    });
-    hidden.map(drop)
 }
 
 fn node(record: &StepRecord) -> PruneNode {

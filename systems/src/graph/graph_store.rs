@@ -12,14 +12,22 @@ use super::step_record::{
 use super::typed_bytes::TypedBytes;
 use forge_store::error::{Error, Result};
 use forge_store::model::claim::check_id;
-use forge_store::model::{Checkpoint, Fact, FactOrigin, Kind, SessionKind, Timestamp, Value};
+use forge_store::model::{
+    Checkpoint, Fact, FactOrigin, Kind, SessionId, SessionKind, Timestamp, Value,
+};
 use forge_store::store::{CheckpointFilter, ResolvedMoment, Session, Store, WriteContext};
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 /// How many puts to different threads of a graph may be planned at once.
 const PUT_LOCKS: usize = 64;
+
+/// The most new checkpoints that are read to find the latest; with more, all are read.
+const MAX_NEW_STEPS: u64 = 256;
+
+/// Of how many namespaces the latest step is remembered.
+const MAX_LATEST: usize = 4096;
 
 /// The threads of a graph in a store. Cheap to clone; clones share what was read.
 #[derive(Clone, Debug)]
@@ -31,10 +39,47 @@ pub struct GraphStore {
 #[derive(Debug)]
 struct SharedState {
     cache: Mutex<StepCache>,
+    /// The latest step of each namespace, by its session.
+    latest: Mutex<HashMap<(SessionId, String), LatestStep>>,
     /// The time of the last pending write, which orders them.
     last_write: Mutex<Timestamp>,
     /// Puts to one thread wait for each other here, rather than conflict in the store.
     put_locks: Vec<Mutex<()>>,
+}
+
+/// The greatest id of a namespace when its session had so many numbers and checkpoints.
+#[derive(Clone, Debug)]
+struct LatestStep {
+    number: u64,
+    count: u64,
+    id: Option<String>,
+}
+
+impl LatestStep {
+    /// Returns the greatest id now; `None` if the checkpoints since do not say it, because others
+    /// were dropped or came back.
+    fn next(
+        &self,
+        session: &Session,
+        namespace: &str,
+        number: u64,
+        count: u64,
+    ) -> Result<Option<String>> {
+        let (Some(numbers), Some(added)) =
+            (number.checked_sub(self.number), count.checked_sub(self.count))
+        else {
+            return Ok(None);
+        };
+        let limit = Some(numbers.min(MAX_NEW_STEPS) as usize);
+        let filter = CheckpointFilter { limit, ..CheckpointFilter::default() };
+        let mut new = session.written_checkpoints(&filter)?;
+        new.retain(|checkpoint| checkpoint.sequence > self.number);
+        if new.len() as u64 != added {
+            return Ok(None);
+        }
+        let steps = steps_of(new)?;
+        Ok(greatest_id(&steps, namespace).max(self.id.clone()))
+    }
 }
 
 /// Names a checkpoint of a graph.
@@ -73,6 +118,7 @@ impl GraphStore {
     pub fn new(store: Store) -> Self {
         let shared = SharedState {
             cache: Mutex::default(),
+            latest: Mutex::default(),
             last_write: Mutex::new(Timestamp::from_micros(i64::MIN)),
             put_locks: (0..PUT_LOCKS).map(|_| Mutex::default()).collect(),
         };
@@ -159,6 +205,44 @@ impl GraphStore {
         *last
     }
 
+    /// Returns the step with the greatest id of a namespace.
+    ///
+    /// Only the checkpoints since the last call are read, unless others were dropped or came back.
+    fn latest_step(
+        &self,
+        session: &Session,
+        namespace: &str,
+    ) -> Result<Option<(Checkpoint, StepRecord)>> {
+        let summary = session.summary()?;
+        let (number, count) = (summary.last_sequence, summary.checkpoints);
+        let place = (summary.info.id, namespace.to_owned());
+        let lock = || self.shared.latest.lock().unwrap_or_else(PoisonError::into_inner);
+        let known = lock().get(&place).cloned();
+        let id = match known {
+            Some(known) if (known.number, known.count) == (number, count) => known.id,
+            known => {
+                let id = match &known {
+                    Some(known) => known.next(session, namespace, number, count)?,
+                    None => None,
+                };
+                match id {
+                    Some(id) => Some(id),
+                    None => {
+                        let steps = steps_tagged(session, Some(namespace_tag(namespace)))?;
+                        greatest_id(&steps, namespace)
+                    }
+                }
+            }
+        };
+        let mut latest = lock();
+        if latest.len() >= MAX_LATEST {
+            latest.clear();
+        }
+        latest.insert(place, LatestStep { number, count, id: id.clone() });
+        drop(latest);
+        id.map_or(Ok(None), |id| step_in(session, namespace, &id))
+    }
+
     /// Returns a checkpoint; without an id, the one with the greatest id in its namespace.
     pub fn get(
         &self,
@@ -169,7 +253,7 @@ impl GraphStore {
         let Some(session) = self.session(thread)? else { return Ok(None) };
         let found = match id {
             Some(id) => step_in(&session, namespace, id)?,
-            None => latest_step(&session, namespace)?,
+            None => self.latest_step(&session, namespace)?,
         };
         let Some((checkpoint, record)) = found else { return Ok(None) };
         let (head, channels) = self.step_state(&session, &checkpoint, &record)?;
@@ -297,7 +381,7 @@ impl GraphStore {
         let Some(session) = self.session(thread)? else { return Ok(nothing()) };
         let latest = match id {
             Some(id) => Some(id.to_owned()),
-            None => latest_step(&session, namespace)?.map(|(_, record)| record.id),
+            None => self.latest_step(&session, namespace)?.map(|(_, record)| record.id),
         };
         let Some(target) = latest else { return Ok(nothing()) };
         self.history_in(&session, namespace, &target, channels)
@@ -377,14 +461,14 @@ pub(super) fn step_in(
     Ok(record.map(|record| (checkpoint, record)))
 }
 
-/// Returns the step with the greatest id of a namespace.
-pub(super) fn latest_step(
-    session: &Session,
+/// Returns the greatest id of these steps in a namespace.
+fn greatest_id<'a>(
+    steps: impl IntoIterator<Item = &'a (Checkpoint, StepRecord)>,
     namespace: &str,
-) -> Result<Option<(Checkpoint, StepRecord)>> {
-    let steps = steps_tagged(session, Some(namespace_tag(namespace)))?;
-    let steps = steps.into_iter().filter(|(_, record)| record.namespace == namespace);
-    Ok(steps.max_by(|(_, one), (_, other)| one.id.cmp(&other.id)))
+) -> Option<String> {
+    let records = steps.into_iter().map(|(_, record)| record);
+    let ids = records.filter(|record| record.namespace == namespace).map(|record| &record.id);
+    ids.max().cloned()
 }
 
 /// Returns the steps with this tag, or all.
@@ -393,8 +477,13 @@ pub(super) fn steps_tagged(
     tag: Option<String>,
 ) -> Result<Vec<(Checkpoint, StepRecord)>> {
     let filter = CheckpointFilter { tag, ..CheckpointFilter::default() };
+    steps_of(session.checkpoints(&filter)?)
+}
+
+/// Returns those of the checkpoints that are steps.
+fn steps_of(checkpoints: Vec<Checkpoint>) -> Result<Vec<(Checkpoint, StepRecord)>> {
     let mut found = Vec::new();
-    for checkpoint in session.checkpoints(&filter)? {
+    for checkpoint in checkpoints {
         if let Some(record) = StepRecord::of_checkpoint(&checkpoint)? {
             found.push((checkpoint, record));
         }

@@ -197,22 +197,17 @@ impl GraphStore {
             head: new.head.clone(),
         };
         changes.push(ClaimChange::put(step_key(&new.namespace), claim.to_value()));
-        let checkpoint = checkpoint_of(act, new, &record);
+        let checkpoint = checkpoint_of(new, &record);
         let mut write = session.write(act).part_of(operation).changes(changes);
         write = match target.is_fork {
             true => write.after_or_fork(&target.point, fork_name(&new.id)),
             false => write.after(&target.point),
         };
-        write = write.checkpoint(checkpoint);
+        write = write.replacing_checkpoint(checkpoint);
         if copy.is_import {
             write = write.imported();
         }
         let written = write.commit()?;
-        // A checkpoint that is replaced keeps the fields that the new one does not have.
-        let body = record.to_value();
-        if let Some(made) = written.checkpoint.filter(|made| made.body != body) {
-            session.amend_checkpoint(act, &made.id, |made| made.body = body.clone())?;
-        }
         self.cache().insert(record.token, channels);
         Ok(PutOutcome::Written { branch: written.branch, is_fork: target.is_fork })
     }
@@ -362,11 +357,10 @@ fn call_changes(
     Ok(())
 }
 
-fn checkpoint_of(act: &WriteContext, new: &NewStep, record: &StepRecord) -> NewCheckpoint {
+fn checkpoint_of(new: &NewStep, record: &StepRecord) -> NewCheckpoint {
     let message = new.notes.message.clone();
-    // With a time of its own, it replaces an earlier one of the same step.
     let mut checkpoint =
-        NewCheckpoint::new(message, CheckpointTrigger::Scheduled).tags(record.tags()).at(act.now);
+        NewCheckpoint::new(message, CheckpointTrigger::Scheduled).tags(record.tags());
     checkpoint.body = record.to_value();
     checkpoint.key = Some(step_event(&new.namespace, &new.id));
     checkpoint

@@ -402,3 +402,37 @@ fn a_copy_has_everything_and_can_be_repeated() {
         assert_eq!(graph.listed(Some(target), None).len(), 4);
     }
 }
+
+#[test]
+fn the_latest_is_found_whatever_came_and_went() {
+    let mut graph = Graph::new();
+    let other = GraphStore::new(graph.store.store().clone());
+    let latest = |graph: &Graph, wanted: Option<&str>| {
+        for store in [&graph.store, &other, &GraphStore::new(graph.store.store().clone())] {
+            let found = store.get("t", "", None).unwrap().map(|step| step.id);
+            assert_eq!(found.as_deref(), wanted);
+        }
+    };
+    latest(&graph, None);
+    graph.put_plain("t", "", "2", None);
+    latest(&graph, Some("2"));
+    // An older id is written later; another namespace has a greater one.
+    graph.put_plain("t", "", "1", Some("2"));
+    graph.put_plain("t", "a", "9", None);
+    latest(&graph, Some("2"));
+    graph.put_plain("t", "", "3", Some("2"));
+    latest(&graph, Some("3"));
+    let mut run = graph.step("t", "", "4", Some("3"));
+    run.notes.run_id = Some("r".to_owned());
+    graph.put(&run);
+    latest(&graph, Some("4"));
+    let now = graph.tick();
+    graph.store.delete_for_runs(now, &["r".to_owned()]).unwrap();
+    graph.put_plain("t", "a", "99", Some("9"));
+    latest(&graph, Some("3"));
+    let now = graph.tick();
+    graph.store.delete_thread(now, "t").unwrap();
+    latest(&graph, None);
+    graph.put_plain("t", "", "1", None);
+    latest(&graph, Some("1"));
+}
