@@ -3,8 +3,8 @@
 
 use crate::model::Value;
 
-/// The markers for the length of a text, bytes, a list or a map: in the first byte if it is short, otherwise
-/// after a marker.
+/// The markers for the length of a text, bytes, a list or a map: in the first byte if it is short,
+/// otherwise after a marker.
 struct LengthMarkers {
     /// The first byte of an empty one.
     short: u8,

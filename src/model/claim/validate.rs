@@ -165,11 +165,6 @@ fn is_plain(value: &Value, depth: usize) -> bool {
 /// listed, but not checked.
 #[must_use]
 pub fn fields(kind: Kind) -> &'static [FieldDefinition] {
-    macro_rules! unchecked {
-        ($($name:literal: $about:literal,)*) => {
-            &[$(FieldDefinition { name: $name, about: $about, shape: FieldShape::Other, allowed: <Value as FieldValue>::allowed },)*]
-        };
-    }
     match kind {
         Kind::Hypothesis => Hypothesis::FIELDS,
         Kind::Evidence => Evidence::FIELDS,
@@ -188,6 +183,18 @@ pub fn fields(kind: Kind) -> &'static [FieldDefinition] {
         Kind::Inference => Inference::FIELDS,
         Kind::Tool => ToolUse::FIELDS,
         Kind::Notice => Notice::FIELDS,
+        system => system_fields(system),
+    }
+}
+
+/// Returns the fields of the kinds of the other systems, which are not checked.
+fn system_fields(kind: Kind) -> &'static [FieldDefinition] {
+    macro_rules! unchecked {
+        ($($name:literal: $about:literal,)*) => {
+            &[$(FieldDefinition { name: $name, about: $about, shape: FieldShape::Other, allowed: <Value as FieldValue>::allowed },)*]
+        };
+    }
+    match kind {
         Kind::Output => unchecked! {
             "item": "The item it was made for.",
             "step": "The step that made it.",
@@ -253,7 +260,7 @@ pub fn fields(kind: Kind) -> &'static [FieldDefinition] {
         Kind::GraphStep => unchecked! {
             "namespace": "The namespace that made the step; empty for the graph itself.",
             "checkpoint": "The framework's id of the checkpoint.",
-            "token": "Identifies the put, so that a checkpoint that was replaced is told from the new one.",
+            "token": "Identifies the put, so that a checkpoint that was replaced is not taken for the new one.",
             "head": "The checkpoint without the values of its channels: type, and the framework's bytes.",
             "calls": "In a claim of its own: the calls of subgraphs that have claims.",
         },
@@ -275,6 +282,7 @@ pub fn fields(kind: Kind) -> &'static [FieldDefinition] {
             "writes": "What it wrote: slot, channel, type and bytes of each value.",
             "dropped": "Whether the versions before this one were dropped with their checkpoint.",
         },
+        _ => &[],
     }
 }
 
