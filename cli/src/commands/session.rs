@@ -45,7 +45,7 @@ pub struct SessionListArgs {
     #[arg(long)]
     pub all: bool,
 
-    /// Kind of the listed sessions; repeatable
+    /// Kind of the listed sessions; can be repeated
     #[arg(long, value_name = "KIND", value_parser = session_kind_parser(), conflicts_with = "all")]
     pub kind: Vec<SessionKind>,
 
