@@ -203,7 +203,7 @@ impl Session {
         limit: Option<usize>,
     ) -> PyResult<PlainValue> {
         let (since, until) = (since.map(time_from).transpose()?, until.map(time_from).transpose()?);
-        let filter = CheckpointFilter { tag, since, until, limit };
+        let filter = CheckpointFilter { tag, since, until, limit, ..CheckpointFilter::default() };
         self.read(py, |session| {
             let known = session.checkpoints(&filter)?.into_iter();
             let known = known.map(|checkpoint| {
