@@ -1,5 +1,7 @@
 //! The class `Graphs`: the threads of a graph, for `forge_store.langgraph`.
 
+#![expect(clippy::needless_pass_by_value, reason = "arguments from Python arrive as values")]
+
 use crate::error::{exception, invalid};
 use crate::handle::StoreHandle;
 use crate::store::Store;
@@ -28,6 +30,10 @@ type ChannelArgument = (String, String, bool, bool, Option<TypedArgument>);
 /// Message, source, step, run, checkpoint of the root graph, channels that live on writes.
 type NotesArgument =
     (String, Option<String>, Option<i64>, Option<String>, Option<String>, Vec<String>);
+
+/// The branch and whether it began there, if the checkpoint was written; the names of the channels
+/// whose values are needed.
+type PutResult = (Option<(String, bool)>, Vec<String>);
 
 /// Task, channel, value.
 type WriteResult = (String, String, TypedResult);
@@ -99,7 +105,7 @@ impl Graphs {
         channels: Vec<ChannelArgument>,
         notes: NotesArgument,
         refuse_fork: bool,
-    ) -> PyResult<(Option<(String, bool)>, Vec<String>)> {
+    ) -> PyResult<PutResult> {
         let (message, source, step, run_id, root, delta) = notes;
         let notes = StepNotes { message, source, step, run_id, root, delta };
         let fork = if refuse_fork { ForkPolicy::Refuse } else { ForkPolicy::Branch };

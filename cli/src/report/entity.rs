@@ -82,7 +82,7 @@ impl EntityJson {
                 },
                 // The framework's own values are nested: one line would be hard to read.
                 Value::List(values) if name == "value" && self.kind == Kind::ChannelElement => {
-                    let values = values.iter().map(|value| serde_json::to_string_pretty(value));
+                    let values = values.iter().map(serde_json::to_string_pretty);
                     values.map(Result::unwrap_or_default).collect::<Vec<_>>().join("\n")
                 }
                 other => field_text(name, other),
