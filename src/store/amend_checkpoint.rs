@@ -50,7 +50,7 @@ impl Session {
         self.store.engine.commit(CommitDurability::Now, &mut |desk| {
             let old = checkpoint::by_id(&desk.view()?, self.number, id)?
                 .ok_or_else(|| Error::not_found("checkpoint", id.to_string()))?;
-            let Some(new) = self.amended(old.clone(), &amend)? else {
+            let Some(new) = self.amended(&old, &amend)? else {
                 return Ok((None, (old, false)));
             };
             let changes = vec![RecordChange::Checkpoint {

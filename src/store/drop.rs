@@ -59,7 +59,7 @@ impl Session {
                 if dropped.contains_key(id) {
                     return Err(Error::not_found("checkpoint that stays", id.to_string()));
                 }
-                let new = self.amended(self.known_checkpoint(&view, id)?, &amend)?;
+                let new = self.amended(&self.known_checkpoint(&view, id)?, &amend)?;
                 changes.extend(new.map(|checkpoint| RecordChange::Checkpoint {
                     session,
                     checkpoint: Box::new(checkpoint),
@@ -89,7 +89,7 @@ impl Session {
     /// Returns a checkpoint as `amend` changes it; `None` if that changes nothing.
     pub(super) fn amended(
         &self,
-        old: Checkpoint,
+        old: &Checkpoint,
         amend: impl Fn(&mut Checkpoint),
     ) -> Result<Option<Checkpoint>> {
         let mut wanted = old.clone();
@@ -99,11 +99,11 @@ impl Session {
         new.tags = wanted.tags;
         new.body = wanted.body.without_nulls();
         new.tags.iter().try_for_each(|tag| check_tag(tag))?;
-        if new == old {
+        if new == *old {
             return Ok(None);
         }
         self.store.gate().made(&mut new);
-        Ok((new != old).then_some(new))
+        Ok((new != *old).then_some(new))
     }
 
     /// Checks that no program names one of these checkpoints.
