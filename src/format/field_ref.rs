@@ -28,8 +28,7 @@ pub enum FieldRef<'a> {
     Nested,
 }
 
-/// Returns the fields with these names of an entry's value; `None` for those that it lacks. Reads
-/// up to the last one that it has.
+/// Returns the fields with these names of an entry's value; `None` for those that it lacks.
 ///
 /// # Errors
 /// [`DecodeError`] if the value is no map, or is damaged.
@@ -65,16 +64,10 @@ impl<'a, const N: usize> Visitor<'a> for NamedFields<'_, 'a, N> {
     }
 
     fn visit_map<A: MapAccess<'a>>(mut self, mut map: A) -> Result<Self::Value, A::Error> {
-        let mut missing = N;
-        while missing > 0
-            && let Some(name) = map.next_key::<&str>()?
-        {
+        while let Some(name) = map.next_key::<&str>()? {
             let place = self.names.iter().position(|wanted| *wanted == name);
             match place.and_then(|place| self.found.get_mut(place)) {
-                Some(found) => {
-                    *found = Some(map.next_value()?);
-                    missing -= 1;
-                }
+                Some(found) => *found = Some(map.next_value()?),
                 None => drop(map.next_value::<IgnoredAny>()?),
             }
         }

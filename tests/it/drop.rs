@@ -61,7 +61,7 @@ fn a_checkpoint_takes_the_place_of_the_one_with_its_key() {
                 store.maintain(0).unwrap();
             }
             assert_eq!(session.checkpoint_of("event").unwrap().as_ref(), Some(&new));
-            assert_eq!(all(&session), [new.clone()]);
+            assert_eq!(all(&session), std::slice::from_ref(&new));
             assert_eq!((tagged(&session, "old"), tagged(&session, "new")), (0, 1));
             assert_eq!(session.summary().unwrap().checkpoints, 1);
             // Without being asked to replace it, another report changes nothing.
@@ -70,11 +70,11 @@ fn a_checkpoint_takes_the_place_of_the_one_with_its_key() {
         }
         for _ in 0..2 {
             session.undo(&act(4), None).unwrap();
-            assert_eq!(all(&session), [old.clone()]);
+            assert_eq!(all(&session), std::slice::from_ref(&old));
             assert_eq!(session.checkpoint_of("event").unwrap().as_ref(), Some(&old));
             assert_eq!(last(&session), Some(time(1)), "that of the one that is there");
             session.redo(&act(5)).unwrap();
-            assert_eq!(all(&session), [new.clone()]);
+            assert_eq!(all(&session), std::slice::from_ref(&new));
             assert_eq!(last(&session), Some(time(2)));
         }
         // Both parts of one operation are undone together.
@@ -87,7 +87,7 @@ fn a_checkpoint_takes_the_place_of_the_one_with_its_key() {
         }
         assert_eq!(all(&session).len(), 2);
         session.undo(&act(7), None).unwrap();
-        assert_eq!(all(&session), [new.clone()]);
+        assert_eq!(all(&session), std::slice::from_ref(&new));
         session.redo(&act(8)).unwrap();
         assert_eq!(session.checkpoint_of("other").unwrap().unwrap().message, "second");
         store.maintain(0).unwrap();
@@ -341,6 +341,8 @@ fn claims_are_read_by_a_prefix_of_their_ids_as_they_are_stored() {
         let expected = format!("text of {}", claim.id().unwrap());
         assert_eq!((text, none), (Some(FieldRef::Text(&expected)), None));
         assert_eq!(claim.added_at().unwrap(), time(1));
+        assert_eq!(claim.fields(["text"]).unwrap(), [text]);
+        assert_eq!(claim.fields([]).unwrap(), []);
         let (key, entry) = claim.decode().unwrap();
         assert_eq!(state.claims().entry(&key).unwrap().as_ref(), Some(&entry));
         assert!(!claim.entry().is_empty());

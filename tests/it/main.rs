@@ -1,6 +1,7 @@
 //! Tests of forge-store from the outside, and of the rules for the project's files. One binary, one
 //! module per topic.
 
+#[cfg(test)]
 mod after;
 mod backend;
 mod browse;
@@ -11,6 +12,7 @@ mod capture;
 #[cfg(test)]
 mod crash;
 mod docs;
+#[cfg(test)]
 mod drop;
 #[cfg(test)]
 mod encryption;
