@@ -161,15 +161,17 @@ fn is_plain(value: &Value, depth: usize) -> bool {
     }
 }
 
+/// Makes a table of fields that are not checked.
+macro_rules! unchecked {
+    ($($name:literal: $about:literal,)*) => {
+        &[$(FieldDefinition { name: $name, about: $about, shape: FieldShape::Other, allowed: <Value as FieldValue>::allowed },)*]
+    };
+}
+
 /// Returns the known fields of a kind, in display order. The fields of the other systems' kinds are
 /// listed, but not checked.
 #[must_use]
 pub fn fields(kind: Kind) -> &'static [FieldDefinition] {
-    macro_rules! unchecked {
-        ($($name:literal: $about:literal,)*) => {
-            &[$(FieldDefinition { name: $name, about: $about, shape: FieldShape::Other, allowed: <Value as FieldValue>::allowed },)*]
-        };
-    }
     match kind {
         Kind::Hypothesis => Hypothesis::FIELDS,
         Kind::Evidence => Evidence::FIELDS,
@@ -250,10 +252,19 @@ pub fn fields(kind: Kind) -> &'static [FieldDefinition] {
             "marked": "Whether it contains something that no provider would accept.",
             "reset": "When sanitising could keep none of its messages, and how many they were.",
         },
+        Kind::GraphStep | Kind::Channel | Kind::ChannelElement | Kind::GraphWrite => {
+            graph_fields(kind)
+        }
+    }
+}
+
+/// Returns the fields of a kind of a graph of an agent framework, which are not checked.
+fn graph_fields(kind: Kind) -> &'static [FieldDefinition] {
+    match kind {
         Kind::GraphStep => unchecked! {
             "namespace": "The namespace that made the step; empty for the graph itself.",
             "checkpoint": "The framework's id of the checkpoint.",
-            "token": "Identifies the put, so that a checkpoint that was replaced is told from the new one.",
+            "token": "Identifies the put. A checkpoint that replaces another one has a new token.",
             "head": "The checkpoint without the values of its channels: type, and the framework's bytes.",
             "calls": "In a claim of its own: the calls of subgraphs that have claims.",
         },
@@ -273,6 +284,7 @@ pub fn fields(kind: Kind) -> &'static [FieldDefinition] {
             "writes": "What it wrote: slot, channel, type and bytes of each value.",
             "dropped": "Whether the versions before this one were dropped with their checkpoint.",
         },
+        _ => &[],
     }
 }
 

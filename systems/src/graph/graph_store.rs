@@ -47,7 +47,7 @@ struct SharedState {
     put_locks: Vec<Mutex<()>>,
 }
 
-/// The greatest id of a namespace when its session had so many numbers and checkpoints.
+/// The greatest id of a namespace when its session had this last number and count of checkpoints.
 #[derive(Clone, Debug)]
 struct LatestStep {
     number: u64,
@@ -480,7 +480,7 @@ pub(super) fn steps_tagged(
     steps_of(session.checkpoints(&filter)?)
 }
 
-/// Returns those of the checkpoints that are steps.
+/// Returns the checkpoints that are steps.
 fn steps_of(checkpoints: Vec<Checkpoint>) -> Result<Vec<(Checkpoint, StepRecord)>> {
     let mut found = Vec::new();
     for checkpoint in checkpoints {
