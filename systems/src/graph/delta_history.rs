@@ -169,7 +169,10 @@ pub(super) mod tests {
         delta_history(steps, target, &[channel.to_owned()]).unwrap().remove(channel).unwrap()
     }
 
-    fn chain(steps: Vec<(&str, Option<&str>, Vec<PendingWrite>, &[(&str, u8)])>) -> Steps {
+    /// Id, parent, writes, values.
+    type StepParts<'a> = (&'a str, Option<&'a str>, Vec<PendingWrite>, &'a [(&'a str, u8)]);
+
+    fn chain(steps: Vec<StepParts<'_>>) -> Steps {
         let steps = steps.into_iter().map(|(id, parent, writes, values)| {
             let values =
                 values.iter().map(|(name, number)| ((*name).to_owned(), value(*number))).collect();

@@ -198,7 +198,7 @@ mod tests {
             added in proptest::collection::vec("[5-9]{2}", 0..10),
             end in proptest::collection::vec("[a-z]{3}", 0..10),
         ) {
-            let old = [begin.clone(), removed.clone(), end.clone()].concat();
+            let old = [begin.clone(), removed, end.clone()].concat();
             let new = [begin.clone(), added.clone(), end.clone()].concat();
             let old = known(&begun(&old), &old).into_iter().map(|(id, word)| (id, word.to_vec())).collect::<Vec<_>>();
             let old: Vec<(u64, &[u8])> = old.iter().map(|(id, word)| (*id, word.as_slice())).collect();

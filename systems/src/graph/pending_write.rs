@@ -91,7 +91,7 @@ mod tests {
             for kept in &once {
                 let of_slot = |one: &&PendingWrite| (&one.task, one.slot) == (&kept.task, kept.slot);
                 let mut all = recorded.iter().filter(of_slot);
-                let wanted = if kept.slot < 0 { all.last() } else { all.next() };
+                let wanted = if kept.slot < 0 { all.next_back() } else { all.next() };
                 prop_assert_eq!(Some(kept), wanted);
                 prop_assert_eq!(once.iter().filter(of_slot).count(), 1);
             }
