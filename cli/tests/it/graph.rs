@@ -35,6 +35,7 @@ fn step(id: &str, parent: Option<&str>, version: &str, texts: &[&str]) -> NewSte
 
 const ASKED: &str = "why is the cache stale today?";
 const ANSWERED: &str = "it is not dropped at the start";
+const AGREED: &str = "we drop it there from now on";
 const THANKED: &str = "thank you, that was all of it";
 
 fn environment() -> Environment {
@@ -44,8 +45,8 @@ fn environment() -> Environment {
     let store = Store::open(&environment.path("project/.forge"), options).unwrap();
     let graph = GraphStore::new(store);
     let at = |second: i64| Timestamp::from_micros(1_785_000_000_000_000 + second * 1_000_000);
-    graph.put(at(0), &step("c1", None, "1", &[ASKED, ANSWERED])).unwrap();
-    graph.put(at(1), &step("c2", Some("c1"), "2", &[ASKED, ANSWERED, THANKED])).unwrap();
+    graph.put(at(0), &step("c1", None, "1", &[ASKED, ANSWERED, AGREED])).unwrap();
+    graph.put(at(1), &step("c2", Some("c1"), "2", &[ASKED, ANSWERED, AGREED, THANKED])).unwrap();
     environment
 }
 
@@ -54,7 +55,7 @@ fn a_thread_of_a_graph_is_listed_compared_and_searched_by_what_it_says() {
     let environment = environment();
     let listed = environment.forge(["session", "list", "--kind", "graph"]).success();
     assert!(listed.contains("support-7"), "{listed}");
-    let diff = environment.forge(["--session", "support-7", "diff", "step 1", "step 2"]).success();
+    let diff = environment.forge(["--session", "support-7", "diff", "HEAD~1", "HEAD"]).success();
     assert!(diff.contains(THANKED) && !diff.contains(ASKED), "{diff}");
     let found = environment.forge(["search", "dropped at the start"]).success();
     assert!(found.contains("support-7"), "{found}");
