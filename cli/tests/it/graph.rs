@@ -57,8 +57,9 @@ fn a_thread_of_a_graph_is_listed_compared_and_searched_by_what_it_says() {
     assert!(listed.contains("support-7"), "{listed}");
     let diff = environment.forge(["--session", "support-7", "diff", "HEAD~1", "HEAD"]).success();
     assert!(diff.contains(THANKED) && !diff.contains(ASKED), "{diff}");
-    let found = environment.forge(["search", "dropped at the start"]).success();
-    assert!(found.contains("support-7"), "{found}");
+    let found =
+        environment.forge(["--session", "support-7", "search", "dropped at the start"]).success();
+    assert!(found.contains(ANSWERED), "{found}");
     let state = environment.forge(["--session", "support-7", "show", "HEAD"]).success();
     assert!(state.contains(ANSWERED), "{state}");
 }
