@@ -60,6 +60,8 @@ fn a_thread_of_a_graph_is_listed_compared_and_searched_by_what_it_says() {
     let found =
         environment.forge(["--session", "support-7", "search", "dropped at the start"]).success();
     assert!(found.contains(ANSWERED), "{found}");
-    let state = environment.forge(["--session", "support-7", "show", "HEAD"]).success();
+    let state = environment
+        .forge(["--session", "support-7", "at", "HEAD", "--kind", "channel_element"])
+        .success();
     assert!(state.contains(ANSWERED), "{state}");
 }
