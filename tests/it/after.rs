@@ -1,7 +1,5 @@
 //! Writes after a given revision, and writes that begin their session.
 
-#![expect(clippy::unwrap_used, reason = "a test that cannot go on fails")]
-
 use crate::store::{act, note, time};
 use forge_store::diff::ClaimMap;
 use forge_store::error::{Error, ErrorKind};

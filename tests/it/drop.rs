@@ -1,8 +1,6 @@
 //! Checkpoints that are replaced or dropped, sessions that are dropped, pages of checkpoints, and
 //! claims as they are stored.
 
-#![expect(clippy::unwrap_used, reason = "a test that cannot go on fails")]
-
 use crate::store::{act, note, time};
 use forge_store::error::{Error, ErrorKind};
 use forge_store::model::{Checkpoint, Key, Kind, SessionKind, Value};
