@@ -42,7 +42,7 @@ def graph(saver: Any) -> Any:
     def node(name: str) -> Any:
         def work(state: State) -> dict[str, Any]:
             number = state["count"]
-            return {"words": [f"{name}{number}"], "often": [f"{name}{number}"], "count": 0}
+            return {"words": [f"{name}{number}"], "often": [f"{name}{number}"], "count": 1}
 
         return work
 
@@ -69,6 +69,8 @@ class Twins:
 
     def __init__(self, saver: ForgeSaver) -> None:
         self.saver, self.kept = saver, InMemorySaver()
+        # The other saver finds values by their versions, which a fork must not use again.
+        vars(saver)["get_next_version"] = self.kept.get_next_version
         self.ours, self.theirs = graph(saver), graph(self.kept)
 
     def run(self, thread: str, step: str | None, durability: str, run: str) -> None:
