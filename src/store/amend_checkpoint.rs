@@ -3,7 +3,6 @@
 use super::session::Session;
 use super::validate::check_tag;
 use super::write_context::WriteContext;
-use crate::engine::checkpoint;
 use crate::engine::commit::CommitDurability;
 use crate::engine::refs::session as session_refs;
 use crate::error::{Error, Result};
@@ -48,8 +47,7 @@ impl Session {
     ) -> Result<(Checkpoint, bool)> {
         let operation = act.operation()?;
         self.store.engine.commit(CommitDurability::Now, &mut |desk| {
-            let old = checkpoint::by_id(&desk.view()?, self.number, id)?
-                .ok_or_else(|| Error::not_found("checkpoint", id.to_string()))?;
+            let old = self.known_checkpoint(&desk.view()?, id)?;
             let Some(new) = self.amended(&old, &amend)? else {
                 return Ok((None, (old, false)));
             };

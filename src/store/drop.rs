@@ -81,7 +81,11 @@ impl Session {
         })
     }
 
-    fn known_checkpoint(&self, view: &ReadSnapshot, id: &CheckpointId) -> Result<Checkpoint> {
+    pub(super) fn known_checkpoint(
+        &self,
+        view: &ReadSnapshot,
+        id: &CheckpointId,
+    ) -> Result<Checkpoint> {
         let known = checkpoint::by_id(view, self.number, id)?;
         known.ok_or_else(|| Error::not_found("checkpoint", id.to_string()))
     }
