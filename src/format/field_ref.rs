@@ -131,7 +131,6 @@ impl<'de> Visitor<'de> for FieldVisitor {
 
 #[cfg(test)]
 mod tests {
-    use super::super::codec::pack_into;
     use super::super::encode_value;
     use super::*;
     use crate::model::{Timestamp, Value};
@@ -168,19 +167,10 @@ mod tests {
 
     #[test]
     fn bytes_are_borrowed() {
-        let mut entry = vec![0];
-        let content = serde_bytes_map(&[0, 1, 0xff]);
-        entry.extend_from_slice(&content);
+        let value = Value::from([("raw", Value::Bytes(vec![0, 1, 0xff]))]);
+        let entry = encode_value(Timestamp::default(), &value);
         let [found] = entry_fields(&entry, ["raw"]).unwrap();
         assert_eq!(found, Some(FieldRef::Bytes(&[0, 1, 0xff])));
-    }
-
-    /// Returns a map with one field `raw` of bytes, encoded.
-    fn serde_bytes_map(bytes: &[u8]) -> Vec<u8> {
-        let mut out = vec![0x81];
-        pack_into(&mut out, &"raw");
-        pack_into(&mut out, &super::super::RecordBytes(bytes.to_vec()));
-        out
     }
 
     #[test]
