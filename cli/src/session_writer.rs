@@ -162,12 +162,12 @@ impl SessionWriter {
     ) -> Result<WriteReport, CommandError> {
         self.write_rule(|claims| {
             let key = Key::new(kind, id);
-            let old = claims.claim(&key).ok_or(RuleError::NotFound(key))?;
+            let old = claims.claim(&key).ok_or_else(|| RuleError::NotFound(key.clone()))?;
             let mut new = old.clone();
             if let Value::Map(fields) = &mut new {
                 change(fields);
             }
-            Ok(claim_change(kind, id, Some(&old), new))
+            Ok(RuleOutcome::of_change(key, Some(&old), new))
         })
     }
 
@@ -237,17 +237,6 @@ impl SessionWriter {
         }
         outcome.trigger = event;
         outcome
-    }
-}
-
-/// Returns the outcome of changing one claim to these fields.
-pub fn claim_change(kind: Kind, id: &str, old: Option<&Value>, new: Value) -> RuleOutcome {
-    let event = forge_store::model::rule::trigger_of(kind, old, &new);
-    RuleOutcome {
-        changes: vec![(Key::new(kind, id), new)],
-        trigger: event.map(|(trigger, _)| trigger),
-        tag: event.and_then(|(_, tag)| tag),
-        ..RuleOutcome::default()
     }
 }
 

@@ -1,4 +1,4 @@
-//! PlainValue values on their way to Python and back: dictionaries, lists, texts, numbers, times.
+//! Plain values on their way to Python and back: dictionaries, lists, texts, numbers, times.
 
 use crate::error::invalid;
 use forge_store::model::FieldMap;

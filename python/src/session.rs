@@ -352,12 +352,10 @@ impl Session {
 
 /// Returns a session's summary as fields.
 pub(crate) fn summary_fields(summary: SessionSummary) -> PlainValue {
-    let word = serde_json::to_value(summary.info.kind).ok();
-    let kind = word.as_ref().and_then(|word| word.as_str()).unwrap_or_default();
     plain_map! {
         "id": summary.info.id.to_string(),
         "name": summary.info.name,
-        "kind": kind,
+        "kind": summary.info.kind.name(),
         "agent": summary.info.agent,
         "started_at": summary.info.started_at,
         "current": summary.current,

@@ -12,7 +12,7 @@ use forge_store::admin::{SealStatus, VerifyDepth, VerifyOutcome};
 use forge_store::error::{Error, ErrorKind};
 use forge_store::model::SessionKind;
 use forge_store::store::BundleRange;
-use forge_store::{NewSession, Options, Redactor, SearchQuery, Timestamp, WriteContext};
+use forge_store::{Options, Redactor, SearchQuery, Timestamp, WriteContext};
 use pyo3::prelude::*;
 use std::fs::File;
 use std::io::{BufWriter, Write as _};
@@ -122,7 +122,10 @@ impl Store {
                 None => store.current_session()?.ok_or_else(|| {
                     Error::invalid("no session has been begun in this store yet: give a name")
                 })?,
-                Some(name) if create => open_session(&store, &name, now)?,
+                Some(name) if create => {
+                    let context = WriteContext::asked("session new", now);
+                    forge_systems::open_or_create(&store, &context, SessionKind::Debug, &name)?
+                }
                 Some(name) => store.session(&name)?,
             };
             Ok(session.summary()?.info.id.to_string())
@@ -381,23 +384,6 @@ fn write_bundle(
         // Best effort: what is left has a name that says so.
         let _ = std::fs::remove_file(&part);
     })
-}
-
-/// Opens the debugging session with this name, or creates it.
-fn open_session(
-    store: &forge_store::Store,
-    name: &str,
-    now: Timestamp,
-) -> Result<forge_store::Session, Error> {
-    if let Some(known) = store.session_by_kind(SessionKind::Debug, name)? {
-        return Ok(known);
-    }
-    let context = WriteContext::asked("session new", now);
-    match store.create_session(&context, NewSession::named(name)) {
-        // Another process was quicker.
-        Err(Error::Duplicate { .. }) => store.session(name),
-        made => made,
-    }
 }
 
 fn options(py: Python<'_>, redact: bool, allow: &[String], lock_timeout: f64) -> PyResult<Options> {

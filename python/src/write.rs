@@ -6,14 +6,11 @@ use forge_store::error::Error;
 use forge_store::model::claim::{self, DependencyType};
 use forge_store::model::rule::{self, ClaimLookup, RuleError, RuleOutcome};
 use forge_store::model::{AutoTrigger, FactOrigin, FieldMap};
-use forge_store::store::{HeadClaims, new_fact_id};
+use forge_store::store::{HeadClaims, SIGNIFICANT_MICROS, new_fact_id};
 use forge_store::{
     Dependency, Fact, Key, Kind, Session, SessionWrite, Strength, Timestamp, Value, WriteContext,
     WriteReport,
 };
-
-/// The time after the last checkpoint from which any write makes one.
-const SIGNIFICANT_MICROS: i64 = 5 * 60 * 1_000_000;
 
 /// A session to write to, with the context of one write.
 pub(crate) struct VerbWriter<'a> {
@@ -72,7 +69,7 @@ impl<'a> VerbWriter<'a> {
             if claims.claim(&key).is_some() {
                 return Err(RuleError::AlreadyThere(key));
             }
-            let mut outcome = change(key, None, value.clone());
+            let mut outcome = RuleOutcome::of_change(key, None, value.clone());
             outcome.changes.extend(grounds.iter().map(|ground| {
                 let dependency = Dependency::id(id, ground);
                 (Key::new(Kind::Dependency, dependency), requires(id, ground, None).to_value())
@@ -110,8 +107,12 @@ impl<'a> VerbWriter<'a> {
         }
         if key.kind == Kind::Hypothesis
             && let Some(parent) = changed.get("parent").and_then(Value::as_text)
+            && let Some(way) = self.session.parent_circle(&key.id, parent)?
         {
-            self.refuse_circle(&key.id, parent)?;
+            return Err(Error::invalid(format!(
+                "a circle of parents: {}; name another parent",
+                way.join(" -> ")
+            )));
         }
         let done = self.rule(|claims| {
             let old = claims.claim(&key).ok_or_else(|| RuleError::NotFound(key.clone()))?;
@@ -120,7 +121,7 @@ impl<'a> VerbWriter<'a> {
             let new = claim::check(key.kind, &Value::Map(fields))?;
             match key.kind {
                 Kind::Evidence => rule::update_evidence(claims, &key.id, &new),
-                _ => Ok(change(key.clone(), Some(&old), new)),
+                _ => Ok(RuleOutcome::of_change(key.clone(), Some(&old), new)),
             }
         })?;
         self.report(done, Some(key.id))
@@ -294,29 +295,6 @@ impl<'a> VerbWriter<'a> {
         let passed = self.overdue.then_some(AutoTrigger::SignificantTimePassed);
         event.filter(|_| self.automatic).or(passed)
     }
-
-    /// Refuses a hypothesis as a part of itself, or of one of its own parts.
-    fn refuse_circle(&self, id: &str, parent: &str) -> Result<(), Error> {
-        let head = self.session.head()?;
-        let mut way = vec![parent.to_owned()];
-        while let Some(here) = way.last() {
-            if here == id {
-                return Err(Error::invalid(format!(
-                    "a circle of parents: {id} -> {}; name another parent",
-                    way.join(" -> ")
-                )));
-            }
-            let above = self.session.claim(&head, &Key::new(Kind::Hypothesis, here.as_str()))?;
-            let above = above.and_then(|entry| {
-                entry.value.field("parent").and_then(Value::as_text).map(str::to_owned)
-            });
-            match above {
-                Some(above) if !way.contains(&above) => way.push(above),
-                _ => break,
-            }
-        }
-        Ok(())
-    }
 }
 
 fn requires(from: &str, to: &str, strength: Option<Strength>) -> Dependency {
@@ -326,16 +304,5 @@ fn requires(from: &str, to: &str, strength: Option<Strength>) -> Dependency {
         dependency_type: Some(DependencyType::Requires),
         strength,
         ..Dependency::default()
-    }
-}
-
-/// Returns the outcome of changing one claim to this value.
-fn change(key: Key, old: Option<&Value>, new: Value) -> RuleOutcome {
-    let event = rule::trigger_of(key.kind, old, &new);
-    RuleOutcome {
-        changes: vec![(key, new)],
-        trigger: event.map(|(trigger, _)| trigger),
-        tag: event.and_then(|(_, tag)| tag),
-        ..RuleOutcome::default()
     }
 }

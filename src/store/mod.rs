@@ -30,6 +30,7 @@ mod maintenance;
 mod merge;
 mod new_checkpoint;
 mod new_session;
+mod parent_circle;
 mod prune;
 mod purge;
 mod recover;
@@ -106,7 +107,7 @@ pub use spooled_write::{SpoolStatus, SpooledWrite};
 pub use state::{RevisionSummary, StateAt, StateComparison};
 pub use undo::{OperationSummary, UndoReport};
 pub use verify::{VerifyOutcome, VerifyReport};
-pub use write::{HeadClaims, SessionWrite, new_fact_id};
+pub use write::{HeadClaims, SIGNIFICANT_MICROS, SessionWrite, new_fact_id};
 pub use write_context::WriteContext;
 pub use write_report::WriteReport;
 

@@ -8,7 +8,7 @@ mod plan;
 mod target;
 mod typed;
 
-pub(crate) use checkpoint::SIGNIFICANT_MICROS;
+pub use checkpoint::SIGNIFICANT_MICROS;
 pub use head_claims::HeadClaims;
 pub use typed::new_fact_id;
 

@@ -27,11 +27,7 @@ use forge_store::store::{NewSession, Session, SessionListEntry, Store, WriteCont
 pub const fn word(kind: SessionKind) -> &'static str {
     match kind {
         SessionKind::Debug => "session",
-        SessionKind::Run => "run",
-        SessionKind::Progress => "progress",
-        SessionKind::Program => "program",
-        SessionKind::Thread => "thread",
-        SessionKind::Graph => "graph",
+        other => other.name(),
     }
 }
 

@@ -8,8 +8,7 @@ use crate::lenient::LenientId;
 use crate::piece::CheckpointDraft;
 use forge_store::model::{AutoTrigger, CheckpointTrigger, FieldMap, Timestamp, Value};
 use forge_store::shell::GitCommitLine;
-
-const SIGNIFICANT_MICROS: i64 = 5 * 60 * 1_000_000;
+use forge_store::store::SIGNIFICANT_MICROS;
 
 impl PieceBuilder<'_> {
     pub(crate) fn checkpoint(&mut self, at: Timestamp, draft: CheckpointDraft) {

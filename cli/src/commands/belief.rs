@@ -11,7 +11,7 @@ use crate::error::CommandError;
 use crate::report::entity_write::EntityWriteReport;
 use crate::report::why::WhyReport;
 use crate::session_reader::SessionReader;
-use crate::session_writer::{SessionWriter, claim_change};
+use crate::session_writer::SessionWriter;
 use crate::verb::{Verb, VerbResult, commands};
 use forge_store::model::claim::Belief;
 use forge_store::model::claim::{Dependency, DependencyType, Strength};
@@ -126,7 +126,8 @@ impl RecordedClaim for Belief {
             if claims.claim(&key).is_some() {
                 return Err(RuleError::AlreadyThere(key));
             }
-            let mut outcome = claim_change(Kind::Belief, id, None, value.clone());
+            let mut outcome =
+                RuleOutcome::of_change(Key::new(Kind::Belief, id), None, value.clone());
             // Nothing rests on a new belief yet, so this cannot make a cycle.
             outcome.changes.extend(grounds.iter().map(|ground| {
                 let dependency = Dependency {

@@ -37,7 +37,15 @@ impl RecordedClaim for Hypothesis {
         fields: &FieldMap,
     ) -> Result<(), CommandError> {
         let parent = fields.get("parent").and_then(Value::as_text);
-        parent.map_or(Ok(()), |parent| refuse_cycle(writing, id, parent))
+        let Some(parent) = parent else { return Ok(()) };
+        match writing.session.parent_circle(id, parent)? {
+            None => Ok(()),
+            Some(way) => {
+                let way = way.join(" -> ");
+                Err(CommandError::invalid(format!("a circle of parents: {way}"))
+                    .hinted("name another parent"))
+            }
+        }
     }
 
     fn change(fields: &mut FieldMap, changed: &FieldMap) {
@@ -75,30 +83,6 @@ pub struct HypothesisSettleArgs<const CONFIRMS: bool> {
     /// When.
     #[command(flatten)]
     pub when: ChangeTimeArgs,
-}
-
-/// Refuses a hypothesis as a part of itself, or of one of its own parts.
-fn refuse_cycle(writing: &SessionWriter, id: &str, parent: &str) -> Result<(), CommandError> {
-    let head = writing.session.head()?;
-    let mut way = vec![id.to_owned()];
-    let mut next = Some(parent.to_owned());
-    while let Some(here) = next {
-        let closed = here == id;
-        if way[1..].contains(&here) {
-            break;
-        }
-        way.push(here.clone());
-        if closed {
-            let way = way.join(" -> ");
-            return Err(CommandError::invalid(format!("a circle of parents: {way}"))
-                .hinted("name another parent"));
-        }
-        let above = writing.session.claim(&head, &Key::new(Kind::Hypothesis, here))?;
-        next = above.and_then(|entry| {
-            entry.value.field("parent").and_then(Value::as_text).map(str::to_owned)
-        });
-    }
-    Ok(())
 }
 
 /// Says that the recorded evidence does not support a hypothesis that was confirmed.

@@ -72,6 +72,21 @@ pub struct RuleOutcome {
     pub contradiction: Option<String>,
 }
 
+impl RuleOutcome {
+    /// Returns the outcome of changing one claim from `old` to `new`, with the checkpoint that this
+    /// causes. For changes made without a rule.
+    #[must_use]
+    pub fn of_change(key: Key, old: Option<&Value>, new: Value) -> Self {
+        let event = trigger_of(key.kind, old, &new);
+        Self {
+            changes: vec![(key, new)],
+            trigger: event.map(|(trigger, _)| trigger),
+            tag: event.and_then(|(_, tag)| tag),
+            ..Self::default()
+        }
+    }
+}
+
 /// Why a rule rejects a verb.
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
 #[non_exhaustive]

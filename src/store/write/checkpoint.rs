@@ -12,7 +12,7 @@ use crate::model::{
 };
 
 /// The time since the last checkpoint after which `SignificantTimePassed` makes one.
-pub(crate) const SIGNIFICANT_MICROS: i64 = 5 * 60 * 1_000_000;
+pub const SIGNIFICANT_MICROS: i64 = 5 * 60 * 1_000_000;
 
 impl SessionWrite<'_> {
     pub(super) fn scheduled(&self, session: &SessionRefs) -> Option<NewCheckpoint> {
