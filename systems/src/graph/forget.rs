@@ -5,9 +5,7 @@
 //! the history that its channels need.
 
 use super::damaged;
-use super::graph_store::{
-    GraphStore, StepAddress, session_name, step_in, steps_tagged, write_values,
-};
+use super::graph_store::{GraphStore, session_name, step_in, steps_tagged, write_values};
 use super::prune_plan::{PruneNode, StepName, older_checkpoints, orphans};
 use super::put::{CopyParts, ForkPolicy, NewChannel, NewStep, NewValue, PutOutcome, StepNotes};
 use super::step_record::{StepRecord, dropped_value, run_tag, step_event};
@@ -125,7 +123,7 @@ impl GraphStore {
         if write_values(session, event)?.is_empty() {
             return Ok(());
         }
-        self.record_in(now, session, event, &[dropped_value()])
+        self.record_writes(now, session, event, &[dropped_value()])
     }
 
     /// Copies a thread with everything in it. What the target has already under the same namespace
@@ -140,27 +138,20 @@ impl GraphStore {
         }
         let mut steps = steps_tagged(&from, None)?;
         steps.sort_by_key(|(checkpoint, _)| checkpoint.sequence);
+        if steps.is_empty() {
+            return Ok(());
+        }
+        let to = self.open_or_create(&WriteContext::asked("graph copy", now), target)?;
         for (checkpoint, record) in &steps {
-            let known = match self.session(target)? {
-                Some(to) => step_in(&to, &record.namespace, &record.id)?.is_some(),
-                None => false,
-            };
-            if !known {
+            if step_in(&to, &record.namespace, &record.id)?.is_none() {
                 self.copy_step(now, &from, (checkpoint, record), target)?;
             }
         }
-        let names = steps.iter().map(|(_, record)| (&record.namespace, &record.id));
-        for (namespace, id) in names {
-            let event = step_event(namespace, id);
+        for (_, record) in &steps {
+            let event = step_event(&record.namespace, &record.id);
             let values = write_values(&from, &event)?;
-            let known = match self.session(target)? {
-                Some(to) => !to.fact_versions(Kind::GraphWrite, &event)?.is_empty(),
-                None => false,
-            };
-            if !values.is_empty() && !known {
-                let thread = target.to_owned();
-                let (namespace, id) = (namespace.clone(), id.clone());
-                self.record_writes(now, &StepAddress { thread, namespace, id }, &values)?;
+            if !values.is_empty() && to.fact_versions(Kind::GraphWrite, &event)?.is_empty() {
+                self.record_writes(now, &to, &event, &values)?;
             }
         }
         self.store.sync()

@@ -165,23 +165,13 @@ impl GraphStore {
         writes: &[PendingWrite],
     ) -> Result<()> {
         let value = writes_value(task, path, writes);
-        self.record_writes(now, address, &[value])
+        let act = WriteContext::asked("graph write", now);
+        let session = self.open_or_create(&act, &address.thread)?;
+        self.record_writes(now, &session, &step_event(&address.namespace, &address.id), &[value])
     }
 
     /// Records values of the fact with the pending writes of a checkpoint, in this order.
     pub(super) fn record_writes(
-        &self,
-        now: Timestamp,
-        address: &StepAddress,
-        values: &[Value],
-    ) -> Result<()> {
-        let act = WriteContext::asked("graph write", now);
-        let session = self.open_or_create(&act, &address.thread)?;
-        self.record_in(now, &session, &step_event(&address.namespace, &address.id), values)
-    }
-
-    /// Does the same in the session of the thread.
-    pub(super) fn record_in(
         &self,
         now: Timestamp,
         session: &Session,
