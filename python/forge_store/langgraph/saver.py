@@ -197,14 +197,8 @@ class ForgeSaver(BaseCheckpointSaver[Any]):
         limit: int | None = None,
     ) -> Iterator[CheckpointTuple]:
         """Returns checkpoints, the newest first. Nothing is locked while the caller pauses."""
-        left = limit
         for page in self._pages(config, filter, before, limit):
-            for one in page():
-                if left is not None:
-                    if left <= 0:
-                        return
-                    left -= 1
-                yield one
+            yield from page()
 
     def _pages(
         self,
@@ -213,7 +207,7 @@ class ForgeSaver(BaseCheckpointSaver[Any]):
         before: RunnableConfig | None,
         limit: int | None,
     ) -> Iterator[Callable[[], Sequence[CheckpointTuple]]]:
-        """Returns what reads the pages of a list, one after the other."""
+        """Returns what reads the pages of a list, one after the other, up to the limit."""
         wanted = {} if config is None else _wanted(config)
         thread = wanted.get("thread_id")
         names = self._graphs.find(
@@ -222,12 +216,14 @@ class ForgeSaver(BaseCheckpointSaver[Any]):
             wanted.get("checkpoint_id") or None,
             (get_checkpoint_id(before) or None) if before else None,
         )
-        if limit is not None and not filter:
-            names = names[: max(limit, 0)]
+        left = len(names) if limit is None else limit
 
         def read(part: Sequence[tuple[str, str, str]]) -> Sequence[CheckpointTuple]:
+            nonlocal left
             found: builtins.list[CheckpointTuple] = []
             for of, namespace, checkpoint_id in part:
+                if left <= 0:
+                    break
                 stored = self._graphs.get(of, namespace, checkpoint_id)
                 if stored is None:
                     continue  # It was dropped since the list began.
@@ -236,9 +232,12 @@ class ForgeSaver(BaseCheckpointSaver[Any]):
                     if any(metadata.get(key) != value for key, value in filter.items()):
                         continue
                 found.append(self._tuple(of, stored))
+                left -= 1
             return found
 
         for start in range(0, len(names), _PAGE):
+            if left <= 0:
+                return
             part = names[start : start + _PAGE]
             yield lambda part=part: read(part)  # type: ignore[misc]
 
@@ -327,13 +326,8 @@ class ForgeSaver(BaseCheckpointSaver[Any]):
     ) -> AsyncIterator[CheckpointTuple]:
         """Does the same as `list`."""
         pages = self._pages(config, filter, before, limit)
-        left = limit
         while (page := await asyncio.to_thread(next, pages, None)) is not None:
             for one in await asyncio.to_thread(page):
-                if left is not None:
-                    if left <= 0:
-                        return
-                    left -= 1
                 yield one
 
     async def aget_delta_channel_history(
