@@ -89,6 +89,7 @@ clean-cache: ## remove the cached RocksDB, cargo-deny, agents, page and Python t
 	@scripts/clients --clean
 	@scripts/page --clean
 	@scripts/python-test --clean
+	@scripts/langgraph-test --clean
 
 # Prerequisites of the targets above.
 ready:
