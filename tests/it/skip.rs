@@ -40,6 +40,7 @@ fn said_last(nextest: bool, skips: bool) -> String {
     fs::set_permissions(&cargo, fs::Permissions::from_mode(0o755)).unwrap();
     let path = std::env::var("PATH").unwrap();
     let mut test = Command::new(Path::new(env!("CARGO_MANIFEST_DIR")).join("scripts/test"));
+    test.arg("--rust");
     test.env("PATH", format!("{}:{path}", folder.path().display()));
     // The variables of the run that this test is a part of.
     test.env_remove(forge_testkit::skip::FILE);

@@ -31,6 +31,9 @@ impl Environment {
         for directory in ["home", "config", "tmp", "project"] {
             std::fs::create_dir(path.join(directory)).unwrap();
         }
+        std::fs::create_dir(path.join("bin")).unwrap();
+        let binary = env!("CARGO_BIN_EXE_forge");
+        std::os::unix::fs::symlink(binary, path.join("bin/forge")).unwrap();
         let (commands, ids) = (Cell::new(0), RefCell::default());
         Self { root, path, commands, ids, variables: Vec::new() }
     }
@@ -68,9 +71,10 @@ impl Environment {
         command
     }
 
-    /// Returns a shell line in which `forge` is the command under test.
+    /// Returns a shell line in which `forge` is the command under test. No other program of the
+    /// build is on its `PATH`: a fuzz target has the name of an agent.
     pub(crate) fn shell(&self, line: &str) -> Command {
-        let folder = Path::new(env!("CARGO_BIN_EXE_forge")).parent().unwrap();
+        let folder = self.path.join("bin");
         let mut command = self.program("sh");
         command
             .args(["-c", &format!("{{ {line}\n}} 2>&1")])
