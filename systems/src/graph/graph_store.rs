@@ -260,22 +260,30 @@ impl GraphStore {
         }))
     }
 
-    /// Reads what the claims of a checkpoint's revision say of its namespace.
+    /// Returns the head and the channels of a checkpoint. Channels that were read before are not
+    /// read again.
     pub(super) fn step_state(
         &self,
         session: &Session,
         checkpoint: &Checkpoint,
         record: &StepRecord,
     ) -> Result<(TypedBytes, ChannelStates)> {
-        let state = session.state(&session.at_checkpoint(checkpoint)?)?;
+        let point = session.at_checkpoint(checkpoint)?;
         let key = step_key(&record.namespace);
-        let claim = state.claims().entry(&key)?.map(|entry| StepClaim::of_value(&entry.value));
-        let claim = claim.transpose()?.filter(|claim| claim.token == record.token);
-        let Some(claim) = claim else {
+        let known = self.cache().get(&record.token);
+        let (entry, channels) = if let Some(channels) = known {
+            (session.claims(&point, &[key])?.pop().flatten(), channels)
+        } else {
+            let state = session.state(&point)?;
+            let channels = read_channels(&state, &namespace_label(&record.namespace))?;
+            (state.claims().entry(&key)?, channels)
+        };
+        let claim = entry.map(|entry| StepClaim::of_value(&entry.value)).transpose()?;
+        let Some(claim) = claim.filter(|claim| claim.token == record.token) else {
             let id = &record.id;
             return Err(damaged(format!("the checkpoint '{id}'"), "its revision is another's"));
         };
-        let channels = read_channels(&state, &namespace_label(&record.namespace))?;
+        self.cache().insert(record.token.clone(), channels.clone());
         Ok((claim.head, channels))
     }
 
@@ -286,12 +294,8 @@ impl GraphStore {
         checkpoint: &Checkpoint,
         record: &StepRecord,
     ) -> Result<ChannelStates> {
-        if let Some(known) = self.cache().get(&record.token) {
-            return Ok(known);
-        }
-        let (_, channels) = self.step_state(session, checkpoint, record)?;
-        self.cache().insert(record.token.clone(), channels.clone());
-        Ok(channels)
+        let known = self.cache().get(&record.token);
+        known.map_or_else(|| Ok(self.step_state(session, checkpoint, record)?.1), Ok)
     }
 
     /// Returns the channels of a namespace at a point where `token` is the latest step.
