@@ -9,21 +9,23 @@
 //! * [`hook`]: what agents send to their hooks, and the replies;
 //! * [`inference`]: what their sentences state, found by rules.
 //!
-//! Nothing here stores anything: a reader turns bytes into a [`TranscriptPiece`] of facts and
-//! checkpoints. What a later piece needs to know about earlier ones is a value that the caller
-//! keeps. `docs/transcripts.md` says what each line becomes. Long texts are not copied: a fact
-//! holds a reference to them ([`forge_store::model::TextRef`]), and [`resolve`] reads the text
-//! again from its line.
+//! A reader stores nothing: it turns bytes into a [`TranscriptPiece`] of facts and checkpoints; a
+//! [`TranscriptMirror`] stores lines with what they become. What a later piece needs to know about
+//! earlier ones is a value that the caller keeps. `docs/transcripts.md` says what each line
+//! becomes. Long texts are not copied: a fact holds a reference to them
+//! ([`forge_store::model::TextRef`]), and [`resolve`] reads the text again from its line.
 
 pub mod claude_code;
 mod codex;
 mod file_format;
 mod gemini;
 pub mod hook;
+mod imported_session;
 pub mod inference;
 mod lenient;
 mod locate;
 mod long_text;
+mod mirror;
 mod patch;
 mod piece;
 #[cfg(test)]
@@ -37,8 +39,10 @@ mod verification;
 pub use codex::begun_codex_session;
 pub use file_format::{FileFormat, is_document};
 pub use gemini::begun_gemini_session;
+pub use imported_session::{agent_name, session_of_agent};
 pub use locate::{codex_rollouts, gemini_recordings};
 pub use long_text::{INLINE_BYTES, resolve, resolve_each};
+pub use mirror::{MirrorKey, MirrorState, MirroredSession, TranscriptMirror};
 pub use piece::{CheckpointDraft, SessionDraft, SkippedLine, TranscriptPiece};
 pub use unread_kinds::count_unread_kinds;
 pub use verification::{FinishedLine, checks_of};

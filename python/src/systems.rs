@@ -13,7 +13,7 @@ use forge_systems::program::{CheckpointReference, Program};
 use forge_systems::progress::{self, PipelineExecution, ProgressDocument, ProgressFault};
 use forge_systems::progress::{ResumeDecision, ResumePoint};
 use forge_systems::run::{LoadedItem, NextStep, RunStatus, StepRecord, WorkflowRun};
-use forge_systems::thread::{AppendOptions, SanitizeOptions, Thread};
+use forge_systems::thread::{AppendOptions, MessageFormat, SanitizeOptions, Thread};
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 use std::collections::BTreeMap;
@@ -313,18 +313,39 @@ impl NativeThread {
         Self(SystemKey::new(store, key))
     }
 
-    fn append(&self, py: Python<'_>, messages: Vec<String>) -> PyResult<u64> {
+    /// Appends messages; with `responses`, whatever items of the Responses API they are.
+    #[pyo3(signature = (messages, responses=false))]
+    fn append(&self, py: Python<'_>, messages: Vec<String>, responses: bool) -> PyResult<u64> {
+        let form = responses.then_some(MessageFormat::OpenaiResponses);
         self.0.write(py, "thread append", |store, key, context| {
             let thread = Thread::open_or_create(store, context, key)?;
-            Ok(thread.append(context, &messages, &AppendOptions::default())?.messages)
+            let options = AppendOptions { form, ..AppendOptions::default() };
+            Ok(thread.append(context, &messages, &options)?.messages)
         })
     }
 
-    fn messages(&self, py: Python<'_>) -> PyResult<Vec<String>> {
+    /// The last messages, at most this many.
+    #[pyo3(signature = (limit=None))]
+    fn messages(&self, py: Python<'_>, limit: Option<usize>) -> PyResult<Vec<String>> {
         self.0.read(py, |store, key| {
             let thread = Thread::open(store, key)?;
-            let known = thread.messages(&thread.session().head()?)?.into_iter();
-            Ok(known.map(|message| message.text).collect())
+            let known = thread.messages(&thread.session().head()?)?;
+            let others = limit.map_or(0, |limit| known.len().saturating_sub(limit));
+            Ok(known.into_iter().skip(others).map(|message| message.text).collect())
+        })
+    }
+
+    /// Removes the last message, and returns it.
+    fn pop(&self, py: Python<'_>) -> PyResult<Option<String>> {
+        self.0.write(py, "thread pop", |store, key, context| {
+            Ok(Thread::open(store, key)?.pop(context)?.map(|message| message.text))
+        })
+    }
+
+    /// Removes all messages; returns how many there were.
+    fn clear(&self, py: Python<'_>) -> PyResult<usize> {
+        self.0.write(py, "thread clear", |store, key, context| {
+            Thread::open(store, key)?.clear(context)
         })
     }
 

@@ -16,7 +16,7 @@ def _page(name: str) -> Path:
     return beside if beside.exists() else (_HERE if name == "README.md" else _HERE.parent / "docs") / name
 
 
-@pytest.mark.parametrize("name", ["README.md", "python.md", "langgraph.md"])
+@pytest.mark.parametrize("name", ["README.md", "python.md", "langgraph.md", "frameworks.md"])
 def test_the_examples_of_a_page(name: str) -> None:
     done = doctest.testfile(
         str(_page(name)), module_relative=False, optionflags=doctest.IGNORE_EXCEPTION_DETAIL

@@ -1,8 +1,9 @@
 //! Lists of sessions.
 
-use super::session::{SessionListEntry, SessionSummary};
+use super::session::{Session, SessionListEntry, SessionSummary};
 use super::{Store, current_number};
 use crate::engine::refs::{StoreRefs, visible_sessions};
+use crate::engine::session_rows::SessionLookup;
 use crate::error::Result;
 use crate::format::SessionRefs;
 use crate::model::{SessionKind, SessionNumber};
@@ -39,6 +40,14 @@ impl Store {
         });
         latest.truncate(limit);
         Ok(latest)
+    }
+
+    /// Returns the sessions with a source of this name ([`SessionSummary::sources`]), the oldest
+    /// first. The cost depends on how many there are, not on the number of sessions.
+    pub fn sessions_of_source(&self, source: &str) -> Result<Vec<Session>> {
+        let (refs, _) = self.engine.follower.refs()?;
+        let found = refs.sessions.find(SessionLookup::Source(source))?;
+        Ok(found.into_iter().map(|(number, _)| self.session_at(number)).collect())
     }
 
     /// Returns the number of sessions of a kind.

@@ -41,6 +41,9 @@ pub struct TranscriptState {
     pub(crate) claude: ClaudeState,
     /// What happened since the last checkpoint.
     pub(crate) recent: RecentEvents,
+    /// What a [`crate::TranscriptMirror`] notes about the transcript.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) mirror: Option<crate::mirror::MirrorNote>,
 }
 
 /// What the lines of Claude Code need to know about earlier ones, besides what all agents' lines

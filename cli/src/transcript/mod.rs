@@ -13,11 +13,11 @@ use crate::report::import::TranscriptFileReport;
 use compare::FileComparison;
 use failure::{ImportFailure, bad_line};
 use forge_agents::claude_code::{TranscriptDialect, TranscriptOptions, TranscriptState};
-use forge_agents::{CheckpointDraft, FileFormat, SessionDraft, SkippedLine, TranscriptPiece};
-use forge_store::model::{OperationId, claim};
+use forge_agents::{FileFormat, SkippedLine, TranscriptPiece, agent_name, session_of_agent};
+use forge_store::model::OperationId;
 use forge_store::store::{
-    APPLY_BYTES, NewCheckpoint, NewSession, RedactedSource, Session, SourceBookmark, SourceChunk,
-    Store, WriteContext,
+    APPLY_BYTES, NewCheckpoint, RedactedSource, Session, SourceBookmark, SourceChunk, Store,
+    WriteContext,
 };
 use import_file::{first_session, last_session, no_session_named, records_over_lines};
 use part_reader::{TranscriptPart, TranscriptPartReader};
@@ -32,8 +32,6 @@ const MAX_ATTEMPTS: usize = 8;
 const READ_BYTES: u64 = 4 << 20;
 /// The maximum number of bytes that are held in memory before the session is known.
 const MAX_HELD_BYTES: usize = 16 << 20;
-/// The maximum length of a session's name that comes from a title.
-const NAME_CHARACTERS: usize = 60;
 
 /// Options of an import.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -404,7 +402,8 @@ impl<'a> TranscriptImporter<'a> {
             Some(session) => session.clone(),
             None => {
                 let id = report.agent_session.clone().unwrap_or_default();
-                let session = self.begin(&id, read.piece.session.as_ref())?;
+                let draft = read.piece.session.as_ref();
+                let session = session_of_agent(self.store, self.act, self.dialect, &id, draft)?;
                 report.session = Some(session.summary()?.info.name);
                 intake.session.insert(session).clone()
             }
@@ -422,7 +421,7 @@ impl<'a> TranscriptImporter<'a> {
             facts = session.unknown_facts(facts)?;
             report.count_facts(&facts);
         }
-        let drafts = read.piece.checkpoints.into_iter().map(checkpoint).collect();
+        let drafts = read.piece.checkpoints.into_iter().map(NewCheckpoint::from).collect();
         let checkpoints = crate::compaction::match_hook_compactions(&session, &facts, drafts)?;
         let taken = SourceChunk {
             bookmark: std::mem::take(&mut intake.bookmark),
@@ -443,30 +442,6 @@ impl<'a> TranscriptImporter<'a> {
         }
         Ok(())
     }
-
-    /// Creates the session of a transcript that has none yet.
-    fn begin(&self, id: &str, draft: Option<&SessionDraft>) -> Result<Session, CommandError> {
-        let short: String = id.chars().take(8).collect();
-        let title = draft.and_then(|draft| draft.title.as_deref()).map(session_name);
-        let title = title.filter(|title| claim::check_id(title).is_ok());
-        let name = title.unwrap_or_else(|| short.clone());
-        let new = NewSession {
-            agent: Some(agent_name(self.dialect).to_owned()),
-            agent_session: Some(id.to_owned()),
-            started_at: draft.and_then(|draft| draft.started_at),
-            ..NewSession::imported(name)
-        };
-        Ok(self.store.session_for_agent(self.act, new)?)
-    }
-}
-
-/// Returns the agent's name in sessions and sources.
-pub const fn agent_name(dialect: TranscriptDialect) -> &'static str {
-    match dialect {
-        TranscriptDialect::ClaudeCode => "claude-code",
-        TranscriptDialect::Codex => "codex",
-        TranscriptDialect::Gemini => "gemini",
-    }
 }
 
 /// The name of the source in its session's bookmarks and facts.
@@ -478,29 +453,6 @@ fn source_name(agent: &str, path: &Path, id: &str) -> String {
         format!("{agent}:{name}")
     } else {
         format!("{agent}:{id}")
-    }
-}
-
-/// A title as a session's name: one line, of limited length.
-fn session_name(title: &str) -> String {
-    let line: String = title.chars().map(|c| if c.is_control() { ' ' } else { c }).collect();
-    let line = line.split_whitespace().collect::<Vec<_>>().join(" ");
-    line.chars()
-        .take(NAME_CHARACTERS)
-        .collect::<String>()
-        .trim_end_matches([' ', ':', ','])
-        .to_owned()
-}
-
-/// Converts a checkpoint that a reader drafted for the store.
-pub fn checkpoint(draft: CheckpointDraft) -> NewCheckpoint {
-    NewCheckpoint {
-        message: draft.message,
-        tags: draft.tags,
-        trigger: draft.trigger,
-        at: Some(draft.time),
-        body: draft.body,
-        key: Some(draft.key),
     }
 }
 

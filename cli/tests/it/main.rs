@@ -33,6 +33,7 @@ mod lost;
 mod manual;
 mod mcp;
 mod merge;
+mod mirror;
 mod moment;
 mod odd;
 mod output;

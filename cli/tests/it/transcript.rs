@@ -25,7 +25,7 @@ fn import_with(
     TranscriptImporter::new(store, &act, how, &|_| {}).import_file(file)
 }
 
-fn import(store: &Store, file: &Path) -> TranscriptFileReport {
+pub(crate) fn import(store: &Store, file: &Path) -> TranscriptFileReport {
     import_with(store, file, TranscriptImportOptions::default()).unwrap()
 }
 

@@ -3,7 +3,23 @@
 A thread is a session with history, branches and undo; a checkpoint stores only what changed.
 """
 
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
 from .saver import ForgeSaver, checkpointer
 from .tool_calls import answered, repair
 
-__all__ = ["ForgeSaver", "answered", "checkpointer", "repair"]
+if TYPE_CHECKING:
+    from .middleware import RepairToolCalls
+
+__all__ = ["ForgeSaver", "RepairToolCalls", "answered", "checkpointer", "repair"]
+
+
+def __getattr__(name: str) -> Any:
+    # Only the middleware needs the package langchain.
+    if name == "RepairToolCalls":
+        from .middleware import RepairToolCalls
+
+        return RepairToolCalls
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

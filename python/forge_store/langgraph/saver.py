@@ -9,7 +9,12 @@ import threading
 from collections import OrderedDict
 from collections.abc import AsyncGenerator, AsyncIterator, Callable, Generator
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import asynccontextmanager, contextmanager
+from contextlib import (
+    AbstractAsyncContextManager,
+    AbstractContextManager,
+    asynccontextmanager,
+    contextmanager,
+)
 from os import PathLike
 from typing import Any, Literal, cast
 
@@ -30,6 +35,7 @@ from langgraph.checkpoint.serde.base import SerializerProtocol
 from .. import Conflict, Store, in_memory
 from .. import open as open_store
 from .._forge import Graphs
+from . import lease
 
 #: The field of metadata that names the channels which live on what tasks wrote.
 _DELTA = "counters_since_delta_snapshot"
@@ -101,6 +107,19 @@ class ForgeSaver(BaseCheckpointSaver[Any]):
         if self._owned:
             self._graphs.close()
             self.store.close()
+
+    def writing(self, thread_id: str, *, wait: float = 30) -> AbstractContextManager[None]:
+        """Lets one writer at a time into a thread: `with saver.writing("tea"): graph.invoke(...)`.
+
+        It holds across threads and processes, and ends with the process that has it, even if that
+        is killed. A second writer waits at most `wait` seconds, and then gets `Locked`. Only those
+        who ask are kept out; the same thread cannot have it twice.
+        """
+        return lease.writing(self.store, thread_id, wait)
+
+    def awriting(self, thread_id: str, *, wait: float = 30) -> AbstractAsyncContextManager[None]:
+        """As `writing`, for `async with`; the event loop goes on while it waits."""
+        return lease.awriting(self.store, thread_id, wait)
 
     def __enter__(self) -> ForgeSaver:
         return self

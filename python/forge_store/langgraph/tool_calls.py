@@ -13,7 +13,7 @@ from langchain_core.messages import AIMessage, BaseMessage, RemoveMessage, ToolM
 from langchain_core.runnables import RunnableConfig
 
 #: The id by which the reducer `add_messages` removes all messages.
-_REMOVE_ALL = "__remove_all__"
+REMOVE_ALL = "__remove_all__"
 
 #: What an answer says if no result is given for its call.
 UNKNOWN_RESULT = "The tool's result is unknown: the process ended before it was recorded."
@@ -86,6 +86,6 @@ def repair(
     mended = answered(messages, results)
     if mended is None:
         return False
-    everything: Any = [RemoveMessage(id=_REMOVE_ALL), *mended]
+    everything: Any = [RemoveMessage(id=REMOVE_ALL), *mended]
     graph.update_state(config, {key: everything})
     return True

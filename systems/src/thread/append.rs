@@ -38,6 +38,9 @@ pub struct AppendOptions {
     pub until: Option<forge_store::model::Timestamp>,
     /// The tools that may be run twice.
     pub idempotent: Vec<String>,
+    /// The format of the thread, if the writer knows it. Then what is no message of this format is
+    /// saved too, and marks the thread.
+    pub form: Option<MessageFormat>,
 }
 
 /// The result of an append.
@@ -214,22 +217,25 @@ fn guard(
 }
 
 /// The new messages at the end of a thread.
-struct AppendBatch<'t> {
-    ids: Vec<String>,
+pub(super) struct AppendBatch<'t> {
+    pub(super) ids: Vec<String>,
     looked: Vec<CheckedMessage<'t>>,
     first: i64,
-    faults: Vec<ThreadFault>,
+    pub(super) faults: Vec<ThreadFault>,
 }
 
 impl<'t> AppendBatch<'t> {
     /// Checks these messages and updates the header.
-    fn follow(
+    pub(super) fn follow(
         header: &mut ThreadHeader,
         texts: &'t [Cow<'t, str>],
         how: &AppendOptions,
     ) -> Result<Self> {
         let objects: Vec<_> = texts.iter().map(|text| RawObject::parse(text)).collect();
-        settle_form(header, &objects)?;
+        match how.form {
+            Some(form) => set_form(header, form)?,
+            None => settle_form(header, &objects)?,
+        }
         let mut tail = Self {
             ids: Vec::with_capacity(texts.len()),
             looked: Vec::with_capacity(texts.len()),
@@ -241,7 +247,8 @@ impl<'t> AppendBatch<'t> {
             let around = MessageContext { last: place == last, provider_calls: None };
             let looked = check_message(text, object, header.form, around);
             let is_none = |problem: &MessageProblem| problem.fault == FaultKind::NotAMessage;
-            if looked.is_unusable && looked.problems.iter().any(is_none) {
+            let is_kept = how.form.is_some() || !looked.problems.iter().any(is_none);
+            if looked.is_unusable && !is_kept {
                 return Err(Error::invalid(format!(
                     "message {} of the input is not a message of the form {}: correct it or omit \
                     it",
@@ -471,6 +478,19 @@ fn find_pending_call(pending: &[PendingCall], answer: &ToolResultPart) -> Option
         return pending.iter().rposition(is_of_another_kind);
     };
     pending.iter().position(|call| is_asked(call) && call.message == last.message)
+}
+
+/// Sets the format of the thread, which its writer knows.
+fn set_form(header: &mut ThreadHeader, form: MessageFormat) -> Result<()> {
+    if header.certain && header.form != form {
+        return Err(Error::invalid(format!(
+            "the thread is of the form {}: keep messages of the form {} in a thread of its own",
+            header.form.word(),
+            form.word()
+        )));
+    }
+    (header.form, header.certain) = (form, true);
+    Ok(())
 }
 
 /// Determines the format of the thread including these messages.

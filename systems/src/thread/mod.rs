@@ -13,6 +13,7 @@ mod fault;
 mod header;
 mod message_format;
 mod raw_json;
+mod removal;
 mod repair_ids;
 mod result_placement;
 mod sanitize;

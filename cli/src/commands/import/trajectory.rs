@@ -142,7 +142,7 @@ fn import_piece(
         *report.facts.entry(fact.kind.plural()).or_default() += 1;
     }
     let lines = clean.source().iter().filter(|byte| **byte == b'\n').count() as u64;
-    let drafts = piece.checkpoints.into_iter().map(crate::transcript::checkpoint).collect();
+    let drafts = piece.checkpoints.into_iter().map(Into::into).collect();
     let checkpoints = crate::compaction::match_hook_compactions(session, &facts, drafts)?;
     let taken = SourceChunk {
         bytes: clean,

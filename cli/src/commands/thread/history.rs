@@ -130,6 +130,7 @@ impl Verb for ThreadAppendArgs {
                 writer: self.writer.name().map(str::to_owned),
                 until: hold.map(|micros| act.now.plus_micros(micros)),
                 idempotent: self.idempotent.clone(),
+                form: None,
             };
             Thread::open_or_create(store, act, name)?.append(act, &messages, &how)
         })?;

@@ -1,0 +1,69 @@
+//! How what a reader found is stored: the session, its name, and the checkpoints.
+
+use crate::claude_code::TranscriptDialect;
+use crate::piece::{CheckpointDraft, SessionDraft};
+use forge_store::error::Result;
+use forge_store::model::claim;
+use forge_store::store::{NewCheckpoint, NewSession, Session, Store, WriteContext};
+
+/// The maximum length of a session's name that comes from a title.
+const NAME_CHARACTERS: usize = 60;
+/// How much of an agent's id is the name of a session without a title.
+const ID_CHARACTERS: usize = 8;
+
+/// Returns the agent's name in sessions and sources.
+#[must_use]
+pub const fn agent_name(dialect: TranscriptDialect) -> &'static str {
+    match dialect {
+        TranscriptDialect::ClaudeCode => "claude-code",
+        TranscriptDialect::Codex => "codex",
+        TranscriptDialect::Gemini => "gemini",
+    }
+}
+
+/// Returns the session of an agent's own id, or creates it with the title of the draft as its name.
+///
+/// # Errors
+/// If the store cannot be written.
+pub fn session_of_agent(
+    store: &Store,
+    act: &WriteContext,
+    dialect: TranscriptDialect,
+    id: &str,
+    draft: Option<&SessionDraft>,
+) -> Result<Session> {
+    let title = draft.and_then(|draft| draft.title.as_deref()).map(session_name);
+    let title = title.filter(|title| claim::check_id(title).is_ok());
+    let name = title.unwrap_or_else(|| id.chars().take(ID_CHARACTERS).collect());
+    let new = NewSession {
+        agent: Some(agent_name(dialect).to_owned()),
+        agent_session: Some(id.to_owned()),
+        started_at: draft.and_then(|draft| draft.started_at),
+        ..NewSession::imported(name)
+    };
+    store.session_for_agent(act, new)
+}
+
+/// A title as a session's name: one line, of limited length.
+fn session_name(title: &str) -> String {
+    let line: String = title.chars().map(|c| if c.is_control() { ' ' } else { c }).collect();
+    let line = line.split_whitespace().collect::<Vec<_>>().join(" ");
+    line.chars()
+        .take(NAME_CHARACTERS)
+        .collect::<String>()
+        .trim_end_matches([' ', ':', ','])
+        .to_owned()
+}
+
+impl From<CheckpointDraft> for NewCheckpoint {
+    fn from(draft: CheckpointDraft) -> Self {
+        Self {
+            message: draft.message,
+            tags: draft.tags,
+            trigger: draft.trigger,
+            at: Some(draft.time),
+            body: draft.body,
+            key: Some(draft.key),
+        }
+    }
+}

@@ -1,0 +1,150 @@
+//! Transcripts that are handed over line by line become what an import makes of the file.
+
+use crate::environment::{Environment, recorded_sessions};
+use crate::transcript::{import, small};
+use forge_agents::{MirrorKey, TranscriptMirror, resolve};
+use forge_store::model::Timestamp;
+use forge_store::redact::Redactor;
+use forge_store::store::{Options, Session, Store, WriteContext};
+use forge_testkit::secret::fake_secrets;
+use forge_testkit::skip::skipped;
+
+fn act() -> WriteContext {
+    let now = Timestamp::parse_rfc3339("2026-06-01T00:00:00Z").unwrap();
+    WriteContext::asked("import claude-code", now)
+}
+
+fn key(session: &str) -> MirrorKey {
+    MirrorKey { project: "p".to_owned(), session: session.to_owned(), subpath: None }
+}
+
+/// Appends lines as a program does that has seen the end.
+fn append(store: &Store, key: &MirrorKey, lines: &str) {
+    let mirror = TranscriptMirror::new(store);
+    let end = mirror.state(key).unwrap().map_or(0, |state| state.end);
+    mirror.append(&act(), key, end, lines, None).unwrap();
+}
+
+fn transcript(session: &Session, source: &str) -> String {
+    let mut whole = Vec::new();
+    let mut write = |part: &[u8]| {
+        whole.extend_from_slice(part);
+        Ok::<_, forge_store::Error>(())
+    };
+    session.write_source(source, &mut write).unwrap();
+    String::from_utf8(whole).unwrap()
+}
+
+fn events(store: &Store, id: &str) -> String {
+    let session = store.agent_session(id).unwrap().unwrap();
+    let mut whole = Vec::new();
+    let mut write = |part: &[u8]| {
+        whole.extend_from_slice(part);
+        Ok::<_, forge_store::Error>(())
+    };
+    session.export_events(&resolve, &mut write).unwrap();
+    String::from_utf8(whole).unwrap()
+}
+
+/// Compares the session that an import of a file makes with that of its lines.
+fn compare(text: &str, id: &str, lines_at_once: usize) {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join(format!("{id}.jsonl"));
+    std::fs::write(&file, text).unwrap();
+    let (whole, pieces) = (Store::in_memory().unwrap(), Store::in_memory().unwrap());
+    import(&whole, &file);
+    let lines: Vec<&str> = text.split_inclusive('\n').collect();
+    for part in lines.chunks(lines_at_once) {
+        append(&pieces, &key(id), &part.concat());
+    }
+    assert_eq!(events(&pieces, id), events(&whole, id));
+    let session = pieces.agent_session(id).unwrap().unwrap();
+    assert!(transcript(&session, &format!("claude-code:{id}")) == text);
+    // The file is what is stored: nothing is read again.
+    let again = import(&pieces, &file);
+    assert!(again.unchanged && !again.again, "{again:?}");
+}
+
+#[test]
+fn lines_become_what_an_import_makes_of_them() {
+    for lines_at_once in [1, 4, 100] {
+        compare(&small().concat(), "cc-1", lines_at_once);
+    }
+}
+
+#[test]
+fn a_recorded_session_in_pieces_becomes_what_its_import_makes() {
+    let file = recorded_sessions().join("claude-code/small.jsonl");
+    let Ok(text) = std::fs::read_to_string(&file) else {
+        skipped("recorded sessions", format_args!("no {}; set FORGE_DATA", file.display()));
+        return;
+    };
+    let id = text.lines().find_map(|line| {
+        let line: serde_json::Value = serde_json::from_str(line).unwrap();
+        line["sessionId"].as_str().map(str::to_owned)
+    });
+    compare(&text, &id.unwrap(), 7);
+}
+
+#[test]
+fn lines_follow_an_import_whose_last_line_has_no_end() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("cc-1.jsonl");
+    let store = Store::in_memory().unwrap();
+    let lines = small();
+    let (first, rest) = lines.split_at(3);
+    std::fs::write(&file, first.concat().trim_end()).unwrap();
+    import(&store, &file);
+    let (mirror, key) = (TranscriptMirror::new(&store), key("cc-1"));
+    assert!(mirror.lines(&key).unwrap().is_some());
+    append(&store, &key, &rest.concat());
+    assert_eq!(String::from_utf8(mirror.lines(&key).unwrap().unwrap()).unwrap(), lines.concat());
+    std::fs::write(&file, lines.concat()).unwrap();
+    assert!(import(&store, &file).unchanged);
+}
+
+#[test]
+fn an_append_behind_an_old_end_is_refused() {
+    let store = Store::in_memory().unwrap();
+    let (mirror, key) = (TranscriptMirror::new(&store), key("cc-1"));
+    append(&store, &key, &small()[0]);
+    let refused = mirror.append(&act(), &key, 0, &small()[1], None).unwrap_err();
+    assert!(matches!(refused, forge_store::Error::Conflict(_)), "{refused}");
+    assert_eq!(mirror.lines(&key).unwrap().unwrap(), small()[0].as_bytes());
+    // What has no line break is refused too, and a key that cannot be one.
+    let end = mirror.state(&key).unwrap().unwrap().end;
+    assert!(mirror.append(&act(), &key, end, "{\"type\":", None).is_err());
+    let bad = MirrorKey { subpath: Some(String::new()), ..key.clone() };
+    assert!(mirror.append(&act(), &bad, 0, &small()[1], None).is_err());
+    assert_eq!(mirror.state(&key).unwrap().unwrap().end, end);
+}
+
+#[test]
+fn a_store_that_redacts_stores_lines_without_secrets() {
+    let options = Options::default().redaction(Some(Redactor::new().into()));
+    let store = Store::in_memory_with(options).unwrap();
+    let (mirror, key) = (TranscriptMirror::new(&store), key("cc-1"));
+    let token = fake_secrets(1).into_iter().find(|fake| fake.shape == "aws access key").unwrap();
+    let line = small()[0].replace("why does", &format!("{} {}", token.text, "y".repeat(100_000)));
+    let clean = mirror.clean(&line);
+    assert!(clean.contains("[redacted:aws-access-key]") && !clean.contains(&token.secret));
+    append(&store, &key, &clean);
+    append(&store, &key, &small()[1]);
+    assert!(!events(&store, "cc-1").contains(&token.secret));
+    let whole = mirror.lines(&key).unwrap().unwrap();
+    assert!(String::from_utf8(whole).unwrap() == format!("{clean}{}", small()[1]));
+    assert_eq!(mirror.clean(&clean), clean);
+}
+
+#[test]
+fn the_transcript_of_a_store_is_exported() {
+    let environment = Environment::new();
+    environment.forge(["init"]).success();
+    let options = Options::default().keyring(environment.path("home/.local/state/forge/keyring"));
+    let store = Store::open(&environment.path("project/.forge"), options).unwrap();
+    append(&store, &key("cc-1"), &small().concat());
+    drop(store);
+    assert_eq!(environment.forge(["export", "transcript", "cc-1"]).success(), small().concat());
+    let shown = environment.forge(["session", "show", "cc-1"]).success();
+    assert!(shown.contains("claude-code:cc-1"), "{shown}");
+}
