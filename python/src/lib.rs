@@ -8,6 +8,8 @@
 mod error;
 mod graph;
 mod handle;
+mod json;
+mod memory;
 mod moment;
 mod place;
 mod plain;
@@ -25,6 +27,7 @@ fn _forge(module: &Bound<'_, PyModule>) -> PyResult<()> {
     handle::note_process();
     error::add_to(module)?;
     module.add_class::<graph::Graphs>()?;
+    module.add_class::<memory::Memory>()?;
     module.add_class::<moment::SessionMoment>()?;
     module.add_class::<session::Session>()?;
     module.add_class::<store::Store>()?;
