@@ -13,7 +13,7 @@ import logging
 import threading
 import time
 import uuid
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from ._forge import Conflict
@@ -52,13 +52,9 @@ class ForgeSessionService(Adapter["_Sessions"], BaseSessionService):
     read is refused with ``StaleSessionError``.
 
     >>> import asyncio
-    >>> async def main():
-    ...     service = ForgeSessionService()
-    ...     await service.create_session(app_name="tea", user_id="ann", session_id="s1")
-    ...     found = await service.list_sessions(app_name="tea")
-    ...     return [session.id for session in found.sessions]
-    >>> asyncio.run(main())
-    ['s1']
+    >>> service = ForgeSessionService()
+    >>> asyncio.run(service.create_session(app_name="tea", user_id="ann", session_id="s1")).id
+    's1'
     """
 
     def __init__(self, store: Store | None = None) -> None:
@@ -139,9 +135,7 @@ class _Sessions(Memories):
             raise SessionNotFoundError(f"Session {id} was deleted while it was created.")
         return session
 
-    def read(
-        self, app: str, user: str, id: str, config: GetSessionConfig | None
-    ) -> Session | None:
+    def read(self, app: str, user: str, id: str, config: GetSessionConfig | None) -> Session | None:
         name = _name(app, user, id)
         found = self.get(name, "session")
         if found is None:
@@ -156,21 +150,13 @@ class _Sessions(Memories):
             events = [_event(one) for one in items if one.key <= _event_key(count)]
         if config is not None and config.after_timestamp is not None:
             events = [one for one in events if one.timestamp >= config.after_timestamp]
-        shared = self._shared(app, user)
-        return self._session(name, found, shared, events)
+        return self._session(name, found, events)
 
     def listed(self, app: str, user: str | None) -> list[Session]:
         place = memory_name("adk", app) if user is None else _name(app, user)
         names = [one for one in self.names(place + "/") if one.count("/") == 3]
-        shared: dict[str, dict[str, Any]] = {}
-        sessions: list[Session] = []
-        for name in names:
-            found = self.get(name, "session")
-            if found is not None:
-                owner = str(found.value["user_id"])
-                if owner not in shared:
-                    shared[owner] = self._shared(app, owner)
-                sessions.append(self._session(name, found, shared[owner], []))
+        found = ((name, self.get(name, "session")) for name in names)
+        sessions = [self._session(name, one, []) for name, one in found if one is not None]
         return sorted(sessions, key=lambda one: (one.last_update_time, one.user_id, one.id))
 
     def append(self, session: Session, event: Event) -> None:
@@ -200,30 +186,33 @@ class _Sessions(Memories):
         """The state in a memory."""
         return {one.key[len(_STATE) :]: one.value for one in self.items(name, _STATE)}
 
-    def _session(
-        self, name: str, found: Item, shared: Mapping[str, Any], events: list[Event]
-    ) -> Session:
+    def _session(self, name: str, found: Item, events: Sequence[Event]) -> Session:
         about = found.value
-        state = {**self.state(name), **shared}
-        waiting = self.get(name, "shared")
-        for scope, changes in waiting.value.items() if waiting else ():
-            state |= {scope + key: value for key, value in changes.items()}
+        state = {**self.state(name), **self._shared(name, about["app_name"], about["user_id"])}
         session = Session(
             id=about["id"],
             app_name=about["app_name"],
             user_id=about["user_id"],
             state=state,
-            events=events,
+            events=list(events),
             last_update_time=about["last_update_time"],
         )
         session._storage_update_marker = _marker(found)
         return session
 
-    def _shared(self, app: str, user: str) -> dict[str, Any]:
-        of_app, of_user = self.state(_name(app)), self.state(_name(app, user))
-        return {State.APP_PREFIX + key: value for key, value in of_app.items()} | {
-            State.USER_PREFIX + key: value for key, value in of_user.items()
-        }
+    def _shared(self, name: str, app: str, user: str) -> dict[str, Any]:
+        """The state that a session shares with others, with their prefixes."""
+        while True:
+            waiting = self.get(name, "shared")
+            scoped = {
+                State.APP_PREFIX: self.state(_name(app)),
+                State.USER_PREFIX: self.state(_name(app, user)),
+            }
+            if self.get(name, "shared") == waiting:
+                break  # Otherwise it was moved while the others were read.
+        for scope, changes in waiting.value.items() if waiting else ():
+            scoped[scope] |= changes
+        return {scope + key: value for scope, of in scoped.items() for key, value in of.items()}
 
     def _check(self, name: str, session: Session, found: Item) -> None:
         """Refuses a session object that is not of the latest version."""

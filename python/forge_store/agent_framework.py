@@ -16,7 +16,7 @@ from typing import Any
 from ._forge import Conflict
 from ._framework import Adapter, Memories, memory_name, missing
 from ._store import Store
-from .memory import Item
+from ._workflow_checkpoints import WorkflowCheckpoints
 
 try:
     import msgspec
@@ -36,13 +36,8 @@ except ImportError as error:
 
 _log = logging.getLogger(__name__)
 
-_WORKFLOW = ("agent-framework", "workflow")
 
-#: The part of a workflow's state that has the state of each executor.
-_EXECUTORS = "_executor_state"
-
-
-class ForgeCheckpointStorage(Adapter["_Checkpoints"]):
+class ForgeCheckpointStorage(Adapter[WorkflowCheckpoints]):
     """A ``CheckpointStorage`` of the Agent Framework that keeps checkpoints in a forge store.
 
     The framework's own encoder writes what is no JSON as a pickle. As its file storage does, this
@@ -62,7 +57,7 @@ class ForgeCheckpointStorage(Adapter["_Checkpoints"]):
     def __init__(
         self, store: Store | None = None, *, allowed_checkpoint_types: Iterable[str] = ()
     ) -> None:
-        self._forge_use(_Checkpoints, store)
+        self._forge_use(WorkflowCheckpoints, store)
         self._allowed = frozenset(allowed_checkpoint_types)
 
     async def save(self, checkpoint: WorkflowCheckpoint) -> str:
@@ -117,91 +112,6 @@ class ForgeCheckpointStorage(Adapter["_Checkpoints"]):
         except WorkflowCheckpointException as error:
             _log.warning("checkpoint %s was left out: %s", encoded["checkpoint_id"], error)
             return None
-
-
-class _Checkpoints(Memories):
-    """Encoded checkpoints in memories: an item ``checkpoint/ID``, and an item ``state/ID/NAME`` for
-    each part of the state, so that a large part that did not change is stored once."""
-
-    def save(self, encoded: Mapping[str, Any]) -> None:
-        name = memory_name(*_WORKFLOW, encoded["workflow_name"])
-        head = {key: value for key, value in encoded.items() if key != "state"}
-        parts = _parts(encoded["state"])
-        folder = _folder(encoded["checkpoint_id"])
-        head["state"] = {memory_name(*path): list(path) for path in parts}
-        puts: dict[str, Any] = {
-            folder + memory_name(*path): {"value": value} for path, value in parts.items()
-        }
-        puts[_key(encoded["checkpoint_id"])] = head
-        before = {one.key for one in self.items(name, folder)}
-        step = f"checkpoint after iteration {encoded['iteration_count']}"
-        self.write(name, puts, before - puts.keys(), message=step)
-
-    def load(self, checkpoint: str) -> dict[str, Any] | None:
-        name, head = self._find(checkpoint)
-        return None if head is None else self._whole(name, head)
-
-    def listed(self, workflow: str) -> list[dict[str, Any]]:
-        name = memory_name(*_WORKFLOW, workflow)
-        return [self._whole(name, head) for head in self._heads(name)]
-
-    def heads(self, workflow: str) -> list[dict[str, Any]]:
-        """The checkpoints of a workflow without their state, the earliest first."""
-        return [one.value for one in self._heads(memory_name(*_WORKFLOW, workflow))]
-
-    def delete(self, checkpoint: str) -> bool:
-        name, head = self._find(checkpoint)
-        if head is None:
-            return False
-        parts = [one.key for one in self.items(name, _folder(checkpoint))]
-        try:
-            expected = {head.key: head.version}
-            self.write(name, {}, [head.key, *parts], expected=expected)
-        except Conflict:
-            return self.delete(checkpoint)
-        return True
-
-    def _heads(self, name: str) -> list[Item]:
-        return sorted(self.items(name, "checkpoint/"), key=lambda one: one.created_at)
-
-    def _find(self, checkpoint: str) -> tuple[str, Item | None]:
-        """The memory of a checkpoint, which its id does not say, and its item."""
-        for name in self.names(memory_name(*_WORKFLOW) + "/"):
-            head = self.get(name, _key(checkpoint))
-            if head is not None:
-                return name, head
-        return "", None
-
-    def _whole(self, name: str, head: Item) -> dict[str, Any]:
-        folder = _folder(head.value["checkpoint_id"])
-        items = {one.key: one.value["value"] for one in self.items(name, folder)}
-        state: dict[str, Any] = {}
-        for part, path in head.value["state"].items():
-            place = state
-            for step in path[:-1]:
-                place = place.setdefault(step, {})
-            place[path[-1]] = items[folder + part]
-        return {**head.value, "state": state}
-
-
-def _parts(state: Mapping[str, Any]) -> dict[tuple[str, ...], Any]:
-    """The parts of an encoded state by their paths: its values, and the states of executors."""
-    parts: dict[tuple[str, ...], Any] = {}
-    for key, value in state.items():
-        # An empty map, or a pickle instead of a map, is a part by itself.
-        if key == _EXECUTORS and value and "__pickled__" not in value:
-            parts |= {(key, executor): known for executor, known in value.items()}
-        else:
-            parts[(key,)] = value
-    return parts
-
-
-def _key(checkpoint: str) -> str:
-    return "checkpoint/" + checkpoint
-
-
-def _folder(checkpoint: str) -> str:
-    return memory_name("state", checkpoint) + "/"
 
 
 class ForgeHistoryProvider(Adapter["_Histories"], HistoryProvider):

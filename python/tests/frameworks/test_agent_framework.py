@@ -33,7 +33,7 @@ from agent_framework import (
     WorkflowMessage,
     handler,
 )
-from forge_store import Invalid
+from forge_store import Corrupt, Invalid
 from forge_store.agent_framework import ForgeCheckpointStorage, ForgeHistoryProvider
 from forge_store.memory import Memory
 from framework_processes import run
@@ -134,6 +134,50 @@ async def test_saving_an_id_again_replaces_it(storage: CheckpointStorage) -> Non
     found = await storage.load("c")
     assert (found.state, found.iteration_count) == ({"b": 3}, 2)
     assert await storage.list_checkpoint_ids(workflow_name="tea") == ["c"]
+
+
+async def test_a_large_value_is_stored_once(kept: ForgeCheckpointStorage) -> None:
+    def state(number: int) -> dict[str, Any]:
+        executors = {"a": {"text": "x" * 5000}, "b": {"number": number, "text": f"{number}" * 3000}}
+        return {"_executor_state": executors, "small": number}
+
+    def parts() -> int:
+        return len(Memory(kept.store, "agent-framework/workflow/tea").items("part/"))
+
+    for number in range(4):
+        await kept.save(checkpoint(checkpoint_id=f"c{number}", state=state(number)))
+    assert parts() == 5
+    for number in range(4):
+        assert (await kept.load(f"c{number}")).state == state(number)
+    await kept.delete("c0")
+    await kept.save(checkpoint(checkpoint_id="c1", state=state(2)))
+    assert parts() == 3
+    assert (await kept.load("c1")).state == (await kept.load("c2")).state == state(2)
+    assert (await kept.load("c3")).state == state(3)
+    for number in range(1, 4):
+        await kept.delete(f"c{number}")
+    assert parts() == 0
+
+
+async def test_saves_and_deletions_at_the_same_time_lose_no_value(kept: ForgeCheckpointStorage) -> None:
+    shared = {"text": "x" * 5000}
+
+    async def work(number: int) -> None:
+        await kept.save(checkpoint(checkpoint_id=f"c{number}", state=shared))
+        if number % 2:
+            await kept.delete(f"c{number}")
+
+    await asyncio.gather(*(work(number) for number in range(12)))
+    found = await kept.list_checkpoints(workflow_name="tea")
+    assert [one.state for one in found] == [shared] * 6
+
+
+async def test_a_value_that_is_lost_is_reported(kept: ForgeCheckpointStorage) -> None:
+    await kept.save(checkpoint(checkpoint_id="c", state={"text": "x" * 5000}))
+    memory = Memory(kept.store, "agent-framework/workflow/tea")
+    memory.write(deletes=[one.key for one in memory.items("part/")])
+    with pytest.raises(Corrupt, match="'c' has lost"):
+        await kept.load("c")
 
 
 async def test_copies_belong_to_their_callers(storage: CheckpointStorage) -> None:
