@@ -173,7 +173,8 @@ class _Sessions(Memories):
             value = json.loads(event.model_dump_json(exclude_none=True))
             puts = {"session": about, _event_key(count): value}
             puts |= _puts(_scoped(event.actions.state_delta if event.actions else {}))
-            expected = {"session": found.version, "shared": None}
+            shared = self.get(name, "shared")
+            expected = {"session": found.version, "shared": shared.version if shared else None}
             try:
                 self.write(name, puts, expected=expected, message=f"event by {event.author}")
             except Conflict as error:
@@ -233,18 +234,19 @@ class _Sessions(Memories):
         They are written with their event first, so that a process that ends in between loses
         none; readers see them there, and the next event of the session moves them.
         """
-        while (waiting := self.get(name, "shared")) is not None:
+        while (waiting := self.get(name, "shared")) is not None and waiting.value:
             places = {State.APP_PREFIX: _name(app), State.USER_PREFIX: _name(app, user)}
             try:
                 for scope, changes in waiting.value.items():
                     puts = {_STATE + key: value for key, value in changes.items()}
                     known = {key: self.get(places[scope], key) for key in puts}
                     if self.get(name, "shared") != waiting:
-                        break  # Another process has moved them since.
+                        break  # Another process has moved them since: the last write fails.
                     # Versions that are not these were written after it moved them.
                     expected = {key: one.version if one else None for key, one in known.items()}
                     self.write(places[scope], puts, expected=expected)
-                self.write(name, {}, ["shared"], expected={"shared": waiting.version})
+                # Emptied and not deleted, so that its versions never come again.
+                self.write(name, {"shared": {}}, expected={"shared": waiting.version})
             except Conflict:
                 continue
 

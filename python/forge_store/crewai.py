@@ -28,7 +28,7 @@ except ImportError as error:
 _STATE = "state/"
 
 
-class ForgeFlowPersistence(Adapter["_Flows"], FlowPersistence):
+class ForgeFlowPersistence(FlowPersistence, Adapter["_Flows"]):
     """A CrewAI ``FlowPersistence`` that keeps states and pending feedback in a forge store.
 
     With ``path`` it opens or creates a store, and closes it at the end of the process, or by

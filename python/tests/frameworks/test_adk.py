@@ -232,7 +232,8 @@ async def test_shared_state_that_an_ended_process_left(kept: ForgeSessionService
     await kept.append_event(made, event(user__u=3))
     assert (await get(kept, "s1")).state == {"app:a": 1, "user:u": 3}
     assert await kept.get_user_state(**WHO) == {"u": 3}
-    assert Memory(kept.store, "adk/tea/ann/s1").get("shared") is None
+    shared = Memory(kept.store, "adk/tea/ann/s1").get("shared")
+    assert shared is not None and shared.value == {}
 
 
 async def test_state_that_is_not_json(kept: ForgeSessionService) -> None:
