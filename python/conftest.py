@@ -2,12 +2,20 @@
 
 from __future__ import annotations
 
+from importlib.util import find_spec
 from pathlib import Path
-from typing import Any, Iterator
+from typing import TYPE_CHECKING, Any, Iterator
 
 import forge_store
 import pytest
-from forge_store.langgraph import ForgeSaver
+
+if TYPE_CHECKING:
+    from forge_store.langgraph import ForgeSaver
+
+# CrewAI has an environment of its own, since it needs other versions of packages than the others.
+collect_ignore = (
+    [] if find_spec("crewai") else ["forge_store/crewai.py", "tests/frameworks/test_crewai.py"]
+)
 
 
 @pytest.fixture(autouse=True)
@@ -19,6 +27,12 @@ def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.setenv("HOME", str(home))
     monkeypatch.chdir(home)
     return home
+
+
+@pytest.fixture
+def anyio_backend() -> str:
+    """Tests that are coroutines run with asyncio."""
+    return "asyncio"
 
 
 @pytest.fixture
@@ -46,5 +60,7 @@ def doctest_names(doctest_namespace: dict[str, Any], tmp_path: Path) -> None:
 @pytest.fixture
 def saver(path: Path) -> Iterator[ForgeSaver]:
     """A LangGraph saver on a store in a folder."""
+    from forge_store.langgraph import ForgeSaver
+
     with ForgeSaver.from_path(path) as saver:
         yield saver

@@ -197,6 +197,31 @@ class Mirror:
     def sessions(self, project: str) -> list[tuple[str, int, str | None]]: ...
     def subpaths(self, key: _Key) -> list[str]: ...
 
+_Item = tuple[str, Any, int, datetime, datetime]
+
+@final
+class Memory:
+    def __init__(self, store: Store, name: str) -> None: ...
+    def session_id(self) -> str | None: ...
+    def get(self, key: str, moment: Moment | None = None) -> _Item | None: ...
+    def items(
+        self,
+        prefix: str,
+        after: str | None = None,
+        limit: int | None = None,
+        moment: Moment | None = None,
+    ) -> list[_Item]: ...
+    def write(
+        self,
+        puts: _Fields,
+        deletes: set[str],
+        expected: dict[str, int | None],
+        message: str | None = None,
+    ) -> None: ...
+    def drop(self) -> bool: ...
+    @staticmethod
+    def names(store: Store, prefix: str) -> list[str]: ...
+
 _Typed = tuple[str, bytes]
 _Step = tuple[
     str,

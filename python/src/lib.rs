@@ -8,6 +8,8 @@
 mod error;
 mod graph;
 mod handle;
+mod json;
+mod memory;
 mod mirror;
 mod moment;
 mod place;
@@ -27,6 +29,7 @@ fn _forge(module: &Bound<'_, PyModule>) -> PyResult<()> {
     error::add_to(module)?;
     module.add_class::<graph::Graphs>()?;
     module.add_class::<mirror::Mirror>()?;
+    module.add_class::<memory::Memory>()?;
     module.add_class::<moment::SessionMoment>()?;
     module.add_class::<session::Session>()?;
     module.add_class::<store::Store>()?;

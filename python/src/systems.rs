@@ -20,17 +20,17 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 /// A store and the key of a system in it.
-struct SystemKey {
+pub(crate) struct SystemKey {
     handle: Arc<StoreHandle>,
     key: String,
 }
 
 impl SystemKey {
-    fn new(store: &Store, key: String) -> Self {
+    pub(crate) fn new(store: &Store, key: String) -> Self {
         Self { handle: Arc::clone(&store.handle), key }
     }
 
-    fn read<T: Send>(
+    pub(crate) fn read<T: Send>(
         &self,
         py: Python<'_>,
         read: impl FnOnce(&forge_store::Store, &str) -> Result<T, Error> + Send,
@@ -39,7 +39,7 @@ impl SystemKey {
         detached(py, || read(&store, &self.key))
     }
 
-    fn write<T: Send>(
+    pub(crate) fn write<T: Send>(
         &self,
         py: Python<'_>,
         verb: &str,

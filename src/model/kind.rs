@@ -81,6 +81,8 @@ kinds! {
     Channel = 15, "channel", "channels";
     /// A part of a channel's value.
     ChannelElement = 16, "channel_element", "channel_elements";
+    /// A value that a memory holds under a key.
+    MemoryItem = 17, "memory_item", "memory_items";
     /// A message of a conversation.
     Message = 32, "message", "messages";
     /// What a person asked for.

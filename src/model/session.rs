@@ -25,12 +25,21 @@ pub enum SessionKind {
     Thread,
     /// A thread of a graph of an agent framework.
     Graph,
+    /// A memory: values under keys.
+    Memory,
 }
 
 impl SessionKind {
     /// All kinds.
-    pub const ALL: [Self; 6] =
-        [Self::Debug, Self::Run, Self::Progress, Self::Program, Self::Thread, Self::Graph];
+    pub const ALL: [Self; 7] = [
+        Self::Debug,
+        Self::Run,
+        Self::Progress,
+        Self::Program,
+        Self::Thread,
+        Self::Graph,
+        Self::Memory,
+    ];
 
     /// Returns the word for this kind, as in JSON.
     #[must_use]
@@ -42,6 +51,7 @@ impl SessionKind {
             Self::Program => "program",
             Self::Thread => "thread",
             Self::Graph => "graph",
+            Self::Memory => "memory",
         }
     }
 }

@@ -11,6 +11,7 @@
 
 mod compound_id;
 pub mod graph;
+pub mod memory;
 pub mod program;
 pub mod progress;
 pub mod run;

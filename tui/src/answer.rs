@@ -207,6 +207,7 @@ impl StateTab {
                 Kind::GraphStep,
                 Kind::Channel,
                 Kind::ChannelElement,
+                Kind::MemoryItem,
                 Kind::GraphWrite,
                 Kind::Inference,
                 Kind::Tool,

@@ -14,7 +14,7 @@ use serde::Serialize;
 use serde::ser::{SerializeMap, Serializer};
 
 /// The order of the kinds in a document.
-const ORDER: [Kind; 28] = [
+const ORDER: [Kind; 29] = [
     Kind::Hypothesis,
     Kind::Evidence,
     Kind::Belief,
@@ -42,6 +42,7 @@ const ORDER: [Kind; 28] = [
     Kind::GraphStep,
     Kind::Channel,
     Kind::ChannelElement,
+    Kind::MemoryItem,
     Kind::GraphWrite,
 ];
 

@@ -123,6 +123,7 @@ fn a_document_has_every_array_and_its_metadata() {
             "inferences",
             "items",
             "measurements",
+            "memory_items",
             "messages",
             "notes",
             "notices",

@@ -134,6 +134,7 @@ fn put_info(out: &mut Vec<u8>, info: &SessionMetadata) {
         SessionKind::Program => 3,
         SessionKind::Thread => 4,
         SessionKind::Graph => 5,
+        SessionKind::Memory => 6,
     });
     put_option(out, agent.as_ref(), put_text);
     put_option(out, agent_session.as_ref(), put_text);
@@ -152,6 +153,7 @@ fn info<const KEPT: bool>(from: &mut ByteReader<'_>) -> Result<SessionMetadata, 
             3 => SessionKind::Program,
             4 => SessionKind::Thread,
             5 => SessionKind::Graph,
+            6 => SessionKind::Memory,
             _ => return Err(from.error("it is of an unknown kind")),
         },
         agent: option(from, text::<KEPT>)?,

@@ -354,6 +354,7 @@ fn the_glossary_has_every_word_and_field_of_the_code() {
         SessionKind::Program,
         SessionKind::Thread,
         SessionKind::Graph,
+        SessionKind::Memory,
     ];
     let words = triggers.map(word).into_iter().chain(branches.map(word));
     let words = words.chain(sessions.map(word));

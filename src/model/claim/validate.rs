@@ -101,6 +101,7 @@ pub fn check(kind: Kind, value: &Value) -> Result<Value, InvalidField> {
         | Kind::GraphStep
         | Kind::Channel
         | Kind::ChannelElement
+        | Kind::MemoryItem
         | Kind::GraphWrite => value.clone().without_nulls(),
     };
     Ok(positive_zeros(checked))
@@ -141,6 +142,7 @@ pub fn is_checked(kind: Kind, value: &Value) -> bool {
         | Kind::GraphStep
         | Kind::Channel
         | Kind::ChannelElement
+        | Kind::MemoryItem
         | Kind::GraphWrite => true,
     }
 }
@@ -187,13 +189,15 @@ pub fn fields(kind: Kind) -> &'static [FieldDefinition] {
     }
 }
 
+/// Makes a list of fields that are described, but not checked.
+macro_rules! unchecked {
+    ($($name:literal: $about:literal,)*) => {
+        &[$(FieldDefinition { name: $name, about: $about, shape: FieldShape::Other, allowed: <Value as FieldValue>::allowed },)*]
+    };
+}
+
 /// Returns the fields of the kinds of the other systems, which are not checked.
 fn system_fields(kind: Kind) -> &'static [FieldDefinition] {
-    macro_rules! unchecked {
-        ($($name:literal: $about:literal,)*) => {
-            &[$(FieldDefinition { name: $name, about: $about, shape: FieldShape::Other, allowed: <Value as FieldValue>::allowed },)*]
-        };
-    }
     match kind {
         Kind::Output => unchecked! {
             "item": "The item it was made for.",
@@ -257,6 +261,13 @@ fn system_fields(kind: Kind) -> &'static [FieldDefinition] {
             "marked": "Whether it contains something that no provider would accept.",
             "reset": "When sanitising could keep none of its messages, and how many they were.",
         },
+        framework => framework_fields(framework),
+    }
+}
+
+/// Returns the fields of the kinds for agent frameworks, which are not checked.
+fn framework_fields(kind: Kind) -> &'static [FieldDefinition] {
+    match kind {
         Kind::GraphStep => unchecked! {
             "namespace": "The namespace that made the step; empty for the graph itself.",
             "checkpoint": "The framework's id of the checkpoint.",
@@ -275,6 +286,14 @@ fn system_fields(kind: Kind) -> &'static [FieldDefinition] {
             "title": "What it says, in one line; absent if only the framework can read it.",
             "type": "The framework's word for the encoding, if it is not `msgpack`.",
             "bytes": "The element, as the framework's bytes. Elements are in the order of their ids.",
+        },
+        Kind::MemoryItem => unchecked! {
+            "key": "Its key, if the id does not say it.",
+            "value": "What it holds; absent if that is null.",
+            "nulls": "Where the value has null fields, as JSON pointers.",
+            "version": "How often it was written since it was added.",
+            "updated_at": "When it was last written, if it was written again.",
+            "name": "In a claim of its own: the name of the memory, if that of the session is not it.",
         },
         Kind::GraphWrite => unchecked! {
             "task": "The task that wrote.",

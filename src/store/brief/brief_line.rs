@@ -96,6 +96,13 @@ pub fn entity_title(kind: Kind, value: &Value) -> String {
         };
         Some(cut(preview))
     };
+    if kind == Kind::MemoryItem {
+        return match value.field("value") {
+            Some(Value::Text(text)) => cut(text),
+            Some(other) => cut(&serde_json::to_string(other).unwrap_or_default()),
+            None => String::new(),
+        };
+    }
     if kind == Kind::Tool {
         let subject = ["pattern", "query", "address", "path"].iter().filter_map(text);
         let words: Vec<String> = text(&"tool").into_iter().chain(subject).collect();

@@ -84,7 +84,7 @@ impl Session {
                 started_at: None,
             }),
         })?;
-        debug_assert!(info.kind <= SessionKind::Graph, "every kind is written");
+        debug_assert!(info.kind <= SessionKind::Memory, "every kind is written");
         let mut writer = EventStreamWriter {
             session: self,
             view: &view,

@@ -257,7 +257,7 @@ fn head_of_store(branches: usize) -> StoreHead {
     assert_eq!(decode_session(&encoded).unwrap(), session);
     StoreHead {
         sessions: 2,
-        visible: [1, 0, 0, 0, 0, 0],
+        visible: [1, 0, 0, 0, 0, 0, 0],
         digest: RecordBytes(
             StateDigest::EMPTY.plus(&session_hash(0, &encoded)).to_bytes().to_vec(),
         ),

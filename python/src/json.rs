@@ -1,0 +1,66 @@
+//! JSON values from Python, which are stored exactly or refused with the path of what is not JSON.
+
+use crate::error::invalid;
+use forge_store::Value;
+use forge_store::model::claim::MAX_DEPTH;
+use pyo3::prelude::*;
+use pyo3::types::{PyBool, PyDict, PyFloat, PyInt, PyList, PyString, PyTuple};
+
+/// Reads a JSON value. `path` says where it is, for messages.
+pub(crate) fn json_from(value: &Bound<'_, PyAny>, path: &str) -> PyResult<Value> {
+    json_at(value, path, 1)
+}
+
+fn json_at(value: &Bound<'_, PyAny>, path: &str, depth: usize) -> PyResult<Value> {
+    let refuse = |what: &str| {
+        let next = "give None, a bool, an int of 64 bits, a finite float, a str, or a list or dict \
+                    of these";
+        Err(invalid(value.py(), &format!("{path} {what}"), next))
+    };
+    if value.is_none() {
+        return Ok(Value::Null);
+    }
+    if let Ok(known) = value.cast::<PyBool>() {
+        return Ok(known.is_true().into());
+    }
+    if value.is_instance_of::<PyInt>() {
+        return match (value.extract::<i64>(), value.extract::<u64>()) {
+            (Ok(number), _) => Ok(number.into()),
+            (_, Ok(number)) => Ok(number.into()),
+            _ => refuse("is an int of more than 64 bits"),
+        };
+    }
+    if value.is_instance_of::<PyFloat>() {
+        let number = value.extract::<f64>()?;
+        return if number.is_finite() { Ok(number.into()) } else { refuse("is no finite number") };
+    }
+    if value.is_instance_of::<PyString>() {
+        return match value.extract::<String>() {
+            Ok(text) => Ok(text.into()),
+            Err(_) => refuse("is a str with a lone surrogate, which no store can hold"),
+        };
+    }
+    let map = value.cast::<PyDict>();
+    let is_list = value.is_instance_of::<PyList>() || value.is_instance_of::<PyTuple>();
+    if map.is_err() && !is_list {
+        return refuse(&format!("is a {}", value.get_type().name()?));
+    }
+    if depth > MAX_DEPTH {
+        let what = format!("a value is nested more than {MAX_DEPTH} deep");
+        return Err(invalid(value.py(), &what, "make it flatter, or give its JSON text"));
+    }
+    if let Ok(map) = map {
+        let fields = map.iter().map(|(name, item)| {
+            let Ok(name) = name.extract::<String>() else {
+                let what = format!("has the key {}, which is no str", name.repr()?);
+                return refuse(&what).map(|value| (String::new(), value));
+            };
+            let item = json_at(&item, &format!("{path}.{name}"), depth + 1)?;
+            Ok((name, item))
+        });
+        return Ok(Value::Map(fields.collect::<PyResult<_>>()?));
+    }
+    let items = value.try_iter()?.enumerate();
+    let items = items.map(|(place, item)| json_at(&item?, &format!("{path}[{place}]"), depth + 1));
+    Ok(Value::List(items.collect::<PyResult<_>>()?))
+}
