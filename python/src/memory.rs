@@ -1,7 +1,5 @@
 //! The class `Memory`: values under keys. Its Python side is `forge_store.memory`.
 
-#![expect(clippy::needless_pass_by_value, reason = "arguments from Python arrive as values")]
-
 use crate::json::json_from;
 use crate::moment::SessionMoment;
 use crate::plain::PlainValue;

@@ -7,7 +7,7 @@ import subprocess
 import sys
 from datetime import datetime, timezone
 from pathlib import Path
-from typing import Any
+from typing import Any, Callable
 
 import forge_store
 import pytest
@@ -21,7 +21,7 @@ def any_json(dice: random.Random, depth: int = 0) -> Any:
     if kind == 6 and dice.random() < 0.2:
         return {"$bytes": "AAEC"}
     names = ["", "a", "~", "/", "~1", "$bytes", "ü", "\x00", "value", "null"]
-    return [
+    makers: list[Callable[[], Any]] = [
         lambda: None,
         lambda: dice.choice([True, False]),
         lambda: dice.choice([0, 1, -(2**63), 2**63, 2**64 - 1, dice.getrandbits(50)]),
@@ -31,7 +31,8 @@ def any_json(dice: random.Random, depth: int = 0) -> Any:
         lambda: {dice.choice(names): any_json(dice, depth + 1) for _ in range(dice.randrange(5))},
         lambda: [any_json(dice, depth + 1) for _ in range(dice.randrange(4))],
         lambda: {"inner": {"gone": None, "kept": any_json(dice, depth + 1)}},
-    ][kind]()
+    ]
+    return makers[kind]()
 
 
 def test_json_values_come_back_exactly(path: Path) -> None:

@@ -25,6 +25,7 @@ use std::path::{Path, PathBuf};
 use trajectory::import_trajectory;
 
 mod events;
+mod langgraph;
 mod trajectory;
 
 /// How many bad lines of a file, or bad files of a list, are shown; the JSON has all lines.
@@ -70,6 +71,9 @@ pub enum ImportCommand {
     /// Import a trajectory of OpenHands
     #[command(name = "openhands", visible_alias = "open-hands")]
     OpenHands(OpenHandsImport),
+    /// Import the threads of LangGraph's SqliteSaver or PostgresSaver
+    #[command(name = "langgraph")]
+    LangGraph(langgraph::LangGraphImport),
     /// Import a stream of events, one JSON object on each line
     Events(EventsImportArgs),
     /// Import the sessions of a bundle, with every id and hash
@@ -130,7 +134,8 @@ impl Command for ImportArgs {
 }
 
 commands!(
-    ImportCommand: ClaudeCode, Codex, Gemini, SweAgent, MiniSweAgent, OpenHands, Events, Bundle
+    ImportCommand: ClaudeCode, Codex, Gemini, SweAgent, MiniSweAgent, OpenHands, LangGraph, Events,
+    Bundle
 );
 
 macro_rules! import_verbs {

@@ -8,7 +8,7 @@ use forge_agents::SkippedLine;
 use forge_agents::claude_code::TranscriptDialect;
 use forge_agents::trajectory::TrajectoryAuthor;
 use forge_store::model::{Fact, Kind, Timestamp};
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, HashSet};
 use std::path::Path;
 
@@ -253,6 +253,40 @@ impl Report for TrajectoryImportReport {
         }
         let facts = fact_counts(&self.facts);
         screen.paragraph(Tone::Plain, 2, &facts.join(", "));
+    }
+}
+
+/// The result of `forge import langgraph`.
+#[derive(Debug, Serialize, Deserialize)]
+pub struct LangGraphImportReport {
+    /// The number of new threads.
+    pub threads: u64,
+    /// The number of new checkpoints.
+    pub checkpoints: u64,
+    /// The number of new pending writes.
+    pub writes: u64,
+    /// The number of checkpoints that were imported before.
+    pub known: u64,
+    /// The size of the tables of the source.
+    pub bytes_there: u64,
+    /// By how many bytes the store grew.
+    pub bytes_here: u64,
+}
+
+impl Report for LangGraphImportReport {
+    fn human(&self, screen: &mut Screen) {
+        let parts = [
+            count_text(self.threads, "new thread"),
+            count_text(self.checkpoints, "checkpoint"),
+            count_text(self.writes, "pending write"),
+        ];
+        screen.line(Tone::Plain, &format!("imported {}", parts.join(", ")));
+        if self.known > 0 {
+            let known = count_text(self.known, "checkpoint");
+            screen.line(Tone::Dim, &format!("imported before: {known}"));
+        }
+        let (there, here) = (size_text(self.bytes_there), size_text(self.bytes_here));
+        screen.line(Tone::Dim, &format!("{there} there; the store grew by {here}"));
     }
 }
 

@@ -65,3 +65,43 @@ fn a_thread_of_a_graph_is_listed_compared_and_searched_by_what_it_says() {
         .success();
     assert!(state.contains(ANSWERED), "{state}");
 }
+
+/// A program in place of Python, which says what it was called with.
+fn interpreter(environment: &Environment, script: &str) -> String {
+    use std::os::unix::fs::PermissionsExt;
+    let path = environment.path("python");
+    std::fs::write(&path, format!("#!/bin/sh\n{script}\n")).unwrap();
+    std::fs::set_permissions(&path, std::fs::Permissions::from_mode(0o755)).unwrap();
+    path.display().to_string()
+}
+
+#[test]
+fn an_import_of_threads_is_done_by_the_python_package() {
+    let environment = environment();
+    let counts = r#"{"threads": 1, "checkpoints": 2, "writes": 3, "known": 4, "bytes_there": 5000, "bytes_here": 60}"#;
+    let python = interpreter(&environment, &format!("echo \"$@\" >called; echo '{counts}'"));
+    let environment = environment.with("FORGE_PYTHON", &python);
+    let said = environment.forge(["import", "langgraph", "--from", "sqlite", "a.db"]).success();
+    assert!(said.contains("imported 1 new thread, 2 checkpoints, 3 pending writes"), "{said}");
+    assert!(said.contains("imported before: 4 checkpoints"), "{said}");
+    let store = environment.path("project/.forge");
+    let called = format!(
+        "-m forge_store.langgraph import --json --store {} --from sqlite a.db\n",
+        store.display()
+    );
+    assert_eq!(environment.read("project/called"), called);
+}
+
+#[test]
+fn an_import_without_the_python_package_says_how_to_install_it() {
+    let environment = environment();
+    let script = "echo 'python: No module named forge_store' >&2; exit 1";
+    let python = interpreter(&environment, script);
+    let environment = environment.with("FORGE_PYTHON", &python);
+    let failed = environment.forge(["import", "langgraph", "--from", "sqlite", "a.db"]);
+    assert_ne!(failed.code, 0);
+    assert!(failed.stderr.contains("pip install ./python langgraph"), "{failed}");
+    let environment = environment.with("FORGE_PYTHON", "/nowhere/python");
+    let failed = environment.forge(["import", "langgraph", "--from", "sqlite", "a.db"]);
+    assert!(failed.stderr.contains("there is no interpreter '/nowhere/python'"), "{failed}");
+}

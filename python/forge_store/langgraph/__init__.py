@@ -1,4 +1,4 @@
-"""LangGraph on a forge store: a checkpoint saver with the whole contract.
+"""LangGraph on a forge store: a checkpoint saver with the whole contract, and a long-term memory.
 
 A thread is a session with history, branches and undo; a checkpoint stores only what changed.
 """
@@ -8,12 +8,13 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from .saver import ForgeSaver, checkpointer
+from .store import ForgeStore
 from .tool_calls import answered, repair
 
 if TYPE_CHECKING:
     from .middleware import RepairToolCalls
 
-__all__ = ["ForgeSaver", "RepairToolCalls", "answered", "checkpointer", "repair"]
+__all__ = ["ForgeSaver", "ForgeStore", "RepairToolCalls", "answered", "checkpointer", "repair"]
 
 
 def __getattr__(name: str) -> Any:
