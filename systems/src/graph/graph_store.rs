@@ -270,7 +270,7 @@ impl GraphStore {
     ) -> Result<(TypedBytes, ChannelStates)> {
         let point = session.at_checkpoint(checkpoint)?;
         let key = step_key(&record.namespace);
-        let known = self.cache().get(&record.token);
+        let known = self.cache().get(&record.operation);
         let (entry, channels) = if let Some(channels) = known {
             (session.claims(&point, &[key])?.pop().flatten(), channels)
         } else {
@@ -279,11 +279,11 @@ impl GraphStore {
             (state.claims().entry(&key)?, channels)
         };
         let claim = entry.map(|entry| StepClaim::of_value(&entry.value)).transpose()?;
-        let Some(claim) = claim.filter(|claim| claim.token == record.token) else {
+        let Some(claim) = claim.filter(|claim| claim.operation == record.operation) else {
             let id = &record.id;
             return Err(damaged(format!("the checkpoint '{id}'"), "its revision is another's"));
         };
-        self.cache().insert(record.token.clone(), channels.clone());
+        self.cache().insert(record.operation.clone(), channels.clone());
         Ok((claim.head, channels))
     }
 
@@ -294,22 +294,22 @@ impl GraphStore {
         checkpoint: &Checkpoint,
         record: &StepRecord,
     ) -> Result<ChannelStates> {
-        let known = self.cache().get(&record.token);
+        let known = self.cache().get(&record.operation);
         known.map_or_else(|| Ok(self.step_state(session, checkpoint, record)?.1), Ok)
     }
 
-    /// Returns the channels of a namespace at a point where `token` is the latest step.
+    /// Returns the channels of a namespace at a point where `operation` wrote the latest step.
     pub(super) fn channels_at(
         &self,
         session: &Session,
         point: &ResolvedMoment,
-        (namespace, token): (&str, &str),
+        (namespace, operation): (&str, &str),
     ) -> Result<ChannelStates> {
-        if let Some(known) = self.cache().get(token) {
+        if let Some(known) = self.cache().get(operation) {
             return Ok(known);
         }
         let channels = read_channels(&session.state(point)?, &namespace_label(namespace))?;
-        self.cache().insert(token.to_owned(), channels.clone());
+        self.cache().insert(operation.to_owned(), channels.clone());
         Ok(channels)
     }
 

@@ -182,7 +182,7 @@ impl GraphStore {
             id: new.id.clone(),
             parent: new.parent.clone(),
             root: new.notes.root.clone(),
-            token: operation.to_string(),
+            operation: operation.to_string(),
             metadata: new.metadata.clone(),
             source: new.notes.source.clone(),
             step: new.notes.step,
@@ -193,7 +193,7 @@ impl GraphStore {
         let claim = StepClaim {
             namespace: new.namespace.clone(),
             id: new.id.clone(),
-            token: record.token.clone(),
+            operation: record.operation.clone(),
             head: new.head.clone(),
         };
         changes.push(ClaimChange::put(step_key(&new.namespace), claim.to_value()));
@@ -208,7 +208,7 @@ impl GraphStore {
             write = write.imported();
         }
         let written = write.commit()?;
-        self.cache().insert(record.token, channels);
+        self.cache().insert(record.operation, channels);
         Ok(PutOutcome::Written { branch: written.branch, is_fork: target.is_fork })
     }
 
@@ -237,7 +237,7 @@ impl GraphStore {
         };
         let base = match step_at(session, &point, &new.namespace)? {
             Some(claim) => {
-                self.channels_at(session, &point, (&new.namespace, claim.token.as_str()))?
+                self.channels_at(session, &point, (&new.namespace, claim.operation.as_str()))?
             }
             None => ChannelStates::new(),
         };
@@ -255,7 +255,7 @@ impl GraphStore {
     ) -> Result<(ResolvedMoment, bool)> {
         let is_latest = |point: &ResolvedMoment| -> Result<bool> {
             let claim = step_at(session, point, &record.namespace)?;
-            Ok(claim.is_some_and(|claim| claim.token == record.token))
+            Ok(claim.is_some_and(|claim| claim.operation == record.operation))
         };
         if is_latest(&head)? {
             return Ok((head, false));

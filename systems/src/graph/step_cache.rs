@@ -10,27 +10,27 @@ const MAX_STEPS: usize = 32;
 /// The most bytes that are kept.
 const MAX_BYTES: usize = 64 << 20;
 
-/// Channels by the token of the step that they are of. A token is never used twice, so what it
-/// stands for never changes.
+/// Channels by the operation that wrote their step. An operation writes one step, so what is here
+/// never changes.
 #[derive(Debug, Default)]
 pub(super) struct StepCache {
     steps: HashMap<String, ChannelStates>,
-    /// The tokens, the last used one at the end.
+    /// The operations, the last used one at the end.
     order: VecDeque<String>,
 }
 
 impl StepCache {
-    pub(super) fn get(&mut self, token: &str) -> Option<ChannelStates> {
-        let found = self.steps.get(token)?.clone();
-        self.order.retain(|known| known != token);
-        self.order.push_back(token.to_owned());
+    pub(super) fn get(&mut self, operation: &str) -> Option<ChannelStates> {
+        let found = self.steps.get(operation)?.clone();
+        self.order.retain(|known| known != operation);
+        self.order.push_back(operation.to_owned());
         Some(found)
     }
 
-    pub(super) fn insert(&mut self, token: String, channels: ChannelStates) {
-        self.order.retain(|known| *known != token);
-        self.order.push_back(token.clone());
-        self.steps.insert(token, channels);
+    pub(super) fn insert(&mut self, operation: String, channels: ChannelStates) {
+        self.order.retain(|known| *known != operation);
+        self.order.push_back(operation.clone());
+        self.steps.insert(operation, channels);
         while self.order.len() > MAX_STEPS || (self.order.len() > 1 && self.bytes() > MAX_BYTES) {
             if let Some(oldest) = self.order.pop_front() {
                 self.steps.remove(&oldest);

@@ -20,8 +20,9 @@ pub(super) struct StepRecord {
     pub(super) parent: Option<String>,
     /// The checkpoint of the root graph that it belongs to.
     pub(super) root: Option<String>,
-    /// Identifies the put, so that a checkpoint that was replaced is not taken for the new one.
-    pub(super) token: String,
+    /// The operation that wrote it, so that a checkpoint that was replaced is not taken for the
+    /// new one. A field with the name "token" would be redacted.
+    pub(super) operation: String,
     pub(super) metadata: TypedBytes,
     pub(super) source: Option<String>,
     pub(super) step: Option<i64>,
@@ -79,7 +80,7 @@ impl StepRecord {
         set("checkpoint", self.id.as_str().into());
         set("parent", self.parent.clone().into());
         set("root", self.root.clone().into());
-        set("token", self.token.as_str().into());
+        set("operation", self.operation.as_str().into());
         set("metadata", self.metadata.to_value());
         set("source", self.source.clone().into());
         set("step", self.step.into());
@@ -94,8 +95,8 @@ impl StepRecord {
     pub(super) fn of_checkpoint(checkpoint: &Checkpoint) -> Result<Option<Self>> {
         let body = &checkpoint.body;
         let text = |name: &str| body.field(name).and_then(Value::as_text).map(str::to_owned);
-        let (Some(namespace), Some(id), Some(token)) =
-            (text("namespace"), text("checkpoint"), text("token"))
+        let (Some(namespace), Some(id), Some(operation)) =
+            (text("namespace"), text("checkpoint"), text("operation"))
         else {
             return Ok(None);
         };
@@ -110,7 +111,7 @@ impl StepRecord {
             id,
             parent: text("parent"),
             root: text("root"),
-            token,
+            operation,
             metadata: metadata.unwrap_or_default(),
             source: text("source"),
             step: body.field("step").and_then(Value::as_i64),
@@ -158,7 +159,7 @@ fn carried_of(value: &Value) -> Result<ChannelHistories> {
 pub(super) struct StepClaim {
     pub(super) namespace: String,
     pub(super) id: String,
-    pub(super) token: String,
+    pub(super) operation: String,
     /// The checkpoint without the values of its channels.
     pub(super) head: TypedBytes,
 }
@@ -168,16 +169,16 @@ impl StepClaim {
         Value::from([
             ("namespace", self.namespace.as_str().into()),
             ("checkpoint", self.id.as_str().into()),
-            ("token", self.token.as_str().into()),
+            ("operation", self.operation.as_str().into()),
             ("head", self.head.to_value()),
         ])
     }
 
     pub(super) fn of_value(value: &Value) -> Result<Self> {
         let text = |name: &str| value.field(name).and_then(Value::as_text).map(str::to_owned);
-        match (text("namespace"), text("checkpoint"), text("token"), value.field("head")) {
-            (Some(namespace), Some(id), Some(token), Some(head)) => {
-                Ok(Self { namespace, id, token, head: TypedBytes::of_value(head)? })
+        match (text("namespace"), text("checkpoint"), text("operation"), value.field("head")) {
+            (Some(namespace), Some(id), Some(operation), Some(head)) => {
+                Ok(Self { namespace, id, operation, head: TypedBytes::of_value(head)? })
             }
             _ => Err(damaged("a step of a graph", "a field is missing")),
         }

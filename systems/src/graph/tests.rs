@@ -1,8 +1,10 @@
 use super::*;
 use forge_store::model::{Kind, Timestamp};
-use forge_store::store::Store;
+use forge_store::redact::Redactor;
+use forge_store::store::{Options, Store};
 use proptest::prelude::*;
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 /// A graph in memory, and the clock of the test.
 struct Graph {
@@ -188,6 +190,29 @@ fn a_second_checkpoint_after_the_same_one_is_a_branch() {
     refused.fork = ForkPolicy::Refuse;
     assert_eq!(graph.put(&refused), PutOutcome::WouldFork);
     assert_eq!(graph.get("t", "", None).unwrap().id, "5");
+}
+
+/// Redaction once took the operation of a step for a secret, so that steps could not be told apart.
+#[test]
+fn a_store_that_redacts_keeps_branches_apart() {
+    let redactor = Some(Arc::new(Redactor::new()));
+    let options = Options::default().redaction(redactor);
+    let store = GraphStore::new(Store::in_memory_with(options).unwrap());
+    let mut graph = Graph { store, now: 0 };
+    let mut parents = vec![None];
+    let ids: Vec<String> = (10..50).map(|number| number.to_string()).collect();
+    for (number, id) in ids.iter().enumerate() {
+        let mut new = graph.step("t", "", id, parents[number / 2]);
+        let items: Vec<&str> = ids[..=number].iter().step_by(2).map(String::as_str).collect();
+        new.channels = vec![channel("c", number as u64, list(&items))];
+        graph.put(&new);
+        parents.push(Some(id.as_str()));
+    }
+    graph.store = GraphStore::new(graph.store.store().clone());
+    for (number, id) in ids.iter().enumerate() {
+        let items: Vec<&str> = ids[..=number].iter().step_by(2).map(String::as_str).collect();
+        assert_eq!(graph.value("t", id, "c").unwrap(), list(&items).bytes, "{id}");
+    }
 }
 
 #[test]
