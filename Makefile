@@ -7,7 +7,7 @@ CARGO ?= cargo
 # cargo uses all cores by itself.
 .NOTPARALLEL:
 
-.PHONY: help demo test install lint fmt bench instructions linear fuzz soak sbom deny mcp clients page python readme-screen tui-picture clean-cache ready ready-tests build
+.PHONY: help demo test install lint fmt bench instructions linear fuzz soak sbom deny mcp clients page python dist readme-screen tui-picture clean-cache ready ready-tests build
 
 help: ## list the targets
 	@echo "forge: a temporal debugging state store with time travel"
@@ -76,6 +76,9 @@ page: ready ## look at the pages of 'forge report' and 'forge serve' in headless
 
 python: ready ## build the wheel of the Python package into target/wheels, and say its size
 	@scripts/python-wheel
+
+dist: ## build all packages (wheels, npm, Debian, archive) into target/packages, and install each on a bare system
+	@scripts/dist
 
 readme-screen: build ## update the screen in README.md from the binary
 	@scripts/demo --screen

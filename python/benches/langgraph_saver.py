@@ -1,7 +1,9 @@
 """Measures the LangGraph saver beside LangGraph's SqliteSaver, in turns in one process.
 
-    python python/benches/langgraph_saver.py chat [TURNS]       the size of a chat on disk
-    python python/benches/langgraph_saver.py entities [PUTS]    the time of a put of a large channel
+    python python/benches/langgraph_saver.py chat [TURNS]        the size of a chat on disk
+    python python/benches/langgraph_saver.py entities [PUTS]     puts and reads of a channel of 10,000 entities
+    python python/benches/langgraph_saver.py writes [CALLS]      pending writes, beside a bare append to a file
+    python python/benches/langgraph_saver.py threads [THREADS]   a step of a thread among ten threads, and among many
 
 It needs the packages forge_store, langgraph and langgraph-checkpoint-sqlite. Both savers wait for the disk at each put.
 Time means something only with a module that was built with optimisation.
@@ -9,6 +11,7 @@ Time means something only with a module that was built with optimisation.
 
 from __future__ import annotations
 
+import os
 import random
 import sqlite3
 import statistics
@@ -17,7 +20,7 @@ import tempfile
 import time
 import uuid
 from pathlib import Path
-from typing import Any
+from typing import Any, Callable
 
 from forge_store.langgraph import ForgeSaver
 from langchain_core.messages import AIMessage, HumanMessage, ToolMessage
@@ -104,8 +107,46 @@ def chat(turns: int) -> None:
                   f"{taken / 1e6:.1f} MB on disk, {taken / payload:.1f} times the messages")
 
 
+class Turns:
+    """The times of several pieces of work, measured in turns in a random order."""
+
+    def __init__(self, *names: str) -> None:
+        self.wall: dict[str, list[float]] = {name: [] for name in names}
+        self.cpu: dict[str, list[float]] = {name: [] for name in names}
+
+    def take(self, work: dict[str, Callable[[], Any]], chance: random.Random) -> None:
+        """Does each piece once."""
+        for name in chance.sample(sorted(work), len(work)):
+            began, used = time.perf_counter(), time.process_time()
+            work[name]()
+            self.wall[name].append((time.perf_counter() - began) * 1e3)
+            self.cpu[name].append((time.process_time() - used) * 1e3)
+
+    def median(self, name: str) -> float:
+        """The median of the elapsed times, in milliseconds."""
+        return statistics.median(self.wall[name])
+
+    def show(self) -> None:
+        """Prints the times of each piece."""
+        for name, wall in self.wall.items():
+            print(f"{name:16} wall p50 {self.median(name):.3f} ms, p10 {statistics.quantiles(wall, n=10)[0]:.3f} ms; "
+                  f"processor p50 {statistics.median(self.cpu[name]):.3f} ms")
+
+    def ratio(self, one: str, other: str) -> None:
+        """Prints how much longer one piece takes than another."""
+        print(f"{one} / {other}, wall p50: {self.median(one) / self.median(other):.2f}")
+
+
+def step(number: int, state: Any) -> tuple[Any, Any, Any]:
+    """Returns a checkpoint with one channel, its metadata, and the new version of the channel."""
+    one = {**empty_checkpoint(), "id": str(uuid6(clock_seq=number))}
+    one["channel_values"] = {"entities": state}
+    one["channel_versions"] = {"entities": number + 1}
+    return one, {"source": "loop", "step": number, "parents": {}}, {"entities": number + 1}
+
+
 def entities(puts: int) -> None:
-    """Measures puts of a channel of 10,000 entities of which 25 change."""
+    """Measures puts and reads of a channel of 10,000 entities of which 25 change."""
     chance = random.Random(1)
     state = {
         f"entity-{number:06}": {"name": chance.choice(WORDS), "score": chance.random(), "text": " ".join(chance.choices(WORDS, k=20))}
@@ -117,42 +158,100 @@ def entities(puts: int) -> None:
         with ForgeSaver.from_path(folder / "store") as ours:
             savers: dict[str, Any] = {"forge": ours, "sqlite": other}
             parents: dict[str, Any] = {kind: None for kind in savers}
-            wall: dict[str, list[float]] = {kind: [] for kind in [*savers, "dumps"]}
-            cpu: dict[str, list[float]] = {kind: [] for kind in [*savers, "dumps"]}
+            turns = Turns("put forge", "put sqlite", "dumps_typed", "get forge", "get sqlite", "loads_typed")
             for number in range(puts):
                 for changed in chance.sample(sorted(state), 25):
                     state[changed] = {**state[changed], "score": chance.random()}
-                one = {**empty_checkpoint(), "id": str(uuid6(clock_seq=number))}
-                one["channel_values"] = {"entities": state}
-                one["channel_versions"] = {"entities": number + 1}
+                one, metadata, new = step(number, state)
 
-                def put(kind: str, one: Any = one, number: int = number) -> None:
+                def put(kind: str, one: Any = one, metadata: Any = metadata, new: Any = new) -> None:
                     where = {"thread_id": "t", "checkpoint_ns": ""}
                     if parents[kind]:
                         where["checkpoint_id"] = parents[kind]
-                    metadata: Any = {"source": "loop", "step": number, "parents": {}}
-                    new = {"entities": number + 1}
                     savers[kind].put({"configurable": where}, one, metadata, new)
                     parents[kind] = one["id"]
 
-                work = {kind: (lambda kind=kind: put(kind)) for kind in savers}
-                work["dumps"] = lambda: ours.serde.dumps_typed(state)
-                for kind in chance.sample(sorted(work), len(work)):
-                    began, used = time.perf_counter(), time.process_time()
-                    work[kind]()
-                    wall[kind].append((time.perf_counter() - began) * 1e3)
-                    cpu[kind].append((time.process_time() - used) * 1e3)
+                work: dict[str, Callable[[], Any]] = {f"put {kind}": (lambda kind=kind: put(kind)) for kind in savers}
+                work["dumps_typed"] = lambda: ours.serde.dumps_typed(state)
+                turns.take(work, chance)
+                payload = ours.serde.dumps_typed(state)
+                last = {"configurable": {"thread_id": "t", "checkpoint_ns": ""}}
+                work = {f"get {kind}": (lambda kind=kind: savers[kind].get_tuple(last)) for kind in savers}
+                work["loads_typed"] = lambda: ours.serde.loads_typed(payload)
+                turns.take(work, chance)
         connection.close()
-        for kind in wall:
-            ten = statistics.quantiles(wall[kind], n=10)
-            print(f"{kind:7} wall p50 {statistics.median(wall[kind]):.2f} ms, p10 {ten[0]:.2f} ms; "
-                  f"processor p50 {statistics.median(cpu[kind]):.2f} ms")
-        print(f"put of forge / put of sqlite, wall p50: "
-              f"{statistics.median(wall['forge']) / statistics.median(wall['sqlite']):.2f}")
+        turns.show()
+        turns.ratio("put forge", "put sqlite")
+        turns.ratio("get forge", "get sqlite")
+        print(f"get forge - loads_typed, wall p50: {turns.median('get forge') - turns.median('loads_typed'):.2f} ms")
+
+
+def writes(calls: int) -> None:
+    """Measures the pending writes of one task beside the bare append of as many bytes to a file."""
+    chance = random.Random(1)
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        other, connection = sqlite_saver(folder)
+        with ForgeSaver.from_path(folder / "store") as ours, open(folder / "bare", "ab", buffering=0) as bare:
+            one, metadata, new = step(0, {})
+            empty = {"configurable": {"thread_id": "t", "checkpoint_ns": ""}}
+            ready = {kind: saver.put(empty, one, metadata, new) for kind, saver in (("forge", ours), ("sqlite", other))}
+            turns = Turns("forge", "sqlite", "bare append")
+            for number in range(calls):
+                content = " ".join(chance.choices(WORDS, k=80))
+                made = [("messages", AIMessage(content=content, id=str(number)))]
+                data = b"".join(ours.serde.dumps_typed(value)[1] for _, value in made)
+
+                def append(data: bytes = data) -> None:
+                    bare.write(data)
+                    os.fdatasync(bare.fileno())
+
+                turns.take({
+                    "forge": lambda: ours.put_writes(ready["forge"], made, f"task-{number}"),
+                    "sqlite": lambda: other.put_writes(ready["sqlite"], made, f"task-{number}"),
+                    "bare append": append,
+                }, chance)
+        connection.close()
+        turns.show()
+        turns.ratio("forge", "bare append")
+        turns.ratio("forge", "sqlite")
+
+
+def threads(many: int) -> None:
+    """Measures a put and a read of a thread among ten threads, and among many."""
+    chance = random.Random(1)
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        with ForgeSaver.from_path(folder / "few") as few, ForgeSaver.from_path(folder / "many") as crowd:
+            savers = {"10": (few, 10), str(many): (crowd, many)}
+            began = time.perf_counter()
+            for saver, count in savers.values():
+                for number in range(count):
+                    where = {"configurable": {"thread_id": f"thread-{number}", "checkpoint_ns": ""}}
+                    saver.put(where, *step(0, {"a": number}))
+            print(f"{many} threads were made in {time.perf_counter() - began:.0f} s")
+            turns = Turns(*(f"{work} among {kind}" for work in ("put", "get") for kind in savers))
+            for number in range(500):
+                work: dict[str, Callable[[], Any]] = {}
+                for kind, (saver, count) in savers.items():
+                    where = {"configurable": {"thread_id": f"thread-{chance.randrange(count)}", "checkpoint_ns": ""}}
+                    work[f"get among {kind}"] = lambda saver=saver, where=where: saver.get_tuple(where)
+                turns.take(work, chance)
+                work = {}
+                for kind, (saver, count) in savers.items():
+                    where = {"configurable": {"thread_id": f"thread-{chance.randrange(count)}", "checkpoint_ns": ""}}
+                    last = saver.get_tuple(where)
+                    assert last is not None
+                    made = step(number + 1, {"a": number})
+                    work[f"put among {kind}"] = lambda saver=saver, last=last, made=made: saver.put(last.config, *made)
+                turns.take(work, chance)
+            turns.show()
+            for work_name in ("put", "get"):
+                turns.ratio(f"{work_name} among {many}", f"{work_name} among 10")
 
 
 if __name__ == "__main__":
-    known = {"chat": (chat, 300), "entities": (entities, 200)}
+    known = {"chat": (chat, 300), "entities": (entities, 200), "writes": (writes, 2_000), "threads": (threads, 100_000)}
     if len(sys.argv) < 2 or sys.argv[1] not in known:
         sys.exit(f"name one of {', '.join(known)}")
     run, count = known[sys.argv[1]]
