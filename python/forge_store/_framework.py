@@ -105,7 +105,7 @@ class Memories:
         Memory(self.store, name).write(puts, deletes, expected=expected, message=message)
 
     def drop(self, name: str) -> bool:
-        """Drops a memory, so that `forge undo` can bring it back."""
+        """Drops a memory, so that `forge session restore` can bring it back."""
         self._refuse_in_the_past()
         return Memory(self.store, name).drop()
 

@@ -92,6 +92,15 @@ class Store:
         """The sessions of all kinds."""
         return [SessionInfo(**known) for known in self._native.sessions()]
 
+    def restore_session(self, name: str, kind: str = "debug") -> Session:
+        """Brings back the session with this name that was dropped last, as a thread that a saver
+        deleted (kind ``graph``) or a memory (kind ``memory``).
+
+        Raises ``NotFound`` if there is none, or if a sweep has removed it, and ``Conflict`` if
+        another session has its name by now.
+        """
+        return Session(self, self._native.restore_session(name, kind))
+
     def search(
         self,
         words: str,

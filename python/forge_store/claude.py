@@ -48,7 +48,7 @@ class ForgeSessionStore:
     secrets before it stores anything, so these are missing in what ``load`` returns.
 
     An entry whose ``uuid`` is among the last lines is not stored again. Deleting a session drops
-    it, and ``forge undo`` brings it back until the store is swept.
+    it, and ``forge session restore`` brings it back until the store is swept.
     """
 
     def __init__(self, store: Store) -> None:

@@ -103,7 +103,7 @@ class Memory:
     def drop(self) -> bool:
         """Drops the memory; its name is free at once. Returns ``False`` if there was none.
 
-        Until a sweep removes it, it is only out of sight.
+        Until a sweep removes it, ``store.restore_session(name, "memory")`` brings it back.
         """
         return self._native.drop()
 

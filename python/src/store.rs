@@ -141,6 +141,24 @@ impl Store {
         })
     }
 
+    /// Brings back the session of this kind and name that was dropped last.
+    fn restore_session(&self, py: Python<'_>, name: &str, kind: &str) -> PyResult<Session> {
+        let store = self.handle.writable(py)?;
+        let context = WriteContext::asked("session restore", Timestamp::now());
+        let id = detached(py, || {
+            let known = SessionKind::ALL.into_iter().find(|one| one.name() == kind);
+            let kind = known.ok_or_else(|| {
+                let kinds = SessionKind::ALL.map(SessionKind::name).join(", ");
+                Error::invalid(format!("'{kind}' is no kind of session: use {kinds}"))
+            })?;
+            let dropped = store.dropped_session(kind, name)?;
+            let dropped = dropped.ok_or_else(|| Error::not_found("dropped session", name))?;
+            dropped.undo(&context, None)?;
+            Ok(dropped.summary()?.info.id.to_string())
+        })?;
+        Ok(Session { handle: Arc::clone(&self.handle), id })
+    }
+
     /// Searches these sessions, or all.
     #[pyo3(signature = (words, sessions=None, kinds=Vec::new(), since=None, until=None, limit=20, cursor=None))]
     #[expect(clippy::too_many_arguments, reason = "they are keywords in Python")]

@@ -144,6 +144,18 @@ def test_a_dropped_memory_is_gone_and_its_name_is_free(store: Store) -> None:
     assert [item.key for item in memory.items()] == ["b"]
 
 
+def test_a_dropped_memory_comes_back(store: Store) -> None:
+    memory = Memory(store, "m")
+    memory.write({"a": 1})
+    memory.drop()
+    assert store.restore_session("m", "memory").name == "m"
+    assert [item.key for item in memory.items()] == ["a"]
+    with pytest.raises(forge_store.NotFound):
+        store.restore_session("m", "memory")
+    with pytest.raises(forge_store.Invalid, match="kind of session"):
+        store.restore_session("m", "memories")
+
+
 def test_of_two_processes_that_expect_a_version_one_succeeds(path: Path) -> None:
     count = """
 import sys, forge_store

@@ -26,6 +26,8 @@ pub enum SessionCommand {
     Use(SessionUseArgs),
     /// Make the agent session of this command part of another session
     Join(SessionJoinArgs),
+    /// Bring back a session that was dropped
+    Restore(SessionRestoreArgs),
 }
 
 #[derive(Debug, clap::Args)]
@@ -79,7 +81,18 @@ pub struct SessionJoinArgs {
     pub other: String,
 }
 
-commands!(SessionCommand: New, List, Show, Use, Join);
+#[derive(Debug, clap::Args)]
+pub struct SessionRestoreArgs {
+    /// Name that it had
+    #[arg(value_name = "NAME")]
+    pub name: String,
+
+    /// Kind, if sessions of several kinds had the name
+    #[arg(long, value_name = "KIND", value_parser = session_kind_parser())]
+    pub kind: Option<SessionKind>,
+}
+
+commands!(SessionCommand: New, List, Show, Use, Join, Restore);
 
 impl Verb for SessionNewArgs {
     const NAME: &'static str = "session new";
@@ -174,5 +187,39 @@ impl Verb for SessionJoinArgs {
         let other = workspace::named_session(store, &self.other)?;
         other.join(&opened.write_context, &agent)?;
         Ok(SessionJoinReport { session: other.summary()?.info.name, agent_session: agent })
+    }
+}
+
+impl Verb for SessionRestoreArgs {
+    const NAME: &'static str = "session restore";
+    type Opened = OpenedStore;
+    type Report = SessionShowReport;
+    const ACCESS: StoreAccess = StoreAccess::Write;
+
+    fn run(&self, opened: &OpenedStore, _: &mut Context) -> VerbResult<Self> {
+        let kinds = self.kind.as_ref().map_or(&SessionKind::ALL[..], std::slice::from_ref);
+        let mut dropped = Vec::new();
+        for kind in kinds {
+            let found = opened.store.dropped_session(*kind, &self.name)?;
+            dropped.extend(found.map(|session| (*kind, session)));
+        }
+        match dropped.as_slice() {
+            [] => Err(CommandError::not_found(format!(
+                "no session '{}' was dropped, or a sweep has removed it",
+                self.name
+            ))
+            .hinted("'forge session list --all' names the sessions that are there")),
+            [(_, session)] => {
+                session.undo(&opened.write_context, None)?;
+                Ok(SessionShowReport::load(session)?.after("Brought back"))
+            }
+            several => {
+                let kinds: Vec<&str> = several.iter().map(|(kind, _)| kind.name()).collect();
+                let kinds = kinds.join(", ");
+                let message =
+                    format!("several dropped sessions are named '{}': {kinds}", self.name);
+                Err(CommandError::invalid(message).hinted("choose one with '--kind'"))
+            }
+        }
     }
 }

@@ -38,16 +38,33 @@ const ANSWERED: &str = "it is not dropped at the start";
 const AGREED: &str = "we drop it there from now on";
 const THANKED: &str = "thank you, that was all of it";
 
+fn graph(environment: &Environment) -> GraphStore {
+    let options = Options::default().keyring(environment.path("home/.local/state/forge/keyring"));
+    GraphStore::new(Store::open(&environment.path("project/.forge"), options).unwrap())
+}
+
 fn environment() -> Environment {
     let environment = Environment::new();
     environment.forge(["init"]).success();
-    let options = Options::default().keyring(environment.path("home/.local/state/forge/keyring"));
-    let store = Store::open(&environment.path("project/.forge"), options).unwrap();
-    let graph = GraphStore::new(store);
+    let graph = graph(&environment);
     let at = |second: i64| Timestamp::from_micros(1_785_000_000_000_000 + second * 1_000_000);
     graph.put(at(0), &step("c1", None, "1", &[ASKED, ANSWERED, AGREED])).unwrap();
     graph.put(at(1), &step("c2", Some("c1"), "2", &[ASKED, ANSWERED, AGREED, THANKED])).unwrap();
     environment
+}
+
+#[test]
+fn a_deleted_thread_comes_back() {
+    let environment = environment();
+    let later = Timestamp::from_micros(1_785_000_100_000_000);
+    graph(&environment).delete_thread(later, "support-7").unwrap();
+    assert_eq!(environment.forge(["--session", "support-7", "checkpoint", "list"]).code, 3);
+    let wrong = environment.forge(["session", "restore", "support-7", "--kind", "memory"]);
+    assert!(wrong.code == 3 && wrong.stderr.contains("no session 'support-7'"), "{wrong}");
+    environment.forge(["session", "restore", "support-7"]).success();
+    let listed = environment.forge(["--session", "support-7", "checkpoint", "list"]).success();
+    assert!(listed.contains("step 2"), "{listed}");
+    assert_eq!(environment.forge(["session", "restore", "support-7"]).code, 3);
 }
 
 #[test]
