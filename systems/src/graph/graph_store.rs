@@ -269,21 +269,12 @@ impl GraphStore {
         record: &StepRecord,
     ) -> Result<(TypedBytes, ChannelStates)> {
         let point = session.at_checkpoint(checkpoint)?;
-        let key = step_key(&record.namespace);
-        let known = self.cache().get(&record.operation);
-        let (entry, channels) = if let Some(channels) = known {
-            (session.claims(&point, &[key])?.pop().flatten(), channels)
-        } else {
-            let state = session.state(&point)?;
-            let channels = read_channels(&state, &namespace_label(&record.namespace))?;
-            (state.claims().entry(&key)?, channels)
-        };
-        let claim = entry.map(|entry| StepClaim::of_value(&entry.value)).transpose()?;
+        let claim = step_at(session, &point, &record.namespace)?;
         let Some(claim) = claim.filter(|claim| claim.operation == record.operation) else {
             let id = &record.id;
             return Err(damaged(format!("the checkpoint '{id}'"), "its revision is another's"));
         };
-        self.cache().insert(record.operation.clone(), channels.clone());
+        let channels = self.channels_at(session, &point, (&record.namespace, &record.operation))?;
         Ok((claim.head, channels))
     }
 
@@ -439,6 +430,16 @@ pub(super) fn session_name(thread: &str) -> String {
     // A plain id may look like the label of another one: then it is hidden, too.
     let is_own = check_id(thread).is_ok() && !thread.contains('~');
     if is_own { thread.to_owned() } else { label(&format!("\0{thread}")) }
+}
+
+/// Returns the latest step of a namespace at a point.
+pub(super) fn step_at(
+    session: &Session,
+    point: &ResolvedMoment,
+    namespace: &str,
+) -> Result<Option<StepClaim>> {
+    let claim = session.claim(point, &step_key(namespace))?;
+    claim.map(|entry| StepClaim::of_value(&entry.value)).transpose()
 }
 
 /// Returns the checkpoint of a step with what is stored in it.

@@ -2,7 +2,7 @@
 
 use super::channel_state::{ChannelState, ChannelStates, ClaimPrefix};
 use super::delta_history::ChannelHistories;
-use super::graph_store::{GraphStore, session_name, step_in};
+use super::graph_store::{GraphStore, session_name, step_at, step_in};
 use super::label::{label, namespace_label};
 use super::step_record::{
     StepClaim, StepRecord, calls_key, calls_of, calls_value, step_event, step_key,
@@ -268,16 +268,6 @@ impl GraphStore {
         }
         Ok((session.at_checkpoint(checkpoint)?, true))
     }
-}
-
-/// Returns the latest step of a namespace at a point.
-fn step_at(
-    session: &Session,
-    point: &ResolvedMoment,
-    namespace: &str,
-) -> Result<Option<StepClaim>> {
-    let claim = session.claim(point, &step_key(namespace))?;
-    claim.map(|entry| StepClaim::of_value(&entry.value)).transpose()
 }
 
 /// Returns the channels of the new checkpoint, adds the changes that make them of the old ones, and
