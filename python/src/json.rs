@@ -1,10 +1,11 @@
 //! JSON values from Python, which are stored exactly or refused with the path of what is not JSON.
 
 use crate::error::invalid;
+use crate::plain::scalar_from;
 use forge_store::Value;
 use forge_store::model::claim::MAX_DEPTH;
 use pyo3::prelude::*;
-use pyo3::types::{PyBool, PyDict, PyFloat, PyInt, PyList, PyString, PyTuple};
+use pyo3::types::{PyDict, PyFloat, PyList, PyTuple};
 
 /// Reads a JSON value. `path` says where it is, for messages.
 pub(crate) fn json_from(value: &Bound<'_, PyAny>, path: &str) -> PyResult<Value> {
@@ -17,28 +18,12 @@ fn json_at(value: &Bound<'_, PyAny>, path: &str, depth: usize) -> PyResult<Value
                     of these";
         Err(invalid(value.py(), &format!("{path} {what}"), next))
     };
-    if value.is_none() {
-        return Ok(Value::Null);
-    }
-    if let Ok(known) = value.cast::<PyBool>() {
-        return Ok(known.is_true().into());
-    }
-    if value.is_instance_of::<PyInt>() {
-        return match (value.extract::<i64>(), value.extract::<u64>()) {
-            (Ok(number), _) => Ok(number.into()),
-            (_, Ok(number)) => Ok(number.into()),
-            _ => refuse("is an int of more than 64 bits"),
-        };
+    if let Some(known) = scalar_from(value, refuse)? {
+        return Ok(known);
     }
     if value.is_instance_of::<PyFloat>() {
         let number = value.extract::<f64>()?;
         return if number.is_finite() { Ok(number.into()) } else { refuse("is no finite number") };
-    }
-    if value.is_instance_of::<PyString>() {
-        return match value.extract::<String>() {
-            Ok(text) => Ok(text.into()),
-            Err(_) => refuse("is a str with a lone surrogate, which no store can hold"),
-        };
     }
     let map = value.cast::<PyDict>();
     let is_list = value.is_instance_of::<PyList>() || value.is_instance_of::<PyTuple>();

@@ -179,6 +179,34 @@ pub(crate) fn fields_from(fields: &Bound<'_, PyDict>) -> PyResult<FieldMap> {
         .collect()
 }
 
+/// Reads None, a bool, an int or a str; returns `None` for any other value. `refuse` makes the
+/// error for one that no store can hold.
+pub(crate) fn scalar_from(
+    value: &Bound<'_, PyAny>,
+    refuse: impl Fn(&str) -> PyResult<Value>,
+) -> PyResult<Option<Value>> {
+    if value.is_none() {
+        return Ok(Some(Value::Null));
+    }
+    if let Ok(known) = value.cast::<PyBool>() {
+        return Ok(Some(known.is_true().into()));
+    }
+    if value.is_instance_of::<PyInt>() {
+        return match (value.extract::<i64>(), value.extract::<u64>()) {
+            (Ok(number), _) => Ok(Some(number.into())),
+            (_, Ok(number)) => Ok(Some(number.into())),
+            _ => refuse("is an int of more than 64 bits").map(Some),
+        };
+    }
+    if value.is_instance_of::<PyString>() {
+        return match value.extract::<String>() {
+            Ok(text) => Ok(Some(text.into())),
+            Err(_) => refuse("is a str with a lone surrogate, which no store can hold").map(Some),
+        };
+    }
+    Ok(None)
+}
+
 /// Deeper values are refused, as JSON readers do.
 const MAX_DEPTH: usize = 100;
 
@@ -192,27 +220,11 @@ fn value_from(value: &Bound<'_, PyAny>, field: &str, depth: usize) -> PyResult<V
     if depth > MAX_DEPTH {
         return refuse("is nested too deeply");
     }
-    if value.is_none() {
-        return Ok(Value::Null);
-    }
-    if let Ok(known) = value.cast::<PyBool>() {
-        return Ok(known.is_true().into());
-    }
-    if value.is_instance_of::<PyInt>() {
-        return match (value.extract::<i64>(), value.extract::<u64>()) {
-            (Ok(number), _) => Ok(number.into()),
-            (_, Ok(number)) => Ok(number.into()),
-            _ => refuse("is an int of more than 64 bits"),
-        };
+    if let Some(known) = scalar_from(value, refuse)? {
+        return Ok(known);
     }
     if value.is_instance_of::<PyFloat>() {
         return Ok(value.extract::<f64>()?.into());
-    }
-    if value.is_instance_of::<PyString>() {
-        return match value.extract::<String>() {
-            Ok(text) => Ok(text.into()),
-            Err(_) => refuse("is a str with a lone surrogate, which no store can hold"),
-        };
     }
     if let Ok(map) = value.cast::<PyDict>() {
         let fields = map.iter().map(|(name, item)| {
