@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import copy
 import hashlib
 from collections.abc import Iterable, Mapping
@@ -11,6 +10,7 @@ from os import PathLike
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 from . import _forge
+from ._closing import Closing
 from ._store import Store, in_memory
 from ._store import open as open_store
 from ._values import refusal
@@ -123,7 +123,7 @@ class Memories:
 M = TypeVar("M", bound=Memories)
 
 
-class Adapter(Generic[M]):
+class Adapter(Closing, Generic[M]):
     """The base of the adapters: it has memories, and closes a store that it opened.
 
     Without a store everything is kept in memory. A store that is given is not closed.
@@ -168,15 +168,3 @@ class Adapter(Generic[M]):
         """Closes the store, if it was opened here."""
         if self._forge_owned:
             self._forge.store.close()
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self.close()
-
-    async def __aenter__(self) -> Self:
-        return self
-
-    async def __aexit__(self, *_: object) -> None:
-        await asyncio.to_thread(self.close)

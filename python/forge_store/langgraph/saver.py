@@ -34,6 +34,7 @@ from langgraph.checkpoint.serde.base import SerializerProtocol
 
 from .. import Conflict, Store, in_memory
 from .. import open as open_store
+from .._closing import Closing
 from .._forge import Graphs
 from . import lease
 
@@ -49,7 +50,7 @@ _PAGE = 32
 _Typed = tuple[str, bytes]
 
 
-class ForgeSaver(BaseCheckpointSaver[Any]):
+class ForgeSaver(Closing, BaseCheckpointSaver[Any]):
     """A LangGraph checkpoint saver that keeps threads in a forge store.
 
     It serves sync and async graphs, any number of threads, and any number of processes on one
@@ -120,18 +121,6 @@ class ForgeSaver(BaseCheckpointSaver[Any]):
     def awriting(self, thread_id: str, *, wait: float = 30) -> AbstractAsyncContextManager[None]:
         """As `writing`, for `async with`; the event loop goes on while it waits."""
         return lease.awriting(self.store, thread_id, wait)
-
-    def __enter__(self) -> ForgeSaver:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self.close()
-
-    async def __aenter__(self) -> ForgeSaver:
-        return self
-
-    async def __aexit__(self, *_: object) -> None:
-        await asyncio.to_thread(self.close)
 
     # Writing
 

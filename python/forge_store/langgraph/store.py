@@ -15,6 +15,7 @@ from langgraph.store.base import Op, PutOp, Result, SearchItem, SearchOp, TTLCon
 
 from .. import Conflict, Invalid, Moment, Store, in_memory
 from .. import open as open_store
+from .._closing import Closing
 from .._values import refusal
 from ..memory import Item as MemoryItem
 from ..memory import Memory
@@ -40,7 +41,7 @@ class _Batch:
     """The moment at which the batch reads."""
 
 
-class ForgeStore(BaseStore):
+class ForgeStore(Closing, BaseStore):
     """A LangGraph store that keeps items in a memory of a forge store.
 
     `name` is the name of the memory; a store can hold several. `index` and `ttl` are LangGraph's
@@ -97,18 +98,6 @@ class ForgeStore(BaseStore):
         self._sweeper.stop()
         if self._owned:
             self.store.close()
-
-    def __enter__(self) -> ForgeStore:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self.close()
-
-    async def __aenter__(self) -> ForgeStore:
-        return self
-
-    async def __aexit__(self, *_: object) -> None:
-        await asyncio.to_thread(self.close)
 
     def batch(self, ops: Iterable[Op]) -> list[Result]:
         """Runs these operations. All that they write is one record; what they read is from before
