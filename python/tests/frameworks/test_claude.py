@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import json
-import subprocess
-import sys
 import textwrap
 from pathlib import Path
 from typing import Any
@@ -20,6 +18,7 @@ from claude_agent_sdk import (
 )
 from claude_agent_sdk.testing import run_session_store_conformance
 from forge_store.claude import ForgeSessionStore
+from framework_processes import run
 
 KEY: SessionKey = {"project_key": "-w", "session_id": "cc-1"}
 WORKER: SessionKey = {**KEY, "subpath": "subagents/agent-a1"}
@@ -227,11 +226,7 @@ def test_two_processes_append_and_nothing_is_lost(path: Path) -> None:
             asyncio.run(main(store))
         """
     with forge_store.open(path, create=True) as store:
-        running = [
-            subprocess.Popen([sys.executable, "-c", textwrap.dedent(program), path, name])
-            for name in ("x", "y")
-        ]
-        assert [one.wait() for one in running] == [0, 0]
+        run(textwrap.dedent(program), [(path, name) for name in ("x", "y")])
         mirror = ForgeSessionStore(store)
         both: SessionKey = {"project_key": "p", "session_id": "both"}
         loaded = asyncio.run(mirror.load(both))
@@ -246,5 +241,4 @@ def test_two_processes_append_and_nothing_is_lost(path: Path) -> None:
 
 def test_the_sdk_is_imported_only_when_it_is_needed() -> None:
     program = "import sys, forge_store.claude; print('claude_agent_sdk' in sys.modules)"
-    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True)
-    assert done.stdout.strip() == "False", done.stderr
+    assert [said.strip() for said in run(program, [()])] == ["False"]

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import subprocess
-import sys
 import textwrap
 from collections.abc import AsyncIterator
 from pathlib import Path
@@ -16,6 +14,7 @@ from agents import Agent, Model, ModelResponse, RunConfig, Runner, Usage, functi
 from agents.memory import Session, SessionSettings
 from forge_store.openai_agents import ForgeSession
 from forge_store.systems import Thread
+from framework_processes import run
 from openai.types.responses import (
     ResponseFunctionToolCall,
     ResponseOutputMessage,
@@ -142,11 +141,7 @@ def test_two_processes_add_items_and_none_is_lost(path: Path) -> None:
             asyncio.run(main(store))
         """
     with forge_store.open(path, create=True) as store:
-        running = [
-            subprocess.Popen([sys.executable, "-c", textwrap.dedent(program), path, name])
-            for name in ("x", "y")
-        ]
-        assert [one.wait() for one in running] == [0, 0]
+        run(textwrap.dedent(program), [(path, name) for name in ("x", "y")])
         items: list[Any] = asyncio.run(ForgeSession("both", store).get_items())
     texts = [item["content"] for item in items]
     assert len(texts) == 120
@@ -159,5 +154,4 @@ def test_two_processes_add_items_and_none_is_lost(path: Path) -> None:
 
 def test_the_sdk_is_imported_only_when_it_is_needed() -> None:
     program = "import sys, forge_store.openai_agents; print('agents' in sys.modules)"
-    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True)
-    assert done.stdout.strip() == "False", done.stderr
+    assert [said.strip() for said in run(program, [()])] == ["False"]
