@@ -151,12 +151,11 @@ impl<'a> TranscriptMirror<'a> {
     pub fn sessions(&self, project: &str) -> Result<Vec<MirroredSession>> {
         let mut listed = Vec::new();
         for session in self.0.sessions_of_source(&format!("{PROJECT}{project}"))? {
-            for (source, _) in session.summary()?.sources {
+            let summary = session.summary()?;
+            let last = summary.last_event.unwrap_or_default();
+            for (source, _) in summary.sources {
                 let Some(id) = session_id(&source, project) else { continue };
-                let Some(known) = KnownTranscript::read(session.clone(), source.clone())? else {
-                    continue;
-                };
-                let last = session.summary()?.last_event.unwrap_or_default();
+                let Some(known) = KnownTranscript::read(session.clone(), source)? else { continue };
                 let summary = known.summary();
                 let note = known.state.mirror.as_ref().filter(|_| known.is_noted());
                 let written_at = note.map_or(last.as_micros() / 1000, |note| note.written_at);
