@@ -35,7 +35,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     given = parser.parse_args(arguments)
     kind, address = given.source
     if kind not in _SOURCES:
-        parser.error(f"'{kind}' is no kind of source: use sqlite or postgres")
+        print(f"error: '{kind}' is no kind of source: use sqlite or postgres", file=sys.stderr)
+        return 2
     try:
         with (
             _SOURCES[kind](address) as source,

@@ -151,6 +151,9 @@ def test_the_command_says_what_it_saved(
     assert "3 new threads; 0 checkpoints were there already" in said and "bytes there" in said
     assert main(["import", "--from", "sqlite", str(path / "none"), "--store", str(path)]) == 1
     assert "name the database of SqliteSaver" in capsys.readouterr().err
+    assert main(["import", "--from", "mysql", "x", "--store", str(path)]) == 2
+    known = "error: 'mysql' is no kind of source: use sqlite or postgres\n"
+    assert capsys.readouterr().err == known
 
 
 def test_what_is_no_database_of_a_saver_is_refused(tmp_path: Path) -> None:
