@@ -1,8 +1,8 @@
 //! Bundles, which come from other stores.
 
 use forge_store::format::{
-    BUNDLE_HEADER_BYTES, BundleChain, BundleEnd, BundleItemKind, ITEM_CHECK_BYTES, bundle_header,
-    item_header,
+    BUNDLE_HEADER_BYTES, BundleChain, BundleContents, BundleEnd, BundleItemKind, ITEM_CHECK_BYTES,
+    bundle_header, item_header,
 };
 use forge_store::model::Timestamp;
 use forge_store::store::{Store, WriteContext};
@@ -19,7 +19,7 @@ pub fn bundle(data: &[u8]) {
 
 /// The items in these bytes, if there are any, with corrected checksums and counts.
 fn mended(data: &[u8]) -> Vec<u8> {
-    let header = bundle_header();
+    let header = bundle_header(&BundleContents::default());
     let mut chain = BundleChain::begin(&header).expect("a header");
     let mut bytes = header.to_vec();
     let mut end = BundleEnd::default();

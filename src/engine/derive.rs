@@ -37,7 +37,7 @@ pub(crate) const PRIMARY: [TableId; 10] = [
 ];
 
 /// Tables that [`derive_all`] makes completely.
-pub(crate) const DERIVED: [TableId; 20] = [
+pub(crate) const DERIVED: [TableId; 21] = [
     key::SEQUENCES,
     key::TIMES,
     key::IDS,
@@ -58,6 +58,7 @@ pub(crate) const DERIVED: [TableId; 20] = [
     key::SESSION_AGENTS,
     key::SESSION_SOURCES,
     key::SESSION_TIMES,
+    key::CONTINUATIONS,
 ];
 
 /// Returns the key under which the history of a claim lists a revision that changed it.
@@ -317,6 +318,10 @@ fn operation(
     trouble: FailureSink<'_>,
 ) -> Result<()> {
     sink(key::OPERATION_IDS, key::operation_id(&row.operation.id), place.to_vec())?;
+    for (position, _) in &row.continued {
+        let place = key::operation_place(row.session, *position, &row.operation.id);
+        sink(key::CONTINUATIONS, place, Vec::new())?;
+    }
     for effect in &row.effects {
         match effect {
             OperationEffect::Switched { branch, time, position, .. } => {

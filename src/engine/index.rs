@@ -86,7 +86,7 @@ pub(crate) fn is_operation_row(table: TableId, key: &[u8]) -> bool {
 
 /// Whether all rows of a table are operation rows.
 pub(crate) fn is_operation_table(table: TableId) -> bool {
-    table == key::OPERATIONS || table == key::OPERATION_IDS
+    matches!(table, key::OPERATIONS | key::OPERATION_IDS | key::CONTINUATIONS)
 }
 
 /// Returns whether a record can be applied without reading rows of earlier operations. The row of
@@ -650,7 +650,7 @@ impl RecordIndexer<'_> {
 
     fn put_operation(&mut self, row: OperationRow) {
         let id = row.operation.id;
-        let place = of(row.session).number(row.position).bytes(id.as_bytes()).build();
+        let place = key::operation_place(row.session, row.position, &id);
         self.rows.put(key::OPERATION_IDS, key::operation_id(&id), place.clone());
         self.rows.put_operation(place, row);
     }

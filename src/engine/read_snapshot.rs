@@ -9,8 +9,8 @@ use crate::engine::refs::{StoreRefs, put_changed_sessions};
 use crate::engine::row_overlay::{OverlaySnapshot, RowOverlay};
 use crate::engine::scanned_object::ObjectSource;
 use crate::error::{Error, Result};
-use crate::format::Record;
-use crate::format::key::{self, of};
+use crate::format::key::{self, KeyBuilder, of};
+use crate::format::{Record, RecordRow};
 use crate::model::{ObjectId, SessionNumber};
 use std::collections::BTreeSet;
 use std::sync::{Arc, OnceLock};
@@ -77,6 +77,15 @@ impl ReadSnapshot {
         self.opened = Arc::default();
         self.planned = true;
         Ok(self)
+    }
+
+    /// Returns the hash of the last record that begins before a position; `None` if there is none.
+    /// With the position it identifies a history: another one has another hash there.
+    pub(crate) fn hash_before(&self, position: LogPosition) -> Result<Option<[u8; 32]>> {
+        let to = KeyBuilder::new().number(position).build();
+        let rows = self.scan(key::RECORDS, &[], &to, ScanDirection::Descending, 1)?;
+        let row = rows.first().map(|(_, row)| RecordRow::decode(row)).transpose();
+        Ok(row.map_err(Error::corrupt("a record's row"))?.map(|row| row.hash))
     }
 
     /// Checks that a record can be appended, so that errors are found before it is in the journal.

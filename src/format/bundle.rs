@@ -5,8 +5,9 @@ use super::codec::{DecodeError, pack, unpack};
 use crate::model::{OperationId, SessionMetadata};
 use serde::{Deserialize, Serialize};
 
-/// The version that is written. Another major version is rejected.
-pub const BUNDLE_VERSION: (u8, u8) = (1, 0);
+/// The latest version that is written and read. Another major version is rejected. Minor version 1
+/// added ranges that continue an earlier export.
+pub const BUNDLE_VERSION: (u8, u8) = (1, 1);
 const MAGIC: &[u8; 14] = b"forge bundle\r\n";
 /// Bytes before the first item.
 pub const BUNDLE_HEADER_BYTES: usize = 16;
@@ -42,6 +43,17 @@ pub struct BundleSession {
     pub to: u64,
     /// The operations that began before the range and continue in it.
     pub begun: Vec<BegunOperation>,
+    /// Whether the range continues an earlier export that ended at `from`, which may be 0.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub continues: bool,
+}
+
+impl BundleSession {
+    /// Returns whether this is a range that needs what was written before it.
+    #[must_use]
+    pub const fn needs_earlier(&self) -> bool {
+        self.from > 0 || self.continues
+    }
 }
 
 /// An operation that began before the start of a range.
@@ -91,12 +103,13 @@ macro_rules! packed_item {
 packed_item!(BundleContents, "list of what a bundle holds");
 packed_item!(BundleEnd, "end of a bundle");
 
-/// Returns the first bytes of a bundle.
+/// Returns the first bytes of a bundle with these contents, with the earliest version that has all
+/// of them.
 #[must_use]
-pub fn bundle_header() -> [u8; BUNDLE_HEADER_BYTES] {
+pub fn bundle_header(contents: &BundleContents) -> [u8; BUNDLE_HEADER_BYTES] {
     let mut header = [0; BUNDLE_HEADER_BYTES];
-    let (major, minor) = BUNDLE_VERSION;
-    let bytes = MAGIC.iter().chain([&major, &minor]);
+    let minor = u8::from(contents.sessions.iter().any(|session| session.continues));
+    let bytes = MAGIC.iter().chain([&BUNDLE_VERSION.0, &minor]);
     header.iter_mut().zip(bytes).for_each(|(place, byte)| *place = *byte);
     header
 }

@@ -77,8 +77,10 @@ pub const SESSION_AGENTS: TableId = TableId(32);
 pub const SESSION_SOURCES: TableId = TableId(33);
 /// Kind, time of the last event, session -> nothing.
 pub const SESSION_TIMES: TableId = TableId(34);
+/// Session, position of a record that continued an operation, operation id -> nothing.
+pub const CONTINUATIONS: TableId = TableId(35);
 
-const LAST: TableId = SESSION_TIMES;
+const LAST: TableId = CONTINUATIONS;
 
 /// Returns whether the keys of a table begin with a session.
 #[must_use]
@@ -126,7 +128,7 @@ pub const fn hidden(table: TableId) -> Option<HiddenKeyBytes> {
         TAGS | HISTORY | BOOKMARKS | SEGMENTS | CHECKPOINT_KEYS => HiddenKeyBytes::new(4, 8),
         FACT_IDS => HiddenKeyBytes::new(5, 8),
         FACTS => HiddenKeyBytes::new(21, 8),
-        OPERATIONS => HiddenKeyBytes::new(12, 16),
+        OPERATIONS | CONTINUATIONS => HiddenKeyBytes::new(12, 16),
         PRUNINGS => HiddenKeyBytes::new(8, 16),
         _ => return None,
     })
@@ -243,6 +245,13 @@ pub fn checkpoint_id(id: &CheckpointId) -> Vec<u8> {
     id.as_bytes().to_vec()
 }
 
+/// Returns the key of an operation's record: of its first one in [`OPERATIONS`], of a later one in
+/// [`CONTINUATIONS`].
+#[must_use]
+pub fn operation_place(session: SessionNumber, position: u64, id: &OperationId) -> Vec<u8> {
+    of(session).number(position).bytes(id.as_bytes()).build()
+}
+
 /// Returns the key of an operation's id.
 #[must_use]
 pub fn operation_id(id: &OperationId) -> Vec<u8> {
@@ -297,6 +306,7 @@ mod tests {
             (FACTS, fact.clone().time(time).number(3).text("x").number(4)),
             (FACT_IDS, fact.text("x").time(time).number(3).number(4)),
             (OPERATIONS, of(1).number(96).bytes(&id)),
+            (CONTINUATIONS, of(1).number(128).bytes(&id)),
             (PRUNINGS, KeyBuilder::new().time(time).bytes(&id)),
             (OBJECT_NAMES, KeyBuilder::new().bytes(&id)),
             (OPERATION_IDS, KeyBuilder::new().bytes(&id)),
@@ -337,7 +347,7 @@ mod tests {
         ];
         for number in 0..=u8::MAX {
             // Unknown tables count as tables without a session.
-            let with = number <= SESSION_TIMES.0 && !without.contains(&TableId(number));
+            let with = number <= LAST.0 && !without.contains(&TableId(number));
             assert_eq!(begins_with_session(TableId(number)), with);
         }
     }

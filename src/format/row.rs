@@ -483,8 +483,17 @@ pub struct OperationRow {
     pub session: SessionNumber,
     /// The position of its first record. Operations are ordered by it, whatever the clock said.
     pub position: u64,
+    /// The records that continued it: the position of each, and the number of effects before it,
+    /// or [`OperationRow::ALL_EFFECTS`] for one that swept it.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub continued: Vec<(u64, u64)>,
 }
 packed_row!(OperationRow, "operation");
+
+impl OperationRow {
+    /// Stands for all effects of an operation that was swept, which are replaced by one.
+    pub const ALL_EFFECTS: u64 = u64::MAX;
+}
 
 /// What the segment after a generation begins with, without sessions: a second copy.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]

@@ -24,7 +24,7 @@ pub struct ExportedBundleReport {
 impl ExportedBundleReport {
     /// Creates the report for this file.
     pub fn new(file: &Path, written: store::BundleExportReport) -> Self {
-        let store::BundleExportReport { sessions, objects, records, bytes } = written;
+        let store::BundleExportReport { sessions, objects, records, bytes, .. } = written;
         Self { file: file.display().to_string(), sessions, objects, records, bytes }
     }
 }

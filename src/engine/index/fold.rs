@@ -205,6 +205,8 @@ impl RecordIndexer<'_> {
         }
         let hid = !checkpoints.is_empty();
         pruning_row.effects.push(OperationEffect::Swept { checkpoints, revisions });
+        pruning_row.continued.push((self.placed.position, OperationRow::ALL_EFFECTS));
+        self.put_continuation(number, *operation);
         self.rows.delete(key::PRUNINGS, pruning(&pruning_row.operation));
         self.put_operation(pruning_row);
         if hid {

@@ -32,7 +32,9 @@ impl OperationPart {
         Ok(part.as_mut().expect("filled above"))
     }
 
-    fn add_to(self, row: &mut OperationRow) {
+    /// Adds it to the row of an operation that began before this position.
+    fn add_to(self, row: &mut OperationRow, position: u64) {
+        row.continued.push((position, row.effects.len() as u64));
         row.effects.extend(self.effects);
         row.takes_back = self.takes_back.or(row.takes_back);
     }
@@ -55,16 +57,26 @@ impl RecordIndexer<'_> {
                 sequence: part.sequence,
                 session: part.session,
                 position: self.placed.position,
+                continued: Vec::new(),
             });
             return Ok(());
         };
+        let position = self.placed.position;
+        self.put_continuation(part.session, operation.id);
         if let Some(row) = self.rows.operation_mut(&place) {
-            part.add_to(row);
+            part.add_to(row, position);
             return Ok(());
         }
         let mut row = operation_at(&self.view(), &place, &operation.id)?;
-        part.add_to(&mut row);
+        part.add_to(&mut row, position);
         self.put_operation(row);
         Ok(())
+    }
+
+    /// Lists an operation that this record continues, so that what is new after a position is found
+    /// without reading the operations before it.
+    pub(super) fn put_continuation(&mut self, session: SessionNumber, operation: OperationId) {
+        let place = key::operation_place(session, self.placed.position, &operation);
+        self.rows.put(key::CONTINUATIONS, place, Vec::new());
     }
 }

@@ -13,7 +13,7 @@ use crate::model::{ObjectId, SessionNumber};
 use std::collections::BTreeSet;
 
 /// Tables whose keys begin with the session.
-pub(crate) const OWN: [TableId; 19] = [
+pub(crate) const OWN: [TableId; 20] = [
     key::REVISIONS,
     key::SEQUENCES,
     key::TIMES,
@@ -33,6 +33,7 @@ pub(crate) const OWN: [TableId; 19] = [
     key::FOLDS,
     key::FOLDED,
     key::MERGES,
+    key::CONTINUATIONS,
 ];
 
 #[derive(Default)]

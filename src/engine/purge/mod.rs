@@ -18,7 +18,7 @@ use super::row_overlay::RowOverlay;
 use crate::backend::Snapshot;
 use crate::engine::refs::StoreRefs;
 use crate::error::{Error, Result};
-use crate::format::key::{self, of};
+use crate::format::key;
 use crate::format::{
     OperationEffect, OperationRow, SessionRefs, pack_derived, rewrite_texts, unpack_bytes,
 };
@@ -218,7 +218,7 @@ impl PurgedStore {
             }
             let known = self.refs.sessions.get(session)?;
             let sequence = known.map_or(0, |session| session.next_sequence - 1);
-            let place = of(session).number(position).bytes(operation.id.as_bytes()).build();
+            let place = key::operation_place(session, position, &operation.id);
             let row = OperationRow {
                 operation,
                 effects: vec![OperationEffect::Purged { reason: task.reason.clone(), places }],
@@ -227,6 +227,7 @@ impl PurgedStore {
                 sequence,
                 session,
                 position,
+                continued: Vec::new(),
             };
             rows.put(key::OPERATIONS, place, row.encode());
         }

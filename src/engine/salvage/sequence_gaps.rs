@@ -164,9 +164,10 @@ impl SalvagedStore {
                 sequence: 0,
                 session: number,
                 position: self.end,
+                continued: Vec::new(),
             };
             let id = row.operation.id;
-            let place = of(number).number(row.position).bytes(id.as_bytes()).build();
+            let place = key::operation_place(number, row.position, &id);
             self.rows.put(key::OPERATION_IDS, key::operation_id(&id), place.clone());
             self.rows.put(key::OPERATIONS, place, row.encode());
             self.end += 1;

@@ -2,6 +2,7 @@
 
 use super::MAX_RECORD_BYTES;
 use super::replay::{ReplayStep, SessionReplay};
+use crate::backend::Snapshot;
 use crate::engine::object;
 use crate::engine::read_snapshot::ReadSnapshot;
 use crate::engine::refs::visible_sessions;
@@ -10,8 +11,9 @@ use crate::format::{
     BundleChain, BundleContents, BundleEnd, BundleItemKind, BundleSession, DeltaPart, FactPage,
     ObjectKind, Record, RecordBytes, RecordChange, bundle_header, open, sealed_id,
 };
-use crate::model::{ObjectId, TextRef, Value};
+use crate::model::{ObjectId, OperationId, TextRef, Value};
 use crate::store::{Session, Store};
+use serde::{Deserialize, Serialize};
 use std::collections::HashSet;
 
 /// A session to export, or a range of it.
@@ -26,17 +28,36 @@ pub struct BundleRange {
     pub to: Option<u64>,
 }
 
+/// Up to where a session was exported. It has a meaning only in the store that made it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct ExportMark {
+    /// The position after the last record that was exported.
+    pub position: u64,
+    /// The last sequence number of the session there.
+    pub sequence: u64,
+    /// The hash of the last record before that position.
+    pub last: Option<[u8; 32]>,
+}
+
 /// What an export did.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct BundleExportReport {
     /// The names of the sessions.
     pub sessions: Vec<String>,
+    /// Where an export of each session goes on, with [`Store::export_bundle_since`].
+    pub marks: Vec<ExportMark>,
+    /// How many operations it has parts of.
+    pub operations: u64,
     /// How many objects were written as separate items.
     pub objects: u64,
     /// How many records were written.
     pub records: u64,
     /// How many bytes were written.
     pub bytes: u64,
+    /// Whether data was swept or purged since the export that it continues: earlier bundles still
+    /// have that data.
+    pub erases: bool,
 }
 
 struct BundleWriter<'a, W> {
@@ -45,6 +66,7 @@ struct BundleWriter<'a, W> {
     chain: BundleChain,
     /// The objects that were written as separate items.
     known: HashSet<ObjectId>,
+    operations: HashSet<OperationId>,
     end: BundleEnd,
     bytes: u64,
     /// Changes of one operation that are not written yet.
@@ -72,74 +94,125 @@ impl Store {
         ranges: &[BundleRange],
         write: &mut dyn FnMut(&[u8]) -> Result<(), E>,
     ) -> Result<BundleExportReport, E> {
-        let mut refused = None;
-        let outcome = self.bundle(ranges, &mut |bytes| {
-            write(bytes).map_err(|error| {
-                refused = Some(error);
-                Error::Internal("the bundle was refused".to_owned())
-            })
-        });
-        match refused {
-            Some(error) => Err(error),
-            None => Ok(outcome?),
-        }
-    }
-
-    fn bundle(
-        &self,
-        ranges: &[BundleRange],
-        write: &mut dyn FnMut(&[u8]) -> Result<()>,
-    ) -> Result<BundleExportReport> {
-        let view = self.engine.follower.written_view()?;
-        let mut contents = BundleContents::default();
-        let mut replays = Vec::with_capacity(ranges.len());
-        for range in ranges {
-            let session = crate::engine::refs::session(&view.refs, range.session.number)?;
-            let last = session.next_sequence - 1;
-            let to = range.to.unwrap_or(last);
-            if range.from > to || to > last {
-                return Err(Error::invalid(format!(
-                    "#{} to #{to} is not a range of the session '{}', which ends at #{last}",
-                    range.from, session.info.name
-                )));
-            }
-            let replay =
-                SessionReplay::new(&view, range.session.number, contents.sessions.len() as u32)?;
-            // A range to the end includes what follows the last number.
-            let span = (range.from, range.to.unwrap_or(u64::MAX));
-            replay.check_end(span.1)?;
-            let begun = replay.begun(span.0, span.1);
-            let (info, from) = (session.info.clone(), range.from);
-            contents.sessions.push(BundleSession { info, from, to, begun });
-            replays.push((replay, span));
-        }
-        let header = bundle_header();
-        let chain = BundleChain::begin(&header).map_err(Error::corrupt("a bundle"))?;
-        write(&header)?;
-        let mut writer = BundleWriter {
-            view: &view,
-            write,
-            chain,
-            known: HashSet::new(),
-            end: BundleEnd::default(),
-            bytes: header.len() as u64,
-            open: None,
-            open_bytes: 0,
-        };
-        writer.item(BundleItemKind::Contents, &contents.encode())?;
-        for (replay, (from, to)) in replays {
-            replay.each(from, to, &mut |step| writer.step(step))?;
-            writer.close()?;
-        }
-        let end = writer.end;
-        writer.item(BundleItemKind::End, &end.encode())?;
-        Ok(BundleExportReport {
-            sessions: contents.sessions.into_iter().map(|session| session.info.name).collect(),
-            objects: end.objects,
-            records: end.records,
-            bytes: writer.bytes,
+        with_errors_of(write, |write| {
+            let view = self.engine.follower.written_view()?;
+            bundle(&view, ranges, 0, write)
         })
     }
+
+    /// Writes what was written to a session since an earlier export of it, as a bundle that
+    /// continues that export. Its cost is that of what is new, unless that includes a pruning.
+    ///
+    /// # Errors
+    /// Any error of `write`; [`Error::Invalid`] if the mark is not of this store's history; also if
+    /// the store cannot be read or is damaged.
+    pub fn export_bundle_since<E: From<Error>>(
+        &self,
+        session: &Session,
+        mark: &ExportMark,
+        write: &mut dyn FnMut(&[u8]) -> Result<(), E>,
+    ) -> Result<BundleExportReport, E> {
+        with_errors_of(write, |write| {
+            let view = self.engine.follower.written_view()?;
+            if mark.position > view.position() || view.hash_before(mark.position)? != mark.last {
+                return Err(Error::invalid(
+                    "the earlier export is of another history than this store has, which may have \
+                     been restored from a backup: export the whole session",
+                ));
+            }
+            let range = BundleRange { session: session.clone(), from: mark.sequence, to: None };
+            bundle(&view, &[range], mark.position, write)
+        })
+    }
+}
+
+/// Runs an export whose output may fail with an error of its own.
+fn with_errors_of<T, E: From<Error>>(
+    write: &mut dyn FnMut(&[u8]) -> Result<(), E>,
+    export: impl FnOnce(&mut dyn FnMut(&[u8]) -> Result<()>) -> Result<T>,
+) -> Result<T, E> {
+    let mut refused = None;
+    let outcome = export(&mut |bytes| {
+        write(bytes).map_err(|error| {
+            refused = Some(error);
+            Error::Internal("the bundle was refused".to_owned())
+        })
+    });
+    match refused {
+        Some(error) => Err(error),
+        None => Ok(outcome?),
+    }
+}
+
+/// Writes ranges of sessions as one bundle, of them only what was written at the position `since`
+/// or later.
+fn bundle(
+    view: &ReadSnapshot,
+    ranges: &[BundleRange],
+    since: u64,
+    write: &mut dyn FnMut(&[u8]) -> Result<()>,
+) -> Result<BundleExportReport> {
+    let mut contents = BundleContents::default();
+    let mut replays = Vec::with_capacity(ranges.len());
+    let mut marks = Vec::with_capacity(ranges.len());
+    let mut erases = false;
+    for range in ranges {
+        let session = crate::engine::refs::session(&view.refs, range.session.number)?;
+        let last = session.next_sequence - 1;
+        let to = range.to.unwrap_or(last);
+        if range.from > to || to > last {
+            return Err(Error::invalid(format!(
+                "#{} to #{to} is not a range of the session '{}', which ends at #{last}",
+                range.from, session.info.name
+            )));
+        }
+        let named = contents.sessions.len() as u32;
+        let replay = SessionReplay::new(view, range.session.number, named, since)?;
+        // A range to the end includes what follows the last number; one since a position begins at
+        // that position, whatever its number.
+        let from = if since > 0 { 0 } else { range.from };
+        let span = (from, range.to.unwrap_or(u64::MAX));
+        replay.check_end(span.1)?;
+        erases |= since > 0 && replay.erases;
+        let begun = replay.begun(span.0, span.1);
+        let (info, from) = (session.info.clone(), range.from);
+        let continues = since > 0;
+        contents.sessions.push(BundleSession { info, from, to, begun, continues });
+        let position = view.position();
+        let mark = ExportMark { position, sequence: last, last: view.hash_before(position)? };
+        marks.push(mark);
+        replays.push((replay, span));
+    }
+    let header = bundle_header(&contents);
+    let chain = BundleChain::begin(&header).map_err(Error::corrupt("a bundle"))?;
+    write(&header)?;
+    let mut writer = BundleWriter {
+        view,
+        write,
+        chain,
+        known: HashSet::new(),
+        operations: HashSet::new(),
+        end: BundleEnd::default(),
+        bytes: header.len() as u64,
+        open: None,
+        open_bytes: 0,
+    };
+    writer.item(BundleItemKind::Contents, &contents.encode())?;
+    for (replay, (from, to)) in replays {
+        replay.each(from, to, &mut |step| writer.step(step))?;
+        writer.close()?;
+    }
+    let end = writer.end;
+    writer.item(BundleItemKind::End, &end.encode())?;
+    Ok(BundleExportReport {
+        sessions: contents.sessions.into_iter().map(|session| session.info.name).collect(),
+        marks,
+        operations: writer.operations.len() as u64,
+        objects: end.objects,
+        records: end.records,
+        bytes: writer.bytes,
+        erases,
+    })
 }
 
 impl<W: FnMut(&[u8]) -> Result<()>> BundleWriter<'_, W> {
@@ -177,6 +250,7 @@ impl<W: FnMut(&[u8]) -> Result<()>> BundleWriter<'_, W> {
     fn close(&mut self) -> Result<()> {
         let Some(record) = self.open.take() else { return Ok(()) };
         self.open_bytes = 0;
+        self.operations.insert(record.operation.id);
         self.end.records += 1;
         self.item(BundleItemKind::Record, &record.encode())
     }

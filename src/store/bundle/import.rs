@@ -130,7 +130,7 @@ fn place(refs: &StoreRefs, session: &BundleSession) -> Result<(SessionNumber, bo
         }
         return Ok((number, true));
     }
-    if session.from > 0 {
+    if session.needs_earlier() {
         return Err(Error::not_found(
             "session that the bundle continues",
             format!("{} up to #{}", session.info.name, session.from),

@@ -17,7 +17,7 @@ mod secret_counter;
 mod unfinished;
 mod verify;
 
-pub use export::{BundleExportReport, BundleRange};
+pub use export::{BundleExportReport, BundleRange, ExportMark};
 pub use import::BundleImportReport;
 
 use crate::error::{Error, Result};

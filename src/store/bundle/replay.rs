@@ -1,17 +1,19 @@
 //! Reconstructs a session's journal records from the undo information of its operations.
 
+pub(super) mod increment;
 mod record_changes;
 
+use self::increment::{erases, first_new_effect, needs_all_before, new_part, operations_since};
 use super::folded_revision::FoldedRevisionReader;
-use crate::backend::{ScanDirection, Snapshot};
+use crate::backend::Snapshot;
+use crate::engine::checkpoint;
+use crate::engine::prune;
 use crate::engine::read_snapshot::ReadSnapshot;
 use crate::engine::refs::session as session_refs;
-use crate::engine::{checkpoint, prune};
 use crate::error::{Error, Result};
 use crate::format::key::{self, of};
 use crate::format::{
-    BegunOperation, BookmarkRow, CheckpointRow, OperationEffect, OperationRow, RecordChange,
-    SessionRefs,
+    BegunOperation, BookmarkRow, OperationEffect, OperationRow, RecordChange, SessionRefs,
 };
 use crate::model::{
     BranchNumber, Checkpoint, CheckpointId, CheckpointTrigger, Operation, OperationId,
@@ -73,7 +75,16 @@ pub(super) struct SessionReplay<'a> {
     refs: &'a SessionRefs,
     pruned: FoldedRevisionReader<'a>,
     operations: Vec<OperationRow>,
-    deeds: Vec<(ReplaySortKey, usize, ReplayAction)>,
+    /// The number of effects of each operation that are left out of `operations`.
+    left_out: Vec<u64>,
+    /// The position from which on records are replayed.
+    since: u64,
+    /// Whether `operations` has only what was written since that position.
+    is_partial: bool,
+    /// Whether earlier records have lost something since that position: it was swept or purged.
+    pub(super) erases: bool,
+    /// The actions, each with its operation and whether it was written since that position.
+    deeds: Vec<(ReplaySortKey, usize, ReplayAction, bool)>,
     /// The versions of each checkpoint that are not replayed yet, the next one last.
     checkpoints: HashMap<CheckpointId, Vec<Checkpoint>>,
     /// The versions of each bookmark in the same order, each with the offset up to which the blob
@@ -93,18 +104,25 @@ pub(super) struct SessionReplay<'a> {
 }
 
 impl<'a> SessionReplay<'a> {
+    /// Prepares the replay of what was written to a session at the position `since` or later; 0
+    /// for everything. Its cost is that of what is replayed, unless that includes a pruning.
     pub(super) fn new(
         view: &'a ReadSnapshot,
         number: SessionNumber,
         named: SessionNumber,
+        since: u64,
     ) -> Result<Self> {
         let refs = session_refs(&view.refs, number)?;
-        let (from, to) = (of(number).build(), of(number).end());
-        let rows = view.scan(key::OPERATIONS, &from, &to, ScanDirection::Ascending, usize::MAX)?;
-        let operations = rows
-            .iter()
-            .map(|(_, row)| OperationRow::decode(row).map_err(Error::corrupt("an operation")))
-            .collect::<Result<Vec<_>>>()?;
+        let new = operations_since(view, number, since)?;
+        let erases = new.iter().any(|row| erases(row, since));
+        let is_partial = since > 0 && !new.iter().any(|row| needs_all_before(row, since));
+        let (operations, left_out) = if is_partial {
+            new.into_iter().map(|row| new_part(row, since)).unzip()
+        } else if since > 0 {
+            (operations_since(view, number, 0)?, Vec::new())
+        } else {
+            (new, Vec::new())
+        };
         let mut replay = Self {
             view,
             number,
@@ -112,6 +130,10 @@ impl<'a> SessionReplay<'a> {
             refs,
             pruned: FoldedRevisionReader { view, number },
             operations,
+            left_out,
+            since,
+            is_partial,
+            erases,
             deeds: Vec::new(),
             checkpoints: HashMap::new(),
             bookmarks: HashMap::new(),
@@ -123,6 +145,7 @@ impl<'a> SessionReplay<'a> {
             folds: HashMap::new(),
         };
         replay.versions()?;
+        replay.start()?;
         replay.order()?;
         Ok(replay)
     }
@@ -156,14 +179,10 @@ impl<'a> SessionReplay<'a> {
             }
         }
         let mut in_sight = HashSet::new();
-        let (from, to) = (of(self.number).build(), of(self.number).end());
-        for (_, row) in
-            self.view.scan(key::CHECKPOINTS, &from, &to, ScanDirection::Ascending, usize::MAX)?
-        {
-            let row = CheckpointRow::decode(&row).map_err(Error::corrupt("a checkpoint"))?;
-            let version = (row.checkpoint.sequence, Some(row.checkpoint.clone()));
-            in_sight.insert(row.checkpoint.id);
-            checkpoints.entry(row.checkpoint.id).or_default().push(version);
+        for checkpoint in self.visible_checkpoints()? {
+            let version = (checkpoint.sequence, Some(checkpoint.clone()));
+            in_sight.insert(checkpoint.id);
+            checkpoints.entry(checkpoint.id).or_default().push(version);
         }
         let gone: HashSet<OperationId> = self
             .operations
@@ -191,13 +210,20 @@ impl<'a> SessionReplay<'a> {
             self.checkpoints.insert(id, known);
         }
         for (source, mut versions) in bookmarks {
-            // The first one is the value before all operations.
-            versions.remove(0);
             let row = self.view.get(key::BOOKMARKS, &of(self.number).text(&source).build())?;
             let row = row.map(|row| BookmarkRow::decode(&row)).transpose();
             versions.push(row.map_err(Error::corrupt("a bookmark"))?);
             versions.reverse();
-            self.bookmarks.insert(source, with_ends(versions));
+            let mut versions = with_ends(versions);
+            // The first one is the value before all operations.
+            let before = versions.pop();
+            self.bookmarks.insert(source, versions);
+            if let Some((Some(row), end)) = before
+                && !row.blob.is_empty()
+            {
+                let passed = self.part_boundary(&row.blob, end.min(row.kept_bytes()))?;
+                self.blobs.insert(row.blob, passed);
+            }
         }
         if !self.schedules.is_empty() {
             self.schedules.remove(0);
@@ -239,39 +265,49 @@ impl<'a> SessionReplay<'a> {
         !row.effects.is_empty() && row.effects.iter().all(nothing)
     }
 
-    /// Returns the actions of an operation, in order; for a swept pruning those that can still be
-    /// reconstructed.
-    fn actions_of(&self, row: &OperationRow) -> Result<Vec<ReplayAction>> {
+    /// Returns the actions of an operation, in order, each with whether it was written since the
+    /// start of the replay; for a swept pruning those that can still be reconstructed.
+    fn actions_of(&self, row: &OperationRow) -> Result<Vec<(ReplayAction, bool)>> {
         let mut deeds = Vec::new();
         if self.is_fully_omitted(row) {
             return Ok(deeds);
         }
+        let first_new = if self.is_partial { Some(0) } else { first_new_effect(row, self.since) };
+        let goes_on = first_new.is_some();
         let swept =
             row.effects.iter().any(|effect| matches!(effect, OperationEffect::Swept { .. }));
         if swept || prune::is_pending(self.view, &row.operation)? {
-            deeds.push(ReplayAction::Pruned);
+            deeds.push((ReplayAction::Pruned, goes_on));
         }
+        let mut index = 0;
         for effect in &row.effects {
+            // A swept effect stands for several.
+            let mut add = |effect| {
+                let is_new = first_new.is_some_and(|first| index >= first);
+                deeds.push((ReplayAction::Effect(effect), is_new));
+                index += 1;
+            };
             if is_omitted(effect) {
+                index += 1;
                 continue;
             }
             let OperationEffect::Swept { checkpoints, .. } = effect else {
-                deeds.push(ReplayAction::Effect(effect.clone()));
+                add(effect.clone());
                 continue;
             };
-            deeds.extend(checkpoints.iter().map(|(sequence, id)| {
+            for (sequence, id) in checkpoints {
                 let old = Box::new(self.placeholder_checkpoint(*id, *sequence));
-                ReplayAction::Effect(OperationEffect::CheckpointHidden { old })
-            }));
+                add(OperationEffect::CheckpointHidden { old });
+            }
             // If it was undone before, the undo lists its folds.
             let back = self.operations.iter().find(|one| one.takes_back == Some(row.operation.id));
             let folded = match back {
                 Some(back) => back.effects.iter().rev().filter_map(unfolded).collect(),
                 None => self.pruned.folded_by(&row.operation.id)?,
             };
-            deeds.extend(folded.into_iter().map(ReplayAction::Effect));
+            folded.into_iter().for_each(add);
         }
-        deeds.extend(row.takes_back.map(ReplayAction::TakesBack));
+        deeds.extend(row.takes_back.map(|other| (ReplayAction::TakesBack(other), goes_on)));
         Ok(deeds)
     }
 
@@ -282,7 +318,7 @@ impl<'a> SessionReplay<'a> {
         let mut ends: HashMap<OperationId, u64> = HashMap::new();
         for (which, row) in self.operations.iter().enumerate() {
             let mut last = row.sequence;
-            for (index, deed) in self.actions_of(row)?.into_iter().enumerate() {
+            for (index, (deed, is_new)) in self.actions_of(row)?.into_iter().enumerate() {
                 // An operation that runs concurrently with others may undo what began after it.
                 let known = match &deed {
                     ReplayAction::Effect(
@@ -301,7 +337,7 @@ impl<'a> SessionReplay<'a> {
                         Some(*sequence)
                     }
                     ReplayAction::Effect(OperationEffect::CheckpointMade { id })
-                        if !made.contains_key(id) =>
+                        if !self.made.contains(id) && !made.contains_key(id) =>
                     {
                         let first = self.checkpoints.get(id).and_then(|versions| versions.last());
                         let sequence = first.map(|checkpoint| checkpoint.sequence);
@@ -313,7 +349,7 @@ impl<'a> SessionReplay<'a> {
                 };
                 last = own.unwrap_or(last).max(last);
                 let place = (own.unwrap_or(last), u8::from(own.is_none()), row.position, index);
-                self.deeds.push((place, which, deed));
+                self.deeds.push((place, which, deed, is_new));
             }
             ends.insert(row.operation.id, last);
         }
@@ -322,24 +358,24 @@ impl<'a> SessionReplay<'a> {
                 row.effects.iter().any(|effect| matches!(effect, OperationEffect::Swept { .. }));
             if swept && !self.is_fully_omitted(row) {
                 let place = self.sort_key_after_all(row.operation.id, &ends);
-                self.deeds.push((place, which, ReplayAction::Swept));
+                let is_new = first_new_effect(row, self.since).is_some();
+                self.deeds.push((place, which, ReplayAction::Swept, is_new));
             }
         }
-        self.deeds.sort_by_key(|(place, which, _)| (*place, *which));
+        self.deeds.sort_by_key(|(place, which, ..)| (*place, *which));
         Ok(())
     }
 
     /// Checks that removed revisions are exported as removed: a range cannot end between a revision
     /// and its sweep.
     pub(super) fn check_end(&self, to: u64) -> Result<()> {
-        for (_, which, deed) in &self.deeds {
+        for (_, which, deed, _) in &self.deeds {
             let ReplayAction::Effect(OperationEffect::Folded { first, .. }) = deed else {
                 continue;
             };
-            let mut swept = self
-                .deeds
-                .iter()
-                .filter(|(_, other, deed)| other == which && matches!(deed, ReplayAction::Swept));
+            let mut swept = self.deeds.iter().filter(|(_, other, deed, _)| {
+                other == which && matches!(deed, ReplayAction::Swept)
+            });
             if let Some(((swept, ..), ..)) = swept.next()
                 && *first <= to
                 && *swept >= to
@@ -357,11 +393,14 @@ impl<'a> SessionReplay<'a> {
     /// range.
     pub(super) fn begun(&self, from: u64, to: u64) -> Vec<BegunOperation> {
         let mut passed: BTreeMap<usize, (u64, bool)> = BTreeMap::new();
-        for (place, which, deed) in &self.deeds {
+        for (which, effects) in self.left_out.iter().enumerate() {
+            passed.insert(which, (*effects, false));
+        }
+        for (place, which, deed, is_new) in &self.deeds {
             let (effects, goes_on) = passed.entry(*which).or_default();
-            if is_in(*place, (from, to)) {
+            if *is_new && is_in(*place, (from, to)) {
                 *goes_on = true;
-            } else if place.0 <= from && matches!(deed, ReplayAction::Effect(_)) {
+            } else if (!is_new || place.0 <= from) && matches!(deed, ReplayAction::Effect(_)) {
                 *effects += 1;
             }
         }
@@ -400,12 +439,12 @@ impl<'a> SessionReplay<'a> {
         to: u64,
         step: &mut dyn FnMut(ReplayStep) -> Result<()>,
     ) -> Result<()> {
-        for (place, which, deed) in std::mem::take(&mut self.deeds) {
+        for (place, which, deed, is_new) in std::mem::take(&mut self.deeds) {
             let row = self
                 .operations
                 .get(which)
                 .ok_or_else(|| Error::Internal("an operation is gone".to_owned()))?;
-            let wanted = is_in(place, (from, to));
+            let wanted = is_new && is_in(place, (from, to));
             let operation = row.operation.clone();
             let alone = matches!(deed, ReplayAction::Swept);
             let session = self.named;
@@ -416,7 +455,7 @@ impl<'a> SessionReplay<'a> {
                 }
                 _ if !wanted => continue,
                 ReplayAction::Effect(effect) => self.effect(effect, which)?,
-                ReplayAction::TakesBack(other) => self.takes_back(other),
+                ReplayAction::TakesBack(other) => self.takes_back(other)?,
                 ReplayAction::Pruned => vec![RecordChange::Pruned { session }],
                 ReplayAction::Swept => {
                     let (blobs, sessions) = (Vec::new(), Vec::new());

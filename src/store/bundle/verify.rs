@@ -97,13 +97,13 @@ pub(super) fn verify_bundle(
         }
         let change = RecordChange::Session { info: session.info.clone() };
         match &mut refs {
-            Some(refs) if session.from == 0 => advance_by(refs, &change)?,
+            Some(refs) if !session.needs_earlier() => advance_by(refs, &change)?,
             _ => refs = None,
         }
     }
     let here = contents.sessions.iter().map(|session| {
         // Only a range may depend on data in the store.
-        if session.from == 0 {
+        if !session.needs_earlier() {
             return Ok(None);
         }
         let known = view.refs.sessions.find(SessionLookup::Id(session.info.id))?;

@@ -119,7 +119,7 @@ impl SearchScope<'_> {
         } else {
             self.view
         };
-        let before = last_before(view, known.position)?;
+        let before = view.hash_before(known.position)?;
         if known.position > view.position() || ExaminedJournal::new(known.position, before) != known
         {
             return Ok(None);
@@ -138,7 +138,7 @@ impl SearchScope<'_> {
 
     fn now(&self, view: &ReadSnapshot) -> Result<ExaminedJournal> {
         let position = view.position();
-        Ok(ExaminedJournal::new(position, last_before(view, position)?))
+        Ok(ExaminedJournal::new(position, view.hash_before(position)?))
     }
 
     /// Writes what the copy lacks, and returns the copy. If another process is writing it, or has
@@ -202,12 +202,4 @@ impl SearchScope<'_> {
         new_texts(&of, self.view, before, &known, self.resolve, sink)?;
         Ok(())
     }
-}
-
-/// Returns the hash of the last record that begins before a position.
-fn last_before(view: &ReadSnapshot, position: u64) -> Result<Option<[u8; 32]>> {
-    let to = KeyBuilder::new().number(position).build();
-    let rows = view.scan(key::RECORDS, &[], &to, ScanDirection::Descending, 1)?;
-    let row = rows.first().map(|(_, row)| RecordRow::decode(row)).transpose();
-    Ok(row.map_err(Error::corrupt("a record's row"))?.map(|row| row.hash))
 }

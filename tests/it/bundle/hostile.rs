@@ -31,7 +31,7 @@ fn items(bytes: &[u8]) -> Vec<(BundleItemKind, Vec<u8>)> {
 
 /// A bundle of these items, with correct checksums and counts.
 fn bundle(items: &[(BundleItemKind, Vec<u8>)]) -> Vec<u8> {
-    let header = bundle_header();
+    let header = bundle_header(&BundleContents::default());
     let mut chain = BundleChain::begin(&header).unwrap();
     let mut bytes = header.to_vec();
     let count = |kind| items.iter().filter(|(one, _)| *one == kind).count() as u64;

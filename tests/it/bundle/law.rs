@@ -2,14 +2,15 @@
 //! in parts or incrementally.
 
 use super::{export, try_export, whole};
+use forge_store::Error;
 use forge_store::diff::MergeSide;
 use forge_store::model::{
     BranchMetadata, Fact, FactOrigin, Key, Kind, RetentionPolicy, Timestamp, Value,
 };
 use forge_store::redact::{PartEnding, TextForm};
 use forge_store::store::{
-    BundleRange, CheckpointFilter, ClaimChange, MergeRequest, NewCheckpoint, NewSession, Session,
-    SourceChunk, Store, WriteContext,
+    BundleRange, CheckpointFilter, ClaimChange, ExportMark, MergeRequest, NewCheckpoint,
+    NewSession, Session, SourceChunk, Store, WriteContext,
 };
 use proptest::prelude::*;
 use std::fmt::Write as _;
@@ -179,6 +180,29 @@ fn import(store: &Store, bytes: &[u8]) {
     store.import_bundle(&act, &mut Cursor::new(bytes), None).unwrap();
 }
 
+/// Imports what was written to a session since the last time.
+pub(crate) fn follow(
+    store: &Store,
+    session: &Session,
+    mark: &mut Option<ExportMark>,
+    into: &Store,
+) {
+    let mut bytes = Vec::new();
+    let write = &mut |part: &[u8]| -> Result<(), Error> {
+        bytes.extend_from_slice(part);
+        Ok(())
+    };
+    let written = match mark {
+        None => {
+            let whole = BundleRange { session: session.clone(), from: 0, to: None };
+            store.export_bundle(&[whole], write)
+        }
+        Some(mark) => store.export_bundle_since(session, mark, write),
+    };
+    *mark = written.unwrap().marks.first().copied();
+    import(into, &bytes);
+}
+
 /// Reports the first difference, because the whole texts are long.
 #[track_caller]
 pub(crate) fn same(found: &str, wanted: &str, what: &str) {
@@ -236,17 +260,23 @@ proptest! {
         steps in prop::collection::vec((0_u8..24, any::<u8>()), 1..50),
         middle in 0_usize..50,
         part in any::<prop::sample::Index>(),
+        pauses in any::<u32>(),
     ) {
         let store = Store::in_memory().unwrap();
         let begin = WriteContext::asked("begin", time(0));
         let session = store.create_session(&begin, NewSession::named("s")).unwrap();
         let piecewise = Store::in_memory().unwrap();
+        let (followed, mut mark) = (Store::in_memory().unwrap(), None);
         for (minute, step_) in (1..).zip(&steps) {
             step(&store, &session, minute, *step_, "");
             if minute as usize == middle {
                 import(&piecewise, &whole(&store));
             }
+            if pauses & (1 << (minute % 32)) == 0 {
+                follow(&store, &session, &mut mark, &followed);
+            }
         }
+        follow(&store, &session, &mut mark, &followed);
         let wanted = told(&store);
         let bytes = whole(&store);
 
@@ -259,6 +289,7 @@ proptest! {
 
         import(&piecewise, &bytes);
         same(&told(&piecewise), &wanted, "what came since");
+        same(&told(&followed), &wanted, "increment by increment");
 
         let last = session.summary().unwrap().last_sequence;
         let cut = part.index(usize::try_from(last).unwrap() + 1) as u64;

@@ -4,6 +4,7 @@
 #[allow(unreachable_pub, reason = "a crate of its own has it too")]
 mod fuzzed;
 mod hostile;
+mod increment;
 mod kill;
 pub(crate) mod law;
 

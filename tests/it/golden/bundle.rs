@@ -18,17 +18,22 @@ fn the_golden_bundle_is_written_and_read_unchanged() {
         started_at: Timestamp::from_micros(1_767_261_600_000_000),
     };
     let begun = vec![BegunOperation { operation: OperationId::from_bytes([9; 16]), effects: 2 }];
-    let contents =
-        BundleContents { sessions: vec![BundleSession { info, from: 3, to: 42, begun }] };
+    let range = BundleSession { info, from: 3, to: 42, begun, continues: false };
+    check("bundle", &BundleContents { sessions: vec![range.clone()] });
+    let continuing = BundleSession { continues: true, ..range };
+    check("bundle-continuing", &BundleContents { sessions: vec![continuing] });
+}
+
+fn check(name: &str, contents: &BundleContents) {
     let end = BundleEnd { objects: 1, records: 0 };
-    let header = bundle_header();
+    let header = bundle_header(contents);
     let mut chain = BundleChain::begin(&header).unwrap();
     let items = [
         chain.item(BundleItemKind::Contents, &contents.encode()),
         chain.item(BundleItemKind::Object, b"an object"),
         chain.item(BundleItemKind::End, &end.encode()),
     ];
-    let kept = golden("bundle", &[&header[..], &items.concat()].concat());
+    let kept = golden(name, &[&header[..], &items.concat()].concat());
     let mut rest = kept.as_slice();
     let (begin, behind) = rest.split_first_chunk().unwrap();
     let mut chain = BundleChain::begin(begin).unwrap();
@@ -42,7 +47,7 @@ fn the_golden_bundle_is_written_and_read_unchanged() {
         read.push((kind, content.to_vec()));
         rest = behind;
     }
-    assert_eq!(BundleContents::decode(&read[0].1).unwrap(), contents);
+    assert_eq!(BundleContents::decode(&read[0].1).unwrap(), *contents);
     assert_eq!(read[1], (BundleItemKind::Object, b"an object".to_vec()));
     assert_eq!(BundleEnd::decode(&read[2].1).unwrap(), end);
 }

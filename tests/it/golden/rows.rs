@@ -58,6 +58,7 @@ fn the_tables_keep_their_numbers() {
         key::SESSION_AGENTS,
         key::SESSION_SOURCES,
         key::SESSION_TIMES,
+        key::CONTINUATIONS,
     ];
     for (number, table) in tables.iter().enumerate() {
         assert_eq!(usize::from(table.0), number);
@@ -133,19 +134,22 @@ fn values_of_every_table() {
     let hash = std::array::from_fn(|place| place as u8);
     row!("row-record", RecordRow, RecordRow { hash, sessions: vec![0, 2, 70_000] });
     row!("row-totals", TotalsRow, TotalsRow { operations: 311, segments: 12 });
-    row!(
-        "row-operation",
-        OperationRow,
-        OperationRow {
-            operation: operation(),
-            effects: effects(),
-            takes_back: Some(OperationId::from_bytes([0x10; 16])),
-            taken_back_by: None,
-            sequence: 299,
-            session: 0,
-            position: 21_379,
-        }
-    );
+    let whole = OperationRow {
+        operation: operation(),
+        effects: effects(),
+        takes_back: Some(OperationId::from_bytes([0x10; 16])),
+        taken_back_by: None,
+        sequence: 299,
+        session: 0,
+        position: 21_379,
+        continued: Vec::new(),
+    };
+    let continued = OperationRow {
+        continued: vec![(21_900, 3), (70_000, OperationRow::ALL_EFFECTS)],
+        ..whole.clone()
+    };
+    row!("row-operation", OperationRow, whole);
+    row!("row-operation-continued", OperationRow, continued);
 }
 
 fn effects() -> Vec<OperationEffect> {

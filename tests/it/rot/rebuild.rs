@@ -9,13 +9,14 @@ use forge_store::format::key;
 use forge_store::model::{Key, Kind, TextRef, Value};
 use forge_store::redact::KnownSecrets;
 use forge_store::store::{
-    ClaimChange, MergeRequest, NewCheckpoint, Options, Store, VerifyDepth, VerifyOutcome,
+    ClaimChange, MergeRequest, NewCheckpoint, Options, SourceChunk, Store, VerifyDepth,
+    VerifyOutcome,
 };
 use rocksdb::{DB, WriteOptions};
 use std::path::{Path, PathBuf};
 
 /// Tables that a rebuild replaces completely, with their names.
-const DERIVED: [(&str, u8); 16] = [
+const DERIVED: [(&str, u8); 17] = [
     ("object names", key::OBJECT_NAMES.0),
     ("sequences", key::SEQUENCES.0),
     ("times", key::TIMES.0),
@@ -32,6 +33,7 @@ const DERIVED: [(&str, u8); 16] = [
     ("operation ids", key::OPERATION_IDS.0),
     ("checkpoint keys", key::CHECKPOINT_KEYS.0),
     ("merges", key::MERGES.0),
+    ("continuations", key::CONTINUATIONS.0),
 ];
 
 /// Damages the rows of a table.
@@ -63,7 +65,7 @@ fn generation(path: &Path) -> PathBuf {
 }
 
 /// The store of the other tests with a merge, a checkpoint of an event, values in objects of their
-/// own and full states, all of it in the index.
+/// own, full states and an operation of several records, all of it in the index.
 fn rich() -> Golden {
     let folder = folder();
     let path = folder.path().join("golden");
@@ -94,6 +96,15 @@ fn rich() -> Golden {
     let prefer = Some(MergeSide::Ours);
     let merging = MergeRequest { source: "try".to_owned(), prefer, ..MergeRequest::default() };
     assert!(session.merge(&act, &merging).unwrap().revision.is_some());
+    let operation = store.new_operation().unwrap();
+    for lines in 1..5 {
+        let taken = SourceChunk {
+            bookmark: session.bookmark("log").unwrap().unwrap_or_default(),
+            lines,
+            ..SourceChunk::default()
+        };
+        session.import_chunk(&act, operation, "log", taken).unwrap();
+    }
     store.maintain(0).unwrap();
     drop((session, store));
     let read = all(&path);

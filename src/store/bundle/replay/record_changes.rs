@@ -1,7 +1,8 @@
 //! The record changes that an effect of an operation came from.
 
 use super::SessionReplay;
-use crate::backend::Snapshot;
+use crate::backend::{ScanDirection, Snapshot};
+use crate::engine::index::find_operation;
 use crate::engine::lineage::{self, RevisionRef};
 use crate::engine::object::{self, LOST_OBJECT};
 use crate::engine::timeline;
@@ -36,16 +37,16 @@ impl SessionReplay<'_> {
         Ok(known.and_then(|row| row.takes_back).unwrap_or(undo))
     }
 
-    pub(super) fn takes_back(&self, other: OperationId) -> Vec<RecordChange> {
+    pub(super) fn takes_back(&self, other: OperationId) -> Result<Vec<RecordChange>> {
         let session = self.named;
-        let known = self.operations.iter().find(|row| row.operation.id == other);
+        let known = find_operation(self.view, &other)?;
         let back =
             |operation, facts_hidden| RecordChange::TakesBack { session, operation, facts_hidden };
         // The same changes as `undo` and `redo` write.
-        match known.and_then(|row| row.takes_back) {
+        Ok(match known.and_then(|row| row.takes_back) {
             None => vec![back(other, true)],
             Some(first) => vec![back(first, false), back(other, false)],
-        }
+        })
     }
 
     pub(super) fn effect(
@@ -151,6 +152,19 @@ impl SessionReplay<'_> {
             }
             other => self.effect(other, which).map(drop),
         }
+    }
+
+    /// Returns the end of the last part of a blob that ends at or before `offset`, or the beginning
+    /// of the part that holds it.
+    pub(super) fn part_boundary(&self, blob: &str, offset: u64) -> Result<u64> {
+        let of_blob = || of(self.number).text(blob);
+        let (from, to) = (of_blob().build(), of_blob().number(offset).build());
+        let last = self.view.scan(key::SEGMENTS, &from, &to, ScanDirection::Descending, 1)?;
+        let Some((place, row)) = last.first() else { return Ok(0) };
+        let row = SegmentRow::decode(row).map_err(Error::corrupt("a part of a source"))?;
+        let begin = key::last_number(place).unwrap_or(0);
+        let end = begin + row.length;
+        Ok(if end <= offset { end } else { begin })
     }
 
     fn version(&mut self, id: &CheckpointId) -> Result<Checkpoint> {

@@ -1,0 +1,163 @@
+//! The operations that continue an earlier export, without those before it.
+
+use super::{SessionReplay, is_omitted};
+use crate::backend::{ScanDirection, Snapshot};
+use crate::engine::checkpoint::{self, CheckpointFilter};
+use crate::engine::index::find_operation;
+use crate::engine::read_snapshot::ReadSnapshot;
+use crate::error::{Error, Result};
+use crate::format::key::{self, of};
+use crate::format::{CheckpointRow, OperationEffect, OperationRow};
+use crate::model::{BranchNumber, Checkpoint, CheckpointId, OperationId, SessionNumber};
+use std::collections::{BTreeSet, HashMap, HashSet};
+
+/// Returns the index of the first effect of an operation that was written at `position` or later;
+/// `None` if nothing of it was.
+pub(super) fn first_new_effect(row: &OperationRow, position: u64) -> Option<usize> {
+    if row.position >= position {
+        return Some(0);
+    }
+    let later = row.continued.iter().find(|(continued, _)| *continued >= position);
+    later.map(|(_, effects)| usize::try_from(*effects).unwrap_or(usize::MAX))
+}
+
+/// Returns the operations of a session that wrote something at `position` or later, in
+/// the order in which they began.
+pub(in crate::store::bundle) fn operations_since(
+    view: &ReadSnapshot,
+    number: SessionNumber,
+    position: u64,
+) -> Result<Vec<OperationRow>> {
+    let (from, to) = (of(number).number(position).build(), of(number).end());
+    let scan = |table| view.scan(table, &from, &to, ScanDirection::Ascending, usize::MAX);
+    let mut continued = BTreeSet::new();
+    if position > 0 {
+        let ids = scan(key::CONTINUATIONS)?;
+        continued.extend(ids.iter().filter_map(|(place, _)| place.last_chunk::<16>().copied()));
+    }
+    let mut operations = Vec::new();
+    for id in continued.into_iter().map(OperationId::from_bytes) {
+        let lost = || Error::missing(format!("the operation {id}"));
+        let row = find_operation(view, &id)?.ok_or_else(lost)?;
+        if row.position < position {
+            operations.push(row);
+        }
+    }
+    operations.sort_by_key(|row| row.position);
+    for (_, row) in scan(key::OPERATIONS)? {
+        operations.push(OperationRow::decode(&row).map_err(Error::corrupt("an operation"))?);
+    }
+    Ok(operations)
+}
+
+/// Returns the part of an operation that was written at the position `since` or later, and how many
+/// of its effects come before it.
+pub(super) fn new_part(mut row: OperationRow, since: u64) -> (OperationRow, u64) {
+    let old = first_new_effect(&row, since).unwrap_or(0).min(row.effects.len());
+    let left_out = row.effects.drain(..old).filter(|effect| !is_omitted(effect)).count();
+    (row, left_out as u64)
+}
+
+const fn is_swept(effect: &OperationEffect) -> bool {
+    matches!(effect, OperationEffect::Swept { .. })
+}
+
+/// Returns whether the new part of an operation can only be replayed with everything before it.
+pub(super) fn needs_all_before(row: &OperationRow, since: u64) -> bool {
+    let first = first_new_effect(row, since).unwrap_or(0);
+    let folds = |effect: &OperationEffect| {
+        matches!(effect, OperationEffect::Folded { .. } | OperationEffect::Unfolded { .. })
+    };
+    row.effects.iter().any(is_swept) || row.effects.iter().skip(first).any(folds)
+}
+
+/// Returns whether an operation has erased something since a position.
+pub(super) fn erases(row: &OperationRow, since: u64) -> bool {
+    let purged = |effect: &OperationEffect| matches!(effect, OperationEffect::Purged { .. });
+    row.effects.iter().any(is_swept) || (row.position >= since && row.effects.iter().any(purged))
+}
+
+/// Returns the checkpoint that an effect is about.
+const fn checkpoint_of(effect: &OperationEffect) -> Option<CheckpointId> {
+    match effect {
+        OperationEffect::CheckpointMade { id } => Some(*id),
+        OperationEffect::CheckpointChanged { old } | OperationEffect::CheckpointHidden { old } => {
+            Some(old.id)
+        }
+        _ => None,
+    }
+}
+
+impl SessionReplay<'_> {
+    /// Returns the visible checkpoints that the operations are about.
+    pub(super) fn visible_checkpoints(&self) -> Result<Vec<Checkpoint>> {
+        if self.is_partial {
+            let mut ids = BTreeSet::new();
+            for effect in self.operations.iter().flat_map(|row| &row.effects) {
+                ids.extend(checkpoint_of(effect));
+            }
+            let found = ids.iter().map(|id| checkpoint::by_id(self.view, self.number, id));
+            return found.filter_map(Result::transpose).collect();
+        }
+        let (from, to) = (of(self.number).build(), of(self.number).end());
+        let rows =
+            self.view.scan(key::CHECKPOINTS, &from, &to, ScanDirection::Ascending, usize::MAX)?;
+        let rows = rows.iter().map(|(_, row)| {
+            let row = CheckpointRow::decode(row).map_err(Error::corrupt("a checkpoint"))?;
+            Ok(row.checkpoint)
+        });
+        rows.collect()
+    }
+
+    /// Sets the state that left out operations led to.
+    pub(super) fn start(&mut self) -> Result<()> {
+        if !self.is_partial {
+            return Ok(());
+        }
+        let mut hides = false;
+        let mut told: HashMap<BranchNumber, usize> = HashMap::new();
+        let mut seen = HashSet::new();
+        for row in &self.operations {
+            for effect in &row.effects {
+                hides |= matches!(effect, OperationEffect::CheckpointHidden { .. });
+                if let OperationEffect::BranchChanged { branch, .. } = effect {
+                    *told.entry(*branch).or_default() += 1;
+                }
+                if let Some(id) = checkpoint_of(effect)
+                    && seen.insert(id)
+                {
+                    // Only an undo or a redo shows a checkpoint that was made before.
+                    let is_made = matches!(effect, OperationEffect::CheckpointMade { .. });
+                    if !is_made || row.takes_back.is_some() {
+                        self.made.insert(id);
+                    }
+                    // The first version is the one before.
+                    if !is_made && let Some(versions) = self.checkpoints.get_mut(&id) {
+                        versions.pop();
+                    }
+                }
+            }
+        }
+        for (branch, new) in told {
+            let all = self.refs.branch(branch)?.changes.len();
+            self.branches.insert(branch, all.saturating_sub(new));
+        }
+        if hides {
+            let all = CheckpointFilter::default();
+            let all = checkpoint::list_written(self.view, self.number, &all)?;
+            self.visible = all.into_iter().map(|one| (one.id, one.time)).collect();
+            let effects = self.operations.iter().rev().flat_map(|row| row.effects.iter().rev());
+            for effect in effects {
+                match effect {
+                    OperationEffect::CheckpointMade { id } => drop(self.visible.remove(id)),
+                    OperationEffect::CheckpointChanged { old }
+                    | OperationEffect::CheckpointHidden { old } => {
+                        self.visible.insert(old.id, old.time);
+                    }
+                    _ => {}
+                }
+            }
+        }
+        Ok(())
+    }
+}
