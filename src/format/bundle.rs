@@ -66,6 +66,19 @@ pub struct BegunOperation {
     pub effects: u64,
 }
 
+/// Up to where a session was exported; the default one for the beginning. It has a meaning only in
+/// the store that made it.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct ExportMark {
+    /// The position after the last record that was exported.
+    pub position: u64,
+    /// The last sequence number of the session there.
+    pub sequence: u64,
+    /// The hash of the last record before that position.
+    pub last: Option<[u8; 32]>,
+}
+
 /// The list of a bundle's contents.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]

@@ -30,7 +30,8 @@ mod text_ranges;
 
 pub use bundle::{
     BUNDLE_HEADER_BYTES, BUNDLE_VERSION, BegunOperation, BundleChain, BundleContents, BundleEnd,
-    BundleItemKind, BundleSession, ITEM_CHECK_BYTES, ITEM_HEADER_BYTES, bundle_header, item_header,
+    BundleItemKind, BundleSession, ExportMark, ITEM_CHECK_BYTES, ITEM_HEADER_BYTES, bundle_header,
+    item_header,
 };
 pub use chunk::{CHUNK_MAX_BYTES, CHUNK_MIN_BYTES, ChunkEntry, StateChunk, is_boundary};
 pub use codec::DecodeError;

@@ -1,19 +1,18 @@
 //! Exporting sessions to a bundle.
 
 use super::MAX_RECORD_BYTES;
+use super::export_mark::{is_of, mark_of};
 use super::replay::{ReplayStep, SessionReplay};
-use crate::backend::Snapshot;
 use crate::engine::object;
 use crate::engine::read_snapshot::ReadSnapshot;
 use crate::engine::refs::visible_sessions;
 use crate::error::{Error, Result};
 use crate::format::{
-    BundleChain, BundleContents, BundleEnd, BundleItemKind, BundleSession, DeltaPart, FactPage,
-    ObjectKind, Record, RecordBytes, RecordChange, bundle_header, open, sealed_id,
+    BundleChain, BundleContents, BundleEnd, BundleItemKind, BundleSession, DeltaPart, ExportMark,
+    FactPage, ObjectKind, Record, RecordBytes, RecordChange, bundle_header, open, sealed_id,
 };
 use crate::model::{ObjectId, OperationId, TextRef, Value};
 use crate::store::{Session, Store};
-use serde::{Deserialize, Serialize};
 use std::collections::HashSet;
 
 /// A session to export, or a range of it.
@@ -26,18 +25,6 @@ pub struct BundleRange {
     pub from: u64,
     /// The last number in the range; `None` for the end.
     pub to: Option<u64>,
-}
-
-/// Up to where a session was exported. It has a meaning only in the store that made it.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct ExportMark {
-    /// The position after the last record that was exported.
-    pub position: u64,
-    /// The last sequence number of the session there.
-    pub sequence: u64,
-    /// The hash of the last record before that position.
-    pub last: Option<[u8; 32]>,
 }
 
 /// What an export did.
@@ -114,7 +101,7 @@ impl Store {
     ) -> Result<BundleExportReport, E> {
         with_errors_of(write, |write| {
             let view = self.engine.follower.written_view()?;
-            if mark.position > view.position() || view.hash_before(mark.position)? != mark.last {
+            if !is_of(&view, mark)? {
                 return Err(Error::invalid(
                     "the earlier export is of another history than this store has, which may have \
                      been restored from a backup: export the whole session",
@@ -178,9 +165,7 @@ fn bundle(
         let (info, from) = (session.info.clone(), range.from);
         let continues = since > 0;
         contents.sessions.push(BundleSession { info, from, to, begun, continues });
-        let position = view.position();
-        let mark = ExportMark { position, sequence: last, last: view.hash_before(position)? };
-        marks.push(mark);
+        marks.push(mark_of(view, last)?);
         replays.push((replay, span));
     }
     let header = bundle_header(&contents);

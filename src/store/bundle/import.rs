@@ -24,6 +24,7 @@ use crate::format::{
 use crate::model::{ObjectId, Operation, OperationId, SessionKind, SessionNumber};
 use crate::store::{Store, WriteContext};
 use serde::Serialize;
+use std::cell::RefCell;
 use std::collections::{HashMap, HashSet};
 
 /// What an import did.
@@ -35,6 +36,16 @@ pub struct BundleImportReport {
     pub records: u64,
     /// How many records were there already.
     pub known: u64,
+}
+
+/// What the import of a pulled bundle did.
+pub(in crate::store) struct PackImport {
+    /// How many operations had something that was not there yet.
+    pub(in crate::store) operations: u64,
+    /// How many effects of each operation it has, with those that it says came before.
+    pub(in crate::store) effects: HashMap<OperationId, usize>,
+    /// The secrets in it that this store redacts, in words.
+    pub(in crate::store) secrets: Option<String>,
 }
 
 impl Store {
@@ -68,13 +79,41 @@ impl Store {
         file: &str,
         name: Option<&str>,
     ) -> Result<BundleImportReport> {
+        let (report, _) =
+            self.take_bundle(act, source, file, name, &|found| Err(Error::Secrets { found }))?;
+        Ok(report)
+    }
+
+    /// Imports a bundle that was pulled. Secrets in it are reported, not refused: others have them
+    /// too, and a session that cannot be pulled could not be purged.
+    pub(in crate::store) fn import_pack(
+        &self,
+        act: &WriteContext,
+        source: &mut dyn BundleSource,
+        name: Option<&str>,
+    ) -> Result<PackImport> {
+        let secrets = RefCell::new(None);
+        let (_, taken) = self.take_bundle(act, source, "", name, &|found| {
+            *secrets.borrow_mut() = Some(found);
+            Ok(())
+        })?;
+        Ok(PackImport { secrets: secrets.into_inner(), ..taken })
+    }
+
+    /// Imports a bundle, after `secrets_found` has accepted the secrets in it.
+    fn take_bundle(
+        &self,
+        act: &WriteContext,
+        source: &mut dyn BundleSource,
+        file: &str,
+        name: Option<&str>,
+        secrets_found: &dyn Fn(String) -> Result<()>,
+    ) -> Result<(BundleImportReport, PackImport)> {
         let view = self.engine.follower.written_view()?;
         let redactor = self.engine.options.redaction.as_deref();
         let (mut contents, secrets) = verify_bundle(source, redactor, self, &view)?;
         drop(view);
-        if let Some(found) = secrets {
-            return Err(Error::Secrets { found });
-        }
+        secrets.map_or(Ok(()), secrets_found)?;
         if let Some(name) = name {
             let [only] = contents.sessions.as_mut_slice() else {
                 return Err(Error::invalid("only a bundle of one session can be given a name"));
@@ -93,6 +132,7 @@ impl Store {
             objects: Vec::new(),
             passed: HashSet::new(),
             taken: BundleImportReport::default(),
+            written: HashSet::new(),
             contents,
         };
         match import.all(source).and_then(|()| self.engine.sync()) {
@@ -107,7 +147,8 @@ impl Store {
         }
         let sessions = import.contents.sessions.iter();
         import.taken.sessions = sessions.map(|session| session.info.name.clone()).collect();
-        Ok(import.taken)
+        let operations = import.written.len() as u64;
+        Ok((import.taken, PackImport { operations, effects: import.done, secrets: None }))
     }
 }
 
@@ -153,6 +194,8 @@ struct BundleImporter<'a> {
     /// All objects so far, whether they were written or existed already.
     passed: HashSet<ObjectId>,
     taken: BundleImportReport,
+    /// The operations of which something was written.
+    written: HashSet<OperationId>,
 }
 
 impl BundleImporter<'_> {
@@ -220,7 +263,10 @@ impl BundleImporter<'_> {
         let written = self.write(named, &Record { operation: record.operation, changes })?;
         *self.done.entry(id).or_default() += effects;
         match written {
-            true => self.taken.records += 1,
+            true => {
+                self.taken.records += 1;
+                self.written.insert(id);
+            }
             false => self.taken.known += 1,
         }
         Ok(())

@@ -3,6 +3,7 @@
 //!
 //! * `replay`: a session's records, reconstructed from its operations.
 //! * `folded_revision`: folded revisions as they were before.
+//! * `export_mark`: up to where a session was exported, and what was written since.
 //! * `export`: writes records and objects to a file.
 //! * `verify`: verifies a file as a whole before anything is written; `blob_parts`: its blobs.
 //! * `secret_counter`: counts secrets in it that this store redacts.
@@ -10,6 +11,7 @@
 
 mod blob_parts;
 mod export;
+mod export_mark;
 mod folded_revision;
 mod import;
 mod replay;
@@ -17,8 +19,10 @@ mod secret_counter;
 mod unfinished;
 mod verify;
 
-pub use export::{BundleExportReport, BundleRange, ExportMark};
+pub use crate::format::ExportMark;
+pub use export::{BundleExportReport, BundleRange};
 pub use import::BundleImportReport;
+pub(in crate::store) use import::PackImport;
 
 use crate::error::{Error, Result};
 use crate::format::{

@@ -57,7 +57,7 @@ fn unfolded(effect: &OperationEffect) -> Option<OperationEffect> {
 }
 
 /// Returns whether an effect is about other sessions, or only about the retention of texts.
-const fn is_omitted(effect: &OperationEffect) -> bool {
+pub(super) const fn is_omitted(effect: &OperationEffect) -> bool {
     matches!(
         effect,
         OperationEffect::TextDropped { .. }

@@ -13,7 +13,10 @@ use std::collections::{BTreeSet, HashMap, HashSet};
 
 /// Returns the index of the first effect of an operation that was written at `position` or later;
 /// `None` if nothing of it was.
-pub(super) fn first_new_effect(row: &OperationRow, position: u64) -> Option<usize> {
+pub(in crate::store::bundle) fn first_new_effect(
+    row: &OperationRow,
+    position: u64,
+) -> Option<usize> {
     if row.position >= position {
         return Some(0);
     }
@@ -52,13 +55,13 @@ pub(in crate::store::bundle) fn operations_since(
 
 /// Returns the part of an operation that was written at the position `since` or later, and how many
 /// of its effects come before it.
-pub(super) fn new_part(mut row: OperationRow, since: u64) -> (OperationRow, u64) {
+pub(in crate::store::bundle) fn new_part(mut row: OperationRow, since: u64) -> (OperationRow, u64) {
     let old = first_new_effect(&row, since).unwrap_or(0).min(row.effects.len());
     let left_out = row.effects.drain(..old).filter(|effect| !is_omitted(effect)).count();
     (row, left_out as u64)
 }
 
-const fn is_swept(effect: &OperationEffect) -> bool {
+pub(in crate::store::bundle) const fn is_swept(effect: &OperationEffect) -> bool {
     matches!(effect, OperationEffect::Swept { .. })
 }
 

@@ -1,0 +1,90 @@
+//! Up to where a session was exported, and what was written since.
+
+use super::replay::increment::{first_new_effect, is_swept, new_part, operations_since};
+use super::replay::is_omitted;
+use crate::backend::Snapshot;
+use crate::engine::read_snapshot::ReadSnapshot;
+use crate::engine::refs::session as session_refs;
+use crate::error::Result;
+use crate::format::{ExportMark, OperationEffect, OperationRow};
+use crate::model::{OperationId, SessionNumber};
+use crate::store::Store;
+use std::collections::HashMap;
+
+/// Returns the mark of the end of a session with this last number.
+pub(super) fn mark_of(view: &ReadSnapshot, sequence: u64) -> Result<ExportMark> {
+    let position = view.position();
+    Ok(ExportMark { position, sequence, last: view.hash_before(position)? })
+}
+
+/// Returns whether a mark is of the history that a store has.
+pub(super) fn is_of(view: &ReadSnapshot, mark: &ExportMark) -> Result<bool> {
+    Ok(mark.position <= view.position() && view.hash_before(mark.position)? == mark.last)
+}
+
+impl Store {
+    /// Returns whether a mark is of the history that this store has.
+    pub(in crate::store) fn has_export_mark(&self, mark: &ExportMark) -> Result<bool> {
+        is_of(&self.engine.follower.written_view()?, mark)
+    }
+
+    /// Returns the mark of the end of a session.
+    pub(in crate::store) fn export_mark(&self, number: SessionNumber) -> Result<ExportMark> {
+        let view = self.engine.follower.written_view()?;
+        mark_of(&view, session_refs(&view.refs, number)?.next_sequence - 1)
+    }
+
+    /// Returns whether only facts were written to a session since a mark.
+    pub(in crate::store) fn wrote_only_facts_since(
+        &self,
+        number: SessionNumber,
+        mark: &ExportMark,
+    ) -> Result<bool> {
+        let view = self.engine.follower.written_view()?;
+        let new = operations_since(&view, number, mark.position)?.into_iter();
+        Ok(new.map(|row| new_part(row, mark.position).0).all(|row| {
+            let facts = |effect: &OperationEffect| matches!(effect, OperationEffect::Facts { .. });
+            row.takes_back.is_none() && row.effects.iter().all(facts)
+        }))
+    }
+
+    /// Returns the mark before the first operation after `since` that others do not have, or the
+    /// mark of the end. `shared` has the number of effects that others have of each operation.
+    pub(in crate::store) fn first_unshared(
+        &self,
+        number: SessionNumber,
+        since: &ExportMark,
+        shared: &HashMap<OperationId, usize>,
+    ) -> Result<ExportMark> {
+        let view = self.engine.follower.written_view()?;
+        let rows = operations_since(&view, number, since.position)?;
+        let mut first: Option<(u64, u64)> = None;
+        for row in rows.iter().filter(|row| !is_shared(row, shared)) {
+            // An operation that others have in part goes on after what they have.
+            let position = match first_new_effect(row, since.position) {
+                Some(0) => row.position,
+                _ => since.position,
+            };
+            first =
+                Some(first.map_or((position, row.sequence), |before| {
+                    before.min((position, row.sequence))
+                }));
+        }
+        match first {
+            Some((position, sequence)) => {
+                Ok(ExportMark { position, sequence, last: view.hash_before(position)? })
+            }
+            None => mark_of(&view, session_refs(&view.refs, number)?.next_sequence - 1),
+        }
+    }
+}
+
+/// Returns whether others have all of an operation that a bundle can have.
+fn is_shared(row: &OperationRow, shared: &HashMap<OperationId, usize>) -> bool {
+    let effects = row.effects.iter().filter(|effect| !is_omitted(effect)).count();
+    if effects == 0 && row.takes_back.is_none() {
+        return true;
+    }
+    let known = shared.get(&row.operation.id);
+    known.is_some_and(|known| *known >= effects || row.effects.iter().any(is_swept))
+}
