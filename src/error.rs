@@ -1,6 +1,6 @@
 //! Errors of this crate, grouped by what the caller should do next.
 
-pub use crate::backend::{Error as BackendError, IntegrityBreach, LockHolder};
+pub use crate::backend::{DepotError, Error as BackendError, IntegrityBreach, LockHolder};
 pub use crate::format::{DecodeError, MarkerError};
 
 use crate::backend;
@@ -179,6 +179,9 @@ pub enum Error {
     /// An error of the storage backend.
     #[error(transparent)]
     Backend(#[from] backend::Error),
+    /// An error of the depot of a remote.
+    #[error(transparent)]
+    Depot(#[from] DepotError),
     /// A connected system could not be captured or restored.
     #[error("the connected system '{system}' could not be {action}")]
     Connected {
@@ -254,7 +257,8 @@ impl Error {
             | Self::Duplicate { .. }
             | Self::Dangling { .. }
             | Self::StoreExists { .. }
-            | Self::Marker(MarkerError::Foreign(_)) => ErrorKind::Invalid,
+            | Self::Marker(MarkerError::Foreign(_))
+            | Self::Depot(DepotError::InvalidName { .. }) => ErrorKind::Invalid,
             Self::Conflict(_) => ErrorKind::Conflict,
             Self::Marker(_) => ErrorKind::Unsupported,
             Self::Corrupt { .. }
@@ -262,11 +266,14 @@ impl Error {
                 backend::Error::Damaged { .. }
                 | backend::Error::Gone { .. }
                 | backend::Error::DamagedIndex { .. },
-            ) => ErrorKind::Corrupt,
+            )
+            | Self::Depot(DepotError::Damaged { .. }) => ErrorKind::Corrupt,
             Self::Backend(backend::Error::Breach { .. }) => ErrorKind::Forged,
             Self::Unkeyed { .. } | Self::Encrypted | Self::DamagedKey { .. } => ErrorKind::Unkeyed,
-            Self::Held { .. } | Self::Backend(backend::Error::Busy { .. }) => ErrorKind::Locked,
-            Self::ReadOnly { .. } | Self::Connected { .. } | Self::Backend(_) => {
+            Self::Held { .. }
+            | Self::Backend(backend::Error::Busy { .. })
+            | Self::Depot(DepotError::Busy { .. }) => ErrorKind::Locked,
+            Self::ReadOnly { .. } | Self::Connected { .. } | Self::Backend(_) | Self::Depot(_) => {
                 ErrorKind::Unavailable
             }
             Self::Internal(_) => ErrorKind::Internal,
