@@ -11,7 +11,8 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 /// A [`Depot`] in memory, for tests. Clones are handles to the same depot.
 ///
-/// It counts its requests. Its clock stands still, at 1970 until [`MemoryDepot::set_now`] sets it.
+/// It counts its requests. Its clock has the time that [`MemoryDepot::set_now`] set last, at first
+/// 1970.
 #[derive(Clone, Debug, Default)]
 pub struct MemoryDepot(Arc<Mutex<MemoryObjects>>);
 
@@ -180,7 +181,7 @@ mod tests {
     }
 
     #[test]
-    fn the_clock_stands_where_it_was_set() {
+    fn the_clock_has_the_time_that_was_set() {
         let depot = MemoryDepot::default();
         let times = [0, 1_700_000_000_000_000].map(Timestamp::from_micros);
         for (name, time) in ["a", "b"].into_iter().zip(times) {

@@ -2,12 +2,15 @@
 //!
 //! A depot has no locks and no transactions. Its one promise is the conditional write:
 //! [`Depot::put_new`] and [`Depot::swap`] compare and write in one step. Implementations:
-//! [`MemoryDepot`] for tests.
+//! [`FolderDepot`], and [`MemoryDepot`] for tests.
 
 mod error;
+mod folder;
+mod guarded_folder;
 mod memory;
 
 pub use error::DepotError;
+pub use folder::FolderDepot;
 pub use memory::{DepotRequests, MemoryDepot};
 
 use crate::model::Timestamp;
@@ -84,10 +87,11 @@ pub struct DepotEntry {
     pub changed: Timestamp,
 }
 
-/// Named objects that many machines share. Each call is one request and blocks until it is answered.
+/// Named objects that many machines share. Each call is one request, and blocks until it is
+/// answered.
 ///
-/// A name is a path of ASCII letters, digits, `-`, `_` and `.`. Its parts are separated by `/`; none
-/// is empty or begins with a `.`. No name is the folder of another.
+/// A name is a path of ASCII letters, digits, `-`, `_` and `.`. Its parts are separated by `/`;
+/// none is empty or begins with a `.`. No name is the folder of another.
 ///
 /// Every read sees every write that was answered before it. An error of a write other than
 /// [`DepotError::Unsure`] means that nothing was written.
@@ -144,7 +148,7 @@ pub fn check_depot_name(name: &str) -> Result<(), DepotError> {
         if part.starts_with('.') {
             return wrong("a part of it begins with '.'");
         }
-        if part.len() > u8::MAX as usize {
+        if part.len() > usize::from(u8::MAX) {
             return wrong("a part of it is longer than 255 bytes");
         }
         if !part.bytes().all(is_plain) {
