@@ -18,8 +18,8 @@ pub mod rocks;
 mod seal;
 pub mod spool;
 
-pub(crate) use cipher::EncryptionContext;
 pub use cipher::{CIPHER_BYTES, Cipher};
+pub(crate) use cipher::{ContentKey, EncryptionContext};
 pub use depot::DepotError;
 pub use error::Error;
 pub(crate) use error::is_disk_full;
