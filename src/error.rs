@@ -1,7 +1,7 @@
 //! Errors of this crate, grouped by what the caller should do next.
 
-pub use crate::backend::{Error as BackendError, IntegrityBreach, LockHolder};
-pub use crate::format::{DecodeError, MarkerError};
+pub use crate::backend::{DepotError, Error as BackendError, IntegrityBreach, LockHolder};
+pub use crate::format::{DecodeError, MarkerError, RemoteFormatError};
 
 use crate::backend;
 use crate::model::Timestamp;
@@ -179,6 +179,12 @@ pub enum Error {
     /// An error of the storage backend.
     #[error(transparent)]
     Backend(#[from] backend::Error),
+    /// An error of the depot of a remote.
+    #[error(transparent)]
+    Depot(#[from] DepotError),
+    /// What a remote holds cannot be used.
+    #[error(transparent)]
+    RemoteFormat(#[from] RemoteFormatError),
     /// A connected system could not be captured or restored.
     #[error("the connected system '{system}' could not be {action}")]
     Connected {
@@ -254,19 +260,31 @@ impl Error {
             | Self::Duplicate { .. }
             | Self::Dangling { .. }
             | Self::StoreExists { .. }
-            | Self::Marker(MarkerError::Foreign(_)) => ErrorKind::Invalid,
+            | Self::Marker(MarkerError::Foreign(_))
+            | Self::Depot(DepotError::InvalidName { .. }) => ErrorKind::Invalid,
             Self::Conflict(_) => ErrorKind::Conflict,
-            Self::Marker(_) => ErrorKind::Unsupported,
+            Self::Marker(_) | Self::RemoteFormat(RemoteFormatError::LaterVersion { .. }) => {
+                ErrorKind::Unsupported
+            }
             Self::Corrupt { .. }
             | Self::Backend(
                 backend::Error::Damaged { .. }
                 | backend::Error::Gone { .. }
                 | backend::Error::DamagedIndex { .. },
+            )
+            | Self::Depot(DepotError::Damaged { .. })
+            | Self::RemoteFormat(
+                RemoteFormatError::Damaged { .. } | RemoteFormatError::TooLarge { .. },
             ) => ErrorKind::Corrupt,
             Self::Backend(backend::Error::Breach { .. }) => ErrorKind::Forged,
-            Self::Unkeyed { .. } | Self::Encrypted | Self::DamagedKey { .. } => ErrorKind::Unkeyed,
-            Self::Held { .. } | Self::Backend(backend::Error::Busy { .. }) => ErrorKind::Locked,
-            Self::ReadOnly { .. } | Self::Connected { .. } | Self::Backend(_) => {
+            Self::Unkeyed { .. }
+            | Self::Encrypted
+            | Self::DamagedKey { .. }
+            | Self::RemoteFormat(RemoteFormatError::WrongKey) => ErrorKind::Unkeyed,
+            Self::Held { .. }
+            | Self::Backend(backend::Error::Busy { .. })
+            | Self::Depot(DepotError::Busy { .. }) => ErrorKind::Locked,
+            Self::ReadOnly { .. } | Self::Connected { .. } | Self::Backend(_) | Self::Depot(_) => {
                 ErrorKind::Unavailable
             }
             Self::Internal(_) => ErrorKind::Internal,

@@ -1,5 +1,9 @@
-//! Bytes on disk: all bytes are either refused or decode to a value that encodes again.
+//! Bytes on disk and on a remote: all are refused, or decode to a value that encodes again.
 
+use forge_store::format::remote::{
+    PackKey, RemoteKeys, RemoteMarker, RemoteRef, SessionPlace, handle_in, open_pack, pack_in,
+    pack_name, ref_name, seal_pack,
+};
 use forge_store::format::{
     BookmarkRow, CheckpointRow, CompressionEffort, Delta, DeltaSide, DeltaSideRange, FactPage,
     FactRow, FormatMarker, KeyframeRow, ObjectKind, OperationRow, Record, RevisionBody,
@@ -7,6 +11,7 @@ use forge_store::format::{
     decode_key, encode_entry, encode_key, open, open_with_prefix, seal, seal_with_prefix,
     sealed_id,
 };
+use forge_store::model::{PackId, RemoteId, SessionId};
 
 /// Decoded bytes must encode, and decoding that must give a value with the same encoding. The bytes
 /// are compared, because NaN is not equal to itself.
@@ -151,4 +156,71 @@ fn chunk(bytes: &[u8]) {
     }
     let again = StateChunk::decode(&again.encode()).expect("what was made of a chunk is one");
     assert_eq!(again.len(), entries.len());
+}
+
+const SESSION: SessionId = SessionId::from_bytes([7; 16]);
+const PACK: PackId = PackId::from_bytes([5; 16]);
+
+/// Keys that no seed was encrypted with.
+fn remote_keys() -> RemoteKeys {
+    RemoteKeys::new(&[0xf0; 32])
+}
+
+fn session_place() -> SessionPlace {
+    SessionPlace { remote: RemoteId::from_bytes([2; 16]), handle: remote_keys().handle(&SESSION) }
+}
+
+/// Markers of remotes, as they are and with a corrected last line. What decodes comes back.
+pub fn remote_marker(data: &[u8]) {
+    let decoded = RemoteMarker::decode(data);
+    let mended = RemoteMarker::decode(&mended_marker(data));
+    for marker in decoded.into_iter().chain(mended) {
+        let again = RemoteMarker::decode(marker.encode().as_bytes());
+        assert_eq!(again.as_ref(), Ok(&marker));
+        assert!(marker.check_key(&remote_keys()).is_err(), "{marker:?} was made without the key");
+    }
+}
+
+/// The lines before the last one, and a last one that matches them.
+fn mended_marker(data: &[u8]) -> Vec<u8> {
+    let text = String::from_utf8_lossy(data);
+    let before = text.rfind("check ").map_or(&*text, |at| &text[..at]);
+    let hash = blake3::hash(before.as_bytes()).to_hex();
+    format!("{before}check {}\n", &hash[..16]).into_bytes()
+}
+
+/// Refs and their contents. No bytes open without the key; a content that decodes comes back, also
+/// encrypted.
+pub fn remote_ref(data: &[u8]) {
+    let key = remote_keys().session(&SESSION);
+    assert!(RemoteRef::open(&session_place(), &key, data).is_err());
+    if let Ok(content) = RemoteRef::decode(data) {
+        let again = content.encode().expect("what decodes is within the limits");
+        assert_eq!(RemoteRef::decode(&again).as_ref(), Ok(&content));
+        let sealed =
+            content.seal(&session_place(), &key).expect("what decodes is within the limits");
+        let opened =
+            RemoteRef::open(&session_place(), &key, &sealed.bytes).expect("it was encrypted here");
+        assert_eq!((opened.content, opened.link), (content, sealed.link));
+    }
+}
+
+/// Packs and their names. No bytes open without the key; a pack comes back, and not with another
+/// byte.
+pub fn remote_pack(data: &[u8]) {
+    let key = PackKey::from_bytes([0xf0; 32]);
+    assert!(open_pack(&session_place(), &PACK, &key, data).is_err());
+    let mut sealed = seal_pack(&session_place(), &PACK, &key, data).expect("it is small");
+    assert_eq!(open_pack(&session_place(), &PACK, &key, &sealed).as_deref(), Ok(data));
+    let at = data.iter().fold(0, |sum: usize, byte| sum * 31 % 65_521 + usize::from(*byte));
+    let at = at % sealed.len();
+    sealed[at] ^= 1 << (at % 8);
+    assert!(open_pack(&session_place(), &PACK, &key, &sealed).is_err(), "byte {at} was altered");
+    let name = String::from_utf8_lossy(data);
+    if let Some(handle) = handle_in(&name) {
+        assert_eq!(ref_name(&handle), name);
+    }
+    if let Some((handle, pack)) = pack_in(&name) {
+        assert_eq!(pack_name(&handle, &pack), name);
+    }
 }

@@ -52,12 +52,37 @@ impl fmt::Display for EncryptionContext<'_> {
     }
 }
 
+/// AES-256-GCM-SIV under one key. The caller chooses nonces and associated data.
+pub(crate) struct ContentKey(Aes256GcmSiv);
+
+impl ContentKey {
+    pub(crate) fn new(key: [u8; 32]) -> Self {
+        Self(Aes256GcmSiv::new(&Key::<Aes256GcmSiv>::from(key)))
+    }
+
+    /// Encrypts bytes.
+    pub(crate) fn seal(&self, nonce: [u8; NONCE_BYTES], aad: &[u8], plain: &[u8]) -> Vec<u8> {
+        let hidden = self.0.encrypt(&nonce.into(), Payload { msg: plain, aad });
+        hidden.expect("only what is longer than 64 GiB is refused")
+    }
+
+    /// Decrypts bytes. `None` if they were not encrypted with this key, nonce and associated data.
+    pub(crate) fn open(
+        &self,
+        nonce: [u8; NONCE_BYTES],
+        aad: &[u8],
+        hidden: &[u8],
+    ) -> Option<Vec<u8>> {
+        self.0.decrypt(&nonce.into(), Payload { msg: hidden, aad }).ok()
+    }
+}
+
 /// The keys of an encrypted store. Cheap to clone.
 #[derive(Clone)]
 pub struct Cipher(Arc<CipherKeys>);
 
 struct CipherKeys {
-    content: Aes256GcmSiv,
+    content: ContentKey,
     nonces: [u8; 32],
     names: [u8; 32],
 }
@@ -69,7 +94,7 @@ impl Cipher {
         let derive = |purpose: &str| blake3::derive_key(purpose, secret);
         let content = derive("forge content of an encrypted store, version 1");
         Self(Arc::new(CipherKeys {
-            content: Aes256GcmSiv::new(&Key::<Aes256GcmSiv>::from(content)),
+            content: ContentKey::new(content),
             nonces: derive("forge nonces of an encrypted store, version 1"),
             names: derive("forge names of an encrypted store, version 1"),
         }))
@@ -84,9 +109,7 @@ impl Cipher {
     #[must_use]
     pub(crate) fn seal(&self, place: EncryptionContext<'_>, plain: &[u8]) -> Vec<u8> {
         let aad = place.bytes();
-        let nonce = self.nonce(&aad).into();
-        let hidden = self.0.content.encrypt(&nonce, Payload { msg: plain, aad: &aad });
-        hidden.expect("only what is longer than 64 GiB is refused")
+        self.0.content.seal(self.nonce(&aad), &aad, plain)
     }
 
     /// Decrypts the data of a place and checks that it was encrypted for that place.
@@ -99,9 +122,8 @@ impl Cipher {
         hidden: &[u8],
     ) -> Result<Vec<u8>, Error> {
         let aad = place.bytes();
-        let nonce = self.nonce(&aad).into();
-        let plain = self.0.content.decrypt(&nonce, Payload { msg: hidden, aad: &aad });
-        plain.map_err(|_| {
+        let plain = self.0.content.open(self.nonce(&aad), &aad, hidden);
+        plain.ok_or_else(|| {
             let what = format!("{place} does not open with the store's key");
             Error::Breach { breach: IntegrityBreach::Altered, what }
         })

@@ -1,10 +1,12 @@
-//! Storage of bytes: a [`WriteAheadLog`], and an [`Index`] that is updated from it.
+//! Storage of bytes: a [`WriteAheadLog`], and an [`Index`] that is updated from it. A [`depot`]
+//! stores what several stores share.
 //!
-//! Both store opaque bytes. Implementations: [`memory`] for tests and temporary stores, files
+//! All store opaque bytes. Implementations: [`memory`] for tests and temporary stores, files
 //! ([`journal`]) and RocksDB ([`rocks`]) for everything else. A remote store fits the same traits:
 //! an append at an expected position is an insert or a put-if-absent there.
 
 mod cipher;
+pub mod depot;
 pub mod encrypted;
 mod error;
 pub(crate) mod files;
@@ -16,8 +18,9 @@ pub mod rocks;
 mod seal;
 pub mod spool;
 
-pub(crate) use cipher::EncryptionContext;
 pub use cipher::{CIPHER_BYTES, Cipher};
+pub(crate) use cipher::{ContentKey, EncryptionContext};
+pub use depot::DepotError;
 pub use error::Error;
 pub(crate) use error::is_disk_full;
 pub use lock_holder::LockHolder;

@@ -43,8 +43,14 @@ pub fn is_no_file(error: &io::Error) -> bool {
 /// # Errors
 /// See [`open`]; [`io::ErrorKind::InvalidData`], naming the size, if the file is larger.
 pub fn read(path: &Path, most: u64) -> io::Result<Vec<u8>> {
-    let file = open(path)?;
-    let bytes = file.metadata()?.len();
+    read_opened(open(path)?, most)
+}
+
+/// Reads an open file of at most `most` bytes, if it is a regular file.
+pub(crate) fn read_opened(file: File, most: u64) -> io::Result<Vec<u8>> {
+    let about = file.metadata()?;
+    check(&about)?;
+    let bytes = about.len();
     if bytes > most {
         return Err(too_large(&format!("{bytes} bytes"), most));
     }

@@ -23,6 +23,7 @@ mod packed_value;
 mod record;
 mod record_row;
 mod refs;
+pub mod remote;
 mod repair_bit;
 mod row;
 mod spool_entry;
@@ -62,6 +63,7 @@ pub use refs::{
     BookmarkRef, BranchChange, BranchHead, BranchRefs, DroppedText, RecentSession, SessionRefs,
     SessionRemoval, StoreHead, decode_session, encode_session, session_hash,
 };
+pub use remote::RemoteFormatError;
 pub use repair_bit::repair_bit;
 pub use row::{
     BookmarkRow, CheckpointRow, FactRow, FoldRow, HeadRow, KeyframeChunk, KeyframeRow,

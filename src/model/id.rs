@@ -128,6 +128,34 @@ id!(
     /// Identifies a session.
     SessionId, 16
 );
+id!(
+    /// Identifies a remote.
+    RemoteId, 16
+);
+id!(
+    /// Identifies a clone: a store that exchanges sessions with a remote.
+    CloneId, 16
+);
+id!(
+    /// Names a session on a remote. It does not reveal the session's id.
+    SessionHandle, 16
+);
+id!(
+    /// Identifies a pack on a remote.
+    PackId, 16
+);
+id!(
+    /// Identifies a pack's bytes as stored: their blake3 hash.
+    PackHash, 32
+);
+id!(
+    /// Identifies one attempt to write a ref.
+    RefNonce, 16
+);
+id!(
+    /// Identifies a version of a ref with all versions before it: a keyed hash.
+    RefLink, 32
+);
 
 /// The sum of the hashes of all entries of a state: equal states have equal digests.
 ///

@@ -21,7 +21,8 @@ pub use checkpoint::{AutoTrigger, Checkpoint, CheckpointTrigger};
 pub use entity::{ClaimEntry, EntryChange, Key};
 pub use fact::{Fact, FactOrigin, TextRef};
 pub use id::{
-    CheckpointId, ObjectId, OperationId, ParseIdError, RevisionId, SessionId, StateDigest,
+    CheckpointId, CloneId, ObjectId, OperationId, PackHash, PackId, ParseIdError, RefLink,
+    RefNonce, RemoteId, RevisionId, SessionHandle, SessionId, StateDigest,
 };
 pub use kind::{Kind, UnknownKind};
 pub use operation::{Operation, OperationAuthor};

@@ -1,5 +1,6 @@
 //! Runs the conformance suites on every backend.
 
+mod depot;
 mod spread;
 
 use forge_store::backend::encrypted::{EncryptedIndex, HiddenKeyBytes};

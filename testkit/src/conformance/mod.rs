@@ -6,8 +6,10 @@
 
 #![expect(clippy::unwrap_used, reason = "a suite fails by panicking, as a test does")]
 
+mod depot;
 mod index;
 mod log;
 
+pub use depot::{count_in_depot, depot};
 pub use index::index;
 pub use log::log;

@@ -3,6 +3,7 @@
 mod bundle;
 mod bytes;
 mod manifest;
+mod remote;
 mod rows;
 mod store;
 

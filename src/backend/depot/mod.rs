@@ -1,0 +1,210 @@
+//! Depots: storage of named objects that many machines share, where the data of a remote is kept.
+//!
+//! A depot has no locks and no transactions. Its one promise is the conditional write:
+//! [`Depot::put_new`] and [`Depot::swap`] compare and write in one step. Implementations:
+//! [`FolderDepot`], and [`MemoryDepot`] for tests.
+
+mod error;
+mod folder;
+mod guarded_folder;
+mod memory;
+
+pub use error::DepotError;
+pub use folder::FolderDepot;
+pub use memory::{DepotRequests, MemoryDepot};
+
+use crate::model::Timestamp;
+use std::fmt;
+
+/// Maximum size of an object in bytes. A reader does not accept more, so that a hostile depot
+/// cannot fill the memory.
+pub const MAX_DEPOT_OBJECT_BYTES: usize = 128 << 20;
+/// Maximum number of entries in one answer of [`Depot::list`].
+pub const DEPOT_LIST_ENTRIES: usize = 1_000;
+/// Maximum length of a name in bytes.
+const MAX_NAME_BYTES: usize = 512;
+
+/// Identifies the contents of an object. The depot chooses it; it is only compared.
+#[derive(Clone, PartialEq, Eq, Hash)]
+pub struct DepotTag(String);
+
+impl DepotTag {
+    /// Creates the tag with this text.
+    #[must_use]
+    pub fn new(text: impl Into<String>) -> Self {
+        Self(text.into())
+    }
+
+    /// Returns the text of the tag, for [`DepotTag::new`].
+    #[must_use]
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
+}
+
+impl fmt::Debug for DepotTag {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(out, "DepotTag({})", self.0)
+    }
+}
+
+/// The answer of [`Depot::get`].
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum DepotRead {
+    /// There is no object of this name.
+    Absent,
+    /// The object still has the tag that the caller knows.
+    Unchanged,
+    /// The object, whole.
+    Whole {
+        /// Its contents.
+        bytes: Vec<u8>,
+        /// The tag of these contents.
+        tag: DepotTag,
+    },
+}
+
+/// The answer of [`Depot::put_new`] and [`Depot::swap`].
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum DepotWrite {
+    /// The object was written, durably, and has this tag.
+    Done(DepotTag),
+    /// Nothing was written. For `put_new`: there is an object of this name. For `swap`: the object
+    /// has another tag, or there is none. An earlier attempt of the same caller may be the cause.
+    Conflict,
+}
+
+/// An entry of a list of objects.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct DepotEntry {
+    /// The name of the object.
+    pub name: String,
+    /// The tag of its contents. `None` if the depot would have to read a large object to know it.
+    pub tag: Option<DepotTag>,
+    /// The size of the object in bytes.
+    pub bytes: u64,
+    /// When it was last written, by the depot's clock.
+    pub changed: Timestamp,
+}
+
+/// Named objects that many machines share. Each call is one request, and blocks until it is
+/// answered.
+///
+/// A name is a path of ASCII letters, digits, `-`, `_` and `.`. Its parts are separated by `/`;
+/// none is empty or begins with a `.`. No name is the folder of another.
+///
+/// Every read sees every write that was answered before it. An error of a write other than
+/// [`DepotError::Unsure`] means that nothing was written.
+pub trait Depot: Send + Sync {
+    /// Returns an object, unless it has the tag `known`.
+    ///
+    /// # Errors
+    /// [`DepotError::Damaged`] if the object is larger than [`MAX_DEPOT_OBJECT_BYTES`] or cannot be
+    /// read whole.
+    fn get(&self, name: &str, known: Option<&DepotTag>) -> Result<DepotRead, DepotError>;
+
+    /// Writes an object if there is none of this name. It is durable on return.
+    ///
+    /// # Errors
+    /// [`DepotError::Unsure`] if the answer was lost: read the object to learn what happened.
+    fn put_new(&self, name: &str, bytes: &[u8]) -> Result<DepotWrite, DepotError>;
+
+    /// Replaces an object if it has the tag `expected`. It is durable on return.
+    ///
+    /// A depot may use a hash of the contents as the tag. A caller that must notice every change
+    /// therefore never writes contents that the object had before.
+    ///
+    /// # Errors
+    /// See [`Depot::put_new`].
+    fn swap(&self, name: &str, expected: &DepotTag, bytes: &[u8])
+    -> Result<DepotWrite, DepotError>;
+
+    /// Returns the objects in the folder `prefix` and below whose names are after `after` in byte
+    /// order, sorted by name. `prefix` is empty or ends with `/`. An answer has at most
+    /// [`DEPOT_LIST_ENTRIES`] entries; one with fewer is the last.
+    fn list(&self, prefix: &str, after: &str) -> Result<Vec<DepotEntry>, DepotError>;
+
+    /// Removes an object with all its earlier contents. One that is not there is no error.
+    fn remove(&self, name: &str) -> Result<(), DepotError>;
+
+    /// Returns the time of the depot's clock, with which [`DepotEntry::changed`] is compared.
+    fn now(&self) -> Result<Timestamp, DepotError>;
+}
+
+/// Rejects a name that does not follow the rules of [`Depot`].
+///
+/// # Errors
+/// [`DepotError::InvalidName`].
+pub fn check_depot_name(name: &str) -> Result<(), DepotError> {
+    let wrong = |reason| Err(DepotError::InvalidName { name: name.to_owned(), reason });
+    let is_plain = |byte: u8| byte.is_ascii_alphanumeric() || b"-_.".contains(&byte);
+    if name.len() > MAX_NAME_BYTES {
+        return wrong("it is longer than 512 bytes");
+    }
+    for part in name.split('/') {
+        if part.is_empty() {
+            return wrong("it has an empty part");
+        }
+        if part.starts_with('.') {
+            return wrong("a part of it begins with '.'");
+        }
+        if part.len() > usize::from(u8::MAX) {
+            return wrong("a part of it is longer than 255 bytes");
+        }
+        if !part.bytes().all(is_plain) {
+            return wrong("it has other characters than ASCII letters, digits, '-', '_' and '.'");
+        }
+    }
+    Ok(())
+}
+
+/// Rejects a prefix for [`Depot::list`] that is neither empty nor a folder.
+fn check_prefix(prefix: &str) -> Result<(), DepotError> {
+    if prefix.is_empty() {
+        return Ok(());
+    }
+    let reason = "a prefix ends with '/'";
+    let wrong = || DepotError::InvalidName { name: prefix.to_owned(), reason };
+    check_depot_name(prefix.strip_suffix('/').ok_or_else(wrong)?)
+}
+
+/// Rejects contents that no reader would accept.
+fn check_size(bytes: &[u8]) -> Result<(), DepotError> {
+    if bytes.len() <= MAX_DEPOT_OBJECT_BYTES {
+        return Ok(());
+    }
+    let what = format!("store an object of {} bytes", bytes.len());
+    Err(DepotError::Unsupported { what })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_name_is_a_plain_path_within_the_depot() {
+        let longest = ["x".repeat(255), "y".repeat(255)].join("/");
+        for name in ["forge", "refs/3f/3f9c", "purges/0", "a-b_c.d/E", &longest] {
+            check_depot_name(name).unwrap();
+            check_prefix(&format!("{name}/")).unwrap();
+            assert!(check_prefix(name).is_err(), "{name}");
+        }
+        check_prefix("").unwrap();
+        let [long, part] = [["ab"; 200].join("/"), "x".repeat(256)];
+        for name in [
+            "", "/", "/a", "a/", "a//b", ".", "..", "../a", "a/../b", "a/.b", "a\\b", "a b", "a\0",
+            "ä", "a\n", "a:b", "~", "a%2e", &long, &part,
+        ] {
+            let error = check_depot_name(name).unwrap_err();
+            assert!(matches!(error, DepotError::InvalidName { .. }), "{name}: {error:?}");
+        }
+        assert!(check_prefix("/").is_err() && check_prefix("a//").is_err());
+    }
+
+    #[test]
+    fn an_object_that_no_reader_accepts_is_not_written() {
+        let error = check_size(&vec![0; MAX_DEPOT_OBJECT_BYTES + 1]).unwrap_err();
+        assert!(matches!(error, DepotError::Unsupported { .. }));
+        assert!(error.to_string().contains("134217729 bytes"), "{error}");
+    }
+}

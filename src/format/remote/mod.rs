@@ -1,0 +1,112 @@
+//! What a remote holds: its marker, the refs and packs of its sessions, and their names and keys.
+//! Specified in `docs/format.md`, "Remotes".
+//!
+//! All of it comes from a place that others can write to. So every limit is checked when something
+//! is read and when it is written, and no length is believed.
+
+mod keys;
+mod marker;
+mod names;
+mod pack;
+mod reference;
+
+pub use keys::{PackKey, RemoteKeys, SessionKey};
+pub use marker::{MAX_REMOTE_MARKER_BYTES, REMOTE_VERSION, RemoteMarker};
+pub use names::{
+    PACKS_PREFIX, REFS_PREFIX, REMOTE_MARKER_NAME, handle_in, notice_name, pack_in, pack_name,
+    packs_prefix, ref_name,
+};
+pub use pack::{MAX_PACK_BYTES, MAX_SEALED_PACK_BYTES, open_pack, seal_pack};
+pub use reference::{
+    MAX_INLINE_BYTES, MAX_INLINE_PACK_BYTES, MAX_REF_BYTES, MAX_REF_LINKS, MAX_REF_PACKS,
+    OpenedRef, RefPack, RefRelation, RefSummary, RemoteRef, SealedRef,
+};
+
+use crate::model::{RemoteId, SessionHandle};
+
+/// Why something on a remote cannot be used.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum RemoteFormatError {
+    /// The key that was given is not the key of the remote.
+    #[error("the key is not the key of this remote: ask for a key file from a place that uses it")]
+    WrongKey,
+    /// The bytes were altered or cut, are of another place, or break a rule of the format.
+    #[error("the {what} of the remote is damaged: {reason}")]
+    Damaged {
+        /// What is damaged: `marker`, `ref` or `pack`.
+        what: &'static str,
+        /// How the damage was detected.
+        reason: String,
+    },
+    /// A later version of forge wrote it.
+    #[error("the {what} of the remote needs {needs}: use a later version of forge")]
+    LaterVersion {
+        /// What has the version: `marker`, `ref` or `pack`.
+        what: &'static str,
+        /// The version or feature that this version of forge lacks.
+        needs: String,
+    },
+    /// It exceeds a limit of the format. A writer that respects the limits never sees this error.
+    #[error("the {what} is too large: {has}, and at most {most} are permitted")]
+    TooLarge {
+        /// What is counted, with its unit.
+        what: &'static str,
+        /// How much there is.
+        has: u64,
+        /// The limit.
+        most: u64,
+    },
+}
+
+impl RemoteFormatError {
+    fn damaged(what: &'static str, reason: impl Into<String>) -> Self {
+        Self::Damaged { what, reason: reason.into() }
+    }
+}
+
+/// Rejects what exceeds a limit.
+fn check_limit(what: &'static str, has: usize, most: usize) -> Result<(), RemoteFormatError> {
+    if has <= most {
+        return Ok(());
+    }
+    Err(RemoteFormatError::TooLarge { what, has: has as u64, most: most as u64 })
+}
+
+/// Removes a magic of four bytes, whose last byte is the version.
+fn after_magic<'a>(
+    what: &'static str,
+    magic: &[u8; 4],
+    bytes: &'a [u8],
+) -> Result<&'a [u8], RemoteFormatError> {
+    let damaged = || RemoteFormatError::damaged(what, "it does not begin as one");
+    let (found, rest) = bytes.split_first_chunk::<4>().ok_or_else(damaged)?;
+    let [name @ .., ours] = magic;
+    match found {
+        found if found == magic => Ok(rest),
+        [begin @ .., version] if begin == name && version.is_ascii_digit() && version > ours => {
+            let needs = format!("version {}", char::from(*version));
+            Err(RemoteFormatError::LaterVersion { what, needs })
+        }
+        _ => Err(damaged()),
+    }
+}
+
+/// The place of a session on a remote. Its ref and its packs open only there.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct SessionPlace {
+    /// The remote.
+    pub remote: RemoteId,
+    /// The session on it.
+    pub handle: SessionHandle,
+}
+
+impl SessionPlace {
+    /// Returns the associated data of an object at this place.
+    fn bytes(&self, object: &[u8]) -> Vec<u8> {
+        [self.remote.as_bytes(), self.handle.as_bytes(), object].concat()
+    }
+}
+
+#[cfg(test)]
+#[expect(clippy::indexing_slicing, reason = "a test may panic")]
+mod tests;

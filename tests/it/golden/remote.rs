@@ -1,0 +1,110 @@
+//! What a remote holds.
+
+use super::golden;
+use forge_store::format::RecordBytes;
+use forge_store::format::remote::{
+    PackKey, RefPack, RefSummary, RemoteKeys, RemoteMarker, RemoteRef, SessionPlace, open_pack,
+    seal_pack,
+};
+use forge_store::model::{
+    CloneId, PackHash, PackId, RefLink, RefNonce, RemoteId, RevisionId, SessionId, SessionKind,
+    SessionMetadata, Timestamp,
+};
+
+const TIME: Timestamp = Timestamp::from_micros(1_767_261_600_000_000);
+const REMOTE: RemoteId = RemoteId::from_bytes([2; 16]);
+const SESSION: SessionId = SessionId::from_bytes([7; 16]);
+const PACK: PackId = PackId::from_bytes([5; 16]);
+
+fn keys() -> RemoteKeys {
+    RemoteKeys::new(&[1; 32])
+}
+
+fn place() -> SessionPlace {
+    SessionPlace { remote: REMOTE, handle: keys().handle(&SESSION) }
+}
+
+#[test]
+fn the_golden_handle_and_keys_are_derived_unchanged() {
+    let keys = keys();
+    let (handle, session) = (keys.handle(&SESSION), keys.session(&SESSION));
+    let bytes = [&handle.as_bytes()[..], session.as_bytes(), keys.notices()].concat();
+    golden("remote-keys", &bytes);
+}
+
+#[test]
+fn the_golden_marker_of_a_remote_is_written_and_read_unchanged() {
+    let marker = RemoteMarker::new(REMOTE, &keys());
+    let kept = golden("remote-marker", marker.encode().as_bytes());
+    let read = RemoteMarker::decode(&kept).unwrap();
+    assert_eq!(read, marker);
+    read.check_key(&keys()).unwrap();
+}
+
+#[test]
+fn the_golden_pack_is_written_and_read_unchanged() {
+    let key = PackKey::from_bytes([9; 32]);
+    let kept = golden("remote-pack", &seal_pack(&place(), &PACK, &key, b"a bundle").unwrap());
+    assert_eq!(open_pack(&place(), &PACK, &key, &kept).unwrap(), b"a bundle");
+}
+
+#[test]
+fn the_golden_ref_is_written_and_read_unchanged() {
+    let key = PackKey::from_bytes([9; 32]);
+    let inline = seal_pack(&place(), &PACK, &key, b"a bundle").unwrap();
+    let pack = RefPack {
+        name: PACK,
+        first: 2,
+        last: 3,
+        bytes: inline.len() as u64,
+        hash: PackHash::from_bytes(blake3::hash(&inline).into()),
+        key,
+        operations: 4,
+        by: CloneId::from_bytes([4; 16]),
+        time: TIME,
+        inline: Some(RecordBytes(inline)),
+    };
+    let stored = RefPack {
+        name: PackId::from_bytes([6; 16]),
+        first: 1,
+        last: 1,
+        bytes: 70_000,
+        hash: PackHash::from_bytes([8; 32]),
+        inline: None,
+        ..pack.clone()
+    };
+    let content = RemoteRef {
+        version: 3,
+        links: vec![RefLink::from_bytes([10; 32]), RefLink::from_bytes([11; 32])],
+        by: CloneId::from_bytes([4; 16]),
+        nonce: RefNonce::from_bytes([12; 16]),
+        info: SessionMetadata {
+            id: SESSION,
+            name: "slow start".to_owned(),
+            kind: SessionKind::Debug,
+            agent: Some("claude-code".to_owned()),
+            agent_session: None,
+            started_at: TIME,
+        },
+        home: CloneId::from_bytes([3; 16]),
+        purges: 1,
+        packs: vec![stored, pack],
+        summary: RefSummary {
+            head: Some(RevisionId::from_bytes([13; 32])),
+            branch: "main".to_owned(),
+            branches: 1,
+            last_sequence: 42,
+            checkpoints: 2,
+            claims: 7,
+            facts: 900,
+            last_event: Some(TIME),
+        },
+    };
+    golden("remote-ref-content", &content.encode().unwrap());
+    let session = keys().session(&SESSION);
+    let sealed = content.seal(&place(), &session).unwrap();
+    let kept = golden("remote-ref", &sealed.bytes);
+    golden("remote-ref-link", sealed.link.as_bytes());
+    let opened = RemoteRef::open(&place(), &session, &kept).unwrap();
+    assert_eq!((opened.content, opened.link), (content, sealed.link));
+}
