@@ -179,6 +179,16 @@ pub enum Error {
     /// An error of the storage backend.
     #[error(transparent)]
     Backend(#[from] backend::Error),
+    /// A remote that has another history of a session than this store has seen.
+    #[error(
+        "the remote {what} of the session '{session}': find the cause before pushing or pulling it"
+    )]
+    RemoteHistory {
+        /// The name of the session.
+        session: String,
+        /// What the remote has.
+        what: &'static str,
+    },
     /// An error of the depot of a remote.
     #[error(transparent)]
     Depot(#[from] DepotError),
@@ -276,7 +286,9 @@ impl Error {
             | Self::RemoteFormat(
                 RemoteFormatError::Damaged { .. } | RemoteFormatError::TooLarge { .. },
             ) => ErrorKind::Corrupt,
-            Self::Backend(backend::Error::Breach { .. }) => ErrorKind::Forged,
+            Self::Backend(backend::Error::Breach { .. }) | Self::RemoteHistory { .. } => {
+                ErrorKind::Forged
+            }
             Self::Unkeyed { .. }
             | Self::Encrypted
             | Self::DamagedKey { .. }

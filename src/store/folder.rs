@@ -31,6 +31,8 @@ pub(super) const CONFIG_FILE: &str = "config.toml";
 /// The reserve for pruning on a full disk.
 /// What imports of bundles have begun and not ended.
 pub(super) const BUNDLE_MARKS_FOLDER: &str = "bundles";
+/// What is known of remotes.
+pub(super) const REMOTES_FOLDER: &str = "remotes";
 pub(super) const RESERVE_FILE: &str = "reserve";
 pub(super) const UNFINISHED_RESERVE_FILE: &str = "reserve.new";
 const IGNORE_FILE: &str = ".gitignore";
@@ -298,7 +300,7 @@ pub(super) fn write_marker(path: &Path, marker: &[u8]) -> Result<()> {
 /// Returns the files and folders that do not belong to forge. `config.toml` is written by a person,
 /// and counts as known.
 pub(super) fn foreign(path: &Path) -> Result<Vec<PathBuf>> {
-    const OWN: [&str; 13] = [
+    const OWN: [&str; 14] = [
         FORMAT_FILE,
         LOST_FILE,
         UNFINISHED_FILE,
@@ -312,6 +314,7 @@ pub(super) fn foreign(path: &Path) -> Result<Vec<PathBuf>> {
         spool::COPIES,
         SEARCH_FOLDER,
         BUNDLE_MARKS_FOLDER,
+        REMOTES_FOLDER,
     ];
     type IsOwn = fn(&str) -> bool;
     let kinds: [(PathBuf, IsOwn); 5] = [

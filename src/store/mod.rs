@@ -35,6 +35,7 @@ mod prune;
 mod purge;
 mod recover;
 mod redaction_gate;
+pub mod remote;
 mod repair;
 mod resolve_moment;
 mod restore;

@@ -34,10 +34,11 @@ impl RemoteKeys {
         SessionHandle::from_bytes(*hash.as_bytes().first_chunk().expect("16 of 32 bytes"))
     }
 
-    /// Returns the key of a session's ref.
+    /// Returns the key of a session's ref. It comes from the handle, so that a clone can read the
+    /// refs of sessions that it does not have.
     #[must_use]
-    pub fn session(&self, session: &SessionId) -> SessionKey {
-        SessionKey(blake3::keyed_hash(&self.sessions, session.as_bytes()).into())
+    pub fn session(&self, handle: &SessionHandle) -> SessionKey {
+        SessionKey(blake3::keyed_hash(&self.sessions, handle.as_bytes()).into())
     }
 
     /// Returns the key of the notices of purges.

@@ -9,6 +9,7 @@ mod marker;
 mod names;
 mod pack;
 mod reference;
+mod track;
 
 pub use keys::{PackKey, RemoteKeys, SessionKey};
 pub use marker::{MAX_REMOTE_MARKER_BYTES, REMOTE_VERSION, RemoteMarker};
@@ -21,6 +22,7 @@ pub use reference::{
     MAX_INLINE_BYTES, MAX_INLINE_PACK_BYTES, MAX_REF_BYTES, MAX_REF_LINKS, MAX_REF_PACKS,
     OpenedRef, RefPack, RefRelation, RefSummary, RemoteRef, SealedRef,
 };
+pub use track::RefTrack;
 
 use crate::model::{RemoteId, SessionHandle};
 

@@ -71,10 +71,13 @@ fn a_session_has_a_handle_and_a_key_of_its_own_in_each_remote() {
     let handle = keys().handle(&session(7));
     assert_eq!(handle, keys().handle(&session(7)));
     assert!(!others.contains(&handle));
-    assert_ne!(keys().session(&session(7)), keys().session(&session(8)));
-    assert_ne!(keys().session(&session(7)), RemoteKeys::new(&[2; 32]).session(&session(7)));
-    assert_ne!(keys().notices(), keys().session(&session(7)).as_bytes());
-    for text in [format!("{:?}", keys()), format!("{:?}", keys().session(&session(7)))] {
+    assert_ne!(keys().session(&place(7).handle), keys().session(&place(8).handle));
+    assert_ne!(
+        keys().session(&place(7).handle),
+        RemoteKeys::new(&[2; 32]).session(&place(7).handle)
+    );
+    assert_ne!(keys().notices(), keys().session(&place(7).handle).as_bytes());
+    for text in [format!("{:?}", keys()), format!("{:?}", keys().session(&place(7).handle))] {
         assert!(["RemoteKeys", "SessionKey"].contains(&text.as_str()), "{text}");
     }
     assert_eq!(format!("{:?}", pack(1, None).key), "PackKey");
@@ -178,17 +181,17 @@ fn a_marker_of_a_later_version_says_so_and_a_forged_one_has_the_wrong_key() {
 
 #[test]
 fn a_ref_comes_back_at_its_place_with_its_key_and_nowhere_else() {
-    let key = keys().session(&session(7));
+    let key = keys().session(&place(7).handle);
     let sealed = content(3).seal(&place(7), &key).unwrap();
     let opened = RemoteRef::open(&place(7), &key, &sealed.bytes).unwrap();
     assert_eq!(opened, OpenedRef { content: content(3), link: sealed.link });
     let other_remote = SessionPlace { remote: RemoteId::from_bytes([3; 16]), ..place(7) };
     for (place, key) in [
         (place(8), key.clone()),
-        (place(8), keys().session(&session(8))),
+        (place(8), keys().session(&place(8).handle)),
         (other_remote, key),
-        (place(7), keys().session(&session(8))),
-        (place(7), RemoteKeys::new(&[2; 32]).session(&session(7))),
+        (place(7), keys().session(&place(8).handle)),
+        (place(7), RemoteKeys::new(&[2; 32]).session(&place(7).handle)),
     ] {
         assert!(is_damaged(&RemoteRef::open(&place, &key, &sealed.bytes)));
     }
@@ -196,7 +199,7 @@ fn a_ref_comes_back_at_its_place_with_its_key_and_nowhere_else() {
 
 #[test]
 fn a_ref_with_a_wrong_bit_or_a_missing_end_is_damaged() {
-    let key = keys().session(&session(7));
+    let key = keys().session(&place(7).handle);
     let bytes = content(3).seal(&place(7), &key).unwrap().bytes;
     for byte in 0..bytes.len() {
         let mut wrong = bytes.clone();
@@ -239,7 +242,7 @@ fn every_limit_of_a_ref_holds_when_it_is_written_and_when_it_is_read() {
     half.packs[0] = pack(1, inline(MAX_INLINE_PACK_BYTES));
     half.packs[1] = pack(2, inline(MAX_INLINE_PACK_BYTES));
     for largest in [&full, &half] {
-        let key = keys().session(&session(7));
+        let key = keys().session(&place(7).handle);
         let sealed = largest.seal(&place(7), &key).unwrap();
         assert_eq!(&RemoteRef::open(&place(7), &key, &sealed.bytes).unwrap().content, largest);
     }
@@ -279,7 +282,7 @@ fn every_rule_of_a_ref_holds_when_it_is_written_and_when_it_is_read() {
 
 #[test]
 fn a_clone_recognises_what_follows_and_what_does_not() {
-    let key = keys().session(&session(7));
+    let key = keys().session(&place(7).handle);
     let open = |content: &RemoteRef| {
         RemoteRef::open(&place(7), &key, &content.seal(&place(7), &key).unwrap().bytes).unwrap()
     };
@@ -367,7 +370,7 @@ fn a_pack_of_the_largest_size_fits_into_a_depot_and_a_larger_one_is_refused() {
 proptest! {
     #[test]
     fn any_bytes_are_refused_cleanly(bytes: Vec<u8>, magic in 0..3_usize) {
-        let key = keys().session(&session(7));
+        let key = keys().session(&place(7).handle);
         let bytes = [[&b""[..], b"fRm1", b"fPk1"][magic], &bytes].concat();
         prop_assert!(RemoteRef::open(&place(7), &key, &bytes).is_err());
         prop_assert!(RemoteRef::decode(&bytes).is_err());

@@ -22,7 +22,6 @@ mod verify;
 pub use crate::format::ExportMark;
 pub use export::{BundleExportReport, BundleRange};
 pub use import::BundleImportReport;
-pub(in crate::store) use import::PackImport;
 
 use crate::error::{Error, Result};
 use crate::format::{

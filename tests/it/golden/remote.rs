@@ -1,11 +1,11 @@
 //! What a remote holds.
 
 use super::golden;
-use forge_store::format::RecordBytes;
 use forge_store::format::remote::{
-    PackKey, RefPack, RefSummary, RemoteKeys, RemoteMarker, RemoteRef, SessionPlace, open_pack,
-    seal_pack,
+    PackKey, RefPack, RefSummary, RefTrack, RemoteKeys, RemoteMarker, RemoteRef, SessionPlace,
+    open_pack, seal_pack,
 };
+use forge_store::format::{ExportMark, RecordBytes};
 use forge_store::model::{
     CloneId, PackHash, PackId, RefLink, RefNonce, RemoteId, RevisionId, SessionId, SessionKind,
     SessionMetadata, Timestamp,
@@ -27,7 +27,7 @@ fn place() -> SessionPlace {
 #[test]
 fn the_golden_handle_and_keys_are_derived_unchanged() {
     let keys = keys();
-    let (handle, session) = (keys.handle(&SESSION), keys.session(&SESSION));
+    let (handle, session) = (keys.handle(&SESSION), keys.session(&keys.handle(&SESSION)));
     let bytes = [&handle.as_bytes()[..], session.as_bytes(), keys.notices()].concat();
     golden("remote-keys", &bytes);
 }
@@ -101,10 +101,28 @@ fn the_golden_ref_is_written_and_read_unchanged() {
         },
     };
     golden("remote-ref-content", &content.encode().unwrap());
-    let session = keys().session(&SESSION);
+    let session = keys().session(&keys().handle(&SESSION));
     let sealed = content.seal(&place(), &session).unwrap();
     let kept = golden("remote-ref", &sealed.bytes);
     golden("remote-ref-link", sealed.link.as_bytes());
     let opened = RemoteRef::open(&place(), &session, &kept).unwrap();
     assert_eq!((opened.content, opened.link), (content, sealed.link));
+}
+
+#[test]
+fn the_golden_track_is_written_and_read_unchanged() {
+    let mark = ExportMark { position: 70_000, sequence: 42, last: Some([3; 32]) };
+    let track = RefTrack {
+        tag: "17".to_owned(),
+        stored: RecordBytes(b"a ref".to_vec()),
+        begins: vec![ExportMark::default(), ExportMark { position: 4096, ..mark }],
+        end: mark,
+    };
+    let kept = golden("remote-track", &track.encode());
+    assert_eq!(RefTrack::decode(&kept).unwrap(), track);
+    for place in 0..kept.len() {
+        let mut wrong = kept.clone();
+        wrong[place] ^= 1;
+        assert!(RefTrack::decode(&wrong).is_err(), "byte {place}");
+    }
 }

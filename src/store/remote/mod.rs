@@ -1,0 +1,197 @@
+//! Remotes: sessions that several stores share through a [`Depot`]. Specified in `docs/format.md`,
+//! "Remotes".
+//!
+//! A session has one *ref* on the remote, the only object of it that changes, and *packs*:
+//! encrypted bundles of what was written between two versions of the ref. A pack is stored before a
+//! ref names it, and a ref is replaced only by who has seen it, so no lock is needed and nothing that
+//! was pushed is lost.
+//!
+//! * `push`: stores a pack, then makes the ref name it.
+//! * `pull`: imports the packs that are new.
+//! * `track`: what this store knows of the ref of a session.
+
+mod pull;
+mod push;
+mod track;
+
+pub use crate::backend::depot::{
+    Depot, DepotEntry, DepotRead, DepotRequests, DepotTag, DepotWrite, FolderDepot, MemoryDepot,
+};
+pub use pull::PullReport;
+pub use push::PushReport;
+
+use self::track::Tracks;
+use crate::engine::random::random;
+use crate::error::{DepotError, Error, Result};
+use crate::format::remote::{
+    OpenedRef, PACKS_PREFIX, REFS_PREFIX, REMOTE_MARKER_NAME, RefSummary, RemoteKeys, RemoteMarker,
+    RemoteRef, SessionPlace, handle_in, pack_in, ref_name,
+};
+use crate::model::{PackId, RemoteId, SessionHandle, SessionMetadata};
+use std::collections::BTreeSet;
+use std::fmt;
+use std::sync::Arc;
+
+/// How old an object must be before it is removed as garbage, in hours of the depot's clock.
+const GARBAGE_HOURS: i64 = 24;
+
+/// A remote: a depot with the keys to what is on it.
+pub struct Remote {
+    depot: Arc<dyn Depot>,
+    keys: RemoteKeys,
+    id: RemoteId,
+    /// For stores in memory.
+    tracks: Tracks,
+}
+
+impl fmt::Debug for Remote {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        out.debug_struct("Remote").field("id", &self.id).finish_non_exhaustive()
+    }
+}
+
+/// A session on a remote, as its ref describes it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct RemoteSession {
+    /// The place of the session on the remote.
+    pub handle: SessionHandle,
+    /// The metadata of the session.
+    pub info: SessionMetadata,
+    /// The version of its ref.
+    pub version: u64,
+    /// Figures about it.
+    pub summary: RefSummary,
+}
+
+/// A ref that was read from the depot.
+struct ReadRef {
+    tag: DepotTag,
+    stored: Vec<u8>,
+    opened: OpenedRef,
+}
+
+impl Remote {
+    /// Makes an empty depot a remote with this secret, which opens everything on it.
+    ///
+    /// # Errors
+    /// [`Error::Conflict`] if the depot is a remote already; any error of the depot.
+    pub fn create(depot: Arc<dyn Depot>, secret: &[u8; 32]) -> Result<Self> {
+        let (keys, id) = (RemoteKeys::new(secret), RemoteId::from_bytes(random()?));
+        let marker = RemoteMarker::new(id, &keys).encode();
+        match depot.put_new(REMOTE_MARKER_NAME, marker.as_bytes()) {
+            Ok(DepotWrite::Done(_)) => {}
+            Ok(DepotWrite::Conflict) | Err(DepotError::Unsure { .. }) => {
+                let remote = Self::open(Arc::clone(&depot), secret);
+                if !remote.is_ok_and(|remote| remote.id == id) {
+                    return Err(Error::Conflict(
+                        "there is a remote already: join it with its key".to_owned(),
+                    ));
+                }
+            }
+            Err(error) => return Err(error.into()),
+        }
+        Ok(Self { depot, keys, id, tracks: Tracks::default() })
+    }
+
+    /// Opens a remote with its secret.
+    ///
+    /// # Errors
+    /// [`Error::NotFound`] if the depot is no remote; [`Error::RemoteFormat`] if the secret is not
+    /// that of the remote, or it needs a later version; any error of the depot.
+    pub fn open(depot: Arc<dyn Depot>, secret: &[u8; 32]) -> Result<Self> {
+        let keys = RemoteKeys::new(secret);
+        let DepotRead::Whole { bytes, .. } = depot.get(REMOTE_MARKER_NAME, None)? else {
+            return Err(Error::not_found("remote there", REMOTE_MARKER_NAME));
+        };
+        let marker = RemoteMarker::decode(&bytes)?;
+        marker.check_key(&keys)?;
+        Ok(Self { depot, keys, id: marker.id, tracks: Tracks::default() })
+    }
+
+    /// Returns the permanent id of the remote.
+    #[must_use]
+    pub const fn id(&self) -> RemoteId {
+        self.id
+    }
+
+    /// Returns the sessions on the remote, in the order of their names. No pack is read.
+    ///
+    /// # Errors
+    /// [`Error::RemoteFormat`] if a ref is damaged; any error of the depot.
+    pub fn sessions(&self) -> Result<Vec<RemoteSession>> {
+        let mut found = Vec::new();
+        for handle in self.names(REFS_PREFIX, &|name| handle_in(name))? {
+            if let Some(read) = self.read_ref(&handle)? {
+                let RemoteRef { info, version, summary, .. } = read.opened.content;
+                found.push(RemoteSession { handle, info, version, summary });
+            }
+        }
+        found.sort_by(|a, b| (&a.info.name, a.handle).cmp(&(&b.info.name, b.handle)));
+        Ok(found)
+    }
+
+    /// Removes the packs that no ref names and that are a day old by the depot's clock: of pushes
+    /// that were killed, and of packs that were joined. Returns how many.
+    ///
+    /// # Errors
+    /// [`Error::RemoteFormat`] if a ref is damaged; any error of the depot.
+    pub fn tidy(&self) -> Result<u64> {
+        let now = self.depot.now()?;
+        let mut removed = 0;
+        let mut known: Option<(SessionHandle, BTreeSet<PackId>)> = None;
+        let mut after = String::new();
+        loop {
+            let entries = self.depot.list(PACKS_PREFIX, &after)?;
+            for entry in &entries {
+                let Some((handle, pack)) = pack_in(&entry.name) else { continue };
+                let age = now.as_micros().saturating_sub(entry.changed.as_micros());
+                if age < GARBAGE_HOURS * 3_600_000_000 {
+                    continue;
+                }
+                if known.as_ref().is_none_or(|(of, _)| *of != handle) {
+                    let read = self.read_ref(&handle)?;
+                    let packs = read.map(|read| read.opened.content.packs).unwrap_or_default();
+                    known = Some((handle, packs.iter().map(|pack| pack.name).collect()));
+                }
+                if known.as_ref().is_some_and(|(_, packs)| !packs.contains(&pack)) {
+                    self.depot.remove(&entry.name)?;
+                    removed += 1;
+                }
+            }
+            match entries.last() {
+                Some(last) => after.clone_from(&last.name),
+                None => return Ok(removed),
+            }
+        }
+    }
+
+    const fn place(&self, handle: SessionHandle) -> SessionPlace {
+        SessionPlace { remote: self.id, handle }
+    }
+
+    /// Returns the objects in a folder whose names mean something.
+    fn names<T>(&self, prefix: &str, read: &dyn Fn(&str) -> Option<T>) -> Result<Vec<T>> {
+        let (mut found, mut after) = (Vec::new(), String::new());
+        loop {
+            let entries = self.depot.list(prefix, &after)?;
+            found.extend(entries.iter().filter_map(|entry| read(&entry.name)));
+            match entries.last() {
+                Some(last) => after.clone_from(&last.name),
+                None => return Ok(found),
+            }
+        }
+    }
+
+    /// Reads the ref of a session; `None` if there is none.
+    fn read_ref(&self, handle: &SessionHandle) -> Result<Option<ReadRef>> {
+        match self.depot.get(&ref_name(handle), None)? {
+            DepotRead::Whole { bytes, tag } => self.opened(handle, bytes, tag).map(Some),
+            DepotRead::Absent | DepotRead::Unchanged => Ok(None),
+        }
+    }
+
+    fn opened(&self, handle: &SessionHandle, stored: Vec<u8>, tag: DepotTag) -> Result<ReadRef> {
+        let opened = RemoteRef::open(&self.place(*handle), &self.keys.session(handle), &stored)?;
+        Ok(ReadRef { tag, stored, opened })
+    }
+}

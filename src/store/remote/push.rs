@@ -1,0 +1,330 @@
+//! Pushing a session: a pack is stored, then the ref is made to name it.
+
+use super::{ReadRef, Remote};
+use crate::backend::depot::{DepotTag, DepotWrite};
+use crate::engine::random::random;
+use crate::engine::refs::session as session_refs;
+use crate::error::{DepotError, Error, Result};
+use crate::format::remote::{
+    MAX_INLINE_BYTES, MAX_INLINE_PACK_BYTES, PackKey, RefPack, RefSummary, RefTrack, RemoteRef,
+    pack_name, ref_name, seal_pack,
+};
+use crate::format::{ExportMark, RecordBytes};
+use crate::model::{CloneId, PackHash, PackId, RefNonce, SessionHandle, Timestamp};
+use crate::store::{BundleExportReport, BundleRange, Session, SessionSummary, Store, WriteContext};
+use std::thread;
+use std::time::{Duration, SystemTime};
+
+/// How often a push is tried if others push the same session at the same time.
+const MAX_ATTEMPTS: u32 = 8;
+/// How often the same pack is stored under another name if the answer is lost.
+const MAX_PACK_ATTEMPTS: u32 = 3;
+/// A ref never names a pack that was stored longer ago: it may be removed as garbage.
+const MAX_PACK_AGE: Duration = Duration::from_secs(12 * 3600);
+/// Packs of about the same size are joined if there are more.
+const MAX_PACKS_OF_A_SIZE: usize = 8;
+
+/// What a push did.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct PushReport {
+    /// The name of the session.
+    pub session: String,
+    /// The version of its ref now; 0 if it is not on the remote.
+    pub version: u64,
+    /// How many operations were pushed; 0 if there was nothing new.
+    pub operations: u64,
+    /// The size of the pack that was pushed, as stored.
+    pub bytes: u64,
+    /// How many operations of others were pulled before.
+    pub pulled: u64,
+}
+
+/// A pack that is not on the remote yet.
+struct NewPack {
+    pack: RefPack,
+    begin: ExportMark,
+    end: ExportMark,
+    /// Whether data was erased that earlier packs still have.
+    erases: bool,
+}
+
+impl Store {
+    /// Pushes what was written to a session since it was last pushed or pulled. What others pushed
+    /// meanwhile is pulled first. The session is durable here before it is on the remote.
+    ///
+    /// # Errors
+    /// [`Error::Conflict`] if the session was changed here and on the remote, or others push it all
+    /// the time; any error of a pull or of the depot.
+    pub fn push(
+        &self,
+        act: &WriteContext,
+        remote: &Remote,
+        session: &Session,
+    ) -> Result<PushReport> {
+        let _locked = remote.lock(self)?;
+        let info = session.summary()?.info;
+        let handle = remote.keys.handle(&info.id);
+        let mut report = PushReport { session: info.name, ..PushReport::default() };
+        for attempt in 0..MAX_ATTEMPTS {
+            if attempt > 0 {
+                thread::sleep(pause(attempt)?);
+            }
+            let track = remote.track(self, &handle)?;
+            if track.is_none()
+                && let Some(read) = remote.read_ref(&handle)?
+            {
+                report.pulled += self.take_in(act, remote, &handle, read, None)?.operations;
+                continue;
+            }
+            let before = match track {
+                Some(track) => {
+                    let tag = DepotTag::new(track.tag.clone());
+                    let read = remote.opened(&handle, track.stored.0.clone(), tag)?;
+                    Some((track, read))
+                }
+                None => None,
+            };
+            if self.push_once(act.now, remote, session, &handle, before.as_ref(), &mut report)? {
+                return Ok(report);
+            }
+            if let Some(read) = remote.read_ref(&handle)? {
+                report.pulled += self.take_in(act, remote, &handle, read, None)?.operations;
+            }
+        }
+        Err(Error::Conflict(format!(
+            "others push the session '{}' all the time: try again later",
+            report.session
+        )))
+    }
+
+    /// Pushes what is new, if the ref is still the one that is known. Returns whether it was.
+    fn push_once(
+        &self,
+        now: Timestamp,
+        remote: &Remote,
+        session: &Session,
+        handle: &SessionHandle,
+        before: Option<&(RefTrack, ReadRef)>,
+        report: &mut PushReport,
+    ) -> Result<bool> {
+        self.sync()?;
+        let since = SystemTime::now();
+        let old = before.map(|(_, read)| &read.opened.content);
+        let version = old.map_or(0, |old| old.version) + 1;
+        let Some(new) = self.new_pack(now, remote, session, before, version)? else {
+            report.version = version - 1;
+            return Ok(true);
+        };
+        let kept = match before {
+            Some((track, read)) if !new.erases => {
+                let packs = read.opened.content.packs.iter().cloned();
+                let pairs = packs.zip(track.begins.iter().copied());
+                pairs.filter(|(pack, _)| pack.last < new.pack.first).collect()
+            }
+            _ => Vec::new(),
+        };
+        let (mut packs, mut begins): (Vec<_>, Vec<_>) = kept.into_iter().unzip();
+        let by = CloneId::from_bytes(self.engine.marker.id);
+        report.operations = new.pack.operations;
+        report.bytes = new.pack.bytes;
+        packs.push(new.pack);
+        begins.push(new.begin);
+        let (info, summary) = self.described(session)?;
+        let content = RemoteRef {
+            version,
+            links: before.map(|(_, read)| read.opened.next_links()).unwrap_or_default(),
+            by,
+            nonce: RefNonce::from_bytes(random()?),
+            info,
+            home: old.map_or(by, |old| old.home),
+            purges: old.map_or(0, |old| old.purges),
+            packs,
+            summary,
+        };
+        // The clock may have been changed: then nobody knows how old the pack is.
+        if !since.elapsed().is_ok_and(|age| age < MAX_PACK_AGE) {
+            return Ok(false);
+        }
+        let tag = before.map(|(_, read)| &read.tag);
+        let Some((tag, stored)) = remote.write_ref(handle, tag, &content)? else {
+            return Ok(false);
+        };
+        report.version = version;
+        let track = RefTrack {
+            tag: tag.as_str().to_owned(),
+            stored: RecordBytes(stored),
+            begins,
+            end: new.end,
+        };
+        remote.set_track(self, handle, track)?;
+        if new.erases {
+            // Others that read the old ref find that it has changed.
+            for pack in old.iter().flat_map(|old| &old.packs) {
+                remote.depot.remove(&pack_name(handle, &pack.name))?;
+            }
+        }
+        Ok(true)
+    }
+
+    /// Makes and stores the pack of what is new; `None` if nothing is. It holds the latest packs
+    /// too, if there are many of their size.
+    fn new_pack(
+        &self,
+        now: Timestamp,
+        remote: &Remote,
+        session: &Session,
+        before: Option<&(RefTrack, ReadRef)>,
+        version: u64,
+    ) -> Result<Option<NewPack>> {
+        let whole = ExportMark::default();
+        let mut begin = before.map_or(whole, |(track, _)| track.end);
+        let (mut written, mut bytes) = self.exported(session, &begin)?;
+        if before.is_some() && written.records == 0 && !written.erases {
+            return Ok(None);
+        }
+        let (erases, operations) = (written.erases, written.operations);
+        let mut first = version;
+        let mut inline = 0;
+        if let Some((track, read)) = before {
+            let packs = &read.opened.content.packs;
+            let joined = if erases { 0 } else { first_joined(packs, bytes.len() as u64) };
+            if let (Some(pack), Some(mark)) = (packs.get(joined), track.begins.get(joined)) {
+                (first, begin) = if erases { (1, whole) } else { (pack.first, *mark) };
+                (written, bytes) = self.exported(session, &begin)?;
+            }
+            let kept = packs.iter().take(joined).filter_map(|pack| pack.inline.as_ref());
+            inline = kept.map(|bytes| bytes.0.len()).sum();
+        }
+        let by = CloneId::from_bytes(self.engine.marker.id);
+        let handle = remote.keys.handle(&session.summary()?.info.id);
+        for _ in 0..MAX_PACK_ATTEMPTS {
+            let (name, key) = (PackId::from_bytes(random()?), PackKey::from_bytes(random()?));
+            let sealed = seal_pack(&remote.place(handle), &name, &key, &bytes)?;
+            let is_small =
+                sealed.len() <= MAX_INLINE_PACK_BYTES && inline + sealed.len() <= MAX_INLINE_BYTES;
+            if !is_small {
+                match remote.depot.put_new(&pack_name(&handle, &name), &sealed) {
+                    Ok(DepotWrite::Done(_)) => {}
+                    // If it was written, nothing names it, and it is removed as garbage.
+                    Ok(DepotWrite::Conflict) | Err(DepotError::Unsure { .. }) => continue,
+                    Err(error) => return Err(error.into()),
+                }
+            }
+            let pack = RefPack {
+                name,
+                first,
+                last: version,
+                bytes: sealed.len() as u64,
+                hash: PackHash::from_bytes(*blake3::hash(&sealed).as_bytes()),
+                key,
+                operations,
+                by,
+                time: now,
+                inline: is_small.then_some(RecordBytes(sealed)),
+            };
+            let end = written.marks.first().copied().unwrap_or_default();
+            return Ok(Some(NewPack { pack, begin, end, erases }));
+        }
+        Err(Error::from(DepotError::Unavailable {
+            what: "the answers to several writes were lost: try again later".to_owned(),
+            source: None,
+        }))
+    }
+
+    /// Exports a session from a mark on, which is the default one for the whole session.
+    fn exported(
+        &self,
+        session: &Session,
+        begin: &ExportMark,
+    ) -> Result<(BundleExportReport, Vec<u8>)> {
+        let mut bytes = Vec::new();
+        let write = &mut |part: &[u8]| -> Result<()> {
+            bytes.extend_from_slice(part);
+            Ok(())
+        };
+        let written = if *begin == ExportMark::default() {
+            let range = BundleRange { session: session.clone(), from: 0, to: None };
+            self.export_bundle(&[range], write)?
+        } else {
+            self.export_bundle_since(session, begin, write)?
+        };
+        Ok((written, bytes))
+    }
+
+    fn described(&self, session: &Session) -> Result<(crate::model::SessionMetadata, RefSummary)> {
+        let view = self.engine.follower.written_view()?;
+        let refs = session_refs(&view.refs, session.number)?;
+        let summary = SessionSummary::of(session.number, refs, false);
+        let head = refs.branch(refs.current_branch)?.head;
+        let described = RefSummary {
+            head: head.map(|head| head.id),
+            branch: summary.branch,
+            branches: summary.branches,
+            last_sequence: summary.last_sequence,
+            checkpoints: summary.checkpoints,
+            claims: summary.claims,
+            facts: summary.facts,
+            last_event: summary.last_event,
+        };
+        Ok((summary.info, described))
+    }
+}
+
+impl Remote {
+    /// Writes a ref, if the one there has this tag, or if there is none. Returns the new tag and the
+    /// bytes as stored; `None` if another writer was faster.
+    fn write_ref(
+        &self,
+        handle: &SessionHandle,
+        tag: Option<&DepotTag>,
+        content: &RemoteRef,
+    ) -> Result<Option<(DepotTag, Vec<u8>)>> {
+        let sealed = content.seal(&self.place(*handle), &self.keys.session(handle))?;
+        let name = ref_name(handle);
+        let written = match tag {
+            Some(tag) => self.depot.swap(&name, tag, &sealed.bytes),
+            None => self.depot.put_new(&name, &sealed.bytes),
+        };
+        match written {
+            Ok(DepotWrite::Done(tag)) => Ok(Some((tag, sealed.bytes))),
+            // An earlier attempt whose answer was lost may have written it.
+            Ok(DepotWrite::Conflict) | Err(DepotError::Unsure { .. }) => {
+                let there = self.read_ref(handle)?;
+                let own = there.filter(|read| read.opened.content.nonce == content.nonce);
+                Ok(own.map(|read| (read.tag, read.stored)))
+            }
+            Err(error) => Err(error.into()),
+        }
+    }
+}
+
+/// Returns the size class of a pack: sizes of a class differ by a factor of at most 4.
+fn size_class(bytes: u64) -> u32 {
+    bytes.max(1).ilog2() / 2
+}
+
+/// Returns the index of the first pack that the next one should hold too. Packs are joined when
+/// there are many of one size, so that each byte is written about as often as the sizes have
+/// classes.
+fn first_joined(packs: &[RefPack], bytes: u64) -> usize {
+    let mut first = packs.len();
+    let mut class = size_class(bytes);
+    loop {
+        let same =
+            packs.iter().take(first).rev().take_while(|pack| size_class(pack.bytes) <= class);
+        let same = same.count();
+        if same < MAX_PACKS_OF_A_SIZE {
+            return first;
+        }
+        first -= same;
+        let joined = packs.iter().skip(first).map(|pack| pack.bytes).sum::<u64>() + bytes;
+        class = size_class(joined);
+    }
+}
+
+/// Returns a random time to wait before another attempt: up to 50 ms before the second one, and
+/// twice as long before each later one.
+fn pause(attempt: u32) -> Result<Duration> {
+    let most = 50_u64 << attempt.min(6);
+    Ok(Duration::from_millis(u64::from_le_bytes(random()?) % most))
+}

@@ -1,0 +1,355 @@
+//! Stores that share sessions through a remote.
+
+mod fault;
+mod law;
+
+use crate::bundle::law::{same, step, time, told};
+use forge_store::error::RemoteFormatError;
+use forge_store::model::{BranchMetadata, Fact, FactOrigin, Key, Kind, Timestamp, Value};
+use forge_store::redact::KnownSecrets;
+use forge_store::store::remote::{
+    Depot, DepotRead, DepotRequests, DepotWrite, FolderDepot, MemoryDepot, PullReport, PushReport,
+    Remote,
+};
+use forge_store::store::{
+    ClaimChange, NewSession, Options, Session, Store, VerifyDepth, VerifyOutcome, WriteContext,
+};
+use forge_store::{Error, ErrorKind};
+use std::path::Path;
+use std::sync::Arc;
+
+pub(crate) const SECRET: [u8; 32] = [7; 32];
+
+pub(crate) fn act(verb: &str) -> WriteContext {
+    WriteContext::asked(verb, time(1))
+}
+
+pub(crate) fn note(session: &Session, id: &str, text: &str) {
+    let value = Value::from([("description", text.into()), ("source", "test".into())]);
+    let change = ClaimChange::put(Key::new(Kind::Note, id), value);
+    session.write(&act("note")).change(change).commit().unwrap();
+}
+
+fn command(session: &Session, id: &str) {
+    let at = Timestamp::from_micros(1_767_300_000_000_000);
+    let fact = Fact {
+        kind: Kind::Command,
+        id: id.to_owned(),
+        at,
+        origin: FactOrigin::Recorded,
+        place: 0,
+        recorded_at: at,
+        value: Value::from([("command", "make".into())]),
+    };
+    session.write(&act("run")).fact(fact).commit().unwrap();
+}
+
+/// A store with the remote as it sees it.
+pub(crate) struct Machine {
+    pub(crate) store: Store,
+    pub(crate) remote: Remote,
+}
+
+impl Machine {
+    pub(crate) fn new(depot: &Arc<dyn Depot>) -> Self {
+        let remote = Remote::open(Arc::clone(depot), &SECRET).unwrap();
+        Self { store: Store::in_memory().unwrap(), remote }
+    }
+
+    pub(crate) fn session(&self) -> Session {
+        self.store.session("s").unwrap()
+    }
+
+    pub(crate) fn push(&self) -> Result<PushReport, Error> {
+        self.store.push(&act("push"), &self.remote, &self.session())
+    }
+
+    pub(crate) fn pull(&self) -> Result<PullReport, Error> {
+        let all = self.remote.sessions()?;
+        let [only] = all.as_slice() else { panic!("{all:?}") };
+        self.store.pull(&act("pull"), &self.remote, &only.handle, None)
+    }
+}
+
+/// Makes a remote in memory, with a first machine that has pushed a session `s`.
+fn shared() -> (MemoryDepot, Arc<dyn Depot>, Machine) {
+    let memory = MemoryDepot::default();
+    let depot: Arc<dyn Depot> = Arc::new(memory.clone());
+    Remote::create(Arc::clone(&depot), &SECRET).unwrap();
+    let first = Machine::new(&depot);
+    first.store.create_session(&act("begin"), NewSession::named("s")).unwrap();
+    note(&first.session(), "A", "first");
+    first.push().unwrap();
+    (memory, depot, first)
+}
+
+#[test]
+fn a_session_goes_on_at_another_machine_and_comes_back() {
+    let (_, depot, first) = shared();
+    let second = Machine::new(&depot);
+    let report = second.pull().unwrap();
+    assert_eq!((report.session.as_str(), report.version, report.operations), ("s", 1, 1));
+    same(&told(&second.store), &told(&first.store), "pulled");
+    for (round, machine) in [(1, &second), (2, &first), (3, &second)] {
+        machine.pull().unwrap();
+        note(&machine.session(), &format!("N{round}"), "more");
+        command(&machine.session(), &format!("c{round}"));
+        let report = machine.push().unwrap();
+        assert_eq!((report.version, report.operations, report.pulled), (round + 1, 2, 0));
+    }
+    first.pull().unwrap();
+    same(&told(&second.store), &told(&first.store), "at the end");
+    let listed = first.remote.sessions().unwrap();
+    assert_eq!((listed.len(), listed[0].version, listed[0].summary.claims), (1, 4, 4));
+    assert_eq!(listed[0].info.name, "s");
+}
+
+#[test]
+fn a_push_and_a_pull_take_few_requests() {
+    let (memory, depot, first) = shared();
+    let second = Machine::new(&depot);
+    let handle = second.remote.sessions().unwrap()[0].handle;
+    let pull = || second.store.pull(&act("pull"), &second.remote, &handle, None).unwrap();
+    memory.take_requests();
+    // The pack is small enough to be in the ref.
+    pull();
+    assert_eq!(memory.take_requests(), DepotRequests { get: 1, ..DepotRequests::default() });
+    assert_eq!(pull().operations, 0);
+    assert_eq!(memory.take_requests(), DepotRequests { get: 1, ..DepotRequests::default() });
+    note(&first.session(), "B", "more");
+    assert_eq!(first.push().unwrap().operations, 1);
+    assert_eq!(memory.take_requests(), DepotRequests { swap: 1, ..DepotRequests::default() });
+    // Nothing new needs no request.
+    assert_eq!(first.push().unwrap().operations, 0);
+    assert_eq!(memory.take_requests().total(), 0);
+    // A large one is an object of its own, stored before the ref names it.
+    for place in 0..40_u8 {
+        let mut text = vec![0; 900];
+        blake3::Hasher::new().update(&[place]).finalize_xof().fill(&mut text);
+        note(&first.session(), &format!("L{place}"), &format!("{text:?}"));
+    }
+    assert_eq!(first.push().unwrap().operations, 40);
+    let expected = DepotRequests { put_new: 1, swap: 1, ..DepotRequests::default() };
+    assert_eq!(memory.take_requests(), expected);
+    assert_eq!(pull().operations, 41);
+    assert_eq!(memory.take_requests(), DepotRequests { get: 2, ..DepotRequests::default() });
+    same(&told(&second.store), &told(&first.store), "at the end");
+}
+
+#[test]
+fn changes_on_both_sides_are_refused_and_facts_are_joined() {
+    let (_, depot, first) = shared();
+    let second = Machine::new(&depot);
+    second.pull().unwrap();
+    // Facts stand beside whatever others did.
+    command(&second.session(), "here");
+    note(&first.session(), "B", "there");
+    command(&first.session(), "there");
+    first.push().unwrap();
+    let report = second.push().unwrap();
+    assert_eq!((report.pulled, report.version), (2, 3));
+    first.pull().unwrap();
+    let facts = |machine: &Machine| {
+        let session = machine.session();
+        let state = session.state(&session.head().unwrap()).unwrap();
+        state.facts_of(Kind::Command).unwrap().len()
+    };
+    assert_eq!((facts(&first), facts(&second)), (2, 2));
+    // Two changes of the claims cannot both come next.
+    note(&first.session(), "C", "there");
+    first.push().unwrap();
+    note(&second.session(), "C", "here");
+    let before = told(&second.store);
+    for refused in [second.push().map(drop), second.pull().map(drop)] {
+        let error = refused.unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::Conflict);
+        assert!(error.to_string().contains("changed here and on the remote"), "{error}");
+    }
+    same(&told(&second.store), &before, "a refused push");
+    // A branch would get a number that the other machine gave to another branch.
+    let third = Machine::new(&depot);
+    third.pull().unwrap();
+    third.session().create_branch(&act("x"), "x", None, BranchMetadata::default()).unwrap();
+    first.session().create_branch(&act("y"), "y", None, BranchMetadata::default()).unwrap();
+    first.push().unwrap();
+    assert_eq!(third.push().unwrap_err().kind(), ErrorKind::Conflict);
+}
+
+#[test]
+fn a_store_that_lost_what_it_knew_of_a_remote_goes_on() {
+    let folder = tempfile::tempdir().unwrap();
+    let there = folder.path().join("remote");
+    std::fs::create_dir(&there).unwrap();
+    let depot: Arc<dyn Depot> = Arc::new(FolderDepot::open(&there).unwrap());
+    Remote::create(Arc::clone(&depot), &SECRET).unwrap();
+    let path = folder.path().join("store");
+    let store = Store::create(&path, Options::default()).unwrap();
+    let first = Machine { store, remote: Remote::open(Arc::clone(&depot), &SECRET).unwrap() };
+    first.store.create_session(&act("begin"), NewSession::named("s")).unwrap();
+    note(&first.session(), "A", "first");
+    first.push().unwrap();
+    note(&first.session(), "B", "second");
+    first.push().unwrap();
+    note(&first.session(), "C", "not pushed");
+    std::fs::remove_dir_all(path.join("remotes")).unwrap();
+    let report = first.push().unwrap();
+    assert_eq!((report.version, report.operations, report.pulled), (3, 1, 0));
+    // The same in a second process, which finds what the first one noted.
+    let again = Store::open(&path, Options::default()).unwrap();
+    let again = Machine { store: again, remote: first.remote };
+    assert_eq!(again.push().unwrap().operations, 0);
+    let second = Machine::new(&depot);
+    second.pull().unwrap();
+    same(&told(&second.store), &told(&again.store), "pulled");
+    let verified = Store::verify(&path, VerifyDepth::ReadData, time(2), None).unwrap();
+    assert_eq!(verified.outcome, VerifyOutcome::Clean);
+}
+
+#[test]
+fn a_store_restored_from_a_backup_goes_on() {
+    let folder = tempfile::tempdir().unwrap();
+    let (path, backup) = (folder.path().join("store"), folder.path().join("backup"));
+    let (_, depot, first) = shared();
+    let store = Store::create(&path, Options::default()).unwrap();
+    let second = Machine { store, remote: Remote::open(Arc::clone(&depot), &SECRET).unwrap() };
+    second.pull().unwrap();
+    second.store.maintain(0).unwrap();
+    Store::backup(&path, &backup, time(3), None).unwrap();
+    note(&second.session(), "B", "after the backup");
+    second.push().unwrap();
+    // What it knew then is of a later history than the backup has.
+    copy_folder(&path.join("remotes"), &backup.join("remotes"));
+    let store = Store::open(&backup, Options::default()).unwrap();
+    let restored = Machine { store, remote: Remote::open(depot, &SECRET).unwrap() };
+    let pulled = restored.pull().unwrap();
+    assert_eq!(pulled.operations, 1);
+    first.pull().unwrap();
+    same(&told(&restored.store), &told(&first.store), "restored");
+}
+
+fn copy_folder(from: &Path, to: &Path) {
+    std::fs::create_dir_all(to).unwrap();
+    for entry in std::fs::read_dir(from).unwrap() {
+        let entry = entry.unwrap();
+        let target = to.join(entry.file_name());
+        if entry.file_type().unwrap().is_dir() {
+            copy_folder(&entry.path(), &target);
+        } else {
+            std::fs::copy(entry.path(), target).unwrap();
+        }
+    }
+}
+
+#[test]
+fn many_pushes_leave_few_packs_and_garbage_is_removed_after_a_day() {
+    let (memory, depot, first) = shared();
+    for number in 0..150 {
+        note(&first.session(), &format!("N{number}"), &"text ".repeat(number));
+        first.push().unwrap();
+    }
+    let packs = |depot: &MemoryDepot| depot.list("packs/", "").unwrap().len();
+    let before = packs(&memory);
+    let second = Machine::new(&depot);
+    memory.take_requests();
+    second.pull().unwrap();
+    let read = memory.take_requests().get;
+    assert!(read < 40, "{read} requests for 151 pushes");
+    same(&told(&second.store), &told(&first.store), "pulled");
+    assert_eq!(first.remote.tidy().unwrap(), 0);
+    memory.set_now(Timestamp::from_micros(25 * 3_600_000_000));
+    let removed = first.remote.tidy().unwrap();
+    assert!(
+        removed > 0 && packs(&memory) as u64 == before as u64 - removed,
+        "{removed} of {before}"
+    );
+    let third = Machine::new(&depot);
+    third.pull().unwrap();
+    same(&told(&third.store), &told(&first.store), "pulled after the garbage was removed");
+}
+
+#[test]
+fn a_purge_leaves_no_pack_that_has_the_secret() {
+    let folder = tempfile::tempdir().unwrap();
+    let (memory, depot, _) = shared();
+    let store = Store::create(&folder.path().join("store"), Options::default()).unwrap();
+    let first = Machine { store, remote: Remote::open(Arc::clone(&depot), &SECRET).unwrap() };
+    first.pull().unwrap();
+    let secret = "correct horse battery staple";
+    note(&first.session(), "B", &format!("{secret} {}", "long ".repeat(20_000)));
+    first.push().unwrap();
+    note(&first.session(), "C", "later");
+    first.push().unwrap();
+    let known = KnownSecrets::new([secret]).unwrap();
+    first.store.purge(&act("purge"), &known, None, &|_, _| None, &|_| ()).unwrap();
+    first.push().unwrap();
+    assert_eq!(memory.list("packs/", "").unwrap().len(), 0);
+    let second = Machine::new(&depot);
+    second.pull().unwrap();
+    let told = told(&second.store);
+    assert!(told.contains("later") && !told.contains(secret), "{told}");
+}
+
+#[test]
+fn a_remote_opens_only_with_its_key_and_is_made_once() {
+    let (_, depot, _) = shared();
+    let again = Remote::create(Arc::clone(&depot), &SECRET).unwrap_err();
+    assert_eq!(again.kind(), ErrorKind::Conflict);
+    let wrong = Remote::open(Arc::clone(&depot), &[8; 32]).unwrap_err();
+    assert!(matches!(wrong, Error::RemoteFormat(RemoteFormatError::WrongKey)), "{wrong}");
+    let empty: Arc<dyn Depot> = Arc::new(MemoryDepot::default());
+    assert_eq!(Remote::open(empty, &SECRET).unwrap_err().kind(), ErrorKind::NotFound);
+}
+
+/// Overwrites an object, whatever is there.
+fn overwrite(depot: &MemoryDepot, name: &str, bytes: &[u8]) {
+    depot.remove(name).unwrap();
+    assert!(matches!(depot.put_new(name, bytes).unwrap(), DepotWrite::Done(_)));
+}
+
+fn read(depot: &MemoryDepot, name: &str) -> Vec<u8> {
+    match depot.get(name, None).unwrap() {
+        DepotRead::Whole { bytes, .. } => bytes,
+        other => panic!("{name}: {other:?}"),
+    }
+}
+
+#[test]
+fn a_remote_that_is_set_back_replaced_or_damaged_is_noticed() {
+    let (memory, depot, first) = shared();
+    let second = Machine::new(&depot);
+    second.pull().unwrap();
+    let name = memory.list("refs/", "").unwrap()[0].name.clone();
+    let old = read(&memory, &name);
+    note(&first.session(), "B", &format!("{:?}", vec![3_u8; 60_000]));
+    note(&first.session(), "C", "more");
+    first.push().unwrap();
+    second.pull().unwrap();
+    let newest = read(&memory, &name);
+    let before = told(&second.store);
+    overwrite(&memory, &name, &old);
+    for refused in [second.pull().map(drop), {
+        note(&second.session(), "D", "mine");
+        second.push().map(drop)
+    }] {
+        let error = refused.unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::Forged);
+        assert!(error.to_string().contains("earlier version than was seen"), "{error}");
+    }
+    memory.remove(&name).unwrap();
+    overwrite(&memory, &name, &newest);
+    // A third machine, to which every byte of the ref matters.
+    for place in (0..newest.len()).step_by(97) {
+        let mut wrong = newest.clone();
+        wrong[place] ^= 1;
+        overwrite(&memory, &name, &wrong);
+        let third = Machine::new(&depot);
+        let error = third.remote.sessions().unwrap_err();
+        assert!(matches!(error.kind(), ErrorKind::Corrupt | ErrorKind::Unsupported), "{error}");
+        assert!(third.store.every_session().unwrap().is_empty());
+    }
+    assert_ne!(told(&second.store), before);
+}
+
+pub(crate) fn step_of(machine: &Machine, minute: u64, what: (u8, u8)) {
+    step(&machine.store, &machine.session(), minute, what, "");
+}
