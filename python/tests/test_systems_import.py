@@ -334,6 +334,16 @@ def test_the_tables_of_a_database_are_taken_over(
         bad = capsys.readouterr().err
         assert "passed over: posting_state_checkpoints, row 5: the column 'created_at' is" in bad
         assert "passed over: posting_state_checkpoints, row 6: the column 'conversation_id'" in bad
+        with forge_store.open(tmp_path / "c") as store:
+            # The next row of the posting has the output of row 6.
+            assert Run(store, "4568").get_conversation_output(125, 3341) == "4568 125 3341"
+        with psycopg().connect(address) as connection:
+            connection.execute("ALTER DATABASE postgres SET timezone = 'Europe/Berlin'")
+        assert main([*command, str(tmp_path / "d")]) == 1
+        assert "were read as Europe/Berlin." in capsys.readouterr().out
+        with forge_store.open(tmp_path / "d") as store:
+            began = min(info.started_at for info in store.sessions() if info.kind == "run")
+            assert began == BEGIN + timedelta(seconds=1) - timedelta(hours=1)
         with psycopg().connect(address) as connection:
             connection.execute("ALTER TABLE workflow_state RENAME COLUMN error_count TO errors")
         assert main([*command, str(tmp_path / "c")]) == 1

@@ -29,12 +29,13 @@ def main(arguments: Sequence[str] | None = None) -> int:
             postgres_rows(address) as source,
             open_store(given.store, create=True) as store,
         ):
+            zone: ZoneInfo | None = given.time_zone or source.time_zone
             for table in source.tables:
 
                 def report(bad: PassedOver, table: str = table) -> None:
                     print(f"passed over: {table}, {bad}", file=sys.stderr)
 
-                rows, zone = source.rows(table), given.time_zone or source.time_zone
+                rows = source.rows(table)
                 done[table] = _IMPORTS[table](store, rows, time_zone=zone, report=report)
     except ForgeError as error:
         print(f"error: {error}", file=sys.stderr)
@@ -45,7 +46,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
         for table, one in done.items():
             counts = "{saved} rows saved, {known} were there already, {passed_over} passed over"
             print(f"{table}: {counts.format(**_counts(one))}.")
-        print(f"Times without a zone were read as {given.time_zone or source.time_zone}.")
+        if zone is not None:
+            print(f"Times without a zone were read as {zone}.")
     return 1 if any(one.passed_over for one in done.values()) else 0
 
 

@@ -14,7 +14,7 @@ from datetime import datetime, timedelta, timezone, tzinfo
 from importlib import import_module
 from typing import Any, TypeVar, cast
 from uuid import UUID
-from zoneinfo import ZoneInfo
+from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 from .. import _forge
 from .._store import Store
@@ -317,7 +317,7 @@ def _time(row: _Row, name: str, zone: tzinfo | None) -> datetime:
         return _past(time, name)
     if zone is None:
         what = f"the times in the column '{name}' have no time zone"
-        next = "say which with time_zone=, as zoneinfo.ZoneInfo('Europe/Berlin')"
+        next = "say which with time_zone=ZoneInfo('Europe/Berlin') or --time-zone Europe/Berlin"
         raise refusal(_forge.Invalid, what, next)
     return _past(time.replace(tzinfo=zone), name)
 
@@ -334,8 +334,8 @@ class DatabaseRows:
     """The tables that were found in a database."""
 
     tables: list[str]
-    time_zone: ZoneInfo
-    """The zone of its times without a zone."""
+    time_zone: ZoneInfo | None
+    """The zone of its times without a zone; ``None`` if Python does not know it."""
     rows: Callable[[str], Iterator[_Row]]
     """Reads the rows of a table in the order in which they are imported."""
 
@@ -377,7 +377,11 @@ def postgres_rows(address: str) -> Generator[DatabaseRows]:
                     next = "import it again, which goes on with the rows that are left"
                     raise refusal(_forge.Unavailable, what, next) from error
 
-        yield DatabaseRows(tables, connection.info.timezone, rows)
+        try:
+            zone = ZoneInfo(connection.info.parameter_status("TimeZone"))
+        except (ZoneInfoNotFoundError, ValueError, OSError):
+            zone = None
+        yield DatabaseRows(tables, zone, rows)
 
 
 def _is_table(connection: Any, name: str) -> bool:
