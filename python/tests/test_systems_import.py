@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections import namedtuple
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from datetime import datetime, timedelta, timezone
 from pathlib import Path
 from typing import Any
@@ -236,6 +237,22 @@ def test_rows_come_in_any_form_that_names_their_columns(store: Store) -> None:
     store.close()
     with pytest.raises(forge_store.Invalid, match="the store is closed"):
         Run.import_rows(store, rows)
+
+
+def test_imports_at_once_save_each_row_once(store: Store) -> None:
+    def take(_: int) -> tuple[int, int]:
+        runs = Run.import_rows(store, run_rows())
+        progress = Progress.import_rows(store, progress_rows())
+        assert runs.passed_over == progress.passed_over == 0
+        return runs.saved, progress.saved
+
+    with ThreadPoolExecutor(3) as pool:
+        done = list(pool.map(take, range(3)))
+    assert [sum(counts) for counts in zip(*done)] == [18, 6]
+    whole = forge_store.in_memory()
+    Run.import_rows(whole, run_rows())
+    Progress.import_rows(whole, progress_rows())
+    assert contents(store) == contents(whole)
 
 
 KILLED = """
