@@ -98,6 +98,12 @@ impl Store {
         self.handle.close(py);
     }
 
+    /// Makes writes durable that did not wait for it.
+    fn sync(&self, py: Python<'_>) -> PyResult<()> {
+        let store = self.handle.store(py)?;
+        detached(py, || store.sync())
+    }
+
     /// What is known about the store as a whole.
     fn about(&self, py: Python<'_>) -> PyResult<PlainValue> {
         let store = self.handle.store(py)?;

@@ -4,15 +4,16 @@
 #![expect(clippy::needless_pass_by_value, reason = "arguments from Python arrive as values")]
 
 use crate::handle::StoreHandle;
-use crate::plain::{PlainValue, fields_from, plain_map};
+use crate::plain::{PlainValue, fields_from, plain_map, time_from};
 use crate::store::Store;
 use crate::watch::detached;
 use forge_store::error::Error;
 use forge_store::{Timestamp, Value, WriteContext};
+use forge_systems::RowImport;
 use forge_systems::program::{CheckpointReference, Program};
 use forge_systems::progress::{self, PipelineExecution, ProgressDocument, ProgressFault};
 use forge_systems::progress::{ResumeDecision, ResumePoint};
-use forge_systems::run::{LoadedItem, NextStep, RunStatus, StepRecord, WorkflowRun};
+use forge_systems::run::{CheckpointRow, LoadedItem, NextStep, RunStatus, StepRecord, WorkflowRun};
 use forge_systems::thread::{AppendOptions, MessageFormat, SanitizeOptions, Thread};
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
@@ -45,8 +46,18 @@ impl SystemKey {
         verb: &str,
         write: impl FnOnce(&forge_store::Store, &str, &WriteContext) -> Result<T, Error> + Send,
     ) -> PyResult<T> {
+        self.write_at(py, (verb, Timestamp::now()), write)
+    }
+
+    /// Writes at a time in the past.
+    fn write_at<T: Send>(
+        &self,
+        py: Python<'_>,
+        (verb, time): (&str, Timestamp),
+        write: impl FnOnce(&forge_store::Store, &str, &WriteContext) -> Result<T, Error> + Send,
+    ) -> PyResult<T> {
         let store = self.handle.writable(py)?;
-        let context = WriteContext::asked(verb, Timestamp::now());
+        let context = WriteContext::asked(verb, time);
         detached(py, || write(&store, &self.key, &context))
     }
 }
@@ -87,16 +98,37 @@ impl NativeRun {
         name: Option<String>,
         data: Option<&Bound<'_, PyDict>>,
     ) -> PyResult<()> {
-        let next = match next {
-            _ if terminal => NextStep::Terminal,
-            Some(step) => NextStep::Step(step),
-            None => NextStep::Unknown,
-        };
+        let next = next_step(next, terminal);
         let data = data.map(fields_from).transpose()?.map(Value::Map);
-        let record = StepRecord { item, step, output, next, order, name, data };
+        let record = StepRecord { item, step, output, next, order, name, data, row: None };
         self.0.write(py, "run record", |store, key, context| {
             WorkflowRun::open_or_create(store, context, key)?.record(context, &record).map(drop)
         })
+    }
+
+    /// Imports a row of a table of checkpoints; returns what was done with it.
+    #[expect(clippy::too_many_arguments, reason = "they are what a row consists of")]
+    fn import_row(
+        &self,
+        py: Python<'_>,
+        number: i64,
+        time: &Bound<'_, PyAny>,
+        address: (String, String),
+        output: String,
+        next: Option<String>,
+        terminal: bool,
+        order: Option<i64>,
+        data: &Bound<'_, PyDict>,
+        others: Vec<(String, String)>,
+    ) -> PyResult<&'static str> {
+        let next = next_step(next, terminal);
+        let (data, (item, step)) = (Some(Value::Map(fields_from(data)?)), address);
+        let record = StepRecord { item, step, output, next, order, data, ..StepRecord::default() };
+        let row = CheckpointRow { number, record, others };
+        let done = self.0.write_at(py, ("run import", time_from(time)?), |store, key, context| {
+            WorkflowRun::import_row(store, context, key, &row)
+        });
+        done.map(RowImport::word)
     }
 
     #[pyo3(signature = (error=None))]
@@ -137,6 +169,14 @@ impl NativeRun {
             let found = WorkflowRun::open(store, key)?.resume()?;
             Ok(PlainValue::List(found.items.into_iter().map(item_fields).collect()))
         })
+    }
+}
+
+fn next_step(next: Option<String>, terminal: bool) -> NextStep {
+    match next {
+        _ if terminal => NextStep::Terminal,
+        Some(step) => NextStep::Step(step),
+        None => NextStep::Unknown,
     }
 }
 
@@ -185,6 +225,24 @@ impl NativeProgress {
                 .save(context, &document)
                 .map(drop)
         })
+    }
+
+    /// Imports a row of a table of progress; returns what was done with it.
+    fn import_row(
+        &self,
+        py: Python<'_>,
+        time: &Bound<'_, PyAny>,
+        row: &Bound<'_, PyDict>,
+    ) -> PyResult<&'static str> {
+        let row = Value::Map(fields_from(row)?);
+        let verb = ("progress import", time_from(time)?);
+        let done = self.execution.write_at(py, verb, |store, execution, context| {
+            let document = ProgressDocument::read(row, None)
+                .map_err(|error| Error::invalid(error.to_string()))?;
+            let name = (self.review.as_str(), execution);
+            PipelineExecution::import_row(store, context, name, &document)
+        });
+        done.map(RowImport::word)
     }
 
     fn document(&self, py: Python<'_>) -> PyResult<PlainValue> {

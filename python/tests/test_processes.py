@@ -44,6 +44,27 @@ def in_child(work: object) -> str:
     return said
 
 
+def test_processes_that_create_a_store_at_once_all_open_it(tmp_path: Path) -> None:
+    program = """
+        import sys
+        import forge_store
+        for line in sys.stdin:
+            forge_store.open(line.strip(), create=True).close()
+            print("opened", flush=True)
+    """
+    command = [sys.executable, "-c", textwrap.dedent(program)]
+    pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
+    children = [subprocess.Popen(command, text=True, bufsize=1, **pipes) for _ in range(3)]  # type: ignore[call-overload]
+    for number in range(10):
+        for child in children:
+            child.stdin.write(f"{tmp_path / str(number)}\n")
+        for child in children:
+            assert child.stdout.readline() == "opened\n", child.communicate()[1]
+    for child in children:
+        child.communicate()
+        assert child.returncode == 0
+
+
 def test_threads_share_a_store(session: Session) -> None:
     with ThreadPoolExecutor(8) as pool:
         done = list(pool.map(lambda number: session.note(f"note {number}"), range(64)))

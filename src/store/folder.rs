@@ -252,7 +252,9 @@ pub(super) fn read_marker(path: &Path) -> Result<FormatMarker> {
     let bytes = match plain_file::read(&file, MAX_MARKER_BYTES) {
         Ok(bytes) => bytes,
         Err(error) if error.kind() == io::ErrorKind::NotFound => {
-            return Err(missing_marker_error(path));
+            let missing = missing_marker_error(path);
+            // Another process may have completed the store meanwhile.
+            return if file.exists() { read_marker(path) } else { Err(missing) };
         }
         Err(error) if plain_file::is_odd(&error) => {
             return Err(refused(path, format!("its file FORMAT cannot be read: {error}")));
@@ -361,7 +363,11 @@ pub(super) fn is_unfinished(path: &Path) -> io::Result<bool> {
     for entry in fs::read_dir(path)? {
         let entry = entry?;
         let name = entry.file_name();
-        let empty = |size: u64| Ok::<_, io::Error>(entry.metadata()?.len() <= size);
+        let empty = |size: u64| match entry.metadata() {
+            // Another process has given it its name meanwhile.
+            Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(true),
+            about => about.map(|about| about.len() <= size),
+        };
         let own = match name.to_str() {
             Some(IGNORE_FILE | UNFINISHED_FILE) => empty(4096)?,
             Some(JOURNAL_FOLDER) => Journal::is_at_most(&entry.path(), first)?,

@@ -137,6 +137,7 @@ use std::fs;
 use std::os::unix::fs::DirBuilderExt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::time::Duration;
 
 /// A store: sessions with their claims and facts.
 ///
@@ -177,6 +178,12 @@ impl Store {
     /// [`Error::StoreExists`] if there is one; [`Error::Invalid`] if it is to be encrypted and the
     /// options name no keyring; [`Error::Backend`] if the folder cannot be created.
     pub fn create(path: &Path, options: Options) -> Result<Self> {
+        Self::create_within(path, options, Duration::ZERO)
+    }
+
+    /// Creates a store like [`Store::create`], but waits up to `timeout` for another call that is
+    /// creating one there.
+    fn create_within(path: &Path, options: Options, timeout: Duration) -> Result<Self> {
         let keyring = Keyring::of(&options);
         if options.encrypted && keyring.is_none() {
             return Err(Error::invalid("an encrypted store needs a folder for its key"));
@@ -184,9 +191,9 @@ impl Store {
         let io = |action| backend::Error::io(action, path);
         fs::DirBuilder::new().recursive(true).mode(0o700).create(path).map_err(io("make"))?;
         // Held to the end, so that only one of several concurrent calls creates the store.
-        let folder =
-            LockedFile::exclusive(fs::File::open(path).map_err(io("open"))?).map_err(io("lock"))?;
-        if folder.is_none() || path.join(FORMAT_FILE).exists() {
+        let folder = fs::File::open(path).map_err(io("open"))?;
+        let folder = LockedFile::exclusive_within(folder, timeout).map_err(io("lock"))?;
+        if folder.is_err() || path.join(FORMAT_FILE).exists() {
             return Err(Error::StoreExists { path: path.to_owned() });
         }
         if !is_unfinished(path).map_err(io("read"))? {
@@ -236,7 +243,7 @@ impl Store {
             Err(Error::NoStore { .. }) if !options.read_only => {}
             opened => return opened,
         }
-        match Self::create(path, options.clone()) {
+        match Self::create_within(path, options.clone(), options.lock_timeout) {
             // Another process created it first.
             Err(Error::StoreExists { .. }) => Self::open(path, options),
             created => created,

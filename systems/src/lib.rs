@@ -14,10 +14,12 @@ pub mod graph;
 pub mod memory;
 pub mod program;
 pub mod progress;
+mod row_import;
 pub mod run;
 pub mod thread;
 
 pub use compound_id::{MAX_KEY_BYTES, join, split};
+pub use row_import::RowImport;
 
 use forge_store::error::{Error, Result};
 use forge_store::model::{SessionKind, Timestamp};

@@ -335,6 +335,7 @@ fn by_systems(store: &Store, act: &WriteContext, fake: &FakeSecret, number: i64)
         order: None,
         name: Some(text.to_owned()),
         data: Some(Value::from([("said", text.into())])),
+        row: None,
     };
     run.record(act, &record).unwrap();
     run.end(act, RunStatus::Failed, Some(text)).unwrap();

@@ -6,6 +6,7 @@ use forge_store::{
     NewSession, Note, Options, Session, Store, Strength, Timestamp, VerificationResult,
 };
 use std::collections::BTreeSet;
+use std::sync::Barrier;
 use std::thread;
 
 fn session() -> Session {
@@ -123,6 +124,28 @@ fn writers_at_once_get_ids_of_their_own() {
         writers.into_iter().map(|writer| writer.join().unwrap()).collect()
     });
     assert_eq!(ids, ["N1", "N2", "N3", "N4"].map(str::to_owned).into());
+}
+
+#[test]
+fn a_store_that_many_create_at_once_is_one_store() {
+    for _ in 0..10 {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("store");
+        let gate = Barrier::new(6);
+        let stores: Vec<Store> = thread::scope(|scope| {
+            let openers: Vec<_> = (0..6)
+                .map(|_| {
+                    scope.spawn(|| {
+                        gate.wait();
+                        Store::open_or_create(&path, Options::default()).unwrap()
+                    })
+                })
+                .collect();
+            openers.into_iter().map(|opener| opener.join().unwrap()).collect()
+        });
+        stores[0].create_session(&act(0), NewSession::named("s")).unwrap();
+        assert!(stores.iter().all(|store| store.session("s").is_ok()));
+    }
 }
 
 #[test]

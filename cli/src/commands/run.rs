@@ -208,6 +208,7 @@ impl Verb for RunRecordArgs {
                 let value = serde_json::from_str(&text);
                 value.unwrap_or(Value::Text(text))
             }),
+            row: None,
         };
         // Checked before anything is created.
         let id = output_id(&record.item, &record.step)?;

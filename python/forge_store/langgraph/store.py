@@ -153,9 +153,10 @@ class ForgeStore(Closing, BaseStore):
 
     def _get(self, batch: _Batch, op: GetOp) -> Item | None:
         address = (op.namespace, op.key)
+        key = key_of(ITEM, address)
         if batch.at is None:
             return None
-        found = self.memory.get(key_of(ITEM, address), at=batch.at)
+        found = self.memory.get(key, at=batch.at)
         if found is None:
             return None
         expiry = self.memory.get(key_of(EXPIRY, address), at=batch.at)
@@ -187,9 +188,10 @@ class ForgeStore(Closing, BaseStore):
 
     def _live(self, batch: _Batch, namespace: tuple[str, ...]) -> list[MemoryItem]:
         """The items in a namespace and below it, in the order of their keys."""
+        prefix = prefix_of(ITEM, namespace)
         if batch.at is None:
             return []
-        found = self.memory.items(prefix_of(ITEM, namespace), at=batch.at)
+        found = self.memory.items(prefix, at=batch.at)
         if not self._omits_expired:
             return found
         known = self.memory.items(prefix_of(EXPIRY, namespace), at=batch.at)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Any, cast
 
-from langgraph.store.base import MatchCondition
+from langgraph.store.base import InvalidNamespaceError, MatchCondition
 
 from .. import Invalid
 from .._values import refusal
@@ -18,6 +18,10 @@ Address = tuple[tuple[str, ...], str]
 
 def prefix_of(kind: str, namespace: Iterable[str]) -> str:
     """What the keys of this kind in a namespace begin with."""
+    for label in namespace:
+        if not isinstance(label, str):  # pyright: ignore[reportUnnecessaryIsInstance]
+            what = f"the label {label!r} of the namespace {namespace} is a {type(label).__name__}"
+            raise InvalidNamespaceError(f"{what}; give a text")
     return "/".join([kind, *map(_escaped, namespace), ""])
 
 

@@ -3,12 +3,7 @@
 from __future__ import annotations
 
 import operator
-import os
-import shutil
-import subprocess
-import sys
-from collections.abc import Generator, Iterator
-from contextlib import contextmanager
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Annotated, Any, TypedDict
 
@@ -20,7 +15,9 @@ from forge_store.langgraph.__main__ import main
 from langchain_core.messages import AIMessage, AnyMessage, HumanMessage
 from langgraph.graph import END, START, StateGraph
 from langgraph.graph.message import add_messages
+from killed import kill_after
 from langgraph.types import Command, interrupt
+from postgres import postgres_server, skipped
 
 sqlite = pytest.importorskip("langgraph.checkpoint.sqlite")
 
@@ -52,14 +49,14 @@ def build() -> Any:
     return builder
 
 
-def fill(saver: Any) -> None:
+def fill(saver: Any, turns: int = 3) -> None:
     """Three threads: one that was answered, one that waits at an interrupt, one with a fork."""
     graph = build().compile(checkpointer=saver)
     for name in ("answered", "waiting", "for\nked"):
         config: Any = {"configurable": {"thread_id": name}}
-        for turn in range(3):
+        for turn in range(turns):
             graph.invoke({"messages": [HumanMessage(f"turn {turn}")]}, config)
-            if name != "waiting" or turn < 2:
+            if name != "waiting" or turn < turns - 1:
                 graph.invoke(Command(resume=f"yes {turn}"), config)
     states = list(graph.get_state_history({"configurable": {"thread_id": "for\nked"}}))
     forked = graph.update_state(states[5].config, {"count": 100})
@@ -120,7 +117,7 @@ def test_a_thread_goes_on_where_it_waited(database: Path, store: Store) -> None:
     assert state["extra"] == "at last" and len(state["messages"]) == 6
 
 
-def test_an_import_that_was_killed_goes_on(
+def test_an_import_that_was_stopped_goes_on(
     database: Path, store: Store, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     puts = 0
@@ -143,6 +140,52 @@ def test_an_import_that_was_killed_goes_on(
         assert contents(ForgeSaver(store)) == contents(saver)
 
 
+KILLED = """
+    import sys
+    from forge_store.langgraph import ForgeSaver
+    from forge_store.langgraph.__main__ import main
+
+    def told(write):
+        def call(*arguments):
+            done = write(*arguments)
+            print("done", flush=True)
+            return done
+        return call
+
+    ForgeSaver.put, ForgeSaver.put_writes = told(ForgeSaver.put), told(ForgeSaver.put_writes)
+    main(["import", "--from", "sqlite", sys.argv[1], "--store", sys.argv[2]])
+"""
+
+
+def test_an_import_that_is_killed_at_several_moments_is_completed(tmp_path: Path) -> None:
+    database = tmp_path / "threads.sqlite"
+    with sqlite.SqliteSaver.from_conn_string(str(database)) as saver:
+        fill(saver, turns=15)
+        expected = contents(saver)
+    assert len(expected) > 300
+    with (
+        forge_store.open(tmp_path / "whole", create=True, redact=False) as whole,
+        importer.sqlite_source(database) as source,
+    ):
+        importer.import_threads(source, whole)
+        counts = sorted((info.name, info.checkpoints, info.claims) for info in whole.sessions())
+        assert contents(ForgeSaver(whole)) == expected
+    path = tmp_path / "killed"
+    for lines in (1, 2, 35, 80, 151):
+        assert kill_after(lines, KILLED, database, path)
+    with (
+        forge_store.open(path, redact=False) as store,
+        importer.sqlite_source(database) as source,
+    ):
+        done = importer.import_threads(source, store)
+        assert done.known + done.checkpoints == len(expected)
+        assert 0 < done.checkpoints < len(expected)
+        assert contents(ForgeSaver(store)) == expected
+        known = sorted((info.name, info.checkpoints, info.claims) for info in store.sessions())
+        assert known == counts
+        assert store.verify(full=True)
+
+
 def test_the_command_says_what_it_saved(
     database: Path, path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -163,52 +206,13 @@ def test_what_is_no_database_of_a_saver_is_refused(tmp_path: Path) -> None:
             pass
 
 
-@contextmanager
-def postgres_server(folder: Path) -> Generator[str]:
-    """A server of its own on a socket; the test is skipped, and says so, where there is none."""
-    programs = sorted(Path("/usr/lib/postgresql").glob("*/bin"))
-    found = [shutil.which(name) for name in ("initdb", "postgres")]
-    if not programs and not all(found):
-        skipped("PostgreSQL is not installed")
-    bin = programs[-1] if programs else Path(str(found[0])).parent
-    user: dict[str, Any] = {}
-    if os.geteuid() == 0:
-        # The server does not run as root.
-        user = {"user": "nobody", "group": "nogroup", "extra_groups": []}
-    shutil.rmtree(folder, ignore_errors=True)
-    folder.mkdir()
-    if user:
-        shutil.chown(folder, user["user"], user["group"])
-    data = folder / "data"
-    options: dict[str, Any] = {"check": True, "capture_output": True, "cwd": folder, **user}
-    subprocess.run([bin / "initdb", "-D", data, "-U", "test", "-A", "trust", "-N"], **options)
-    arguments = f"-k {folder} -c listen_addresses='' -F"
-    control: list[Any] = [bin / "pg_ctl", "-D", data, "-w", "-l", folder / "log", "-o", arguments]
-    subprocess.run([*control, "start"], **options)
-    try:
-        yield f"host={folder} user=test dbname=postgres"
-    finally:
-        subprocess.run([bin / "pg_ctl", "-D", data, "-m", "immediate", "stop"], **options)
-        shutil.rmtree(folder, ignore_errors=True)
-
-
-def skipped(why: str) -> None:
-    """Skips a test, where scripts/python-test and the tests of the workspace see it."""
-    print(f"SKIPPED test_importer: {why}", file=sys.stderr)
-    if os.environ.get("FORGE_SKIPPED"):
-        with open(os.environ["FORGE_SKIPPED"], "a", encoding="utf-8") as file:
-            file.write(f"SKIPPED test_importer: {why}\n")
-    pytest.skip(why)
-
-
 def test_all_of_a_postgres_saver_is_taken_over(store: Store) -> None:
     try:
         from langgraph.checkpoint.postgres import PostgresSaver
     except ImportError as error:
         skipped(str(error))
         return
-    # A socket has a short path.
-    with postgres_server(Path(f"/tmp/forge-pg-{os.getpid()}")) as address:
+    with postgres_server() as address:
         with pytest.raises(forge_store.Invalid, match="no tables of PostgresSaver"):
             with importer.postgres_source(address):
                 pass

@@ -14,7 +14,7 @@ from forge_store.langgraph import ForgeSaver, ForgeStore, store_expiry
 from forge_store.memory import Memory
 from langgraph.graph import END, START, StateGraph
 from langgraph.runtime import Runtime
-from langgraph.store.base import PutOp, TTLConfig
+from langgraph.store.base import GetOp, InvalidNamespaceError, PutOp, SearchOp, TTLConfig
 
 
 class Clock:
@@ -193,3 +193,12 @@ def test_a_graph_remembers_across_threads(path: Path) -> None:
             graph = builder.compile(checkpointer=saver, store=ForgeStore(saver.store))
             config: Any = {"configurable": {"thread_id": f"thread {visit}"}}
             assert graph.invoke({"answer": ""}, config) == {"answer": f"visit {visit}"}
+
+
+def test_a_label_that_is_no_text_is_refused(store: Store) -> None:
+    memories = ForgeStore(store)
+    wrong: Any = ("users", 42)
+    for op in (GetOp(wrong, "tea"), PutOp(wrong, "tea", {"kind": "green"}), SearchOp(wrong)):
+        with pytest.raises(InvalidNamespaceError, match="label 42 of the namespace"):
+            memories.batch([PutOp(("users",), "tea", {"kind": "black"}), op])
+    assert memories.search(()) == []

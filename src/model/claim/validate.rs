@@ -215,6 +215,7 @@ fn system_fields(kind: Kind) -> &'static [FieldDefinition] {
             "path": "The finished steps in the order in which they were done.",
             "data": "Further data of the item.",
             "recorded_at": "When it was last recorded.",
+            "rows": "The numbers of the rows of a table that it was imported from.",
             "class": "Of a failed item of a pipeline: the class of its last failure.",
             "attempts": "Of a failed item of a pipeline: how often it was tried.",
             "error": "Its last error.",

@@ -319,6 +319,11 @@ impl ProgressDocument {
         list.unwrap_or_default().iter().filter_map(Value::as_text).collect()
     }
 
+    /// Returns the id of the table row that the document was imported from.
+    pub(super) fn row_id(&self) -> Option<&str> {
+        self.text(&["id"])
+    }
+
     /// Returns when the document was first saved.
     #[must_use]
     pub fn created_at(&self) -> Option<Timestamp> {

@@ -8,6 +8,7 @@
 mod cleanup;
 mod document;
 mod frequency;
+mod import;
 mod item;
 mod resume;
 mod retry;

@@ -3,6 +3,7 @@
 mod examples;
 
 use super::*;
+use crate::RowImport;
 use forge_store::model::Value;
 use proptest::prelude::*;
 
@@ -305,4 +306,30 @@ proptest! {
         let disposable = is_disposable(&document, at(age), 2_000_000).is_ok();
         prop_assert_eq!(disposable, processed == total && errors == 0 && age > 2);
     }
+}
+
+#[test]
+fn a_row_is_imported_once_and_none_takes_the_place_of_a_newer_one() {
+    let store = Store::in_memory().unwrap();
+    let import = |second, id: &str, processed| {
+        let row = document(&format!(
+            r#"{{"id":"{id}","workflow_stage":"searching","items_processed":{processed}}}"#
+        ));
+        PipelineExecution::import_row(&store, &act(second), ("r1", "e1"), &row).unwrap()
+    };
+    for turn in [RowImport::Saved, RowImport::Known] {
+        assert_eq!(import(5, "a", 10), turn);
+        assert_eq!(import(7, "b", 20), turn);
+        assert_eq!(import(7, "c", 30), turn, "of the same moment");
+    }
+    assert_eq!(import(6, "d", 40), RowImport::Older);
+    assert_eq!(import(8, "a", 50), RowImport::Saved, "the row was changed since");
+    let one = PipelineExecution::open(&store, "r1", "e1").unwrap();
+    let saved = one.document().unwrap().unwrap();
+    assert_eq!((saved.created_at(), saved.updated_at()), (Some(at(5)), Some(at(8))));
+    assert_eq!(saved.counts().items_processed, Some(50));
+    assert_eq!(one.history().unwrap().len(), 4);
+    let unnamed = document(r#"{"stage":"searching"}"#);
+    let error = PipelineExecution::import_row(&store, &act(9), ("r1", "e1"), &unnamed).unwrap_err();
+    assert!(error.to_string().contains("no 'id'"), "{error}");
 }

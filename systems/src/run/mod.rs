@@ -7,6 +7,7 @@
 //! has all its outputs, or loading fails and names the missing ones.
 
 mod audit;
+mod import;
 mod load;
 mod model;
 mod plan;
@@ -16,6 +17,7 @@ mod template;
 mod tests;
 
 pub use audit::{FindingKind, PromptFinding, audit};
+pub use import::CheckpointRow;
 pub use load::{LoadedItem, ResumedRun};
 pub use model::{ItemStatus, RunItem, RunState, RunStatus, StepOutput, output_id};
 pub use plan::{NextStep, StepRecord};
@@ -127,8 +129,8 @@ impl WorkflowRun {
     pub fn record_all(&self, act: &WriteContext, records: &[StepRecord]) -> Result<WriteReport> {
         let mut keys = vec![plan::run_key()];
         for record in records {
-            keys.push(Key::new(Kind::Item, record.item.clone()));
-            keys.push(Key::new(Kind::Output, output_id(&record.item, &record.step)?));
+            let [item, output] = plan::keys_of(record)?;
+            keys.extend([item, output]);
         }
         let wanted = keys.clone();
         let edit = move |known: &[Option<Value>]| plan::record(&wanted, known, records, act.now);

@@ -99,6 +99,8 @@ pub struct RunItem {
     pub data: Option<Value>,
     /// When something about the item was last recorded.
     pub recorded_at: Option<Timestamp>,
+    /// The numbers of the rows that were imported, in this order.
+    pub rows: Vec<i64>,
 }
 
 /// The output of a step for an item.
@@ -167,7 +169,8 @@ impl RunState {
 impl RunItem {
     pub(super) fn read(item: &str, value: &Value) -> Self {
         let terminal = value.field("status").and_then(Value::as_text) == Some("terminal");
-        let path = value.field("path").and_then(Value::as_list).unwrap_or_default();
+        let list = |name| value.field(name).and_then(Value::as_list).unwrap_or_default();
+        let (path, rows) = (list("path"), list("rows"));
         Self {
             item: item.to_owned(),
             status: if terminal { ItemStatus::Terminal } else { ItemStatus::Active },
@@ -178,10 +181,12 @@ impl RunItem {
             path: path.iter().filter_map(Value::as_text).map(str::to_owned).collect(),
             data: value.field("data").cloned(),
             recorded_at: time(value, "recorded_at"),
+            rows: rows.iter().filter_map(Value::as_i64).collect(),
         }
     }
 
     pub(super) fn to_value(&self) -> Value {
+        let rows = (!self.rows.is_empty()).then(|| Value::from(self.rows.clone()));
         Value::from([
             ("status", self.status.word().into()),
             ("step", self.step.clone().into()),
@@ -191,6 +196,7 @@ impl RunItem {
             ("path", self.path.clone().into()),
             ("data", self.data.clone().unwrap_or_default()),
             ("recorded_at", time_value(self.recorded_at)),
+            ("rows", rows.unwrap_or_default()),
         ])
     }
 

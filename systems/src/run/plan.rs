@@ -36,6 +36,14 @@ pub struct StepRecord {
     pub name: Option<String>,
     /// The new data of the item; unchanged if absent.
     pub data: Option<Value>,
+    /// The number of the row that the step was imported from.
+    pub row: Option<i64>,
+}
+
+/// Returns the keys of the item and of the output of a record.
+pub(super) fn keys_of(record: &StepRecord) -> Result<[Key; 2]> {
+    let output = super::output_id(&record.item, &record.step)?;
+    Ok([Key::new(Kind::Item, record.item.clone()), Key::new(Kind::Output, output)])
 }
 
 /// An item named by an input, and its data.
@@ -167,10 +175,8 @@ pub(super) fn record(
     let mut draft = ClaimDraft { olds, changes: BTreeMap::new() };
     let old_run = draft.held(&run_key()).cloned();
     let mut state = old_run.as_ref().map(RunState::read).unwrap_or_default();
-    for (record, keys) in records.iter().zip(keys.get(1..).unwrap_or_default().chunks(2)) {
-        if let [item, output] = keys {
-            record_step(&mut draft, &mut state, record, item, output, now)?;
-        }
+    for record in records {
+        record_step(&mut draft, &mut state, record, now)?;
     }
     if draft.changes.is_empty() {
         return Ok(Vec::new());
@@ -198,11 +204,10 @@ fn record_step(
     draft: &mut ClaimDraft,
     state: &mut RunState,
     record: &StepRecord,
-    item_key: &Key,
-    output_key: &Key,
     now: Timestamp,
 ) -> Result<()> {
-    let held = draft.held(item_key);
+    let [item_key, output_key] = keys_of(record)?;
+    let held = draft.held(&item_key);
     let known = held.map(|value| RunItem::read(&record.item, value));
     let mut item = known
         .clone()
@@ -228,6 +233,7 @@ fn record_step(
     if let Some(data) = &record.data {
         item.data = Some(data.clone());
     }
+    item.rows.extend(record.row);
     let output = Value::from([
         ("item", record.item.clone().into()),
         ("step", record.step.clone().into()),
@@ -235,15 +241,15 @@ fn record_step(
         ("order", item.order.into()),
         ("content", record.output.clone().into()),
     ]);
-    if known.as_ref() == Some(&item) && draft.held(output_key) == Some(&output) {
+    if known.as_ref() == Some(&item) && draft.held(&output_key) == Some(&output) {
         return Ok(());
     }
     let was_terminal = known.as_ref().is_some_and(|known| !known.is_active());
     state.items += i64::from(known.is_none());
     state.terminal += i64::from(!item.is_active()) - i64::from(was_terminal);
     item.recorded_at = Some(now);
-    draft.put(item_key.clone(), item.to_value(), None);
-    draft.put(output_key.clone(), output, Some(now));
+    draft.put(item_key, item.to_value(), None);
+    draft.put(output_key, output, Some(now));
     Ok(())
 }
 

@@ -4,7 +4,10 @@ mod laws;
 mod story;
 
 use super::*;
+use crate::RowImport;
 use forge_store::model::Timestamp;
+use forge_store::{Options, Redactor};
+use std::sync::Arc;
 
 pub(super) const ANY_START: i64 = 1_763_373_600_000_000;
 
@@ -176,4 +179,55 @@ fn names_that_cannot_be_change_nothing() {
     run.record(&act(1), &step("a/b", "%2F", "x", to("c/d"))).unwrap();
     assert_eq!(run.load("a/b").unwrap().outputs[0].step, "%2F");
     assert_eq!(run.resume().unwrap().items[0].outputs.len(), 1);
+}
+
+fn row(number: i64, name: &str, outputs: &[(&str, &str)]) -> CheckpointRow {
+    let others = outputs.iter().map(|(step, output)| ((*step).to_owned(), (*output).to_owned()));
+    let own = outputs.iter().find(|(step, _)| *step == name).unwrap().1;
+    CheckpointRow { number, record: step("a", name, own, to("9")), others: others.collect() }
+}
+
+#[test]
+fn a_row_is_imported_once_at_its_time_with_all_outputs() {
+    let store = Store::in_memory().unwrap();
+    let import = |second, row: &CheckpointRow| {
+        WorkflowRun::import_row(&store, &act(second), "nightly", row).unwrap()
+    };
+    // The row of step 1 is missing, and is known only by its output.
+    let rows = [
+        row(4, "2", &[("1", "one"), ("2", "two")]),
+        row(7, "3", &[("1", "one"), ("2", "two"), ("3", "three")]),
+        row(8, "2", &[("1", "uno"), ("2", "again"), ("3", "three")]),
+    ];
+    for turn in [RowImport::Saved, RowImport::Known] {
+        for (second, row) in (10..).zip(&rows) {
+            assert_eq!(import(second, row), turn);
+        }
+    }
+    assert_eq!(import(1, &row(5, "1", &[("1", "one")])), RowImport::Older);
+    let run = WorkflowRun::open(&store, "nightly").unwrap();
+    let item = run.load("a").unwrap();
+    assert_eq!(item.item.path, ["1", "2", "3", "1", "2"]);
+    assert_eq!(item.item.rows, [4, 7, 8]);
+    assert_eq!((item.item.current_step(), item.item.recorded_at), (Some("9"), Some(act(12).now)));
+    let outputs: Vec<&str> = item.outputs.iter().map(|output| &*output.content).collect();
+    assert_eq!(outputs, ["uno", "again", "three"]);
+    assert_eq!(run.state().unwrap().started_at, Some(act(10).now));
+    assert_eq!(run.session().head().unwrap().revision(), Some(3), "a revision for each row");
+    let before = run.session().at("#1", act(99).now).unwrap();
+    assert_eq!(run.output_at(&before, "a", "2").unwrap().content, "two");
+}
+
+#[test]
+fn an_output_with_a_secret_is_known_again() {
+    let redaction = Options::default().redaction(Arc::new(Redactor::new()));
+    let store = Store::in_memory_with(redaction).unwrap();
+    let secret = "the key is AKIAQ3EGTR5VN7WZLK2P";
+    for row in [row(1, "1", &[("1", secret)]), row(2, "2", &[("1", secret), ("2", "x")])] {
+        let done = WorkflowRun::import_row(&store, &act(row.number), "nightly", &row).unwrap();
+        assert_eq!(done, RowImport::Saved);
+    }
+    let item = WorkflowRun::open(&store, "nightly").unwrap().load("a").unwrap();
+    assert_eq!(item.item.path, ["1", "2"]);
+    assert!(!item.outputs[0].content.contains("AKIA"), "{}", item.outputs[0].content);
 }

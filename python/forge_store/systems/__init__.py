@@ -13,11 +13,15 @@ True
 from __future__ import annotations
 
 import json
-from typing import Any, Iterable, Mapping
+from datetime import tzinfo
+from typing import Any, Callable, Iterable, Mapping
 
-from . import _forge
-from ._store import Store
-from ._values import refusal
+from .. import _forge
+from .._store import Store
+from .._values import refusal
+from .importer import ImportedRows, PassedOver, import_progress_rows, import_run_rows
+
+__all__ = ["ImportedRows", "PassedOver", "Program", "Progress", "Run", "Thread"]
 
 
 class Run:
@@ -78,6 +82,24 @@ class Run:
         """Ends the run: finished, or failed with this reason."""
         self._native.end(error)
 
+    @staticmethod
+    def import_rows(
+        store: Store,
+        rows: Iterable[Any],
+        *,
+        time_zone: tzinfo | None = None,
+        report: Callable[[PassedOver], object] | None = None,
+    ) -> ImportedRows:
+        """Takes over rows of a table ``posting_state_checkpoints``, in the order of their
+        ``checkpoint_id``. The key of a run is the ``workflow_run_id``, an item is a posting, and a
+        step a conversation. Each row is one revision, at the time of the row.
+
+        A row is a mapping or a named tuple. ``time_zone`` is that of times without one. What was
+        imported before is left as it is. A row that lacks something, or contradicts itself, is
+        passed over; ``report`` is called with each of these instead of collecting them.
+        """
+        return import_run_rows(store, rows, time_zone=time_zone, report=report)
+
 
 class Progress:
     """How far one execution of a review's pipeline has come: one document, saved again and again.
@@ -111,6 +133,19 @@ class Progress:
         """Whether this stage resumes, and where: its ``decision`` is ``go``, ``nothing`` or
         ``refused``; ``force`` turns what prevents it into warnings."""
         return self._native.resume(stage, force)
+
+    @staticmethod
+    def import_rows(
+        store: Store,
+        rows: Iterable[Any],
+        *,
+        time_zone: tzinfo | None = None,
+        report: Callable[[PassedOver], object] | None = None,
+    ) -> ImportedRows:
+        """Takes over rows of a table ``workflow_state``, in the order of their ``updated_at``. A
+        row is the document of the execution with its ``review_id`` and ``execution_id``. The rest
+        is as with `Run.import_rows`."""
+        return import_progress_rows(store, rows, time_zone=time_zone, report=report)
 
 
 class Program:
