@@ -192,7 +192,7 @@ fn mended_marker(data: &[u8]) -> Vec<u8> {
 /// Refs and their contents. No bytes open without the key; a content that decodes comes back, also
 /// encrypted.
 pub fn remote_ref(data: &[u8]) {
-    let key = remote_keys().session(&SESSION);
+    let key = remote_keys().session(&remote_keys().handle(&SESSION));
     assert!(RemoteRef::open(&session_place(), &key, data).is_err());
     if let Ok(content) = RemoteRef::decode(data) {
         let again = content.encode().expect("what decodes is within the limits");

@@ -43,6 +43,7 @@ mod purge;
 #[cfg(test)]
 mod recover;
 mod redact;
+#[cfg(test)]
 mod remote;
 #[cfg(test)]
 mod rot;

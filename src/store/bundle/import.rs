@@ -194,7 +194,7 @@ struct BundleImporter<'a> {
     /// All objects so far, whether they were written or existed already.
     passed: HashSet<ObjectId>,
     taken: BundleImportReport,
-    /// The operations of which something was written.
+    /// The operations that had something new.
     written: HashSet<OperationId>,
 }
 

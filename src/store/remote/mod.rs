@@ -3,8 +3,8 @@
 //!
 //! A session has one *ref* on the remote, the only object of it that changes, and *packs*:
 //! encrypted bundles of what was written between two versions of the ref. A pack is stored before a
-//! ref names it, and a ref is replaced only by who has seen it, so no lock is needed and nothing that
-//! was pushed is lost.
+//! ref names it, and only a writer that has seen a ref can replace it. So no lock is needed, and
+//! nothing that was pushed is lost.
 //!
 //! * `push`: stores a pack, then makes the ref name it.
 //! * `pull`: imports the packs that are new.

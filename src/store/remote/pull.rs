@@ -34,8 +34,8 @@ impl Store {
     ///
     /// # Errors
     /// [`Error::NotFound`] if the session is not on the remote; [`Error::Conflict`] if it was
-    /// changed here and on the remote; [`Error::RemoteHistory`] if the remote has another history of
-    /// it than was seen; any error of an import or of the depot.
+    /// changed here and on the remote; [`Error::RemoteHistory`] if the remote has another history
+    /// of it than was seen; any error of an import or of the depot.
     pub fn pull(
         &self,
         act: &WriteContext,
@@ -173,7 +173,7 @@ impl Store {
         Ok(report)
     }
 
-    /// Refuses to pull if something was written here that cannot stand after what was pushed.
+    /// Refuses to pull if something was written here that cannot come after what was pushed.
     fn check_unshared(&self, id: SessionId, since: &ExportMark) -> Result<()> {
         let Some(session) = self.shared_session(id)? else { return Ok(()) };
         if self.wrote_only_facts_since(session.number, since)? {

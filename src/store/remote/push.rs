@@ -12,8 +12,9 @@ use crate::format::remote::{
 use crate::format::{ExportMark, RecordBytes};
 use crate::model::{CloneId, PackHash, PackId, RefNonce, SessionHandle, Timestamp};
 use crate::store::{BundleExportReport, BundleRange, Session, SessionSummary, Store, WriteContext};
+use rustix::time::{ClockId, clock_gettime};
 use std::thread;
-use std::time::{Duration, SystemTime};
+use std::time::Duration;
 
 /// How often a push is tried if others push the same session at the same time.
 const MAX_ATTEMPTS: u32 = 8;
@@ -67,7 +68,7 @@ impl Store {
         let mut report = PushReport { session: info.name, ..PushReport::default() };
         for attempt in 0..MAX_ATTEMPTS {
             if attempt > 0 {
-                thread::sleep(pause(attempt)?);
+                thread::park_timeout(pause(attempt)?);
             }
             let track = remote.track(self, &handle)?;
             if track.is_none()
@@ -108,7 +109,7 @@ impl Store {
         report: &mut PushReport,
     ) -> Result<bool> {
         self.sync()?;
-        let since = SystemTime::now();
+        let since = time_since_boot();
         let old = before.map(|(_, read)| &read.opened.content);
         let version = old.map_or(0, |old| old.version) + 1;
         let Some(new) = self.new_pack(now, remote, session, before, version)? else {
@@ -141,8 +142,7 @@ impl Store {
             packs,
             summary,
         };
-        // The clock may have been changed: then nobody knows how old the pack is.
-        if !since.elapsed().is_ok_and(|age| age < MAX_PACK_AGE) {
+        if time_since_boot() - since > MAX_PACK_AGE {
             return Ok(false);
         }
         let tag = before.map(|(_, read)| &read.tag);
@@ -271,8 +271,8 @@ impl Store {
 }
 
 impl Remote {
-    /// Writes a ref, if the one there has this tag, or if there is none. Returns the new tag and the
-    /// bytes as stored; `None` if another writer was faster.
+    /// Writes a ref, if the one there has this tag, or if there is none. Returns the new tag and
+    /// the bytes as stored; `None` if another writer was faster.
     fn write_ref(
         &self,
         handle: &SessionHandle,
@@ -320,6 +320,16 @@ fn first_joined(packs: &[RefPack], bytes: u64) -> usize {
         let joined = packs.iter().skip(first).map(|pack| pack.bytes).sum::<u64>() + bytes;
         class = size_class(joined);
     }
+}
+
+/// Returns the time since the machine was started, on Linux with the time that it was suspended. A
+/// change of the wall clock does not affect it.
+fn time_since_boot() -> Duration {
+    #[cfg(target_os = "linux")]
+    let now = clock_gettime(ClockId::Boottime);
+    #[cfg(not(target_os = "linux"))]
+    let now = clock_gettime(ClockId::Monotonic);
+    Duration::new(now.tv_sec.unsigned_abs(), u32::try_from(now.tv_nsec).unwrap_or(0))
 }
 
 /// Returns a random time to wait before another attempt: up to 50 ms before the second one, and
