@@ -42,3 +42,28 @@ proptest! {
         }
     }
 }
+
+/// A process that had seen the head took a pulled revision whose changes were lost to pruning for one
+/// without changes, and wrote a revision with a wrong digest after it.
+#[test]
+fn a_write_after_a_pulled_pruned_revision_begins_with_its_state() {
+    let depot: Arc<dyn Depot> = Arc::new(MemoryDepot::default());
+    Remote::create(Arc::clone(&depot), &SECRET).unwrap();
+    let [first, second] = [(); 2].map(|()| Machine::new(&depot));
+    first.store.create_session(&act("begin"), NewSession::named("s")).unwrap();
+    let turn = |machine: &Machine, minute: u64, steps: &[(u8, u8)]| {
+        if minute > 1 {
+            machine.pull().unwrap();
+        }
+        for (minute, step) in (minute..).zip(steps) {
+            step_of(machine, minute, *step);
+        }
+        machine.push().unwrap();
+    };
+    let (write, prune, sweep) = ((0, 0), (12, 0), (14, 0));
+    turn(&first, 1, &[write]);
+    turn(&second, 2, &[write, prune, sweep]);
+    turn(&first, 5, &[write]);
+    second.pull().unwrap();
+    same(&told(&second.store), &told(&first.store), "at the end");
+}
