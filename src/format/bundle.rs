@@ -43,16 +43,17 @@ pub struct BundleSession {
     pub to: u64,
     /// The operations that began before the range and continue in it.
     pub begun: Vec<BegunOperation>,
-    /// Whether the range continues an earlier export that ended at `from`, which may be 0.
-    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
-    pub continues: bool,
+    /// For a range that continues an earlier export, which ended at `from` or before the first
+    /// number: the number of branches of the session there.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub continues: Option<u64>,
 }
 
 impl BundleSession {
     /// Returns whether this is a range that needs what was written before it.
     #[must_use]
     pub const fn needs_earlier(&self) -> bool {
-        self.from > 0 || self.continues
+        self.from > 0 || self.continues.is_some()
     }
 }
 
@@ -121,7 +122,7 @@ packed_item!(BundleEnd, "end of a bundle");
 #[must_use]
 pub fn bundle_header(contents: &BundleContents) -> [u8; BUNDLE_HEADER_BYTES] {
     let mut header = [0; BUNDLE_HEADER_BYTES];
-    let minor = u8::from(contents.sessions.iter().any(|session| session.continues));
+    let minor = u8::from(contents.sessions.iter().any(|session| session.continues.is_some()));
     let bytes = MAGIC.iter().chain([&BUNDLE_VERSION.0, &minor]);
     header.iter_mut().zip(bytes).for_each(|(place, byte)| *place = *byte);
     header

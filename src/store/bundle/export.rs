@@ -163,7 +163,7 @@ fn bundle(
         erases |= since > 0 && replay.erases;
         let begun = replay.begun(span.0, span.1);
         let (info, from) = (session.info.clone(), range.from);
-        let continues = since > 0;
+        let continues = (since > 0).then(|| replay.branches_before());
         contents.sessions.push(BundleSession { info, from, to, begun, continues });
         marks.push(mark_of(view, last)?);
         replays.push((replay, span));

@@ -133,6 +133,7 @@ impl Store {
             passed: HashSet::new(),
             taken: BundleImportReport::default(),
             written: HashSet::new(),
+            next_branches: contents.sessions.iter().map(first_branch).collect(),
             contents,
         };
         match import.all(source).and_then(|()| self.engine.sync()) {
@@ -183,6 +184,15 @@ fn place(refs: &StoreRefs, session: &BundleSession) -> Result<(SessionNumber, bo
     Ok((refs.sessions.len() as SessionNumber, false))
 }
 
+/// Returns the number of the first branch that a bundle can make in a session, if it says so.
+fn first_branch(session: &BundleSession) -> Option<u64> {
+    match session.continues {
+        Some(branches) => Some(branches),
+        // The branch `main` comes with the session.
+        None => (session.from == 0).then_some(1),
+    }
+}
+
 struct BundleImporter<'a> {
     store: &'a Store,
     operation: Operation,
@@ -196,6 +206,8 @@ struct BundleImporter<'a> {
     taken: BundleImportReport,
     /// The operations that had something new.
     written: HashSet<OperationId>,
+    /// The number that the next branch of each session has where the bundle was made, if known.
+    next_branches: Vec<Option<u64>>,
 }
 
 impl BundleImporter<'_> {
@@ -260,8 +272,12 @@ impl BundleImporter<'_> {
             changes.first().and_then(RecordChange::session).map_or(0, |number| number as usize);
         let id = record.operation.id;
         let effects = changes.iter().filter(|change| has_effect(change)).count();
+        let branches = changes.iter().filter(|change| is_branch(change)).count() as u64;
         let written = self.write(named, &Record { operation: record.operation, changes })?;
         *self.done.entry(id).or_default() += effects;
+        if let Some(Some(next)) = self.next_branches.get_mut(named) {
+            *next += branches;
+        }
         match written {
             true => {
                 self.taken.records += 1;
@@ -278,6 +294,7 @@ impl BundleImporter<'_> {
         let session =
             session.ok_or_else(|| Error::invalid("a record of a session that is not in it"))?;
         let passed = self.done.get(&record.operation.id).copied().unwrap_or(0);
+        let first_branch = self.next_branches.get(named).copied().flatten();
         self.store.engine.commit(CommitDurability::Later, &mut |desk| {
             let mut refs = (*desk.refs).clone();
             let (number, is_there) = place(&refs, session)?;
@@ -292,8 +309,11 @@ impl BundleImporter<'_> {
             }
             let known = if is_there { known(desk, &record.operation.id)? } else { None };
             let mut at = passed;
+            let mut next_branch = first_branch;
             for change in &record.changes {
                 let mut change = change.clone();
+                let branch = next_branch;
+                next_branch = next_branch.map(|next| next + u64::from(is_branch(&change)));
                 if let Some(own) = change.session_mut() {
                     *own = number;
                 }
@@ -302,7 +322,7 @@ impl BundleImporter<'_> {
                 if there {
                     continue;
                 }
-                check_continuity(desk, &refs, number, session, &change)?;
+                check_continuity(desk, &refs, number, session, (&change, branch))?;
                 advance_by(&mut refs, &change)?;
                 changes.push(change);
             }
@@ -322,6 +342,10 @@ impl BundleImporter<'_> {
             Ok((written.then_some(record), written))
         })
     }
+}
+
+const fn is_branch(change: &RecordChange) -> bool {
+    matches!(change, RecordChange::Branch { .. })
 }
 
 const fn has_effect(change: &RecordChange) -> bool {
@@ -414,13 +438,14 @@ fn is_known_part(
     Ok(false)
 }
 
-/// Checks that a change continues this session's history as it did where the bundle was made.
+/// Checks that a change continues this session's history as it did where the bundle was made. A new
+/// branch has the number `branch` there, if that is known.
 fn check_continuity(
     desk: &PlanContext<'_>,
     refs: &StoreRefs,
     number: SessionNumber,
     session: &BundleSession,
-    change: &RecordChange,
+    (change, branch): (&RecordChange, Option<u64>),
 ) -> Result<()> {
     let here = session_refs(refs, number)?;
     let went = || {
@@ -460,7 +485,9 @@ fn check_continuity(
         }
         RecordChange::Branch { name, base, .. } => {
             here.branch(*base)?;
-            if here.branches.iter().any(|one| one.name == *name && !one.hidden) {
+            let taken = here.branches.iter().any(|one| one.name == *name && !one.hidden);
+            // Later changes name the branch by its number.
+            if taken || branch.is_some_and(|branch| branch != here.branches.len() as u64) {
                 return Err(went());
             }
         }

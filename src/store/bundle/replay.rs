@@ -389,6 +389,15 @@ impl<'a> SessionReplay<'a> {
         Ok(())
     }
 
+    /// Returns the number of branches that the session had before the start of the replay.
+    pub(super) fn branches_before(&self) -> u64 {
+        let made = |action: &ReplayAction| {
+            matches!(action, ReplayAction::Effect(OperationEffect::BranchMade { .. }))
+        };
+        let new = self.deeds.iter().filter(|(_, _, action, is_new)| *is_new && made(action));
+        self.refs.branches.len().saturating_sub(new.count()) as u64
+    }
+
     /// Returns how many effects come before the range, for each operation that continues in the
     /// range.
     pub(super) fn begun(&self, from: u64, to: u64) -> Vec<BegunOperation> {

@@ -108,7 +108,6 @@ impl Store {
         before: Option<&(RefTrack, ReadRef)>,
         report: &mut PushReport,
     ) -> Result<bool> {
-        self.sync()?;
         let since = time_since_boot();
         let old = before.map(|(_, read)| &read.opened.content);
         let version = old.map_or(0, |old| old.version) + 1;
@@ -248,6 +247,8 @@ impl Store {
         } else {
             self.export_bundle_since(session, begin, write)?
         };
+        // What others get must not be lost here in a power cut.
+        self.sync()?;
         Ok((written, bytes))
     }
 

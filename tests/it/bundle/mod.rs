@@ -10,7 +10,7 @@ pub(crate) mod law;
 
 use crate::rot::store::{Read as Told, make, read as told};
 use forge_store::error::{Error, ErrorKind};
-use forge_store::model::{Key, Kind, Timestamp, Value};
+use forge_store::model::{BranchMetadata, Key, Kind, Timestamp, Value};
 use forge_store::store::{
     BundleRange, ClaimChange, NewSession, Options, Session, Store, VerifyDepth, VerifyOutcome,
     WriteContext,
@@ -228,6 +228,26 @@ fn a_diverged_session_or_one_with_a_used_name_is_left_unchanged() {
     }
     note(&here.session("s").unwrap(), "A", "here");
     note(&there.session("s").unwrap(), "B", "there");
+    let before = whole(&here);
+    let other = whole(&there);
+    let refused = here.import_bundle(&act("import"), &mut Cursor::new(&other), None);
+    assert_eq!(refused.unwrap_err().kind(), ErrorKind::Conflict);
+    assert!(whole(&here) == before);
+}
+
+/// A branch is named by its number. The one that both sides made is another one on each, and so a
+/// switch to it would have led to the wrong one.
+#[test]
+fn branches_that_both_sides_made_are_refused() {
+    let (_, bytes) = small();
+    let stores = [(); 2].map(|()| Store::in_memory().unwrap());
+    for (store, name) in stores.iter().zip(["here", "there"]) {
+        store.import_bundle(&act("import"), &mut Cursor::new(&bytes), None).unwrap();
+        let session = store.session("s").unwrap();
+        session.create_branch(&act("branch"), name, None, BranchMetadata::default()).unwrap();
+        session.switch_branch(&act("switch"), name, false).unwrap();
+    }
+    let [here, there] = stores;
     let before = whole(&here);
     let other = whole(&there);
     let refused = here.import_bundle(&act("import"), &mut Cursor::new(&other), None);

@@ -18,9 +18,9 @@ fn the_golden_bundle_is_written_and_read_unchanged() {
         started_at: Timestamp::from_micros(1_767_261_600_000_000),
     };
     let begun = vec![BegunOperation { operation: OperationId::from_bytes([9; 16]), effects: 2 }];
-    let range = BundleSession { info, from: 3, to: 42, begun, continues: false };
+    let range = BundleSession { info, from: 3, to: 42, begun, continues: None };
     check("bundle", &BundleContents { sessions: vec![range.clone()] });
-    let continuing = BundleSession { continues: true, ..range };
+    let continuing = BundleSession { continues: Some(2), ..range };
     check("bundle-continuing", &BundleContents { sessions: vec![continuing] });
 }
 
