@@ -15,8 +15,10 @@ mod push;
 mod track;
 
 pub use crate::backend::depot::{
-    Depot, DepotEntry, DepotRead, DepotRequests, DepotTag, DepotWrite, FolderDepot, MemoryDepot,
+    DEPOT_LIST_ENTRIES, Depot, DepotEntry, DepotRead, DepotRequests, DepotTag, DepotWrite,
+    FolderDepot, MAX_DEPOT_OBJECT_BYTES, MemoryDepot,
 };
+pub use crate::format::remote::RefSummary;
 pub use pull::PullReport;
 pub use push::PushReport;
 
@@ -24,8 +26,8 @@ use self::track::Tracks;
 use crate::engine::random::random;
 use crate::error::{DepotError, Error, Result};
 use crate::format::remote::{
-    OpenedRef, PACKS_PREFIX, REFS_PREFIX, REMOTE_MARKER_NAME, RefSummary, RemoteKeys, RemoteMarker,
-    RemoteRef, SessionPlace, handle_in, pack_in, ref_name,
+    OpenedRef, PACKS_PREFIX, REFS_PREFIX, REMOTE_MARKER_NAME, RemoteKeys, RemoteMarker, RemoteRef,
+    SessionPlace, handle_in, pack_in, ref_name,
 };
 use crate::model::{PackId, RemoteId, SessionHandle, SessionMetadata};
 use std::collections::BTreeSet;
