@@ -46,18 +46,22 @@ fn events(store: &Store, id: &str) -> String {
     String::from_utf8(whole).unwrap()
 }
 
-/// Compares the session that an import of a file makes with that of its lines.
-fn compare(text: &str, id: &str, lines_at_once: usize) {
+/// Compares the session that an import of a file makes with that of its lines, of which `first` are
+/// appended at once.
+fn compare(text: &str, id: &str, (first, lines_at_once): (usize, usize)) {
     let folder = tempfile::tempdir().unwrap();
     let file = folder.path().join(format!("{id}.jsonl"));
     std::fs::write(&file, text).unwrap();
     let (whole, pieces) = (Store::in_memory().unwrap(), Store::in_memory().unwrap());
     import(&whole, &file);
     let lines: Vec<&str> = text.split_inclusive('\n').collect();
-    for part in lines.chunks(lines_at_once) {
+    let (first, rest) = lines.split_at(first.min(lines.len()));
+    for part in [first].into_iter().chain(rest.chunks(lines_at_once)) {
         append(&pieces, &key(id), &part.concat());
     }
-    assert_eq!(events(&pieces, id), events(&whole, id));
+    let (found, wanted) = (events(&pieces, id), events(&whole, id));
+    let different = found.lines().zip(wanted.lines()).find(|(found, wanted)| found != wanted);
+    assert!(found == wanted, "{different:?}");
     let session = pieces.agent_session(id).unwrap().unwrap();
     assert!(transcript(&session, &format!("claude-code:{id}")) == text);
     // The file is what is stored: nothing is read again.
@@ -68,7 +72,7 @@ fn compare(text: &str, id: &str, lines_at_once: usize) {
 #[test]
 fn lines_become_what_an_import_makes_of_them() {
     for lines_at_once in [1, 4, 100] {
-        compare(&small().concat(), "cc-1", lines_at_once);
+        compare(&small().concat(), "cc-1", (lines_at_once, lines_at_once));
     }
 }
 
@@ -87,7 +91,10 @@ fn a_recorded_session_in_pieces_becomes_what_its_import_makes() {
         let line: serde_json::Value = serde_json::from_str(line).unwrap();
         line["sessionId"].as_str().map(str::to_owned)
     });
-    compare(&text, &id.unwrap(), 7);
+    // The first append gives the session its name and its beginning, so it has the first prompt.
+    let is_prompt = |line: &str| line.contains("\"type\":\"user\"");
+    let first = text.lines().position(is_prompt).unwrap() + 1;
+    compare(&text, &id.unwrap(), (first, 7));
 }
 
 #[test]
