@@ -252,13 +252,16 @@ impl<'a> SessionReplay<'a> {
     /// Returns whether a bundle contains nothing of an operation: for texts it says what is
     /// missing, not why.
     fn is_fully_omitted(&self, row: &OperationRow) -> bool {
-        let folded = self.operations.iter().any(|other| {
-            other.takes_back == Some(row.operation.id)
-                && other.effects.iter().any(|effect| unfolded(effect).is_some())
-        });
+        // Looked for only after a sweep: it reads all operations.
+        let is_unfolded = || {
+            self.operations.iter().any(|other| {
+                other.takes_back == Some(row.operation.id)
+                    && other.effects.iter().any(|effect| unfolded(effect).is_some())
+            })
+        };
         let nothing = |effect: &OperationEffect| match effect {
             OperationEffect::Swept { checkpoints, revisions } => {
-                checkpoints.is_empty() && *revisions == 0 && !folded
+                checkpoints.is_empty() && *revisions == 0 && !is_unfolded()
             }
             other => is_omitted(other),
         };
