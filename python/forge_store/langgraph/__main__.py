@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import argparse
 import json
 import sys
 from collections.abc import Sequence
 
 from .. import ForgeError
 from .. import open as open_store
+from .._import_source import import_parser, unknown_source
 from .importer import import_threads, postgres_source, sqlite_source
 
 _SOURCES = {"sqlite": sqlite_source, "postgres": postgres_source}
@@ -16,27 +16,13 @@ _SOURCES = {"sqlite": sqlite_source, "postgres": postgres_source}
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Runs the command; returns its exit code."""
-    parser = argparse.ArgumentParser(prog="python -m forge_store.langgraph")
-    commands = parser.add_subparsers(dest="command", required=True)
     about = "Take over the threads of LangGraph's SqliteSaver or PostgresSaver."
-    command = commands.add_parser("import", help=about, description=about)
-    command.add_argument(
-        "--from",
-        dest="source",
-        nargs=2,
-        required=True,
-        metavar=("KIND", "ADDRESS"),
-        help="'sqlite' and the path of the database, or 'postgres' and its address",
-    )
-    command.add_argument(
-        "--store", help="folder of the forge store; by default the one that forge would use"
-    )
-    command.add_argument("--json", action="store_true", help="print the counts as JSON")
+    address = "'sqlite' and the path of the database, or 'postgres' and its address"
+    parser, _ = import_parser("forge_store.langgraph", about, address)
     given = parser.parse_args(arguments)
     kind, address = given.source
     if kind not in _SOURCES:
-        print(f"error: '{kind}' is no kind of source: use sqlite or postgres", file=sys.stderr)
-        return 2
+        return unknown_source(kind, list(_SOURCES))
     try:
         with (
             _SOURCES[kind](address) as source,

@@ -20,6 +20,7 @@ from langgraph.checkpoint.base import BaseCheckpointSaver, ChannelVersions, Chec
 from langgraph.checkpoint.serde.jsonplus import JsonPlusSerializer
 
 from .. import Invalid, NotFound, Store, Unavailable
+from .._import_source import postgres_connection
 from .._values import refusal
 from .saver import ForgeSaver
 
@@ -118,14 +119,7 @@ def sqlite_source(path: str | Path) -> Generator[ThreadSource]:
 def postgres_source(address: str) -> Generator[ThreadSource]:
     """Opens a database of PostgresSaver, for reading."""
     module = _saver_module("postgres", "langgraph-checkpoint-postgres 'psycopg[binary]'")
-    psycopg = import_module("psycopg")
-    dict_row = import_module("psycopg.rows").dict_row
-    try:
-        connection: Any = psycopg.connect(address, autocommit=True, row_factory=dict_row)
-    except psycopg.Error as error:
-        what = f"the database cannot be reached: {error}"
-        raise refusal(Unavailable, what, "check the address and the rights") from error
-    with closing(connection):
+    with postgres_connection(address, autocommit=True) as connection:
         connection.execute("SET default_transaction_read_only = on")
 
         def query(text: str, *arguments: Any) -> Sequence[tuple[Any, ...]]:

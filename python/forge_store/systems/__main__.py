@@ -10,6 +10,7 @@ from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 from .. import ForgeError
 from .. import open as open_store
+from .._import_source import import_parser, unknown_source
 from . import ImportedRows, PassedOver, Progress, Run
 from .importer import PROGRESS_TABLE, RUN_TABLE, postgres_rows
 
@@ -21,8 +22,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     given = _parser().parse_args(arguments)
     kind, address = given.source
     if kind != "postgres":
-        print(f"error: '{kind}' is no kind of source: use postgres", file=sys.stderr)
-        return 2
+        return unknown_source(kind, ["postgres"])
     done: dict[str, ImportedRows] = {}
     try:
         with (
@@ -64,28 +64,15 @@ def _zone(name: str) -> ZoneInfo:
 
 
 def _parser() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(prog="python -m forge_store.systems")
-    commands = parser.add_subparsers(dest="command", required=True)
     about = f"Take over the rows of the tables {RUN_TABLE} and {PROGRESS_TABLE}."
-    command = commands.add_parser("import", help=about, description=about)
-    command.add_argument(
-        "--from",
-        dest="source",
-        nargs=2,
-        required=True,
-        metavar=("KIND", "ADDRESS"),
-        help="'postgres' and the address of the database",
-    )
-    command.add_argument(
-        "--store", help="folder of the forge store; by default the one that forge would use"
-    )
+    address = "'postgres' and the address of the database"
+    parser, command = import_parser("forge_store.systems", about, address)
     command.add_argument(
         "--time-zone",
         type=_zone,
         metavar="NAME",
         help="zone of times without one, as Europe/Berlin; by default that of the database",
     )
-    command.add_argument("--json", action="store_true", help="print the counts as JSON")
     return parser
 
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
-from contextlib import closing, contextmanager
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta, timezone, tzinfo
 from importlib import import_module
@@ -17,6 +17,7 @@ from uuid import UUID
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 from .. import _forge
+from .._import_source import postgres_connection
 from .._store import Store
 from .._values import refusal
 
@@ -343,18 +344,8 @@ class DatabaseRows:
 @contextmanager
 def postgres_rows(address: str) -> Generator[DatabaseRows]:
     """Opens a PostgreSQL database, for reading: its tables as they were at one moment."""
-    try:
+    with postgres_connection(address) as connection:
         psycopg = import_module("psycopg")
-    except ImportError as error:
-        what = f"the driver of PostgreSQL is not installed: {error}"
-        raise refusal(_forge.Unavailable, what, "run: pip install 'psycopg[binary]'") from error
-    dict_row = import_module("psycopg.rows").dict_row
-    try:
-        connection: Any = psycopg.connect(address, row_factory=dict_row)
-    except psycopg.Error as error:
-        what = f"the database cannot be reached: {error}"
-        raise refusal(_forge.Unavailable, what, "check the address and the rights") from error
-    with closing(connection):
         connection.read_only = True
         connection.isolation_level = psycopg.IsolationLevel.REPEATABLE_READ
         tables = [name for name in (RUN_TABLE, PROGRESS_TABLE) if _is_table(connection, name)]
