@@ -238,11 +238,7 @@ impl Depot for FolderDepot {
     fn get(&self, name: &str, known: Option<&DepotTag>) -> Result<DepotRead, DepotError> {
         check_depot_name(name)?;
         let Some(folder) = self.folder_of(name, false)? else { return Ok(DepotRead::Absent) };
-        Ok(match self.read(&folder, name)? {
-            None => DepotRead::Absent,
-            Some((_, tag)) if known == Some(&tag) => DepotRead::Unchanged,
-            Some((bytes, tag)) => DepotRead::Whole { bytes, tag },
-        })
+        Ok(DepotRead::of(self.read(&folder, name)?, known))
     }
 
     fn put_new(&self, name: &str, bytes: &[u8]) -> Result<DepotWrite, DepotError> {

@@ -90,13 +90,8 @@ impl Depot for MemoryDepot {
         check_depot_name(name)?;
         let mut depot = self.lock();
         depot.requests.get += 1;
-        Ok(match depot.objects.get(name) {
-            None => DepotRead::Absent,
-            Some(object) if known == Some(&object.tag) => DepotRead::Unchanged,
-            Some(MemoryObject { bytes, tag, .. }) => {
-                DepotRead::Whole { bytes: bytes.clone(), tag: tag.clone() }
-            }
-        })
+        let found = depot.objects.get(name);
+        Ok(DepotRead::of(found.map(|object| (object.bytes.clone(), object.tag.clone())), known))
     }
 
     fn put_new(&self, name: &str, bytes: &[u8]) -> Result<DepotWrite, DepotError> {

@@ -64,6 +64,17 @@ pub enum DepotRead {
     },
 }
 
+impl DepotRead {
+    /// Makes the answer for an object, or for none, to a caller that knows a tag.
+    fn of(found: Option<(Vec<u8>, DepotTag)>, known: Option<&DepotTag>) -> Self {
+        match found {
+            None => Self::Absent,
+            Some((_, tag)) if known == Some(&tag) => Self::Unchanged,
+            Some((bytes, tag)) => Self::Whole { bytes, tag },
+        }
+    }
+}
+
 /// The answer of [`Depot::put_new`] and [`Depot::swap`].
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum DepotWrite {
