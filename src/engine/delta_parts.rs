@@ -4,7 +4,7 @@ use super::encoded_change::EncodedChange;
 use crate::error::Result;
 use crate::format::{
     Delta, DeltaChange, DeltaPart, DeltaSide, EntryBytes, ObjectKind, RecordBytes, RecordChange,
-    seal, seal_raw,
+    RevisionHeader, seal, seal_raw,
 };
 use crate::model::ObjectId;
 use std::sync::Arc;
@@ -16,6 +16,12 @@ const PIECE_BYTES: usize = 32 << 10;
 
 /// Deltas of one part, up to this size in bytes, are stored uncompressed in the journal.
 const MAX_RAW_BYTES: usize = 32 << 10;
+
+/// Returns whether the changes of a revision, which its header names, were permanently deleted and
+/// are not in its delta.
+pub(crate) fn is_delta_lost(header: &RevisionHeader, delta: &[DeltaPart]) -> bool {
+    delta.is_empty() && header.delta != list_id(&[])
+}
 
 /// The large values of a delta, its parts, and the id that the header names.
 pub(super) type SealedDelta = (Vec<RecordChange>, Vec<DeltaPart>, ObjectId);

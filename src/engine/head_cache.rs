@@ -1,6 +1,6 @@
 //! Cache of branch heads, so that a change need not look up the entries that it replaces.
 
-use super::delta_parts::list_id;
+use super::delta_parts::is_delta_lost;
 use super::encoded_change::{DigestedEntry, EncodedChange};
 use super::lineage::{self, RevisionRef};
 use super::plan_base::PlanBase;
@@ -340,7 +340,7 @@ impl CachedHead {
                 continue;
             }
             // What an imported revision changed may be lost to pruning: a later fold has it.
-            if delta.is_empty() && header.delta != list_id(&[]) {
+            if is_delta_lost(&header, delta) {
                 return Ok(());
             }
             let inline: Option<Vec<&[u8]>> = delta

@@ -299,11 +299,10 @@ pub(crate) fn check_no_outer_fold(
 /// Whether what an operation hid was permanently deleted. For a redo this is a property of the
 /// first operation.
 pub(crate) fn is_swept(view: &dyn Snapshot, row: &OperationRow) -> Result<bool> {
-    let swept = |effect: &OperationEffect| matches!(effect, OperationEffect::Swept { .. });
     let undo = row.takes_back.map(|undo| find_operation(view, &undo)).transpose()?.flatten();
     let first = undo.and_then(|undo| undo.takes_back);
     let first = first.map(|first| find_operation(view, &first)).transpose()?.flatten();
-    Ok(first.as_ref().unwrap_or(row).effects.iter().any(swept))
+    Ok(first.as_ref().unwrap_or(row).is_swept())
 }
 
 /// Checks that an undone pruning can be redone.

@@ -11,7 +11,7 @@ use crate::format::{
     RevisionHeader, SessionRefs, SessionRemoval, StoreHead, encode_session, key,
 };
 use crate::model::{
-    BranchMetadata, BranchNumber, BranchStatus, Checkpoint, OperationId, SessionKind,
+    BranchMetadata, BranchNumber, BranchStatus, Checkpoint, OperationId, SessionId, SessionKind,
     SessionMetadata, SessionNumber, Timestamp,
 };
 use std::sync::Arc;
@@ -97,6 +97,13 @@ pub(crate) fn of_kind(
     let found = refs.sessions.find(SessionLookup::Name(name))?;
     let mut of_kind = found.into_iter().filter(|(_, session)| session.info.kind == kind);
     Ok(of_kind.next().map(|(number, _)| number))
+}
+
+/// Returns the session with this id that was not removed.
+pub(crate) fn present_session(refs: &StoreRefs, id: SessionId) -> Result<Option<SessionNumber>> {
+    let found = refs.sessions.find(SessionLookup::Id(id))?;
+    let mut present = found.into_iter().filter(|(_, session)| session.gone.is_none());
+    Ok(present.next().map(|(number, _)| number))
 }
 
 /// Returns the first of the names `name-2`, `name-3`, ... that no session of this kind has.

@@ -493,6 +493,12 @@ packed_row!(OperationRow, "operation");
 impl OperationRow {
     /// Stands for all effects of an operation that was swept, which are replaced by one.
     pub const ALL_EFFECTS: u64 = u64::MAX;
+
+    /// Returns whether what the operation pruned was permanently deleted.
+    #[must_use]
+    pub fn is_swept(&self) -> bool {
+        self.effects.iter().any(|effect| matches!(effect, OperationEffect::Swept { .. }))
+    }
 }
 
 /// What the segment after a generation begins with, without sessions: a second copy.

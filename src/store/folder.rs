@@ -28,11 +28,11 @@ pub(super) const SEARCH_FOLDER: &str = "search";
 /// in place.
 pub(super) const NOTE_FOLDERS: [&str; 2] = ["log", "agents"];
 pub(super) const CONFIG_FILE: &str = "config.toml";
-/// The reserve for pruning on a full disk.
 /// What imports of bundles have begun and not ended.
 pub(super) const BUNDLE_MARKS_FOLDER: &str = "bundles";
 /// What is known of remotes.
 pub(super) const REMOTES_FOLDER: &str = "remotes";
+/// The reserve for pruning on a full disk.
 pub(super) const RESERVE_FILE: &str = "reserve";
 pub(super) const UNFINISHED_RESERVE_FILE: &str = "reserve.new";
 const IGNORE_FILE: &str = ".gitignore";

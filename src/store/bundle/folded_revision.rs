@@ -1,7 +1,7 @@
 //! Reconstructing folded revisions as they were before pruning.
 
 use crate::backend::{ScanDirection, Snapshot};
-use crate::engine::delta_parts::list_id;
+use crate::engine::delta_parts::{is_delta_lost, list_id};
 use crate::engine::index::fold;
 use crate::engine::lineage::{self, RevisionRef};
 use crate::engine::read_snapshot::ReadSnapshot;
@@ -108,7 +108,7 @@ impl FoldedRevisionReader<'_> {
             let (header, _, delta) = self.revision(RevisionRef { sequence, ..at })?;
             let header =
                 RevisionHeader::decode(&header).map_err(Error::corrupt("a revision's header"))?;
-            if !delta.is_empty() || header.delta == list_id(&[]) {
+            if !is_delta_lost(&header, &delta) {
                 deltas.extend(opened(delta)?.into_iter().map(|delta| (sequence, delta)));
                 continue;
             }

@@ -5,7 +5,7 @@
 //! records of a bundle keep their operations.
 
 use crate::backend::{self, files};
-use crate::engine::session_rows::SessionLookup;
+use crate::engine::refs::{present_session, session as session_refs};
 use crate::error::Result;
 use crate::format::BundleContents;
 use crate::model::SessionId;
@@ -30,11 +30,7 @@ impl BundleMark {
     pub(super) fn write(store: &Store, contents: &BundleContents, file: &str) -> Result<Self> {
         let Some(path) = store.path() else { return Ok(Self(None)) };
         let folder = path.join(BUNDLE_MARKS_FOLDER);
-        if let Err(error) = files::create_private_folder(&folder)
-            && error.kind() != io::ErrorKind::AlreadyExists
-        {
-            return Err(backend::Error::io("create", &folder)(error).into());
-        }
+        files::create_private_folder(&folder).map_err(backend::Error::io("create", &folder))?;
         // The names of files may be secret. In an encrypted store, nothing is written as it is.
         let mut name = if store.is_encrypted() { String::new() } else { file.to_owned() };
         store.gate().text(&mut name, &mut RedactionCounts::new());
@@ -83,12 +79,12 @@ impl Store {
             let mut lines = text.lines();
             let file = lines.next().unwrap_or_default();
             for id in lines.filter_map(|id| id.parse::<SessionId>().ok()) {
-                let here = refs.sessions.find(SessionLookup::Id(id))?;
-                let here = here.iter().filter(|(_, session)| session.gone.is_none());
-                found.extend(here.map(|(_, session)| UnfinishedImport {
-                    session: session.info.name.clone(),
-                    source: format!("bundle:{file}"),
-                }));
+                if let Some(number) = present_session(&refs, id)? {
+                    found.push(UnfinishedImport {
+                        session: session_refs(&refs, number)?.info.name.clone(),
+                        source: format!("bundle:{file}"),
+                    });
+                }
             }
         }
         found.sort_by(|a, b| a.session.cmp(&b.session));

@@ -7,8 +7,7 @@ use crate::engine::delta_parts::list_id;
 use crate::engine::lineage::{self, RevisionRef};
 use crate::engine::read_snapshot::ReadSnapshot;
 use crate::engine::refs::StoreRefs;
-use crate::engine::refs::{advance_by, session as session_refs};
-use crate::engine::session_rows::SessionLookup;
+use crate::engine::refs::{advance_by, present_session, session as session_refs};
 use crate::engine::timeline;
 use crate::error::{Error, Result};
 use crate::format::{
@@ -106,9 +105,7 @@ pub(super) fn verify_bundle(
         if !session.needs_earlier() {
             return Ok(None);
         }
-        let known = view.refs.sessions.find(SessionLookup::Id(session.info.id))?;
-        let mut own = known.into_iter().filter(|(_, known)| known.gone.is_none());
-        Ok(own.next().map(|(number, _)| number))
+        present_session(&view.refs, session.info.id)
     });
     let mut judge = BundleVerifier {
         items,
