@@ -165,7 +165,7 @@ fn bundle(
         let (info, from) = (session.info.clone(), range.from);
         let continues = (since > 0).then(|| replay.branches_before());
         contents.sessions.push(BundleSession { info, from, to, begun, continues });
-        marks.push(mark_of(view, last)?);
+        marks.push(mark_of(view, range.session.number)?);
         replays.push((replay, span));
     }
     let header = bundle_header(&contents);

@@ -1,6 +1,6 @@
 //! Up to where a session was exported, and what was written since.
 
-use super::replay::increment::{first_new_effect, is_swept, new_part, operations_since};
+use super::replay::increment::{new_part, operations_since};
 use super::replay::is_omitted;
 use crate::backend::Snapshot;
 use crate::engine::read_snapshot::ReadSnapshot;
@@ -11,9 +11,13 @@ use crate::model::{OperationId, SessionNumber};
 use crate::store::Store;
 use std::collections::HashMap;
 
-/// Returns the mark of the end of a session with this last number.
-pub(super) fn mark_of(view: &ReadSnapshot, sequence: u64) -> Result<ExportMark> {
-    let position = view.position();
+/// Returns the mark of the end of a session.
+pub(super) fn mark_of(view: &ReadSnapshot, number: SessionNumber) -> Result<ExportMark> {
+    let sequence = session_refs(&view.refs, number)?.next_sequence - 1;
+    mark_at(view, view.position(), sequence)
+}
+
+fn mark_at(view: &ReadSnapshot, position: u64, sequence: u64) -> Result<ExportMark> {
     Ok(ExportMark { position, sequence, last: view.hash_before(position)? })
 }
 
@@ -30,8 +34,7 @@ impl Store {
 
     /// Returns the mark of the end of a session.
     pub(in crate::store) fn export_mark(&self, number: SessionNumber) -> Result<ExportMark> {
-        let view = self.engine.follower.written_view()?;
-        mark_of(&view, session_refs(&view.refs, number)?.next_sequence - 1)
+        mark_of(&self.engine.follower.written_view()?, number)
     }
 
     /// Returns whether only facts were written to a session since a mark.
@@ -58,23 +61,14 @@ impl Store {
     ) -> Result<ExportMark> {
         let view = self.engine.follower.written_view()?;
         let rows = operations_since(&view, number, since.position)?;
-        let mut first: Option<(u64, u64)> = None;
-        for row in rows.iter().filter(|row| !is_shared(row, shared)) {
+        let unshared = rows.iter().filter(|row| !is_shared(row, shared)).map(|row| {
             // An operation that others have in part goes on after what they have.
-            let position = match first_new_effect(row, since.position) {
-                Some(0) => row.position,
-                _ => since.position,
-            };
-            first =
-                Some(first.map_or((position, row.sequence), |before| {
-                    before.min((position, row.sequence))
-                }));
-        }
-        match first {
-            Some((position, sequence)) => {
-                Ok(ExportMark { position, sequence, last: view.hash_before(position)? })
-            }
-            None => mark_of(&view, session_refs(&view.refs, number)?.next_sequence - 1),
+            let position = row.position.max(since.position);
+            (position, row.sequence)
+        });
+        match unshared.min() {
+            Some((position, sequence)) => mark_at(&view, position, sequence),
+            None => mark_of(&view, number),
         }
     }
 }
@@ -86,5 +80,5 @@ fn is_shared(row: &OperationRow, shared: &HashMap<OperationId, usize>) -> bool {
         return true;
     }
     let known = shared.get(&row.operation.id);
-    known.is_some_and(|known| *known >= effects || row.effects.iter().any(is_swept))
+    known.is_some_and(|known| *known >= effects || row.is_swept())
 }

@@ -17,14 +17,12 @@ use crate::engine::session_rows::SessionLookup;
 use crate::error::{Error, Result};
 use crate::format::key::{self, of};
 use crate::format::{
-    BundleContents, BundleItemKind, BundleSession, ObjectKind, OperationEffect, OperationRow,
-    Record, RecordBytes, RecordChange, RevisionHeader, SegmentRow, SessionRemoval,
-    open_with_prefix, sealed_id,
+    BundleContents, BundleItemKind, BundleSession, ObjectKind, OperationRow, Record, RecordBytes,
+    RecordChange, RevisionHeader, SegmentRow, SessionRemoval, open_with_prefix, sealed_id,
 };
 use crate::model::{ObjectId, Operation, OperationId, SessionKind, SessionNumber};
 use crate::store::{Store, WriteContext};
 use serde::Serialize;
-use std::cell::RefCell;
 use std::collections::{HashMap, HashSet};
 
 /// What an import did.
@@ -46,6 +44,15 @@ pub(in crate::store) struct PackImport {
     pub(in crate::store) effects: HashMap<OperationId, usize>,
     /// The secrets in it that this store redacts, in words.
     pub(in crate::store) secrets: Option<String>,
+}
+
+/// What an import does if it finds secrets that this store redacts.
+#[derive(Clone, Copy)]
+enum SecretsFound {
+    /// Nothing is imported.
+    Refused,
+    /// They are imported and reported.
+    Reported,
 }
 
 impl Store {
@@ -79,8 +86,7 @@ impl Store {
         file: &str,
         name: Option<&str>,
     ) -> Result<BundleImportReport> {
-        let (report, _) =
-            self.take_bundle(act, source, file, name, &|found| Err(Error::Secrets { found }))?;
+        let (report, _) = self.take_bundle(act, source, (file, name), SecretsFound::Refused)?;
         Ok(report)
     }
 
@@ -92,28 +98,24 @@ impl Store {
         source: &mut dyn BundleSource,
         name: Option<&str>,
     ) -> Result<PackImport> {
-        let secrets = RefCell::new(None);
-        let (_, taken) = self.take_bundle(act, source, "", name, &|found| {
-            *secrets.borrow_mut() = Some(found);
-            Ok(())
-        })?;
-        Ok(PackImport { secrets: secrets.into_inner(), ..taken })
+        let (_, taken) = self.take_bundle(act, source, ("", name), SecretsFound::Reported)?;
+        Ok(taken)
     }
 
-    /// Imports a bundle, after `secrets_found` has accepted the secrets in it.
     fn take_bundle(
         &self,
         act: &WriteContext,
         source: &mut dyn BundleSource,
-        file: &str,
-        name: Option<&str>,
-        secrets_found: &dyn Fn(String) -> Result<()>,
+        (file, name): (&str, Option<&str>),
+        secrets_found: SecretsFound,
     ) -> Result<(BundleImportReport, PackImport)> {
         let view = self.engine.follower.written_view()?;
         let redactor = self.engine.options.redaction.as_deref();
         let (mut contents, secrets) = verify_bundle(source, redactor, self, &view)?;
         drop(view);
-        secrets.map_or(Ok(()), secrets_found)?;
+        if let (Some(found), SecretsFound::Refused) = (&secrets, secrets_found) {
+            return Err(Error::Secrets { found: found.clone() });
+        }
         if let Some(name) = name {
             let [only] = contents.sessions.as_mut_slice() else {
                 return Err(Error::invalid("only a bundle of one session can be given a name"));
@@ -149,7 +151,7 @@ impl Store {
         let sessions = import.contents.sessions.iter();
         import.taken.sessions = sessions.map(|session| session.info.name.clone()).collect();
         let operations = import.written.len() as u64;
-        Ok((import.taken, PackImport { operations, effects: import.done, secrets: None }))
+        Ok((import.taken, PackImport { operations, effects: import.done, secrets }))
     }
 }
 
@@ -380,9 +382,6 @@ fn is_known(
     change: &RecordChange,
     at: usize,
 ) -> Result<bool> {
-    let swept = |row: &OperationRow| {
-        row.effects.iter().any(|effect| matches!(effect, OperationEffect::Swept { .. }))
-    };
     Ok(match change {
         RecordChange::Segment { .. } if known.is_some_and(|row| at < row.effects.len()) => true,
         RecordChange::Segment { session, blob, offset, prefix, object } => {
@@ -395,9 +394,9 @@ fn is_known(
         // These changes come last, in one record.
         RecordChange::TakesBack { .. } => known.is_some_and(|row| row.takes_back.is_some()),
         RecordChange::Pruned { .. } => known.is_some(),
-        RecordChange::Swept { .. } => known.is_some_and(swept),
+        RecordChange::Swept { .. } => known.is_some_and(OperationRow::is_swept),
         // The row of the operation lists its effects.
-        _ => known.is_some_and(|row| swept(row) || at < row.effects.len()),
+        _ => known.is_some_and(|row| row.is_swept() || at < row.effects.len()),
     })
 }
 

@@ -12,9 +12,7 @@ use crate::engine::read_snapshot::ReadSnapshot;
 use crate::engine::refs::session as session_refs;
 use crate::error::{Error, Result};
 use crate::format::key::{self, of};
-use crate::format::{
-    BegunOperation, BookmarkRow, OperationEffect, OperationRow, RecordChange, SessionRefs,
-};
+use crate::format::{BookmarkRow, OperationEffect, OperationRow, RecordChange, SessionRefs};
 use crate::model::{
     BranchNumber, Checkpoint, CheckpointId, CheckpointTrigger, Operation, OperationId,
     SessionNumber, Timestamp, Value,
@@ -42,9 +40,27 @@ enum ReplayAction {
 /// index.
 type ReplaySortKey = (u64, u8, u64, usize);
 
-/// Returns whether an action is after `from` and not after `to`.
-const fn is_in((number, unnumbered, ..): ReplaySortKey, (from, to): (u64, u64)) -> bool {
-    if unnumbered == 0 { from < number && number <= to } else { from <= number && number < to }
+/// An action in the order of the replay.
+struct PlacedAction {
+    key: ReplaySortKey,
+    /// The index of its operation.
+    which: usize,
+    action: ReplayAction,
+    /// Whether it was written since the start of the replay.
+    is_new: bool,
+}
+
+impl PlacedAction {
+    /// Returns whether it is new, after `from` and not after `to`.
+    const fn is_wanted(&self, from: u64, to: u64) -> bool {
+        let (number, unnumbered, ..) = self.key;
+        let is_in = if unnumbered == 0 {
+            from < number && number <= to
+        } else {
+            from <= number && number < to
+        };
+        self.is_new && is_in
+    }
 }
 
 fn unfolded(effect: &OperationEffect) -> Option<OperationEffect> {
@@ -83,8 +99,7 @@ pub(super) struct SessionReplay<'a> {
     is_partial: bool,
     /// Whether earlier records have lost something since that position: it was swept or purged.
     pub(super) erases: bool,
-    /// The actions, each with its operation and whether it was written since that position.
-    deeds: Vec<(ReplaySortKey, usize, ReplayAction, bool)>,
+    actions: Vec<PlacedAction>,
     /// The versions of each checkpoint that are not replayed yet, the next one last.
     checkpoints: HashMap<CheckpointId, Vec<Checkpoint>>,
     /// The versions of each bookmark in the same order, each with the offset up to which the blob
@@ -134,7 +149,7 @@ impl<'a> SessionReplay<'a> {
             since,
             is_partial,
             erases,
-            deeds: Vec::new(),
+            actions: Vec::new(),
             checkpoints: HashMap::new(),
             bookmarks: HashMap::new(),
             schedules: Vec::new(),
@@ -187,9 +202,7 @@ impl<'a> SessionReplay<'a> {
         let gone: HashSet<OperationId> = self
             .operations
             .iter()
-            .filter(|row| {
-                row.effects.iter().any(|effect| matches!(effect, OperationEffect::Swept { .. }))
-            })
+            .filter(|row| row.is_swept())
             .map(|row| row.operation.id)
             .collect();
         let hiders = checkpoint::last_hiding_operations(self.operations.iter());
@@ -271,23 +284,21 @@ impl<'a> SessionReplay<'a> {
     /// Returns the actions of an operation, in order, each with whether it was written since the
     /// start of the replay; for a swept pruning those that can still be reconstructed.
     fn actions_of(&self, row: &OperationRow) -> Result<Vec<(ReplayAction, bool)>> {
-        let mut deeds = Vec::new();
+        let mut actions = Vec::new();
         if self.is_fully_omitted(row) {
-            return Ok(deeds);
+            return Ok(actions);
         }
         let first_new = if self.is_partial { Some(0) } else { first_new_effect(row, self.since) };
         let goes_on = first_new.is_some();
-        let swept =
-            row.effects.iter().any(|effect| matches!(effect, OperationEffect::Swept { .. }));
-        if swept || prune::is_pending(self.view, &row.operation)? {
-            deeds.push((ReplayAction::Pruned, goes_on));
+        if row.is_swept() || prune::is_pending(self.view, &row.operation)? {
+            actions.push((ReplayAction::Pruned, goes_on));
         }
         let mut index = 0;
         for effect in &row.effects {
             // A swept effect stands for several.
             let mut add = |effect| {
                 let is_new = first_new.is_some_and(|first| index >= first);
-                deeds.push((ReplayAction::Effect(effect), is_new));
+                actions.push((ReplayAction::Effect(effect), is_new));
                 index += 1;
             };
             if is_omitted(effect) {
@@ -310,8 +321,8 @@ impl<'a> SessionReplay<'a> {
             };
             folded.into_iter().for_each(add);
         }
-        deeds.extend(row.takes_back.map(|other| (ReplayAction::TakesBack(other), goes_on)));
-        Ok(deeds)
+        actions.extend(row.takes_back.map(|other| (ReplayAction::TakesBack(other), goes_on)));
+        Ok(actions)
     }
 
     /// Sorts all actions so that they can be replayed: by number, since operations may have been
@@ -321,9 +332,9 @@ impl<'a> SessionReplay<'a> {
         let mut ends: HashMap<OperationId, u64> = HashMap::new();
         for (which, row) in self.operations.iter().enumerate() {
             let mut last = row.sequence;
-            for (index, (deed, is_new)) in self.actions_of(row)?.into_iter().enumerate() {
+            for (index, (action, is_new)) in self.actions_of(row)?.into_iter().enumerate() {
                 // An operation that runs concurrently with others may undo what began after it.
-                let known = match &deed {
+                let known = match &action {
                     ReplayAction::Effect(
                         OperationEffect::Folded { last, .. }
                         | OperationEffect::Unfolded { last, .. },
@@ -335,7 +346,7 @@ impl<'a> SessionReplay<'a> {
                     _ => 0,
                 };
                 last = last.max(known);
-                let own = match &deed {
+                let own = match &action {
                     ReplayAction::Effect(OperationEffect::Revision { sequence, .. }) => {
                         Some(*sequence)
                     }
@@ -351,35 +362,34 @@ impl<'a> SessionReplay<'a> {
                     _ => None,
                 };
                 last = own.unwrap_or(last).max(last);
-                let place = (own.unwrap_or(last), u8::from(own.is_none()), row.position, index);
-                self.deeds.push((place, which, deed, is_new));
+                let key = (own.unwrap_or(last), u8::from(own.is_none()), row.position, index);
+                self.actions.push(PlacedAction { key, which, action, is_new });
             }
             ends.insert(row.operation.id, last);
         }
         for (which, row) in self.operations.iter().enumerate() {
-            let swept =
-                row.effects.iter().any(|effect| matches!(effect, OperationEffect::Swept { .. }));
-            if swept && !self.is_fully_omitted(row) {
-                let place = self.sort_key_after_all(row.operation.id, &ends);
+            if row.is_swept() && !self.is_fully_omitted(row) {
+                let key = self.sort_key_after_all(row.operation.id, &ends);
                 let is_new = first_new_effect(row, self.since).is_some();
-                self.deeds.push((place, which, ReplayAction::Swept, is_new));
+                let action = ReplayAction::Swept;
+                self.actions.push(PlacedAction { key, which, action, is_new });
             }
         }
-        self.deeds.sort_by_key(|(place, which, ..)| (*place, *which));
+        self.actions.sort_by_key(|placed| (placed.key, placed.which));
         Ok(())
     }
 
     /// Checks that removed revisions are exported as removed: a range cannot end between a revision
     /// and its sweep.
     pub(super) fn check_end(&self, to: u64) -> Result<()> {
-        for (_, which, deed, _) in &self.deeds {
-            let ReplayAction::Effect(OperationEffect::Folded { first, .. }) = deed else {
+        for placed in &self.actions {
+            let ReplayAction::Effect(OperationEffect::Folded { first, .. }) = &placed.action else {
                 continue;
             };
-            let mut swept = self.deeds.iter().filter(|(_, other, deed, _)| {
-                other == which && matches!(deed, ReplayAction::Swept)
+            let mut swept = self.actions.iter().filter(|other| {
+                other.which == placed.which && matches!(other.action, ReplayAction::Swept)
             });
-            if let Some(((swept, ..), ..)) = swept.next()
+            if let Some(PlacedAction { key: (swept, ..), .. }) = swept.next()
                 && *first <= to
                 && *swept >= to
             {
@@ -390,39 +400,6 @@ impl<'a> SessionReplay<'a> {
             }
         }
         Ok(())
-    }
-
-    /// Returns the number of branches that the session had before the start of the replay.
-    pub(super) fn branches_before(&self) -> u64 {
-        let made = |action: &ReplayAction| {
-            matches!(action, ReplayAction::Effect(OperationEffect::BranchMade { .. }))
-        };
-        let new = self.deeds.iter().filter(|(_, _, action, is_new)| *is_new && made(action));
-        self.refs.branches.len().saturating_sub(new.count()) as u64
-    }
-
-    /// Returns how many effects come before the range, for each operation that continues in the
-    /// range.
-    pub(super) fn begun(&self, from: u64, to: u64) -> Vec<BegunOperation> {
-        let mut passed: BTreeMap<usize, (u64, bool)> = BTreeMap::new();
-        for (which, effects) in self.left_out.iter().enumerate() {
-            passed.insert(which, (*effects, false));
-        }
-        for (place, which, deed, is_new) in &self.deeds {
-            let (effects, goes_on) = passed.entry(*which).or_default();
-            if *is_new && is_in(*place, (from, to)) {
-                *goes_on = true;
-            } else if (!is_new || place.0 <= from) && matches!(deed, ReplayAction::Effect(_)) {
-                *effects += 1;
-            }
-        }
-        let begun = passed.into_iter().filter(|(_, (effects, goes_on))| *effects > 0 && *goes_on);
-        begun
-            .filter_map(|(which, (effects, _))| {
-                let operation = self.operations.get(which)?.operation.id;
-                Some(BegunOperation { operation, effects })
-            })
-            .collect()
     }
 
     /// Returns a sort key after an operation and all undos and redos of it.
@@ -451,16 +428,17 @@ impl<'a> SessionReplay<'a> {
         to: u64,
         step: &mut dyn FnMut(ReplayStep) -> Result<()>,
     ) -> Result<()> {
-        for (place, which, deed, is_new) in std::mem::take(&mut self.deeds) {
+        for placed in std::mem::take(&mut self.actions) {
+            let wanted = placed.is_wanted(from, to);
+            let PlacedAction { which, action, .. } = placed;
             let row = self
                 .operations
                 .get(which)
                 .ok_or_else(|| Error::Internal("an operation is gone".to_owned()))?;
-            let wanted = is_new && is_in(place, (from, to));
             let operation = row.operation.clone();
-            let alone = matches!(deed, ReplayAction::Swept);
+            let alone = matches!(action, ReplayAction::Swept);
             let session = self.named;
-            let changes = match deed {
+            let changes = match action {
                 ReplayAction::Effect(effect) if !wanted => {
                     self.pass(effect, which)?;
                     continue;

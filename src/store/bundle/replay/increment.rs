@@ -1,22 +1,19 @@
-//! The operations that continue an earlier export, without those before it.
+//! What continues an earlier export: its operations, and what they continue.
 
-use super::{SessionReplay, is_omitted};
+use super::{ReplayAction, SessionReplay, is_omitted};
 use crate::backend::{ScanDirection, Snapshot};
 use crate::engine::checkpoint::{self, CheckpointFilter};
 use crate::engine::index::find_operation;
 use crate::engine::read_snapshot::ReadSnapshot;
 use crate::error::{Error, Result};
 use crate::format::key::{self, of};
-use crate::format::{CheckpointRow, OperationEffect, OperationRow};
+use crate::format::{BegunOperation, CheckpointRow, OperationEffect, OperationRow};
 use crate::model::{BranchNumber, Checkpoint, CheckpointId, OperationId, SessionNumber};
-use std::collections::{BTreeSet, HashMap, HashSet};
+use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 
 /// Returns the index of the first effect of an operation that was written at `position` or later;
 /// `None` if nothing of it was.
-pub(in crate::store::bundle) fn first_new_effect(
-    row: &OperationRow,
-    position: u64,
-) -> Option<usize> {
+pub(super) fn first_new_effect(row: &OperationRow, position: u64) -> Option<usize> {
     if row.position >= position {
         return Some(0);
     }
@@ -61,23 +58,19 @@ pub(in crate::store::bundle) fn new_part(mut row: OperationRow, since: u64) -> (
     (row, left_out as u64)
 }
 
-pub(in crate::store::bundle) const fn is_swept(effect: &OperationEffect) -> bool {
-    matches!(effect, OperationEffect::Swept { .. })
-}
-
 /// Returns whether the new part of an operation can only be replayed with everything before it.
 pub(super) fn needs_all_before(row: &OperationRow, since: u64) -> bool {
     let first = first_new_effect(row, since).unwrap_or(0);
     let folds = |effect: &OperationEffect| {
         matches!(effect, OperationEffect::Folded { .. } | OperationEffect::Unfolded { .. })
     };
-    row.effects.iter().any(is_swept) || row.effects.iter().skip(first).any(folds)
+    row.is_swept() || row.effects.iter().skip(first).any(folds)
 }
 
 /// Returns whether an operation has erased something since a position.
 pub(super) fn erases(row: &OperationRow, since: u64) -> bool {
     let purged = |effect: &OperationEffect| matches!(effect, OperationEffect::Purged { .. });
-    row.effects.iter().any(is_swept) || (row.position >= since && row.effects.iter().any(purged))
+    row.is_swept() || (row.position >= since && row.effects.iter().any(purged))
 }
 
 /// Returns the checkpoint that an effect is about.
@@ -162,5 +155,39 @@ impl SessionReplay<'_> {
             }
         }
         Ok(())
+    }
+
+    /// Returns the number of branches that the session had before the start of the replay.
+    pub(in crate::store::bundle) fn branches_before(&self) -> u64 {
+        let made = |action: &ReplayAction| {
+            matches!(action, ReplayAction::Effect(OperationEffect::BranchMade { .. }))
+        };
+        let new = self.actions.iter().filter(|placed| placed.is_new && made(&placed.action));
+        self.refs.branches.len().saturating_sub(new.count()) as u64
+    }
+
+    /// Returns how many effects come before the range, for each operation that continues in the
+    /// range.
+    pub(in crate::store::bundle) fn begun(&self, from: u64, to: u64) -> Vec<BegunOperation> {
+        let mut passed: BTreeMap<usize, (u64, bool)> = BTreeMap::new();
+        for (which, effects) in self.left_out.iter().enumerate() {
+            passed.insert(which, (*effects, false));
+        }
+        for placed in &self.actions {
+            let (effects, goes_on) = passed.entry(placed.which).or_default();
+            let is_before = !placed.is_new || placed.key.0 <= from;
+            if placed.is_wanted(from, to) {
+                *goes_on = true;
+            } else if is_before && matches!(placed.action, ReplayAction::Effect(_)) {
+                *effects += 1;
+            }
+        }
+        let begun = passed.into_iter().filter(|(_, (effects, goes_on))| *effects > 0 && *goes_on);
+        begun
+            .filter_map(|(which, (effects, _))| {
+                let operation = self.operations.get(which)?.operation.id;
+                Some(BegunOperation { operation, effects })
+            })
+            .collect()
     }
 }
