@@ -65,7 +65,7 @@ pub struct RemoteSession {
     pub summary: RefSummary,
 }
 
-/// A ref that was read from the depot.
+/// A ref, as the depot has it or had it.
 struct ReadRef {
     tag: DepotTag,
     stored: Vec<u8>,
@@ -122,12 +122,15 @@ impl Remote {
     /// [`Error::RemoteFormat`] if a ref is damaged; any error of the depot.
     pub fn sessions(&self) -> Result<Vec<RemoteSession>> {
         let mut found = Vec::new();
-        for handle in self.names(REFS_PREFIX, &|name| handle_in(name))? {
-            if let Some(read) = self.read_ref(&handle)? {
+        self.each(REFS_PREFIX, &mut |entry| {
+            if let Some(handle) = handle_in(&entry.name)
+                && let Some(read) = self.read_ref(&handle)?
+            {
                 let RemoteRef { info, version, summary, .. } = read.opened.content;
                 found.push(RemoteSession { handle, info, version, summary });
             }
-        }
+            Ok(())
+        })?;
         found.sort_by(|a, b| (&a.info.name, a.handle).cmp(&(&b.info.name, b.handle)));
         Ok(found)
     }
@@ -141,45 +144,39 @@ impl Remote {
         let now = self.depot.now()?;
         let mut removed = 0;
         let mut known: Option<(SessionHandle, BTreeSet<PackId>)> = None;
-        let mut after = String::new();
-        loop {
-            let entries = self.depot.list(PACKS_PREFIX, &after)?;
-            for entry in &entries {
-                let Some((handle, pack)) = pack_in(&entry.name) else { continue };
-                let age = now.as_micros().saturating_sub(entry.changed.as_micros());
-                if age < GARBAGE_HOURS * 3_600_000_000 {
-                    continue;
-                }
-                if known.as_ref().is_none_or(|(of, _)| *of != handle) {
-                    let read = self.read_ref(&handle)?;
-                    let packs = read.map(|read| read.opened.content.packs).unwrap_or_default();
-                    known = Some((handle, packs.iter().map(|pack| pack.name).collect()));
-                }
-                if known.as_ref().is_some_and(|(_, packs)| !packs.contains(&pack)) {
-                    self.depot.remove(&entry.name)?;
-                    removed += 1;
-                }
+        self.each(PACKS_PREFIX, &mut |entry| {
+            let age = now.as_micros().saturating_sub(entry.changed.as_micros());
+            let Some((handle, pack)) = pack_in(&entry.name) else { return Ok(()) };
+            if age < GARBAGE_HOURS * 3_600_000_000 {
+                return Ok(());
             }
-            match entries.last() {
-                Some(last) => after.clone_from(&last.name),
-                None => return Ok(removed),
+            if known.as_ref().is_none_or(|(of, _)| *of != handle) {
+                let read = self.read_ref(&handle)?;
+                let packs = read.map(|read| read.opened.content.packs).unwrap_or_default();
+                known = Some((handle, packs.iter().map(|pack| pack.name).collect()));
             }
-        }
+            if known.as_ref().is_some_and(|(_, packs)| !packs.contains(&pack)) {
+                self.depot.remove(&entry.name)?;
+                removed += 1;
+            }
+            Ok(())
+        })?;
+        Ok(removed)
     }
 
     const fn place(&self, handle: SessionHandle) -> SessionPlace {
         SessionPlace { remote: self.id, handle }
     }
 
-    /// Returns the objects in a folder whose names mean something.
-    fn names<T>(&self, prefix: &str, read: &dyn Fn(&str) -> Option<T>) -> Result<Vec<T>> {
-        let (mut found, mut after) = (Vec::new(), String::new());
+    /// Calls a function for each object in a folder of the depot, in the order of the names.
+    fn each(&self, prefix: &str, visit: &mut dyn FnMut(&DepotEntry) -> Result<()>) -> Result<()> {
+        let mut after = String::new();
         loop {
             let entries = self.depot.list(prefix, &after)?;
-            found.extend(entries.iter().filter_map(|entry| read(&entry.name)));
+            entries.iter().try_for_each(&mut *visit)?;
             match entries.last() {
-                Some(last) => after.clone_from(&last.name),
-                None => return Ok(found),
+                Some(last) if entries.len() >= DEPOT_LIST_ENTRIES => after.clone_from(&last.name),
+                _ => return Ok(()),
             }
         }
     }

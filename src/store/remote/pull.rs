@@ -1,11 +1,11 @@
 //! Pulling a session: the packs that are new are imported.
 
-use super::{ReadRef, Remote};
-use crate::backend::depot::{DepotRead, DepotTag};
-use crate::engine::session_rows::SessionLookup;
+use super::track::KnownRef;
+use super::{DepotRead, ReadRef, Remote};
+use crate::engine::refs::present_session;
 use crate::error::{DepotError, Error, Result};
-use crate::format::remote::{RefPack, RefRelation, RefTrack, open_pack, pack_name, ref_name};
-use crate::format::{ExportMark, RecordBytes};
+use crate::format::ExportMark;
+use crate::format::remote::{RefPack, RefRelation, open_pack, pack_name, ref_name};
 use crate::model::{OperationId, SessionHandle, SessionId};
 use crate::store::{Session, Store, WriteContext};
 use std::collections::HashMap;
@@ -44,26 +44,23 @@ impl Store {
         name: Option<&str>,
     ) -> Result<PullReport> {
         let _locked = remote.lock(self)?;
-        let track = remote.track(self, handle)?;
-        let tag = track.as_ref().map(|track| DepotTag::new(track.tag.clone()));
-        match (remote.depot.get(&ref_name(handle), tag.as_ref())?, track) {
-            (DepotRead::Whole { bytes, tag }, _) => {
+        let known = remote.known_ref(self, handle)?;
+        let tag = known.as_ref().map(|known| &known.read.tag);
+        match (remote.depot.get(&ref_name(handle), tag)?, known) {
+            (DepotRead::Whole { bytes, tag }, known) => {
                 let read = remote.opened(handle, bytes, tag)?;
-                self.take_in(act, remote, handle, read, name)
+                self.take_in(act, remote, handle, known.as_ref(), read, name)
             }
-            (DepotRead::Unchanged, Some(track)) => {
-                let tag = DepotTag::new(track.tag.clone());
-                let content = remote.opened(handle, track.stored.0, tag)?.opened.content;
+            (DepotRead::Unchanged, Some(known)) => {
+                let content = known.read.opened.content;
                 let session = self.shared_session(content.info.id)?;
                 let session = session.map_or(Ok(content.info.name), |one| name_of(&one))?;
                 let version = content.version;
                 Ok(PullReport { session, version, ..PullReport::default() })
             }
-            (DepotRead::Absent, Some(track)) => {
-                let tag = DepotTag::new(track.tag.clone());
-                let content = remote.opened(handle, track.stored.0, tag)?.opened.content;
-                let what = "has nothing any more";
-                Err(Error::RemoteHistory { session: content.info.name, what })
+            (DepotRead::Absent, Some(known)) => {
+                let session = known.read.opened.content.info.name;
+                Err(Error::RemoteHistory { session, what: "has nothing any more" })
             }
             (DepotRead::Absent | DepotRead::Unchanged, None) => {
                 Err(Error::not_found("session on the remote", handle.to_string()))
@@ -74,9 +71,7 @@ impl Store {
     /// Returns the session with this id that was not removed.
     fn shared_session(&self, id: SessionId) -> Result<Option<Session>> {
         let (refs, _) = self.engine.follower.written_refs()?;
-        let known = refs.sessions.find(SessionLookup::Id(id))?;
-        let here = known.iter().find(|(_, session)| session.gone.is_none());
-        Ok(here.map(|(number, _)| self.session_at(*number)))
+        Ok(present_session(&refs, id)?.map(|number| self.session_at(number)))
     }
 
     /// Imports the packs of a ref that are new, and notes the ref as known.
@@ -85,11 +80,12 @@ impl Store {
         act: &WriteContext,
         remote: &Remote,
         handle: &SessionHandle,
+        known: Option<&KnownRef>,
         mut read: ReadRef,
         name: Option<&str>,
     ) -> Result<PullReport> {
         for _ in 0..MAX_ATTEMPTS {
-            match self.take_in_once(act, remote, handle, &read, name) {
+            match self.take_in_once(act, remote, handle, known, &read, name) {
                 Err(Error::Depot(DepotError::Damaged { name: lost, reason })) => {
                     // Packs may have been joined since the ref was read.
                     match remote.read_ref(handle)? {
@@ -108,21 +104,15 @@ impl Store {
         act: &WriteContext,
         remote: &Remote,
         handle: &SessionHandle,
+        known: Option<&KnownRef>,
         read: &ReadRef,
         name: Option<&str>,
     ) -> Result<PullReport> {
         let content = &read.opened.content;
-        let track = remote.track(self, handle)?;
-        let known = match &track {
-            Some(track) => {
-                let tag = DepotTag::new(track.tag.clone());
-                Some(remote.opened(handle, track.stored.0.clone(), tag)?.opened)
-            }
-            None => None,
-        };
-        let seen = known.as_ref().map_or(0, |known| known.content.version);
-        if let Some(known) = &known {
-            let what = match read.opened.relation(known.content.version, &known.link) {
+        let seen = known.map_or(0, |known| known.read.opened.content.version);
+        let since = known.map_or_else(ExportMark::default, |known| known.end);
+        if let Some(known) = known {
+            let what = match read.opened.relation(seen, &known.read.opened.link) {
                 RefRelation::Same | RefRelation::Later | RefRelation::LaterUnlinked => None,
                 RefRelation::SetBack => Some("has an earlier version than was seen"),
                 RefRelation::Replaced => Some("has another history than was seen"),
@@ -131,16 +121,15 @@ impl Store {
                 let session = content.info.name.clone();
                 return Err(Error::RemoteHistory { session, what });
             }
-        }
-        let since = track.as_ref().map_or_else(ExportMark::default, |track| track.end);
-        if seen > 0 && content.version > seen {
-            self.check_unshared(content.info.id, &since)?;
+            if content.version > seen {
+                self.check_unshared(content.info.id, &since)?;
+            }
         }
         let mut report = PullReport { version: content.version, ..PullReport::default() };
         let mut done: HashMap<OperationId, usize> = HashMap::new();
         let mut begins = Vec::with_capacity(content.packs.len());
         for pack in &content.packs {
-            let begin = begin_of(pack, known.as_ref().map(|known| &known.content.packs), &track);
+            let begin = known.and_then(|known| known.begin_of(pack));
             if pack.last <= seen {
                 begins.push(begin.unwrap_or_default());
                 continue;
@@ -163,13 +152,9 @@ impl Store {
             return Err(Error::Internal("a pulled session is not there".to_owned()));
         };
         report.session = name_of(&session)?;
-        let track = RefTrack {
-            tag: read.tag.as_str().to_owned(),
-            stored: RecordBytes(read.stored.clone()),
-            begins,
-            end: self.first_unshared(session.number, &since, &done)?,
-        };
-        remote.set_track(self, handle, track)?;
+        let end = self.first_unshared(session.number, &since, &done)?;
+        let stored = read.stored.clone();
+        remote.keep_ref(self, handle, (&read.tag, stored), (begins, end))?;
         Ok(report)
     }
 
@@ -198,14 +183,12 @@ fn name_of(session: &Session) -> Result<String> {
     Ok(session.summary()?.info.name)
 }
 
-/// Returns where a pack begins in this store, if one that began with the same version is known.
-fn begin_of(
-    pack: &RefPack,
-    known: Option<&Vec<RefPack>>,
-    track: &Option<RefTrack>,
-) -> Option<ExportMark> {
-    let place = known?.iter().position(|other| other.first == pack.first)?;
-    track.as_ref()?.begins.get(place).copied()
+impl KnownRef {
+    /// Returns where a pack begins in this store, if one that began with the same version is known.
+    fn begin_of(&self, pack: &RefPack) -> Option<ExportMark> {
+        let mut known = self.read.opened.content.packs.iter().zip(&self.begins);
+        known.find(|(other, _)| other.first == pack.first).map(|(_, begin)| *begin)
+    }
 }
 
 impl Remote {

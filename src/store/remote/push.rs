@@ -1,16 +1,18 @@
 //! Pushing a session: a pack is stored, then the ref is made to name it.
 
-use super::{ReadRef, Remote};
-use crate::backend::depot::{DepotTag, DepotWrite};
+use super::track::KnownRef;
+use super::{DepotTag, DepotWrite, Remote};
 use crate::engine::random::random;
 use crate::engine::refs::session as session_refs;
 use crate::error::{DepotError, Error, Result};
 use crate::format::remote::{
-    MAX_INLINE_BYTES, MAX_INLINE_PACK_BYTES, PackKey, RefPack, RefSummary, RefTrack, RemoteRef,
-    pack_name, ref_name, seal_pack,
+    MAX_INLINE_BYTES, MAX_INLINE_PACK_BYTES, PackKey, RefPack, RefSummary, RemoteRef, pack_name,
+    ref_name, seal_pack,
 };
 use crate::format::{ExportMark, RecordBytes};
-use crate::model::{CloneId, PackHash, PackId, RefNonce, SessionHandle, Timestamp};
+use crate::model::{
+    CloneId, PackHash, PackId, RefNonce, SessionHandle, SessionMetadata, Timestamp,
+};
 use crate::store::{BundleExportReport, BundleRange, Session, SessionSummary, Store, WriteContext};
 use rustix::time::{ClockId, clock_gettime};
 use std::thread;
@@ -49,6 +51,16 @@ struct NewPack {
     erases: bool,
 }
 
+/// A push of a session.
+struct Push<'a> {
+    store: &'a Store,
+    remote: &'a Remote,
+    session: &'a Session,
+    handle: SessionHandle,
+    by: CloneId,
+    now: Timestamp,
+}
+
 impl Store {
     /// Pushes what was written to a session since it was last pushed or pulled. What others pushed
     /// meanwhile is pulled first. The session is durable here before it is on the remote.
@@ -65,31 +77,24 @@ impl Store {
         let _locked = remote.lock(self)?;
         let info = session.summary()?.info;
         let handle = remote.keys.handle(&info.id);
+        let by = CloneId::from_bytes(self.engine.marker.id);
+        let push = Push { store: self, remote, session, handle, by, now: act.now };
         let mut report = PushReport { session: info.name, ..PushReport::default() };
         for attempt in 0..MAX_ATTEMPTS {
             if attempt > 0 {
                 thread::park_timeout(pause(attempt)?);
             }
-            let track = remote.track(self, &handle)?;
-            if track.is_none()
-                && let Some(read) = remote.read_ref(&handle)?
-            {
-                report.pulled += self.take_in(act, remote, &handle, read, None)?.operations;
-                continue;
-            }
-            let before = match track {
-                Some(track) => {
-                    let tag = DepotTag::new(track.tag.clone());
-                    let read = remote.opened(&handle, track.stored.0.clone(), tag)?;
-                    Some((track, read))
+            let known = remote.known_ref(self, &handle)?;
+            let mut there = if known.is_none() { remote.read_ref(&handle)? } else { None };
+            if there.is_none() {
+                if push.once(known.as_ref(), &mut report)? {
+                    return Ok(report);
                 }
-                None => None,
-            };
-            if self.push_once(act.now, remote, session, &handle, before.as_ref(), &mut report)? {
-                return Ok(report);
+                there = remote.read_ref(&handle)?;
             }
-            if let Some(read) = remote.read_ref(&handle)? {
-                report.pulled += self.take_in(act, remote, &handle, read, None)?.operations;
+            if let Some(there) = there {
+                let taken = self.take_in(act, remote, &handle, known.as_ref(), there, None)?;
+                report.pulled += taken.operations;
             }
         }
         Err(Error::Conflict(format!(
@@ -97,46 +102,39 @@ impl Store {
             report.session
         )))
     }
+}
 
+impl Push<'_> {
     /// Pushes what is new, if the ref is still the one that is known. Returns whether it was.
-    fn push_once(
-        &self,
-        now: Timestamp,
-        remote: &Remote,
-        session: &Session,
-        handle: &SessionHandle,
-        before: Option<&(RefTrack, ReadRef)>,
-        report: &mut PushReport,
-    ) -> Result<bool> {
+    fn once(&self, known: Option<&KnownRef>, report: &mut PushReport) -> Result<bool> {
         let since = time_since_boot();
-        let old = before.map(|(_, read)| &read.opened.content);
+        let old = known.map(|known| &known.read.opened.content);
         let version = old.map_or(0, |old| old.version) + 1;
-        let Some(new) = self.new_pack(now, remote, session, before, version)? else {
+        let Some(new) = self.new_pack(known, version)? else {
             report.version = version - 1;
             return Ok(true);
         };
-        let kept = match before {
-            Some((track, read)) if !new.erases => {
-                let packs = read.opened.content.packs.iter().cloned();
-                let pairs = packs.zip(track.begins.iter().copied());
+        let kept = match known {
+            Some(known) if !new.erases => {
+                let packs = known.read.opened.content.packs.iter().cloned();
+                let pairs = packs.zip(known.begins.iter().copied());
                 pairs.filter(|(pack, _)| pack.last < new.pack.first).collect()
             }
             _ => Vec::new(),
         };
         let (mut packs, mut begins): (Vec<_>, Vec<_>) = kept.into_iter().unzip();
-        let by = CloneId::from_bytes(self.engine.marker.id);
         report.operations = new.pack.operations;
         report.bytes = new.pack.bytes;
         packs.push(new.pack);
         begins.push(new.begin);
-        let (info, summary) = self.described(session)?;
+        let (info, summary) = self.described()?;
         let content = RemoteRef {
             version,
-            links: before.map(|(_, read)| read.opened.next_links()).unwrap_or_default(),
-            by,
+            links: known.map(|known| known.read.opened.next_links()).unwrap_or_default(),
+            by: self.by,
             nonce: RefNonce::from_bytes(random()?),
             info,
-            home: old.map_or(by, |old| old.home),
+            home: old.map_or(self.by, |old| old.home),
             purges: old.map_or(0, |old| old.purges),
             packs,
             summary,
@@ -144,22 +142,16 @@ impl Store {
         if time_since_boot() - since > MAX_PACK_AGE {
             return Ok(false);
         }
-        let tag = before.map(|(_, read)| &read.tag);
-        let Some((tag, stored)) = remote.write_ref(handle, tag, &content)? else {
+        let tag = known.map(|known| &known.read.tag);
+        let Some((tag, stored)) = self.remote.write_ref(&self.handle, tag, &content)? else {
             return Ok(false);
         };
         report.version = version;
-        let track = RefTrack {
-            tag: tag.as_str().to_owned(),
-            stored: RecordBytes(stored),
-            begins,
-            end: new.end,
-        };
-        remote.set_track(self, handle, track)?;
+        self.remote.keep_ref(self.store, &self.handle, (&tag, stored), (begins, new.end))?;
         if new.erases {
             // Others that read the old ref find that it has changed.
             for pack in old.iter().flat_map(|old| &old.packs) {
-                remote.depot.remove(&pack_name(handle, &pack.name))?;
+                self.remote.depot.remove(&pack_name(&self.handle, &pack.name))?;
             }
         }
         Ok(true)
@@ -167,42 +159,33 @@ impl Store {
 
     /// Makes and stores the pack of what is new; `None` if nothing is. It holds the latest packs
     /// too, if there are many of their size.
-    fn new_pack(
-        &self,
-        now: Timestamp,
-        remote: &Remote,
-        session: &Session,
-        before: Option<&(RefTrack, ReadRef)>,
-        version: u64,
-    ) -> Result<Option<NewPack>> {
+    fn new_pack(&self, known: Option<&KnownRef>, version: u64) -> Result<Option<NewPack>> {
         let whole = ExportMark::default();
-        let mut begin = before.map_or(whole, |(track, _)| track.end);
-        let (mut written, mut bytes) = self.exported(session, &begin)?;
-        if before.is_some() && written.records == 0 && !written.erases {
+        let mut begin = known.map_or(whole, |known| known.end);
+        let (mut written, mut bytes) = self.exported(&begin)?;
+        if known.is_some() && written.records == 0 && !written.erases {
             return Ok(None);
         }
         let (erases, operations) = (written.erases, written.operations);
         let mut first = version;
         let mut inline = 0;
-        if let Some((track, read)) = before {
-            let packs = &read.opened.content.packs;
+        if let Some(known) = known {
+            let packs = &known.read.opened.content.packs;
             let joined = if erases { 0 } else { first_joined(packs, bytes.len() as u64) };
-            if let (Some(pack), Some(mark)) = (packs.get(joined), track.begins.get(joined)) {
+            if let (Some(pack), Some(mark)) = (packs.get(joined), known.begins.get(joined)) {
                 (first, begin) = if erases { (1, whole) } else { (pack.first, *mark) };
-                (written, bytes) = self.exported(session, &begin)?;
+                (written, bytes) = self.exported(&begin)?;
             }
             let kept = packs.iter().take(joined).filter_map(|pack| pack.inline.as_ref());
             inline = kept.map(|bytes| bytes.0.len()).sum();
         }
-        let by = CloneId::from_bytes(self.engine.marker.id);
-        let handle = remote.keys.handle(&session.summary()?.info.id);
         for _ in 0..MAX_PACK_ATTEMPTS {
             let (name, key) = (PackId::from_bytes(random()?), PackKey::from_bytes(random()?));
-            let sealed = seal_pack(&remote.place(handle), &name, &key, &bytes)?;
+            let sealed = seal_pack(&self.remote.place(self.handle), &name, &key, &bytes)?;
             let is_small =
                 sealed.len() <= MAX_INLINE_PACK_BYTES && inline + sealed.len() <= MAX_INLINE_BYTES;
             if !is_small {
-                match remote.depot.put_new(&pack_name(&handle, &name), &sealed) {
+                match self.remote.depot.put_new(&pack_name(&self.handle, &name), &sealed) {
                     Ok(DepotWrite::Done(_)) => {}
                     // If it was written, nothing names it, and it is removed as garbage.
                     Ok(DepotWrite::Conflict) | Err(DepotError::Unsure { .. }) => continue,
@@ -217,8 +200,8 @@ impl Store {
                 hash: PackHash::from_bytes(*blake3::hash(&sealed).as_bytes()),
                 key,
                 operations,
-                by,
-                time: now,
+                by: self.by,
+                time: self.now,
                 inline: is_small.then_some(RecordBytes(sealed)),
             };
             let end = written.marks.first().copied().unwrap_or_default();
@@ -230,32 +213,28 @@ impl Store {
         }))
     }
 
-    /// Exports a session from a mark on, which is the default one for the whole session.
-    fn exported(
-        &self,
-        session: &Session,
-        begin: &ExportMark,
-    ) -> Result<(BundleExportReport, Vec<u8>)> {
+    /// Exports the session from a mark on, which is the default one for the whole session.
+    fn exported(&self, begin: &ExportMark) -> Result<(BundleExportReport, Vec<u8>)> {
         let mut bytes = Vec::new();
         let write = &mut |part: &[u8]| -> Result<()> {
             bytes.extend_from_slice(part);
             Ok(())
         };
         let written = if *begin == ExportMark::default() {
-            let range = BundleRange { session: session.clone(), from: 0, to: None };
-            self.export_bundle(&[range], write)?
+            let range = BundleRange { session: self.session.clone(), from: 0, to: None };
+            self.store.export_bundle(&[range], write)?
         } else {
-            self.export_bundle_since(session, begin, write)?
+            self.store.export_bundle_since(self.session, begin, write)?
         };
         // What others get must not be lost here in a power cut.
-        self.sync()?;
+        self.store.sync()?;
         Ok((written, bytes))
     }
 
-    fn described(&self, session: &Session) -> Result<(crate::model::SessionMetadata, RefSummary)> {
-        let view = self.engine.follower.written_view()?;
-        let refs = session_refs(&view.refs, session.number)?;
-        let summary = SessionSummary::of(session.number, refs, false);
+    fn described(&self) -> Result<(SessionMetadata, RefSummary)> {
+        let view = self.store.engine.follower.written_view()?;
+        let refs = session_refs(&view.refs, self.session.number)?;
+        let summary = SessionSummary::of(self.session.number, refs, false);
         let head = refs.branch(refs.current_branch)?.head;
         let described = RefSummary {
             head: head.map(|head| head.id),

@@ -1,11 +1,12 @@
 //! What a store knows of the refs on a remote: a file for each session in the folder of the store,
 //! or in memory for a store in memory.
 
-use super::Remote;
+use super::{DepotTag, ReadRef, Remote};
 use crate::backend::files::{self, LockedFile};
 use crate::backend::{self, plain_file};
 use crate::error::{Error, Result};
 use crate::format::remote::{MAX_REF_BYTES, RefTrack};
+use crate::format::{ExportMark, RecordBytes};
 use crate::model::SessionHandle;
 use crate::store::Store;
 use crate::store::folder::REMOTES_FOLDER;
@@ -23,6 +24,15 @@ const MAX_TRACK_BYTES: u64 = MAX_REF_BYTES as u64 + (64 << 10);
 /// How long a push or pull waits for another one of the same store.
 const LOCK_TIMEOUT: Duration = Duration::from_secs(10);
 
+/// A ref that the store has pushed or pulled.
+pub(super) struct KnownRef {
+    pub(super) read: ReadRef,
+    /// Where each pack of the ref begins in this store.
+    pub(super) begins: Vec<ExportMark>,
+    /// Up to where the session is on the remote.
+    pub(super) end: ExportMark,
+}
+
 /// The tracks of a store in memory.
 #[derive(Default)]
 pub(super) struct Tracks(Mutex<HashMap<SessionHandle, RefTrack>>);
@@ -30,10 +40,18 @@ pub(super) struct Tracks(Mutex<HashMap<SessionHandle, RefTrack>>);
 impl Remote {
     /// Returns what the store knows of the ref of a session. What is damaged, or of another history
     /// of the store, counts as nothing: it is made again from the packs.
-    pub(super) fn track(&self, store: &Store, handle: &SessionHandle) -> Result<Option<RefTrack>> {
-        let track = self.stored_track(store, handle)?;
-        let is_known = track.as_ref().map(|track| store.has_export_mark(&track.end)).transpose()?;
-        Ok(track.filter(|_| is_known == Some(true)))
+    pub(super) fn known_ref(
+        &self,
+        store: &Store,
+        handle: &SessionHandle,
+    ) -> Result<Option<KnownRef>> {
+        let Some(track) = self.stored_track(store, handle)? else { return Ok(None) };
+        if !store.has_export_mark(&track.end)? {
+            return Ok(None);
+        }
+        let RefTrack { tag, stored, begins, end } = track;
+        let read = self.opened(handle, stored.0, DepotTag::new(tag))?;
+        Ok(Some(KnownRef { read, begins, end }))
     }
 
     fn stored_track(&self, store: &Store, handle: &SessionHandle) -> Result<Option<RefTrack>> {
@@ -49,12 +67,15 @@ impl Remote {
     }
 
     /// Keeps what the store knows of the ref of a session.
-    pub(super) fn set_track(
+    pub(super) fn keep_ref(
         &self,
         store: &Store,
         handle: &SessionHandle,
-        track: RefTrack,
+        (tag, stored): (&DepotTag, Vec<u8>),
+        (begins, end): (Vec<ExportMark>, ExportMark),
     ) -> Result<()> {
+        let (tag, stored) = (tag.as_str().to_owned(), RecordBytes(stored));
+        let track = RefTrack { tag, stored, begins, end };
         let Some(path) = self.track_path(store, handle) else {
             let mut tracks = self.tracks.0.lock().unwrap_or_else(PoisonError::into_inner);
             tracks.insert(*handle, track);
@@ -69,11 +90,7 @@ impl Remote {
     pub(super) fn lock(&self, store: &Store) -> Result<Option<LockedFile>> {
         let Some(folder) = self.folder(store) else { return Ok(None) };
         for folder in folder.parent().into_iter().chain([folder.as_path()]) {
-            if let Err(error) = files::create_private_folder(folder)
-                && error.kind() != io::ErrorKind::AlreadyExists
-            {
-                return Err(backend::Error::io("create", folder)(error).into());
-            }
+            files::create_private_folder(folder).map_err(backend::Error::io("create", folder))?;
         }
         let path = folder.join("lock");
         let wrong = |error| Error::from(backend::Error::io("lock", &path)(error));
