@@ -12,7 +12,7 @@ fn session_in(store: &Store) -> Session {
     store.create_session(&act("begin"), NewSession::named("s")).unwrap()
 }
 
-fn command(id: &str) -> Fact {
+pub(crate) fn command(id: &str) -> Fact {
     let at = Timestamp::from_micros(1_767_300_000_000_000);
     Fact {
         kind: Kind::Command,

@@ -4,7 +4,7 @@
 #[allow(unreachable_pub, reason = "a crate of its own has it too")]
 mod fuzzed;
 mod hostile;
-mod increment;
+pub(crate) mod increment;
 mod kill;
 pub(crate) mod law;
 
@@ -21,7 +21,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 const NOW: Timestamp = Timestamp::from_micros(1_767_300_000_000_000);
 
-fn act(verb: &str) -> WriteContext {
+pub(crate) fn act(verb: &str) -> WriteContext {
     WriteContext::asked(verb, NOW)
 }
 
@@ -47,7 +47,7 @@ pub(crate) fn whole(store: &Store) -> Vec<u8> {
     export(store, &ranges)
 }
 
-fn note(session: &Session, id: &str, text: &str) {
+pub(crate) fn note(session: &Session, id: &str, text: &str) {
     let value = Value::from([("description", text.into()), ("source", "test".into())]);
     session
         .write(&act("note"))

@@ -1,7 +1,8 @@
 //! Requests that fail, and answers that are lost.
 
-use super::{Machine, SECRET, act, note, read};
+use super::{Machine, SECRET, read};
 use crate::bundle::law::{same, told};
+use crate::bundle::{act, note};
 use forge_store::error::DepotError;
 use forge_store::model::Timestamp;
 use forge_store::store::NewSession;

@@ -1,6 +1,7 @@
 //! Machines that take turns with a session end with the same session, whatever is done in it.
 
-use super::{Machine, SECRET, act, step_of};
+use super::{Machine, SECRET, step_of};
+use crate::bundle::act;
 use crate::bundle::law::{same, told};
 use forge_store::model::Timestamp;
 use forge_store::store::NewSession;

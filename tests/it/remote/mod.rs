@@ -4,44 +4,23 @@ mod fault;
 mod law;
 
 use crate::bundle::law::{same, step, time, told};
+use crate::bundle::{act, note};
+use crate::fault::copy;
 use forge_store::error::RemoteFormatError;
-use forge_store::model::{BranchMetadata, Fact, FactOrigin, Key, Kind, Timestamp, Value};
+use forge_store::model::{BranchMetadata, Kind, Timestamp};
 use forge_store::redact::KnownSecrets;
 use forge_store::store::remote::{
     Depot, DepotRead, DepotRequests, DepotWrite, FolderDepot, MemoryDepot, PullReport, PushReport,
     Remote,
 };
-use forge_store::store::{
-    ClaimChange, NewSession, Options, Session, Store, VerifyDepth, VerifyOutcome, WriteContext,
-};
+use forge_store::store::{NewSession, Options, Session, Store, VerifyDepth, VerifyOutcome};
 use forge_store::{Error, ErrorKind};
-use std::path::Path;
 use std::sync::Arc;
 
 pub(crate) const SECRET: [u8; 32] = [7; 32];
 
-pub(crate) fn act(verb: &str) -> WriteContext {
-    WriteContext::asked(verb, time(1))
-}
-
-pub(crate) fn note(session: &Session, id: &str, text: &str) {
-    let value = Value::from([("description", text.into()), ("source", "test".into())]);
-    let change = ClaimChange::put(Key::new(Kind::Note, id), value);
-    session.write(&act("note")).change(change).commit().unwrap();
-}
-
 fn command(session: &Session, id: &str) {
-    let at = Timestamp::from_micros(1_767_300_000_000_000);
-    let fact = Fact {
-        kind: Kind::Command,
-        id: id.to_owned(),
-        at,
-        origin: FactOrigin::Recorded,
-        place: 0,
-        recorded_at: at,
-        value: Value::from([("command", "make".into())]),
-    };
-    session.write(&act("run")).fact(fact).commit().unwrap();
+    session.write(&act("run")).fact(crate::bundle::increment::command(id)).commit().unwrap();
 }
 
 /// A store with the remote as it sees it.
@@ -218,26 +197,13 @@ fn a_store_restored_from_a_backup_goes_on() {
     note(&second.session(), "B", "after the backup");
     second.push().unwrap();
     // What it knew then is of a later history than the backup has.
-    copy_folder(&path.join("remotes"), &backup.join("remotes"));
+    copy(&path.join("remotes"), &backup.join("remotes"));
     let store = Store::open(&backup, Options::default()).unwrap();
     let restored = Machine { store, remote: Remote::open(depot, &SECRET).unwrap() };
     let pulled = restored.pull().unwrap();
     assert_eq!(pulled.operations, 1);
     first.pull().unwrap();
     same(&told(&restored.store), &told(&first.store), "restored");
-}
-
-fn copy_folder(from: &Path, to: &Path) {
-    std::fs::create_dir_all(to).unwrap();
-    for entry in std::fs::read_dir(from).unwrap() {
-        let entry = entry.unwrap();
-        let target = to.join(entry.file_name());
-        if entry.file_type().unwrap().is_dir() {
-            copy_folder(&entry.path(), &target);
-        } else {
-            std::fs::copy(entry.path(), target).unwrap();
-        }
-    }
 }
 
 #[test]
