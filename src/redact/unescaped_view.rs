@@ -33,6 +33,8 @@ pub(super) struct UnescapedView {
     pub(super) bytes: Vec<u8>,
     /// For each resolved escape: its range in `bytes`, and its range in the text.
     escapes: Vec<(Range<usize>, Range<usize>)>,
+    /// The offsets in `bytes` of the spaces between the arguments of a command.
+    joints: Vec<usize>,
     /// Offset of the range in the text.
     from: usize,
 }
@@ -233,7 +235,11 @@ fn argument_joint(text: &[u8], at: usize) -> Option<ResolvedEscape> {
     let is_same =
         opened.iter().take(level).all(|byte| *byte == b'\\') && opened.get(level) == Some(&quote);
     let argument = opened.get(level + 1..)?;
-    let begun = before.iter().rposition(|byte| *byte == quote).map_or(0, |place| place + 1);
+    // A quote with other backslashes is inside the argument.
+    let opens = |place: &usize| {
+        before[*place] == quote && slashes(before.get(..*place).unwrap_or_default()) == level
+    };
+    let begun = (0..before.len()).rev().find(opens).map_or(0, |place| place + 1);
     let is_flag = |argument: &[u8]| matches!(argument, [b'-', next, ..] if next.is_ascii_alphabetic() || *next == b'-');
     let is_listed = is_flag(argument) || begun > 0 && is_flag(before.get(begun..)?);
     work_counter::add(before.len());
@@ -248,13 +254,21 @@ fn hex(digits: &[u8]) -> Option<u8> {
 impl UnescapedView {
     fn of(text: &[u8], part: &Range<usize>, escapes: Vec<ResolvedEscape>) -> Self {
         work_counter::add(part.len());
-        let mut view =
-            Self { bytes: Vec::with_capacity(part.len()), escapes: Vec::new(), from: part.start };
+        let mut view = Self {
+            bytes: Vec::with_capacity(part.len()),
+            escapes: Vec::new(),
+            joints: Vec::new(),
+            from: part.start,
+        };
         let mut from = part.start;
         for (place, byte) in escapes {
             view.bytes.extend_from_slice(text.get(from..place.start).unwrap_or_default());
             let begun = view.bytes.len();
             view.bytes.extend(byte);
+            // Only the escape between two arguments contains a comma.
+            if text.get(place.clone()).is_some_and(|escape| escape.contains(&b',')) {
+                view.joints.push(begun);
+            }
             from = place.end;
             view.escapes.push((begun..view.bytes.len(), place));
         }
@@ -274,6 +288,13 @@ impl UnescapedView {
         at(range.start, start)..at(range.end, end)
     }
 
+    /// Returns a range of the view without what follows the argument it begins in: a secret is one
+    /// argument, and removing more would remove the quotes between two.
+    fn in_one_argument(&self, range: &Range<usize>) -> Range<usize> {
+        let next = self.joints.partition_point(|joint| *joint <= range.start);
+        range.start..self.joints.get(next).map_or(range.end, |joint| range.end.min(*joint))
+    }
+
     /// Maps findings in the view back to the text; keeps only those that begin in the share.
     pub(super) fn found(&self, found: ScanFindings, share: &Range<usize>, all: &mut ScanFindings) {
         let holds = |range: &Range<usize>| {
@@ -282,7 +303,7 @@ impl UnescapedView {
         };
         for (finding, stretch) in found.findings.into_iter().zip(found.stretches) {
             let whole = stretch.start.min(finding.range.start)..finding.range.end;
-            let range = self.place(&finding.range);
+            let range = self.place(&self.in_one_argument(&finding.range));
             if holds(&whole) && share.contains(&range.start) {
                 all.stretches.push(self.place(&stretch));
                 all.findings.push(SecretFinding { range, ..finding });

@@ -191,3 +191,28 @@ fn what_follows_a_token_of_one_length_does_not_hide_it() {
     let longer = "AKIAQ3EGTR5VN7WZLK2PQQ";
     assert_eq!(Redactor::new().clean(longer, TextForm::Plain), longer);
 }
+
+#[test]
+fn a_secret_ends_with_its_string_although_the_next_one_looks_like_a_flag() {
+    for (text, clean) in [
+        // The string ends like a flag after an escaped quote.
+        (r#"{"token":"gabcdefAGG1----\"-b","n}-n":0}"#, r#"{"token":"[redacted:token]","n}-n":0}"#),
+        (
+            r#"{"password":"-Vq8rT2mZx4Kp","-b":0,"c":"d"}"#,
+            r#"{"password":"[redacted:password]","-b":0,"c":"d"}"#,
+        ),
+        (
+            r#"{"password":"Vq8rT2mZx4Kp","--next":"kept"}"#,
+            r#"{"password":"[redacted:password]","--next":"kept"}"#,
+        ),
+        (
+            r#"{"run":"{\"password\":\"-Vq8rT2mZx4Kp\",\"-b\":0}"}"#,
+            r#"{"run":"{\"password\":\"[redacted:password]\",\"-b\":0}"}"#,
+        ),
+    ] {
+        assert_eq!(Redactor::new().clean(text, TextForm::Json), clean);
+    }
+    let list = r#"["mysql","--password","Vq8rT2mZx4Kp","-h","db"]"#;
+    let clean = r#"["mysql","--password","[redacted:password]","-h","db"]"#;
+    assert_eq!(Redactor::new().clean(list, TextForm::Json), clean);
+}
