@@ -145,6 +145,9 @@ impl Verb for BundleImportArgs {
                 CommandErrorKind::Corrupt | CommandErrorKind::Invalid => {
                     refused.hinted("'forge export bundle FILE' writes one")
                 }
+                CommandErrorKind::Conflict => {
+                    refused.hinted("'--store PATH' imports it into another store, beside this one")
+                }
                 _ => refused,
             }
         })?;

@@ -90,3 +90,28 @@ fn an_undo_names_the_operation_that_stands_in_its_way() {
     assert!(refused.stderr.contains("changed again since, by 'note update' ("), "{refused}");
     assert_eq!(added["id"], "N1");
 }
+
+#[test]
+fn a_bundle_of_a_session_that_went_another_way_is_kept_in_another_store() {
+    let environment = Environment::new();
+    for directory in ["here", "there"] {
+        environment.make_directory(directory);
+        environment.forge_in(directory, ["init"]).success();
+    }
+    environment.forge_in("here", ["note", "add", "one"]).success();
+    environment.forge_in("here", ["export", "bundle", "../first"]).success();
+    environment.forge_in("there", ["import", "bundle", "../first"]).success();
+    for directory in ["here", "there"] {
+        environment.forge_in(directory, ["note", "add", directory]).success();
+    }
+    environment.forge_in("here", ["export", "bundle", "../second"]).success();
+    let refused = environment.forge_in("there", ["import", "bundle", "../second"]);
+    assert_eq!(refused.code, 4, "{refused}");
+    assert!(refused.stderr.contains("went another way here"), "{refused}");
+    assert!(refused.stderr.contains("hint: '--store PATH' imports it into another"), "{refused}");
+    environment.make_directory("beside");
+    environment.forge_in("beside", ["init"]).success();
+    environment
+        .forge_in("there", ["--store", "../beside", "import", "bundle", "../second"])
+        .success();
+}
