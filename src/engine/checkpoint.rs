@@ -1,5 +1,6 @@
 //! Reads checkpoints from the index.
 
+use super::index::incomplete::value_in;
 use super::read_snapshot::ReadSnapshot;
 use super::refs::session as session_refs;
 use crate::backend::{ScanDirection, Snapshot, TableRow};
@@ -64,11 +65,10 @@ pub(crate) fn by_id(
     session: SessionNumber,
     id: &CheckpointId,
 ) -> Result<Option<Checkpoint>> {
-    let Some(place) = view.get(key::IDS, &key::checkpoint_id(id))? else { return Ok(None) };
-    if key::short_at(&place, 0) != Some(session) {
-        return Ok(None);
+    match value_in(view, key::IDS, key::checkpoint_id(id), session)? {
+        Some(place) => by_sequence(view, session, key::last_number(&place).unwrap_or(0)),
+        None => Ok(None),
     }
-    by_sequence(view, session, key::last_number(&place).unwrap_or(0))
 }
 
 /// Returns the checkpoint of this event.

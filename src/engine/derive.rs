@@ -1,6 +1,7 @@
 //! Derived rows. They are computed here from primary rows only, when they are first made, rebuilt
 //! or checked.
 
+use super::index::incomplete::key_in;
 use super::lineage::RevisionRef;
 use super::object::{self, LOST_OBJECT};
 use super::session_rows::derive_session;
@@ -154,6 +155,8 @@ pub(crate) fn derive_all(
     sink: RowSink<'_>,
     trouble: FailureSink<'_>,
 ) -> Result<()> {
+    let sink: RowSink<'_> =
+        &mut |table, key, value| sink(table, key_in(refs, table, key, &value)?, value);
     for one in refs.sessions.all() {
         let (number, session) = one?;
         derive_session(number, &session, sink)?;

@@ -3,6 +3,7 @@
 //! the next generation.
 
 pub(crate) mod fold;
+pub(crate) mod incomplete;
 mod operation;
 mod prewritten;
 pub(crate) mod session_drop;
@@ -23,6 +24,7 @@ use crate::format::{
     RevisionRow, SegmentRow, SequenceRow, SessionRemoval, TotalsRow, open, sealed_id,
 };
 use crate::model::{Checkpoint, ObjectId, OperationId, SessionId, SessionNumber};
+use incomplete::value_in;
 use operation::OperationPart;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -97,6 +99,7 @@ pub(crate) fn needs_no_operations(record: &Record) -> bool {
             change,
             RecordChange::Head(_)
                 | RecordChange::Session { .. }
+                | RecordChange::SessionBegun { .. }
                 | RecordChange::Pinned { .. }
                 | RecordChange::Used { .. }
                 | RecordChange::Branch { .. }
@@ -130,17 +133,21 @@ fn apply_with(
         cut: added,
         unnamed: BTreeMap::new(),
         names: BTreeSet::new(),
+        incomplete: None,
     };
     let mut part = None;
     for change in &placed.record.changes {
         refs.sessions.load(base, change.sessions())?;
+        if let Some(number) = change.session() {
+            indexer.note_incomplete(refs, number)?;
+        }
         let effect = indexer.change(refs, change)?.filter(|_| with_operations);
         if let (Some(number), Some(effect)) = (change.session(), effect) {
             OperationPart::of(&mut part, refs, number)?.effects.push(effect);
         }
         if let RecordChange::TakesBack { session, operation: other, .. } = change {
             OperationPart::of(&mut part, refs, *session)?.takes_back = Some(*other);
-            indexer.take_back(*other, placed.record.operation.id)?;
+            indexer.take_back((*session, *other), placed.record.operation.id)?;
         }
         advance_by(refs, change)?;
     }
@@ -205,6 +212,8 @@ struct RecordIndexer<'a> {
     unnamed: BTreeMap<u64, Option<Vec<u8>>>,
     /// The objects that this record refers to.
     names: BTreeSet<ObjectId>,
+    /// The session of the record, if it is incomplete.
+    incomplete: Option<SessionNumber>,
 }
 
 impl RecordIndexer<'_> {
@@ -261,9 +270,18 @@ impl RecordIndexer<'_> {
         match change {
             RecordChange::Head(_)
             | RecordChange::Session { .. }
+            | RecordChange::SessionBegun { .. }
             | RecordChange::Pinned { .. }
             | RecordChange::Used { .. }
             | RecordChange::TakesBack { .. } => Ok(None),
+            RecordChange::SessionReplaced { session, of } => {
+                self.replace_session(*session, *of)?;
+                Ok(None)
+            }
+            RecordChange::SessionAbandoned { session } => {
+                self.drop_session(*session)?;
+                Ok(None)
+            }
             RecordChange::Branch { session: number, .. } => {
                 let branch = session(refs, *number)?.branches.len() as u32;
                 Ok(Some(OperationEffect::BranchMade { branch }))
@@ -345,7 +363,7 @@ impl RecordIndexer<'_> {
                 Ok(Some(OperationEffect::Schedule { old: session(refs, *number)?.schedule }))
             }
             RecordChange::Pruned { session } => {
-                self.pruned(*session);
+                self.pruned(*session)?;
                 Ok(None)
             }
             RecordChange::Folded { session, branch, first, last, pruning, delta } => {
@@ -448,9 +466,8 @@ impl RecordIndexer<'_> {
             sequence,
             state_bytes: row.state_bytes,
         });
-        let rows = &mut *self.rows;
         derive::derive_revision(number, &header, &id, time, reset, &mut |table, key, value| {
-            rows.put(table, key, value);
+            self.put_derived(number, table, key, value);
             Ok(())
         })?;
         Ok(OperationEffect::Revision { branch: on, sequence })
@@ -542,9 +559,8 @@ impl RecordIndexer<'_> {
         };
         let place = of(number).time(time).number(sequence).build();
         self.rows.put(key::CHECKPOINTS, place, row.encode());
-        let rows = &mut *self.rows;
         derive::derive_checkpoint(number, checkpoint, &mut |table, key, value| {
-            rows.put(table, key, value);
+            self.put_derived(number, table, key, value);
             Ok(())
         })?;
         Ok(match old {
@@ -567,7 +583,7 @@ impl RecordIndexer<'_> {
         if let Some(event) = &old.key {
             self.rows.delete(key::CHECKPOINT_KEYS, of(session).text(event).build());
         }
-        self.rows.delete(key::IDS, key::checkpoint_id(&old.id));
+        self.rows.delete(key::IDS, self.id_key(key::checkpoint_id(&old.id), session));
     }
 
     /// Stores a page of facts. Returns its number and id.
@@ -651,19 +667,23 @@ impl RecordIndexer<'_> {
     fn put_operation(&mut self, row: OperationRow) {
         let id = row.operation.id;
         let place = key::operation_place(row.session, row.position, &id);
-        self.rows.put(key::OPERATION_IDS, key::operation_id(&id), place.clone());
+        self.put_derived(row.session, key::OPERATION_IDS, key::operation_id(&id), place.clone());
         self.rows.put_operation(place, row);
     }
 
-    /// Records in an operation's row which operation undid it.
-    fn take_back(&mut self, other: OperationId, by: OperationId) -> Result<()> {
-        let Some(mut row) = find_operation(&self.view(), &other)? else {
+    /// Records in an operation's row which operation of its session undid it.
+    fn take_back(
+        &mut self,
+        (number, other): (SessionNumber, OperationId),
+        by: OperationId,
+    ) -> Result<()> {
+        let Some(mut row) = find_operation_of(&self.view(), number, &other)? else {
             return Err(Error::missing(format!("the operation {other}")));
         };
         row.taken_back_by = Some(by);
         // Undoing an undo makes the first operation effective again.
         if let Some(first) = row.takes_back
-            && let Some(mut first) = find_operation(&self.view(), &first)?
+            && let Some(mut first) = find_operation_of(&self.view(), number, &first)?
         {
             first.taken_back_by = None;
             self.put_operation(first);
@@ -682,6 +702,22 @@ pub(crate) fn find_operation(
         return Ok(None);
     };
     operation_at(view, &place, id).map(Some)
+}
+
+/// Returns the operation with this id in a session. The session may be incomplete.
+pub(crate) fn find_operation_of(
+    view: &dyn Snapshot,
+    session: SessionNumber,
+    id: &OperationId,
+) -> Result<Option<OperationRow>> {
+    let place = value_in(view, key::OPERATION_IDS, key::operation_id(id), session)?;
+    place.map(|place| operation_at(view, &place, id)).transpose()
+}
+
+/// Returns whether a session is being built and will replace another one.
+pub(crate) fn is_incomplete(refs: &StoreRefs, number: SessionNumber) -> Result<bool> {
+    let session = refs.sessions.get(number)?;
+    Ok(session.is_some_and(|session| session.gone == Some(SessionRemoval::Incomplete)))
 }
 
 fn operation_at(view: &dyn Snapshot, place: &[u8], id: &OperationId) -> Result<OperationRow> {

@@ -1,6 +1,6 @@
 //! Merge bases: how far the ancestors of two branches reach, and the last revisions they share.
 
-use super::index::find_operation;
+use super::index::find_operation_of;
 use super::lineage::{self, RevisionRef};
 use crate::backend::{ScanDirection, Snapshot};
 use crate::engine::refs::StoreRefs;
@@ -37,7 +37,7 @@ pub(crate) fn merge_revisions(
         let row = lineage::revision(view, number, at)?;
         let body = RevisionBody::decode(&row.body)
             .map_err(Error::corrupt(format_args!("the body of #{}", at.sequence)))?;
-        let operation = find_operation(view, &body.operation.id)?;
+        let operation = find_operation_of(view, number, &body.operation.id)?;
         joints.push(MergeRevision {
             at,
             merged: key::number_at(&merged, 0).unwrap_or(0),

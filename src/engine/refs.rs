@@ -127,7 +127,8 @@ pub(crate) fn check_sessions_visible(refs: &StoreRefs, record: &Record) -> Resul
         record.changes.iter().any(shows)
     };
     for number in told.filter_map(RecordChange::session) {
-        let is_gone = refs.sessions.get(number)?.is_some_and(|session| session.gone.is_some());
+        let gone = refs.sessions.get(number)?.and_then(|session| session.gone);
+        let is_gone = gone.is_some_and(|gone| gone != SessionRemoval::Incomplete);
         if is_gone && !is_shown(number) {
             return Err(Error::Conflict(
                 "the session was dropped: undo that first ('forge log --operations' names a \
@@ -203,6 +204,7 @@ impl SessionRefs {
                 self.gone = Some(SessionRemoval::Pruned(*pruning));
             }
             RecordChange::SessionShown { .. } => self.gone = None,
+            RecordChange::SessionAbandoned { .. } => self.remove(),
             RecordChange::TextDropped { blob, bytes, pruning, .. } => {
                 self.drop_text(blob, *bytes, Some(*pruning));
             }
@@ -270,6 +272,8 @@ impl SessionRefs {
             RecordChange::Schedule { every_micros, .. } => self.schedule = *every_micros,
             RecordChange::Head(_)
             | RecordChange::Session { .. }
+            | RecordChange::SessionBegun { .. }
+            | RecordChange::SessionReplaced { .. }
             | RecordChange::Pinned { .. }
             | RecordChange::Used { .. }
             | RecordChange::Object { .. }
@@ -285,13 +289,18 @@ impl SessionRefs {
     /// Removes permanently what a pruning operation hid.
     fn sweep(&mut self, operation: OperationId) {
         if self.gone == Some(SessionRemoval::Pruned(operation)) {
-            let nameless =
-                SessionMetadata { name: String::new(), agent_session: None, ..self.info.clone() };
-            *self = Self { gone: Some(SessionRemoval::Swept), ..begin(&nameless) };
+            self.remove();
         }
         for text in &mut self.dropped {
             text.pruning.take_if(|pruning| *pruning == operation);
         }
+    }
+
+    /// Leaves only what is kept of a session that was permanently removed.
+    fn remove(&mut self) {
+        let nameless =
+            SessionMetadata { name: String::new(), agent_session: None, ..self.info.clone() };
+        *self = Self { gone: Some(SessionRemoval::Swept), ..begin(&nameless) };
     }
 
     fn branch_mut(&mut self, number: BranchNumber) -> Result<&mut BranchRefs> {
@@ -367,6 +376,12 @@ pub(crate) fn advance_by(refs: &mut StoreRefs, change: &RecordChange) -> Result<
             refs.sessions.push(begin(info));
             Ok(())
         }
+        RecordChange::SessionBegun { info } => {
+            let gone = Some(SessionRemoval::Incomplete);
+            refs.sessions.push(SessionRefs { gone, ..begin(info) });
+            Ok(())
+        }
+        RecordChange::SessionReplaced { session, of } => replace_session(refs, *session, *of),
         RecordChange::Pinned { session } => {
             refs.pinned = *session;
             Ok(())
@@ -395,6 +410,19 @@ pub(crate) fn advance_by(refs: &mut StoreRefs, change: &RecordChange) -> Result<
         }
         change => change.session().map_or(Ok(()), |number| advance_session(refs, number, change)),
     }
+}
+
+/// Lets a session that was begun beside another one replace it, also as the current session.
+fn replace_session(refs: &mut StoreRefs, new: SessionNumber, old: SessionNumber) -> Result<()> {
+    for current in [&mut refs.pinned, &mut refs.last_used].into_iter().flatten() {
+        if *current == old {
+            *current = new;
+        }
+    }
+    let removed = refs.sessions.change(old, SessionRefs::remove)?;
+    let shown = refs.sessions.change(new, |session| session.gone = None)?;
+    removed.ok_or_else(|| unknown_session(old))?;
+    shown.ok_or_else(|| unknown_session(new))
 }
 
 /// Advances the refs by the beginning of a segment. Within a tail it only confirms what is known.

@@ -214,7 +214,8 @@ pub(crate) fn ids_between(
         .iter()
         .filter_map(|(id, place)| {
             Some(IdPrefixMatch {
-                id: *id.first_chunk()?,
+                // Longer keys are those of incomplete sessions.
+                id: id.as_slice().try_into().ok()?,
                 session: key::short_at(place, 0)?,
                 sequence: key::last_number(place)?,
             })

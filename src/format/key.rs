@@ -258,6 +258,21 @@ pub fn operation_id(id: &OperationId) -> Vec<u8> {
     id.as_bytes().to_vec()
 }
 
+/// Returns whether a table finds a session's data by an id that an incomplete session and the one
+/// that it replaces have in common. The values of its rows begin with the session.
+#[must_use]
+pub const fn is_id_table(table: TableId) -> bool {
+    matches!(table, IDS | OPERATION_IDS)
+}
+
+/// Returns the key of a row of an [id table](is_id_table) for an incomplete session: then the row
+/// of the session that it replaces is the one with the id alone.
+#[must_use]
+pub fn in_incomplete(mut id: Vec<u8>, session: SessionNumber) -> Vec<u8> {
+    id.extend_from_slice(&session.to_be_bytes());
+    id
+}
+
 /// Reads the number at the end of a key; `None` if the key is too short.
 #[must_use]
 pub fn last_number(key: &[u8]) -> Option<u64> {

@@ -69,6 +69,20 @@ pub enum RecordChange {
     /// A session is created; its number is the count of sessions before it. It has the branch
     /// `main`.
     Session { info: SessionMetadata },
+    /// A session is begun beside another one with the same id, which it will replace. Until then
+    /// it is hidden. Its number is the count of sessions before it.
+    SessionBegun { info: SessionMetadata },
+    /// A session that was begun beside another one replaces it: everything of the other one is
+    /// permanently deleted.
+    SessionReplaced {
+        /// The session that was begun.
+        session: SessionNumber,
+        /// The session that it replaces.
+        of: SessionNumber,
+    },
+    /// A session that was begun beside another one is given up: everything of it is permanently
+    /// deleted.
+    SessionAbandoned { session: SessionNumber },
     /// The session that is current for commands that name none; `None` makes it the one last used.
     Pinned {
         /// The session, if one is pinned.
@@ -274,11 +288,14 @@ macro_rules! session_in {
         match $change {
             RecordChange::Head(_)
             | RecordChange::Session { .. }
+            | RecordChange::SessionBegun { .. }
             | RecordChange::Pinned { .. }
             | RecordChange::Used { .. }
             | RecordChange::Object { .. }
             | RecordChange::SweptAhead { .. } => None,
-            RecordChange::Branch { session, .. }
+            RecordChange::SessionReplaced { session, .. }
+            | RecordChange::SessionAbandoned { session }
+            | RecordChange::Branch { session, .. }
             | RecordChange::BranchChanged { session, .. }
             | RecordChange::BranchHidden { session, .. }
             | RecordChange::Switched { session, .. }
@@ -315,7 +332,8 @@ impl RecordChange {
     /// Returns all sessions whose refs this changes or needs.
     pub fn sessions(&self) -> impl Iterator<Item = SessionNumber> {
         let (other, swept) = match self {
-            Self::SessionDropped { of, .. }
+            Self::SessionReplaced { of, .. }
+            | Self::SessionDropped { of, .. }
             | Self::SessionShown { of, .. }
             | Self::TextDropped { of, .. }
             | Self::TextShown { of, .. } => (Some(*of), &[][..]),

@@ -120,6 +120,8 @@ pub enum SessionRemoval {
     Pruned(OperationId),
     /// Permanently: only its number and its id are left.
     Swept,
+    /// It is not complete yet: it will replace the session with the same id.
+    Incomplete,
 }
 
 /// The dropped beginning of a growing blob.

@@ -72,7 +72,9 @@ pub use adopt::{AdoptReport, KeyState};
 pub use backup::BackupReport;
 pub use branch::BranchSummary;
 pub use brief::{BriefLine, HypothesisLines, SessionBrief, entity_title, last_results};
-pub use bundle::{BundleExportReport, BundleImportReport, BundleRange, BundleSource, ExportMark};
+pub use bundle::{
+    BundleExportReport, BundleImportReport, BundleRange, BundleSource, ExportMark, SplitBranch,
+};
 pub use check_results::{CheckResults, LastCheckResult};
 pub(crate) use check_results::{CheckTracker, CheckTurn, check_label};
 pub use connected_system::{

@@ -4,7 +4,7 @@
 use super::super::checkpoint;
 use super::super::lineage::{self, RevisionRange, RevisionRef};
 use super::super::refs::session;
-use super::{RecordIndexer, find_operation, history_place, object};
+use super::{RecordIndexer, find_operation_of, history_place, object};
 use crate::backend::{ScanDirection, Snapshot};
 use crate::engine::refs::StoreRefs;
 use crate::error::{Error, Result};
@@ -95,9 +95,14 @@ pub(crate) fn before(
 }
 
 impl RecordIndexer<'_> {
-    pub(super) fn pruned(&mut self, session: SessionNumber) {
+    pub(super) fn pruned(&mut self, session: SessionNumber) -> Result<()> {
         let place = pruning(&self.placed.record.operation);
+        // The session that an incomplete one replaces keeps the row until then.
+        if self.incomplete == Some(session) && self.view().get(key::PRUNINGS, &place)?.is_some() {
+            return Ok(());
+        }
         self.rows.put(key::PRUNINGS, place, session.to_be_bytes().to_vec());
+        Ok(())
     }
 
     /// Folds the revisions from `first` on into `at`.
@@ -184,7 +189,7 @@ impl RecordIndexer<'_> {
 
     /// Deletes what a pruning hid, except the headers.
     pub(super) fn sweep(&mut self, number: SessionNumber, operation: &OperationId) -> Result<()> {
-        let mut pruning_row = find_operation(&self.view(), operation)?
+        let mut pruning_row = find_operation_of(&self.view(), number, operation)?
             .ok_or_else(|| Error::missing(format!("the operation {operation}")))?;
         let (mut checkpoints, mut revisions) = (Vec::new(), 0);
         for effect in std::mem::take(&mut pruning_row.effects) {

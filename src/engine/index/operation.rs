@@ -46,7 +46,8 @@ impl RecordIndexer<'_> {
     /// how many its operation has.
     pub(super) fn add_to_operation(&mut self, part: OperationPart) -> Result<()> {
         let operation = &self.placed.record.operation;
-        let place = self.view().get(key::OPERATION_IDS, &key::operation_id(&operation.id))?;
+        let id = self.id_key(key::operation_id(&operation.id), part.session);
+        let place = self.view().get(key::OPERATION_IDS, &id)?;
         let Some(place) = place else {
             self.added.operations += 1;
             self.put_operation(OperationRow {

@@ -119,6 +119,32 @@ pub(crate) fn rows(
     Ok(view.scan(table, &from, &to, ScanDirection::Ascending, usize::MAX)?)
 }
 
+/// Returns the keys of the rows that find something of a session by its id, as they are in a
+/// complete session.
+pub(super) fn id_keys(
+    view: &dyn Snapshot,
+    number: SessionNumber,
+) -> Result<Vec<(TableId, Vec<u8>)>> {
+    let mut found = Vec::new();
+    for table in [key::REVISIONS, key::FOLDED] {
+        for (_, row) in rows(view, table, number)? {
+            if let Ok(row) = RevisionRow::decode(&row) {
+                let id = RevisionHeader::id_of(&row.header);
+                found.push((key::IDS, key::revision_id(&id)));
+            }
+        }
+    }
+    for (_, row) in rows(view, key::CHECKPOINTS, number)? {
+        let row = CheckpointRow::decode(&row).map_err(Error::corrupt("a checkpoint"))?;
+        found.push((key::IDS, key::checkpoint_id(&row.checkpoint.id)));
+    }
+    for (_, row) in rows(view, key::OPERATIONS, number)? {
+        let row = OperationRow::decode(&row).map_err(Error::corrupt("an operation"))?;
+        found.push((key::OPERATION_IDS, key::operation_id(&row.operation.id)));
+    }
+    Ok(found)
+}
+
 impl RecordIndexer<'_> {
     /// Deletes everything that belongs only to a session. The sweep deletes its large values, the
     /// applier its keyframes.
@@ -126,29 +152,19 @@ impl RecordIndexer<'_> {
         let objects: Vec<u64> =
             session_objects(&self.view(), number)?.objects.into_iter().collect();
         self.forget_objects(&objects)?;
-        let mut found: Vec<(TableId, Vec<u8>)> = Vec::new();
+        let ids = id_keys(&self.view(), number)?;
+        let ids = ids.into_iter().map(|(table, id)| (table, self.id_key(id, number)));
+        let mut found: Vec<(TableId, Vec<u8>)> = ids.collect();
         for table in OWN {
             for (place, row) in rows(&self.view(), table, number)? {
                 match table {
-                    key::REVISIONS | key::FOLDED => {
-                        if let Ok(row) = RevisionRow::decode(&row) {
-                            let id = RevisionHeader::id_of(&row.header);
-                            found.push((key::IDS, key::revision_id(&id)));
-                        }
-                    }
                     key::CHECKPOINTS => {
                         let row = CheckpointRow::decode(&row);
                         let one = row.map_err(Error::corrupt("a checkpoint"))?.checkpoint;
-                        found.push((key::IDS, key::checkpoint_id(&one.id)));
                         let all = KeyBuilder::new().time(one.time).session(number);
                         found.push((key::ALL_CHECKPOINTS, all.number(one.sequence).build()));
                     }
-                    key::OPERATIONS => {
-                        let row = OperationRow::decode(&row);
-                        let id = row.map_err(Error::corrupt("an operation"))?.operation.id;
-                        found.push((key::OPERATION_IDS, key::operation_id(&id)));
-                        self.cut.operations += 1;
-                    }
+                    key::OPERATIONS => self.cut.operations += 1,
                     key::SEGMENTS => self.cut.segments += 1,
                     _ => {}
                 }

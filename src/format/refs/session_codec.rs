@@ -62,6 +62,7 @@ pub(super) fn encode(session: &SessionRefs) -> Vec<u8> {
             put_operation(&mut out, operation);
         }
         Some(SessionRemoval::Swept) => out.push(2),
+        Some(SessionRemoval::Incomplete) => out.push(3),
     }
     out
 }
@@ -106,6 +107,7 @@ pub(super) fn decode<const KEPT: bool>(bytes: &[u8]) -> Result<SessionRefs, Deco
             0 => None,
             1 => Some(SessionRemoval::Pruned(operation(from)?)),
             2 => Some(SessionRemoval::Swept),
+            3 => Some(SessionRemoval::Incomplete),
             _ => return Err(from.error("it went in an unknown way")),
         },
     };
@@ -388,6 +390,7 @@ pub(super) mod tests {
         let gone = prop_oneof![
             Just(None),
             Just(Some(SessionRemoval::Swept)),
+            Just(Some(SessionRemoval::Incomplete)),
             id.prop_map(|id| Some(SessionRemoval::Pruned(OperationId::from_bytes(id)))),
         ];
         let lists = (

@@ -51,6 +51,31 @@ impl Store {
         }))
     }
 
+    /// Returns whether anything was written to a session at a position or later.
+    pub(in crate::store) fn was_written_since(
+        view: &ReadSnapshot,
+        number: SessionNumber,
+        position: u64,
+    ) -> Result<bool> {
+        Ok(!operations_since(view, number, position)?.is_empty())
+    }
+
+    /// Returns the prunings of revisions since a mark that are in force, newest first.
+    pub(in crate::store) fn prunings_since(
+        &self,
+        number: SessionNumber,
+        mark: &ExportMark,
+    ) -> Result<Vec<OperationId>> {
+        let view = self.engine.follower.written_view()?;
+        let folds = |effect: &OperationEffect| matches!(effect, OperationEffect::Folded { .. });
+        let rows = operations_since(&view, number, mark.position)?.into_iter().rev();
+        let prunings = rows.filter(|row| {
+            let (new, _) = new_part((*row).clone(), mark.position);
+            row.taken_back_by.is_none() && !row.is_swept() && new.effects.iter().any(folds)
+        });
+        Ok(prunings.map(|row| row.operation.id).collect())
+    }
+
     /// Returns the mark before the first operation after `since` that others do not have, or the
     /// mark of the end. `shared` has the number of effects that others have of each operation.
     pub(in crate::store) fn first_unshared(

@@ -6,7 +6,7 @@ use super::{BundleReader, BundleSource, MAX_RECORD_BYTES, damaged};
 use crate::backend::Snapshot;
 use crate::engine::blob::{self, BlobCache};
 use crate::engine::commit::CommitDurability;
-use crate::engine::index::{find_operation, fold};
+use crate::engine::index::{find_operation_of, fold};
 use crate::engine::journal_follower::APPLY_BYTES;
 use crate::engine::lineage::RevisionRef;
 use crate::engine::object;
@@ -44,6 +44,17 @@ pub(in crate::store) struct PackImport {
     pub(in crate::store) effects: HashMap<OperationId, usize>,
     /// The secrets in it that this store redacts, in words.
     pub(in crate::store) secrets: Option<String>,
+}
+
+/// Where the sessions of a bundle go.
+#[derive(Clone, Copy, Default)]
+struct BundleTarget<'a> {
+    /// The name of the file, for a report if the import is killed; empty for none.
+    file: &'a str,
+    /// The name of the session, if it gets another one.
+    name: Option<&'a str>,
+    /// The incomplete session that the only session of the bundle goes into.
+    into: Option<SessionNumber>,
 }
 
 /// What an import does if it finds secrets that this store redacts.
@@ -86,19 +97,22 @@ impl Store {
         file: &str,
         name: Option<&str>,
     ) -> Result<BundleImportReport> {
-        let (report, _) = self.take_bundle(act, source, (file, name), SecretsFound::Refused)?;
+        let target = BundleTarget { file, name, into: None };
+        let (report, _) = self.take_bundle(act, source, target, SecretsFound::Refused)?;
         Ok(report)
     }
 
-    /// Imports a bundle that was pulled. Secrets in it are reported, not refused: others have them
-    /// too, and a session that cannot be pulled could not be purged.
+    /// Imports a bundle that was pulled, into an incomplete session if one is given. Secrets in it
+    /// are reported, not refused: others have them too, and a session that cannot be pulled could
+    /// not be purged.
     pub(in crate::store) fn import_pack(
         &self,
         act: &WriteContext,
         source: &mut dyn BundleSource,
-        name: Option<&str>,
+        (name, into): (Option<&str>, Option<SessionNumber>),
     ) -> Result<PackImport> {
-        let (_, taken) = self.take_bundle(act, source, ("", name), SecretsFound::Reported)?;
+        let target = BundleTarget { file: "", name, into };
+        let (_, taken) = self.take_bundle(act, source, target, SecretsFound::Reported)?;
         Ok(taken)
     }
 
@@ -106,29 +120,35 @@ impl Store {
         &self,
         act: &WriteContext,
         source: &mut dyn BundleSource,
-        (file, name): (&str, Option<&str>),
+        target: BundleTarget<'_>,
         secrets_found: SecretsFound,
     ) -> Result<(BundleImportReport, PackImport)> {
         let view = self.engine.follower.written_view()?;
         let redactor = self.engine.options.redaction.as_deref();
-        let (mut contents, secrets) = verify_bundle(source, redactor, self, &view)?;
+        let (mut contents, secrets) = verify_bundle(source, redactor, self, (&view, target.into))?;
         drop(view);
         if let (Some(found), SecretsFound::Refused) = (&secrets, secrets_found) {
             return Err(Error::Secrets { found: found.clone() });
         }
-        if let Some(name) = name {
+        if let Some(name) = target.name {
             let [only] = contents.sessions.as_mut_slice() else {
                 return Err(Error::invalid("only a bundle of one session can be given a name"));
             };
             name.clone_into(&mut only.info.name);
         }
         let refs = self.engine.follower.written_refs()?.0;
-        contents.sessions.iter().try_for_each(|session| place(&refs, session).map(drop))?;
+        let sessions = &mut contents.sessions.iter();
+        sessions.try_for_each(|session| place(&refs, session, target.into).map(drop))?;
         let begun = contents.sessions.iter().flat_map(|session| &session.begun);
         let done = begun.map(|one| (one.operation, one.effects as usize)).collect();
-        let mark = BundleMark::write(self, &contents, file)?;
+        let mark = match target.into {
+            None => Some(BundleMark::write(self, &contents, target.file)?),
+            // A session that stays incomplete is given up.
+            Some(_) => None,
+        };
         let mut import = BundleImporter {
             store: self,
+            into: target.into,
             operation: act.operation()?,
             done,
             objects: Vec::new(),
@@ -138,16 +158,16 @@ impl Store {
             next_branches: contents.sessions.iter().map(first_branch).collect(),
             contents,
         };
-        match import.all(source).and_then(|()| self.engine.sync()) {
-            Ok(()) => mark.remove()?,
-            Err(error) => {
-                // A session that went another way here is not finished by another import.
-                if matches!(error, Error::Conflict(_)) || import.taken.records == 0 {
-                    mark.remove()?;
-                }
-                return Err(error);
-            }
+        let done = import.all(source).and_then(|()| self.engine.sync());
+        // A session that went another way here is not finished by another import.
+        let is_ended = match &done {
+            Ok(()) | Err(Error::Conflict(_)) => true,
+            Err(_) => import.taken.records == 0,
+        };
+        if let Some(mark) = mark.filter(|_| is_ended) {
+            mark.remove()?;
         }
+        done?;
         let sessions = import.contents.sessions.iter();
         import.taken.sessions = sessions.map(|session| session.info.name.clone()).collect();
         let operations = import.written.len() as u64;
@@ -156,11 +176,20 @@ impl Store {
 }
 
 /// Returns the number of a session here, and whether it exists yet.
-fn place(refs: &StoreRefs, session: &BundleSession) -> Result<(SessionNumber, bool)> {
+fn place(
+    refs: &StoreRefs,
+    session: &BundleSession,
+    into: Option<SessionNumber>,
+) -> Result<(SessionNumber, bool)> {
     let known = refs.sessions.find(SessionLookup::Id(session.info.id))?;
-    let mut own = known.into_iter().filter(|(_, known)| known.gone != Some(SessionRemoval::Swept));
+    let mut own = known.into_iter().filter(|(number, known)| match into {
+        Some(into) => *number == into,
+        None => {
+            ![Some(SessionRemoval::Swept), Some(SessionRemoval::Incomplete)].contains(&known.gone)
+        }
+    });
     if let Some((number, here)) = own.next() {
-        if here.gone.is_some() {
+        if here.gone.is_some() && into.is_none() {
             return Err(Error::Conflict(format!(
                 "the session '{}' was pruned here: undo that first",
                 here.info.name
@@ -197,6 +226,7 @@ fn first_branch(session: &BundleSession) -> Option<u64> {
 
 struct BundleImporter<'a> {
     store: &'a Store,
+    into: Option<SessionNumber>,
     operation: Operation,
     contents: BundleContents,
     /// How many effects of each operation were processed so far.
@@ -299,7 +329,7 @@ impl BundleImporter<'_> {
         let first_branch = self.next_branches.get(named).copied().flatten();
         self.store.engine.commit(CommitDurability::Later, &mut |desk| {
             let mut refs = (*desk.refs).clone();
-            let (number, is_there) = place(&refs, session)?;
+            let (number, is_there) = place(&refs, session, self.into)?;
             let mut changes = Vec::new();
             if !is_there {
                 changes.push(RecordChange::Session { info: session.info.clone() });
@@ -309,7 +339,10 @@ impl BundleImporter<'_> {
                 }
                 changes.iter().try_for_each(|change| advance_by(&mut refs, change))?;
             }
-            let known = if is_there { known(desk, &record.operation.id)? } else { None };
+            let known = match is_there {
+                true => find_operation_of(&desk.view()?, number, &record.operation.id)?,
+                false => None,
+            };
             let mut at = passed;
             let mut next_branch = first_branch;
             for change in &record.changes {
@@ -346,11 +379,11 @@ impl BundleImporter<'_> {
     }
 }
 
-const fn is_branch(change: &RecordChange) -> bool {
+pub(super) const fn is_branch(change: &RecordChange) -> bool {
     matches!(change, RecordChange::Branch { .. })
 }
 
-const fn has_effect(change: &RecordChange) -> bool {
+pub(super) const fn has_effect(change: &RecordChange) -> bool {
     !matches!(
         change,
         RecordChange::Segment { .. }
@@ -368,11 +401,6 @@ fn divergence_error(session: &BundleSession, error: &Error) -> Error {
         session.info.name,
         crate::engine::verify::chain(error)
     ))
-}
-
-/// Looks up an operation in this store.
-fn known(desk: &PlanContext<'_>, id: &OperationId) -> Result<Option<OperationRow>> {
-    find_operation(&desk.view()?, id)
 }
 
 /// Returns whether a change, effect number `at` of its operation, is here already.

@@ -7,6 +7,7 @@
 //! * `export`: writes records and objects to a file.
 //! * `verify`: verifies a file as a whole before anything is written; `blob_parts`: its blobs.
 //! * `secret_counter`: counts secrets in it that this store redacts.
+//! * `reapply`: writes what others do not have again, after what they wrote.
 //! * `import`: appends what the journal does not contain yet; `unfinished`: marks what was begun.
 
 mod blob_parts;
@@ -14,6 +15,7 @@ mod export;
 mod export_mark;
 mod folded_revision;
 mod import;
+pub(in crate::store) mod reapply;
 mod replay;
 mod secret_counter;
 mod unfinished;
@@ -22,6 +24,7 @@ mod verify;
 pub use crate::format::ExportMark;
 pub use export::{BundleExportReport, BundleRange};
 pub use import::BundleImportReport;
+pub use reapply::SplitBranch;
 
 use crate::error::{Error, Result};
 use crate::format::{

@@ -132,6 +132,9 @@ impl<'a> SecretCounter<'a> {
             }
             RecordChange::Head(_)
             | RecordChange::Session { .. }
+            | RecordChange::SessionBegun { .. }
+            | RecordChange::SessionReplaced { .. }
+            | RecordChange::SessionAbandoned { .. }
             | RecordChange::Pinned { .. }
             | RecordChange::Used { .. }
             | RecordChange::BranchHidden { .. }

@@ -72,12 +72,12 @@ struct BundleVerifier<'a> {
 }
 
 /// Reads a whole bundle and verifies every checksum, hash, digest and number in it. Returns its
-/// contents, and the secrets found, in words.
+/// contents, and the secrets found, in words. A range continues the session that it goes into.
 pub(super) fn verify_bundle(
     source: &mut dyn BundleSource,
     redactor: Option<&Redactor>,
     store: &Store,
-    view: &ReadSnapshot,
+    (view, into): (&ReadSnapshot, Option<SessionNumber>),
 ) -> Result<(BundleContents, Option<String>)> {
     let mut items = BundleReader::begin(source)?;
     let first = items.next()?;
@@ -105,7 +105,10 @@ pub(super) fn verify_bundle(
         if !session.needs_earlier() {
             return Ok(None);
         }
-        present_session(&view.refs, session.info.id)
+        match into {
+            Some(number) => Ok(Some(number)),
+            None => present_session(&view.refs, session.info.id),
+        }
     });
     let mut judge = BundleVerifier {
         items,
@@ -216,6 +219,8 @@ impl BundleVerifier<'_> {
             }
             RecordChange::TextDropped { .. }
             | RecordChange::TextShown { .. }
+            | RecordChange::SessionReplaced { .. }
+            | RecordChange::SessionAbandoned { .. }
             | RecordChange::SessionDropped { .. }
             | RecordChange::SessionShown { .. } => {
                 return Err(Error::invalid("it drops what is another session's"));

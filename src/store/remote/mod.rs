@@ -7,9 +7,10 @@
 //! nothing that was pushed is lost.
 //!
 //! * `push`: stores a pack, then makes the ref name it.
-//! * `pull`: imports the packs that are new.
+//! * `pull`: imports the packs that are new; `join`: joins them with what was written here.
 //! * `track`: what this store knows of the ref of a session.
 
+mod join;
 mod pull;
 mod push;
 mod track;

@@ -6,13 +6,33 @@ use crate::engine::refs::present_session;
 use crate::error::{DepotError, Error, Result};
 use crate::format::ExportMark;
 use crate::format::remote::{RefPack, RefRelation, open_pack, pack_name, ref_name};
-use crate::model::{OperationId, SessionHandle, SessionId};
-use crate::store::{Session, Store, WriteContext};
+use crate::model::{OperationId, SessionHandle, SessionId, SessionNumber};
+use crate::store::{Session, SplitBranch, Store, WriteContext};
 use std::collections::HashMap;
 use std::io::Cursor;
 
 /// How often a ref is read again that names packs which were joined meanwhile.
 const MAX_ATTEMPTS: u32 = 5;
+
+/// Where the packs of a session go.
+#[derive(Clone, Copy, Default)]
+pub(super) struct PackTarget<'a> {
+    /// The name of the session here, if it is new.
+    pub(super) name: Option<&'a str>,
+    /// The incomplete session that they go into.
+    pub(super) into: Option<SessionNumber>,
+}
+
+/// What was imported from packs.
+#[derive(Default)]
+pub(super) struct TakenPacks {
+    pub(super) operations: u64,
+    pub(super) secrets: Vec<String>,
+    /// Where each pack of the ref begins in this store.
+    pub(super) begins: Vec<ExportMark>,
+    /// How many effects of each operation the packs have.
+    pub(super) effects: HashMap<OperationId, usize>,
+}
 
 /// What a pull did.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -26,15 +46,24 @@ pub struct PullReport {
     /// The secrets in what was pulled that this store redacts, in words. They cannot be removed
     /// without changing ids: a purge removes them everywhere.
     pub secrets: Vec<String>,
+    /// The revisions and checkpoints of this store that were not pushed yet and have other numbers
+    /// now, after what was pulled: the number before, and now.
+    pub renumbered: Vec<(u64, u64)>,
+    /// The branches that both sides continued and that could not be joined.
+    pub split: Vec<SplitBranch>,
 }
 
 impl Store {
     /// Pulls what others have pushed of a session. `name` is its name here if it is new and another
     /// session has its name.
     ///
+    /// If the session was changed here and on the remote, both are joined: what was pushed keeps its
+    /// ids and numbers, and what was not follows it. If both changed the same claim, the revisions
+    /// of this store are on a branch of their own ([`PullReport::split`]).
+    ///
     /// # Errors
-    /// [`Error::NotFound`] if the session is not on the remote; [`Error::Conflict`] if it was
-    /// changed here and on the remote; [`Error::RemoteHistory`] if the remote has another history
+    /// [`Error::NotFound`] if the session is not on the remote; [`Error::Conflict`] if both cannot
+    /// be joined; [`Error::RemoteHistory`] if the remote has another history
     /// of it than was seen; any error of an import or of the depot.
     pub fn pull(
         &self,
@@ -109,65 +138,99 @@ impl Store {
         name: Option<&str>,
     ) -> Result<PullReport> {
         let content = &read.opened.content;
-        let seen = known.map_or(0, |known| known.read.opened.content.version);
-        let since = known.map_or_else(ExportMark::default, |known| known.end);
         if let Some(known) = known {
-            let what = match read.opened.relation(seen, &known.read.opened.link) {
-                RefRelation::Same | RefRelation::Later | RefRelation::LaterUnlinked => None,
-                RefRelation::SetBack => Some("has an earlier version than was seen"),
-                RefRelation::Replaced => Some("has another history than was seen"),
-            };
-            if let Some(what) = what {
-                let session = content.info.name.clone();
-                return Err(Error::RemoteHistory { session, what });
-            }
-            if content.version > seen {
-                self.check_unshared(content.info.id, &since)?;
-            }
+            check_history(known, read)?;
         }
         let mut report = PullReport { version: content.version, ..PullReport::default() };
-        let mut done: HashMap<OperationId, usize> = HashMap::new();
-        let mut begins = Vec::with_capacity(content.packs.len());
-        for pack in &content.packs {
-            let begin = known.and_then(|known| known.begin_of(pack));
-            if pack.last <= seen {
-                begins.push(begin.unwrap_or_default());
-                continue;
+        let old = self.shared_session(content.info.id)?.map(|session| session.number);
+        let follows = old.map_or(Ok(true), |old| self.can_follow(known, read, old))?;
+        let taken = follows.then(|| self.take_in_order(act, remote, (handle, read), known, name));
+        let (packs, end) = match (taken, old) {
+            (None | Some(Err(Error::Conflict(_))), Some(old)) => {
+                let joined = self.join(act, remote, (handle, read), old)?;
+                report.renumbered = joined.reapplied.numbers;
+                report.split = joined.reapplied.split;
+                (joined.packs, joined.end)
             }
-            begins.push(match begin {
-                Some(begin) => begin,
-                None => self.mark_of(content.info.id)?,
-            });
-            let bytes = remote.pack(handle, pack)?;
-            let taken = self.import_pack(act, &mut Cursor::new(bytes), name)?;
-            report.operations += taken.operations;
-            report.secrets.extend(taken.secrets);
-            for (operation, effects) in taken.effects {
-                let known = done.entry(operation).or_default();
-                *known = effects.max(*known);
-            }
-        }
-        let session = self.shared_session(content.info.id)?;
-        let Some(session) = session else {
-            return Err(Error::Internal("a pulled session is not there".to_owned()));
+            (Some(taken), _) => taken?,
+            (None, None) => return Err(Error::Internal("a session is not there".to_owned())),
         };
-        report.session = name_of(&session)?;
-        let end = self.first_unshared(session.number, &since, &done)?;
-        let stored = read.stored.clone();
-        remote.keep_ref(self, handle, (&read.tag, stored), (begins, end))?;
+        report.session = name_of(&self.pulled_session(content.info.id)?)?;
+        report.operations = packs.operations;
+        report.secrets = packs.secrets;
+        remote.keep_ref(self, handle, (&read.tag, read.stored.clone()), (packs.begins, end))?;
         Ok(report)
     }
 
-    /// Refuses to pull if something was written here that cannot come after what was pushed.
-    fn check_unshared(&self, id: SessionId, since: &ExportMark) -> Result<()> {
-        let Some(session) = self.shared_session(id)? else { return Ok(()) };
-        if self.wrote_only_facts_since(session.number, since)? {
-            return Ok(());
+    /// Imports the packs of a ref that are new.
+    pub(super) fn take_packs(
+        &self,
+        act: &WriteContext,
+        remote: &Remote,
+        (handle, read): (&SessionHandle, &ReadRef),
+        known: Option<&KnownRef>,
+        target: PackTarget<'_>,
+    ) -> Result<TakenPacks> {
+        let content = &read.opened.content;
+        let seen = known.map_or(0, |known| known.read.opened.content.version);
+        let mut taken = TakenPacks::default();
+        for pack in &content.packs {
+            let begin = known.and_then(|known| known.begin_of(pack));
+            if pack.last <= seen {
+                taken.begins.push(begin.unwrap_or_default());
+                continue;
+            }
+            taken.begins.push(match (begin, target.into) {
+                (Some(begin), _) => begin,
+                (None, Some(into)) => self.export_mark(into)?,
+                (None, None) => self.mark_of(content.info.id)?,
+            });
+            let mut bytes = Cursor::new(remote.pack(handle, pack)?);
+            let import = self.import_pack(act, &mut bytes, (target.name, target.into))?;
+            taken.operations += import.operations;
+            taken.secrets.extend(import.secrets);
+            for (operation, effects) in import.effects {
+                let known = taken.effects.entry(operation).or_default();
+                *known = effects.max(*known);
+            }
         }
-        Err(Error::Conflict(format!(
-            "the session '{}' was changed here and on the remote: nothing was pulled or pushed",
-            name_of(&session)?
-        )))
+        Ok(taken)
+    }
+
+    /// Imports the packs that are new after what is here. Returns them with up to where the session
+    /// is on the remote.
+    fn take_in_order(
+        &self,
+        act: &WriteContext,
+        remote: &Remote,
+        (handle, read): (&SessionHandle, &ReadRef),
+        known: Option<&KnownRef>,
+        name: Option<&str>,
+    ) -> Result<(TakenPacks, ExportMark)> {
+        let target = PackTarget { name, into: None };
+        let packs = self.take_packs(act, remote, (handle, read), known, target)?;
+        let since = known.map_or_else(ExportMark::default, |known| known.end);
+        let session = self.pulled_session(read.opened.content.info.id)?;
+        let end = self.first_unshared(session.number, &since, &packs.effects)?;
+        Ok((packs, end))
+    }
+
+    /// Returns whether what others pushed can follow what is here: nothing but facts was written
+    /// here since, as far as that is known.
+    fn can_follow(
+        &self,
+        known: Option<&KnownRef>,
+        read: &ReadRef,
+        session: SessionNumber,
+    ) -> Result<bool> {
+        let Some(known) = known else { return Ok(true) };
+        let is_same = read.opened.content.version == known.read.opened.content.version;
+        Ok(is_same || self.wrote_only_facts_since(session, &known.end)?)
+    }
+
+    pub(super) fn pulled_session(&self, id: SessionId) -> Result<Session> {
+        let gone = || Error::Internal("a pulled session is not there".to_owned());
+        self.shared_session(id)?.ok_or_else(gone)
     }
 
     /// Returns the mark of the end of a session; the default one if it is not here.
@@ -177,6 +240,17 @@ impl Store {
             None => Ok(ExportMark::default()),
         }
     }
+}
+
+/// Checks that a ref follows the one that is known.
+fn check_history(known: &KnownRef, read: &ReadRef) -> Result<()> {
+    let seen = &known.read.opened;
+    let what = match read.opened.relation(seen.content.version, &seen.link) {
+        RefRelation::Same | RefRelation::Later | RefRelation::LaterUnlinked => return Ok(()),
+        RefRelation::SetBack => "has an earlier version than was seen",
+        RefRelation::Replaced => "has another history than was seen",
+    };
+    Err(Error::RemoteHistory { session: read.opened.content.info.name.clone(), what })
 }
 
 fn name_of(session: &Session) -> Result<String> {

@@ -13,7 +13,9 @@ use crate::format::{ExportMark, RecordBytes};
 use crate::model::{
     CloneId, PackHash, PackId, RefNonce, SessionHandle, SessionMetadata, Timestamp,
 };
-use crate::store::{BundleExportReport, BundleRange, Session, SessionSummary, Store, WriteContext};
+use crate::store::{
+    BundleExportReport, BundleRange, Session, SessionSummary, SplitBranch, Store, WriteContext,
+};
 use rustix::time::{ClockId, clock_gettime};
 use std::thread;
 use std::time::Duration;
@@ -40,6 +42,10 @@ pub struct PushReport {
     pub bytes: u64,
     /// How many operations of others were pulled before.
     pub pulled: u64,
+    /// As [`PullReport::renumbered`](super::PullReport::renumbered).
+    pub renumbered: Vec<(u64, u64)>,
+    /// As [`PullReport::split`](super::PullReport::split).
+    pub split: Vec<SplitBranch>,
 }
 
 /// A pack that is not on the remote yet.
@@ -55,7 +61,7 @@ struct NewPack {
 struct Push<'a> {
     store: &'a Store,
     remote: &'a Remote,
-    session: &'a Session,
+    session: Session,
     handle: SessionHandle,
     by: CloneId,
     now: Timestamp,
@@ -66,8 +72,8 @@ impl Store {
     /// meanwhile is pulled first. The session is durable here before it is on the remote.
     ///
     /// # Errors
-    /// [`Error::Conflict`] if the session was changed here and on the remote, or others push it all
-    /// the time; any error of a pull or of the depot.
+    /// [`Error::Conflict`] if the session was changed here and on the remote and both cannot be
+    /// joined, or others push it all the time; any error of a pull or of the depot.
     pub fn push(
         &self,
         act: &WriteContext,
@@ -78,8 +84,9 @@ impl Store {
         let info = session.summary()?.info;
         let handle = remote.keys.handle(&info.id);
         let by = CloneId::from_bytes(self.engine.marker.id);
-        let push = Push { store: self, remote, session, handle, by, now: act.now };
-        let mut report = PushReport { session: info.name, ..PushReport::default() };
+        let session = session.clone();
+        let mut push = Push { store: self, remote, session, handle, by, now: act.now };
+        let mut report = PushReport { session: info.name.clone(), ..PushReport::default() };
         for attempt in 0..MAX_ATTEMPTS {
             if attempt > 0 {
                 thread::park_timeout(pause(attempt)?);
@@ -95,6 +102,10 @@ impl Store {
             if let Some(there) = there {
                 let taken = self.take_in(act, remote, &handle, known.as_ref(), there, None)?;
                 report.pulled += taken.operations;
+                report.renumbered.extend(taken.renumbered);
+                report.split.extend(taken.split);
+                // A session that was joined has replaced the one before.
+                push.session = self.pulled_session(info.id)?;
             }
         }
         Err(Error::Conflict(format!(
@@ -224,7 +235,7 @@ impl Push<'_> {
             let range = BundleRange { session: self.session.clone(), from: 0, to: None };
             self.store.export_bundle(&[range], write)?
         } else {
-            self.store.export_bundle_since(self.session, begin, write)?
+            self.store.export_bundle_since(&self.session, begin, write)?
         };
         // What others get must not be lost here in a power cut.
         self.store.sync()?;

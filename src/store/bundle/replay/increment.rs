@@ -3,7 +3,7 @@
 use super::{ReplayAction, SessionReplay, is_omitted};
 use crate::backend::{ScanDirection, Snapshot};
 use crate::engine::checkpoint::{self, CheckpointFilter};
-use crate::engine::index::find_operation;
+use crate::engine::index::find_operation_of;
 use crate::engine::read_snapshot::ReadSnapshot;
 use crate::error::{Error, Result};
 use crate::format::key::{self, of};
@@ -38,7 +38,7 @@ pub(in crate::store::bundle) fn operations_since(
     let mut operations = Vec::new();
     for id in continued.into_iter().map(OperationId::from_bytes) {
         let lost = || Error::missing(format!("the operation {id}"));
-        let row = find_operation(view, &id)?.ok_or_else(lost)?;
+        let row = find_operation_of(view, number, &id)?.ok_or_else(lost)?;
         if row.position < position {
             operations.push(row);
         }
@@ -122,9 +122,11 @@ impl SessionReplay<'_> {
                 if let Some(id) = checkpoint_of(effect)
                     && seen.insert(id)
                 {
-                    // Only an undo or a redo shows a checkpoint that was made before.
+                    // Only one that was made before has a number from before the operation.
                     let is_made = matches!(effect, OperationEffect::CheckpointMade { .. });
-                    if !is_made || row.takes_back.is_some() {
+                    let versions = self.checkpoints.get(&id);
+                    let number = versions.and_then(|all| all.last()).map(|one| one.sequence);
+                    if !is_made || number.is_some_and(|number| number <= row.sequence) {
                         self.made.insert(id);
                     }
                     // The first version is the one before.

@@ -2,7 +2,7 @@
 
 use super::SessionReplay;
 use crate::backend::{ScanDirection, Snapshot};
-use crate::engine::index::find_operation;
+use crate::engine::index::find_operation_of;
 use crate::engine::lineage::{self, RevisionRef};
 use crate::engine::object::{self, LOST_OBJECT};
 use crate::engine::timeline;
@@ -39,7 +39,7 @@ impl SessionReplay<'_> {
 
     pub(super) fn takes_back(&self, other: OperationId) -> Result<Vec<RecordChange>> {
         let session = self.named;
-        let known = find_operation(self.view, &other)?;
+        let known = find_operation_of(self.view, self.number, &other)?;
         let back =
             |operation, facts_hidden| RecordChange::TakesBack { session, operation, facts_hidden };
         // The same changes as `undo` and `redo` write.

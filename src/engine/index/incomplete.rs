@@ -1,0 +1,102 @@
+//! Sessions that are built beside another one with the same id, and replace it when they are
+//! complete.
+//!
+//! Until then both have revisions, checkpoints and operations with the same ids. A row that finds
+//! something by its id belongs to the complete session; the key of the other row ends with the
+//! number of the incomplete one.
+
+use super::session_drop::{id_keys, rows};
+use super::{RecordIndexer, is_incomplete};
+use crate::backend::{ScanDirection, Snapshot, TableId};
+use crate::engine::refs::StoreRefs;
+use crate::error::Result;
+use crate::format::OperationRow;
+use crate::format::key::{self, in_incomplete, is_id_table, short_at};
+use crate::model::SessionNumber;
+use std::collections::BTreeSet;
+
+/// Returns the key of a row, given the key that it has in a complete session.
+pub(crate) fn key_in(
+    refs: &StoreRefs,
+    table: TableId,
+    key: Vec<u8>,
+    value: &[u8],
+) -> Result<Vec<u8>> {
+    match short_at(value, 0).filter(|_| is_id_table(table)) {
+        Some(session) if is_incomplete(refs, session)? => Ok(in_incomplete(key, session)),
+        _ => Ok(key),
+    }
+}
+
+/// Returns the value that finds an id in a session, from a table of ids.
+pub(crate) fn value_in(
+    view: &dyn Snapshot,
+    table: TableId,
+    id: Vec<u8>,
+    session: SessionNumber,
+) -> Result<Option<Vec<u8>>> {
+    let of_session = |value: &Vec<u8>| short_at(value, 0) == Some(session);
+    match view.get(table, &id)?.filter(of_session) {
+        Some(value) => Ok(Some(value)),
+        None => Ok(view.get(table, &in_incomplete(id, session))?),
+    }
+}
+
+impl RecordIndexer<'_> {
+    /// Notes whether the record changes an incomplete session.
+    pub(super) fn note_incomplete(
+        &mut self,
+        refs: &StoreRefs,
+        number: SessionNumber,
+    ) -> Result<()> {
+        if is_incomplete(refs, number)? {
+            self.incomplete = Some(number);
+        }
+        Ok(())
+    }
+
+    /// Returns the key of a row of a table of ids for a session.
+    pub(super) fn id_key(&self, id: Vec<u8>, session: SessionNumber) -> Vec<u8> {
+        if self.incomplete == Some(session) { in_incomplete(id, session) } else { id }
+    }
+
+    /// Puts a row that was derived for a session.
+    pub(super) fn put_derived(
+        &mut self,
+        session: SessionNumber,
+        table: TableId,
+        key: Vec<u8>,
+        value: Vec<u8>,
+    ) {
+        let key = if is_id_table(table) { self.id_key(key, session) } else { key };
+        self.rows.put(table, key, value);
+    }
+
+    /// Lets an incomplete session replace another one, of which everything is deleted.
+    pub(super) fn replace_session(&mut self, new: SessionNumber, old: SessionNumber) -> Result<()> {
+        let mut operations = BTreeSet::new();
+        for (_, row) in rows(&self.view(), key::OPERATIONS, new)? {
+            let row =
+                OperationRow::decode(&row).map_err(crate::error::Error::corrupt("an operation"))?;
+            operations.insert(*row.operation.id.as_bytes());
+        }
+        let all = ScanDirection::Ascending;
+        let prunings = self.view().scan(key::PRUNINGS, &[], &[], all, usize::MAX)?;
+        self.drop_session(old)?;
+        for (place, session) in prunings {
+            let is_shared = place.last_chunk().is_some_and(|id| operations.contains(id));
+            if short_at(&session, 0) == Some(old) && is_shared {
+                self.rows.put(key::PRUNINGS, place, new.to_be_bytes().to_vec());
+            }
+        }
+        for (table, id) in id_keys(&self.view(), new)? {
+            let own = in_incomplete(id.clone(), new);
+            if let Some(value) = self.view().get(table, &own)? {
+                self.rows.delete(table, own);
+                self.rows.put(table, id, value);
+            }
+        }
+        self.incomplete = None;
+        Ok(())
+    }
+}

@@ -1,0 +1,332 @@
+//! Writes what a session has and others do not have again, after what others wrote to it.
+//!
+//! Operations keep their ids, checkpoints and claims keep theirs. Revisions and checkpoints get the
+//! next free numbers, and with them revisions get new ids.
+
+mod changes;
+mod conflicts;
+
+use super::import::{has_effect, is_branch};
+use super::replay::increment::{new_part, operations_since};
+use super::replay::{ReplayStep, SessionReplay};
+use crate::engine::commit::CommitDurability;
+use crate::engine::index::find_operation_of;
+use crate::engine::lineage::{self, RevisionRef};
+use crate::engine::read_snapshot::ReadSnapshot;
+use crate::engine::refs::session as session_refs;
+use crate::engine::timeline;
+use crate::error::{Error, Result};
+use crate::format::{
+    BranchChange, BranchHead, ExportMark, OperationEffect, OperationRow, Record, RecordChange,
+    SequenceRow,
+};
+use crate::model::{
+    BranchMetadata, BranchNumber, BranchStatus, CheckpointId, Operation, OperationId,
+    SessionNumber, Timestamp,
+};
+use crate::store::Store;
+use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
+
+/// A branch that both sides continued and that could not be joined.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct SplitBranch {
+    /// The branch as others continued it.
+    pub branch: String,
+    /// The branch with what was written here.
+    pub own: String,
+    /// A claim that both sides changed; `None` if a claim of one side refers to one that the other
+    /// side removed.
+    pub claim: Option<String>,
+}
+
+/// What is written again, and where.
+pub(in crate::store) struct Reapply<'a> {
+    store: &'a Store,
+    /// The session with what others do not have.
+    old: SessionNumber,
+    /// The session with what others have.
+    new: SessionNumber,
+    /// The operation that makes branches for what cannot be joined.
+    operation: &'a Operation,
+    /// The end of the names of these branches.
+    tag: &'a str,
+    /// Branches here that cannot be joined, whatever claims they change.
+    kept_apart: &'a BTreeSet<BranchNumber>,
+    /// The operations that are not written again: prunings that were undone, with their undos.
+    left_out: HashSet<OperationId>,
+    /// The checkpoints that others recorded too.
+    left_out_checkpoints: HashSet<CheckpointId>,
+    /// The branches that revisions of a branch go to instead.
+    moved: BTreeMap<BranchNumber, BranchNumber>,
+    /// The numbers of branches that were made here.
+    made: BTreeMap<BranchNumber, BranchNumber>,
+    /// The number of the next branch that is replayed.
+    next_branch: BranchNumber,
+    /// The numbers that revisions and checkpoints have now.
+    numbers: BTreeMap<u64, u64>,
+    /// How many effects of each operation the new session had before, and whether it had its undo.
+    shared: HashMap<OperationId, (usize, bool)>,
+    /// How many effects of each operation were passed.
+    passed: HashMap<OperationId, usize>,
+    /// The branch whose revision refers to a claim that is gone, if that was the error.
+    dangling: Option<BranchNumber>,
+}
+
+/// What was written again.
+pub(in crate::store) struct Reapplied {
+    /// The numbers that changed: before and now.
+    pub(in crate::store) numbers: Vec<(u64, u64)>,
+    /// The branches that could not be joined.
+    pub(in crate::store) split: Vec<SplitBranch>,
+}
+
+/// Why nothing was written again.
+pub(in crate::store) enum ReapplyError {
+    /// This branch here refers to claims that others removed: it must be kept apart.
+    Dangling(BranchNumber),
+    Failed(Error),
+}
+
+impl From<Error> for ReapplyError {
+    fn from(error: Error) -> Self {
+        Self::Failed(error)
+    }
+}
+
+impl<'a> Reapply<'a> {
+    pub(in crate::store) fn new(
+        store: &'a Store,
+        (old, new): (SessionNumber, SessionNumber),
+        operation: &'a Operation,
+        tag: &'a str,
+        kept_apart: &'a BTreeSet<BranchNumber>,
+    ) -> Self {
+        Self {
+            store,
+            old,
+            new,
+            operation,
+            tag,
+            kept_apart,
+            left_out: HashSet::new(),
+            left_out_checkpoints: HashSet::new(),
+            moved: BTreeMap::new(),
+            made: BTreeMap::new(),
+            next_branch: 0,
+            numbers: BTreeMap::new(),
+            shared: HashMap::new(),
+            passed: HashMap::new(),
+            dangling: None,
+        }
+    }
+
+    /// Writes what the old session has since a mark to the new one. `view` shows the old session.
+    pub(in crate::store) fn all(
+        mut self,
+        view: &ReadSnapshot,
+        since: &ExportMark,
+    ) -> Result<Reapplied, ReapplyError> {
+        let rows = operations_since(view, self.old, since.position)?;
+        self.leave_out(&rows)?;
+        let split = self.split_branches(view, &rows, since)?;
+        let replay = SessionReplay::new(view, self.old, self.new, since.position)?;
+        for begun in replay.begun(0, u64::MAX) {
+            self.passed.insert(begun.operation, begun.effects as usize);
+        }
+        self.next_branch = replay.branches_before() as BranchNumber;
+        let written = replay.each(0, u64::MAX, &mut |step| self.step(view, &step));
+        match (written, self.dangling) {
+            (Err(_), Some(branch)) => return Err(ReapplyError::Dangling(branch)),
+            (written, _) => written?,
+        }
+        self.check_out(view)?;
+        let numbers = self.numbers.into_iter().filter(|(before, now)| before != now).collect();
+        Ok(Reapplied { numbers, split })
+    }
+
+    /// Finds the operations that are not written again.
+    fn leave_out(&mut self, rows: &[OperationRow]) -> Result<()> {
+        for row in rows {
+            let purged =
+                |effect: &OperationEffect| matches!(effect, OperationEffect::Purged { .. });
+            if row.is_swept() || row.effects.iter().any(purged) {
+                return Err(Error::Conflict(format!(
+                    "'{}' permanently deleted data here, and the session was changed on the remote \
+                     meanwhile: both cannot be joined",
+                    row.operation.verb
+                )));
+            }
+            let folds = |effect: &OperationEffect| {
+                matches!(effect, OperationEffect::Folded { .. } | OperationEffect::Unfolded { .. })
+            };
+            let is_of_left_out = row.takes_back.is_some_and(|other| self.left_out.contains(&other));
+            if is_of_left_out || row.effects.iter().any(folds) {
+                self.left_out.insert(row.operation.id);
+            }
+        }
+        Ok(())
+    }
+
+    /// Returns how many effects of an operation the new session had before.
+    fn shared(&mut self, operation: &OperationId) -> Result<(usize, bool)> {
+        if let Some(known) = self.shared.get(operation) {
+            return Ok(*known);
+        }
+        let view = self.store.engine.follower.written_view()?;
+        let row = find_operation_of(&view, self.new, operation)?;
+        let known = row.map_or((0, false), |row| (row.effects.len(), row.takes_back.is_some()));
+        self.shared.insert(*operation, known);
+        Ok(known)
+    }
+
+    fn step(&mut self, view: &ReadSnapshot, step: &ReplayStep) -> Result<()> {
+        let done = self.write_step(view, step);
+        let branches = step.changes.iter().filter(|change| is_branch(change)).count();
+        self.next_branch += branches as BranchNumber;
+        done
+    }
+
+    fn write_step(&mut self, view: &ReadSnapshot, step: &ReplayStep) -> Result<()> {
+        let id = step.operation.id;
+        let (shared, is_undo) = self.shared(&id)?;
+        let passed = self.passed.entry(id).or_default();
+        let at = *passed;
+        let effects = step.changes.iter().filter(|change| has_effect(change)).count();
+        *passed += effects;
+        let is_there = if effects > 0 { at < shared } else { is_undo };
+        if is_there || self.left_out.contains(&id) {
+            return Ok(());
+        }
+        let planned = self.store.engine.commit(CommitDurability::Later, &mut |desk| {
+            let planned = self.planned(view, desk, step)?;
+            let operation = step.operation.clone();
+            let record = Record { operation, changes: planned.changes.clone() };
+            Ok(((!record.changes.is_empty()).then_some(record), planned))
+        });
+        let planned = match planned {
+            Err(Error::Dangling { from, to }) => {
+                let branch = step.changes.iter().find_map(changes::branch_of_revision);
+                self.dangling = branch.filter(|branch| !self.moved.contains_key(branch));
+                return Err(Error::Dangling { from, to });
+            }
+            planned => planned?,
+        };
+        self.numbers.extend(planned.number);
+        self.made.extend(planned.branch);
+        self.left_out_checkpoints.extend(planned.left_out);
+        Ok(())
+    }
+
+    /// Makes a branch for each one that both sides continued and that cannot be joined.
+    fn split_branches(
+        &mut self,
+        view: &ReadSnapshot,
+        rows: &[OperationRow],
+        since: &ExportMark,
+    ) -> Result<Vec<SplitBranch>> {
+        let theirs = self.store.engine.follower.written_view()?;
+        let mut split = Vec::new();
+        for (branch, revisions) in self.revisions(rows, since)? {
+            let conflict = self.conflict(view, &theirs, branch, &revisions)?;
+            let Some(conflict) = conflict else { continue };
+            let number = self.add_branch(branch, conflict.common, self.operation.time)?;
+            self.moved.insert(branch, number);
+            let name = |session, branch, refs: &ReadSnapshot| -> Result<String> {
+                Ok(session_refs(&refs.refs, session)?.branch(branch)?.name.clone())
+            };
+            let now = self.store.engine.follower.written_view()?;
+            split.push(SplitBranch {
+                branch: name(self.old, branch, view)?,
+                own: name(self.new, number, &now)?,
+                claim: conflict.claim,
+            });
+        }
+        Ok(split)
+    }
+
+    /// Returns the revisions that are written again, by branch, without branches that were made
+    /// here.
+    fn revisions(
+        &mut self,
+        rows: &[OperationRow],
+        since: &ExportMark,
+    ) -> Result<BTreeMap<BranchNumber, Vec<u64>>> {
+        let mut revisions: BTreeMap<BranchNumber, Vec<u64>> = BTreeMap::new();
+        let mut made = BTreeSet::new();
+        for row in rows {
+            if self.left_out.contains(&row.operation.id) {
+                continue;
+            }
+            let (shared, _) = self.shared(&row.operation.id)?;
+            let (row, before) = new_part(row.clone(), since.position);
+            let new = row.effects.iter().skip(shared.saturating_sub(before as usize));
+            for effect in new {
+                match effect {
+                    OperationEffect::Revision { branch, sequence } => {
+                        revisions.entry(*branch).or_default().push(*sequence);
+                    }
+                    OperationEffect::BranchMade { branch } => {
+                        made.insert(*branch);
+                    }
+                    _ => {}
+                }
+            }
+        }
+        revisions.retain(|branch, _| !made.contains(branch));
+        Ok(revisions)
+    }
+
+    /// Adds a branch that begins at a revision which both sides have. Returns its number.
+    fn add_branch(
+        &self,
+        branch: BranchNumber,
+        common: Option<RevisionRef>,
+        time: Timestamp,
+    ) -> Result<BranchNumber> {
+        self.store.engine.commit(CommitDurability::Later, &mut |desk| {
+            let refs = session_refs(&desk.refs, self.new)?;
+            let head = match common {
+                Some(at) => Some(self.common_head(&desk.view()?, at)?),
+                None => None,
+            };
+            let change = BranchChange {
+                time,
+                status: BranchStatus::Active,
+                metadata: BranchMetadata::default(),
+            };
+            let number = refs.branches.len() as BranchNumber;
+            let name = self.free_branch_name(refs, &refs.branch(branch)?.name);
+            let base = common.map_or(branch, |common| common.branch);
+            let session = self.new;
+            let changes = vec![RecordChange::Branch { session, name, base, head, change }];
+            Ok((Some(Record { operation: self.operation.clone(), changes }), number))
+        })
+    }
+
+    /// Returns the head of a branch that begins at a revision which both sides have.
+    fn common_head(&self, view: &ReadSnapshot, at: RevisionRef) -> Result<BranchHead> {
+        // Others may have pruned it.
+        let row = lineage::sequence_row(view, self.new, at.sequence)?;
+        if row != Some(SequenceRow::Revision(at.branch)) {
+            return Err(Error::Conflict(format!(
+                "#{}, from which both sides went on, was pruned on the remote: both cannot be \
+                 joined until that pruning is undone where it was made",
+                at.sequence
+            )));
+        }
+        Ok(timeline::head_at(view, self.new, at)?.0)
+    }
+
+    /// Checks out the branch that was checked out here.
+    fn check_out(&self, view: &ReadSnapshot) -> Result<()> {
+        let old = session_refs(&view.refs, self.old)?.current_branch;
+        let branch = self.moved.get(&old).or_else(|| self.made.get(&old)).copied().unwrap_or(old);
+        let (session, time) = (self.new, self.operation.time);
+        self.store.engine.commit(CommitDurability::Later, &mut |desk| {
+            let is_there = session_refs(&desk.refs, session)?.current_branch == branch;
+            let changes = vec![RecordChange::Switched { session, branch, time }];
+            let record = Record { operation: self.operation.clone(), changes };
+            Ok(((!is_there).then_some(record), ()))
+        })
+    }
+}

@@ -1,0 +1,281 @@
+//! The changes of one step, with the numbers that they have in the new session.
+
+use super::Reapply;
+use crate::engine::checkpoint;
+use crate::engine::compare::compare;
+use crate::engine::index::find_operation_of;
+use crate::engine::lineage::{self, RevisionRef};
+use crate::engine::plan_context::PlanContext;
+use crate::engine::read_snapshot::ReadSnapshot;
+use crate::engine::refs::session as session_refs;
+use crate::engine::revision_plan::{self, ClaimChange};
+use crate::engine::sealed_revision::CommitTarget;
+use crate::engine::{blob, timeline};
+use crate::error::{Error, Result};
+use crate::format::{
+    BranchHead, ParentRevision, RecordChange, RevisionHeader, SequenceRow, SessionRefs,
+};
+use crate::model::{BranchNumber, Checkpoint, CheckpointId, Operation};
+use crate::store::bundle::replay::ReplayStep;
+use std::collections::BTreeSet;
+
+/// The changes of a step for the new session.
+#[derive(Default)]
+pub(super) struct PlannedStep {
+    pub(super) changes: Vec<RecordChange>,
+    /// The number of the revision or checkpoint before, and now.
+    pub(super) number: Option<(u64, u64)>,
+    /// The number of the branch before, and now.
+    pub(super) branch: Option<(BranchNumber, BranchNumber)>,
+    /// A checkpoint that others recorded too.
+    pub(super) left_out: Option<CheckpointId>,
+}
+
+impl From<RecordChange> for PlannedStep {
+    fn from(change: RecordChange) -> Self {
+        Self { changes: vec![change], ..Self::default() }
+    }
+}
+
+/// Returns the branch of a revision.
+pub(super) fn branch_of_revision(change: &RecordChange) -> Option<BranchNumber> {
+    match change {
+        RecordChange::Revision { header, .. } => {
+            RevisionHeader::decode(&header.0).ok().map(|header| header.branch)
+        }
+        _ => None,
+    }
+}
+
+impl Reapply<'_> {
+    /// Returns the changes of a step for the new session.
+    pub(super) fn planned(
+        &self,
+        view: &ReadSnapshot,
+        desk: &PlanContext<'_>,
+        step: &ReplayStep,
+    ) -> Result<PlannedStep> {
+        let mut all = PlannedStep::default();
+        for change in &step.changes {
+            let planned = self.change(view, desk, &step.operation, change)?;
+            all.changes.extend(planned.changes);
+            all.number = planned.number.or(all.number);
+            all.branch = planned.branch.or(all.branch);
+            all.left_out = planned.left_out.or(all.left_out);
+        }
+        Ok(all)
+    }
+
+    fn change(
+        &self,
+        view: &ReadSnapshot,
+        desk: &PlanContext<'_>,
+        operation: &Operation,
+        change: &RecordChange,
+    ) -> Result<PlannedStep> {
+        let mut change = change.clone();
+        match &mut change {
+            RecordChange::Revision { header, .. } => {
+                let header =
+                    RevisionHeader::decode(&header.0).map_err(Error::corrupt("a revision"))?;
+                return self.revision(view, desk, operation, &header);
+            }
+            RecordChange::Checkpoint { checkpoint, .. } => {
+                return self.checkpoint(desk, checkpoint);
+            }
+            RecordChange::CheckpointShown { checkpoint, .. } => {
+                if self.left_out_checkpoints.contains(&checkpoint.id) {
+                    return Ok(PlannedStep::default());
+                }
+                self.place_checkpoint(checkpoint);
+                if checkpoint::by_id(&desk.view()?, self.new, &checkpoint.id)?.is_some() {
+                    let checkpoint = checkpoint.clone();
+                    return Ok(RecordChange::Checkpoint { session: self.new, checkpoint }.into());
+                }
+            }
+            RecordChange::CheckpointHidden { id, last, .. } => {
+                let here = desk.view()?;
+                if checkpoint::by_id(&here, self.new, id)?.is_none() {
+                    return Ok(PlannedStep::default());
+                }
+                let hidden = BTreeSet::from([*id]);
+                *last = checkpoint::last_time_without(&here, self.new, &hidden)?;
+            }
+            RecordChange::Branch { name, base, head, .. } => {
+                let (before, now) = self.branch(desk, (name, base, head))?;
+                return Ok(PlannedStep { branch: Some((before, now)), ..change.into() });
+            }
+            RecordChange::BranchChanged { branch, .. }
+            | RecordChange::BranchHidden { branch, .. } => {
+                *branch = self.made.get(branch).copied().unwrap_or(*branch);
+            }
+            RecordChange::Switched { branch, .. } => {
+                let other = self.moved.get(branch).or_else(|| self.made.get(branch));
+                *branch = other.copied().unwrap_or(*branch);
+            }
+            RecordChange::TakesBack { operation, .. } => {
+                // Others did the same to a checkpoint, or it was left out.
+                if find_operation_of(&desk.view()?, self.new, operation)?.is_none() {
+                    return Ok(PlannedStep::default());
+                }
+            }
+            RecordChange::Segment { blob, offset, .. } => {
+                if blob::end(&desk.view()?, self.new, blob)? != *offset {
+                    return Err(both_read(blob));
+                }
+            }
+            RecordChange::Bookmark { source, .. } => self.check_bookmark(view, desk, source)?,
+            RecordChange::TextMissing { blob, .. } => return Err(both_read(blob)),
+            _ => {}
+        }
+        Ok(change.into())
+    }
+
+    /// Makes a revision with the changes of the one with this header.
+    fn revision(
+        &self,
+        view: &ReadSnapshot,
+        desk: &PlanContext<'_>,
+        operation: &Operation,
+        header: &RevisionHeader,
+    ) -> Result<PlannedStep> {
+        let at = RevisionRef { branch: header.branch, sequence: header.sequence };
+        let before = timeline::parent_of(view, &view.refs, self.old, at)?;
+        let done = compare(view, &view.refs, self.old, before, Some(at))?;
+        let restored =
+            |change| revision_plan::restoring_change(view, &view.refs, self.old, Some(at), change);
+        let changes: Vec<ClaimChange> = done.into_iter().map(restored).collect::<Result<_>>()?;
+        let branch = self.moved.get(&at.branch).or_else(|| self.made.get(&at.branch));
+        let branch = branch.copied().unwrap_or(at.branch);
+        let place = CommitTarget { session: self.new, branch, time: header.time, operation };
+        let planned = match header.parents.get(1) {
+            Some(merged) => {
+                let merged = self.parent(desk, merged)?;
+                Some(revision_plan::plan_merge(desk, place, &changes, merged)?)
+            }
+            None => revision_plan::plan(desk, place, &changes, &mut None)?,
+        };
+        let Some(planned) = planned else {
+            // Others made the same state: it is the one of the head.
+            let head = session_refs(&desk.refs, self.new)?.branch(branch)?.head;
+            let number = head.map(|head| (at.sequence, head.sequence));
+            return Ok(PlannedStep { number, ..PlannedStep::default() });
+        };
+        let number = Some((at.sequence, planned.head.sequence));
+        Ok(PlannedStep { changes: planned.changes, number, ..PlannedStep::default() })
+    }
+
+    /// Returns the parent of a revision, with its number and id in the new session.
+    fn parent(&self, desk: &PlanContext<'_>, parent: &ParentRevision) -> Result<ParentRevision> {
+        let Some(sequence) = self.numbers.get(&parent.sequence) else { return Ok(*parent) };
+        let head = self.head(desk, *sequence)?;
+        Ok(ParentRevision { sequence: head.sequence, id: head.id })
+    }
+
+    fn head(&self, desk: &PlanContext<'_>, sequence: u64) -> Result<BranchHead> {
+        let view = desk.view()?;
+        match lineage::sequence_row(&view, self.new, sequence)? {
+            Some(SequenceRow::Revision(branch)) => {
+                Ok(timeline::head_at(&view, self.new, RevisionRef { branch, sequence })?.0)
+            }
+            _ => Err(Error::missing(format!("revision #{sequence}"))),
+        }
+    }
+
+    fn checkpoint(&self, desk: &PlanContext<'_>, known: &Checkpoint) -> Result<PlannedStep> {
+        if self.left_out_checkpoints.contains(&known.id) {
+            return Ok(PlannedStep::default());
+        }
+        let mut checkpoint = known.clone();
+        let here = desk.view()?;
+        let row = lineage::sequence_row(&here, self.new, known.sequence)?;
+        let is_shared = !self.numbers.contains_key(&known.sequence)
+            && row == Some(SequenceRow::Checkpoint(known.id));
+        self.place_checkpoint(&mut checkpoint);
+        let number = match self.numbers.get(&known.sequence) {
+            Some(_) => None,
+            // Others took it back.
+            None if is_shared && checkpoint::by_id(&here, self.new, &known.id)?.is_none() => {
+                return Ok(PlannedStep::default());
+            }
+            None if is_shared => None,
+            None => {
+                let recorded = match &checkpoint.key {
+                    Some(event) => checkpoint::by_key(&here, self.new, event)?,
+                    None => None,
+                };
+                if let Some(recorded) = recorded {
+                    let number = Some((known.sequence, recorded.sequence));
+                    let left_out = Some(known.id);
+                    return Ok(PlannedStep { number, left_out, ..PlannedStep::default() });
+                }
+                checkpoint.sequence = session_refs(&desk.refs, self.new)?.next_sequence;
+                Some((known.sequence, checkpoint.sequence))
+            }
+        };
+        let checkpoint = Box::new(checkpoint);
+        let change = RecordChange::Checkpoint { session: self.new, checkpoint };
+        Ok(PlannedStep { number, ..change.into() })
+    }
+
+    /// Gives a checkpoint the numbers of the new session.
+    fn place_checkpoint(&self, checkpoint: &mut Checkpoint) {
+        let own = checkpoint.revision.is_some_and(|revision| self.numbers.contains_key(&revision));
+        let branch = checkpoint.branch;
+        let moved = self.moved.get(&branch).filter(|_| own);
+        let other = self.made.get(&branch).or(moved);
+        checkpoint.branch = other.copied().unwrap_or(branch);
+        let now = |number: u64| self.numbers.get(&number).copied().unwrap_or(number);
+        checkpoint.revision = checkpoint.revision.map(now);
+        checkpoint.sequence = now(checkpoint.sequence);
+    }
+
+    /// Gives a new branch its name and its place in the new session. Returns its number before, and
+    /// now.
+    fn branch(
+        &self,
+        desk: &PlanContext<'_>,
+        (name, base, head): (&mut String, &mut BranchNumber, &mut Option<BranchHead>),
+    ) -> Result<(BranchNumber, BranchNumber)> {
+        let refs = session_refs(&desk.refs, self.new)?;
+        let moved_head = head.and_then(|head| self.numbers.get(&head.sequence));
+        let moved = self.moved.get(base).filter(|_| moved_head.is_some());
+        if let Some(now) = moved_head {
+            *head = Some(self.head(desk, *now)?);
+        }
+        *base = self.made.get(base).or(moved).copied().unwrap_or(*base);
+        if refs.branch_named(name).is_some() {
+            *name = self.free_branch_name(refs, name);
+        }
+        Ok((self.next_branch, refs.branches.len() as BranchNumber))
+    }
+
+    /// Returns a name for a branch that no other branch has.
+    pub(super) fn free_branch_name(&self, refs: &SessionRefs, name: &str) -> String {
+        let first = format!("{name}.{}", self.tag);
+        let numbered = (2_u64..).map(|count| format!("{first}-{count}"));
+        let mut names = std::iter::once(first.clone()).chain(numbered);
+        names.find(|name| refs.branch_named(name).is_none()).unwrap_or(first.clone())
+    }
+
+    /// Checks that others did not read further in a source.
+    fn check_bookmark(
+        &self,
+        view: &ReadSnapshot,
+        desk: &PlanContext<'_>,
+        source: &str,
+    ) -> Result<()> {
+        let at = |refs: &SessionRefs| {
+            refs.bookmarks.iter().find(|known| known.source == source).map(|known| known.bytes)
+        };
+        let theirs = at(session_refs(&desk.refs, self.new)?);
+        let ours = at(session_refs(&view.refs, self.old)?);
+        if theirs > ours { Err(both_read(source)) } else { Ok(()) }
+    }
+}
+
+fn both_read(source: &str) -> Error {
+    Error::Conflict(format!(
+        "'{source}' was read further here and on the remote: both cannot be joined"
+    ))
+}

@@ -1,0 +1,150 @@
+//! Joining a session that was changed here and on the remote.
+//!
+//! What was pushed keeps its ids and numbers. What was not is written again after it, in a session
+//! that is built beside the one here and replaces it in one record. Until then nothing of it shows,
+//! and an error leaves everything as it was.
+
+use super::pull::{PackTarget, TakenPacks};
+use super::{ReadRef, Remote};
+use crate::backend::Snapshot;
+use crate::engine::commit::CommitDurability;
+use crate::engine::index::find_operation_of;
+use crate::engine::session_rows::SessionLookup;
+use crate::error::{Error, Result};
+use crate::format::{ExportMark, Record, RecordChange, SessionRemoval};
+use crate::model::{BranchNumber, Operation, SessionHandle, SessionMetadata, SessionNumber};
+use crate::store::bundle::reapply::{Reapplied, Reapply, ReapplyError};
+use crate::store::{Store, WriteContext};
+use std::collections::BTreeSet;
+
+/// How often what was written meanwhile is joined too, before others are told to wait.
+const MAX_ATTEMPTS: u32 = 8;
+/// The length of the part of a store's id in the names of branches that could not be joined.
+const TAG_DIGITS: usize = 4;
+
+/// What joining did.
+pub(super) struct Joined {
+    pub(super) packs: TakenPacks,
+    pub(super) reapplied: Reapplied,
+    /// Up to where the session is on the remote.
+    pub(super) end: ExportMark,
+}
+
+impl Store {
+    /// Joins a session with what others pushed of it.
+    pub(super) fn join(
+        &self,
+        act: &WriteContext,
+        remote: &Remote,
+        (handle, read): (&SessionHandle, &ReadRef),
+        old: SessionNumber,
+    ) -> Result<Joined> {
+        let operation = act.operation()?;
+        let info = &read.opened.content.info;
+        let mut kept_apart = BTreeSet::new();
+        for _ in 0..MAX_ATTEMPTS {
+            self.give_up_incomplete(&operation, info)?;
+            let new = self.begin_beside(&operation, info)?;
+            let joined =
+                self.join_into(act, remote, (handle, read), (old, new), (&operation, &kept_apart));
+            match joined {
+                Ok(Some(joined)) => {
+                    self.forget_text_copies([old])?;
+                    return Ok(joined);
+                }
+                // Something was written to the session meanwhile.
+                Ok(None) => {}
+                Err(ReapplyError::Dangling(branch)) => {
+                    kept_apart.insert(branch);
+                }
+                Err(ReapplyError::Failed(error)) => {
+                    self.give_up_incomplete(&operation, info)?;
+                    return Err(error);
+                }
+            }
+        }
+        self.give_up_incomplete(&operation, info)?;
+        Err(Error::Conflict(
+            "the session is written to all the time: try again when less is written".to_owned(),
+        ))
+    }
+
+    /// Builds the joined session, and lets it replace the one here; `None` if that one was written
+    /// to meanwhile.
+    fn join_into(
+        &self,
+        act: &WriteContext,
+        remote: &Remote,
+        (handle, read): (&SessionHandle, &ReadRef),
+        (old, new): (SessionNumber, SessionNumber),
+        (operation, kept_apart): (&Operation, &BTreeSet<BranchNumber>),
+    ) -> Result<Option<Joined>, ReapplyError> {
+        let target = PackTarget { name: None, into: Some(new) };
+        let mut packs = self.take_packs(act, remote, (handle, read), None, target)?;
+        let since = self.first_unshared(old, &ExportMark::default(), &packs.effects)?;
+        self.undo_prunings(act, old, &since)?;
+        let view = self.engine.follower.written_view()?;
+        packs.operations = 0;
+        for (operation, effects) in &packs.effects {
+            let here = find_operation_of(&view, old, operation)?;
+            packs.operations += u64::from(here.is_none_or(|row| row.effects.len() < *effects));
+        }
+        let end = self.export_mark(new)?;
+        let tag = self.tag();
+        let reapply = Reapply::new(self, (old, new), operation, &tag, kept_apart);
+        let reapplied = reapply.all(&view, &since)?;
+        let is_replaced = self.engine.commit(CommitDurability::Now, &mut |desk| {
+            let now = desk.view()?;
+            let is_same = !Self::was_written_since(&now, old, view.position())?;
+            let changes = vec![RecordChange::SessionReplaced { session: new, of: old }];
+            let record = Record { operation: operation.clone(), changes };
+            Ok((is_same.then_some(record), is_same))
+        })?;
+        Ok(is_replaced.then_some(Joined { packs, reapplied, end }))
+    }
+
+    /// Undoes the prunings since a mark, which hide what is written again. The next pruning does
+    /// the same.
+    fn undo_prunings(
+        &self,
+        act: &WriteContext,
+        old: SessionNumber,
+        since: &ExportMark,
+    ) -> Result<()> {
+        let session = self.session_at(old);
+        for pruning in self.prunings_since(old, since)? {
+            session.undo(act, Some(&pruning.to_string()))?;
+        }
+        Ok(())
+    }
+
+    /// Begins a session with the same id as another one, hidden until it replaces that one.
+    fn begin_beside(&self, operation: &Operation, info: &SessionMetadata) -> Result<SessionNumber> {
+        self.engine.commit(CommitDurability::Later, &mut |desk| {
+            let number = desk.refs.sessions.len() as SessionNumber;
+            let changes = vec![RecordChange::SessionBegun { info: info.clone() }];
+            Ok((Some(Record { operation: operation.clone(), changes }), number))
+        })
+    }
+
+    /// Deletes the sessions that were begun beside this one and are not complete: their process was
+    /// killed.
+    fn give_up_incomplete(&self, operation: &Operation, info: &SessionMetadata) -> Result<()> {
+        self.engine.commit(CommitDurability::Later, &mut |desk| {
+            let known = desk.refs.sessions.find(SessionLookup::Id(info.id))?;
+            let known = known.into_iter();
+            let left =
+                known.filter(|(_, session)| session.gone == Some(SessionRemoval::Incomplete));
+            let changes: Vec<_> =
+                left.map(|(session, _)| RecordChange::SessionAbandoned { session }).collect();
+            let record = Record { operation: operation.clone(), changes };
+            Ok(((!record.changes.is_empty()).then_some(record), ()))
+        })
+    }
+
+    /// Returns a few digits that tell this store from others.
+    fn tag(&self) -> String {
+        let id = crate::model::CloneId::from_bytes(self.engine.marker.id).to_string();
+        id.get(..TAG_DIGITS).unwrap_or(&id).to_owned()
+    }
+}

@@ -1,0 +1,296 @@
+//! Two machines go on with a session by themselves and meet: one test for each row of the table in
+//! `docs/remotes.md`, and a law.
+
+use super::{Machine, SECRET, command, shared, step_of};
+use crate::bundle::law::{same, told};
+use crate::bundle::{act, note};
+use forge_store::ErrorKind;
+use forge_store::model::{BranchMetadata, Kind};
+use forge_store::store::remote::{Depot, MemoryDepot, Remote};
+use forge_store::store::{MergeRequest, NewCheckpoint, NewSession, Session, Store};
+use proptest::prelude::*;
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+/// Two machines that have the same session.
+fn two() -> (Machine, Machine) {
+    let (_, depot, first) = shared();
+    let second = Machine::new(&depot);
+    second.pull().unwrap();
+    (first, second)
+}
+
+/// Pulls at the first machine what the second one pushes, and checks that both are the same.
+fn meet(first: &Machine, second: &Machine) {
+    second.push().unwrap();
+    first.pull().unwrap();
+    same(&unordered(&first.store), &unordered(&second.store), "joined");
+    for machine in [first, second] {
+        assert_eq!(machine.push().unwrap().operations, 0);
+    }
+}
+
+/// Everything that can be read from the session. Operations are listed in the order in which a
+/// machine got them: facts that were not pushed stand before what was pulled.
+fn unordered(store: &Store) -> String {
+    let text = told(store);
+    let (before, rest) = text.split_once("operations: ").unwrap();
+    let (operations, after) = rest.split_once("history: ").unwrap();
+    let mut operations: Vec<_> = operations.lines().collect();
+    operations.sort_unstable();
+    format!("{before}{}{after}", operations.join("\n"))
+}
+
+/// The ids of all revisions, by number.
+fn revisions(session: &Session) -> BTreeMap<u64, String> {
+    let last = session.summary().unwrap().last_sequence;
+    let points = (1..=last).filter_map(|number| session.at_sequence(number).ok());
+    let known = points.filter_map(|point| session.revision_of(&point).unwrap());
+    known.map(|revision| (revision.sequence, revision.id.to_string())).collect()
+}
+
+fn names(session: &Session) -> Vec<String> {
+    session
+        .branches(&session.head().unwrap())
+        .unwrap()
+        .into_iter()
+        .map(|branch| branch.name)
+        .collect()
+}
+
+#[test]
+fn claims_that_only_one_side_changed_are_joined() {
+    let (first, second) = two();
+    note(&first.session(), "B", "there");
+    note(&first.session(), "A", "changed there");
+    first.push().unwrap();
+    let pushed = revisions(&first.session());
+    note(&second.session(), "C", "here");
+    note(&second.session(), "D", "here too");
+    let pulled = second.pull().unwrap();
+    assert_eq!(pulled.operations, 2);
+    assert_eq!(pulled.renumbered, [(2, 4), (3, 5)]);
+    assert!(pulled.split.is_empty());
+    let now = revisions(&second.session());
+    assert!(pushed.iter().all(|(number, id)| now.get(number) == Some(id)), "what was pushed stays");
+    assert_eq!(second.session().summary().unwrap().claims, 4);
+    meet(&first, &second);
+}
+
+#[test]
+fn a_claim_that_both_sides_changed_gives_a_branch_and_a_merge_that_names_it() {
+    let (first, second) = two();
+    note(&first.session(), "A", "there");
+    first.push().unwrap();
+    note(&second.session(), "A", "here");
+    let pulled = second.pull().unwrap();
+    let [split] = pulled.split.as_slice() else { panic!("{pulled:?}") };
+    assert_eq!(split.branch, "main");
+    assert!(split.own.starts_with("main."), "{split:?}");
+    assert_eq!(split.claim.as_deref(), Some("note A"));
+    let session = second.session();
+    let summary = session.summary().unwrap();
+    assert_eq!(summary.branch, split.own, "the work here goes on");
+    session.switch_branch(&act("switch"), "main", false).unwrap();
+    let merging = MergeRequest { source: split.own.clone(), ..MergeRequest::default() };
+    let merged = session.merge(&act("merge"), &merging).unwrap();
+    assert!(!merged.conflicts.is_empty(), "{merged:?}");
+    meet(&first, &second);
+}
+
+#[test]
+fn a_claim_that_refers_to_one_that_others_removed_is_on_a_branch_of_its_own() {
+    use forge_store::model::{Key, Value};
+    use forge_store::store::ClaimChange;
+    let (first, second) = two();
+    let hypothesis = Key::new(Kind::Hypothesis, "H1");
+    let value = Value::from([
+        ("statement", "a leak".into()),
+        ("status", "active".into()),
+        ("confidence", 0.5.into()),
+    ]);
+    let write = |machine: &Machine, change| {
+        machine.session().write(&act("write")).change(change).commit().unwrap();
+    };
+    write(&first, ClaimChange::put(hypothesis.clone(), value));
+    first.push().unwrap();
+    second.pull().unwrap();
+    write(&first, ClaimChange::remove(hypothesis));
+    first.push().unwrap();
+    let evidence = Value::from([
+        ("hypothesis", "H1".into()),
+        ("source", "test".into()),
+        ("content", "it grows".into()),
+        ("supports", true.into()),
+    ]);
+    write(&second, ClaimChange::put(Key::new(Kind::Evidence, "E1"), evidence));
+    let pulled = second.pull().unwrap();
+    let [split] = pulled.split.as_slice() else { panic!("{pulled:?}") };
+    assert_eq!(split.claim, None);
+    meet(&first, &second);
+}
+
+#[test]
+fn facts_and_checkpoints_of_both_sides_are_kept() {
+    let (first, second) = two();
+    let named = |machine: &Machine, message: &str, key: Option<&str>| {
+        let key = key.map(str::to_owned);
+        let wanted = NewCheckpoint { key, ..NewCheckpoint::manual(message.to_owned()) };
+        machine.session().write(&act("checkpoint")).checkpoint(wanted).commit().unwrap();
+    };
+    named(&first, "there", None);
+    named(&first, "one event", Some("event 1"));
+    command(&first.session(), "there");
+    first.push().unwrap();
+    note(&second.session(), "B", "here");
+    named(&second, "here", None);
+    named(&second, "one event", Some("event 1"));
+    command(&second.session(), "here");
+    second.pull().unwrap();
+    let session = second.session();
+    let found = session.checkpoints(&Default::default()).unwrap();
+    let mut messages: Vec<_> = found.iter().map(|one| one.message.clone()).collect();
+    messages.sort();
+    assert_eq!(messages, ["here", "one event", "there"], "one event is recorded once");
+    let here = found.iter().find(|one| one.message == "here").unwrap();
+    let point = session.at_sequence(here.revision.unwrap()).unwrap();
+    assert_eq!(session.state(&point).unwrap().facts_of(Kind::Command).unwrap().len(), 2);
+    meet(&first, &second);
+}
+
+#[test]
+fn branches_of_one_name_are_both_kept() {
+    let (first, second) = two();
+    for machine in [&first, &second] {
+        let session = machine.session();
+        session.create_branch(&act("x"), "x", None, BranchMetadata::default()).unwrap();
+        session.switch_branch(&act("x"), "x", false).unwrap();
+    }
+    note(&first.session(), "B", "there");
+    first.push().unwrap();
+    note(&second.session(), "B", "here");
+    let pulled = second.pull().unwrap();
+    assert!(pulled.split.is_empty(), "each branch has its own claims: {pulled:?}");
+    let all = names(&second.session());
+    assert_eq!(all.len(), 3);
+    assert!(all[2].starts_with("x."), "{all:?}");
+    assert_eq!(second.session().summary().unwrap().branch, all[2], "the work here goes on");
+    meet(&first, &second);
+}
+
+#[test]
+fn a_merge_and_an_undo_hold() {
+    let (first, second) = two();
+    note(&first.session(), "B", "there");
+    first.push().unwrap();
+    let session = second.session();
+    session.create_branch(&act("x"), "x", None, BranchMetadata::default()).unwrap();
+    session.switch_branch(&act("x"), "x", false).unwrap();
+    note(&session, "C", "on x");
+    session.switch_branch(&act("x"), "main", false).unwrap();
+    note(&session, "D", "on main");
+    let merging = MergeRequest { source: "x".to_owned(), ..MergeRequest::default() };
+    session.merge(&act("merge"), &merging).unwrap();
+    note(&session, "E", "a mistake");
+    session.undo(&act("undo"), None).unwrap();
+    second.pull().unwrap();
+    let session = second.session();
+    let state = session.state(&session.head().unwrap()).unwrap();
+    let ids: Vec<_> = state.claims().entries().map(|one| one.unwrap().0.id).collect();
+    assert_eq!(ids, ["A", "B", "C", "D"]);
+    let merging = MergeRequest { source: "x".to_owned(), ..MergeRequest::default() };
+    let again = session.merge(&act("merge"), &merging).unwrap();
+    assert!(again.revision.is_none(), "it is merged: {again:?}");
+    session.redo(&act("redo")).unwrap();
+    assert_eq!(session.summary().unwrap().claims, 5);
+    meet(&first, &second);
+}
+
+#[test]
+fn a_purge_that_was_not_pushed_is_never_lost() {
+    use forge_store::redact::KnownSecrets;
+    let (first, second) = two();
+    note(&first.session(), "B", "there");
+    first.push().unwrap();
+    note(&second.session(), "C", "correct horse battery staple");
+    let known = KnownSecrets::new(["correct horse battery staple"]).unwrap();
+    second.store.purge(&act("purge"), &known, None, &|_, _| None, &|_| ()).unwrap();
+    let before = told(&second.store);
+    let refused = second.pull().unwrap_err();
+    assert_eq!(refused.kind(), ErrorKind::Conflict);
+    assert!(refused.to_string().contains("permanently deleted data here"), "{refused}");
+    same(&told(&second.store), &before, "nothing changed");
+}
+
+/// A checkpoint that one side took back and the other one replaced was pulled as one that had never
+/// been there, before the branch that it is on.
+#[test]
+fn a_checkpoint_that_was_taken_back_there_and_replaced_here_is_kept() {
+    let (first, second) = two();
+    step_of(&first, 1, (22, 1));
+    first.push().unwrap();
+    second.pull().unwrap();
+    step_of(&first, 2, (9, 0));
+    first.push().unwrap();
+    step_of(&second, 3, (22, 161));
+    meet(&first, &second);
+    let found = first.session().checkpoints(&Default::default()).unwrap();
+    assert_eq!(found.len(), 1);
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 48, ..ProptestConfig::default() })]
+
+    /// Each machine writes, pulls and pushes when it wants to.
+    #[test]
+    fn machines_that_meet_end_with_the_same_session_and_lose_nothing(
+        turns in prop::collection::vec(
+            (0_usize..3, 0_u8..4, prop::collection::vec((0_u8..26, any::<u8>()), 0..3)), 1..24),
+    ) {
+        let depot: Arc<dyn Depot> = Arc::new(MemoryDepot::default());
+        Remote::create(Arc::clone(&depot), &SECRET).unwrap();
+        let machines = [(); 3].map(|()| Machine::new(&depot));
+        machines[0].store.create_session(&act("begin"), NewSession::named("s")).unwrap();
+        machines[0].push().unwrap();
+        machines[1].pull().unwrap();
+        machines[2].pull().unwrap();
+        let mut minute = 1;
+        let mut pushed: BTreeMap<u64, String> = BTreeMap::new();
+        for (which, then, steps) in turns {
+            let machine = &machines[which];
+            for what in steps {
+                minute += 1;
+                step_of(machine, minute, what);
+            }
+            let done = match then {
+                0 => Ok(()),
+                1 => machine.pull().map(drop),
+                _ => machine.push().map(drop),
+            };
+            // What was deleted for good, and a source that both sides read, cannot be joined.
+            if let Err(error) = done {
+                prop_assert_eq!(error.kind(), ErrorKind::Conflict);
+                prop_assert!(error.to_string().contains("cannot be joined"), "{}", error);
+                return Ok(());
+            }
+            if then > 1 {
+                pushed.extend(revisions(&machine.session()));
+            }
+        }
+        for machine in machines.iter().chain(&machines) {
+            if let Err(error) = machine.push() {
+                prop_assert!(error.to_string().contains("cannot be joined"), "{}", error);
+                return Ok(());
+            }
+        }
+        for machine in &machines {
+            machine.pull().unwrap();
+            same(&unordered(&machine.store), &unordered(&machines[0].store), "at the end");
+            prop_assert_eq!(machine.push().unwrap().operations, 0);
+        }
+        let now = revisions(&machines[0].session());
+        for (number, id) in pushed {
+            prop_assert!(now.get(&number).is_none_or(|known| *known == id), "#{}", number);
+        }
+    }
+}
