@@ -13,6 +13,7 @@ mod element_ids;
 mod forget;
 mod graph_store;
 mod label;
+mod latest_step;
 mod payload;
 mod pending_write;
 mod prune_plan;
