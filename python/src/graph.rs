@@ -9,7 +9,7 @@ use forge_store::Timestamp;
 use forge_store::error::Error;
 use forge_systems::graph::{
     ForkPolicy, GraphStore, KeepStrategy, NewChannel, NewStep, NewValue, PendingWrite, PutOutcome,
-    StepAddress, StepNotes, StoredStep, TypedBytes,
+    SharedBytes, StepAddress, StepNotes, StoredStep, TypedBytes,
 };
 use pyo3::prelude::*;
 use pyo3::pybacked::PyBackedBytes;
@@ -238,7 +238,7 @@ impl Graphs {
 }
 
 fn typed((encoding, bytes): TypedArgument) -> TypedBytes {
-    TypedBytes { encoding, bytes: bytes.to_vec() }
+    TypedBytes { encoding, bytes: SharedBytes::new(bytes) }
 }
 
 fn typed_result(py: Python<'_>, value: &TypedBytes) -> TypedResult {

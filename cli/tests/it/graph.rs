@@ -12,7 +12,7 @@ fn list(texts: &[&str]) -> TypedBytes {
         bytes.push(0xa0 | text.len() as u8);
         bytes.extend_from_slice(text.as_bytes());
     }
-    TypedBytes { encoding: "msgpack".to_owned(), bytes }
+    TypedBytes { encoding: "msgpack".to_owned(), bytes: bytes.into() }
 }
 
 fn step(id: &str, parent: Option<&str>, version: &str, texts: &[&str]) -> NewStep {

@@ -3,7 +3,9 @@
 use super::damaged;
 use super::element_ids::element_ids;
 use super::label::label;
-use super::payload::{PayloadElement, PayloadForm, elements_of, join_payload, split_payload};
+use super::payload::{
+    DividedPayload, PayloadElement, PayloadForm, elements_of, join_payload, split_payload_after,
+};
 use super::readable_value::{PLAIN_ENCODING, readable_title};
 use super::typed_bytes::TypedBytes;
 use forge_store::error::Result;
@@ -21,8 +23,10 @@ pub(super) struct ChannelState {
     /// The value.
     pub(super) payload: TypedBytes,
     form: PayloadForm,
-    /// The ids and places of the elements, in their order.
-    elements: Vec<(u64, PayloadElement)>,
+    /// The elements, in their order.
+    elements: Vec<PayloadElement>,
+    /// The ids of the elements.
+    ids: Vec<u64>,
 }
 
 /// The channels of a namespace at one revision, by name.
@@ -41,38 +45,58 @@ impl ChannelState {
         payload: TypedBytes,
         changes: &mut Vec<ClaimChange>,
     ) -> Self {
-        let split = split_payload(&payload.encoding, &payload.bytes);
-        let same_form = known.filter(|known| known.form == split.form);
-        let old: Vec<(u64, &[u8])> = same_form.map_or_else(Vec::new, |known| {
-            let elements = known.elements.iter();
-            elements.map(|(id, element)| (*id, known.bytes(&element.identity))).collect()
+        let bytes = payload.bytes.clone();
+        let same_encoding = known.filter(|known| known.payload.encoding == payload.encoding);
+        let older = same_encoding.map(Self::divided);
+        let (split, common) = split_payload_after(older, &payload.encoding, &bytes);
+        let (form, elements) = (split.form, split.elements);
+        let mut new = Self { version, payload, form, elements, ids: Vec::new() };
+        let same_form = known.filter(|known| known.form == form);
+        let old_ids = same_form.map_or(&[][..], |known| &known.ids);
+        let (begin, old_ids) = old_ids.split_at(common.count.min(old_ids.len()));
+        let old = same_form.into_iter().flat_map(|known| known.identities_from(common.count));
+        let old: Vec<(u64, &[u8])> = old_ids.iter().copied().zip(old).collect();
+        let identities: Vec<&[u8]> = new.identities_from(common.count).collect();
+        new.ids = element_ids(begin, &old, &identities, form != PayloadForm::Map);
+        // If there was no room for new ids, all have others.
+        let stays = if new.ids.starts_with(begin) { begin.len() } else { 0 };
+        let changed = common.changed.iter().filter_map(|(place, bytes)| {
+            let id = new.ids.get(..stays)?.get(*place)?;
+            Some(new.element_change(*id, bytes, prefix))
         });
-        let identities: Vec<&[u8]> = split
-            .elements
-            .iter()
-            .map(|element| payload.bytes.get(element.identity.clone()).unwrap_or_default())
-            .collect();
-        let ids = element_ids(&old, &identities, split.form != PayloadForm::Map);
-        let elements = ids.into_iter().zip(split.elements).collect();
-        let new = Self { version, payload, form: split.form, elements };
-        new.element_changes(known, prefix, changes);
+        changes.extend(changed);
+        new.element_changes(known, stays, prefix, changes);
         changes.push(ClaimChange::put(prefix.channel(), new.claim(prefix)));
         new
     }
 
-    fn bytes(&self, range: &std::ops::Range<usize>) -> &[u8] {
-        self.payload.bytes.get(range.clone()).unwrap_or_default()
+    fn divided(&self) -> DividedPayload<'_> {
+        let bytes = &self.payload.bytes;
+        DividedPayload { form: self.form, elements: &self.elements, bytes }
     }
 
-    /// Adds the changes that turn the elements of `known` into these. Both are sorted by id.
+    /// Returns the bytes that identify the elements from this place on.
+    fn identities_from(&self, place: usize) -> impl Iterator<Item = &[u8]> {
+        self.divided().parts_from(place).map(|(identity, _)| identity)
+    }
+
+    /// Returns the elements from this place on: their ids and their bytes.
+    fn elements_from(&self, place: usize) -> impl Iterator<Item = (u64, &[u8])> {
+        let ids = self.ids.iter().skip(place).copied();
+        ids.zip(self.divided().parts_from(place).map(|(_, bytes)| bytes))
+    }
+
+    /// Adds the changes that turn the elements of `known` from this place on into these. Both are
+    /// sorted by id.
     fn element_changes(
         &self,
         known: Option<&Self>,
+        place: usize,
         prefix: &ClaimPrefix,
         changes: &mut Vec<ClaimChange>,
     ) {
-        let mut old = known.map(|known| known.elements.iter()).into_iter().flatten().peekable();
-        let mut new = self.elements.iter().peekable();
+        let old = known.into_iter().flat_map(|known| known.elements_from(place));
+        let (mut old, mut new) = (old.peekable(), self.elements_from(place).peekable());
         let recoded = known.is_some_and(|known| known.payload.encoding != self.payload.encoding);
         loop {
             let order = match (old.peek(), new.peek()) {
@@ -81,17 +105,21 @@ impl ChannelState {
                 (None, Some(_)) => Ordering::Greater,
                 (Some((one, _)), Some((other, _))) => one.cmp(other),
             };
-            let before = if order.is_le() { old.next() } else { None };
-            let after = if order.is_ge() { new.next() } else { None };
-            let was = before.zip(known).map(|((_, element), known)| known.bytes(&element.range));
-            let is = after.map(|(_, element)| self.bytes(&element.range));
-            let Some((id, _)) = before.or(after).filter(|_| was != is || recoded) else { continue };
-            let key = prefix.element(*id);
-            changes.push(match is {
-                Some(bytes) => ClaimChange::put(key, self.element_value(bytes)),
-                None => ClaimChange::remove(key),
+            let was = if order.is_le() { old.next() } else { None };
+            let is = if order.is_ge() { new.next() } else { None };
+            if was == is && !recoded {
+                continue;
+            }
+            changes.extend(match (was, is) {
+                (_, Some((id, bytes))) => Some(self.element_change(id, bytes, prefix)),
+                (Some((id, _)), None) => Some(ClaimChange::remove(prefix.element(id))),
+                (None, None) => None,
             });
         }
+    }
+
+    fn element_change(&self, id: u64, bytes: &[u8], prefix: &ClaimPrefix) -> ClaimChange {
+        ClaimChange::put(prefix.element(id), self.element_value(bytes))
     }
 
     fn element_value(&self, bytes: &[u8]) -> Value {
@@ -105,7 +133,7 @@ impl ChannelState {
 
     /// Adds the changes that remove the channel.
     pub(super) fn remove(&self, prefix: &ClaimPrefix, changes: &mut Vec<ClaimChange>) {
-        let elements = self.elements.iter().map(|(id, _)| prefix.element(*id));
+        let elements = self.ids.iter().map(|id| prefix.element(*id));
         changes.extend(elements.map(ClaimChange::remove));
         changes.push(ClaimChange::remove(prefix.channel()));
     }
@@ -115,14 +143,14 @@ impl ChannelState {
             ("channel", prefix.hidden_name().into()),
             ("type", self.payload.encoding.as_str().into()),
             ("form", self.form.word().into()),
-            ("count", (self.elements.len() as u64).into()),
+            ("count", (self.ids.len() as u64).into()),
             ("version", self.version.as_str().into()),
         ])
     }
 
     /// Returns how much memory it takes, in bytes.
     pub(super) fn size(&self) -> usize {
-        self.payload.bytes.len() + self.elements.len() * size_of::<(u64, PayloadElement)>()
+        self.payload.bytes.len() + self.ids.len() * size_of::<(u64, PayloadElement)>()
     }
 }
 
@@ -190,12 +218,12 @@ pub(super) fn read_channels(state: &StateAt, namespace: &str) -> Result<ChannelS
             return Err(broken("an element is missing"));
         }
         let elements: Vec<&[u8]> = parts.iter().map(|(_, bytes)| *bytes).collect();
-        let bytes = join_payload(form, &elements);
-        let places = elements_of(form, &elements);
-        let elements = parts.iter().map(|(id, _)| *id).zip(places).collect();
+        let bytes = join_payload(form, &elements).into();
+        let elements = elements_of(form, &elements);
+        let ids = parts.iter().map(|(id, _)| *id).collect();
         let payload = TypedBytes { encoding: encoding.to_owned(), bytes };
         let name = text_of(name).unwrap_or(label).to_owned();
-        let channel = ChannelState { version: version.to_owned(), payload, form, elements };
+        let channel = ChannelState { version: version.to_owned(), payload, form, elements, ids };
         channels.insert(name, Arc::new(channel));
     }
     Ok(channels)

@@ -148,7 +148,7 @@ pub(super) mod tests {
     }
 
     fn value(number: u8) -> TypedBytes {
-        TypedBytes { encoding: "msgpack".to_owned(), bytes: vec![number] }
+        TypedBytes { encoding: "msgpack".to_owned(), bytes: vec![number].into() }
     }
 
     fn write(channel: &str, number: u8) -> PendingWrite {

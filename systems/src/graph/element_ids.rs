@@ -17,14 +17,20 @@ const ID_LIMIT: u64 = 1 << 48;
 /// An element as this module sees it: the bytes that identify it.
 type Identity<'a> = &'a [u8];
 
-/// Returns the ids of the new elements, strictly increasing. `old` are the elements before, each
-/// with its id, in the order of their ids.
+/// Returns the ids of the new elements, strictly increasing. They begin with the ids `begin`, whose
+/// elements stay. After these elements, the older list has `old`, each with its id, in the order of
+/// their ids, and the new list has `new`.
 ///
 /// An element keeps its id if it has the same identity and its order among the others that stay is
 /// the same. If `in_place`, what is between two elements that stay takes over ids in order: an
 /// element that changed is then the same element with other bytes.
 #[must_use]
-pub fn element_ids(old: &[(u64, Identity<'_>)], new: &[Identity<'_>], in_place: bool) -> Vec<u64> {
+pub fn element_ids(
+    begin: &[u64],
+    old: &[(u64, Identity<'_>)],
+    new: &[Identity<'_>],
+    in_place: bool,
+) -> Vec<u64> {
     let kept = kept_places(old, new);
     let mut ids: Vec<Option<u64>> = kept
         .iter()
@@ -33,7 +39,8 @@ pub fn element_ids(old: &[(u64, Identity<'_>)], new: &[Identity<'_>], in_place: 
     if in_place {
         take_over(old, &kept, &mut ids);
     }
-    fill(&ids).unwrap_or_else(|| (0..new.len() as u64).map(|at| FIRST_ID + at * ID_GAP).collect())
+    let count = (begin.len() + new.len()) as u64;
+    fill(begin, &ids).unwrap_or_else(|| (0..count).map(|at| FIRST_ID + at * ID_GAP).collect())
 }
 
 /// Returns for each new element the place of the old one that it is.
@@ -115,16 +122,20 @@ fn take_over(old: &[(u64, Identity<'_>)], kept: &[Option<usize>], ids: &mut [Opt
     }
 }
 
-/// Fills in the ids that are missing; `None` if there is no room for them.
-fn fill(ids: &[Option<u64>]) -> Option<Vec<u64>> {
-    let mut filled: Vec<u64> = Vec::with_capacity(ids.len());
-    while let Some(id) = ids.get(filled.len()) {
+/// Returns the ids that begin with these, with those that are missing filled in; `None` if there is
+/// no room for them.
+fn fill(begin: &[u64], mut ids: &[Option<u64>]) -> Option<Vec<u64>> {
+    let mut filled: Vec<u64> = Vec::with_capacity(begin.len() + ids.len());
+    filled.extend_from_slice(begin);
+    while let [id, rest @ ..] = ids {
         if let Some(id) = id {
             filled.push(*id);
+            ids = rest;
             continue;
         }
-        let run = ids[filled.len()..].iter().take_while(|id| id.is_none()).count() as u64;
-        let next = ids.get(filled.len() + run as usize).copied().flatten();
+        let run = ids.iter().take_while(|id| id.is_none()).count() as u64;
+        ids = &ids[run as usize..];
+        let next = ids.first().copied().flatten();
         let (first, gap) = match (filled.last(), next) {
             (None, None) => (FIRST_ID, ID_GAP),
             (Some(last), None) => (last.checked_add(ID_GAP)?, ID_GAP),
@@ -165,7 +176,7 @@ mod tests {
     }
 
     fn begun(words: &[String]) -> Vec<u64> {
-        element_ids(&[], &bytes(words), false)
+        element_ids(&[], &[], &bytes(words), false)
     }
 
     /// How many ids are new or have another element than before.
@@ -183,10 +194,14 @@ mod tests {
         ) {
             let (mut words, mut ids): (Vec<String>, Vec<u64>) = (Vec::new(), Vec::new());
             for next in steps {
-                let new = element_ids(&known(&ids, &words), &bytes(&next), in_place);
+                let new = element_ids(&[], &known(&ids, &words), &bytes(&next), in_place);
                 prop_assert_eq!(new.len(), next.len());
                 prop_assert!(new.windows(2).all(|pair| pair[0] < pair[1]), "{new:?}");
                 prop_assert!(new.iter().all(|id| *id > 0 && *id < ID_LIMIT));
+                let same = words.iter().zip(&next).take_while(|(old, new)| old == new).count();
+                let (old, rest) = (known(&ids, &words), bytes(&next));
+                let split = element_ids(&ids[..same], &old[same..], &rest[same..], in_place);
+                prop_assert_eq!(&split, &new);
                 (words, ids) = (next, new);
             }
         }
@@ -203,7 +218,7 @@ mod tests {
             let old = known(&begun(&old), &old).into_iter().map(|(id, word)| (id, word.to_vec())).collect::<Vec<_>>();
             let old: Vec<(u64, &[u8])> = old.iter().map(|(id, word)| (*id, word.as_slice())).collect();
             for in_place in [false, true] {
-                let ids = element_ids(&old, &bytes(&new), in_place);
+                let ids = element_ids(&[], &old, &bytes(&new), in_place);
                 prop_assert_eq!(changed(&old, &ids, &bytes(&new)), added.len());
                 let olds: Vec<u64> = old.iter().map(|(id, _)| *id).collect();
                 prop_assert_eq!(&ids[..begin.len()], &olds[..begin.len()]);
@@ -217,7 +232,7 @@ mod tests {
         let old = words("a b c d e f");
         let ids = begun(&old);
         let new = words("a X c d Y f g");
-        let next = element_ids(&known(&ids, &old), &bytes(&new), true);
+        let next = element_ids(&[], &known(&ids, &old), &bytes(&new), true);
         assert_eq!(next[..6], ids);
         assert_eq!(next[6], ids[5] + ID_GAP);
     }
@@ -228,7 +243,7 @@ mod tests {
         let ids = begun(&old);
         for (text, wanted) in [("b c d e a", 1), ("e a b c d", 1), ("a c d e", 0), ("c", 0)] {
             let new = words(text);
-            let next = element_ids(&known(&ids, &old), &bytes(&new), false);
+            let next = element_ids(&[], &known(&ids, &old), &bytes(&new), false);
             assert_eq!(changed(&known(&ids, &old), &next, &bytes(&new)), wanted, "{text}");
         }
     }
@@ -240,7 +255,7 @@ mod tests {
         for number in 0..40 {
             let mut next = list.clone();
             next.insert(1, format!("n{number}"));
-            let new = element_ids(&known(&ids, &list), &bytes(&next), true);
+            let new = element_ids(&[], &known(&ids, &list), &bytes(&next), true);
             renumbered += usize::from(new[2] != ids[1]);
             (list, ids) = (next, new);
         }

@@ -4,16 +4,18 @@ use super::channel_state::{ChannelStates, ClaimPrefix, read_channels};
 use super::damaged;
 use super::delta_history::{ChannelHistories, HistoryNode, HistorySource, delta_history};
 use super::label::{label, namespace_label};
+use super::latest_step::{LatestStep, greatest_step};
 use super::pending_write::{PendingWrite, fold_writes};
 use super::step_cache::StepCache;
 use super::step_record::{
-    StepClaim, StepRecord, is_dropped, namespace_tag, step_event, step_key, writes_of, writes_value,
+    StepClaim, StepRecord, is_dropped, namespace_tag, step_event, step_key, steps_of, writes_of,
+    writes_value,
 };
 use super::typed_bytes::TypedBytes;
 use forge_store::error::{Error, Result};
 use forge_store::model::claim::check_id;
 use forge_store::model::{
-    Checkpoint, Fact, FactOrigin, Kind, SessionId, SessionKind, Timestamp, Value,
+    Checkpoint, ClaimEntry, Fact, FactOrigin, Kind, SessionId, SessionKind, Timestamp, Value,
 };
 use forge_store::store::{CheckpointFilter, ResolvedMoment, Session, Store, WriteContext};
 use std::collections::{BTreeMap, BTreeSet, HashMap};
@@ -22,9 +24,6 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 /// How many puts to different threads of a graph may be planned at once.
 const PUT_LOCKS: usize = 64;
-
-/// The most new checkpoints that are read to find the latest; with more, all are read.
-const MAX_NEW_STEPS: u64 = 256;
 
 /// Of how many namespaces the latest step is remembered.
 const MAX_LATEST: usize = 4096;
@@ -45,41 +44,6 @@ struct SharedState {
     last_write: Mutex<Timestamp>,
     /// Puts to one thread wait for each other here, rather than conflict in the store.
     put_locks: Vec<Mutex<()>>,
-}
-
-/// The greatest id of a namespace, and the counts of its session when it was read.
-#[derive(Clone, Debug)]
-struct LatestStep {
-    number: u64,
-    count: u64,
-    id: Option<String>,
-}
-
-impl LatestStep {
-    /// Returns the greatest id now; `None` if the checkpoints since do not say it, because others
-    /// were dropped or came back.
-    fn next(
-        &self,
-        session: &Session,
-        namespace: &str,
-        number: u64,
-        count: u64,
-    ) -> Result<Option<String>> {
-        let (Some(numbers), Some(added)) =
-            (number.checked_sub(self.number), count.checked_sub(self.count))
-        else {
-            return Ok(None);
-        };
-        let limit = Some(numbers.min(MAX_NEW_STEPS) as usize);
-        let filter = CheckpointFilter { limit, ..CheckpointFilter::default() };
-        let mut new = session.written_checkpoints(&filter)?;
-        new.retain(|checkpoint| checkpoint.sequence > self.number);
-        if new.len() as u64 != added {
-            return Ok(None);
-        }
-        let steps = steps_of(new)?;
-        Ok(greatest_id(&steps, namespace).max(self.id.clone()))
-    }
 }
 
 /// Names a checkpoint of a graph.
@@ -208,20 +172,17 @@ impl GraphStore {
         let place = (summary.info.id, namespace.to_owned());
         let lock = || self.shared.latest.lock().unwrap_or_else(PoisonError::into_inner);
         let known = lock().get(&place).cloned();
-        let id = match known {
-            Some(known) if (known.number, known.count) == (number, count) => known.id,
-            known => {
-                let id = match &known {
-                    Some(known) => known.next(session, namespace, number, count)?,
-                    None => None,
-                };
-                match id {
-                    Some(id) => Some(id),
-                    None => {
-                        let steps = steps_tagged(session, Some(namespace_tag(namespace)))?;
-                        greatest_id(&steps, namespace)
-                    }
-                }
+        let known = match known {
+            Some(known) if (known.number, known.count) == (number, count) => Some(known.id),
+            Some(known) => known.next(session, namespace, number, count)?,
+            None => None,
+        };
+        let (id, step) = match known {
+            Some(id) => (id, None),
+            None => {
+                let steps = steps_tagged(session, Some(namespace_tag(namespace)))?;
+                let step = greatest_step(steps, namespace);
+                (step.as_ref().map(|(_, record)| record.id.clone()), step)
             }
         };
         let mut latest = lock();
@@ -230,7 +191,10 @@ impl GraphStore {
         }
         latest.insert(place, LatestStep { number, count, id: id.clone() });
         drop(latest);
-        id.map_or(Ok(None), |id| step_in(session, namespace, &id))
+        match (step, id) {
+            (None, Some(id)) => step_in(session, namespace, &id),
+            (step, _) => Ok(step),
+        }
     }
 
     /// Returns a checkpoint; without an id, the one with the greatest id in its namespace.
@@ -268,13 +232,22 @@ impl GraphStore {
         checkpoint: &Checkpoint,
         record: &StepRecord,
     ) -> Result<(TypedBytes, ChannelStates)> {
+        let (namespace, operation) = (&record.namespace, &record.operation);
         let point = session.at_checkpoint(checkpoint)?;
-        let claim = step_at(session, &point, &record.namespace)?;
-        let Some(claim) = claim.filter(|claim| claim.operation == record.operation) else {
+        let known = self.cache().get(operation);
+        let (claim, channels) = match known {
+            Some(known) => (step_at(session, &point, namespace)?, known),
+            None => {
+                let state = session.state(&point)?;
+                let claim = state.claims().entry(&step_key(namespace))?;
+                (step_claim(claim)?, read_channels(&state, &namespace_label(namespace))?)
+            }
+        };
+        let Some(claim) = claim.filter(|claim| claim.operation == *operation) else {
             let id = &record.id;
             return Err(damaged(format!("the checkpoint '{id}'"), "its revision is another's"));
         };
-        let channels = self.channels_at(session, &point, (&record.namespace, &record.operation))?;
+        self.cache().insert(operation.clone(), channels.clone());
         Ok((claim.head, channels))
     }
 
@@ -438,7 +411,10 @@ pub(super) fn step_at(
     point: &ResolvedMoment,
     namespace: &str,
 ) -> Result<Option<StepClaim>> {
-    let claim = session.claim(point, &step_key(namespace))?;
+    step_claim(session.claim(point, &step_key(namespace))?)
+}
+
+fn step_claim(claim: Option<ClaimEntry>) -> Result<Option<StepClaim>> {
     claim.map(|entry| StepClaim::of_value(&entry.value)).transpose()
 }
 
@@ -456,16 +432,6 @@ pub(super) fn step_in(
     Ok(record.map(|record| (checkpoint, record)))
 }
 
-/// Returns the greatest id of these steps in a namespace.
-fn greatest_id<'a>(
-    steps: impl IntoIterator<Item = &'a (Checkpoint, StepRecord)>,
-    namespace: &str,
-) -> Option<String> {
-    let records = steps.into_iter().map(|(_, record)| record);
-    let ids = records.filter(|record| record.namespace == namespace).map(|record| &record.id);
-    ids.max().cloned()
-}
-
 /// Returns the steps with this tag, or all.
 pub(super) fn steps_tagged(
     session: &Session,
@@ -473,17 +439,6 @@ pub(super) fn steps_tagged(
 ) -> Result<Vec<(Checkpoint, StepRecord)>> {
     let filter = CheckpointFilter { tag, ..CheckpointFilter::default() };
     steps_of(session.checkpoints(&filter)?)
-}
-
-/// Returns the checkpoints that are steps.
-fn steps_of(checkpoints: Vec<Checkpoint>) -> Result<Vec<(Checkpoint, StepRecord)>> {
-    let mut found = Vec::new();
-    for checkpoint in checkpoints {
-        if let Some(record) = StepRecord::of_checkpoint(&checkpoint)? {
-            found.push((checkpoint, record));
-        }
-    }
-    Ok(found)
 }
 
 /// Returns the values of the fact with the pending writes of a step that count, the oldest first.

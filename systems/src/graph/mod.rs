@@ -13,6 +13,7 @@ mod element_ids;
 mod forget;
 mod graph_store;
 mod label;
+mod latest_step;
 mod payload;
 mod pending_write;
 mod prune_plan;
@@ -32,7 +33,8 @@ pub use element_ids::element_ids;
 pub use forget::KeepStrategy;
 pub use graph_store::{GraphStore, StepAddress, StoredStep};
 pub use payload::{
-    PayloadElement, PayloadForm, SplitPayload, elements_of, join_payload, split_payload,
+    CommonBeginning, DividedPayload, PayloadElement, PayloadForm, SplitPayload, elements_of,
+    join_payload, split_payload, split_payload_after,
 };
 pub use pending_write::{PendingWrite, fold_writes};
 pub use prune_plan::{PruneNode, StepName, is_call, older_checkpoints, orphans};
@@ -40,7 +42,7 @@ pub use put::{ForkPolicy, NewChannel, NewStep, NewValue, PutOutcome, StepNotes};
 pub use readable_value::{
     CLASS_FIELD, PLAIN_ENCODING, readable_element, readable_title, readable_values,
 };
-pub use typed_bytes::TypedBytes;
+pub use typed_bytes::{SharedBytes, TypedBytes};
 
 use forge_store::error::Error;
 

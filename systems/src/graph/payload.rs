@@ -1,7 +1,5 @@
 //! Splits the payload of a channel into elements, and joins elements to the payload again.
 
-use std::ops::Range;
-
 /// How the elements of a payload are found.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum PayloadForm {
@@ -31,13 +29,21 @@ impl PayloadForm {
     }
 }
 
-/// One element of a payload: where its bytes are, and the part that identifies it.
-#[derive(Clone, Debug, PartialEq, Eq)]
+/// One element of a payload: how many bytes it has. The elements of a payload follow each other, up
+/// to its end.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct PayloadElement {
-    /// The bytes of the element in the payload.
-    pub range: Range<usize>,
-    /// The bytes that identify it: the key of a map's entry, else the whole element.
-    pub identity: Range<usize>,
+    /// The number of its bytes.
+    pub length: usize,
+    /// The number of the bytes at its beginning that identify it: the key of a map's entry, else
+    /// the whole element.
+    pub identity: usize,
+}
+
+impl PayloadElement {
+    const fn whole(length: usize) -> Self {
+        Self { length, identity: length }
+    }
 }
 
 /// A payload divided into elements.
@@ -47,6 +53,41 @@ pub struct SplitPayload {
     pub form: PayloadForm,
     /// The elements, in the order of the payload.
     pub elements: Vec<PayloadElement>,
+}
+
+/// A payload with its elements.
+#[derive(Clone, Copy, Debug)]
+pub struct DividedPayload<'a> {
+    /// How the elements were found.
+    pub form: PayloadForm,
+    /// The elements.
+    pub elements: &'a [PayloadElement],
+    /// The payload.
+    pub bytes: &'a [u8],
+}
+
+impl<'a> DividedPayload<'a> {
+    /// Returns the elements from this place on: for each, the bytes that identify it, and all of
+    /// its bytes.
+    pub fn parts_from(self, place: usize) -> impl Iterator<Item = (&'a [u8], &'a [u8])> {
+        let elements = self.elements.get(place..).unwrap_or_default();
+        let length: usize = elements.iter().map(|element| element.length).sum();
+        let start = self.bytes.len().saturating_sub(length);
+        let mut rest = self.bytes.get(start..).unwrap_or_default();
+        elements.iter().map_while(move |element| {
+            let part = rest.split_off(..element.length)?;
+            Some((part.get(..element.identity)?, part))
+        })
+    }
+}
+
+/// What the beginnings of a payload and of an older one have in common.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct CommonBeginning<'a> {
+    /// This many elements have the identity of the older one at the same place.
+    pub count: usize,
+    /// The places and the bytes of the ones among them whose other bytes changed.
+    pub changed: Vec<(usize, &'a [u8])>,
 }
 
 /// The only encoding whose payloads are divided.
@@ -67,16 +108,32 @@ const MIN_AVERAGE_BYTES: usize = 24;
 /// beginning could not be computed from the number of elements.
 #[must_use]
 pub fn split_payload(encoding: &str, payload: &[u8]) -> SplitPayload {
-    let divided =
-        (encoding == DIVIDED_ENCODING && payload.len() >= MIN_SPLIT_BYTES).then(|| divide(payload));
+    split_payload_after(None, encoding, payload).0
+}
+
+/// Divides a payload like [`split_payload`], and compares it with an older one of the same
+/// encoding. What is the same is only compared and not read again.
+#[must_use]
+pub fn split_payload_after<'a>(
+    older: Option<DividedPayload<'_>>,
+    encoding: &str,
+    payload: &'a [u8],
+) -> (SplitPayload, CommonBeginning<'a>) {
+    let divided = (encoding == DIVIDED_ENCODING && payload.len() >= MIN_SPLIT_BYTES)
+        .then(|| divide(older, payload));
     divided.flatten().unwrap_or_else(|| {
-        let all = 0..payload.len();
-        let whole = PayloadElement { range: all.clone(), identity: all };
-        SplitPayload { form: PayloadForm::Whole, elements: vec![whole] }
+        let is_same =
+            older.is_some_and(|older| older.form == PayloadForm::Whole && older.bytes == payload);
+        let common = CommonBeginning { count: usize::from(is_same), changed: Vec::new() };
+        let elements = vec![PayloadElement::whole(payload.len())];
+        (SplitPayload { form: PayloadForm::Whole, elements }, common)
     })
 }
 
-fn divide(payload: &[u8]) -> Option<SplitPayload> {
+fn divide<'a>(
+    older: Option<DividedPayload<'_>>,
+    payload: &'a [u8],
+) -> Option<(SplitPayload, CommonBeginning<'a>)> {
     let (form, count, head) = container(payload)?;
     if container_head(form, count) != payload.get(..head)? {
         return None;
@@ -87,17 +144,73 @@ fn divide(payload: &[u8]) -> Option<SplitPayload> {
     }
     // Nothing is reserved for a declared count that the payload cannot hold.
     let mut elements = Vec::with_capacity(count.min(body));
-    let mut start = head;
-    for _ in 0..count {
-        let first = value_end(payload, start)?;
-        let (end, identity) = match form {
-            PayloadForm::Map => (value_end(payload, first)?, start..first),
-            PayloadForm::List | PayloadForm::Whole => (first, start..first),
-        };
-        elements.push(PayloadElement { range: start..end, identity });
-        start = end;
+    let older = older.filter(|older| older.form == form);
+    let common = older.map_or_else(Default::default, |older| {
+        common_beginning(older, count, payload.get(head..).unwrap_or_default(), &mut elements)
+    });
+    let mut start = head + elements.iter().map(|element| element.length).sum::<usize>();
+    while elements.len() < count {
+        let element = element_at(form, payload, start)?;
+        start += element.length;
+        elements.push(element);
     }
-    (start == payload.len()).then_some(SplitPayload { form, elements })
+    (start == payload.len()).then_some((SplitPayload { form, elements }, common))
+}
+
+/// Adds the elements with which `body` begins, as long as they have the identities of the older
+/// ones, and returns how many these are.
+fn common_beginning<'a>(
+    older: DividedPayload<'_>,
+    count: usize,
+    body: &'a [u8],
+    elements: &mut Vec<PayloadElement>,
+) -> CommonBeginning<'a> {
+    let old_body: usize = older.elements.iter().map(|element| element.length).sum();
+    let (_, mut old) = older.bytes.split_at(older.bytes.len().saturating_sub(old_body));
+    let mut new = body;
+    let mut same = common_length(old, new);
+    let mut changed = Vec::new();
+    for known in older.elements.iter().take(count) {
+        let (was, old_rest) = old.split_at(known.length.min(old.len()));
+        old = old_rest;
+        if known.length <= same {
+            new = new.get(known.length..).unwrap_or_default();
+            same -= known.length;
+            elements.push(*known);
+            continue;
+        }
+        let Some(element) = element_at(older.form, new, 0) else { break };
+        let (is, new_rest) = new.split_at(element.length);
+        if was.get(..known.identity) != is.get(..element.identity) {
+            break;
+        }
+        changed.push((elements.len(), is));
+        new = new_rest;
+        same = common_length(old, new);
+        elements.push(element);
+    }
+    CommonBeginning { count: elements.len(), changed }
+}
+
+/// Returns how many bytes both begin with.
+fn common_length(one: &[u8], other: &[u8]) -> usize {
+    // Long blocks are compared fastest, and short ones find the place in the block that differs.
+    let mut length = 0;
+    for block in [4096, 256, 16, 1] {
+        let blocks = one[length..].chunks_exact(block).zip(other[length..].chunks_exact(block));
+        length += block * blocks.take_while(|(one, other)| one == other).count();
+    }
+    length
+}
+
+/// Reads the element that begins at `start`.
+fn element_at(form: PayloadForm, payload: &[u8], start: usize) -> Option<PayloadElement> {
+    let identity = value_end(payload, start)? - start;
+    let length = match form {
+        PayloadForm::Map => value_end(payload, start + identity)? - start,
+        PayloadForm::List | PayloadForm::Whole => identity,
+    };
+    Some(PayloadElement { length, identity })
 }
 
 /// Joins elements to a payload.
@@ -109,19 +222,14 @@ pub fn join_payload(form: PayloadForm, elements: &[&[u8]]) -> Vec<u8> {
     payload
 }
 
-/// Returns where elements are in the payload that [`join_payload`] makes of them.
+/// Returns the elements of the payload that [`join_payload`] makes of these bytes.
 #[must_use]
 pub fn elements_of(form: PayloadForm, elements: &[&[u8]]) -> Vec<PayloadElement> {
-    let mut start = container_head(form, elements.len()).len();
-    let mut places = Vec::with_capacity(elements.len());
-    for element in elements {
-        let range = start..start + element.len();
-        let key = (form == PayloadForm::Map).then(|| value_end(element, 0)).flatten();
-        let identity = start..key.map_or(range.end, |key| start + key);
-        start = range.end;
-        places.push(PayloadElement { range, identity });
-    }
-    places
+    let element = |bytes: &&[u8]| {
+        let key = (form == PayloadForm::Map).then(|| value_end(bytes, 0)).flatten();
+        PayloadElement { length: bytes.len(), identity: key.unwrap_or(bytes.len()) }
+    };
+    elements.iter().map(element).collect()
 }
 
 /// Reads the beginning of a container: its form, the number of its elements, and how many bytes
@@ -246,10 +354,14 @@ mod tests {
         [container_head(form, count), items.concat()].concat()
     }
 
+    fn divided<'a>(split: &'a SplitPayload, bytes: &'a [u8]) -> DividedPayload<'a> {
+        DividedPayload { form: split.form, elements: &split.elements, bytes }
+    }
+
     fn rejoined(payload: &[u8]) -> Vec<u8> {
         let split = split_payload("msgpack", payload);
-        let elements: Vec<&[u8]> =
-            split.elements.iter().map(|element| &payload[element.range.clone()]).collect();
+        let parts = divided(&split, payload).parts_from(0);
+        let elements: Vec<&[u8]> = parts.map(|(_, bytes)| bytes).collect();
         assert_eq!(elements_of(split.form, &elements), split.elements);
         join_payload(split.form, &elements)
     }
@@ -273,6 +385,44 @@ mod tests {
                 prop_assert_eq!(split.elements.len(), count);
                 prop_assert_eq!(split.form == PayloadForm::Map, is_map);
             }
+        }
+
+        #[test]
+        fn a_payload_is_divided_the_same_after_any_older_one(
+            is_map in any::<bool>(),
+            items in proptest::collection::vec(value(), 8..60),
+            edits in proptest::collection::vec((any::<prop::sample::Index>(), 0..3, value()), 0..6),
+            flip in proptest::option::of((any::<prop::sample::Index>(), any::<u8>())),
+        ) {
+            let old = container_of(is_map, &items);
+            let mut items = items;
+            for (place, edit, value) in edits {
+                let place = place.index(items.len());
+                match edit {
+                    0 => items[place] = value,
+                    1 => items.insert(place, value),
+                    _ => drop(items.remove(place)),
+                }
+            }
+            let mut new = container_of(is_map, &items);
+            if let Some((place, byte)) = flip {
+                let place = place.index(new.len());
+                new[place] = byte;
+            }
+            let known = split_payload("msgpack", &old);
+            let older = divided(&known, &old);
+            let (split, common) = split_payload_after(Some(older), "msgpack", &new);
+            prop_assert_eq!(&split, &split_payload("msgpack", &new));
+            let parts = older.parts_from(0).zip(divided(&split, &new).parts_from(0));
+            let mut parts: Vec<_> = parts.take_while(|((was, _), (is, _))| was == is).collect();
+            if known.form != split.form {
+                parts.clear();
+            }
+            let count = parts.len();
+            let changed = parts.into_iter().map(|((_, was), (_, is))| (was, is)).enumerate();
+            let changed = changed.filter(|(_, (was, is))| was != is);
+            let changed = changed.map(|(place, (_, is))| (place, is)).collect();
+            prop_assert_eq!(common, CommonBeginning { count, changed });
         }
 
         #[test]
@@ -300,7 +450,7 @@ mod tests {
         let whole = |encoding: &str, payload: &[u8]| {
             let split = split_payload(encoding, payload);
             assert_eq!((split.form, split.elements.len()), (PayloadForm::Whole, 1));
-            assert_eq!(split.elements[0].range, 0..payload.len());
+            assert_eq!(split.elements[0], PayloadElement::whole(payload.len()));
         };
         whole("msgpack+aes", &list);
         whole("msgpack", &[]);

@@ -48,7 +48,7 @@ mod tests {
             path: path.to_owned(),
             slot,
             channel: "c".to_owned(),
-            value: TypedBytes { encoding: "msgpack".to_owned(), bytes: vec![value] },
+            value: TypedBytes { encoding: "msgpack".to_owned(), bytes: vec![value].into() },
         }
     }
 

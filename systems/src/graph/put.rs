@@ -254,6 +254,10 @@ impl GraphStore {
         record: &StepRecord,
     ) -> Result<(ResolvedMoment, bool)> {
         let is_latest = |point: &ResolvedMoment| -> Result<bool> {
+            // At the step's own revision nothing is later.
+            if checkpoint.revision.is_some() && point.revision() == checkpoint.revision {
+                return Ok(true);
+            }
             let claim = step_at(session, point, &record.namespace)?;
             Ok(claim.is_some_and(|claim| claim.operation == record.operation))
         };

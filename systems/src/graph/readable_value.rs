@@ -73,14 +73,21 @@ pub fn readable_element(element: &Value) -> Option<Vec<Value>> {
 pub fn readable_title(encoding: &str, bytes: &[u8]) -> Option<String> {
     let values = readable_values(encoding, bytes)?;
     let said: Vec<String> = values.iter().map(one_line).collect();
-    let title = said.join(": ");
-    let words: Vec<&str> = title.split_whitespace().collect();
-    let title = words.join(" ");
+    let mut title = said.join(": ");
+    if !is_spaced(&title) {
+        title = title.split_whitespace().collect::<Vec<_>>().join(" ");
+    }
     let end = title.char_indices().nth(MAX_TITLE_CHARS).map(|(end, _)| end);
     match end.and_then(|end| title.get(..end)) {
         Some(cut) => Some(format!("{}…", cut.trim_end())),
         None => Some(title).filter(|title| !title.is_empty()),
     }
+}
+
+/// Whether a text is ASCII without white space other than single spaces between words.
+fn is_spaced(text: &str) -> bool {
+    let is_plain = text.bytes().all(|byte| matches!(byte, b' '..=b'~'));
+    is_plain && !text.starts_with(' ') && !text.ends_with(' ') && !text.contains("  ")
 }
 
 /// Returns what a value says. A class is its last name, with what it contains.
@@ -244,6 +251,9 @@ mod tests {
     fn a_title_is_one_line() {
         let title = |value: &Packed| readable_title("msgpack", &pack(value)).unwrap();
         assert_eq!(title(&message("why is\nit stale?")), "HumanMessage: why is it stale?");
+        for text in ["a b", " a b", "a b ", "a  b", "a\tb", "a\u{a0}b"] {
+            assert_eq!(title(&text.into()), "a b", "{text:?}");
+        }
         let calls = Packed::Array(vec![named(&[("name", "search".into()), ("id", "c1".into())])]);
         let fields = named(&[("content", "".into()), ("tool_calls", calls)]);
         let parts = vec!["langchain_core.messages.ai".into(), "AIMessage".into(), fields];

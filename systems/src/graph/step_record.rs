@@ -247,3 +247,14 @@ pub(super) fn writes_of(value: &Value) -> Result<Vec<PendingWrite>> {
     });
     writes.collect()
 }
+
+/// Returns the checkpoints that are steps.
+pub(super) fn steps_of(checkpoints: Vec<Checkpoint>) -> Result<Vec<(Checkpoint, StepRecord)>> {
+    let mut found = Vec::new();
+    for checkpoint in checkpoints {
+        if let Some(record) = StepRecord::of_checkpoint(&checkpoint)? {
+            found.push((checkpoint, record));
+        }
+    }
+    Ok(found)
+}

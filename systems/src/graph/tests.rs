@@ -13,7 +13,7 @@ struct Graph {
 }
 
 fn typed(text: &str) -> TypedBytes {
-    TypedBytes { encoding: "msgpack".to_owned(), bytes: text.as_bytes().to_vec() }
+    TypedBytes { encoding: "msgpack".to_owned(), bytes: text.as_bytes().to_vec().into() }
 }
 
 /// A MessagePack list of texts.
@@ -23,7 +23,7 @@ fn list(items: &[&str]) -> TypedBytes {
         .flat_map(|item| [vec![0xd9, item.len() as u8], item.as_bytes().to_vec()].concat());
     let mut bytes = vec![0xdc, 0, items.len() as u8];
     bytes.extend(texts);
-    TypedBytes { encoding: "msgpack".to_owned(), bytes }
+    TypedBytes { encoding: "msgpack".to_owned(), bytes: bytes.into() }
 }
 
 fn channel(name: &str, version: u64, value: TypedBytes) -> NewChannel {
@@ -106,7 +106,7 @@ impl Graph {
 
     fn value(&self, thread: &str, id: &str, channel: &str) -> Option<Vec<u8>> {
         let step = self.get(thread, "", Some(id)).unwrap();
-        step.channels.get(channel).map(|value| value.bytes.clone())
+        step.channels.get(channel).map(|value| value.bytes.to_vec())
     }
 
     fn listed(&self, thread: Option<&str>, namespace: Option<&str>) -> Vec<String> {
@@ -211,7 +211,7 @@ fn a_store_that_redacts_keeps_branches_apart() {
     graph.store = GraphStore::new(graph.store.store().clone());
     for (number, id) in ids.iter().enumerate() {
         let items: Vec<&str> = ids[..=number].iter().step_by(2).map(String::as_str).collect();
-        assert_eq!(graph.value("t", id, "c").unwrap(), list(&items).bytes, "{id}");
+        assert_eq!(graph.value("t", id, "c").unwrap(), *list(&items).bytes, "{id}");
     }
 }
 
@@ -295,7 +295,7 @@ fn a_history_follows_the_parents_to_the_value() {
     let names = ["c".to_owned(), "d".to_owned()];
     let found = graph.store.history("t", "", Some("3"), &names).unwrap();
     let texts = |name: &str| -> Vec<Vec<u8>> {
-        found[name].writes.iter().map(|write| write.value.bytes.clone()).collect()
+        found[name].writes.iter().map(|write| write.value.bytes.to_vec()).collect()
     };
     assert_eq!(texts("c"), [b"w1", b"w2"]);
     assert_eq!(found["c"].seed, Some(typed("1")));
@@ -351,7 +351,7 @@ fn delta_step(graph: &mut Graph, id: &str, parent: Option<&str>, run: &str) {
 fn history_of(graph: &Graph, thread: &str, id: &str) -> Vec<String> {
     let found = graph.store.history(thread, "", Some(id), &["c".to_owned()]).unwrap();
     let writes = found["c"].writes.iter();
-    writes.map(|write| String::from_utf8(write.value.bytes.clone()).unwrap()).collect()
+    writes.map(|write| String::from_utf8(write.value.bytes.to_vec()).unwrap()).collect()
 }
 
 #[test]

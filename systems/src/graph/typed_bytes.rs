@@ -3,6 +3,55 @@
 use super::damaged;
 use forge_store::error::Result;
 use forge_store::model::{FieldMap, Value};
+use std::fmt;
+use std::ops::Deref;
+use std::sync::Arc;
+
+/// Bytes that cannot change. A clone shares them. Their owner is a vector, or another value that
+/// holds bytes, such as an object of Python.
+#[derive(Clone)]
+pub struct SharedBytes(Arc<dyn AsRef<[u8]> + Send + Sync>);
+
+impl SharedBytes {
+    /// Makes them of their owner, without a copy.
+    pub fn new(owner: impl AsRef<[u8]> + Send + Sync + 'static) -> Self {
+        Self(Arc::new(owner))
+    }
+}
+
+impl Deref for SharedBytes {
+    type Target = [u8];
+
+    fn deref(&self) -> &[u8] {
+        (*self.0).as_ref()
+    }
+}
+
+impl From<Vec<u8>> for SharedBytes {
+    fn from(bytes: Vec<u8>) -> Self {
+        Self::new(bytes)
+    }
+}
+
+impl Default for SharedBytes {
+    fn default() -> Self {
+        Vec::new().into()
+    }
+}
+
+impl PartialEq for SharedBytes {
+    fn eq(&self, other: &Self) -> bool {
+        **self == **other
+    }
+}
+
+impl Eq for SharedBytes {}
+
+impl fmt::Debug for SharedBytes {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        (**self).fmt(out)
+    }
+}
 
 /// Bytes of a value, and the word for their encoding. Nothing in them is changed or judged.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -10,7 +59,7 @@ pub struct TypedBytes {
     /// The serialiser's word for the encoding, such as `msgpack`.
     pub encoding: String,
     /// The encoded value.
-    pub bytes: Vec<u8>,
+    pub bytes: SharedBytes,
 }
 
 impl TypedBytes {
@@ -18,7 +67,7 @@ impl TypedBytes {
     pub(super) fn to_value(&self) -> Value {
         Value::from([
             ("type", self.encoding.as_str().into()),
-            ("bytes", Value::Bytes(self.bytes.clone())),
+            ("bytes", Value::Bytes(self.bytes.to_vec())),
         ])
     }
 
@@ -26,7 +75,7 @@ impl TypedBytes {
     pub(super) fn of_fields(fields: &FieldMap) -> Result<Self> {
         match (fields.get("type"), fields.get("bytes")) {
             (Some(Value::Text(encoding)), Some(Value::Bytes(bytes))) => {
-                Ok(Self { encoding: encoding.clone(), bytes: bytes.clone() })
+                Ok(Self { encoding: encoding.clone(), bytes: bytes.clone().into() })
             }
             _ => Err(damaged("a value of a graph", "it has no type or no bytes")),
         }
@@ -36,5 +85,20 @@ impl TypedBytes {
     pub(super) fn of_value(value: &Value) -> Result<Self> {
         let fields = value.as_map();
         fields.map_or_else(|| Err(damaged("a value of a graph", "it is no map")), Self::of_fields)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_clone_shares_the_bytes_of_any_owner() {
+        for bytes in [SharedBytes::new("abc"), SharedBytes::from(b"abc".to_vec())] {
+            assert_eq!(bytes.clone().as_ptr(), bytes.as_ptr());
+            assert_eq!(&*bytes, b"abc");
+            assert_eq!(bytes, SharedBytes::new(*b"abc"));
+            assert_ne!(bytes, SharedBytes::default());
+        }
     }
 }
