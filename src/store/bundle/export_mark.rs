@@ -7,7 +7,7 @@ use crate::engine::read_snapshot::ReadSnapshot;
 use crate::engine::refs::session as session_refs;
 use crate::error::Result;
 use crate::format::{ExportMark, OperationEffect, OperationRow};
-use crate::model::{OperationId, SessionNumber};
+use crate::model::{OperationId, SessionNumber, Timestamp};
 use crate::store::Store;
 use std::collections::HashMap;
 
@@ -49,6 +49,26 @@ impl Store {
             let facts = |effect: &OperationEffect| matches!(effect, OperationEffect::Facts { .. });
             row.takes_back.is_none() && row.effects.iter().all(facts)
         }))
+    }
+
+    /// Returns how many operations wrote something to a session since a mark that a bundle can have,
+    /// and the time of the first.
+    pub(in crate::store) fn written_since(
+        &self,
+        number: SessionNumber,
+        mark: &ExportMark,
+    ) -> Result<(u64, Option<Timestamp>)> {
+        let view = self.engine.follower.written_view()?;
+        let (mut count, mut first) = (0, None);
+        for row in operations_since(&view, number, mark.position)? {
+            let time = row.operation.time;
+            let row = new_part(row, mark.position).0;
+            if row.takes_back.is_some() || !row.effects.iter().all(is_omitted) {
+                count += 1;
+                first = Some(first.map_or(time, |first: Timestamp| first.min(time)));
+            }
+        }
+        Ok((count, first))
     }
 
     /// Returns the mark before the first operation after `since` that others do not have, or the
