@@ -197,7 +197,7 @@ pub enum Error {
     },
     /// A session that has secrets which are not on the remote yet.
     #[error(
-        "the session '{session}' holds {found} that are not on the remote yet: nothing was pushed"
+        "the session '{session}' holds {found} that the remote does not have yet: nothing was pushed"
     )]
     UnpushedSecrets {
         /// The name of the session.
