@@ -42,7 +42,7 @@ pub fn depot_url(text: &str, cwd: &Path) -> Result<String, CommandError> {
         return Err(no_address(text));
     }
     let path = cwd.join(text);
-    // A folder that is not there is told of when it is opened.
+    // Opening a folder that is not there is an error with its path.
     let path = path.canonicalize().unwrap_or(path);
     Ok(format!("{FILE}://{}", encoded(&path)))
 }

@@ -98,7 +98,7 @@ pub struct PulledSession {
     pub session: String,
     /// The version of the session on the remote.
     pub version: u64,
-    /// How many operations were new here; in a preview at most so many are.
+    /// How many operations were new here; in a preview the largest number that can be.
     pub operations: u64,
     /// Whether the session was not here before.
     pub new: bool,

@@ -51,8 +51,8 @@ impl Store {
         }))
     }
 
-    /// Returns how many operations wrote something to a session since a mark that a bundle can have,
-    /// and the time of the first.
+    /// Returns how many operations wrote something that a bundle can have to a session since a
+    /// mark, and the time of the first.
     pub(in crate::store) fn written_since(
         &self,
         number: SessionNumber,

@@ -219,7 +219,7 @@ impl Push<'_> {
         }))
     }
 
-    /// Refuses to push secrets that the store redacts: what others have pulled cannot be called back.
+    /// Refuses to push secrets that the store redacts: others that have pulled them keep them.
     fn check_secrets(&self, bundle: &[u8]) -> Result<()> {
         if self.remote.allows_secrets {
             return Ok(());
