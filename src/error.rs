@@ -189,6 +189,22 @@ pub enum Error {
         /// What the remote has.
         what: &'static str,
     },
+    /// A depot that is not the remote that was there, so that nothing was read or written.
+    #[error("the remote {what}: nothing was pulled or pushed")]
+    OtherRemote {
+        /// What happened to the remote.
+        what: &'static str,
+    },
+    /// A session that has secrets which are not on the remote yet.
+    #[error(
+        "the session '{session}' holds {found} that the remote does not have yet: nothing was pushed"
+    )]
+    UnpushedSecrets {
+        /// The name of the session.
+        session: String,
+        /// The number of secrets of each kind.
+        found: String,
+    },
     /// An error of the depot of a remote.
     #[error(transparent)]
     Depot(#[from] DepotError),
@@ -267,6 +283,7 @@ impl Error {
             Self::Ambiguous { .. }
             | Self::Invalid(_)
             | Self::Secrets { .. }
+            | Self::UnpushedSecrets { .. }
             | Self::Duplicate { .. }
             | Self::Dangling { .. }
             | Self::StoreExists { .. }
@@ -286,9 +303,9 @@ impl Error {
             | Self::RemoteFormat(
                 RemoteFormatError::Damaged { .. } | RemoteFormatError::TooLarge { .. },
             ) => ErrorKind::Corrupt,
-            Self::Backend(backend::Error::Breach { .. }) | Self::RemoteHistory { .. } => {
-                ErrorKind::Forged
-            }
+            Self::Backend(backend::Error::Breach { .. })
+            | Self::RemoteHistory { .. }
+            | Self::OtherRemote { .. } => ErrorKind::Forged,
             Self::Unkeyed { .. }
             | Self::Encrypted
             | Self::DamagedKey { .. }

@@ -1,7 +1,7 @@
 //! Errors as the user sees them: kind, message, causes, hints, exit code.
 
 use forge_store::error as store;
-use forge_store::error::BackendError;
+use forge_store::error::{BackendError, DepotError, RemoteFormatError};
 use serde::Serialize;
 use std::error::Error;
 use std::{fmt, io};
@@ -296,6 +296,24 @@ impl From<store::Error> for CommandError {
             ),
             store::Error::Backend(BackendError::Busy { .. }) => {
                 Some("try again, or wait longer with '--lock-timeout SECONDS'".to_owned())
+            }
+            store::Error::OtherRemote { .. } => Some(
+                "'forge remote show' says which it was; 'forge remote remove' forgets it".to_owned(),
+            ),
+            store::Error::UnpushedSecrets { .. } => Some(
+                "'forge purge --rules --dry-run' shows where, 'forge purge --rules --yes' removes \
+                them; '--redact-allow TEXT' is for what is no secret, '--allow-secrets' pushes all"
+                    .to_owned(),
+            ),
+            store::Error::RemoteFormat(RemoteFormatError::Damaged { what: "key file", .. }) => {
+                Some("'forge remote key export FILE' writes it where the remote is known".to_owned())
+            }
+            store::Error::Depot(DepotError::Damaged { .. })
+            | store::Error::RemoteFormat(
+                RemoteFormatError::Damaged { .. } | RemoteFormatError::TooLarge { .. },
+            ) => Some("what is recorded here is not affected".to_owned()),
+            full @ store::Error::Depot(_) if full.is_disk_full() => {
+                Some("make room where the remote is".to_owned())
             }
             full if full.is_disk_full() => Some(
                 "make room on the disk, or delete old data at once with 'forge checkpoint prune \

@@ -45,6 +45,7 @@ pub mod output;
 mod panic;
 pub mod private_files;
 pub mod prompt_cache;
+pub mod remote;
 pub mod report;
 pub mod serve;
 pub mod session_page;

@@ -2,6 +2,7 @@
 
 use super::folder::{FORMAT_FILE, JOURNAL_FOLDER, SEARCH_FOLDER, marker_of, private, raw_index};
 use super::keyring::{Keyring, StoreTrust, cipher_of, write_private};
+use super::remote::copy_remotes;
 use super::{Options, SealStatus, Store};
 use crate::backend::journal::{Journal, SyncMark};
 use crate::backend::spool::{SpoolFolder, folder_in};
@@ -115,6 +116,7 @@ impl Store {
         let position = end.position;
         let adopted = Some((position, now));
         let file = KeyFile { store: id, secret, cipher: shared, adopted, witness: None };
+        copy_remotes(&keyring, &marker.id, &id)?;
         keyring.add(&file, &end)?;
         // From here on it is a different store. Note its place only afterwards: until then the
         // store at this path is refused.

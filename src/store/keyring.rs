@@ -5,6 +5,7 @@
 //! 6d1f.../witness    how far that store's journal was seen
 //! 6d1f.../checked    index files whose seals were verified
 //! 6d1f.../spool/     which writes are in its spool, and which were appended to the journal
+//! 6d1f.../remotes/   the remotes that it knows: for each name the URL and the key
 //! places/09ab...     which sealed store was last at the path with this hash
 //! ```
 
@@ -139,6 +140,7 @@ const WITNESS: &str = "witness";
 const CHECKED: &str = "checked";
 const PLACES: &str = "places";
 const SPOOL: &str = "spool";
+const REMOTES: &str = "remotes";
 
 impl Keyring {
     /// Returns the keyring that these options name.
@@ -163,6 +165,16 @@ impl Keyring {
     /// appended to the journal.
     pub(super) fn spool(&self, store: &[u8; 16]) -> PathBuf {
         self.of_store(store).join(SPOOL)
+    }
+
+    /// Returns the folder of the remotes that a store knows by name.
+    pub(super) fn remotes(&self, store: &[u8; 16]) -> PathBuf {
+        self.of_store(store).join(REMOTES)
+    }
+
+    /// Returns the folder of the whole keyring.
+    pub(super) fn folder(&self) -> &Path {
+        &self.folder
     }
 
     /// Reads the key of a store, if it is here. Corrects a single wrong bit.

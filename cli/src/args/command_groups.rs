@@ -61,6 +61,7 @@ const GROUPS: &[(&str, &[&str])] = &[
         "Agents",
         &["hooks", "hook", "mcp", "import", "export", "statusline", "prompt-segment", "doctor"],
     ),
+    ("Share", &["remote", "push", "pull", "sync", "clone"]),
     ("Systems", &["run", "progress", "program", "thread"]),
     (
         "Upkeep",

@@ -5,6 +5,7 @@ use crate::doctor::{self, FindingSeverity};
 use crate::error::{CommandError, CommandErrorKind};
 use crate::hook::log;
 use crate::integration::agent::InstallTarget;
+use crate::remote;
 use crate::report::doctor::DoctorReport;
 use crate::verb::{Verb, VerbResult};
 use crate::workspace::{self, StoreAccess};
@@ -29,6 +30,11 @@ impl Verb for DoctorArgs {
             Ok(path) => {
                 let options = workspace::store_options(context, StoreAccess::Read);
                 let (health, found, wrong) = doctor::examine_store(&path, &options);
+                if health.opens {
+                    let opened = Store::open(&path, options.clone())?;
+                    let unpushed = remote::unpushed_lines(context, &opened);
+                    findings.extend(doctor::examine_remotes(unpushed));
+                }
                 store = Some(health);
                 compactions = found;
                 findings.extend(wrong);

@@ -9,6 +9,7 @@ pub mod check;
 pub mod checkpoint;
 pub mod checkpoint_query;
 pub mod claim;
+pub mod clone;
 pub mod code;
 pub mod command;
 pub mod compaction;
@@ -38,9 +39,12 @@ pub mod note;
 pub mod program;
 pub mod progress;
 pub mod prune;
+pub mod pull;
 pub mod purge;
+pub mod push;
 pub mod recover;
 pub mod redact;
+pub mod remote;
 pub mod report;
 pub mod run;
 pub mod search;
@@ -50,6 +54,7 @@ pub mod show;
 pub mod status;
 pub mod status_line;
 pub mod story;
+pub mod sync;
 pub mod thread;
 pub mod tui;
 pub mod undo;
@@ -175,6 +180,17 @@ pub enum ForgeCommand {
     /// Export what is recorded
     #[command(subcommand)]
     Export(LazyArgs<export::ExportCommand>),
+    /// Make, join and check places through which stores share sessions
+    #[command(subcommand)]
+    Remote(LazyArgs<remote::RemoteCommand>),
+    /// Push sessions to a remote
+    Push(LazyArgs<push::PushArgs>),
+    /// Pull what others have pushed of sessions
+    Pull(LazyArgs<pull::PullArgs>),
+    /// Pull and push sessions until neither side has anything new
+    Sync(LazyArgs<sync::SyncArgs>),
+    /// Make a store for this project with sessions of a remote
+    Clone(LazyArgs<clone::CloneArgs>),
     /// Print a text without the secrets that would not be stored
     Redact(LazyArgs<redact::RedactArgs>),
     /// Remove a secret permanently from everything that is stored (exit code 8: not yet)
@@ -243,5 +259,5 @@ impl ForgeCommand {
 }
 
 commands!(
-    ForgeCommand: Init, Status, Brief, Session, Hypothesis, Evidence, Belief, Dependency, Gap, Verification, Note, Measurement, Command, Check, Code, Task, Message, Prompt, Agent, Tool, Notice, Inference, Branch, Blame, Why, Show, At, Diff, Restore, Search, Story, Report, Serve, Log, Undo, Redo, Recover, Checkpoint, Timeline, Tui, Watch, Statusline, PromptSegment, Import, Export, Redact, Purge, Hook, Hooks, Doctor, Run, Progress, Program, Thread, Compaction, Config, Mcp, Maintain, Verify, Rebuild, Repair, Backup, Key, Adopt, Completions, Complete, Man
+    ForgeCommand: Init, Status, Brief, Session, Hypothesis, Evidence, Belief, Dependency, Gap, Verification, Note, Measurement, Command, Check, Code, Task, Message, Prompt, Agent, Tool, Notice, Inference, Branch, Blame, Why, Show, At, Diff, Restore, Search, Story, Report, Serve, Log, Undo, Redo, Recover, Checkpoint, Timeline, Tui, Watch, Statusline, PromptSegment, Import, Export, Remote, Push, Pull, Sync, Clone, Redact, Purge, Hook, Hooks, Doctor, Run, Progress, Program, Thread, Compaction, Config, Mcp, Maintain, Verify, Rebuild, Repair, Backup, Key, Adopt, Completions, Complete, Man
 );

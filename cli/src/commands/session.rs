@@ -4,11 +4,14 @@ use crate::args::list_format::ListFormat;
 use crate::args::value::{NameArg, session_kind_parser};
 use crate::context::Context;
 use crate::error::CommandError;
+use crate::remote::transfer::Transfer;
+use crate::remote::{DEFAULT_NAME, Remotes, about};
 use crate::report::formatted_list::FormattedList;
+use crate::report::remote::{RemoteSessionLine, RemoteSessionListReport};
 use crate::report::session::{
     SessionJoinReport, SessionLine, SessionListReport, SessionShowReport,
 };
-use crate::verb::{OpenedStore, Verb, VerbResult, commands};
+use crate::verb::{EitherReport, OpenedStore, Verb, VerbResult, commands};
 use crate::workspace::{self, SessionNeed, StoreAccess};
 use forge_store::model::SessionKind;
 use forge_store::store::NewSession;
@@ -58,6 +61,17 @@ pub struct SessionListArgs {
     /// Line for each, with fields as in JSON: '{name} {last_event}'
     #[arg(long, value_name = "TEMPLATE")]
     pub format: Option<ListFormat>,
+
+    /// List the sessions on this remote instead of those here; origin by default
+    #[arg(
+        long,
+        value_name = "NAME",
+        num_args = 0..=1,
+        require_equals = true,
+        default_missing_value = DEFAULT_NAME,
+        conflicts_with_all = ["all", "kind", "limit"]
+    )]
+    pub remote: Option<String>,
 }
 
 #[derive(Debug, clap::Args)]
@@ -117,10 +131,16 @@ impl Verb for SessionNewArgs {
 impl Verb for SessionListArgs {
     const NAME: &'static str = "session list";
     type Opened = OpenedStore;
-    type Report = FormattedList<SessionListReport>;
+    type Report =
+        EitherReport<FormattedList<SessionListReport>, FormattedList<RemoteSessionListReport>>;
 
-    fn run(&self, opened: &OpenedStore, _: &mut Context) -> VerbResult<Self> {
+    fn run(&self, opened: &OpenedStore, context: &mut Context) -> VerbResult<Self> {
         let store = &opened.store;
+        if let Some(remote) = &self.remote {
+            let list = sessions_on_remote(context, opened, remote)?;
+            let list = FormattedList::new(list, self.format.as_ref(), |list| &list.sessions)?;
+            return Ok(EitherReport::Second(list));
+        }
         let kinds = match self.kind.as_slice() {
             _ if self.all => &SessionKind::ALL[..],
             [] => &[SessionKind::Debug],
@@ -135,8 +155,27 @@ impl Verb for SessionListArgs {
         let more = listed - sessions.len().min(listed);
         let sessions = sessions.into_iter().map(SessionLine::from).collect();
         let list = SessionListReport { sessions, more, others };
-        FormattedList::new(list, self.format.as_ref(), |list| &list.sessions)
+        let list = FormattedList::new(list, self.format.as_ref(), |list| &list.sessions)?;
+        Ok(EitherReport::First(list))
     }
+}
+
+/// Lists the sessions on a remote from their refs; no pack is read.
+fn sessions_on_remote(
+    context: &Context,
+    opened: &OpenedStore,
+    name: &str,
+) -> Result<RemoteSessionListReport, CommandError> {
+    let known = Remotes::of(context, &opened.store)?.find(Some(name))?.clone();
+    let transfer = Transfer::open(opened, known)?;
+    let sessions = transfer.remote.sessions().map_err(|error| about(&transfer.known, error.into()));
+    let lines = sessions?.into_iter().map(|one| {
+        let here = transfer.located(one.clone())?.here;
+        let here = here.map(|session| session.summary()).transpose()?;
+        Ok(RemoteSessionLine::new(one, here.map(|summary| summary.info.name)))
+    });
+    let sessions = lines.collect::<Result<_, CommandError>>()?;
+    Ok(RemoteSessionListReport { remote: transfer.known.name.clone(), sessions })
 }
 
 impl Verb for SessionShowArgs {

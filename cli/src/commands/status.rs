@@ -1,6 +1,7 @@
 //! `forge status`.
 
 use crate::context::Context;
+use crate::remote;
 use crate::report::entity_write::MadeCheckpoint;
 use crate::report::store::{StatusReport, UnfinishedStream};
 use crate::report::{branch, session};
@@ -30,6 +31,10 @@ impl Verb for StatusArgs {
             tail_bytes: store.tail_bytes()?,
             unfinished: unfinished_imports(store)?,
             lost_in_repair: store.repair_losses()?.map(|losses| losses.count),
+            unpushed: remote::unpushed_lines(context, store).unwrap_or_else(|error| {
+                context.out.warn(error.message());
+                Vec::new()
+            }),
             session: None,
             branch: None,
             head: None,

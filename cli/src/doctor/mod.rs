@@ -7,6 +7,8 @@ pub use agent::examine as examine_agents;
 pub use store::examine as examine_store;
 
 use crate::config::IgnoredSetting;
+use crate::error::CommandError;
+use crate::report::remote::UnpushedLine;
 use serde::Serialize;
 
 /// The severity of a finding.
@@ -23,7 +25,7 @@ pub enum FindingSeverity {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct DoctorFinding {
     pub severity: FindingSeverity,
-    /// What it is about: an agent's name, `store` or `forge`.
+    /// What it is about: an agent's name, `store`, `remote` or `forge`.
     pub about: String,
     /// What was found.
     pub what: String,
@@ -48,4 +50,21 @@ pub fn ignored_settings(ignored: &[IgnoredSetting]) -> Option<DoctorFinding> {
     let what = IgnoredSetting::describe(ignored);
     let remedy = "look at its config.toml; 'forge config trust' allows what it sets now";
     (!ignored.is_empty()).then(|| DoctorFinding::advice("store", what, remedy))
+}
+
+/// Returns the findings about what is not pushed to remotes.
+#[must_use]
+pub fn examine_remotes(unpushed: Result<Vec<UnpushedLine>, CommandError>) -> Vec<DoctorFinding> {
+    match unpushed {
+        Ok(lines) => {
+            let texts = lines.iter().filter_map(|line| line.describe(None));
+            let finding =
+                |text| DoctorFinding::advice("remote", text, "'forge sync' exchanges them");
+            texts.map(finding).collect()
+        }
+        Err(error) => {
+            let remedy = error.hints().first().map_or("correct what it says", String::as_str);
+            vec![DoctorFinding::problem("remote", error.message(), remedy)]
+        }
+    }
 }

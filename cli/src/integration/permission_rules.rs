@@ -1,6 +1,6 @@
 //! The commands of forge that an agent may run without asking: commands that read, and commands
-//! that record. Not among them: commands that restore, discard, change settings, or run what they
-//! are given.
+//! that record. Not among them: commands that restore, discard, change settings, push or pull, or
+//! run what they are given.
 
 /// The groups that contain only such commands: one rule allows a whole group.
 pub const GROUPS: [&str; 15] = [

@@ -194,8 +194,13 @@ fn unknown_address(uri: &str) -> CommandError {
 
 fn sessions(setting: &ServerSetup) -> Result<Value, CommandError> {
     let mut request = McpRequest::begin(setting, None, SessionUse::Reads)?;
-    let list =
-        SessionListArgs { all: false, kind: Vec::new(), limit: Some(SESSIONS), format: None };
+    let list = SessionListArgs {
+        all: false,
+        kind: Vec::new(),
+        limit: Some(SESSIONS),
+        format: None,
+        remote: None,
+    };
     let found = report_value(SessionListArgs::NAME, &request.run(&list)?)?;
     answer::json(&cut(found, TEXT_BYTES))
 }

@@ -1,6 +1,7 @@
 //! Reports about the store as a whole.
 
 use super::entity_write::MadeCheckpoint;
+use super::remote::UnpushedLine;
 use super::session::SessionLine;
 use crate::output::{Report, Screen, Tone};
 use crate::report::import::FoundTranscript;
@@ -24,6 +25,9 @@ pub struct StatusReport {
     /// acknowledged.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub lost_in_repair: Option<u64>,
+    /// What is not pushed to a remote, for each with something; absent if there is nothing.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub unpushed: Vec<UnpushedLine>,
     /// The session that commands use; null if there is none yet.
     pub session: Option<String>,
     /// Its current branch.
@@ -102,6 +106,7 @@ impl Report for StatusReport {
                 ),
             );
         }
+        self.unpushed.iter().for_each(|line| line.print(screen));
         let (Some(name), Some(summary)) = (&self.session, &self.summary) else {
             screen.line(Tone::Plain, "No session has been begun yet.");
             screen.line(Tone::Dim, "'forge session new NAME' or the first thing you record does.");

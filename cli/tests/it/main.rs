@@ -46,6 +46,7 @@ mod reads;
 mod recover;
 mod redact;
 mod reference;
+mod remote;
 mod report;
 mod rollout;
 mod run;

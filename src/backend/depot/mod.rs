@@ -4,11 +4,13 @@
 //! [`Depot::put_new`] and [`Depot::swap`] compare and write in one step. Implementations:
 //! [`FolderDepot`], and [`MemoryDepot`] for tests.
 
+mod check;
 mod error;
 mod folder;
 mod guarded_folder;
 mod memory;
 
+pub use check::check_depot;
 pub use error::DepotError;
 pub use folder::FolderDepot;
 pub use memory::{DepotRequests, MemoryDepot};

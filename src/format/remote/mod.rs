@@ -1,9 +1,11 @@
-//! What a remote holds: its marker, the refs and packs of its sessions, and their names and keys.
+//! What a remote holds: its marker, the refs and packs of its sessions, and their names and keys;
+//! and its key file, which is outside of it.
 //! Specified in `docs/format.md`, "Remotes".
 //!
 //! All of it comes from a place that others can write to. So every limit is checked when something
 //! is read and when it is written, and no length is believed.
 
+mod key_file;
 mod keys;
 mod marker;
 mod names;
@@ -11,6 +13,7 @@ mod pack;
 mod reference;
 mod track;
 
+pub use key_file::RemoteKeyFile;
 pub use keys::{PackKey, RemoteKeys, SessionKey};
 pub use marker::{MAX_REMOTE_MARKER_BYTES, REMOTE_VERSION, RemoteMarker};
 pub use names::{
@@ -35,7 +38,7 @@ pub enum RemoteFormatError {
     /// The bytes were altered or cut, are of another place, or break a rule of the format.
     #[error("the {what} of the remote is damaged: {reason}")]
     Damaged {
-        /// What is damaged: `marker`, `ref` or `pack`.
+        /// What is damaged: `marker`, `ref`, `pack` or `key file`.
         what: &'static str,
         /// How the damage was detected.
         reason: String,
@@ -43,7 +46,7 @@ pub enum RemoteFormatError {
     /// A later version of forge wrote it.
     #[error("the {what} of the remote needs {needs}: use a later version of forge")]
     LaterVersion {
-        /// What has the version: `marker`, `ref` or `pack`.
+        /// What has the version: `marker`, `ref`, `pack` or `key file`.
         what: &'static str,
         /// The version or feature that this version of forge lacks.
         needs: String,

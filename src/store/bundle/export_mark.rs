@@ -7,7 +7,7 @@ use crate::engine::read_snapshot::ReadSnapshot;
 use crate::engine::refs::session as session_refs;
 use crate::error::Result;
 use crate::format::{ExportMark, OperationEffect, OperationRow};
-use crate::model::{OperationId, SessionNumber};
+use crate::model::{OperationId, SessionNumber, Timestamp};
 use crate::store::Store;
 use std::collections::HashMap;
 
@@ -74,6 +74,26 @@ impl Store {
             row.taken_back_by.is_none() && !row.is_swept() && new.effects.iter().any(folds)
         });
         Ok(prunings.map(|row| row.operation.id).collect())
+    }
+
+    /// Returns how many operations wrote something that a bundle can have to a session since a
+    /// mark, and the time of the first.
+    pub(in crate::store) fn written_since(
+        &self,
+        number: SessionNumber,
+        mark: &ExportMark,
+    ) -> Result<(u64, Option<Timestamp>)> {
+        let view = self.engine.follower.written_view()?;
+        let (mut count, mut first) = (0, None);
+        for row in operations_since(&view, number, mark.position)? {
+            let time = row.operation.time;
+            let row = new_part(row, mark.position).0;
+            if row.takes_back.is_some() || !row.effects.iter().all(is_omitted) {
+                count += 1;
+                first = Some(first.map_or(time, |first: Timestamp| first.min(time)));
+            }
+        }
+        Ok((count, first))
     }
 
     /// Returns the mark before the first operation after `since` that others do not have, or the

@@ -31,7 +31,9 @@ use crate::format::{
     BUNDLE_HEADER_BYTES, BundleChain, BundleItemKind, ITEM_CHECK_BYTES, ITEM_HEADER_BYTES,
     item_header,
 };
+use crate::store::Store;
 use std::io::{self, Read, Seek, SeekFrom};
+use verify::verify_bundle;
 
 /// Larger records are split into objects and a record that names them.
 const MAX_RECORD_BYTES: usize = 512 << 10;
@@ -40,6 +42,19 @@ const MAX_RECORD_BYTES: usize = 512 << 10;
 pub trait BundleSource: Read + Seek {}
 
 impl<T: Read + Seek> BundleSource for T {}
+
+impl Store {
+    /// Returns the secrets in a bundle that this store redacts, in words. The bundle was exported
+    /// from this store, and is verified as an import does it.
+    pub(in crate::store) fn secrets_in_bundle(
+        &self,
+        source: &mut dyn BundleSource,
+    ) -> Result<Option<String>> {
+        let Some(redactor) = self.engine.options.redaction.as_deref() else { return Ok(None) };
+        let view = self.engine.follower.written_view()?;
+        Ok(verify_bundle(source, Some(redactor), self, (&view, None))?.1)
+    }
+}
 
 /// Reads the items of a bundle and checks each against all items before it.
 struct BundleReader<'a> {

@@ -305,16 +305,19 @@ impl<'a> Reapply<'a> {
 
     /// Returns the head of a branch that begins at a revision which both sides have.
     fn common_head(&self, view: &ReadSnapshot, at: RevisionRef) -> Result<BranchHead> {
-        // Others may have pruned it.
-        let row = lineage::sequence_row(view, self.new, at.sequence)?;
-        if row != Some(SequenceRow::Revision(at.branch)) {
-            return Err(Error::Conflict(format!(
-                "#{}, from which both sides went on, was pruned on the remote: both cannot be \
-                 joined until that pruning is undone where it was made",
-                at.sequence
-            )));
-        }
+        self.check_not_pruned(view, at.sequence)?;
         Ok(timeline::head_at(view, self.new, at)?.0)
+    }
+
+    /// Checks that others did not prune a revision that is needed here.
+    fn check_not_pruned(&self, view: &ReadSnapshot, sequence: u64) -> Result<()> {
+        match lineage::sequence_row(view, self.new, sequence)? {
+            Some(SequenceRow::Folded(..)) => Err(Error::Conflict(format!(
+                "#{sequence}, which is needed here, was pruned on the remote: both cannot be \
+                 joined until that pruning is undone where it was made"
+            ))),
+            _ => Ok(()),
+        }
     }
 
     /// Checks out the branch that was checked out here.

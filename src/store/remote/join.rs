@@ -40,7 +40,8 @@ impl Store {
         old: SessionNumber,
     ) -> Result<Joined> {
         let operation = act.operation()?;
-        let info = &read.opened.content.info;
+        // The session may have another name here.
+        let info = &self.session_at(old).summary()?.info;
         let mut kept_apart = BTreeSet::new();
         for _ in 0..MAX_ATTEMPTS {
             self.give_up_incomplete(&operation, info)?;

@@ -9,19 +9,28 @@
 //! * `push`: stores a pack, then makes the ref name it.
 //! * `pull`: imports the packs that are new; `join`: joins them with what was written here.
 //! * `track`: what this store knows of the ref of a session.
+//! * `known`: the remotes that a store knows by name, in its keyring.
+//! * `unpushed`: what is not on a remote yet; `preview`: what a push or a pull would do.
 
 mod join;
+mod known;
+mod preview;
 mod pull;
 mod push;
 mod track;
+mod unpushed;
 
 pub use crate::backend::depot::{
     DEPOT_LIST_ENTRIES, Depot, DepotEntry, DepotRead, DepotRequests, DepotTag, DepotWrite,
-    FolderDepot, MAX_DEPOT_OBJECT_BYTES, MemoryDepot,
+    FolderDepot, MAX_DEPOT_OBJECT_BYTES, MemoryDepot, check_depot,
 };
-pub use crate::format::remote::RefSummary;
+pub use crate::format::remote::{RefSummary, RemoteKeyFile};
+pub use known::KnownRemote;
+pub(super) use known::copy_remotes;
+pub use preview::{PullPreview, PushPreview};
 pub use pull::PullReport;
 pub use push::PushReport;
+pub use unpushed::UnpushedWork;
 
 use self::track::Tracks;
 use crate::engine::random::random;
@@ -30,7 +39,7 @@ use crate::format::remote::{
     OpenedRef, PACKS_PREFIX, REFS_PREFIX, REMOTE_MARKER_NAME, RemoteKeys, RemoteMarker, RemoteRef,
     SessionPlace, handle_in, pack_in, ref_name,
 };
-use crate::model::{PackId, RemoteId, SessionHandle, SessionMetadata};
+use crate::model::{PackId, RemoteId, SessionHandle, SessionId, SessionMetadata};
 use std::collections::BTreeSet;
 use std::fmt;
 use std::sync::Arc;
@@ -45,6 +54,7 @@ pub struct Remote {
     id: RemoteId,
     /// For stores in memory.
     tracks: Tracks,
+    allows_secrets: bool,
 }
 
 impl fmt::Debug for Remote {
@@ -66,11 +76,28 @@ pub struct RemoteSession {
     pub summary: RefSummary,
 }
 
+impl RemoteSession {
+    fn of(handle: SessionHandle, content: RemoteRef) -> Self {
+        let RemoteRef { info, version, summary, .. } = content;
+        Self { handle, info, version, summary }
+    }
+}
+
 /// A ref, as the depot has it or had it.
 struct ReadRef {
     tag: DepotTag,
     stored: Vec<u8>,
     opened: OpenedRef,
+}
+
+impl RemoteKeyFile {
+    /// Makes the key of a remote that is created next.
+    ///
+    /// # Errors
+    /// If the system has no random numbers.
+    pub fn generate() -> Result<Self> {
+        Ok(Self { remote: RemoteId::from_bytes(random()?), secret: random()?, url: None })
+    }
 }
 
 impl Remote {
@@ -79,7 +106,17 @@ impl Remote {
     /// # Errors
     /// [`Error::Conflict`] if the depot is a remote already; any error of the depot.
     pub fn create(depot: Arc<dyn Depot>, secret: &[u8; 32]) -> Result<Self> {
-        let (keys, id) = (RemoteKeys::new(secret), RemoteId::from_bytes(random()?));
+        let remote = RemoteId::from_bytes(random()?);
+        Self::create_with(depot, &RemoteKeyFile { remote, secret: *secret, url: None })
+    }
+
+    /// Makes an empty depot a remote with a key that was kept before, so that a remote without a
+    /// known key never exists.
+    ///
+    /// # Errors
+    /// See [`Remote::create`].
+    pub fn create_with(depot: Arc<dyn Depot>, key: &RemoteKeyFile) -> Result<Self> {
+        let (keys, id, secret) = (RemoteKeys::new(&key.secret), key.remote, &key.secret);
         let marker = RemoteMarker::new(id, &keys).encode();
         match depot.put_new(REMOTE_MARKER_NAME, marker.as_bytes()) {
             Ok(DepotWrite::Done(_)) => {}
@@ -93,7 +130,7 @@ impl Remote {
             }
             Err(error) => return Err(error.into()),
         }
-        Ok(Self { depot, keys, id, tracks: Tracks::default() })
+        Ok(Self::with(depot, keys, id))
     }
 
     /// Opens a remote with its secret.
@@ -103,18 +140,62 @@ impl Remote {
     /// that of the remote, or it needs a later version; any error of the depot.
     pub fn open(depot: Arc<dyn Depot>, secret: &[u8; 32]) -> Result<Self> {
         let keys = RemoteKeys::new(secret);
-        let DepotRead::Whole { bytes, .. } = depot.get(REMOTE_MARKER_NAME, None)? else {
+        let Some(marker) = read_marker(&*depot)? else {
             return Err(Error::not_found("remote there", REMOTE_MARKER_NAME));
         };
-        let marker = RemoteMarker::decode(&bytes)?;
         marker.check_key(&keys)?;
-        Ok(Self { depot, keys, id: marker.id, tracks: Tracks::default() })
+        Ok(Self::with(depot, keys, marker.id))
+    }
+
+    /// Opens a remote that was used before, with its key.
+    ///
+    /// # Errors
+    /// [`Error::OtherRemote`] if the depot is another remote, or none any more;
+    /// [`Error::RemoteFormat`] if the secret is not that of the remote, or it needs a later
+    /// version; any error of the depot.
+    pub fn open_with(depot: Arc<dyn Depot>, key: &RemoteKeyFile) -> Result<Self> {
+        let Some(marker) = read_marker(&*depot)? else {
+            return Err(Error::OtherRemote { what: "is gone" });
+        };
+        if marker.id != key.remote {
+            return Err(Error::OtherRemote { what: "is another one now" });
+        }
+        let keys = RemoteKeys::new(&key.secret);
+        marker.check_key(&keys)?;
+        Ok(Self::with(depot, keys, marker.id))
+    }
+
+    fn with(depot: Arc<dyn Depot>, keys: RemoteKeys, id: RemoteId) -> Self {
+        Self { depot, keys, id, tracks: Tracks::default(), allows_secrets: false }
+    }
+
+    /// Makes pushes to this remote send what the redaction rules of a store find, instead of
+    /// refusing it.
+    #[must_use]
+    pub fn allowing_secrets(mut self) -> Self {
+        self.allows_secrets = true;
+        self
     }
 
     /// Returns the permanent id of the remote.
     #[must_use]
     pub const fn id(&self) -> RemoteId {
         self.id
+    }
+
+    /// Returns the place of a session on the remote.
+    #[must_use]
+    pub fn handle(&self, session: &SessionId) -> SessionHandle {
+        self.keys.handle(session)
+    }
+
+    /// Returns a session on the remote; `None` if it is not there. No pack is read.
+    ///
+    /// # Errors
+    /// [`Error::RemoteFormat`] if its ref is damaged; any error of the depot.
+    pub fn session(&self, handle: &SessionHandle) -> Result<Option<RemoteSession>> {
+        let read = self.read_ref(handle)?;
+        Ok(read.map(|read| RemoteSession::of(*handle, read.opened.content)))
     }
 
     /// Returns the sessions on the remote, in the order of their names. No pack is read.
@@ -124,11 +205,8 @@ impl Remote {
     pub fn sessions(&self) -> Result<Vec<RemoteSession>> {
         let mut found = Vec::new();
         self.each(REFS_PREFIX, &mut |entry| {
-            if let Some(handle) = handle_in(&entry.name)
-                && let Some(read) = self.read_ref(&handle)?
-            {
-                let RemoteRef { info, version, summary, .. } = read.opened.content;
-                found.push(RemoteSession { handle, info, version, summary });
+            if let Some(handle) = handle_in(&entry.name) {
+                found.extend(self.session(&handle)?);
             }
             Ok(())
         })?;
@@ -193,5 +271,13 @@ impl Remote {
     fn opened(&self, handle: &SessionHandle, stored: Vec<u8>, tag: DepotTag) -> Result<ReadRef> {
         let opened = RemoteRef::open(&self.place(*handle), &self.keys.session(handle), &stored)?;
         Ok(ReadRef { tag, stored, opened })
+    }
+}
+
+/// Reads the marker of a remote; `None` if the depot is no remote.
+fn read_marker(depot: &dyn Depot) -> Result<Option<RemoteMarker>> {
+    match depot.get(REMOTE_MARKER_NAME, None)? {
+        DepotRead::Whole { bytes, .. } => Ok(Some(RemoteMarker::decode(&bytes)?)),
+        DepotRead::Absent | DepotRead::Unchanged => Ok(None),
     }
 }

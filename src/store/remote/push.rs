@@ -17,6 +17,7 @@ use crate::store::{
     BundleExportReport, BundleRange, Session, SessionSummary, SplitBranch, Store, WriteContext,
 };
 use rustix::time::{ClockId, clock_gettime};
+use std::io::Cursor;
 use std::thread;
 use std::time::Duration;
 
@@ -138,7 +139,11 @@ impl Push<'_> {
         report.bytes = new.pack.bytes;
         packs.push(new.pack);
         begins.push(new.begin);
-        let (info, summary) = self.described()?;
+        let (mut info, summary) = self.described()?;
+        if let Some(old) = old {
+            // Here it may have another name.
+            info.name.clone_from(&old.info.name);
+        }
         let content = RemoteRef {
             version,
             links: known.map(|known| known.read.opened.next_links()).unwrap_or_default(),
@@ -177,6 +182,7 @@ impl Push<'_> {
         if known.is_some() && written.records == 0 && !written.erases {
             return Ok(None);
         }
+        self.check_secrets(&bytes)?;
         let (erases, operations) = (written.erases, written.operations);
         let mut first = version;
         let mut inline = 0;
@@ -222,6 +228,20 @@ impl Push<'_> {
             what: "the answers to several writes were lost: try again later".to_owned(),
             source: None,
         }))
+    }
+
+    /// Refuses to push secrets that the store redacts: others that have pulled them keep them.
+    fn check_secrets(&self, bundle: &[u8]) -> Result<()> {
+        if self.remote.allows_secrets {
+            return Ok(());
+        }
+        match self.store.secrets_in_bundle(&mut Cursor::new(bundle))? {
+            None => Ok(()),
+            Some(found) => {
+                let session = self.session.summary()?.info.name;
+                Err(Error::UnpushedSecrets { session, found })
+            }
+        }
     }
 
     /// Exports the session from a mark on, which is the default one for the whole session.

@@ -59,11 +59,7 @@ impl Remote {
             let tracks = self.tracks.0.lock().unwrap_or_else(PoisonError::into_inner);
             return Ok(tracks.get(handle).cloned());
         };
-        match plain_file::read(&path, MAX_TRACK_BYTES) {
-            Ok(bytes) => Ok(RefTrack::decode(&bytes).ok()),
-            Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
-            Err(error) => Err(backend::Error::io("read", &path)(error).into()),
-        }
+        read_track(&path)
     }
 
     /// Keeps what the store knows of the ref of a session.
@@ -111,5 +107,14 @@ impl Remote {
 
     fn track_path(&self, store: &Store, handle: &SessionHandle) -> Option<PathBuf> {
         self.folder(store).map(|folder| folder.join(Path::new(&handle.to_string())))
+    }
+}
+
+/// Reads the file of a track. `None` if there is none, or if it is damaged.
+pub(super) fn read_track(path: &Path) -> Result<Option<RefTrack>> {
+    match plain_file::read(path, MAX_TRACK_BYTES) {
+        Ok(bytes) => Ok(RefTrack::decode(&bytes).ok()),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
+        Err(error) => Err(backend::Error::io("read", path)(error).into()),
     }
 }

@@ -2,6 +2,7 @@
 
 mod fault;
 mod join;
+mod known;
 mod law;
 
 use crate::bundle::law::{same, step, time, told};
@@ -9,7 +10,7 @@ use crate::bundle::{act, note};
 use crate::fault::copy;
 use forge_store::error::RemoteFormatError;
 use forge_store::model::{Kind, Timestamp};
-use forge_store::redact::KnownSecrets;
+use forge_store::redact::{KnownSecrets, Redactor};
 use forge_store::store::remote::{
     Depot, DepotRead, DepotRequests, DepotWrite, FolderDepot, MemoryDepot, PullReport, PushReport,
     Remote,
@@ -19,6 +20,11 @@ use forge_store::{Error, ErrorKind};
 use std::sync::Arc;
 
 pub(crate) const SECRET: [u8; 32] = [7; 32];
+
+/// The options of a store that redacts secrets, so that what it pushes is judged.
+pub(crate) fn judged() -> Options {
+    Options::default().redaction(Arc::new(Redactor::new()))
+}
 
 fn command(session: &Session, id: &str) {
     session.write(&act("run")).fact(crate::bundle::increment::command(id)).commit().unwrap();
@@ -33,7 +39,7 @@ pub(crate) struct Machine {
 impl Machine {
     pub(crate) fn new(depot: &Arc<dyn Depot>) -> Self {
         let remote = Remote::open(Arc::clone(depot), &SECRET).unwrap();
-        Self { store: Store::in_memory().unwrap(), remote }
+        Self { store: Store::in_memory_with(judged()).unwrap(), remote }
     }
 
     pub(crate) fn session(&self) -> Session {

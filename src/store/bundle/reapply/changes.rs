@@ -200,6 +200,9 @@ impl Reapply<'_> {
             }
             None if is_shared => None,
             None => {
+                if let Some(revision) = checkpoint.revision {
+                    self.check_not_pruned(&here, revision)?;
+                }
                 let recorded = match &checkpoint.key {
                     Some(event) => checkpoint::by_key(&here, self.new, event)?,
                     None => None,
@@ -240,8 +243,10 @@ impl Reapply<'_> {
         let refs = session_refs(&desk.refs, self.new)?;
         let moved_head = head.and_then(|head| self.numbers.get(&head.sequence));
         let moved = self.moved.get(base).filter(|_| moved_head.is_some());
-        if let Some(now) = moved_head {
-            *head = Some(self.head(desk, *now)?);
+        match (moved_head, &head) {
+            (Some(now), _) => *head = Some(self.head(desk, *now)?),
+            (None, Some(head)) => self.check_not_pruned(&desk.view()?, head.sequence)?,
+            (None, None) => {}
         }
         *base = self.made.get(base).or(moved).copied().unwrap_or(*base);
         if refs.branch_named(name).is_some() {

@@ -1,0 +1,115 @@
+//! `forge clone`.
+
+use super::remote::{join, keep};
+use crate::config::trust;
+use crate::context::Context;
+use crate::discovery;
+use crate::error::CommandError;
+use crate::remote::DEFAULT_NAME;
+use crate::remote::transfer::{Transfer, find_on_remote, remote_sessions};
+use crate::report::remote::CloneReport;
+use crate::text::name_list;
+use crate::verb::{Verb, VerbResult};
+use crate::workspace::{self, StoreAccess};
+use forge_store::Error;
+use forge_store::store::Store;
+use forge_store::store::remote::{KnownRemote, Remote, RemoteSession};
+use std::collections::BTreeSet;
+use std::path::{Path, PathBuf};
+
+#[derive(Debug, clap::Args)]
+pub struct CloneArgs {
+    /// URL of the remote (file:///path), or path of its folder, with a slash
+    #[arg(value_name = "URL")]
+    pub url: String,
+
+    /// Directory of the project; the working directory by default
+    #[arg(value_name = "DIR")]
+    pub directory: Option<PathBuf>,
+
+    /// Name of a session on the remote, or the beginning of its handle; the only one by default
+    #[arg(value_name = "SESSION")]
+    pub sessions: Vec<String>,
+
+    /// File with the key of the remote, or 'env:VARIABLE'
+    #[arg(long, value_name = "FILE")]
+    pub key: String,
+
+    /// Pull all sessions on the remote
+    #[arg(long, conflicts_with = "sessions")]
+    pub all: bool,
+
+    /// Encrypt the store
+    #[arg(long)]
+    pub encrypted: bool,
+}
+
+impl Verb for CloneArgs {
+    const NAME: &'static str = "clone";
+    type Opened = ();
+    type Report = CloneReport;
+
+    fn run(&self, (): &(), context: &mut Context) -> VerbResult<Self> {
+        let (known, remote) = join(context, &self.url, DEFAULT_NAME, &self.key)?;
+        let there = self.chosen(&known, &remote)?;
+        let path = context.new_store_directory(self.directory.as_deref());
+        discovery::check_link(&path, &context.environment)?;
+        context.use_settings_of(&path)?;
+        let mut options = workspace::store_options(context, StoreAccess::Write);
+        options.encrypted = self.encrypted;
+        let store = Store::create(&path, options).map_err(|error| match error {
+            Error::StoreExists { .. } => CommandError::from(error)
+                .hinted("'forge remote add URL --key FILE' joins the remote from there"),
+            error => error.into(),
+        })?;
+        if let Err(error) = trust::note_own_store(&context.environment, &path) {
+            tracing::info!(error = error.message(), "the store was not noted as the user's own");
+        }
+        keep(&store, &known)?;
+        let write_context = workspace::write_context(context, Self::NAME);
+        let transfer = Transfer::new(&store, &write_context, known, remote);
+        let pulled = there.into_iter().map(|one| transfer.pull(&transfer.located(one)?));
+        let sessions = pulled.collect::<Result<Vec<_>, _>>().map_err(|error| {
+            error.hinted(format!(
+                "the store {} is made and knows the remote: 'forge pull' there goes on",
+                path.display()
+            ))
+        })?;
+        let current = match store.current_session()? {
+            Some(session) => Some(session.summary()?.info.name),
+            None => None,
+        };
+        let KnownRemote { name, url, .. } = transfer.known;
+        Ok(CloneReport { path: path.display().to_string(), remote: name, url, sessions, current })
+    }
+
+    /// Brings the index up to date, as after an import.
+    fn after_report(&self, made: CloneReport, context: &mut Context) -> Result<(), CommandError> {
+        let options = workspace::store_options(context, StoreAccess::Write);
+        workspace::index_import(&Store::open(Path::new(&made.path), options)?);
+        Ok(())
+    }
+}
+
+impl CloneArgs {
+    /// Returns the sessions to pull.
+    fn chosen(
+        &self,
+        known: &KnownRemote,
+        remote: &Remote,
+    ) -> Result<Vec<RemoteSession>, CommandError> {
+        if !self.sessions.is_empty() {
+            let names: BTreeSet<&String> = self.sessions.iter().collect();
+            return names.into_iter().map(|name| find_on_remote(known, remote, name)).collect();
+        }
+        let there = remote_sessions(remote)?;
+        if there.len() > 1 && !self.all {
+            let names: Vec<String> = there.into_iter().map(|one| one.info.name).collect();
+            let message =
+                format!("there are {} sessions on it: {}", names.len(), name_list(&names));
+            return Err(CommandError::invalid(message)
+                .hinted("name those to pull after the directory, or '--all'"));
+        }
+        Ok(there)
+    }
+}

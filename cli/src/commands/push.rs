@@ -1,0 +1,61 @@
+//! `forge push`.
+
+use crate::context::Context;
+use crate::error::CommandError;
+use crate::remote::Remotes;
+use crate::remote::transfer::{Transfer, pushed_sessions};
+use crate::report::transfer::{PushReportLines, PushedSession};
+use crate::verb::{OpenedStore, Verb, VerbResult};
+use crate::workspace::StoreAccess;
+
+#[derive(Debug, clap::Args)]
+pub struct PushArgs {
+    /// Name or id of a session; the current one by default
+    #[arg(value_name = "SESSION")]
+    pub sessions: Vec<String>,
+
+    /// Push all debugging sessions
+    #[arg(long, conflicts_with = "sessions")]
+    pub all: bool,
+
+    /// Name of the remote; origin by default
+    #[arg(long, value_name = "NAME")]
+    pub to: Option<String>,
+
+    /// Show what would be pushed, without asking the remote
+    #[arg(long)]
+    pub dry_run: bool,
+
+    /// Push what looks like a secret instead of refusing it
+    #[arg(long)]
+    pub allow_secrets: bool,
+}
+
+impl Verb for PushArgs {
+    const NAME: &'static str = "push";
+    type Opened = OpenedStore;
+    type Report = PushReportLines;
+
+    fn access(&self) -> StoreAccess {
+        if self.dry_run { StoreAccess::Read } else { StoreAccess::Write }
+    }
+
+    fn run(&self, opened: &OpenedStore, context: &mut Context) -> VerbResult<Self> {
+        let store = &opened.store;
+        let known = Remotes::of(context, store)?.find(self.to.as_deref())?.clone();
+        let sessions = pushed_sessions(context, store, &self.sessions, self.all)?;
+        let remote = known.name.clone();
+        if self.dry_run {
+            let previews = sessions.iter().map(|session| {
+                let preview = store.preview_push(&known.key, session)?;
+                Ok(PushedSession::preview(session.summary()?.info.name, preview))
+            });
+            let sessions = previews.collect::<Result<_, CommandError>>()?;
+            return Ok(PushReportLines { remote, dry_run: true, sessions, failure: None });
+        }
+        let transfer = Transfer::open(opened, known)?.allowing_secrets(self.allow_secrets);
+        let (sessions, failure) =
+            transfer.each(context, &sessions, |session| transfer.push(session));
+        Ok(PushReportLines { remote, dry_run: false, sessions, failure })
+    }
+}

@@ -1,0 +1,339 @@
+//! `forge remote`.
+
+use crate::context::Context;
+use crate::error::CommandError;
+use crate::private_files;
+use crate::remote::address::{depot_url, is_address, open_depot};
+use crate::remote::{DEFAULT_NAME, Remotes, about, open_remote, read_key};
+use crate::report::remote::{
+    RemoteCheckReport, RemoteKeptReport, RemoteKeyExportReport, RemoteLine, RemoteListReport,
+    RemoteRemoveReport, RemoteShowReport, RemoteTidyReport, SharedSessionLine, UnpushedLine,
+};
+use crate::verb::{OpenedStore, Verb, VerbResult, commands};
+use forge_store::Error;
+use forge_store::store::Store;
+use forge_store::store::remote::{KnownRemote, Remote, RemoteKeyFile, check_depot};
+use std::path::PathBuf;
+
+/// Make, join and check places through which stores share sessions.
+#[derive(Debug, clap::Subcommand)]
+pub enum RemoteCommand {
+    /// Make a remote and its key
+    Create(RemoteCreateArgs),
+    /// Join a remote that was made elsewhere, with its key
+    Add(RemoteAddArgs),
+    /// List the remotes of this store
+    List(RemoteListArgs),
+    /// Show a remote and what is not pushed to it, without asking it
+    Show(RemoteShowArgs),
+    /// Forget a remote and its key; the remote stays as it is
+    Remove(RemoteRemoveArgs),
+    /// Check whether a remote, or a place for one, does what forge needs
+    Check(RemoteCheckArgs),
+    /// Export the key of a remote
+    #[command(subcommand)]
+    Key(RemoteKeyCommand),
+    /// Remove packs from a remote that no session needs and that are a day old
+    Tidy(RemoteTidyArgs),
+}
+
+commands!(RemoteCommand: Create, Add, List, Show, Remove, Check, Key, Tidy);
+
+/// The key of a remote.
+#[derive(Debug, clap::Subcommand)]
+pub enum RemoteKeyCommand {
+    /// Write the key of a remote to a file, to join it on another machine
+    Export(RemoteKeyExportArgs),
+}
+
+commands!(RemoteKeyCommand: Export);
+
+#[derive(Debug, clap::Args)]
+pub struct RemoteCreateArgs {
+    /// URL (file:///path), or path of a folder that the machines share, with a slash
+    #[arg(value_name = "URL")]
+    pub url: String,
+
+    /// Name of the remote in this store
+    #[arg(value_name = "NAME", default_value = DEFAULT_NAME)]
+    pub name: String,
+}
+
+#[derive(Debug, clap::Args)]
+pub struct RemoteAddArgs {
+    /// URL (file:///path), or path of a folder that the machines share, with a slash
+    #[arg(value_name = "URL")]
+    pub url: String,
+
+    /// Name of the remote in this store
+    #[arg(value_name = "NAME", default_value = DEFAULT_NAME)]
+    pub name: String,
+
+    /// File with the key of the remote, or 'env:VARIABLE'
+    #[arg(long, value_name = "FILE")]
+    pub key: String,
+}
+
+#[derive(Debug, clap::Args)]
+pub struct RemoteListArgs {}
+
+#[derive(Debug, clap::Args)]
+pub struct RemoteShowArgs {
+    /// Name of the remote
+    #[arg(value_name = "NAME", default_value = DEFAULT_NAME)]
+    pub name: String,
+}
+
+#[derive(Debug, clap::Args)]
+pub struct RemoteRemoveArgs {
+    /// Name of the remote
+    #[arg(value_name = "NAME", default_value = DEFAULT_NAME)]
+    pub name: String,
+
+    /// Confirm that the key may be lost
+    #[arg(long)]
+    pub yes: bool,
+}
+
+#[derive(Debug, clap::Args)]
+pub struct RemoteCheckArgs {
+    /// Name of the remote, or URL of a place
+    #[arg(value_name = "NAME|URL", default_value = DEFAULT_NAME)]
+    pub which: String,
+}
+
+#[derive(Debug, clap::Args)]
+pub struct RemoteKeyExportArgs {
+    /// File of the key; anyone who has it can read and write all of the remote
+    #[arg(value_name = "FILE")]
+    pub file: PathBuf,
+
+    /// Name of the remote
+    #[arg(value_name = "NAME", default_value = DEFAULT_NAME)]
+    pub name: String,
+}
+
+#[derive(Debug, clap::Args)]
+pub struct RemoteTidyArgs {
+    /// Name of the remote
+    #[arg(value_name = "NAME", default_value = DEFAULT_NAME)]
+    pub name: String,
+}
+
+impl Verb for RemoteCreateArgs {
+    const NAME: &'static str = "remote create";
+    type Opened = OpenedStore;
+    type Report = RemoteKeptReport;
+
+    fn run(&self, opened: &OpenedStore, context: &mut Context) -> VerbResult<Self> {
+        let (name, url) = (self.name.clone(), depot_url(&self.url, &context.cwd)?);
+        let depot = open_depot(&url)?;
+        // The key is kept first, so that no remote is left without one.
+        let known = KnownRemote { name, url, key: RemoteKeyFile::generate()? };
+        keep(&opened.store, &known)?;
+        let checked = check_depot(&*depot).map_err(Error::from);
+        if let Err(error) = checked.and_then(|()| Remote::create_with(depot, &known.key)) {
+            opened.store.forget_remote(&known.name)?;
+            let is_there = matches!(error, Error::Conflict(_));
+            let error = about(&known, error.into());
+            return Err(match is_there {
+                true => error.hinted("'forge remote add URL --key FILE' joins it"),
+                false => error,
+            });
+        }
+        Ok(RemoteKeptReport::new(&known, "created"))
+    }
+}
+
+impl Verb for RemoteAddArgs {
+    const NAME: &'static str = "remote add";
+    type Opened = OpenedStore;
+    type Report = RemoteKeptReport;
+
+    fn run(&self, opened: &OpenedStore, context: &mut Context) -> VerbResult<Self> {
+        let (known, _) = join(context, &self.url, &self.name, &self.key)?;
+        keep(&opened.store, &known)?;
+        Ok(RemoteKeptReport::new(&known, "joined"))
+    }
+}
+
+/// Opens a remote that was made elsewhere, with its key. Nothing is kept.
+pub fn join(
+    context: &Context,
+    url: &str,
+    name: &str,
+    key: &str,
+) -> Result<(KnownRemote, Remote), CommandError> {
+    let url = depot_url(url, &context.cwd)?;
+    let known = KnownRemote { name: name.to_owned(), url, key: read_key(context, key)? };
+    let depot = open_depot(&known.url)?;
+    let opened = Remote::open(depot, &known.key.secret);
+    let remote = opened.map_err(|error| {
+        let is_missing = matches!(error, Error::NotFound { .. });
+        let error = about(&known, error.into());
+        match is_missing {
+            true => error.hinted("'forge remote create URL' makes one there"),
+            false => error,
+        }
+    })?;
+    if remote.id() != known.key.remote {
+        // The same secret with another id: the key file was made by hand.
+        return Err(CommandError::invalid("the key file names another remote than this one"));
+    }
+    Ok((known, remote))
+}
+
+/// Keeps a remote in the keyring.
+pub fn keep(store: &Store, known: &KnownRemote) -> Result<(), CommandError> {
+    store.keep_remote(known).map_err(|error| match error {
+        Error::Duplicate { .. } => {
+            CommandError::invalid(format!("this store has a remote '{}' already", known.name))
+                .hinted("give this one another name, or see 'forge remote show'")
+        }
+        error => error.into(),
+    })
+}
+
+impl Verb for RemoteListArgs {
+    const NAME: &'static str = "remote list";
+    type Opened = OpenedStore;
+    type Report = RemoteListReport;
+
+    fn run(&self, opened: &OpenedStore, context: &mut Context) -> VerbResult<Self> {
+        let remotes = Remotes::of(context, &opened.store)?;
+        let lines = remotes.known.iter().map(|known| {
+            Ok(RemoteShowReport::load(&opened.store, known, remotes.is_environment)?.line)
+        });
+        let remotes = lines.collect::<Result<_, CommandError>>()?;
+        Ok(RemoteListReport { remotes })
+    }
+}
+
+impl Verb for RemoteShowArgs {
+    const NAME: &'static str = "remote show";
+    type Opened = OpenedStore;
+    type Report = RemoteShowReport;
+
+    fn run(&self, opened: &OpenedStore, context: &mut Context) -> VerbResult<Self> {
+        let remotes = Remotes::of(context, &opened.store)?;
+        let known = remotes.find(Some(&self.name))?;
+        RemoteShowReport::load(&opened.store, known, remotes.is_environment)
+    }
+}
+
+impl RemoteShowReport {
+    /// Reads what the store knows of a remote.
+    pub fn load(
+        store: &Store,
+        known: &KnownRemote,
+        environment: bool,
+    ) -> Result<Self, CommandError> {
+        let mut sessions = Vec::new();
+        let mut unpushed = UnpushedLine { remote: known.name.clone(), ..UnpushedLine::default() };
+        for session in store.shared_sessions(&known.key)? {
+            let info = session.summary()?.info;
+            let work = store.unpushed(&known.key, &session)?;
+            if work.operations > 0 {
+                unpushed.operations += work.operations;
+                unpushed.sessions += 1;
+                unpushed.since = unpushed.since.into_iter().chain(work.since).min();
+            }
+            sessions.push(SharedSessionLine {
+                session: info.name,
+                handle: known.key.handle(&info.id).to_string(),
+                unpushed: work.operations,
+                since: work.since,
+            });
+        }
+        let line = RemoteLine {
+            name: known.name.clone(),
+            url: known.url.clone(),
+            id: known.key.remote.to_string(),
+            environment,
+            shared: sessions.len() as u64,
+            unpushed,
+        };
+        Ok(Self { line, sessions })
+    }
+}
+
+impl Verb for RemoteRemoveArgs {
+    const NAME: &'static str = "remote remove";
+    type Opened = OpenedStore;
+    type Report = RemoteRemoveReport;
+
+    fn run(&self, opened: &OpenedStore, context: &mut Context) -> VerbResult<Self> {
+        let remotes = Remotes::of(context, &opened.store)?;
+        let known = remotes.find(Some(&self.name))?;
+        let name = &known.name;
+        if remotes.is_environment {
+            return Err(CommandError::invalid(format!(
+                "the remote '{name}' is named by FORGE_REMOTE, not by the keyring"
+            ))
+            .hinted("unset FORGE_REMOTE to do without it"));
+        }
+        if !self.yes && !opened.store.keeps_key_elsewhere(known)? {
+            return Err(CommandError::invalid(format!(
+                "the key of '{name}' is kept nowhere else on this machine: without it nobody can \
+                 read the remote"
+            ))
+            .hinted(format!(
+                "'forge remote key export FILE {name}' writes it to a file; '--yes' forgets it"
+            )));
+        }
+        opened.store.forget_remote(name)?;
+        Ok(RemoteRemoveReport { name: name.clone(), url: known.url.clone() })
+    }
+}
+
+impl Verb for RemoteCheckArgs {
+    const NAME: &'static str = "remote check";
+    type Opened = OpenedStore;
+    type Report = RemoteCheckReport;
+
+    fn run(&self, opened: &OpenedStore, context: &mut Context) -> VerbResult<Self> {
+        let (url, name) = if is_address(&self.which) {
+            (depot_url(&self.which, &context.cwd)?, None)
+        } else {
+            let remotes = Remotes::of(context, &opened.store)?;
+            let known = remotes.find(Some(&self.which))?;
+            open_remote(known)?;
+            (known.url.clone(), Some(known.name.clone()))
+        };
+        check_depot(&*open_depot(&url)?).map_err(Error::from)?;
+        Ok(RemoteCheckReport { url, name })
+    }
+}
+
+impl Verb for RemoteKeyExportArgs {
+    const NAME: &'static str = "remote key export";
+    type Opened = OpenedStore;
+    type Report = RemoteKeyExportReport;
+
+    fn run(&self, opened: &OpenedStore, context: &mut Context) -> VerbResult<Self> {
+        let remotes = Remotes::of(context, &opened.store)?;
+        let known = remotes.find(Some(&self.name))?;
+        let file = context.cwd.join(&self.file);
+        if file.exists() {
+            return Err(CommandError::invalid(format!("there is a file {}", file.display()))
+                .hinted("name another one"));
+        }
+        private_files::replace_file(&file, known.key.encode().as_bytes()).map_err(|error| {
+            CommandError::io(&format!("cannot write the file {}", file.display()), error)
+        })?;
+        Ok(RemoteKeyExportReport::new(known, &file))
+    }
+}
+
+impl Verb for RemoteTidyArgs {
+    const NAME: &'static str = "remote tidy";
+    type Opened = OpenedStore;
+    type Report = RemoteTidyReport;
+
+    fn run(&self, opened: &OpenedStore, context: &mut Context) -> VerbResult<Self> {
+        let remotes = Remotes::of(context, &opened.store)?;
+        let known = remotes.find(Some(&self.name))?;
+        let removed = open_remote(known)?.tidy().map_err(|error| about(known, error.into()))?;
+        Ok(RemoteTidyReport { remote: known.name.clone(), removed })
+    }
+}

@@ -1,0 +1,123 @@
+//! `forge sync`.
+
+use crate::context::Context;
+use crate::error::{CommandError, CommandErrorKind};
+use crate::remote::Remotes;
+use crate::remote::transfer::{SharedSession, Transfer, once, pushed_sessions};
+use crate::report::transfer::{SyncReport, SyncedSession};
+use crate::verb::{OpenedStore, Verb, VerbResult};
+use crate::workspace::{self, StoreAccess};
+
+/// How often a session is pulled and pushed while others push it too.
+const MAX_ROUNDS: u32 = 8;
+
+#[derive(Debug, clap::Args)]
+pub struct SyncArgs {
+    /// Name or id of a session; the current one, and those that were pushed or pulled before, by
+    /// default
+    #[arg(value_name = "SESSION")]
+    pub sessions: Vec<String>,
+
+    /// Sync all sessions on the remote and all debugging sessions here
+    #[arg(long, conflicts_with = "sessions")]
+    pub all: bool,
+
+    /// Name of the remote; origin by default
+    #[arg(long, value_name = "NAME")]
+    pub with: Option<String>,
+
+    /// Push what looks like a secret instead of refusing it
+    #[arg(long)]
+    pub allow_secrets: bool,
+}
+
+impl Verb for SyncArgs {
+    const NAME: &'static str = "sync";
+    type Opened = OpenedStore;
+    type Report = SyncReport;
+    const ACCESS: StoreAccess = StoreAccess::Write;
+
+    fn run(&self, opened: &OpenedStore, context: &mut Context) -> VerbResult<Self> {
+        let known = Remotes::of(context, &opened.store)?.find(self.with.as_deref())?.clone();
+        let transfer = Transfer::open(opened, known)?.allowing_secrets(self.allow_secrets);
+        let sessions = self.chosen(context, &transfer)?;
+        let (sessions, failure) =
+            transfer.each(context, &sessions, |session| sync_session(&transfer, session));
+        Ok(SyncReport { remote: transfer.known.name, sessions, failure })
+    }
+}
+
+impl SyncArgs {
+    fn chosen(
+        &self,
+        context: &Context,
+        transfer: &Transfer<'_>,
+    ) -> Result<Vec<SharedSession>, CommandError> {
+        let store = transfer.store;
+        let own = |names: &[String], all| -> Result<Vec<SharedSession>, CommandError> {
+            let sessions = pushed_sessions(context, store, names, all)?;
+            sessions.into_iter().map(|session| transfer.own(session)).collect()
+        };
+        let mut sessions = Vec::new();
+        if self.all {
+            sessions.extend(transfer.there()?);
+            sessions.extend(own(&[], true)?);
+        } else if self.sessions.is_empty() {
+            sessions.extend(transfer.shared()?);
+            match own(&[], false) {
+                // A store without a session has nothing to push.
+                Err(error) if error.kind() == CommandErrorKind::NotFound => {}
+                current => sessions.extend(current?),
+            }
+        } else {
+            for name in &self.sessions {
+                let found = match transfer.find(name) {
+                    // It was not pushed yet.
+                    Err(error) if error.kind() == CommandErrorKind::NotFound => {
+                        transfer.own(workspace::named_session(store, name).map_err(|_| error)?)
+                    }
+                    found => found,
+                };
+                sessions.push(found?);
+            }
+        }
+        Ok(once(sessions))
+    }
+}
+
+/// Pulls and pushes a session until neither has anything new.
+fn sync_session(
+    transfer: &Transfer<'_>,
+    session: &SharedSession,
+) -> Result<SyncedSession, CommandError> {
+    let mut done = SyncedSession {
+        session: String::new(),
+        version: 0,
+        pulled: 0,
+        pushed: 0,
+        new: session.here.is_none(),
+    };
+    let mut is_there =
+        session.here.is_none() || transfer.remote.session(&session.handle)?.is_some();
+    for _ in 0..MAX_ROUNDS {
+        let mut pulled = 0;
+        if is_there {
+            let one = transfer.pull(session)?;
+            (done.session, done.version, pulled) = (one.session, one.version, one.operations);
+        }
+        is_there = true;
+        let here = match &session.here {
+            Some(here) => here.clone(),
+            None => transfer.store.session(&done.session)?,
+        };
+        let pushed = transfer.push(&here)?;
+        done.pulled += pulled + pushed.pulled;
+        done.pushed += pushed.operations;
+        done.version = pushed.version.unwrap_or(done.version);
+        done.session = pushed.session;
+        if pulled + pushed.pulled + pushed.operations == 0 {
+            return Ok(done);
+        }
+    }
+    Ok(done)
+}

@@ -1,0 +1,129 @@
+//! Addresses of depots on the command line: URLs, and paths of folders.
+
+use crate::error::CommandError;
+use forge_store::store::remote::{Depot, FolderDepot};
+use std::ffi::OsString;
+use std::os::unix::ffi::{OsStrExt, OsStringExt};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+/// The scheme of a folder.
+const FILE: &str = "file";
+/// The schemes that [`open_depot`] knows, for its error.
+const KNOWN: &str = "file:";
+
+/// Opens the depot at a URL that [`depot_url`] returned.
+///
+/// # Errors
+/// Invalid if the scheme is not known or the URL is not valid; any error of the depot.
+pub fn open_depot(url: &str) -> Result<Arc<dyn Depot>, CommandError> {
+    match scheme_of(url) {
+        Some((FILE, rest)) => {
+            let depot = FolderDepot::open(&folder_in(rest)?);
+            Ok(Arc::new(depot.map_err(forge_store::Error::from)?))
+        }
+        Some((scheme, _)) => Err(CommandError::invalid(format!(
+            "'{scheme}:' is not a kind of remote that this forge can open: it knows {KNOWN}"
+        ))
+        .hinted("name a folder that the machines share, such as file:///mnt/team/forge")),
+        None => Err(no_address(url)),
+    }
+}
+
+/// Returns the URL of the depot that a person named: as it is, or that of a folder by its path.
+///
+/// # Errors
+/// Invalid if it is neither a URL nor a path with a slash.
+pub fn depot_url(text: &str, cwd: &Path) -> Result<String, CommandError> {
+    if scheme_of(text).is_some() {
+        return Ok(text.to_owned());
+    }
+    if !is_address(text) {
+        return Err(no_address(text));
+    }
+    let path = cwd.join(text);
+    // Opening a folder that is not there is an error with its path.
+    let path = path.canonicalize().unwrap_or(path);
+    Ok(format!("{FILE}://{}", encoded(&path)))
+}
+
+/// Whether a text names a depot and not a remote.
+pub fn is_address(text: &str) -> bool {
+    text.contains('/') || scheme_of(text).is_some()
+}
+
+fn no_address(text: &str) -> CommandError {
+    CommandError::invalid(format!("'{text}' is neither a URL nor a path with a slash"))
+        .hinted(format!("a folder here is ./{text}"))
+}
+
+/// Splits a URL into its scheme and what follows the colon.
+fn scheme_of(text: &str) -> Option<(&str, &str)> {
+    let (scheme, rest) = text.split_once(':')?;
+    let is_scheme = scheme.starts_with(|first: char| first.is_ascii_alphabetic())
+        && scheme.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"+-.".contains(&byte));
+    is_scheme.then_some((scheme, rest))
+}
+
+/// Returns the path in a `file:` URL.
+fn folder_in(rest: &str) -> Result<PathBuf, CommandError> {
+    let wrong = || {
+        CommandError::invalid(format!("'{FILE}:{rest}' is not the URL of a folder"))
+            .hinted("write file:///path/of/the/folder, or the path alone")
+    };
+    let path = match rest.strip_prefix("//") {
+        Some(rest) => rest.strip_prefix("localhost").unwrap_or(rest),
+        None => rest,
+    };
+    if !path.starts_with('/') {
+        return Err(wrong());
+    }
+    decoded(path).map(PathBuf::from).ok_or_else(wrong)
+}
+
+fn encoded(path: &Path) -> String {
+    let is_plain = |byte: u8| byte.is_ascii_alphanumeric() || b"/-._~+,@=".contains(&byte);
+    let encode = |byte: &u8| match *byte {
+        byte if is_plain(byte) => char::from(byte).to_string(),
+        byte => format!("%{byte:02X}"),
+    };
+    path.as_os_str().as_bytes().iter().map(encode).collect()
+}
+
+fn decoded(text: &str) -> Option<OsString> {
+    let mut parts = text.split('%');
+    let mut bytes = parts.next()?.as_bytes().to_vec();
+    for part in parts {
+        let (digits, rest) = part.split_at_checked(2)?;
+        bytes.push(u8::from_str_radix(digits, 16).ok()?);
+        bytes.extend_from_slice(rest.as_bytes());
+    }
+    Some(OsString::from_vec(bytes))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_path_becomes_a_url_and_comes_back() {
+        let cwd = Path::new("/w/a project");
+        for (text, url) in [
+            ("/mnt/forge", "file:///mnt/forge"),
+            ("./x%y", "file:///w/a%20project/./x%25y"),
+            ("file:///mnt/forge", "file:///mnt/forge"),
+            ("s3://bucket/x", "s3://bucket/x"),
+        ] {
+            assert_eq!(depot_url(text, cwd).unwrap(), url);
+        }
+        assert!(depot_url("shared", cwd).is_err() && !is_address("shared"));
+        let folder = |url: &str| folder_in(scheme_of(url).unwrap().1).ok();
+        let path = |path: &str| Some(PathBuf::from(path));
+        assert_eq!(folder("file:///w/a%20project/./x%25y"), path("/w/a project/./x%y"));
+        assert_eq!(folder("file:/mnt"), path("/mnt"));
+        assert_eq!(folder("file://localhost/mnt"), path("/mnt"));
+        for wrong in ["file:mnt", "file://host/mnt", "file:///a%2", "file:///a%zz"] {
+            assert_eq!(folder(wrong), None, "{wrong}");
+        }
+    }
+}

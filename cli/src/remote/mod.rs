@@ -1,0 +1,126 @@
+//! Remotes as the command line names them: those in the keyring, or the one that the environment
+//! names.
+
+pub mod address;
+pub mod transfer;
+
+use crate::context::Context;
+use crate::error::CommandError;
+use crate::report::remote::{RemoteShowReport, UnpushedLine};
+use address::{depot_url, open_depot};
+use forge_store::plain_file;
+use forge_store::store::Store;
+use forge_store::store::remote::{KnownRemote, Remote, RemoteKeyFile};
+
+/// The name of a remote if none is given.
+pub const DEFAULT_NAME: &str = "origin";
+/// The variable with the URL of a remote, for a store that knows none.
+const URL_VARIABLE: &str = "FORGE_REMOTE";
+/// The variable with the source of its key, as in `--key`.
+const KEY_VARIABLE: &str = "FORGE_REMOTE_KEY";
+/// What a source of a key begins with that is an environment variable.
+const VARIABLE_SOURCE: &str = "env:";
+/// A larger file is not a key file.
+const MAX_KEY_BYTES: u64 = 4 << 10;
+
+/// The remotes of a store.
+pub struct Remotes {
+    /// The remotes, in the order of their names.
+    pub known: Vec<KnownRemote>,
+    /// Whether the environment names the only one, and the keyring none.
+    pub is_environment: bool,
+}
+
+impl Remotes {
+    /// Returns the remotes that a store knows, or else the one that the environment names.
+    ///
+    /// # Errors
+    /// Unkeyed if a file in the keyring is damaged; also if the environment names a remote without
+    /// a key that can be used.
+    pub fn of(context: &Context, store: &Store) -> Result<Self, CommandError> {
+        let mut known = store.known_remotes()?;
+        let named = if known.is_empty() { environment_remote(context)? } else { None };
+        let is_environment = named.is_some();
+        known.extend(named);
+        Ok(Self { known, is_environment })
+    }
+
+    /// Finds the remote of this name; by default that of [`DEFAULT_NAME`].
+    ///
+    /// # Errors
+    /// Not found.
+    pub fn find(&self, name: Option<&str>) -> Result<&KnownRemote, CommandError> {
+        let name = name.unwrap_or(DEFAULT_NAME);
+        let found = self.known.iter().find(|remote| remote.name == name);
+        found.ok_or_else(|| {
+            let error = CommandError::not_found(format!("this store has no remote '{name}'"));
+            match self.known.as_slice() {
+                [] => error.hinted(
+                    "'forge remote create URL' makes one, 'forge remote add URL --key FILE' joins \
+                     one",
+                ),
+                _ => error.hinted("'forge remote list' names those it has"),
+            }
+        })
+    }
+}
+
+/// Returns what is not pushed to each remote, as far as the store knows: no request is made.
+pub fn unpushed_lines(context: &Context, store: &Store) -> Result<Vec<UnpushedLine>, CommandError> {
+    let remotes = Remotes::of(context, store)?;
+    let lines = remotes.known.iter().map(|known| {
+        Ok(RemoteShowReport::load(store, known, remotes.is_environment)?.line.unpushed)
+    });
+    let lines = lines.collect::<Result<Vec<_>, CommandError>>()?;
+    Ok(lines.into_iter().filter(|line| line.operations > 0).collect())
+}
+
+/// Opens a known remote.
+///
+/// # Errors
+/// Forged if another remote is there, or none any more; any error of the depot.
+pub fn open_remote(known: &KnownRemote) -> Result<Remote, CommandError> {
+    let opened = open_depot(&known.url).and_then(|depot| Ok(Remote::open_with(depot, &known.key)?));
+    opened.map_err(|error| about(known, error))
+}
+
+/// Says which remote an error is about.
+pub fn about(known: &KnownRemote, error: CommandError) -> CommandError {
+    error.with_context(format!("cannot use the remote '{}' at {}", known.name, known.url))
+}
+
+/// Returns the remote that the environment names.
+fn environment_remote(context: &Context) -> Result<Option<KnownRemote>, CommandError> {
+    let Some(url) = context.environment.text(URL_VARIABLE) else { return Ok(None) };
+    let source = context.environment.text(KEY_VARIABLE).ok_or_else(|| {
+        CommandError::invalid(format!("{URL_VARIABLE} is set, and {KEY_VARIABLE} is not"))
+            .hinted(format!("{KEY_VARIABLE} is the path of the key file, or 'env:NAME'"))
+    })?;
+    let (name, url) = (DEFAULT_NAME.to_owned(), depot_url(url, &context.cwd)?);
+    Ok(Some(KnownRemote { name, url, key: read_key(context, source)? }))
+}
+
+/// Reads a key: from a file, or from the environment variable NAME for `env:NAME`.
+///
+/// # Errors
+/// Invalid or damaged, with the file or variable.
+pub fn read_key(context: &Context, source: &str) -> Result<RemoteKeyFile, CommandError> {
+    let text = match source.strip_prefix(VARIABLE_SOURCE) {
+        Some(name) => context.environment.text(name).map(str::to_owned).ok_or_else(|| {
+            CommandError::not_found(format!(
+                "the environment variable '{name}' is not set, or no text"
+            ))
+        })?,
+        None => {
+            let path = context.cwd.join(source);
+            plain_file::read_text(&path, MAX_KEY_BYTES).map_err(|error| {
+                CommandError::io(&format!("cannot read the key file '{source}'"), error)
+            })?
+        }
+    };
+    let key = RemoteKeyFile::decode(&text).map_err(forge_store::Error::from);
+    let key = key.map_err(|error| {
+        CommandError::from(error).with_context(format!("'{source}' is no key of a remote"))
+    })?;
+    Ok(RemoteKeyFile { url: None, ..key })
+}

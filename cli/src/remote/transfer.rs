@@ -1,0 +1,245 @@
+//! Which sessions a push or a pull is about, and one push or pull of each.
+
+use super::{about, open_remote};
+use crate::context::Context;
+use crate::error::{CommandError, CommandErrorKind};
+use crate::report::transfer::{PulledSession, PushedSession};
+use crate::verb::OpenedStore;
+use crate::workspace::{self, SessionNeed};
+use forge_store::error::Error;
+use forge_store::model::{SessionHandle, SessionKind};
+use forge_store::store::remote::{KnownRemote, Remote, RemoteSession};
+use forge_store::store::{Session, Store, WriteContext};
+use std::collections::BTreeSet;
+
+/// The minimum length of a handle's prefix that names a session.
+const MIN_HANDLE_PREFIX: usize = 4;
+/// How many digits of a handle are added to a name that another session has.
+const NAME_SUFFIX: usize = 4;
+
+/// A session that is pushed or pulled.
+pub struct SharedSession {
+    pub handle: SessionHandle,
+    /// The session in this store, if it is here.
+    pub here: Option<Session>,
+    /// The session on the remote, if it was looked up.
+    there: Option<RemoteSession>,
+}
+
+/// A store with one of its remotes, open for pushes and pulls.
+pub struct Transfer<'a> {
+    pub store: &'a Store,
+    act: &'a WriteContext,
+    pub known: KnownRemote,
+    pub remote: Remote,
+}
+
+impl<'a> Transfer<'a> {
+    /// Opens a remote.
+    pub fn open(opened: &'a OpenedStore, known: KnownRemote) -> Result<Self, CommandError> {
+        let remote = open_remote(&known)?;
+        Ok(Self::new(&opened.store, &opened.write_context, known, remote))
+    }
+
+    /// Returns the transfer with a remote that is open.
+    pub const fn new(
+        store: &'a Store,
+        act: &'a WriteContext,
+        known: KnownRemote,
+        remote: Remote,
+    ) -> Self {
+        Self { store, act, known, remote }
+    }
+
+    /// Makes pushes send secrets instead of refusing them.
+    #[must_use]
+    pub fn allowing_secrets(self, allow: bool) -> Self {
+        let remote = if allow { self.remote.allowing_secrets() } else { self.remote };
+        Self { remote, ..self }
+    }
+
+    /// Returns a session of this store.
+    pub fn own(&self, session: Session) -> Result<SharedSession, CommandError> {
+        let handle = self.known.key.handle(&session.summary()?.info.id);
+        Ok(SharedSession { handle, here: Some(session), there: None })
+    }
+
+    /// Returns the sessions that were pushed or pulled before.
+    pub fn shared(&self) -> Result<Vec<SharedSession>, CommandError> {
+        let shared = self.store.shared_sessions(&self.known.key)?;
+        shared.into_iter().map(|session| self.own(session)).collect()
+    }
+
+    /// Returns all sessions on the remote.
+    pub fn there(&self) -> Result<Vec<SharedSession>, CommandError> {
+        remote_sessions(&self.remote)?.into_iter().map(|session| self.located(session)).collect()
+    }
+
+    /// Finds a session by name or id here, or else by name or handle on the remote.
+    ///
+    /// # Errors
+    /// Not found; ambiguous.
+    pub fn find(&self, name: &str) -> Result<SharedSession, CommandError> {
+        let own = match self.store.session(name) {
+            Ok(session) => Some(self.own(session)?),
+            Err(Error::NotFound { .. }) => None,
+            Err(error) => return Err(error.into()),
+        };
+        if let Some(own) = own
+            && self.remote.session(&own.handle)?.is_some()
+        {
+            return Ok(own);
+        }
+        self.located(find_on_remote(&self.known, &self.remote, name)?)
+    }
+
+    /// Returns a session on the remote with the one in this store, if it is here.
+    pub fn located(&self, there: RemoteSession) -> Result<SharedSession, CommandError> {
+        let here = match self.store.session(&there.info.id.to_string()) {
+            Ok(session) => Some(session),
+            Err(Error::NotFound { .. }) => None,
+            Err(error) => return Err(error.into()),
+        };
+        Ok(SharedSession { handle: there.handle, here, there: Some(there) })
+    }
+
+    /// Pushes a session of this store.
+    pub fn push(&self, session: &Session) -> Result<PushedSession, CommandError> {
+        let done = self.store.push(self.act, &self.remote, session);
+        Ok(done.map_err(hinted)?.into())
+    }
+
+    /// Pulls a session. One that is new here gets the name that it has on the remote, with the
+    /// beginning of its handle if another session has that name.
+    pub fn pull(&self, session: &SharedSession) -> Result<PulledSession, CommandError> {
+        let is_new = session.here.is_none();
+        let name = session.there.as_ref().filter(|_| is_new).map(|there| &*there.info.name);
+        let pull = |name| self.store.pull(self.act, &self.remote, &session.handle, name);
+        let done = match (pull(name), name) {
+            (Err(Error::Duplicate { kind: "session", .. }), Some(name)) => {
+                let handle: String = session.handle.to_string().chars().take(NAME_SUFFIX).collect();
+                pull(Some(&format!("{name}.{handle}")))
+            }
+            (done, _) => done,
+        };
+        Ok(PulledSession::new(done.map_err(hinted)?, is_new))
+    }
+
+    /// Returns what a pull would bring.
+    pub fn preview_pull(&self, session: &SharedSession) -> Result<PulledSession, CommandError> {
+        let preview = self.store.preview_pull(&self.remote, &session.handle)?;
+        let name = match (&session.here, &session.there) {
+            (Some(here), _) => here.summary()?.info.name,
+            (None, Some(there)) => there.info.name.clone(),
+            (None, None) => session.handle.to_string(),
+        };
+        Ok(PulledSession::preview(name, &preview, session.here.is_none()))
+    }
+
+    /// Does something for each session. An error of one session does not stop the others: the first
+    /// is returned at the end, the others are warnings. Only a remote that cannot be used stops
+    /// all.
+    pub fn each<S, T>(
+        &self,
+        context: &Context,
+        sessions: &[S],
+        transfer: impl Fn(&S) -> Result<T, CommandError>,
+    ) -> (Vec<T>, Option<CommandError>) {
+        let (mut done, mut failure) = (Vec::new(), None);
+        for session in sessions {
+            match transfer(session) {
+                Ok(one) => done.push(one),
+                Err(error) => {
+                    let stops = error.kind() == CommandErrorKind::Unavailable;
+                    match &failure {
+                        None => failure = Some(error),
+                        Some(_) => context.out.warn(error.message()),
+                    }
+                    if stops {
+                        break;
+                    }
+                }
+            }
+        }
+        let failure = failure.map(|error| match error.kind() {
+            CommandErrorKind::Unavailable => about(&self.known, error),
+            _ => error,
+        });
+        (done, failure)
+    }
+}
+
+/// Returns all sessions on a remote, the last written one first, so that it becomes the current one
+/// of an empty store.
+pub fn remote_sessions(remote: &Remote) -> Result<Vec<RemoteSession>, CommandError> {
+    let mut there = remote.sessions()?;
+    there.sort_by_key(|session| std::cmp::Reverse(session.summary.last_event));
+    Ok(there)
+}
+
+/// Finds a session on a remote by its name, or by the beginning of its handle.
+///
+/// # Errors
+/// Not found; invalid if several have the name.
+pub fn find_on_remote(
+    known: &KnownRemote,
+    remote: &Remote,
+    name: &str,
+) -> Result<RemoteSession, CommandError> {
+    let mut found = remote.sessions()?;
+    found.retain(|one| {
+        one.info.name == name
+            || (name.len() >= MIN_HANDLE_PREFIX && one.handle.to_string().starts_with(name))
+    });
+    match found.len() {
+        0 => {
+            Err(CommandError::not_found(format!("there is no session '{name}' on {}", known.name))
+                .hinted("'forge session list --remote' names those that are there"))
+        }
+        1 => Ok(found.remove(0)),
+        count => {
+            let handles: Vec<String> = found.iter().map(|one| one.handle.to_string()).collect();
+            let message = format!(
+                "{count} sessions on {} are named '{name}': {}",
+                known.name,
+                handles.join(", ")
+            );
+            Err(CommandError::invalid(message)
+                .hinted("name the beginning of one of these handles instead"))
+        }
+    }
+}
+
+/// Returns the sessions of this store that a push is about: those with these names, or all
+/// debugging sessions, or the current one.
+pub fn pushed_sessions(
+    context: &Context,
+    store: &Store,
+    names: &[String],
+    all: bool,
+) -> Result<Vec<Session>, CommandError> {
+    if all {
+        let all = store.latest_sessions(&[SessionKind::Debug], usize::MAX)?;
+        return all.iter().map(|one| Ok(store.session(&one.info.id.to_string())?)).collect();
+    }
+    if names.is_empty() {
+        return Ok(vec![workspace::choose_session(context, store, SessionNeed::Existing)?]);
+    }
+    names.iter().map(|name| workspace::named_session(store, name)).collect()
+}
+
+/// Returns each session once, in the order in which they come first.
+#[must_use]
+pub fn once(sessions: Vec<SharedSession>) -> Vec<SharedSession> {
+    let mut known = BTreeSet::new();
+    sessions.into_iter().filter(|session| known.insert(session.handle)).collect()
+}
+
+/// Adds what to do about a session that was changed on both sides.
+fn hinted(error: Error) -> CommandError {
+    match error {
+        Error::Conflict(_) => CommandError::from(error)
+            .hinted("nothing is lost: what is here stays here, and what is there stays there"),
+        error => error.into(),
+    }
+}

@@ -1,0 +1,368 @@
+//! Reports of remotes.
+
+use crate::output::{Report, Screen, TableCell, TextTable, Tone};
+use crate::report::transfer::PulledSession;
+use crate::text::count_text;
+use forge_store::model::Timestamp;
+use forge_store::store::remote::{KnownRemote, RemoteSession};
+use serde::Serialize;
+use std::path::Path;
+
+/// What is not on a remote, as far as the store knows.
+#[derive(Debug, Default, Serialize)]
+pub struct UnpushedLine {
+    /// The name of the remote.
+    pub remote: String,
+    /// How many operations are not there, of sessions that were pushed or pulled before.
+    pub operations: u64,
+    /// How many of these sessions have some.
+    pub sessions: u64,
+    /// When the first of these operations was made.
+    pub since: Option<Timestamp>,
+}
+
+impl UnpushedLine {
+    /// Returns what is not pushed, in words; `None` if all of it is.
+    pub fn describe(&self, since: Option<&str>) -> Option<String> {
+        let operations = count_text(self.operations, "operation");
+        let sessions = count_text(self.sessions, "session");
+        let since = since.map(|since| format!(", the first {since}")).unwrap_or_default();
+        let remote = &self.remote;
+        (self.operations > 0)
+            .then(|| format!("{operations} of {sessions} not pushed to {remote}{since}"))
+    }
+
+    /// Writes what is not pushed; nothing if all of it is.
+    pub fn print(&self, screen: &mut Screen) {
+        let since = self.since.map(|since| screen.ago(since));
+        if let Some(text) = self.describe(since.as_deref()) {
+            screen.line(Tone::Warning, &text);
+        }
+    }
+}
+
+/// A remote that a store knows.
+#[derive(Debug, Serialize)]
+pub struct RemoteLine {
+    pub name: String,
+    pub url: String,
+    /// The permanent id of the remote.
+    pub id: String,
+    /// Whether the environment names it, and the keyring does not.
+    pub environment: bool,
+    /// How many sessions here were pushed to it or pulled from it.
+    pub shared: u64,
+    pub unpushed: UnpushedLine,
+}
+
+/// The remotes of a store.
+#[derive(Debug, Serialize)]
+pub struct RemoteListReport {
+    pub remotes: Vec<RemoteLine>,
+}
+
+impl Report for RemoteListReport {
+    fn human(&self, screen: &mut Screen) {
+        if self.remotes.is_empty() {
+            screen.line(Tone::Plain, "This store has no remotes.");
+            screen.line(
+                Tone::Dim,
+                "'forge remote create URL' makes one, 'forge remote add URL --key FILE' joins one.",
+            );
+            return;
+        }
+        let mut table = TextTable::new(&["Remote", "URL", "Sessions", "Unpushed"])
+            .right(2)
+            .right(3)
+            .flexible(1);
+        for remote in &self.remotes {
+            table.row(vec![
+                TableCell::new(Tone::Id, &remote.name),
+                TableCell::plain(&remote.url),
+                TableCell::plain(remote.shared.to_string()),
+                TableCell::plain(remote.unpushed.operations.to_string()),
+            ]);
+        }
+        screen.table(&table);
+    }
+}
+
+/// A remote, with the sessions that were pushed to it or pulled from it.
+#[derive(Debug, Serialize)]
+pub struct RemoteShowReport {
+    #[serde(flatten)]
+    pub line: RemoteLine,
+    pub sessions: Vec<SharedSessionLine>,
+}
+
+/// A session that was pushed or pulled.
+#[derive(Debug, Serialize)]
+pub struct SharedSessionLine {
+    pub session: String,
+    /// Its place on the remote.
+    pub handle: String,
+    /// How many of its operations are not on the remote.
+    pub unpushed: u64,
+    /// When the first of them was made.
+    pub since: Option<Timestamp>,
+}
+
+impl Report for RemoteShowReport {
+    fn human(&self, screen: &mut Screen) {
+        let line = &self.line;
+        screen.put(Tone::Id, &line.name);
+        screen.line(Tone::Plain, &format!(" at {} ({})", line.url, line.id));
+        if line.environment {
+            screen.line(Tone::Plain, "  named by FORGE_REMOTE, not by the keyring");
+        }
+        if self.sessions.is_empty() {
+            screen.line(Tone::Dim, "  No session here was pushed to it or pulled from it.");
+            return;
+        }
+        let mut table = TextTable::new(&["Session", "Unpushed", "Since"]).right(1).flexible(0);
+        for one in &self.sessions {
+            let since = one.since.map(|since| screen.ago(since));
+            table.row(vec![
+                TableCell::new(Tone::Id, &one.session),
+                TableCell::plain(one.unpushed.to_string()),
+                TableCell::new(Tone::Dim, since.as_deref().unwrap_or("-")),
+            ]);
+        }
+        screen.table(&table);
+    }
+}
+
+/// A remote that was made or joined.
+#[derive(Debug, Serialize)]
+pub struct RemoteKeptReport {
+    pub name: String,
+    pub url: String,
+    /// The permanent id of the remote.
+    pub id: String,
+    /// `created` or `joined`.
+    pub done: &'static str,
+}
+
+impl RemoteKeptReport {
+    pub fn new(remote: &KnownRemote, done: &'static str) -> Self {
+        let id = remote.key.remote.to_string();
+        Self { name: remote.name.clone(), url: remote.url.clone(), id, done }
+    }
+}
+
+impl Report for RemoteKeptReport {
+    fn schema(&self) -> Option<&'static str> {
+        Some("forge.remote.kept/1")
+    }
+
+    fn human(&self, screen: &mut Screen) {
+        let done = if self.done == "created" { "Made" } else { "Joined" };
+        screen.put(Tone::Plain, &format!("{done} the remote "));
+        screen.put(Tone::Id, &self.name);
+        screen.line(Tone::Plain, &format!(" at {}", self.url));
+        if self.done == "created" {
+            screen.line(
+                Tone::Dim,
+                "  Its key is in the keyring of this machine and nowhere else: 'forge remote key \
+                export FILE' writes it for other machines",
+            );
+        }
+    }
+}
+
+/// A remote that was forgotten.
+#[derive(Debug, Serialize)]
+pub struct RemoteRemoveReport {
+    pub name: String,
+    pub url: String,
+}
+
+impl Report for RemoteRemoveReport {
+    fn human(&self, screen: &mut Screen) {
+        screen.put(Tone::Plain, "Forgot the remote ");
+        screen.put(Tone::Id, &self.name);
+        screen.line(Tone::Plain, &format!("; what is at {} stays there", self.url));
+    }
+}
+
+/// A remote that does what forge needs.
+#[derive(Debug, Serialize)]
+pub struct RemoteCheckReport {
+    pub url: String,
+    /// The name of the remote; null if a URL was checked.
+    pub name: Option<String>,
+}
+
+impl Report for RemoteCheckReport {
+    fn human(&self, screen: &mut Screen) {
+        let text = format!("{} does what remotes need.", self.url);
+        screen.line(Tone::Good, &text);
+        if self.name.is_some() {
+            screen.line(
+                Tone::Plain,
+                "  It is the remote that this store knows, and the key opens it.",
+            );
+        }
+    }
+}
+
+/// A key that was written to a file.
+#[derive(Debug, Serialize)]
+pub struct RemoteKeyExportReport {
+    /// The permanent id of the remote.
+    pub id: String,
+    /// The path of the file; only for people.
+    #[serde(skip)]
+    pub file: String,
+}
+
+impl RemoteKeyExportReport {
+    pub fn new(remote: &KnownRemote, file: &Path) -> Self {
+        Self { id: remote.key.remote.to_string(), file: file.display().to_string() }
+    }
+}
+
+impl Report for RemoteKeyExportReport {
+    fn human(&self, screen: &mut Screen) {
+        screen.line(Tone::Plain, &format!("Wrote the key of the remote to {}", self.file));
+        screen.line(
+            Tone::Dim,
+            "  whoever has it can read and write all of the remote: carry it over a safe way, and \
+            remove the file",
+        );
+    }
+}
+
+/// What a tidying removed.
+#[derive(Debug, Serialize)]
+pub struct RemoteTidyReport {
+    /// The name of the remote.
+    pub remote: String,
+    /// How many packs were removed.
+    pub removed: u64,
+}
+
+impl Report for RemoteTidyReport {
+    fn human(&self, screen: &mut Screen) {
+        let text = match self.removed {
+            0 => format!("There is nothing to remove on {}.", self.remote),
+            count => format!(
+                "Removed {} from {} that no session needs.",
+                count_text(count, "pack"),
+                self.remote
+            ),
+        };
+        screen.line(Tone::Plain, &text);
+    }
+}
+
+/// The sessions on a remote.
+#[derive(Debug, Serialize)]
+pub struct RemoteSessionListReport {
+    /// The name of the remote.
+    pub remote: String,
+    /// The sessions, in the order of their names.
+    pub sessions: Vec<RemoteSessionLine>,
+}
+
+/// A session on a remote, as its ref describes it.
+#[derive(Debug, Serialize)]
+pub struct RemoteSessionLine {
+    pub name: String,
+    pub id: String,
+    /// Its place on the remote.
+    pub handle: String,
+    pub kind: forge_store::SessionKind,
+    /// The version of its ref.
+    pub version: u64,
+    /// Its name in this store; null if it is not here.
+    pub here: Option<String>,
+    /// Its current branch.
+    pub branch: String,
+    /// The number of its revisions and checkpoints.
+    pub last_sequence: u64,
+    pub checkpoints: u64,
+    pub claims: u64,
+    pub facts: u64,
+    /// The time of its latest event.
+    pub last_event: Option<Timestamp>,
+}
+
+impl RemoteSessionLine {
+    pub fn new(one: RemoteSession, here: Option<String>) -> Self {
+        let summary = one.summary;
+        Self {
+            name: one.info.name,
+            id: one.info.id.to_string(),
+            handle: one.handle.to_string(),
+            kind: one.info.kind,
+            version: one.version,
+            here,
+            branch: summary.branch,
+            last_sequence: summary.last_sequence,
+            checkpoints: summary.checkpoints,
+            claims: summary.claims,
+            facts: summary.facts,
+            last_event: summary.last_event,
+        }
+    }
+}
+
+impl Report for RemoteSessionListReport {
+    fn schema(&self) -> Option<&'static str> {
+        Some("forge.session.list.remote/1")
+    }
+
+    fn human(&self, screen: &mut Screen) {
+        if self.sessions.is_empty() {
+            screen.line(Tone::Plain, &format!("No session was pushed to {} yet.", self.remote));
+            return;
+        }
+        let titles = ["Session", "Here", "Branch", "Claims", "Facts", "Checkpoints", "Last"];
+        let mut table = TextTable::new(&titles).right(3).right(4).right(5).flexible(0);
+        for one in &self.sessions {
+            let last = one.last_event.map(|last| screen.ago(last));
+            table.row(vec![
+                TableCell::new(Tone::Id, &one.name),
+                TableCell::plain(one.here.as_deref().unwrap_or("-")),
+                TableCell::plain(&one.branch),
+                TableCell::plain(one.claims.to_string()),
+                TableCell::plain(one.facts.to_string()),
+                TableCell::plain(one.checkpoints.to_string()),
+                TableCell::new(Tone::Dim, last.as_deref().unwrap_or("-")),
+            ]);
+        }
+        screen.table(&table);
+    }
+}
+
+/// A store that was made with sessions of a remote.
+#[derive(Debug, Serialize)]
+pub struct CloneReport {
+    /// The directory of the store.
+    pub path: String,
+    /// The name of the remote.
+    pub remote: String,
+    pub url: String,
+    pub sessions: Vec<PulledSession>,
+    /// The session that commands use; null if none was pulled.
+    pub current: Option<String>,
+}
+
+impl Report for CloneReport {
+    fn human(&self, screen: &mut Screen) {
+        screen.line(Tone::Plain, &format!("Made the store {}", self.path));
+        screen.put(Tone::Plain, "Joined the remote ");
+        screen.put(Tone::Id, &self.remote);
+        screen.line(Tone::Plain, &format!(" at {}", self.url));
+        self.sessions.iter().for_each(|one| one.print(&self.remote, screen));
+        match &self.current {
+            Some(current) => {
+                screen.put(Tone::Plain, "Session ");
+                screen.put(Tone::Id, current);
+                screen.line(Tone::Plain, " is the current one.");
+            }
+            None => screen.line(Tone::Dim, "No session is on the remote yet."),
+        }
+    }
+}

@@ -1,0 +1,245 @@
+//! Reports of pushes and pulls.
+
+use crate::error::CommandError;
+use crate::output::{Report, Screen, Tone};
+use crate::text::count_text;
+use forge_store::store::remote::{PullPreview, PullReport, PushPreview, PushReport};
+use serde::Serialize;
+
+/// A session that was pushed, or would be.
+#[derive(Debug, Serialize)]
+pub struct PushedSession {
+    pub session: String,
+    /// The version of the session on the remote now; null in a preview.
+    pub version: Option<u64>,
+    /// How many operations were pushed.
+    pub operations: u64,
+    /// The size of the pack in bytes.
+    pub bytes: u64,
+    /// How many operations of others were pulled before.
+    pub pulled: u64,
+    /// The secrets that would stop the push, in words; absent if there are none.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub secrets: Option<String>,
+}
+
+impl From<PushReport> for PushedSession {
+    fn from(done: PushReport) -> Self {
+        let PushReport { session, version, operations, bytes, pulled } = done;
+        Self { session, version: Some(version), operations, bytes, pulled, secrets: None }
+    }
+}
+
+impl PushedSession {
+    /// Creates the report of what would be pushed.
+    pub fn preview(session: String, preview: PushPreview) -> Self {
+        let PushPreview { operations, bytes, secrets } = preview;
+        Self { session, version: None, operations, bytes, pulled: 0, secrets }
+    }
+
+    fn is_unchanged(&self) -> bool {
+        self.operations == 0 && self.pulled == 0
+    }
+
+    fn print(&self, remote: &str, screen: &mut Screen) {
+        let operations = count_text(self.operations, "operation");
+        let (done, version) = match self.version {
+            Some(version) => ("Pushed ", format!(", version {version}")),
+            None => ("Would push ", String::new()),
+        };
+        if self.operations > 0 {
+            screen.put(Tone::Plain, done);
+            screen.put(Tone::Id, &self.session);
+            screen.line(Tone::Plain, &format!(" to {remote}: {operations}{version}"));
+        }
+        if self.pulled > 0 {
+            let pulled = count_text(self.pulled, "operation");
+            screen.put(Tone::Plain, "Pulled ");
+            screen.put(Tone::Id, &self.session);
+            screen.line(Tone::Plain, &format!(" from {remote} before: {pulled}"));
+        }
+        if let Some(secrets) = &self.secrets {
+            let text = format!("  it holds {secrets}: the push would be refused");
+            screen.line(Tone::Warning, &text);
+        }
+    }
+}
+
+/// The sessions of a push.
+#[derive(Debug, Serialize)]
+pub struct PushReportLines {
+    /// The name of the remote.
+    pub remote: String,
+    /// Whether nothing was sent.
+    pub dry_run: bool,
+    pub sessions: Vec<PushedSession>,
+    #[serde(skip)]
+    pub failure: Option<CommandError>,
+}
+
+impl Report for PushReportLines {
+    fn take_failure(&mut self) -> Option<CommandError> {
+        self.failure.take()
+    }
+
+    fn human(&self, screen: &mut Screen) {
+        let (changed, unchanged): (Vec<_>, Vec<_>) =
+            self.sessions.iter().partition(|one| !one.is_unchanged());
+        changed.iter().for_each(|one| one.print(&self.remote, screen));
+        let names: Vec<&str> = unchanged.iter().map(|one| &*one.session).collect();
+        print_unchanged(screen, "push to", &self.remote, &names);
+    }
+}
+
+/// A session that was pulled, or would be.
+#[derive(Debug, Serialize)]
+pub struct PulledSession {
+    /// Its name in this store.
+    pub session: String,
+    /// The version of the session on the remote.
+    pub version: u64,
+    /// How many operations were new here; in a preview the largest number that can be.
+    pub operations: u64,
+    /// Whether the session was not here before.
+    pub new: bool,
+    /// The size of what would be read in bytes; absent if it was pulled.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub bytes: Option<u64>,
+    /// The secrets in it that this store redacts, in words; absent if there are none.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub secrets: Vec<String>,
+}
+
+impl PulledSession {
+    pub fn new(done: PullReport, new: bool) -> Self {
+        let PullReport { session, version, operations, secrets } = done;
+        Self { session, version, operations, new, bytes: None, secrets }
+    }
+
+    /// Creates the report of what would be pulled.
+    pub fn preview(session: String, preview: &PullPreview, new: bool) -> Self {
+        let PullPreview { version, operations, bytes } = *preview;
+        Self { session, version, operations, new, bytes: Some(bytes), secrets: Vec::new() }
+    }
+
+    fn is_unchanged(&self) -> bool {
+        self.operations == 0 && !self.new
+    }
+
+    pub(super) fn print(&self, remote: &str, screen: &mut Screen) {
+        let (done, most) = match self.bytes {
+            Some(_) => ("Would pull ", "at most "),
+            None => ("Pulled ", ""),
+        };
+        let new = if self.new { "new here, " } else { "" };
+        let operations = count_text(self.operations, "operation");
+        screen.put(Tone::Plain, done);
+        screen.put(Tone::Id, &self.session);
+        let version = self.version;
+        let line = format!(" from {remote}: {new}{most}{operations}, version {version}");
+        screen.line(Tone::Plain, &line);
+        for found in &self.secrets {
+            let text = format!(
+                "  it holds {found}, which others pushed: 'forge purge --rules --dry-run' shows \
+                 where"
+            );
+            screen.line(Tone::Warning, &text);
+        }
+    }
+}
+
+/// The sessions of a pull.
+#[derive(Debug, Serialize)]
+pub struct PullReportLines {
+    /// The name of the remote.
+    pub remote: String,
+    /// Whether nothing was written.
+    pub dry_run: bool,
+    pub sessions: Vec<PulledSession>,
+    #[serde(skip)]
+    pub failure: Option<CommandError>,
+}
+
+impl Report for PullReportLines {
+    fn take_failure(&mut self) -> Option<CommandError> {
+        self.failure.take()
+    }
+
+    fn human(&self, screen: &mut Screen) {
+        if self.sessions.is_empty() && self.failure.is_none() {
+            screen.line(Tone::Plain, "No session here was pushed or pulled before.");
+            screen.line(
+                Tone::Dim,
+                "'forge session list --remote' shows what is there, 'forge pull SESSION' brings one.",
+            );
+            return;
+        }
+        let (changed, unchanged): (Vec<_>, Vec<_>) =
+            self.sessions.iter().partition(|one| !one.is_unchanged());
+        changed.iter().for_each(|one| one.print(&self.remote, screen));
+        let names: Vec<&str> = unchanged.iter().map(|one| &*one.session).collect();
+        print_unchanged(screen, "pull from", &self.remote, &names);
+    }
+}
+
+/// A session that was pulled and pushed until both sides had the same.
+#[derive(Debug, Serialize)]
+pub struct SyncedSession {
+    /// Its name in this store.
+    pub session: String,
+    /// The version of the session on the remote; 0 if it is not there.
+    pub version: u64,
+    /// How many operations were pulled.
+    pub pulled: u64,
+    /// How many operations were pushed.
+    pub pushed: u64,
+    /// Whether the session was not here before.
+    pub new: bool,
+}
+
+/// The sessions of a sync.
+#[derive(Debug, Serialize)]
+pub struct SyncReport {
+    /// The name of the remote.
+    pub remote: String,
+    pub sessions: Vec<SyncedSession>,
+    #[serde(skip)]
+    pub failure: Option<CommandError>,
+}
+
+impl Report for SyncReport {
+    fn take_failure(&mut self) -> Option<CommandError> {
+        self.failure.take()
+    }
+
+    fn human(&self, screen: &mut Screen) {
+        let mut unchanged = Vec::new();
+        for one in &self.sessions {
+            if one.pulled == 0 && one.pushed == 0 && !one.new {
+                unchanged.push(&*one.session);
+                continue;
+            }
+            let (pulled, pushed) = (count_text(one.pulled, "operation"), one.pushed);
+            screen.put(Tone::Id, &one.session);
+            let new = if one.new { "new here, " } else { "" };
+            let line = format!(": {new}pulled {pulled}, pushed {pushed}, version {}", one.version);
+            screen.line(Tone::Plain, &line);
+        }
+        print_unchanged(screen, "exchange with", &self.remote, &unchanged);
+    }
+}
+
+/// Says which sessions have nothing new: one by name, several by their number.
+fn print_unchanged(screen: &mut Screen, what: &str, remote: &str, names: &[&str]) {
+    match names {
+        [] => {}
+        [name] => {
+            screen.put(Tone::Plain, &format!("Nothing to {what} {remote}: "));
+            screen.line(Tone::Id, name);
+        }
+        names => {
+            let count = names.len();
+            screen.line(Tone::Plain, &format!("Nothing to {what} {remote}: {count} sessions"));
+        }
+    }
+}

@@ -1,0 +1,616 @@
+//! Stores on several machines that share sessions through a remote in a folder.
+
+use crate::environment::{Environment, Output, mode};
+use serde_json::Value;
+use std::fs::{self, Permissions};
+use std::os::unix::fs::PermissionsExt;
+use std::path::PathBuf;
+use std::process::Command;
+
+#[test]
+fn examples_of_the_remotes_page_work() {
+    crate::page::holds("remotes.md");
+}
+
+/// A machine: a home directory with its keyring, and a project.
+struct Machine<'a> {
+    environment: &'a Environment,
+    name: &'static str,
+}
+
+impl<'a> Machine<'a> {
+    /// A machine with an empty project.
+    fn new(environment: &'a Environment, name: &'static str) -> Self {
+        for folder in ["home", "checkout"] {
+            environment.make_directory(&format!("{name}/{folder}"));
+        }
+        Self { environment, name }
+    }
+
+    /// A machine whose project has a store that has joined the remote.
+    fn joined(environment: &'a Environment, name: &'static str) -> Self {
+        let machine = Self::new(environment, name);
+        machine.forge(["init"]).success();
+        machine.forge(["remote", "add", "../../shared", "--key", "../../key"]).success();
+        machine
+    }
+
+    fn path(&self, name: &str) -> PathBuf {
+        self.environment.path(&format!("{}/{name}", self.name))
+    }
+
+    fn command<const N: usize>(&self, args: [&str; N]) -> Command {
+        let mut command = self.environment.command(args);
+        command.env("HOME", self.path("home")).current_dir(self.path("checkout"));
+        command
+    }
+
+    fn forge<const N: usize>(&self, args: [&str; N]) -> Output {
+        self.environment.finished(&mut self.command(args))
+    }
+
+    fn notes(&self, session: &str) -> Vec<String> {
+        let list = self.forge(["note", "list", "--json", "--session", session]).json();
+        let notes = list["notes"].as_array().unwrap().iter();
+        notes.map(|note| note["description"].as_str().unwrap().to_owned()).collect()
+    }
+}
+
+/// A folder for a remote, and a machine that has made the remote and pushed a session `checkout`
+/// with one note. The key is in the file `key`.
+fn shared(environment: &Environment) -> Machine<'_> {
+    environment.make_directory("shared");
+    let first = Machine::new(environment, "first");
+    first.forge(["init"]).success();
+    first.forge(["remote", "create", "../../shared"]).success();
+    first.forge(["remote", "key", "export", "../../key"]).success();
+    first.forge(["note", "add", "one"]).success();
+    first.forge(["push"]).success();
+    first
+}
+
+#[test]
+fn two_machines_take_turns() {
+    let environment = Environment::new();
+    let first = shared(&environment);
+    let second = Machine::new(&environment, "second");
+    insta::assert_snapshot!(second.forge(["clone", "../../shared", "--key", "../../key"]), @r"
+    Made the store $ROOT/second/checkout/.forge
+    Joined the remote origin at file://$ROOT/shared
+    Pulled checkout from origin: new here, 1 operation, version 1
+    Session checkout is the current one.
+    ");
+    assert_eq!(second.notes("checkout"), ["one"]);
+    let again = second.forge(["clone", "../../shared", "--key", "../../key"]);
+    assert_eq!(again.code, 2, "{again}");
+    assert!(again.stderr.contains("'forge remote add URL --key FILE'"), "{again}");
+    insta::assert_snapshot!(second.forge(["pull"]), @r"Nothing to pull from origin: checkout");
+    insta::assert_snapshot!(second.forge(["push"]), @r"Nothing to push to origin: checkout");
+    for (machine, other, note) in
+        [(&second, &first, "two"), (&first, &second, "three"), (&second, &first, "four")]
+    {
+        machine.forge(["note", "add", note]).success();
+        let pushed = machine.forge(["push", "--json"]).json();
+        assert_eq!(pushed["sessions"][0]["operations"], 1, "{pushed}");
+        let pulled = other.forge(["pull", "--json"]).json();
+        assert_eq!(pulled["sessions"][0]["operations"], 1, "{pulled}");
+    }
+    assert_eq!(first.notes("checkout"), ["one", "two", "three", "four"]);
+    assert_eq!(first.notes("checkout"), second.notes("checkout"));
+    let shown = [&first, &second].map(|machine| machine.forge(["verify", "--read-data"]).code);
+    assert_eq!(shown, [0, 0]);
+}
+
+#[test]
+fn a_remote_is_made_listed_shown_and_removed() {
+    let environment = Environment::new();
+    environment.make_directory("shared");
+    let first = Machine::new(&environment, "first");
+    first.forge(["init"]).success();
+    insta::assert_snapshot!(first.forge(["remote", "list"]), @r"
+    This store has no remotes.
+    'forge remote create URL' makes one, 'forge remote add URL --key FILE' joins one.
+    ");
+    insta::assert_snapshot!(first.forge(["remote", "create", "../../shared"]), @r"
+    Made the remote origin at file://$ROOT/shared
+      Its key is in the keyring of this machine and nowhere else: 'forge remote key export FILE' writes it for other machines
+    ");
+    insta::assert_snapshot!(first.forge(["remote", "create", "../../shared"]), @r"
+    [stderr]
+    error: this store has a remote 'origin' already
+    hint: give this one another name, or see 'forge remote show'
+    [exit 2]
+    ");
+    insta::assert_snapshot!(first.forge(["remote", "create", "../../shared", "second"]), @r"
+    [stderr]
+    error: cannot use the remote 'second' at file://$ROOT/shared
+    Caused by: there is a remote already: join it with its key
+    hint: 'forge remote add URL --key FILE' joins it
+    [exit 4]
+    ");
+    insta::assert_snapshot!(first.forge(["remote", "show"]), @r"
+    origin at file://$ROOT/shared (<id1>)
+      No session here was pushed to it or pulled from it.
+    ");
+    first.forge(["note", "add", "one"]).success();
+    insta::assert_snapshot!(first.forge(["push", "--dry-run"]), @r"Would push checkout to origin: 1 operation");
+    insta::assert_snapshot!(first.forge(["push"]), @r"Pushed checkout to origin: 1 operation, version 1");
+    first.forge(["note", "add", "two"]).success();
+    // The width of the table depends on the path.
+    let listed = first.forge(["remote", "list"]).success();
+    let words: Vec<&str> = listed.split_ascii_whitespace().collect();
+    let expected =
+        ["Remote", "URL", "Sessions", "Unpushed", "origin", "file://$ROOT/shared", "1", "1"];
+    assert_eq!(words, expected);
+    insta::assert_snapshot!(first.forge(["remote", "show"]), @r"
+    origin at file://$ROOT/shared (<id1>)
+    Session   Unpushed  Since
+    checkout         1  2 s ago
+    ");
+    insta::assert_snapshot!(first.forge(["remote", "check"]), @r"
+    file://$ROOT/shared does what remotes need.
+      It is the remote that this store knows, and the key opens it.
+    ");
+    insta::assert_snapshot!(first.forge(["remote", "tidy"]), @r"There is nothing to remove on origin.");
+    insta::assert_snapshot!(first.forge(["remote", "remove"]), @r"
+    [stderr]
+    error: the key of 'origin' is kept nowhere else on this machine: without it nobody can read the remote
+    hint: 'forge remote key export FILE origin' writes it to a file; '--yes' forgets it
+    [exit 2]
+    ");
+    insta::assert_snapshot!(first.forge(["remote", "remove", "--yes"]), @r"Forgot the remote origin; what is at file://$ROOT/shared stays there");
+    insta::assert_snapshot!(first.forge(["push"]), @r"
+    [stderr]
+    error: this store has no remote 'origin'
+    hint: 'forge remote create URL' makes one, 'forge remote add URL --key FILE' joins one
+    [exit 3]
+    ");
+    assert!(environment.path("shared/forge").exists());
+}
+
+#[test]
+fn a_key_is_private_and_is_not_in_the_project() {
+    let environment = Environment::new();
+    let first = shared(&environment);
+    let key = environment.path("key");
+    assert_eq!(mode(&key), 0o600);
+    let text = fs::read_to_string(&key).unwrap();
+    assert!(text.starts_with("forge remote key 1\nremote ") && text.lines().count() == 4, "{text}");
+    let again = first.forge(["remote", "key", "export", "../../key"]);
+    assert_eq!(again.code, 2, "{again}");
+    let secret = text.lines().find_map(|line| line.strip_prefix("secret ")).unwrap();
+    let holders = files_with(&environment.path(""), secret);
+    let keyring = first.path("home/.local/state/forge/keyring");
+    let [file, kept] = holders.as_slice() else { panic!("{holders:?}") };
+    assert!(kept.starts_with(&keyring) || file.starts_with(&keyring), "{holders:?}");
+    assert!(holders.iter().all(|path| mode(path) == 0o600));
+}
+
+/// The files below a folder whose content has this text.
+fn files_with(folder: &std::path::Path, text: &str) -> Vec<PathBuf> {
+    let mut found = Vec::new();
+    for entry in fs::read_dir(folder).unwrap() {
+        let path = entry.unwrap().path();
+        let about = fs::symlink_metadata(&path).unwrap();
+        if about.is_dir() {
+            found.extend(files_with(&path, text));
+        } else if about.is_file()
+            && fs::read(&path).unwrap().windows(text.len()).any(|part| part == text.as_bytes())
+        {
+            found.push(path);
+        }
+    }
+    found.sort();
+    found
+}
+
+#[test]
+fn wrong_usage_says_what_to_do() {
+    let environment = Environment::new();
+    environment.make_directory("shared");
+    let first = Machine::new(&environment, "first");
+    first.forge(["init"]).success();
+    first.forge(["note", "add", "one"]).success();
+    insta::assert_snapshot!(first.forge(["push"]), @r"
+    [stderr]
+    error: this store has no remote 'origin'
+    hint: 'forge remote create URL' makes one, 'forge remote add URL --key FILE' joins one
+    [exit 3]
+    ");
+    insta::assert_snapshot!(first.forge(["pull", "--from", "other"]), @r"
+    [stderr]
+    error: this store has no remote 'other'
+    hint: 'forge remote create URL' makes one, 'forge remote add URL --key FILE' joins one
+    [exit 3]
+    ");
+    insta::assert_snapshot!(first.forge(["remote", "create", "shared"]), @r"
+    [stderr]
+    error: 'shared' is neither a URL nor a path with a slash
+    hint: a folder here is ./shared
+    [exit 2]
+    ");
+    insta::assert_snapshot!(first.forge(["remote", "create", "ftp://host/x"]), @r"
+    [stderr]
+    error: 'ftp:' is not a kind of remote that this forge can open: it knows file:
+    hint: name a folder that the machines share, such as file:///mnt/team/forge
+    [exit 2]
+    ");
+    insta::assert_snapshot!(first.forge(["remote", "create", "file://host/x"]), @r"
+    [stderr]
+    error: 'file://host/x' is not the URL of a folder
+    hint: write file:///path/of/the/folder, or the path alone
+    [exit 2]
+    ");
+    insta::assert_snapshot!(first.forge(["remote", "create", "../../missing"]), @r"
+    [stderr]
+    error: the remote cannot be used: there is no folder $ROOT/first/checkout/../../missing: create or mount it, or name another
+    Caused by: No such file or directory (os error 2)
+    [exit 4]
+    ");
+    insta::assert_snapshot!(first.forge(["remote", "create", "../../shared", ".hidden"]), @r"
+    [stderr]
+    error: '.hidden' cannot be the name of a remote: it has 1 to 64 ASCII letters, digits, '-', '_' and '.', does not begin with '.' and does not end with '.new'
+    [exit 2]
+    ");
+    insta::assert_snapshot!(first.forge(["remote", "add", "../../shared", "--key", "none"]), @r"
+    [stderr]
+    error: cannot read the key file 'none'
+    Caused by: No such file or directory (os error 2)
+    [exit 3]
+    ");
+    environment.write("first/checkout/text", "not a key");
+    insta::assert_snapshot!(first.forge(["remote", "add", "../../shared", "--key", "text"]), @r"
+    [stderr]
+    error: 'text' is no key of a remote
+    Caused by: the key file of the remote is damaged: it does not begin with 'forge remote key'
+    hint: 'forge remote key export FILE' writes it where the remote is known
+    [exit 5]
+    ");
+    insta::assert_snapshot!(first.forge(["remote", "add", "../../shared", "--key", "env:NO"]), @r"
+    [stderr]
+    error: the environment variable 'NO' is not set, or no text
+    [exit 3]
+    ");
+    assert!(!environment.path("shared/forge").exists());
+    assert_eq!(first.forge(["remote", "list", "--json"]).json()["remotes"], Value::Array(vec![]));
+}
+
+#[test]
+fn a_wrong_or_damaged_key_joins_nothing() {
+    let environment = Environment::new();
+    let first = shared(&environment);
+    environment.make_directory("elsewhere");
+    first.forge(["remote", "create", "../../elsewhere", "other"]).success();
+    first.forge(["remote", "key", "export", "../../other", "other"]).success();
+    let second = Machine::new(&environment, "second");
+    second.forge(["init"]).success();
+    insta::assert_snapshot!(second.forge(["remote", "add", "../../shared", "--key", "../../other"]), @r"
+    [stderr]
+    error: cannot use the remote 'origin' at file://$ROOT/shared
+    Caused by: the key is not the key of this remote: ask for a key file from a place that uses it
+    [exit 7]
+    ");
+    let damaged = environment.read("key").replacen("secret ", "secret 0", 1);
+    environment.write("damaged", &damaged);
+    insta::assert_snapshot!(second.forge(["remote", "add", "../../shared", "--key", "../../damaged"]), @r"
+    [stderr]
+    error: '../../damaged' is no key of a remote
+    Caused by: the key file of the remote is damaged: it has no valid secret
+    hint: 'forge remote key export FILE' writes it where the remote is known
+    [exit 5]
+    ");
+    let refused = second.forge(["clone", "../../shared", "../new", "--key", "../../other"]);
+    assert_eq!(refused.code, 7, "{refused}");
+    assert!(!second.path("new").exists());
+    let mut by_variable = second.command(["remote", "add", "../../shared", "--key", "env:KEY"]);
+    by_variable.env("KEY", environment.read("key").replace('\n', " "));
+    assert_eq!(environment.finished(&mut by_variable).code, 0);
+    assert_eq!(second.forge(["pull", "checkout"]).code, 0);
+}
+
+#[test]
+fn a_remote_that_is_not_what_it_was_is_refused() {
+    let environment = Environment::new();
+    let first = shared(&environment);
+    first.forge(["note", "add", "two"]).success();
+    // Emptied.
+    fs::rename(environment.path("shared"), environment.path("moved")).unwrap();
+    environment.make_directory("shared");
+    insta::assert_snapshot!(first.forge(["push"]), @r"
+    [stderr]
+    error: cannot use the remote 'origin' at file://$ROOT/shared
+    Caused by: the remote is gone: nothing was pulled or pushed
+    hint: 'forge remote show' says which it was; 'forge remote remove' forgets it
+    [exit 6]
+    ");
+    // Another one.
+    let other = Machine::new(&environment, "other");
+    other.forge(["init"]).success();
+    other.forge(["remote", "create", "../../shared"]).success();
+    insta::assert_snapshot!(first.forge(["push"]), @r"
+    [stderr]
+    error: cannot use the remote 'origin' at file://$ROOT/shared
+    Caused by: the remote is another one now: nothing was pulled or pushed
+    hint: 'forge remote show' says which it was; 'forge remote remove' forgets it
+    [exit 6]
+    ");
+    assert!(!environment.path("shared/refs").exists());
+    // Missing, as if it were not mounted.
+    fs::remove_dir_all(environment.path("shared")).unwrap();
+    insta::assert_snapshot!(first.forge(["push"]), @r"
+    [stderr]
+    error: cannot use the remote 'origin' at file://$ROOT/shared
+    Caused by:
+      1: the remote cannot be used: there is no folder $ROOT/shared: create or mount it, or name another
+      2: No such file or directory (os error 2)
+    [exit 4]
+    ");
+    // Back.
+    fs::rename(environment.path("moved"), environment.path("shared")).unwrap();
+    assert_eq!(first.forge(["push"]).code, 0);
+}
+
+#[test]
+fn a_remote_that_cannot_be_written_is_read() {
+    let environment = Environment::new();
+    let first = shared(&environment);
+    let second = Machine::joined(&environment, "second");
+    if crate::fault::is_root() {
+        // No permission stops root: a file in the place of a folder does.
+        let refs = environment.path("shared/.unfinished");
+        fs::remove_dir_all(&refs).unwrap();
+        fs::write(&refs, "").unwrap();
+    } else {
+        for folder in ["shared", "shared/.unfinished", "shared/refs"] {
+            fs::set_permissions(environment.path(folder), Permissions::from_mode(0o555)).unwrap();
+        }
+    }
+    assert_eq!(second.forge(["pull", "checkout"]).code, 0);
+    first.forge(["note", "add", "two"]).success();
+    let refused = first.forge(["push"]);
+    assert_eq!(refused.code, 4, "{refused}");
+    assert!(refused.stderr.contains("the remote 'origin'"), "{refused}");
+    assert_eq!(first.notes("checkout"), ["one", "two"]);
+    for folder in ["shared", "shared/refs"] {
+        fs::set_permissions(environment.path(folder), Permissions::from_mode(0o755)).unwrap();
+    }
+}
+
+#[test]
+fn a_name_that_is_taken_gets_an_end_and_stays_its_own_session() {
+    let environment = Environment::new();
+    let first = shared(&environment);
+    let second = Machine::joined(&environment, "second");
+    second.forge(["note", "add", "mine"]).success();
+    let pulled = second.forge(["pull", "checkout", "--json"]).json();
+    let name = pulled["sessions"][0]["session"].as_str().unwrap().to_owned();
+    assert!(name.starts_with("checkout.") && name.len() == 13, "{pulled}");
+    assert_eq!(second.notes(&name), ["one"]);
+    assert_eq!(second.notes("checkout"), ["mine"]);
+    second.forge(["note", "add", "two", "--session", &name]).success();
+    second.forge(["push", &name]).success();
+    assert_eq!(first.forge(["pull"]).code, 0);
+    assert_eq!(first.notes("checkout"), ["one", "two"]);
+    // The session of that name here is another one on the remote.
+    assert_eq!(second.forge(["push", "checkout"]).code, 0);
+    let listed = first.forge(["session", "list", "--remote", "--json"]).json();
+    let names: Vec<_> = listed["sessions"].as_array().unwrap().iter().collect();
+    assert!(names.iter().all(|one| one["name"] == "checkout") && names.len() == 2, "{listed}");
+    let third = Machine::new(&environment, "third");
+    let refused = third.forge(["clone", "../../shared", "--key", "../../key", ".", "checkout"]);
+    assert_eq!(refused.code, 2, "{refused}");
+    assert!(refused.stderr.contains("2 sessions on origin are named 'checkout'"), "{refused}");
+    let mut raw = first.command(["session", "list", "--remote", "--format", "{handle}"]);
+    let handles = String::from_utf8(raw.output().unwrap().stdout).unwrap();
+    let beginning = &handles[..8];
+    let clone = ["clone", "../../shared", ".", beginning, "--key", "../../key", "--json"];
+    let cloned = third.forge(clone);
+    assert_eq!(cloned.json()["current"], "checkout");
+}
+
+#[test]
+fn a_session_that_both_sides_changed_is_refused_and_the_others_go_on() {
+    let environment = Environment::new();
+    let first = shared(&environment);
+    first.forge(["session", "new", "second"]).success();
+    first.forge(["note", "add", "a"]).success();
+    first.forge(["push", "second"]).success();
+    let second = Machine::joined(&environment, "second");
+    second.forge(["pull", "--all"]).success();
+    first.forge(["note", "add", "there", "--session", "checkout"]).success();
+    first.forge(["note", "add", "b", "--session", "second"]).success();
+    first.forge(["push", "--all"]).success();
+    second.forge(["note", "add", "here", "--session", "checkout"]).success();
+    let pulled = second.forge(["pull", "--json"]);
+    assert_eq!(pulled.code, 4, "{pulled}");
+    assert!(pulled.stderr.contains("was changed here and on the remote"), "{pulled}");
+    assert_eq!(second.notes("second"), ["a", "b"]);
+    assert_eq!(second.notes("checkout"), ["one", "here"]);
+}
+
+#[test]
+fn a_sync_brings_both_sides_to_the_same() {
+    let environment = Environment::new();
+    let first = shared(&environment);
+    let second = Machine::joined(&environment, "second");
+    insta::assert_snapshot!(second.forge(["sync", "checkout"]), @r"checkout: new here, pulled 1 operation, pushed 0, version 1");
+    second.forge(["note", "add", "two"]).success();
+    insta::assert_snapshot!(second.forge(["sync"]), @r"checkout: pulled 0 operations, pushed 1, version 2");
+    first.forge(["session", "new", "later"]).success();
+    first.forge(["note", "add", "a"]).success();
+    insta::assert_snapshot!(first.forge(["sync"]), @r"
+    checkout: pulled 1 operation, pushed 0, version 2
+    later: pulled 0 operations, pushed 1, version 1
+    ");
+    insta::assert_snapshot!(first.forge(["sync"]), @r"Nothing to exchange with origin: 2 sessions");
+    let all = second.forge(["sync", "--all", "--json"]).json();
+    assert_eq!(all["sessions"].as_array().unwrap().len(), 2, "{all}");
+    assert_eq!(second.notes("later"), ["a"]);
+}
+
+#[test]
+fn sessions_on_a_remote_are_listed_without_pulling_them() {
+    let environment = Environment::new();
+    let first = shared(&environment);
+    let second = Machine::joined(&environment, "second");
+    insta::assert_snapshot!(second.forge(["session", "list", "--remote"]), @r"
+    Session   Here  Branch  Claims  Facts  Checkpoints  Last
+    checkout  -     main         1      0            0  4 s ago
+    ");
+    insta::assert_snapshot!(first.forge(["session", "list", "--remote=origin", "--format", "{name} {here} {claims}"]), @r"checkout checkout 1");
+    insta::assert_snapshot!(second.forge(["pull"]), @r"
+    No session here was pushed or pulled before.
+    'forge session list --remote' shows what is there, 'forge pull SESSION' brings one.
+    ");
+    insta::assert_snapshot!(second.forge(["pull", "checkout", "--dry-run"]), @r"Would pull checkout from origin: new here, at most 1 operation, version 1");
+    insta::assert_snapshot!(second.forge(["pull", "nothing"]), @r"
+    [stderr]
+    error: there is no session 'nothing' on origin
+    hint: 'forge session list --remote' names those that are there
+    [exit 3]
+    ");
+    second.forge(["pull", "checkout"]).success();
+    let listed = second.forge(["session", "list", "--remote", "--json"]).json();
+    assert_eq!(listed["sessions"][0]["here"], "checkout");
+}
+
+#[test]
+fn a_secret_is_not_pushed() {
+    let environment = Environment::new();
+    let first = shared(&environment);
+    let token = format!("ghp_{}", "a1B2c3D4e5F6".repeat(3));
+    let text = format!("the token is {token}");
+    first.forge(["note", "add", "--no-redact", &text]).success();
+    insta::assert_snapshot!(first.forge(["push"]), @r"
+    [stderr]
+    error: the session 'checkout' holds 1 secret (github-token) that the remote does not have yet: nothing was pushed
+    hint: 'forge purge --rules --dry-run' shows where, 'forge purge --rules --yes' removes them; '--redact-allow TEXT' is for what is no secret, '--allow-secrets' pushes all
+    [exit 2]
+    ");
+    insta::assert_snapshot!(first.forge(["push", "--dry-run"]), @r"
+    Would push checkout to origin: 1 operation
+      it holds 1 secret (github-token): the push would be refused
+    ");
+    assert_eq!(first.forge(["remote", "show", "--json"]).json()["unpushed"]["operations"], 1);
+    assert_eq!(first.forge(["push", "--allow-secrets"]).code, 0);
+    let second = Machine::joined(&environment, "second");
+    let pulled = second.forge(["pull", "checkout"]);
+    assert!(pulled.stdout.contains("it holds 1 secret"), "{pulled}");
+    second.forge(["purge", "--rules", "--yes"]).success();
+    assert_eq!(second.forge(["push"]).code, 0);
+    let third = Machine::joined(&environment, "third");
+    assert!(!third.forge(["pull", "checkout"]).stdout.contains("it holds"));
+    assert!(!third.notes("checkout").concat().contains(&token));
+}
+
+#[test]
+fn a_container_needs_two_variables() {
+    let environment = Environment::new();
+    let first = shared(&environment);
+    let container = Machine::new(&environment, "container");
+    let run = |args: &[&str]| {
+        let mut command = environment.command(args);
+        command
+            .env("HOME", container.path("home"))
+            .env("FORGE_REMOTE", environment.path("shared"))
+            .env("FORGE_REMOTE_KEY", environment.path("key"))
+            .current_dir(container.path("checkout"));
+        environment.finished(&mut command)
+    };
+    run(&["init"]).success();
+    run(&["pull", "checkout"]).success();
+    run(&["note", "add", "two"]).success();
+    run(&["push"]).success();
+    assert_eq!(run(&["remote", "list", "--json"]).json()["remotes"][0]["environment"], true);
+    assert_eq!(run(&["remote", "remove", "--yes"]).code, 2);
+    first.forge(["pull"]).success();
+    assert_eq!(first.notes("checkout"), ["one", "two"]);
+    // Nothing is kept.
+    let secret = environment.read("key").lines().nth(2).unwrap().to_owned();
+    assert!(files_with(&container.path(""), secret.trim_start_matches("secret ")).is_empty());
+    let without = container.forge(["push"]);
+    assert_eq!(without.code, 3, "{without}");
+    let mut no_key = container.command(["push"]);
+    let refused = environment.finished(no_key.env("FORGE_REMOTE", environment.path("shared")));
+    assert_eq!(refused.code, 2, "{refused}");
+    assert!(refused.stderr.contains("FORGE_REMOTE_KEY is not"), "{refused}");
+}
+
+#[test]
+fn what_is_not_pushed_is_told_without_the_remote() {
+    let environment = Environment::new();
+    let first = shared(&environment);
+    fs::remove_dir_all(environment.path("shared")).unwrap();
+    assert!(!first.forge(["status"]).success().contains("not pushed"));
+    first.forge(["note", "add", "two"]).success();
+    first.forge(["note", "add", "three"]).success();
+    let status = first.forge(["status"]).success();
+    assert!(status.contains("2 operations of 1 session not pushed to origin"), "{status}");
+    let status = first.forge(["status", "--json"]).json();
+    assert_eq!(status["unpushed"][0]["operations"], 2, "{status}");
+    let doctor = first.forge(["doctor"]);
+    assert!(doctor.stdout.contains("2 operations of 1 session not pushed to origin"), "{doctor}");
+}
+
+#[test]
+fn every_verb_has_json() {
+    let environment = Environment::new();
+    let first = shared(&environment);
+    first.forge(["note", "add", "two"]).success();
+    let schema = |output: Output, schema: &str| {
+        let json = output.json();
+        assert_eq!(json["schema"], schema, "{json}");
+        json
+    };
+    let would = schema(first.forge(["push", "--dry-run", "--json"]), "forge.push/1");
+    assert_eq!(would["dry_run"], true);
+    assert!(would["sessions"][0]["bytes"].as_u64().unwrap() > 100, "{would}");
+    assert_eq!(would["sessions"][0]["version"], Value::Null);
+    let pushed = schema(first.forge(["push", "--json"]), "forge.push/1");
+    assert_eq!((&pushed["remote"], &pushed["dry_run"]), (&"origin".into(), &false.into()));
+    let one = &pushed["sessions"][0];
+    assert_eq!((&one["session"], &one["version"]), (&"checkout".into(), &2.into()));
+    let second = Machine::new(&environment, "second");
+    let clone = ["clone", "../../shared", "--key", "../../key", "--json"];
+    let cloned = schema(second.forge(clone), "forge.clone/1");
+    let one = &cloned["sessions"][0];
+    assert_eq!((&one["new"], &one["operations"]), (&true.into(), &2.into()), "{cloned}");
+    // A clone that only reads follows what others push.
+    for note in ["three", "four"] {
+        first.forge(["note", "add", note]).success();
+        first.forge(["push"]).success();
+        let would = schema(second.forge(["pull", "--dry-run", "--json"]), "forge.pull/1");
+        assert_eq!(would["sessions"][0]["operations"], 1, "{would}");
+        let pulled = schema(second.forge(["pull", "--json"]), "forge.pull/1");
+        assert_eq!(
+            (&pulled["sessions"][0]["operations"], &pulled["sessions"][0]["new"]),
+            (&1.into(), &false.into())
+        );
+    }
+    assert_eq!(second.notes("checkout"), ["one", "two", "three", "four"]);
+    let synced = schema(second.forge(["sync", "--json"]), "forge.sync/1");
+    assert_eq!(
+        (&synced["sessions"][0]["pulled"], &synced["sessions"][0]["pushed"]),
+        (&0.into(), &0.into())
+    );
+    let listed = schema(second.forge(["remote", "list", "--json"]), "forge.remote.list/1");
+    assert_eq!(
+        (&listed["remotes"][0]["shared"], &listed["remotes"][0]["environment"]),
+        (&1.into(), &false.into())
+    );
+    let shown = schema(second.forge(["remote", "show", "--json"]), "forge.remote.show/1");
+    assert_eq!(shown["sessions"][0]["unpushed"], 0, "{shown}");
+    let sessions = ["session", "list", "--remote", "--json"];
+    let there = schema(second.forge(sessions), "forge.session.list.remote/1");
+    assert_eq!(
+        (&there["sessions"][0]["version"], &there["sessions"][0]["claims"]),
+        (&4.into(), &4.into())
+    );
+    schema(second.forge(["remote", "check", "--json"]), "forge.remote.check/1");
+    schema(second.forge(["remote", "tidy", "--json"]), "forge.remote.tidy/1");
+    schema(second.forge(["remote", "key", "export", "k", "--json"]), "forge.remote.key.export/1");
+    let removed = ["remote", "remove", "--yes", "--json"];
+    schema(second.forge(removed), "forge.remote.remove/1");
+    let added = ["remote", "add", "../../shared", "--key", "k", "--json"];
+    assert_eq!(schema(second.forge(added), "forge.remote.kept/1")["done"], "joined");
+}

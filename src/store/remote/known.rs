@@ -1,0 +1,179 @@
+//! The remotes that a store knows by name: files in the keyring, outside of the store, because they
+//! have the secrets of the remotes.
+
+use crate::backend::{self, files, plain_file};
+use crate::error::{Error, Result};
+use crate::format::remote::RemoteKeyFile;
+use crate::format::unhex;
+use crate::store::Store;
+use crate::store::keyring::{Keyring, write_private};
+use std::fs::{self, DirBuilder};
+use std::io;
+use std::os::unix::fs::DirBuilderExt as _;
+use std::path::{Path, PathBuf};
+
+/// Maximum length of a name in bytes.
+const MAX_NAME_BYTES: usize = 64;
+/// A larger file is not one of a remote.
+const MAX_FILE_BYTES: u64 = 16 << 10;
+
+/// A remote that a store knows by name.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct KnownRemote {
+    /// The name: ASCII letters, digits, `-`, `_` and `.`.
+    pub name: String,
+    /// Where the remote is, as the program understands it. The library does not use it.
+    pub url: String,
+    /// Its key.
+    pub key: RemoteKeyFile,
+}
+
+impl KnownRemote {
+    fn encode(&self) -> String {
+        RemoteKeyFile { url: Some(self.url.clone()), ..self.key.clone() }.encode()
+    }
+
+    fn decode(name: &str, text: &str) -> Option<Self> {
+        let mut key = RemoteKeyFile::decode(text).ok()?;
+        Some(Self { name: name.to_owned(), url: key.url.take()?, key })
+    }
+}
+
+impl Store {
+    /// Returns the remotes that this store knows, in the order of their names. None if it has no
+    /// keyring.
+    ///
+    /// # Errors
+    /// [`Error::DamagedKey`] if the file of a remote is damaged.
+    pub fn known_remotes(&self) -> Result<Vec<KnownRemote>> {
+        match Keyring::of(&self.engine.options) {
+            Some(keyring) => remotes_in(&keyring.remotes(&self.engine.marker.id)),
+            None => Ok(Vec::new()),
+        }
+    }
+
+    /// Keeps a remote under its name. Durable on return.
+    ///
+    /// # Errors
+    /// [`Error::Duplicate`] if this store has a remote of this name; [`Error::Invalid`] if the name
+    /// or the URL is not valid, or if there is no keyring.
+    pub fn keep_remote(&self, remote: &KnownRemote) -> Result<()> {
+        check_name(&remote.name)?;
+        if remote.url.is_empty() || !remote.url.bytes().all(|byte| byte.is_ascii_graphic()) {
+            return Err(Error::invalid("a URL has no spaces and only ASCII characters"));
+        }
+        let folder = self.remotes_folder()?;
+        let path = folder.join(&remote.name);
+        if path.exists() {
+            return Err(Error::Duplicate { kind: "remote", id: remote.name.clone() });
+        }
+        write_entry(&folder, &remote.name, remote.encode().as_bytes())
+    }
+
+    /// Forgets the remote of this name with its key. The remote stays as it is.
+    ///
+    /// # Errors
+    /// [`Error::NotFound`].
+    pub fn forget_remote(&self, name: &str) -> Result<()> {
+        check_name(name)?;
+        let folder = self.remotes_folder()?;
+        if !files::remove(&folder.join(name))? {
+            return Err(Error::not_found("remote", name));
+        }
+        Ok(files::sync_folder(&folder)?)
+    }
+
+    /// Returns whether the keyring has the key of a remote for another store, or for this one under
+    /// another name.
+    ///
+    /// # Errors
+    /// If the keyring cannot be read.
+    pub fn keeps_key_elsewhere(&self, remote: &KnownRemote) -> Result<bool> {
+        let Some(keyring) = Keyring::of(&self.engine.options) else { return Ok(false) };
+        for store in keyring.stores()? {
+            let is_here = store == self.engine.marker.id;
+            // A damaged file keeps no key.
+            let known = remotes_in(&keyring.remotes(&store)).unwrap_or_default();
+            if known
+                .iter()
+                .any(|one| one.key == remote.key && !(is_here && one.name == remote.name))
+            {
+                return Ok(true);
+            }
+        }
+        Ok(false)
+    }
+
+    fn remotes_folder(&self) -> Result<PathBuf> {
+        let keyring = Keyring::of(&self.engine.options);
+        let keyring = keyring.ok_or_else(|| Error::invalid("there is no directory for the key"))?;
+        Ok(keyring.remotes(&self.engine.marker.id))
+    }
+}
+
+/// Copies the remotes of a store that gets another id.
+pub(in crate::store) fn copy_remotes(
+    keyring: &Keyring,
+    from: &[u8; 16],
+    to: &[u8; 16],
+) -> Result<()> {
+    let (old, new) = (keyring.remotes(from), keyring.remotes(to));
+    for name in names_in(&old)?.into_iter().filter(|name| check_name(name).is_ok()) {
+        let path = old.join(&name);
+        let bytes = plain_file::read(&path, MAX_FILE_BYTES);
+        write_entry(&new, &name, &bytes.map_err(backend::Error::io("read", &path))?)?;
+    }
+    Ok(())
+}
+
+fn write_entry(folder: &Path, name: &str, bytes: &[u8]) -> Result<()> {
+    let made = DirBuilder::new().recursive(true).mode(0o700).create(folder);
+    made.map_err(backend::Error::io("make", folder))?;
+    write_private(&folder.join(name), bytes)
+}
+
+impl Keyring {
+    /// Returns the ids of the stores that have something in the keyring.
+    fn stores(&self) -> Result<Vec<[u8; 16]>> {
+        Ok(names_in(self.folder())?.iter().filter_map(|name| unhex(name)).collect())
+    }
+}
+
+fn remotes_in(folder: &Path) -> Result<Vec<KnownRemote>> {
+    let mut found = Vec::new();
+    for name in names_in(folder)?.into_iter().filter(|name| check_name(name).is_ok()) {
+        let path = folder.join(&name);
+        let read = plain_file::read_text(&path, MAX_FILE_BYTES);
+        let damaged = |reason| Error::DamagedKey { path: path.clone(), reason };
+        let text = read.map_err(|error| damaged(Some(error.to_string())))?;
+        found.push(KnownRemote::decode(&name, &text).ok_or_else(|| damaged(None))?);
+    }
+    Ok(found)
+}
+
+/// Returns the names in a folder, sorted; none if there is no such folder.
+fn names_in(folder: &Path) -> Result<Vec<String>> {
+    let failed = || backend::Error::io("list", folder);
+    let entries = match fs::read_dir(folder) {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
+        entries => entries.map_err(failed())?,
+    };
+    let names = entries.map(|entry| Ok(entry?.file_name().into_string().ok()));
+    let names: io::Result<Vec<_>> = names.collect();
+    let mut names: Vec<String> = names.map_err(failed())?.into_iter().flatten().collect();
+    names.sort_unstable();
+    Ok(names)
+}
+
+fn check_name(name: &str) -> Result<()> {
+    let is_plain = |byte: u8| byte.is_ascii_alphanumeric() || b"-_.".contains(&byte);
+    // An unfinished file ends with `.new`.
+    let is_file = !name.starts_with('.') && !name.ends_with(".new");
+    if is_file && (1..=MAX_NAME_BYTES).contains(&name.len()) && name.bytes().all(is_plain) {
+        return Ok(());
+    }
+    Err(Error::invalid(format!(
+        "'{name}' cannot be the name of a remote: it has 1 to {MAX_NAME_BYTES} ASCII letters, \
+         digits, '-', '_' and '.', does not begin with '.' and does not end with '.new'"
+    )))
+}

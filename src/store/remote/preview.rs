@@ -1,0 +1,86 @@
+//! What a push or a pull would do.
+
+use super::{DepotRead, Remote};
+use crate::error::{Error, Result};
+use crate::format::ExportMark;
+use crate::format::remote::{RemoteKeyFile, ref_name};
+use crate::model::SessionHandle;
+use crate::store::{BundleRange, Session, Store};
+use std::io::Cursor;
+
+/// What a push would send.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct PushPreview {
+    /// How many operations.
+    pub operations: u64,
+    /// The size of the pack in bytes, before it is encrypted and joined with earlier ones.
+    pub bytes: u64,
+    /// The secrets in it that this store redacts, in words. A push is refused because of them.
+    pub secrets: Option<String>,
+}
+
+/// What a pull would bring.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct PullPreview {
+    /// The version of the ref of the session.
+    pub version: u64,
+    /// How many operations at most: those that are here in part, or joined with later ones, count
+    /// too.
+    pub operations: u64,
+    /// The size of the packs to be read, in bytes.
+    pub bytes: u64,
+}
+
+impl Store {
+    /// Returns what a push of a session would send, as far as this store knows: no request is made.
+    ///
+    /// # Errors
+    /// If the store cannot be read or is damaged.
+    pub fn preview_push(&self, key: &RemoteKeyFile, session: &Session) -> Result<PushPreview> {
+        let end = self.shared_end(key, session)?;
+        if self.written_since(session.number, &end)?.0 == 0 {
+            return Ok(PushPreview::default());
+        }
+        let mut bytes = Vec::new();
+        let write = &mut |part: &[u8]| -> Result<()> {
+            bytes.extend_from_slice(part);
+            Ok(())
+        };
+        let written = if end == ExportMark::default() {
+            let range = BundleRange { session: session.clone(), from: 0, to: None };
+            self.export_bundle(&[range], write)?
+        } else {
+            self.export_bundle_since(session, &end, write)?
+        };
+        Ok(PushPreview {
+            operations: written.operations,
+            bytes: bytes.len() as u64,
+            secrets: self.secrets_in_bundle(&mut Cursor::new(bytes))?,
+        })
+    }
+
+    /// Returns what a pull of a session would bring. No pack is read.
+    ///
+    /// # Errors
+    /// [`Error::NotFound`] if the session is not on the remote; [`Error::RemoteFormat`] if its ref
+    /// is damaged; any error of the depot.
+    pub fn preview_pull(&self, remote: &Remote, handle: &SessionHandle) -> Result<PullPreview> {
+        let known = remote.known_ref(self, handle)?;
+        let tag = known.as_ref().map(|known| &known.read.tag);
+        let seen = known.as_ref().map_or(0, |known| known.read.opened.content.version);
+        let read = match remote.depot.get(&ref_name(handle), tag)? {
+            DepotRead::Whole { bytes, tag } => remote.opened(handle, bytes, tag)?,
+            DepotRead::Unchanged => {
+                return Ok(PullPreview { version: seen, ..PullPreview::default() });
+            }
+            DepotRead::Absent => {
+                return Err(Error::not_found("session on the remote", handle.to_string()));
+            }
+        };
+        let new = read.opened.content.packs.iter().filter(|pack| pack.last > seen);
+        let (operations, bytes) = new.fold((0, 0), |(operations, bytes), pack| {
+            (operations + pack.operations, bytes + pack.bytes)
+        });
+        Ok(PullPreview { version: read.opened.content.version, operations, bytes })
+    }
+}
