@@ -23,6 +23,13 @@ const ACCOUNT: &str = "acme";
 /// The base64 text of a key that opens only the server of a test.
 const ACCOUNT_KEY: &str = "Zm9yZ2U=";
 
+/// Runs moto in one thread. With several, it sometimes lets two writers win.
+const MOTO: &str = "import sys
+from moto.server import DomainDispatcherApplication, create_backend_app
+from werkzeug.serving import run_simple
+run_simple('127.0.0.1', int(sys.argv[1]), DomainDispatcherApplication(create_backend_app))
+";
+
 /// A server that can be tested.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum ServerKind {
@@ -189,7 +196,10 @@ fn command(kind: ServerKind, program: &OsString, folder: &TempDir, ports: &[u16]
     command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
     let arguments = match kind {
         ServerKind::SeaweedFs => seaweed_arguments(ports),
-        ServerKind::Moto => format!("-H 127.0.0.1 -p {}", ports[0]),
+        ServerKind::Moto => {
+            command.args(["-c", MOTO]);
+            ports[0].to_string()
+        }
         ServerKind::Azurite => {
             command.env("AZURITE_ACCOUNTS", format!("{ACCOUNT}:{ACCOUNT_KEY}"));
             let port = ports[0];
