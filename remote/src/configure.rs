@@ -80,22 +80,21 @@ fn s3(
     let mut builder = AmazonS3Builder::new()
         .with_client_options(client_options(limit))
         .with_retry(retries(limit))
-        .with_http_connector(connector(address))
-        // A single removal is answered with what happened to the versions of the object.
-        .with_disable_bulk_delete(true);
+        .with_http_connector(connector(address));
     let mut settings = settings(environment, "AWS_");
     settings.extend(profile::settings(environment)?);
     for (name, value) in settings {
         let Ok(key) = name.parse() else { continue };
         let is_endpoint =
             matches!(key, AmazonS3ConfigKey::Endpoint | AmazonS3ConfigKey::S3Endpoint);
-        if is_endpoint && is_on_this_machine(&value) {
+        if is_endpoint && may_lack_tls(address, environment, &value, "AWS_ALLOW_HTTP")? {
             let allow = AmazonS3ConfigKey::Client(ClientConfigKey::AllowHttp);
             builder = builder.with_config(allow, "true");
         }
         builder = builder.with_config(key, value);
     }
-    let built = builder.with_bucket_name(&address.bucket).build();
+    // A single removal is answered with what happened to the versions of the object.
+    let built = builder.with_bucket_name(&address.bucket).with_disable_bulk_delete(true).build();
     Ok(built.map(|client| Arc::new(client) as Arc<dyn ObjectStore>))
 }
 
@@ -131,7 +130,9 @@ fn azure(
     for (name, value) in settings(environment, "AZURE_") {
         let Ok(key) = name.parse() else { continue };
         has_account |= matches!(key, AzureConfigKey::AccountName | AzureConfigKey::UseEmulator);
-        if matches!(key, AzureConfigKey::Endpoint) && is_on_this_machine(&value) {
+        if matches!(key, AzureConfigKey::Endpoint)
+            && may_lack_tls(address, environment, &value, "AZURE_ALLOW_HTTP")?
+        {
             builder = builder.with_allow_http(true);
         }
         builder = builder.with_config(key, value);
@@ -148,6 +149,24 @@ fn azure(
 fn settings(environment: &Environment, prefix: &str) -> Vec<(String, String)> {
     let of_provider = environment.iter().filter(|(name, _)| name.starts_with(prefix));
     of_provider.map(|(name, value)| (name.to_ascii_lowercase(), value.clone())).collect()
+}
+
+/// Returns whether an endpoint is without TLS, and may be: it is on this machine, or the user said
+/// so.
+fn may_lack_tls(
+    address: &DepotAddress,
+    environment: &Environment,
+    endpoint: &str,
+    variable: &str,
+) -> Result<bool, DepotError> {
+    if !endpoint.starts_with("http://") || is_on_this_machine(endpoint) {
+        return Ok(endpoint.starts_with("http://"));
+    }
+    if environment.get(variable).is_some_and(|value| value.eq_ignore_ascii_case("true")) {
+        return Ok(true);
+    }
+    let reason = format!("{endpoint} has no TLS: use https://, or set {variable}=true");
+    Err(invalid_address(address, reason))
 }
 
 /// Returns whether an endpoint is without TLS and on this machine, where no other
@@ -182,6 +201,8 @@ mod tests {
     #[test]
     fn each_kind_of_storage_has_its_client() {
         assert_eq!(made("s3://team/a", &[]).unwrap(), "AmazonS3(team)");
+        let plain = [("AWS_ENDPOINT_URL", "http://10.0.0.1"), ("AWS_ALLOW_HTTP", "true")];
+        assert_eq!(made("s3://team/a", &plain).unwrap(), "AmazonS3(team)");
         let azure = [("AZURE_STORAGE_ACCOUNT_NAME", "acme")];
         assert!(made("az://team", &azure).unwrap().contains("team"));
         let google = [("GOOGLE_BEARER_TOKEN", "x")];
@@ -194,6 +215,7 @@ mod tests {
             ("az://team", &[][..], "set AZURE_STORAGE_ACCOUNT_NAME"),
             ("s3://team", &[("AWS_ACCESS_KEY_ID", "a")], "ecret"),
             ("gs://team", &[("GOOGLE_SERVICE_ACCOUNT", "/missing/file")], "/missing/file"),
+            ("s3://team", &[("AWS_ENDPOINT_URL", "http://10.0.0.1")], "set AWS_ALLOW_HTTP=true"),
         ] {
             let error = made(address, variables).unwrap_err();
             assert!(matches!(error, DepotError::InvalidAddress { .. }), "{error:?}");

@@ -83,6 +83,11 @@ impl FailedCall<'_> {
         if self.kind.changes() && (seen.maybe_done || seen.is_waiting && !seen.for_credentials) {
             return DepotError::Unsure { name: self.name.to_owned(), source };
         }
+        if !seen.has_asked {
+            // What credentials are read from is on this machine.
+            let action = format!("use {place} ({source})");
+            return DepotError::Refused { action, source };
+        }
         if seen.for_credentials {
             return self.without_credentials(seen, source);
         }
@@ -145,7 +150,7 @@ mod tests {
 
     fn seen(status: u16, code: &str) -> CallRecord {
         let status = StatusCode::from_u16(status).ok();
-        CallRecord { status, code: code.to_owned(), ..CallRecord::default() }
+        CallRecord { has_asked: true, status, code: code.to_owned(), ..CallRecord::default() }
     }
 
     fn error(kind: CallKind, seen: &CallRecord) -> DepotError {
@@ -156,7 +161,7 @@ mod tests {
     #[test]
     fn a_write_is_unsure_only_if_it_may_have_happened() {
         let may = CallRecord { maybe_done: true, ..seen(500, "InternalError") };
-        let waits = CallRecord { is_waiting: true, ..CallRecord::default() };
+        let waits = CallRecord { is_waiting: true, ..seen(0, "") };
         let then_refused = CallRecord { maybe_done: true, ..seen(403, "AccessDenied") };
         for seen in [&may, &waits, &then_refused] {
             for kind in [CallKind::Write, CallKind::Remove] {
@@ -208,11 +213,19 @@ mod tests {
 
     #[test]
     fn missing_credentials_are_named() {
-        let asked = CallRecord { for_credentials: true, is_waiting: true, ..CallRecord::default() };
+        let asked = CallRecord { for_credentials: true, is_waiting: true, ..seen(0, "") };
         let error = error(CallKind::Write, &asked);
         assert!(matches!(error, DepotError::Refused { .. }), "{error:?}");
         let said = "the remote does not permit to use s3://team/forge without credentials: check \
                     its credentials and permissions";
+        assert_eq!(error.to_string(), said);
+    }
+
+    #[test]
+    fn what_fails_before_any_request_is_on_this_machine() {
+        let error = error(CallKind::Read, &CallRecord::default());
+        let said = "the remote does not permit to use s3://team/forge (there was no answer in \
+                    time): check its credentials and permissions";
         assert_eq!(error.to_string(), said);
     }
 }

@@ -32,7 +32,8 @@ const CREATE_ATTEMPTS: usize = 3;
 /// An object to ask for when only the clock is wanted: the marker of a remote, which is small.
 const ASKED_FOR_CLOCK: &str = "forge";
 
-/// A [`Depot`] in a folder of a bucket. An object is one of the same name below that folder.
+/// A [`Depot`] in a folder of a bucket. An object is one of the same name below that folder. Its
+/// calls block, and panic in a task of an asynchronous runtime.
 ///
 /// The tag is the storage's own: the `ETag`, on Google Cloud Storage with the generation. The clock
 /// is the date in the storage's answers, in whole seconds.

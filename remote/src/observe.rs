@@ -29,6 +29,8 @@ tokio::task_local! {
 /// What was seen of the requests of one call of a depot.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct CallRecord {
+    /// Whether a request was begun.
+    pub(crate) has_asked: bool,
     /// Whether the last request was to a service that gives credentials, not to the storage.
     pub(crate) for_credentials: bool,
     /// Whether a request was sent whose answer has not come.
@@ -62,6 +64,7 @@ impl CallRecord {
     }
 
     fn begin(&mut self, for_credentials: bool) {
+        self.has_asked = true;
         self.for_credentials = for_credentials;
         self.is_waiting = true;
         self.status = None;

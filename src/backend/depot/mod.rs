@@ -92,7 +92,8 @@ pub enum DepotWrite {
 pub struct DepotEntry {
     /// The name of the object.
     pub name: String,
-    /// The tag of its contents. `None` if the depot would have to read a large object to know it.
+    /// The tag of its contents. `None` if the depot would need another request, or have to read a
+    /// large object, to know it.
     pub tag: Option<DepotTag>,
     /// The size of the object in bytes.
     pub bytes: u64,
