@@ -95,7 +95,9 @@ impl FailedCall<'_> {
             return DepotError::Busy { after: seen.retry_after };
         }
         let Some(status) = seen.status else {
-            let what = format!("{place} cannot be reached: check the network and the address");
+            let cause = first_cause(&*source);
+            let what =
+                format!("{place} cannot be reached ({cause}): check the network and the address");
             return DepotError::Unavailable { what, source: Some(source) };
         };
         let code = if seen.code.is_empty() { status.as_str() } else { &seen.code };
@@ -137,6 +139,15 @@ impl FailedCall<'_> {
         };
         DepotError::Refused { action, source }
     }
+}
+
+/// Returns the text of the error that is below all others, such as a refused certificate.
+fn first_cause(error: &(dyn std::error::Error + 'static)) -> String {
+    let mut cause = error;
+    while let Some(deeper) = cause.source() {
+        cause = deeper;
+    }
+    cause.to_string()
 }
 
 /// The error of a request that took too long.
@@ -205,7 +216,7 @@ mod tests {
             ),
             (said(501, ""), "cannot write an object on a condition: use another one"),
             (said(500, "InternalError"), "answered InternalError to a request to write"),
-            (said(0, ""), "cannot be reached: check the network"),
+            (said(0, ""), "cannot be reached (there was no answer in time): check"),
         ] {
             assert!(said.contains(expected), "{said}");
         }

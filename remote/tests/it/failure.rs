@@ -191,9 +191,9 @@ fn a_machine_that_cannot_be_reached_is_named() {
         ("AWS_SECRET_ACCESS_KEY", "b"),
     ];
     for (call, error) in errors(&depot(&variables, SHORT)) {
-        let said = "the remote cannot be used: s3://team/forge cannot be reached: check the network \
-                    and the address";
-        assert_eq!(error.to_string(), said, "{call}");
+        assert!(matches!(error, DepotError::Unavailable { .. }), "{call}: {error:?}");
+        let said = "s3://team/forge cannot be reached (Connection refused";
+        assert!(error.to_string().contains(said), "{call}: {error}");
     }
 }
 
