@@ -86,13 +86,14 @@ readme-screen: build ## update the screen in README.md from the binary
 tui-picture: build ## draw docs/tui.svg from the real screen (needs tmux)
 	@scripts/tui-picture
 
-clean-cache: ## remove the cached RocksDB, cargo-deny, agents, page and Python tests (the next runs fetch and build them, in 5 to 8 minutes)
+clean-cache: ## remove the cached RocksDB, cargo-deny, agents, page, Python tests and servers (the next runs fetch and build them, in 6 to 10 minutes)
 	@scripts/rocksdb --clean
 	@scripts/deny --clean
 	@scripts/clients --clean
 	@scripts/page --clean
 	@scripts/python-test --clean
 	@scripts/langgraph-test --clean
+	@scripts/object-servers --clean
 
 # Prerequisites of the targets above.
 ready:

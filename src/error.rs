@@ -288,7 +288,9 @@ impl Error {
             | Self::Dangling { .. }
             | Self::StoreExists { .. }
             | Self::Marker(MarkerError::Foreign(_))
-            | Self::Depot(DepotError::InvalidName { .. }) => ErrorKind::Invalid,
+            | Self::Depot(DepotError::InvalidName { .. } | DepotError::InvalidAddress { .. }) => {
+                ErrorKind::Invalid
+            }
             Self::Conflict(_) => ErrorKind::Conflict,
             Self::Marker(_) | Self::RemoteFormat(RemoteFormatError::LaterVersion { .. }) => {
                 ErrorKind::Unsupported

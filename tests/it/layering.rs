@@ -154,7 +154,7 @@ fn no_layer_uses_a_higher_one_and_pure_layers_stay_pure() {
 
 /// The crates that use what every other program can use of the library. A build of the whole workspace has the feature
 /// `internals`, and would not notice.
-const CLIENTS: [&str; 5] = ["agents", "cli", "report", "systems", "tui"];
+const CLIENTS: [&str; 6] = ["agents", "cli", "remote", "report", "systems", "tui"];
 
 #[test]
 fn no_client_uses_what_only_the_feature_internals_makes_public() {

@@ -10,7 +10,11 @@ use std::sync::Arc;
 /// The scheme of a folder.
 const FILE: &str = "file";
 /// The schemes that [`open_depot`] knows, for its error.
-const KNOWN: &str = "file:";
+#[cfg(feature = "network")]
+const KNOWN: &str = "file:, s3:, gs: and az:";
+/// The schemes that [`open_depot`] knows, for its error.
+#[cfg(not(feature = "network"))]
+const KNOWN: &str = "file: (it was built without the feature 'network')";
 
 /// Opens the depot at a URL that [`depot_url`] returned.
 ///
@@ -21,6 +25,10 @@ pub fn open_depot(url: &str) -> Result<Arc<dyn Depot>, CommandError> {
         Some((FILE, rest)) => {
             let depot = FolderDepot::open(&folder_in(rest)?);
             Ok(Arc::new(depot.map_err(forge_store::Error::from)?))
+        }
+        #[cfg(feature = "network")]
+        Some(_) if forge_remote::is_address(url) => {
+            Ok(forge_remote::open(url).map_err(forge_store::Error::from)?)
         }
         Some((scheme, _)) => Err(CommandError::invalid(format!(
             "'{scheme}:' is not a kind of remote that this forge can open: it knows {KNOWN}"

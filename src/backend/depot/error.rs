@@ -55,6 +55,14 @@ pub enum DepotError {
         /// How the damage was detected.
         reason: String,
     },
+    /// The address of a depot, or what it is configured with, is wrong.
+    #[error("{address} cannot be used as a remote: {reason}")]
+    InvalidAddress {
+        /// The address.
+        address: String,
+        /// What is wrong, and what to do next.
+        reason: String,
+    },
     /// The name is not permitted in a depot.
     #[error("'{name}' cannot be a name on a remote: {reason}")]
     InvalidName {

@@ -3,7 +3,7 @@
 use super::guarded_folder::GuardedFolder;
 use super::{
     DEPOT_LIST_ENTRIES, Depot, DepotEntry, DepotError, DepotRead, DepotTag, DepotWrite,
-    MAX_DEPOT_OBJECT_BYTES, check_depot_name, check_prefix, check_size,
+    MAX_DEPOT_OBJECT_BYTES, check_depot_name, check_depot_object, check_depot_prefix,
 };
 use crate::backend::files::LockedFile;
 use crate::backend::plain_file;
@@ -123,7 +123,7 @@ impl FolderDepot {
         bytes: &[u8],
     ) -> Result<DepotWrite, DepotError> {
         check_depot_name(name)?;
-        check_size(bytes)?;
+        check_depot_object(bytes)?;
         let failed = self.failed("write", name);
         let Some(folder) = self.folder_of(name, expected.is_none())? else {
             return Ok(DepotWrite::Conflict);
@@ -255,7 +255,7 @@ impl Depot for FolderDepot {
     }
 
     fn list(&self, prefix: &str, after: &str) -> Result<Vec<DepotEntry>, DepotError> {
-        check_prefix(prefix)?;
+        check_depot_prefix(prefix)?;
         self.sweep(&self.root()?);
         let mut found = Vec::new();
         if let Some(folder) = self.folder_of(prefix, false)? {

@@ -2,7 +2,7 @@
 
 use super::{
     DEPOT_LIST_ENTRIES, Depot, DepotEntry, DepotError, DepotRead, DepotTag, DepotWrite,
-    check_depot_name, check_prefix, check_size,
+    check_depot_name, check_depot_object, check_depot_prefix,
 };
 use crate::model::Timestamp;
 use std::collections::BTreeMap;
@@ -96,7 +96,7 @@ impl Depot for MemoryDepot {
 
     fn put_new(&self, name: &str, bytes: &[u8]) -> Result<DepotWrite, DepotError> {
         check_depot_name(name)?;
-        check_size(bytes)?;
+        check_depot_object(bytes)?;
         let mut depot = self.lock();
         depot.requests.put_new += 1;
         if depot.objects.contains_key(name) {
@@ -112,7 +112,7 @@ impl Depot for MemoryDepot {
         bytes: &[u8],
     ) -> Result<DepotWrite, DepotError> {
         check_depot_name(name)?;
-        check_size(bytes)?;
+        check_depot_object(bytes)?;
         let mut depot = self.lock();
         depot.requests.swap += 1;
         if depot.objects.get(name).is_none_or(|object| object.tag != *expected) {
@@ -122,7 +122,7 @@ impl Depot for MemoryDepot {
     }
 
     fn list(&self, prefix: &str, after: &str) -> Result<Vec<DepotEntry>, DepotError> {
-        check_prefix(prefix)?;
+        check_depot_prefix(prefix)?;
         let mut depot = self.lock();
         depot.requests.list += 1;
         let from = if after < prefix { Bound::Included(prefix) } else { Bound::Excluded(after) };

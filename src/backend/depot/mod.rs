@@ -92,7 +92,8 @@ pub enum DepotWrite {
 pub struct DepotEntry {
     /// The name of the object.
     pub name: String,
-    /// The tag of its contents. `None` if the depot would have to read a large object to know it.
+    /// The tag of its contents. `None` if the depot would need another request, or have to read a
+    /// large object, to know it.
     pub tag: Option<DepotTag>,
     /// The size of the object in bytes.
     pub bytes: u64,
@@ -133,8 +134,12 @@ pub trait Depot: Send + Sync {
     -> Result<DepotWrite, DepotError>;
 
     /// Returns the objects in the folder `prefix` and below whose names are after `after` in byte
-    /// order, sorted by name. `prefix` is empty or ends with `/`. An answer has at most
-    /// [`DEPOT_LIST_ENTRIES`] entries; one with fewer is the last.
+    /// order, sorted by name. `prefix` is empty or ends with `/`; `after` is empty or the last name
+    /// of an earlier answer. An answer has at most [`DEPOT_LIST_ENTRIES`] entries; one with fewer
+    /// is the last.
+    ///
+    /// The order is not promised for a name that continues the name of a folder beside it with a
+    /// `-` or a `.`, such as `a-b` beside `a/b`: some depots list one folder after the other.
     fn list(&self, prefix: &str, after: &str) -> Result<Vec<DepotEntry>, DepotError>;
 
     /// Removes an object with all its earlier contents. One that is not there is no error.
@@ -172,7 +177,10 @@ pub fn check_depot_name(name: &str) -> Result<(), DepotError> {
 }
 
 /// Rejects a prefix for [`Depot::list`] that is neither empty nor a folder.
-fn check_prefix(prefix: &str) -> Result<(), DepotError> {
+///
+/// # Errors
+/// [`DepotError::InvalidName`].
+pub fn check_depot_prefix(prefix: &str) -> Result<(), DepotError> {
     if prefix.is_empty() {
         return Ok(());
     }
@@ -182,7 +190,10 @@ fn check_prefix(prefix: &str) -> Result<(), DepotError> {
 }
 
 /// Rejects contents that no reader would accept.
-fn check_size(bytes: &[u8]) -> Result<(), DepotError> {
+///
+/// # Errors
+/// [`DepotError::Unsupported`].
+pub fn check_depot_object(bytes: &[u8]) -> Result<(), DepotError> {
     if bytes.len() <= MAX_DEPOT_OBJECT_BYTES {
         return Ok(());
     }
@@ -199,10 +210,10 @@ mod tests {
         let longest = ["x".repeat(255), "y".repeat(255)].join("/");
         for name in ["forge", "refs/3f/3f9c", "purges/0", "a-b_c.d/E", &longest] {
             check_depot_name(name).unwrap();
-            check_prefix(&format!("{name}/")).unwrap();
-            assert!(check_prefix(name).is_err(), "{name}");
+            check_depot_prefix(&format!("{name}/")).unwrap();
+            assert!(check_depot_prefix(name).is_err(), "{name}");
         }
-        check_prefix("").unwrap();
+        check_depot_prefix("").unwrap();
         let [long, part] = [["ab"; 200].join("/"), "x".repeat(256)];
         for name in [
             "", "/", "/a", "a/", "a//b", ".", "..", "../a", "a/../b", "a/.b", "a\\b", "a b", "a\0",
@@ -211,12 +222,12 @@ mod tests {
             let error = check_depot_name(name).unwrap_err();
             assert!(matches!(error, DepotError::InvalidName { .. }), "{name}: {error:?}");
         }
-        assert!(check_prefix("/").is_err() && check_prefix("a//").is_err());
+        assert!(check_depot_prefix("/").is_err() && check_depot_prefix("a//").is_err());
     }
 
     #[test]
     fn an_object_that_no_reader_accepts_is_not_written() {
-        let error = check_size(&vec![0; MAX_DEPOT_OBJECT_BYTES + 1]).unwrap_err();
+        let error = check_depot_object(&vec![0; MAX_DEPOT_OBJECT_BYTES + 1]).unwrap_err();
         assert!(matches!(error, DepotError::Unsupported { .. }));
         assert!(error.to_string().contains("134217729 bytes"), "{error}");
     }

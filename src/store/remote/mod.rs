@@ -22,7 +22,8 @@ mod unpushed;
 
 pub use crate::backend::depot::{
     DEPOT_LIST_ENTRIES, Depot, DepotEntry, DepotRead, DepotRequests, DepotTag, DepotWrite,
-    FolderDepot, MAX_DEPOT_OBJECT_BYTES, MemoryDepot, check_depot,
+    FolderDepot, MAX_DEPOT_OBJECT_BYTES, MemoryDepot, check_depot, check_depot_name,
+    check_depot_object, check_depot_prefix,
 };
 pub use crate::format::remote::{RefSummary, RemoteKeyFile};
 pub use known::KnownRemote;

@@ -25,6 +25,23 @@ where
     no_swap_is_lost(&fresh());
 }
 
+/// Runs the part of the suite that a depot passes if it lists all names in byte order, also those
+/// that [`Depot::list`] leaves open.
+pub fn depot_in_byte_order<O: Fn() -> Box<dyn Depot>>(open: &O) {
+    let depot = open();
+    // `-` and `.` are before `/`, digits and letters after it.
+    let sorted = ["a-b", "a.b", "a/b", "a/c-d", "a/c/d", "a/c0", "a0"];
+    for name in sorted.iter().rev() {
+        put(&*depot, name, b"");
+    }
+    assert_eq!(names(&depot.list("", "").unwrap()), sorted);
+    for (place, after) in sorted.iter().enumerate() {
+        assert_eq!(names(&open().list("", after).unwrap()), sorted[place + 1..]);
+    }
+    // A name that no object can have goes on all the same.
+    assert_eq!(names(&open().list("a/", "a/c").unwrap()), sorted[3..6]);
+}
+
 /// Writes a new object and returns its tag.
 fn put(depot: &dyn Depot, name: &str, bytes: &[u8]) -> DepotTag {
     done(depot.put_new(name, bytes).unwrap()).expect("no object has this name")
@@ -125,8 +142,7 @@ fn a_removed_object_is_absent<O: Fn() -> Box<dyn Depot>>(open: &O) {
 
 fn a_list_is_sorted_and_goes_on<O: Fn() -> Box<dyn Depot>>(open: &O) {
     let depot = open();
-    // In byte order: `-` and `.` are before `/`, digits and letters after it.
-    let sorted = ["a-b", "a.b", "a/b", "a/c/d", "a/c0", "a0", "b/a", "ba"];
+    let sorted = ["a/b", "a/c/d", "a/c0", "a0", "b/a", "ba"];
     for name in sorted.iter().rev() {
         put(&*depot, name, name.as_bytes());
     }
@@ -134,7 +150,8 @@ fn a_list_is_sorted_and_goes_on<O: Fn() -> Box<dyn Depot>>(open: &O) {
     assert_eq!(names(&all), sorted);
     for entry in &all {
         assert_eq!(entry.bytes, entry.name.len() as u64);
-        assert_eq!(entry.tag, get(&*depot, &entry.name).map(|(_, tag)| tag));
+        let tag = get(&*depot, &entry.name).map(|(_, tag)| tag);
+        assert!(entry.tag.is_none() || entry.tag == tag, "{entry:?} {tag:?}");
     }
     for (place, after) in sorted.iter().enumerate() {
         assert_eq!(names(&open().list("", after).unwrap()), sorted[place + 1..]);
@@ -143,7 +160,6 @@ fn a_list_is_sorted_and_goes_on<O: Fn() -> Box<dyn Depot>>(open: &O) {
         ("a/", "", &["a/b", "a/c/d", "a/c0"][..]),
         ("a/", "a-b", &["a/b", "a/c/d", "a/c0"]),
         ("a/", "a/b", &["a/c/d", "a/c0"]),
-        ("a/", "a/c", &["a/c/d", "a/c0"]),
         ("a/", "a/c/d", &["a/c0"]),
         ("a/", "b", &[]),
         ("a/c/", "", &["a/c/d"]),

@@ -10,6 +10,6 @@ mod depot;
 mod index;
 mod log;
 
-pub use depot::{count_in_depot, depot};
+pub use depot::{count_in_depot, depot, depot_in_byte_order};
 pub use index::index;
 pub use log::log;

@@ -12,6 +12,8 @@ fn memory_depot_conforms() {
         let depot = MemoryDepot::default();
         move || Box::new(depot.clone()) as Box<dyn Depot>
     });
+    let depot = MemoryDepot::default();
+    conformance::depot_in_byte_order(&|| Box::new(depot.clone()) as Box<dyn Depot>);
 }
 
 #[test]
@@ -20,6 +22,9 @@ fn folder_depot_conforms() {
         let folder = tempfile::tempdir().unwrap();
         move || Box::new(FolderDepot::open(folder.path()).unwrap()) as Box<dyn Depot>
     });
+    let folder = tempfile::tempdir().unwrap();
+    let open = || Box::new(FolderDepot::open(folder.path()).unwrap()) as Box<dyn Depot>;
+    conformance::depot_in_byte_order(&open);
 }
 
 const RACE: &str = "FORGE_TEST_DEPOT_RACE";
