@@ -211,28 +211,7 @@ impl SessionRefs {
             RecordChange::TextShown { blob, bytes, .. }
             | RecordChange::TextMissing { blob, bytes, .. } => self.drop_text(blob, *bytes, None),
             RecordChange::Swept { operation, .. } => self.sweep(*operation),
-            RecordChange::Revision { header, .. } => {
-                let id = RevisionHeader::id_of(&header.0);
-                let header = RevisionHeader::decode(&header.0)
-                    .map_err(Error::corrupt("a revision's header"))?;
-                if header.sequence != self.next_sequence {
-                    return Err(Error::Internal(format!(
-                        "revision #{} follows #{}",
-                        header.sequence,
-                        self.next_sequence.saturating_sub(1)
-                    )));
-                }
-                self.next_sequence += 1;
-                self.happened(header.time, header.time);
-                let branch = self.branch_mut(header.branch)?;
-                branch.head = Some(BranchHead {
-                    sequence: header.sequence,
-                    id,
-                    effective: effective(branch.head.as_ref(), header.time),
-                    digest: header.digest,
-                    count: header.count,
-                });
-            }
+            RecordChange::Revision { header, .. } => self.add_revision(&header.0)?,
             RecordChange::Checkpoint { checkpoint, .. } => {
                 if self.is_new(checkpoint) {
                     self.next_sequence += 1;
@@ -283,6 +262,30 @@ impl SessionRefs {
             | RecordChange::Folded { .. }
             | RecordChange::Unfolded { .. } => {}
         }
+        Ok(())
+    }
+
+    fn add_revision(&mut self, encoded: &[u8]) -> Result<()> {
+        let id = RevisionHeader::id_of(encoded);
+        let header =
+            RevisionHeader::decode(encoded).map_err(Error::corrupt("a revision's header"))?;
+        if header.sequence != self.next_sequence {
+            return Err(Error::Internal(format!(
+                "revision #{} follows #{}",
+                header.sequence,
+                self.next_sequence.saturating_sub(1)
+            )));
+        }
+        self.next_sequence += 1;
+        self.happened(header.time, header.time);
+        let branch = self.branch_mut(header.branch)?;
+        branch.head = Some(BranchHead {
+            sequence: header.sequence,
+            id,
+            effective: effective(branch.head.as_ref(), header.time),
+            digest: header.digest,
+            count: header.count,
+        });
         Ok(())
     }
 

@@ -214,7 +214,7 @@ pub(crate) fn ids_between(
         .iter()
         .filter_map(|(id, place)| {
             Some(IdPrefixMatch {
-                // Longer keys are those of incomplete sessions.
+                // Only an incomplete session has longer keys.
                 id: id.as_slice().try_into().ok()?,
                 session: key::short_at(place, 0)?,
                 sequence: key::last_number(place)?,

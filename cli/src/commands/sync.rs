@@ -4,7 +4,7 @@ use crate::context::Context;
 use crate::error::{CommandError, CommandErrorKind};
 use crate::remote::Remotes;
 use crate::remote::transfer::{SharedSession, Transfer, once, pushed_sessions};
-use crate::report::transfer::{SyncReport, SyncedSession};
+use crate::report::transfer::{JoinedSession, SyncReport, SyncedSession};
 use crate::verb::{OpenedStore, Verb, VerbResult};
 use crate::workspace::{self, StoreAccess};
 
@@ -96,6 +96,7 @@ fn sync_session(
         pulled: 0,
         pushed: 0,
         new: session.here.is_none(),
+        joined: JoinedSession::default(),
     };
     let mut is_there =
         session.here.is_none() || transfer.remote.session(&session.handle)?.is_some();
@@ -104,17 +105,20 @@ fn sync_session(
         if is_there {
             let one = transfer.pull(session)?;
             (done.session, done.version, pulled) = (one.session, one.version, one.operations);
+            done.joined.extend(one.joined);
         }
-        is_there = true;
         let here = match &session.here {
-            Some(here) => here.clone(),
-            None => transfer.store.session(&done.session)?,
+            Some(here) if !is_there => here.clone(),
+            // A session that was joined has replaced the one before.
+            _ => transfer.store.session(&done.session)?,
         };
+        is_there = true;
         let pushed = transfer.push(&here)?;
         done.pulled += pulled + pushed.pulled;
         done.pushed += pushed.operations;
         done.version = pushed.version.unwrap_or(done.version);
         done.session = pushed.session;
+        done.joined.extend(pushed.joined);
         if pulled + pushed.pulled + pushed.operations == 0 {
             return Ok(done);
         }

@@ -235,7 +235,7 @@ pub fn once(sessions: Vec<SharedSession>) -> Vec<SharedSession> {
     sessions.into_iter().filter(|session| known.insert(session.handle)).collect()
 }
 
-/// Adds what to do about a session that was changed on both sides.
+/// Adds what to know about a session that cannot be joined.
 fn hinted(error: Error) -> CommandError {
     match error {
         Error::Conflict(_) => CommandError::from(error)

@@ -3,6 +3,7 @@
 use crate::error::CommandError;
 use crate::output::{Report, Screen, Tone};
 use crate::text::count_text;
+use forge_store::store::SplitBranch;
 use forge_store::store::remote::{PullPreview, PullReport, PushPreview, PushReport};
 use serde::Serialize;
 
@@ -21,12 +22,77 @@ pub struct PushedSession {
     /// The secrets that would stop the push, in words; absent if there are none.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub secrets: Option<String>,
+    #[serde(flatten)]
+    pub joined: JoinedSession,
+}
+
+/// What was not pushed yet and follows what others pushed now.
+#[derive(Debug, Default, Serialize)]
+pub struct JoinedSession {
+    /// The numbers of revisions and checkpoints that changed: before, and now.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub renumbered: Vec<(u64, u64)>,
+    /// The branches that both sides continued and that could not be joined.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub split: Vec<SplitLine>,
+}
+
+/// A branch that could not be joined.
+#[derive(Debug, Serialize)]
+pub struct SplitLine {
+    /// The branch as others continued it.
+    pub branch: String,
+    /// The branch with what was written here.
+    pub own: String,
+    /// A claim that both sides changed; null if a claim refers to one that was removed.
+    pub claim: Option<String>,
+}
+
+impl JoinedSession {
+    fn new(renumbered: Vec<(u64, u64)>, split: Vec<SplitBranch>) -> Self {
+        let split = split.into_iter().map(|one| {
+            let SplitBranch { branch, own, claim } = one;
+            SplitLine { branch, own, claim }
+        });
+        Self { renumbered, split: split.collect() }
+    }
+
+    /// Adds what a later round did.
+    pub fn extend(&mut self, later: Self) {
+        self.renumbered.extend(later.renumbered);
+        self.split.extend(later.split);
+    }
+
+    fn print(&self, screen: &mut Screen) {
+        const SHOWN: usize = 3;
+        if !self.renumbered.is_empty() {
+            let all = self.renumbered.iter().take(SHOWN);
+            let mut text =
+                all.map(|(before, now)| format!("#{before} is #{now}")).collect::<Vec<_>>();
+            let more = self.renumbered.len().saturating_sub(SHOWN);
+            if more > 0 {
+                text.push(format!("and {more} more"));
+            }
+            let text = format!("  yours follow what others pushed: {} now", text.join(", "));
+            screen.line(Tone::Plain, &text);
+        }
+        for SplitLine { branch, own, claim } in &self.split {
+            let why = match claim {
+                Some(claim) => format!("both sides changed the {claim}"),
+                None => "yours refers to a claim that was removed there".to_owned(),
+            };
+            screen.line(Tone::Warning, &format!("  {why}: yours is on the branch {own}"));
+            let next = format!("  forge branch switch {branch} && forge branch merge {own}");
+            screen.line(Tone::Dim, &next);
+        }
+    }
 }
 
 impl From<PushReport> for PushedSession {
     fn from(done: PushReport) -> Self {
-        let PushReport { session, version, operations, bytes, pulled } = done;
-        Self { session, version: Some(version), operations, bytes, pulled, secrets: None }
+        let PushReport { session, version, operations, bytes, pulled, renumbered, split } = done;
+        let joined = JoinedSession::new(renumbered, split);
+        Self { session, version: Some(version), operations, bytes, pulled, secrets: None, joined }
     }
 }
 
@@ -34,7 +100,8 @@ impl PushedSession {
     /// Creates the report of what would be pushed.
     pub fn preview(session: String, preview: PushPreview) -> Self {
         let PushPreview { operations, bytes, secrets } = preview;
-        Self { session, version: None, operations, bytes, pulled: 0, secrets }
+        let joined = JoinedSession::default();
+        Self { session, version: None, operations, bytes, pulled: 0, secrets, joined }
     }
 
     fn is_unchanged(&self) -> bool {
@@ -58,6 +125,7 @@ impl PushedSession {
             screen.put(Tone::Id, &self.session);
             screen.line(Tone::Plain, &format!(" from {remote} before: {pulled}"));
         }
+        self.joined.print(screen);
         if let Some(secrets) = &self.secrets {
             let text = format!("  it holds {secrets}: the push would be refused");
             screen.line(Tone::Warning, &text);
@@ -108,18 +176,22 @@ pub struct PulledSession {
     /// The secrets in it that this store redacts, in words; absent if there are none.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub secrets: Vec<String>,
+    #[serde(flatten)]
+    pub joined: JoinedSession,
 }
 
 impl PulledSession {
     pub fn new(done: PullReport, new: bool) -> Self {
-        let PullReport { session, version, operations, secrets } = done;
-        Self { session, version, operations, new, bytes: None, secrets }
+        let PullReport { session, version, operations, secrets, renumbered, split } = done;
+        let joined = JoinedSession::new(renumbered, split);
+        Self { session, version, operations, new, bytes: None, secrets, joined }
     }
 
     /// Creates the report of what would be pulled.
     pub fn preview(session: String, preview: &PullPreview, new: bool) -> Self {
         let PullPreview { version, operations, bytes } = *preview;
-        Self { session, version, operations, new, bytes: Some(bytes), secrets: Vec::new() }
+        let (secrets, joined) = (Vec::new(), JoinedSession::default());
+        Self { session, version, operations, new, bytes: Some(bytes), secrets, joined }
     }
 
     fn is_unchanged(&self) -> bool {
@@ -138,6 +210,7 @@ impl PulledSession {
         let version = self.version;
         let line = format!(" from {remote}: {new}{most}{operations}, version {version}");
         screen.line(Tone::Plain, &line);
+        self.joined.print(screen);
         for found in &self.secrets {
             let text = format!(
                 "  it holds {found}, which others pushed: 'forge purge --rules --dry-run' shows \
@@ -195,6 +268,8 @@ pub struct SyncedSession {
     pub pushed: u64,
     /// Whether the session was not here before.
     pub new: bool,
+    #[serde(flatten)]
+    pub joined: JoinedSession,
 }
 
 /// The sessions of a sync.
@@ -224,6 +299,7 @@ impl Report for SyncReport {
             let new = if one.new { "new here, " } else { "" };
             let line = format!(": {new}pulled {pulled}, pushed {pushed}, version {}", one.version);
             screen.line(Tone::Plain, &line);
+            one.joined.print(screen);
         }
         print_unchanged(screen, "exchange with", &self.remote, &unchanged);
     }

@@ -128,8 +128,8 @@ impl Environment {
         }
     }
 
-    /// Replaces the environment's path by `$ROOT` and each id, short or full, by `<id1>`, `<id2>`,
-    /// ...
+    /// Replaces the environment's path by `$ROOT`, each id, short or full, by `<id1>`, `<id2>`, ...,
+    /// and the tag of a store by `<tag>`.
     fn normal(&self, text: &str) -> String {
         let text = text.replace(self.path.to_str().unwrap(), "$ROOT");
         let mut normal = String::new();
@@ -150,7 +150,11 @@ impl Environment {
     fn push_normal(&self, text: &mut String, word: &str) {
         // Digits after a decimal point are not an id, however many there are.
         let is_fraction = text.ends_with('.') && word.bytes().all(|byte| byte.is_ascii_digit());
-        text.push_str(&if is_fraction { word.to_owned() } else { self.normal_word(word) });
+        text.push_str(&match is_fraction {
+            true => word.to_owned(),
+            false if is_tag(text, word) => "<tag>".to_owned(),
+            false => self.normal_word(word),
+        });
     }
 
     fn normal_word(&self, word: &str) -> String {
@@ -166,6 +170,18 @@ impl Environment {
         });
         format!("<id{}>", place + 1)
     }
+}
+
+/// Whether a word is the tag of a store at the end of the id of a claim or the name of a branch.
+fn is_tag(before: &str, word: &str) -> bool {
+    let is_id = |text: &str| {
+        let kind = text.trim_end_matches(|digit: char| digit.is_ascii_digit());
+        kind.len() < text.len() && kind.ends_with(['H', 'E', 'B', 'G', 'N'])
+    };
+    let is_digit = |byte: u8| byte.is_ascii_digit() || (b'a'..=b'f').contains(&byte);
+    word.len() == 4
+        && word.bytes().all(is_digit)
+        && (before.ends_with("main.") || before.strip_suffix('-').is_some_and(is_id))
 }
 
 /// The output of a command, and how it ended.

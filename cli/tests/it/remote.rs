@@ -231,7 +231,7 @@ fn wrong_usage_says_what_to_do() {
     ");
     insta::assert_snapshot!(first.forge(["remote", "create", "ftp://host/x"]), @r"
     [stderr]
-    error: 'ftp:' is not a kind of remote that this forge can open: it knows file:
+    error: 'ftp:' is not a kind of remote that this forge can open: it knows file:, s3:, gs: and az:
     hint: name a folder that the machines share, such as file:///mnt/team/forge
     [exit 2]
     ");
@@ -409,23 +409,35 @@ fn a_name_that_is_taken_gets_an_end_and_stays_its_own_session() {
 }
 
 #[test]
-fn a_session_that_both_sides_changed_is_refused_and_the_others_go_on() {
+fn what_both_sides_wrote_is_joined() {
     let environment = Environment::new();
     let first = shared(&environment);
-    first.forge(["session", "new", "second"]).success();
-    first.forge(["note", "add", "a"]).success();
-    first.forge(["push", "second"]).success();
     let second = Machine::joined(&environment, "second");
-    second.forge(["pull", "--all"]).success();
-    first.forge(["note", "add", "there", "--session", "checkout"]).success();
-    first.forge(["note", "add", "b", "--session", "second"]).success();
-    first.forge(["push", "--all"]).success();
-    second.forge(["note", "add", "here", "--session", "checkout"]).success();
-    let pulled = second.forge(["pull", "--json"]);
-    assert_eq!(pulled.code, 4, "{pulled}");
-    assert!(pulled.stderr.contains("was changed here and on the remote"), "{pulled}");
-    assert_eq!(second.notes("second"), ["a", "b"]);
-    assert_eq!(second.notes("checkout"), ["one", "here"]);
+    second.forge(["pull", "checkout"]).success();
+    first.forge(["note", "add", "there"]).success();
+    first.forge(["push"]).success();
+    // Another machine began the session, so ids end with the tag of this one.
+    let added = second.forge(["note", "add", "here", "--json"]).json();
+    assert_eq!(added["id"], "N2-<tag>");
+    let pulled = second.forge(["pull"]);
+    assert!(pulled.stdout.contains("yours follow what others pushed: #2 is #3 now"), "{pulled}");
+    assert_eq!(second.notes("checkout"), ["one", "there", "here"]);
+    second.forge(["sync"]).success();
+    first.forge(["sync"]).success();
+    assert_eq!(first.notes("checkout"), ["one", "there", "here"]);
+    // Both change one claim.
+    first.forge(["note", "update", "N1", "-m", "changed there"]).success();
+    first.forge(["push"]).success();
+    second.forge(["note", "update", "N1", "-m", "changed here"]).success();
+    let pushed = second.forge(["push"]);
+    assert_eq!(pushed.code, 0, "{pushed}");
+    assert!(pushed.stdout.contains("both sides changed the note N1"), "{pushed}");
+    let shown = second.command(["branch", "list", "--format", "{name}"]).output().unwrap();
+    let shown = String::from_utf8(shown.stdout).unwrap();
+    let branch = shown.lines().find(|name| name.starts_with("main.")).unwrap();
+    second.forge(["branch", "switch", "main"]).success();
+    let merged = second.forge(["branch", "merge", branch]);
+    assert!(merged.to_string().contains("N1"), "{merged}");
 }
 
 #[test]

@@ -72,7 +72,7 @@ impl RecordIndexer<'_> {
         self.rows.put(table, key, value);
     }
 
-    /// Lets an incomplete session replace another one, of which everything is deleted.
+    /// Deletes everything of a session, and lets an incomplete session replace it.
     pub(super) fn replace_session(&mut self, new: SessionNumber, old: SessionNumber) -> Result<()> {
         let mut operations = BTreeSet::new();
         for (_, row) in rows(&self.view(), key::OPERATIONS, new)? {

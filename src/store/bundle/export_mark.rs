@@ -1,6 +1,6 @@
 //! Up to where a session was exported, and what was written since.
 
-use super::replay::increment::{new_part, operations_since};
+use super::replay::increment::{erases, new_part, operations_since};
 use super::replay::is_omitted;
 use crate::backend::Snapshot;
 use crate::engine::read_snapshot::ReadSnapshot;
@@ -58,6 +58,18 @@ impl Store {
         position: u64,
     ) -> Result<bool> {
         Ok(!operations_since(view, number, position)?.is_empty())
+    }
+
+    /// Returns the verb of an operation that permanently deleted something since a mark.
+    pub(in crate::store) fn erased_since(
+        &self,
+        number: SessionNumber,
+        mark: &ExportMark,
+    ) -> Result<Option<String>> {
+        let view = self.engine.follower.written_view()?;
+        let mut rows = operations_since(&view, number, mark.position)?.into_iter();
+        let erasing = rows.find(|row| erases(row, mark.position));
+        Ok(erasing.map(|row| row.operation.verb))
     }
 
     /// Returns the prunings of revisions since a mark that are in force, newest first.
@@ -120,7 +132,11 @@ impl Store {
 
 /// Returns whether others have all of an operation that a bundle can have.
 fn is_shared(row: &OperationRow, shared: &HashMap<OperationId, usize>) -> bool {
-    let effects = row.effects.iter().filter(|effect| !is_omitted(effect)).count();
+    // A bundle has what was purged as it is now, and does not say that it was.
+    let is_left_out = |effect: &&OperationEffect| {
+        is_omitted(effect) || matches!(effect, OperationEffect::Purged { .. })
+    };
+    let effects = row.effects.iter().filter(|effect| !is_left_out(effect)).count();
     if effects == 0 && row.takes_back.is_none() {
         return true;
     }

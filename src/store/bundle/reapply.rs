@@ -127,7 +127,7 @@ impl<'a> Reapply<'a> {
         since: &ExportMark,
     ) -> Result<Reapplied, ReapplyError> {
         let rows = operations_since(view, self.old, since.position)?;
-        self.leave_out(&rows)?;
+        self.leave_out(&rows);
         let split = self.split_branches(view, &rows, since)?;
         let replay = SessionReplay::new(view, self.old, self.new, since.position)?;
         for begun in replay.begun(0, u64::MAX) {
@@ -145,17 +145,8 @@ impl<'a> Reapply<'a> {
     }
 
     /// Finds the operations that are not written again.
-    fn leave_out(&mut self, rows: &[OperationRow]) -> Result<()> {
+    fn leave_out(&mut self, rows: &[OperationRow]) {
         for row in rows {
-            let purged =
-                |effect: &OperationEffect| matches!(effect, OperationEffect::Purged { .. });
-            if row.is_swept() || row.effects.iter().any(purged) {
-                return Err(Error::Conflict(format!(
-                    "'{}' permanently deleted data here, and the session was changed on the remote \
-                     meanwhile: both cannot be joined",
-                    row.operation.verb
-                )));
-            }
             let folds = |effect: &OperationEffect| {
                 matches!(effect, OperationEffect::Folded { .. } | OperationEffect::Unfolded { .. })
             };
@@ -164,7 +155,6 @@ impl<'a> Reapply<'a> {
                 self.left_out.insert(row.operation.id);
             }
         }
-        Ok(())
     }
 
     /// Returns how many effects of an operation the new session had before.

@@ -5,6 +5,7 @@
 //! and an error leaves everything as it was.
 
 use super::pull::{PackTarget, TakenPacks};
+use super::track::KnownRef;
 use super::{ReadRef, Remote};
 use crate::backend::Snapshot;
 use crate::engine::commit::CommitDurability;
@@ -17,10 +18,8 @@ use crate::store::bundle::reapply::{Reapplied, Reapply, ReapplyError};
 use crate::store::{Store, WriteContext};
 use std::collections::BTreeSet;
 
-/// How often what was written meanwhile is joined too, before others are told to wait.
+/// How often a join is begun again because the session was written to meanwhile.
 const MAX_ATTEMPTS: u32 = 8;
-/// The length of the part of a store's id in the names of branches that could not be joined.
-const TAG_DIGITS: usize = 4;
 
 /// What joining did.
 pub(super) struct Joined {
@@ -37,9 +36,16 @@ impl Store {
         act: &WriteContext,
         remote: &Remote,
         (handle, read): (&SessionHandle, &ReadRef),
-        old: SessionNumber,
+        (old, known): (SessionNumber, Option<&KnownRef>),
     ) -> Result<Joined> {
         let operation = act.operation()?;
+        let pushed = known.map_or_else(ExportMark::default, |known| known.end);
+        if let Some(verb) = self.erased_since(old, &pushed)? {
+            return Err(Error::Conflict(format!(
+                "'{verb}' permanently deleted data here, and the session was changed on the remote \
+                 meanwhile: both cannot be joined"
+            )));
+        }
         // The session may have another name here.
         let info = &self.session_at(old).summary()?.info;
         let mut kept_apart = BTreeSet::new();
@@ -91,7 +97,7 @@ impl Store {
             packs.operations += u64::from(here.is_none_or(|row| row.effects.len() < *effects));
         }
         let end = self.export_mark(new)?;
-        let tag = self.tag();
+        let tag = self.clone_tag();
         let reapply = Reapply::new(self, (old, new), operation, &tag, kept_apart);
         let reapplied = reapply.all(&view, &since)?;
         let is_replaced = self.engine.commit(CommitDurability::Now, &mut |desk| {
@@ -141,11 +147,5 @@ impl Store {
             let record = Record { operation: operation.clone(), changes };
             Ok(((!record.changes.is_empty()).then_some(record), ()))
         })
-    }
-
-    /// Returns a few digits that tell this store from others.
-    fn tag(&self) -> String {
-        let id = crate::model::CloneId::from_bytes(self.engine.marker.id).to_string();
-        id.get(..TAG_DIGITS).unwrap_or(&id).to_owned()
     }
 }

@@ -6,7 +6,7 @@ use crate::engine::refs::present_session;
 use crate::error::{DepotError, Error, Result};
 use crate::format::ExportMark;
 use crate::format::remote::{RefPack, RefRelation, open_pack, pack_name, ref_name};
-use crate::model::{OperationId, SessionHandle, SessionId, SessionNumber};
+use crate::model::{CloneId, OperationId, SessionHandle, SessionId, SessionNumber};
 use crate::store::{Session, SplitBranch, Store, WriteContext};
 use std::collections::HashMap;
 use std::io::Cursor;
@@ -57,14 +57,14 @@ impl Store {
     /// Pulls what others have pushed of a session. `name` is its name here if it is new and another
     /// session has its name.
     ///
-    /// If the session was changed here and on the remote, both are joined: what was pushed keeps its
-    /// ids and numbers, and what was not follows it. If both changed the same claim, the revisions
-    /// of this store are on a branch of their own ([`PullReport::split`]).
+    /// If the session was changed here and on the remote, both are joined: what was pushed keeps
+    /// its ids and numbers, and what was not follows it. If both changed the same claim, what this
+    /// store wrote is on a branch of its own ([`PullReport::split`]).
     ///
     /// # Errors
     /// [`Error::NotFound`] if the session is not on the remote; [`Error::Conflict`] if both cannot
-    /// be joined; [`Error::RemoteHistory`] if the remote has another history
-    /// of it than was seen; any error of an import or of the depot.
+    /// be joined; [`Error::RemoteHistory`] if the remote has another history of it than was seen;
+    /// any error of an import or of the depot.
     pub fn pull(
         &self,
         act: &WriteContext,
@@ -143,11 +143,14 @@ impl Store {
         }
         let mut report = PullReport { version: content.version, ..PullReport::default() };
         let old = self.shared_session(content.info.id)?.map(|session| session.number);
+        if old.is_none() && content.home != CloneId::from_bytes(self.engine.marker.id) {
+            self.note_foreign(content.info.id)?;
+        }
         let follows = old.map_or(Ok(true), |old| self.can_follow(known, read, old))?;
         let taken = follows.then(|| self.take_in_order(act, remote, (handle, read), known, name));
         let (packs, end) = match (taken, old) {
             (None | Some(Err(Error::Conflict(_))), Some(old)) => {
-                let joined = self.join(act, remote, (handle, read), old)?;
+                let joined = self.join(act, remote, (handle, read), (old, known))?;
                 report.renumbered = joined.reapplied.numbers;
                 report.split = joined.reapplied.split;
                 (joined.packs, joined.end)

@@ -67,7 +67,9 @@ impl<'a> SessionWrite<'a> {
                 .any(|step| matches!(step, WriteStep::Change(change) if change.key == *key))
         };
         let view = view()?;
-        next.find(&view, refs.unwrap_or(&view.refs), session, own).map(Some)
+        let refs = refs.unwrap_or(&view.refs);
+        let tag = self.store.id_tag(session_refs(refs, session)?.info.id);
+        next.find(&view, refs, (session, tag.as_deref()), own).map(Some)
     }
 
     /// Returns the facts that contain the chosen id, in pages.
@@ -98,12 +100,13 @@ impl NextIdRequest {
     }
 
     /// Returns an id that no claim has, or had before it was removed, on any branch, so that one id
-    /// never means two claims. `own`: whether the write itself uses a key.
+    /// never means two claims. In a session that another store began it ends with the tag of this
+    /// one, so that both never choose one id. `own`: whether the write itself uses a key.
     fn find(
         &self,
         view: &ReadSnapshot,
         refs: &StoreRefs,
-        number: SessionNumber,
+        (number, tag): (SessionNumber, Option<&str>),
         own: impl Fn(&Key) -> bool,
     ) -> Result<String> {
         let mut heads = Vec::new();
@@ -112,23 +115,26 @@ impl NextIdRequest {
                 heads.extend(timeline::head_of(refs, number, branch as BranchNumber)?);
             }
         }
-        let id = |free: u64| format!("{}{free}", self.prefix);
+        let plain = |free: u64| format!("{}{free}", self.prefix);
+        let tagged = |free: u64| tag.map(|tag| format!("{}-{tag}", plain(free)));
         let is_taken = |free: u64| -> Result<bool, Error> {
-            let key = Key::new(self.kind, id(free));
-            if own(&key) {
-                return Ok(true);
-            }
-            let encoded = encode_key(&key);
-            for head in &heads {
-                if lookup::is_touched(view, refs, number, *head, &encoded)? {
+            for id in tagged(free).into_iter().chain([plain(free)]) {
+                let key = Key::new(self.kind, id);
+                if own(&key) {
                     return Ok(true);
+                }
+                let encoded = encode_key(&key);
+                for head in &heads {
+                    if lookup::is_touched(view, refs, number, *head, &encoded)? {
+                        return Ok(true);
+                    }
                 }
             }
             Ok(false)
         };
         let free = first_free(self.start.get(), is_taken)?;
         self.start.set(free);
-        Ok(id(free))
+        Ok(tagged(free).unwrap_or_else(|| plain(free)))
     }
 }
 

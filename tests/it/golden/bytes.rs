@@ -386,6 +386,16 @@ fn records() {
     };
     let bytes = golden("record-swept-ahead", &swept.encode());
     assert_eq!(Record::decode(&bytes).unwrap(), swept);
+    let joined = Record {
+        operation: operation(),
+        changes: vec![
+            RecordChange::SessionBegun { info: info() },
+            RecordChange::SessionReplaced { session: 2, of: 1 },
+            RecordChange::SessionAbandoned { session: 3 },
+        ],
+    };
+    let bytes = golden("record-joined", &joined.encode());
+    assert_eq!(Record::decode(&bytes).unwrap(), joined);
     // Written when there were five kinds of sessions.
     let bytes = kept("record-head-zstd", &head(40).encode());
     assert_eq!(bytes[0], 2);

@@ -113,16 +113,16 @@ impl Reapply<'_> {
                 let other = self.moved.get(branch).or_else(|| self.made.get(branch));
                 *branch = other.copied().unwrap_or(*branch);
             }
-            RecordChange::TakesBack { operation, .. } => {
-                // Others did the same to a checkpoint, or it was left out.
-                if find_operation_of(&desk.view()?, self.new, operation)?.is_none() {
-                    return Ok(PlannedStep::default());
-                }
+            RecordChange::TakesBack { operation, .. }
+                // Nothing of it was written again.
+                if find_operation_of(&desk.view()?, self.new, operation)?.is_none() =>
+            {
+                return Ok(PlannedStep::default());
             }
-            RecordChange::Segment { blob, offset, .. } => {
-                if blob::end(&desk.view()?, self.new, blob)? != *offset {
-                    return Err(both_read(blob));
-                }
+            RecordChange::Segment { blob, offset, .. }
+                if blob::end(&desk.view()?, self.new, blob)? != *offset =>
+            {
+                return Err(both_read(blob));
             }
             RecordChange::Bookmark { source, .. } => self.check_bookmark(view, desk, source)?,
             RecordChange::TextMissing { blob, .. } => return Err(both_read(blob)),

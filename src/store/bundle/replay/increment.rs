@@ -68,7 +68,7 @@ pub(super) fn needs_all_before(row: &OperationRow, since: u64) -> bool {
 }
 
 /// Returns whether an operation has erased something since a position.
-pub(super) fn erases(row: &OperationRow, since: u64) -> bool {
+pub(in crate::store::bundle) fn erases(row: &OperationRow, since: u64) -> bool {
     let purged = |effect: &OperationEffect| matches!(effect, OperationEffect::Purged { .. });
     row.is_swept() || (row.position >= since && row.effects.iter().any(purged))
 }
