@@ -19,7 +19,7 @@ use std::io::{self, Cursor, Read, Seek, SeekFrom};
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-const NOW: Timestamp = Timestamp::from_micros(1_767_300_000_000_000);
+pub(crate) const NOW: Timestamp = Timestamp::from_micros(1_767_300_000_000_000);
 
 pub(crate) fn act(verb: &str) -> WriteContext {
     WriteContext::asked(verb, NOW)

@@ -2,6 +2,7 @@
 
 mod fault;
 mod join;
+mod kill;
 mod known;
 mod law;
 
