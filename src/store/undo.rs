@@ -9,13 +9,13 @@ use crate::backend::{ScanDirection, Snapshot};
 use crate::engine::commit::CommitDurability;
 use crate::engine::index::find_operation;
 use crate::engine::read_snapshot::ReadSnapshot;
-use crate::engine::refs::UNFINISHED;
+use crate::engine::refs::{UNFINISHED, session as session_refs};
 use crate::error::{Error, Result};
 use crate::format::key::{self, of};
 use crate::format::{OperationEffect, OperationRow, Record, SessionRefs};
 use crate::model::{OperationAuthor, OperationId, SessionNumber, Timestamp};
 use serde::Serialize;
-use std::collections::BTreeSet;
+use std::collections::{BTreeSet, HashSet};
 
 /// A summary of an operation.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
@@ -173,7 +173,11 @@ impl Session {
     pub fn next_to_undo(&self, redo: bool) -> Result<Option<OperationSummary>> {
         let view = self.view()?;
         let rows = self.operation_rows(&view, usize::MAX)?;
-        let found = if redo { redoable(&view, &rows) } else { undoable(&rows, None) };
+        let foreign = self.foreign_operations(&view)?;
+        let found = match redo {
+            true => redoable(&view, &rows, &foreign),
+            false => undoable(&rows, &foreign, None),
+        };
         let row = match found {
             Ok(row) => row,
             Err(Error::NotFound { .. }) => return Ok(None),
@@ -182,6 +186,11 @@ impl Session {
         let undone = row.takes_back.filter(|_| redo);
         let undone = undone.map(|first| find_operation(&view, &first)).transpose()?.flatten();
         Ok(Some(undone.unwrap_or_else(|| row.clone()).into()))
+    }
+
+    /// Returns the operations of this session that were pulled from others.
+    fn foreign_operations(&self, view: &ReadSnapshot) -> Result<HashSet<OperationId>> {
+        self.store.foreign_operations(session_refs(&view.refs, self.number)?.info.id)
     }
 
     fn operation_rows(&self, view: &ReadSnapshot, limit: usize) -> Result<Vec<OperationRow>> {
@@ -193,8 +202,8 @@ impl Session {
             .collect()
     }
 
-    /// Undoes the newest operation that was asked for and is still in force, or the one whose id
-    /// begins with `operation`.
+    /// Undoes the newest operation that was asked for here and is still in force, or the one whose
+    /// id begins with `operation`. One that was pulled from others is only undone by its id.
     ///
     /// # Errors
     /// [`Error::NotFound`] if there is none, [`Error::Conflict`] if what it changed was changed
@@ -222,9 +231,10 @@ impl Session {
         let undone = self.store.engine.commit(CommitDurability::Now, &mut |desk| {
             let view = desk.view()?;
             let rows = self.operation_rows(&view, usize::MAX)?;
+            let foreign = self.foreign_operations(&view)?;
             let target = match way {
-                UndoDirection::Undo => undoable(&rows, named)?,
-                UndoDirection::Redo => redoable(&view, &rows)?,
+                UndoDirection::Undo => undoable(&rows, &foreign, named)?,
+                UndoDirection::Redo => redoable(&view, &rows, &foreign)?,
             };
             let done_by = last_done_by(&rows, target);
             let (changes, planned) =
@@ -248,7 +258,11 @@ impl Session {
 
 /// Returns the newest operation that was asked for and is in force, or the one whose id begins with
 /// `named`. This and the following functions expect rows newest first.
-fn undoable<'a>(rows: &'a [OperationRow], named: Option<&str>) -> Result<&'a OperationRow> {
+fn undoable<'a>(
+    rows: &'a [OperationRow],
+    foreign: &HashSet<OperationId>,
+    named: Option<&str>,
+) -> Result<&'a OperationRow> {
     if let Some(prefix) = named {
         let prefix = prefix.to_ascii_lowercase();
         let mut found: Vec<_> =
@@ -274,6 +288,7 @@ fn undoable<'a>(rows: &'a [OperationRow], named: Option<&str>) -> Result<&'a Ope
     rows.iter()
         .find(|row| {
             row.operation.author == OperationAuthor::Asked
+                && !foreign.contains(&row.operation.id)
                 && row.takes_back.is_none()
                 && row.taken_back_by.is_none()
                 && !row.effects.is_empty()
@@ -282,9 +297,13 @@ fn undoable<'a>(rows: &'a [OperationRow], named: Option<&str>) -> Result<&'a Ope
         .ok_or_else(|| Error::not_found("operation", "to undo"))
 }
 
-/// Returns the last undo, if only hooks, purges and other redos follow it.
-fn redoable<'a>(view: &ReadSnapshot, rows: &'a [OperationRow]) -> Result<&'a OperationRow> {
-    for row in rows {
+/// Returns the last undo, if only hooks, purges, other redos and operations of others follow it.
+fn redoable<'a>(
+    view: &ReadSnapshot,
+    rows: &'a [OperationRow],
+    foreign: &HashSet<OperationId>,
+) -> Result<&'a OperationRow> {
+    for row in rows.iter().filter(|row| !foreign.contains(&row.operation.id)) {
         let Some(first) = row.takes_back else {
             let purged =
                 |effect: &OperationEffect| matches!(effect, OperationEffect::Purged { .. });

@@ -5,6 +5,7 @@
 //! All of it comes from a place that others can write to. So every limit is checked when something
 //! is read and when it is written, and no length is believed.
 
+mod foreign;
 mod key_file;
 mod keys;
 mod marker;
@@ -13,6 +14,7 @@ mod pack;
 mod reference;
 mod track;
 
+pub use foreign::ForeignOperations;
 pub use key_file::RemoteKeyFile;
 pub use keys::{PackKey, RemoteKeys, SessionKey};
 pub use marker::{MAX_REMOTE_MARKER_BYTES, REMOTE_VERSION, RemoteMarker};

@@ -9,11 +9,11 @@
 //! * `push`: stores a pack, then makes the ref name it.
 //! * `pull`: imports the packs that are new; `join`: joins them with what was written here.
 //! * `track`: what this store knows of the ref of a session.
-//! * `clone_tag`: the end of what a store names in a session that another store began.
+//! * `foreign`: the operations of others, and the end of what a store names in their sessions.
 //! * `known`: the remotes that a store knows by name, in its keyring.
 //! * `unpushed`: what is not on a remote yet; `preview`: what a push or a pull would do.
 
-mod clone_tag;
+mod foreign;
 mod join;
 mod known;
 mod preview;

@@ -2,10 +2,13 @@
 
 use super::track::KnownRef;
 use super::{DepotRead, ReadRef, Remote};
+use crate::engine::index::find_operation_of;
 use crate::engine::refs::present_session;
 use crate::error::{DepotError, Error, Result};
 use crate::format::ExportMark;
-use crate::format::remote::{RefPack, RefRelation, open_pack, pack_name, ref_name};
+use crate::format::remote::{
+    ForeignOperations, RefPack, RefRelation, open_pack, pack_name, ref_name,
+};
 use crate::model::{CloneId, OperationId, SessionHandle, SessionId, SessionNumber};
 use crate::store::{Session, SplitBranch, Store, WriteContext};
 use std::collections::HashMap;
@@ -143,9 +146,7 @@ impl Store {
         }
         let mut report = PullReport { version: content.version, ..PullReport::default() };
         let old = self.shared_session(content.info.id)?.map(|session| session.number);
-        if old.is_none() && content.home != CloneId::from_bytes(self.engine.marker.id) {
-            self.note_foreign(content.info.id)?;
-        }
+        let before = self.engine.follower.written_view()?;
         let follows = old.map_or(Ok(true), |old| self.can_follow(known, read, old))?;
         let taken = follows.then(|| self.take_in_order(act, remote, (handle, read), known, name));
         let (packs, end) = match (taken, old) {
@@ -158,6 +159,16 @@ impl Store {
             (Some(taken), _) => taken?,
             (None, None) => return Err(Error::Internal("a session is not there".to_owned())),
         };
+        let begun_by_others = content.home != CloneId::from_bytes(self.engine.marker.id);
+        let mut foreign = ForeignOperations { begun_by_others, operations: Vec::new() };
+        for operation in packs.effects.keys() {
+            let known = match old {
+                Some(old) => find_operation_of(&before, old, operation)?,
+                None => None,
+            };
+            foreign.operations.extend(known.is_none().then_some(*operation));
+        }
+        self.note_foreign(content.info.id, foreign)?;
         report.session = name_of(&self.pulled_session(content.info.id)?)?;
         report.operations = packs.operations;
         report.secrets = packs.secrets;

@@ -2,13 +2,13 @@
 
 use super::golden;
 use forge_store::format::remote::{
-    PackKey, RefPack, RefSummary, RefTrack, RemoteKeys, RemoteMarker, RemoteRef, SessionPlace,
-    open_pack, seal_pack,
+    ForeignOperations, PackKey, RefPack, RefSummary, RefTrack, RemoteKeys, RemoteMarker, RemoteRef,
+    SessionPlace, open_pack, seal_pack,
 };
 use forge_store::format::{ExportMark, RecordBytes};
 use forge_store::model::{
-    CloneId, PackHash, PackId, RefLink, RefNonce, RemoteId, RevisionId, SessionId, SessionKind,
-    SessionMetadata, Timestamp,
+    CloneId, OperationId, PackHash, PackId, RefLink, RefNonce, RemoteId, RevisionId, SessionId,
+    SessionKind, SessionMetadata, Timestamp,
 };
 
 const TIME: Timestamp = Timestamp::from_micros(1_767_261_600_000_000);
@@ -39,6 +39,21 @@ fn the_golden_marker_of_a_remote_is_written_and_read_unchanged() {
     let read = RemoteMarker::decode(&kept).unwrap();
     assert_eq!(read, marker);
     read.check_key(&keys()).unwrap();
+}
+
+#[test]
+fn the_golden_list_of_operations_of_others_is_written_and_read_unchanged() {
+    let operations = [[1; 16], [2; 16]].map(OperationId::from_bytes).to_vec();
+    let known = ForeignOperations { begun_by_others: true, operations };
+    let kept = golden("remote-foreign", &known.encode());
+    assert_eq!(ForeignOperations::decode(&kept).unwrap(), known);
+    // A writer that was killed has left a part of an id.
+    let cut = &kept[..kept.len() - 3];
+    assert_eq!(ForeignOperations::decode(cut).unwrap().operations.len(), 1);
+    assert_eq!(ForeignOperations::whole_bytes(cut.len() as u64), kept.len() as u64 - 16);
+    for wrong in [&kept[..4], b"fFo2\x01", b"fFo1\x02", b""] {
+        assert!(ForeignOperations::decode(wrong).is_err(), "{wrong:?}");
+    }
 }
 
 #[test]

@@ -7,7 +7,7 @@ use crate::bundle::{act, note};
 use forge_store::ErrorKind;
 use forge_store::model::{BranchMetadata, Kind};
 use forge_store::store::remote::{Depot, MemoryDepot, Remote};
-use forge_store::store::{MergeRequest, NewCheckpoint, NewSession, Session, Store};
+use forge_store::store::{MergeRequest, NewCheckpoint, NewSession, Options, Session, Store};
 use proptest::prelude::*;
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -248,6 +248,41 @@ fn a_checkpoint_that_was_taken_back_there_and_replaced_here_is_kept() {
     meet(&first, &second);
     let found = first.session().checkpoints(&Default::default()).unwrap();
     assert_eq!(found.len(), 1);
+}
+
+/// After a pull, `undo` took back what somebody else had done last.
+#[test]
+fn an_undo_takes_back_what_was_done_here() {
+    let folder = tempfile::tempdir().unwrap();
+    let (_, depot, first) = shared();
+    let store = Store::create(&folder.path().join("store"), Options::default()).unwrap();
+    let second = Machine { store, remote: Remote::open(depot, &SECRET).unwrap() };
+    second.pull().unwrap();
+    let nothing = second.session().undo(&act("undo"), None).unwrap_err();
+    assert_eq!(nothing.kind(), ErrorKind::NotFound, "{nothing}");
+    note(&second.session(), "B", "here");
+    note(&first.session(), "C", "there");
+    first.push().unwrap();
+    second.pull().unwrap();
+    second.push().unwrap();
+    note(&first.session(), "D", "there");
+    first.push().unwrap();
+    second.pull().unwrap();
+    let ids = || {
+        let session = second.session();
+        let state = session.state(&session.head().unwrap()).unwrap();
+        state.claims().entries().map(|one| one.unwrap().0.id).collect::<Vec<_>>()
+    };
+    assert_eq!(ids(), ["A", "B", "C", "D"]);
+    second.session().undo(&act("undo"), None).unwrap();
+    assert_eq!(ids(), ["A", "C", "D"]);
+    second.session().redo(&act("redo")).unwrap();
+    assert_eq!(ids(), ["A", "B", "C", "D"]);
+    // By its id, what others did is undone too.
+    let operations = second.session().operations(9).unwrap();
+    let theirs = operations.iter().find(|one| one.effects == ["revision #4"]).unwrap();
+    second.session().undo(&act("undo"), Some(&theirs.id.to_string())).unwrap();
+    assert_eq!(ids(), ["A", "B", "C"]);
 }
 
 proptest! {

@@ -1,0 +1,77 @@
+//! What others wrote to the sessions of a store, and the tag by which this store names what it adds
+//! to a session of others.
+//!
+//! A file for each session that was pulled lists the operations of others. It is a note for `undo`
+//! and for new ids: if it is lost, `undo` takes all operations for those of this store.
+
+use crate::backend::{self, files, plain_file};
+use crate::error::{Error, Result};
+use crate::format::remote::ForeignOperations;
+use crate::model::{CloneId, OperationId, SessionId};
+use crate::store::Store;
+use crate::store::folder::REMOTES_FOLDER;
+use std::collections::HashSet;
+use std::fs::File;
+use std::io::{self, Read, Write};
+use std::path::PathBuf;
+
+/// The number of digits of a tag: the first ones of the store's id.
+const TAG_DIGITS: usize = 4;
+/// The folder with the files.
+const FOREIGN_FOLDER: &str = "foreign";
+/// The extension of a file that is being written.
+const NEW: &str = "new";
+/// A larger file lists more operations than a session can have.
+const MAX_FILE_BYTES: u64 = 1 << 30;
+
+impl Store {
+    /// Returns the tag of this store.
+    pub(in crate::store) fn clone_tag(&self) -> String {
+        let id = CloneId::from_bytes(self.engine.marker.id).to_string();
+        id.chars().take(TAG_DIGITS).collect()
+    }
+
+    /// Returns the tag for new ids in a session, if another store began it.
+    pub(in crate::store) fn id_tag(&self, session: SessionId) -> Option<String> {
+        let mut header = [0; ForeignOperations::HEADER_BYTES];
+        File::open(self.foreign_path(session)?).ok()?.read_exact(&mut header).ok()?;
+        let known = ForeignOperations::decode(&header).ok()?;
+        known.begun_by_others.then(|| self.clone_tag())
+    }
+
+    /// Returns the operations of a session that were pulled from others.
+    pub(in crate::store) fn foreign_operations(
+        &self,
+        session: SessionId,
+    ) -> Result<HashSet<OperationId>> {
+        let Some(path) = self.foreign_path(session) else { return Ok(HashSet::new()) };
+        let bytes = match plain_file::read(&path, MAX_FILE_BYTES) {
+            Ok(bytes) => bytes,
+            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(HashSet::new()),
+            Err(error) => return Err(backend::Error::io("read", &path)(error).into()),
+        };
+        let known = ForeignOperations::decode(&bytes).unwrap_or_default();
+        Ok(known.operations.into_iter().collect())
+    }
+
+    /// Notes operations of others in a session, and whether another store began it. A store in
+    /// memory does not keep that.
+    pub(super) fn note_foreign(&self, session: SessionId, new: ForeignOperations) -> Result<()> {
+        let Some(path) = self.foreign_path(session) else { return Ok(()) };
+        let Some(folder) = path.parent() else { return Ok(()) };
+        files::create_private_folder(folder).map_err(backend::Error::io("create", folder))?;
+        let known = path.metadata().map_or(0, |file| file.len());
+        if known < ForeignOperations::HEADER_BYTES as u64 {
+            return Ok(files::replace(&path, &path.with_extension(NEW), &new.encode())?);
+        }
+        let wrong = |error| Error::from(backend::Error::io("write", &path)(error));
+        let mut file = File::options().append(true).open(&path).map_err(wrong)?;
+        file.set_len(ForeignOperations::whole_bytes(known)).map_err(wrong)?;
+        file.write_all(&ForeignOperations::encode_ids(&new.operations)).map_err(wrong)
+    }
+
+    fn foreign_path(&self, session: SessionId) -> Option<PathBuf> {
+        let folder = self.path()?.join(REMOTES_FOLDER).join(FOREIGN_FOLDER);
+        Some(folder.join(session.to_string()))
+    }
+}
