@@ -128,7 +128,8 @@ impl StoreHandle {
     /// # Errors
     /// As [`Self::store`]; also if there is no such session.
     pub(crate) fn session(&self, py: Python<'_>, id: &str) -> PyResult<Session> {
-        if let Some(known) = self.with(py, |opened| opened.sessions.get(id).cloned())? {
+        let known = self.with(py, |opened| opened.sessions.get(id).cloned())?;
+        if let Some(known) = known.filter(|known| !known.is_removed()) {
             return Ok(known);
         }
         let store = self.store(py)?;

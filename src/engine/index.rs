@@ -11,7 +11,7 @@ pub(crate) mod session_drop;
 use super::derive::{self, history_place};
 use super::lineage::{self, RevisionRef};
 use super::object::{self, DROPPED_OBJECT};
-use super::refs::{WRITTEN, advance_by, effective, session};
+use super::refs::{WRITTEN, advance_by, effective, present_session, session};
 use super::row_overlay::{LatestRevision, OverlaySnapshot, RowOverlay};
 use super::row_totals;
 use crate::backend::{LogPosition, RecordHash, ScanDirection, Snapshot, TableId};
@@ -278,8 +278,11 @@ impl RecordIndexer<'_> {
                 self.replace_session(*session, *of)?;
                 Ok(None)
             }
-            RecordChange::SessionAbandoned { session } => {
-                self.drop_session(*session)?;
+            RecordChange::SessionAbandoned { session: number } => {
+                match present_session(refs, session(refs, *number)?.info.id)? {
+                    Some(twin) => self.drop_twin(*number, twin)?,
+                    None => self.drop_session(*number)?,
+                }
                 Ok(None)
             }
             RecordChange::Branch { session: number, .. } => {

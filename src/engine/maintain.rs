@@ -248,6 +248,12 @@ impl KeyframeBuilder {
                 let gone = RevisionRange { branch: *branch, after: first - 1, to: last - 1 };
                 self.chunks.extend(keyframe::chunks(&view, *session, gone)?);
             }
+            if let RecordChange::SessionReplaced { of: gone, .. }
+            | RecordChange::SessionAbandoned { session: gone } = change
+            {
+                let view = OverlaySnapshot { base, rows, position: placed.position };
+                self.chunks.extend(keyframe::chunks_of(&view, *gone)?);
+            }
             if let RecordChange::Swept { operation, sessions, .. } = change {
                 self.refs.sessions.load(base, sessions.iter().copied())?;
                 let view = OverlaySnapshot { base, rows, position: placed.position };

@@ -117,6 +117,10 @@ pub(crate) fn free_name(refs: &StoreRefs, kind: SessionKind, name: &str) -> Resu
     Err(Error::Internal(format!("every name like '{name}' is taken")))
 }
 
+/// What to do with a session that is only a number and an id any more.
+pub(crate) const REMOVED: &str =
+    "the session was removed, or replaced when it was pulled: open it again";
+
 /// Checks that a record does not change a dropped session.
 pub(crate) fn check_sessions_visible(refs: &StoreRefs, record: &Record) -> Result<()> {
     // A sweep also applies to dropped sessions.
@@ -129,6 +133,9 @@ pub(crate) fn check_sessions_visible(refs: &StoreRefs, record: &Record) -> Resul
     for number in told.filter_map(RecordChange::session) {
         let gone = refs.sessions.get(number)?.and_then(|session| session.gone);
         let is_gone = gone.is_some_and(|gone| gone != SessionRemoval::Incomplete);
+        if gone == Some(SessionRemoval::Swept) {
+            return Err(Error::Conflict(REMOVED.to_owned()));
+        }
         if is_gone && !is_shown(number) {
             return Err(Error::Conflict(
                 "the session was dropped: undo that first ('forge log --operations' names a \

@@ -4,9 +4,9 @@ use super::{Store, current_number};
 use crate::engine::checkpoint::{self, CheckpointFilter};
 use crate::engine::commit::CommitDurability;
 use crate::engine::read_snapshot::ReadSnapshot;
-use crate::engine::refs::{JOINED, UNFINISHED, session as session_refs};
-use crate::error::Result;
-use crate::format::{Record, RecordChange, SessionRefs};
+use crate::engine::refs::{JOINED, REMOVED, UNFINISHED, session as session_refs};
+use crate::error::{Error, Result};
+use crate::format::{Record, RecordChange, SessionRefs, SessionRemoval};
 use crate::model::{
     BranchNumber, Checkpoint, Operation, SessionMetadata, SessionNumber, Timestamp,
 };
@@ -129,7 +129,20 @@ impl Session {
     }
 
     pub(crate) fn view(&self) -> Result<ReadSnapshot> {
-        self.store.engine.follower.view()
+        let view = self.store.engine.follower.view()?;
+        if session_refs(&view.refs, self.number)?.gone == Some(SessionRemoval::Swept) {
+            return Err(Error::Conflict(REMOVED.to_owned()));
+        }
+        Ok(view)
+    }
+
+    /// Returns whether the session was permanently removed, or replaced when it was pulled, as far
+    /// as this process knows. Then it must be opened again.
+    #[must_use]
+    pub fn is_removed(&self) -> bool {
+        let refs = self.store.engine.follower.known_refs();
+        let session = refs.sessions.get(self.number).ok().flatten();
+        session.is_some_and(|session| session.gone == Some(SessionRemoval::Swept))
     }
 
     /// Returns the checkpoints that match the filter, newest first.

@@ -111,6 +111,11 @@ pub fn read_key(context: &Context, source: &str) -> Result<RemoteKeyFile, Comman
                 "the environment variable '{name}' is not set, or no text"
             ))
         })?,
+        // The text must not be in an error.
+        None if source.trim_start().starts_with("forge remote") => {
+            return Err(CommandError::invalid("this is the text of a key, not a file with it")
+                .hinted("write it to a file and name that, or 'env:NAME' for a variable with it"));
+        }
         None => {
             let path = context.cwd.join(source);
             plain_file::read_text(&path, MAX_KEY_BYTES).map_err(|error| {

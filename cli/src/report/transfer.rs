@@ -57,6 +57,10 @@ impl JoinedSession {
         Self { renumbered, split: split.collect() }
     }
 
+    fn is_empty(&self) -> bool {
+        self.renumbered.is_empty() && self.split.is_empty()
+    }
+
     /// Adds what a later round did.
     pub fn extend(&mut self, later: Self) {
         self.renumbered.extend(later.renumbered);
@@ -105,7 +109,7 @@ impl PushedSession {
     }
 
     fn is_unchanged(&self) -> bool {
-        self.operations == 0 && self.pulled == 0
+        self.operations == 0 && self.pulled == 0 && self.joined.is_empty()
     }
 
     fn print(&self, remote: &str, screen: &mut Screen) {
@@ -195,7 +199,7 @@ impl PulledSession {
     }
 
     fn is_unchanged(&self) -> bool {
-        self.operations == 0 && !self.new
+        self.operations == 0 && !self.new && self.secrets.is_empty() && self.joined.is_empty()
     }
 
     pub(super) fn print(&self, remote: &str, screen: &mut Screen) {
@@ -290,7 +294,7 @@ impl Report for SyncReport {
     fn human(&self, screen: &mut Screen) {
         let mut unchanged = Vec::new();
         for one in &self.sessions {
-            if one.pulled == 0 && one.pushed == 0 && !one.new {
+            if one.pulled == 0 && one.pushed == 0 && !one.new && one.joined.is_empty() {
                 unchanged.push(&*one.session);
                 continue;
             }

@@ -82,7 +82,7 @@ impl RecordIndexer<'_> {
         }
         let all = ScanDirection::Ascending;
         let prunings = self.view().scan(key::PRUNINGS, &[], &[], all, usize::MAX)?;
-        self.drop_session(old)?;
+        self.drop_twin(old, new)?;
         for (place, session) in prunings {
             let is_shared = place.last_chunk().is_some_and(|id| operations.contains(id));
             if short_at(&session, 0) == Some(old) && is_shared {

@@ -149,9 +149,27 @@ impl RecordIndexer<'_> {
     /// Deletes everything that belongs only to a session. The sweep deletes its large values, the
     /// applier its keyframes.
     pub(super) fn drop_session(&mut self, number: SessionNumber) -> Result<()> {
-        let objects: Vec<u64> =
-            session_objects(&self.view(), number)?.objects.into_iter().collect();
-        self.forget_objects(&objects)?;
+        let objects = session_objects(&self.view(), number)?.objects;
+        self.drop_rows(number, objects)
+    }
+
+    /// Deletes everything of a session that another one with the same id does not have. Large
+    /// deltas of both may be stored as one object.
+    pub(super) fn drop_twin(&mut self, number: SessionNumber, twin: SessionNumber) -> Result<()> {
+        let mut objects = session_objects(&self.view(), number)?.objects;
+        for table in [key::REVISIONS, key::FOLDED] {
+            for (_, row) in rows(&self.view(), table, twin)? {
+                if row != RevisionRow::LOST {
+                    let row = RevisionRow::decode(&row).map_err(Error::corrupt("a revision"))?;
+                    objects.retain(|object| !row.parts.contains(object));
+                }
+            }
+        }
+        self.drop_rows(number, objects)
+    }
+
+    fn drop_rows(&mut self, number: SessionNumber, objects: BTreeSet<u64>) -> Result<()> {
+        self.forget_objects(&objects.into_iter().collect::<Vec<_>>())?;
         let ids = id_keys(&self.view(), number)?;
         let ids = ids.into_iter().map(|(table, id)| (table, self.id_key(id, number)));
         let mut found: Vec<(TableId, Vec<u8>)> = ids.collect();

@@ -60,15 +60,27 @@ impl Store {
         Ok(!operations_since(view, number, position)?.is_empty())
     }
 
-    /// Returns the verb of an operation that permanently deleted something since a mark.
-    pub(in crate::store) fn erased_since(
+    /// Returns whether something was permanently deleted from a session since a mark.
+    pub(in crate::store) fn was_erased_since(
+        &self,
+        number: SessionNumber,
+        mark: &ExportMark,
+    ) -> Result<bool> {
+        let view = self.engine.follower.written_view()?;
+        let rows = operations_since(&view, number, mark.position)?;
+        Ok(rows.iter().any(|row| erases(row, mark.position)))
+    }
+
+    /// Returns the verb of an operation since a mark whose deletion would be lost if the session
+    /// were built again from what others have: a purge, or a swept pruning that they do not have.
+    pub(in crate::store) fn erased_alone_since(
         &self,
         number: SessionNumber,
         mark: &ExportMark,
     ) -> Result<Option<String>> {
         let view = self.engine.follower.written_view()?;
         let mut rows = operations_since(&view, number, mark.position)?.into_iter();
-        let erasing = rows.find(|row| erases(row, mark.position));
+        let erasing = rows.find(|row| row.position >= mark.position && erases(row, mark.position));
         Ok(erasing.map(|row| row.operation.verb))
     }
 

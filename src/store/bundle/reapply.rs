@@ -58,6 +58,8 @@ pub(in crate::store) struct Reapply<'a> {
     left_out_checkpoints: HashSet<CheckpointId>,
     /// The branches that revisions of a branch go to instead.
     moved: BTreeMap<BranchNumber, BranchNumber>,
+    /// The branch of others that each branch that was made here follows, if it follows one.
+    roots: BTreeMap<BranchNumber, BranchNumber>,
     /// The numbers of branches that were made here.
     made: BTreeMap<BranchNumber, BranchNumber>,
     /// The number of the next branch that is replayed.
@@ -111,6 +113,7 @@ impl<'a> Reapply<'a> {
             left_out: HashSet::new(),
             left_out_checkpoints: HashSet::new(),
             moved: BTreeMap::new(),
+            roots: BTreeMap::new(),
             made: BTreeMap::new(),
             next_branch: 0,
             numbers: BTreeMap::new(),
@@ -196,6 +199,7 @@ impl<'a> Reapply<'a> {
         let planned = match planned {
             Err(Error::Dangling { from, to }) => {
                 let branch = step.changes.iter().find_map(changes::branch_of_revision);
+                let branch = branch.map(|own| self.roots.get(&own).copied().unwrap_or(own));
                 self.dangling = branch.filter(|branch| !self.moved.contains_key(branch));
                 return Err(Error::Dangling { from, to });
             }
@@ -216,7 +220,7 @@ impl<'a> Reapply<'a> {
     ) -> Result<Vec<SplitBranch>> {
         let theirs = self.store.engine.follower.written_view()?;
         let mut split = Vec::new();
-        for (branch, revisions) in self.revisions(rows, since)? {
+        for (branch, revisions) in self.revisions(view, rows, since)? {
             let conflict = self.conflict(view, &theirs, branch, &revisions)?;
             let Some(conflict) = conflict else { continue };
             let number = self.add_branch(branch, conflict.common, self.operation.time)?;
@@ -234,14 +238,15 @@ impl<'a> Reapply<'a> {
         Ok(split)
     }
 
-    /// Returns the revisions that are written again, by branch, without branches that were made
-    /// here.
+    /// Returns the revisions that are written again, by the branch of others that they follow: those
+    /// of a branch that was made here from one of them follow the same one.
     fn revisions(
         &mut self,
+        view: &ReadSnapshot,
         rows: &[OperationRow],
         since: &ExportMark,
-    ) -> Result<BTreeMap<BranchNumber, Vec<u64>>> {
-        let mut revisions: BTreeMap<BranchNumber, Vec<u64>> = BTreeMap::new();
+    ) -> Result<BTreeMap<BranchNumber, Vec<RevisionRef>>> {
+        let mut revisions: BTreeMap<BranchNumber, Vec<RevisionRef>> = BTreeMap::new();
         let mut made = BTreeSet::new();
         for row in rows {
             if self.left_out.contains(&row.operation.id) {
@@ -253,7 +258,8 @@ impl<'a> Reapply<'a> {
             for effect in new {
                 match effect {
                     OperationEffect::Revision { branch, sequence } => {
-                        revisions.entry(*branch).or_default().push(*sequence);
+                        let at = RevisionRef { branch: *branch, sequence: *sequence };
+                        revisions.entry(*branch).or_default().push(at);
                     }
                     OperationEffect::BranchMade { branch } => {
                         made.insert(*branch);
@@ -262,7 +268,20 @@ impl<'a> Reapply<'a> {
                 }
             }
         }
-        revisions.retain(|branch, _| !made.contains(branch));
+        // A branch has a lower number than those that were made from it.
+        for branch in made {
+            let own = revisions.remove(&branch).unwrap_or_default();
+            let base = session_refs(&view.refs, self.old)?.branch(branch)?.base;
+            let Some((base, sequence)) = base else { continue };
+            let root = self.roots.get(&base).copied().unwrap_or(base);
+            let follows = |known: &Vec<RevisionRef>| {
+                known.iter().any(|at| (at.branch, at.sequence) == (base, sequence))
+            };
+            if let Some(known) = revisions.get_mut(&root).filter(|known| follows(known)) {
+                known.extend(own);
+                self.roots.insert(branch, root);
+            }
+        }
         Ok(revisions)
     }
 

@@ -2,7 +2,7 @@
 //! to a session of others.
 //!
 //! A file for each session that was pulled lists the operations of others. It is a note for `undo`
-//! and for new ids: if it is lost, `undo` takes all operations for those of this store.
+//! and for new ids: if it is lost, all operations count as written by this store.
 
 use crate::backend::{self, files, plain_file};
 use crate::error::{Error, Result};
@@ -56,7 +56,7 @@ impl Store {
 
     /// Notes operations of others in a session, and whether another store began it. A store in
     /// memory does not keep that.
-    pub(super) fn note_foreign(&self, session: SessionId, new: ForeignOperations) -> Result<()> {
+    pub(super) fn note_foreign(&self, session: SessionId, new: &ForeignOperations) -> Result<()> {
         let Some(path) = self.foreign_path(session) else { return Ok(()) };
         let Some(folder) = path.parent() else { return Ok(()) };
         files::create_private_folder(folder).map_err(backend::Error::io("create", folder))?;

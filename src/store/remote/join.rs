@@ -2,7 +2,7 @@
 //!
 //! What was pushed keeps its ids and numbers. What was not is written again after it, in a session
 //! that is built beside the one here and replaces it in one record. Until then nothing of it shows,
-//! and an error leaves everything as it was.
+//! and an error leaves the session as it was, but without prunings that were not pushed.
 
 use super::pull::{PackTarget, TakenPacks};
 use super::track::KnownRef;
@@ -10,6 +10,7 @@ use super::{ReadRef, Remote};
 use crate::backend::Snapshot;
 use crate::engine::commit::CommitDurability;
 use crate::engine::index::find_operation_of;
+use crate::engine::refs::session as session_refs;
 use crate::engine::session_rows::SessionLookup;
 use crate::error::{Error, Result};
 use crate::format::{ExportMark, Record, RecordChange, SessionRemoval};
@@ -40,7 +41,7 @@ impl Store {
     ) -> Result<Joined> {
         let operation = act.operation()?;
         let pushed = known.map_or_else(ExportMark::default, |known| known.end);
-        if let Some(verb) = self.erased_since(old, &pushed)? {
+        if let Some(verb) = self.erased_alone_since(old, &pushed)? {
             return Err(Error::Conflict(format!(
                 "'{verb}' permanently deleted data here, and the session was changed on the remote \
                  meanwhile: both cannot be joined"
@@ -57,6 +58,8 @@ impl Store {
             match joined {
                 Ok(Some(joined)) => {
                     self.forget_text_copies([old])?;
+                    // Else each process applies the removal of a session until the next one does.
+                    self.maintain(0).ok();
                     return Ok(joined);
                 }
                 // Something was written to the session meanwhile.
@@ -101,6 +104,13 @@ impl Store {
         let reapply = Reapply::new(self, (old, new), operation, &tag, kept_apart);
         let reapplied = reapply.all(&view, &since)?;
         let is_replaced = self.engine.commit(CommitDurability::Now, &mut |desk| {
+            let removal = |number| -> Result<_> { Ok(session_refs(&desk.refs, number)?.gone) };
+            if removal(old)?.is_some() || removal(new)? != Some(SessionRemoval::Incomplete) {
+                return Err(Error::Conflict(
+                    "the session was dropped, or pulled by another process, meanwhile: try again"
+                        .to_owned(),
+                ));
+            }
             let now = desk.view()?;
             let is_same = !Self::was_written_since(&now, old, view.position())?;
             let changes = vec![RecordChange::SessionReplaced { session: new, of: old }];

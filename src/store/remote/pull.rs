@@ -101,7 +101,7 @@ impl Store {
     }
 
     /// Returns the session with this id that was not removed.
-    fn shared_session(&self, id: SessionId) -> Result<Option<Session>> {
+    pub(super) fn shared_session(&self, id: SessionId) -> Result<Option<Session>> {
         let (refs, _) = self.engine.follower.written_refs()?;
         Ok(present_session(&refs, id)?.map(|number| self.session_at(number)))
     }
@@ -149,15 +149,22 @@ impl Store {
         let before = self.engine.follower.written_view()?;
         let follows = old.map_or(Ok(true), |old| self.can_follow(known, read, old))?;
         let taken = follows.then(|| self.take_in_order(act, remote, (handle, read), known, name));
+        let since = known.map_or_else(ExportMark::default, |known| known.end);
+        let must_join = match (&taken, old) {
+            (None | Some(Err(Error::Conflict(_))), Some(_)) => true,
+            // Others may have brought back what was swept here.
+            (Some(Err(_)), Some(old)) => self.was_erased_since(old, &since)?,
+            _ => false,
+        };
         let (packs, end) = match (taken, old) {
-            (None | Some(Err(Error::Conflict(_))), Some(old)) => {
+            (_, Some(old)) if must_join => {
                 let joined = self.join(act, remote, (handle, read), (old, known))?;
                 report.renumbered = joined.reapplied.numbers;
                 report.split = joined.reapplied.split;
                 (joined.packs, joined.end)
             }
             (Some(taken), _) => taken?,
-            (None, None) => return Err(Error::Internal("a session is not there".to_owned())),
+            (None, _) => return Err(Error::Internal("a session is not there".to_owned())),
         };
         let begun_by_others = content.home != CloneId::from_bytes(self.engine.marker.id);
         let mut foreign = ForeignOperations { begun_by_others, operations: Vec::new() };
@@ -168,7 +175,7 @@ impl Store {
             };
             foreign.operations.extend(known.is_none().then_some(*operation));
         }
-        self.note_foreign(content.info.id, foreign)?;
+        self.note_foreign(content.info.id, &foreign)?;
         report.session = name_of(&self.pulled_session(content.info.id)?)?;
         report.operations = packs.operations;
         report.secrets = packs.secrets;

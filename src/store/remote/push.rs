@@ -191,7 +191,13 @@ impl Push<'_> {
             let joined = if erases { 0 } else { first_joined(packs, bytes.len() as u64) };
             if let (Some(pack), Some(mark)) = (packs.get(joined), known.begins.get(joined)) {
                 (first, begin) = if erases { (1, whole) } else { (pack.first, *mark) };
+                let end = written.marks.first().copied().unwrap_or_default();
                 (written, bytes) = self.exported(&begin)?;
+                let view = self.store.engine.follower.written_view()?;
+                if Store::was_written_since(&view, self.session.number, end.position)? {
+                    // What was written meanwhile was not checked for secrets.
+                    return self.new_pack(Some(known), version);
+                }
             }
             let kept = packs.iter().take(joined).filter_map(|pack| pack.inline.as_ref());
             inline = kept.map(|bytes| bytes.0.len()).sum();

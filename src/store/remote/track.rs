@@ -51,6 +51,10 @@ impl Remote {
         }
         let RefTrack { tag, stored, begins, end } = track;
         let read = self.opened(handle, stored.0, DepotTag::new(tag))?;
+        // A session that was removed here is pulled whole again.
+        if store.shared_session(read.opened.content.info.id)?.is_none() {
+            return Ok(None);
+        }
         Ok(Some(KnownRef { read, begins, end }))
     }
 
@@ -88,7 +92,7 @@ impl Remote {
         for folder in folder.parent().into_iter().chain([folder.as_path()]) {
             files::create_private_folder(folder).map_err(backend::Error::io("create", folder))?;
         }
-        let path = folder.join("lock");
+        let path = folder.with_file_name("lock");
         let wrong = |error| Error::from(backend::Error::io("lock", &path)(error));
         let mut options = OpenOptions::new();
         let file = options.create(true).truncate(false).write(true).open(&path).map_err(wrong)?;

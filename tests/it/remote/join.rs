@@ -5,9 +5,12 @@ use super::{Machine, SECRET, command, shared, step_of};
 use crate::bundle::law::{same, told};
 use crate::bundle::{act, note};
 use forge_store::ErrorKind;
-use forge_store::model::{BranchMetadata, Kind};
+use forge_store::model::{BranchMetadata, Key, Kind, Timestamp, Value};
 use forge_store::store::remote::{Depot, MemoryDepot, Remote};
-use forge_store::store::{MergeRequest, NewCheckpoint, NewSession, Options, Session, Store};
+use forge_store::store::{
+    ClaimChange, MergeRequest, NewCheckpoint, NewSession, Options, Session, Store, VerifyDepth,
+    VerifyOutcome,
+};
 use proptest::prelude::*;
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -100,8 +103,6 @@ fn a_claim_that_both_sides_changed_gives_a_branch_and_a_merge_that_names_it() {
 
 #[test]
 fn a_claim_that_refers_to_one_that_others_removed_is_on_a_branch_of_its_own() {
-    use forge_store::model::{Key, Value};
-    use forge_store::store::ClaimChange;
     let (first, second) = two();
     let hypothesis = Key::new(Kind::Hypothesis, "H1");
     let value = Value::from([
@@ -248,6 +249,104 @@ fn a_checkpoint_that_was_taken_back_there_and_replaced_here_is_kept() {
     meet(&first, &second);
     let found = first.session().checkpoints(&Default::default()).unwrap();
     assert_eq!(found.len(), 1);
+}
+
+/// What was swept here and brought back there was told to be damaged.
+#[test]
+fn a_pruning_that_was_swept_here_and_undone_there_is_undone() {
+    let (first, second) = two();
+    step_of(&first, 1, (0, 0));
+    step_of(&first, 2, (0, 0));
+    step_of(&first, 3, (12, 0));
+    first.push().unwrap();
+    second.pull().unwrap();
+    step_of(&first, 4, (9, 0));
+    first.push().unwrap();
+    step_of(&second, 5, (14, 0));
+    second.pull().unwrap();
+    meet(&first, &second);
+}
+
+/// A branch that was made here from a revision that was not pushed was written over what others had
+/// changed in the same claim.
+#[test]
+fn a_branch_made_here_goes_with_the_branch_that_it_follows() {
+    let (first, second) = two();
+    note(&first.session(), "A", "changed there");
+    first.push().unwrap();
+    let session = second.session();
+    note(&session, "B", "on main");
+    session.create_branch(&act("x"), "x", None, BranchMetadata::default()).unwrap();
+    session.switch_branch(&act("x"), "x", false).unwrap();
+    note(&session, "A", "changed here");
+    let pulled = second.pull().unwrap();
+    let [split] = pulled.split.as_slice() else { panic!("{pulled:?}") };
+    assert_eq!((split.branch.as_str(), split.claim.as_deref()), ("main", Some("note A")));
+    let session = second.session();
+    let main = session.branches(&session.head().unwrap()).unwrap();
+    assert_eq!(main.len(), 3, "{main:?}");
+    meet(&first, &second);
+}
+
+/// Deltas of more than some hundred kilobytes are objects that both sessions had, and went with the
+/// one that was replaced.
+#[test]
+fn a_large_revision_that_both_sides_have_is_kept() {
+    let folder = tempfile::tempdir().unwrap();
+    let (_, depot, first) = shared();
+    let path = folder.path().join("store");
+    let store = Store::create(&path, Options::default()).unwrap();
+    let second = Machine { store, remote: Remote::open(depot, &SECRET).unwrap() };
+    second.pull().unwrap();
+    let (session, act_of) = (second.session(), act("large"));
+    let mut large = session.write(&act_of);
+    for number in 0..600_u32 {
+        let mut text = vec![0; 2_000];
+        blake3::Hasher::new().update(&number.to_le_bytes()).finalize_xof().fill(&mut text);
+        let text = text.iter().map(|byte| char::from(b' ' + byte % 90)).collect::<String>();
+        let value = Value::from([("description", text.as_str().into()), ("source", "t".into())]);
+        let key = Key::new(Kind::Note, format!("L{number}"));
+        large = large.change(ClaimChange::put(key, value));
+    }
+    large.commit().unwrap();
+    second.push().unwrap();
+    first.pull().unwrap();
+    note(&first.session(), "B", "there");
+    first.push().unwrap();
+    note(&second.session(), "C", "here");
+    meet(&first, &second);
+    second.store.maintain(0).unwrap();
+    let found = Store::verify(&path, VerifyDepth::ReadData, crate::bundle::NOW, None).unwrap();
+    assert_eq!(found.outcome, VerifyOutcome::Clean, "{:?}", found.findings);
+    assert_eq!(second.session().summary().unwrap().claims, 603);
+}
+
+#[test]
+fn a_session_that_was_removed_here_is_pulled_again() {
+    let (first, second) = two();
+    second.store.drop_session(&act("drop"), &second.session()).unwrap();
+    let later = Timestamp::from_micros(crate::bundle::NOW.as_micros() + 3_600_000_000);
+    second.store.sweep(later, later).unwrap();
+    assert_eq!(second.pull().unwrap().operations, 1);
+    same(&told(&first.store), &told(&second.store), "pulled again");
+}
+
+#[test]
+fn a_handle_of_a_session_that_was_joined_says_so() {
+    let (first, second) = two();
+    let before = second.session();
+    note(&first.session(), "B", "there");
+    first.push().unwrap();
+    note(&before, "C", "here");
+    second.pull().unwrap();
+    assert!(before.is_removed());
+    let read = before.checkpoints(&Default::default()).map(drop);
+    let value = Value::from([("description", "D".into()), ("source", "test".into())]);
+    let change = ClaimChange::put(Key::new(Kind::Note, "D"), value);
+    let written = before.write(&act("note")).change(change).commit().map(drop);
+    for refused in [read.unwrap_err(), written.unwrap_err()] {
+        assert!(refused.to_string().contains("open it again"), "{refused}");
+    }
 }
 
 /// After a pull, `undo` took back what somebody else had done last.

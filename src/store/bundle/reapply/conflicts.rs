@@ -28,10 +28,10 @@ impl Reapply<'_> {
         view: &ReadSnapshot,
         theirs: &ReadSnapshot,
         branch: BranchNumber,
-        revisions: &[u64],
+        revisions: &[RevisionRef],
     ) -> Result<Option<BranchConflict>> {
-        let Some(first) = revisions.iter().min() else { return Ok(None) };
-        let first = RevisionRef { branch, sequence: *first };
+        let own = revisions.iter().filter(|at| at.branch == branch);
+        let Some(first) = own.min_by_key(|at| at.sequence).copied() else { return Ok(None) };
         let common = timeline::parent_of(view, &view.refs, self.old, first)?;
         if self.kept_apart.contains(&branch) {
             return Ok(Some(BranchConflict { common, claim: None }));
@@ -54,8 +54,7 @@ impl Reapply<'_> {
             changed => changed?,
         };
         let changed: BTreeSet<&[u8]> = changed.iter().map(|(key, ..)| key).collect();
-        for sequence in revisions {
-            let at = RevisionRef { branch, sequence: *sequence };
+        for at in revisions.iter().copied() {
             let before = timeline::parent_of(view, &view.refs, self.old, at)?;
             let own = compare_encoded(view, &view.refs, self.old, before, Some(at))?;
             let both = own.iter().find(|(key, ..)| changed.contains(key));
