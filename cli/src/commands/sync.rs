@@ -96,6 +96,7 @@ fn sync_session(
         pulled: 0,
         pushed: 0,
         new: session.here.is_none(),
+        secrets: Vec::new(),
         joined: JoinedSession::default(),
     };
     let mut is_there =
@@ -106,6 +107,7 @@ fn sync_session(
             let one = transfer.pull(session)?;
             (done.session, done.version, pulled) = (one.session, one.version, one.operations);
             done.joined.extend(one.joined);
+            done.secrets.extend(one.secrets);
         }
         let here = match &session.here {
             Some(here) if !is_there => here.clone(),

@@ -35,6 +35,9 @@ pub struct JoinedSession {
     /// The branches that both sides continued and that could not be joined.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub split: Vec<SplitLine>,
+    /// The branch that is checked out now, if that changed.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub checked_out: Option<String>,
 }
 
 /// A branch that could not be joined.
@@ -49,22 +52,27 @@ pub struct SplitLine {
 }
 
 impl JoinedSession {
-    fn new(renumbered: Vec<(u64, u64)>, split: Vec<SplitBranch>) -> Self {
+    fn new(
+        renumbered: Vec<(u64, u64)>,
+        split: Vec<SplitBranch>,
+        checked_out: Option<String>,
+    ) -> Self {
         let split = split.into_iter().map(|one| {
             let SplitBranch { branch, own, claim } = one;
             SplitLine { branch, own, claim }
         });
-        Self { renumbered, split: split.collect() }
+        Self { renumbered, split: split.collect(), checked_out }
     }
 
     fn is_empty(&self) -> bool {
-        self.renumbered.is_empty() && self.split.is_empty()
+        self.renumbered.is_empty() && self.split.is_empty() && self.checked_out.is_none()
     }
 
     /// Adds what a later round did.
     pub fn extend(&mut self, later: Self) {
         self.renumbered.extend(later.renumbered);
         self.split.extend(later.split);
+        self.checked_out = later.checked_out.or(self.checked_out.take());
     }
 
     fn print(&self, screen: &mut Screen) {
@@ -80,6 +88,10 @@ impl JoinedSession {
             let text = format!("  yours follow what others pushed: {} now", text.join(", "));
             screen.line(Tone::Plain, &text);
         }
+        if let Some(branch) = self.checked_out.as_ref().filter(|_| self.split.is_empty()) {
+            let text = format!("  the branch {branch} is checked out now, as on another machine");
+            screen.line(Tone::Warning, &text);
+        }
         for SplitLine { branch, own, claim } in &self.split {
             let why = match claim {
                 Some(claim) => format!("both sides changed the {claim}"),
@@ -94,8 +106,8 @@ impl JoinedSession {
 
 impl From<PushReport> for PushedSession {
     fn from(done: PushReport) -> Self {
-        let PushReport { session, version, operations, bytes, pulled, renumbered, split } = done;
-        let joined = JoinedSession::new(renumbered, split);
+        let PushReport { session, version, operations, bytes, pulled, .. } = done;
+        let joined = JoinedSession::new(done.renumbered, done.split, done.checked_out);
         Self { session, version: Some(version), operations, bytes, pulled, secrets: None, joined }
     }
 }
@@ -186,8 +198,8 @@ pub struct PulledSession {
 
 impl PulledSession {
     pub fn new(done: PullReport, new: bool) -> Self {
-        let PullReport { session, version, operations, secrets, renumbered, split } = done;
-        let joined = JoinedSession::new(renumbered, split);
+        let PullReport { session, version, operations, secrets, .. } = done;
+        let joined = JoinedSession::new(done.renumbered, done.split, done.checked_out);
         Self { session, version, operations, new, bytes: None, secrets, joined }
     }
 
@@ -215,13 +227,16 @@ impl PulledSession {
         let line = format!(" from {remote}: {new}{most}{operations}, version {version}");
         screen.line(Tone::Plain, &line);
         self.joined.print(screen);
-        for found in &self.secrets {
-            let text = format!(
-                "  it holds {found}, which others pushed: 'forge purge --rules --dry-run' shows \
-                 where"
-            );
-            screen.line(Tone::Warning, &text);
-        }
+        print_secrets(&self.secrets, screen);
+    }
+}
+
+fn print_secrets(secrets: &[String], screen: &mut Screen) {
+    for found in secrets {
+        let text = format!(
+            "  it holds {found}, which others pushed: 'forge purge --rules --dry-run' shows where"
+        );
+        screen.line(Tone::Warning, &text);
     }
 }
 
@@ -272,6 +287,9 @@ pub struct SyncedSession {
     pub pushed: u64,
     /// Whether the session was not here before.
     pub new: bool,
+    /// The secrets in what was pulled that this store redacts, in words; absent if there are none.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub secrets: Vec<String>,
     #[serde(flatten)]
     pub joined: JoinedSession,
 }
@@ -304,6 +322,7 @@ impl Report for SyncReport {
             let line = format!(": {new}pulled {pulled}, pushed {pushed}, version {}", one.version);
             screen.line(Tone::Plain, &line);
             one.joined.print(screen);
+            print_secrets(&one.secrets, screen);
         }
         print_unchanged(screen, "exchange with", &self.remote, &unchanged);
     }

@@ -71,17 +71,17 @@ impl Store {
         Ok(rows.iter().any(|row| erases(row, mark.position)))
     }
 
-    /// Returns the verb of an operation since a mark whose deletion would be lost if the session
-    /// were built again from what others have: a purge, or a swept pruning that they do not have.
-    pub(in crate::store) fn erased_alone_since(
+    /// Returns whether something was purged from a session since a mark.
+    pub(in crate::store) fn was_purged_since(
         &self,
         number: SessionNumber,
         mark: &ExportMark,
-    ) -> Result<Option<String>> {
+    ) -> Result<bool> {
         let view = self.engine.follower.written_view()?;
-        let mut rows = operations_since(&view, number, mark.position)?.into_iter();
-        let erasing = rows.find(|row| row.position >= mark.position && erases(row, mark.position));
-        Ok(erasing.map(|row| row.operation.verb))
+        let rows = operations_since(&view, number, mark.position)?;
+        Ok(rows.iter().any(|row| {
+            row.position >= mark.position && !row.is_swept() && erases(row, mark.position)
+        }))
     }
 
     /// Returns the prunings of revisions since a mark that are in force, newest first.

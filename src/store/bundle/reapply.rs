@@ -150,11 +150,9 @@ impl<'a> Reapply<'a> {
     /// Finds the operations that are not written again.
     fn leave_out(&mut self, rows: &[OperationRow]) {
         for row in rows {
-            let folds = |effect: &OperationEffect| {
-                matches!(effect, OperationEffect::Folded { .. } | OperationEffect::Unfolded { .. })
-            };
+            let folds = |effect: &OperationEffect| matches!(effect, OperationEffect::Folded { .. });
             let is_of_left_out = row.takes_back.is_some_and(|other| self.left_out.contains(&other));
-            if is_of_left_out || row.effects.iter().any(folds) {
+            if is_of_left_out || row.is_swept() || row.effects.iter().any(folds) {
                 self.left_out.insert(row.operation.id);
             }
         }

@@ -16,7 +16,7 @@ use std::io::{self, Read, Write};
 use std::path::PathBuf;
 
 /// The number of digits of a tag: the first ones of the store's id.
-const TAG_DIGITS: usize = 4;
+pub(in crate::store) const TAG_DIGITS: usize = 4;
 /// The folder with the files.
 const FOREIGN_FOLDER: &str = "foreign";
 /// The extension of a file that is being written.

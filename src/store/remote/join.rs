@@ -41,11 +41,12 @@ impl Store {
     ) -> Result<Joined> {
         let operation = act.operation()?;
         let pushed = known.map_or_else(ExportMark::default, |known| known.end);
-        if let Some(verb) = self.erased_alone_since(old, &pushed)? {
-            return Err(Error::Conflict(format!(
-                "'{verb}' permanently deleted data here, and the session was changed on the remote \
+        if self.was_purged_since(old, &pushed)? {
+            return Err(Error::Conflict(
+                "a purge here was not pushed yet, and the session was changed on the remote \
                  meanwhile: both cannot be joined"
-            )));
+                    .to_owned(),
+            ));
         }
         // The session may have another name here.
         let info = &self.session_at(old).summary()?.info;

@@ -22,6 +22,7 @@ mod push;
 mod track;
 mod unpushed;
 
+pub(in crate::store) use self::foreign::TAG_DIGITS;
 pub use crate::backend::depot::{
     DEPOT_LIST_ENTRIES, Depot, DepotEntry, DepotRead, DepotRequests, DepotTag, DepotWrite,
     FolderDepot, MAX_DEPOT_OBJECT_BYTES, MemoryDepot, check_depot, check_depot_name,

@@ -54,6 +54,8 @@ pub struct PullReport {
     pub renumbered: Vec<(u64, u64)>,
     /// The branches that both sides continued and that could not be joined.
     pub split: Vec<SplitBranch>,
+    /// The branch that is checked out now, if the pull changed that.
+    pub checked_out: Option<String>,
 }
 
 impl Store {
@@ -147,6 +149,7 @@ impl Store {
         let mut report = PullReport { version: content.version, ..PullReport::default() };
         let old = self.shared_session(content.info.id)?.map(|session| session.number);
         let before = self.engine.follower.written_view()?;
+        let branch = old.map(|old| self.session_at(old).summary()).transpose()?;
         let follows = old.map_or(Ok(true), |old| self.can_follow(known, read, old))?;
         let taken = follows.then(|| self.take_in_order(act, remote, (handle, read), known, name));
         let since = known.map_or_else(ExportMark::default, |known| known.end);
@@ -176,7 +179,10 @@ impl Store {
             foreign.operations.extend(known.is_none().then_some(*operation));
         }
         self.note_foreign(content.info.id, &foreign)?;
-        report.session = name_of(&self.pulled_session(content.info.id)?)?;
+        let now = self.pulled_session(content.info.id)?.summary()?;
+        let is_moved = branch.is_some_and(|before| before.branch != now.branch);
+        report.checked_out = is_moved.then_some(now.branch);
+        report.session = now.info.name;
         report.operations = packs.operations;
         report.secrets = packs.secrets;
         remote.keep_ref(self, handle, (&read.tag, read.stored.clone()), (packs.begins, end))?;

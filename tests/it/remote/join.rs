@@ -131,6 +131,74 @@ fn a_claim_that_refers_to_one_that_others_removed_is_on_a_branch_of_its_own() {
     meet(&first, &second);
 }
 
+/// The other order: what they wrote refers to what is removed here.
+#[test]
+fn a_claim_that_others_refer_to_is_removed_on_a_branch_of_its_own() {
+    let (first, second) = two();
+    let write = |machine: &Machine, change| {
+        machine.session().write(&act("write")).change(change).commit().unwrap();
+    };
+    let key = Key::new(Kind::Hypothesis, "H1");
+    let value = Value::from([
+        ("statement", "a leak".into()),
+        ("status", "active".into()),
+        ("confidence", 0.5.into()),
+    ]);
+    write(&first, ClaimChange::put(key.clone(), value));
+    first.push().unwrap();
+    second.pull().unwrap();
+    let evidence = Value::from([
+        ("hypothesis", "H1".into()),
+        ("source", "test".into()),
+        ("content", "it grows".into()),
+        ("supports", true.into()),
+    ]);
+    write(&first, ClaimChange::put(Key::new(Kind::Evidence, "E1"), evidence));
+    first.push().unwrap();
+    write(&second, ClaimChange::remove(key));
+    let pulled = second.pull().unwrap();
+    let [split] = pulled.split.as_slice() else { panic!("{pulled:?}") };
+    assert_eq!(split.claim, None);
+    meet(&first, &second);
+}
+
+/// The undo of a pruning that others have was left out, and the push said that it was pushed.
+#[test]
+fn the_undo_of_a_pruning_that_others_have_is_joined() {
+    let (first, second) = two();
+    for minute in [1, 2] {
+        step_of(&first, minute, (0, 0));
+    }
+    step_of(&first, 3, (12, 0));
+    first.push().unwrap();
+    second.pull().unwrap();
+    note(&second.session(), "B", "there");
+    second.push().unwrap();
+    step_of(&first, 4, (9, 0));
+    assert_eq!(first.push().unwrap().pulled, 1);
+    assert!(first.session().at_sequence(2).is_ok(), "it is undone");
+    meet(&second, &first);
+}
+
+/// A pruning that was swept before it was pushed could never be joined.
+#[test]
+fn a_pruning_that_was_swept_before_it_was_pushed_is_left_to_the_next_one() {
+    let (first, second) = two();
+    for minute in [1, 2] {
+        step_of(&first, minute, (0, 0));
+    }
+    first.push().unwrap();
+    second.pull().unwrap();
+    note(&second.session(), "B", "there");
+    second.push().unwrap();
+    step_of(&first, 3, (12, 0));
+    step_of(&first, 4, (14, 0));
+    note(&first.session(), "C", "here");
+    first.pull().unwrap();
+    assert!(first.session().at_sequence(2).is_ok(), "others have it still");
+    meet(&second, &first);
+}
+
 #[test]
 fn facts_and_checkpoints_of_both_sides_are_kept() {
     let (first, second) = two();
@@ -220,7 +288,7 @@ fn a_purge_that_was_not_pushed_is_never_lost() {
     second.store.purge(&act("purge"), &known, None, &|_, _| None, &|_| ()).unwrap();
     let before = told(&second.store);
     let refused = second.pull().unwrap_err();
-    assert!(refused.to_string().contains("permanently deleted data here"), "{refused}");
+    assert!(refused.to_string().contains("a purge here was not pushed yet"), "{refused}");
     same(&told(&second.store), &before, "nothing changed");
     // One that was pushed does not matter.
     let third = Machine::new(&depot);

@@ -17,6 +17,7 @@ use crate::format::{
 };
 use crate::model::{BranchNumber, Checkpoint, CheckpointId, Operation};
 use crate::store::bundle::replay::ReplayStep;
+use crate::store::remote::TAG_DIGITS;
 use std::collections::BTreeSet;
 
 /// The changes of a step for the new session.
@@ -257,7 +258,7 @@ impl Reapply<'_> {
 
     /// Returns a name for a branch that no other branch has.
     pub(super) fn free_branch_name(&self, refs: &SessionRefs, name: &str) -> String {
-        let first = format!("{name}.{}", self.tag);
+        let first = format!("{}.{}", without_tag(name), self.tag);
         let numbered = (2_u64..).map(|count| format!("{first}-{count}"));
         let mut names = std::iter::once(first.clone()).chain(numbered);
         names.find(|name| refs.branch_named(name).is_none()).unwrap_or(first.clone())
@@ -276,6 +277,18 @@ impl Reapply<'_> {
         let theirs = at(session_refs(&desk.refs, self.new)?);
         let ours = at(session_refs(&view.refs, self.old)?);
         if theirs > ours { Err(both_read(source)) } else { Ok(()) }
+    }
+}
+
+/// Returns the name of a branch without the tag that an earlier join gave it.
+fn without_tag(name: &str) -> &str {
+    let is_tag = |end: &str| {
+        let tag = end.split_once('-').map_or(end, |(tag, _)| tag);
+        tag.len() == TAG_DIGITS && tag.bytes().all(|digit| digit.is_ascii_hexdigit())
+    };
+    match name.rsplit_once('.') {
+        Some((name, end)) if is_tag(end) => name,
+        _ => name,
     }
 }
 

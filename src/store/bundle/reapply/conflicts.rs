@@ -5,11 +5,11 @@ use crate::engine::compare::compare_encoded;
 use crate::engine::lineage::RevisionRef;
 use crate::engine::materialize::materialize;
 use crate::engine::read_snapshot::ReadSnapshot;
-use crate::engine::state::StateDifferences;
+use crate::engine::state::{DifferenceBytes, StateDifferences};
 use crate::engine::timeline;
 use crate::error::{Error, Result};
-use crate::format::decode_key;
-use crate::model::BranchNumber;
+use crate::format::{decode_entry, decode_key, encode_key};
+use crate::model::{BranchNumber, claim};
 use std::collections::BTreeSet;
 
 /// Why a branch cannot be joined.
@@ -53,6 +53,7 @@ impl Reapply<'_> {
             }
             changed => changed?,
         };
+        let referenced = references(&changed)?;
         let changed: BTreeSet<&[u8]> = changed.iter().map(|(key, ..)| key).collect();
         for at in revisions.iter().copied() {
             let before = timeline::parent_of(view, &view.refs, self.old, at)?;
@@ -62,7 +63,25 @@ impl Reapply<'_> {
                 let claim = decode_key(key).map_err(Error::corrupt("a delta"))?.to_string();
                 return Ok(Some(BranchConflict { common, claim: Some(claim) }));
             }
+            let removed =
+                |(key, _, new): &DifferenceBytes<'_>| new.is_none() && referenced.contains(*key);
+            if own.iter().any(|one| removed(&one)) {
+                return Ok(Some(BranchConflict { common, claim: None }));
+            }
         }
         Ok(None)
     }
+}
+
+/// Returns the keys of the claims that changed claims refer to.
+fn references(changed: &StateDifferences) -> Result<BTreeSet<Vec<u8>>> {
+    let mut found = BTreeSet::new();
+    for (key, _, new) in changed.iter() {
+        let Some(entry) = new else { continue };
+        let key = decode_key(key).map_err(Error::corrupt("a delta"))?;
+        let entry = decode_entry(entry).map_err(Error::corrupt(format_args!("the {key}")))?;
+        let targets = claim::references(key.kind, &entry.value);
+        found.extend(targets.iter().map(encode_key));
+    }
+    Ok(found)
 }
