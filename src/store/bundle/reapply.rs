@@ -236,8 +236,8 @@ impl<'a> Reapply<'a> {
         Ok(split)
     }
 
-    /// Returns the revisions that are written again, by the branch of others that they follow: those
-    /// of a branch that was made here from one of them follow the same one.
+    /// Returns the revisions that are written again, by the branch of others that they follow. A
+    /// branch that was made here from such a revision follows the same branch.
     fn revisions(
         &mut self,
         view: &ReadSnapshot,
