@@ -70,7 +70,13 @@ impl Store {
                 }
                 Err(ReapplyError::Failed(error)) => {
                     self.give_up_incomplete(&operation, info)?;
-                    return Err(error);
+                    return Err(match error {
+                        Error::Folded { sequence, .. } => Error::Conflict(format!(
+                            "#{sequence} was pruned for good here before it was pushed, and the \
+                             session was changed on the remote meanwhile: both cannot be joined"
+                        )),
+                        error => error,
+                    });
                 }
             }
         }

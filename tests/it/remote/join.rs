@@ -199,6 +199,25 @@ fn a_pruning_that_was_swept_before_it_was_pushed_is_left_to_the_next_one() {
     meet(&second, &first);
 }
 
+/// What is gone for good cannot be written again, and the error said only that it was folded.
+#[test]
+fn revisions_that_were_swept_before_they_were_pushed_cannot_be_joined() {
+    let depot: Arc<dyn Depot> = Arc::new(MemoryDepot::default());
+    Remote::create(Arc::clone(&depot), &SECRET).unwrap();
+    let [first, second] = [(); 2].map(|()| Machine::new(&depot));
+    first.store.create_session(&act("begin"), NewSession::named("s")).unwrap();
+    first.push().unwrap();
+    second.pull().unwrap();
+    step_of(&first, 1, (0, 0));
+    first.push().unwrap();
+    for (minute, step) in [(2, 0), (3, 0), (4, 12), (5, 14)] {
+        step_of(&second, minute, (step, 0));
+    }
+    let refused = second.pull().unwrap_err();
+    assert_eq!(refused.kind(), ErrorKind::Conflict);
+    assert!(refused.to_string().contains("was pruned for good here"), "{refused}");
+}
+
 #[test]
 fn facts_and_checkpoints_of_both_sides_are_kept() {
     let (first, second) = two();
