@@ -9,7 +9,7 @@ use super::session_drop::{id_keys, rows};
 use super::{RecordIndexer, is_incomplete};
 use crate::backend::{ScanDirection, Snapshot, TableId};
 use crate::engine::refs::StoreRefs;
-use crate::error::Result;
+use crate::error::{Error, Result};
 use crate::format::OperationRow;
 use crate::format::key::{self, in_incomplete, is_id_table, short_at};
 use crate::model::SessionNumber;
@@ -76,8 +76,7 @@ impl RecordIndexer<'_> {
     pub(super) fn replace_session(&mut self, new: SessionNumber, old: SessionNumber) -> Result<()> {
         let mut operations = BTreeSet::new();
         for (_, row) in rows(&self.view(), key::OPERATIONS, new)? {
-            let row =
-                OperationRow::decode(&row).map_err(crate::error::Error::corrupt("an operation"))?;
+            let row = OperationRow::decode(&row).map_err(Error::corrupt("an operation"))?;
             operations.insert(*row.operation.id.as_bytes());
         }
         let all = ScanDirection::Ascending;

@@ -161,7 +161,9 @@ impl RecordIndexer<'_> {
             for (_, row) in rows(&self.view(), table, twin)? {
                 if row != RevisionRow::LOST {
                     let row = RevisionRow::decode(&row).map_err(Error::corrupt("a revision"))?;
-                    objects.retain(|object| !row.parts.contains(object));
+                    for part in &row.parts {
+                        objects.remove(part);
+                    }
                 }
             }
         }

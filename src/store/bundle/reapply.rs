@@ -66,8 +66,8 @@ pub(in crate::store) struct Reapply<'a> {
     next_branch: BranchNumber,
     /// The numbers that revisions and checkpoints have now.
     numbers: BTreeMap<u64, u64>,
-    /// How many effects of each operation the new session had before, and whether it had its undo.
-    shared: HashMap<OperationId, (usize, bool)>,
+    /// The new session before anything is written again.
+    theirs: ReadSnapshot,
     /// How many effects of each operation were passed.
     passed: HashMap<OperationId, usize>,
     /// The branch whose revision refers to a claim that is gone, if that was the error.
@@ -102,8 +102,9 @@ impl<'a> Reapply<'a> {
         operation: &'a Operation,
         tag: &'a str,
         kept_apart: &'a BTreeSet<BranchNumber>,
-    ) -> Self {
-        Self {
+    ) -> Result<Self> {
+        Ok(Self {
+            theirs: store.engine.follower.written_view()?,
             store,
             old,
             new,
@@ -117,10 +118,9 @@ impl<'a> Reapply<'a> {
             made: BTreeMap::new(),
             next_branch: 0,
             numbers: BTreeMap::new(),
-            shared: HashMap::new(),
             passed: HashMap::new(),
             dangling: None,
-        }
+        })
     }
 
     /// Writes what the old session has since a mark to the new one. `view` shows the old session.
@@ -158,16 +158,17 @@ impl<'a> Reapply<'a> {
         }
     }
 
-    /// Returns how many effects of an operation the new session had before.
-    fn shared(&mut self, operation: &OperationId) -> Result<(usize, bool)> {
-        if let Some(known) = self.shared.get(operation) {
-            return Ok(*known);
-        }
-        let view = self.store.engine.follower.written_view()?;
-        let row = find_operation_of(&view, self.new, operation)?;
-        let known = row.map_or((0, false), |row| (row.effects.len(), row.takes_back.is_some()));
-        self.shared.insert(*operation, known);
-        Ok(known)
+    /// Returns how many effects of an operation the new session had before, and whether it had its
+    /// undo.
+    fn shared(&self, operation: &OperationId) -> Result<(usize, bool)> {
+        let row = find_operation_of(&self.theirs, self.new, operation)?;
+        Ok(row.map_or((0, false), |row| (row.effects.len(), row.takes_back.is_some())))
+    }
+
+    /// Returns the branch on which the revisions of a branch here are written again.
+    fn written_branch(&self, branch: BranchNumber) -> BranchNumber {
+        let other = self.moved.get(&branch).or_else(|| self.made.get(&branch));
+        other.copied().unwrap_or(branch)
     }
 
     fn step(&mut self, view: &ReadSnapshot, step: &ReplayStep) -> Result<()> {
@@ -216,10 +217,9 @@ impl<'a> Reapply<'a> {
         rows: &[OperationRow],
         since: &ExportMark,
     ) -> Result<Vec<SplitBranch>> {
-        let theirs = self.store.engine.follower.written_view()?;
         let mut split = Vec::new();
         for (branch, revisions) in self.revisions(view, rows, since)? {
-            let conflict = self.conflict(view, &theirs, branch, &revisions)?;
+            let conflict = self.conflict(view, branch, &revisions)?;
             let Some(conflict) = conflict else { continue };
             let number = self.add_branch(branch, conflict.common, self.operation.time)?;
             self.moved.insert(branch, number);
@@ -330,7 +330,7 @@ impl<'a> Reapply<'a> {
     /// Checks out the branch that was checked out here.
     fn check_out(&self, view: &ReadSnapshot) -> Result<()> {
         let old = session_refs(&view.refs, self.old)?.current_branch;
-        let branch = self.moved.get(&old).or_else(|| self.made.get(&old)).copied().unwrap_or(old);
+        let branch = self.written_branch(old);
         let (session, time) = (self.new, self.operation.time);
         self.store.engine.commit(CommitDurability::Later, &mut |desk| {
             let is_there = session_refs(&desk.refs, session)?.current_branch == branch;

@@ -9,7 +9,6 @@ use super::track::KnownRef;
 use super::{ReadRef, Remote};
 use crate::backend::Snapshot;
 use crate::engine::commit::CommitDurability;
-use crate::engine::index::find_operation_of;
 use crate::engine::refs::session as session_refs;
 use crate::engine::session_rows::SessionLookup;
 use crate::error::{Error, Result};
@@ -97,18 +96,13 @@ impl Store {
         (operation, kept_apart): (&Operation, &BTreeSet<BranchNumber>),
     ) -> Result<Option<Joined>, ReapplyError> {
         let target = PackTarget { name: None, into: Some(new) };
-        let mut packs = self.take_packs(act, remote, (handle, read), None, target)?;
+        let packs = self.take_packs(act, remote, (handle, read), None, target)?;
         let since = self.first_unshared(old, &ExportMark::default(), &packs.effects)?;
         self.undo_prunings(act, old, &since)?;
         let view = self.engine.follower.written_view()?;
-        packs.operations = 0;
-        for (operation, effects) in &packs.effects {
-            let here = find_operation_of(&view, old, operation)?;
-            packs.operations += u64::from(here.is_none_or(|row| row.effects.len() < *effects));
-        }
         let end = self.export_mark(new)?;
         let tag = self.clone_tag();
-        let reapply = Reapply::new(self, (old, new), operation, &tag, kept_apart);
+        let reapply = Reapply::new(self, (old, new), operation, &tag, kept_apart)?;
         let reapplied = reapply.all(&view, &since)?;
         let is_replaced = self.engine.commit(CommitDurability::Now, &mut |desk| {
             let removal = |number| -> Result<_> { Ok(session_refs(&desk.refs, number)?.gone) };

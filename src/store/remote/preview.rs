@@ -2,10 +2,9 @@
 
 use super::{DepotRead, Remote};
 use crate::error::{Error, Result};
-use crate::format::ExportMark;
 use crate::format::remote::{RemoteKeyFile, ref_name};
 use crate::model::SessionHandle;
-use crate::store::{BundleRange, Session, Store};
+use crate::store::{Session, Store};
 use std::io::Cursor;
 
 /// What a push would send.
@@ -41,17 +40,7 @@ impl Store {
         if self.written_since(session.number, &end)?.0 == 0 {
             return Ok(PushPreview::default());
         }
-        let mut bytes = Vec::new();
-        let write = &mut |part: &[u8]| -> Result<()> {
-            bytes.extend_from_slice(part);
-            Ok(())
-        };
-        let written = if end == ExportMark::default() {
-            let range = BundleRange { session: session.clone(), from: 0, to: None };
-            self.export_bundle(&[range], write)?
-        } else {
-            self.export_bundle_since(session, &end, write)?
-        };
+        let (written, bytes) = self.exported(session, &end)?;
         Ok(PushPreview {
             operations: written.operations,
             bytes: bytes.len() as u64,

@@ -171,19 +171,22 @@ impl Store {
         };
         let begun_by_others = content.home != CloneId::from_bytes(self.engine.marker.id);
         let mut foreign = ForeignOperations { begun_by_others, operations: Vec::new() };
-        for operation in packs.effects.keys() {
-            let known = match old {
+        let mut new = 0;
+        for (operation, effects) in &packs.effects {
+            let here = match old {
                 Some(old) => find_operation_of(&before, old, operation)?,
                 None => None,
             };
-            foreign.operations.extend(known.is_none().then_some(*operation));
+            foreign.operations.extend(here.is_none().then_some(*operation));
+            new += u64::from(here.is_none_or(|row| row.effects.len() < *effects));
         }
         self.note_foreign(content.info.id, &foreign)?;
         let now = self.pulled_session(content.info.id)?.summary()?;
         let is_moved = branch.is_some_and(|before| before.branch != now.branch);
         report.checked_out = is_moved.then_some(now.branch);
         report.session = now.info.name;
-        report.operations = packs.operations;
+        // All operations are new in a session that was built again.
+        report.operations = if must_join { new } else { packs.operations };
         report.secrets = packs.secrets;
         remote.keep_ref(self, handle, (&read.tag, read.stored.clone()), (packs.begins, end))?;
         Ok(report)

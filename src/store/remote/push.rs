@@ -119,6 +119,28 @@ impl Store {
     }
 }
 
+impl Store {
+    /// Exports a session from a mark on, which is the default one for the whole session.
+    pub(super) fn exported(
+        &self,
+        session: &Session,
+        begin: &ExportMark,
+    ) -> Result<(BundleExportReport, Vec<u8>)> {
+        let mut bytes = Vec::new();
+        let write = &mut |part: &[u8]| -> Result<()> {
+            bytes.extend_from_slice(part);
+            Ok(())
+        };
+        let written = if *begin == ExportMark::default() {
+            let range = BundleRange { session: session.clone(), from: 0, to: None };
+            self.export_bundle(&[range], write)?
+        } else {
+            self.export_bundle_since(session, begin, write)?
+        };
+        Ok((written, bytes))
+    }
+}
+
 impl Push<'_> {
     /// Pushes what is new, if the ref is still the one that is known. Returns whether it was.
     fn once(&self, known: Option<&KnownRef>, report: &mut PushReport) -> Result<bool> {
@@ -253,22 +275,12 @@ impl Push<'_> {
         }
     }
 
-    /// Exports the session from a mark on, which is the default one for the whole session.
+    /// Exports the session from a mark on. It is durable on return: what others get must not be
+    /// lost here in a power cut.
     fn exported(&self, begin: &ExportMark) -> Result<(BundleExportReport, Vec<u8>)> {
-        let mut bytes = Vec::new();
-        let write = &mut |part: &[u8]| -> Result<()> {
-            bytes.extend_from_slice(part);
-            Ok(())
-        };
-        let written = if *begin == ExportMark::default() {
-            let range = BundleRange { session: self.session.clone(), from: 0, to: None };
-            self.store.export_bundle(&[range], write)?
-        } else {
-            self.store.export_bundle_since(&self.session, begin, write)?
-        };
-        // What others get must not be lost here in a power cut.
+        let exported = self.store.exported(&self.session, begin)?;
         self.store.sync()?;
-        Ok((written, bytes))
+        Ok(exported)
     }
 
     fn described(&self) -> Result<(SessionMetadata, RefSummary)> {

@@ -7,7 +7,7 @@ use crate::backend::{self, plain_file};
 use crate::error::{Error, Result};
 use crate::format::remote::{MAX_REF_BYTES, RefTrack};
 use crate::format::{ExportMark, RecordBytes};
-use crate::model::SessionHandle;
+use crate::model::{RemoteId, SessionHandle};
 use crate::store::Store;
 use crate::store::folder::REMOTES_FOLDER;
 use std::collections::HashMap;
@@ -88,7 +88,7 @@ impl Remote {
 
     /// Waits until no other process pushes or pulls with this store. Released when it is dropped.
     pub(super) fn lock(&self, store: &Store) -> Result<Option<LockedFile>> {
-        let Some(folder) = self.folder(store) else { return Ok(None) };
+        let Some(folder) = store.track_folder(self.id) else { return Ok(None) };
         for folder in folder.parent().into_iter().chain([folder.as_path()]) {
             files::create_private_folder(folder).map_err(backend::Error::io("create", folder))?;
         }
@@ -105,12 +105,15 @@ impl Remote {
         }
     }
 
-    fn folder(&self, store: &Store) -> Option<PathBuf> {
-        Some(store.path()?.join(REMOTES_FOLDER).join(self.id().to_string()))
-    }
-
     fn track_path(&self, store: &Store, handle: &SessionHandle) -> Option<PathBuf> {
-        self.folder(store).map(|folder| folder.join(Path::new(&handle.to_string())))
+        Some(store.track_folder(self.id)?.join(handle.to_string()))
+    }
+}
+
+impl Store {
+    /// Returns the folder of the tracks of a remote; `None` for a store in memory.
+    pub(super) fn track_folder(&self, remote: RemoteId) -> Option<PathBuf> {
+        Some(self.path()?.join(REMOTES_FOLDER).join(remote.to_string()))
     }
 }
 

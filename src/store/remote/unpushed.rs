@@ -7,12 +7,10 @@ use crate::error::Result;
 use crate::format::ExportMark;
 use crate::format::remote::{RefTrack, RemoteKeyFile, RemoteKeys};
 use crate::model::{SessionHandle, SessionId, Timestamp};
-use crate::store::folder::REMOTES_FOLDER;
 use crate::store::{Session, Store};
 use std::collections::BTreeSet;
 use std::fs;
 use std::io;
-use std::path::PathBuf;
 
 /// What was written to a session and is not on a remote.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -38,7 +36,7 @@ impl Store {
     /// # Errors
     /// If the store cannot be read or is damaged.
     pub fn shared_sessions(&self, key: &RemoteKeyFile) -> Result<Vec<Session>> {
-        let Some(folder) = self.track_folder(key) else { return Ok(Vec::new()) };
+        let Some(folder) = self.track_folder(key.remote) else { return Ok(Vec::new()) };
         let entries = match fs::read_dir(&folder) {
             Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
             entries => entries.map_err(backend::Error::io("list", &folder))?,
@@ -70,15 +68,11 @@ impl Store {
 
     /// Returns up to where a session is on a remote.
     pub(super) fn shared_end(&self, key: &RemoteKeyFile, session: &Session) -> Result<ExportMark> {
-        let Some(folder) = self.track_folder(key) else { return Ok(ExportMark::default()) };
+        let Some(folder) = self.track_folder(key.remote) else { return Ok(ExportMark::default()) };
         let handle = key.handle(&session.summary()?.info.id);
         match read_track(&folder.join(handle.to_string()))? {
             Some(RefTrack { end, .. }) if self.has_export_mark(&end)? => Ok(end),
             _ => Ok(ExportMark::default()),
         }
-    }
-
-    fn track_folder(&self, key: &RemoteKeyFile) -> Option<PathBuf> {
-        Some(self.path()?.join(REMOTES_FOLDER).join(key.remote.to_string()))
     }
 }

@@ -111,8 +111,7 @@ impl Reapply<'_> {
                 *branch = self.made.get(branch).copied().unwrap_or(*branch);
             }
             RecordChange::Switched { branch, .. } => {
-                let other = self.moved.get(branch).or_else(|| self.made.get(branch));
-                *branch = other.copied().unwrap_or(*branch);
+                *branch = self.written_branch(*branch);
             }
             RecordChange::TakesBack { operation, .. }
                 // Nothing of it was written again.
@@ -146,8 +145,7 @@ impl Reapply<'_> {
         let restored =
             |change| revision_plan::restoring_change(view, &view.refs, self.old, Some(at), change);
         let changes: Vec<ClaimChange> = done.into_iter().map(restored).collect::<Result<_>>()?;
-        let branch = self.moved.get(&at.branch).or_else(|| self.made.get(&at.branch));
-        let branch = branch.copied().unwrap_or(at.branch);
+        let branch = self.written_branch(at.branch);
         let place = CommitTarget { session: self.new, branch, time: header.time, operation };
         let planned = match header.parents.get(1) {
             Some(merged) => {

@@ -22,14 +22,13 @@ pub(super) struct BranchConflict {
 
 impl Reapply<'_> {
     /// Returns why revisions of a branch cannot follow what others wrote to it; `None` if they can.
-    /// `theirs` shows the new session before anything is written again.
     pub(super) fn conflict(
         &self,
         view: &ReadSnapshot,
-        theirs: &ReadSnapshot,
         branch: BranchNumber,
         revisions: &[RevisionRef],
     ) -> Result<Option<BranchConflict>> {
+        let theirs = &self.theirs;
         let own = revisions.iter().filter(|at| at.branch == branch);
         let Some(first) = own.min_by_key(|at| at.sequence).copied() else { return Ok(None) };
         let common = timeline::parent_of(view, &view.refs, self.old, first)?;
