@@ -71,7 +71,7 @@ impl Store {
                     self.give_up_incomplete(&operation, info)?;
                     return Err(match error {
                         Error::Folded { sequence, .. } => Error::Conflict(format!(
-                            "#{sequence} was pruned for good here before it was pushed, and the \
+                            "#{sequence} was permanently pruned here before it was pushed, and the \
                              session was changed on the remote meanwhile: both cannot be joined"
                         )),
                         error => error,

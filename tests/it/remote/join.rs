@@ -199,7 +199,7 @@ fn a_pruning_that_was_swept_before_it_was_pushed_is_left_to_the_next_one() {
     meet(&second, &first);
 }
 
-/// What is gone for good cannot be written again, and the error said only that it was folded.
+/// What is permanently gone cannot be written again, and the error said only that it was folded.
 #[test]
 fn revisions_that_were_swept_before_they_were_pushed_cannot_be_joined() {
     let depot: Arc<dyn Depot> = Arc::new(MemoryDepot::default());
@@ -215,7 +215,7 @@ fn revisions_that_were_swept_before_they_were_pushed_cannot_be_joined() {
     }
     let refused = second.pull().unwrap_err();
     assert_eq!(refused.kind(), ErrorKind::Conflict);
-    assert!(refused.to_string().contains("was pruned for good here"), "{refused}");
+    assert!(refused.to_string().contains("was permanently pruned here"), "{refused}");
 }
 
 #[test]
