@@ -150,11 +150,14 @@ impl Environment {
     fn push_normal(&self, text: &mut String, word: &str) {
         // Digits after a decimal point are not an id, however many there are.
         let is_fraction = text.ends_with('.') && word.bytes().all(|byte| byte.is_ascii_digit());
-        text.push_str(&match is_fraction {
-            true => word.to_owned(),
-            false if is_tag(text, word) => "<tag>".to_owned(),
-            false => self.normal_word(word),
-        });
+        let normal = if is_tag(text, word) {
+            "<tag>".to_owned()
+        } else if is_fraction {
+            word.to_owned()
+        } else {
+            self.normal_word(word)
+        };
+        text.push_str(&normal);
     }
 
     fn normal_word(&self, word: &str) -> String {
@@ -223,7 +226,6 @@ impl fmt::Display for Output {
     }
 }
 
-/// The mode of a file or directory.
 /// Where recorded sessions of agents are, if there are any: tests that use them skip loudly.
 pub(crate) fn recorded_sessions() -> PathBuf {
     std::env::var_os("FORGE_DATA").map_or_else(
@@ -232,6 +234,7 @@ pub(crate) fn recorded_sessions() -> PathBuf {
     )
 }
 
+/// The mode of a file or directory.
 pub(crate) fn mode(path: &Path) -> u32 {
     use std::os::unix::fs::PermissionsExt;
     std::fs::metadata(path).unwrap().permissions().mode() & 0o777
@@ -244,4 +247,13 @@ fn ids_and_paths_become_stable() {
     let text =
         format!("{}/x {long} abc 0123456789, aaaaaaaaaa 0.1234567890", environment.path.display());
     assert_eq!(environment.normal(&text), "$ROOT/x <id1> abc <id1>, <id2> 0.1234567890");
+}
+
+/// One store in seven has a tag of decimal digits alone.
+#[test]
+fn a_tag_of_digits_is_a_tag_and_no_fraction() {
+    let environment = Environment::new();
+    let text = "main.1502 main.a5d2 N1-1502 N1-a5d2 0.1502 version 1502";
+    let normal = "main.<tag> main.<tag> N1-<tag> N1-<tag> 0.1502 version 1502";
+    assert_eq!(environment.normal(text), normal);
 }
