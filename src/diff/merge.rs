@@ -1,8 +1,9 @@
 //! Three-way merge by entity and field.
 
 use super::{ClaimMap, differences};
-use crate::model::claim::references;
-use crate::model::{ClaimEntry, FieldMap, Key, Value};
+use crate::model::claim::{Confidence, Evidence, references};
+use crate::model::rule::{WeighedHypothesis, merged_confidence};
+use crate::model::{ClaimEntry, FieldMap, Key, Kind, Value};
 use serde::Serialize;
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -95,7 +96,8 @@ impl AncestorState {
 /// Merges the changes from `base` to `theirs` into `ours`.
 ///
 /// A change on one side only is applied; an equal change on both sides is applied once. If both
-/// sides changed (or added) a claim, its top-level fields are merged one by one. A claim that one
+/// sides changed (or added) a claim, its top-level fields are merged one by one. A confidence that
+/// evidence explains is computed from the evidence of both ([`merged_confidence`]). A claim that one
 /// side removed is a conflict as a whole if the other side changed it, or if a claim of the other
 /// side newly refers to it. Conflicts are reported, and `prefer` decides which
 /// value the merged state has.
@@ -180,6 +182,28 @@ struct ThreeWayMerge<'a> {
     theirs: &'a ClaimMap,
 }
 
+/// The field of a hypothesis that evidence changes.
+const CONFIDENCE: &str = "confidence";
+
+/// Returns the confidence of a hypothesis in a state, with its evidence there; `None` if it is no
+/// confidence.
+fn weighed(state: &ClaimMap, id: &str) -> Option<WeighedHypothesis> {
+    let hypothesis = state.get(&Key::new(Kind::Hypothesis, id))?;
+    let confidence = match hypothesis.value.field(CONFIDENCE) {
+        None => Confidence::EVEN,
+        Some(stated) => Confidence::new(stated.as_f64()?)?,
+    };
+    let all = state.range(Key::new(Kind::Evidence, "")..);
+    let strengths =
+        all.take_while(|(key, _)| key.kind == Kind::Evidence).filter_map(|(key, of)| {
+            let evidence = Evidence::from_value(&of.value).ok()?;
+            let strength =
+                evidence.strength.filter(|_| evidence.hypothesis.as_deref() == Some(id))?;
+            Some((key.id.clone(), strength))
+        });
+    Some(WeighedHypothesis { confidence, strengths: strengths.collect() })
+}
+
 type ConflictResolver<'a> = &'a mut dyn FnMut(&ClaimConflict) -> ConflictResolution;
 
 impl ThreeWayMerge<'_> {
@@ -205,6 +229,20 @@ impl ThreeWayMerge<'_> {
             }
         }
         settled
+    }
+
+    /// Returns the confidence of a hypothesis whose confidence both sides changed, if evidence
+    /// explains it. Both can have the same confidence from different evidence.
+    fn confidence(&self, key: &Key, sides: ThreeWayValues<'_, ClaimEntry>) -> Option<Confidence> {
+        let (base, ours, theirs) = sides;
+        let stated = |entry: &ClaimEntry| entry.value.field(CONFIDENCE).cloned();
+        let base = stated(base?);
+        if key.kind != Kind::Hypothesis || stated(ours?) == base || stated(theirs?) == base {
+            return None;
+        }
+        let weighed = |state: &ClaimMap| weighed(state, &key.id);
+        let [base, ours, theirs] = [&self.base.state, self.ours, self.theirs].map(weighed);
+        merged_confidence(&base?, &ours?, &theirs?)
     }
 
     fn conflict(&self, key: &Key) -> ClaimConflict {
@@ -245,7 +283,10 @@ impl ThreeWayMerge<'_> {
         let is_contested = self.base.contested.contains(&from);
         let has_contested = is_contested
             || self.base.contested.range(from..).next().is_some_and(|(other, _)| other == key);
-        if let Some(entry) = agreed(sides, has_contested) {
+        let confidence = if has_contested { None } else { self.confidence(key, sides) };
+        if confidence.is_none()
+            && let Some(entry) = agreed(sides, has_contested)
+        {
             return entry.cloned();
         }
         let (base, ours, theirs) = sides;
@@ -270,7 +311,9 @@ impl ThreeWayMerge<'_> {
             let (base, ours, theirs) = (base_map.get(name), our_map.get(name), their_map.get(name));
             let contested = (key.clone(), Some(name.clone()));
             let is_contested = is_contested || self.base.contested.contains(&contested);
+            let confidence = confidence.filter(|_| name == CONFIDENCE);
             let field = match agreed((base, ours, theirs), is_contested) {
+                _ if let Some(confidence) = confidence => Some(confidence.value().into()),
                 Some(field) => field.cloned(),
                 None => {
                     let conflict = ClaimConflict {

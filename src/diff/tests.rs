@@ -500,6 +500,92 @@ fn merge_takes_fields_from_both_sides_and_reports_what_collides() {
     assert_eq!(theirs_first, theirs);
 }
 
+/// Generates the strengths of some evidence.
+fn any_strengths() -> impl Strategy<Value = Vec<f64>> {
+    prop::collection::vec(-0.6..0.6_f64, 1..3)
+}
+
+/// Returns a state with the hypothesis H1 and evidence for it whose ids begin with a letter.
+fn weighed(confidence: f64, evidence: &[(char, &[f64])]) -> ClaimMap {
+    let mut state = state(&[(Kind::Hypothesis, "H1", "{}")]);
+    let hypothesis = state.get_mut(&Key::new(Kind::Hypothesis, "H1")).unwrap();
+    hypothesis.value = Value::from([("confidence", confidence.into())]);
+    for (letter, strengths) in evidence {
+        for (at, strength) in strengths.iter().enumerate() {
+            let key = Key::new(Kind::Evidence, format!("{letter}{at}"));
+            let fields = [("hypothesis", "H1".into()), ("strength", (*strength).into())];
+            state.insert(key, ClaimEntry { value: Value::from(fields), ..entry("{}") });
+        }
+    }
+    state
+}
+
+/// The confidence after evidence, from the definition: strengths add up in the logarithm of odds.
+fn after(confidence: f64, strengths: &[f64]) -> f64 {
+    let odds = confidence / (1.0 - confidence) * 9.0_f64.powf(strengths.iter().sum());
+    odds / (1.0 + odds)
+}
+
+proptest! {
+    /// Evidence of both sides counts, whoever merges, and once.
+    #[test]
+    fn a_merged_confidence_is_what_all_evidence_leads_to(
+        (start, ours, theirs) in (0.3..0.7_f64, any_strengths(), any_strengths())
+    ) {
+        let base = weighed(start, &[]);
+        let one = weighed(after(start, &ours), &[('a', &ours)]);
+        let other = weighed(after(start, &theirs), &[('b', &theirs)]);
+        let merge = merge3(&base, &one, &other, MergeSide::Ours);
+        prop_assert_eq!(&merge.conflicts, &[]);
+        let key = Key::new(Kind::Hypothesis, "H1");
+        let confidence = |state: &ClaimMap| {
+            state[&key].value.field("confidence").and_then(Value::as_f64).unwrap()
+        };
+        let all = after(after(start, &ours), &theirs);
+        prop_assert!((confidence(&merge.state) - all).abs() < 1e-9);
+        prop_assert_eq!(&merge3(&base, &other, &one, MergeSide::Ours).state, &merge.state);
+        prop_assert_eq!(&merge3(&base, &merge.state, &other, MergeSide::Ours).state, &merge.state);
+        // One side also set the confidence itself.
+        let set = weighed(0.5, &[('a', &ours)]);
+        let merge = merge3(&base, &set, &other, MergeSide::Ours);
+        if (after(start, &ours) - 0.5).abs() > 1e-6 {
+            prop_assert!((confidence(&merge.state) - after(0.5, &theirs)).abs() < 1e-9);
+            prop_assert_eq!(&merge.conflicts, &[]);
+        }
+        // Both did.
+        let both = weighed(0.8, &[('b', &theirs)]);
+        let merge = merge3(&base, &set, &both, MergeSide::Ours);
+        let is_explained = [&ours, &theirs].iter().zip([0.5, 0.8]).any(|(strengths, set)| {
+            (after(start, strengths) - set).abs() < 1e-6
+        });
+        prop_assert_eq!(merge.conflicts.is_empty(), is_explained);
+    }
+}
+
+/// Both sides had the same confidence, and the evidence of one did not count.
+#[test]
+fn equal_confidences_from_different_evidence_are_not_one_change() {
+    let side = |letter| weighed(after(0.5, &[0.5]), &[(letter, &[0.5])]);
+    let merge = merge3(&weighed(0.5, &[]), &side('a'), &side('b'), MergeSide::Ours);
+    let value = &merge.state[&Key::new(Kind::Hypothesis, "H1")].value;
+    let confidence = value.field("confidence").and_then(Value::as_f64).unwrap();
+    assert!((confidence - 0.9).abs() < 1e-9, "{confidence}");
+    // The same evidence on both sides counts once.
+    let alike = merge3(&weighed(0.5, &[]), &side('a'), &side('a'), MergeSide::Ours);
+    assert_eq!(alike.state, side('a'));
+}
+
+/// A difference about the evidence itself must be decided first.
+#[test]
+fn a_confidence_is_in_conflict_while_its_evidence_is() {
+    let strong = weighed(after(0.5, &[0.6]), &[('a', &[0.6])]);
+    let weak = weighed(after(0.5, &[0.2]), &[('a', &[0.2])]);
+    let merge = merge3(&weighed(0.5, &[]), &strong, &weak, MergeSide::Theirs);
+    let fields: Vec<_> = merge.conflicts.iter().filter_map(|one| one.field.as_deref()).collect();
+    assert_eq!(fields, ["confidence", "strength"]);
+    assert_eq!(merge.state, weak);
+}
+
 #[test]
 fn the_glossary_has_every_word_for_a_change() {
     let page = include_str!("../../docs/glossary.md");

@@ -119,10 +119,19 @@ impl Session {
     /// branch with itself, or for settling something that is not a conflict; [`Error::Dangling`] if
     /// a claim would refer to a missing claim after settling; also if the store cannot be written.
     pub fn merge(&self, act: &WriteContext, merging: &MergeRequest) -> Result<MergeReport> {
+        self.merge_as(&act.operation()?, CommitDurability::Now, merging)
+    }
+
+    /// Merges like [`Session::merge`], in an operation with an id.
+    pub(super) fn merge_as(
+        &self,
+        operation: &Operation,
+        durability: CommitDurability,
+        merging: &MergeRequest,
+    ) -> Result<MergeReport> {
         let merging = self.clean(merging)?;
-        let operation = act.operation()?;
         let id = CheckpointId::from_bytes(random()?);
-        self.store.engine.commit(CommitDurability::Now, &mut |desk| {
+        self.store.engine.commit(durability, &mut |desk| {
             let view = desk.view()?;
             let mut worked = self.plan_from(&view, &desk.refs, &merging)?;
             let planned = match worked.report.result {
@@ -130,7 +139,7 @@ impl Session {
                     return Ok((None, worked.report));
                 }
                 MergeResult::FastForward | MergeResult::Merged => {
-                    self.plan_merge(desk, act, &operation, &worked)?
+                    self.plan_merge(desk, operation, &worked)?
                 }
             };
             let session = session_refs(&desk.refs, self.number)?;
@@ -139,7 +148,7 @@ impl Session {
             let now = session.branch(worked.source.0)?.latest_change();
             if now.status != BranchStatus::Merged {
                 let (status, metadata) = (BranchStatus::Merged, now.metadata.clone());
-                let change = BranchChange { time: act.now, status, metadata };
+                let change = BranchChange { time: operation.time, status, metadata };
                 let branch = worked.source.0;
                 changes.push(RecordChange::BranchChanged { session: self.number, branch, change });
             }
@@ -147,7 +156,7 @@ impl Session {
                 let checkpoint = Checkpoint {
                     id,
                     sequence: head.sequence + 1,
-                    time: act.now,
+                    time: operation.time,
                     branch: worked.target,
                     revision: Some(head.sequence),
                     message: format!("merged {} into {}", merging.source, worked.report.target),
@@ -181,12 +190,11 @@ impl Session {
     fn plan_merge(
         &self,
         desk: &PlanContext<'_>,
-        act: &WriteContext,
         operation: &Operation,
         worked: &MergePlan,
     ) -> Result<PlannedRevision> {
         let (session, branch) = (self.number, worked.target);
-        let place = CommitTarget { session, branch, time: act.now, operation };
+        let place = CommitTarget { session, branch, time: operation.time, operation };
         let source = worked.source.1.ok_or_else(|| {
             Error::Internal("a branch without revisions cannot be merged".to_owned())
         })?;

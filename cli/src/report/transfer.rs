@@ -32,7 +32,7 @@ pub struct JoinedSession {
     /// The numbers of revisions and checkpoints that changed: before, and now.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub renumbered: Vec<(u64, u64)>,
-    /// The branches that both sides continued and that could not be joined.
+    /// The branches that both sides continued, where what was written here is on another one.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub split: Vec<SplitLine>,
     /// The branch that is checked out now, if that changed.
@@ -40,7 +40,7 @@ pub struct JoinedSession {
     pub checked_out: Option<String>,
 }
 
-/// A branch that could not be joined.
+/// A branch that both sides continued and changed the same.
 #[derive(Debug, Serialize)]
 pub struct SplitLine {
     /// The branch as others continued it.
@@ -49,6 +49,8 @@ pub struct SplitLine {
     pub own: String,
     /// A claim that both sides changed; null if a claim refers to one that was removed.
     pub claim: Option<String>,
+    /// The revision that merged `own` into `branch`; null if a person must decide.
+    pub merged: Option<u64>,
 }
 
 impl JoinedSession {
@@ -58,8 +60,8 @@ impl JoinedSession {
         checked_out: Option<String>,
     ) -> Self {
         let split = split.into_iter().map(|one| {
-            let SplitBranch { branch, own, claim } = one;
-            SplitLine { branch, own, claim }
+            let SplitBranch { branch, own, claim, merged } = one;
+            SplitLine { branch, own, claim, merged }
         });
         Self { renumbered, split: split.collect(), checked_out }
     }
@@ -92,11 +94,16 @@ impl JoinedSession {
             let text = format!("  the branch {branch} is checked out now, as on another machine");
             screen.line(Tone::Warning, &text);
         }
-        for SplitLine { branch, own, claim } in &self.split {
+        for SplitLine { branch, own, claim, merged } in &self.split {
             let why = match claim {
                 Some(claim) => format!("both sides changed the {claim}"),
                 None => "yours refers to a claim that was removed there".to_owned(),
             };
+            if let Some(number) = merged {
+                let text = format!("  {why}: {own} with yours is merged into {branch}, #{number}");
+                screen.line(Tone::Plain, &text);
+                continue;
+            }
             screen.line(Tone::Warning, &format!("  {why}: yours is on the branch {own}"));
             let next = format!("  forge branch switch {branch} && forge branch merge {own}");
             screen.line(Tone::Dim, &next);

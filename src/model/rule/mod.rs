@@ -1,7 +1,8 @@
 //! Rules: the consequences of a verb.
 //!
 //! They apply to commands and API verbs only, never to import, restore, merge or undo. Each is a
-//! pure function of the current claims and returns the changes; nothing else changes.
+//! pure function of the current claims and returns the changes; nothing else changes. A merge uses
+//! [`merged_confidence`] alone.
 //!
 //! Doubt: a belief rests on a hypothesis through its `hypothesis` field, through a `source` that is
 //! the id of the hypothesis or of evidence for it, through its `evidence` list in the same way, and
@@ -15,6 +16,7 @@ mod dependency;
 mod evidence;
 mod gap;
 mod hypothesis;
+mod merged_confidence;
 mod retraction;
 #[cfg(test)]
 mod tests;
@@ -28,6 +30,7 @@ pub use evidence::{
 };
 pub use gap::fill_gap;
 pub use hypothesis::{confirm_hypothesis, reject_hypothesis};
+pub use merged_confidence::{WeighedHypothesis, merged_confidence};
 pub use retraction::{retract_belief, retract_note};
 pub use trigger::trigger_of;
 

@@ -12,6 +12,7 @@ use super::replay::{ReplayStep, SessionReplay};
 use crate::engine::commit::CommitDurability;
 use crate::engine::index::find_operation_of;
 use crate::engine::lineage::{self, RevisionRef};
+use crate::engine::random::operation_id;
 use crate::engine::read_snapshot::ReadSnapshot;
 use crate::engine::refs::session as session_refs;
 use crate::engine::timeline;
@@ -24,10 +25,10 @@ use crate::model::{
     BranchMetadata, BranchNumber, BranchStatus, CheckpointId, Operation, OperationId,
     SessionNumber, Timestamp,
 };
-use crate::store::Store;
+use crate::store::{MergeRequest, Store};
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 
-/// A branch that both sides continued and that could not be joined.
+/// A branch that both sides continued so that what was written here is on a branch of its own.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SplitBranch {
     /// The branch as others continued it.
@@ -37,6 +38,8 @@ pub struct SplitBranch {
     /// A claim that both sides changed; `None` if a claim of one side refers to one that the other
     /// side removed.
     pub claim: Option<String>,
+    /// The revision that merged `own` into `branch`; `None` if that needs a decision.
+    pub merged: Option<u64>,
 }
 
 /// What is written again, and where.
@@ -78,7 +81,7 @@ pub(in crate::store) struct Reapply<'a> {
 pub(in crate::store) struct Reapplied {
     /// The numbers that changed: before and now.
     pub(in crate::store) numbers: Vec<(u64, u64)>,
-    /// The branches that could not be joined.
+    /// The branches that were continued on both sides and changed the same.
     pub(in crate::store) split: Vec<SplitBranch>,
 }
 
@@ -131,7 +134,7 @@ impl<'a> Reapply<'a> {
     ) -> Result<Reapplied, ReapplyError> {
         let rows = operations_since(view, self.old, since.position)?;
         self.leave_out(&rows);
-        let split = self.split_branches(view, &rows, since)?;
+        let mut split = self.split_branches(view, &rows, since)?;
         let replay = SessionReplay::new(view, self.old, self.new, since.position)?;
         for begun in replay.begun(0, u64::MAX) {
             self.passed.insert(begun.operation, begun.effects as usize);
@@ -142,7 +145,10 @@ impl<'a> Reapply<'a> {
             (Err(_), Some(branch)) => return Err(ReapplyError::Dangling(branch)),
             (written, _) => written?,
         }
-        self.check_out(view)?;
+        for one in &mut split {
+            one.merged = self.merge(one)?;
+        }
+        self.check_out(view, &split)?;
         let numbers = self.numbers.into_iter().filter(|(before, now)| before != now).collect();
         Ok(Reapplied { numbers, split })
     }
@@ -231,6 +237,7 @@ impl<'a> Reapply<'a> {
                 branch: name(self.old, branch, view)?,
                 own: name(self.new, number, &now)?,
                 claim: conflict.claim,
+                merged: None,
             });
         }
         Ok(split)
@@ -327,10 +334,35 @@ impl<'a> Reapply<'a> {
         }
     }
 
-    /// Checks out the branch that was checked out here.
-    fn check_out(&self, view: &ReadSnapshot) -> Result<()> {
-        let old = session_refs(&view.refs, self.old)?.current_branch;
-        let branch = self.written_branch(old);
+    /// Merges what was written here into the branch that others continued. Returns the number of the
+    /// merge; `None` if a person must decide about a conflict.
+    fn merge(&self, split: &SplitBranch) -> Result<Option<u64>> {
+        let SplitBranch { branch, own, .. } = split;
+        let verb = format!("branch merge {own}");
+        let operation = Operation { id: operation_id()?, verb, ..self.operation.clone() };
+        let request = MergeRequest {
+            source: own.clone(),
+            target: Some(branch.clone()),
+            quietly: true,
+            ..MergeRequest::default()
+        };
+        let session = self.store.session_at(self.new);
+        match session.merge_as(&operation, CommitDurability::Later, &request) {
+            Ok(merge) => Ok(merge.revision.map(|(number, _)| number)),
+            Err(Error::Dangling { .. }) => Ok(None),
+            Err(error) => Err(error),
+        }
+    }
+
+    /// Checks out the branch that was checked out here, or the one into which it was merged.
+    fn check_out(&self, view: &ReadSnapshot, split: &[SplitBranch]) -> Result<()> {
+        let old = session_refs(&view.refs, self.old)?;
+        let name = &old.branch(old.current_branch)?.name;
+        let is_merged = split.iter().any(|one| one.branch == *name && one.merged.is_some());
+        let branch = match is_merged {
+            true => old.current_branch,
+            false => self.written_branch(old.current_branch),
+        };
         let (session, time) = (self.new, self.operation.time);
         self.store.engine.commit(CommitDurability::Later, &mut |desk| {
             let is_there = session_refs(&desk.refs, session)?.current_branch == branch;

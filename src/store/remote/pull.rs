@@ -52,7 +52,7 @@ pub struct PullReport {
     /// The revisions and checkpoints of this store that were not pushed yet and have other numbers
     /// now, after what was pulled: the number before, and now.
     pub renumbered: Vec<(u64, u64)>,
-    /// The branches that both sides continued and that could not be joined.
+    /// The branches that both sides continued and changed the same.
     pub split: Vec<SplitBranch>,
     /// The branch that is checked out now, if the pull changed that.
     pub checked_out: Option<String>,
@@ -64,7 +64,8 @@ impl Store {
     ///
     /// If the session was changed here and on the remote, both are joined: what was pushed keeps
     /// its ids and numbers, and what was not follows it. If both changed the same claim, what this
-    /// store wrote is on a branch of its own ([`PullReport::split`]).
+    /// store wrote is on a branch of its own ([`PullReport::split`]), which is merged at once if
+    /// that needs no decision.
     ///
     /// # Errors
     /// [`Error::NotFound`] if the session is not on the remote; [`Error::Conflict`] if both cannot

@@ -5,6 +5,7 @@ use super::{Machine, SECRET, command, shared, step_of};
 use crate::bundle::law::{same, told};
 use crate::bundle::{act, note};
 use forge_store::ErrorKind;
+use forge_store::model::claim::{Confidence, Evidence, Hypothesis, Note, Strength};
 use forge_store::model::{BranchMetadata, Key, Kind, Timestamp, Value};
 use forge_store::store::remote::{Depot, MemoryDepot, Remote};
 use forge_store::store::{
@@ -91,6 +92,7 @@ fn a_claim_that_both_sides_changed_gives_a_branch_and_a_merge_that_names_it() {
     assert_eq!(split.branch, "main");
     assert!(split.own.starts_with("main."), "{split:?}");
     assert_eq!(split.claim.as_deref(), Some("note A"));
+    assert_eq!(split.merged, None);
     let session = second.session();
     let summary = session.summary().unwrap();
     assert_eq!(summary.branch, split.own, "the work here goes on");
@@ -98,6 +100,65 @@ fn a_claim_that_both_sides_changed_gives_a_branch_and_a_merge_that_names_it() {
     let merging = MergeRequest { source: split.own.clone(), ..MergeRequest::default() };
     let merged = session.merge(&act("merge"), &merging).unwrap();
     assert!(!merged.conflicts.is_empty(), "{merged:?}");
+    meet(&first, &second);
+}
+
+/// Two people who found evidence on one hypothesis always got two branches, since its confidence
+/// differed.
+#[test]
+fn evidence_that_both_sides_found_moves_one_confidence() {
+    let (first, second) = two();
+    let add = |machine: &Machine, id: &str, strength: f64| {
+        let strength = Strength::new(strength).unwrap();
+        let evidence = Evidence::default().hypothesis("H1").strength(strength);
+        machine.session().write(&act("evidence")).add(id, evidence).commit().unwrap();
+    };
+    let hypothesis = Hypothesis::default().description("a leak").confidence(Confidence::EVEN);
+    first.session().write(&act("hypothesis")).add("H1", hypothesis).commit().unwrap();
+    first.push().unwrap();
+    second.pull().unwrap();
+    add(&first, "E1", 0.5);
+    first.push().unwrap();
+    add(&second, "E2", 0.5);
+    let pulled = second.pull().unwrap();
+    let [split] = pulled.split.as_slice() else { panic!("{pulled:?}") };
+    assert_eq!(split.claim.as_deref(), Some("hypothesis H1"));
+    assert!(split.merged.is_some(), "it needs no decision: {split:?}");
+    assert_eq!(second.session().summary().unwrap().branch, "main");
+    meet(&first, &second);
+    for machine in [&first, &second] {
+        let session = machine.session();
+        let head = session.head().unwrap();
+        let value = |key| session.claim(&head, &key).unwrap().unwrap().value;
+        let confidence = value(Key::new(Kind::Hypothesis, "H1")).field("confidence").cloned();
+        let confidence = confidence.and_then(|value| value.as_f64()).unwrap();
+        assert!((confidence - 0.9).abs() < 1e-9, "two of 0.5 are one of 1: {confidence}");
+        value(Key::new(Kind::Evidence, "E1"));
+        value(Key::new(Kind::Evidence, "E2"));
+    }
+}
+
+/// The merge of a join is undone like any other: what was written here is on its own branch.
+#[test]
+fn different_fields_of_one_claim_are_merged_and_that_can_be_undone() {
+    let (first, second) = two();
+    let write = |machine: &Machine, description: &str, source: &str| {
+        let note = Note::default().description(description).source(source);
+        let change = ClaimChange::put(Key::new(Kind::Note, "A"), note.to_value());
+        machine.session().write(&act("write")).change(change).commit().unwrap();
+    };
+    write(&first, "x", "y");
+    first.push().unwrap();
+    second.pull().unwrap();
+    write(&first, "there", "y");
+    first.push().unwrap();
+    write(&second, "x", "here");
+    let pulled = second.pull().unwrap();
+    let merge = pulled.split.first().and_then(|split| split.merged);
+    assert!(merge.is_some(), "{pulled:?}");
+    meet(&first, &second);
+    let undone = second.session().undo(&act("undo"), None).unwrap();
+    assert_eq!(undone.target.verb, format!("branch merge {}", pulled.split[0].own));
     meet(&first, &second);
 }
 
