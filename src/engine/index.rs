@@ -296,12 +296,15 @@ impl RecordIndexer<'_> {
             RecordChange::BranchHidden { branch, hidden, .. } => {
                 Ok(Some(OperationEffect::BranchHidden { branch: *branch, hidden: *hidden }))
             }
-            RecordChange::Switched { session: number, branch, time } => {
-                let row = of(*number).time(*time).number(self.placed.position).build();
-                self.rows.put(key::SWITCHES, row, branch.to_be_bytes().to_vec());
-                let old = session(refs, *number)?.current_branch;
+            RecordChange::Switched { session: number, branch, time, elsewhere } => {
+                let (branch, time, elsewhere) = (*branch, *time, *elsewhere);
                 let position = self.placed.position;
-                Ok(Some(OperationEffect::Switched { old, branch: *branch, time: *time, position }))
+                if !elsewhere {
+                    let row = of(*number).time(time).number(position).build();
+                    self.rows.put(key::SWITCHES, row, branch.to_be_bytes().to_vec());
+                }
+                let old = session(refs, *number)?.current_branch;
+                Ok(Some(OperationEffect::Switched { old, branch, time, position, elsewhere }))
             }
             RecordChange::Object { object } => {
                 self.object(&object.0)?;

@@ -206,6 +206,7 @@ impl SessionRefs {
             RecordChange::BranchHidden { branch, hidden, .. } => {
                 self.branch_mut(*branch)?.hidden = *hidden;
             }
+            RecordChange::Switched { elsewhere: true, .. } => {}
             RecordChange::Switched { branch, .. } => self.current_branch = *branch,
             RecordChange::SessionDropped { pruning, .. } => {
                 self.gone = Some(SessionRemoval::Pruned(*pruning));

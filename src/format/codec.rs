@@ -162,6 +162,12 @@ pub(crate) fn pack<T: serde::Serialize>(value: &T) -> Vec<u8> {
     out
 }
 
+/// Returns whether a field has its default value and is left out.
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde hands out references")]
+pub(super) fn is_false(value: &bool) -> bool {
+    !value
+}
+
 /// Encodes like [`pack`], appending to `out`.
 pub(crate) fn pack_into<T: serde::Serialize>(out: &mut Vec<u8>, value: &T) {
     rmp_serde::encode::write_named(out, value).expect("plain data encodes into memory");

@@ -3,6 +3,7 @@
 //!
 //! Specified in `docs/events.md`.
 
+use super::codec::is_false;
 use crate::model::{BranchStatus, CheckpointTrigger, Kind, SessionKind, Timestamp, Value};
 use serde::de::{self, Deserializer, MapAccess, Visitor};
 use serde::{Deserialize, Serialize};
@@ -180,11 +181,6 @@ pub struct RevisionSelector {
 #[expect(clippy::trivially_copy_pass_by_ref, reason = "serde hands out references")]
 fn is_zero(number: &u64) -> bool {
     *number == 0
-}
-
-#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde hands out references")]
-fn is_false(value: &bool) -> bool {
-    !value
 }
 
 /// A change of a checkpoint's tags.

@@ -1,6 +1,6 @@
 //! Records: the content of one append to the journal.
 
-use super::codec::{DecodeError, pack, pack_into, unpack};
+use super::codec::{DecodeError, is_false, pack, pack_into, unpack};
 use super::refs::{BranchChange, BranchHead, StoreHead};
 use super::row::BookmarkRow;
 use crate::model::{
@@ -122,6 +122,9 @@ pub enum RecordChange {
         branch: BranchNumber,
         /// The time of the checkout.
         time: Timestamp,
+        /// Whether it was checked out in another store only: the checkout here stays.
+        #[serde(default, skip_serializing_if = "is_false")]
+        elsewhere: bool,
     },
     /// An object that a later record names, or that is found by its content.
     Object {
@@ -322,6 +325,12 @@ macro_rules! session_in {
 }
 
 impl RecordChange {
+    /// Makes the change that checks out a branch in this store.
+    #[must_use]
+    pub const fn switched(session: SessionNumber, branch: BranchNumber, time: Timestamp) -> Self {
+        Self::Switched { session, branch, time, elsewhere: false }
+    }
+
     /// Returns the session that this changes; `None` if it concerns the list of sessions or an
     /// object.
     #[must_use]

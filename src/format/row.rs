@@ -1,6 +1,8 @@
 //! Values of the index's tables.
 
-use super::codec::{ByteReader, DecodeError, pack, put_bytes, put_signed, put_varint, unpack};
+use super::codec::{
+    ByteReader, DecodeError, is_false, pack, put_bytes, put_signed, put_varint, unpack,
+};
 use super::record::RecordBytes;
 use super::refs::{BranchChange, StoreHead};
 use crate::model::{
@@ -381,6 +383,9 @@ pub enum OperationEffect {
         time: Timestamp,
         /// The position of the record with this change.
         position: u64,
+        /// Whether it was checked out in another store only.
+        #[serde(default, skip_serializing_if = "is_false")]
+        elsewhere: bool,
     },
     /// Recorded facts.
     Facts {

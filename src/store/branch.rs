@@ -137,8 +137,7 @@ impl Session {
                 return Ok((None, None));
             }
             let left = session.branch(session.current_branch)?.name.clone();
-            let mut changes =
-                vec![RecordChange::Switched { session: self.number, branch, time: act.now }];
+            let mut changes = vec![RecordChange::switched(self.number, branch, act.now)];
             if !quietly {
                 let checkpoint = Checkpoint {
                     id,

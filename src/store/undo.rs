@@ -72,6 +72,9 @@ fn describe(effect: &OperationEffect) -> String {
         OperationEffect::BranchChanged { .. } => "changed a branch".to_owned(),
         OperationEffect::BranchHidden { hidden: true, .. } => "took a branch back".to_owned(),
         OperationEffect::BranchHidden { hidden: false, .. } => "brought a branch back".to_owned(),
+        OperationEffect::Switched { elsewhere: true, .. } => {
+            "checked out a branch in another store".to_owned()
+        }
         OperationEffect::Switched { .. } => "checked out a branch".to_owned(),
         OperationEffect::Facts { count, .. } => match count {
             1 => "1 fact".to_owned(),

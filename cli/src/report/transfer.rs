@@ -35,9 +35,9 @@ pub struct JoinedSession {
     /// The branches that both sides continued, where what was written here is on another one.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub split: Vec<SplitLine>,
-    /// The branch that is checked out now, if that changed.
+    /// The branch that others checked out, if another one is checked out here.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub checked_out: Option<String>,
+    pub checked_out_elsewhere: Option<String>,
 }
 
 /// A branch that both sides continued and changed the same.
@@ -57,24 +57,25 @@ impl JoinedSession {
     fn new(
         renumbered: Vec<(u64, u64)>,
         split: Vec<SplitBranch>,
-        checked_out: Option<String>,
+        checked_out_elsewhere: Option<String>,
     ) -> Self {
         let split = split.into_iter().map(|one| {
             let SplitBranch { branch, own, claim, merged } = one;
             SplitLine { branch, own, claim, merged }
         });
-        Self { renumbered, split: split.collect(), checked_out }
+        Self { renumbered, split: split.collect(), checked_out_elsewhere }
     }
 
     fn is_empty(&self) -> bool {
-        self.renumbered.is_empty() && self.split.is_empty() && self.checked_out.is_none()
+        self.renumbered.is_empty() && self.split.is_empty() && self.checked_out_elsewhere.is_none()
     }
 
     /// Adds what a later round did.
     pub fn extend(&mut self, later: Self) {
         self.renumbered.extend(later.renumbered);
         self.split.extend(later.split);
-        self.checked_out = later.checked_out.or(self.checked_out.take());
+        let elsewhere = later.checked_out_elsewhere;
+        self.checked_out_elsewhere = elsewhere.or(self.checked_out_elsewhere.take());
     }
 
     fn print(&self, screen: &mut Screen) {
@@ -90,9 +91,12 @@ impl JoinedSession {
             let text = format!("  yours follow what others pushed: {} now", text.join(", "));
             screen.line(Tone::Plain, &text);
         }
-        if let Some(branch) = self.checked_out.as_ref().filter(|_| self.split.is_empty()) {
-            let text = format!("  the branch {branch} is checked out now, as on another machine");
-            screen.line(Tone::Warning, &text);
+        if let Some(branch) = &self.checked_out_elsewhere {
+            screen.line(
+                Tone::Plain,
+                &format!("  another machine has the branch {branch} checked out"),
+            );
+            screen.line(Tone::Dim, &format!("  forge branch switch {branch}"));
         }
         for SplitLine { branch, own, claim, merged } in &self.split {
             let why = match claim {
@@ -114,7 +118,7 @@ impl JoinedSession {
 impl From<PushReport> for PushedSession {
     fn from(done: PushReport) -> Self {
         let PushReport { session, version, operations, bytes, pulled, .. } = done;
-        let joined = JoinedSession::new(done.renumbered, done.split, done.checked_out);
+        let joined = JoinedSession::new(done.renumbered, done.split, done.checked_out_elsewhere);
         Self { session, version: Some(version), operations, bytes, pulled, secrets: None, joined }
     }
 }
@@ -206,7 +210,7 @@ pub struct PulledSession {
 impl PulledSession {
     pub fn new(done: PullReport, new: bool) -> Self {
         let PullReport { session, version, operations, secrets, .. } = done;
-        let joined = JoinedSession::new(done.renumbered, done.split, done.checked_out);
+        let joined = JoinedSession::new(done.renumbered, done.split, done.checked_out_elsewhere);
         Self { session, version, operations, new, bytes: None, secrets, joined }
     }
 

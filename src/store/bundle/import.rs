@@ -12,15 +12,16 @@ use crate::engine::lineage::RevisionRef;
 use crate::engine::object;
 use crate::engine::plan_context::PlanContext;
 use crate::engine::refs::StoreRefs;
-use crate::engine::refs::{advance_by, of_kind, session as session_refs};
+use crate::engine::refs::{advance_by, of_kind, present_session, session as session_refs};
 use crate::engine::session_rows::SessionLookup;
 use crate::error::{Error, Result};
 use crate::format::key::{self, of};
 use crate::format::{
-    BundleContents, BundleItemKind, BundleSession, ObjectKind, OperationRow, Record, RecordBytes,
-    RecordChange, RevisionHeader, SegmentRow, SessionRemoval, open_with_prefix, sealed_id,
+    BundleContents, BundleItemKind, BundleSession, ObjectKind, OperationEffect, OperationRow,
+    Record, RecordBytes, RecordChange, RevisionHeader, SegmentRow, SessionRemoval,
+    open_with_prefix, sealed_id,
 };
-use crate::model::{ObjectId, Operation, OperationId, SessionKind, SessionNumber};
+use crate::model::{BranchNumber, ObjectId, Operation, OperationId, SessionKind, SessionNumber};
 use crate::store::{Store, WriteContext};
 use serde::Serialize;
 use std::collections::{HashMap, HashSet};
@@ -44,6 +45,20 @@ pub(in crate::store) struct PackImport {
     pub(in crate::store) effects: HashMap<OperationId, usize>,
     /// The secrets in it that this store redacts, in words.
     pub(in crate::store) secrets: Option<String>,
+    /// The branch that was checked out last in another store.
+    pub(in crate::store) checked_out_elsewhere: Option<BranchNumber>,
+}
+
+/// Where a pulled bundle goes.
+#[derive(Clone, Copy, Default)]
+pub(in crate::store) struct PackTarget<'a> {
+    /// The name of the session here, if it gets another one.
+    pub(in crate::store) name: Option<&'a str>,
+    /// The incomplete session that it goes into.
+    pub(in crate::store) into: Option<SessionNumber>,
+    /// Whether the session was not here before the pull: then what others checked out last is
+    /// checked out.
+    pub(in crate::store) is_new: bool,
 }
 
 /// Where the sessions of a bundle go.
@@ -51,10 +66,7 @@ pub(in crate::store) struct PackImport {
 struct BundleTarget<'a> {
     /// The name of the file, for a report if the import is killed; empty for none.
     file: &'a str,
-    /// The name of the session, if it gets another one.
-    name: Option<&'a str>,
-    /// The incomplete session that the only session of the bundle goes into.
-    into: Option<SessionNumber>,
+    pack: PackTarget<'a>,
 }
 
 /// What an import does if it finds secrets that this store redacts.
@@ -97,7 +109,7 @@ impl Store {
         file: &str,
         name: Option<&str>,
     ) -> Result<BundleImportReport> {
-        let target = BundleTarget { file, name, into: None };
+        let target = BundleTarget { file, pack: PackTarget { name, ..PackTarget::default() } };
         let (report, _) = self.take_bundle(act, source, target, SecretsFound::Refused)?;
         Ok(report)
     }
@@ -109,9 +121,9 @@ impl Store {
         &self,
         act: &WriteContext,
         source: &mut dyn BundleSource,
-        (name, into): (Option<&str>, Option<SessionNumber>),
+        pack: PackTarget<'_>,
     ) -> Result<PackImport> {
-        let target = BundleTarget { file: "", name, into };
+        let target = BundleTarget { file: "", pack };
         let (_, taken) = self.take_bundle(act, source, target, SecretsFound::Reported)?;
         Ok(taken)
     }
@@ -120,7 +132,7 @@ impl Store {
         &self,
         act: &WriteContext,
         source: &mut dyn BundleSource,
-        target: BundleTarget<'_>,
+        BundleTarget { file, pack: target }: BundleTarget<'_>,
         secrets_found: SecretsFound,
     ) -> Result<(BundleImportReport, PackImport)> {
         let view = self.engine.follower.written_view()?;
@@ -137,12 +149,15 @@ impl Store {
             name.clone_into(&mut only.info.name);
         }
         let refs = self.engine.follower.written_refs()?.0;
-        let sessions = &mut contents.sessions.iter();
-        sessions.try_for_each(|session| place(&refs, session, target.into).map(drop))?;
+        let keeps_checkout = |session| -> Result<bool> {
+            let (_, is_here) = place(&refs, session, target.into)?;
+            Ok(is_here && !target.is_new)
+        };
+        let keeps_checkout = contents.sessions.iter().map(keeps_checkout).collect::<Result<_>>()?;
         let begun = contents.sessions.iter().flat_map(|session| &session.begun);
         let done = begun.map(|one| (one.operation, one.effects as usize)).collect();
         let mark = match target.into {
-            None => Some(BundleMark::write(self, &contents, target.file)?),
+            None => Some(BundleMark::write(self, &contents, file)?),
             // A session that stays incomplete is given up.
             Some(_) => None,
         };
@@ -156,6 +171,8 @@ impl Store {
             taken: BundleImportReport::default(),
             written: HashSet::new(),
             next_branches: contents.sessions.iter().map(first_branch).collect(),
+            keeps_checkout,
+            checked_out_elsewhere: None,
             contents,
         };
         let done = import.all(source).and_then(|()| self.engine.sync());
@@ -171,7 +188,9 @@ impl Store {
         let sessions = import.contents.sessions.iter();
         import.taken.sessions = sessions.map(|session| session.info.name.clone()).collect();
         let operations = import.written.len() as u64;
-        Ok((import.taken, PackImport { operations, effects: import.done, secrets }))
+        let checked_out_elsewhere = import.checked_out_elsewhere;
+        let effects = import.done;
+        Ok((import.taken, PackImport { operations, effects, secrets, checked_out_elsewhere }))
     }
 }
 
@@ -240,6 +259,10 @@ struct BundleImporter<'a> {
     written: HashSet<OperationId>,
     /// The number that the next branch of each session has where the bundle was made, if known.
     next_branches: Vec<Option<u64>>,
+    /// Whether the branch that is checked out here stays, for each session.
+    keeps_checkout: Vec<bool>,
+    /// The branch that was checked out last in another store.
+    checked_out_elsewhere: Option<BranchNumber>,
 }
 
 impl BundleImporter<'_> {
@@ -305,7 +328,9 @@ impl BundleImporter<'_> {
         let id = record.operation.id;
         let effects = changes.iter().filter(|change| has_effect(change)).count();
         let branches = changes.iter().filter(|change| is_branch(change)).count() as u64;
-        let written = self.write(named, &Record { operation: record.operation, changes })?;
+        let (written, checked_out) =
+            self.write(named, &Record { operation: record.operation, changes })?;
+        self.checked_out_elsewhere = checked_out.or(self.checked_out_elsewhere);
         *self.done.entry(id).or_default() += effects;
         if let Some(Some(next)) = self.next_branches.get_mut(named) {
             *next += branches;
@@ -321,12 +346,14 @@ impl BundleImporter<'_> {
     }
 
     /// Writes the part of a record that is not here yet, and the session before its first record.
-    fn write(&self, named: usize, record: &Record) -> Result<bool> {
+    /// Returns whether there was any, and the branch that it checked out in another store only.
+    fn write(&self, named: usize, record: &Record) -> Result<(bool, Option<BranchNumber>)> {
         let session = self.contents.sessions.get(named);
         let session =
             session.ok_or_else(|| Error::invalid("a record of a session that is not in it"))?;
         let passed = self.done.get(&record.operation.id).copied().unwrap_or(0);
         let first_branch = self.next_branches.get(named).copied().flatten();
+        let keeps_checkout = self.keeps_checkout.get(named).is_some_and(|keeps| *keeps);
         self.store.engine.commit(CommitDurability::Later, &mut |desk| {
             let mut refs = (*desk.refs).clone();
             let (number, is_there) = place(&refs, session, self.into)?;
@@ -345,6 +372,7 @@ impl BundleImporter<'_> {
             };
             let mut at = passed;
             let mut next_branch = first_branch;
+            let mut checked_out = None;
             for change in &record.changes {
                 let mut change = change.clone();
                 let branch = next_branch;
@@ -358,6 +386,11 @@ impl BundleImporter<'_> {
                     continue;
                 }
                 check_continuity(desk, &refs, number, session, (&change, branch))?;
+                if let RecordChange::Switched { branch, elsewhere, .. } = &mut change {
+                    let id = &record.operation.id;
+                    *elsewhere = keeps_checkout && !was_checked_out_here(desk, session, id)?;
+                    checked_out = elsewhere.then_some(*branch).or(checked_out);
+                }
                 advance_by(&mut refs, &change)?;
                 changes.push(change);
             }
@@ -374,9 +407,23 @@ impl BundleImporter<'_> {
                     )));
                 }
             }
-            Ok((written.then_some(record), written))
+            Ok((written.then_some(record), (written, checked_out)))
         })
     }
+}
+
+/// Returns whether an operation of the session here, which may be replaced, checked out a branch.
+fn was_checked_out_here(
+    desk: &PlanContext<'_>,
+    session: &BundleSession,
+    operation: &OperationId,
+) -> Result<bool> {
+    let Some(here) = present_session(&desk.refs, session.info.id)? else { return Ok(false) };
+    let row = find_operation_of(&desk.view()?, here, operation)?;
+    let is_checkout = |effect: &OperationEffect| {
+        matches!(effect, OperationEffect::Switched { elsewhere: false, .. })
+    };
+    Ok(row.is_some_and(|row| row.effects.iter().any(is_checkout)))
 }
 
 pub(super) const fn is_branch(change: &RecordChange) -> bool {

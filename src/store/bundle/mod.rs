@@ -24,6 +24,7 @@ mod verify;
 pub use crate::format::ExportMark;
 pub use export::{BundleExportReport, BundleRange};
 pub use import::BundleImportReport;
+pub(in crate::store) use import::PackTarget;
 pub use reapply::SplitBranch;
 
 use crate::error::{Error, Result};

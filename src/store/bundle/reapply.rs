@@ -366,7 +366,7 @@ impl<'a> Reapply<'a> {
         let (session, time) = (self.new, self.operation.time);
         self.store.engine.commit(CommitDurability::Later, &mut |desk| {
             let is_there = session_refs(&desk.refs, session)?.current_branch == branch;
-            let changes = vec![RecordChange::Switched { session, branch, time }];
+            let changes = vec![RecordChange::switched(session, branch, time)];
             let record = Record { operation: self.operation.clone(), changes };
             Ok(((!is_there).then_some(record), ()))
         })

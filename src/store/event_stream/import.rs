@@ -561,7 +561,7 @@ impl<'a> StreamImporter<'a> {
                 }
                 StreamEvent::Switch(to) => {
                     let to = branch_number(refs, &to.branch)?;
-                    RecordChange::Switched { session: number, branch: to, time: at }
+                    RecordChange::switched(number, to, at)
                 }
                 StreamEvent::Merge(from) => {
                     let branch = branch_number(refs, &from.branch)?;

@@ -4,7 +4,7 @@
 //! that is built beside the one here and replaces it in one record. Until then nothing of it shows,
 //! and an error leaves the session as it was, but without prunings that were not pushed.
 
-use super::pull::{PackTarget, TakenPacks};
+use super::pull::TakenPacks;
 use super::track::KnownRef;
 use super::{ReadRef, Remote};
 use crate::backend::Snapshot;
@@ -14,6 +14,7 @@ use crate::engine::session_rows::SessionLookup;
 use crate::error::{Error, Result};
 use crate::format::{ExportMark, Record, RecordChange, SessionRemoval};
 use crate::model::{BranchNumber, Operation, SessionHandle, SessionMetadata, SessionNumber};
+use crate::store::bundle::PackTarget;
 use crate::store::bundle::reapply::{Reapplied, Reapply, ReapplyError};
 use crate::store::{Store, WriteContext};
 use std::collections::BTreeSet;
@@ -95,7 +96,7 @@ impl Store {
         (old, new): (SessionNumber, SessionNumber),
         (operation, kept_apart): (&Operation, &BTreeSet<BranchNumber>),
     ) -> Result<Option<Joined>, ReapplyError> {
-        let target = PackTarget { name: None, into: Some(new) };
+        let target = PackTarget { into: Some(new), ..PackTarget::default() };
         let packs = self.take_packs(act, remote, (handle, read), None, target)?;
         let since = self.first_unshared(old, &ExportMark::default(), &packs.effects)?;
         self.undo_prunings(act, old, &since)?;

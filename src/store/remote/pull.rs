@@ -3,28 +3,20 @@
 use super::track::KnownRef;
 use super::{DepotRead, ReadRef, Remote};
 use crate::engine::index::find_operation_of;
-use crate::engine::refs::present_session;
+use crate::engine::refs::{present_session, session as session_refs};
 use crate::error::{DepotError, Error, Result};
 use crate::format::ExportMark;
 use crate::format::remote::{
     ForeignOperations, RefPack, RefRelation, open_pack, pack_name, ref_name,
 };
-use crate::model::{CloneId, OperationId, SessionHandle, SessionId, SessionNumber};
+use crate::model::{BranchNumber, CloneId, OperationId, SessionHandle, SessionId, SessionNumber};
+use crate::store::bundle::PackTarget;
 use crate::store::{Session, SplitBranch, Store, WriteContext};
 use std::collections::HashMap;
 use std::io::Cursor;
 
 /// How often a ref is read again that names packs which were joined meanwhile.
 const MAX_ATTEMPTS: u32 = 5;
-
-/// Where the packs of a session go.
-#[derive(Clone, Copy, Default)]
-pub(super) struct PackTarget<'a> {
-    /// The name of the session here, if it is new.
-    pub(super) name: Option<&'a str>,
-    /// The incomplete session that they go into.
-    pub(super) into: Option<SessionNumber>,
-}
 
 /// What was imported from packs.
 #[derive(Default)]
@@ -35,6 +27,8 @@ pub(super) struct TakenPacks {
     pub(super) begins: Vec<ExportMark>,
     /// How many effects of each operation the packs have.
     pub(super) effects: HashMap<OperationId, usize>,
+    /// The branch that was checked out last in another store.
+    checked_out_elsewhere: Option<BranchNumber>,
 }
 
 /// What a pull did.
@@ -54,8 +48,9 @@ pub struct PullReport {
     pub renumbered: Vec<(u64, u64)>,
     /// The branches that both sides continued and changed the same.
     pub split: Vec<SplitBranch>,
-    /// The branch that is checked out now, if the pull changed that.
-    pub checked_out: Option<String>,
+    /// The branch that others checked out since the last pull, if another one is checked out here.
+    /// The pull does not change which one is.
+    pub checked_out_elsewhere: Option<String>,
 }
 
 impl Store {
@@ -150,9 +145,9 @@ impl Store {
         let mut report = PullReport { version: content.version, ..PullReport::default() };
         let old = self.shared_session(content.info.id)?.map(|session| session.number);
         let before = self.engine.follower.written_view()?;
-        let branch = old.map(|old| self.session_at(old).summary()).transpose()?;
         let follows = old.map_or(Ok(true), |old| self.can_follow(known, read, old))?;
-        let taken = follows.then(|| self.take_in_order(act, remote, (handle, read), known, name));
+        let target = PackTarget { name, into: None, is_new: old.is_none() };
+        let taken = follows.then(|| self.take_in_order(act, remote, (handle, read), known, target));
         let since = known.map_or_else(ExportMark::default, |known| known.end);
         let must_join = match (&taken, old) {
             (None | Some(Err(Error::Conflict(_))), Some(_)) => true,
@@ -183,8 +178,12 @@ impl Store {
         }
         self.note_foreign(content.info.id, &foreign)?;
         let now = self.pulled_session(content.info.id)?.summary()?;
-        let is_moved = branch.is_some_and(|before| before.branch != now.branch);
-        report.checked_out = is_moved.then_some(now.branch);
+        let elsewhere = packs.checked_out_elsewhere.filter(|_| !must_join);
+        if let (Some(branch), Some(old)) = (elsewhere, old) {
+            let refs = self.engine.follower.written_refs()?.0;
+            let name = session_refs(&refs, old)?.branch(branch)?.name.clone();
+            report.checked_out_elsewhere = (name != now.branch).then_some(name);
+        }
         report.session = now.info.name;
         // All operations are new in a session that was built again.
         report.operations = if must_join { new } else { packs.operations };
@@ -217,7 +216,9 @@ impl Store {
                 (None, None) => self.mark_of(content.info.id)?,
             });
             let mut bytes = Cursor::new(remote.pack(handle, pack)?);
-            let import = self.import_pack(act, &mut bytes, (target.name, target.into))?;
+            let import = self.import_pack(act, &mut bytes, target)?;
+            let elsewhere = import.checked_out_elsewhere;
+            taken.checked_out_elsewhere = elsewhere.or(taken.checked_out_elsewhere);
             taken.operations += import.operations;
             taken.secrets.extend(import.secrets);
             for (operation, effects) in import.effects {
@@ -236,9 +237,8 @@ impl Store {
         remote: &Remote,
         (handle, read): (&SessionHandle, &ReadRef),
         known: Option<&KnownRef>,
-        name: Option<&str>,
+        target: PackTarget<'_>,
     ) -> Result<(TakenPacks, ExportMark)> {
-        let target = PackTarget { name, into: None };
         let packs = self.take_packs(act, remote, (handle, read), known, target)?;
         let since = known.map_or_else(ExportMark::default, |known| known.end);
         let session = self.pulled_session(read.opened.content.info.id)?;

@@ -47,8 +47,8 @@ pub struct PushReport {
     pub renumbered: Vec<(u64, u64)>,
     /// As [`PullReport::split`](super::PullReport::split).
     pub split: Vec<SplitBranch>,
-    /// As [`PullReport::checked_out`](super::PullReport::checked_out).
-    pub checked_out: Option<String>,
+    /// As [`PullReport::checked_out_elsewhere`](super::PullReport::checked_out_elsewhere).
+    pub checked_out_elsewhere: Option<String>,
 }
 
 /// A pack that is not on the remote yet.
@@ -107,7 +107,8 @@ impl Store {
                 report.pulled += taken.operations;
                 report.renumbered.extend(taken.renumbered);
                 report.split.extend(taken.split);
-                report.checked_out = taken.checked_out.or(report.checked_out);
+                let elsewhere = taken.checked_out_elsewhere;
+                report.checked_out_elsewhere = elsewhere.or(report.checked_out_elsewhere);
                 // A session that was joined has replaced the one before.
                 push.session = self.pulled_session(info.id)?;
             }

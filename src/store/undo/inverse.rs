@@ -90,11 +90,10 @@ impl Session {
                     change.time = operation.time;
                     changes.push(RecordChange::BranchChanged { session, branch: *branch, change });
                 }
-                OperationEffect::Switched { old, .. } => changes.push(RecordChange::Switched {
-                    session,
-                    branch: *old,
-                    time: operation.time,
-                }),
+                OperationEffect::Switched { elsewhere: true, .. } => {}
+                OperationEffect::Switched { old, .. } => {
+                    changes.push(RecordChange::switched(session, *old, operation.time));
+                }
                 OperationEffect::Bookmark { source, old, bytes } => {
                     // The first effect that is seen is the operation's last one.
                     if !bookmarks.contains_key(source)
@@ -273,8 +272,9 @@ impl Session {
             .iter()
             .any(|other| !other.hidden && other.base.is_some_and(|(base, _)| base == branch));
         // The checkout may be undone together with the branch.
-        let leaves =
-            target.effects.iter().any(|effect| matches!(effect, OperationEffect::Switched { .. }));
+        let is_checkout =
+            |effect| matches!(effect, &OperationEffect::Switched { elsewhere: false, .. });
+        let leaves = target.effects.iter().any(is_checkout);
         if session.current_branch == branch && !leaves {
             return Err(Error::Conflict(format!(
                 "the branch '{name}' is checked out: switch to another one first"

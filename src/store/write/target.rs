@@ -86,7 +86,7 @@ impl SessionWrite<'_> {
         };
         let mut branch_changes = Vec::from_iter(begins);
         if self.preceding.is_some() && session.current_branch != branch {
-            branch_changes.push(RecordChange::Switched { session: number, branch, time });
+            branch_changes.push(RecordChange::switched(number, branch, time));
         }
         for change in &branch_changes {
             advance_by(refs.get_or_insert_with(|| StoreRefs::clone(&desk.refs)), change)?;

@@ -10,7 +10,7 @@ use forge_store::model::{
 use forge_store::redact::{PartEnding, TextForm};
 use forge_store::store::{
     BundleRange, CheckpointFilter, ClaimChange, ExportMark, MergeRequest, NewCheckpoint,
-    NewSession, Session, SourceChunk, Store, WriteContext,
+    NewSession, ResolvedMoment, Session, SourceChunk, Store, WriteContext,
 };
 use proptest::prelude::*;
 use std::fmt::Write as _;
@@ -140,6 +140,22 @@ pub(crate) fn step(
 
 /// Everything that can be read from a session.
 pub(crate) fn told(store: &Store) -> String {
+    let head = store.session("s").unwrap().head().unwrap();
+    told_at(store, &head)
+}
+
+/// Everything that machines must have alike: not which branch is checked out.
+pub(crate) fn told_alike(store: &Store) -> String {
+    let session = store.session("s").unwrap();
+    let last = session.summary().unwrap().last_sequence;
+    let head = (1..=last).rev().find_map(|number| session.at_sequence(number).ok());
+    let head = head.unwrap_or_else(|| session.head().unwrap());
+    let text = told_at(store, &head)
+        .replace("checked out a branch in another store", "checked out a branch");
+    text.replace(", current: true", "").replace(", current: false", "")
+}
+
+fn told_at(store: &Store, head: &ResolvedMoment) -> String {
     let session = store.session("s").unwrap();
     let mut text = String::new();
     let mut note = |what: &str, said: String| writeln!(text, "{what}: {said}").unwrap();
@@ -159,16 +175,15 @@ pub(crate) fn told(store: &Store) -> String {
         note(&format!("#{number}"), format!("{point:?} {entries:?}"));
     }
     note("checkpoints", format!("{:?}", session.checkpoints(&CheckpointFilter::default())));
-    let head = session.head().unwrap();
-    let state = session.state(&head).unwrap();
+    let state = session.state(head).unwrap();
     note("facts", format!("{:?}", state.facts_of(Kind::Command).unwrap()));
-    note("branches", format!("{:?}", session.branches(&head).unwrap()));
+    note("branches", format!("{:?}", session.branches(head).unwrap()));
     note("log", format!("{:?}", session.records(1, usize::MAX).unwrap()));
     let operations = session.operations(usize::MAX).unwrap();
     note("operations", format!("{operations:#?}"));
     for number in 0..5 {
         let key = Key::new(Kind::Note, format!("N{number}"));
-        note("history", format!("{:?}", session.history(&head, &key)));
+        note("history", format!("{:?}", session.history(head, &key)));
     }
     let bytes = session.bookmark("log").unwrap().map_or(0, |bookmark| bookmark.bytes);
     note("source", format!("{:?}", session.source_bytes("log", 0, bytes).ok()));

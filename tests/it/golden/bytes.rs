@@ -299,7 +299,7 @@ fn record() -> Record {
         },
         RecordChange::BranchChanged { session, branch: 1, change: change() },
         RecordChange::BranchHidden { session, branch: 1, hidden: true },
-        RecordChange::Switched { session, branch: 1, time: TIME },
+        RecordChange::switched(session, 1, TIME),
         RecordChange::Object { object: object() },
         RecordChange::Segment {
             session,
@@ -386,6 +386,17 @@ fn records() {
     };
     let bytes = golden("record-swept-ahead", &swept.encode());
     assert_eq!(Record::decode(&bytes).unwrap(), swept);
+    let elsewhere = Record {
+        operation: operation(),
+        changes: vec![RecordChange::Switched {
+            session: 0,
+            branch: 1,
+            time: TIME,
+            elsewhere: true,
+        }],
+    };
+    let bytes = golden("record-switched-elsewhere", &elsewhere.encode());
+    assert_eq!(Record::decode(&bytes).unwrap(), elsewhere);
     let joined = Record {
         operation: operation(),
         changes: vec![

@@ -148,8 +148,14 @@ fn values_of_every_table() {
         continued: vec![(21_900, 3), (70_000, OperationRow::ALL_EFFECTS)],
         ..whole.clone()
     };
+    let elsewhere = OperationRow { effects: vec![switched(true)], ..whole.clone() };
     row!("row-operation", OperationRow, whole);
+    row!("row-operation-elsewhere", OperationRow, elsewhere);
     row!("row-operation-continued", OperationRow, continued);
+}
+
+fn switched(elsewhere: bool) -> OperationEffect {
+    OperationEffect::Switched { old: 0, branch: 1, time: TIME, position: 4096, elsewhere }
 }
 
 fn effects() -> Vec<OperationEffect> {
@@ -166,7 +172,7 @@ fn effects() -> Vec<OperationEffect> {
         OperationEffect::BranchMade { branch: 1 },
         OperationEffect::BranchChanged { branch: 1, old: change },
         OperationEffect::BranchHidden { branch: 1, hidden: true },
-        OperationEffect::Switched { old: 0, branch: 1, time: TIME, position: 4096 },
+        switched(false),
         OperationEffect::Facts { count: 3, page: 8, name: ObjectId::from_bytes([0x99; 32]) },
         OperationEffect::Bookmark {
             source: "log.jsonl".to_owned(),

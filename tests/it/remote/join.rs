@@ -2,7 +2,7 @@
 //! `docs/remotes.md`, and a law.
 
 use super::{Machine, SECRET, command, shared, step_of};
-use crate::bundle::law::{same, told};
+use crate::bundle::law::{same, told, told_alike};
 use crate::bundle::{act, note};
 use forge_store::ErrorKind;
 use forge_store::model::claim::{Confidence, Evidence, Hypothesis, Note, Strength};
@@ -18,10 +18,16 @@ use std::sync::Arc;
 
 /// Two machines that have the same session.
 fn two() -> (Machine, Machine) {
+    let (_, first, second) = two_at();
+    (first, second)
+}
+
+/// Two machines that have the same session, and the depot that it is in.
+fn two_at() -> (Arc<dyn Depot>, Machine, Machine) {
     let (_, depot, first) = shared();
     let second = Machine::new(&depot);
     second.pull().unwrap();
-    (first, second)
+    (depot, first, second)
 }
 
 /// Pulls at the first machine what the second one pushes, and checks that both are the same.
@@ -37,7 +43,7 @@ fn meet(first: &Machine, second: &Machine) {
 /// Everything that can be read from the session. Operations are listed in the order in which a
 /// machine got them: facts that were not pushed stand before what was pulled.
 fn unordered(store: &Store) -> String {
-    let text = told(store);
+    let text = told_alike(store);
     let (before, rest) = text.split_once("operations: ").unwrap();
     let (operations, after) = rest.split_once("history: ").unwrap();
     let mut operations: Vec<_> = operations.lines().collect();
@@ -101,6 +107,49 @@ fn a_claim_that_both_sides_changed_gives_a_branch_and_a_merge_that_names_it() {
     let merged = session.merge(&act("merge"), &merging).unwrap();
     assert!(!merged.conflicts.is_empty(), "{merged:?}");
     meet(&first, &second);
+}
+
+/// A pull checked out what others had checked out, and what was written next went there.
+#[test]
+fn the_branch_that_is_checked_out_here_stays() {
+    let (depot, first, second) = two_at();
+    let switch = |machine: &Machine, name: &str| {
+        machine.session().switch_branch(&act("switch"), name, false).unwrap();
+    };
+    let checked_out = |machine: &Machine| machine.session().summary().unwrap().branch;
+    let session = second.session();
+    session.create_branch(&act("x"), "x", None, BranchMetadata::default()).unwrap();
+    switch(&second, "x");
+    note(&session, "B", "on x");
+    second.push().unwrap();
+    let pulled = first.pull().unwrap();
+    assert_eq!(pulled.checked_out_elsewhere.as_deref(), Some("x"));
+    assert_eq!(checked_out(&first), "main");
+    let third = Machine::new(&depot);
+    third.pull().unwrap();
+    assert_eq!(checked_out(&third), "x", "a new clone begins where others are");
+    // Also where both sides wrote.
+    switch(&second, "main");
+    note(&second.session(), "C", "there");
+    switch(&second, "x");
+    second.push().unwrap();
+    note(&first.session(), "D", "here");
+    assert_eq!(first.push().unwrap().checked_out_elsewhere, None);
+    assert_eq!(checked_out(&first), "main");
+    // The own checkouts that were pushed still count, now and in the past.
+    switch(&first, "x");
+    first.push().unwrap();
+    note(&third.session(), "E", "on x too");
+    third.push().unwrap();
+    note(&first.session(), "F", "here");
+    first.push().unwrap();
+    assert_eq!(checked_out(&first), "x");
+    second.pull().unwrap();
+    third.pull().unwrap();
+    for machine in [&first, &second, &third] {
+        assert_eq!(checked_out(machine), "x");
+        assert_eq!(machine.push().unwrap().operations, 0, "no checkout is left to push");
+    }
 }
 
 /// Two people who found evidence on one hypothesis always got two branches, since its confidence
@@ -476,7 +525,7 @@ fn a_session_that_was_removed_here_is_pulled_again() {
     let later = Timestamp::from_micros(crate::bundle::NOW.as_micros() + 3_600_000_000);
     second.store.sweep(later, later).unwrap();
     assert_eq!(second.pull().unwrap().operations, 1);
-    same(&told(&first.store), &told(&second.store), "pulled again");
+    same(&told_alike(&first.store), &told_alike(&second.store), "pulled again");
 }
 
 #[test]

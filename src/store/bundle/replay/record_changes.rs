@@ -93,7 +93,7 @@ impl SessionReplay<'_> {
                 one(RecordChange::BranchHidden { session, branch, hidden })
             }
             OperationEffect::Switched { branch, time, .. } => {
-                one(RecordChange::Switched { session, branch, time })
+                one(RecordChange::switched(session, branch, time))
             }
             OperationEffect::Facts { page, count, .. } => one(self.facts(page, count)?),
             OperationEffect::Bookmark { source, .. } => self.bookmark(source),
