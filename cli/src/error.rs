@@ -297,6 +297,11 @@ impl From<store::Error> for CommandError {
             store::Error::Backend(BackendError::Busy { .. }) => {
                 Some("try again, or wait longer with '--lock-timeout SECONDS'".to_owned())
             }
+            store::Error::RemoteHistory { .. } => Some(
+                "if that was done on purpose, 'forge push --accept-history' accepts it and pushes \
+                what is missing there, and 'forge pull --accept-history' only accepts it"
+                    .to_owned(),
+            ),
             store::Error::OtherRemote { .. } => Some(
                 "'forge remote show' says which it was; 'forge remote remove' forgets it".to_owned(),
             ),

@@ -6,6 +6,7 @@
 //! 6d1f.../checked    index files whose seals were verified
 //! 6d1f.../spool/     which writes are in its spool, and which were appended to the journal
 //! 6d1f.../remotes/   the remotes that it knows: for each name the URL and the key
+//! remotes/02a7.../   which version of each ref of the remote with this id was seen
 //! places/09ab...     which sealed store was last at the path with this hash
 //! ```
 
@@ -14,6 +15,7 @@ use crate::backend::{self, Cipher, IntegrityBreach, SealKey, SealMode, files, pl
 use crate::engine::commit::{Options, SealStatus};
 use crate::error::{Error, Result};
 use crate::format::{FormatMarker, KeyFile, hex, repair_bit, unhex};
+use crate::model::RemoteId;
 use std::fs::{self, DirBuilder, File};
 use std::io;
 use std::os::unix::ffi::OsStrExt as _;
@@ -170,6 +172,11 @@ impl Keyring {
     /// Returns the folder of the remotes that a store knows by name.
     pub(super) fn remotes(&self, store: &[u8; 16]) -> PathBuf {
         self.of_store(store).join(REMOTES)
+    }
+
+    /// Returns the folder that records which versions of the refs of a remote were seen.
+    pub(super) fn refs_seen(&self, remote: &RemoteId) -> PathBuf {
+        self.folder.join(REMOTES).join(remote.to_string())
     }
 
     /// Returns the folder of the whole keyring.

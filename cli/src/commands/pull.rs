@@ -26,6 +26,10 @@ pub struct PullArgs {
     /// Show what would be pulled, without writing anything
     #[arg(long)]
     pub dry_run: bool,
+
+    /// Accept the history that the remote has, even if an older or another one than was seen
+    #[arg(long)]
+    pub accept_history: bool,
 }
 
 impl Verb for PullArgs {
@@ -39,7 +43,7 @@ impl Verb for PullArgs {
 
     fn run(&self, opened: &OpenedStore, context: &mut Context) -> VerbResult<Self> {
         let known = Remotes::of(context, &opened.store)?.find(self.from.as_deref())?.clone();
-        let transfer = Transfer::open(opened, known)?;
+        let transfer = Transfer::open(opened, known)?.accepting_history(self.accept_history);
         let sessions = self.chosen(&transfer)?;
         let pull = |session: &SharedSession| match self.dry_run {
             true => transfer.preview_pull(session),

@@ -29,6 +29,11 @@ pub struct PushArgs {
     /// Push what looks like a secret instead of refusing it
     #[arg(long)]
     pub allow_secrets: bool,
+
+    /// Accept the history that the remote has, even if an older or another one than was seen, and
+    /// push what is missing there
+    #[arg(long)]
+    pub accept_history: bool,
 }
 
 impl Verb for PushArgs {
@@ -53,7 +58,9 @@ impl Verb for PushArgs {
             let sessions = previews.collect::<Result<_, CommandError>>()?;
             return Ok(PushReportLines { remote, dry_run: true, sessions, failure: None });
         }
-        let transfer = Transfer::open(opened, known)?.allowing_secrets(self.allow_secrets);
+        let transfer = Transfer::open(opened, known)?
+            .allowing_secrets(self.allow_secrets)
+            .accepting_history(self.accept_history);
         let (sessions, failure) =
             transfer.each(context, &sessions, |session| transfer.push(session));
         Ok(PushReportLines { remote, dry_run: false, sessions, failure })

@@ -180,6 +180,7 @@ pub fn join(
         // The same secret with another id: the key file was made by hand.
         return Err(CommandError::invalid("the key file names another remote than this one"));
     }
+    let remote = remote.having_seen(&known.key);
     Ok((known, remote))
 }
 
@@ -318,7 +319,9 @@ impl Verb for RemoteKeyExportArgs {
             return Err(CommandError::invalid(format!("there is a file {}", file.display()))
                 .hinted("name another one"));
         }
-        private_files::replace_file(&file, known.key.encode().as_bytes()).map_err(|error| {
+        let seen = opened.store.seen_refs(&known.key)?;
+        let key = RemoteKeyFile { seen, ..known.key.clone() };
+        private_files::replace_file(&file, key.encode().as_bytes()).map_err(|error| {
             CommandError::io(&format!("cannot write the file {}", file.display()), error)
         })?;
         Ok(RemoteKeyExportReport::new(known, &file))

@@ -20,8 +20,8 @@ const URL_VARIABLE: &str = "FORGE_REMOTE";
 const KEY_VARIABLE: &str = "FORGE_REMOTE_KEY";
 /// What a source of a key begins with that is an environment variable.
 const VARIABLE_SOURCE: &str = "env:";
-/// A larger file is not a key file.
-const MAX_KEY_BYTES: u64 = 4 << 10;
+/// A larger file is not a key file: it has a line for each session that was seen.
+const MAX_KEY_BYTES: u64 = 16 << 20;
 
 /// The remotes of a store.
 pub struct Remotes {

@@ -58,6 +58,13 @@ impl<'a> Transfer<'a> {
         Self { remote, ..self }
     }
 
+    /// Makes pushes and pulls accept an older or another history than was seen.
+    #[must_use]
+    pub fn accepting_history(self, accept: bool) -> Self {
+        let remote = if accept { self.remote.accepting_history() } else { self.remote };
+        Self { remote, ..self }
+    }
+
     /// Returns a session of this store.
     pub fn own(&self, session: Session) -> Result<SharedSession, CommandError> {
         let handle = self.known.key.handle(&session.summary()?.info.id);

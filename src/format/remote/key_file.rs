@@ -1,12 +1,16 @@
 //! The key file of a remote: its secret as text, for the keyring and for other machines.
 
-use super::RemoteFormatError;
+use super::{RemoteFormatError, SeenRef, SeenRefs};
 use crate::format::format_marker::{check, hex, unhex};
 use crate::model::RemoteId;
-use std::fmt;
+use std::fmt::{self, Write as _};
 
 const FIRST_LINE: &str = "forge remote key ";
-const VERSION: u32 = 1;
+/// The version of a file that says what was seen.
+const VERSION: u32 = 2;
+/// The version of a file that does not.
+const PLAIN_VERSION: u32 = 1;
+const SEEN_LINE: &str = "seen";
 const WHAT: &str = "key file";
 
 /// The secret of a remote, with the id of the remote that it opens.
@@ -18,6 +22,9 @@ pub struct RemoteKeyFile {
     pub secret: [u8; 32],
     /// Where the remote is, in a keyring. A file for another machine does not say it.
     pub url: Option<String>,
+    /// What was seen of the refs when the file was written for another machine, which refuses an
+    /// older state of the remote. A keyring keeps that elsewhere.
+    pub seen: SeenRefs,
 }
 
 impl fmt::Debug for RemoteKeyFile {
@@ -31,11 +38,15 @@ impl RemoteKeyFile {
     #[must_use]
     pub fn encode(&self) -> String {
         let url = self.url.as_ref().map_or_else(String::new, |url| format!("url {url}\n"));
-        let text = format!(
-            "{FIRST_LINE}{VERSION}\n{url}remote {}\nsecret {}\n",
+        let version = if self.seen.is_empty() { PLAIN_VERSION } else { VERSION };
+        let mut text = format!(
+            "{FIRST_LINE}{version}\n{url}remote {}\nsecret {}\n",
             self.remote,
             hex(&self.secret)
         );
+        for (handle, seen) in &self.seen {
+            let _ = writeln!(text, "{SEEN_LINE} {handle} {} {}", seen.version, seen.link);
+        }
         format!("{text}check {}\n", check(&text))
     }
 
@@ -60,12 +71,13 @@ impl RemoteKeyFile {
             ["url", url, fields @ ..] => (Some((*url).to_owned()), fields),
             fields => (None, fields),
         };
-        let ["remote", remote, "secret", secret, "check", _] = fields else {
+        let ["remote", remote, "secret", secret, seen @ .., "check", _] = fields else {
             return Err(damaged("a line is missing"));
         };
         let remote = unhex(remote).ok_or_else(|| damaged("it has no valid id"))?;
         let secret = unhex(secret).ok_or_else(|| damaged("it has no valid secret"))?;
-        let file = Self { remote: RemoteId::from_bytes(remote), secret, url };
+        let seen = seen_in(seen).ok_or_else(|| damaged("a line of what was seen is not valid"))?;
+        let file = Self { remote: RemoteId::from_bytes(remote), secret, url, seen };
         if file.encode().split_ascii_whitespace().ne(words.iter().copied()) {
             return Err(damaged("its last line does not match the others"));
         }
@@ -73,13 +85,33 @@ impl RemoteKeyFile {
     }
 }
 
+/// Reads the lines of what was seen.
+fn seen_in(words: &[&str]) -> Option<SeenRefs> {
+    let lines = words.chunks(4).map(|line| {
+        let [SEEN_LINE, handle, version, link] = line else { return None };
+        let seen = SeenRef { version: version.parse().ok()?, link: link.parse().ok()? };
+        Some((handle.parse().ok()?, seen))
+    });
+    lines.collect()
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::model::{RefLink, SessionHandle};
 
     fn file(url: Option<&str>) -> RemoteKeyFile {
         let url = url.map(str::to_owned);
-        RemoteKeyFile { remote: RemoteId::from_bytes([1; 16]), secret: [2; 32], url }
+        let seen = SeenRefs::new();
+        RemoteKeyFile { remote: RemoteId::from_bytes([1; 16]), secret: [2; 32], url, seen }
+    }
+
+    fn with_witness() -> RemoteKeyFile {
+        let seen = [(4, 17), (3, u64::MAX)].map(|(handle, version)| {
+            let link = RefLink::from_bytes([handle + 1; 32]);
+            (SessionHandle::from_bytes([handle; 16]), SeenRef { version, link })
+        });
+        RemoteKeyFile { seen: seen.into(), ..file(None) }
     }
 
     #[test]
@@ -90,7 +122,17 @@ mod tests {
         let text_of =
             |check| format!("forge remote key 1\nremote {one}\nsecret {two}\ncheck {check}\n");
         assert_eq!(text, text_of(golden));
-        for file in [file(None), file(Some("file:///a%20b"))] {
+        let [three, four, five] = [3, 4, 5].map(|byte: u8| format!("{byte:02x}"));
+        let witness = format!(
+            "forge remote key 2\nremote {one}\nsecret {two}\nseen {} 18446744073709551615 {}\n\
+             seen {} 17 {}\ncheck 148b38f23e010af1\n",
+            three.repeat(16),
+            four.repeat(32),
+            four.repeat(16),
+            five.repeat(32),
+        );
+        assert_eq!(with_witness().encode(), witness);
+        for file in [file(None), file(Some("file:///a%20b")), with_witness()] {
             let text = file.encode();
             for same in [text.clone(), text.replace('\n', " "), text.replace('\n', "\r\n")] {
                 assert_eq!(RemoteKeyFile::decode(&same).unwrap(), file);
@@ -105,9 +147,19 @@ mod tests {
         let said = |text: &str| RemoteKeyFile::decode(text).unwrap_err().to_string();
         assert!(said("").contains("does not begin with 'forge remote key'"));
         assert!(said("forge remote key one").contains("no version"));
-        assert!(said(&text.replace("key 1", "key 2")).contains("needs version 2"));
+        assert!(said(&text.replace("key 1", "key 3")).contains("needs version 3"));
         let short: Vec<&str> = text.lines().take(3).collect();
         assert!(said(&short.join("\n")).contains("a line is missing"));
+        let witness = with_witness().encode();
+        for (old, new) in [
+            ("seen 0303", "seen zz03"),
+            ("seen ", "sane "),
+            (" 17 ", " 17 17 "),
+            (" 17 ", " 017 "),
+            ("key 2", "key 1"),
+        ] {
+            assert!(said(&witness.replacen(old, new, 1)).contains("the key file"), "{new}");
+        }
         for (place, found) in text.match_indices(|found: char| found.is_ascii_alphanumeric()) {
             let mut wrong = text.clone();
             wrong.replace_range(place..=place, if found == "0" { "1" } else { "0" });

@@ -12,6 +12,7 @@ mod marker;
 mod names;
 mod pack;
 mod reference;
+mod seen;
 mod track;
 
 pub use foreign::ForeignOperations;
@@ -27,6 +28,7 @@ pub use reference::{
     MAX_INLINE_BYTES, MAX_INLINE_PACK_BYTES, MAX_REF_BYTES, MAX_REF_LINKS, MAX_REF_PACKS,
     OpenedRef, RefPack, RefRelation, RefSummary, RemoteRef, SealedRef,
 };
+pub use seen::{SeenRef, SeenRefs};
 pub use track::RefTrack;
 
 use crate::model::{RemoteId, SessionHandle};

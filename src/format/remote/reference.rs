@@ -1,8 +1,8 @@
 //! Refs: the one object of a session on a remote that changes. It names the session's packs.
 
 use super::{
-    MAX_SEALED_PACK_BYTES, PackKey, RemoteFormatError, SessionKey, SessionPlace, after_magic,
-    check_limit,
+    MAX_SEALED_PACK_BYTES, PackKey, RemoteFormatError, SeenRef, SessionKey, SessionPlace,
+    after_magic, check_limit,
 };
 use crate::backend::{CIPHER_BYTES, ContentKey};
 use crate::format::codec::{pack, unpack};
@@ -265,6 +265,12 @@ impl RefPack {
 }
 
 impl OpenedRef {
+    /// Returns what a witness keeps of this version.
+    #[must_use]
+    pub const fn seen(&self) -> SeenRef {
+        SeenRef { version: self.content.version, link: self.link }
+    }
+
     /// Returns the links for the version after this one.
     #[must_use]
     pub fn next_links(&self) -> Vec<RefLink> {
@@ -275,11 +281,11 @@ impl OpenedRef {
 
     /// Returns how this ref relates to the version of it that was seen before.
     #[must_use]
-    pub fn relation(&self, seen_version: u64, seen_link: &RefLink) -> RefRelation {
+    pub fn relation(&self, seen: &SeenRef) -> RefRelation {
         let same = |link: &RefLink, if_same| {
-            if link == seen_link { if_same } else { RefRelation::Replaced }
+            if *link == seen.link { if_same } else { RefRelation::Replaced }
         };
-        let Some(ahead) = self.content.version.checked_sub(seen_version) else {
+        let Some(ahead) = self.content.version.checked_sub(seen.version) else {
             return RefRelation::SetBack;
         };
         if ahead == 0 {

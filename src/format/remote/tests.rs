@@ -307,17 +307,17 @@ fn a_clone_recognises_what_follows_and_what_does_not() {
             _ => RefRelation::LaterUnlinked,
         };
         let version = seen.content.version;
-        assert_eq!(last.relation(version, &seen.link), expected, "version {version}");
+        assert_eq!(last.relation(&seen.seen()), expected, "version {version}");
         let before = [RefRelation::SetBack, RefRelation::Same][usize::from(place == 40)];
-        assert_eq!(seen.relation(41, &last.link), before);
+        assert_eq!(seen.relation(&last.seen()), before);
     }
     // Another one wrote version 30, and went on.
     let mut other = next(&history[28], 99);
-    assert_eq!(other.relation(30, &history[29].link), RefRelation::Replaced);
-    assert_eq!(other.relation(29, &history[28].link), RefRelation::Later);
+    assert_eq!(other.relation(&history[29].seen()), RefRelation::Replaced);
+    assert_eq!(other.relation(&history[28].seen()), RefRelation::Later);
     other = next(&other, 98);
-    assert_eq!(other.relation(30, &history[29].link), RefRelation::Replaced);
-    assert_eq!(other.relation(29, &history[28].link), RefRelation::Later);
+    assert_eq!(other.relation(&history[29].seen()), RefRelation::Replaced);
+    assert_eq!(other.relation(&history[28].seen()), RefRelation::Later);
 }
 
 #[test]

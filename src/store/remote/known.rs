@@ -3,7 +3,7 @@
 
 use crate::backend::{self, files, plain_file};
 use crate::error::{Error, Result};
-use crate::format::remote::RemoteKeyFile;
+use crate::format::remote::{RemoteKeyFile, SeenRefs};
 use crate::format::unhex;
 use crate::store::Store;
 use crate::store::keyring::{Keyring, write_private};
@@ -30,7 +30,8 @@ pub struct KnownRemote {
 
 impl KnownRemote {
     fn encode(&self) -> String {
-        RemoteKeyFile { url: Some(self.url.clone()), ..self.key.clone() }.encode()
+        let (remote, secret, url) = (self.key.remote, self.key.secret, Some(self.url.clone()));
+        RemoteKeyFile { remote, secret, url, seen: SeenRefs::new() }.encode()
     }
 
     fn decode(name: &str, text: &str) -> Option<Self> {
@@ -52,7 +53,7 @@ impl Store {
         }
     }
 
-    /// Keeps a remote under its name. Durable on return.
+    /// Keeps a remote under its name, and what its key says was seen of it. Durable on return.
     ///
     /// # Errors
     /// [`Error::Duplicate`] if this store has a remote of this name; [`Error::Invalid`] if the name
@@ -67,6 +68,8 @@ impl Store {
         if path.exists() {
             return Err(Error::Duplicate { kind: "remote", id: remote.name.clone() });
         }
+        // From the first pull on, an older state is refused.
+        self.note_seen_in(&remote.key);
         write_entry(&folder, &remote.name, remote.encode().as_bytes())
     }
 
@@ -94,10 +97,9 @@ impl Store {
             let is_here = store == self.engine.marker.id;
             // A damaged file keeps no key.
             let known = remotes_in(&keyring.remotes(&store)).unwrap_or_default();
-            if known
-                .iter()
-                .any(|one| one.key == remote.key && !(is_here && one.name == remote.name))
-            {
+            if known.iter().any(|one| {
+                is_same_key(&one.key, &remote.key) && !(is_here && one.name == remote.name)
+            }) {
                 return Ok(true);
             }
         }
@@ -126,7 +128,8 @@ pub(in crate::store) fn copy_remotes(
     Ok(())
 }
 
-fn write_entry(folder: &Path, name: &str, bytes: &[u8]) -> Result<()> {
+/// Replaces a private file in a folder, which is made if it is missing.
+pub(super) fn write_entry(folder: &Path, name: &str, bytes: &[u8]) -> Result<()> {
     let made = DirBuilder::new().recursive(true).mode(0o700).create(folder);
     made.map_err(backend::Error::io("make", folder))?;
     write_private(&folder.join(name), bytes)
@@ -137,6 +140,10 @@ impl Keyring {
     fn stores(&self) -> Result<Vec<[u8; 16]>> {
         Ok(names_in(self.folder())?.iter().filter_map(|name| unhex(name)).collect())
     }
+}
+
+fn is_same_key(one: &RemoteKeyFile, other: &RemoteKeyFile) -> bool {
+    (one.remote, one.secret) == (other.remote, other.secret)
 }
 
 fn remotes_in(folder: &Path) -> Result<Vec<KnownRemote>> {
@@ -152,7 +159,7 @@ fn remotes_in(folder: &Path) -> Result<Vec<KnownRemote>> {
 }
 
 /// Returns the names in a folder, sorted; none if there is no such folder.
-fn names_in(folder: &Path) -> Result<Vec<String>> {
+pub(super) fn names_in(folder: &Path) -> Result<Vec<String>> {
     let failed = || backend::Error::io("list", folder);
     let entries = match fs::read_dir(folder) {
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),

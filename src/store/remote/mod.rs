@@ -11,6 +11,7 @@
 //! * `track`: what this store knows of the ref of a session.
 //! * `foreign`: the operations of others, and the end of what a store names in their sessions.
 //! * `known`: the remotes that a store knows by name, in its keyring.
+//! * `witness`: what this machine has seen of each ref, outside of the store.
 //! * `unpushed`: what is not on a remote yet; `preview`: what a push or a pull would do.
 
 mod foreign;
@@ -21,6 +22,7 @@ mod pull;
 mod push;
 mod track;
 mod unpushed;
+mod witness;
 
 pub(in crate::store) use self::foreign::TAG_DIGITS;
 pub use crate::backend::depot::{
@@ -28,7 +30,7 @@ pub use crate::backend::depot::{
     FolderDepot, MAX_DEPOT_OBJECT_BYTES, MemoryDepot, check_depot, check_depot_name,
     check_depot_object, check_depot_prefix,
 };
-pub use crate::format::remote::{RefSummary, RemoteKeyFile};
+pub use crate::format::remote::{RefSummary, RemoteKeyFile, SeenRef, SeenRefs};
 pub use known::KnownRemote;
 pub(super) use known::copy_remotes;
 pub use preview::{PullPreview, PushPreview};
@@ -56,9 +58,12 @@ pub struct Remote {
     depot: Arc<dyn Depot>,
     keys: RemoteKeys,
     id: RemoteId,
+    /// What was seen by the machine that wrote the key file.
+    seen: SeenRefs,
     /// For stores in memory.
     tracks: Tracks,
     allows_secrets: bool,
+    accepts_history: bool,
 }
 
 impl fmt::Debug for Remote {
@@ -100,7 +105,8 @@ impl RemoteKeyFile {
     /// # Errors
     /// If the system has no random numbers.
     pub fn generate() -> Result<Self> {
-        Ok(Self { remote: RemoteId::from_bytes(random()?), secret: random()?, url: None })
+        let (remote, secret) = (RemoteId::from_bytes(random()?), random()?);
+        Ok(Self { remote, secret, url: None, seen: SeenRefs::new() })
     }
 }
 
@@ -110,8 +116,7 @@ impl Remote {
     /// # Errors
     /// [`Error::Conflict`] if the depot is a remote already; any error of the depot.
     pub fn create(depot: Arc<dyn Depot>, secret: &[u8; 32]) -> Result<Self> {
-        let remote = RemoteId::from_bytes(random()?);
-        Self::create_with(depot, &RemoteKeyFile { remote, secret: *secret, url: None })
+        Self::create_with(depot, &RemoteKeyFile { secret: *secret, ..RemoteKeyFile::generate()? })
     }
 
     /// Makes an empty depot a remote with a key that was kept before, so that a remote without a
@@ -151,7 +156,8 @@ impl Remote {
         Ok(Self::with(depot, keys, marker.id))
     }
 
-    /// Opens a remote that was used before, with its key.
+    /// Opens a remote that was used before, with its key. What the key says was seen of it is
+    /// checked by pushes and pulls.
     ///
     /// # Errors
     /// [`Error::OtherRemote`] if the depot is another remote, or none any more;
@@ -166,11 +172,19 @@ impl Remote {
         }
         let keys = RemoteKeys::new(&key.secret);
         marker.check_key(&keys)?;
-        Ok(Self::with(depot, keys, marker.id))
+        Ok(Self::with(depot, keys, marker.id).having_seen(key))
     }
 
     fn with(depot: Arc<dyn Depot>, keys: RemoteKeys, id: RemoteId) -> Self {
-        Self { depot, keys, id, tracks: Tracks::default(), allows_secrets: false }
+        Self {
+            depot,
+            keys,
+            id,
+            seen: SeenRefs::new(),
+            tracks: Tracks::default(),
+            allows_secrets: false,
+            accepts_history: false,
+        }
     }
 
     /// Makes pushes to this remote send what the redaction rules of a store find, instead of

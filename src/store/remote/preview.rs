@@ -51,8 +51,9 @@ impl Store {
     /// Returns what a pull of a session would bring. No pack is read.
     ///
     /// # Errors
-    /// [`Error::NotFound`] if the session is not on the remote; [`Error::RemoteFormat`] if its ref
-    /// is damaged; any error of the depot.
+    /// [`Error::NotFound`] if the session is not on the remote; [`Error::RemoteHistory`] if the
+    /// remote has another history of it than was seen; [`Error::RemoteFormat`] if its ref is
+    /// damaged; any error of the depot.
     pub fn preview_pull(&self, remote: &Remote, handle: &SessionHandle) -> Result<PullPreview> {
         let known = remote.known_ref(self, handle)?;
         let tag = known.as_ref().map(|known| &known.read.tag);
@@ -60,12 +61,17 @@ impl Store {
         let read = match remote.depot.get(&ref_name(handle), tag)? {
             DepotRead::Whole { bytes, tag } => remote.opened(handle, bytes, tag)?,
             DepotRead::Unchanged => {
+                if let Some(known) = &known {
+                    remote.checked(self, handle, None, &known.read)?;
+                }
                 return Ok(PullPreview { version: seen, ..PullPreview::default() });
             }
             DepotRead::Absent => {
+                remote.check_absent(self, handle, known.as_ref())?;
                 return Err(Error::not_found("session on the remote", handle.to_string()));
             }
         };
+        remote.checked(self, handle, known.as_ref(), &read)?;
         let new = read.opened.content.packs.iter().filter(|pack| pack.last > seen);
         let (operations, bytes) = new.fold((0, 0), |(operations, bytes), pack| {
             (operations + pack.operations, bytes + pack.bytes)

@@ -6,9 +6,7 @@ use crate::engine::index::find_operation_of;
 use crate::engine::refs::{present_session, session as session_refs};
 use crate::error::{DepotError, Error, Result};
 use crate::format::ExportMark;
-use crate::format::remote::{
-    ForeignOperations, RefPack, RefRelation, open_pack, pack_name, ref_name,
-};
+use crate::format::remote::{ForeignOperations, RefPack, open_pack, pack_name, ref_name};
 use crate::model::{BranchNumber, CloneId, OperationId, SessionHandle, SessionId, SessionNumber};
 use crate::store::bundle::PackTarget;
 use crate::store::{Session, SplitBranch, Store, WriteContext};
@@ -82,17 +80,16 @@ impl Store {
                 self.take_in(act, remote, handle, known.as_ref(), read, name)
             }
             (DepotRead::Unchanged, Some(known)) => {
+                remote.checked(self, handle, None, &known.read)?;
+                remote.note_seen(self, handle, &known.read.opened.seen());
                 let content = known.read.opened.content;
                 let session = self.shared_session(content.info.id)?;
                 let session = session.map_or(Ok(content.info.name), |one| name_of(&one))?;
                 let version = content.version;
                 Ok(PullReport { session, version, ..PullReport::default() })
             }
-            (DepotRead::Absent, Some(known)) => {
-                let session = known.read.opened.content.info.name;
-                Err(Error::RemoteHistory { session, what: "has nothing any more" })
-            }
-            (DepotRead::Absent | DepotRead::Unchanged, None) => {
+            (DepotRead::Absent | DepotRead::Unchanged, known) => {
+                remote.check_absent(self, handle, known.as_ref())?;
                 Err(Error::not_found("session on the remote", handle.to_string()))
             }
         }
@@ -139,9 +136,7 @@ impl Store {
         name: Option<&str>,
     ) -> Result<PullReport> {
         let content = &read.opened.content;
-        if let Some(known) = known {
-            check_history(known, read)?;
-        }
+        let known = remote.checked(self, handle, known, read)?;
         let mut report = PullReport { version: content.version, ..PullReport::default() };
         let old = self.shared_session(content.info.id)?.map(|session| session.number);
         let before = self.engine.follower.written_view()?;
@@ -189,6 +184,7 @@ impl Store {
         report.operations = if must_join { new } else { packs.operations };
         report.secrets = packs.secrets;
         remote.keep_ref(self, handle, (&read.tag, read.stored.clone()), (packs.begins, end))?;
+        remote.note_seen(self, handle, &read.opened.seen());
         Ok(report)
     }
 
@@ -271,17 +267,6 @@ impl Store {
             None => Ok(ExportMark::default()),
         }
     }
-}
-
-/// Checks that a ref follows the one that is known.
-fn check_history(known: &KnownRef, read: &ReadRef) -> Result<()> {
-    let seen = &known.read.opened;
-    let what = match read.opened.relation(seen.content.version, &seen.link) {
-        RefRelation::Same | RefRelation::Later | RefRelation::LaterUnlinked => return Ok(()),
-        RefRelation::SetBack => "has an earlier version than was seen",
-        RefRelation::Replaced => "has another history than was seen",
-    };
-    Err(Error::RemoteHistory { session: read.opened.content.info.name.clone(), what })
 }
 
 fn name_of(session: &Session) -> Result<String> {

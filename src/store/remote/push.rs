@@ -6,8 +6,8 @@ use crate::engine::random::random;
 use crate::engine::refs::session as session_refs;
 use crate::error::{DepotError, Error, Result};
 use crate::format::remote::{
-    MAX_INLINE_BYTES, MAX_INLINE_PACK_BYTES, PackKey, RefPack, RefSummary, RemoteRef, pack_name,
-    ref_name, seal_pack,
+    MAX_INLINE_BYTES, MAX_INLINE_PACK_BYTES, PackKey, RefPack, RefSummary, RemoteRef, SealedRef,
+    SeenRef, pack_name, ref_name, seal_pack,
 };
 use crate::format::{ExportMark, RecordBytes};
 use crate::model::{
@@ -94,13 +94,23 @@ impl Store {
             if attempt > 0 {
                 thread::park_timeout(pause(attempt)?);
             }
-            let known = remote.known_ref(self, &handle)?;
-            let mut there = if known.is_none() { remote.read_ref(&handle)? } else { None };
+            let mut known = remote.known_ref(self, &handle)?;
+            let mut there = None;
+            if remote.must_look(self, &handle, known.as_ref(), attempt == 0) {
+                there = remote.read_ref(&handle)?;
+                if there.is_none() {
+                    remote.check_absent(self, &handle, known.as_ref())?;
+                    known = None;
+                }
+            }
             if there.is_none() {
                 if push.once(known.as_ref(), &mut report)? {
                     return Ok(report);
                 }
                 there = remote.read_ref(&handle)?;
+                if there.is_none() {
+                    remote.check_absent(self, &handle, known.as_ref())?;
+                }
             }
             if let Some(there) = there {
                 let taken = self.take_in(act, remote, &handle, known.as_ref(), there, None)?;
@@ -185,11 +195,14 @@ impl Push<'_> {
             return Ok(false);
         }
         let tag = known.map(|known| &known.read.tag);
-        let Some((tag, stored)) = self.remote.write_ref(&self.handle, tag, &content)? else {
+        let Some((tag, SealedRef { bytes, link })) =
+            self.remote.write_ref(&self.handle, tag, &content)?
+        else {
             return Ok(false);
         };
         report.version = version;
-        self.remote.keep_ref(self.store, &self.handle, (&tag, stored), (begins, new.end))?;
+        self.remote.keep_ref(self.store, &self.handle, (&tag, bytes), (begins, new.end))?;
+        self.remote.note_seen(self.store, &self.handle, &SeenRef { version, link });
         if new.erases {
             // Others that read the old ref find that it has changed.
             for pack in old.iter().flat_map(|old| &old.packs) {
@@ -305,13 +318,13 @@ impl Push<'_> {
 
 impl Remote {
     /// Writes a ref, if the one there has this tag, or if there is none. Returns the new tag and
-    /// the bytes as stored; `None` if another writer was faster.
+    /// the ref as stored; `None` if another writer was faster.
     fn write_ref(
         &self,
         handle: &SessionHandle,
         tag: Option<&DepotTag>,
         content: &RemoteRef,
-    ) -> Result<Option<(DepotTag, Vec<u8>)>> {
+    ) -> Result<Option<(DepotTag, SealedRef)>> {
         let sealed = content.seal(&self.place(*handle), &self.keys.session(handle))?;
         let name = ref_name(handle);
         let written = match tag {
@@ -319,12 +332,12 @@ impl Remote {
             None => self.depot.put_new(&name, &sealed.bytes),
         };
         match written {
-            Ok(DepotWrite::Done(tag)) => Ok(Some((tag, sealed.bytes))),
+            Ok(DepotWrite::Done(tag)) => Ok(Some((tag, sealed))),
             // An earlier attempt whose answer was lost may have written it.
             Ok(DepotWrite::Conflict) | Err(DepotError::Unsure { .. }) => {
                 let there = self.read_ref(handle)?;
                 let own = there.filter(|read| read.opened.content.nonce == content.nonce);
-                Ok(own.map(|read| (read.tag, read.stored)))
+                Ok(own.map(|read| (read.tag, sealed)))
             }
             Err(error) => Err(error.into()),
         }

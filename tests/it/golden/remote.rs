@@ -3,7 +3,7 @@
 use super::golden;
 use forge_store::format::remote::{
     ForeignOperations, PackKey, RefPack, RefSummary, RefTrack, RemoteKeys, RemoteMarker, RemoteRef,
-    SessionPlace, open_pack, seal_pack,
+    SeenRef, SessionPlace, open_pack, seal_pack,
 };
 use forge_store::format::{ExportMark, RecordBytes};
 use forge_store::model::{
@@ -139,5 +139,17 @@ fn the_golden_track_is_written_and_read_unchanged() {
         let mut wrong = kept.clone();
         wrong[place] ^= 1;
         assert!(RefTrack::decode(&wrong).is_err(), "byte {place}");
+    }
+}
+
+#[test]
+fn the_golden_witness_of_a_ref_is_written_and_read_unchanged() {
+    let seen = SeenRef { version: 17, link: RefLink::from_bytes([10; 32]) };
+    let kept = golden("remote-seen", &seen.encode());
+    assert_eq!(SeenRef::decode(&kept).unwrap(), seen);
+    for place in 0..kept.len() {
+        let mut wrong = kept.clone();
+        wrong[place] ^= 1;
+        assert!(SeenRef::decode(&wrong).is_err(), "byte {place}");
     }
 }

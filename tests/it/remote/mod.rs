@@ -5,6 +5,7 @@ mod join;
 mod kill;
 mod known;
 mod law;
+mod witness;
 
 use crate::bundle::law::{same, step, time, told, told_alike};
 use crate::bundle::{act, note};

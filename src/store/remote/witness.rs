@@ -1,0 +1,160 @@
+//! The witness of refs: what was seen of each ref on this machine, in a folder of the keyring for
+//! each remote. All stores of the keyring share it, so a store that was restored or made anew
+//! notices a remote that was set back.
+//!
+//! It may lag, and is never ahead of the remote: a lost file is no error.
+
+use super::known::{names_in, write_entry};
+use super::track::KnownRef;
+use super::{ReadRef, Remote};
+use crate::backend::plain_file;
+use crate::error::{Error, Result};
+use crate::format::remote::{RefRelation, RemoteKeyFile, SeenRef, SeenRefs};
+use crate::model::{RemoteId, SessionHandle};
+use crate::store::Store;
+use crate::store::keyring::Keyring;
+use std::path::{Path, PathBuf};
+
+/// A larger file is not a witness.
+const MAX_FILE_BYTES: u64 = 1 << 10;
+
+impl Remote {
+    /// Makes pushes and pulls accept the history of a session that the remote has, though this
+    /// machine has seen a later or another one.
+    #[must_use]
+    pub fn accepting_history(mut self) -> Self {
+        self.accepts_history = true;
+        self
+    }
+
+    /// Makes pushes and pulls refuse an older state than the machine has seen that wrote this key.
+    #[must_use]
+    pub fn having_seen(mut self, key: &RemoteKeyFile) -> Self {
+        self.seen.clone_from(&key.seen);
+        self
+    }
+
+    /// Returns whether a ref must be read before it is written. A store that was restored may know
+    /// the very state to which the remote was set back.
+    pub(super) fn must_look(
+        &self,
+        store: &Store,
+        handle: &SessionHandle,
+        known: Option<&KnownRef>,
+        is_first: bool,
+    ) -> bool {
+        let Some(known) = known else { return true };
+        let version = known.read.opened.content.version;
+        let is_behind = || self.witnesses(store, handle).any(|seen| seen.version > version);
+        is_first && (self.accepts_history || is_behind())
+    }
+
+    /// Checks that a ref is the one that was seen, or a later one. Returns what the store knows of
+    /// it, or `None` if another history is accepted.
+    pub(super) fn checked<'a>(
+        &self,
+        store: &Store,
+        handle: &SessionHandle,
+        known: Option<&'a KnownRef>,
+        read: &ReadRef,
+    ) -> Result<Option<&'a KnownRef>> {
+        let known_seen = known.map(|known| known.read.opened.seen());
+        let mut all = known_seen.into_iter().chain(self.witnesses(store, handle));
+        match all.find_map(|seen| breach_of(read, &seen)) {
+            None => Ok(known),
+            Some(_) if self.accepts_history => Ok(None),
+            Some(what) => {
+                let session = read.opened.content.info.name.clone();
+                Err(Error::RemoteHistory { session, what })
+            }
+        }
+    }
+
+    /// Checks that a ref which is not there was not there before.
+    pub(super) fn check_absent(
+        &self,
+        store: &Store,
+        handle: &SessionHandle,
+        known: Option<&KnownRef>,
+    ) -> Result<()> {
+        let was_there = known.is_some() || self.witnesses(store, handle).next().is_some();
+        if !was_there || self.accepts_history {
+            return Ok(());
+        }
+        let known = known.map(|known| known.read.opened.content.info.name.clone());
+        let session = known.unwrap_or_else(|| handle.to_string());
+        Err(Error::RemoteHistory { session, what: "has nothing any more" })
+    }
+
+    /// Notes the version of a ref that was accepted. Errors are ignored, as the witness may lag.
+    pub(super) fn note_seen(&self, store: &Store, handle: &SessionHandle, seen: &SeenRef) {
+        if let Some(folder) = store.witness_folder(self.id) {
+            note(&folder, handle, seen, self.accepts_history);
+        }
+    }
+
+    /// Returns what was seen of a ref, by this machine and by the one that wrote the key file.
+    fn witnesses(
+        &self,
+        store: &Store,
+        handle: &SessionHandle,
+    ) -> impl Iterator<Item = SeenRef> + use<> {
+        let folder = store.witness_folder(self.id);
+        let here = folder.and_then(|folder| read_seen(&folder, handle));
+        here.into_iter().chain(self.seen.get(handle).copied())
+    }
+}
+
+impl Store {
+    /// Returns what was seen of the refs of a remote, for its key file: by the stores of this
+    /// keyring, and by the machine that wrote this key.
+    ///
+    /// # Errors
+    /// If the keyring cannot be read.
+    pub fn seen_refs(&self, key: &RemoteKeyFile) -> Result<SeenRefs> {
+        let mut all = key.seen.clone();
+        let Some(folder) = self.witness_folder(key.remote) else { return Ok(all) };
+        for handle in names_in(&folder)?.iter().filter_map(|name| name.parse().ok()) {
+            if let Some(seen) = read_seen(&folder, &handle) {
+                let latest = all.entry(handle).or_insert(seen);
+                if seen.version > latest.version {
+                    *latest = seen;
+                }
+            }
+        }
+        Ok(all)
+    }
+
+    /// Notes what the machine that wrote a key file has seen.
+    pub(super) fn note_seen_in(&self, key: &RemoteKeyFile) {
+        if let Some(folder) = self.witness_folder(key.remote) {
+            key.seen.iter().for_each(|(handle, seen)| note(&folder, handle, seen, false));
+        }
+    }
+
+    fn witness_folder(&self, remote: RemoteId) -> Option<PathBuf> {
+        Some(Keyring::of(&self.engine.options)?.refs_seen(&remote))
+    }
+}
+
+/// Returns how a ref contradicts what was seen, in words.
+fn breach_of(read: &ReadRef, seen: &SeenRef) -> Option<&'static str> {
+    match read.opened.relation(seen) {
+        RefRelation::Same | RefRelation::Later | RefRelation::LaterUnlinked => None,
+        RefRelation::SetBack => Some("has an earlier version than was seen"),
+        RefRelation::Replaced => Some("has another history than was seen"),
+    }
+}
+
+fn read_seen(folder: &Path, handle: &SessionHandle) -> Option<SeenRef> {
+    let bytes = plain_file::read(&folder.join(handle.to_string()), MAX_FILE_BYTES).ok()?;
+    SeenRef::decode(&bytes).ok()
+}
+
+/// Writes what was seen of a ref, unless something later is there.
+fn note(folder: &Path, handle: &SessionHandle, seen: &SeenRef, may_go_back: bool) {
+    let here = read_seen(folder, handle);
+    if here.is_none_or(|here| here.version < seen.version || (may_go_back && here != *seen)) {
+        let _ = write_entry(folder, &handle.to_string(), &seen.encode());
+    }
+}
