@@ -3,7 +3,7 @@
 use crate::context::Context;
 use crate::doctor::{self, FindingSeverity};
 use crate::error::{CommandError, CommandErrorKind};
-use crate::hook::log;
+use crate::hook::{log, remote_exchange};
 use crate::integration::agent::InstallTarget;
 use crate::remote;
 use crate::report::doctor::DoctorReport;
@@ -33,7 +33,13 @@ impl Verb for DoctorArgs {
                 if health.opens {
                     let opened = Store::open(&path, options.clone())?;
                     let unpushed = remote::unpushed_lines(context, &opened);
+                    // What is wrong with a remote is among these already.
+                    let failed = match &unpushed {
+                        Ok(_) => remote_exchange::failed_exchanges(context, &opened)?,
+                        Err(_) => Vec::new(),
+                    };
                     findings.extend(doctor::examine_remotes(unpushed));
+                    findings.extend(doctor::examine_exchanges(&failed));
                 }
                 store = Some(health);
                 compactions = found;

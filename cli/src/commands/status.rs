@@ -1,6 +1,7 @@
 //! `forge status`.
 
 use crate::context::Context;
+use crate::hook::remote_exchange;
 use crate::remote;
 use crate::report::entity_write::MadeCheckpoint;
 use crate::report::store::{StatusReport, UnfinishedStream};
@@ -35,6 +36,8 @@ impl Verb for StatusArgs {
                 context.out.warn(error.message());
                 Vec::new()
             }),
+            // What is wrong with a remote was warned of.
+            failed_exchanges: remote_exchange::failed_exchanges(context, store).unwrap_or_default(),
             session: None,
             branch: None,
             head: None,

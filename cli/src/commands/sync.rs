@@ -86,7 +86,7 @@ impl SyncArgs {
 }
 
 /// Pulls and pushes a session until neither has anything new.
-fn sync_session(
+pub fn sync_session(
     transfer: &Transfer<'_>,
     session: &SharedSession,
 ) -> Result<SyncedSession, CommandError> {

@@ -50,6 +50,11 @@ pub const KEEP_SESSIONS: &str = "keep.sessions";
 /// Whether pruning is automatic.
 pub const PRUNE_AUTOMATIC: &str = "prune.automatic";
 
+/// Whether hooks pull and sync the sessions of agents.
+pub const SYNC_HOOKS: &str = "sync.hooks";
+/// Whether the hook at the end of a session waits for its sync.
+pub const SYNC_WAIT: &str = "sync.wait";
+
 /// The type of a setting's value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum SettingType {
@@ -76,7 +81,7 @@ pub enum ProjectPermission {
     Free,
     /// Only a project that the user created or allowed may set it.
     IfAllowed,
-    /// No project may set it, because it makes forge run a program.
+    /// No project may set it: it makes forge run a program, or send what is recorded elsewhere.
     Never,
 }
 
@@ -216,6 +221,24 @@ static KEYS: &[SettingKey] = &[
         Some("false"),
         "whether 'forge maintain' and the end of an agent's session prune by these rules",
     ),
+    SettingKey {
+        in_project: ProjectPermission::Never,
+        ..key(
+            SYNC_HOOKS,
+            SettingType::Bool,
+            Some("true"),
+            "whether hooks exchange an agent's session with the remote",
+        )
+    },
+    SettingKey {
+        in_project: ProjectPermission::Never,
+        ..key(
+            SYNC_WAIT,
+            SettingType::Bool,
+            Some("false"),
+            "whether the end of an agent's session waits, at most 10 s, until it is pushed",
+        )
+    },
     trigger("auto_checkpoint.enabled", "whether events make checkpoints at all"),
     key(
         "auto_checkpoint.significant_time",
@@ -299,11 +322,12 @@ impl SettingKey {
 
     /// The error for a project's file that sets what only the user may set.
     pub fn refused_in_project(&self) -> CommandError {
-        CommandError::invalid(format!(
-            "a project may not set '{}', as it runs a program",
-            self.name
-        ))
-        .hinted(format!("'forge config set --user {} VALUE' sets it for you", self.name))
+        let reason = match self.name {
+            PAGER => "it runs a program",
+            _ => "it says what is sent to a remote",
+        };
+        CommandError::invalid(format!("a project may not set '{}', as {reason}", self.name))
+            .hinted(format!("'forge config set --user {} VALUE' sets it for you", self.name))
     }
 }
 

@@ -8,7 +8,7 @@ pub use store::examine as examine_store;
 
 use crate::config::IgnoredSetting;
 use crate::error::CommandError;
-use crate::report::remote::UnpushedLine;
+use crate::report::remote::{FailedExchange, UnpushedLine};
 use serde::Serialize;
 
 /// The severity of a finding.
@@ -67,4 +67,12 @@ pub fn examine_remotes(unpushed: Result<Vec<UnpushedLine>, CommandError>) -> Vec
             vec![DoctorFinding::problem("remote", error.message(), remedy)]
         }
     }
+}
+
+/// Returns the findings about exchanges with a remote that hooks began and that failed.
+#[must_use]
+pub fn examine_exchanges(failed: &[FailedExchange]) -> Vec<DoctorFinding> {
+    let finding =
+        |one: &FailedExchange| DoctorFinding::problem("remote", one.describe(), one.remedy());
+    failed.iter().map(finding).collect()
 }

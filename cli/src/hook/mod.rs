@@ -10,6 +10,7 @@ pub mod handover_brief;
 pub mod input;
 pub mod log;
 pub mod recorder;
+pub mod remote_exchange;
 pub mod transcript_tail;
 
 use crate::commands::prune;
@@ -24,6 +25,7 @@ use forge_store::store::Store;
 use handover::HandoverText;
 use log::{HookLogEntry, HookOutcome};
 use recorder::{HookRecorder, follows_compaction, is_about_compaction};
+use remote_exchange::PendingSync;
 use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::time::Instant;
@@ -48,6 +50,8 @@ struct HookResult {
     worked: Option<Store>,
     /// Whether the agent's session ended with this event.
     ended: bool,
+    /// The sync with the remote that is due.
+    sync: Option<PendingSync>,
 }
 
 /// An event that was read, with its store.
@@ -64,6 +68,9 @@ struct RejectedEvent {
 
 /// Handles one call. Never fails: errors go to the log.
 pub fn run(agent: &str, event: &str, context: &mut Context) {
+    if agent == remote_exchange::WORD {
+        return remote_exchange::run(event, context);
+    }
     let began = Instant::now();
     let line = HookLogEntry::new(context.now, agent, event);
     let agent = HookAgent::from_word(agent)
@@ -91,6 +98,7 @@ pub fn run(agent: &str, event: &str, context: &mut Context) {
         call.line.outcome = HookOutcome::Handed;
     }
     call.end(done.store.as_deref());
+    let awaited = done.sync.and_then(|sync| sync.start(context));
     if let Some(store) = &done.worked {
         workspace::catch_up_index(store);
         if done.ended
@@ -104,6 +112,9 @@ pub fn run(agent: &str, event: &str, context: &mut Context) {
         && let Err(error) = handover.note_delivered()
     {
         tracing::info!(error = error.message(), "that it was handed over could not be noted");
+    }
+    if let Some(sync) = awaited {
+        sync.wait(context);
     }
 }
 
@@ -167,7 +178,12 @@ impl HookCall<'_> {
             return done;
         }
         // A panic here must not reach the agent.
-        let worked = crate::panic::catch_panics(|| self.work(event, &store, &mut done));
+        let mut work = || crate::panic::catch_panics(|| self.work(event, &store, &mut done));
+        let worked = match work() {
+            // A sync joins what others wrote, and replaces the session.
+            Err(error) if error.kind() == CommandErrorKind::Conflict => work(),
+            worked => worked,
+        };
         if let Err(error) = worked {
             self.line.set_error(&error_chain(&error));
             // What cannot be written to a damaged store is kept in its spool until the store is
@@ -195,9 +211,13 @@ impl HookCall<'_> {
         if let HookEventKind::ToolUsed(_) = event.happening {
             desk.save_tool_call()?;
             desk.sync(&mut self.line)?;
+            done.sync = PendingSync::after(self.context, &desk.store, event);
             return hand_over(&mut desk, event, done);
         }
         self.export_session(event, path);
+        if remote_exchange::pull(self.context, &desk.store, event) {
+            desk.find_session()?;
+        }
         let looks_at_code = matches!(
             event.happening,
             HookEventKind::PreCompact { .. }
@@ -227,6 +247,7 @@ impl HookCall<'_> {
             return saved;
         }
         desk.sync(&mut self.line)?;
+        done.sync = PendingSync::after(self.context, &desk.store, event);
         done.worked = Some(desk.store.clone());
         done.ended = matches!(event.happening, HookEventKind::SessionEnd { .. });
         hand_over(&mut desk, event, done)?;

@@ -89,6 +89,12 @@ impl<'c> HookRecorder<'c> {
         }
         self.locked = true;
         self.store = open(self.context, &self.path, Duration::ZERO)?;
+        self.find_session()
+    }
+
+    /// Looks for the session of the agent again, because another process may have written to the
+    /// store.
+    pub fn find_session(&mut self) -> Result<(), CommandError> {
         self.session = match &self.event.session {
             Some(id) => self.store.agent_session(id)?,
             None => None,

@@ -65,6 +65,15 @@ impl Remotes {
     }
 }
 
+/// Returns whether this store has the remote [`DEFAULT_NAME`], or the environment names it. Neither
+/// its key nor the remote is looked at.
+pub fn has_default(context: &Context, store: &Store) -> bool {
+    let is_named = || context.environment.value(URL_VARIABLE).is_some();
+    // With a damaged file there is one, and its use is an error.
+    let has_none = || store.known_remotes().map_or(true, |known| known.is_empty());
+    store.has_remote(DEFAULT_NAME) || (is_named() && has_none())
+}
+
 /// Returns what is not pushed to each remote, as far as the store knows: no request is made.
 pub fn unpushed_lines(context: &Context, store: &Store) -> Result<Vec<UnpushedLine>, CommandError> {
     let remotes = Remotes::of(context, store)?;

@@ -82,7 +82,7 @@ impl<'a> Transfer<'a> {
         remote_sessions(&self.remote)?.into_iter().map(|session| self.located(session)).collect()
     }
 
-    /// Finds a session by name or id here, or else by name or handle on the remote.
+    /// Finds a session by name or id here, or else by name, agent's id or handle on the remote.
     ///
     /// # Errors
     /// Not found; ambiguous.
@@ -184,7 +184,8 @@ pub fn remote_sessions(remote: &Remote) -> Result<Vec<RemoteSession>, CommandErr
     Ok(there)
 }
 
-/// Finds a session on a remote by its name, or by the beginning of its handle.
+/// Finds a session on a remote by its name, by its agent's own id of it, or by the beginning of its
+/// handle.
 ///
 /// # Errors
 /// Not found; invalid if several have the name.
@@ -196,6 +197,7 @@ pub fn find_on_remote(
     let mut found = remote.sessions()?;
     found.retain(|one| {
         one.info.name == name
+            || one.info.agent_session.as_deref() == Some(name)
             || (name.len() >= MIN_HANDLE_PREFIX && one.handle.to_string().starts_with(name))
     });
     match found.len() {

@@ -1,6 +1,7 @@
 //! Reports of remotes.
 
 use crate::output::{Report, Screen, TableCell, TextTable, Tone};
+use crate::report::store::quoted;
 use crate::report::transfer::PulledSession;
 use crate::text::count_text;
 use forge_store::model::Timestamp;
@@ -38,6 +39,38 @@ impl UnpushedLine {
         if let Some(text) = self.describe(since.as_deref()) {
             screen.line(Tone::Warning, &text);
         }
+    }
+}
+
+/// The last exchange of an agent's session with the remote that a hook began, which failed.
+#[derive(Debug, Serialize)]
+pub struct FailedExchange {
+    /// The agent's own id of the session.
+    pub session: String,
+    /// `pull` or `sync`.
+    pub verb: String,
+    pub time: Timestamp,
+    /// The error, with what to do about it.
+    pub error: String,
+}
+
+impl FailedExchange {
+    /// Returns what failed, in words.
+    pub fn describe(&self) -> String {
+        let Self { session, verb, error, .. } = self;
+        format!("a hook could not {verb} the agent's session {session}: {error}")
+    }
+
+    /// Returns what a person can do about it.
+    pub fn remedy(&self) -> String {
+        format!("'forge sync {}' tries it again", quoted(&self.session))
+    }
+
+    /// Writes both.
+    pub fn print(&self, screen: &mut Screen) {
+        let ago = screen.ago(self.time);
+        screen.line(Tone::Warning, &format!("{ago}, {}", self.describe()));
+        screen.line(Tone::Dim, &format!("  {}", self.remedy()));
     }
 }
 

@@ -1,7 +1,7 @@
 //! Reports about the store as a whole.
 
 use super::entity_write::MadeCheckpoint;
-use super::remote::UnpushedLine;
+use super::remote::{FailedExchange, UnpushedLine};
 use super::session::SessionLine;
 use crate::output::{Report, Screen, Tone};
 use crate::report::import::FoundTranscript;
@@ -28,6 +28,9 @@ pub struct StatusReport {
     /// What is not pushed to a remote, for each with something; absent if there is nothing.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub unpushed: Vec<UnpushedLine>,
+    /// Exchanges with the remote that hooks began and that failed; absent if there are none.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub failed_exchanges: Vec<FailedExchange>,
     /// The session that commands use; null if there is none yet.
     pub session: Option<String>,
     /// Its current branch.
@@ -107,6 +110,7 @@ impl Report for StatusReport {
             );
         }
         self.unpushed.iter().for_each(|line| line.print(screen));
+        self.failed_exchanges.iter().for_each(|one| one.print(screen));
         let (Some(name), Some(summary)) = (&self.session, &self.summary) else {
             screen.line(Tone::Plain, "No session has been begun yet.");
             screen.line(Tone::Dim, "'forge session new NAME' or the first thing you record does.");

@@ -30,6 +30,8 @@ fn list_shows_values_and_where_they_come_from() {
     keep.transcripts                            -      default
     keep.undo                                   14d    default
     prune.automatic                             false  default
+    sync.hooks                                  true   default
+    sync.wait                                   false  default
     auto_checkpoint.enabled                     true   default
     auto_checkpoint.significant_time            5m     default
     auto_checkpoint.hypothesis_status_change    true   default

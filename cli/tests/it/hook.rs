@@ -2,6 +2,7 @@
 
 mod cost;
 mod driver;
+mod exchange;
 mod handing;
 mod locked;
 mod other;

@@ -53,6 +53,13 @@ impl Store {
         }
     }
 
+    /// Returns whether this store knows a remote of this name. Its file is not read.
+    #[must_use]
+    pub fn has_remote(&self, name: &str) -> bool {
+        let folder = self.remotes_folder();
+        check_name(name).is_ok() && folder.is_ok_and(|folder| folder.join(name).exists())
+    }
+
     /// Keeps a remote under its name, and what its key says was seen of it. Durable on return.
     ///
     /// # Errors

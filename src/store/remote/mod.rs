@@ -232,6 +232,33 @@ impl Remote {
         Ok(found)
     }
 
+    /// Returns the session whose ref was written last of those that a function accepts. It looks at
+    /// the refs that were written last, at most at this many, and passes over what it cannot read
+    /// as a ref. No pack is read.
+    ///
+    /// # Errors
+    /// Any error of the depot.
+    pub fn latest_session(
+        &self,
+        limit: usize,
+        accepts: impl Fn(&RemoteSession) -> bool,
+    ) -> Result<Option<RemoteSession>> {
+        let mut refs = Vec::new();
+        self.each(REFS_PREFIX, &mut |entry| {
+            refs.extend(handle_in(&entry.name).map(|handle| (entry.changed, handle)));
+            Ok(())
+        })?;
+        refs.sort_unstable_by(|a, b| b.cmp(a));
+        for (_, handle) in refs.into_iter().take(limit) {
+            match self.session(&handle) {
+                Ok(Some(session)) if accepts(&session) => return Ok(Some(session)),
+                Ok(_) | Err(Error::RemoteFormat(_)) => {}
+                Err(error) => return Err(error),
+            }
+        }
+        Ok(None)
+    }
+
     /// Removes the packs that no ref names and that are a day old by the depot's clock: of pushes
     /// that were killed, and of packs that were joined. Returns how many.
     ///

@@ -15,7 +15,7 @@ use forge_store::model::{Kind, Timestamp};
 use forge_store::redact::{KnownSecrets, Redactor};
 use forge_store::store::remote::{
     Depot, DepotRead, DepotRequests, DepotWrite, FolderDepot, MemoryDepot, PullReport, PushReport,
-    Remote,
+    Remote, RemoteSession,
 };
 use forge_store::store::{NewSession, Options, Session, Store, VerifyDepth, VerifyOutcome};
 use forge_store::{Error, ErrorKind};
@@ -90,6 +90,34 @@ fn a_session_goes_on_at_another_machine_and_comes_back() {
     let listed = first.remote.sessions().unwrap();
     assert_eq!((listed.len(), listed[0].version, listed[0].summary.claims), (1, 4, 4));
     assert_eq!(listed[0].info.name, "s");
+}
+
+#[test]
+fn the_session_that_was_pushed_last_is_looked_at_first() {
+    let (memory, depot, first) = shared();
+    for (minute, name) in [(1, "t"), (2, "u"), (3, "t")] {
+        memory.set_now(time(minute));
+        if first.store.session(name).is_err() {
+            first.store.create_session(&act("begin"), NewSession::named(name)).unwrap();
+        }
+        let session = first.store.session(name).unwrap();
+        note(&session, &format!("{name}{minute}"), "more");
+        first.store.push(&act("push"), &first.remote, &session).unwrap();
+    }
+    let second = Machine::new(&depot);
+    let found = |limit, names: [&str; 2]| {
+        memory.take_requests();
+        let accepts = |one: &RemoteSession| names.contains(&one.info.name.as_str());
+        let found = second.remote.latest_session(limit, accepts).unwrap();
+        (found.map(|one| one.info.name), memory.take_requests().get)
+    };
+    assert_eq!(found(9, ["u", "t"]), (Some("t".to_owned()), 1));
+    assert_eq!(found(9, ["u", "s"]), (Some("u".to_owned()), 2));
+    assert_eq!(found(2, ["s", "x"]), (None, 2));
+    // A ref that cannot be read is no session that is looked for.
+    let latest = memory.list("refs/", "").unwrap().into_iter().max_by_key(|entry| entry.changed);
+    overwrite(&memory, &latest.unwrap().name, b"damaged");
+    assert_eq!(found(9, ["t", "s"]).0, Some("s".to_owned()));
 }
 
 #[test]

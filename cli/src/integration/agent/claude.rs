@@ -23,7 +23,7 @@ const EVENTS: [(&str, Option<&str>, u32); 13] = [
     ("TaskCompleted", None, 10),
     ("Stop", None, 10),
     ("StopFailure", None, 10),
-    ("SessionEnd", None, 10),
+    ("SessionEnd", None, 20),
 ];
 
 /// The first version that skips an unknown event. Earlier versions skip the whole file, so they get

@@ -14,7 +14,7 @@ const EVENTS: [(&str, Option<&str>, u32); 5] = [
     ("BeforeAgent", None, 10_000),
     ("AfterTool", None, 10_000),
     ("AfterAgent", None, 10_000),
-    ("SessionEnd", None, 10_000),
+    ("SessionEnd", None, 20_000),
 ];
 
 pub(super) fn wanted(scope: InstallScope, place: &InstallTarget) -> Vec<WantedChange> {

@@ -1,0 +1,225 @@
+//! Keeps the session of an agent and its remote together: the session is pulled when it starts, and
+//! synced after it was saved.
+//!
+//! Each exchange is a process of its own, `forge hook remote pull` or `forge hook remote sync`. It
+//! finds the store and the session in its environment, prints nothing, and writes its outcome to
+//! the [`log`](super::log). A remote that does not answer delays the agent only as long as a hook
+//! waits. The exchange goes on after the hook, and the agent, have ended.
+
+mod exchange_process;
+mod stamp;
+
+pub use exchange_process::run;
+
+use super::append_to_log;
+use super::log::{self, HookLogEntry, HookOutcome};
+use crate::config::key;
+use crate::context::Context;
+use crate::error::CommandError;
+use crate::remote::{self, Remotes};
+use crate::report::remote::FailedExchange;
+use crate::workspace;
+use forge_agents::hook::{HookEvent, HookEventKind, SessionStartKind};
+use forge_store::store::Store;
+use stamp::ExchangeStamp;
+use std::os::unix::process::CommandExt as _;
+use std::process::{Child, Command, Stdio};
+use std::sync::mpsc;
+use std::thread;
+use std::time::Duration;
+
+/// The word for these processes, in the place of an agent's.
+pub const WORD: &str = "remote";
+const PULL: &str = "pull";
+const SYNC: &str = "sync";
+/// How long the start of a session waits for the pull.
+const PULL_PATIENCE: Duration = Duration::from_secs(2);
+/// How long the end of a session waits for the sync, with the setting `sync.wait`.
+const SYNC_PATIENCE: Duration = Duration::from_secs(10);
+/// The minimum time between two syncs of a session that tool calls start.
+const TOOL_MICROS: i64 = 60_000_000;
+
+/// When a session is synced after an event.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum SyncUrgency {
+    /// Unless it was synced just before.
+    IfOld,
+    Now,
+    /// Now, and the hook may wait for it.
+    Last,
+}
+
+/// A sync of a session that is due after the hook has answered.
+pub struct PendingSync {
+    store: Store,
+    session: String,
+    urgency: SyncUrgency,
+}
+
+/// A sync that the hook waits for before it ends.
+pub struct AwaitedSync {
+    store: Store,
+    session: String,
+    process: Child,
+}
+
+/// Pulls the session of an agent that starts, if the remote has it. Returns whether this ended in
+/// time.
+pub fn pull(context: &Context, store: &Store, event: &HookEvent) -> bool {
+    let HookEventKind::SessionStart { start } = event.happening else { return false };
+    // It was synced before its compaction.
+    if start == SessionStartKind::Compact || !is_set_up(context, store) {
+        return false;
+    }
+    let Some(session) = event.session.as_deref() else { return false };
+    let Some(process) = start_exchange(context, store, session, PULL) else { return false };
+    wait_for(context, store, (session, PULL), process, PULL_PATIENCE)
+}
+
+impl PendingSync {
+    /// Returns the sync that is due after an event; `None` if none is.
+    #[must_use]
+    pub fn after(context: &Context, store: &Store, event: &HookEvent) -> Option<Self> {
+        let urgency = match event.happening {
+            HookEventKind::ToolUsed(_) => SyncUrgency::IfOld,
+            HookEventKind::PreCompact { .. } | HookEventKind::Stop => SyncUrgency::Now,
+            HookEventKind::SessionEnd { .. } => SyncUrgency::Last,
+            _ => return None,
+        };
+        if !is_set_up(context, store) {
+            return None;
+        }
+        Some(Self { store: store.clone(), session: event.session.clone()?, urgency })
+    }
+
+    /// Starts it. Returns it if the hook is to wait for it.
+    #[must_use]
+    pub fn start(self, context: &Context) -> Option<AwaitedSync> {
+        let Self { store, session, urgency } = self;
+        let stamp = ExchangeStamp::of(&store, &session)?;
+        let is_new = stamp.age_micros(context.now).is_some_and(|age| age < TOOL_MICROS);
+        if urgency == SyncUrgency::IfOld && is_new {
+            return None;
+        }
+        if let Err(error) = stamp.touch(context.now) {
+            note_failure(context, &store, (&session, SYNC), &error_text(&error));
+            return None;
+        }
+        let process = start_exchange(context, &store, &session, SYNC)?;
+        let is_awaited = urgency == SyncUrgency::Last && context.config.is_on(key::SYNC_WAIT);
+        is_awaited.then_some(AwaitedSync { store, session, process })
+    }
+}
+
+impl AwaitedSync {
+    /// Waits until it has ended, but not for longer than an agent waits for its hook.
+    pub fn wait(self, context: &Context) {
+        let Self { store, session, process } = self;
+        wait_for(context, &store, (&session, SYNC), process, SYNC_PATIENCE);
+    }
+}
+
+/// Whether hooks exchange sessions here: with one look at the keyring, and none at the remote.
+fn is_set_up(context: &Context, store: &Store) -> bool {
+    context.config.is_on(key::SYNC_HOOKS) && remote::has_default(context, store)
+}
+
+/// Starts the process of an exchange; `None`, and a line in the log, if that fails.
+fn start_exchange(context: &Context, store: &Store, session: &str, verb: &str) -> Option<Child> {
+    let started = std::env::current_exe().and_then(|program| {
+        let mut command = Command::new(program);
+        command.args(["hook", WORD, verb]).env("FORGE_SESSION", session);
+        command.env("FORGE_STORE", store.path().unwrap_or(&context.cwd));
+        // The agent waits until its pipes are closed, and may end the processes of its hook.
+        command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
+        command.process_group(0).spawn()
+    });
+    let failed = |error| {
+        let error = CommandError::io("cannot start the exchange with the remote", error);
+        note_failure(context, store, (session, verb), &error_text(&error));
+    };
+    started.map_err(failed).ok()
+}
+
+/// Waits until a process has ended. Returns whether it did in time; if not, the log says so, and it
+/// goes on alone.
+fn wait_for(
+    context: &Context,
+    store: &Store,
+    exchange: (&str, &str),
+    mut process: Child,
+    patience: Duration,
+) -> bool {
+    let (sender, ended) = mpsc::channel();
+    thread::spawn(move || {
+        let _ = process.wait();
+        // The receiver is dropped after the time limit.
+        let _ = sender.send(());
+    });
+    let in_time = ended.recv_timeout(patience).is_ok();
+    if !in_time {
+        let seconds = patience.as_secs();
+        let text = format!("it took longer than {seconds} s and goes on in the background");
+        note_failure(context, store, exchange, &text);
+    }
+    in_time
+}
+
+/// Writes to the log that an exchange failed.
+fn note_failure(context: &Context, store: &Store, (session, verb): (&str, &str), error: &str) {
+    let mut line = HookLogEntry::new(context.now, WORD, verb);
+    line.session = Some(session.to_owned());
+    line.set_error(error);
+    append_exchange(context, store, line);
+}
+
+fn append_exchange(context: &Context, store: &Store, mut line: HookLogEntry) {
+    if let Some(redactor) = workspace::redactor(context) {
+        line.redact(&redactor);
+    }
+    append_to_log(&context.environment, store.path(), &line);
+}
+
+/// Returns an error with its causes and what to do about it.
+fn error_text(error: &CommandError) -> String {
+    let mut text = error.message().to_owned();
+    error.causes().iter().for_each(|cause| text += &format!(": {cause}"));
+    error.hints().first().into_iter().for_each(|hint| text += &format!(" ({hint})"));
+    text
+}
+
+/// Returns for each session of an agent its last exchange, if that failed and no later command has
+/// done what it left.
+///
+/// # Errors
+/// If the remotes of the store, or the log, cannot be read.
+pub fn failed_exchanges(
+    context: &Context,
+    store: &Store,
+) -> Result<Vec<FailedExchange>, CommandError> {
+    if !remote::has_default(context, store) {
+        return Ok(Vec::new());
+    }
+    let Some(notes) = store.notes() else { return Ok(Vec::new()) };
+    let lines = log::read(&log::store_log(&notes))
+        .map_err(|error| CommandError::io("cannot read the log of the hooks", error))?;
+    let key = Remotes::of(context, store)?.find(None)?.key.clone();
+    let mut failed: Vec<FailedExchange> = Vec::new();
+    for line in lines.into_iter().filter(|line| line.agent == WORD) {
+        let session = line.session.unwrap_or_default();
+        failed.retain(|known| known.session != session);
+        if line.outcome == HookOutcome::Failed {
+            let error = line.error.unwrap_or_default();
+            failed.push(FailedExchange { session, verb: line.event, time: line.time, error });
+        }
+    }
+    let mut left = Vec::new();
+    for one in failed {
+        let is_left = match store.agent_session(&one.session)? {
+            Some(session) if one.verb == SYNC => store.unpushed(&key, &session)?.operations > 0,
+            _ => true,
+        };
+        left.extend(is_left.then_some(one));
+    }
+    Ok(left)
+}

@@ -1,0 +1,132 @@
+//! The process of an exchange: `forge hook remote pull` and `forge hook remote sync`.
+
+use super::stamp::ExchangeStamp;
+use super::{PULL, SYNC, WORD, append_exchange, error_text};
+use crate::commands::sync::sync_session;
+use crate::context::Context;
+use crate::error::{CommandError, CommandErrorKind};
+use crate::hook::log::{self, HookLogEntry, HookOutcome};
+use crate::remote::transfer::{SharedSession, Transfer};
+use crate::remote::{Remotes, open_remote};
+use crate::workspace::{self, StoreAccess};
+use forge_store::store::{Store, WriteContext};
+use std::sync::mpsc;
+use std::thread;
+use std::time::{Duration, Instant};
+
+/// How long an exchange may take. What it has not done by then, the next one does.
+const MAX_TIME: Duration = Duration::from_secs(30 * 60);
+/// How many sessions on the remote are looked at for one that is not here yet, beginning with the
+/// one that was pushed last: each is a request.
+const MAX_REFS: usize = 32;
+
+/// Pulls or syncs the session of an agent that the environment names, and writes the outcome to the
+/// log. Never fails.
+pub fn run(verb: &str, context: &Context) {
+    let began = Instant::now();
+    let store = context.store_directory().and_then(|path| {
+        Ok(Store::open(&path, workspace::store_options(context, StoreAccess::Write))?)
+    });
+    // A hook opened this store just before: if that fails now, the next hook reports it.
+    let Ok(store) = store else { return };
+    let mut line = HookLogEntry::new(context.now, WORD, verb);
+    line.session = context.session().map(str::to_owned);
+    let finished = end_if_late(context, &store, line.clone());
+    let done = crate::panic::catch_panics(|| exchange(verb, context, &store));
+    line.micros = u64::try_from(began.elapsed().as_micros()).unwrap_or(u64::MAX);
+    match done {
+        Ok(Some(true)) => line.outcome = HookOutcome::Saved,
+        Ok(Some(false)) => {}
+        // Another process does it.
+        Ok(None) => return,
+        Err(error) => line.set_error(&error_text(&error)),
+    }
+    append_exchange(context, &store, line);
+    workspace::catch_up_index(&store);
+    drop(finished);
+}
+
+/// Ends this process, and writes so to the log, if the returned value still exists after
+/// [`MAX_TIME`].
+fn end_if_late(context: &Context, store: &Store, mut line: HookLogEntry) -> mpsc::Sender<()> {
+    let (finished, is_finished) = mpsc::channel();
+    line.set_error("it took longer than 30 minutes and was ended ('forge sync' has no limit)");
+    let notes = store.notes();
+    if let Some(redactor) = workspace::redactor(context) {
+        line.redact(&redactor);
+    }
+    thread::spawn(move || {
+        if is_finished.recv_timeout(MAX_TIME) == Err(mpsc::RecvTimeoutError::Timeout) {
+            // A failure cannot be reported anywhere.
+            let _ = notes.map(|notes| log::append(&log::store_log(&notes), &line));
+            crate::exit_process(crate::error::EXIT_OK);
+        }
+    });
+    finished
+}
+
+/// Exchanges the session. Returns whether anything was pulled or pushed; `None` if another process
+/// is exchanging it.
+fn exchange(verb: &str, context: &Context, store: &Store) -> Result<Option<bool>, CommandError> {
+    let session = context.session().ok_or_else(|| {
+        CommandError::invalid("FORGE_SESSION does not name the session to exchange")
+    })?;
+    let stamp = ExchangeStamp::of(store, session)
+        .ok_or_else(|| CommandError::internal("the store has no folder for notes"))?;
+    let act = WriteContext::hook(format!("hook {WORD} {verb}"), context.now);
+    let mut is_changed = false;
+    stamp.settle(|| {
+        is_changed |= exchange_once((verb, session), context, store, &act)?;
+        Ok(is_changed)
+    })
+}
+
+/// Exchanges the session once. Returns whether anything was pulled or pushed.
+fn exchange_once(
+    (verb, session): (&str, &str),
+    context: &Context,
+    store: &Store,
+    act: &WriteContext,
+) -> Result<bool, CommandError> {
+    let here = store.agent_session(session)?;
+    if verb == SYNC && here.is_none() {
+        return Ok(false);
+    }
+    let known = Remotes::of(context, store)?.find(None)?.clone();
+    let remote = open_remote(&known)?;
+    let transfer = Transfer::new(store, act, known, remote);
+    let shared = match here {
+        Some(here) => Some(transfer.own(here)?),
+        None => latest_of(&transfer, session)?,
+    };
+    let Some(shared) = shared else { return Ok(false) };
+    match verb {
+        PULL => pull(&transfer, &shared),
+        SYNC => {
+            let done = sync_session(&transfer, &shared)?;
+            Ok(done.pulled + done.pushed > 0)
+        }
+        _ => Err(CommandError::invalid(format!("'{verb}' is neither {PULL} nor {SYNC}"))),
+    }
+}
+
+/// Finds the session of an agent among those that were pushed last.
+fn latest_of(
+    transfer: &Transfer<'_>,
+    session: &str,
+) -> Result<Option<SharedSession>, CommandError> {
+    let is_wanted = |agent: Option<&str>| agent == Some(session);
+    let found = transfer
+        .remote
+        .latest_session(MAX_REFS, |one| is_wanted(one.info.agent_session.as_deref()))?;
+    found.map(|there| transfer.located(there)).transpose()
+}
+
+/// Pulls a session. One that was never pushed is no error.
+fn pull(transfer: &Transfer<'_>, session: &SharedSession) -> Result<bool, CommandError> {
+    match transfer.pull(session) {
+        Ok(done) => Ok(done.operations > 0),
+        Err(error) if error.kind() == CommandErrorKind::NotFound => Ok(false),
+        Err(error) => Err(error),
+    }
+}
