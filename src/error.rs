@@ -195,6 +195,15 @@ pub enum Error {
         /// What happened to the remote.
         what: &'static str,
     },
+    /// A grant that does not open the session on this remote.
+    #[error("the grant {what}")]
+    WrongGrant {
+        /// What is wrong with it.
+        what: &'static str,
+    },
+    /// Something on a remote that a grant of one session does not open.
+    #[error("the grant opens one session of the remote and nothing else of it")]
+    NotGranted,
     /// A session that has secrets which are not on the remote yet.
     #[error(
         "the session '{session}' holds {found} that the remote does not have yet: nothing was pushed"
@@ -311,6 +320,8 @@ impl Error {
             Self::Unkeyed { .. }
             | Self::Encrypted
             | Self::DamagedKey { .. }
+            | Self::WrongGrant { .. }
+            | Self::NotGranted
             | Self::RemoteFormat(RemoteFormatError::WrongKey) => ErrorKind::Unkeyed,
             Self::Held { .. }
             | Self::Backend(backend::Error::Busy { .. })

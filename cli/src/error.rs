@@ -302,6 +302,11 @@ impl From<store::Error> for CommandError {
                 what is missing there, and 'forge pull --accept-history' only accepts it"
                     .to_owned(),
             ),
+            store::Error::WrongGrant { .. } | store::Error::NotGranted => Some(
+                "'forge remote grant --session SESSION' prints the grant of a session where the \
+                key of the remote is"
+                    .to_owned(),
+            ),
             store::Error::OtherRemote { .. } => Some(
                 "'forge remote show' says which it was; 'forge remote remove' forgets it".to_owned(),
             ),
@@ -313,6 +318,9 @@ impl From<store::Error> for CommandError {
             store::Error::RemoteFormat(RemoteFormatError::Damaged { what: "key file", .. }) => {
                 Some("'forge remote key export FILE' writes it where the remote is known".to_owned())
             }
+            store::Error::RemoteFormat(RemoteFormatError::Damaged { what: "grant", .. }) => Some(
+                "copy all of what 'forge remote grant' printed, or let it print another".to_owned(),
+            ),
             store::Error::Depot(DepotError::Damaged { .. })
             | store::Error::RemoteFormat(
                 RemoteFormatError::Damaged { .. } | RemoteFormatError::TooLarge { .. },

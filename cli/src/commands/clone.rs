@@ -5,8 +5,9 @@ use crate::config::trust;
 use crate::context::Context;
 use crate::discovery;
 use crate::error::CommandError;
-use crate::remote::DEFAULT_NAME;
+use crate::remote::address::depot_url;
 use crate::remote::transfer::{Transfer, find_on_remote, remote_sessions};
+use crate::remote::{DEFAULT_NAME, environment_remote, open_remote, read_key};
 use crate::report::remote::CloneReport;
 use crate::text::name_list;
 use crate::verb::{Verb, VerbResult};
@@ -31,9 +32,9 @@ pub struct CloneArgs {
     #[arg(value_name = "SESSION")]
     pub sessions: Vec<String>,
 
-    /// File with the key of the remote, or 'env:VARIABLE'
+    /// File with the key of the remote, or 'env:VARIABLE'; what the environment names by default
     #[arg(long, value_name = "FILE")]
-    pub key: String,
+    pub key: Option<String>,
 
     /// Pull all sessions on the remote
     #[arg(long, conflicts_with = "sessions")]
@@ -50,7 +51,7 @@ impl Verb for CloneArgs {
     type Report = CloneReport;
 
     fn run(&self, (): &(), context: &mut Context) -> VerbResult<Self> {
-        let (known, remote) = join(context, &self.url, DEFAULT_NAME, &self.key)?;
+        let (known, remote) = self.opened(context)?;
         let there = self.chosen(&known, &remote)?;
         let path = context.new_store_directory(self.directory.as_deref());
         discovery::check_link(&path, &context.environment)?;
@@ -65,7 +66,9 @@ impl Verb for CloneArgs {
         if let Err(error) = trust::note_own_store(&context.environment, &path) {
             tracing::info!(error = error.message(), "the store was not noted as the user's own");
         }
-        keep(&store, &known)?;
+        if self.key.is_some() {
+            keep(&store, &known)?;
+        }
         let write_context = workspace::write_context(context, Self::NAME);
         let transfer = Transfer::new(&store, &write_context, known, remote);
         let pulled = there.into_iter().map(|one| transfer.pull(&transfer.located(one)?));
@@ -92,6 +95,28 @@ impl Verb for CloneArgs {
 }
 
 impl CloneArgs {
+    /// Opens the remote with the key that is named, or else as the environment says.
+    fn opened(&self, context: &Context) -> Result<(KnownRemote, Remote), CommandError> {
+        if let Some(key) = &self.key {
+            return join(context, &self.url, DEFAULT_NAME, read_key(context, key)?);
+        }
+        let known = environment_remote(context)?.ok_or_else(|| {
+            CommandError::invalid("the remote needs its key").hinted(
+                "'--key FILE' names it; or set FORGE_REMOTE, and FORGE_REMOTE_KEY or FORGE_GRANT",
+            )
+        })?;
+        let url = depot_url(&self.url, &context.cwd)?;
+        if url != known.url {
+            return Err(CommandError::invalid(format!(
+                "FORGE_REMOTE names another place: {}",
+                known.url
+            ))
+            .hinted("clone that one, or name the key of this one with '--key FILE'"));
+        }
+        let remote = open_remote(&known)?;
+        Ok((known, remote))
+    }
+
     /// Returns the sessions to pull.
     fn chosen(
         &self,

@@ -52,7 +52,7 @@ impl Verb for PushArgs {
         let remote = known.name.clone();
         if self.dry_run {
             let previews = sessions.iter().map(|session| {
-                let preview = store.preview_push(&known.key, session)?;
+                let preview = store.preview_push(&known.access, session)?;
                 Ok(PushedSession::preview(session.summary()?.info.name, preview))
             });
             let sessions = previews.collect::<Result<_, CommandError>>()?;

@@ -1,15 +1,18 @@
 //! `forge remote`.
 
 use crate::context::Context;
-use crate::error::CommandError;
+use crate::error::{CommandError, CommandErrorKind};
 use crate::private_files;
 use crate::remote::address::{depot_url, is_address, open_depot};
+use crate::remote::transfer::Transfer;
 use crate::remote::{DEFAULT_NAME, Remotes, about, open_remote, read_key};
 use crate::report::remote::{
-    RemoteCheckReport, RemoteKeptReport, RemoteKeyExportReport, RemoteLine, RemoteListReport,
-    RemoteRemoveReport, RemoteShowReport, RemoteTidyReport, SharedSessionLine, UnpushedLine,
+    RemoteCheckReport, RemoteGrantReport, RemoteKeptReport, RemoteKeyExportReport, RemoteLine,
+    RemoteListReport, RemoteRemoveReport, RemoteShowReport, RemoteTidyReport, SharedSessionLine,
+    UnpushedLine,
 };
 use crate::verb::{OpenedStore, Verb, VerbResult, commands};
+use crate::workspace::{self, SessionNeed};
 use forge_store::Error;
 use forge_store::store::Store;
 use forge_store::store::remote::{KnownRemote, Remote, RemoteKeyFile, check_depot};
@@ -33,11 +36,13 @@ pub enum RemoteCommand {
     /// Export the key of a remote
     #[command(subcommand)]
     Key(RemoteKeyCommand),
+    /// Print a grant, which opens one session of a remote and nothing else of it
+    Grant(RemoteGrantArgs),
     /// Remove packs from a remote that no session needs and that are a day old
     Tidy(RemoteTidyArgs),
 }
 
-commands!(RemoteCommand: Create, Add, List, Show, Remove, Check, Key, Tidy);
+commands!(RemoteCommand: Create, Add, List, Show, Remove, Check, Key, Grant, Tidy);
 
 /// The key of a remote.
 #[derive(Debug, clap::Subcommand)]
@@ -114,6 +119,13 @@ pub struct RemoteKeyExportArgs {
 }
 
 #[derive(Debug, clap::Args)]
+pub struct RemoteGrantArgs {
+    /// Name of the remote
+    #[arg(value_name = "NAME", default_value = DEFAULT_NAME)]
+    pub name: String,
+}
+
+#[derive(Debug, clap::Args)]
 pub struct RemoteTidyArgs {
     /// Name of the remote
     #[arg(value_name = "NAME", default_value = DEFAULT_NAME)]
@@ -129,10 +141,11 @@ impl Verb for RemoteCreateArgs {
         let (name, url) = (self.name.clone(), depot_url(&self.url, &context.cwd)?);
         let depot = open_depot(&url)?;
         // The key is kept first, so that no remote is left without one.
-        let known = KnownRemote { name, url, key: RemoteKeyFile::generate()? };
+        let key = RemoteKeyFile::generate()?;
+        let known = KnownRemote { name, url, access: key.clone().into() };
         keep(&opened.store, &known)?;
         let checked = check_depot(&*depot).map_err(Error::from);
-        if let Err(error) = checked.and_then(|()| Remote::create_with(depot, &known.key)) {
+        if let Err(error) = checked.and_then(|()| Remote::create_with(depot, &key)) {
             opened.store.forget_remote(&known.name)?;
             let is_there = matches!(error, Error::Conflict(_));
             let error = about(&known, error.into());
@@ -151,7 +164,8 @@ impl Verb for RemoteAddArgs {
     type Report = RemoteKeptReport;
 
     fn run(&self, opened: &OpenedStore, context: &mut Context) -> VerbResult<Self> {
-        let (known, _) = join(context, &self.url, &self.name, &self.key)?;
+        let key = read_key(context, &self.key)?;
+        let (known, _) = join(context, &self.url, &self.name, key)?;
         keep(&opened.store, &known)?;
         Ok(RemoteKeptReport::new(&known, "joined"))
     }
@@ -162,12 +176,13 @@ pub fn join(
     context: &Context,
     url: &str,
     name: &str,
-    key: &str,
+    key: RemoteKeyFile,
 ) -> Result<(KnownRemote, Remote), CommandError> {
     let url = depot_url(url, &context.cwd)?;
-    let known = KnownRemote { name: name.to_owned(), url, key: read_key(context, key)? };
+    let secret = key.secret;
+    let known = KnownRemote { name: name.to_owned(), url, access: key.into() };
     let depot = open_depot(&known.url)?;
-    let opened = Remote::open(depot, &known.key.secret);
+    let opened = Remote::open(depot, &secret);
     let remote = opened.map_err(|error| {
         let is_missing = matches!(error, Error::NotFound { .. });
         let error = about(&known, error.into());
@@ -176,11 +191,11 @@ pub fn join(
             false => error,
         }
     })?;
-    if remote.id() != known.key.remote {
+    if remote.id() != known.access.remote() {
         // The same secret with another id: the key file was made by hand.
         return Err(CommandError::invalid("the key file names another remote than this one"));
     }
-    let remote = remote.having_seen(&known.key);
+    let remote = remote.having_seen(&known.access);
     Ok((known, remote))
 }
 
@@ -231,9 +246,9 @@ impl RemoteShowReport {
     ) -> Result<Self, CommandError> {
         let mut sessions = Vec::new();
         let mut unpushed = UnpushedLine { remote: known.name.clone(), ..UnpushedLine::default() };
-        for session in store.shared_sessions(&known.key)? {
+        for session in store.shared_sessions(&known.access)? {
             let info = session.summary()?.info;
-            let work = store.unpushed(&known.key, &session)?;
+            let work = store.unpushed(&known.access, &session)?;
             if work.operations > 0 {
                 unpushed.operations += work.operations;
                 unpushed.sessions += 1;
@@ -241,7 +256,7 @@ impl RemoteShowReport {
             }
             sessions.push(SharedSessionLine {
                 session: info.name,
-                handle: known.key.handle(&info.id).to_string(),
+                handle: known.access.handle(&info.id)?.to_string(),
                 unpushed: work.operations,
                 since: work.since,
             });
@@ -249,7 +264,7 @@ impl RemoteShowReport {
         let line = RemoteLine {
             name: known.name.clone(),
             url: known.url.clone(),
-            id: known.key.remote.to_string(),
+            id: known.access.remote().to_string(),
             environment,
             shared: sessions.len() as u64,
             unpushed,
@@ -319,12 +334,54 @@ impl Verb for RemoteKeyExportArgs {
             return Err(CommandError::invalid(format!("there is a file {}", file.display()))
                 .hinted("name another one"));
         }
-        let seen = opened.store.seen_refs(&known.key)?;
-        let key = RemoteKeyFile { seen, ..known.key.clone() };
+        let key = key_of(known)?;
+        let key = RemoteKeyFile { seen: opened.store.seen_refs(key)?, ..key.clone() };
         private_files::replace_file(&file, key.encode().as_bytes()).map_err(|error| {
             CommandError::io(&format!("cannot write the file {}", file.display()), error)
         })?;
         Ok(RemoteKeyExportReport::new(known, &file))
+    }
+}
+
+/// Returns the key of a remote.
+fn key_of(known: &KnownRemote) -> Result<&RemoteKeyFile, CommandError> {
+    known.access.key().ok_or_else(|| {
+        CommandError::from(Error::NotGranted).with_context(format!(
+            "the remote '{}' is opened with a grant, without its key",
+            known.name
+        ))
+    })
+}
+
+impl Verb for RemoteGrantArgs {
+    const NAME: &'static str = "remote grant";
+    type Opened = OpenedStore;
+    type Report = RemoteGrantReport;
+
+    fn run(&self, opened: &OpenedStore, context: &mut Context) -> VerbResult<Self> {
+        let known = Remotes::of(context, &opened.store)?.find(Some(&self.name))?.clone();
+        key_of(&known)?;
+        let transfer = Transfer::open(opened, known)?;
+        let session = match workspace::choose_session(context, &opened.store, SessionNeed::Existing)
+        {
+            Ok(session) => transfer.own(session)?,
+            // One that is only on the remote can be granted too.
+            Err(error) if error.kind() == CommandErrorKind::NotFound => match context.session() {
+                Some(name) => transfer.find(name)?,
+                None => return Err(error),
+            },
+            Err(error) => return Err(error),
+        };
+        let grant = opened.store.grant(&transfer.remote, &session.handle);
+        let grant = grant.map_err(|error| {
+            let is_missing = matches!(error, Error::NotFound { .. });
+            let error = about(&transfer.known, error.into());
+            match is_missing {
+                true => error.hinted("push the session before it is granted"),
+                false => error,
+            }
+        })?;
+        Ok(RemoteGrantReport::new(&grant))
     }
 }
 

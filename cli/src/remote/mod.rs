@@ -10,7 +10,7 @@ use crate::report::remote::{RemoteShowReport, UnpushedLine};
 use address::{depot_url, open_depot};
 use forge_store::plain_file;
 use forge_store::store::Store;
-use forge_store::store::remote::{KnownRemote, Remote, RemoteKeyFile};
+use forge_store::store::remote::{KnownRemote, Remote, RemoteAccess, RemoteGrant, RemoteKeyFile};
 
 /// The name of a remote if none is given.
 pub const DEFAULT_NAME: &str = "origin";
@@ -18,10 +18,14 @@ pub const DEFAULT_NAME: &str = "origin";
 const URL_VARIABLE: &str = "FORGE_REMOTE";
 /// The variable with the source of its key, as in `--key`.
 const KEY_VARIABLE: &str = "FORGE_REMOTE_KEY";
+/// The variable with the grant of a session, or with the path of a file with it.
+const GRANT_VARIABLE: &str = "FORGE_GRANT";
 /// What a source of a key begins with that is an environment variable.
 const VARIABLE_SOURCE: &str = "env:";
 /// A larger file is not a key file: it has a line for each session that was seen.
 const MAX_KEY_BYTES: u64 = 16 << 20;
+/// A larger file is not a grant.
+const MAX_GRANT_BYTES: u64 = 4 << 10;
 
 /// The remotes of a store.
 pub struct Remotes {
@@ -89,7 +93,8 @@ pub fn unpushed_lines(context: &Context, store: &Store) -> Result<Vec<UnpushedLi
 /// # Errors
 /// Forged if another remote is there, or none any more; any error of the depot.
 pub fn open_remote(known: &KnownRemote) -> Result<Remote, CommandError> {
-    let opened = open_depot(&known.url).and_then(|depot| Ok(Remote::open_with(depot, &known.key)?));
+    let opened =
+        open_depot(&known.url).and_then(|depot| Ok(Remote::open_with(depot, &known.access)?));
     opened.map_err(|error| about(known, error))
 }
 
@@ -98,15 +103,52 @@ pub fn about(known: &KnownRemote, error: CommandError) -> CommandError {
     error.with_context(format!("cannot use the remote '{}' at {}", known.name, known.url))
 }
 
-/// Returns the remote that the environment names.
-fn environment_remote(context: &Context) -> Result<Option<KnownRemote>, CommandError> {
+/// Returns the remote that the environment names. It is not kept.
+///
+/// # Errors
+/// Invalid if it has no key and no grant, or both; any error of reading it.
+pub fn environment_remote(context: &Context) -> Result<Option<KnownRemote>, CommandError> {
     let Some(url) = context.environment.text(URL_VARIABLE) else { return Ok(None) };
-    let source = context.environment.text(KEY_VARIABLE).ok_or_else(|| {
-        CommandError::invalid(format!("{URL_VARIABLE} is set, and {KEY_VARIABLE} is not"))
-            .hinted(format!("{KEY_VARIABLE} is the path of the key file, or 'env:NAME'"))
-    })?;
+    let (key, grant) =
+        (context.environment.text(KEY_VARIABLE), context.environment.text(GRANT_VARIABLE));
+    let access = match (key, grant) {
+        (Some(source), None) => read_key(context, source)?.into(),
+        (None, Some(grant)) => RemoteAccess::Grant(read_grant(context, grant)?),
+        (Some(_), Some(_)) => {
+            return Err(CommandError::invalid(format!(
+                "{KEY_VARIABLE} and {GRANT_VARIABLE} are both set"
+            ))
+            .hinted("unset one: the key opens all of the remote, the grant one session"));
+        }
+        (None, None) => {
+            return Err(CommandError::invalid(format!(
+                "{URL_VARIABLE} is set, and neither {KEY_VARIABLE} nor {GRANT_VARIABLE} is"
+            ))
+            .hinted(format!(
+                "{KEY_VARIABLE} is the path of the key file, or 'env:NAME'; {GRANT_VARIABLE} is \
+                 what 'forge remote grant' printed, or the path of a file with it"
+            )));
+        }
+    };
     let (name, url) = (DEFAULT_NAME.to_owned(), depot_url(url, &context.cwd)?);
-    Ok(Some(KnownRemote { name, url, key: read_key(context, source)? }))
+    Ok(Some(KnownRemote { name, url, access }))
+}
+
+/// Reads a grant: the text itself, or a file with it.
+fn read_grant(context: &Context, source: &str) -> Result<RemoteGrant, CommandError> {
+    let text = if RemoteGrant::is_grant(source) {
+        source.to_owned()
+    } else {
+        plain_file::read_text(&context.cwd.join(source), MAX_GRANT_BYTES).map_err(|error| {
+            // What is no path may be a part of a grant, which must not be in an error.
+            CommandError::io(&format!("cannot read the file that {GRANT_VARIABLE} names"), error)
+        })?
+    };
+    let grant = RemoteGrant::decode(&text).map_err(forge_store::Error::from);
+    grant.map_err(|error| {
+        CommandError::from(error)
+            .with_context(format!("what {GRANT_VARIABLE} names is no grant of a session"))
+    })
 }
 
 /// Reads a key: from a file, or from the environment variable NAME for `env:NAME`.
@@ -121,6 +163,10 @@ pub fn read_key(context: &Context, source: &str) -> Result<RemoteKeyFile, Comman
             ))
         })?,
         // The text must not be in an error.
+        None if RemoteGrant::is_grant(source) => {
+            return Err(CommandError::invalid("this is a grant, not a file with a key")
+                .hinted(format!("set {GRANT_VARIABLE} to it, and {URL_VARIABLE} to the URL")));
+        }
         None if source.trim_start().starts_with("forge remote") => {
             return Err(CommandError::invalid("this is the text of a key, not a file with it")
                 .hinted("write it to a file and name that, or 'env:NAME' for a variable with it"));

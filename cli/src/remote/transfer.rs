@@ -67,13 +67,20 @@ impl<'a> Transfer<'a> {
 
     /// Returns a session of this store.
     pub fn own(&self, session: Session) -> Result<SharedSession, CommandError> {
-        let handle = self.known.key.handle(&session.summary()?.info.id);
+        let info = session.summary()?.info;
+        let handle = self.known.access.handle(&info.id).map_err(|error| {
+            CommandError::from(error)
+                .with_context(format!("the session '{}' is not shared with this grant", info.name))
+        })?;
         Ok(SharedSession { handle, here: Some(session), there: None })
     }
 
-    /// Returns the sessions that were pushed or pulled before.
+    /// Returns the sessions that were pushed or pulled before; with a grant its session.
     pub fn shared(&self) -> Result<Vec<SharedSession>, CommandError> {
-        let shared = self.store.shared_sessions(&self.known.key)?;
+        let shared = self.store.shared_sessions(&self.known.access)?;
+        if shared.is_empty() && self.known.access.key().is_none() {
+            return self.there();
+        }
         shared.into_iter().map(|session| self.own(session)).collect()
     }
 
@@ -201,6 +208,9 @@ pub fn find_on_remote(
             || (name.len() >= MIN_HANDLE_PREFIX && one.handle.to_string().starts_with(name))
     });
     match found.len() {
+        0 if known.access.key().is_none() => Err(CommandError::from(Error::NotGranted)
+            .with_context(format!("cannot look for the session '{name}' on {}", known.name))
+            .hinted("'forge session list --remote' names the one that it opens")),
         0 => {
             Err(CommandError::not_found(format!("there is no session '{name}' on {}", known.name))
                 .hinted("'forge session list --remote' names those that are there"))

@@ -5,7 +5,7 @@ use crate::report::store::quoted;
 use crate::report::transfer::PulledSession;
 use crate::text::count_text;
 use forge_store::model::Timestamp;
-use forge_store::store::remote::{KnownRemote, RemoteSession};
+use forge_store::store::remote::{KnownRemote, RemoteGrant, RemoteSession};
 use serde::Serialize;
 use std::path::Path;
 
@@ -178,7 +178,7 @@ pub struct RemoteKeptReport {
 
 impl RemoteKeptReport {
     pub fn new(remote: &KnownRemote, done: &'static str) -> Self {
-        let id = remote.key.remote.to_string();
+        let id = remote.access.remote().to_string();
         Self { name: remote.name.clone(), url: remote.url.clone(), id, done }
     }
 }
@@ -251,7 +251,7 @@ pub struct RemoteKeyExportReport {
 
 impl RemoteKeyExportReport {
     pub fn new(remote: &KnownRemote, file: &Path) -> Self {
-        Self { id: remote.key.remote.to_string(), file: file.display().to_string() }
+        Self { id: remote.access.remote().to_string(), file: file.display().to_string() }
     }
 }
 
@@ -263,6 +263,37 @@ impl Report for RemoteKeyExportReport {
             "  whoever has it can read and write all of the remote: carry it over a safe way, and \
             remove the file",
         );
+    }
+}
+
+/// A grant of a session.
+#[derive(Debug, Serialize)]
+pub struct RemoteGrantReport {
+    /// The permanent id of the remote.
+    pub remote: String,
+    /// The id of the session.
+    pub session: String,
+    /// Its place on the remote.
+    pub handle: String,
+    /// The text for `FORGE_GRANT`.
+    pub grant: String,
+}
+
+impl RemoteGrantReport {
+    pub fn new(grant: &RemoteGrant) -> Self {
+        Self {
+            remote: grant.remote.to_string(),
+            session: grant.session.to_string(),
+            handle: grant.handle.to_string(),
+            grant: grant.encode(),
+        }
+    }
+}
+
+impl Report for RemoteGrantReport {
+    /// Only the grant, so that a shell can assign it.
+    fn human(&self, screen: &mut Screen) {
+        screen.line(Tone::Plain, &self.grant);
     }
 }
 

@@ -1,5 +1,7 @@
 //! Stores on several machines that share sessions through a remote in a folder.
 
+mod trust;
+
 use crate::environment::{Environment, Output, mode};
 use serde_json::Value;
 use std::fs::{self, Permissions};
@@ -545,7 +547,7 @@ fn a_container_needs_two_variables() {
     let mut no_key = container.command(["push"]);
     let refused = environment.finished(no_key.env("FORGE_REMOTE", environment.path("shared")));
     assert_eq!(refused.code, 2, "{refused}");
-    assert!(refused.stderr.contains("FORGE_REMOTE_KEY is not"), "{refused}");
+    assert!(refused.stderr.contains("neither FORGE_REMOTE_KEY nor FORGE_GRANT is"), "{refused}");
 }
 
 #[test]

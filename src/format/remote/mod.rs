@@ -1,11 +1,12 @@
 //! What a remote holds: its marker, the refs and packs of its sessions, and their names and keys;
-//! and its key file, which is outside of it.
+//! and its key file and grants, which are outside of it.
 //! Specified in `docs/format.md`, "Remotes".
 //!
 //! All of it comes from a place that others can write to. So every limit is checked when something
 //! is read and when it is written, and no length is believed.
 
 mod foreign;
+mod grant;
 mod key_file;
 mod keys;
 mod marker;
@@ -16,6 +17,7 @@ mod seen;
 mod track;
 
 pub use foreign::ForeignOperations;
+pub use grant::RemoteGrant;
 pub use key_file::RemoteKeyFile;
 pub use keys::{PackKey, RemoteKeys, SessionKey};
 pub use marker::{MAX_REMOTE_MARKER_BYTES, REMOTE_VERSION, RemoteMarker};
@@ -42,7 +44,7 @@ pub enum RemoteFormatError {
     /// The bytes were altered or cut, are of another place, or break a rule of the format.
     #[error("the {what} of the remote is damaged: {reason}")]
     Damaged {
-        /// What is damaged: `marker`, `ref`, `pack` or `key file`.
+        /// What is damaged: `marker`, `ref`, `pack`, `key file` or `grant`.
         what: &'static str,
         /// How the damage was detected.
         reason: String,
@@ -50,7 +52,7 @@ pub enum RemoteFormatError {
     /// A later version of forge wrote it.
     #[error("the {what} of the remote needs {needs}: use a later version of forge")]
     LaterVersion {
-        /// What has the version: `marker`, `ref`, `pack` or `key file`.
+        /// What has the version: `marker`, `ref`, `pack`, `key file` or `grant`.
         what: &'static str,
         /// The version or feature that this version of forge lacks.
         needs: String,

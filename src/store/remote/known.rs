@@ -1,6 +1,7 @@
 //! The remotes that a store knows by name: files in the keyring, outside of the store, because they
 //! have the secrets of the remotes.
 
+use super::RemoteAccess;
 use crate::backend::{self, files, plain_file};
 use crate::error::{Error, Result};
 use crate::format::remote::{RemoteKeyFile, SeenRefs};
@@ -24,19 +25,21 @@ pub struct KnownRemote {
     pub name: String,
     /// Where the remote is, as the program understands it. The library does not use it.
     pub url: String,
-    /// Its key.
-    pub key: RemoteKeyFile,
+    /// Its key. A grant comes from the environment and is not kept.
+    pub access: RemoteAccess,
 }
 
 impl KnownRemote {
-    fn encode(&self) -> String {
-        let (remote, secret, url) = (self.key.remote, self.key.secret, Some(self.url.clone()));
-        RemoteKeyFile { remote, secret, url, seen: SeenRefs::new() }.encode()
+    fn encode(&self) -> Option<String> {
+        let &RemoteKeyFile { remote, secret, .. } = self.access.key()?;
+        let url = Some(self.url.clone());
+        Some(RemoteKeyFile { remote, secret, url, seen: SeenRefs::new() }.encode())
     }
 
     fn decode(name: &str, text: &str) -> Option<Self> {
         let mut key = RemoteKeyFile::decode(text).ok()?;
-        Some(Self { name: name.to_owned(), url: key.url.take()?, key })
+        let (name, url) = (name.to_owned(), key.url.take()?);
+        Some(Self { name, url, access: key.into() })
     }
 }
 
@@ -64,20 +67,21 @@ impl Store {
     ///
     /// # Errors
     /// [`Error::Duplicate`] if this store has a remote of this name; [`Error::Invalid`] if the name
-    /// or the URL is not valid, or if there is no keyring.
+    /// or the URL is not valid, if there is no keyring, or if it is opened with a grant.
     pub fn keep_remote(&self, remote: &KnownRemote) -> Result<()> {
         check_name(&remote.name)?;
         if remote.url.is_empty() || !remote.url.bytes().all(|byte| byte.is_ascii_graphic()) {
             return Err(Error::invalid("a URL has no spaces and only ASCII characters"));
         }
+        let text = remote.encode().ok_or_else(|| Error::invalid("a grant is not kept"))?;
         let folder = self.remotes_folder()?;
         let path = folder.join(&remote.name);
         if path.exists() {
             return Err(Error::Duplicate { kind: "remote", id: remote.name.clone() });
         }
         // From the first pull on, an older state is refused.
-        self.note_seen_in(&remote.key);
-        write_entry(&folder, &remote.name, remote.encode().as_bytes())
+        self.note_seen_in(&remote.access);
+        write_entry(&folder, &remote.name, text.as_bytes())
     }
 
     /// Forgets the remote of this name with its key. The remote stays as it is.
@@ -105,7 +109,7 @@ impl Store {
             // A damaged file keeps no key.
             let known = remotes_in(&keyring.remotes(&store)).unwrap_or_default();
             if known.iter().any(|one| {
-                is_same_key(&one.key, &remote.key) && !(is_here && one.name == remote.name)
+                is_same_key(&one.access, &remote.access) && !(is_here && one.name == remote.name)
             }) {
                 return Ok(true);
             }
@@ -149,8 +153,9 @@ impl Keyring {
     }
 }
 
-fn is_same_key(one: &RemoteKeyFile, other: &RemoteKeyFile) -> bool {
-    (one.remote, one.secret) == (other.remote, other.secret)
+fn is_same_key(one: &RemoteAccess, other: &RemoteAccess) -> bool {
+    let secret = |access: &RemoteAccess| access.key().map(|key| key.secret);
+    one.remote() == other.remote() && secret(one) == secret(other)
 }
 
 fn remotes_in(folder: &Path) -> Result<Vec<KnownRemote>> {

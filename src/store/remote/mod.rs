@@ -6,6 +6,7 @@
 //! ref names it, and only a writer that has seen a ref can replace it. So no lock is needed, and
 //! nothing that was pushed is lost.
 //!
+//! * `access`: what opens a remote, or one session of it.
 //! * `push`: stores a pack, then makes the ref name it.
 //! * `pull`: imports the packs that are new; `join`: joins them with what was written here.
 //! * `track`: what this store knows of the ref of a session.
@@ -14,6 +15,7 @@
 //! * `witness`: what this machine has seen of each ref, outside of the store.
 //! * `unpushed`: what is not on a remote yet; `preview`: what a push or a pull would do.
 
+mod access;
 mod foreign;
 mod join;
 mod known;
@@ -30,7 +32,8 @@ pub use crate::backend::depot::{
     FolderDepot, MAX_DEPOT_OBJECT_BYTES, MemoryDepot, check_depot, check_depot_name,
     check_depot_object, check_depot_prefix,
 };
-pub use crate::format::remote::{RefSummary, RemoteKeyFile, SeenRef, SeenRefs};
+pub use crate::format::remote::{RefSummary, RemoteGrant, RemoteKeyFile, SeenRef, SeenRefs};
+pub use access::RemoteAccess;
 pub use known::KnownRemote;
 pub(super) use known::copy_remotes;
 pub use preview::{PullPreview, PushPreview};
@@ -38,9 +41,10 @@ pub use pull::PullReport;
 pub use push::PushReport;
 pub use unpushed::UnpushedWork;
 
+use self::access::AccessKeys;
 use self::track::Tracks;
 use crate::engine::random::random;
-use crate::error::{DepotError, Error, Result};
+use crate::error::{DepotError, Error, RemoteFormatError, Result};
 use crate::format::remote::{
     OpenedRef, PACKS_PREFIX, REFS_PREFIX, REMOTE_MARKER_NAME, RemoteKeys, RemoteMarker, RemoteRef,
     SessionPlace, handle_in, pack_in, ref_name,
@@ -56,7 +60,7 @@ const GARBAGE_HOURS: i64 = 24;
 /// A remote: a depot with the keys to what is on it.
 pub struct Remote {
     depot: Arc<dyn Depot>,
-    keys: RemoteKeys,
+    keys: AccessKeys,
     id: RemoteId,
     /// What was seen by the machine that wrote the key file.
     seen: SeenRefs,
@@ -125,7 +129,8 @@ impl Remote {
     /// # Errors
     /// See [`Remote::create`].
     pub fn create_with(depot: Arc<dyn Depot>, key: &RemoteKeyFile) -> Result<Self> {
-        let (keys, id, secret) = (RemoteKeys::new(&key.secret), key.remote, &key.secret);
+        let (id, secret) = (key.remote, &key.secret);
+        let keys = RemoteKeys::new(secret);
         let marker = RemoteMarker::new(id, &keys).encode();
         match depot.put_new(REMOTE_MARKER_NAME, marker.as_bytes()) {
             Ok(DepotWrite::Done(_)) => {}
@@ -139,7 +144,7 @@ impl Remote {
             }
             Err(error) => return Err(error.into()),
         }
-        Ok(Self::with(depot, keys, id))
+        Ok(Self::with(depot, AccessKeys::All(keys), id))
     }
 
     /// Opens a remote with its secret.
@@ -153,29 +158,33 @@ impl Remote {
             return Err(Error::not_found("remote there", REMOTE_MARKER_NAME));
         };
         marker.check_key(&keys)?;
-        Ok(Self::with(depot, keys, marker.id))
+        Ok(Self::with(depot, AccessKeys::All(keys), marker.id))
     }
 
-    /// Opens a remote that was used before, with its key. What the key says was seen of it is
-    /// checked by pushes and pulls.
+    /// Opens a remote that was used before, with its key or with the grant of a session. What it
+    /// says was seen of the remote is checked by pushes and pulls.
     ///
     /// # Errors
     /// [`Error::OtherRemote`] if the depot is another remote, or none any more;
     /// [`Error::RemoteFormat`] if the secret is not that of the remote, or it needs a later
-    /// version; any error of the depot.
-    pub fn open_with(depot: Arc<dyn Depot>, key: &RemoteKeyFile) -> Result<Self> {
+    /// version; [`Error::WrongGrant`] if the grant is one of another remote; any error of the
+    /// depot.
+    pub fn open_with(depot: Arc<dyn Depot>, access: &RemoteAccess) -> Result<Self> {
         let Some(marker) = read_marker(&*depot)? else {
             return Err(Error::OtherRemote { what: "is gone" });
         };
-        if marker.id != key.remote {
-            return Err(Error::OtherRemote { what: "is another one now" });
+        if marker.id != access.remote() {
+            return Err(match access {
+                RemoteAccess::Key(_) => Error::OtherRemote { what: "is another one now" },
+                RemoteAccess::Grant(_) => Error::WrongGrant { what: "is one of another remote" },
+            });
         }
-        let keys = RemoteKeys::new(&key.secret);
-        marker.check_key(&keys)?;
-        Ok(Self::with(depot, keys, marker.id).having_seen(key))
+        let keys = access.keys();
+        keys.check(&marker)?;
+        Ok(Self::with(depot, keys, marker.id).having_seen(access))
     }
 
-    fn with(depot: Arc<dyn Depot>, keys: RemoteKeys, id: RemoteId) -> Self {
+    fn with(depot: Arc<dyn Depot>, keys: AccessKeys, id: RemoteId) -> Self {
         Self {
             depot,
             keys,
@@ -202,8 +211,10 @@ impl Remote {
     }
 
     /// Returns the place of a session on the remote.
-    #[must_use]
-    pub fn handle(&self, session: &SessionId) -> SessionHandle {
+    ///
+    /// # Errors
+    /// [`Error::NotGranted`] if the remote was opened with the grant of another session.
+    pub fn handle(&self, session: &SessionId) -> Result<SessionHandle> {
         self.keys.handle(session)
     }
 
@@ -216,11 +227,15 @@ impl Remote {
         Ok(read.map(|read| RemoteSession::of(*handle, read.opened.content)))
     }
 
-    /// Returns the sessions on the remote, in the order of their names. No pack is read.
+    /// Returns the sessions on the remote, in the order of their names. No pack is read. With a
+    /// grant it is only that session.
     ///
     /// # Errors
     /// [`Error::RemoteFormat`] if a ref is damaged; any error of the depot.
     pub fn sessions(&self) -> Result<Vec<RemoteSession>> {
+        if let Some(only) = self.keys.only() {
+            return Ok(self.session(only)?.into_iter().collect());
+        }
         let mut found = Vec::new();
         self.each(REFS_PREFIX, &mut |entry| {
             if let Some(handle) = handle_in(&entry.name) {
@@ -263,8 +278,10 @@ impl Remote {
     /// that were killed, and of packs that were joined. Returns how many.
     ///
     /// # Errors
-    /// [`Error::RemoteFormat`] if a ref is damaged; any error of the depot.
+    /// [`Error::NotGranted`] if the remote was opened with a grant; [`Error::RemoteFormat`] if a
+    /// ref is damaged; any error of the depot.
     pub fn tidy(&self) -> Result<u64> {
+        self.keys.all()?;
         let now = self.depot.now()?;
         let mut removed = 0;
         let mut known: Option<(SessionHandle, BTreeSet<PackId>)> = None;
@@ -314,7 +331,13 @@ impl Remote {
     }
 
     fn opened(&self, handle: &SessionHandle, stored: Vec<u8>, tag: DepotTag) -> Result<ReadRef> {
-        let opened = RemoteRef::open(&self.place(*handle), &self.keys.session(handle), &stored)?;
+        let opened = RemoteRef::open(&self.place(*handle), &self.keys.session(handle)?, &stored);
+        let opened = opened.map_err(|error| match error {
+            RemoteFormatError::Damaged { .. } if self.keys.only().is_some() => {
+                Error::WrongGrant { what: "does not open its session on the remote" }
+            }
+            error => error.into(),
+        })?;
         Ok(ReadRef { tag, stored, opened })
     }
 }

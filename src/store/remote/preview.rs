@@ -1,8 +1,8 @@
 //! What a push or a pull would do.
 
-use super::{DepotRead, Remote};
+use super::{DepotRead, Remote, RemoteAccess};
 use crate::error::{Error, Result};
-use crate::format::remote::{RemoteKeyFile, ref_name};
+use crate::format::remote::ref_name;
 use crate::model::SessionHandle;
 use crate::store::{Session, Store};
 use std::io::Cursor;
@@ -34,9 +34,10 @@ impl Store {
     /// Returns what a push of a session would send, as far as this store knows: no request is made.
     ///
     /// # Errors
-    /// If the store cannot be read or is damaged.
-    pub fn preview_push(&self, key: &RemoteKeyFile, session: &Session) -> Result<PushPreview> {
-        let end = self.shared_end(key, session)?;
+    /// [`Error::NotGranted`] if this is the grant of another session; if the store cannot be read
+    /// or is damaged.
+    pub fn preview_push(&self, access: &RemoteAccess, session: &Session) -> Result<PushPreview> {
+        let end = self.shared_end(access, session)?;
         if self.written_since(session.number, &end)?.0 == 0 {
             return Ok(PushPreview::default());
         }

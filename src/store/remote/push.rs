@@ -76,7 +76,8 @@ impl Store {
     ///
     /// # Errors
     /// [`Error::Conflict`] if the session was changed here and on the remote and both cannot be
-    /// joined, or others push it all the time; any error of a pull or of the depot.
+    /// joined, or others push it all the time; [`Error::NotGranted`] if the remote was opened with
+    /// the grant of another session; any error of a pull or of the depot.
     pub fn push(
         &self,
         act: &WriteContext,
@@ -85,7 +86,7 @@ impl Store {
     ) -> Result<PushReport> {
         let _locked = remote.lock(self)?;
         let info = session.summary()?.info;
-        let handle = remote.keys.handle(&info.id);
+        let handle = remote.handle(&info.id)?;
         let by = CloneId::from_bytes(self.engine.marker.id);
         let session = session.clone();
         let mut push = Push { store: self, remote, session, handle, by, now: act.now };
@@ -325,7 +326,7 @@ impl Remote {
         tag: Option<&DepotTag>,
         content: &RemoteRef,
     ) -> Result<Option<(DepotTag, SealedRef)>> {
-        let sealed = content.seal(&self.place(*handle), &self.keys.session(handle))?;
+        let sealed = content.seal(&self.place(*handle), &self.keys.session(handle)?)?;
         let name = ref_name(handle);
         let written = match tag {
             Some(tag) => self.depot.swap(&name, tag, &sealed.bytes),

@@ -6,7 +6,7 @@
 
 use super::known::{names_in, write_entry};
 use super::track::KnownRef;
-use super::{ReadRef, Remote};
+use super::{ReadRef, Remote, RemoteAccess};
 use crate::backend::plain_file;
 use crate::error::{Error, Result};
 use crate::format::remote::{RefRelation, RemoteKeyFile, SeenRef, SeenRefs};
@@ -27,10 +27,11 @@ impl Remote {
         self
     }
 
-    /// Makes pushes and pulls refuse an older state than the machine has seen that wrote this key.
+    /// Makes pushes and pulls refuse an older state than was seen by the machine that wrote this
+    /// key or grant.
     #[must_use]
-    pub fn having_seen(mut self, key: &RemoteKeyFile) -> Self {
-        self.seen.clone_from(&key.seen);
+    pub fn having_seen(mut self, access: &RemoteAccess) -> Self {
+        self.seen = access.seen();
         self
     }
 
@@ -126,9 +127,9 @@ impl Store {
     }
 
     /// Notes what the machine that wrote a key file has seen.
-    pub(super) fn note_seen_in(&self, key: &RemoteKeyFile) {
-        if let Some(folder) = self.witness_folder(key.remote) {
-            key.seen.iter().for_each(|(handle, seen)| note(&folder, handle, seen, false));
+    pub(super) fn note_seen_in(&self, access: &RemoteAccess) {
+        if let Some(folder) = self.witness_folder(access.remote()) {
+            access.seen().iter().for_each(|(handle, seen)| note(&folder, handle, seen, false));
         }
     }
 

@@ -2,8 +2,8 @@
 
 use super::golden;
 use forge_store::format::remote::{
-    ForeignOperations, PackKey, RefPack, RefSummary, RefTrack, RemoteKeys, RemoteMarker, RemoteRef,
-    SeenRef, SessionPlace, open_pack, seal_pack,
+    ForeignOperations, PackKey, RefPack, RefSummary, RefTrack, RemoteGrant, RemoteKeys,
+    RemoteMarker, RemoteRef, SeenRef, SessionPlace, open_pack, seal_pack,
 };
 use forge_store::format::{ExportMark, RecordBytes};
 use forge_store::model::{
@@ -152,4 +152,14 @@ fn the_golden_witness_of_a_ref_is_written_and_read_unchanged() {
         wrong[place] ^= 1;
         assert!(SeenRef::decode(&wrong).is_err(), "byte {place}");
     }
+}
+
+#[test]
+fn the_golden_grant_is_written_and_read_unchanged() {
+    let handle = keys().handle(&SESSION);
+    let seen = SeenRef { version: 17, link: RefLink::from_bytes([10; 32]) };
+    let (remote, session, key) = (REMOTE, SESSION, keys().session(&handle));
+    let grant = RemoteGrant { remote, session, handle, key, seen };
+    let kept = golden("remote-grant", grant.encode().as_bytes());
+    assert_eq!(RemoteGrant::decode(std::str::from_utf8(&kept).unwrap()).unwrap(), grant);
 }

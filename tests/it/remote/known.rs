@@ -4,7 +4,8 @@ use super::judged;
 use crate::bundle::law::time;
 use crate::bundle::{act, note};
 use forge_store::store::remote::{
-    Depot, FolderDepot, KnownRemote, MemoryDepot, PushPreview, Remote, RemoteKeyFile, UnpushedWork,
+    Depot, FolderDepot, KnownRemote, MemoryDepot, PushPreview, Remote, RemoteAccess, RemoteKeyFile,
+    UnpushedWork,
 };
 use forge_store::store::{NewSession, Options, Store};
 use forge_store::{Error, ErrorKind};
@@ -17,7 +18,7 @@ fn options(folder: &Path) -> Options {
 
 fn known(name: &str) -> KnownRemote {
     let key = RemoteKeyFile::generate().unwrap();
-    KnownRemote { name: name.to_owned(), url: "file:///mnt/x%20y".to_owned(), key }
+    KnownRemote { name: name.to_owned(), url: "file:///mnt/x%20y".to_owned(), access: key.into() }
 }
 
 #[test]
@@ -97,13 +98,14 @@ fn what_is_not_pushed_is_known_without_a_request() {
     let depot: Arc<dyn Depot> = Arc::new(memory.clone());
     let key = RemoteKeyFile::generate().unwrap();
     let remote = Remote::create_with(Arc::clone(&depot), &key).unwrap();
+    let access = RemoteAccess::from(key);
     let store = Store::create(&folder.path().join("store"), Options::default()).unwrap();
     let begin = |name| store.create_session(&act("begin"), NewSession::named(name)).unwrap();
     let (session, _other) = (begin("s"), begin("other"));
     note(&session, "A", "first");
-    let unpushed = || store.unpushed(&key, &session).unwrap();
-    let preview = || store.preview_push(&key, &session).unwrap();
-    assert!(store.shared_sessions(&key).unwrap().is_empty());
+    let unpushed = || store.unpushed(&access, &session).unwrap();
+    let preview = || store.preview_push(&access, &session).unwrap();
+    assert!(store.shared_sessions(&access).unwrap().is_empty());
     assert_eq!((unpushed().operations, preview().operations), (1, 1));
     store.push(&act("push"), &remote, &session).unwrap();
     memory.take_requests();
@@ -117,17 +119,17 @@ fn what_is_not_pushed_is_known_without_a_request() {
     let preview = preview();
     assert_eq!((preview.operations, preview.secrets), (2, None));
     assert!(preview.bytes > 100);
-    let shared = store.shared_sessions(&key).unwrap();
+    let shared = store.shared_sessions(&access).unwrap();
     let names: Vec<_> = shared.iter().map(|one| one.summary().unwrap().info.name).collect();
     assert_eq!(names, ["s"]);
     assert_eq!(memory.take_requests().total(), 0);
     // Another machine sees what a pull would bring, and nothing is written.
     let second = Store::in_memory().unwrap();
     store.push(&act("push"), &remote, &session).unwrap();
-    let handle = key.handle(&session.summary().unwrap().info.id);
+    let handle = access.handle(&session.summary().unwrap().info.id).unwrap();
     let there = remote.session(&handle).unwrap().unwrap();
-    assert_eq!((there.handle, there.version), (remote.handle(&there.info.id), 2));
-    let opened = Remote::open_with(Arc::clone(&depot), &key).unwrap();
+    assert_eq!((there.handle, there.version), (remote.handle(&there.info.id).unwrap(), 2));
+    let opened = Remote::open_with(Arc::clone(&depot), &access).unwrap();
     let brings = second.preview_pull(&opened, &handle).unwrap();
     assert_eq!((brings.version, brings.operations), (2, 3));
     assert!(second.every_session().unwrap().is_empty());
@@ -140,11 +142,11 @@ fn what_is_not_pushed_is_known_without_a_request() {
 fn a_remote_that_was_replaced_or_emptied_is_not_opened() {
     let folder = tempfile::tempdir().unwrap();
     let depot: Arc<dyn Depot> = Arc::new(FolderDepot::open(folder.path()).unwrap());
-    let key = RemoteKeyFile::generate().unwrap();
-    let gone = Remote::open_with(Arc::clone(&depot), &key).unwrap_err();
+    let access = RemoteAccess::from(RemoteKeyFile::generate().unwrap());
+    let gone = Remote::open_with(Arc::clone(&depot), &access).unwrap_err();
     assert!(gone.to_string().contains("the remote is gone"), "{gone}");
     Remote::create(Arc::clone(&depot), &[3; 32]).unwrap();
-    let other = Remote::open_with(Arc::clone(&depot), &key).unwrap_err();
+    let other = Remote::open_with(Arc::clone(&depot), &access).unwrap_err();
     assert!(other.to_string().contains("is another one now"), "{other}");
     assert_eq!([gone.kind(), other.kind()], [ErrorKind::Forged; 2]);
 }
@@ -158,6 +160,7 @@ fn a_secret_that_is_not_pushed_yet_stops_the_push() {
     let depot: Arc<dyn Depot> = Arc::new(memory.clone());
     let key = RemoteKeyFile::generate().unwrap();
     let remote = Remote::create_with(Arc::clone(&depot), &key).unwrap();
+    let access = RemoteAccess::from(key);
     // It was written without the rules of redaction.
     let store = Store::create(&path, Options::default()).unwrap();
     let session = store.create_session(&act("begin"), NewSession::named("s")).unwrap();
@@ -172,11 +175,11 @@ fn a_secret_that_is_not_pushed_yet_stops_the_push() {
     assert_eq!(refused.kind(), ErrorKind::Invalid);
     let asked = memory.take_requests();
     assert_eq!((asked.put_new, asked.swap), (0, 0));
-    assert!(store.preview_push(&key, &session).unwrap().secrets.is_some());
+    assert!(store.preview_push(&access, &session).unwrap().secrets.is_some());
     let remote = remote.allowing_secrets();
     store.push(&act("push"), &remote, &session).unwrap();
     // What is on the remote does not stop a push of what is new.
-    let remote = Remote::open_with(depot, &key).unwrap();
+    let remote = Remote::open_with(depot, &access).unwrap();
     note(&session, "B", "more");
     assert_eq!(store.push(&act("push"), &remote, &session).unwrap().operations, 1);
 }

@@ -1,6 +1,7 @@
 //! Stores that share sessions through a remote.
 
 mod fault;
+mod grant;
 mod join;
 mod kill;
 mod known;

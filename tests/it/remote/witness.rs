@@ -47,7 +47,7 @@ impl Place {
     /// A new store, with the keyring of this machine or without any.
     fn new_clone(&self, name: &str, options: Options) -> Clone {
         let store = Store::create(&self.path(name), options).unwrap();
-        Clone { store, remote: Remote::open_with(self.depot(), &self.key).unwrap() }
+        Clone { store, remote: Remote::open_with(self.depot(), &self.key.clone().into()).unwrap() }
     }
 
     /// A store with a session that was pushed twice.
@@ -126,7 +126,7 @@ fn a_store_that_is_made_anew_or_restored_refuses_a_remote_that_was_set_back() {
     fs::write(place.ref_file(), &old).unwrap();
     // The restored one knows the very state that the remote has.
     Store::adopt(&backup, &place.options(), time(4)).unwrap();
-    let remote = Remote::open_with(place.depot(), &place.key).unwrap();
+    let remote = Remote::open_with(place.depot(), &place.key.clone().into()).unwrap();
     let restored = Clone { store: Store::open(&backup, place.options()).unwrap(), remote };
     note(&restored.session(), "D", "not pushed");
     let anew = place.new_clone("anew", place.options());
@@ -188,7 +188,7 @@ fn another_history_can_be_accepted() {
     first.remote = first.remote.accepting_history();
     assert_eq!(first.pull().unwrap(), 2);
     assert_eq!(told(&first.store), before);
-    first.remote = Remote::open_with(place.depot(), &place.key).unwrap();
+    first.remote = Remote::open_with(place.depot(), &place.key.clone().into()).unwrap();
     assert_eq!(place.new_clone("second", place.options()).pull().unwrap(), 2);
     assert_eq!(first.push().unwrap(), 3);
     let anew = place.new_clone("anew", place.options());
@@ -221,16 +221,16 @@ fn a_key_file_takes_the_witness_to_another_machine() {
     fs::write(place.ref_file(), &old).unwrap();
     // Without a keyring the key itself is asked.
     let mut second = place.new_clone("second", Options::default());
-    second.remote = Remote::open_with(place.depot(), &key).unwrap();
+    second.remote = Remote::open_with(place.depot(), &key.clone().into()).unwrap();
     refused(second.pull(), SET_BACK);
     assert_eq!(second.store.seen_refs(&key).unwrap(), seen);
     // A keyring keeps what it says, and not the lines themselves.
     let elsewhere = place.options().keyring(place.path("elsewhere"));
     let third = place.new_clone("third", elsewhere);
     let (name, url) = ("origin".to_owned(), "file:///x".to_owned());
-    let known = KnownRemote { name, url, key: key.clone() };
+    let known = KnownRemote { name, url, access: key.clone().into() };
     third.store.keep_remote(&known).unwrap();
-    assert_eq!(third.store.known_remotes().unwrap()[0].key, place.key);
+    assert_eq!(third.store.known_remotes().unwrap()[0].access.key(), Some(&place.key));
     assert_eq!(third.store.seen_refs(&place.key).unwrap(), seen);
     refused(third.pull(), SET_BACK);
     assert!(!third.store.keeps_key_elsewhere(&known).unwrap());

@@ -1,0 +1,249 @@
+//! What a machine trusts of a remote: what it has seen before, and grants of single sessions.
+
+use super::{Machine, shared};
+use crate::environment::{Environment, Output};
+use std::fs;
+use std::path::Path;
+
+/// Copies the folder of a remote, in place of what is there.
+fn copy(from: &Path, to: &Path) {
+    fs::remove_dir_all(to).ok();
+    fs::create_dir(to).unwrap();
+    for entry in fs::read_dir(from).unwrap() {
+        let (from, to) = (entry.as_ref().unwrap().path(), to.join(entry.unwrap().file_name()));
+        if from.is_dir() {
+            copy(&from, &to);
+        } else {
+            fs::copy(&from, &to).unwrap();
+        }
+    }
+}
+
+#[test]
+fn a_remote_that_was_set_back_is_refused_until_that_is_accepted() {
+    let environment = Environment::new();
+    let first = shared(&environment);
+    let (there, backup) = (environment.path("shared"), environment.path("backup"));
+    copy(&there, &backup);
+    first.forge(["note", "add", "two"]).success();
+    first.forge(["push"]).success();
+    first.forge(["remote", "key", "export", "../../witness"]).success();
+    let key = environment.read("witness");
+    assert!(key.starts_with("forge remote key 2\n") && key.contains("\nseen "), "{key}");
+    copy(&backup, &there);
+    insta::assert_snapshot!(first.forge(["pull"]), @r"
+    [stderr]
+    error: the remote has an earlier version than was seen of the session 'checkout': find the cause before pushing or pulling it
+    hint: if that was done on purpose, 'forge push --accept-history' accepts it and pushes what is missing there, and 'forge pull --accept-history' only accepts it
+    [exit 6]
+    ");
+    // Another store of this machine, and another machine with what this one has seen.
+    let anew = first.forge(["clone", "../../shared", "../anew", "--key", "../../key"]);
+    assert_eq!(anew.code, 6, "{anew}");
+    let second = Machine::new(&environment, "second");
+    let clone = ["clone", "../../shared", ".", "--key", "../../witness"];
+    insta::assert_snapshot!(second.forge(clone), @r"
+    [stderr]
+    error: the remote has an earlier version than was seen of the session 'checkout': find the cause before pushing or pulling it
+    hint: if that was done on purpose, 'forge push --accept-history' accepts it and pushes what is missing there, and 'forge pull --accept-history' only accepts it
+    hint: the store $ROOT/second/checkout/./.forge is made and knows the remote: 'forge pull' there goes on
+    [exit 6]
+    ");
+    let third = Machine::joined(&environment, "third");
+    third.forge(["pull", "checkout"]).success();
+    assert_eq!(third.notes("checkout"), ["one"]);
+    // The store here has what is missing there.
+    insta::assert_snapshot!(first.forge(["push", "--accept-history"]), @r"Pushed checkout to origin: 1 operation, version 2");
+    third.forge(["pull"]).success();
+    assert_eq!(third.notes("checkout"), ["one", "two"]);
+    // The second one has seen another version 2.
+    assert_eq!(second.forge(["pull", "checkout"]).code, 6);
+    insta::assert_snapshot!(second.forge(["pull", "checkout", "--accept-history"]), @r"Pulled checkout from origin: new here, 2 operations, version 2");
+    assert_eq!(second.notes("checkout"), ["one", "two"]);
+    assert_eq!(second.forge(["pull"]).code, 0);
+}
+
+/// A container: a machine whose environment names the remote and a grant.
+fn run(container: &Machine<'_>, grant: &str, args: &[&str]) -> Output {
+    let mut command = container.environment.command(args);
+    command
+        .env("HOME", container.path("home"))
+        .env("FORGE_REMOTE", container.environment.path("shared"))
+        .env("FORGE_GRANT", grant)
+        .current_dir(container.path("checkout"));
+    container.environment.finished(&mut command)
+}
+
+/// The grant of the session `checkout` on a remote, with the ids that other output hides.
+fn grant_of(machine: &Machine<'_>, remote: &str) -> String {
+    let mut command = machine.command(["remote", "grant", remote, "--session", "checkout"]);
+    let printed = String::from_utf8(command.output().unwrap().stdout).unwrap();
+    printed.trim_end().to_owned()
+}
+
+/// A remote with two sessions, `checkout` and `other`, and the grant of the first.
+fn granted(environment: &Environment) -> (Machine<'_>, String) {
+    let first = shared(environment);
+    first.forge(["session", "new", "other"]).success();
+    first.forge(["note", "add", "not shown", "--session", "other"]).success();
+    first.forge(["push", "other"]).success();
+    let grant = grant_of(&first, "origin");
+    (first, grant)
+}
+
+#[test]
+fn a_container_with_a_grant_has_its_session_and_no_other() {
+    let environment = Environment::new();
+    let (first, grant) = granted(&environment);
+    assert!(grant.starts_with("forge-grant-1-") && !grant.contains(char::is_whitespace), "{grant}");
+    let container = Machine::new(&environment, "container");
+    let run = |args: &[&str]| run(&container, &grant, args);
+    run(&["init"]).success();
+    insta::assert_snapshot!(run(&["session", "list", "--remote", "--format", "{name}"]), @r"checkout");
+    insta::assert_snapshot!(run(&["pull", "other"]), @r"
+    [stderr]
+    error: cannot look for the session 'other' on origin
+    Caused by: the grant opens one session of the remote and nothing else of it
+    hint: 'forge remote grant --session SESSION' prints the grant of a session where the key of the remote is
+    hint: 'forge session list --remote' names the one that it opens
+    [exit 7]
+    ");
+    insta::assert_snapshot!(run(&["pull"]), @r"Pulled checkout from origin: new here, 1 operation, version 1");
+    run(&["note", "add", "two"]).success();
+    run(&["push"]).success();
+    run(&["note", "add", "three"]).success();
+    insta::assert_snapshot!(run(&["sync"]), @r"checkout: pulled 0 operations, pushed 1, version 3");
+    first.forge(["pull"]).success();
+    assert_eq!(first.notes("checkout"), ["one", "two", "three"]);
+    // A session of its own stays here.
+    run(&["session", "new", "own"]).success();
+    run(&["note", "add", "mine", "--session", "own"]).success();
+    insta::assert_snapshot!(run(&["push", "own"]), @r"
+    [stderr]
+    error: the grant opens one session of the remote and nothing else of it
+    hint: 'forge remote grant --session SESSION' prints the grant of a session where the key of the remote is
+    [exit 7]
+    ");
+    let all = run(&["push", "--all"]);
+    assert_eq!(all.code, 7, "{all}");
+    assert_eq!(run(&["push", "own", "--dry-run"]).code, 7);
+    let listed = run(&["remote", "show", "--json"]).json();
+    assert_eq!(listed["sessions"].as_array().unwrap().len(), 1, "{listed}");
+    // What needs the key.
+    insta::assert_snapshot!(run(&["remote", "key", "export", "k"]), @r"
+    [stderr]
+    error: the remote 'origin' is opened with a grant, without its key
+    Caused by: the grant opens one session of the remote and nothing else of it
+    hint: 'forge remote grant --session SESSION' prints the grant of a session where the key of the remote is
+    [exit 7]
+    ");
+    for args in [&["remote", "grant"][..], &["remote", "tidy"]] {
+        let refused = run(args);
+        assert_eq!(refused.code, 7, "{refused}");
+    }
+    // Nothing is kept.
+    assert_eq!(container.forge(["push"]).code, 3);
+}
+
+#[test]
+fn a_container_clones_with_a_grant() {
+    let environment = Environment::new();
+    let (_, grant) = granted(&environment);
+    environment.write("grant", &format!("{grant}\n"));
+    let container = Machine::new(&environment, "container");
+    let run = |args: &[&str]| run(&container, "../../grant", args);
+    let clone = container.forge(["clone", "../../shared"]);
+    assert_eq!(clone.code, 2, "{clone}");
+    assert!(clone.stderr.contains("FORGE_REMOTE_KEY or FORGE_GRANT"), "{clone}");
+    assert_eq!(run(&["clone", "../../other"]).code, 2);
+    insta::assert_snapshot!(run(&["clone", "../../shared"]), @r"
+    Made the store $ROOT/container/checkout/.forge
+    Joined the remote origin at file://$ROOT/shared
+    Pulled checkout from origin: new here, 1 operation, version 1
+    Session checkout is the current one.
+    ");
+    run(&["note", "add", "two"]).success();
+    insta::assert_snapshot!(run(&["push"]), @r"Pushed checkout to origin: 1 operation, version 2");
+    let key = grant.split('-').nth(3).unwrap();
+    assert!(super::files_with(&container.path(""), key).is_empty());
+    // The environment may name the key in the same way.
+    let other = Machine::new(&environment, "other");
+    let mut command = other.command(["clone", "../../shared", ".", "other"]);
+    command
+        .env("FORGE_REMOTE", environment.path("shared"))
+        .env("FORGE_REMOTE_KEY", environment.path("key"));
+    environment.finished(&mut command).success();
+    assert_eq!(other.notes("other"), ["not shown"]);
+}
+
+#[test]
+fn a_wrong_grant_says_what_to_do() {
+    let environment = Environment::new();
+    let (first, grant) = granted(&environment);
+    let container = Machine::new(&environment, "container");
+    container.forge(["init"]).success();
+    let pull = |grant: &str| run(&container, grant, &["pull"]);
+    insta::assert_snapshot!(pull(&grant[..200]), @r"
+    [stderr]
+    error: what FORGE_GRANT names is no grant of a session
+    Caused by: the grant of the remote is damaged: it was cut or altered
+    hint: copy all of what 'forge remote grant' printed, or let it print another
+    [exit 5]
+    ");
+    insta::assert_snapshot!(pull("nothing"), @r"
+    [stderr]
+    error: cannot read the file that FORGE_GRANT names
+    Caused by: No such file or directory (os error 2)
+    [exit 3]
+    ");
+    insta::assert_snapshot!(pull(&grant.replacen("-1-", "-2-", 1)), @r"
+    [stderr]
+    error: what FORGE_GRANT names is no grant of a session
+    Caused by: the grant of the remote needs version 2: use a later version of forge
+    [exit 5]
+    ");
+    let mut both = container.command(["pull"]);
+    both.env("FORGE_REMOTE", environment.path("shared"))
+        .env("FORGE_REMOTE_KEY", environment.path("key"))
+        .env("FORGE_GRANT", &grant);
+    insta::assert_snapshot!(environment.finished(&mut both), @r"
+    [stderr]
+    error: FORGE_REMOTE_KEY and FORGE_GRANT are both set
+    hint: unset one: the key opens all of the remote, the grant one session
+    [exit 2]
+    ");
+    let mut neither = container.command(["pull"]);
+    neither.env("FORGE_REMOTE", environment.path("shared"));
+    insta::assert_snapshot!(environment.finished(&mut neither), @r"
+    [stderr]
+    error: FORGE_REMOTE is set, and neither FORGE_REMOTE_KEY nor FORGE_GRANT is
+    hint: FORGE_REMOTE_KEY is the path of the key file, or 'env:NAME'; FORGE_GRANT is what 'forge remote grant' printed, or the path of a file with it
+    [exit 2]
+    ");
+    let mut as_key = container.command(["remote", "add", "../../shared", "--key", &grant]);
+    let refused = environment.finished(&mut as_key);
+    assert_eq!(refused.code, 2, "{refused}");
+    assert!(!refused.stderr.contains(&grant), "{refused}");
+    // One of another remote.
+    environment.make_directory("elsewhere");
+    first.forge(["remote", "create", "../../elsewhere", "second"]).success();
+    first.forge(["push", "checkout", "--to", "second"]).success();
+    insta::assert_snapshot!(pull(&grant_of(&first, "second")), @r"
+    [stderr]
+    error: cannot use the remote 'origin' at file://$ROOT/shared
+    Caused by: the grant is one of another remote
+    hint: 'forge remote grant --session SESSION' prints the grant of a session where the key of the remote is
+    [exit 7]
+    ");
+    first.forge(["session", "new", "third"]).success();
+    insta::assert_snapshot!(first.forge(["remote", "grant", "--session", "third"]), @r"
+    [stderr]
+    error: cannot use the remote 'origin' at file://$ROOT/shared
+    Caused by: there is no session on the remote '<id1>'
+    hint: push the session before it is granted
+    [exit 3]
+    ");
+    let granted = first.forge(["remote", "grant", "--session", "checkout", "--json"]).json();
+    assert_eq!(granted["schema"], "forge.remote.grant/1");
+    assert!(granted["grant"].as_str().unwrap().starts_with("forge-grant-1-"), "{granted}");
+}

@@ -1,0 +1,154 @@
+//! What opens a remote: the key of all of it, or the grant of one session.
+
+use super::Remote;
+use crate::error::{Error, Result};
+use crate::format::remote::{
+    RemoteGrant, RemoteKeyFile, RemoteKeys, RemoteMarker, SeenRef, SeenRefs, SessionKey,
+};
+use crate::model::{RemoteId, SessionHandle, SessionId};
+use crate::store::Store;
+
+/// What opens a remote.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum RemoteAccess {
+    /// The key of the remote: it opens all sessions.
+    Key(RemoteKeyFile),
+    /// The grant of one session.
+    Grant(RemoteGrant),
+}
+
+impl RemoteAccess {
+    /// Returns the id of the remote.
+    #[must_use]
+    pub const fn remote(&self) -> RemoteId {
+        match self {
+            Self::Key(key) => key.remote,
+            Self::Grant(grant) => grant.remote,
+        }
+    }
+
+    /// Returns the key of the remote; `None` if this is a grant.
+    #[must_use]
+    pub const fn key(&self) -> Option<&RemoteKeyFile> {
+        match self {
+            Self::Key(key) => Some(key),
+            Self::Grant(_) => None,
+        }
+    }
+
+    /// Returns the place of a session on the remote.
+    ///
+    /// # Errors
+    /// [`Error::NotGranted`] if this is the grant of another session.
+    pub fn handle(&self, session: &SessionId) -> Result<SessionHandle> {
+        self.keys().handle(session)
+    }
+
+    /// Returns the keys that can be derived from it.
+    pub(super) fn keys(&self) -> AccessKeys {
+        match self {
+            Self::Key(key) => AccessKeys::All(RemoteKeys::new(&key.secret)),
+            Self::Grant(grant) => AccessKeys::One(grant.clone()),
+        }
+    }
+
+    /// Returns what was seen of the refs by the machine that wrote it.
+    pub(super) fn seen(&self) -> SeenRefs {
+        match self {
+            Self::Key(key) => key.seen.clone(),
+            Self::Grant(grant) => SeenRefs::from([(grant.handle, grant.seen)]),
+        }
+    }
+}
+
+impl From<RemoteKeyFile> for RemoteAccess {
+    fn from(key: RemoteKeyFile) -> Self {
+        Self::Key(key)
+    }
+}
+
+impl From<RemoteGrant> for RemoteAccess {
+    fn from(grant: RemoteGrant) -> Self {
+        Self::Grant(grant)
+    }
+}
+
+/// The keys of an open remote.
+pub(super) enum AccessKeys {
+    /// Those of the whole remote.
+    All(RemoteKeys),
+    /// That of one session.
+    One(RemoteGrant),
+}
+
+impl AccessKeys {
+    /// Returns the place of a session.
+    pub(super) fn handle(&self, session: &SessionId) -> Result<SessionHandle> {
+        match self {
+            Self::All(keys) => Ok(keys.handle(session)),
+            Self::One(grant) if grant.session == *session => Ok(grant.handle),
+            Self::One(_) => Err(Error::NotGranted),
+        }
+    }
+
+    /// Returns the key of the ref at a place.
+    pub(super) fn session(&self, handle: &SessionHandle) -> Result<SessionKey> {
+        match self {
+            Self::All(keys) => Ok(keys.session(handle)),
+            Self::One(grant) if grant.handle == *handle => Ok(grant.key.clone()),
+            Self::One(_) => Err(Error::NotGranted),
+        }
+    }
+
+    /// Returns the keys of the whole remote.
+    pub(super) const fn all(&self) -> Result<&RemoteKeys> {
+        match self {
+            Self::All(keys) => Ok(keys),
+            Self::One(_) => Err(Error::NotGranted),
+        }
+    }
+
+    /// Returns the only session that can be opened; `None` if all can.
+    pub(super) const fn only(&self) -> Option<&SessionHandle> {
+        match self {
+            Self::All(_) => None,
+            Self::One(grant) => Some(&grant.handle),
+        }
+    }
+
+    /// Checks that a marker is the one of the remote. With a grant only the id can be checked: that
+    /// the session's ref opens proves the rest.
+    pub(super) fn check(&self, marker: &RemoteMarker) -> Result<()> {
+        match self {
+            Self::All(keys) => Ok(marker.check_key(keys)?),
+            Self::One(_) => Ok(()),
+        }
+    }
+}
+
+impl Store {
+    /// Makes the grant of a session on a remote, from its place there. It opens this session only,
+    /// also what is pushed later, and cannot be taken back. No pack is read.
+    ///
+    /// # Errors
+    /// [`Error::NotFound`] if the session is not on the remote; [`Error::RemoteHistory`] if the
+    /// remote has another history of it than was seen; [`Error::NotGranted`] if the remote was
+    /// opened with a grant; any error of the depot.
+    pub fn grant(&self, remote: &Remote, handle: &SessionHandle) -> Result<RemoteGrant> {
+        let keys = remote.keys.all()?;
+        let known = remote.known_ref(self, handle)?;
+        let Some(read) = remote.read_ref(handle)? else {
+            remote.check_absent(self, handle, known.as_ref())?;
+            return Err(Error::not_found("session on the remote", handle.to_string()));
+        };
+        remote.checked(self, handle, known.as_ref(), &read)?;
+        let SeenRef { version, link } = read.opened.seen();
+        Ok(RemoteGrant {
+            remote: remote.id,
+            session: read.opened.content.info.id,
+            handle: *handle,
+            key: keys.session(handle),
+            seen: SeenRef { version, link },
+        })
+    }
+}
