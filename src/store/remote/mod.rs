@@ -8,17 +8,21 @@
 //!
 //! * `push`: stores a pack, then makes the ref name it.
 //! * `pull`: imports the packs that are new; `join`: joins them with what was written here.
+//! * `rewrite`: sessions are rewritten without what was erased here.
 //! * `track`: what this store knows of the ref of a session.
 //! * `foreign`: the operations of others, and the end of what a store names in their sessions.
 //! * `known`: the remotes that a store knows by name, in its keyring.
+//! * `notice`: others learn of purges that were made here, and purges of others are done here.
 //! * `unpushed`: what is not on a remote yet; `preview`: what a push or a pull would do.
 
 mod foreign;
 mod join;
 mod known;
+mod notice;
 mod preview;
 mod pull;
 mod push;
+mod rewrite;
 mod track;
 mod unpushed;
 
@@ -31,9 +35,11 @@ pub use crate::backend::depot::{
 pub use crate::format::remote::{RefSummary, RemoteKeyFile};
 pub use known::KnownRemote;
 pub(super) use known::copy_remotes;
+pub use notice::PurgeContact;
 pub use preview::{PullPreview, PushPreview};
 pub use pull::PullReport;
 pub use push::PushReport;
+pub use rewrite::{PurgeSettlement, RewriteReason};
 pub use unpushed::UnpushedWork;
 
 use self::track::Tracks;
@@ -46,7 +52,7 @@ use crate::format::remote::{
 use crate::model::{PackId, RemoteId, SessionHandle, SessionId, SessionMetadata};
 use std::collections::BTreeSet;
 use std::fmt;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex};
 
 /// How old an object must be before it is removed as garbage, in hours of the depot's clock.
 const GARBAGE_HOURS: i64 = 24;
@@ -59,7 +65,13 @@ pub struct Remote {
     /// For stores in memory.
     tracks: Tracks,
     allows_secrets: bool,
+    resolve: TextLookup,
+    /// What was done because of purges.
+    contact: Mutex<PurgeContact>,
 }
+
+/// Reads a text in a JSON document by its JSON pointer.
+type TextLookup = fn(&[u8], &str) -> Option<String>;
 
 impl fmt::Debug for Remote {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -170,7 +182,23 @@ impl Remote {
     }
 
     fn with(depot: Arc<dyn Depot>, keys: RemoteKeys, id: RemoteId) -> Self {
-        Self { depot, keys, id, tracks: Tracks::default(), allows_secrets: false }
+        Self {
+            depot,
+            keys,
+            id,
+            tracks: Tracks::default(),
+            allows_secrets: false,
+            resolve: |_, _| None,
+            contact: Mutex::default(),
+        }
+    }
+
+    /// Makes purges that were made elsewhere read long texts of imported sources with this
+    /// function, as in [`Store::purge`](crate::store::Store::purge).
+    #[must_use]
+    pub fn resolving(mut self, resolve: TextLookup) -> Self {
+        self.resolve = resolve;
+        self
     }
 
     /// Makes pushes to this remote send what the redaction rules of a store find, instead of

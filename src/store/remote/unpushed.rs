@@ -1,7 +1,7 @@
 //! What a store has that is not on a remote, as far as the store knows: no request is made.
 
+use super::RewriteReason;
 use super::track::read_track;
-use crate::backend;
 use crate::engine::refs::visible_sessions;
 use crate::error::Result;
 use crate::format::ExportMark;
@@ -9,8 +9,6 @@ use crate::format::remote::{RefTrack, RemoteKeyFile, RemoteKeys};
 use crate::model::{SessionHandle, SessionId, Timestamp};
 use crate::store::{Session, Store};
 use std::collections::BTreeSet;
-use std::fs;
-use std::io;
 
 /// What was written to a session and is not on a remote.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -19,6 +17,8 @@ pub struct UnpushedWork {
     pub operations: u64,
     /// When the first of them was made.
     pub since: Option<Timestamp>,
+    /// Why the session must be rewritten there, if it must.
+    pub rewrite: Option<RewriteReason>,
 }
 
 impl RemoteKeyFile {
@@ -36,14 +36,18 @@ impl Store {
     /// # Errors
     /// If the store cannot be read or is damaged.
     pub fn shared_sessions(&self, key: &RemoteKeyFile) -> Result<Vec<Session>> {
-        let Some(folder) = self.track_folder(key.remote) else { return Ok(Vec::new()) };
-        let entries = match fs::read_dir(&folder) {
-            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
-            entries => entries.map_err(backend::Error::io("list", &folder))?,
-        };
-        let names = entries.flatten().filter_map(|entry| entry.file_name().into_string().ok());
-        let handles: BTreeSet<SessionHandle> = names.filter_map(|name| name.parse().ok()).collect();
-        let keys = RemoteKeys::new(&key.secret);
+        self.sessions_with(&self.tracked_handles(key.remote)?, &RemoteKeys::new(&key.secret))
+    }
+
+    /// Returns the sessions that have one of these handles, in the order in which they came here.
+    pub(super) fn sessions_with(
+        &self,
+        handles: &BTreeSet<SessionHandle>,
+        keys: &RemoteKeys,
+    ) -> Result<Vec<Session>> {
+        if handles.is_empty() {
+            return Ok(Vec::new());
+        }
         let (refs, _) = self.engine.follower.written_refs_to_read()?;
         let mut shared = Vec::new();
         for one in visible_sessions(&refs) {
@@ -63,7 +67,18 @@ impl Store {
     pub fn unpushed(&self, key: &RemoteKeyFile, session: &Session) -> Result<UnpushedWork> {
         let end = self.shared_end(key, session)?;
         let (operations, since) = self.written_since(session.number, &end)?;
-        Ok(UnpushedWork { operations, since })
+        let (id, track) = (session.summary()?.info.id, self.purge_track(key.remote)?);
+        let rewrite = self.rewrite_reason(session, (&id, &end), &track)?;
+        Ok(UnpushedWork { operations, since, rewrite })
+    }
+
+    /// Returns how many notices of purges made here were not written to a remote yet, as far as the
+    /// store knows: no request is made.
+    ///
+    /// # Errors
+    /// [`Error::Corrupt`](crate::error::Error::Corrupt) if the list of notices is damaged.
+    pub fn pending_purges(&self, key: &RemoteKeyFile) -> Result<u64> {
+        Ok(self.purge_track(key.remote)?.pending.len() as u64)
     }
 
     /// Returns up to where a session is on a remote.
