@@ -12,7 +12,7 @@ use crate::report::remote::{
 use crate::verb::{OpenedStore, Verb, VerbResult, commands};
 use forge_store::Error;
 use forge_store::store::Store;
-use forge_store::store::remote::{KnownRemote, Remote, RemoteKeyFile, check_depot};
+use forge_store::store::remote::{KnownRemote, Remote, RemoteKeyFile, RewriteReason, check_depot};
 use std::path::PathBuf;
 
 /// Make, join and check places through which stores share sessions.
@@ -180,7 +180,7 @@ pub fn join(
         // The same secret with another id: the key file was made by hand.
         return Err(CommandError::invalid("the key file names another remote than this one"));
     }
-    Ok((known, remote))
+    Ok((known, remote.resolving(forge_agents::resolve)))
 }
 
 /// Keeps a remote in the keyring.
@@ -233,6 +233,7 @@ impl RemoteShowReport {
         for session in store.shared_sessions(&known.key)? {
             let info = session.summary()?.info;
             let work = store.unpushed(&known.key, &session)?;
+            unpushed.purged_sessions += u64::from(work.rewrite == Some(RewriteReason::Purged));
             if work.operations > 0 {
                 unpushed.operations += work.operations;
                 unpushed.sessions += 1;
@@ -243,8 +244,10 @@ impl RemoteShowReport {
                 handle: known.key.handle(&info.id).to_string(),
                 unpushed: work.operations,
                 since: work.since,
+                rewrite: work.rewrite,
             });
         }
+        unpushed.purges = store.pending_purges(&known.key)?;
         let line = RemoteLine {
             name: known.name.clone(),
             url: known.url.clone(),
