@@ -1,8 +1,8 @@
 //! Bytes on disk and on a remote: all are refused, or decode to a value that encodes again.
 
 use forge_store::format::remote::{
-    PackKey, RemoteKeys, RemoteMarker, RemoteRef, SessionPlace, handle_in, open_pack, pack_in,
-    pack_name, ref_name, seal_pack,
+    PackKey, PurgeNotice, PurgeTrack, RemoteKeys, RemoteMarker, RemoteRef, SessionPlace, handle_in,
+    open_pack, pack_in, pack_name, ref_name, seal_pack,
 };
 use forge_store::format::{
     BookmarkRow, CheckpointRow, CompressionEffort, Delta, DeltaSide, DeltaSideRange, FactPage,
@@ -203,6 +203,21 @@ pub fn remote_ref(data: &[u8]) {
             RemoteRef::open(&session_place(), &key, &sealed.bytes).expect("it was encrypted here");
         assert_eq!((opened.content, opened.link), (content, sealed.link));
     }
+}
+
+/// Purge notices and their contents, and lists of them. No bytes open without the key; a content that
+/// decodes comes back, also encrypted.
+pub fn remote_notice(data: &[u8]) {
+    let (place, keys) = ((RemoteId::from_bytes([2; 16]), 3), remote_keys());
+    assert!(PurgeNotice::open(place, keys.notices(), data).is_err());
+    if let Ok(content) = PurgeNotice::decode(data) {
+        let again = content.encode().expect("what decodes is within the limits");
+        assert_eq!(PurgeNotice::decode(&again).as_ref(), Ok(&content));
+        let sealed =
+            content.seal(place, keys.notices()).expect("what decodes is within the limits");
+        assert_eq!(PurgeNotice::open(place, keys.notices(), &sealed).as_ref(), Ok(&content));
+    }
+    comes_back!(PurgeTrack, data);
 }
 
 /// Packs and their names. No bytes open without the key; a pack comes back, and not with another

@@ -17,7 +17,9 @@ mod rules;
 
 pub use agent::{claude_code, codex, gemini, hook};
 pub use bundle::bundle;
-pub use bytes::{delta, object, record, remote_marker, remote_pack, remote_ref, rows};
+pub use bytes::{
+    delta, object, record, remote_marker, remote_notice, remote_pack, remote_ref, rows,
+};
 pub use chance::getrandom;
 pub use history::thread;
 pub use journal::journal;

@@ -156,6 +156,14 @@ id!(
     /// Identifies a version of a ref with all versions before it: a keyed hash.
     RefLink, 32
 );
+id!(
+    /// Random bytes that make the hashes of each purge different.
+    NoticeSalt, 32
+);
+id!(
+    /// Identifies a secret: a hash of it that is keyed with the salt of its notice.
+    SecretDigest, 16
+);
 
 /// The sum of the hashes of all entries of a state: equal states have equal digests.
 ///

@@ -10,6 +10,7 @@ mod kind;
 mod operation;
 mod retention;
 pub mod rule;
+mod secret_hash;
 mod session;
 pub mod text;
 pub mod time_grammar;
@@ -21,12 +22,13 @@ pub use checkpoint::{AutoTrigger, Checkpoint, CheckpointTrigger};
 pub use entity::{ClaimEntry, EntryChange, Key};
 pub use fact::{Fact, FactOrigin, TextRef};
 pub use id::{
-    CheckpointId, CloneId, ObjectId, OperationId, PackHash, PackId, ParseIdError, RefLink,
-    RefNonce, RemoteId, RevisionId, SessionHandle, SessionId, StateDigest,
+    CheckpointId, CloneId, NoticeSalt, ObjectId, OperationId, PackHash, PackId, ParseIdError,
+    RefLink, RefNonce, RemoteId, RevisionId, SecretDigest, SessionHandle, SessionId, StateDigest,
 };
 pub use kind::{Kind, UnknownKind};
 pub use operation::{Operation, OperationAuthor};
 pub use retention::{RetentionPolicy, RetentionReason, is_significant};
+pub use secret_hash::{MIN_HASHED_BYTES, SecretHash};
 pub use session::{SessionKind, SessionMetadata, SessionNumber};
 pub use timestamp::Timestamp;
 pub use value::{BYTES_FIELD, FieldMap, Value};

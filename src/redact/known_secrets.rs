@@ -5,15 +5,19 @@
 //! valid and a line of JSON stays one. An escape is therefore replaced by an escape, and a letter
 //! by a letter.
 
+mod hashed;
 mod order;
+
+pub use hashed::HashedSecrets;
 
 use super::secret_detector::DetectorStream;
 use super::secret_stream::SecretStream;
+use crate::model::MIN_HASHED_BYTES;
 use order::{Descent, Entry, Order};
 use std::ops::Range;
 
 /// Minimum length: shorter secrets occur in texts by chance.
-pub const MIN_SECRET_BYTES: usize = 6;
+pub const MIN_SECRET_BYTES: usize = MIN_HASHED_BYTES;
 /// Minimum length of a partial secret at the end of a truncated text.
 const MIN_PART_BYTES: usize = 8;
 /// Maximum number of times that backslashes are doubled, once for each depth of JSON.

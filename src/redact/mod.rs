@@ -34,7 +34,9 @@ mod unescaped_view;
 mod work_counter;
 mod wrapped_token;
 
-pub use known_secrets::{InvalidSecret, KnownSecrets, MIN_SECRET_BYTES, SecretSighting};
+pub use known_secrets::{
+    HashedSecrets, InvalidSecret, KnownSecrets, MIN_SECRET_BYTES, SecretSighting,
+};
 pub(crate) use known_secrets::{TextMasker, TextPieces};
 pub(crate) use scan::{ScanFindings, scan};
 pub(crate) use secret_detector::SecretCollector;

@@ -1,7 +1,7 @@
 //! Caller-supplied detectors: find secrets in stored texts without knowing their values.
 
 use super::known_secrets::TextPieces;
-use super::{PartEnding, Redactor, TextForm, TextMasker};
+use super::{HashedSecrets, PartEnding, Redactor, TextForm, TextMasker};
 use regex::bytes::Regex;
 use regex_syntax::hir::{Class, Hir, HirKind, Look};
 use std::cell::RefCell;
@@ -15,6 +15,8 @@ pub enum SecretDetector {
     Rules(Redactor),
     /// Finds everything the rules match.
     Pattern(Regex),
+    /// Finds the secrets that have one of these hashes.
+    Hashes(HashedSecrets),
 }
 
 impl SecretDetector {
@@ -35,7 +37,7 @@ impl SecretDetector {
     /// match a line end, or the beginning or end of a text.
     pub(crate) fn reads_pieces(&self) -> bool {
         match self {
-            Self::Rules(_) => true,
+            Self::Rules(_) | Self::Hashes(_) => true,
             Self::Pattern(pattern) => {
                 let mut parser = regex_syntax::ParserBuilder::new().utf8(false).build();
                 parser.parse(pattern.as_str()).is_ok_and(|hir| stays_in_line(&hir))
@@ -55,6 +57,7 @@ impl SecretDetector {
                     put(text.get(one.range).unwrap_or_default(), found);
                 }
             }
+            Self::Hashes(hashes) => hashes.find(text, found),
         }
     }
 }
@@ -104,9 +107,9 @@ impl<'a> DetectorStream<'a> {
         let Some(line) = self.held.get(self.seen..).and_then(|new| memchr::memrchr(b'\n', new))
         else {
             self.seen = self.held.len();
-            // The rules need no whole lines.
+            // Only a pattern needs whole lines.
             if self.seen >= LONG_LINE_BYTES
-                && matches!(self.collector.seek, SecretDetector::Rules(_))
+                && !matches!(self.collector.seek, SecretDetector::Pattern(_))
             {
                 let taken = self.search(self.seen, PartEnding::More);
                 self.held.drain(..taken);
@@ -135,6 +138,14 @@ impl<'a> DetectorStream<'a> {
             SecretDetector::Pattern(_) => {
                 self.collector.seek.find(text, &mut found);
                 end
+            }
+            SecretDetector::Hashes(hashes) => {
+                hashes.find(text, &mut found);
+                match ending {
+                    PartEnding::End => end,
+                    // A secret that begins here may go on in what follows.
+                    _ => end.saturating_sub(hashes.max_bytes()),
+                }
             }
             SecretDetector::Rules(redactor) => {
                 let part = redactor.clean_part(text, form, ending);

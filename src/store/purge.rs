@@ -10,7 +10,7 @@ use super::write_context::WriteContext;
 use crate::backend::spool::{copies_in, folder_in};
 use crate::backend::{self, LockHolder, files};
 use crate::engine::purge::{PurgeOutcome, PurgeTask};
-use crate::error::{Error, Result};
+use crate::error::{Error, ErrorKind, Result};
 use crate::model::{Kind, claim};
 use crate::redact::{KnownSecrets, SecretCollector, SecretDetector};
 use serde::Serialize;
@@ -127,10 +127,40 @@ impl Store {
     /// [`PurgeReport::is_done`]. Takes about as much memory as the index has on disk; other writers
     /// wait meanwhile. `progress` receives the number of bytes read.
     ///
+    /// The next contact with each remote that was pushed to or pulled from tells others of the
+    /// purge, so that they do the same.
+    ///
     /// # Errors
     /// [`crate::error::Error::Invalid`] if two names would become equal, or if a secret is a word
-    /// of forge's own records: then nothing has changed. Fails if the store cannot be written.
+    /// of forge's own records: then nothing has changed. [`crate::error::Error::Conflict`] if a
+    /// push or pull is running. Fails if the store cannot be written.
     pub fn purge(
+        &self,
+        act: &WriteContext,
+        known: &KnownSecrets,
+        reason: Option<&str>,
+        resolve: TextResolver<'_>,
+        progress: &dyn Fn(u64),
+    ) -> Result<PurgeReport> {
+        check_own_words(known)?;
+        let _locked = self.lock_remotes()?;
+        let noted = self.note_purge(act, known, reason, None)?;
+        let purged = self.purge_unnoted(act, known, reason, resolve, progress);
+        let is_undone = match &purged {
+            Ok(purged) => purged.places.is_empty(),
+            Err(error) => {
+                matches!(error.kind(), ErrorKind::Invalid | ErrorKind::Unkeyed)
+                    || matches!(error, Error::ReadOnly { .. })
+            }
+        };
+        if is_undone {
+            self.forget_purge(&noted)?;
+        }
+        purged
+    }
+
+    /// Replaces secrets like [`Store::purge`], without telling others.
+    pub(super) fn purge_unnoted(
         &self,
         act: &WriteContext,
         known: &KnownSecrets,

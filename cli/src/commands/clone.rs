@@ -9,6 +9,7 @@ use crate::remote::address::depot_url;
 use crate::remote::transfer::{Transfer, find_on_remote, remote_sessions};
 use crate::remote::{DEFAULT_NAME, environment_remote, open_remote, read_key};
 use crate::report::remote::CloneReport;
+use crate::report::transfer::{PulledSession, warn_of_secrets};
 use crate::text::name_list;
 use crate::verb::{Verb, VerbResult};
 use crate::workspace::{self, StoreAccess};
@@ -78,12 +79,17 @@ impl Verb for CloneArgs {
                 path.display()
             ))
         })?;
+        let (purges, failure) = transfer.settle_purges(context, None);
+        failure.map_or(Ok(()), Err)?;
+        let of = |one: &PulledSession| warn_of_secrets(&one.session, &one.secrets, &context.out);
+        sessions.iter().for_each(of);
         let current = match store.current_session()? {
             Some(session) => Some(session.summary()?.info.name),
             None => None,
         };
         let KnownRemote { name, url, .. } = transfer.known;
-        Ok(CloneReport { path: path.display().to_string(), remote: name, url, sessions, current })
+        let path = path.display().to_string();
+        Ok(CloneReport { path, remote: name, url, sessions, purges, current })
     }
 
     /// Brings the index up to date, as after an import.

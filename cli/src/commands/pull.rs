@@ -4,7 +4,8 @@ use crate::context::Context;
 use crate::error::CommandError;
 use crate::remote::Remotes;
 use crate::remote::transfer::{SharedSession, Transfer, once};
-use crate::report::transfer::PullReportLines;
+use crate::report::purges::PurgesReport;
+use crate::report::transfer::{PullReportLines, PulledSession, warn_of_secrets};
 use crate::verb::{OpenedStore, Verb, VerbResult};
 use crate::workspace::StoreAccess;
 
@@ -49,9 +50,15 @@ impl Verb for PullArgs {
             true => transfer.preview_pull(session),
             false => transfer.pull(session),
         };
-        let (sessions, failure) = transfer.each(context, &sessions, pull);
+        let (sessions, mut failure) = transfer.each(context, &sessions, pull);
+        let mut purges = PurgesReport::default();
+        if !self.dry_run {
+            (purges, failure) = transfer.settle_purges(context, failure);
+        }
+        let of = |one: &PulledSession| warn_of_secrets(&one.session, &one.secrets, &context.out);
+        sessions.iter().for_each(of);
         let remote = transfer.known.name.clone();
-        Ok(PullReportLines { remote, dry_run: self.dry_run, sessions, failure })
+        Ok(PullReportLines { remote, dry_run: self.dry_run, sessions, purges, failure })
     }
 }
 

@@ -4,6 +4,7 @@ use crate::context::Context;
 use crate::error::CommandError;
 use crate::remote::Remotes;
 use crate::remote::transfer::{Transfer, pushed_sessions};
+use crate::report::purges::PurgesReport;
 use crate::report::transfer::{PushReportLines, PushedSession};
 use crate::verb::{OpenedStore, Verb, VerbResult};
 use crate::workspace::StoreAccess;
@@ -56,13 +57,15 @@ impl Verb for PushArgs {
                 Ok(PushedSession::preview(session.summary()?.info.name, preview))
             });
             let sessions = previews.collect::<Result<_, CommandError>>()?;
-            return Ok(PushReportLines { remote, dry_run: true, sessions, failure: None });
+            let purges = PurgesReport::default();
+            return Ok(PushReportLines { remote, dry_run: true, sessions, purges, failure: None });
         }
         let transfer = Transfer::open(opened, known)?
             .allowing_secrets(self.allow_secrets)
             .accepting_history(self.accept_history);
         let (sessions, failure) =
             transfer.each(context, &sessions, |session| transfer.push(session));
-        Ok(PushReportLines { remote, dry_run: false, sessions, failure })
+        let (purges, failure) = transfer.settle_purges(context, failure);
+        Ok(PushReportLines { remote, dry_run: false, sessions, purges, failure })
     }
 }

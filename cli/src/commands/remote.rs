@@ -15,7 +15,7 @@ use crate::verb::{OpenedStore, Verb, VerbResult, commands};
 use crate::workspace::{self, SessionNeed};
 use forge_store::Error;
 use forge_store::store::Store;
-use forge_store::store::remote::{KnownRemote, Remote, RemoteKeyFile, check_depot};
+use forge_store::store::remote::{KnownRemote, Remote, RemoteKeyFile, RewriteReason, check_depot};
 use std::path::PathBuf;
 
 /// Make, join and check places through which stores share sessions.
@@ -196,7 +196,7 @@ pub fn join(
         return Err(CommandError::invalid("the key file names another remote than this one"));
     }
     let remote = remote.having_seen(&known.access);
-    Ok((known, remote))
+    Ok((known, remote.resolving(forge_agents::resolve)))
 }
 
 /// Keeps a remote in the keyring.
@@ -249,6 +249,7 @@ impl RemoteShowReport {
         for session in store.shared_sessions(&known.access)? {
             let info = session.summary()?.info;
             let work = store.unpushed(&known.access, &session)?;
+            unpushed.purged_sessions += u64::from(work.rewrite == Some(RewriteReason::Purged));
             if work.operations > 0 {
                 unpushed.operations += work.operations;
                 unpushed.sessions += 1;
@@ -259,8 +260,10 @@ impl RemoteShowReport {
                 handle: known.access.handle(&info.id)?.to_string(),
                 unpushed: work.operations,
                 since: work.since,
+                rewrite: work.rewrite,
             });
         }
+        unpushed.purges = store.pending_purges(&known.access)?;
         let line = RemoteLine {
             name: known.name.clone(),
             url: known.url.clone(),

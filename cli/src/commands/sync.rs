@@ -4,7 +4,7 @@ use crate::context::Context;
 use crate::error::{CommandError, CommandErrorKind};
 use crate::remote::Remotes;
 use crate::remote::transfer::{SharedSession, Transfer, once, pushed_sessions};
-use crate::report::transfer::{JoinedSession, SyncReport, SyncedSession};
+use crate::report::transfer::{JoinedSession, SyncReport, SyncedSession, warn_of_secrets};
 use crate::verb::{OpenedStore, Verb, VerbResult};
 use crate::workspace::{self, StoreAccess};
 
@@ -43,7 +43,10 @@ impl Verb for SyncArgs {
         let sessions = self.chosen(context, &transfer)?;
         let (sessions, failure) =
             transfer.each(context, &sessions, |session| sync_session(&transfer, session));
-        Ok(SyncReport { remote: transfer.known.name, sessions, failure })
+        let (purges, failure) = transfer.settle_purges(context, failure);
+        let of = |one: &SyncedSession| warn_of_secrets(&one.session, &one.secrets, &context.out);
+        sessions.iter().for_each(of);
+        Ok(SyncReport { remote: transfer.known.name, sessions, purges, failure })
     }
 }
 
@@ -96,6 +99,7 @@ pub fn sync_session(
         pulled: 0,
         pushed: 0,
         new: session.here.is_none(),
+        rewritten: None,
         secrets: Vec::new(),
         joined: JoinedSession::default(),
     };
@@ -120,6 +124,7 @@ pub fn sync_session(
         done.pushed += pushed.operations;
         done.version = pushed.version.unwrap_or(done.version);
         done.session = pushed.session;
+        done.rewritten = pushed.rewritten.or(done.rewritten);
         done.joined.extend(pushed.joined);
         if pulled + pushed.pulled + pushed.operations == 0 {
             return Ok(done);

@@ -57,10 +57,13 @@ pub fn ignored_settings(ignored: &[IgnoredSetting]) -> Option<DoctorFinding> {
 pub fn examine_remotes(unpushed: Result<Vec<UnpushedLine>, CommandError>) -> Vec<DoctorFinding> {
     match unpushed {
         Ok(lines) => {
-            let texts = lines.iter().filter_map(|line| line.describe(None));
-            let finding =
-                |text| DoctorFinding::advice("remote", text, "'forge sync' exchanges them");
-            texts.map(finding).collect()
+            let told = lines.iter().flat_map(|line| {
+                let work = line.describe(None).map(|text| (text, "'forge sync' exchanges them"));
+                let purges = line.describe_purges();
+                let purges = purges.map(|text| (text, "'forge push' tells it, and removes them"));
+                work.into_iter().chain(purges)
+            });
+            told.map(|(text, remedy)| DoctorFinding::advice("remote", text, remedy)).collect()
         }
         Err(error) => {
             let remedy = error.hints().first().map_or("correct what it says", String::as_str);

@@ -203,7 +203,7 @@ pub fn failed_exchanges(
     let Some(notes) = store.notes() else { return Ok(Vec::new()) };
     let lines = log::read(&log::store_log(&notes))
         .map_err(|error| CommandError::io("cannot read the log of the hooks", error))?;
-    let key = Remotes::of(context, store)?.find(None)?.key.clone();
+    let access = Remotes::of(context, store)?.find(None)?.access.clone();
     let mut failed: Vec<FailedExchange> = Vec::new();
     for line in lines.into_iter().filter(|line| line.agent == WORD) {
         let session = line.session.unwrap_or_default();
@@ -216,7 +216,7 @@ pub fn failed_exchanges(
     let mut left = Vec::new();
     for one in failed {
         let is_left = match store.agent_session(&one.session)? {
-            Some(session) if one.verb == SYNC => store.unpushed(&key, &session)?.operations > 0,
+            Some(session) if one.verb == SYNC => store.unpushed(&access, &session)?.operations > 0,
             _ => true,
         };
         left.extend(is_left.then_some(one));

@@ -85,7 +85,7 @@ pub fn unpushed_lines(context: &Context, store: &Store) -> Result<Vec<UnpushedLi
         Ok(RemoteShowReport::load(store, known, remotes.is_environment)?.line.unpushed)
     });
     let lines = lines.collect::<Result<Vec<_>, CommandError>>()?;
-    Ok(lines.into_iter().filter(|line| line.operations > 0).collect())
+    Ok(lines.into_iter().filter(|line| !line.is_empty()).collect())
 }
 
 /// Opens a known remote.
@@ -95,6 +95,7 @@ pub fn unpushed_lines(context: &Context, store: &Store) -> Result<Vec<UnpushedLi
 pub fn open_remote(known: &KnownRemote) -> Result<Remote, CommandError> {
     let opened =
         open_depot(&known.url).and_then(|depot| Ok(Remote::open_with(depot, &known.access)?));
+    let opened = opened.map(|remote| remote.resolving(forge_agents::resolve));
     opened.map_err(|error| about(known, error))
 }
 

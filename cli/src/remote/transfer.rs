@@ -3,12 +3,13 @@
 use super::{about, open_remote};
 use crate::context::Context;
 use crate::error::{CommandError, CommandErrorKind};
+use crate::report::purges::PurgesReport;
 use crate::report::transfer::{PulledSession, PushedSession};
 use crate::verb::OpenedStore;
 use crate::workspace::{self, SessionNeed};
 use forge_store::error::Error;
 use forge_store::model::{SessionHandle, SessionKind};
-use forge_store::store::remote::{KnownRemote, Remote, RemoteSession};
+use forge_store::store::remote::{KnownRemote, PurgeSettlement, Remote, RemoteSession};
 use forge_store::store::{Session, Store, WriteContext};
 use std::collections::BTreeSet;
 
@@ -180,6 +181,36 @@ impl<'a> Transfer<'a> {
             _ => error,
         });
         (done, failure)
+    }
+}
+
+impl Transfer<'_> {
+    /// Finishes what purges need, after pushes or pulls whose first error was `failure`.
+    /// Warns of what cannot be undone and of what is left. Returns the first error.
+    pub fn settle_purges(
+        &self,
+        context: &Context,
+        failure: Option<CommandError>,
+    ) -> (PurgesReport, Option<CommandError>) {
+        let contact = || PurgeSettlement {
+            contact: self.remote.take_purge_contact(),
+            ..PurgeSettlement::default()
+        };
+        let stops = |error: &CommandError| error.kind() == CommandErrorKind::Unavailable;
+        let (settled, failure) = match failure {
+            Some(error) if stops(&error) => (contact(), Some(error)),
+            failure => match (self.store.settle_purges(self.act, &self.remote), failure) {
+                (Ok(settled), failure) => (settled, failure),
+                (Err(error), None) => (contact(), Some(error.into())),
+                (Err(error), Some(first)) => {
+                    context.out.warn(CommandError::from(error).message());
+                    (contact(), Some(first))
+                }
+            },
+        };
+        let report = PurgesReport::from(settled);
+        report.warn(&self.known.name, &context.out);
+        (report, failure)
     }
 }
 

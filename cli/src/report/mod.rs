@@ -27,6 +27,7 @@ pub mod program;
 pub mod progress;
 pub mod prune;
 pub mod purge;
+pub mod purges;
 pub mod recover;
 pub mod redact;
 pub mod remote;

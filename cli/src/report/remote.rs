@@ -1,11 +1,12 @@
 //! Reports of remotes.
 
 use crate::output::{Report, Screen, TableCell, TextTable, Tone};
+use crate::report::purges::PurgesReport;
 use crate::report::store::quoted;
 use crate::report::transfer::PulledSession;
 use crate::text::count_text;
 use forge_store::model::Timestamp;
-use forge_store::store::remote::{KnownRemote, RemoteGrant, RemoteSession};
+use forge_store::store::remote::{KnownRemote, RemoteGrant, RemoteSession, RewriteReason};
 use serde::Serialize;
 use std::path::Path;
 
@@ -20,9 +21,34 @@ pub struct UnpushedLine {
     pub sessions: u64,
     /// When the first of these operations was made.
     pub since: Option<Timestamp>,
+    /// How many purges made here the remote does not know.
+    pub purges: u64,
+    /// How many sessions it still has with what was purged here.
+    pub purged_sessions: u64,
 }
 
 impl UnpushedLine {
+    /// Returns whether there is nothing to tell.
+    pub const fn is_empty(&self) -> bool {
+        self.operations == 0 && self.purges == 0 && self.purged_sessions == 0
+    }
+
+    /// Returns which purges have not reached the remote, in words; `None` if all have.
+    pub fn describe_purges(&self) -> Option<String> {
+        let remote = &self.remote;
+        let purges = count_text(self.purges, "purge");
+        let have = if self.purged_sessions == 1 { "has" } else { "have" };
+        let sessions = count_text(self.purged_sessions, "session");
+        match (self.purges, self.purged_sessions) {
+            (0, 0) => None,
+            (0, _) => Some(format!("{sessions} on {remote} still {have} what was purged here")),
+            (_, 0) => Some(format!("{remote} was not told of {purges}")),
+            _ => Some(format!(
+                "{remote} was not told of {purges}: {sessions} there still {have} what was purged"
+            )),
+        }
+    }
+
     /// Returns what is not pushed, in words; `None` if all of it is.
     pub fn describe(&self, since: Option<&str>) -> Option<String> {
         let operations = count_text(self.operations, "operation");
@@ -37,6 +63,9 @@ impl UnpushedLine {
     pub fn print(&self, screen: &mut Screen) {
         let since = self.since.map(|since| screen.ago(since));
         if let Some(text) = self.describe(since.as_deref()) {
+            screen.line(Tone::Warning, &text);
+        }
+        if let Some(text) = self.describe_purges() {
             screen.line(Tone::Warning, &text);
         }
     }
@@ -138,6 +167,9 @@ pub struct SharedSessionLine {
     pub unpushed: u64,
     /// When the first of them was made.
     pub since: Option<Timestamp>,
+    /// Why it must be rewritten there; absent if it need not.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub rewrite: Option<RewriteReason>,
 }
 
 impl Report for RemoteShowReport {
@@ -147,6 +179,9 @@ impl Report for RemoteShowReport {
         screen.line(Tone::Plain, &format!(" at {} ({})", line.url, line.id));
         if line.environment {
             screen.line(Tone::Plain, "  named by FORGE_REMOTE, not by the keyring");
+        }
+        if let Some(text) = line.unpushed.describe_purges() {
+            screen.line(Tone::Warning, &format!("  {text}"));
         }
         if self.sessions.is_empty() {
             screen.line(Tone::Dim, "  No session here was pushed to it or pulled from it.");
@@ -409,17 +444,25 @@ pub struct CloneReport {
     pub remote: String,
     pub url: String,
     pub sessions: Vec<PulledSession>,
+    /// What was done because of purges; absent if nothing was.
+    #[serde(skip_serializing_if = "PurgesReport::is_empty")]
+    pub purges: PurgesReport,
     /// The session that commands use; null if none was pulled.
     pub current: Option<String>,
 }
 
 impl Report for CloneReport {
+    fn exit_code(&self) -> u8 {
+        self.purges.exit_code()
+    }
+
     fn human(&self, screen: &mut Screen) {
         screen.line(Tone::Plain, &format!("Made the store {}", self.path));
         screen.put(Tone::Plain, "Joined the remote ");
         screen.put(Tone::Id, &self.remote);
         screen.line(Tone::Plain, &format!(" at {}", self.url));
         self.sessions.iter().for_each(|one| one.print(&self.remote, screen));
+        self.purges.print(&self.remote, screen);
         match &self.current {
             Some(current) => {
                 screen.put(Tone::Plain, "Session ");

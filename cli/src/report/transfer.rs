@@ -1,10 +1,11 @@
 //! Reports of pushes and pulls.
 
+use super::purges::{PurgesReport, erased_word, print_rewritten};
 use crate::error::CommandError;
-use crate::output::{Report, Screen, Tone};
+use crate::output::{OutputSink, Report, Screen, Tone};
 use crate::text::count_text;
 use forge_store::store::SplitBranch;
-use forge_store::store::remote::{PullPreview, PullReport, PushPreview, PushReport};
+use forge_store::store::remote::{PullPreview, PullReport, PushPreview, PushReport, RewriteReason};
 use serde::Serialize;
 
 /// A session that was pushed, or would be.
@@ -19,6 +20,9 @@ pub struct PushedSession {
     pub bytes: u64,
     /// How many operations of others were pulled before.
     pub pulled: u64,
+    /// Why the session was rewritten, or would be; absent if it was not.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub rewritten: Option<RewriteReason>,
     /// The secrets that would stop the push, in words; absent if there are none.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub secrets: Option<String>,
@@ -117,22 +121,26 @@ impl JoinedSession {
 
 impl From<PushReport> for PushedSession {
     fn from(done: PushReport) -> Self {
-        let PushReport { session, version, operations, bytes, pulled, .. } = done;
+        let PushReport { session, version, operations, bytes, rewritten, pulled, .. } = done;
         let joined = JoinedSession::new(done.renumbered, done.split, done.checked_out_elsewhere);
-        Self { session, version: Some(version), operations, bytes, pulled, secrets: None, joined }
+        let (version, secrets) = (Some(version), None);
+        Self { session, version, operations, bytes, pulled, rewritten, secrets, joined }
     }
 }
 
 impl PushedSession {
     /// Creates the report of what would be pushed.
     pub fn preview(session: String, preview: PushPreview) -> Self {
-        let PushPreview { operations, bytes, secrets } = preview;
-        let joined = JoinedSession::default();
-        Self { session, version: None, operations, bytes, pulled: 0, secrets, joined }
+        let PushPreview { operations, bytes, rewrite: rewritten, secrets } = preview;
+        let (version, pulled, joined) = (None, 0, JoinedSession::default());
+        Self { session, version, operations, bytes, pulled, rewritten, secrets, joined }
     }
 
     fn is_unchanged(&self) -> bool {
-        self.operations == 0 && self.pulled == 0 && self.joined.is_empty()
+        self.operations == 0
+            && self.pulled == 0
+            && self.rewritten.is_none()
+            && self.joined.is_empty()
     }
 
     fn print(&self, remote: &str, screen: &mut Screen) {
@@ -145,6 +153,19 @@ impl PushedSession {
             screen.put(Tone::Plain, done);
             screen.put(Tone::Id, &self.session);
             screen.line(Tone::Plain, &format!(" to {remote}: {operations}{version}"));
+        }
+        match (self.rewritten, self.version) {
+            (Some(reason), Some(_)) => {
+                let end = if self.operations > 0 { "" } else { &version };
+                print_rewritten(screen, (&self.session, remote), reason, end);
+            }
+            (Some(reason), None) => {
+                screen.put(Tone::Plain, "Would write ");
+                screen.put(Tone::Id, &self.session);
+                let erased = erased_word(reason);
+                screen.line(Tone::Plain, &format!(" anew on {remote} without what was {erased}"));
+            }
+            (None, _) => {}
         }
         if self.pulled > 0 {
             let pulled = count_text(self.pulled, "operation");
@@ -168,6 +189,9 @@ pub struct PushReportLines {
     /// Whether nothing was sent.
     pub dry_run: bool,
     pub sessions: Vec<PushedSession>,
+    /// What was done because of purges; absent if nothing was.
+    #[serde(skip_serializing_if = "PurgesReport::is_empty")]
+    pub purges: PurgesReport,
     #[serde(skip)]
     pub failure: Option<CommandError>,
 }
@@ -183,6 +207,11 @@ impl Report for PushReportLines {
         changed.iter().for_each(|one| one.print(&self.remote, screen));
         let names: Vec<&str> = unchanged.iter().map(|one| &*one.session).collect();
         print_unchanged(screen, "push to", &self.remote, &names);
+        self.purges.print(&self.remote, screen);
+    }
+
+    fn exit_code(&self) -> u8 {
+        self.purges.exit_code()
     }
 }
 
@@ -222,7 +251,7 @@ impl PulledSession {
     }
 
     fn is_unchanged(&self) -> bool {
-        self.operations == 0 && !self.new && self.secrets.is_empty() && self.joined.is_empty()
+        self.operations == 0 && !self.new && self.joined.is_empty()
     }
 
     pub(super) fn print(&self, remote: &str, screen: &mut Screen) {
@@ -238,16 +267,16 @@ impl PulledSession {
         let line = format!(" from {remote}: {new}{most}{operations}, version {version}");
         screen.line(Tone::Plain, &line);
         self.joined.print(screen);
-        print_secrets(&self.secrets, screen);
     }
 }
 
-fn print_secrets(secrets: &[String], screen: &mut Screen) {
+/// Warns of secrets in what was pulled that this store redacts.
+pub fn warn_of_secrets(session: &str, secrets: &[String], out: &OutputSink) {
     for found in secrets {
-        let text = format!(
-            "  it holds {found}, which others pushed: 'forge purge --rules --dry-run' shows where"
-        );
-        screen.line(Tone::Warning, &text);
+        out.warn(&format!(
+            "{session} holds {found}, which others pushed: 'forge purge --rules --dry-run' shows \
+             where, 'forge purge --rules --yes' purges them here and on the remote"
+        ));
     }
 }
 
@@ -259,6 +288,9 @@ pub struct PullReportLines {
     /// Whether nothing was written.
     pub dry_run: bool,
     pub sessions: Vec<PulledSession>,
+    /// What was done because of purges; absent if nothing was.
+    #[serde(skip_serializing_if = "PurgesReport::is_empty")]
+    pub purges: PurgesReport,
     #[serde(skip)]
     pub failure: Option<CommandError>,
 }
@@ -282,6 +314,11 @@ impl Report for PullReportLines {
         changed.iter().for_each(|one| one.print(&self.remote, screen));
         let names: Vec<&str> = unchanged.iter().map(|one| &*one.session).collect();
         print_unchanged(screen, "pull from", &self.remote, &names);
+        self.purges.print(&self.remote, screen);
+    }
+
+    fn exit_code(&self) -> u8 {
+        self.purges.exit_code()
     }
 }
 
@@ -298,6 +335,9 @@ pub struct SyncedSession {
     pub pushed: u64,
     /// Whether the session was not here before.
     pub new: bool,
+    /// Why the session was rewritten; absent if it was not.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub rewritten: Option<RewriteReason>,
     /// The secrets in what was pulled that this store redacts, in words; absent if there are none.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub secrets: Vec<String>,
@@ -311,6 +351,9 @@ pub struct SyncReport {
     /// The name of the remote.
     pub remote: String,
     pub sessions: Vec<SyncedSession>,
+    /// What was done because of purges; absent if nothing was.
+    #[serde(skip_serializing_if = "PurgesReport::is_empty")]
+    pub purges: PurgesReport,
     #[serde(skip)]
     pub failure: Option<CommandError>,
 }
@@ -323,8 +366,11 @@ impl Report for SyncReport {
     fn human(&self, screen: &mut Screen) {
         let mut unchanged = Vec::new();
         for one in &self.sessions {
+            if let Some(reason) = one.rewritten {
+                print_rewritten(screen, (&one.session, &self.remote), reason, "");
+            }
             if one.pulled == 0 && one.pushed == 0 && !one.new && one.joined.is_empty() {
-                unchanged.push(&*one.session);
+                unchanged.extend(one.rewritten.is_none().then_some(&*one.session));
                 continue;
             }
             let (pulled, pushed) = (count_text(one.pulled, "operation"), one.pushed);
@@ -333,9 +379,13 @@ impl Report for SyncReport {
             let line = format!(": {new}pulled {pulled}, pushed {pushed}, version {}", one.version);
             screen.line(Tone::Plain, &line);
             one.joined.print(screen);
-            print_secrets(&one.secrets, screen);
         }
         print_unchanged(screen, "exchange with", &self.remote, &unchanged);
+        self.purges.print(&self.remote, screen);
+    }
+
+    fn exit_code(&self) -> u8 {
+        self.purges.exit_code()
     }
 }
 

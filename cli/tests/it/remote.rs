@@ -509,12 +509,67 @@ fn a_secret_is_not_pushed() {
     assert_eq!(first.forge(["push", "--allow-secrets"]).code, 0);
     let second = Machine::joined(&environment, "second");
     let pulled = second.forge(["pull", "checkout"]);
-    assert!(pulled.stdout.contains("it holds 1 secret"), "{pulled}");
+    assert!(pulled.stderr.contains("checkout holds 1 secret"), "{pulled}");
+    assert!(pulled.stderr.contains("'forge purge --rules --yes' purges them"), "{pulled}");
     second.forge(["purge", "--rules", "--yes"]).success();
     assert_eq!(second.forge(["push"]).code, 0);
     let third = Machine::joined(&environment, "third");
-    assert!(!third.forge(["pull", "checkout"]).stdout.contains("it holds"));
+    assert_eq!(third.forge(["pull", "checkout"]).stderr, "");
     assert!(!third.notes("checkout").concat().contains(&token));
+}
+
+#[test]
+fn a_purge_reaches_the_remote_and_the_other_machines() {
+    let environment = Environment::new();
+    let first = shared(&environment);
+    let word = "s3cr3t-Zx9Kq2Lm";
+    first.forge(["note", "add", &format!("the password is {word}")]).success();
+    first.forge(["push"]).success();
+    let second = Machine::joined(&environment, "second");
+    second.forge(["pull", "checkout"]).success();
+    second.forge(["note", "add", &format!("{word} again")]).success();
+    second.forge(["session", "new", "other"]).success();
+    second.forge(["note", "add", &format!("also {word}")]).success();
+    second.forge(["push"]).success();
+    second.forge(["note", "add", "not pushed"]).success();
+
+    environment.write("secret", word);
+    first.forge(["purge", "../../secret", "--yes"]).success();
+    let status = first.forge(["status"]).success();
+    let told = "origin was not told of 1 purge: 1 session there still has what was purged";
+    assert!(status.contains(told), "{status}");
+    assert!(first.forge(["remote", "show"]).stdout.contains(told));
+    assert!(first.forge(["doctor"]).stdout.contains(told));
+    let unpushed = &first.forge(["remote", "show", "--json"]).json()["unpushed"];
+    let unpushed = (&unpushed["purges"], &unpushed["purged_sessions"], &unpushed["operations"]);
+    assert_eq!(unpushed, (&1.into(), &1.into(), &0.into()));
+    insta::assert_snapshot!(first.forge(["push", "--dry-run"]), @"Would write checkout anew on origin without what was purged");
+    insta::assert_snapshot!(first.forge(["push"]), @r"
+    Wrote checkout anew on origin without what was purged, version 3
+    Told origin of 1 purge
+    ");
+    assert!(!first.forge(["status"]).stdout.contains("purge"));
+    insta::assert_snapshot!(first.forge(["push"]), @"Nothing to push to origin: checkout");
+
+    // The work of the second machine that was not pushed has the secret too, and so does a session
+    // that the first one does not know.
+    let pulled = second.forge(["pull", "checkout", "--json"]);
+    assert_eq!(pulled.code, 8, "{pulled}");
+    assert!(pulled.stderr.contains("as a purge elsewhere did"), "{pulled}");
+    assert!(pulled.stderr.contains("'forge push other' writes it anew"), "{pulled}");
+    let json: Value = serde_json::from_str(&pulled.stdout).unwrap();
+    assert!(!json["purges"]["replaced"].as_array().unwrap().is_empty(), "{json}");
+    assert_eq!(json["purges"]["unpushed"], serde_json::json!(["other"]), "{json}");
+    let pushed = second.forge(["push", "other", "--json"]).json();
+    assert_eq!(pushed["sessions"][0]["rewritten"], "purged", "{pushed}");
+    second.forge(["push", "checkout"]).success();
+    let third = Machine::joined(&environment, "third");
+    assert_eq!(third.forge(["pull", "--all"]).code, 0);
+    let notes = [third.notes("checkout"), third.notes("other")].concat().join(", ");
+    let masked = "purgedxxxxxxxxx";
+    let expected =
+        format!("one, the password is {masked}, {masked} again, also {masked}, not pushed");
+    assert_eq!(notes, expected);
 }
 
 #[test]

@@ -131,13 +131,14 @@ fn two_stores_share_a_session_through_seaweedfs() {
     first.note("one");
     let none = DepotRequests::default();
     // A session that is not on the remote is looked for there first.
-    assert_eq!(first.push(), (1, DepotRequests { get: 1, put_new: 1, ..none }));
-    assert_eq!(second.pull(), (1, DepotRequests { get: 1, ..none }));
-    assert_eq!(second.pull(), (0, DepotRequests { get: 1, ..none }));
+    // One request of each push and pull looks for notices of purges.
+    assert_eq!(first.push(), (1, DepotRequests { get: 2, put_new: 1, ..none }));
+    assert_eq!(second.pull(), (1, DepotRequests { get: 2, ..none }));
+    assert_eq!(second.pull(), (0, DepotRequests { get: 2, ..none }));
     second.note("two");
-    assert_eq!(second.push(), (1, DepotRequests { swap: 1, ..none }));
-    assert_eq!(second.push(), (0, none));
-    assert_eq!(first.pull(), (1, DepotRequests { get: 1, ..none }));
+    assert_eq!(second.push(), (1, DepotRequests { get: 1, swap: 1, ..none }));
+    assert_eq!(second.push(), (0, DepotRequests { get: 1, ..none }));
+    assert_eq!(first.pull(), (1, DepotRequests { get: 2, ..none }));
     // What is large is an object of its own.
     for number in 0..50_u32 {
         first
@@ -145,7 +146,8 @@ fn two_stores_share_a_session_through_seaweedfs() {
     }
     let (pushed, requests) = first.push();
     assert_eq!(pushed, 50);
-    assert_eq!((requests.swap, requests.total() - requests.put_new), (1, 1), "{requests:?}");
+    let others = requests.total() - requests.put_new;
+    assert_eq!((requests.swap, requests.get, others), (1, 1, 2), "{requests:?}");
     assert_eq!(second.pull().0, 50);
     assert_eq!(second.notes(), first.notes());
     assert_eq!(second.notes().len(), 52);

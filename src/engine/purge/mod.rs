@@ -190,6 +190,8 @@ struct PurgedStore {
     rows: RowOverlay,
     refs: StoreRefs,
     places: Vec<PurgePlace>,
+    /// The sessions that refer to changed texts.
+    referring: BTreeSet<SessionNumber>,
     position: u64,
 }
 
@@ -207,6 +209,9 @@ impl PurgedStore {
             if let Some(session) = place.session {
                 *counts.entry(session).or_default() += place.count;
             }
+        }
+        for session in &self.referring {
+            counts.entry(*session).or_insert(1);
         }
         for (session, places) in counts {
             let mut operation = task.operation.clone();
@@ -252,6 +257,8 @@ struct PurgeRewriter<'a> {
     /// Whether the rewritten objects are added to `rows`.
     keeps: bool,
     places: Vec<PurgePlace>,
+    /// The sessions that refer to changed texts.
+    referring: BTreeSet<SessionNumber>,
     /// New ids of changed objects and long texts.
     names: object_renames::ObjectRenames,
     /// Changed text hashes in keys, from old to new.
@@ -298,6 +305,7 @@ fn rewrite(
         rows: RowOverlay::default(),
         keeps: objects == Objects::Kept,
         places: Vec::new(),
+        referring: BTreeSet::new(),
         names: object_renames::ObjectRenames::default(),
         keys: HashMap::new(),
         called: HashMap::new(),
@@ -337,7 +345,8 @@ fn rewrite(
         }
     }
     places.sort_by_key(|place| (place.session, place.kind));
-    Ok(PurgedStore { rows: rewriter.rows, refs: new, places, position: 0 })
+    let (rows, referring) = (rewriter.rows, rewriter.referring);
+    Ok(PurgedStore { rows, refs: new, places, referring, position: 0 })
 }
 
 impl PurgeRewriter<'_> {

@@ -290,11 +290,12 @@ impl PurgeRewriter<'_> {
             self.note(session, PurgeKind::Facts, name, count);
             let id = sealed_id(&sealed).map_err(Error::corrupt("a page of facts"))?;
             if self.keeps {
-                masked.push((*number, id, sealed, old, new));
+                masked.push((*number, session, id, sealed, old, new));
             }
         }
-        for (number, id, sealed, old, new) in masked {
+        for (number, session, id, sealed, old, new) in masked {
             let renamed = self.names.rewrite(new.as_deref().unwrap_or(&old))?;
+            self.referring.extend(session.filter(|_| renamed.is_some()));
             match renamed.or(new) {
                 None => self.keep(number, sealed),
                 Some(content) => {
@@ -391,6 +392,7 @@ impl PurgeRewriter<'_> {
             let new = delta.encode_for(random()?, &Delta::name(&old));
             self.longer.insert(*number, new.len() as i64 - old.len() as i64);
             if let Some((session, sequence)) = revisions.get(number) {
+                self.referring.insert(*session);
                 self.note(Some(*session), PurgeKind::Revision, format!("#{sequence}"), count);
             } else {
                 self.note(None, PurgeKind::Revision, String::new(), count);

@@ -102,6 +102,7 @@ impl PurgeRewriter<'_> {
         }
         for (place, row) in self.all(key::CHECKPOINTS)? {
             let (new, count) = self.rewritten(&row)?;
+            self.referring.extend(key::short_at(&place, 0).filter(|_| new.is_some()));
             let new = new.unwrap_or(row);
             CheckpointRow::decode(&new).map_err(|_| reserved_word_error())?;
             let number = key::last_number(&place).unwrap_or(0);
@@ -110,8 +111,10 @@ impl PurgeRewriter<'_> {
         }
         for (place, row) in self.all(key::OPERATIONS)? {
             let (new, count) = self.rewritten(&row)?;
+            let is_changed = new.is_some();
             let new = new.unwrap_or(row);
             let decoded = OperationRow::decode(&new).map_err(|_| reserved_word_error())?;
+            self.referring.extend(is_changed.then_some(decoded.session));
             let name = format!("{} ({})", decoded.operation.id.short(), decoded.operation.verb);
             self.note(Some(decoded.session), PurgeKind::Operation, name, count);
             self.put(key::OPERATIONS, place, new)?;

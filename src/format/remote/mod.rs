@@ -1,5 +1,5 @@
-//! What a remote holds: its marker, the refs and packs of its sessions, and their names and keys;
-//! and its key file and grants, which are outside of it.
+//! What a remote holds: its marker, the refs and packs of its sessions, notices of purges, and the
+//! names and keys of these; and its key file and grants, which are outside of it.
 //! Specified in `docs/format.md`, "Remotes".
 //!
 //! All of it comes from a place that others can write to. So every limit is checked when something
@@ -11,6 +11,7 @@ mod key_file;
 mod keys;
 mod marker;
 mod names;
+mod notice;
 mod pack;
 mod reference;
 mod seen;
@@ -24,6 +25,10 @@ pub use marker::{MAX_REMOTE_MARKER_BYTES, REMOTE_VERSION, RemoteMarker};
 pub use names::{
     PACKS_PREFIX, REFS_PREFIX, REMOTE_MARKER_NAME, handle_in, notice_name, pack_in, pack_name,
     packs_prefix, ref_name,
+};
+pub use notice::{
+    MAX_NOTICE_BYTES, MAX_NOTICE_SECRETS, MAX_NOTICE_SESSIONS, PurgeNotice, PurgeTrack,
+    ReplacedPacks,
 };
 pub use pack::{MAX_PACK_BYTES, MAX_SEALED_PACK_BYTES, open_pack, seal_pack};
 pub use reference::{
@@ -44,7 +49,7 @@ pub enum RemoteFormatError {
     /// The bytes were altered or cut, are of another place, or break a rule of the format.
     #[error("the {what} of the remote is damaged: {reason}")]
     Damaged {
-        /// What is damaged: `marker`, `ref`, `pack`, `key file` or `grant`.
+        /// What is damaged: `marker`, `ref`, `pack`, `notice`, `key file` or `grant`.
         what: &'static str,
         /// How the damage was detected.
         reason: String,
@@ -52,7 +57,7 @@ pub enum RemoteFormatError {
     /// A later version of forge wrote it.
     #[error("the {what} of the remote needs {needs}: use a later version of forge")]
     LaterVersion {
-        /// What has the version: `marker`, `ref`, `pack`, `key file` or `grant`.
+        /// What has the version: `marker`, `ref`, `pack`, `notice`, `key file` or `grant`.
         what: &'static str,
         /// The version or feature that this version of forge lacks.
         needs: String,

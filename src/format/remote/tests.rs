@@ -2,8 +2,8 @@ use super::*;
 use crate::backend::depot::{MAX_DEPOT_OBJECT_BYTES, check_depot_name};
 use crate::format::RecordBytes;
 use crate::model::{
-    CloneId, PackHash, PackId, RefLink, RefNonce, SessionId, SessionKind, SessionMetadata,
-    Timestamp,
+    CloneId, NoticeSalt, PackHash, PackId, RefLink, RefNonce, SecretDigest, SecretHash, SessionId,
+    SessionKind, SessionMetadata, Timestamp,
 };
 use proptest::prelude::*;
 
@@ -358,6 +358,68 @@ fn a_pack_comes_back_at_its_place_under_its_name_and_nowhere_else() {
     assert!(is_damaged(&open(&[b"fRm1", &sealed[4..]].concat())));
 }
 
+fn notice(secrets: usize) -> PurgeNotice {
+    let secret = SecretHash { length: 6, first: 7, strong: SecretDigest::from_bytes([8; 16]) };
+    PurgeNotice {
+        multiplier: 9,
+        salt: NoticeSalt::from_bytes([1; 32]),
+        secrets: vec![secret; secrets],
+        sessions: vec![place(7).handle],
+        reason: None,
+        by: CloneId::from_bytes([4; 16]),
+        time: Timestamp::from_micros(1_767_261_600_000_000),
+    }
+}
+
+#[test]
+fn a_notice_comes_back_at_its_place_with_its_key_and_nowhere_else() {
+    let remote = RemoteId::from_bytes([2; 16]);
+    let largest = PurgeNotice {
+        sessions: vec![place(7).handle; MAX_NOTICE_SESSIONS],
+        reason: Some("x".repeat(4000)),
+        ..notice(MAX_NOTICE_SECRETS)
+    };
+    for notice in [notice(0), notice(2), largest] {
+        let sealed = notice.seal((remote, 3), keys().notices()).unwrap();
+        let open = |place, keys: &RemoteKeys, bytes: &[u8]| {
+            PurgeNotice::open(place, keys.notices(), bytes)
+        };
+        assert_eq!(open((remote, 3), &keys(), &sealed).as_ref(), Ok(&notice));
+        assert!(is_damaged(&open((remote, 4), &keys(), &sealed)));
+        assert!(is_damaged(&open((RemoteId::from_bytes([3; 16]), 3), &keys(), &sealed)));
+        assert!(is_damaged(&open((remote, 3), &RemoteKeys::new(&[2; 32]), &sealed)));
+        for byte in (0..sealed.len()).step_by(1 + sealed.len() / 200) {
+            let mut wrong = sealed.clone();
+            wrong[byte] ^= 1 << (byte % 8);
+            let read = open((remote, 3), &keys(), &wrong);
+            assert!(is_damaged(&read) || byte == 3 && read.is_err(), "byte {byte}: {read:?}");
+            assert!(is_damaged(&open((remote, 3), &keys(), &sealed[..byte])), "cut at {byte}");
+        }
+        let later = [b"fPu2", &sealed[4..]].concat();
+        let error = open((remote, 3), &keys(), &later).unwrap_err();
+        assert!(matches!(error, RemoteFormatError::LaterVersion { what: "notice", .. }));
+    }
+    assert!(is_too_large(&PurgeNotice::open((remote, 0), &[0; 32], &[0; MAX_NOTICE_BYTES + 1])));
+}
+
+#[test]
+fn every_rule_of_a_notice_holds_when_it_is_written_and_when_it_is_read() {
+    let refused = |change: &dyn Fn(&mut PurgeNotice)| {
+        let mut changed = notice(2);
+        change(&mut changed);
+        let written = changed.encode().unwrap_err();
+        let read = PurgeNotice::decode(&crate::format::codec::pack(&changed)).unwrap_err();
+        assert_eq!(written, read);
+        Err::<(), _>(written)
+    };
+    assert!(is_damaged(&refused(&|it| it.multiplier = 8)));
+    assert!(is_damaged(&refused(&|it| it.secrets[1].length = 5)));
+    assert!(is_too_large(&refused(&|it| it.secrets = notice(MAX_NOTICE_SECRETS + 1).secrets)));
+    let many = vec![place(7).handle; MAX_NOTICE_SESSIONS + 1];
+    assert!(is_too_large(&refused(&|it| it.sessions.clone_from(&many))));
+    assert!(is_too_large(&refused(&|it| it.reason = Some("x".repeat(MAX_NOTICE_BYTES)))));
+}
+
 #[test]
 fn a_pack_of_the_largest_size_fits_into_a_depot_and_a_larger_one_is_refused() {
     let (id, key) = (PackId::from_bytes([5; 16]), PackKey::from_bytes([9; 32]));
@@ -369,12 +431,16 @@ fn a_pack_of_the_largest_size_fits_into_a_depot_and_a_larger_one_is_refused() {
 
 proptest! {
     #[test]
-    fn any_bytes_are_refused_cleanly(bytes: Vec<u8>, magic in 0..3_usize) {
+    fn any_bytes_are_refused_cleanly(bytes: Vec<u8>, magic in 0..5_usize) {
         let key = keys().session(&place(7).handle);
-        let bytes = [[&b""[..], b"fRm1", b"fPk1"][magic], &bytes].concat();
+        let bytes = [[&b""[..], b"fRm1", b"fPk1", b"fPu1", b"fPt1"][magic], &bytes].concat();
         prop_assert!(RemoteRef::open(&place(7), &key, &bytes).is_err());
         prop_assert!(RemoteRef::decode(&bytes).is_err());
         prop_assert!(RemoteMarker::decode(&bytes).is_err());
+        let number = (RemoteId::from_bytes([2; 16]), 0);
+        prop_assert!(PurgeNotice::open(number, keys().notices(), &bytes).is_err());
+        prop_assert!(PurgeNotice::decode(&bytes).is_err());
+        prop_assert!(PurgeTrack::decode(&bytes).is_err());
         let (id, key) = (PackId::from_bytes([5; 16]), PackKey::from_bytes([9; 32]));
         prop_assert!(open_pack(&place(7), &id, &key, &bytes).is_err());
     }

@@ -37,7 +37,7 @@ impl Store {
         mark_of(&self.engine.follower.written_view()?, number)
     }
 
-    /// Returns whether only facts were written to a session since a mark.
+    /// Returns whether only facts were written to a session since a mark, beside purges.
     pub(in crate::store) fn wrote_only_facts_since(
         &self,
         number: SessionNumber,
@@ -46,8 +46,10 @@ impl Store {
         let view = self.engine.follower.written_view()?;
         let new = operations_since(&view, number, mark.position)?.into_iter();
         Ok(new.map(|row| new_part(row, mark.position).0).all(|row| {
-            let facts = |effect: &OperationEffect| matches!(effect, OperationEffect::Facts { .. });
-            row.takes_back.is_none() && row.effects.iter().all(facts)
+            let stays = |effect: &OperationEffect| {
+                matches!(effect, OperationEffect::Facts { .. } | OperationEffect::Purged { .. })
+            };
+            row.takes_back.is_none() && row.effects.iter().all(stays)
         }))
     }
 
@@ -84,6 +86,16 @@ impl Store {
         }))
     }
 
+    /// Returns how many effects each operation of a session has.
+    pub(in crate::store) fn operation_effects(
+        &self,
+        number: SessionNumber,
+    ) -> Result<HashMap<OperationId, usize>> {
+        let view = self.engine.follower.written_view()?;
+        let rows = operations_since(&view, number, 0)?.into_iter();
+        Ok(rows.map(|row| (row.operation.id, row.effects.len())).collect())
+    }
+
     /// Returns the prunings of revisions since a mark that are in force, newest first.
     pub(in crate::store) fn prunings_since(
         &self,
@@ -112,7 +124,7 @@ impl Store {
         for row in operations_since(&view, number, mark.position)? {
             let time = row.operation.time;
             let row = new_part(row, mark.position).0;
-            if row.takes_back.is_some() || !row.effects.iter().all(is_omitted) {
+            if row.takes_back.is_some() || !row.effects.iter().all(is_left_out) {
                 count += 1;
                 first = Some(first.map_or(time, |first: Timestamp| first.min(time)));
             }
@@ -142,12 +154,14 @@ impl Store {
     }
 }
 
+/// Returns whether no bundle has an effect. It has what was purged as it is now, and does not say
+/// that it was.
+const fn is_left_out(effect: &OperationEffect) -> bool {
+    is_omitted(effect) || matches!(effect, OperationEffect::Purged { .. })
+}
+
 /// Returns whether others have all of an operation that a bundle can have.
 fn is_shared(row: &OperationRow, shared: &HashMap<OperationId, usize>) -> bool {
-    // A bundle has what was purged as it is now, and does not say that it was.
-    let is_left_out = |effect: &&OperationEffect| {
-        is_omitted(effect) || matches!(effect, OperationEffect::Purged { .. })
-    };
     let effects = row.effects.iter().filter(|effect| !is_left_out(effect)).count();
     if effects == 0 && row.takes_back.is_none() {
         return true;

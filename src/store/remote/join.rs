@@ -41,7 +41,10 @@ impl Store {
     ) -> Result<Joined> {
         let operation = act.operation()?;
         let pushed = known.map_or_else(ExportMark::default, |known| known.end);
-        if self.was_purged_since(old, &pushed)? {
+        // Without notices, the packs would bring back what was purged.
+        let is_told =
+            remote.notices_key().is_some() && !remote.purge_track(self)?.notices.is_empty();
+        if !is_told && self.was_purged_since(old, &pushed)? {
             return Err(Error::Conflict(
                 "a purge here was not pushed yet, and the session was changed on the remote \
                  meanwhile: both cannot be joined"

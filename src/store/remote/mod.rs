@@ -9,9 +9,11 @@
 //! * `access`: what opens a remote, or one session of it.
 //! * `push`: stores a pack, then makes the ref name it.
 //! * `pull`: imports the packs that are new; `join`: joins them with what was written here.
+//! * `rewrite`: sessions are rewritten without what was erased here.
 //! * `track`: what this store knows of the ref of a session.
 //! * `foreign`: the operations of others, and the end of what a store names in their sessions.
 //! * `known`: the remotes that a store knows by name, in its keyring.
+//! * `notice`: others learn of purges that were made here, and purges of others are done here.
 //! * `witness`: what this machine has seen of each ref, outside of the store.
 //! * `unpushed`: what is not on a remote yet; `preview`: what a push or a pull would do.
 
@@ -19,9 +21,11 @@ mod access;
 mod foreign;
 mod join;
 mod known;
+mod notice;
 mod preview;
 mod pull;
 mod push;
+mod rewrite;
 mod track;
 mod unpushed;
 mod witness;
@@ -36,9 +40,11 @@ pub use crate::format::remote::{RefSummary, RemoteGrant, RemoteKeyFile, SeenRef,
 pub use access::RemoteAccess;
 pub use known::KnownRemote;
 pub(super) use known::copy_remotes;
+pub use notice::PurgeContact;
 pub use preview::{PullPreview, PushPreview};
 pub use pull::PullReport;
 pub use push::PushReport;
+pub use rewrite::{PurgeSettlement, RewriteReason};
 pub use unpushed::UnpushedWork;
 
 use self::access::AccessKeys;
@@ -52,7 +58,7 @@ use crate::format::remote::{
 use crate::model::{PackId, RemoteId, SessionHandle, SessionId, SessionMetadata};
 use std::collections::BTreeSet;
 use std::fmt;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex};
 
 /// How old an object must be before it is removed as garbage, in hours of the depot's clock.
 const GARBAGE_HOURS: i64 = 24;
@@ -68,7 +74,13 @@ pub struct Remote {
     tracks: Tracks,
     allows_secrets: bool,
     accepts_history: bool,
+    resolve: TextLookup,
+    /// What was done because of purges.
+    contact: Mutex<PurgeContact>,
 }
+
+/// Reads a text in a JSON document by its JSON pointer.
+type TextLookup = fn(&[u8], &str) -> Option<String>;
 
 impl fmt::Debug for Remote {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -193,7 +205,17 @@ impl Remote {
             tracks: Tracks::default(),
             allows_secrets: false,
             accepts_history: false,
+            resolve: |_, _| None,
+            contact: Mutex::default(),
         }
+    }
+
+    /// Makes purges that were made elsewhere read long texts of imported sources with this
+    /// function, as in [`Store::purge`](crate::store::Store::purge).
+    #[must_use]
+    pub fn resolving(mut self, resolve: TextLookup) -> Self {
+        self.resolve = resolve;
+        self
     }
 
     /// Makes pushes to this remote send what the redaction rules of a store find, instead of
@@ -258,6 +280,9 @@ impl Remote {
         limit: usize,
         accepts: impl Fn(&RemoteSession) -> bool,
     ) -> Result<Option<RemoteSession>> {
+        if let Some(only) = self.keys.only() {
+            return Ok(self.session(only)?.filter(accepts));
+        }
         let mut refs = Vec::new();
         self.each(REFS_PREFIX, &mut |entry| {
             refs.extend(handle_in(&entry.name).map(|handle| (entry.changed, handle)));

@@ -1,7 +1,8 @@
 //! What a push or a pull would do.
 
-use super::{DepotRead, Remote, RemoteAccess};
+use super::{DepotRead, Remote, RemoteAccess, RewriteReason};
 use crate::error::{Error, Result};
+use crate::format::ExportMark;
 use crate::format::remote::ref_name;
 use crate::model::SessionHandle;
 use crate::store::{Session, Store};
@@ -14,6 +15,8 @@ pub struct PushPreview {
     pub operations: u64,
     /// The size of the pack in bytes, before it is encrypted and joined with earlier ones.
     pub bytes: u64,
+    /// Why the session would be rewritten, if it would.
+    pub rewrite: Option<RewriteReason>,
     /// The secrets in it that this store redacts, in words. A push is refused because of them.
     pub secrets: Option<String>,
 }
@@ -38,13 +41,19 @@ impl Store {
     /// or is damaged.
     pub fn preview_push(&self, access: &RemoteAccess, session: &Session) -> Result<PushPreview> {
         let end = self.shared_end(access, session)?;
-        if self.written_since(session.number, &end)?.0 == 0 {
+        let work = self.unpushed(access, session)?;
+        if work.operations == 0 && work.rewrite.is_none() {
             return Ok(PushPreview::default());
         }
         let (written, bytes) = self.exported(session, &end)?;
+        let sent = match work.rewrite {
+            Some(_) => self.exported(session, &ExportMark::default())?.1.len(),
+            None => bytes.len(),
+        };
         Ok(PushPreview {
             operations: written.operations,
-            bytes: bytes.len() as u64,
+            bytes: sent as u64,
+            rewrite: work.rewrite,
             secrets: self.secrets_in_bundle(&mut Cursor::new(bytes))?,
         })
     }

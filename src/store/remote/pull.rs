@@ -3,10 +3,13 @@
 use super::track::KnownRef;
 use super::{DepotRead, ReadRef, Remote};
 use crate::engine::index::find_operation_of;
+use crate::engine::read_snapshot::ReadSnapshot;
 use crate::engine::refs::{present_session, session as session_refs};
 use crate::error::{DepotError, Error, Result};
 use crate::format::ExportMark;
-use crate::format::remote::{ForeignOperations, RefPack, open_pack, pack_name, ref_name};
+use crate::format::remote::{
+    ForeignOperations, RefPack, RemoteRef, open_pack, pack_name, ref_name,
+};
 use crate::model::{BranchNumber, CloneId, OperationId, SessionHandle, SessionId, SessionNumber};
 use crate::store::bundle::PackTarget;
 use crate::store::{Session, SplitBranch, Store, WriteContext};
@@ -27,6 +30,25 @@ pub(super) struct TakenPacks {
     pub(super) effects: HashMap<OperationId, usize>,
     /// The branch that was checked out last in another store.
     checked_out_elsewhere: Option<BranchNumber>,
+}
+
+/// The operations that a session had before a pull.
+enum KnownOperations {
+    Seen(Box<ReadSnapshot>, SessionNumber),
+    Listed(HashMap<OperationId, usize>),
+}
+
+impl KnownOperations {
+    /// Returns how many effects an operation had; `None` if it was not there.
+    fn effects(&self, operation: &OperationId) -> Result<Option<usize>> {
+        match self {
+            Self::Seen(view, session) => {
+                let row = find_operation_of(&**view, *session, operation)?;
+                Ok(row.map(|row| row.effects.len()))
+            }
+            Self::Listed(known) => Ok(known.get(operation).copied()),
+        }
+    }
 }
 
 /// What a pull did.
@@ -52,8 +74,8 @@ pub struct PullReport {
 }
 
 impl Store {
-    /// Pulls what others have pushed of a session. `name` is its name here if it is new and another
-    /// session has its name.
+    /// Pulls what others have pushed of a session, after what they purged was purged here. `name`
+    /// is its name here if it is new and another session has its name.
     ///
     /// If the session was changed here and on the remote, both are joined: what was pushed keeps
     /// its ids and numbers, and what was not follows it. If both changed the same claim, what this
@@ -72,6 +94,7 @@ impl Store {
         name: Option<&str>,
     ) -> Result<PullReport> {
         let _locked = remote.lock(self)?;
+        self.exchange_purges(act, remote)?;
         let known = remote.known_ref(self, handle)?;
         let tag = known.as_ref().map(|known| &known.read.tag);
         match (remote.depot.get(&ref_name(handle), tag)?, known) {
@@ -139,11 +162,13 @@ impl Store {
         let known = remote.checked(self, handle, known, read)?;
         let mut report = PullReport { version: content.version, ..PullReport::default() };
         let old = self.shared_session(content.info.id)?.map(|session| session.number);
-        let before = self.engine.follower.written_view()?;
+        let since = known.map_or_else(ExportMark::default, |known| known.end);
+        let is_unsearched = self.note_unsearched(act, remote, content)?;
+        let was_purged = old.map_or(Ok(false), |old| self.was_purged_since(old, &since))?;
+        let here = self.known_operations(old, is_unsearched)?;
         let follows = old.map_or(Ok(true), |old| self.can_follow(known, read, old))?;
         let target = PackTarget { name, into: None, is_new: old.is_none() };
         let taken = follows.then(|| self.take_in_order(act, remote, (handle, read), known, target));
-        let since = known.map_or_else(ExportMark::default, |known| known.end);
         let must_join = match (&taken, old) {
             (None | Some(Err(Error::Conflict(_))), Some(_)) => true,
             // Others may have brought back what was swept here.
@@ -164,15 +189,17 @@ impl Store {
         let mut foreign = ForeignOperations { begun_by_others, operations: Vec::new() };
         let mut new = 0;
         for (operation, effects) in &packs.effects {
-            let here = match old {
-                Some(old) => find_operation_of(&before, old, operation)?,
-                None => None,
-            };
-            foreign.operations.extend(here.is_none().then_some(*operation));
-            new += u64::from(here.is_none_or(|row| row.effects.len() < *effects));
+            let known = here.effects(operation)?;
+            foreign.operations.extend(known.is_none().then_some(*operation));
+            new += u64::from(known.is_none_or(|known| known < *effects));
         }
         self.note_foreign(content.info.id, &foreign)?;
-        let now = self.pulled_session(content.info.id)?.summary()?;
+        let session = self.pulled_session(content.info.id)?;
+        let since = if old == Some(session.number) { since } else { ExportMark::default() };
+        if was_purged || self.was_purged_since(session.number, &since)? {
+            self.note_rewrite(remote, content)?;
+        }
+        let now = session.summary()?;
         let elsewhere = packs.checked_out_elsewhere.filter(|_| !must_join);
         if let (Some(branch), Some(old)) = (elsewhere, old) {
             let refs = self.engine.follower.written_refs()?.0;
@@ -222,7 +249,35 @@ impl Store {
                 *known = effects.max(*known);
             }
         }
+        self.purge_noticed(act, remote)?;
         Ok(taken)
+    }
+
+    /// Notes that a session must be rewritten if its ref does not take all purges into account.
+    fn note_rewrite(&self, remote: &Remote, content: &RemoteRef) -> Result<()> {
+        let mut track = remote.purge_track(self)?;
+        let is_current = remote.notices_key().is_some() && content.purges >= track.searched;
+        if is_current || track.rewrites.contains(&content.info.id) {
+            return Ok(());
+        }
+        track.rewrites.push(content.info.id);
+        remote.keep_purge_track(self, &track)
+    }
+
+    /// Returns the operations that a session has. A view is not kept if what is pulled may be
+    /// purged, which would have to wait for it.
+    fn known_operations(
+        &self,
+        session: Option<SessionNumber>,
+        may_purge: bool,
+    ) -> Result<KnownOperations> {
+        Ok(match session {
+            None => KnownOperations::Listed(HashMap::new()),
+            Some(session) if may_purge => KnownOperations::Listed(self.operation_effects(session)?),
+            Some(session) => {
+                KnownOperations::Seen(Box::new(self.engine.follower.written_view()?), session)
+            }
+        })
     }
 
     /// Imports the packs that are new after what is here. Returns them with up to where the session

@@ -1,13 +1,13 @@
 //! Pushing a session: a pack is stored, then the ref is made to name it.
 
 use super::track::KnownRef;
-use super::{DepotTag, DepotWrite, Remote};
+use super::{DepotTag, DepotWrite, Remote, RewriteReason};
 use crate::engine::random::random;
 use crate::engine::refs::session as session_refs;
 use crate::error::{DepotError, Error, Result};
 use crate::format::remote::{
-    MAX_INLINE_BYTES, MAX_INLINE_PACK_BYTES, PackKey, RefPack, RefSummary, RemoteRef, SealedRef,
-    SeenRef, pack_name, ref_name, seal_pack,
+    MAX_INLINE_BYTES, MAX_INLINE_PACK_BYTES, PackKey, RefPack, RefSummary, RemoteRef,
+    ReplacedPacks, SealedRef, SeenRef, pack_name, ref_name, seal_pack,
 };
 use crate::format::{ExportMark, RecordBytes};
 use crate::model::{
@@ -41,6 +41,8 @@ pub struct PushReport {
     pub operations: u64,
     /// The size of the pack that was pushed, as stored.
     pub bytes: u64,
+    /// Why the session was rewritten without what was erased here, if it was.
+    pub rewritten: Option<RewriteReason>,
     /// How many operations of others were pulled before.
     pub pulled: u64,
     /// As [`PullReport::renumbered`](super::PullReport::renumbered).
@@ -56,8 +58,8 @@ struct NewPack {
     pack: RefPack,
     begin: ExportMark,
     end: ExportMark,
-    /// Whether data was erased that earlier packs still have.
-    erases: bool,
+    /// Why it replaces the earlier packs, if it does: they have data that was erased here.
+    replaces: Option<RewriteReason>,
 }
 
 /// A push of a session.
@@ -72,7 +74,8 @@ struct Push<'a> {
 
 impl Store {
     /// Pushes what was written to a session since it was last pushed or pulled. What others pushed
-    /// meanwhile is pulled first. The session is durable here before it is on the remote.
+    /// meanwhile is pulled first, and what others purged is purged here. The session is durable
+    /// here before it is on the remote.
     ///
     /// # Errors
     /// [`Error::Conflict`] if the session was changed here and on the remote and both cannot be
@@ -95,6 +98,7 @@ impl Store {
             if attempt > 0 {
                 thread::park_timeout(pause(attempt)?);
             }
+            self.exchange_purges(act, remote)?;
             let mut known = remote.known_ref(self, &handle)?;
             let mut there = None;
             if remote.must_look(self, &handle, known.as_ref(), attempt == 0) {
@@ -164,7 +168,7 @@ impl Push<'_> {
             return Ok(true);
         };
         let kept = match known {
-            Some(known) if !new.erases => {
+            Some(known) if new.replaces.is_none() => {
                 let packs = known.read.opened.content.packs.iter().cloned();
                 let pairs = packs.zip(known.begins.iter().copied());
                 pairs.filter(|(pack, _)| pack.last < new.pack.first).collect()
@@ -172,8 +176,7 @@ impl Push<'_> {
             _ => Vec::new(),
         };
         let (mut packs, mut begins): (Vec<_>, Vec<_>) = kept.into_iter().unzip();
-        report.operations = new.pack.operations;
-        report.bytes = new.pack.bytes;
+        let (operations, size) = (new.pack.operations, new.pack.bytes);
         packs.push(new.pack);
         begins.push(new.begin);
         let (mut info, summary) = self.described()?;
@@ -188,12 +191,18 @@ impl Push<'_> {
             nonce: RefNonce::from_bytes(random()?),
             info,
             home: old.map_or(self.by, |old| old.home),
-            purges: old.map_or(0, |old| old.purges),
+            purges: match self.remote.notices_key() {
+                Some(_) => self.remote.purge_track(self.store)?.searched,
+                None => old.map_or(0, |old| old.purges),
+            },
             packs,
             summary,
         };
         if time_since_boot() - since > MAX_PACK_AGE {
             return Ok(false);
+        }
+        if new.replaces.is_some() {
+            self.note_replaced(old.map_or(&[], |old| &old.packs))?;
         }
         let tag = known.map(|known| &known.read.tag);
         let Some((tag, SealedRef { bytes, link })) =
@@ -201,16 +210,30 @@ impl Push<'_> {
         else {
             return Ok(false);
         };
-        report.version = version;
+        (report.version, report.operations, report.bytes) = (version, operations, size);
+        report.rewritten = new.replaces;
         self.remote.keep_ref(self.store, &self.handle, (&tag, bytes), (begins, new.end))?;
         self.remote.note_seen(self.store, &self.handle, &SeenRef { version, link });
-        if new.erases {
+        if new.replaces.is_some() {
+            let mut track = self.remote.purge_track(self.store)?;
+            track.rewrites.retain(|id| *id != content.info.id);
+            self.remote.keep_purge_track(self.store, &track)?;
             // Others that read the old ref find that it has changed.
-            for pack in old.iter().flat_map(|old| &old.packs) {
-                self.remote.depot.remove(&pack_name(&self.handle, &pack.name))?;
-            }
+            self.remote.remove_replaced_packs(self.store)?;
         }
         Ok(true)
+    }
+
+    /// Notes packs that must be removed once no ref names them.
+    fn note_replaced(&self, packs: &[RefPack]) -> Result<()> {
+        let stored = packs.iter().filter(|pack| pack.inline.is_none());
+        let packs: Vec<PackId> = stored.map(|pack| pack.name).collect();
+        if packs.is_empty() {
+            return Ok(());
+        }
+        let mut track = self.remote.purge_track(self.store)?;
+        track.replaced.push(ReplacedPacks { handle: self.handle, packs });
+        self.remote.keep_purge_track(self.store, &track)
     }
 
     /// Makes and stores the pack of what is new; `None` if nothing is. It holds the latest packs
@@ -219,18 +242,22 @@ impl Push<'_> {
         let whole = ExportMark::default();
         let mut begin = known.map_or(whole, |known| known.end);
         let (mut written, mut bytes) = self.exported(&begin)?;
-        if known.is_some() && written.records == 0 && !written.erases {
+        let track = self.remote.purge_track(self.store)?;
+        let id = self.session.summary()?.info.id;
+        let replaces = self.store.rewrite_reason(&self.session, (&id, &begin), &track)?;
+        if known.is_some() && written.records == 0 && replaces.is_none() {
             return Ok(None);
         }
         self.check_secrets(&bytes)?;
-        let (erases, operations) = (written.erases, written.operations);
+        let operations = written.operations;
         let mut first = version;
         let mut inline = 0;
         if let Some(known) = known {
             let packs = &known.read.opened.content.packs;
-            let joined = if erases { 0 } else { first_joined(packs, bytes.len() as u64) };
+            let joined =
+                if replaces.is_some() { 0 } else { first_joined(packs, bytes.len() as u64) };
             if let (Some(pack), Some(mark)) = (packs.get(joined), known.begins.get(joined)) {
-                (first, begin) = if erases { (1, whole) } else { (pack.first, *mark) };
+                (first, begin) = if replaces.is_some() { (1, whole) } else { (pack.first, *mark) };
                 let end = written.marks.first().copied().unwrap_or_default();
                 (written, bytes) = self.exported(&begin)?;
                 let view = self.store.engine.follower.written_view()?;
@@ -268,7 +295,7 @@ impl Push<'_> {
                 inline: is_small.then_some(RecordBytes(sealed)),
             };
             let end = written.marks.first().copied().unwrap_or_default();
-            return Ok(Some(NewPack { pack, begin, end, erases }));
+            return Ok(Some(NewPack { pack, begin, end, replaces }));
         }
         Err(Error::from(DepotError::Unavailable {
             what: "the answers to several writes were lost: try again later".to_owned(),

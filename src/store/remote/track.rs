@@ -1,19 +1,20 @@
-//! What a store knows of the refs on a remote: a file for each session in the folder of the store,
-//! or in memory for a store in memory.
+//! What a store knows of the refs and notices on a remote: a file for each session, and one for the
+//! notices, in the folder of the store; or in memory for a store in memory.
 
 use super::{DepotTag, ReadRef, Remote};
 use crate::backend::files::{self, LockedFile};
 use crate::backend::{self, plain_file};
 use crate::error::{Error, Result};
-use crate::format::remote::{MAX_REF_BYTES, RefTrack};
+use crate::format::remote::{MAX_REF_BYTES, PurgeTrack, RefTrack};
 use crate::format::{ExportMark, RecordBytes};
 use crate::model::{RemoteId, SessionHandle};
 use crate::store::Store;
 use crate::store::folder::REMOTES_FOLDER;
-use std::collections::HashMap;
-use std::fs::OpenOptions;
+use std::collections::{BTreeSet, HashMap};
+use std::fs::{self, OpenOptions};
 use std::io;
 use std::path::{Path, PathBuf};
+use std::str::FromStr;
 use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
@@ -21,6 +22,10 @@ use std::time::Duration;
 const NEW: &str = "new";
 /// A larger file is not a track: a ref, and some bytes for each of its packs.
 const MAX_TRACK_BYTES: u64 = MAX_REF_BYTES as u64 + (64 << 10);
+/// The file with the notices of a remote.
+const PURGES_FILE: &str = "purges";
+/// A larger file has more notices than a remote can have.
+const MAX_PURGES_BYTES: u64 = 1 << 30;
 /// How long a push or pull waits for another one of the same store.
 const LOCK_TIMEOUT: Duration = Duration::from_secs(10);
 
@@ -35,7 +40,10 @@ pub(super) struct KnownRef {
 
 /// The tracks of a store in memory.
 #[derive(Default)]
-pub(super) struct Tracks(Mutex<HashMap<SessionHandle, RefTrack>>);
+pub(super) struct Tracks {
+    refs: Mutex<HashMap<SessionHandle, RefTrack>>,
+    purges: Mutex<PurgeTrack>,
+}
 
 impl Remote {
     /// Returns what the store knows of the ref of a session. What is damaged, or of another history
@@ -60,7 +68,7 @@ impl Remote {
 
     fn stored_track(&self, store: &Store, handle: &SessionHandle) -> Result<Option<RefTrack>> {
         let Some(path) = self.track_path(store, handle) else {
-            let tracks = self.tracks.0.lock().unwrap_or_else(PoisonError::into_inner);
+            let tracks = self.tracks.refs.lock().unwrap_or_else(PoisonError::into_inner);
             return Ok(tracks.get(handle).cloned());
         };
         read_track(&path)
@@ -77,12 +85,38 @@ impl Remote {
         let (tag, stored) = (tag.as_str().to_owned(), RecordBytes(stored));
         let track = RefTrack { tag, stored, begins, end };
         let Some(path) = self.track_path(store, handle) else {
-            let mut tracks = self.tracks.0.lock().unwrap_or_else(PoisonError::into_inner);
+            let mut tracks = self.tracks.refs.lock().unwrap_or_else(PoisonError::into_inner);
             tracks.insert(*handle, track);
             return Ok(());
         };
         // It may be lost in a power cut: then it is made again from the packs.
         files::replace(&path, &path.with_extension(NEW), &track.encode())?;
+        Ok(())
+    }
+
+    /// Returns the sessions whose refs the store knows.
+    pub(super) fn tracked_handles(&self, store: &Store) -> Result<BTreeSet<SessionHandle>> {
+        if store.track_folder(self.id).is_some() {
+            return store.tracked_handles(self.id);
+        }
+        let tracks = self.tracks.refs.lock().unwrap_or_else(PoisonError::into_inner);
+        Ok(tracks.keys().copied().collect())
+    }
+
+    /// Returns what the store knows of the notices of the remote.
+    pub(super) fn purge_track(&self, store: &Store) -> Result<PurgeTrack> {
+        if store.track_folder(self.id).is_some() {
+            return store.purge_track(self.id);
+        }
+        Ok(self.tracks.purges.lock().unwrap_or_else(PoisonError::into_inner).clone())
+    }
+
+    /// Keeps what the store knows of the notices of the remote. Durable on return.
+    pub(super) fn keep_purge_track(&self, store: &Store, track: &PurgeTrack) -> Result<()> {
+        if store.track_folder(self.id).is_some() {
+            return store.keep_purge_track(self.id, track);
+        }
+        track.clone_into(&mut self.tracks.purges.lock().unwrap_or_else(PoisonError::into_inner));
         Ok(())
     }
 
@@ -92,7 +126,25 @@ impl Remote {
         for folder in folder.parent().into_iter().chain([folder.as_path()]) {
             files::create_private_folder(folder).map_err(backend::Error::io("create", folder))?;
         }
-        let path = folder.with_file_name("lock");
+        store.lock_remotes()
+    }
+
+    fn track_path(&self, store: &Store, handle: &SessionHandle) -> Option<PathBuf> {
+        Some(store.track_folder(self.id)?.join(handle.to_string()))
+    }
+}
+
+impl Store {
+    /// Waits until no other process pushes, pulls or purges with this store. `None` if it never had
+    /// a remote.
+    pub(in crate::store) fn lock_remotes(&self) -> Result<Option<LockedFile>> {
+        let Some(folder) = self.path().map(|path| path.join(REMOTES_FOLDER)) else {
+            return Ok(None);
+        };
+        if !folder.exists() {
+            return Ok(None);
+        }
+        let path = folder.join("lock");
         let wrong = |error| Error::from(backend::Error::io("lock", &path)(error));
         let mut options = OpenOptions::new();
         let file = options.create(true).truncate(false).write(true).open(&path).map_err(wrong)?;
@@ -105,16 +157,57 @@ impl Remote {
         }
     }
 
-    fn track_path(&self, store: &Store, handle: &SessionHandle) -> Option<PathBuf> {
-        Some(store.track_folder(self.id)?.join(handle.to_string()))
+    /// Returns the remotes that this store was in contact with.
+    pub(super) fn contacted_remotes(&self) -> Result<Vec<RemoteId>> {
+        match self.path() {
+            Some(path) => ids_in(&path.join(REMOTES_FOLDER)),
+            None => Ok(Vec::new()),
+        }
     }
-}
 
-impl Store {
+    /// Returns the sessions on a remote whose refs the store knows.
+    pub(super) fn tracked_handles(&self, remote: RemoteId) -> Result<BTreeSet<SessionHandle>> {
+        match self.track_folder(remote) {
+            Some(folder) => Ok(ids_in(&folder)?.into_iter().collect()),
+            None => Ok(BTreeSet::new()),
+        }
+    }
+
+    /// Returns what the store knows of the notices of a remote.
+    pub(super) fn purge_track(&self, remote: RemoteId) -> Result<PurgeTrack> {
+        let Some(path) = self.purges_path(remote) else { return Ok(PurgeTrack::default()) };
+        match plain_file::read(&path, MAX_PURGES_BYTES) {
+            Ok(bytes) => PurgeTrack::decode(&bytes).map_err(Error::corrupt(path.display())),
+            Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(PurgeTrack::default()),
+            Err(error) => Err(backend::Error::io("read", &path)(error).into()),
+        }
+    }
+
+    /// Keeps what the store knows of the notices of a remote. Durable on return.
+    pub(super) fn keep_purge_track(&self, remote: RemoteId, track: &PurgeTrack) -> Result<()> {
+        let Some(path) = self.purges_path(remote) else { return Ok(()) };
+        files::replace(&path, &path.with_extension(NEW), &track.encode())?;
+        Ok(files::sync_folder(files::folder_of(&path))?)
+    }
+
+    fn purges_path(&self, remote: RemoteId) -> Option<PathBuf> {
+        Some(self.track_folder(remote)?.join(PURGES_FILE))
+    }
+
     /// Returns the folder of the tracks of a remote; `None` for a store in memory.
     pub(super) fn track_folder(&self, remote: RemoteId) -> Option<PathBuf> {
         Some(self.path()?.join(REMOTES_FOLDER).join(remote.to_string()))
     }
+}
+
+/// Returns the ids that are names in a folder; none if there is no such folder.
+fn ids_in<T: FromStr>(folder: &Path) -> Result<Vec<T>> {
+    let entries = match fs::read_dir(folder) {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
+        entries => entries.map_err(backend::Error::io("list", folder))?,
+    };
+    let names = entries.flatten().filter_map(|entry| entry.file_name().into_string().ok());
+    Ok(names.filter_map(|name| name.parse().ok()).collect())
 }
 
 /// Reads the file of a track. `None` if there is none, or if it is damaged.

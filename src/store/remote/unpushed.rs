@@ -1,8 +1,8 @@
 //! What a store has that is not on a remote, as far as the store knows: no request is made.
 
-use super::RemoteAccess;
+use super::access::AccessKeys;
 use super::track::read_track;
-use crate::backend;
+use super::{RemoteAccess, RewriteReason};
 use crate::engine::refs::visible_sessions;
 use crate::error::Result;
 use crate::format::ExportMark;
@@ -10,8 +10,6 @@ use crate::format::remote::RefTrack;
 use crate::model::{SessionHandle, Timestamp};
 use crate::store::{Session, Store};
 use std::collections::BTreeSet;
-use std::fs;
-use std::io;
 
 /// What was written to a session and is not on a remote.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -20,6 +18,8 @@ pub struct UnpushedWork {
     pub operations: u64,
     /// When the first of them was made.
     pub since: Option<Timestamp>,
+    /// Why the session must be rewritten there, if it must.
+    pub rewrite: Option<RewriteReason>,
 }
 
 impl Store {
@@ -29,14 +29,18 @@ impl Store {
     /// # Errors
     /// If the store cannot be read or is damaged.
     pub fn shared_sessions(&self, access: &RemoteAccess) -> Result<Vec<Session>> {
-        let Some(folder) = self.track_folder(access.remote()) else { return Ok(Vec::new()) };
-        let entries = match fs::read_dir(&folder) {
-            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
-            entries => entries.map_err(backend::Error::io("list", &folder))?,
-        };
-        let names = entries.flatten().filter_map(|entry| entry.file_name().into_string().ok());
-        let handles: BTreeSet<SessionHandle> = names.filter_map(|name| name.parse().ok()).collect();
-        let keys = access.keys();
+        self.sessions_with(&self.tracked_handles(access.remote())?, &access.keys())
+    }
+
+    /// Returns the sessions that have one of these handles, in the order in which they came here.
+    pub(super) fn sessions_with(
+        &self,
+        handles: &BTreeSet<SessionHandle>,
+        keys: &AccessKeys,
+    ) -> Result<Vec<Session>> {
+        if handles.is_empty() {
+            return Ok(Vec::new());
+        }
         let (refs, _) = self.engine.follower.written_refs_to_read()?;
         let mut shared = Vec::new();
         for one in visible_sessions(&refs) {
@@ -57,7 +61,18 @@ impl Store {
     pub fn unpushed(&self, access: &RemoteAccess, session: &Session) -> Result<UnpushedWork> {
         let end = self.shared_end(access, session)?;
         let (operations, since) = self.written_since(session.number, &end)?;
-        Ok(UnpushedWork { operations, since })
+        let (id, track) = (session.summary()?.info.id, self.purge_track(access.remote())?);
+        let rewrite = self.rewrite_reason(session, (&id, &end), &track)?;
+        Ok(UnpushedWork { operations, since, rewrite })
+    }
+
+    /// Returns how many notices of purges made here were not written to a remote yet, as far as the
+    /// store knows: no request is made.
+    ///
+    /// # Errors
+    /// [`Error::Corrupt`](crate::error::Error::Corrupt) if the list of notices is damaged.
+    pub fn pending_purges(&self, access: &RemoteAccess) -> Result<u64> {
+        Ok(self.purge_track(access.remote())?.pending.len() as u64)
     }
 
     /// Returns up to where a session is on a remote.

@@ -2,14 +2,16 @@
 
 use super::golden;
 use forge_store::format::remote::{
-    ForeignOperations, PackKey, RefPack, RefSummary, RefTrack, RemoteGrant, RemoteKeys,
-    RemoteMarker, RemoteRef, SeenRef, SessionPlace, open_pack, seal_pack,
+    ForeignOperations, PackKey, PurgeNotice, PurgeTrack, RefPack, RefSummary, RefTrack,
+    RemoteGrant, RemoteKeys, RemoteMarker, RemoteRef, ReplacedPacks, SeenRef, SessionPlace,
+    open_pack, seal_pack,
 };
 use forge_store::format::{ExportMark, RecordBytes};
 use forge_store::model::{
-    CloneId, OperationId, PackHash, PackId, RefLink, RefNonce, RemoteId, RevisionId, SessionId,
-    SessionKind, SessionMetadata, Timestamp,
+    CloneId, NoticeSalt, OperationId, PackHash, PackId, RefLink, RefNonce, RemoteId, RevisionId,
+    SessionId, SessionKind, SessionMetadata, Timestamp,
 };
+use forge_store::redact::KnownSecrets;
 
 const TIME: Timestamp = Timestamp::from_micros(1_767_261_600_000_000);
 const REMOTE: RemoteId = RemoteId::from_bytes([2; 16]);
@@ -122,6 +124,46 @@ fn the_golden_ref_is_written_and_read_unchanged() {
     golden("remote-ref-link", sealed.link.as_bytes());
     let opened = RemoteRef::open(&place(), &session, &kept).unwrap();
     assert_eq!((opened.content, opened.link), (content, sealed.link));
+}
+
+fn notice() -> PurgeNotice {
+    let salt = NoticeSalt::from_bytes([14; 32]);
+    let known = KnownSecrets::new(["p\u{e9}ss \"w/o\" %r\\d", "s3cr3t-Zx9Kq2Lm"]).unwrap();
+    PurgeNotice {
+        multiplier: 0x9e37_79b9_7f4a_7c15,
+        salt,
+        secrets: known.hashes(0x9e37_79b9_7f4a_7c15, &salt),
+        sessions: vec![keys().handle(&SESSION)],
+        reason: Some("it leaked".to_owned()),
+        by: CloneId::from_bytes([4; 16]),
+        time: TIME,
+    }
+}
+
+#[test]
+fn the_golden_purge_notice_is_written_and_read_unchanged() {
+    let notice = notice();
+    golden("remote-notice-content", &notice.encode().unwrap());
+    let kept = golden("remote-notice", &notice.seal((REMOTE, 3), keys().notices()).unwrap());
+    assert_eq!(PurgeNotice::open((REMOTE, 3), keys().notices(), &kept).unwrap(), notice);
+}
+
+#[test]
+fn the_golden_list_of_purge_notices_is_written_and_read_unchanged() {
+    let track = PurgeTrack {
+        notices: vec![notice()],
+        searched: 1,
+        pending: vec![PurgeNotice { reason: None, sessions: Vec::new(), ..notice() }],
+        rewrites: vec![SESSION],
+        replaced: vec![ReplacedPacks { handle: place().handle, packs: vec![PACK] }],
+    };
+    let kept = golden("remote-purges", &track.encode());
+    assert_eq!(PurgeTrack::decode(&kept).unwrap(), track);
+    for place in 0..kept.len() {
+        let mut wrong = kept.clone();
+        wrong[place] ^= 1;
+        assert!(PurgeTrack::decode(&wrong).is_err(), "byte {place}");
+    }
 }
 
 #[test]

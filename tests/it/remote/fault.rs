@@ -14,7 +14,7 @@ use std::sync::atomic::{AtomicI64, Ordering};
 
 /// What happens to a request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Fault {
+pub(super) enum Fault {
     /// It does not arrive.
     Refused,
     /// It does not arrive, and nobody knows.
@@ -24,7 +24,7 @@ enum Fault {
 }
 
 /// A depot in which one request goes wrong.
-struct FaultyDepot {
+pub(super) struct FaultyDepot {
     depot: MemoryDepot,
     /// The number of requests before that one; negative afterwards.
     left: AtomicI64,
@@ -32,6 +32,11 @@ struct FaultyDepot {
 }
 
 impl FaultyDepot {
+    /// A depot in which the request after this many goes wrong.
+    pub(super) fn new(depot: &MemoryDepot, before: i64, fault: Fault) -> Self {
+        Self { depot: depot.clone(), left: AtomicI64::new(before), fault }
+    }
+
     /// Returns whether this request is the one that goes wrong.
     fn strikes(&self) -> bool {
         self.left.fetch_sub(1, Ordering::Relaxed) == 0
@@ -109,8 +114,7 @@ fn a_push_or_pull_with_a_lost_request_or_answer_is_repeated_and_nothing_is_lost_
             let plain: Arc<dyn Depot> = Arc::new(memory.clone());
             let (first, second) = (Machine::new(&plain), Machine::new(&plain));
             first.store.create_session(&act("begin"), NewSession::named("s")).unwrap();
-            let left = AtomicI64::new(before);
-            let faulty: Arc<dyn Depot> = Arc::new(FaultyDepot { depot: memory, left, fault });
+            let faulty: Arc<dyn Depot> = Arc::new(FaultyDepot::new(&memory, before, fault));
             let opened = Remote::open(Arc::clone(&faulty), &SECRET);
             let remote = opened.or_else(|_| Remote::open(faulty, &SECRET)).unwrap();
             let flaky = Machine { store: first.store.clone(), remote };

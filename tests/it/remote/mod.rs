@@ -6,6 +6,7 @@ mod join;
 mod kill;
 mod known;
 mod law;
+mod purge;
 mod witness;
 
 use crate::bundle::law::{same, step, time, told, told_alike};
@@ -129,16 +130,18 @@ fn a_push_and_a_pull_take_few_requests() {
     let pull = || second.store.pull(&act("pull"), &second.remote, &handle, None).unwrap();
     memory.take_requests();
     // The pack is small enough to be in the ref.
+    // One request of each push and pull looks for notices of purges.
     pull();
-    assert_eq!(memory.take_requests(), DepotRequests { get: 1, ..DepotRequests::default() });
+    assert_eq!(memory.take_requests(), DepotRequests { get: 2, ..DepotRequests::default() });
     assert_eq!(pull().operations, 0);
-    assert_eq!(memory.take_requests(), DepotRequests { get: 1, ..DepotRequests::default() });
+    assert_eq!(memory.take_requests(), DepotRequests { get: 2, ..DepotRequests::default() });
     note(&first.session(), "B", "more");
     assert_eq!(first.push().unwrap().operations, 1);
-    assert_eq!(memory.take_requests(), DepotRequests { swap: 1, ..DepotRequests::default() });
-    // Nothing new needs no request.
+    let expected = DepotRequests { get: 1, swap: 1, ..DepotRequests::default() };
+    assert_eq!(memory.take_requests(), expected);
+    // Nothing new needs no other request.
     assert_eq!(first.push().unwrap().operations, 0);
-    assert_eq!(memory.take_requests().total(), 0);
+    assert_eq!(memory.take_requests(), DepotRequests { get: 1, ..DepotRequests::default() });
     // A large one is an object of its own, stored before the ref names it.
     for place in 0..40_u8 {
         let mut text = vec![0; 900];
@@ -146,10 +149,10 @@ fn a_push_and_a_pull_take_few_requests() {
         note(&first.session(), &format!("L{place}"), &format!("{text:?}"));
     }
     assert_eq!(first.push().unwrap().operations, 40);
-    let expected = DepotRequests { put_new: 1, swap: 1, ..DepotRequests::default() };
+    let expected = DepotRequests { get: 1, put_new: 1, swap: 1, ..DepotRequests::default() };
     assert_eq!(memory.take_requests(), expected);
     assert_eq!(pull().operations, 41);
-    assert_eq!(memory.take_requests(), DepotRequests { get: 2, ..DepotRequests::default() });
+    assert_eq!(memory.take_requests(), DepotRequests { get: 3, ..DepotRequests::default() });
     same(&told_alike(&second.store), &told_alike(&first.store), "at the end");
 }
 

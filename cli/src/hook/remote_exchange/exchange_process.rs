@@ -93,6 +93,12 @@ fn exchange_once(
         return Ok(false);
     }
     let known = Remotes::of(context, store)?.find(None)?.clone();
+    if let Some(here) = &here
+        && known.access.handle(&here.summary()?.info.id).is_err()
+    {
+        // The grant opens another session: this one is not shared.
+        return Ok(false);
+    }
     let remote = open_remote(&known)?;
     let transfer = Transfer::new(store, act, known, remote);
     let shared = match here {

@@ -1,0 +1,118 @@
+//! What pushes and pulls did because of purges.
+
+use crate::error::{EXIT_NOT_YET, EXIT_OK};
+use crate::output::{OutputSink, Screen, Tone};
+use crate::text::{count_text, name_list};
+use forge_store::store::PurgeFinding;
+use forge_store::store::remote::{PurgeContact, PurgeSettlement, RewriteReason};
+use serde::Serialize;
+
+/// What was done because of purges.
+#[derive(Debug, Default, Serialize)]
+pub struct PurgesReport {
+    /// How many notices of purges made here were written.
+    pub notices: u64,
+    /// Where secrets were here that were purged elsewhere. They were replaced.
+    pub replaced: Vec<PurgeFinding>,
+    /// Whether other processes still use old files with these secrets.
+    pub unfinished: bool,
+    /// The sessions that were rewritten, beside the ones that the command names.
+    pub rewritten: Vec<String>,
+    /// The sessions that are not rewritten, because they have something else that is not pushed.
+    pub unpushed: Vec<String>,
+    /// The packs with purged or swept data that could not be removed from the remote.
+    pub left: Vec<String>,
+}
+
+impl From<PurgeSettlement> for PurgesReport {
+    fn from(done: PurgeSettlement) -> Self {
+        let PurgeSettlement { contact, rewritten, unpushed } = done;
+        let PurgeContact { written, replaced, is_unfinished, left } = contact;
+        Self { notices: written, replaced, unfinished: is_unfinished, rewritten, unpushed, left }
+    }
+}
+
+impl PurgesReport {
+    /// Returns whether nothing was done.
+    pub const fn is_empty(&self) -> bool {
+        self.notices == 0
+            && self.replaced.is_empty()
+            && self.rewritten.is_empty()
+            && self.unpushed.is_empty()
+            && self.left.is_empty()
+    }
+
+    /// Returns the exit code of the command: 8 if what was purged is not gone everywhere yet.
+    pub const fn exit_code(&self) -> u8 {
+        let is_done = !self.unfinished && self.unpushed.is_empty() && self.left.is_empty();
+        if is_done { EXIT_OK } else { EXIT_NOT_YET }
+    }
+
+    /// Warns of what cannot be undone and of what is left to do.
+    pub fn warn(&self, remote: &str, out: &OutputSink) {
+        if !self.replaced.is_empty() {
+            let secrets = count_text(self.replaced.iter().map(|place| place.count).sum(), "secret");
+            let mut sessions: Vec<String> =
+                self.replaced.iter().filter_map(|place| place.session.clone()).collect();
+            sessions.sort_unstable();
+            sessions.dedup();
+            let sessions = match sessions.as_slice() {
+                [] => String::new(),
+                names => format!(" in {}", name_list(names)),
+            };
+            out.warn(&format!(
+                "replaced {secrets}{sessions}, as a purge elsewhere did: this cannot be undone"
+            ));
+        }
+        if self.unfinished {
+            out.warn(
+                "other processes still use old files with what was purged: end them, then run \
+                 'forge maintain'",
+            );
+        }
+        for name in &self.unpushed {
+            out.warn(&format!(
+                "{remote} still has what was purged in {name}, which has operations that are not \
+                 pushed: 'forge push {name}' writes it anew"
+            ));
+        }
+        for name in &self.left {
+            out.warn(&format!(
+                "{name} on {remote} has what was erased here and could not be removed: remove it \
+                 there, or run the command again"
+            ));
+        }
+    }
+
+    /// Writes what was done.
+    pub fn print(&self, remote: &str, screen: &mut Screen) {
+        if self.notices > 0 {
+            let purges = count_text(self.notices, "purge");
+            screen.line(Tone::Plain, &format!("Told {remote} of {purges}"));
+        }
+        for name in &self.rewritten {
+            print_rewritten(screen, (name, remote), RewriteReason::Purged, "");
+        }
+    }
+}
+
+/// Says that a session was rewritten.
+pub fn print_rewritten(
+    screen: &mut Screen,
+    (session, remote): (&str, &str),
+    reason: RewriteReason,
+    end: &str,
+) {
+    screen.put(Tone::Plain, "Wrote ");
+    screen.put(Tone::Id, session);
+    let erased = erased_word(reason);
+    screen.line(Tone::Plain, &format!(" anew on {remote} without what was {erased}{end}"));
+}
+
+/// Returns what happened to the data that is missing in a session that was rewritten.
+pub const fn erased_word(reason: RewriteReason) -> &'static str {
+    match reason {
+        RewriteReason::Purged => "purged",
+        RewriteReason::Swept => "swept",
+    }
+}

@@ -1,0 +1,189 @@
+//! Notices of purges: with them each clone finds what was purged elsewhere, without knowing the
+//! secret. The list of notices that a store knows is a file of its own.
+
+use super::{RemoteFormatError, after_magic, check_limit};
+use crate::backend::{CIPHER_BYTES, ContentKey};
+use crate::format::DecodeError;
+use crate::format::codec::{pack, unpack};
+use crate::format::row::{unwrap_as, wrap_as};
+use crate::model::{
+    CloneId, MIN_HASHED_BYTES, NoticeSalt, PackId, RemoteId, SecretHash, SessionHandle, SessionId,
+    Timestamp,
+};
+use serde::{Deserialize, Serialize};
+
+/// Maximum size of a notice as stored, in bytes.
+pub const MAX_NOTICE_BYTES: usize = 512 << 10;
+/// Maximum number of hashes in a notice.
+pub const MAX_NOTICE_SECRETS: usize = 4096;
+/// Maximum number of sessions in a notice.
+pub const MAX_NOTICE_SESSIONS: usize = 4096;
+
+const MAGIC: &[u8; 4] = b"fPu1";
+const WHAT: &str = "notice";
+const NONCE_BYTES: usize = 12;
+/// Maximum size of a notice before it is encrypted.
+const MAX_CONTENT_BYTES: usize = MAX_NOTICE_BYTES - MAGIC.len() - NONCE_BYTES - CIPHER_BYTES;
+const TRACK_MAGIC: &[u8; 4] = b"fPt1";
+const TRACK: &str = "list of notices of purges";
+
+/// The content of a notice of a purge.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct PurgeNotice {
+    /// The multiplier of the rolling hashes, an odd number.
+    pub multiplier: u64,
+    /// The key of the keyed hashes. Only the notices of one purge have the same.
+    pub salt: NoticeSalt,
+    /// The hashes of each form of the secrets; at most [`MAX_NOTICE_SECRETS`].
+    pub secrets: Vec<SecretHash>,
+    /// The sessions that the clone had pushed with the secrets, as far as it knows; at most
+    /// [`MAX_NOTICE_SESSIONS`].
+    pub sessions: Vec<SessionHandle>,
+    /// Why they were purged.
+    pub reason: Option<String>,
+    /// The clone that purged them.
+    pub by: CloneId,
+    /// When they were purged.
+    pub time: Timestamp,
+}
+
+impl PurgeNotice {
+    /// Encodes the content, without encryption.
+    ///
+    /// # Errors
+    /// [`RemoteFormatError::TooLarge`] if it exceeds a limit; [`RemoteFormatError::Damaged`] if it
+    /// breaks a rule of the format.
+    pub fn encode(&self) -> Result<Vec<u8>, RemoteFormatError> {
+        self.check()?;
+        let content = pack(self);
+        check_limit("notice in bytes", content.len(), MAX_CONTENT_BYTES)?;
+        Ok(content)
+    }
+
+    /// Decodes what [`PurgeNotice::encode`] has returned.
+    ///
+    /// # Errors
+    /// See [`PurgeNotice::encode`].
+    pub fn decode(content: &[u8]) -> Result<Self, RemoteFormatError> {
+        check_limit("notice in bytes", content.len(), MAX_CONTENT_BYTES)?;
+        let decoded = unpack::<Self>(WHAT, content);
+        let decoded = decoded.map_err(|error| damaged(error.to_string()))?;
+        decoded.check()?;
+        Ok(decoded)
+    }
+
+    /// Encrypts the notice with this number of a remote.
+    ///
+    /// # Errors
+    /// See [`PurgeNotice::encode`].
+    pub fn seal(
+        &self,
+        (remote, number): (RemoteId, u64),
+        key: &[u8; 32],
+    ) -> Result<Vec<u8>, RemoteFormatError> {
+        let content = self.encode()?;
+        let place = place_bytes(remote, number);
+        let nonce = nonce_of(key, &place, &content);
+        let hidden = content_key(key).seal(nonce, &place, &content);
+        Ok([&MAGIC[..], &nonce, &hidden].concat())
+    }
+
+    /// Decrypts a notice and checks that it is the one with this number of the remote.
+    ///
+    /// # Errors
+    /// [`RemoteFormatError::Damaged`] if it was altered or cut, is another notice, or was written
+    /// with another key; [`RemoteFormatError::LaterVersion`]; [`RemoteFormatError::TooLarge`].
+    pub fn open(
+        (remote, number): (RemoteId, u64),
+        key: &[u8; 32],
+        bytes: &[u8],
+    ) -> Result<Self, RemoteFormatError> {
+        check_limit("notice as stored, in bytes", bytes.len(), MAX_NOTICE_BYTES)?;
+        let rest = after_magic(WHAT, MAGIC, bytes)?;
+        let cut = || damaged("it ends too early");
+        let (nonce, hidden) = rest.split_first_chunk::<NONCE_BYTES>().ok_or_else(cut)?;
+        let place = place_bytes(remote, number);
+        let content = content_key(key).open(*nonce, &place, hidden);
+        let content = content.ok_or_else(|| damaged("it does not open with the key of notices"))?;
+        if *nonce != nonce_of(key, &place, &content) {
+            return Err(damaged("its nonce is not the one of its content"));
+        }
+        Self::decode(&content)
+    }
+
+    fn check(&self) -> Result<(), RemoteFormatError> {
+        check_limit("list of hashes of a notice", self.secrets.len(), MAX_NOTICE_SECRETS)?;
+        check_limit("list of sessions of a notice", self.sessions.len(), MAX_NOTICE_SESSIONS)?;
+        if self.multiplier.is_multiple_of(2) {
+            return Err(damaged("its multiplier is even"));
+        }
+        if self.secrets.iter().any(|secret| (secret.length as usize) < MIN_HASHED_BYTES) {
+            return Err(damaged("it names a text that is too short to be a secret"));
+        }
+        Ok(())
+    }
+}
+
+/// Returns the associated data of a notice.
+fn place_bytes(remote: RemoteId, number: u64) -> Vec<u8> {
+    [&remote.as_bytes()[..], &number.to_le_bytes(), WHAT.as_bytes()].concat()
+}
+
+fn content_key(key: &[u8; 32]) -> ContentKey {
+    ContentKey::new(blake3::derive_key("forge content of a notice, version 1", key))
+}
+
+/// Returns the nonce of a content: the beginning of a keyed hash, different for each content.
+fn nonce_of(key: &[u8; 32], place: &[u8], content: &[u8]) -> [u8; NONCE_BYTES] {
+    let key = blake3::derive_key("forge nonce of a notice, version 1", key);
+    let mut hasher = blake3::Hasher::new_keyed(&key);
+    hasher.update(place).update(content);
+    *hasher.finalize().as_bytes().first_chunk().expect("12 of 32 bytes")
+}
+
+fn damaged(reason: impl Into<String>) -> RemoteFormatError {
+    RemoteFormatError::damaged(WHAT, reason)
+}
+
+/// Packs that a session had before it was rewritten, and that must be removed.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct ReplacedPacks {
+    /// The session.
+    pub handle: SessionHandle,
+    /// The names of the packs.
+    pub packs: Vec<PackId>,
+}
+
+/// What a store knows of the notices of a remote, and what it still has to do because of purges.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct PurgeTrack {
+    /// The notices on the remote that were read, from number 0 on.
+    pub notices: Vec<PurgeNotice>,
+    /// How many of them the store was searched for.
+    pub searched: u64,
+    /// The notices that are to be written.
+    pub pending: Vec<PurgeNotice>,
+    /// Sessions that must be rewritten, beside the ones whose operations show it.
+    pub rewrites: Vec<SessionId>,
+    /// The packs that must be removed.
+    pub replaced: Vec<ReplacedPacks>,
+}
+
+impl PurgeTrack {
+    /// Encodes the content of the file.
+    #[must_use]
+    pub fn encode(&self) -> Vec<u8> {
+        wrap_as(TRACK_MAGIC, &pack(self))
+    }
+
+    /// Decodes the content of the file.
+    ///
+    /// # Errors
+    /// [`DecodeError`] if it is damaged.
+    pub fn decode(bytes: &[u8]) -> Result<Self, DecodeError> {
+        unpack(TRACK, unwrap_as(TRACK_MAGIC, TRACK, bytes)?)
+    }
+}

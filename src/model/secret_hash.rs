@@ -1,0 +1,19 @@
+//! Hashes by which a secret is recognised without being known.
+
+use super::SecretDigest;
+use serde::{Deserialize, Serialize};
+
+/// Minimum length of a secret that is hashed: shorter ones occur in texts by chance.
+pub const MIN_HASHED_BYTES: usize = 6;
+
+/// The hashes of one form in which a text may have a secret.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct SecretHash {
+    /// The length of the form in bytes.
+    pub length: u32,
+    /// The upper 24 bits of its rolling hash. More of them would help to guess the secret.
+    pub first: u32,
+    /// Its keyed hash.
+    pub strong: SecretDigest,
+}

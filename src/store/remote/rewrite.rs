@@ -1,0 +1,100 @@
+//! Sessions that are rewritten on a remote, because data was erased here that it still has.
+
+use super::{PurgeContact, Remote};
+use crate::error::Result;
+use crate::format::ExportMark;
+use crate::format::remote::PurgeTrack;
+use crate::model::{SessionHandle, SessionId};
+use crate::store::{Session, Store, WriteContext};
+use serde::Serialize;
+
+/// Why a session is rewritten on a remote.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum RewriteReason {
+    /// Secrets were purged.
+    Purged,
+    /// Pruned data was swept.
+    Swept,
+}
+
+/// What was done with a remote because of purges.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct PurgeSettlement {
+    /// What all contacts did since it was last asked for.
+    pub contact: PurgeContact,
+    /// The names of the sessions that were rewritten.
+    pub rewritten: Vec<String>,
+    /// The names of the sessions that must be rewritten and are not, because they have something
+    /// else that was not pushed.
+    pub unpushed: Vec<String>,
+}
+
+/// A session that must be rewritten because of a purge.
+pub(super) struct PurgedSession {
+    pub(super) handle: SessionHandle,
+    session: Session,
+    /// How many of its operations were not pushed.
+    operations: u64,
+}
+
+impl Store {
+    /// Finishes what purges need on a remote: writes the notices, does what others purged, and
+    /// rewrites the sessions that were pushed with what was purged, unless they have something else
+    /// that was not pushed.
+    ///
+    /// # Errors
+    /// Any error of a push.
+    pub fn settle_purges(&self, act: &WriteContext, remote: &Remote) -> Result<PurgeSettlement> {
+        let locked = remote.lock(self)?;
+        self.exchange_purges(act, remote)?;
+        drop(locked);
+        let mut settled = PurgeSettlement::default();
+        for one in self.sessions_to_rewrite(remote)? {
+            let name = one.session.summary()?.info.name;
+            if one.operations > 0 {
+                settled.unpushed.push(name);
+                continue;
+            }
+            let pushed = self.push(act, remote, &one.session)?;
+            settled.rewritten.extend(pushed.rewritten.map(|_| name));
+        }
+        settled.contact = remote.take_purge_contact();
+        Ok(settled)
+    }
+
+    /// Returns the sessions on a remote that must be rewritten because of a purge.
+    pub(super) fn sessions_to_rewrite(&self, remote: &Remote) -> Result<Vec<PurgedSession>> {
+        let track = remote.purge_track(self)?;
+        let mut found = Vec::new();
+        for session in self.sessions_with(&remote.tracked_handles(self)?, &remote.keys)? {
+            let id = session.summary()?.info.id;
+            let handle = remote.keys.handle(&id)?;
+            let end =
+                remote.known_ref(self, &handle)?.map_or_else(ExportMark::default, |it| it.end);
+            let reason = self.rewrite_reason(&session, (&id, &end), &track)?;
+            if reason == Some(RewriteReason::Purged) {
+                let operations = self.written_since(session.number, &end)?.0;
+                found.push(PurgedSession { handle, session, operations });
+            }
+        }
+        Ok(found)
+    }
+
+    /// Returns why a session that is on a remote up to `end` must be rewritten, if it must.
+    pub(super) fn rewrite_reason(
+        &self,
+        session: &Session,
+        (id, end): (&SessionId, &ExportMark),
+        track: &PurgeTrack,
+    ) -> Result<Option<RewriteReason>> {
+        if *end == ExportMark::default() {
+            return Ok(None);
+        }
+        if track.rewrites.contains(id) || self.was_purged_since(session.number, end)? {
+            return Ok(Some(RewriteReason::Purged));
+        }
+        let is_swept = self.was_erased_since(session.number, end)?;
+        Ok(is_swept.then_some(RewriteReason::Swept))
+    }
+}

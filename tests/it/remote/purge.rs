@@ -1,0 +1,425 @@
+//! Purges that reach other stores through a remote.
+
+use super::fault::{Fault, FaultyDepot};
+use super::{Machine, SECRET, command, judged};
+use crate::bundle::law::{same, time, told};
+use crate::bundle::{act, note};
+use forge_store::format::remote::{PurgeNotice, RemoteKeys, notice_name, pack_in};
+use forge_store::model::{CloneId, NoticeSalt, Value};
+use forge_store::redact::KnownSecrets;
+use forge_store::store::remote::{
+    Depot, DepotWrite, MemoryDepot, PurgeContact, PurgeSettlement, Remote, RemoteAccess, RemoteKeyFile, SeenRefs,
+    RewriteReason,
+};
+use forge_store::store::{NewSession, PurgeReport, Session, Store, VerifyDepth, VerifyOutcome};
+use forge_store::{Error, ErrorKind};
+use std::path::PathBuf;
+use std::sync::Arc;
+use tempfile::TempDir;
+
+/// What is purged. No rule finds it.
+const WORD: &str = "correct \"horse\" battery staple";
+
+/// A machine whose store is in a folder.
+struct Place {
+    folder: TempDir,
+    machine: Machine,
+}
+
+impl Place {
+    fn new(depot: &Arc<dyn Depot>) -> Self {
+        let folder = tempfile::tempdir().unwrap();
+        let store = Store::create(&folder.path().join("store"), judged()).unwrap();
+        let remote = Remote::open(Arc::clone(depot), &SECRET).unwrap();
+        Self { folder, machine: Machine { store, remote } }
+    }
+
+    fn path(&self) -> PathBuf {
+        self.folder.path().join("store")
+    }
+
+    /// Returns the place as another process sees it.
+    fn opened_again(self, depot: &Arc<dyn Depot>) -> Self {
+        let Self { folder, machine } = self;
+        drop(machine);
+        let store = Store::open(&folder.path().join("store"), judged()).unwrap();
+        let remote = Remote::open(Arc::clone(depot), &SECRET).unwrap();
+        Self { folder, machine: Machine { store, remote } }
+    }
+
+    fn purge(&self) -> Result<PurgeReport, Error> {
+        let (store, known) = (&self.machine.store, KnownSecrets::new([WORD]).unwrap());
+        store.purge(&act("purge"), &known, Some("it leaked"), &|_, _| None, &|_| ())
+    }
+
+    fn settle(&self) -> PurgeSettlement {
+        settled(&self.machine)
+    }
+
+    fn key(&self) -> RemoteAccess {
+        let (remote, seen) = (self.machine.remote.id(), SeenRefs::new());
+        RemoteKeyFile { remote, secret: SECRET, url: None, seen }.into()
+    }
+
+    /// Checks that nothing of the store has the secret, and that the store is whole.
+    fn check(&self, context: &str) {
+        let (store, known) = (&self.machine.store, KnownSecrets::new([WORD]).unwrap());
+        let found = store.purge_preview(&act("preview"), &known, &|_, _| None, &|_| ()).unwrap();
+        assert_eq!((&*found.places, &*found.searched.found), (&[][..], &[][..]), "{context}");
+        let verified = Store::verify(&self.path(), VerifyDepth::ReadData, time(9), None).unwrap();
+        let outcome = (verified.outcome, verified.findings);
+        assert_eq!(outcome, (VerifyOutcome::Clean, vec![]), "{context}");
+    }
+}
+
+fn settled(machine: &Machine) -> PurgeSettlement {
+    machine.store.settle_purges(&act("settle"), &machine.remote).unwrap()
+}
+
+/// A remote with a session `s` that has a secret, and two machines that have it.
+fn leaked() -> (MemoryDepot, Arc<dyn Depot>, [Place; 2]) {
+    let memory = MemoryDepot::default();
+    let depot: Arc<dyn Depot> = Arc::new(memory.clone());
+    Remote::create(Arc::clone(&depot), &SECRET).unwrap();
+    let [first, second] = [(); 2].map(|()| Place::new(&depot));
+    first.machine.store.create_session(&act("begin"), NewSession::named("s")).unwrap();
+    note(&first.machine.session(), "A", "nothing");
+    first.machine.push().unwrap();
+    // More than fits into a ref.
+    let mut long = vec![0; 30_000];
+    blake3::Hasher::new().finalize_xof().fill(&mut long);
+    note(&first.machine.session(), "B", &format!("{{\"key\":{WORD:?}}} {WORD} {long:?}"));
+    first.machine.push().unwrap();
+    second.machine.pull().unwrap();
+    (memory, depot, [first, second])
+}
+
+/// Checks that no pack has the secret and that each is named by its ref. Returns what a new clone
+/// has of the session `s`.
+fn cleaned(memory: &MemoryDepot, depot: &Arc<dyn Depot>, context: &str) -> String {
+    let new = Place::new(depot);
+    let Machine { store, remote } = &new.machine;
+    for session in remote.sessions().unwrap() {
+        store.pull(&act("pull"), remote, &session.handle, None).unwrap();
+    }
+    assert_eq!(remote.take_purge_contact(), PurgeContact::default(), "{context}");
+    new.check(context);
+    // Packs that no ref names are orphans of pushes that failed, and were made after the purge.
+    memory.set_now(time(1));
+    remote.tidy().unwrap();
+    for entry in memory.list("packs/", "").unwrap() {
+        let (handle, _) = pack_in(&entry.name).unwrap();
+        assert!(remote.session(&handle).unwrap().is_some(), "{context}: {}", entry.name);
+    }
+    told(store)
+}
+
+/// Returns what a machine has of the session `s`, without its operations: those of purges are its
+/// own.
+fn content(machine: &Machine) -> String {
+    let told = told(&machine.store);
+    told.split("\noperations: ").next().unwrap().to_owned()
+}
+
+#[test]
+fn a_purge_reaches_a_store_that_had_pulled() {
+    let (memory, depot, [first, second]) = leaked();
+    assert_eq!(memory.list("packs/", "").unwrap().len(), 1);
+    let purged = first.purge().unwrap();
+    assert!(purged.is_done() && !purged.places.is_empty(), "{purged:?}");
+    assert_eq!(first.machine.store.pending_purges(&first.key()).unwrap(), 1);
+    let pushed = first.machine.push().unwrap();
+    assert_eq!((pushed.operations, pushed.rewritten), (0, Some(RewriteReason::Purged)));
+    assert_eq!(first.machine.store.pending_purges(&first.key()).unwrap(), 0);
+    let contact = first.machine.remote.take_purge_contact();
+    assert_eq!((contact.written, contact.replaced, contact.left), (1, vec![], vec![]));
+    assert_eq!(first.machine.push().unwrap().rewritten, None);
+    cleaned(&memory, &depot, "pushed");
+
+    let pulled = second.machine.pull().unwrap();
+    assert_eq!((pulled.operations, pulled.version), (0, 3));
+    let replaced = second.machine.remote.take_purge_contact().replaced;
+    assert!(!replaced.is_empty() && replaced.iter().all(|place| place.session.is_some()));
+    second.check("pulled");
+    let log = format!("{:?}", second.machine.session().operations(1).unwrap());
+    assert!(log.contains("it leaked"), "{log}");
+    assert_eq!(second.settle(), PurgeSettlement::default());
+    note(&second.machine.session(), "C", "more");
+    assert_eq!(second.machine.push().unwrap().rewritten, None);
+    first.machine.pull().unwrap();
+    let expected = cleaned(&memory, &depot, "at the end");
+    for place in [&first, &second] {
+        let has = told(&place.machine.store);
+        assert_eq!(has.contains("more"), expected.contains("more"));
+        place.check("at the end");
+    }
+}
+
+#[test]
+fn a_stale_store_with_unpushed_work_does_not_bring_the_secret_back() {
+    for others in [false, true] {
+        let (memory, depot, [first, second]) = leaked();
+        note(&second.machine.session(), "D", &format!("mine: {WORD}"));
+        command(&second.machine.session(), "mine");
+        first.purge().unwrap();
+        first.machine.push().unwrap();
+        if others {
+            note(&first.machine.session(), "E", "theirs");
+            first.machine.push().unwrap();
+        }
+        let pushed = second.machine.push().unwrap();
+        assert_eq!(pushed.operations, 2, "{pushed:?}");
+        assert!(!second.machine.remote.take_purge_contact().replaced.is_empty());
+        second.check("pushed");
+        assert!(cleaned(&memory, &depot, "pushed").contains("mine: purged"));
+        first.machine.pull().unwrap();
+        first.check("pulled");
+        same(&content(&first.machine), &content(&second.machine), "at the end");
+    }
+}
+
+#[test]
+fn a_session_that_nobody_thought_of_is_written_anew() {
+    let (memory, depot, [first, second]) = leaked();
+    let Machine { store, remote } = &second.machine;
+    let other = store.create_session(&act("begin"), NewSession::named("t")).unwrap();
+    note(&other, "T", &format!("{WORD:?} again"));
+    store.push(&act("push"), remote, &other).unwrap();
+    let kept = store.create_session(&act("begin"), NewSession::named("u")).unwrap();
+    note(&kept, "U", WORD);
+    store.push(&act("push"), remote, &kept).unwrap();
+    note(&kept, "V", "not pushed");
+    first.purge().unwrap();
+    first.settle();
+    let done = second.settle();
+    let settled = (done.rewritten, done.unpushed);
+    assert_eq!(settled, (vec!["t".to_owned()], vec!["u".to_owned()]));
+    assert_eq!(store.push(&act("push"), remote, &kept).unwrap().operations, 1);
+    assert_eq!(second.settle(), PurgeSettlement::default());
+    second.check("settled");
+    cleaned(&memory, &depot, "settled");
+}
+
+#[test]
+fn what_others_pushed_before_they_knew_is_purged_where_it_is_pulled() {
+    for with_secret in [false, true] {
+        for own in [false, true] {
+            let context = format!("with the secret: {with_secret}, own work: {own}");
+            let (memory, depot, [first, second]) = leaked();
+            let text = if with_secret { WORD } else { "nothing" };
+            note(&second.machine.session(), "D", &format!("theirs: {text}"));
+            second.machine.push().unwrap();
+            if own {
+                note(&first.machine.session(), "E", "mine");
+            }
+            first.purge().unwrap();
+            let pushed = first.machine.push().unwrap();
+            assert_eq!(pushed.rewritten, Some(RewriteReason::Purged), "{context}");
+            assert_eq!((pushed.pulled, pushed.operations), (1, u64::from(own)), "{context}");
+            first.check(&context);
+            let there = cleaned(&memory, &depot, &context);
+            assert!(there.contains("theirs"), "{context}");
+            second.machine.pull().unwrap();
+            second.check(&context);
+            same(&content(&first.machine), &content(&second.machine), &context);
+        }
+    }
+}
+
+#[test]
+fn a_secret_deep_in_a_long_text_goes_from_the_remote() {
+    let (memory, depot, [first, _]) = leaked();
+    first.purge().unwrap();
+    first.machine.push().unwrap();
+    let session = first.machine.session();
+    let deep = act("run");
+    let mut write = session.write(&deep);
+    let text = write.text(&format!("{} {WORD} {}", "before ".repeat(900), "after ".repeat(900)));
+    let value = Value::from([("command", "login".into()), ("stdout_preview", text)]);
+    let fact = forge_store::model::Fact { value, ..crate::bundle::increment::command("deep") };
+    write.fact(fact).commit().unwrap();
+    first.machine.push().unwrap();
+    first.purge().unwrap();
+    assert_eq!(first.machine.push().unwrap().rewritten, Some(RewriteReason::Purged));
+    cleaned(&memory, &depot, "pushed");
+}
+
+#[test]
+fn a_purge_killed_at_any_request_is_finished_by_the_next_contact() {
+    let mut failed = 0;
+    for fault in [Fault::Refused, Fault::RequestLost, Fault::AnswerLost] {
+        for before in 0..9 {
+            let context = format!("{fault:?} after {before}");
+            let (memory, depot, [first, second]) = leaked();
+            first.purge().unwrap();
+            let faulty: Arc<dyn Depot> = Arc::new(FaultyDepot::new(&memory, before + 1, fault));
+            let flaky = Remote::open(faulty, &SECRET).unwrap();
+            let (store, session) = (&first.machine.store, first.machine.session());
+            failed += usize::from(store.push(&act("push"), &flaky, &session).is_err());
+            failed += usize::from(!flaky.take_purge_contact().left.is_empty());
+            let first = first.opened_again(&depot);
+            first.settle();
+            assert_eq!(first.settle(), PurgeSettlement::default(), "{context}");
+            assert_eq!(memory.list("purges/", "").unwrap().len(), 1, "{context}");
+            assert_eq!(first.machine.push().unwrap().operations, 0, "{context}");
+            cleaned(&memory, &depot, &context);
+            let named = memory.list("packs/", "").unwrap().len();
+            assert!(named <= 2, "{context}: {named}");
+            second.machine.pull().unwrap();
+            second.check(&context);
+        }
+    }
+    assert!(failed > 8, "{failed}");
+}
+
+#[test]
+fn an_old_pack_that_cannot_be_removed_is_named_until_it_is_gone() {
+    let mut named = 0;
+    for before in 7..10 {
+        let (memory, depot, [first, _]) = leaked();
+        let old = memory.list("packs/", "").unwrap()[0].name.clone();
+        let is_there = || memory.list("packs/", "").unwrap().iter().any(|one| one.name == old);
+        first.purge().unwrap();
+        let faulty = FaultyDepot::new(&memory, before, Fault::Refused);
+        let remote = Remote::open(Arc::new(faulty), &SECRET).unwrap();
+        let (store, session) = (&first.machine.store, first.machine.session());
+        let pushed = store.push(&act("push"), &remote, &session);
+        let left = remote.take_purge_contact().left;
+        if pushed.is_ok() && !left.is_empty() {
+            assert_eq!(left, std::slice::from_ref(&old));
+            assert!(is_there());
+            named += 1;
+        }
+        assert_eq!(first.settle().contact.left, [""; 0]);
+        assert!(!is_there());
+        cleaned(&memory, &depot, "removed");
+    }
+    assert_eq!(named, 1);
+}
+
+#[test]
+fn only_a_purge_that_changed_something_is_told_and_its_note_does_not_hold_the_secret() {
+    let (_, depot, [first, _]) = leaked();
+    let other = KnownSecrets::new(["another secret"]).unwrap();
+    let store = &first.machine.store;
+    store.purge(&act("purge"), &other, None, &|_, _| None, &|_| ()).unwrap();
+    let word = KnownSecrets::new(["description"]).unwrap();
+    let refused = store.purge(&act("purge"), &word, None, &|_, _| None, &|_| ());
+    assert_eq!(refused.unwrap_err().kind(), ErrorKind::Invalid);
+    assert_eq!(store.pending_purges(&first.key()).unwrap(), 0);
+    first.purge().unwrap();
+    let first = first.opened_again(&depot);
+    assert_eq!(first.machine.store.pending_purges(&first.key()).unwrap(), 1);
+    let note = first.path().join("remotes").join(first.key().remote.to_string()).join("purges");
+    let note = std::fs::read(note).unwrap();
+    let holds = |part: &str| note.windows(part.len()).any(|bytes| bytes == part.as_bytes());
+    assert!(holds("it leaked") && !holds("horse") && !holds("staple"));
+    first.check("noted");
+}
+
+#[test]
+fn a_purge_goes_on_from_one_remote_to_another() {
+    let (memory, depot, [first, second]) = leaked();
+    let other = MemoryDepot::default();
+    let there: Arc<dyn Depot> = Arc::new(other.clone());
+    let remote = Remote::create(Arc::clone(&there), &SECRET).unwrap();
+    let store = &second.machine.store;
+    store.push(&act("push"), &remote, &second.machine.session()).unwrap();
+    first.purge().unwrap();
+    first.settle();
+    second.settle();
+    let done = store.settle_purges(&act("settle"), &remote).unwrap();
+    assert_eq!((done.contact.written, done.rewritten), (1, vec!["s".to_owned()]));
+    cleaned(&other, &there, "the other");
+    cleaned(&memory, &depot, "the first");
+    assert_eq!(second.settle(), PurgeSettlement::default());
+}
+
+#[test]
+fn a_thousand_notices_are_read_once() {
+    let (memory, depot, [first, second]) = leaked();
+    let keys = RemoteKeys::new(&SECRET);
+    let id = first.machine.remote.id();
+    for number in 0..1000_u64 {
+        let salt = NoticeSalt::from_bytes(*blake3::hash(&number.to_le_bytes()).as_bytes());
+        let known = KnownSecrets::new([format!("another secret {number}")]).unwrap();
+        let notice = PurgeNotice {
+            multiplier: 7 + 2 * (number % 3),
+            salt,
+            secrets: known.hashes(7 + 2 * (number % 3), &salt),
+            sessions: Vec::new(),
+            reason: None,
+            by: CloneId::from_bytes([1; 16]),
+            time: time(1),
+        };
+        let sealed = notice.seal((id, number), keys.notices()).unwrap();
+        let written = memory.put_new(&notice_name(number), &sealed).unwrap();
+        assert!(matches!(written, DepotWrite::Done(_)));
+    }
+    note(&first.machine.session(), "C", "this is another secret 501");
+    memory.take_requests();
+    first.machine.push().unwrap();
+    let requests = memory.take_requests();
+    // The session is written anew, which reads the ref before the old pack is removed.
+    assert_eq!((requests.get, requests.put_new, requests.swap), (1002, 1, 1), "{requests:?}");
+    assert_eq!(first.machine.remote.take_purge_contact().replaced.len(), 1);
+    assert_eq!(first.machine.push().unwrap().operations, 0);
+    assert_eq!(memory.take_requests().get, 1);
+    let first = first.opened_again(&depot);
+    memory.take_requests();
+    assert_eq!(first.machine.push().unwrap().operations, 0);
+    assert_eq!(memory.take_requests().get, 1);
+    // What was pulled from a ref that is older than they are is searched without reading them again.
+    second.machine.pull().unwrap();
+    memory.take_requests();
+    let third = Place::new(&depot);
+    third.machine.pull().unwrap();
+    assert!(memory.take_requests().get < 1010);
+}
+
+#[test]
+fn an_altered_moved_or_missing_notice_is_noticed() {
+    let (memory, depot, [first, second]) = leaked();
+    first.purge().unwrap();
+    first.settle();
+    let whole = super::read(&memory, "purges/0");
+    for wrong in [whole[..whole.len() - 1].to_vec(), {
+        let mut wrong = whole.clone();
+        wrong[40] ^= 1;
+        wrong
+    }] {
+        super::overwrite(&memory, "purges/0", &wrong);
+        let error = second.machine.pull().unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::Corrupt, "{error}");
+        assert!(second.machine.push().is_err());
+    }
+    super::overwrite(&memory, "purges/0", &whole);
+    memory.put_new("purges/1", &whole).unwrap();
+    assert_eq!(second.machine.pull().unwrap_err().kind(), ErrorKind::Corrupt);
+    memory.remove("purges/1").unwrap();
+    // The ref shows that there was one.
+    memory.remove("purges/0").unwrap();
+    let error = Place::new(&depot).machine.pull().unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::Forged, "{error}");
+    memory.put_new("purges/0", &whole).unwrap();
+    second.machine.pull().unwrap();
+    second.check("pulled");
+}
+
+#[test]
+fn a_store_in_memory_does_what_others_purged() {
+    let (memory, depot, [first, _]) = leaked();
+    let third = Machine::new(&depot);
+    third.pull().unwrap();
+    note(&third.session(), "D", WORD);
+    first.purge().unwrap();
+    first.settle();
+    third.push().unwrap();
+    assert!(!told(&third.store).contains("battery"));
+    assert!(!session_text(&third.session()).contains("battery"));
+    cleaned(&memory, &depot, "pushed");
+}
+
+fn session_text(session: &Session) -> String {
+    format!("{:?}", session.records(1, usize::MAX).unwrap())
+}
