@@ -32,7 +32,7 @@ pub fn run(verb: &str, context: &Context) {
     let mut line = HookLogEntry::new(context.now, WORD, verb);
     line.session = context.session().map(str::to_owned);
     let finished = end_if_late(context, &store, line.clone());
-    let done = crate::panic::catch_panics(|| exchange(verb, context, &store));
+    let done = crate::panic::catch_panics(|| exchange(&mut line.event, context, &store));
     line.micros = u64::try_from(began.elapsed().as_micros()).unwrap_or(u64::MAX);
     match done {
         Ok(Some(true)) => line.outcome = HookOutcome::Saved,
@@ -66,17 +66,23 @@ fn end_if_late(context: &Context, store: &Store, mut line: HookLogEntry) -> mpsc
 }
 
 /// Exchanges the session. Returns whether anything was pulled or pushed; `None` if another process
-/// is exchanging it.
-fn exchange(verb: &str, context: &Context, store: &Store) -> Result<Option<bool>, CommandError> {
+/// is exchanging it. A sync that was asked for meanwhile follows, and then `verb` says so.
+fn exchange(
+    verb: &mut String,
+    context: &Context,
+    store: &Store,
+) -> Result<Option<bool>, CommandError> {
     let session = context.session().ok_or_else(|| {
         CommandError::invalid("FORGE_SESSION does not name the session to exchange")
     })?;
     let stamp = ExchangeStamp::of(store, session)
         .ok_or_else(|| CommandError::internal("the store has no folder for notes"))?;
     let act = WriteContext::hook(format!("hook {WORD} {verb}"), context.now);
-    let mut is_changed = false;
+    let (mut is_changed, mut next) = (false, verb.clone());
     stamp.settle(|| {
-        is_changed |= exchange_once((verb, session), context, store, &act)?;
+        let this = std::mem::replace(&mut next, SYNC.to_owned());
+        verb.clone_from(&this);
+        is_changed |= exchange_once((&this, session), context, store, &act)?;
         Ok(is_changed)
     })
 }

@@ -259,10 +259,13 @@ fn a_pull_that_is_held_does_not_hold_the_agent() {
     let (_, again) = start();
     assert!(held.is_running());
     assert_eq!(second.exchanges().len(), 1);
+    // A sync that is asked for follows it.
+    second.hook("Stop", json!({}));
+    assert!(held.is_running());
     lock.unlock().unwrap();
     again.end();
     held.end();
-    assert_eq!(second.exchanges(), [said("pull", "failed"), said("pull", "saved")]);
+    assert_eq!(second.exchanges(), [said("pull", "failed"), said("sync", "saved")]);
     assert_eq!(second.commands(), ["cargo test"]);
     assert!(!second.forge(["doctor"]).stdout.contains("it took longer"));
 }
