@@ -3,7 +3,7 @@
 use super::Remote;
 use crate::error::{Error, Result};
 use crate::format::remote::{
-    RemoteGrant, RemoteKeyFile, RemoteKeys, RemoteMarker, SeenRef, SeenRefs, SessionKey,
+    RemoteGrant, RemoteKeyFile, RemoteKeys, RemoteMarker, SeenRefs, SessionKey,
 };
 use crate::model::{RemoteId, SessionHandle, SessionId};
 use crate::store::Store;
@@ -75,9 +75,9 @@ impl From<RemoteGrant> for RemoteAccess {
 
 /// The keys of an open remote.
 pub(super) enum AccessKeys {
-    /// Those of the whole remote.
+    /// The keys of the whole remote.
     All(RemoteKeys),
-    /// That of one session.
+    /// The key of one session.
     One(RemoteGrant),
 }
 
@@ -128,7 +128,7 @@ impl AccessKeys {
 
 impl Store {
     /// Makes the grant of a session on a remote, from its place there. It opens this session only,
-    /// also what is pushed later, and cannot be taken back. No pack is read.
+    /// also what is pushed later. A grant cannot be withdrawn. No pack is read.
     ///
     /// # Errors
     /// [`Error::NotFound`] if the session is not on the remote; [`Error::RemoteHistory`] if the
@@ -142,13 +142,12 @@ impl Store {
             return Err(Error::not_found("session on the remote", handle.to_string()));
         };
         remote.checked(self, handle, known.as_ref(), &read)?;
-        let SeenRef { version, link } = read.opened.seen();
         Ok(RemoteGrant {
             remote: remote.id,
             session: read.opened.content.info.id,
             handle: *handle,
             key: keys.session(handle),
-            seen: SeenRef { version, link },
+            seen: read.opened.seen(),
         })
     }
 }

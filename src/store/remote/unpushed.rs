@@ -81,10 +81,10 @@ impl Store {
         access: &RemoteAccess,
         session: &Session,
     ) -> Result<ExportMark> {
+        let handle = access.handle(&session.summary()?.info.id)?;
         let Some(folder) = self.track_folder(access.remote()) else {
             return Ok(ExportMark::default());
         };
-        let handle = access.handle(&session.summary()?.info.id)?;
         match read_track(&folder.join(handle.to_string()))? {
             Some(RefTrack { end, .. }) if self.has_export_mark(&end)? => Ok(end),
             _ => Ok(ExportMark::default()),

@@ -1,6 +1,6 @@
 //! The witness of refs: what was seen of each ref on this machine, in a folder of the keyring for
-//! each remote. All stores of the keyring share it, so a store that was restored or made anew
-//! notices a remote that was set back.
+//! each remote. All stores of the keyring share it, so a new or restored store notices a remote
+//! that was set back.
 //!
 //! It may lag, and is never ahead of the remote: a lost file is no error.
 
