@@ -327,8 +327,7 @@ fn operation(
     }
     for effect in &row.effects {
         match effect {
-            OperationEffect::Switched { elsewhere: true, .. } => {}
-            OperationEffect::Switched { branch, time, position, .. } => {
+            OperationEffect::Switched { branch, time, position, elsewhere: false, .. } => {
                 let place = of(row.session).time(*time).number(*position).build();
                 sink(key::SWITCHES, place, branch.to_be_bytes().to_vec())?;
             }

@@ -206,8 +206,9 @@ impl SessionRefs {
             RecordChange::BranchHidden { branch, hidden, .. } => {
                 self.branch_mut(*branch)?.hidden = *hidden;
             }
-            RecordChange::Switched { elsewhere: true, .. } => {}
-            RecordChange::Switched { branch, .. } => self.current_branch = *branch,
+            RecordChange::Switched { branch, elsewhere: false, .. } => {
+                self.current_branch = *branch;
+            }
             RecordChange::SessionDropped { pruning, .. } => {
                 self.gone = Some(SessionRemoval::Pruned(*pruning));
             }
@@ -261,6 +262,7 @@ impl SessionRefs {
             | RecordChange::Session { .. }
             | RecordChange::SessionBegun { .. }
             | RecordChange::SessionReplaced { .. }
+            | RecordChange::Switched { elsewhere: true, .. }
             | RecordChange::Pinned { .. }
             | RecordChange::Used { .. }
             | RecordChange::Object { .. }

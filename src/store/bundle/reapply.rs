@@ -334,8 +334,8 @@ impl<'a> Reapply<'a> {
         }
     }
 
-    /// Merges what was written here into the branch that others continued. Returns the number of the
-    /// merge; `None` if a person must decide about a conflict.
+    /// Merges what was written here into the branch that others continued. Returns the number of
+    /// the merge; `None` if a person must decide about a conflict.
     fn merge(&self, split: &SplitBranch) -> Result<Option<u64>> {
         let SplitBranch { branch, own, .. } = split;
         let verb = format!("branch merge {own}");

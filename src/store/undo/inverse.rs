@@ -39,7 +39,9 @@ impl Session {
         let is_swept = prune::is_swept(view, target)?;
         for effect in target.effects.iter().rev() {
             match effect {
-                OperationEffect::Revision { .. } | OperationEffect::Facts { .. } => {}
+                OperationEffect::Revision { .. }
+                | OperationEffect::Facts { .. }
+                | OperationEffect::Switched { elsewhere: true, .. } => {}
                 OperationEffect::CheckpointMade { id } => {
                     // What the operation did to it later is undone with it.
                     changes.retain(|change| restored_checkpoint(change) != Some(id));
@@ -90,7 +92,6 @@ impl Session {
                     change.time = operation.time;
                     changes.push(RecordChange::BranchChanged { session, branch: *branch, change });
                 }
-                OperationEffect::Switched { elsewhere: true, .. } => {}
                 OperationEffect::Switched { old, .. } => {
                     changes.push(RecordChange::switched(session, *old, operation.time));
                 }

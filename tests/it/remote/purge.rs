@@ -8,8 +8,8 @@ use forge_store::format::remote::{PurgeNotice, RemoteKeys, notice_name, pack_in}
 use forge_store::model::{CloneId, NoticeSalt, Value};
 use forge_store::redact::KnownSecrets;
 use forge_store::store::remote::{
-    Depot, DepotWrite, MemoryDepot, PurgeContact, PurgeSettlement, Remote, RemoteAccess, RemoteKeyFile, SeenRefs,
-    RewriteReason,
+    Depot, DepotWrite, MemoryDepot, PurgeContact, PurgeSettlement, Remote, RemoteAccess,
+    RemoteKeyFile, RewriteReason, SeenRefs,
 };
 use forge_store::store::{NewSession, PurgeReport, Session, Store, VerifyDepth, VerifyOutcome};
 use forge_store::{Error, ErrorKind};
@@ -310,7 +310,7 @@ fn only_a_purge_that_changed_something_is_told_and_its_note_does_not_hold_the_se
     first.purge().unwrap();
     let first = first.opened_again(&depot);
     assert_eq!(first.machine.store.pending_purges(&first.key()).unwrap(), 1);
-    let note = first.path().join("remotes").join(first.key().remote.to_string()).join("purges");
+    let note = first.path().join("remotes").join(first.key().remote().to_string()).join("purges");
     let note = std::fs::read(note).unwrap();
     let holds = |part: &str| note.windows(part.len()).any(|bytes| bytes == part.as_bytes());
     assert!(holds("it leaked") && !holds("horse") && !holds("staple"));
