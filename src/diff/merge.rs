@@ -98,9 +98,9 @@ impl AncestorState {
 /// A change on one side only is applied; an equal change on both sides is applied once. If both
 /// sides changed (or added) a claim, its top-level fields are merged one by one. A confidence that
 /// evidence explains is computed from the evidence of both ([`merged_confidence`]). A claim that
-/// one side removed is a conflict as a whole if the other side changed it, or if a claim of the other
-/// side newly refers to it. Conflicts are reported, and `prefer` decides which
-/// value the merged state has.
+/// one side removed is a conflict as a whole if the other side changed it, or if a claim of the
+/// other side newly refers to it. Conflicts are reported, and `prefer` decides which value the
+/// merged state has.
 ///
 /// Laws (tested): merging a state with itself or with the base changes nothing; swapping the sides
 /// and the preference gives the same state, and the same conflicts with sides swapped; every change
