@@ -4,9 +4,12 @@
 
 use forge_store::diff::ConflictResolution;
 use forge_store::error::Error;
+use forge_store::format::KeyFile;
+use forge_store::format::remote::{RemoteGrant, RemoteKeyFile, SeenRef, SessionKey};
 use forge_store::model::rule::RuleOutcome;
 use forge_store::model::{
-    BranchMetadata, Checkpoint, Fact, FactOrigin, Key, Kind, Timestamp, Value,
+    BranchMetadata, Checkpoint, Fact, FactOrigin, Key, Kind, RefLink, SessionHandle, SessionId,
+    Timestamp, Value,
 };
 use forge_store::redact::{PartEnding, Redactor, TextForm};
 use forge_store::store::{
@@ -23,6 +26,30 @@ use serde_json::json;
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+
+/// An agent that printed a key file or a grant left the key in its transcript.
+#[test]
+fn keys_and_grants_of_forge_are_found() {
+    let [key, other] = [(); 2].map(|()| RemoteKeyFile::generate().unwrap());
+    let grant = RemoteGrant {
+        remote: key.remote,
+        session: SessionId::from_bytes(*other.remote.as_bytes()),
+        handle: SessionHandle::from_bytes(*other.remote.as_bytes()),
+        key: SessionKey::from_bytes(key.secret),
+        seen: SeenRef { version: 1, link: RefLink::from_bytes(other.secret) },
+    };
+    let digits: String = key.secret.iter().map(|byte| format!("{byte:02x}")).collect();
+    let (secret, cipher) = (key.secret, Some(key.secret));
+    let store = KeyFile { store: [1; 16], secret, cipher, adopted: None, witness: None };
+    for text in [key.encode(), key.encode().replace('\n', " "), grant.encode(), store.encode()] {
+        let json = json!({ "output": text }).to_string();
+        for (text, form) in [(text, TextForm::Plain), (json, TextForm::Json)] {
+            assert!(text.contains(&digits), "{text}");
+            let clean = Redactor::new().clean(&text, form).into_owned();
+            assert!(!clean.contains(&digits), "{clean}");
+        }
+    }
+}
 
 #[test]
 fn invented_secrets_of_every_format_are_found_in_text_and_json() {

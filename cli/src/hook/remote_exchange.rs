@@ -3,7 +3,7 @@
 //!
 //! Each exchange is a process of its own, `forge hook remote pull` or `forge hook remote sync`. It
 //! finds the store and the session in its environment, prints nothing, and writes its outcome to
-//! the [`log`](super::log). A remote that does not answer delays the agent only as long as a hook
+//! the [`log`]. A remote that does not answer delays the agent only as long as a hook
 //! waits. The exchange goes on after the hook, and the agent, have ended.
 
 mod exchange_process;
