@@ -193,7 +193,8 @@ impl Push<'_> {
             home: old.map_or(self.by, |old| old.home),
             purges: match self.remote.notices_key() {
                 Some(_) => self.remote.purge_track(self.store)?.searched,
-                None => old.map_or(0, |old| old.purges),
+                // With a grant no notice can be read: others search all that is pushed.
+                None => 0,
             },
             packs,
             summary,

@@ -4,6 +4,7 @@ use super::{Machine, SECRET, act, note, overwrite, read, shared, told};
 use forge_store::error::RemoteFormatError;
 use forge_store::format::remote::{RemoteKeys, RemoteRef, SessionPlace, open_pack, pack_in};
 use forge_store::model::{RefLink, RemoteId, SessionHandle};
+use forge_store::redact::KnownSecrets;
 use forge_store::store::remote::{
     Depot, KnownRemote, MemoryDepot, Remote, RemoteAccess, RemoteGrant,
 };
@@ -51,6 +52,38 @@ fn a_grant_is_enough_to_pull_and_push_its_session() {
     assert_eq!(told(&third.store), told(&second.store));
     let claims = |machine: &Machine| machine.store.session("s").unwrap().summary().unwrap().claims;
     assert_eq!((claims(&first), claims(&second)), (4, 4));
+}
+
+/// A container cannot read notices of purges, and its push said that it had searched for them.
+#[test]
+fn what_a_container_pushes_is_searched_for_what_was_purged() {
+    const WORD: &str = "correct horse battery staple";
+    let (_, depot, first, grant) = granted();
+    let handle = first.remote.handle(&first.session().summary().unwrap().info.id).unwrap();
+    let pull = |machine: &Machine| {
+        machine.store.pull(&act("pull"), &machine.remote, &handle, None).unwrap();
+    };
+    // Notices are kept beside a store on disk.
+    let folder = tempfile::tempdir().unwrap();
+    let store = Store::create(&folder.path().join("store"), Options::default()).unwrap();
+    let owner = Machine { store, remote: Remote::open(Arc::clone(&depot), &SECRET).unwrap() };
+    pull(&owner);
+    note(&owner.session(), "B", WORD);
+    owner.push().unwrap();
+    let cell = container(&depot, &grant);
+    cell.pull().unwrap();
+    note(&cell.session(), "C", WORD);
+    let known = KnownSecrets::new([WORD]).unwrap();
+    owner.store.purge(&act("purge"), &known, None, &|_, _| None, &|_| ()).unwrap();
+    owner.push().unwrap();
+    cell.push().unwrap();
+    pull(&owner);
+    owner.push().unwrap();
+    pull(&first);
+    for machine in [&owner, &first] {
+        assert_eq!(machine.session().summary().unwrap().claims, 3);
+        assert!(!told(&machine.store).contains(WORD), "{}", told(&machine.store));
+    }
 }
 
 #[test]
