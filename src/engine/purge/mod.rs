@@ -15,6 +15,7 @@ use super::read_snapshot::ReadSnapshot;
 use super::rebuild::{complete, write};
 use super::refs::session;
 use super::row_overlay::RowOverlay;
+use super::session_rows::SessionLookup;
 use crate::backend::Snapshot;
 use crate::engine::refs::StoreRefs;
 use crate::error::{Error, Result};
@@ -252,6 +253,7 @@ struct PurgedSource {
 /// Rewrites all data of a store without secrets.
 struct PurgeRewriter<'a> {
     view: &'a dyn Snapshot,
+    refs: &'a StoreRefs,
     task: &'a PurgeTask<'a>,
     rows: RowOverlay,
     /// Whether the rewritten objects are added to `rows`.
@@ -271,6 +273,9 @@ struct PurgeRewriter<'a> {
     longer: HashMap<u64, i64>,
     /// Objects that are handled where they are referred to: entries and segments.
     passed: BTreeSet<u64>,
+    /// The new keys of renamed claims, with the old ones. Only the first pass checks that they are
+    /// free: a later one renames what was written meanwhile under the old key.
+    renamed: Option<HashMap<(SessionNumber, Vec<u8>), Vec<u8>>>,
     next: u64,
 }
 
@@ -301,6 +306,7 @@ fn rewrite(
 ) -> Result<PurgedStore> {
     let mut rewriter = PurgeRewriter {
         view,
+        refs,
         task,
         rows: RowOverlay::default(),
         keeps: objects == Objects::Kept,
@@ -312,6 +318,7 @@ fn rewrite(
         sources: HashMap::new(),
         longer: HashMap::new(),
         passed: BTreeSet::new(),
+        renamed: (sources == SourceNaming::OldAndNew).then(HashMap::new),
         next: super::object::next_number(view)?,
     };
     let mut new = rewriter.refs(refs)?;
@@ -424,6 +431,17 @@ impl PurgeRewriter<'_> {
                 return Err(duplicate_name_error("sources"));
             }
             new.sessions.change(number, |known| *known = session)?;
+        }
+        for (number, session) in new.sessions.changed() {
+            let renamed =
+                refs.sessions.get(number)?.is_some_and(|old| old.info.name != session.info.name);
+            let named = new.sessions.find(SessionLookup::Name(&session.info.name))?;
+            let is_taken = named
+                .iter()
+                .any(|(other, named)| *other != number && named.info.kind == session.info.kind);
+            if renamed && is_taken {
+                return Err(duplicate_name_error("sessions"));
+            }
         }
         Ok(new)
     }

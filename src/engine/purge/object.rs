@@ -1,6 +1,7 @@
 //! Purges objects: segments of sources, long texts, fact pages, deltas.
 
 use super::{PurgeKind, PurgeRewriter, PurgedSource, duplicate_name_error, reserved_word_error};
+use crate::backend::ScanDirection;
 use crate::engine::object;
 use crate::engine::random::random;
 use crate::engine::table_rows::for_each_row;
@@ -8,11 +9,12 @@ use crate::error::{Error, Result};
 use crate::format::key::{self, KeyBuilder, of};
 use crate::format::{
     CompressionEffort, Delta, DeltaChange, DeltaSide, EntryBytes, FactPage, ObjectKind,
-    RevisionRow, SegmentRow, decode_entry, decode_key, open, open_with_prefix, purge_entry,
-    rekey_entry, rewrite_texts, seal, seal_with_prefix, sealed_id, sealed_kind,
+    RevisionRow, SegmentRow, decode_entry, decode_key, entity_hash, open, open_with_prefix,
+    purge_entry, rekey_entry, rewrite_texts, seal, seal_with_prefix, sealed_id, sealed_kind,
 };
-use crate::model::{ObjectId, TextRef, Value};
+use crate::model::{BranchNumber, ObjectId, SessionNumber, TextRef, Value};
 use crate::redact::TextPieces;
+use std::collections::hash_map::Entry;
 use std::collections::{BTreeSet, HashMap, HashSet};
 use std::ops::Range;
 
@@ -369,6 +371,9 @@ impl PurgeRewriter<'_> {
                 }
                 let new_key = self.new_key(&key, &mut count)?;
                 if let Some(new) = new_key {
+                    if let Some((session, _)) = revisions.get(number) {
+                        self.check_key_free(*session, &key, &new)?;
+                    }
                     // The entries of a renamed claim must keep their contribution to digests.
                     for side in [&mut change.old, &mut change.new] {
                         self.rekey(&key, side, &mut gone, &mut made)?;
@@ -400,6 +405,24 @@ impl PurgeRewriter<'_> {
             self.keep(*number, seal(ObjectKind::Delta, &new).1);
         }
         Ok(gone)
+    }
+
+    /// Checks that no other claim of a session has, or gets, the new key of a claim.
+    fn check_key_free(&mut self, session: SessionNumber, old: &[u8], new: &[u8]) -> Result<()> {
+        let Some(renamed) = &mut self.renamed else { return Ok(()) };
+        let is_free = match renamed.entry((session, new.to_vec())) {
+            Entry::Occupied(known) => known.get() == old,
+            Entry::Vacant(free) => {
+                free.insert(old.to_vec());
+                let id = self.refs.sessions.get(session)?.map(|session| session.info.id);
+                let id = id.ok_or_else(|| Error::missing(format!("the session {session}")))?;
+                let place = of(session).bytes(&entity_hash(&id, new));
+                let to = place.clone().branch(BranchNumber::MAX).number(u64::MAX).build();
+                let from = place.build();
+                self.view.scan(key::HISTORY, &from, &to, ScanDirection::Ascending, 1)?.is_empty()
+            }
+        };
+        if is_free { Ok(()) } else { Err(duplicate_name_error("ids")) }
     }
 
     /// Purges one side of a change. Returns `Some` if it changed, with the id of the replaced large

@@ -423,6 +423,35 @@ fn a_sealed_store_stays_sealed() {
     assert_eq!((verified.outcome, verified.findings), (VerifyOutcome::Clean, vec![]));
 }
 
+/// Ids that were changed by different revisions became equal, and one of the claims was lost.
+#[test]
+fn claims_and_sessions_that_would_get_one_name_are_refused() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join(".forge");
+    let store = Store::create(&path, Options::default()).unwrap();
+    let session = store.create_session(&act(0), NewSession::named("s")).unwrap();
+    for (minute, id) in [(1, "n-first-secret"), (2, "n-other-secret")] {
+        note(&session, minute, id, "x");
+        store.create_session(&act(minute), NewSession::named(&id[2..])).unwrap();
+    }
+    let purge = |secrets: &[&str]| {
+        let known = KnownSecrets::new(secrets).unwrap();
+        store.purge(&act(4), &known, None, &resolve, &|_| ())
+    };
+    let before = said(&store);
+    let refused = |found: Result<_, Error>| {
+        assert!(matches!(found, Err(Error::Invalid { .. })), "{found:?}");
+    };
+    refused(purge(&["first-secret", "other-secret"]));
+    assert_eq!(said(&store), before);
+    assert!(purge(&["first-secret"]).unwrap().is_done());
+    // The second one would get the name that the first one has now.
+    let before = said(&store);
+    refused(purge(&["other-secret"]));
+    assert_eq!(said(&store), before);
+    assert_whole(&path);
+}
+
 #[test]
 fn names_that_would_become_equal_and_words_of_the_format_are_refused() {
     let folder = tempfile::tempdir().unwrap();
