@@ -32,6 +32,8 @@ use std::time::Duration;
 pub const WORD: &str = "remote";
 const PULL: &str = "pull";
 const SYNC: &str = "sync";
+/// A sync that waits until another one of the session has ended, because its hook waits for it.
+const LAST_SYNC: &str = "last-sync";
 /// How long the start of a session waits for the pull.
 const PULL_PATIENCE: Duration = Duration::from_secs(2);
 /// How long the end of a session waits for the sync, with the setting `sync.wait`.
@@ -105,8 +107,9 @@ impl PendingSync {
             note_failure(context, &store, (&session, SYNC), &error_text(&error));
             return None;
         }
-        let process = start_exchange(context, &store, &session, SYNC)?;
         let is_awaited = urgency == SyncUrgency::Last && context.config.is_on(key::SYNC_WAIT);
+        let verb = if is_awaited { LAST_SYNC } else { SYNC };
+        let process = start_exchange(context, &store, &session, verb)?;
         is_awaited.then_some(AwaitedSync { store, session, process })
     }
 }

@@ -275,9 +275,12 @@ struct PurgeRewriter<'a> {
     passed: BTreeSet<u64>,
     /// The new keys of renamed claims, with the old ones. Only the first pass checks that they are
     /// free: a later one renames what was written meanwhile under the old key.
-    renamed: Option<HashMap<(SessionNumber, Vec<u8>), Vec<u8>>>,
+    renamed: Option<RenamedKeys>,
     next: u64,
 }
+
+/// By session and new key, the old one.
+type RenamedKeys = HashMap<(SessionNumber, Vec<u8>), Vec<u8>>;
 
 /// The names under which sources are stored. Refs are written to the journal before their
 /// generation is published, so the first pass keeps the old names and adds the new ones; a later

@@ -56,9 +56,9 @@ pub(in crate::store) struct PackTarget<'a> {
     pub(in crate::store) name: Option<&'a str>,
     /// The incomplete session that it goes into.
     pub(in crate::store) into: Option<SessionNumber>,
-    /// Whether the session was not here before the pull: then what others checked out last is
-    /// checked out.
-    pub(in crate::store) is_new: bool,
+    /// Whether the branch that is checked out here stays. In a session that is new here, the one
+    /// that others checked out last is checked out.
+    pub(in crate::store) keeps_checkout: bool,
 }
 
 /// Where the sessions of a bundle go.
@@ -149,11 +149,8 @@ impl Store {
             name.clone_into(&mut only.info.name);
         }
         let refs = self.engine.follower.written_refs()?.0;
-        let keeps_checkout = |session| -> Result<bool> {
-            let (_, is_here) = place(&refs, session, target.into)?;
-            Ok(is_here && !target.is_new)
-        };
-        let keeps_checkout = contents.sessions.iter().map(keeps_checkout).collect::<Result<_>>()?;
+        let sessions = &mut contents.sessions.iter();
+        sessions.try_for_each(|session| place(&refs, session, target.into).map(drop))?;
         let begun = contents.sessions.iter().flat_map(|session| &session.begun);
         let done = begun.map(|one| (one.operation, one.effects as usize)).collect();
         let mark = match target.into {
@@ -171,7 +168,7 @@ impl Store {
             taken: BundleImportReport::default(),
             written: HashSet::new(),
             next_branches: contents.sessions.iter().map(first_branch).collect(),
-            keeps_checkout,
+            keeps_checkout: target.keeps_checkout,
             checked_out_elsewhere: None,
             contents,
         };
@@ -259,8 +256,8 @@ struct BundleImporter<'a> {
     written: HashSet<OperationId>,
     /// The number that the next branch of each session has where the bundle was made, if known.
     next_branches: Vec<Option<u64>>,
-    /// Whether the branch that is checked out here stays, for each session.
-    keeps_checkout: Vec<bool>,
+    /// Whether the branch that is checked out here stays.
+    keeps_checkout: bool,
     /// The branch that was checked out last in another store.
     checked_out_elsewhere: Option<BranchNumber>,
 }
@@ -353,7 +350,6 @@ impl BundleImporter<'_> {
             session.ok_or_else(|| Error::invalid("a record of a session that is not in it"))?;
         let passed = self.done.get(&record.operation.id).copied().unwrap_or(0);
         let first_branch = self.next_branches.get(named).copied().flatten();
-        let keeps_checkout = self.keeps_checkout.get(named).is_some_and(|keeps| *keeps);
         self.store.engine.commit(CommitDurability::Later, &mut |desk| {
             let mut refs = (*desk.refs).clone();
             let (number, is_there) = place(&refs, session, self.into)?;
@@ -388,7 +384,7 @@ impl BundleImporter<'_> {
                 check_continuity(desk, &refs, number, session, (&change, branch))?;
                 if let RecordChange::Switched { branch, elsewhere, .. } = &mut change {
                     let id = &record.operation.id;
-                    *elsewhere = keeps_checkout && !was_checked_out_here(desk, session, id)?;
+                    *elsewhere = self.keeps_checkout && !was_checked_out_here(desk, session, id)?;
                     checked_out = elsewhere.then_some(*branch).or(checked_out);
                 }
                 advance_by(&mut refs, &change)?;

@@ -99,7 +99,7 @@ impl Store {
         (old, new): (SessionNumber, SessionNumber),
         (operation, kept_apart): (&Operation, &BTreeSet<BranchNumber>),
     ) -> Result<Option<Joined>, ReapplyError> {
-        let target = PackTarget { into: Some(new), ..PackTarget::default() };
+        let target = PackTarget { name: None, into: Some(new), keeps_checkout: true };
         let packs = self.take_packs(act, remote, (handle, read), None, target)?;
         let since = self.first_unshared(old, &ExportMark::default(), &packs.effects)?;
         self.undo_prunings(act, old, &since)?;

@@ -167,7 +167,7 @@ impl Store {
         let was_purged = old.map_or(Ok(false), |old| self.was_purged_since(old, &since))?;
         let here = self.known_operations(old, is_unsearched)?;
         let follows = old.map_or(Ok(true), |old| self.can_follow(known, read, old))?;
-        let target = PackTarget { name, into: None, is_new: old.is_none() };
+        let target = PackTarget { name, into: None, keeps_checkout: known.is_some() };
         let taken = follows.then(|| self.take_in_order(act, remote, (handle, read), known, target));
         let must_join = match (&taken, old) {
             (None | Some(Err(Error::Conflict(_))), Some(_)) => true,

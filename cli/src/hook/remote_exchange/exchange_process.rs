@@ -1,7 +1,7 @@
 //! The process of an exchange: `forge hook remote pull` and `forge hook remote sync`.
 
 use super::stamp::ExchangeStamp;
-use super::{PULL, SYNC, WORD, append_exchange, error_text};
+use super::{LAST_SYNC, PULL, SYNC, WORD, append_exchange, error_text};
 use crate::commands::sync::sync_session;
 use crate::context::Context;
 use crate::error::{CommandError, CommandErrorKind};
@@ -24,6 +24,8 @@ const MAX_REFS: usize = 32;
 /// log. Never fails.
 pub fn run(verb: &str, context: &Context) {
     let began = Instant::now();
+    let waits = verb == LAST_SYNC;
+    let verb = if waits { SYNC } else { verb };
     let store = context.store_directory().and_then(|path| {
         Ok(Store::open(&path, workspace::store_options(context, StoreAccess::Write))?)
     });
@@ -32,7 +34,7 @@ pub fn run(verb: &str, context: &Context) {
     let mut line = HookLogEntry::new(context.now, WORD, verb);
     line.session = context.session().map(str::to_owned);
     let finished = end_if_late(context, &store, line.clone());
-    let done = crate::panic::catch_panics(|| exchange(&mut line.event, context, &store));
+    let done = crate::panic::catch_panics(|| exchange(&mut line.event, waits, context, &store));
     line.micros = u64::try_from(began.elapsed().as_micros()).unwrap_or(u64::MAX);
     match done {
         Ok(Some(true)) => line.outcome = HookOutcome::Saved,
@@ -66,9 +68,11 @@ fn end_if_late(context: &Context, store: &Store, mut line: HookLogEntry) -> mpsc
 }
 
 /// Exchanges the session. Returns whether anything was pulled or pushed; `None` if another process
-/// is exchanging it. A sync that was asked for meanwhile follows, and then `verb` says so.
+/// is exchanging it, unless this one waits for it. A sync that was asked for meanwhile follows, and
+/// then `verb` says so.
 fn exchange(
     verb: &mut String,
+    waits: bool,
     context: &Context,
     store: &Store,
 ) -> Result<Option<bool>, CommandError> {
@@ -79,7 +83,7 @@ fn exchange(
         .ok_or_else(|| CommandError::internal("the store has no folder for notes"))?;
     let act = WriteContext::hook(format!("hook {WORD} {verb}"), context.now);
     let (mut is_changed, mut next) = (false, verb.clone());
-    stamp.settle(|| {
+    stamp.settle(waits, || {
         let this = std::mem::replace(&mut next, SYNC.to_owned());
         verb.clone_from(&this);
         is_changed |= exchange_once((&this, session), context, store, &act)?;

@@ -47,15 +47,19 @@ impl ExchangeStamp {
     }
 
     /// Does something until no sync was asked for meanwhile. Returns its last result, or `None` if
-    /// another process is doing it: that one does it again for this one.
+    /// another process is doing it: that one does it again for this one. With `waits`, waits until
+    /// it has, and does it again itself.
     pub(super) fn settle<T>(
         &self,
+        waits: bool,
         mut once: impl FnMut() -> Result<T, CommandError>,
     ) -> Result<Option<T>, CommandError> {
         let mut done = None;
         loop {
             let file = self.open().map_err(|error| self.failed(error))?;
-            match file.try_lock() {
+            let locked =
+                if waits { file.lock().map_err(TryLockError::Error) } else { file.try_lock() };
+            match locked {
                 Ok(()) => {}
                 Err(TryLockError::WouldBlock) => return Ok(done),
                 Err(TryLockError::Error(error)) => return Err(self.failed(error)),
@@ -113,18 +117,22 @@ mod tests {
         let stamp = ExchangeStamp { path: folder.path().join("x.sync") };
         stamp.touch(at(0)).unwrap();
         let mut calls = 0;
-        let done = stamp.settle(|| {
+        let done = stamp.settle(false, || {
             calls += 1;
             if calls == 1 {
                 stamp.touch(at(1))?;
                 // The process that was asked ends at once.
-                assert!(stamp.settle(|| -> Result<(), _> { panic!("it has no lock") })?.is_none());
+                assert!(
+                    stamp
+                        .settle(false, || -> Result<(), _> { panic!("it has no lock") })?
+                        .is_none()
+                );
             }
             Ok(calls)
         });
         assert_eq!(done.unwrap(), Some(2));
-        let failed = stamp.settle(|| Err::<(), _>(CommandError::invalid("no")));
+        let failed = stamp.settle(false, || Err::<(), _>(CommandError::invalid("no")));
         assert_eq!(failed.unwrap_err().message(), "no");
-        assert_eq!(stamp.settle(|| Ok(3)).unwrap(), Some(3));
+        assert_eq!(stamp.settle(false, || Ok(3)).unwrap(), Some(3));
     }
 }

@@ -9,7 +9,7 @@ use rustix::fs::{OFlags, fcntl_setfl};
 use rustix::io::{FdFlags, fcntl_setfd};
 use serde_json::{Value, json};
 use std::fs::{self, File};
-use std::io::{ErrorKind, PipeReader, Read};
+use std::io::{ErrorKind, PipeReader, Read, Write as _};
 use std::path::PathBuf;
 use std::process::{Command, Stdio};
 
@@ -367,6 +367,33 @@ fn a_sandbox_that_is_thrown_away_can_wait_for_the_end() {
     let (_, mut background) = second.call(second.prepared("SessionEnd", used("make")));
     assert!(!background.is_running());
     assert_eq!(second.exchanges().len(), 2);
+    assert_eq!(first.version(), Some(2));
+}
+
+/// The end of a turn begins a sync just before the end of the session, whose hook did not wait.
+#[test]
+fn the_last_sync_follows_the_one_that_is_under_way() {
+    let environment = Environment::new();
+    let first = Machine::first(&environment, CLAUDE);
+    let second = Machine::container(&environment, CLAUDE);
+    second.forge(["config", "set", "--user", "sync.wait", "true"]).success();
+    second.runs("make");
+    second.forge(["--session", SESSION, "note", "add", "it fails"]).success();
+    let log = fs::read_dir(second.path("project/.forge/log")).unwrap();
+    let mut paths = log.map(|entry| entry.unwrap().path());
+    let stamp = paths.find(|path| path.extension().is_some_and(|end| end == "sync")).unwrap();
+    let asked = || fs::metadata(&stamp).unwrap().modified().unwrap();
+    let under_way = File::options().write(true).open(&stamp).unwrap();
+    under_way.lock().unwrap();
+    let before = asked();
+    let (mut hook, input) = second.prepared("SessionEnd", used("make"));
+    let mut hook = hook.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().unwrap();
+    hook.stdin.take().unwrap().write_all(input.as_bytes()).unwrap();
+    while asked() == before {
+        std::thread::yield_now();
+    }
+    drop(under_way);
+    assert!(hook.wait_with_output().unwrap().status.success());
     assert_eq!(first.version(), Some(2));
 }
 
