@@ -38,7 +38,13 @@ pub use reference::{
 pub use seen::{SeenRef, SeenRefs};
 pub use track::RefTrack;
 
+use crate::format::codec;
 use crate::model::{RemoteId, SessionHandle};
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+
+/// The length of the nonce before the ciphertext of a ref or notice.
+const NONCE_BYTES: usize = 12;
 
 /// Why something on a remote cannot be used.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -86,6 +92,39 @@ fn check_limit(what: &'static str, has: usize, most: usize) -> Result<(), Remote
         return Ok(());
     }
     Err(RemoteFormatError::TooLarge { what, has: has as u64, most: most as u64 })
+}
+
+/// Encodes a content that is encrypted afterwards, at most `most` bytes.
+fn pack_content(
+    size: &'static str,
+    content: &impl Serialize,
+    most: usize,
+) -> Result<Vec<u8>, RemoteFormatError> {
+    let content = codec::pack(content);
+    check_limit(size, content.len(), most)?;
+    Ok(content)
+}
+
+/// Decodes what [`pack_content`] has returned.
+fn unpack_content<T: DeserializeOwned>(
+    what: &'static str,
+    size: &'static str,
+    content: &[u8],
+    most: usize,
+) -> Result<T, RemoteFormatError> {
+    check_limit(size, content.len(), most)?;
+    codec::unpack(what, content)
+        .map_err(|error| RemoteFormatError::damaged(what, error.to_string()))
+}
+
+/// Returns the nonce and the ciphertext of an object.
+fn after_nonce<'a>(
+    what: &'static str,
+    magic: &[u8; 4],
+    bytes: &'a [u8],
+) -> Result<(&'a [u8; NONCE_BYTES], &'a [u8]), RemoteFormatError> {
+    let cut = || RemoteFormatError::damaged(what, "it ends too early");
+    after_magic(what, magic, bytes)?.split_first_chunk().ok_or_else(cut)
 }
 
 /// Removes a magic of four bytes, whose last byte is the version.

@@ -1,11 +1,11 @@
 //! Notices of purges: with them each clone finds what was purged elsewhere, without knowing the
 //! secret. The list of notices that a store knows is a file of its own.
 
-use super::{RemoteFormatError, after_magic, check_limit};
+use super::track::local_file;
+use super::{
+    NONCE_BYTES, RemoteFormatError, after_nonce, check_limit, pack_content, unpack_content,
+};
 use crate::backend::{CIPHER_BYTES, ContentKey};
-use crate::format::DecodeError;
-use crate::format::codec::{pack, unpack};
-use crate::format::row::{unwrap_as, wrap_as};
 use crate::model::{
     CloneId, MIN_HASHED_BYTES, NoticeSalt, PackId, RemoteId, SecretHash, SessionHandle, SessionId,
     Timestamp,
@@ -21,11 +21,9 @@ pub const MAX_NOTICE_SESSIONS: usize = 4096;
 
 const MAGIC: &[u8; 4] = b"fPu1";
 const WHAT: &str = "notice";
-const NONCE_BYTES: usize = 12;
+const SIZE: &str = "notice in bytes";
 /// Maximum size of a notice before it is encrypted.
 const MAX_CONTENT_BYTES: usize = MAX_NOTICE_BYTES - MAGIC.len() - NONCE_BYTES - CIPHER_BYTES;
-const TRACK_MAGIC: &[u8; 4] = b"fPt1";
-const TRACK: &str = "list of notices of purges";
 
 /// The content of a notice of a purge.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -56,9 +54,7 @@ impl PurgeNotice {
     /// breaks a rule of the format.
     pub fn encode(&self) -> Result<Vec<u8>, RemoteFormatError> {
         self.check()?;
-        let content = pack(self);
-        check_limit("notice in bytes", content.len(), MAX_CONTENT_BYTES)?;
-        Ok(content)
+        pack_content(SIZE, self, MAX_CONTENT_BYTES)
     }
 
     /// Decodes what [`PurgeNotice::encode`] has returned.
@@ -66,9 +62,7 @@ impl PurgeNotice {
     /// # Errors
     /// See [`PurgeNotice::encode`].
     pub fn decode(content: &[u8]) -> Result<Self, RemoteFormatError> {
-        check_limit("notice in bytes", content.len(), MAX_CONTENT_BYTES)?;
-        let decoded = unpack::<Self>(WHAT, content);
-        let decoded = decoded.map_err(|error| damaged(error.to_string()))?;
+        let decoded: Self = unpack_content(WHAT, SIZE, content, MAX_CONTENT_BYTES)?;
         decoded.check()?;
         Ok(decoded)
     }
@@ -100,9 +94,7 @@ impl PurgeNotice {
         bytes: &[u8],
     ) -> Result<Self, RemoteFormatError> {
         check_limit("notice as stored, in bytes", bytes.len(), MAX_NOTICE_BYTES)?;
-        let rest = after_magic(WHAT, MAGIC, bytes)?;
-        let cut = || damaged("it ends too early");
-        let (nonce, hidden) = rest.split_first_chunk::<NONCE_BYTES>().ok_or_else(cut)?;
+        let (nonce, hidden) = after_nonce(WHAT, MAGIC, bytes)?;
         let place = place_bytes(remote, number);
         let content = content_key(key).open(*nonce, &place, hidden);
         let content = content.ok_or_else(|| damaged("it does not open with the key of notices"))?;
@@ -172,18 +164,4 @@ pub struct PurgeTrack {
     pub replaced: Vec<ReplacedPacks>,
 }
 
-impl PurgeTrack {
-    /// Encodes the content of the file.
-    #[must_use]
-    pub fn encode(&self) -> Vec<u8> {
-        wrap_as(TRACK_MAGIC, &pack(self))
-    }
-
-    /// Decodes the content of the file.
-    ///
-    /// # Errors
-    /// [`DecodeError`] if it is damaged.
-    pub fn decode(bytes: &[u8]) -> Result<Self, DecodeError> {
-        unpack(TRACK, unwrap_as(TRACK_MAGIC, TRACK, bytes)?)
-    }
-}
+local_file!(PurgeTrack, b"fPt1", "list of notices of purges");

@@ -1,11 +1,10 @@
 //! Refs: the one object of a session on a remote that changes. It names the session's packs.
 
 use super::{
-    MAX_SEALED_PACK_BYTES, PackKey, RemoteFormatError, SeenRef, SessionKey, SessionPlace,
-    after_magic, check_limit,
+    MAX_SEALED_PACK_BYTES, NONCE_BYTES, PackKey, RemoteFormatError, SeenRef, SessionKey,
+    SessionPlace, after_nonce, check_limit, pack_content, unpack_content,
 };
 use crate::backend::{CIPHER_BYTES, ContentKey};
-use crate::format::codec::{pack, unpack};
 use crate::format::record::RecordBytes;
 use crate::model::{
     CloneId, PackHash, PackId, RefLink, RefNonce, RevisionId, SessionMetadata, Timestamp,
@@ -26,7 +25,7 @@ pub const MAX_INLINE_BYTES: usize = 32 << 10;
 
 const MAGIC: &[u8; 4] = b"fRm1";
 const WHAT: &str = "ref";
-const NONCE_BYTES: usize = 12;
+const SIZE: &str = "ref in bytes";
 /// Maximum size of a ref before it is encrypted.
 const MAX_CONTENT_BYTES: usize = MAX_REF_BYTES - MAGIC.len() - NONCE_BYTES - CIPHER_BYTES;
 
@@ -147,9 +146,7 @@ impl RemoteRef {
     /// breaks a rule of the format.
     pub fn encode(&self) -> Result<Vec<u8>, RemoteFormatError> {
         self.check()?;
-        let content = pack(self);
-        check_limit("ref in bytes", content.len(), MAX_CONTENT_BYTES)?;
-        Ok(content)
+        pack_content(SIZE, self, MAX_CONTENT_BYTES)
     }
 
     /// Decodes what [`RemoteRef::encode`] has returned.
@@ -157,9 +154,7 @@ impl RemoteRef {
     /// # Errors
     /// See [`RemoteRef::encode`].
     pub fn decode(content: &[u8]) -> Result<Self, RemoteFormatError> {
-        check_limit("ref in bytes", content.len(), MAX_CONTENT_BYTES)?;
-        let decoded = unpack::<Self>(WHAT, content);
-        let decoded = decoded.map_err(|error| damaged(error.to_string()))?;
+        let decoded: Self = unpack_content(WHAT, SIZE, content, MAX_CONTENT_BYTES)?;
         decoded.check()?;
         Ok(decoded)
     }
@@ -193,9 +188,7 @@ impl RemoteRef {
         bytes: &[u8],
     ) -> Result<OpenedRef, RemoteFormatError> {
         check_limit("ref as stored, in bytes", bytes.len(), MAX_REF_BYTES)?;
-        let rest = after_magic(WHAT, MAGIC, bytes)?;
-        let cut = || damaged("it ends too early");
-        let (nonce, hidden) = rest.split_first_chunk::<NONCE_BYTES>().ok_or_else(cut)?;
+        let (nonce, hidden) = after_nonce(WHAT, MAGIC, bytes)?;
         let place = place.bytes(WHAT.as_bytes());
         let content = ContentKey::new(key.content()).open(*nonce, &place, hidden);
         let unopened = || damaged("it does not open with the key of its session");

@@ -224,7 +224,7 @@ fn refused(change: impl Fn(&mut RemoteRef)) -> RemoteFormatError {
     let mut changed = content(3);
     change(&mut changed);
     let written = changed.encode().unwrap_err();
-    let read = RemoteRef::decode(&crate::format::codec::pack(&changed)).unwrap_err();
+    let read = RemoteRef::decode(&codec::pack(&changed)).unwrap_err();
     assert_eq!(written, read);
     written
 }
@@ -408,7 +408,7 @@ fn every_rule_of_a_notice_holds_when_it_is_written_and_when_it_is_read() {
         let mut changed = notice(2);
         change(&mut changed);
         let written = changed.encode().unwrap_err();
-        let read = PurgeNotice::decode(&crate::format::codec::pack(&changed)).unwrap_err();
+        let read = PurgeNotice::decode(&codec::pack(&changed)).unwrap_err();
         assert_eq!(written, read);
         Err::<(), _>(written)
     };

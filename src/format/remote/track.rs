@@ -1,12 +1,31 @@
 //! What a store knows of a session on a remote: a file of its own, never sent.
 
-use crate::format::codec::{pack, unpack};
+use crate::format::ExportMark;
 use crate::format::record::RecordBytes;
-use crate::format::row::{unwrap_as, wrap_as};
-use crate::format::{DecodeError, ExportMark};
 use serde::{Deserialize, Serialize};
 
-const MAGIC: &[u8; 4] = b"fRt1";
+/// Implements the encoding of a file that a store keeps beside its data.
+macro_rules! local_file {
+    ($name:ident, $magic:literal, $what:literal) => {
+        impl $name {
+            /// Encodes the content of the file.
+            #[must_use]
+            pub fn encode(&self) -> Vec<u8> {
+                $crate::format::row::wrap_as($magic, &$crate::format::codec::pack(self))
+            }
+
+            /// Decodes the content of the file.
+            ///
+            /// # Errors
+            /// [`DecodeError`](crate::format::DecodeError) if it is damaged.
+            pub fn decode(bytes: &[u8]) -> Result<Self, $crate::format::DecodeError> {
+                let content = $crate::format::row::unwrap_as($magic, $what, bytes)?;
+                $crate::format::codec::unpack($what, content)
+            }
+        }
+    };
+}
+pub(super) use local_file;
 
 /// The version of a ref that a store last pushed or pulled, and up to where its session is on the
 /// remote. A store that has lost it reads the packs again.
@@ -24,18 +43,4 @@ pub struct RefTrack {
     pub end: ExportMark,
 }
 
-impl RefTrack {
-    /// Encodes the content of the file.
-    #[must_use]
-    pub fn encode(&self) -> Vec<u8> {
-        wrap_as(MAGIC, &pack(self))
-    }
-
-    /// Decodes the content of the file.
-    ///
-    /// # Errors
-    /// [`DecodeError`] if it is damaged.
-    pub fn decode(bytes: &[u8]) -> Result<Self, DecodeError> {
-        unpack("track of a ref", unwrap_as(MAGIC, "track of a ref", bytes)?)
-    }
-}
+local_file!(RefTrack, b"fRt1", "track of a ref");
