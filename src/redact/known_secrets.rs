@@ -326,6 +326,14 @@ pub(crate) trait TextMasker {
     /// changes.
     fn masked(&self, text: &[u8]) -> Option<(Vec<u8>, Vec<Range<usize>>)>;
 
+    /// Returns a text as it is after its ranges are replaced.
+    fn masked_text(&self, text: &str) -> String {
+        match self.masked(text.as_bytes()) {
+            Some((masked, _)) => String::from_utf8_lossy(&masked).into_owned(),
+            None => text.to_owned(),
+        }
+    }
+
     /// Returns a search of a text that is read in pieces, if it finds the same as a search of the
     /// whole text.
     fn pieces(&self) -> Option<TextPieces<'_>> {

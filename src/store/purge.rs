@@ -12,7 +12,7 @@ use crate::backend::{self, LockHolder, files};
 use crate::engine::purge::{PurgeOutcome, PurgeTask};
 use crate::error::{Error, ErrorKind, Result};
 use crate::model::{Kind, claim};
-use crate::redact::{KnownSecrets, SecretCollector, SecretDetector};
+use crate::redact::{KnownSecrets, SecretCollector, SecretDetector, TextMasker as _};
 use serde::Serialize;
 use std::cell::Cell;
 use std::collections::BTreeSet;
@@ -170,10 +170,7 @@ impl Store {
     ) -> Result<PurgeReport> {
         check_own_words(known)?;
         let progress = &summed(progress);
-        let reason = reason.map(|reason| match known.mask(reason.as_bytes()) {
-            Some((masked, _)) => String::from_utf8_lossy(&masked).into_owned(),
-            None => reason.to_owned(),
-        });
+        let reason = reason.map(|reason| known.masked_text(reason));
         let operation = act.operation()?;
         let task = PurgeTask { mask: known, resolve, operation, reason, progress };
         let purging = self.engine.purge(&task)?;

@@ -324,7 +324,7 @@ fn rewrite(
         renamed: (sources == SourceNaming::OldAndNew).then(HashMap::new),
         next: super::object::next_number(view)?,
     };
-    let mut new = rewriter.refs(refs)?;
+    let mut new = rewriter.refs()?;
     if sources == SourceNaming::OldAndNew {
         let changed: Vec<_> = new.sessions.changed().map(|(number, _)| number).collect();
         for number in changed {
@@ -340,7 +340,7 @@ fn rewrite(
     rewriter.operations_read()?;
     rewriter.segments()?;
     rewriter.objects()?;
-    rewriter.packed(refs, sources)?;
+    rewriter.packed(sources)?;
     rewriter.revisions()?;
     rewriter.copy_textless_rows()?;
     let mut places: Vec<PurgePlace> = Vec::new();
@@ -391,13 +391,11 @@ impl PurgeRewriter<'_> {
 
     /// Returns a name without secrets, for output.
     fn clean(&self, name: &str) -> String {
-        match self.task.mask.masked(name.as_bytes()) {
-            Some((new, _)) => String::from_utf8_lossy(&new).into_owned(),
-            None => name.to_owned(),
-        }
+        self.task.mask.masked_text(name)
     }
 
-    fn refs(&mut self, refs: &StoreRefs) -> Result<StoreRefs> {
+    fn refs(&mut self) -> Result<StoreRefs> {
+        let refs = self.refs;
         for one in refs.sessions.all() {
             let (number, session) = one?;
             let count = |this: &mut Self, packed: Vec<u8>| {

@@ -3,7 +3,6 @@
 use super::{PurgeKind, PurgeRewriter, SourceNaming, duplicate_name_error, reserved_word_error};
 use crate::backend::TableId;
 use crate::engine::random::random;
-use crate::engine::refs::StoreRefs;
 use crate::engine::table_rows::for_each_row;
 use crate::error::{Error, Result};
 use crate::format::key::{self, of};
@@ -94,9 +93,9 @@ impl PurgeRewriter<'_> {
     }
 
     /// Purges checkpoints, operations and bookmarks.
-    pub(super) fn packed(&mut self, refs: &StoreRefs, sources: SourceNaming) -> Result<()> {
+    pub(super) fn packed(&mut self, sources: SourceNaming) -> Result<()> {
         let mut named = HashSet::new();
-        for one in refs.sessions.all() {
+        for one in self.refs.sessions.all() {
             let (number, session) = one?;
             named.extend(session.bookmarks.iter().map(|one| of(number).text(&one.source).build()));
         }

@@ -13,7 +13,7 @@ use crate::format::remote::{
     notice_name, pack_name,
 };
 use crate::model::{CloneId, NoticeSalt, PackId, RemoteId};
-use crate::redact::{HashedSecrets, InvalidSecret, KnownSecrets, SecretDetector};
+use crate::redact::{HashedSecrets, InvalidSecret, KnownSecrets, SecretDetector, TextMasker as _};
 use crate::store::{PurgeFinding, Store, WriteContext};
 use std::collections::{BTreeSet, HashSet};
 use std::sync::{MutexGuard, PoisonError};
@@ -137,10 +137,7 @@ impl Store {
         if known.is_empty() {
             return Ok(noted);
         }
-        let reason = reason.map(|reason| match known.mask(reason.as_bytes()) {
-            Some((masked, _)) => String::from_utf8_lossy(&masked).into_owned(),
-            None => reason.to_owned(),
-        });
+        let reason = reason.map(|reason| known.masked_text(reason));
         let reason = reason.map(|reason| reason.chars().take(MAX_REASON_CHARS).collect::<String>());
         for remote in self.contacted_remotes()?.into_iter().filter(|id| Some(*id) != except) {
             let mut track = self.purge_track(remote)?;
