@@ -137,10 +137,8 @@ impl Store {
     pub fn grant(&self, remote: &Remote, handle: &SessionHandle) -> Result<RemoteGrant> {
         let keys = remote.keys.all()?;
         let known = remote.known_ref(self, handle)?;
-        let Some(read) = remote.read_ref(handle)? else {
-            remote.check_absent(self, handle, known.as_ref())?;
-            return Err(Error::not_found("session on the remote", handle.to_string()));
-        };
+        let missing = || Error::not_found("session on the remote", handle.to_string());
+        let read = remote.read_current(self, handle, known.as_ref())?.ok_or_else(missing)?;
         remote.checked(self, handle, known.as_ref(), &read)?;
         Ok(RemoteGrant {
             remote: remote.id,

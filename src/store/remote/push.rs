@@ -102,9 +102,8 @@ impl Store {
             let mut known = remote.known_ref(self, &handle)?;
             let mut there = None;
             if remote.must_look(self, &handle, known.as_ref(), attempt == 0) {
-                there = remote.read_ref(&handle)?;
+                there = remote.read_current(self, &handle, known.as_ref())?;
                 if there.is_none() {
-                    remote.check_absent(self, &handle, known.as_ref())?;
                     known = None;
                 }
             }
@@ -112,10 +111,7 @@ impl Store {
                 if push.once(known.as_ref(), &mut report)? {
                     return Ok(report);
                 }
-                there = remote.read_ref(&handle)?;
-                if there.is_none() {
-                    remote.check_absent(self, &handle, known.as_ref())?;
-                }
+                there = remote.read_current(self, &handle, known.as_ref())?;
             }
             if let Some(there) = there {
                 let taken = self.take_in(act, remote, &handle, known.as_ref(), there, None)?;

@@ -71,6 +71,20 @@ impl Remote {
         }
     }
 
+    /// Reads the ref of a session. One that is not there must not have been there before.
+    pub(super) fn read_current(
+        &self,
+        store: &Store,
+        handle: &SessionHandle,
+        known: Option<&KnownRef>,
+    ) -> Result<Option<ReadRef>> {
+        let read = self.read_ref(handle)?;
+        if read.is_none() {
+            self.check_absent(store, handle, known)?;
+        }
+        Ok(read)
+    }
+
     /// Checks that a ref which is not there was not there before.
     pub(super) fn check_absent(
         &self,
