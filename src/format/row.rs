@@ -470,6 +470,14 @@ pub enum OperationEffect {
     },
 }
 
+impl OperationEffect {
+    /// Returns whether it checked out a branch in this store.
+    #[must_use]
+    pub const fn is_checkout(&self) -> bool {
+        matches!(self, Self::Switched { elsewhere: false, .. })
+    }
+}
+
 /// An operation in its table.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
