@@ -311,9 +311,11 @@ impl ThreeWayMerge<'_> {
             let (base, ours, theirs) = (base_map.get(name), our_map.get(name), their_map.get(name));
             let contested = (key.clone(), Some(name.clone()));
             let is_contested = is_contested || self.base.contested.contains(&contested);
-            let confidence = confidence.filter(|_| name == CONFIDENCE);
+            if let Some(confidence) = confidence.filter(|_| name == CONFIDENCE) {
+                merged.insert(name.clone(), confidence.value().into());
+                continue;
+            }
             let field = match agreed((base, ours, theirs), is_contested) {
-                _ if let Some(confidence) = confidence => Some(confidence.value().into()),
                 Some(field) => field.cloned(),
                 None => {
                     let conflict = ClaimConflict {
