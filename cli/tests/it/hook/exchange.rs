@@ -355,15 +355,21 @@ fn a_project_does_not_say_what_is_sent() {
     ");
 }
 
+/// A machine, and a sandbox that waits for its last sync and has something that is not pushed.
+fn with_sandbox(environment: &Environment) -> (Machine<'_>, Machine<'_>) {
+    let first = Machine::first(environment, CLAUDE);
+    let second = Machine::container(environment, CLAUDE);
+    second.forge(["config", "set", "--user", "sync.wait", "true"]).success();
+    second.runs("make");
+    second.forge(["--session", SESSION, "note", "add", "it fails"]).success();
+    (first, second)
+}
+
 /// The process of the hook does not end before the session is on the remote.
 #[test]
 fn a_sandbox_that_is_thrown_away_can_wait_for_the_end() {
     let environment = Environment::new();
-    let first = Machine::first(&environment, CLAUDE);
-    let second = Machine::container(&environment, CLAUDE);
-    second.forge(["config", "set", "--user", "sync.wait", "true"]).success();
-    second.runs("make");
-    second.forge(["--session", SESSION, "note", "add", "it fails"]).success();
+    let (first, second) = with_sandbox(&environment);
     let (_, mut background) = second.call(second.prepared("SessionEnd", used("make")));
     assert!(!background.is_running());
     assert_eq!(second.exchanges().len(), 2);
@@ -374,11 +380,7 @@ fn a_sandbox_that_is_thrown_away_can_wait_for_the_end() {
 #[test]
 fn the_last_sync_follows_the_one_that_is_under_way() {
     let environment = Environment::new();
-    let first = Machine::first(&environment, CLAUDE);
-    let second = Machine::container(&environment, CLAUDE);
-    second.forge(["config", "set", "--user", "sync.wait", "true"]).success();
-    second.runs("make");
-    second.forge(["--session", SESSION, "note", "add", "it fails"]).success();
+    let (first, second) = with_sandbox(&environment);
     let log = fs::read_dir(second.path("project/.forge/log")).unwrap();
     let mut paths = log.map(|entry| entry.unwrap().path());
     let stamp = paths.find(|path| path.extension().is_some_and(|end| end == "sync")).unwrap();
