@@ -143,6 +143,7 @@ fn read_grant(context: &Context, source: &str) -> Result<RemoteGrant, CommandErr
         plain_file::read_text(&context.cwd.join(source), MAX_GRANT_BYTES).map_err(|error| {
             // What is no path may be a part of a grant, which must not be in an error.
             CommandError::io(&format!("cannot read the file that {GRANT_VARIABLE} names"), error)
+                .hinted("it is what 'forge remote grant' printed, or the path of a file with it")
         })?
     };
     let grant = RemoteGrant::decode(&text).map_err(forge_store::Error::from);

@@ -194,6 +194,7 @@ fn a_wrong_grant_says_what_to_do() {
     [stderr]
     error: cannot read the file that FORGE_GRANT names
     Caused by: No such file or directory (os error 2)
+    hint: it is what 'forge remote grant' printed, or the path of a file with it
     [exit 3]
     ");
     insta::assert_snapshot!(pull(&grant.replacen("-1-", "-2-", 1)), @r"
