@@ -59,6 +59,8 @@ pub(in crate::store) struct PackTarget<'a> {
     /// Whether the branch that is checked out here stays. In a session that is new here, the one
     /// that others checked out last is checked out.
     pub(in crate::store) keeps_checkout: bool,
+    /// A session that is new here is refused if its agent has one with this number or a higher one.
+    pub(in crate::store) begun_before: Option<SessionNumber>,
 }
 
 /// Where the sessions of a bundle go.
@@ -169,6 +171,7 @@ impl Store {
             written: HashSet::new(),
             next_branches: contents.sessions.iter().map(first_branch).collect(),
             keeps_checkout: target.keeps_checkout,
+            begun_before: target.begun_before,
             checked_out_elsewhere: None,
             contents,
         };
@@ -258,6 +261,8 @@ struct BundleImporter<'a> {
     next_branches: Vec<Option<u64>>,
     /// Whether the branch that is checked out here stays.
     keeps_checkout: bool,
+    /// As in [`PackTarget`].
+    begun_before: Option<SessionNumber>,
     /// The branch that was checked out last in another store.
     checked_out_elsewhere: Option<BranchNumber>,
 }
@@ -286,6 +291,18 @@ impl BundleImporter<'_> {
         for named in 0..self.contents.sessions.len() {
             let operation = self.operation.clone();
             self.write(named, &Record { operation, changes: Vec::new() })?;
+        }
+        Ok(())
+    }
+
+    /// Checks that the agent of a session that is new here did not begin one here meanwhile.
+    fn check_agent(&self, refs: &StoreRefs, session: &BundleSession) -> Result<()> {
+        let (Some(before), Some(agent)) = (self.begun_before, &session.info.agent_session) else {
+            return Ok(());
+        };
+        let own = refs.sessions.find(SessionLookup::Agent(agent))?;
+        if own.iter().any(|(number, _)| *number >= before) {
+            return Err(Error::Conflict(format!("the agent's session {agent} was begun here")));
         }
         Ok(())
     }
@@ -355,6 +372,7 @@ impl BundleImporter<'_> {
             let (number, is_there) = place(&refs, session, self.into)?;
             let mut changes = Vec::new();
             if !is_there {
+                self.check_agent(&refs, session)?;
                 changes.push(RecordChange::Session { info: session.info.clone() });
                 // It becomes the last used session only if there is none.
                 if session.info.kind == SessionKind::Debug && refs.last_used.is_none() {

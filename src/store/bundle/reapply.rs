@@ -83,6 +83,8 @@ pub(in crate::store) struct Reapplied {
     pub(in crate::store) numbers: Vec<(u64, u64)>,
     /// The branches that were continued on both sides and changed the same.
     pub(in crate::store) split: Vec<SplitBranch>,
+    /// The branches made here that have other names now: before and now.
+    pub(in crate::store) renamed: Vec<(String, String)>,
 }
 
 /// Why nothing was written again.
@@ -149,8 +151,24 @@ impl<'a> Reapply<'a> {
             one.merged = self.merge(one)?;
         }
         self.check_out(view, &split)?;
+        let renamed = self.renamed(view)?;
         let numbers = self.numbers.into_iter().filter(|(before, now)| before != now).collect();
-        Ok(Reapplied { numbers, split })
+        Ok(Reapplied { numbers, split, renamed })
+    }
+
+    /// Returns the branches made here that have other names now, because others made branches of
+    /// their names.
+    fn renamed(&self, view: &ReadSnapshot) -> Result<Vec<(String, String)>> {
+        let now = self.store.engine.follower.written_view()?;
+        let (old, new) = (session_refs(&view.refs, self.old)?, session_refs(&now.refs, self.new)?);
+        let mut renamed = Vec::new();
+        for (before, now) in &self.made {
+            let (before, now) = (old.branch(*before)?, new.branch(*now)?);
+            if before.name != now.name && !now.hidden {
+                renamed.push((before.name.clone(), now.name.clone()));
+            }
+        }
+        Ok(renamed)
     }
 
     /// Finds the operations that are not written again.

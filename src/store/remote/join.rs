@@ -31,13 +31,14 @@ pub(super) struct Joined {
 }
 
 impl Store {
-    /// Joins a session with what others pushed of it.
+    /// Joins a session with what others pushed of it. `info` describes the joined session.
     pub(super) fn join(
         &self,
         act: &WriteContext,
         remote: &Remote,
         (handle, read): (&SessionHandle, &ReadRef),
         (old, known): (SessionNumber, Option<&KnownRef>),
+        info: &SessionMetadata,
     ) -> Result<Joined> {
         let operation = act.operation()?;
         let pushed = known.map_or_else(ExportMark::default, |known| known.end);
@@ -51,8 +52,6 @@ impl Store {
                     .to_owned(),
             ));
         }
-        // The session may have another name here.
-        let info = &self.session_at(old).summary()?.info;
         let mut kept_apart = BTreeSet::new();
         for _ in 0..MAX_ATTEMPTS {
             self.give_up_incomplete(&operation, info)?;
@@ -99,7 +98,7 @@ impl Store {
         (old, new): (SessionNumber, SessionNumber),
         (operation, kept_apart): (&Operation, &BTreeSet<BranchNumber>),
     ) -> Result<Option<Joined>, ReapplyError> {
-        let target = PackTarget { name: None, into: Some(new), keeps_checkout: true };
+        let target = PackTarget { into: Some(new), keeps_checkout: true, ..PackTarget::default() };
         let packs = self.take_packs(act, remote, (handle, read), None, target)?;
         let since = self.first_unshared(old, &ExportMark::default(), &packs.effects)?;
         self.undo_prunings(act, old, &since)?;

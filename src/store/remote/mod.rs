@@ -8,7 +8,8 @@
 //!
 //! * `access`: what opens a remote, or one session of it.
 //! * `push`: stores a pack, then makes the ref name it.
-//! * `pull`: imports the packs that are new; `join`: joins them with what was written here.
+//! * `pull`: imports the packs that are new; `join`: joins them with what was written here, also
+//!   in a session of the same agent (`begun`).
 //! * `rewrite`: sessions are rewritten without what was erased here.
 //! * `track`: what this store knows of the ref of a session.
 //! * `foreign`: the operations of others, and the end of what a store names in their sessions.
@@ -18,6 +19,7 @@
 //! * `unpushed`: what is not on a remote yet; `preview`: what a push or a pull would do.
 
 mod access;
+mod begun;
 mod foreign;
 mod join;
 mod known;
@@ -55,7 +57,7 @@ use crate::format::remote::{
     OpenedRef, PACKS_PREFIX, REFS_PREFIX, REMOTE_MARKER_NAME, RemoteKeys, RemoteMarker, RemoteRef,
     SessionPlace, handle_in, pack_in, ref_name,
 };
-use crate::model::{PackId, RemoteId, SessionHandle, SessionId, SessionMetadata};
+use crate::model::{PackId, RemoteId, SessionHandle, SessionId, SessionMetadata, Timestamp};
 use std::collections::BTreeSet;
 use std::fmt;
 use std::sync::{Arc, Mutex};
@@ -74,6 +76,7 @@ pub struct Remote {
     tracks: Tracks,
     allows_secrets: bool,
     accepts_history: bool,
+    refuses_joins: bool,
     resolve: TextLookup,
     /// What was done because of purges.
     contact: Mutex<PurgeContact>,
@@ -97,14 +100,17 @@ pub struct RemoteSession {
     pub info: SessionMetadata,
     /// The version of its ref.
     pub version: u64,
+    /// When its latest pack was made, by the clock of the machine that pushed it.
+    pub last_push: Option<Timestamp>,
     /// Figures about it.
     pub summary: RefSummary,
 }
 
 impl RemoteSession {
     fn of(handle: SessionHandle, content: RemoteRef) -> Self {
-        let RemoteRef { info, version, summary, .. } = content;
-        Self { handle, info, version, summary }
+        let RemoteRef { info, version, packs, summary, .. } = content;
+        let last_push = packs.last().map(|pack| pack.time);
+        Self { handle, info, version, last_push, summary }
     }
 }
 
@@ -205,6 +211,7 @@ impl Remote {
             tracks: Tracks::default(),
             allows_secrets: false,
             accepts_history: false,
+            refuses_joins: false,
             resolve: |_, _| None,
             contact: Mutex::default(),
         }
@@ -223,6 +230,14 @@ impl Remote {
     #[must_use]
     pub fn allowing_secrets(mut self) -> Self {
         self.allows_secrets = true;
+        self
+    }
+
+    /// Makes pulls from this remote refuse a session that would have to be joined, instead of
+    /// joining it.
+    #[must_use]
+    pub fn refusing_joins(mut self) -> Self {
+        self.refuses_joins = true;
         self
     }
 

@@ -1,5 +1,6 @@
 //! Pulling a session: the packs that are new are imported.
 
+use super::join::Joined;
 use super::track::KnownRef;
 use super::{DepotRead, ReadRef, Remote};
 use crate::engine::index::find_operation_of;
@@ -10,8 +11,11 @@ use crate::format::ExportMark;
 use crate::format::remote::{
     ForeignOperations, RefPack, RemoteRef, open_pack, pack_name, ref_name,
 };
-use crate::model::{BranchNumber, CloneId, OperationId, SessionHandle, SessionId, SessionNumber};
+use crate::model::{
+    BranchNumber, BranchStatus, CloneId, OperationId, SessionHandle, SessionId, SessionNumber,
+};
 use crate::store::bundle::PackTarget;
+use crate::store::bundle::reapply::Reapplied;
 use crate::store::{Session, SplitBranch, Store, WriteContext};
 use std::collections::HashMap;
 use std::io::Cursor;
@@ -30,6 +34,15 @@ pub(super) struct TakenPacks {
     pub(super) effects: HashMap<OperationId, usize>,
     /// The branch that was checked out last in another store.
     checked_out_elsewhere: Option<BranchNumber>,
+}
+
+/// What a ref brought to this store.
+pub(super) struct TakenRef {
+    pub(super) packs: TakenPacks,
+    /// Up to where the session is on the remote.
+    pub(super) end: ExportMark,
+    /// What follows it now, if it was joined.
+    pub(super) joined: Option<Reapplied>,
 }
 
 /// The operations that a session had before a pull.
@@ -68,8 +81,11 @@ pub struct PullReport {
     pub renumbered: Vec<(u64, u64)>,
     /// The branches that both sides continued and changed the same.
     pub split: Vec<SplitBranch>,
-    /// The branch that others checked out since the last pull, if another one is checked out here.
-    /// The pull does not change which one is.
+    /// The branches made here that have other names now, because others pushed branches of their
+    /// names: the name before, and now.
+    pub renamed_branches: Vec<(String, String)>,
+    /// The active branch that others checked out since the last pull, if another one is checked out
+    /// here. The pull does not change which one is.
     pub checked_out_elsewhere: Option<String>,
 }
 
@@ -166,25 +182,17 @@ impl Store {
         let is_unsearched = self.note_unsearched(act, remote, content)?;
         let was_purged = old.map_or(Ok(false), |old| self.was_purged_since(old, &since))?;
         let here = self.known_operations(old, is_unsearched)?;
-        let follows = old.map_or(Ok(true), |old| self.can_follow(known, read, old))?;
-        let target = PackTarget { name, into: None, keeps_checkout: known.is_some() };
-        let taken = follows.then(|| self.take_in_order(act, remote, (handle, read), known, target));
-        let must_join = match (&taken, old) {
-            (None | Some(Err(Error::Conflict(_))), Some(_)) => true,
-            // Others may have brought back what was swept here.
-            (Some(Err(_)), Some(old)) => self.was_erased_since(old, &since)?,
-            _ => false,
+        let taken = match old {
+            Some(old) => self.take_or_join(act, remote, (handle, read), (old, known))?,
+            None => self.take_new(act, remote, (handle, read), name)?,
         };
-        let (packs, end) = match (taken, old) {
-            (_, Some(old)) if must_join => {
-                let joined = self.join(act, remote, (handle, read), (old, known))?;
-                report.renumbered = joined.reapplied.numbers;
-                report.split = joined.reapplied.split;
-                (joined.packs, joined.end)
-            }
-            (Some(taken), _) => taken?,
-            (None, _) => return Err(Error::Internal("a session is not there".to_owned())),
-        };
+        let TakenRef { packs, end, joined } = taken;
+        let is_joined = joined.is_some();
+        if let Some(joined) = joined {
+            report.renumbered = joined.numbers;
+            report.split = joined.split;
+            report.renamed_branches = joined.renamed;
+        }
         let begun_by_others = content.home != CloneId::from_bytes(self.engine.marker.id);
         let mut foreign = ForeignOperations { begun_by_others, operations: Vec::new() };
         let mut new = 0;
@@ -200,15 +208,17 @@ impl Store {
             self.note_rewrite(remote, content)?;
         }
         let now = session.summary()?;
-        let elsewhere = packs.checked_out_elsewhere.filter(|_| !must_join);
+        let elsewhere = packs.checked_out_elsewhere.filter(|_| !is_joined);
         if let (Some(branch), Some(old)) = (elsewhere, old) {
             let refs = self.engine.follower.written_refs()?.0;
-            let name = session_refs(&refs, old)?.branch(branch)?.name.clone();
-            report.checked_out_elsewhere = (name != now.branch).then_some(name);
+            let branch = session_refs(&refs, old)?.branch(branch)?;
+            let is_active = branch.latest_change().status == BranchStatus::Active;
+            let is_told = is_active && !branch.hidden && branch.name != now.branch;
+            report.checked_out_elsewhere = is_told.then(|| branch.name.clone());
         }
         report.session = now.info.name;
         // All operations are new in a session that was built again.
-        report.operations = if must_join { new } else { packs.operations };
+        report.operations = if is_joined { new } else { packs.operations };
         report.secrets = packs.secrets;
         remote.keep_ref(self, handle, (&read.tag, read.stored.clone()), (packs.begins, end))?;
         remote.note_seen(self, handle, &read.opened.seen());
@@ -280,21 +290,55 @@ impl Store {
         })
     }
 
-    /// Imports the packs that are new after what is here. Returns them with up to where the session
-    /// is on the remote.
-    fn take_in_order(
+    /// Imports the packs that are new into the session that is here, or joins it with them.
+    fn take_or_join(
+        &self,
+        act: &WriteContext,
+        remote: &Remote,
+        (handle, read): (&SessionHandle, &ReadRef),
+        (old, known): (SessionNumber, Option<&KnownRef>),
+    ) -> Result<TakenRef> {
+        let since = known.map_or_else(ExportMark::default, |known| known.end);
+        let follows = self.can_follow(known, read, old)?;
+        let refused = || refused_join(read, known.is_some());
+        // Without a track, only reading all packs would show whether they can follow.
+        if remote.refuses_joins && (!follows || known.is_none()) {
+            return Err(refused());
+        }
+        let keeps_checkout = known.is_some();
+        let target = PackTarget { keeps_checkout, ..PackTarget::default() };
+        let taken = follows.then(|| self.take_in_order(act, remote, (handle, read), known, target));
+        let must_join = match &taken {
+            None | Some(Err(Error::Conflict(_))) => true,
+            // Others may have brought back what was swept here.
+            Some(Err(_)) => self.was_erased_since(old, &since)?,
+            Some(Ok(_)) => false,
+        };
+        match taken {
+            Some(taken) if !must_join => taken,
+            _ if remote.refuses_joins => Err(refused()),
+            _ => {
+                // The session may have another name here.
+                let info = self.session_at(old).summary()?.info;
+                Ok(self.join(act, remote, (handle, read), (old, known), &info)?.into())
+            }
+        }
+    }
+
+    /// Imports the packs that are new after what is here.
+    pub(super) fn take_in_order(
         &self,
         act: &WriteContext,
         remote: &Remote,
         (handle, read): (&SessionHandle, &ReadRef),
         known: Option<&KnownRef>,
         target: PackTarget<'_>,
-    ) -> Result<(TakenPacks, ExportMark)> {
+    ) -> Result<TakenRef> {
         let packs = self.take_packs(act, remote, (handle, read), known, target)?;
         let since = known.map_or_else(ExportMark::default, |known| known.end);
         let session = self.pulled_session(read.opened.content.info.id)?;
         let end = self.first_unshared(session.number, &since, &packs.effects)?;
-        Ok((packs, end))
+        Ok(TakenRef { packs, end, joined: None })
     }
 
     /// Returns whether what others pushed can follow what is here: nothing but facts was written
@@ -322,6 +366,28 @@ impl Store {
             None => Ok(ExportMark::default()),
         }
     }
+}
+
+impl From<Joined> for TakenRef {
+    fn from(joined: Joined) -> Self {
+        let Joined { packs, reapplied, end } = joined;
+        Self { packs, end, joined: Some(reapplied) }
+    }
+}
+
+/// Makes the error of a pull that would have to join a session.
+pub(super) fn refused_join(read: &ReadRef, is_known: bool) -> Error {
+    let session = &read.opened.content.info.name;
+    Error::Conflict(match is_known {
+        true => format!(
+            "the session '{session}' was changed here and on the remote: both would have to be \
+             joined, and nothing was pulled"
+        ),
+        false => format!(
+            "it is not known what of the session '{session}' is on the remote: it may have to be \
+             joined, and nothing was pulled"
+        ),
+    })
 }
 
 fn name_of(session: &Session) -> Result<String> {

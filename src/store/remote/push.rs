@@ -49,6 +49,8 @@ pub struct PushReport {
     pub renumbered: Vec<(u64, u64)>,
     /// As [`PullReport::split`](super::PullReport::split).
     pub split: Vec<SplitBranch>,
+    /// As [`PullReport::renamed_branches`](super::PullReport::renamed_branches).
+    pub renamed_branches: Vec<(String, String)>,
     /// As [`PullReport::checked_out_elsewhere`](super::PullReport::checked_out_elsewhere).
     pub checked_out_elsewhere: Option<String>,
 }
@@ -118,6 +120,7 @@ impl Store {
                 report.pulled += taken.operations;
                 report.renumbered.extend(taken.renumbered);
                 report.split.extend(taken.split);
+                report.renamed_branches.extend(taken.renamed_branches);
                 let elsewhere = taken.checked_out_elsewhere;
                 report.checked_out_elsewhere = elsewhere.or(report.checked_out_elsewhere);
                 // A session that was joined has replaced the one before.

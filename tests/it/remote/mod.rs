@@ -1,5 +1,6 @@
 //! Stores that share sessions through a remote.
 
+mod begun;
 mod fault;
 mod grant;
 mod join;

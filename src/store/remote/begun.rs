@@ -1,0 +1,86 @@
+//! Sessions that an agent began both here and on the remote.
+//!
+//! An agent that resumes its session on another machine may begin to write before the session was
+//! pulled. What it wrote then belongs to the pulled session.
+
+use super::pull::{TakenRef, refused_join};
+use super::{ReadRef, Remote};
+use crate::engine::refs::of_kind;
+use crate::engine::session_rows::SessionLookup;
+use crate::error::{Error, Result};
+use crate::model::{SessionHandle, SessionMetadata, SessionNumber};
+use crate::store::bundle::PackTarget;
+use crate::store::{Store, WriteContext};
+
+/// How often a pull begins again because the agent began a session meanwhile.
+const MAX_ATTEMPTS: u32 = 2;
+
+impl Store {
+    /// Imports a session that is not here. If its agent began one here that was never pushed, both
+    /// become one.
+    pub(super) fn take_new(
+        &self,
+        act: &WriteContext,
+        remote: &Remote,
+        (handle, read): (&SessionHandle, &ReadRef),
+        name: Option<&str>,
+    ) -> Result<TakenRef> {
+        let mut info = read.opened.content.info.clone();
+        if let Some(name) = name {
+            name.clone_into(&mut info.name);
+        }
+        for _ in 0..MAX_ATTEMPTS {
+            let before = self.engine.follower.written_refs()?.0.sessions.len() as SessionNumber;
+            if let Some(begun) = self.begun_here(remote, &info)? {
+                match self.join_begun(act, remote, (handle, read), (begun, &info)) {
+                    // They stay two sessions.
+                    Err(Error::Conflict(_)) if !remote.refuses_joins => {}
+                    done => return done,
+                }
+            }
+            let target = PackTarget { name, begun_before: Some(before), ..PackTarget::default() };
+            match self.take_in_order(act, remote, (handle, read), None, target) {
+                Err(Error::Conflict(_)) if self.begun_here(remote, &info)? >= Some(before) => {}
+                done => return done,
+            }
+        }
+        let target = PackTarget { name, ..PackTarget::default() };
+        self.take_in_order(act, remote, (handle, read), None, target)
+    }
+
+    /// Joins a session that was begun here with the one of the same agent on the remote, which
+    /// replaces it.
+    fn join_begun(
+        &self,
+        act: &WriteContext,
+        remote: &Remote,
+        place: (&SessionHandle, &ReadRef),
+        (begun, info): (SessionNumber, &SessionMetadata),
+    ) -> Result<TakenRef> {
+        if remote.refuses_joins {
+            return Err(refused_join(place.1, true));
+        }
+        let refs = self.engine.follower.written_refs()?.0;
+        if of_kind(&refs, info.kind, &info.name)?.is_some_and(|other| other != begun) {
+            return Err(Error::Duplicate { kind: "session", id: info.name.clone() });
+        }
+        Ok(self.join(act, remote, place, (begun, None), info)?.into())
+    }
+
+    /// Returns the last session that the agent of this one began here, if it is not shared.
+    fn begun_here(&self, remote: &Remote, info: &SessionMetadata) -> Result<Option<SessionNumber>> {
+        let Some(agent) = &info.agent_session else { return Ok(None) };
+        let refs = self.engine.follower.written_refs()?.0;
+        let shared = remote.tracked_handles(self)?;
+        let own = refs.sessions.find(SessionLookup::Agent(agent))?.into_iter().rev();
+        let mut begun = own.filter(|(_, session)| {
+            let id = session.info.id;
+            let is_shared = remote.handle(&id).is_ok_and(|handle| shared.contains(&handle));
+            session.gone.is_none()
+                && session.info.kind == info.kind
+                && !is_shared
+                && self.id_tag(id).is_none()
+        });
+        Ok(begun.next().map(|(number, _)| number))
+    }
+}
