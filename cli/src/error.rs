@@ -143,16 +143,21 @@ impl CommandError {
             .hinted("this is a bug in forge; what was acknowledged before is safe")
     }
 
-    /// Whether the reason is that the store's disk is full.
-    pub fn is_disk_full(&self) -> bool {
+    /// Returns the error of the store that this is about.
+    pub fn store_error(&self) -> Option<&store::Error> {
         let mut next = self.source();
         while let Some(error) = next {
             if let Some(error) = error.downcast_ref::<store::Error>() {
-                return error.is_disk_full();
+                return Some(error);
             }
             next = error.source();
         }
-        false
+        None
+    }
+
+    /// Whether the reason is that the store's disk is full.
+    pub fn is_disk_full(&self) -> bool {
+        self.store_error().is_some_and(store::Error::is_disk_full)
     }
 
     /// Creates an error about a refused system call; a broken pipe keeps its own kind.
@@ -297,18 +302,10 @@ impl From<store::Error> for CommandError {
             store::Error::Backend(BackendError::Busy { .. }) => {
                 Some("try again, or wait longer with '--lock-timeout SECONDS'".to_owned())
             }
-            store::Error::RemoteHistory { .. } => Some(
-                "if that was done on purpose, 'forge push --accept-history' accepts it and pushes \
-                what is missing there, and 'forge pull --accept-history' only accepts it"
-                    .to_owned(),
-            ),
             store::Error::WrongGrant { .. } | store::Error::NotGranted => Some(
                 "'forge remote grant --session SESSION' prints the grant of a session where the \
                 key of the remote is"
                     .to_owned(),
-            ),
-            store::Error::OtherRemote { .. } => Some(
-                "'forge remote show' says which it was; 'forge remote remove' forgets it".to_owned(),
             ),
             store::Error::UnpushedSecrets { .. } => Some(
                 "'forge purge --rules --dry-run' shows where, 'forge purge --rules --yes' removes \

@@ -1,14 +1,16 @@
 //! `forge clone`.
 
 use super::remote::{join, keep};
+use crate::args::moment::MomentArg;
 use crate::config::trust;
 use crate::context::Context;
 use crate::discovery;
 use crate::error::CommandError;
-use crate::remote::address::depot_url;
-use crate::remote::transfer::{Transfer, find_on_remote, remote_sessions};
-use crate::remote::{DEFAULT_NAME, environment_remote, open_remote, read_key};
+use crate::remote::address::{depot_url, shown_url};
+use crate::remote::transfer::{Transfer, find_on_remote, remote_sessions, time_of};
+use crate::remote::{DEFAULT_NAME, needed_environment_remote, open_remote, read_key};
 use crate::report::remote::CloneReport;
+use crate::report::store::quoted;
 use crate::report::transfer::{PulledSession, warn_of_secrets};
 use crate::text::name_list;
 use crate::verb::{Verb, VerbResult};
@@ -41,6 +43,10 @@ pub struct CloneArgs {
     #[arg(long, conflicts_with = "sessions")]
     pub all: bool,
 
+    /// Earliest time, such as -7d, of the last write or push of the sessions to pull
+    #[arg(long, value_name = "T", conflicts_with = "sessions")]
+    pub since: Option<MomentArg>,
+
     /// Encrypt the store
     #[arg(long)]
     pub encrypted: bool,
@@ -53,7 +59,7 @@ impl Verb for CloneArgs {
 
     fn run(&self, (): &(), context: &mut Context) -> VerbResult<Self> {
         let (known, remote) = self.opened(context)?;
-        let there = self.chosen(&known, &remote)?;
+        let there = self.chosen(context, &known, &remote)?;
         let path = context.new_store_directory(self.directory.as_deref());
         discovery::check_link(&path, &context.environment)?;
         context.use_settings_of(&path)?;
@@ -72,10 +78,15 @@ impl Verb for CloneArgs {
         }
         let write_context = workspace::write_context(context, Self::NAME);
         let transfer = Transfer::new(&store, &write_context, known, remote);
+        let which = match (self.sessions.as_slice(), &self.since) {
+            ([], Some(since)) => format!("--since {}", quoted(since.as_str())),
+            ([], None) => "--all".to_owned(),
+            (names, _) => names.iter().map(|name| quoted(name)).collect::<Vec<_>>().join(" "),
+        };
         let pulled = there.into_iter().map(|one| transfer.pull(&transfer.located(one)?));
         let sessions = pulled.collect::<Result<Vec<_>, _>>().map_err(|error| {
             error.hinted(format!(
-                "the store {} is made and knows the remote: 'forge pull' there goes on",
+                "the store {} is made and knows the remote: 'forge pull {which}' there goes on",
                 path.display()
             ))
         })?;
@@ -89,6 +100,7 @@ impl Verb for CloneArgs {
         };
         let KnownRemote { name, url, .. } = transfer.known;
         let path = path.display().to_string();
+        let url = shown_url(&url);
         Ok(CloneReport { path, remote: name, url, sessions, purges, current })
     }
 
@@ -106,16 +118,12 @@ impl CloneArgs {
         if let Some(key) = &self.key {
             return join(context, &self.url, DEFAULT_NAME, read_key(context, key)?);
         }
-        let known = environment_remote(context)?.ok_or_else(|| {
-            CommandError::invalid("the remote needs its key").hinted(
-                "'--key FILE' names it; or set FORGE_REMOTE, and FORGE_REMOTE_KEY or FORGE_GRANT",
-            )
-        })?;
+        let known = needed_environment_remote(context)?;
         let url = depot_url(&self.url, &context.cwd)?;
         if url != known.url {
             return Err(CommandError::invalid(format!(
                 "FORGE_REMOTE names another place: {}",
-                known.url
+                shown_url(&known.url)
             ))
             .hinted("clone that one, or name the key of this one with '--key FILE'"));
         }
@@ -126,6 +134,7 @@ impl CloneArgs {
     /// Returns the sessions to pull.
     fn chosen(
         &self,
+        context: &Context,
         known: &KnownRemote,
         remote: &Remote,
     ) -> Result<Vec<RemoteSession>, CommandError> {
@@ -133,13 +142,23 @@ impl CloneArgs {
             let names: BTreeSet<&String> = self.sessions.iter().collect();
             return names.into_iter().map(|name| find_on_remote(known, remote, name)).collect();
         }
-        let there = remote_sessions(remote)?;
+        if let Some(moment) = &self.since {
+            let there = remote_sessions(remote, Some(time_of(context, moment)?))?;
+            return match there.is_empty() {
+                true => Err(CommandError::not_found(
+                    "no session on the remote was written to or pushed since then",
+                )
+                .hinted("name an earlier time, or '--all'")),
+                false => Ok(there),
+            };
+        }
+        let there = remote_sessions(remote, None)?;
         if there.len() > 1 && !self.all {
             let names: Vec<String> = there.into_iter().map(|one| one.info.name).collect();
             let message =
                 format!("there are {} sessions on it: {}", names.len(), name_list(&names));
             return Err(CommandError::invalid(message)
-                .hinted("name those to pull after the directory, or '--all'"));
+                .hinted("name those to pull after the directory, or '--all', or '--since T'"));
         }
         Ok(there)
     }

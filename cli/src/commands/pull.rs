@@ -1,11 +1,12 @@
 //! `forge pull`.
 
+use crate::args::moment::MomentArg;
 use crate::context::Context;
 use crate::error::CommandError;
-use crate::remote::Remotes;
-use crate::remote::transfer::{SharedSession, Transfer, once};
+use crate::remote::transfer::{SharedSession, Transfer, once, time_of};
+use crate::remote::{Remotes, named};
 use crate::report::purges::PurgesReport;
-use crate::report::transfer::{PullReportLines, PulledSession, warn_of_secrets};
+use crate::report::transfer::{PullReportLines, PullScope, PulledSession, warn_of_secrets};
 use crate::verb::{OpenedStore, Verb, VerbResult};
 use crate::workspace::StoreAccess;
 
@@ -19,6 +20,14 @@ pub struct PullArgs {
     /// Pull all sessions on the remote
     #[arg(long, conflicts_with = "sessions")]
     pub all: bool,
+
+    /// Earliest time, such as -7d, of the last write or push of the sessions to pull
+    #[arg(long, value_name = "T", conflicts_with = "sessions")]
+    pub since: Option<MomentArg>,
+
+    /// Refuse a session that would have to be joined with what is not pushed here
+    #[arg(long, conflicts_with = "dry_run")]
+    pub ff_only: bool,
 
     /// Name of the remote; origin by default
     #[arg(long, value_name = "NAME")]
@@ -44,8 +53,21 @@ impl Verb for PullArgs {
 
     fn run(&self, opened: &OpenedStore, context: &mut Context) -> VerbResult<Self> {
         let known = Remotes::of(context, &opened.store)?.find(self.from.as_deref())?.clone();
-        let transfer = Transfer::open(opened, known)?.accepting_history(self.accept_history);
-        let sessions = self.chosen(&transfer)?;
+        let transfer = Transfer::open(opened, known)?
+            .accepting_history(self.accept_history)
+            .refusing_joins(self.ff_only);
+        let sessions = self.chosen(context, &transfer)?;
+        if sessions.is_empty() && self.accept_history && !self.all && self.since.is_none() {
+            let name = &transfer.known.name;
+            let (from, there) = (named(" --from ", name), named("=", name));
+            return Err(CommandError::invalid(
+                "no session here was pushed or pulled before: there is no history to accept",
+            )
+            .hinted(format!(
+                "'forge pull SESSION{from} --accept-history' accepts that of one session, '--all' \
+                 that of all; 'forge session list --remote{there}' names them"
+            )));
+        }
         let pull = |session: &SharedSession| match self.dry_run {
             true => transfer.preview_pull(session),
             false => transfer.pull(session),
@@ -58,14 +80,24 @@ impl Verb for PullArgs {
         let of = |one: &PulledSession| warn_of_secrets(&one.session, &one.secrets, &context.out);
         sessions.iter().for_each(of);
         let remote = transfer.known.name.clone();
-        Ok(PullReportLines { remote, dry_run: self.dry_run, sessions, purges, failure })
+        let scope = match (&self.since, self.all) {
+            (Some(_), _) => PullScope::Since,
+            (None, true) => PullScope::All,
+            (None, false) => PullScope::Shared,
+        };
+        Ok(PullReportLines { remote, dry_run: self.dry_run, scope, sessions, purges, failure })
     }
 }
 
 impl PullArgs {
-    fn chosen(&self, transfer: &Transfer<'_>) -> Result<Vec<SharedSession>, CommandError> {
-        if self.all {
-            return transfer.there();
+    fn chosen(
+        &self,
+        context: &Context,
+        transfer: &Transfer<'_>,
+    ) -> Result<Vec<SharedSession>, CommandError> {
+        if self.all || self.since.is_some() {
+            let since = self.since.as_ref().map(|since| time_of(context, since)).transpose()?;
+            return transfer.there(since);
         }
         if self.sessions.is_empty() {
             return transfer.shared();

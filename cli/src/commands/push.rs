@@ -15,7 +15,7 @@ pub struct PushArgs {
     #[arg(value_name = "SESSION")]
     pub sessions: Vec<String>,
 
-    /// Push all debugging sessions
+    /// Push all sessions of the kinds in the setting push.kinds: debugging sessions by default
     #[arg(long, conflicts_with = "sessions")]
     pub all: bool,
 
@@ -49,7 +49,7 @@ impl Verb for PushArgs {
     fn run(&self, opened: &OpenedStore, context: &mut Context) -> VerbResult<Self> {
         let store = &opened.store;
         let known = Remotes::of(context, store)?.find(self.to.as_deref())?.clone();
-        let sessions = pushed_sessions(context, store, &self.sessions, self.all)?;
+        let sessions = pushed_sessions(context, store, &known, &self.sessions, self.all)?;
         let remote = known.name.clone();
         if self.dry_run {
             let previews = sessions.iter().map(|session| {

@@ -3,9 +3,9 @@
 use crate::context::Context;
 use crate::error::{CommandError, CommandErrorKind};
 use crate::private_files;
-use crate::remote::address::{depot_url, is_address, open_depot};
+use crate::remote::address::{depot_url, is_address, open_depot, shown_url, with_credentials_hint};
 use crate::remote::transfer::Transfer;
-use crate::remote::{DEFAULT_NAME, Remotes, about, open_remote, read_key};
+use crate::remote::{DEFAULT_NAME, Remotes, about, named, open_remote, read_key};
 use crate::report::remote::{
     RemoteCheckReport, RemoteGrantReport, RemoteKeptReport, RemoteKeyExportReport, RemoteLine,
     RemoteListReport, RemoteRemoveReport, RemoteShowReport, RemoteTidyReport, SharedSessionLine,
@@ -150,7 +150,10 @@ impl Verb for RemoteCreateArgs {
             let is_there = matches!(error, Error::Conflict(_));
             let error = about(&known, error.into());
             return Err(match is_there {
-                true => error.hinted("'forge remote add URL --key FILE' joins it"),
+                true => error.hinted(format!(
+                    "'forge remote add URL{} --key FILE' joins it",
+                    named(" ", &known.name)
+                )),
                 false => error,
             });
         }
@@ -204,7 +207,10 @@ pub fn keep(store: &Store, known: &KnownRemote) -> Result<(), CommandError> {
     store.keep_remote(known).map_err(|error| match error {
         Error::Duplicate { .. } => {
             CommandError::invalid(format!("this store has a remote '{}' already", known.name))
-                .hinted("give this one another name, or see 'forge remote show'")
+                .hinted(format!(
+                    "give this one another name, or see 'forge remote show{}'",
+                    named(" ", &known.name)
+                ))
         }
         error => error.into(),
     })
@@ -266,7 +272,7 @@ impl RemoteShowReport {
         unpushed.purges = store.pending_purges(&known.access)?;
         let line = RemoteLine {
             name: known.name.clone(),
-            url: known.url.clone(),
+            url: shown_url(&known.url),
             id: known.access.remote().to_string(),
             environment,
             shared: sessions.len() as u64,
@@ -301,7 +307,7 @@ impl Verb for RemoteRemoveArgs {
             )));
         }
         opened.store.forget_remote(name)?;
-        Ok(RemoteRemoveReport { name: name.clone(), url: known.url.clone() })
+        Ok(RemoteRemoveReport { name: name.clone(), url: shown_url(&known.url) })
     }
 }
 
@@ -319,8 +325,9 @@ impl Verb for RemoteCheckArgs {
             open_remote(known)?;
             (known.url.clone(), Some(known.name.clone()))
         };
-        check_depot(&*open_depot(&url)?).map_err(Error::from)?;
-        Ok(RemoteCheckReport { url, name })
+        check_depot(&*open_depot(&url)?)
+            .map_err(|error| with_credentials_hint(&url, Error::from(error).into()))?;
+        Ok(RemoteCheckReport { url: shown_url(&url), name })
     }
 }
 
@@ -376,9 +383,10 @@ impl Verb for RemoteGrantArgs {
             Err(error) => return Err(error),
         };
         let grant = opened.store.grant(&transfer.remote, &session.handle);
+        let name = session.name()?;
         let grant = grant.map_err(|error| {
             let is_missing = matches!(error, Error::NotFound { .. });
-            let error = about(&transfer.known, error.into());
+            let error = about(&transfer.known, transfer.hinted(error, &name));
             match is_missing {
                 true => error.hinted("push the session before it is granted"),
                 false => error,

@@ -18,7 +18,7 @@ pub struct SyncArgs {
     #[arg(value_name = "SESSION")]
     pub sessions: Vec<String>,
 
-    /// Sync all sessions on the remote and all debugging sessions here
+    /// Sync all sessions on the remote and all that 'push --all' pushes
     #[arg(long, conflicts_with = "sessions")]
     pub all: bool,
 
@@ -58,12 +58,12 @@ impl SyncArgs {
     ) -> Result<Vec<SharedSession>, CommandError> {
         let store = transfer.store;
         let own = |names: &[String], all| -> Result<Vec<SharedSession>, CommandError> {
-            let sessions = pushed_sessions(context, store, names, all)?;
+            let sessions = pushed_sessions(context, store, &transfer.known, names, all)?;
             sessions.into_iter().map(|session| transfer.own(session)).collect()
         };
         let mut sessions = Vec::new();
         if self.all {
-            sessions.extend(transfer.there()?);
+            sessions.extend(transfer.there(None)?);
             sessions.extend(own(&[], true)?);
         } else if self.sessions.is_empty() {
             sessions.extend(transfer.shared()?);

@@ -2,6 +2,7 @@
 
 use crate::args::{ColorMode, value};
 use crate::error::CommandError;
+use forge_store::model::SessionKind;
 use std::fmt;
 use std::time::Duration;
 use strsim::levenshtein;
@@ -50,6 +51,9 @@ pub const KEEP_SESSIONS: &str = "keep.sessions";
 /// Whether pruning is automatic.
 pub const PRUNE_AUTOMATIC: &str = "prune.automatic";
 
+/// The kinds of sessions that are pushed if all are.
+pub const PUSH_KINDS: &str = "push.kinds";
+
 /// Whether hooks pull and sync the sessions of agents.
 pub const SYNC_HOOKS: &str = "sync.hooks";
 /// Whether the hook at the end of a session waits for its sync.
@@ -72,6 +76,8 @@ pub enum SettingType {
     Text,
     /// Words with spaces between them.
     Words,
+    /// Kinds of sessions with spaces between them.
+    SessionKinds,
 }
 
 /// Whether a project's file may set a setting. Projects may come from other people.
@@ -224,6 +230,15 @@ static KEYS: &[SettingKey] = &[
     SettingKey {
         in_project: ProjectPermission::Never,
         ..key(
+            PUSH_KINDS,
+            SettingType::SessionKinds,
+            Some("debug"),
+            "the kinds of sessions that push --all and sync --all push, separated by spaces",
+        )
+    },
+    SettingKey {
+        in_project: ProjectPermission::Never,
+        ..key(
             SYNC_HOOKS,
             SettingType::Bool,
             Some("true"),
@@ -303,6 +318,7 @@ impl SettingKey {
             SettingType::Words => {
                 Ok(SettingValue::Words(text.split_whitespace().map(str::to_owned).collect()))
             }
+            SettingType::SessionKinds => session_kinds(text).map(SettingValue::Words),
         };
         value.map_err(|must: String| {
             CommandError::invalid(format!("'{}' {must}, not '{text}'", self.name))
@@ -329,6 +345,16 @@ impl SettingKey {
         CommandError::invalid(format!("a project may not set '{}', as {reason}", self.name))
             .hinted(format!("'forge config set --user {} VALUE' sets it for you", self.name))
     }
+}
+
+/// Reads the names of kinds of sessions.
+fn session_kinds(text: &str) -> Result<Vec<String>, String> {
+    let known = SessionKind::ALL.map(SessionKind::name);
+    let words: Vec<String> = text.split_whitespace().map(str::to_owned).collect();
+    if words.is_empty() || words.iter().any(|word| !known.contains(&word.as_str())) {
+        return Err(format!("must be kinds of sessions out of {}", known.join(", ")));
+    }
+    Ok(words)
 }
 
 /// A value of a setting.

@@ -8,6 +8,7 @@ pub use store::examine as examine_store;
 
 use crate::config::IgnoredSetting;
 use crate::error::CommandError;
+use crate::remote::name::named;
 use crate::report::remote::{FailedExchange, UnpushedLine};
 use serde::Serialize;
 
@@ -58,9 +59,12 @@ pub fn examine_remotes(unpushed: Result<Vec<UnpushedLine>, CommandError>) -> Vec
     match unpushed {
         Ok(lines) => {
             let told = lines.iter().flat_map(|line| {
-                let work = line.describe(None).map(|text| (text, "'forge sync' exchanges them"));
+                let (with, to) = (named(" --with ", &line.remote), named(" --to ", &line.remote));
+                let exchange = format!("'forge sync{with}' exchanges them");
+                let work = line.describe(None).map(|text| (text, exchange));
                 let purges = line.describe_purges();
-                let purges = purges.map(|text| (text, "'forge push' tells it, and removes them"));
+                let tell = format!("'forge push{to}' tells it, and removes them");
+                let purges = purges.map(|text| (text, tell));
                 work.into_iter().chain(purges)
             });
             told.map(|(text, remedy)| DoctorFinding::advice("remote", text, remedy)).collect()

@@ -1,6 +1,7 @@
 //! Addresses of depots on the command line: URLs, and paths of folders.
 
 use crate::error::CommandError;
+use forge_store::error::{DepotError, Error};
 use forge_store::store::remote::{Depot, FolderDepot};
 use std::ffi::OsString;
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
@@ -21,14 +22,18 @@ const KNOWN: &str = "file: (it was built without the feature 'network')";
 /// # Errors
 /// Invalid if the scheme is not known or the URL is not valid; any error of the depot.
 pub fn open_depot(url: &str) -> Result<Arc<dyn Depot>, CommandError> {
+    opened(url).map_err(|error| with_credentials_hint(url, error))
+}
+
+fn opened(url: &str) -> Result<Arc<dyn Depot>, CommandError> {
     match scheme_of(url) {
         Some((FILE, rest)) => {
             let depot = FolderDepot::open(&folder_in(rest)?);
-            Ok(Arc::new(depot.map_err(forge_store::Error::from)?))
+            Ok(Arc::new(depot.map_err(Error::from)?))
         }
         #[cfg(feature = "network")]
         Some(_) if forge_remote::is_address(url) => {
-            Ok(forge_remote::open(url).map_err(forge_store::Error::from)?)
+            Ok(forge_remote::open(url).map_err(Error::from)?)
         }
         Some((scheme, _)) => Err(CommandError::invalid(format!(
             "'{scheme}:' is not a kind of remote that this forge can open: it knows {KNOWN}"
@@ -60,6 +65,52 @@ pub fn is_address(text: &str) -> bool {
     text.contains('/') || scheme_of(text).is_some()
 }
 
+/// Returns a URL as it is shown: without credentials.
+pub fn shown_url(url: &str) -> String {
+    let Some((scheme, rest)) = url.split_once("://") else { return url.to_owned() };
+    let host = match scheme {
+        FILE => rest.split('/').next().unwrap_or_default(),
+        // A secret can have a slash.
+        _ => rest,
+    };
+    match host.rsplit_once('@').and_then(|(credentials, _)| rest.get(credentials.len()..)) {
+        Some(shown) => format!("{scheme}://***{shown}"),
+        None => url.to_owned(),
+    }
+}
+
+/// Adds where credentials are looked for to the error of a storage that did not accept them.
+pub fn with_credentials_hint(url: &str, error: CommandError) -> CommandError {
+    match (error.store_error(), credentials_hint(url)) {
+        (Some(Error::Depot(DepotError::Refused { .. })), Some(hint))
+            if !error.hints().contains(&hint) =>
+        {
+            error.hinted(hint)
+        }
+        _ => error,
+    }
+}
+
+/// Says where credentials for the storage at a URL are looked for; `None` if it needs none.
+fn credentials_hint(url: &str) -> Option<String> {
+    let places = match scheme_of(url)?.0 {
+        "s3" => {
+            "AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, the profile that AWS_PROFILE names in \
+             ~/.aws, and the role of the machine"
+        }
+        "gs" => {
+            "GOOGLE_SERVICE_ACCOUNT, GOOGLE_APPLICATION_CREDENTIALS, what 'gcloud auth \
+             application-default login' stored, and the role of the machine"
+        }
+        "az" => {
+            "AZURE_STORAGE_ACCOUNT_NAME with AZURE_STORAGE_ACCOUNT_KEY or another key, and the \
+             identity of the machine"
+        }
+        _ => return None,
+    };
+    Some(format!("credentials are looked for in {places}"))
+}
+
 fn no_address(text: &str) -> CommandError {
     CommandError::invalid(format!("'{text}' is neither a URL nor a path with a slash"))
         .hinted(format!("a folder here is ./{text}"))
@@ -76,7 +127,8 @@ fn scheme_of(text: &str) -> Option<(&str, &str)> {
 /// Returns the path in a `file:` URL.
 fn folder_in(rest: &str) -> Result<PathBuf, CommandError> {
     let wrong = || {
-        CommandError::invalid(format!("'{FILE}:{rest}' is not the URL of a folder"))
+        let url = shown_url(&format!("{FILE}:{rest}"));
+        CommandError::invalid(format!("'{url}' is not the URL of a folder"))
             .hinted("write file:///path/of/the/folder, or the path alone")
     };
     let path = match rest.strip_prefix("//") {
@@ -112,6 +164,18 @@ fn decoded(text: &str) -> Option<OsString> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn credentials_in_a_url_are_not_shown() {
+        for (url, shown) in [
+            ("s3://name:hid/den@team/forge", "s3://***@team/forge"),
+            ("file://name:hidden@host/a@b", "file://***@host/a@b"),
+            ("file:///mnt/a@b", "file:///mnt/a@b"),
+            ("s3://team/forge", "s3://team/forge"),
+        ] {
+            assert_eq!(shown_url(url), shown);
+        }
+    }
 
     #[test]
     fn a_path_becomes_a_url_and_comes_back() {

@@ -2,18 +2,20 @@
 //! names.
 
 pub mod address;
+pub mod name;
 pub mod transfer;
+
+pub use name::{DEFAULT_NAME, named};
 
 use crate::context::Context;
 use crate::error::CommandError;
 use crate::report::remote::{RemoteShowReport, UnpushedLine};
-use address::{depot_url, open_depot};
+use address::{depot_url, open_depot, shown_url, with_credentials_hint};
+use forge_store::error::Error;
 use forge_store::plain_file;
 use forge_store::store::Store;
 use forge_store::store::remote::{KnownRemote, Remote, RemoteAccess, RemoteGrant, RemoteKeyFile};
 
-/// The name of a remote if none is given.
-pub const DEFAULT_NAME: &str = "origin";
 /// The variable with the URL of a remote, for a store that knows none.
 const URL_VARIABLE: &str = "FORGE_REMOTE";
 /// The variable with the source of its key, as in `--key`.
@@ -33,6 +35,8 @@ pub struct Remotes {
     pub known: Vec<KnownRemote>,
     /// Whether the environment names the only one, and the keyring none.
     pub is_environment: bool,
+    /// The variable with a key or a grant, if it is set and the one with the URL is not.
+    without_url: Option<&'static str>,
 }
 
 impl Remotes {
@@ -46,7 +50,7 @@ impl Remotes {
         let named = if known.is_empty() { environment_remote(context)? } else { None };
         let is_environment = named.is_some();
         known.extend(named);
-        Ok(Self { known, is_environment })
+        Ok(Self { known, is_environment, without_url: variable_without_url(context) })
     }
 
     /// Finds the remote of this name; by default that of [`DEFAULT_NAME`].
@@ -58,8 +62,9 @@ impl Remotes {
         let found = self.known.iter().find(|remote| remote.name == name);
         found.ok_or_else(|| {
             let error = CommandError::not_found(format!("this store has no remote '{name}'"));
-            match self.known.as_slice() {
-                [] => error.hinted(
+            match (self.known.as_slice(), self.without_url) {
+                ([], Some(variable)) => missing_url(variable),
+                ([], None) => error.hinted(
                     "'forge remote create URL' makes one, 'forge remote add URL --key FILE' joins \
                      one",
                 ),
@@ -99,9 +104,44 @@ pub fn open_remote(known: &KnownRemote) -> Result<Remote, CommandError> {
     opened.map_err(|error| about(known, error))
 }
 
-/// Says which remote an error is about.
+/// Says which remote an error is about, and what can be done about it.
 pub fn about(known: &KnownRemote, error: CommandError) -> CommandError {
-    error.with_context(format!("cannot use the remote '{}' at {}", known.name, known.url))
+    let is_other = matches!(error.store_error(), Some(Error::OtherRemote { .. }));
+    let url = shown_url(&known.url);
+    let error = with_credentials_hint(&known.url, error)
+        .with_context(format!("cannot use the remote '{}' at {url}", known.name));
+    if !is_other {
+        return error;
+    }
+    error.hinted(format!(
+        "'forge remote show{0}' says which it was; 'forge remote remove{0}' forgets it",
+        named(" ", &known.name)
+    ))
+}
+
+/// Returns the variable with a key or a grant, if it is set and the one with the URL is not.
+fn variable_without_url(context: &Context) -> Option<&'static str> {
+    let is_set = |variable: &&str| context.environment.text(variable).is_some();
+    let found = [GRANT_VARIABLE, KEY_VARIABLE].into_iter().find(is_set);
+    found.filter(|_| context.environment.value(URL_VARIABLE).is_none())
+}
+
+fn missing_url(variable: &str) -> CommandError {
+    CommandError::invalid(format!("{variable} is set, and {URL_VARIABLE} is not"))
+        .hinted(format!("set {URL_VARIABLE} to the URL of the remote"))
+}
+
+/// Returns the remote that the environment must name. It is not kept.
+///
+/// # Errors
+/// Invalid if it names none; see [`environment_remote`].
+pub fn needed_environment_remote(context: &Context) -> Result<KnownRemote, CommandError> {
+    environment_remote(context)?.ok_or_else(|| match variable_without_url(context) {
+        Some(variable) => missing_url(variable),
+        None => CommandError::invalid("the remote needs its key").hinted(format!(
+            "'--key FILE' names it; or set {URL_VARIABLE}, and {KEY_VARIABLE} or {GRANT_VARIABLE}"
+        )),
+    })
 }
 
 /// Returns the remote that the environment names. It is not kept.
@@ -146,7 +186,7 @@ fn read_grant(context: &Context, source: &str) -> Result<RemoteGrant, CommandErr
                 .hinted("it is what 'forge remote grant' printed, or the path of a file with it")
         })?
     };
-    let grant = RemoteGrant::decode(&text).map_err(forge_store::Error::from);
+    let grant = RemoteGrant::decode(&text).map_err(Error::from);
     grant.map_err(|error| {
         CommandError::from(error)
             .with_context(format!("what {GRANT_VARIABLE} names is no grant of a session"))
@@ -180,7 +220,7 @@ pub fn read_key(context: &Context, source: &str) -> Result<RemoteKeyFile, Comman
             })?
         }
     };
-    let key = RemoteKeyFile::decode(&text).map_err(forge_store::Error::from);
+    let key = RemoteKeyFile::decode(&text).map_err(Error::from);
     let key = key.map_err(|error| {
         CommandError::from(error).with_context(format!("'{source}' is no key of a remote"))
     })?;

@@ -1,15 +1,21 @@
 //! Which sessions a push or a pull is about, and one push or pull of each.
 
-use super::{about, open_remote};
+use super::{about, named, open_remote};
+use crate::args::moment::MomentArg;
+use crate::config::key;
 use crate::context::Context;
 use crate::error::{CommandError, CommandErrorKind};
 use crate::report::purges::PurgesReport;
+use crate::report::store::quoted;
 use crate::report::transfer::{PulledSession, PushedSession};
 use crate::verb::OpenedStore;
 use crate::workspace::{self, SessionNeed};
 use forge_store::error::Error;
-use forge_store::model::{SessionHandle, SessionKind};
-use forge_store::store::remote::{KnownRemote, PurgeSettlement, Remote, RemoteSession};
+use forge_store::model::time_grammar::{MomentBase, MomentExpression};
+use forge_store::model::{SessionHandle, SessionKind, Timestamp};
+use forge_store::store::remote::{
+    KnownRemote, PurgeSettlement, Remote, RemoteAccess, RemoteGrant, RemoteSession,
+};
 use forge_store::store::{Session, Store, WriteContext};
 use std::collections::BTreeSet;
 
@@ -25,6 +31,17 @@ pub struct SharedSession {
     pub here: Option<Session>,
     /// The session on the remote, if it was looked up.
     there: Option<RemoteSession>,
+}
+
+impl SharedSession {
+    /// Returns its name here, or else on the remote.
+    pub fn name(&self) -> Result<String, CommandError> {
+        Ok(match (&self.here, &self.there) {
+            (Some(here), _) => here.summary()?.info.name,
+            (None, Some(there)) => there.info.name.clone(),
+            (None, None) => self.handle.to_string(),
+        })
+    }
 }
 
 /// A store with one of its remotes, open for pushes and pulls.
@@ -66,6 +83,13 @@ impl<'a> Transfer<'a> {
         Self { remote, ..self }
     }
 
+    /// Makes pulls refuse what would have to be joined.
+    #[must_use]
+    pub fn refusing_joins(self, refuse: bool) -> Self {
+        let remote = if refuse { self.remote.refusing_joins() } else { self.remote };
+        Self { remote, ..self }
+    }
+
     /// Returns a session of this store.
     pub fn own(&self, session: Session) -> Result<SharedSession, CommandError> {
         let info = session.summary()?.info;
@@ -80,14 +104,16 @@ impl<'a> Transfer<'a> {
     pub fn shared(&self) -> Result<Vec<SharedSession>, CommandError> {
         let shared = self.store.shared_sessions(&self.known.access)?;
         if shared.is_empty() && self.known.access.key().is_none() {
-            return self.there();
+            return self.there(None);
         }
         shared.into_iter().map(|session| self.own(session)).collect()
     }
 
-    /// Returns all sessions on the remote.
-    pub fn there(&self) -> Result<Vec<SharedSession>, CommandError> {
-        remote_sessions(&self.remote)?.into_iter().map(|session| self.located(session)).collect()
+    /// Returns the sessions on the remote; with a time, only what was written to or pushed then or
+    /// later.
+    pub fn there(&self, since: Option<Timestamp>) -> Result<Vec<SharedSession>, CommandError> {
+        let there = remote_sessions(&self.remote, since)?.into_iter();
+        there.map(|session| self.located(session)).collect()
     }
 
     /// Finds a session by name or id here, or else by name, agent's id or handle on the remote.
@@ -121,7 +147,10 @@ impl<'a> Transfer<'a> {
     /// Pushes a session of this store.
     pub fn push(&self, session: &Session) -> Result<PushedSession, CommandError> {
         let done = self.store.push(self.act, &self.remote, session);
-        Ok(done.map_err(hinted)?.into())
+        match done {
+            Ok(done) => Ok(done.into()),
+            Err(error) => Err(self.hinted(error, &session.summary()?.info.name)),
+        }
     }
 
     /// Pulls a session. One that is new here gets the name that it has on the remote, with the
@@ -137,18 +166,34 @@ impl<'a> Transfer<'a> {
             }
             (done, _) => done,
         };
-        Ok(PulledSession::new(done.map_err(hinted)?, is_new))
+        match done {
+            Ok(done) => Ok(PulledSession::new(done, is_new)),
+            Err(error) => Err(self.hinted(error, &session.name()?)),
+        }
     }
 
     /// Returns what a pull would bring.
     pub fn preview_pull(&self, session: &SharedSession) -> Result<PulledSession, CommandError> {
-        let preview = self.store.preview_pull(&self.remote, &session.handle)?;
-        let name = match (&session.here, &session.there) {
-            (Some(here), _) => here.summary()?.info.name,
-            (None, Some(there)) => there.info.name.clone(),
-            (None, None) => session.handle.to_string(),
-        };
+        let name = session.name()?;
+        let preview = self.store.preview_pull(&self.remote, &session.handle);
+        let preview = preview.map_err(|error| self.hinted(error, &name))?;
         Ok(PulledSession::preview(name, &preview, session.here.is_none()))
+    }
+
+    /// Adds what to do about an error of a session, which has this name here.
+    pub fn hinted(&self, error: Error, session: &str) -> CommandError {
+        let (to, from) = (named(" --to ", &self.known.name), named(" --from ", &self.known.name));
+        let session = quoted(session);
+        match error {
+            Error::Conflict(_) => CommandError::from(error)
+                .hinted("nothing is lost: what is here stays here, and what is there stays there"),
+            Error::RemoteHistory { .. } => CommandError::from(error).hinted(format!(
+                "if that was done on purpose, 'forge push {session}{to} --accept-history' accepts \
+                 it and pushes what is missing there, and 'forge pull {session}{from} \
+                 --accept-history' only accepts it"
+            )),
+            error => error.into(),
+        }
     }
 
     /// Does something for each session. An error of one session does not stop the others: the first
@@ -214,12 +259,32 @@ impl Transfer<'_> {
     }
 }
 
-/// Returns all sessions on a remote, the last written one first, so that it becomes the current one
-/// of an empty store.
-pub fn remote_sessions(remote: &Remote) -> Result<Vec<RemoteSession>, CommandError> {
+/// Returns the sessions on a remote; with a time, only what was written to or pushed then or later.
+/// The last written one is the first, so that it becomes the current one of an empty store.
+pub fn remote_sessions(
+    remote: &Remote,
+    since: Option<Timestamp>,
+) -> Result<Vec<RemoteSession>, CommandError> {
     let mut there = remote.sessions()?;
+    there.retain(|session| session.summary.last_event.max(session.last_push) >= since);
     there.sort_by_key(|session| std::cmp::Reverse(session.summary.last_event));
     Ok(there)
+}
+
+/// Returns the time that a moment names without a session.
+///
+/// # Errors
+/// Invalid if it is not a time.
+pub fn time_of(context: &Context, moment: &MomentArg) -> Result<Timestamp, CommandError> {
+    let expression = context.moment(moment)?;
+    let MomentExpression { base: MomentBase::Time(time), back: 0 } = expression else {
+        return Err(CommandError::invalid(format!("'{}' is not a time", moment.as_str()))
+            .hinted("write one such as -7d, 'yesterday 14:30' or 2026-02-01"));
+    };
+    if let Some(note) = &time.note {
+        context.out.warn(&note.to_string());
+    }
+    Ok(time.time)
 }
 
 /// Finds a session on a remote by its name, by its agent's own id of it, or by the beginning of its
@@ -238,13 +303,14 @@ pub fn find_on_remote(
             || one.info.agent_session.as_deref() == Some(name)
             || (name.len() >= MIN_HANDLE_PREFIX && one.handle.to_string().starts_with(name))
     });
+    let list = format!("'forge session list --remote{}'", named("=", &known.name));
     match found.len() {
         0 if known.access.key().is_none() => Err(CommandError::from(Error::NotGranted)
             .with_context(format!("cannot look for the session '{name}' on {}", known.name))
-            .hinted("'forge session list --remote' names the one that it opens")),
+            .hinted(format!("{list} names the one that it opens"))),
         0 => {
             Err(CommandError::not_found(format!("there is no session '{name}' on {}", known.name))
-                .hinted("'forge session list --remote' names those that are there"))
+                .hinted(format!("{list} names those that are there")))
         }
         1 => Ok(found.remove(0)),
         count => {
@@ -260,22 +326,42 @@ pub fn find_on_remote(
     }
 }
 
-/// Returns the sessions of this store that a push is about: those with these names, or all
-/// debugging sessions, or the current one.
+/// Returns the sessions of this store that a push is about: those with these names, or all of
+/// the kinds that the settings name, or else the one that the grant opens, or the current one.
 pub fn pushed_sessions(
     context: &Context,
     store: &Store,
+    known: &KnownRemote,
     names: &[String],
     all: bool,
 ) -> Result<Vec<Session>, CommandError> {
     if all {
-        let all = store.latest_sessions(&[SessionKind::Debug], usize::MAX)?;
+        let named = context.config.words(key::PUSH_KINDS);
+        let is_named = |kind: &SessionKind| named.iter().any(|name| name == kind.name());
+        let kinds: Vec<SessionKind> = SessionKind::ALL.into_iter().filter(is_named).collect();
+        let all = store.latest_sessions(&kinds, usize::MAX)?;
         return all.iter().map(|one| Ok(store.session(&one.info.id.to_string())?)).collect();
     }
     if names.is_empty() {
-        return Ok(vec![workspace::choose_session(context, store, SessionNeed::Existing)?]);
+        return Ok(vec![match &known.access {
+            RemoteAccess::Grant(grant) if context.session().is_none() => {
+                granted_session(store, grant)?
+            }
+            _ => workspace::choose_session(context, store, SessionNeed::Existing)?,
+        }]);
     }
     names.iter().map(|name| workspace::named_session(store, name)).collect()
+}
+
+/// Returns the session that a grant opens.
+fn granted_session(store: &Store, grant: &RemoteGrant) -> Result<Session, CommandError> {
+    match store.session(&grant.session.to_string()) {
+        Err(Error::NotFound { .. }) => {
+            Err(CommandError::not_found("the session that the grant opens is not here yet")
+                .hinted("'forge pull' brings it"))
+        }
+        found => Ok(found?),
+    }
 }
 
 /// Returns each session once, in the order in which they come first.
@@ -283,13 +369,4 @@ pub fn pushed_sessions(
 pub fn once(sessions: Vec<SharedSession>) -> Vec<SharedSession> {
     let mut known = BTreeSet::new();
     sessions.into_iter().filter(|session| known.insert(session.handle)).collect()
-}
-
-/// Adds what to know about a session that cannot be joined.
-fn hinted(error: Error) -> CommandError {
-    match error {
-        Error::Conflict(_) => CommandError::from(error)
-            .hinted("nothing is lost: what is here stays here, and what is there stays there"),
-        error => error.into(),
-    }
 }

@@ -2,6 +2,7 @@
 
 use crate::error::{EXIT_NOT_YET, EXIT_OK};
 use crate::output::{OutputSink, Screen, Tone};
+use crate::remote::name::named;
 use crate::text::{count_text, name_list};
 use forge_store::store::PurgeFinding;
 use forge_store::store::remote::{PurgeContact, PurgeSettlement, RewriteReason};
@@ -70,10 +71,11 @@ impl PurgesReport {
                  'forge maintain'",
             );
         }
+        let to = named(" --to ", remote);
         for name in &self.unpushed {
             out.warn(&format!(
                 "{remote} still has what was purged in {name}, which has operations that are not \
-                 pushed: 'forge push {name}' writes it anew"
+                 pushed: 'forge push {name}{to}' writes it anew"
             ));
         }
         for name in &self.left {

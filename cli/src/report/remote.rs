@@ -1,6 +1,7 @@
 //! Reports of remotes.
 
 use crate::output::{Report, Screen, TableCell, TextTable, Tone};
+use crate::remote::address::shown_url;
 use crate::report::purges::PurgesReport;
 use crate::report::store::quoted;
 use crate::report::transfer::PulledSession;
@@ -214,7 +215,7 @@ pub struct RemoteKeptReport {
 impl RemoteKeptReport {
     pub fn new(remote: &KnownRemote, done: &'static str) -> Self {
         let id = remote.access.remote().to_string();
-        Self { name: remote.name.clone(), url: remote.url.clone(), id, done }
+        Self { name: remote.name.clone(), url: shown_url(&remote.url), id, done }
     }
 }
 

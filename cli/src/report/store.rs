@@ -71,7 +71,7 @@ impl From<UnfinishedImport> for UnfinishedStream {
 }
 
 /// Quotes a word for a shell.
-pub(super) fn quoted(word: &str) -> String {
+pub(crate) fn quoted(word: &str) -> String {
     let is_plain = |byte: u8| byte.is_ascii_alphanumeric() || b"-_./,:=+@%".contains(&byte);
     if !word.is_empty() && word.bytes().all(is_plain) {
         word.to_owned()

@@ -3,6 +3,7 @@
 use super::purges::{PurgesReport, erased_word, print_rewritten};
 use crate::error::CommandError;
 use crate::output::{OutputSink, Report, Screen, Tone};
+use crate::remote::name::named;
 use crate::text::count_text;
 use forge_store::store::SplitBranch;
 use forge_store::store::remote::{PullPreview, PullReport, PushPreview, PushReport, RewriteReason};
@@ -36,6 +37,9 @@ pub struct JoinedSession {
     /// The numbers of revisions and checkpoints that changed: before, and now.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub renumbered: Vec<(u64, u64)>,
+    /// The branches made here that have other names now: before, and now.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub renamed_branches: Vec<(String, String)>,
     /// The branches that both sides continued, where what was written here is on another one.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub split: Vec<SplitLine>,
@@ -60,6 +64,7 @@ pub struct SplitLine {
 impl JoinedSession {
     fn new(
         renumbered: Vec<(u64, u64)>,
+        renamed_branches: Vec<(String, String)>,
         split: Vec<SplitBranch>,
         checked_out_elsewhere: Option<String>,
     ) -> Self {
@@ -67,16 +72,20 @@ impl JoinedSession {
             let SplitBranch { branch, own, claim, merged } = one;
             SplitLine { branch, own, claim, merged }
         });
-        Self { renumbered, split: split.collect(), checked_out_elsewhere }
+        Self { renumbered, renamed_branches, split: split.collect(), checked_out_elsewhere }
     }
 
     fn is_empty(&self) -> bool {
-        self.renumbered.is_empty() && self.split.is_empty() && self.checked_out_elsewhere.is_none()
+        self.renumbered.is_empty()
+            && self.renamed_branches.is_empty()
+            && self.split.is_empty()
+            && self.checked_out_elsewhere.is_none()
     }
 
     /// Adds what a later round did.
     pub fn extend(&mut self, later: Self) {
         self.renumbered.extend(later.renumbered);
+        self.renamed_branches.extend(later.renamed_branches);
         self.split.extend(later.split);
         let elsewhere = later.checked_out_elsewhere;
         self.checked_out_elsewhere = elsewhere.or(self.checked_out_elsewhere.take());
@@ -93,6 +102,11 @@ impl JoinedSession {
                 text.push(format!("and {more} more"));
             }
             let text = format!("  yours follow what others pushed: {} now", text.join(", "));
+            screen.line(Tone::Plain, &text);
+        }
+        for (before, now) in &self.renamed_branches {
+            let text =
+                format!("  your branch {before} is {now} now: others pushed one of that name");
             screen.line(Tone::Plain, &text);
         }
         if let Some(branch) = &self.checked_out_elsewhere {
@@ -122,7 +136,12 @@ impl JoinedSession {
 impl From<PushReport> for PushedSession {
     fn from(done: PushReport) -> Self {
         let PushReport { session, version, operations, bytes, rewritten, pulled, .. } = done;
-        let joined = JoinedSession::new(done.renumbered, done.split, done.checked_out_elsewhere);
+        let joined = JoinedSession::new(
+            done.renumbered,
+            done.renamed_branches,
+            done.split,
+            done.checked_out_elsewhere,
+        );
         let (version, secrets) = (Some(version), None);
         Self { session, version, operations, bytes, pulled, rewritten, secrets, joined }
     }
@@ -239,7 +258,12 @@ pub struct PulledSession {
 impl PulledSession {
     pub fn new(done: PullReport, new: bool) -> Self {
         let PullReport { session, version, operations, secrets, .. } = done;
-        let joined = JoinedSession::new(done.renumbered, done.split, done.checked_out_elsewhere);
+        let joined = JoinedSession::new(
+            done.renumbered,
+            done.renamed_branches,
+            done.split,
+            done.checked_out_elsewhere,
+        );
         Self { session, version, operations, new, bytes: None, secrets, joined }
     }
 
@@ -280,6 +304,37 @@ pub fn warn_of_secrets(session: &str, secrets: &[String], out: &OutputSink) {
     }
 }
 
+/// Which sessions a pull is about.
+#[derive(Clone, Copy, Debug)]
+pub enum PullScope {
+    /// Those that it names, or that were pushed or pulled before.
+    Shared,
+    /// All on the remote.
+    All,
+    /// Those that were written to or pushed lately.
+    Since,
+}
+
+impl PullScope {
+    /// Says that there is no session.
+    fn print_none(self, remote: &str, screen: &mut Screen) {
+        let none = match self {
+            Self::Shared => "No session here was pushed or pulled before.".to_owned(),
+            Self::All => format!("No session was pushed to {remote} yet."),
+            Self::Since => format!("No session on {remote} was written to or pushed since then."),
+        };
+        screen.line(Tone::Plain, &none);
+        if matches!(self, Self::Shared) {
+            let (there, from) = (named("=", remote), named(" --from ", remote));
+            let text = format!(
+                "'forge session list --remote{there}' shows what is there, 'forge pull \
+                 SESSION{from}' brings one, 'forge pull --all{from}' all."
+            );
+            screen.line(Tone::Dim, &text);
+        }
+    }
+}
+
 /// The sessions of a pull.
 #[derive(Debug, Serialize)]
 pub struct PullReportLines {
@@ -287,6 +342,8 @@ pub struct PullReportLines {
     pub remote: String,
     /// Whether nothing was written.
     pub dry_run: bool,
+    #[serde(skip)]
+    pub scope: PullScope,
     pub sessions: Vec<PulledSession>,
     /// What was done because of purges; absent if nothing was.
     #[serde(skip_serializing_if = "PurgesReport::is_empty")]
@@ -302,12 +359,7 @@ impl Report for PullReportLines {
 
     fn human(&self, screen: &mut Screen) {
         if self.sessions.is_empty() && self.failure.is_none() {
-            screen.line(Tone::Plain, "No session here was pushed or pulled before.");
-            screen.line(
-                Tone::Dim,
-                "'forge session list --remote' shows what is there, 'forge pull SESSION' brings one.",
-            );
-            return;
+            self.scope.print_none(&self.remote, screen);
         }
         let (changed, unchanged): (Vec<_>, Vec<_>) =
             self.sessions.iter().partition(|one| !one.is_unchanged());

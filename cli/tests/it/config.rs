@@ -30,6 +30,7 @@ fn list_shows_values_and_where_they_come_from() {
     keep.transcripts                            -      default
     keep.undo                                   14d    default
     prune.automatic                             false  default
+    push.kinds                                  debug  default
     sync.hooks                                  true   default
     sync.wait                                   false  default
     auto_checkpoint.enabled                     true   default

@@ -1,6 +1,7 @@
 //! Stores on several machines that share sessions through a remote in a folder.
 
 mod trust;
+mod words;
 
 use crate::environment::{Environment, Output, mode};
 use serde_json::Value;
@@ -127,7 +128,7 @@ fn a_remote_is_made_listed_shown_and_removed() {
     [stderr]
     error: cannot use the remote 'second' at file://$ROOT/shared
     Caused by: there is a remote already: join it with its key
-    hint: 'forge remote add URL --key FILE' joins it
+    hint: 'forge remote add URL second --key FILE' joins it
     [exit 4]
     ");
     insta::assert_snapshot!(first.forge(["remote", "show"]), @r"
@@ -474,7 +475,7 @@ fn sessions_on_a_remote_are_listed_without_pulling_them() {
     insta::assert_snapshot!(first.forge(["session", "list", "--remote=origin", "--format", "{name} {here} {claims}"]), @r"checkout checkout 1");
     insta::assert_snapshot!(second.forge(["pull"]), @r"
     No session here was pushed or pulled before.
-    'forge session list --remote' shows what is there, 'forge pull SESSION' brings one.
+    'forge session list --remote' shows what is there, 'forge pull SESSION' brings one, 'forge pull --all' all.
     ");
     insta::assert_snapshot!(second.forge(["pull", "checkout", "--dry-run"]), @r"Would pull checkout from origin: new here, at most 1 operation, version 1");
     insta::assert_snapshot!(second.forge(["pull", "nothing"]), @r"

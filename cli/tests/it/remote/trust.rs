@@ -6,7 +6,7 @@ use std::fs;
 use std::path::Path;
 
 /// Copies the folder of a remote, in place of what is there.
-fn copy(from: &Path, to: &Path) {
+pub(super) fn copy(from: &Path, to: &Path) {
     fs::remove_dir_all(to).ok();
     fs::create_dir(to).unwrap();
     for entry in fs::read_dir(from).unwrap() {
@@ -34,7 +34,7 @@ fn a_remote_that_was_set_back_is_refused_until_that_is_accepted() {
     insta::assert_snapshot!(first.forge(["pull"]), @r"
     [stderr]
     error: the remote has an earlier version than was seen of the session 'checkout': find the cause before pushing or pulling it
-    hint: if that was done on purpose, 'forge push --accept-history' accepts it and pushes what is missing there, and 'forge pull --accept-history' only accepts it
+    hint: if that was done on purpose, 'forge push checkout --accept-history' accepts it and pushes what is missing there, and 'forge pull checkout --accept-history' only accepts it
     [exit 6]
     ");
     // Another store of this machine, and another machine with what this one has seen.
@@ -45,8 +45,8 @@ fn a_remote_that_was_set_back_is_refused_until_that_is_accepted() {
     insta::assert_snapshot!(second.forge(clone), @r"
     [stderr]
     error: the remote has an earlier version than was seen of the session 'checkout': find the cause before pushing or pulling it
-    hint: if that was done on purpose, 'forge push --accept-history' accepts it and pushes what is missing there, and 'forge pull --accept-history' only accepts it
-    hint: the store $ROOT/second/checkout/./.forge is made and knows the remote: 'forge pull' there goes on
+    hint: if that was done on purpose, 'forge push checkout --accept-history' accepts it and pushes what is missing there, and 'forge pull checkout --accept-history' only accepts it
+    hint: the store $ROOT/second/checkout/./.forge is made and knows the remote: 'forge pull --all' there goes on
     [exit 6]
     ");
     let third = Machine::joined(&environment, "third");
