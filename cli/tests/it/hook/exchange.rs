@@ -1,6 +1,8 @@
 //! Hooks on machines with a remote: what one machine saved is there when the agent goes on on
 //! another one.
 
+mod begun;
+
 use super::{call_by, log, seen_doing};
 use crate::environment::{Environment, Output};
 use forge_store::model::{Kind, Timestamp};
