@@ -374,6 +374,8 @@ pub struct SessionRow {
     pub id: String,
     /// A summary of its content.
     pub about: String,
+    /// What of it is not pushed to a remote; empty if nothing is known to be missing there.
+    pub unpushed: String,
     /// Whether it is the session that is shown.
     pub current: bool,
 }
@@ -437,7 +439,12 @@ pub enum WorkerAnswer {
         what: String,
     },
     /// The list of sessions.
-    Sessions(Vec<SessionRow>),
+    Sessions {
+        /// The sessions, the latest first.
+        rows: Vec<SessionRow>,
+        /// What is not pushed, for each remote with something.
+        unpushed: Vec<String>,
+    },
     /// The end of what is written in the store.
     Watched(u64),
     /// A write is done.

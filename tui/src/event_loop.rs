@@ -16,6 +16,7 @@ use crate::worker::StoreWorker;
 use crossterm::event::{Event as Input, KeyEventKind, MouseButton, MouseEventKind};
 use forge_store::model::{AutoTrigger, Timestamp};
 use forge_store::store::Store;
+use forge_store::store::remote::KnownRemote;
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM, SIGTSTP};
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -37,6 +38,8 @@ pub struct BrowserOptions {
     pub keys: BTreeMap<String, String>,
     /// The events that make a checkpoint.
     pub triggers: Vec<AutoTrigger>,
+    /// The remotes of the store, to tell what is not pushed to them.
+    pub remotes: Vec<KnownRemote>,
     /// The program that runs the browser.
     pub host: Arc<dyn BrowserHost>,
     /// What is announced with the bell and a notification when it arrives.
@@ -121,6 +124,7 @@ pub fn run(
     let sender = events.clone();
     let worker = StoreWorker::new(store.clone(), DisplayZone::Local);
     let worker = worker.with_triggers(options.triggers.clone());
+    let worker = worker.with_remotes(options.remotes.clone());
     let working = thread::spawn(move || worker.serve(&wanted, &sender, LoopEvent::Reply));
     let sender = events.clone();
     let worker = StoreWorker::new(store, DisplayZone::Local);

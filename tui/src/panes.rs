@@ -280,6 +280,8 @@ pub enum OverlayPane {
     Sessions {
         /// The sessions; `None` while they load.
         rows: Option<Vec<SessionRow>>,
+        /// What is not pushed, for each remote with something.
+        unpushed: Vec<String>,
         /// The index of the selected line.
         cursor: usize,
     },

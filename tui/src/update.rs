@@ -362,7 +362,7 @@ fn switch(app: &mut App, session: String) -> Vec<AppEffect> {
 }
 
 fn sessions(app: &mut App) -> Vec<AppEffect> {
-    app.fronts.push(OverlayPane::Sessions { rows: None, cursor: 0 });
+    app.fronts.push(OverlayPane::Sessions { rows: None, unpushed: Vec::new(), cursor: 0 });
     vec![app.ask(WorkerRequest::Sessions)]
 }
 

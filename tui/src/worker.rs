@@ -11,6 +11,7 @@ mod row;
 mod state;
 mod story;
 mod text;
+mod unpushed;
 mod why;
 
 use crate::answer::{
@@ -21,12 +22,14 @@ use crate::effect::{DetailOf, MomentTarget, PageAnchor, PaneSlot, WorkerRequest}
 use crate::query::{TimelineFilter, TimelineLevel};
 use forge_store::error::{Error, ErrorKind, Result};
 use forge_store::model::{AutoTrigger, SessionKind};
+use forge_store::store::remote::KnownRemote;
 use forge_store::store::{
     HistoryPosition, PageDirection, PageKinds, ResolvedMoment, Session, Store,
 };
 use std::collections::VecDeque;
 use std::io::Write as _;
 use std::sync::mpsc::{Receiver, Sender};
+use unpushed::UnpushedText;
 
 /// How many items of a filtered history are scanned before the next request is answered.
 const MAX_SCANNED_ITEMS: usize = 2000;
@@ -40,19 +43,27 @@ pub struct StoreWorker {
     zone: DisplayZone,
     /// The events that make a checkpoint; `None`: all.
     triggers: Option<Vec<AutoTrigger>>,
+    /// The remotes of the store.
+    remotes: Vec<KnownRemote>,
 }
 
 impl StoreWorker {
     /// Creates a worker with this store.
     #[must_use]
     pub const fn new(store: Store, zone: DisplayZone) -> Self {
-        Self { store, session: None, zone, triggers: None }
+        Self { store, session: None, zone, triggers: None, remotes: Vec::new() }
     }
 
     /// Makes automatic checkpoints of these events only.
     #[must_use]
     pub fn with_triggers(self, triggers: Vec<AutoTrigger>) -> Self {
         Self { triggers: Some(triggers), ..self }
+    }
+
+    /// Tells what is not pushed to these remotes.
+    #[must_use]
+    pub fn with_remotes(self, remotes: Vec<KnownRemote>) -> Self {
+        Self { remotes, ..self }
     }
 
     /// Answers requests until all senders are dropped. Of several requests for one pane, only the
@@ -261,6 +272,7 @@ impl StoreWorker {
 
     fn sessions(&self) -> Result<WorkerAnswer> {
         let shown = self.session.as_ref().map(Session::summary).transpose()?;
+        let mut work = UnpushedText::load(&self.store, &self.remotes, self.zone)?;
         let mut rows: Vec<SessionRow> = Vec::new();
         for summary in self.store.latest_sessions(&SessionKind::ALL, MAX_SESSIONS)? {
             let last = summary
@@ -268,6 +280,7 @@ impl StoreWorker {
                 .map_or_else(|| "nothing yet".to_owned(), |time| self.zone.show(time));
             rows.push(SessionRow {
                 current: shown.as_ref().is_some_and(|shown| shown.info.id == summary.info.id),
+                unpushed: work.sessions.remove(&summary.info.id).unwrap_or_default(),
                 name: summary.info.name,
                 id: summary.info.id.to_string(),
                 about: format!(
@@ -276,7 +289,7 @@ impl StoreWorker {
                 ),
             });
         }
-        Ok(WorkerAnswer::Sessions(rows))
+        Ok(WorkerAnswer::Sessions { rows, unpushed: work.remotes })
     }
 }
 

@@ -4,6 +4,7 @@ use super::report::{MAX_BYTES, start_browser};
 use crate::args::ColorMode;
 use crate::context::{Context, Environment, clock};
 use crate::error::{CommandError, CommandErrorKind};
+use crate::remote::Remotes;
 use crate::session_page::read_page;
 use crate::session_writer::enabled_triggers;
 use crate::text_editor;
@@ -135,7 +136,10 @@ impl Verb for TuiArgs {
             folder: context.cwd.clone(),
         });
         let strip_only = self.strip;
-        let options = BrowserOptions { clock, theme, keys, triggers, host, notified, strip_only };
+        // Without its key a remote is left out: the store can still be browsed.
+        let remotes = Remotes::of(context, &store).map(|all| all.known).unwrap_or_default();
+        let options =
+            BrowserOptions { clock, theme, keys, triggers, remotes, host, notified, strip_only };
         let outcome = forge_tui::run(store.clone(), session, &options).map_err(browser_error)?;
         workspace::catch_up_index(&store);
         if let BrowserOutcome::Signal(signal) = outcome {

@@ -92,7 +92,7 @@ fn front_to(app: &mut App, to: impl Fn(usize, usize) -> usize) -> Vec<AppEffect>
                 reading.sheet.as_ref().map_or(0, |read| sheet::wrap_sheet(read, width).len());
             reading.cursor = to(reading.cursor, count);
         }
-        Some(OverlayPane::Sessions { rows: Some(rows), cursor }) => {
+        Some(OverlayPane::Sessions { rows: Some(rows), cursor, .. }) => {
             *cursor = to(*cursor, rows.len());
         }
         Some(OverlayPane::Charts) => app.chart.cursor = to(app.chart.cursor, app.chart.count()),

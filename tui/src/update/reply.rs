@@ -123,10 +123,10 @@ fn apply_answer(app: &mut App, answer: WorkerAnswer) -> Vec<AppEffect> {
             return story::go_to(app, place, target);
         }
         WorkerAnswer::Found { place: None, what } => app.say(TextTone::Warning, what),
-        WorkerAnswer::Sessions(found) => {
-            if let Some(OverlayPane::Sessions { rows, cursor }) = app.fronts.last_mut() {
+        WorkerAnswer::Sessions { rows: found, unpushed: left } => {
+            if let Some(OverlayPane::Sessions { rows, unpushed, cursor }) = app.fronts.last_mut() {
                 *cursor = found.iter().position(|row| row.current).unwrap_or(0);
-                *rows = Some(found);
+                (*rows, *unpushed) = (Some(found), left);
             }
         }
         WorkerAnswer::Watched(position) => {

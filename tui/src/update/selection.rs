@@ -158,7 +158,7 @@ pub(super) fn compare(app: &mut App) -> Vec<AppEffect> {
 /// Unfolds the selection, opens it whole, or chooses it.
 pub(super) fn open(app: &mut App) -> Vec<AppEffect> {
     let request = match app.fronts.last() {
-        Some(OverlayPane::Sessions { rows: Some(rows), cursor }) => {
+        Some(OverlayPane::Sessions { rows: Some(rows), cursor, .. }) => {
             let chosen = rows.get(*cursor).map(|row| row.id.clone());
             app.fronts.clear();
             return chosen.map_or_else(Vec::new, |id| switch(app, id));

@@ -72,7 +72,7 @@ fn ideas(app: &App) -> String {
 pub(super) fn copy(app: &mut App) -> Vec<AppEffect> {
     let id = match app.fronts.last() {
         Some(OverlayPane::Sheet(reading)) => reading.sheet.as_ref().map(|sheet| sheet.id.clone()),
-        Some(OverlayPane::Sessions { rows: Some(rows), cursor }) => {
+        Some(OverlayPane::Sessions { rows: Some(rows), cursor, .. }) => {
             rows.get(*cursor).map(|row| row.id.clone())
         }
         Some(_) => None,

@@ -33,8 +33,8 @@ pub(super) fn draw(app: &App, buffer: &mut Buffer) {
             read(app, reading, question, area, buffer);
         }
         OverlayPane::Charts => chart::draw(app, area, buffer),
-        OverlayPane::Sessions { rows, cursor } => {
-            sessions(app, rows.as_deref(), *cursor, area, buffer);
+        OverlayPane::Sessions { rows, unpushed, cursor } => {
+            sessions(app, (rows.as_deref(), unpushed), *cursor, area, buffer);
         }
         OverlayPane::Help { mode, typed, cursor } => {
             popup::help(app, *mode, typed, *cursor, area, buffer);
@@ -46,7 +46,7 @@ pub(super) fn draw(app: &App, buffer: &mut Buffer) {
 
 fn sessions(
     app: &App,
-    rows: Option<&[SessionRow]>,
+    (rows, unpushed): (Option<&[SessionRow]>, &[String]),
     cursor: usize,
     area: Rect,
     buffer: &mut Buffer,
@@ -54,7 +54,7 @@ fn sessions(
     let theme = app.theme;
     let title = "s Sessions, the latest first".to_owned();
     let right = rows.map(|rows| format!("{} of {}", cursor + 1, rows.len())).unwrap_or_default();
-    let titles = FrameTitles { title, right, ..FrameTitles::default() };
+    let titles = FrameTitles { title, right, below: unpushed.join("; ") };
     let inside = frame::draw(buffer, area, true, &titles, theme);
     let Some(rows) = rows else {
         return put_lines(buffer, inside, &[(TextTone::Dim, "reading ...".to_owned())], theme);
@@ -69,7 +69,11 @@ fn sessions(
             (false, false) => "  ",
         };
         let rest = put(buffer, line, mark, theme.style(TextTone::Accent));
-        let rest = put(buffer, rest, &row.name, theme.style(TextTone::Heading));
+        let mut rest = put(buffer, rest, &row.name, theme.style(TextTone::Heading));
+        if !row.unpushed.is_empty() {
+            let text = format!("  {}", row.unpushed);
+            rest = put(buffer, rest, &text, theme.style(TextTone::Warning));
+        }
         put(buffer, rest, &format!("  {}", row.about), theme.style(TextTone::Dim));
         if place == cursor {
             buffer.set_style(line, theme.cursor(true));

@@ -3,6 +3,7 @@
 use chrono::FixedOffset;
 use forge_store::model::Timestamp;
 use forge_store::store::Store;
+use forge_store::store::remote::KnownRemote;
 use forge_tui::action::BrowserAction;
 use forge_tui::app::{App, DisplayZone};
 use forge_tui::effect::AppEffect;
@@ -47,6 +48,11 @@ impl Hand {
         let effects = begin(&mut hand.app, None);
         hand.settle(effects);
         hand
+    }
+
+    /// Tells what is not pushed to these remotes.
+    pub(crate) fn with_remotes(self, remotes: Vec<KnownRemote>) -> Self {
+        Self { worker: self.worker.with_remotes(remotes), ..self }
     }
 
     /// Opens a browser on the example.

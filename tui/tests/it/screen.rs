@@ -1,10 +1,13 @@
 //! Screens at several sizes.
 
 use crate::hand::{Hand, at};
-use forge_store::store::{NewCheckpoint, NewSession, Store, WriteContext};
+use forge_store::model::claim::Note;
+use forge_store::store::remote::{KnownRemote, MemoryDepot, Remote, RemoteKeyFile};
+use forge_store::store::{NewCheckpoint, NewSession, Options, Store, WriteContext};
 use forge_tui::action::BrowserAction;
 use forge_tui::panes::PaneFocus;
 use insta::assert_snapshot;
+use std::sync::Arc;
 
 #[test]
 fn a_large_window_shows_the_story_its_details_what_was_held_and_the_time() {
@@ -84,6 +87,34 @@ fn sessions_are_listed_and_opened() {
     hand.press("s k <enter>");
     assert_eq!(hand.app.session.name, "example");
     assert!(!hand.app.timeline.rows.is_empty());
+}
+
+#[test]
+fn what_is_not_pushed_is_told_with_the_sessions() {
+    let folder = tempfile::tempdir().unwrap();
+    let store = Store::create(&folder.path().join(".forge"), Options::default()).unwrap();
+    let key = RemoteKeyFile::generate().unwrap();
+    let remote = Remote::create_with(Arc::new(MemoryDepot::default()), &key).unwrap();
+    let write = |name: &str, id: &str, time: &str| {
+        let act = WriteContext::asked("note add", at(time));
+        let session = store.session(name).unwrap();
+        session.write(&act).add(id, Note::default().description(id)).commit().unwrap();
+    };
+    let act = WriteContext::asked("session new", at("2025-01-01T10:00:00Z"));
+    for name in ["never pushed", "all pushed", "cache", "lease"] {
+        store.create_session(&act, NewSession::named(name)).unwrap();
+        write(name, "A", "2025-01-01T10:00:00Z");
+        if name != "never pushed" {
+            store.push(&act, &remote, &store.session(name).unwrap()).unwrap();
+        }
+    }
+    write("cache", "B", "2025-01-02T10:00:00Z");
+    write("cache", "C", "2025-01-02T11:00:00Z");
+    write("lease", "B", "2025-01-03T10:00:00Z");
+    let (name, url) = ("origin".to_owned(), "memory:".to_owned());
+    let remotes = vec![KnownRemote { name, url, access: key.into() }];
+    let mut hand = Hand::on(store.clone(), 120, 10).with_remotes(remotes);
+    assert_snapshot!("sessions_unpushed", hand.press("s").screen());
 }
 
 #[test]

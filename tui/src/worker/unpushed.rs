@@ -1,0 +1,62 @@
+//! What is not pushed to the remotes of the store, as far as the store knows: no request is made.
+
+use crate::app::DisplayZone;
+use forge_store::error::Result;
+use forge_store::model::{SessionId, Timestamp};
+use forge_store::store::Store;
+use forge_store::store::remote::KnownRemote;
+use std::collections::BTreeMap;
+
+/// What is not pushed, in words.
+#[derive(Debug, Default)]
+pub(super) struct UnpushedText {
+    /// For each session with something.
+    pub(super) sessions: BTreeMap<SessionId, String>,
+    /// For each remote with something.
+    pub(super) remotes: Vec<String>,
+}
+
+impl UnpushedText {
+    /// Looks at the sessions that were pushed to a remote or pulled from it before.
+    pub(super) fn load(store: &Store, remotes: &[KnownRemote], zone: DisplayZone) -> Result<Self> {
+        let mut text = Self::default();
+        for KnownRemote { name, access, .. } in remotes {
+            let (mut operations, mut sessions, mut first) = (0, 0, None);
+            for session in store.shared_sessions(access)? {
+                let work = store.unpushed(access, &session)?;
+                if work.operations == 0 {
+                    continue;
+                }
+                operations += work.operations;
+                sessions += 1;
+                first = first.into_iter().chain(work.since).min();
+                let own = format!(
+                    "{} not pushed to {name}{}",
+                    counted(work.operations, "operation"),
+                    since(work.since, zone)
+                );
+                let told = text.sessions.entry(session.summary()?.info.id).or_default();
+                let comma = if told.is_empty() { "" } else { ", " };
+                *told += &format!("{comma}{own}");
+            }
+            if operations > 0 {
+                text.remotes.push(format!(
+                    "{} of {} not pushed to {name}{}",
+                    counted(operations, "operation"),
+                    counted(sessions, "session"),
+                    since(first, zone)
+                ));
+            }
+        }
+        Ok(text)
+    }
+}
+
+fn counted(count: u64, noun: &str) -> String {
+    let end = if count == 1 { "" } else { "s" };
+    format!("{count} {noun}{end}")
+}
+
+fn since(first: Option<Timestamp>, zone: DisplayZone) -> String {
+    first.map(|first| format!(", the first {}", zone.show(first))).unwrap_or_default()
+}
