@@ -214,6 +214,23 @@ pub enum Error {
         /// The number of secrets of each kind.
         found: String,
     },
+    /// A session that has what was purged elsewhere and cannot be purged here.
+    #[error(
+        "the session '{session}' holds what was purged elsewhere and cannot be purged here: \
+        {reason}. Nothing was pushed"
+    )]
+    PurgedSecrets {
+        /// The name of the session, without secrets.
+        session: String,
+        /// Why it cannot be purged.
+        reason: String,
+    },
+    /// A remote that lacks notices of purges which the ref of a session takes into account.
+    #[error("the remote lacks notices of purges that the session '{session}' needs")]
+    LostNotices {
+        /// The name of the session.
+        session: String,
+    },
     /// An error of the depot of a remote.
     #[error(transparent)]
     Depot(#[from] DepotError),
@@ -293,6 +310,7 @@ impl Error {
             | Self::Invalid(_)
             | Self::Secrets { .. }
             | Self::UnpushedSecrets { .. }
+            | Self::PurgedSecrets { .. }
             | Self::Duplicate { .. }
             | Self::Dangling { .. }
             | Self::StoreExists { .. }
@@ -316,6 +334,7 @@ impl Error {
             ) => ErrorKind::Corrupt,
             Self::Backend(backend::Error::Breach { .. })
             | Self::RemoteHistory { .. }
+            | Self::LostNotices { .. }
             | Self::OtherRemote { .. } => ErrorKind::Forged,
             Self::Unkeyed { .. }
             | Self::Encrypted

@@ -467,7 +467,15 @@ pub enum OperationEffect {
         reason: Option<String>,
         /// The number of places in which the secret was found.
         places: u64,
+        /// The first sequence number with what was replaced; 0 if it can be anywhere.
+        #[serde(default, skip_serializing_if = "is_zero")]
+        first: u64,
     },
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde passes a reference")]
+const fn is_zero(number: &u64) -> bool {
+    *number == 0
 }
 
 impl OperationEffect {

@@ -28,7 +28,7 @@ pub use id::{
 pub use kind::{Kind, UnknownKind};
 pub use operation::{Operation, OperationAuthor};
 pub use retention::{RetentionPolicy, RetentionReason, is_significant};
-pub use secret_hash::{MIN_HASHED_BYTES, SecretHash};
+pub use secret_hash::{MAX_HASHED_BYTES, MAX_PURGED_BYTES, MIN_HASHED_BYTES, SecretHash};
 pub use session::{SessionKind, SessionMetadata, SessionNumber};
 pub use timestamp::Timestamp;
 pub use value::{BYTES_FIELD, FieldMap, Value};

@@ -5,6 +5,10 @@ use serde::{Deserialize, Serialize};
 
 /// Minimum length of a secret that is hashed: shorter ones occur in texts by chance.
 pub const MIN_HASHED_BYTES: usize = 6;
+/// Maximum length of a secret that is purged.
+pub const MAX_PURGED_BYTES: usize = 64 << 10;
+/// Maximum length of a form of a secret: JSON in JSON in JSON takes up to 9 bytes for one.
+pub const MAX_HASHED_BYTES: usize = 9 * MAX_PURGED_BYTES;
 
 /// The hashes of one form in which a text may have a secret.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]

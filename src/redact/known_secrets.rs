@@ -12,7 +12,7 @@ pub use hashed::HashedSecrets;
 
 use super::secret_detector::DetectorStream;
 use super::secret_stream::SecretStream;
-use crate::model::MIN_HASHED_BYTES;
+use crate::model::{MAX_PURGED_BYTES, MIN_HASHED_BYTES};
 use order::{Descent, Entry, Order};
 use std::ops::Range;
 
@@ -36,6 +36,8 @@ const FILL: u8 = b'x';
 pub enum InvalidSecret {
     /// It is shorter than [`MIN_SECRET_BYTES`].
     Short,
+    /// It is longer than [`MAX_PURGED_BYTES`].
+    Long,
     /// It is itself a replacement.
     Mark,
 }
@@ -102,6 +104,9 @@ impl KnownSecrets {
             let text = secret.as_ref();
             if text.len() < MIN_SECRET_BYTES {
                 return Err(InvalidSecret::Short);
+            }
+            if text.len() > MAX_PURGED_BYTES {
+                return Err(InvalidSecret::Long);
             }
             if !seen.insert(text.to_owned()) {
                 continue;

@@ -10,8 +10,8 @@ use super::write_context::WriteContext;
 use crate::backend::spool::{copies_in, folder_in};
 use crate::backend::{self, LockHolder, files};
 use crate::engine::purge::{PurgeOutcome, PurgeTask};
-use crate::error::{Error, ErrorKind, Result};
-use crate::model::{Kind, claim};
+use crate::error::{Error, Result};
+use crate::model::{Kind, RemoteId, claim};
 use crate::redact::{KnownSecrets, SecretCollector, SecretDetector, TextMasker as _};
 use serde::Serialize;
 use std::cell::Cell;
@@ -144,14 +144,28 @@ impl Store {
     ) -> Result<PurgeReport> {
         check_own_words(known)?;
         let _locked = self.lock_remotes()?;
-        let noted = self.note_purge(act, known, reason, None)?;
-        let purged = self.purge_unnoted(act, known, reason, resolve, progress);
+        self.purge_told(act, known, reason, (resolve, progress), &|_| Ok(true))
+    }
+
+    /// Replaces secrets like [`Store::purge`], and tells the remotes that a function accepts. The
+    /// caller has locked the remotes. A purge that changed nothing stays here.
+    pub(super) fn purge_told(
+        &self,
+        act: &WriteContext,
+        known: &KnownSecrets,
+        reason: Option<&str>,
+        (resolve, progress): (TextResolver<'_>, &dyn Fn(u64)),
+        to: &dyn Fn(RemoteId) -> Result<bool>,
+    ) -> Result<PurgeReport> {
+        let purges = || Ok::<_, Error>(self.engine.follower.written_refs()?.0.purges);
+        let (mut noted, before) = (Vec::new(), purges().ok());
+        let purged = self
+            .note_purge(act, (known, reason), to, &mut noted)
+            .and_then(|()| self.purge_here(act, known, reason, resolve, progress));
         let is_undone = match &purged {
             Ok(purged) => purged.places.is_empty(),
-            Err(error) => {
-                matches!(error.kind(), ErrorKind::Invalid | ErrorKind::Unkeyed)
-                    || matches!(error, Error::ReadOnly { .. })
-            }
+            // It begins by a new head of the journal, which counts it.
+            Err(_) => before.is_some() && purges().ok() == before,
         };
         if is_undone {
             self.forget_purge(&noted)?;
@@ -160,7 +174,7 @@ impl Store {
     }
 
     /// Replaces secrets like [`Store::purge`], without telling others.
-    pub(super) fn purge_unnoted(
+    fn purge_here(
         &self,
         act: &WriteContext,
         known: &KnownSecrets,
@@ -288,7 +302,7 @@ mod tests;
 
 /// Refuses secrets that occur in the names of fields, or in their fixed values: the names would be
 /// replaced too, and what has another name or value is not read as that field any more.
-fn check_own_words(known: &KnownSecrets) -> Result<()> {
+pub(super) fn check_own_words(known: &KnownSecrets) -> Result<()> {
     let fields = Kind::ALL.iter().flat_map(|kind| claim::fields(*kind)).map(|field| field.name);
     let values = claim::VOCABULARIES.iter().flat_map(|one| one.words.iter().copied());
     match fields.chain(values).find(|word| known.mask(word.as_bytes()).is_some()) {

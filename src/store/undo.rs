@@ -98,7 +98,7 @@ fn describe(effect: &OperationEffect) -> String {
             let checkpoints = checkpoints.len();
             format!("permanently pruned {checkpoints} checkpoints and {revisions} revisions")
         }
-        OperationEffect::Purged { reason, places } => {
+        OperationEffect::Purged { reason, places, .. } => {
             let why = reason.as_ref().map_or_else(String::new, |reason| format!(" ({reason})"));
             let secrets = if *places == 1 { "secret" } else { "secrets" };
             format!("permanently purged {places} {secrets}{why}")

@@ -164,6 +164,7 @@ fn invalid_secret(why: InvalidSecret) -> CommandError {
             "a secret shorter than {MIN_SECRET_BYTES} bytes can occur in texts by chance: include \
             more of the text around it"
         ),
+        InvalidSecret::Long => format!("a text of more than {MAX_BYTES} bytes is not a secret"),
         InvalidSecret::Mark => "it cannot be distinguished from its replacement".to_owned(),
     })
 }

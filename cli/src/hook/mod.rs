@@ -19,7 +19,7 @@ use crate::context::{self, Context, Environment};
 use crate::discovery;
 use crate::error::{CommandError, CommandErrorKind};
 use crate::workspace;
-use forge_agents::hook::{HookAgent, HookEvent, HookEventKind, answer, plain};
+use forge_agents::hook::{HookAgent, HookEvent, HookEventKind, answer, plain, room};
 use forge_store::redact::{PartEnding, Redactor, TextForm};
 use forge_store::store::Store;
 use handover::HandoverText;
@@ -212,7 +212,9 @@ impl HookCall<'_> {
             desk.save_tool_call()?;
             desk.sync(&mut self.line)?;
             done.sync = PendingSync::after(self.context, &desk.store, event);
-            return hand_over(&mut desk, event, done);
+            hand_over(&mut desk, event, done)?;
+            self.tell(&desk, event, done, None);
+            return Ok(());
         }
         self.export_session(event, path);
         if remote_exchange::pull(self.context, &desk.store, event) {
@@ -251,13 +253,31 @@ impl HookCall<'_> {
         done.worked = Some(desk.store.clone());
         done.ended = matches!(event.happening, HookEventKind::SessionEnd { .. });
         hand_over(&mut desk, event, done)?;
-        if done.handover.is_none()
-            && let Some(greeting) = handover::greeting(&desk, event)?
-        {
-            done.answer = answer(event, Some(&greeting));
-            self.line.outcome = HookOutcome::Handed;
+        if done.handover.is_none() {
+            let greeting = handover::greeting(&desk, event)?;
+            self.tell(&desk, event, done, greeting);
         }
         imported.and(saved)
+    }
+
+    /// Puts into an answer without a handover what purges elsewhere did here, and a greeting.
+    fn tell(
+        &mut self,
+        desk: &HookRecorder<'_>,
+        event: &HookEvent,
+        done: &mut HookResult,
+        greeting: Option<String>,
+    ) {
+        if done.handover.is_some() || room(event).is_none() {
+            return;
+        }
+        let session = event.session.as_deref();
+        let purges = session.and_then(|session| remote_exchange::take_told(&desk.store, session));
+        let text: String = purges.into_iter().chain(greeting).collect();
+        if !text.is_empty() {
+            done.answer = answer(event, Some(&text));
+            self.line.outcome = HookOutcome::Handed;
+        }
     }
 
     /// Saves what happened, besides what the transcript says.

@@ -8,8 +8,10 @@
 
 mod exchange_process;
 mod stamp;
+mod told;
 
 pub use exchange_process::run;
+pub use told::take as take_told;
 
 use super::append_to_log;
 use super::log::{self, HookLogEntry, HookOutcome};

@@ -230,6 +230,12 @@ impl<'a> Transfer<'a> {
 }
 
 impl Transfer<'_> {
+    /// Returns what pushes and pulls did because of purges since this was last asked for.
+    pub fn purges_so_far(&self) -> PurgesReport {
+        let contact = self.remote.take_purge_contact();
+        PurgesReport::from(PurgeSettlement { contact, ..PurgeSettlement::default() })
+    }
+
     /// Finishes what purges need, after pushes or pulls whose first error was `failure`.
     /// Warns of what cannot be undone and of what is left. Returns the first error.
     pub fn settle_purges(

@@ -17,6 +17,10 @@ pub struct PurgesReport {
     pub replaced: Vec<PurgeFinding>,
     /// Whether other processes still use old files with these secrets.
     pub unfinished: bool,
+    /// What was purged elsewhere and cannot be purged here.
+    pub unpurged: Vec<UnpurgedReport>,
+    /// How many texts were found that were purged elsewhere and are no secrets. They stay.
+    pub ignored: u64,
     /// The sessions that were rewritten, beside the ones that the command names.
     pub rewritten: Vec<String>,
     /// The sessions that are not rewritten, because they have something else that is not pushed.
@@ -25,11 +29,32 @@ pub struct PurgesReport {
     pub left: Vec<String>,
 }
 
+/// What was purged elsewhere and cannot be purged here.
+#[derive(Debug, Serialize)]
+pub struct UnpurgedReport {
+    /// The names of the sessions that hold it, without secrets.
+    pub sessions: Vec<String>,
+    /// Why it cannot be purged.
+    pub reason: String,
+}
+
 impl From<PurgeSettlement> for PurgesReport {
     fn from(done: PurgeSettlement) -> Self {
         let PurgeSettlement { contact, rewritten, unpushed } = done;
-        let PurgeContact { written, replaced, is_unfinished, left } = contact;
-        Self { notices: written, replaced, unfinished: is_unfinished, rewritten, unpushed, left }
+        let PurgeContact { written, replaced, is_unfinished, unpurged, ignored, left } = contact;
+        let unpurged = unpurged.into_iter();
+        let unpurged =
+            unpurged.map(|one| UnpurgedReport { sessions: one.sessions, reason: one.reason });
+        Self {
+            notices: written,
+            replaced,
+            unfinished: is_unfinished,
+            unpurged: unpurged.collect(),
+            ignored,
+            rewritten,
+            unpushed,
+            left,
+        }
     }
 }
 
@@ -41,6 +66,8 @@ impl PurgesReport {
             && self.rewritten.is_empty()
             && self.unpushed.is_empty()
             && self.left.is_empty()
+            && self.unpurged.is_empty()
+            && self.ignored == 0
     }
 
     /// Returns the exit code of the command: 8 if what was purged is not gone everywhere yet.
@@ -51,20 +78,7 @@ impl PurgesReport {
 
     /// Warns of what cannot be undone and of what is left to do.
     pub fn warn(&self, remote: &str, out: &OutputSink) {
-        if !self.replaced.is_empty() {
-            let secrets = count_text(self.replaced.iter().map(|place| place.count).sum(), "secret");
-            let mut sessions: Vec<String> =
-                self.replaced.iter().filter_map(|place| place.session.clone()).collect();
-            sessions.sort_unstable();
-            sessions.dedup();
-            let sessions = match sessions.as_slice() {
-                [] => String::new(),
-                names => format!(" in {}", name_list(names)),
-            };
-            out.warn(&format!(
-                "replaced {secrets}{sessions}, as a purge elsewhere did: this cannot be undone"
-            ));
-        }
+        self.done_elsewhere().iter().for_each(|text| out.warn(text));
         if self.unfinished {
             out.warn(
                 "other processes still use old files with what was purged: end them, then run \
@@ -84,6 +98,42 @@ impl PurgesReport {
                  there, or run the command again"
             ));
         }
+    }
+
+    /// Returns what was done here because others purged it, and what could not be done, as
+    /// sentences.
+    pub fn done_elsewhere(&self) -> Vec<String> {
+        let mut told = Vec::new();
+        if !self.replaced.is_empty() {
+            let secrets = count_text(self.replaced.iter().map(|place| place.count).sum(), "secret");
+            let mut sessions: Vec<String> =
+                self.replaced.iter().filter_map(|place| place.session.clone()).collect();
+            sessions.sort_unstable();
+            sessions.dedup();
+            let sessions = match sessions.as_slice() {
+                [] => String::new(),
+                names => format!(" in {}", name_list(names)),
+            };
+            told.push(format!(
+                "replaced {secrets}{sessions}, as a purge elsewhere did: this cannot be undone"
+            ));
+        }
+        for one in &self.unpurged {
+            told.push(format!(
+                "{} holds what was purged elsewhere and cannot be purged here: {}. It is not pushed \
+                 until that is changed",
+                name_list(&one.sessions),
+                one.reason
+            ));
+        }
+        if self.ignored > 0 {
+            told.push(format!(
+                "left {}, though a purge elsewhere replaced it: it is part of forge's own words, and \
+                 so no secret",
+                count_text(self.ignored, "text")
+            ));
+        }
+        told
     }
 
     /// Writes what was done.

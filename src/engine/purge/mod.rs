@@ -191,8 +191,9 @@ struct PurgedStore {
     rows: RowOverlay,
     refs: StoreRefs,
     places: Vec<PurgePlace>,
-    /// The sessions that refer to changed texts.
-    referring: BTreeSet<SessionNumber>,
+    /// The sessions that changed or refer to changed texts, with the first sequence number of it; 0
+    /// if it can be anywhere.
+    referring: BTreeMap<SessionNumber, u64>,
     position: u64,
 }
 
@@ -211,9 +212,11 @@ impl PurgedStore {
                 *counts.entry(session).or_default() += place.count;
             }
         }
-        for session in &self.referring {
+        for session in self.referring.keys() {
             counts.entry(*session).or_insert(1);
         }
+        // A place without a session may be a part of any.
+        let is_placed = self.places.iter().all(|place| place.session.is_some());
         for (session, places) in counts {
             let mut operation = task.operation.clone();
             if !told.is_empty() {
@@ -227,7 +230,11 @@ impl PurgedStore {
             let place = key::operation_place(session, position, &operation.id);
             let row = OperationRow {
                 operation,
-                effects: vec![OperationEffect::Purged { reason: task.reason.clone(), places }],
+                effects: vec![OperationEffect::Purged {
+                    reason: task.reason.clone(),
+                    places,
+                    first: self.referring.get(&session).copied().filter(|_| is_placed).unwrap_or(0),
+                }],
                 takes_back: None,
                 taken_back_by: None,
                 sequence,
@@ -259,8 +266,8 @@ struct PurgeRewriter<'a> {
     /// Whether the rewritten objects are added to `rows`.
     keeps: bool,
     places: Vec<PurgePlace>,
-    /// The sessions that refer to changed texts.
-    referring: BTreeSet<SessionNumber>,
+    /// As in [`PurgedStore`].
+    referring: BTreeMap<SessionNumber, u64>,
     /// New ids of changed objects and long texts.
     names: object_renames::ObjectRenames,
     /// Changed text hashes in keys, from old to new.
@@ -314,7 +321,7 @@ fn rewrite(
         rows: RowOverlay::default(),
         keeps: objects == Objects::Kept,
         places: Vec::new(),
-        referring: BTreeSet::new(),
+        referring: BTreeMap::new(),
         names: object_renames::ObjectRenames::default(),
         keys: HashMap::new(),
         called: HashMap::new(),
@@ -377,6 +384,28 @@ impl PurgeRewriter<'_> {
         Some((new, count))
     }
 
+    /// Notes that a session changed at a sequence number; 0 if that can be anywhere.
+    fn change(&mut self, session: Option<SessionNumber>, sequence: u64) {
+        if let Some(session) = session {
+            let first = self.referring.entry(session).or_insert(sequence);
+            *first = sequence.min(*first);
+        }
+    }
+
+    /// Notes secrets at a sequence number of a session.
+    fn note_at(
+        &mut self,
+        session: Option<SessionNumber>,
+        kind: PurgeKind,
+        sequence: u64,
+        count: u64,
+    ) {
+        if count > 0 {
+            self.change(session, sequence);
+            self.places.push(PurgePlace { session, kind, name: format!("#{sequence}"), count });
+        }
+    }
+
     fn note(
         &mut self,
         session: Option<SessionNumber>,
@@ -385,6 +414,7 @@ impl PurgeRewriter<'_> {
         count: u64,
     ) {
         if count > 0 {
+            self.change(session, 0);
             self.places.push(PurgePlace { session, kind, name: name.into(), count });
         }
     }

@@ -297,7 +297,7 @@ impl PurgeRewriter<'_> {
         }
         for (number, session, id, sealed, old, new) in masked {
             let renamed = self.names.rewrite(new.as_deref().unwrap_or(&old))?;
-            self.referring.extend(session.filter(|_| renamed.is_some()));
+            self.change(session.filter(|_| renamed.is_some()), 0);
             match renamed.or(new) {
                 None => self.keep(number, sealed),
                 Some(content) => {
@@ -339,14 +339,17 @@ impl PurgeRewriter<'_> {
 
     /// Purges deltas. Returns the ids of large entries that were replaced.
     fn deltas(&mut self, deltas: &[u64]) -> Result<HashSet<ObjectId>> {
-        let mut revisions = HashMap::new();
+        let mut revisions: HashMap<u64, (SessionNumber, u64)> = HashMap::new();
         for table in [key::REVISIONS, key::FOLDED] {
             for_each_row(self.view, table, |place, row| {
                 if let Ok(row) = RevisionRow::decode(row) {
                     let session = key::short_at(place, 0).unwrap_or(0);
                     let number = key::last_number(place).unwrap_or(0);
                     row.parts.iter().for_each(|part| {
-                        revisions.insert(*part, (session, number));
+                        let first = revisions.entry(*part).or_insert((session, number));
+                        if first.0 == session {
+                            first.1 = number.min(first.1);
+                        }
                     });
                 }
                 Ok(())
@@ -397,8 +400,8 @@ impl PurgeRewriter<'_> {
             let new = delta.encode_for(random()?, &Delta::name(&old));
             self.longer.insert(*number, new.len() as i64 - old.len() as i64);
             if let Some((session, sequence)) = revisions.get(number) {
-                self.referring.insert(*session);
-                self.note(Some(*session), PurgeKind::Revision, format!("#{sequence}"), count);
+                self.change(Some(*session), *sequence);
+                self.note_at(Some(*session), PurgeKind::Revision, *sequence, count);
             } else {
                 self.note(None, PurgeKind::Revision, String::new(), count);
             }

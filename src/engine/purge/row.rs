@@ -101,11 +101,12 @@ impl PurgeRewriter<'_> {
         }
         for (place, row) in self.all(key::CHECKPOINTS)? {
             let (new, count) = self.rewritten(&row)?;
-            self.referring.extend(key::short_at(&place, 0).filter(|_| new.is_some()));
+            let (session, number) =
+                (key::short_at(&place, 0), key::last_number(&place).unwrap_or(0));
+            self.change(session.filter(|_| new.is_some()), number);
             let new = new.unwrap_or(row);
             CheckpointRow::decode(&new).map_err(|_| reserved_word_error())?;
-            let number = key::last_number(&place).unwrap_or(0);
-            self.note(key::short_at(&place, 0), PurgeKind::Checkpoint, format!("#{number}"), count);
+            self.note_at(session, PurgeKind::Checkpoint, number, count);
             self.put(key::CHECKPOINTS, place, new)?;
         }
         for (place, row) in self.all(key::OPERATIONS)? {
@@ -113,7 +114,7 @@ impl PurgeRewriter<'_> {
             let is_changed = new.is_some();
             let new = new.unwrap_or(row);
             let decoded = OperationRow::decode(&new).map_err(|_| reserved_word_error())?;
-            self.referring.extend(is_changed.then_some(decoded.session));
+            self.change(is_changed.then_some(decoded.session), 0);
             let name = format!("{} ({})", decoded.operation.id.short(), decoded.operation.verb);
             self.note(Some(decoded.session), PurgeKind::Operation, name, count);
             self.put(key::OPERATIONS, place, new)?;
@@ -156,7 +157,7 @@ impl PurgeRewriter<'_> {
                     row.body = body.encode();
                     let number = key::last_number(&place).unwrap_or(0);
                     let session = key::short_at(&place, 0);
-                    self.note(session, PurgeKind::Body, format!("#{number}"), count);
+                    self.note_at(session, PurgeKind::Body, number, count);
                 }
                 self.put(table, place, row.encode())?;
             }

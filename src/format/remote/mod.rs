@@ -27,8 +27,8 @@ pub use names::{
     packs_prefix, ref_name,
 };
 pub use notice::{
-    MAX_NOTICE_BYTES, MAX_NOTICE_SECRETS, MAX_NOTICE_SESSIONS, PurgeNotice, PurgeTrack,
-    ReplacedPacks,
+    MAX_NOTICE_BYTES, MAX_NOTICE_LENGTHS, MAX_NOTICE_SECRETS, MAX_NOTICE_SESSIONS, PurgeNotice,
+    PurgeTrack, ReplacedPacks, notice_parts,
 };
 pub use pack::{MAX_PACK_BYTES, MAX_SEALED_PACK_BYTES, open_pack, seal_pack};
 pub use reference::{

@@ -7,15 +7,18 @@ use super::{
 };
 use crate::backend::{CIPHER_BYTES, ContentKey};
 use crate::model::{
-    CloneId, MIN_HASHED_BYTES, NoticeSalt, PackId, RemoteId, SecretHash, SessionHandle, SessionId,
-    Timestamp,
+    CloneId, MAX_HASHED_BYTES, MIN_HASHED_BYTES, NoticeSalt, PackId, RemoteId, SecretHash,
+    SessionHandle, SessionId, Timestamp,
 };
 use serde::{Deserialize, Serialize};
+use std::collections::BTreeSet;
 
 /// Maximum size of a notice as stored, in bytes.
 pub const MAX_NOTICE_BYTES: usize = 512 << 10;
 /// Maximum number of hashes in a notice.
 pub const MAX_NOTICE_SECRETS: usize = 4096;
+/// Maximum number of different lengths in a notice: each is a pass over all texts.
+pub const MAX_NOTICE_LENGTHS: usize = 256;
 /// Maximum number of sessions in a notice.
 pub const MAX_NOTICE_SESSIONS: usize = 4096;
 
@@ -33,7 +36,8 @@ pub struct PurgeNotice {
     pub multiplier: u64,
     /// The key of the keyed hashes. Only the notices of one purge have the same.
     pub salt: NoticeSalt,
-    /// The hashes of each form of the secrets; at most [`MAX_NOTICE_SECRETS`].
+    /// The hashes of each form of the secrets; at most [`MAX_NOTICE_SECRETS`], of at most
+    /// [`MAX_NOTICE_LENGTHS`] lengths.
     pub secrets: Vec<SecretHash>,
     /// The sessions that the clone had pushed with the secrets, as far as it knows; at most
     /// [`MAX_NOTICE_SESSIONS`].
@@ -110,11 +114,34 @@ impl PurgeNotice {
         if self.multiplier.is_multiple_of(2) {
             return Err(damaged("its multiplier is even"));
         }
-        if self.secrets.iter().any(|secret| (secret.length as usize) < MIN_HASHED_BYTES) {
+        let lengths: BTreeSet<u32> = self.secrets.iter().map(|secret| secret.length).collect();
+        check_limit("list of lengths of a notice", lengths.len(), MAX_NOTICE_LENGTHS)?;
+        if lengths.first().is_some_and(|length| (*length as usize) < MIN_HASHED_BYTES) {
             return Err(damaged("it names a text that is too short to be a secret"));
+        }
+        if lengths.last().is_some_and(|length| *length as usize > MAX_HASHED_BYTES) {
+            return Err(damaged("it names a text that is too long to be a secret"));
         }
         Ok(())
     }
+}
+
+/// Returns the hashes of the secrets of a purge in parts that fit into notices.
+#[must_use]
+pub fn notice_parts(mut hashes: Vec<SecretHash>) -> Vec<Vec<SecretHash>> {
+    hashes.sort_unstable();
+    let mut parts: Vec<Vec<SecretHash>> = Vec::new();
+    let (mut part, mut lengths) = (Vec::new(), BTreeSet::new());
+    for hash in hashes {
+        lengths.insert(hash.length);
+        if part.len() == MAX_NOTICE_SECRETS || lengths.len() > MAX_NOTICE_LENGTHS {
+            parts.push(std::mem::take(&mut part));
+            lengths = BTreeSet::from([hash.length]);
+        }
+        part.push(hash);
+    }
+    parts.extend((!part.is_empty()).then_some(part));
+    parts
 }
 
 /// Returns the associated data of a notice.
@@ -162,6 +189,10 @@ pub struct PurgeTrack {
     pub rewrites: Vec<SessionId>,
     /// The packs that must be removed.
     pub replaced: Vec<ReplacedPacks>,
+    /// Sessions that hold what cannot be purged here. They are searched as a whole when they are
+    /// pushed.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub held: Vec<SessionId>,
 }
 
 local_file!(PurgeTrack, b"fPt1", "list of notices of purges");

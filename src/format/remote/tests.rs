@@ -2,8 +2,8 @@ use super::*;
 use crate::backend::depot::{MAX_DEPOT_OBJECT_BYTES, check_depot_name};
 use crate::format::RecordBytes;
 use crate::model::{
-    CloneId, NoticeSalt, PackHash, PackId, RefLink, RefNonce, SecretDigest, SecretHash, SessionId,
-    SessionKind, SessionMetadata, Timestamp,
+    CloneId, MAX_HASHED_BYTES, NoticeSalt, PackHash, PackId, RefLink, RefNonce, SecretDigest,
+    SecretHash, SessionId, SessionKind, SessionMetadata, Timestamp,
 };
 use proptest::prelude::*;
 
@@ -414,10 +414,37 @@ fn every_rule_of_a_notice_holds_when_it_is_written_and_when_it_is_read() {
     };
     assert!(is_damaged(&refused(&|it| it.multiplier = 8)));
     assert!(is_damaged(&refused(&|it| it.secrets[1].length = 5)));
+    let longest = MAX_HASHED_BYTES as u32;
+    assert!(is_damaged(&refused(&|it| it.secrets[0].length = longest + 1)));
+    let lengths = |count: usize| {
+        let one = notice(1).secrets[0];
+        (0..count).map(|more| SecretHash { length: longest - more as u32, ..one }).collect()
+    };
+    assert!(is_too_large(&refused(&|it| it.secrets = lengths(MAX_NOTICE_LENGTHS + 1))));
+    PurgeNotice { secrets: lengths(MAX_NOTICE_LENGTHS), ..notice(0) }.encode().unwrap();
     assert!(is_too_large(&refused(&|it| it.secrets = notice(MAX_NOTICE_SECRETS + 1).secrets)));
     let many = vec![place(7).handle; MAX_NOTICE_SESSIONS + 1];
     assert!(is_too_large(&refused(&|it| it.sessions.clone_from(&many))));
     assert!(is_too_large(&refused(&|it| it.reason = Some("x".repeat(MAX_NOTICE_BYTES)))));
+}
+
+#[test]
+fn the_hashes_of_a_purge_are_written_in_parts_that_fit_into_notices() {
+    let one = notice(1).secrets[0];
+    let of = |lengths: u32, each: u32| -> Vec<SecretHash> {
+        let all = (0..lengths).flat_map(|more| (0..each).map(move |first| (more, first)));
+        all.map(|(more, first)| SecretHash { length: 6 + more, first, ..one }).collect()
+    };
+    for (lengths, each, parts) in
+        [(0, 0, 0), (1, 1, 1), (256, 1, 1), (257, 1, 2), (600, 1, 3), (2, 4096, 2)]
+    {
+        let hashes = of(lengths, each);
+        let made = notice_parts(hashes.iter().rev().copied().collect());
+        assert_eq!((made.len(), made.concat()), (parts, hashes), "{lengths} lengths");
+        for secrets in made {
+            PurgeNotice { secrets, ..notice(0) }.encode().unwrap();
+        }
+    }
 }
 
 #[test]

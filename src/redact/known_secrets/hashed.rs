@@ -74,12 +74,12 @@ impl HashedSecrets {
     }
 
     /// Returns the maximum length in bytes of a form of a secret.
-    pub(in crate::redact) fn max_bytes(&self) -> usize {
+    pub(crate) fn max_bytes(&self) -> usize {
         self.groups.iter().map(|group| group.length).max().unwrap_or(0)
     }
 
     /// Returns the secrets in a text, unescaped where the text has an escaped form.
-    pub(in crate::redact) fn find(&self, text: &[u8], found: &mut BTreeSet<String>) {
+    pub(crate) fn find(&self, text: &[u8], found: &mut BTreeSet<String>) {
         for group in &self.groups {
             group.find(text, &mut |form| {
                 if let Ok(form) = std::str::from_utf8(form)
@@ -200,6 +200,7 @@ fn in_ascii(escaped: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::model::{MAX_HASHED_BYTES, MAX_PURGED_BYTES};
     use proptest::prelude::*;
 
     const SALT: NoticeSalt = NoticeSalt::from_bytes([3; 32]);
@@ -228,6 +229,16 @@ mod tests {
         let nested = serde_json::json!(python).to_string();
         for text in [python, php, &nested] {
             assert_eq!(found(&hashed, text), [secret], "{text}");
+        }
+    }
+
+    #[test]
+    fn no_form_is_longer_than_a_notice_allows() {
+        for text in ["\u{1}", "\"", "\\", "%", "/", "\u{e9}", "\u{20ac}", "\u{1f600}", "a"] {
+            let secret = text.repeat(1000);
+            let longest = forms_of(&secret).iter().map(String::len).max().unwrap();
+            let allowed = secret.len() * (MAX_HASHED_BYTES / MAX_PURGED_BYTES);
+            assert!(longest <= allowed, "{text:?}: {longest} for {}", secret.len());
         }
     }
 

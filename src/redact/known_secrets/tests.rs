@@ -27,6 +27,8 @@ fn a_secret_gives_way_to_a_mark_of_its_length() {
 #[test]
 fn what_is_too_short_or_the_mark_itself_is_refused() {
     assert_eq!(KnownSecrets::new(["short"]).unwrap_err(), InvalidSecret::Short);
+    let long = "long ".repeat(MAX_PURGED_BYTES / 5 + 1);
+    assert_eq!(KnownSecrets::new([&long]).unwrap_err(), InvalidSecret::Long);
     assert_eq!(KnownSecrets::new(["purgedxx"]).unwrap_err(), InvalidSecret::Mark);
     assert_eq!(KnownSecrets::new(["\n\n\n\n\n\n\n"]).unwrap_err(), InvalidSecret::Mark);
 }

@@ -8,7 +8,7 @@ use crate::engine::blob::{RESTART_BYTES, restart_before};
 use crate::error::{Error, Result};
 use crate::format::{ObjectKind, Record, RecordBytes, RecordChange, open_with_prefix};
 use crate::model::SessionNumber;
-use crate::redact::{MAX_SECRET_BYTES, TextForm};
+use crate::redact::TextForm;
 use std::collections::HashMap;
 
 /// How many blobs are kept open; each takes at most 16 MiB.
@@ -151,7 +151,7 @@ impl BundleBlobs {
             source.form = TextForm::Json;
         }
         let (old, new) = window.bytes.split_at(read.min(window.bytes.len()));
-        let overlap = old.len().saturating_sub(2 * MAX_SECRET_BYTES);
+        let overlap = old.len().saturating_sub(secrets.overlap());
         secrets.behind(old.get(overlap..).unwrap_or_default(), new, source.form);
         source.next += bytes;
         let (offset, prefix) = (part.offset, part.prefix);

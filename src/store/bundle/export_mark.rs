@@ -62,7 +62,7 @@ impl Store {
         Ok(!operations_since(view, number, position)?.is_empty())
     }
 
-    /// Returns whether something was permanently deleted from a session since a mark.
+    /// Returns whether something before a mark was permanently deleted from a session since.
     pub(in crate::store) fn was_erased_since(
         &self,
         number: SessionNumber,
@@ -70,10 +70,10 @@ impl Store {
     ) -> Result<bool> {
         let view = self.engine.follower.written_view()?;
         let rows = operations_since(&view, number, mark.position)?;
-        Ok(rows.iter().any(|row| erases(row, mark.position)))
+        Ok(rows.iter().any(|row| erases(row, mark.position) && erased_before(row, mark)))
     }
 
-    /// Returns whether something was purged from a session since a mark.
+    /// Returns whether something before a mark was purged from a session since.
     pub(in crate::store) fn was_purged_since(
         &self,
         number: SessionNumber,
@@ -82,7 +82,10 @@ impl Store {
         let view = self.engine.follower.written_view()?;
         let rows = operations_since(&view, number, mark.position)?;
         Ok(rows.iter().any(|row| {
-            row.position >= mark.position && !row.is_swept() && erases(row, mark.position)
+            row.position >= mark.position
+                && !row.is_swept()
+                && erases(row, mark.position)
+                && erased_before(row, mark)
         }))
     }
 
@@ -152,6 +155,12 @@ impl Store {
             None => mark_of(&view, number),
         }
     }
+}
+
+/// Returns whether what an operation erased may be before a mark.
+fn erased_before(row: &OperationRow, mark: &ExportMark) -> bool {
+    let is_after = |effect: &OperationEffect| matches!(effect, OperationEffect::Purged { first, .. } if *first > mark.sequence);
+    row.effects.is_empty() || !row.effects.iter().all(is_after)
 }
 
 /// Returns whether no bundle has an effect. It has what was purged as it is now, and does not say

@@ -1,5 +1,6 @@
 //! Importing a bundle: appends what the journal does not contain yet.
 
+use super::secret_counter::SecretCounter;
 use super::unfinished::BundleMark;
 use super::verify::verify_bundle;
 use super::{BundleReader, BundleSource, MAX_RECORD_BYTES, damaged};
@@ -139,7 +140,9 @@ impl Store {
     ) -> Result<(BundleImportReport, PackImport)> {
         let view = self.engine.follower.written_view()?;
         let redactor = self.engine.options.redaction.as_deref();
-        let (mut contents, secrets) = verify_bundle(source, redactor, self, (&view, target.into))?;
+        let counter = SecretCounter::new(redactor);
+        let (mut contents, secrets) = verify_bundle(source, counter, self, (&view, target.into))?;
+        let secrets = secrets.summary();
         drop(view);
         if let (Some(found), SecretsFound::Refused) = (&secrets, secrets_found) {
             return Err(Error::Secrets { found: found.clone() });

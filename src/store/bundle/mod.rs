@@ -32,7 +32,10 @@ use crate::format::{
     BUNDLE_HEADER_BYTES, BundleChain, BundleItemKind, ITEM_CHECK_BYTES, ITEM_HEADER_BYTES,
     item_header,
 };
+use crate::redact::{HashedSecrets, Redactor};
 use crate::store::Store;
+use secret_counter::SecretCounter;
+use std::collections::BTreeSet;
 use std::io::{self, Read, Seek, SeekFrom};
 use verify::verify_bundle;
 
@@ -44,16 +47,31 @@ pub trait BundleSource: Read + Seek {}
 
 impl<T: Read + Seek> BundleSource for T {}
 
+/// The secrets in a bundle.
+#[derive(Default)]
+pub(in crate::store) struct BundleSecrets {
+    /// Those that a store redacts, in words.
+    pub(in crate::store) redacted: Option<String>,
+    /// Those that were sought by their hashes.
+    pub(in crate::store) purged: BTreeSet<String>,
+}
+
 impl Store {
-    /// Returns the secrets in a bundle that this store redacts, in words. The bundle was exported
-    /// from this store, and is verified as an import does it.
+    /// Returns the secrets in a bundle that this redactor or these hashes find. The bundle was
+    /// exported from this store, and is verified as an import does it.
     pub(in crate::store) fn secrets_in_bundle(
         &self,
         source: &mut dyn BundleSource,
-    ) -> Result<Option<String>> {
-        let Some(redactor) = self.engine.options.redaction.as_deref() else { return Ok(None) };
+        redactor: Option<&Redactor>,
+        hashes: Option<&HashedSecrets>,
+    ) -> Result<BundleSecrets> {
+        if redactor.is_none() && hashes.is_none() {
+            return Ok(BundleSecrets::default());
+        }
         let view = self.engine.follower.written_view()?;
-        Ok(verify_bundle(source, Some(redactor), self, (&view, None))?.1)
+        let counter = SecretCounter::new(redactor).seeking(hashes);
+        let found = verify_bundle(source, counter, self, (&view, None))?.1;
+        Ok(BundleSecrets { redacted: found.summary(), purged: found.into_purged() })
     }
 }
 

@@ -1,22 +1,41 @@
-//! Counts the secrets in a bundle that the importing store would redact. Texts are read as the
-//! redaction gate reads them.
+//! Counts the secrets in a bundle that the importing store would redact, and finds those that were
+//! purged elsewhere. Texts are read as the redaction gate reads them.
 
 use crate::format::{
-    Delta, DeltaSide, FactPage, ObjectKind, RecordChange, decode_entry, decode_key,
+    Delta, DeltaSide, FactPage, ObjectKind, RecordChange, decode_entry, decode_key, pack_derived,
 };
 use crate::model::{BranchMetadata, Checkpoint, Operation, SessionMetadata, Value};
-use crate::redact::{Redactor, TextForm};
-use std::collections::BTreeMap;
+use crate::redact::{HashedSecrets, MAX_SECRET_BYTES, Redactor, TextForm};
+use std::collections::{BTreeMap, BTreeSet};
 
 /// Counts secrets by kind.
 pub(super) struct SecretCounter<'a> {
     redactor: Option<&'a Redactor>,
     found: BTreeMap<&'static str, u64>,
+    hashes: Option<&'a HashedSecrets>,
+    purged: BTreeSet<String>,
 }
 
 impl<'a> SecretCounter<'a> {
     pub(super) const fn new(redactor: Option<&'a Redactor>) -> Self {
-        Self { redactor, found: BTreeMap::new() }
+        Self { redactor, found: BTreeMap::new(), hashes: None, purged: BTreeSet::new() }
+    }
+
+    /// Makes it find the secrets that have these hashes too.
+    pub(super) const fn seeking(mut self, hashes: Option<&'a HashedSecrets>) -> Self {
+        self.hashes = hashes;
+        self
+    }
+
+    /// Returns the secrets that were found by their hashes.
+    pub(super) fn into_purged(self) -> BTreeSet<String> {
+        self.purged
+    }
+
+    /// Returns how many bytes before a text may have the beginning of a secret in it.
+    pub(super) fn overlap(&self) -> usize {
+        let hashed = self.hashes.map_or(0, HashedSecrets::max_bytes);
+        hashed.max(2 * MAX_SECRET_BYTES)
     }
 
     /// Returns the counts in words; `None` if there are no secrets.
@@ -30,8 +49,15 @@ impl<'a> SecretCounter<'a> {
     /// Searches a text that follows `before`, which was searched already and may contain the
     /// beginning of a secret.
     pub(super) fn behind(&mut self, before: &[u8], text: &[u8], form: TextForm) {
+        if self.redactor.is_none() && self.hashes.is_none() {
+            return;
+        }
+        let whole = [before, text].concat();
+        if let Some(hashes) = self.hashes {
+            hashes.find(&whole, &mut self.purged);
+        }
         let Some(redactor) = self.redactor else { return };
-        for found in redactor.find(&[before, text].concat(), form) {
+        for found in redactor.find(&whole, form) {
             if found.range.end > before.len() {
                 *self.found.entry(found.kind).or_default() += 1;
             }
@@ -43,6 +69,9 @@ impl<'a> SecretCounter<'a> {
     }
 
     fn value(&mut self, value: &Value) {
+        if let Some(hashes) = self.hashes {
+            hashes.find(&pack_derived(value), &mut self.purged);
+        }
         let Some(redactor) = self.redactor else { return };
         for (kind, count) in redactor.clean_value(&mut value.clone()) {
             *self.found.entry(kind).or_default() += count;
@@ -60,7 +89,7 @@ impl<'a> SecretCounter<'a> {
 
     /// Searches the content of an object. If it cannot be decoded, it is searched as text.
     pub(super) fn object(&mut self, kind: ObjectKind, content: &[u8]) {
-        if self.redactor.is_none() {
+        if self.redactor.is_none() && self.hashes.is_none() {
             return;
         }
         match kind {

@@ -17,7 +17,6 @@ use crate::format::{
     sealed_kind,
 };
 use crate::model::{BranchNumber, ObjectId, OperationId, RevisionId, SessionNumber, StateDigest};
-use crate::redact::Redactor;
 use crate::store::Store;
 use std::collections::{BTreeMap, HashMap, HashSet};
 
@@ -72,13 +71,13 @@ struct BundleVerifier<'a> {
 }
 
 /// Reads a whole bundle and verifies every checksum, hash, digest and number in it. Returns its
-/// contents, and the secrets found, in words. A range continues the session that it goes into.
-pub(super) fn verify_bundle(
-    source: &mut dyn BundleSource,
-    redactor: Option<&Redactor>,
-    store: &Store,
-    (view, into): (&ReadSnapshot, Option<SessionNumber>),
-) -> Result<(BundleContents, Option<String>)> {
+/// contents, and the secrets found. A range continues the session that it goes into.
+pub(super) fn verify_bundle<'a>(
+    source: &'a mut dyn BundleSource,
+    mut secrets: SecretCounter<'a>,
+    store: &'a Store,
+    (view, into): (&'a ReadSnapshot, Option<SessionNumber>),
+) -> Result<(BundleContents, SecretCounter<'a>)> {
     let mut items = BundleReader::begin(source)?;
     let first = items.next()?;
     if first.kind != BundleItemKind::Contents {
@@ -86,7 +85,6 @@ pub(super) fn verify_bundle(
     }
     let contents =
         BundleContents::decode(&first.content).map_err(|error| damaged(first.at, error))?;
-    let mut secrets = SecretCounter::new(redactor);
     let mut refs = Some(StoreRefs::default());
     let mut ids = HashSet::new();
     for session in &contents.sessions {
@@ -128,7 +126,7 @@ pub(super) fn verify_bundle(
     };
     judge.all()?;
     judge.items.finish()?;
-    Ok((judge.contents, judge.secrets.summary()))
+    Ok((judge.contents, judge.secrets))
 }
 
 impl BundleVerifier<'_> {

@@ -14,7 +14,8 @@
 //! * `track`: what this store knows of the ref of a session.
 //! * `foreign`: the operations of others, and the end of what a store names in their sessions.
 //! * `known`: the remotes that a store knows by name, in its keyring.
-//! * `notice`: others learn of purges that were made here, and purges of others are done here.
+//! * `notice`: others learn of purges that were made here.
+//! * `noticed`: what others purged is purged here.
 //! * `witness`: what this machine has seen of each ref, outside of the store.
 //! * `unpushed`: what is not on a remote yet; `preview`: what a push or a pull would do.
 
@@ -24,6 +25,7 @@ mod foreign;
 mod join;
 mod known;
 mod notice;
+mod noticed;
 mod preview;
 mod pull;
 mod push;
@@ -43,6 +45,7 @@ pub use access::RemoteAccess;
 pub use known::KnownRemote;
 pub(super) use known::copy_remotes;
 pub use notice::PurgeContact;
+pub use noticed::UnpurgedSecret;
 pub use preview::{PullPreview, PushPreview};
 pub use pull::PullReport;
 pub use push::PushReport;

@@ -3,17 +3,16 @@
 //! A purge is noted as pending for each remote before it begins. Each contact with a remote writes
 //! the pending notices, reads those that are new, and purges what it finds by them here, before
 //! anything is pulled or pushed. What is pulled from a ref that was written before a notice is
-//! searched again.
+//! searched again. Notices that are gone from the remote are written again.
 
-use super::{DepotRead, Remote};
+use super::{DepotRead, Remote, UnpurgedSecret};
 use crate::engine::random::random;
 use crate::error::{DepotError, Error, Result};
 use crate::format::remote::{
-    MAX_NOTICE_SECRETS, MAX_NOTICE_SESSIONS, PurgeNotice, PurgeTrack, RemoteKeys, RemoteRef,
-    notice_name, pack_name,
+    MAX_NOTICE_SESSIONS, PurgeNotice, PurgeTrack, RemoteKeys, notice_name, notice_parts, pack_name,
 };
-use crate::model::{CloneId, NoticeSalt, PackId, RemoteId};
-use crate::redact::{HashedSecrets, InvalidSecret, KnownSecrets, SecretDetector, TextMasker as _};
+use crate::model::{CloneId, NoticeSalt, PackId, RemoteId, SessionId};
+use crate::redact::{KnownSecrets, TextMasker as _};
 use crate::store::{PurgeFinding, Store, WriteContext};
 use std::collections::{BTreeSet, HashSet};
 use std::sync::{MutexGuard, PoisonError};
@@ -32,6 +31,11 @@ pub struct PurgeContact {
     pub replaced: Vec<PurgeFinding>,
     /// Whether other processes still use old files with these secrets.
     pub is_unfinished: bool,
+    /// What was purged elsewhere and cannot be purged here. Sessions that hold it are not pushed.
+    pub unpurged: Vec<UnpurgedSecret>,
+    /// How many texts were found that were purged elsewhere and are no secrets, such as words of
+    /// forge's own records. They stay.
+    pub ignored: u64,
     /// The packs with erased data that could not be removed from the remote.
     pub left: Vec<String>,
 }
@@ -45,7 +49,7 @@ impl Remote {
         std::mem::take(&mut self.contact())
     }
 
-    fn contact(&self) -> MutexGuard<'_, PurgeContact> {
+    pub(super) fn contact(&self) -> MutexGuard<'_, PurgeContact> {
         self.contact.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -56,6 +60,7 @@ impl Remote {
 
     /// Writes the pending notices, and reads those that are new.
     fn exchange_notices(&self, key: &[u8; 32], track: &mut PurgeTrack) -> Result<()> {
+        self.check_notices(key, track)?;
         for _ in 0..MAX_ATTEMPTS {
             self.read_notices(key, track)?;
             while let Some(own) = track.pending.first() {
@@ -82,6 +87,39 @@ impl Remote {
         }))
     }
 
+    /// Checks that the last notice that is known is still on the remote. If it is not, the remote
+    /// was set back: those that are gone are to be written again.
+    fn check_notices(&self, key: &[u8; 32], track: &mut PurgeTrack) -> Result<()> {
+        let Some(last) = track.notices.len().checked_sub(1) else { return Ok(()) };
+        if self.has_notice(key, track, last)? {
+            return Ok(());
+        }
+        let (mut there, mut gone) = (0, last);
+        while there < gone {
+            let middle = usize::midpoint(there, gone);
+            if self.has_notice(key, track, middle)? {
+                there = middle + 1;
+            } else {
+                gone = middle;
+            }
+        }
+        let mut again = track.notices.split_off(there);
+        again.append(&mut track.pending);
+        track.pending = again;
+        track.searched = track.searched.min(there as u64);
+        Ok(())
+    }
+
+    /// Returns whether a notice that is known is on the remote at its place.
+    fn has_notice(&self, key: &[u8; 32], track: &PurgeTrack, number: usize) -> Result<bool> {
+        let place = number as u64;
+        let DepotRead::Whole { bytes, .. } = self.depot.get(&notice_name(place), None)? else {
+            return Ok(false);
+        };
+        let there = PurgeNotice::open((self.id, place), key, &bytes)?;
+        Ok(track.notices.get(number) == Some(&there))
+    }
+
     fn read_notices(&self, key: &[u8; 32], track: &mut PurgeTrack) -> Result<()> {
         loop {
             let number = track.notices.len() as u64;
@@ -100,8 +138,11 @@ impl Remote {
 
     /// Removes the packs that were replaced and that no ref names any more. Those that cannot be
     /// removed stay noted.
-    pub(super) fn remove_replaced_packs(&self, store: &Store) -> Result<()> {
-        let mut track = self.purge_track(store)?;
+    pub(super) fn remove_replaced_packs(
+        &self,
+        store: &Store,
+        track: &mut PurgeTrack,
+    ) -> Result<()> {
         if track.replaced.is_empty() {
             return Ok(());
         }
@@ -119,27 +160,40 @@ impl Remote {
         }
         track.replaced.retain(|replaced| !replaced.packs.is_empty());
         self.contact().left = left.into_iter().collect();
-        self.keep_purge_track(store, &track)
+        self.keep_purge_track(store, track)
+    }
+}
+
+impl PurgeTrack {
+    /// Notes sessions that hold what cannot be purged.
+    pub(super) fn note_held(&mut self, sessions: impl Iterator<Item = SessionId>) {
+        for id in sessions {
+            if !self.held.contains(&id) {
+                self.held.push(id);
+            }
+        }
     }
 }
 
 impl Store {
-    /// Notes a purge as pending for each remote that this store was in contact with, but `except`.
-    /// Durable on return. The notes have hashes of the secrets.
+    /// Notes a purge as pending for each remote that this store was in contact with and that a
+    /// function accepts. Durable on return. The notes have hashes of the secrets.
     pub(in crate::store) fn note_purge(
         &self,
         act: &WriteContext,
-        known: &KnownSecrets,
-        reason: Option<&str>,
-        except: Option<RemoteId>,
-    ) -> Result<NotedPurge> {
-        let mut noted = Vec::new();
+        (known, reason): (&KnownSecrets, Option<&str>),
+        to: &dyn Fn(RemoteId) -> Result<bool>,
+        noted: &mut NotedPurge,
+    ) -> Result<()> {
         if known.is_empty() {
-            return Ok(noted);
+            return Ok(());
         }
         let reason = reason.map(|reason| known.masked_text(reason));
         let reason = reason.map(|reason| reason.chars().take(MAX_REASON_CHARS).collect::<String>());
-        for remote in self.contacted_remotes()?.into_iter().filter(|id| Some(*id) != except) {
+        for remote in self.contacted_remotes()? {
+            if !to(remote)? {
+                continue;
+            }
             let mut track = self.purge_track(remote)?;
             // Secrets whose hashes have one multiplier are searched for together.
             let last = track.notices.last().or_else(|| track.pending.last());
@@ -150,21 +204,21 @@ impl Store {
             // The notices of one purge share a salt, so that a secret has one hash.
             let salt = NoticeSalt::from_bytes(random()?);
             let secrets = known.hashes(multiplier, &salt);
-            for (part, secrets) in secrets.chunks(MAX_NOTICE_SECRETS).enumerate() {
+            for (part, secrets) in notice_parts(secrets).into_iter().enumerate() {
                 track.pending.push(PurgeNotice {
                     multiplier,
                     salt,
-                    secrets: secrets.to_vec(),
+                    secrets,
                     sessions: Vec::new(),
                     reason: reason.clone().filter(|_| part == 0),
                     by: CloneId::from_bytes(self.engine.marker.id),
                     time: act.now,
                 });
             }
-            self.keep_purge_track(remote, &track)?;
             noted.push((remote, salt));
+            self.keep_purge_track(remote, &track)?;
         }
-        Ok(noted)
+        Ok(())
     }
 
     /// Removes the notes of a purge that changed nothing.
@@ -178,90 +232,29 @@ impl Store {
     }
 
     /// Begins a contact with a remote: tells others of the purges made here, and does here what
-    /// they purged.
-    pub(super) fn exchange_purges(&self, act: &WriteContext, remote: &Remote) -> Result<()> {
-        let Some(key) = remote.notices_key() else { return Ok(()) };
+    /// they purged. Returns what this store knows of the notices then.
+    pub(super) fn exchange_purges(
+        &self,
+        act: &WriteContext,
+        remote: &Remote,
+    ) -> Result<PurgeTrack> {
         let before = remote.purge_track(self)?;
+        let Some(key) = remote.notices_key() else { return Ok(before) };
         let mut track = before.clone();
         if !track.pending.is_empty() {
             let sessions = self.sessions_to_rewrite(remote)?;
             let handles = sessions.iter().map(|one| one.handle).take(MAX_NOTICE_SESSIONS);
             let handles: Vec<_> = handles.collect();
-            track.pending.iter_mut().for_each(|one| one.sessions.clone_from(&handles));
+            let new = track.pending.iter_mut().filter(|one| one.sessions.is_empty());
+            new.for_each(|one| one.sessions.clone_from(&handles));
         }
         let exchanged = remote.exchange_notices(key, &mut track);
         if track != before {
             remote.keep_purge_track(self, &track)?;
         }
         exchanged?;
-        self.purge_noticed(act, remote)?;
-        remote.remove_replaced_packs(self)
-    }
-
-    /// Purges what others purged, as far as this store was not searched for it yet.
-    pub(super) fn purge_noticed(&self, act: &WriteContext, remote: &Remote) -> Result<()> {
-        let track = remote.purge_track(self)?;
-        let new: Vec<&PurgeNotice> = track.notices.iter().skip(track.searched as usize).collect();
-        if new.is_empty() {
-            return Ok(());
-        }
-        let hashes = new.iter().map(|one| (one.multiplier, &one.salt, one.secrets.as_slice()));
-        let seek = SecretDetector::Hashes(HashedSecrets::new(hashes));
-        // The search does not read writes that wait.
-        self.engine.drain()?;
-        let found = self.secrets(act, &seek, &|_| ())?;
-        if !found.is_empty() {
-            let known = KnownSecrets::new(&found).map_err(|wrong| {
-                let reason = match wrong {
-                    InvalidSecret::Short => "it is too short",
-                    InvalidSecret::Mark => "it is a replacement itself",
-                };
-                Error::invalid(format!("what was purged elsewhere cannot be purged here: {reason}"))
-            })?;
-            let reasons: BTreeSet<&str> =
-                new.iter().filter_map(|one| one.reason.as_deref()).collect();
-            let reasons = reasons.into_iter().collect::<Vec<_>>().join("; ");
-            let reason = Some(reasons.as_str()).filter(|reasons| !reasons.is_empty());
-            self.note_purge(act, &known, reason, Some(remote.id))?;
-            let purged = self.purge_unnoted(act, &known, reason, &remote.resolve, &|_| ())?;
-            let mut contact = remote.contact();
-            contact.is_unfinished |= !purged.is_done();
-            contact.replaced.extend(purged.places);
-        }
-        // A purge for another remote does not change this track.
-        let searched = track.notices.len() as u64;
-        remote.keep_purge_track(self, &PurgeTrack { searched, ..track })
-    }
-
-    /// Notes that what is pulled now may have secrets of notices that its ref does not take into
-    /// account. Returns whether it may.
-    ///
-    /// # Errors
-    /// [`Error::RemoteHistory`] if the ref takes notices into account that are not on the remote.
-    pub(super) fn note_unsearched(
-        &self,
-        act: &WriteContext,
-        remote: &Remote,
-        content: &RemoteRef,
-    ) -> Result<bool> {
-        if remote.notices_key().is_none() {
-            return Ok(false);
-        }
-        let mut track = remote.purge_track(self)?;
-        if content.purges > track.notices.len() as u64 {
-            // They may have been written since they were read.
-            self.exchange_purges(act, remote)?;
-            track = remote.purge_track(self)?;
-        }
-        if content.purges > track.notices.len() as u64 {
-            let (session, what) = (content.info.name.clone(), "lacks notices of purges");
-            return Err(Error::RemoteHistory { session, what });
-        }
-        if content.purges >= track.searched {
-            return Ok(false);
-        }
-        track.searched = content.purges;
-        remote.keep_purge_track(self, &track)?;
-        Ok(true)
+        let mut track = self.purge_noticed(act, remote, track, None)?;
+        remote.remove_replaced_packs(self, &mut track)?;
+        Ok(track)
     }
 }

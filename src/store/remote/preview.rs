@@ -54,7 +54,13 @@ impl Store {
             operations: written.operations,
             bytes: sent as u64,
             rewrite: work.rewrite,
-            secrets: self.secrets_in_bundle(&mut Cursor::new(bytes))?,
+            secrets: self
+                .secrets_in_bundle(
+                    &mut Cursor::new(bytes),
+                    self.engine.options.redaction.as_deref(),
+                    None,
+                )?
+                .redacted,
         })
     }
 

@@ -259,7 +259,8 @@ impl Store {
                 *known = effects.max(*known);
             }
         }
-        self.purge_noticed(act, remote)?;
+        let track = remote.purge_track(self)?;
+        self.purge_noticed(act, remote, track, Some(&content.info.id))?;
         Ok(taken)
     }
 

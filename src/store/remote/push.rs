@@ -1,22 +1,24 @@
 //! Pushing a session: a pack is stored, then the ref is made to name it.
 
+use super::noticed::{is_secret, search_for};
 use super::track::KnownRef;
 use super::{DepotTag, DepotWrite, Remote, RewriteReason};
 use crate::engine::random::random;
 use crate::engine::refs::session as session_refs;
 use crate::error::{DepotError, Error, Result};
 use crate::format::remote::{
-    MAX_INLINE_BYTES, MAX_INLINE_PACK_BYTES, PackKey, RefPack, RefSummary, RemoteRef,
+    MAX_INLINE_BYTES, MAX_INLINE_PACK_BYTES, PackKey, PurgeTrack, RefPack, RefSummary, RemoteRef,
     ReplacedPacks, SealedRef, SeenRef, pack_name, ref_name, seal_pack,
 };
 use crate::format::{ExportMark, RecordBytes};
 use crate::model::{
-    CloneId, PackHash, PackId, RefNonce, SessionHandle, SessionMetadata, Timestamp,
+    CloneId, PackHash, PackId, RefNonce, SessionHandle, SessionId, SessionMetadata, Timestamp,
 };
 use crate::store::{
     BundleExportReport, BundleRange, Session, SessionSummary, SplitBranch, Store, WriteContext,
 };
 use rustix::time::{ClockId, clock_gettime};
+use std::collections::BTreeSet;
 use std::io::Cursor;
 use std::thread;
 use std::time::Duration;
@@ -72,6 +74,10 @@ struct Push<'a> {
     handle: SessionHandle,
     by: CloneId,
     now: Timestamp,
+    /// The secrets that were purged elsewhere and were found in what is to be pushed.
+    brought_back: BTreeSet<String>,
+    /// Whether secrets are pushed that were purged elsewhere and cannot be purged here.
+    keeps_unpurged: bool,
 }
 
 impl Store {
@@ -81,8 +87,10 @@ impl Store {
     ///
     /// # Errors
     /// [`Error::Conflict`] if the session was changed here and on the remote and both cannot be
-    /// joined, or others push it all the time; [`Error::NotGranted`] if the remote was opened with
-    /// the grant of another session; any error of a pull or of the depot.
+    /// joined, or others push it all the time; [`Error::UnpushedSecrets`] if it has secrets by the
+    /// rules of this store; [`Error::PurgedSecrets`] if it has secrets that were purged elsewhere
+    /// and cannot be purged here; [`Error::NotGranted`] if the remote was opened with the grant of
+    /// another session; any error of a pull or of the depot.
     pub fn push(
         &self,
         act: &WriteContext,
@@ -94,13 +102,22 @@ impl Store {
         let handle = remote.handle(&info.id)?;
         let by = CloneId::from_bytes(self.engine.marker.id);
         let session = session.clone();
-        let mut push = Push { store: self, remote, session, handle, by, now: act.now };
+        let mut push = Push {
+            store: self,
+            remote,
+            session,
+            handle,
+            by,
+            now: act.now,
+            brought_back: BTreeSet::new(),
+            keeps_unpurged: false,
+        };
         let mut report = PushReport { session: info.name.clone(), ..PushReport::default() };
         for attempt in 0..MAX_ATTEMPTS {
             if attempt > 0 {
                 thread::park_timeout(pause(attempt)?);
             }
-            self.exchange_purges(act, remote)?;
+            let track = self.exchange_purges(act, remote)?;
             let mut known = remote.known_ref(self, &handle)?;
             let mut there = None;
             if remote.must_look(self, &handle, known.as_ref(), attempt == 0) {
@@ -110,8 +127,12 @@ impl Store {
                 }
             }
             if there.is_none() {
-                if push.once(known.as_ref(), &mut report)? {
+                if push.once(known.as_ref(), &track, &mut report)? {
                     return Ok(report);
+                }
+                if !push.brought_back.is_empty() {
+                    push.purge_again(act, track)?;
+                    continue;
                 }
                 there = remote.read_current(self, &handle, known.as_ref())?;
             }
@@ -128,7 +149,7 @@ impl Store {
             }
         }
         Err(Error::Conflict(format!(
-            "others push the session '{}' all the time: try again later",
+            "the session '{}' is written to or pushed all the time: try again later",
             report.session
         )))
     }
@@ -158,11 +179,19 @@ impl Store {
 
 impl Push<'_> {
     /// Pushes what is new, if the ref is still the one that is known. Returns whether it was.
-    fn once(&self, known: Option<&KnownRef>, report: &mut PushReport) -> Result<bool> {
+    fn once(
+        &mut self,
+        known: Option<&KnownRef>,
+        track: &PurgeTrack,
+        report: &mut PushReport,
+    ) -> Result<bool> {
         let since = time_since_boot();
         let old = known.map(|known| &known.read.opened.content);
         let version = old.map_or(0, |old| old.version) + 1;
-        let Some(new) = self.new_pack(known, version)? else {
+        let Some(new) = self.new_pack(known, version, track)? else {
+            if !self.brought_back.is_empty() {
+                return Ok(false);
+            }
             report.version = version - 1;
             return Ok(true);
         };
@@ -191,9 +220,9 @@ impl Push<'_> {
             info,
             home: old.map_or(self.by, |old| old.home),
             purges: match self.remote.notices_key() {
-                Some(_) => self.remote.purge_track(self.store)?.searched,
+                Some(_) if !self.keeps_unpurged => track.searched,
                 // With a grant no notice can be read: others search all that is pushed.
-                None => 0,
+                _ => 0,
             },
             packs,
             summary,
@@ -219,7 +248,7 @@ impl Push<'_> {
             track.rewrites.retain(|id| *id != content.info.id);
             self.remote.keep_purge_track(self.store, &track)?;
             // Others that read the old ref find that it has changed.
-            self.remote.remove_replaced_packs(self.store)?;
+            self.remote.remove_replaced_packs(self.store, &mut track)?;
         }
         Ok(true)
     }
@@ -236,19 +265,26 @@ impl Push<'_> {
         self.remote.keep_purge_track(self.store, &track)
     }
 
-    /// Makes and stores the pack of what is new; `None` if nothing is. It holds the latest packs
-    /// too, if there are many of their size.
-    fn new_pack(&self, known: Option<&KnownRef>, version: u64) -> Result<Option<NewPack>> {
+    /// Makes and stores the pack of what is new; `None` if nothing is, or if it brings back what
+    /// was purged. It holds the latest packs too, if there are many of their size.
+    fn new_pack(
+        &mut self,
+        known: Option<&KnownRef>,
+        version: u64,
+        track: &PurgeTrack,
+    ) -> Result<Option<NewPack>> {
         let whole = ExportMark::default();
         let mut begin = known.map_or(whole, |known| known.end);
         let (mut written, mut bytes) = self.exported(&begin)?;
-        let track = self.remote.purge_track(self.store)?;
         let id = self.session.summary()?.info.id;
-        let replaces = self.store.rewrite_reason(&self.session, (&id, &begin), &track)?;
+        let replaces = self.store.rewrite_reason(&self.session, (&id, &begin), track)?;
         if known.is_some() && written.records == 0 && replaces.is_none() {
             return Ok(None);
         }
-        self.check_secrets(&bytes)?;
+        self.check_secrets(&bytes, &id, track)?;
+        if !self.brought_back.is_empty() {
+            return Ok(None);
+        }
         let operations = written.operations;
         let mut first = version;
         let mut inline = 0;
@@ -263,7 +299,7 @@ impl Push<'_> {
                 let view = self.store.engine.follower.written_view()?;
                 if Store::was_written_since(&view, self.session.number, end.position)? {
                     // What was written meanwhile was not checked for secrets.
-                    return self.new_pack(Some(known), version);
+                    return self.new_pack(Some(known), version, track);
                 }
             }
             let kept = packs.iter().take(joined).filter_map(|pack| pack.inline.as_ref());
@@ -304,17 +340,54 @@ impl Push<'_> {
     }
 
     /// Refuses to push secrets that the store redacts: others that have pulled them keep them.
-    fn check_secrets(&self, bundle: &[u8]) -> Result<()> {
-        if self.remote.allows_secrets {
-            return Ok(());
+    /// Notes the secrets that were purged elsewhere and are here again.
+    fn check_secrets(&mut self, new: &[u8], id: &SessionId, track: &PurgeTrack) -> Result<()> {
+        let redactor = self.store.engine.options.redaction.as_deref();
+        let redactor = redactor.filter(|_| !self.remote.allows_secrets);
+        let purged = match self.remote.notices_key() {
+            Some(_) if !self.keeps_unpurged => search_for(&track.notices),
+            _ => None,
+        };
+        let found =
+            self.store.secrets_in_bundle(&mut Cursor::new(new), redactor, purged.as_ref())?;
+        self.brought_back = found.purged.into_iter().filter(|one| is_secret(one)).collect();
+        if track.held.contains(id) && purged.is_some() && self.brought_back.is_empty() {
+            // It may have been pushed before it was purged elsewhere.
+            let whole = self.exported(&ExportMark::default())?.1;
+            let whole = &mut Cursor::new(whole);
+            let found = self.store.secrets_in_bundle(whole, None, purged.as_ref())?.purged;
+            self.brought_back = found.into_iter().filter(|one| is_secret(one)).collect();
+            if self.brought_back.is_empty() {
+                let mut track = track.clone();
+                track.held.retain(|held| held != id);
+                self.remote.keep_purge_track(self.store, &track)?;
+            }
         }
-        match self.store.secrets_in_bundle(&mut Cursor::new(bundle))? {
-            None => Ok(()),
-            Some(found) => {
+        match found.redacted {
+            Some(found) if self.brought_back.is_empty() => {
                 let session = self.session.summary()?.info.name;
                 Err(Error::UnpushedSecrets { session, found })
             }
+            _ => Ok(()),
         }
+    }
+
+    /// Purges what was purged elsewhere and is here again.
+    ///
+    /// # Errors
+    /// [`Error::PurgedSecrets`] if it cannot be purged, unless secrets are allowed.
+    fn purge_again(&mut self, act: &WriteContext, mut track: PurgeTrack) -> Result<()> {
+        let found = std::mem::take(&mut self.brought_back);
+        let id = self.session.summary()?.info.id;
+        let holding = self.store.purge_found(act, self.remote, (found, None), Some(&id))?;
+        let Some(held) = holding.into_iter().find(|one| one.id == id) else { return Ok(()) };
+        if !self.remote.allows_secrets {
+            let (session, reason) = (held.name, held.reason);
+            return Err(Error::PurgedSecrets { session, reason });
+        }
+        self.keeps_unpurged = true;
+        track.note_held([id].into_iter());
+        self.remote.keep_purge_track(self.store, &track)
     }
 
     /// Exports the session from a mark on. It is durable on return: what others get must not be

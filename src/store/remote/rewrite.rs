@@ -33,6 +33,7 @@ pub struct PurgeSettlement {
 /// A session that must be rewritten because of a purge.
 pub(super) struct PurgedSession {
     pub(super) handle: SessionHandle,
+    id: SessionId,
     session: Session,
     /// How many of its operations were not pushed.
     operations: u64,
@@ -50,7 +51,10 @@ impl Store {
         self.exchange_purges(act, remote)?;
         drop(locked);
         let mut settled = PurgeSettlement::default();
-        for one in self.sessions_to_rewrite(remote)? {
+        let held = remote.purge_track(self)?.held;
+        // A session that holds what cannot be purged waits for a push of its own.
+        let can_rewrite = |one: &PurgedSession| !held.contains(&one.id);
+        for one in self.sessions_to_rewrite(remote)?.into_iter().filter(can_rewrite) {
             let name = one.session.summary()?.info.name;
             if one.operations > 0 {
                 settled.unpushed.push(name);
@@ -75,7 +79,7 @@ impl Store {
             let reason = self.rewrite_reason(&session, (&id, &end), &track)?;
             if reason == Some(RewriteReason::Purged) {
                 let operations = self.written_since(session.number, &end)?.0;
-                found.push(PurgedSession { handle, session, operations });
+                found.push(PurgedSession { handle, id, session, operations });
             }
         }
         Ok(found)

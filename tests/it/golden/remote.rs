@@ -156,9 +156,12 @@ fn the_golden_list_of_purge_notices_is_written_and_read_unchanged() {
         pending: vec![PurgeNotice { reason: None, sessions: Vec::new(), ..notice() }],
         rewrites: vec![SESSION],
         replaced: vec![ReplacedPacks { handle: place().handle, packs: vec![PACK] }],
+        held: Vec::new(),
     };
     let kept = golden("remote-purges", &track.encode());
     assert_eq!(PurgeTrack::decode(&kept).unwrap(), track);
+    let holding = PurgeTrack { held: vec![SESSION], ..track };
+    assert_eq!(PurgeTrack::decode(&holding.encode()).unwrap(), holding);
     for place in 0..kept.len() {
         let mut wrong = kept.clone();
         wrong[place] ^= 1;

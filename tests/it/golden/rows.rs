@@ -195,6 +195,6 @@ fn effects() -> Vec<OperationEffect> {
             checkpoints: vec![(290, CheckpointId::from_bytes([0x22; 16]))],
             revisions: 8,
         },
-        OperationEffect::Purged { reason: Some("it leaked".to_owned()), places: 7 },
+        OperationEffect::Purged { reason: Some("it leaked".to_owned()), places: 7, first: 0 },
     ]
 }

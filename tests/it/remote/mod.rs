@@ -7,6 +7,7 @@ mod join;
 mod kill;
 mod known;
 mod law;
+mod notice;
 mod purge;
 mod witness;
 

@@ -1,7 +1,7 @@
 //! The process of an exchange: `forge hook remote pull` and `forge hook remote sync`.
 
 use super::stamp::ExchangeStamp;
-use super::{LAST_SYNC, PULL, SYNC, WORD, append_exchange, error_text};
+use super::{LAST_SYNC, PULL, SYNC, WORD, append_exchange, error_text, told};
 use crate::commands::sync::sync_session;
 use crate::context::Context;
 use crate::error::{CommandError, CommandErrorKind};
@@ -116,14 +116,25 @@ fn exchange_once(
         None => latest_of(&transfer, session)?,
     };
     let Some(shared) = shared else { return Ok(false) };
-    match verb {
+    let done = match verb {
         PULL => pull(&transfer, &shared),
-        SYNC => {
-            let done = sync_session(&transfer, &shared)?;
-            Ok(done.pulled + done.pushed > 0)
+        SYNC => sync_session(&transfer, &shared).map(|done| done.pulled + done.pushed > 0),
+        _ => return Err(CommandError::invalid(format!("'{verb}' is neither {PULL} nor {SYNC}"))),
+    };
+    let (purges, done) = match (verb, done) {
+        // The agent waits for a pull.
+        (PULL, done) => (transfer.purges_so_far(), done),
+        (_, Ok(is_changed)) => {
+            let (purges, failure) = transfer.settle_purges(context, None);
+            (purges, failure.map_or(Ok(is_changed), Err))
         }
-        _ => Err(CommandError::invalid(format!("'{verb}' is neither {PULL} nor {SYNC}"))),
-    }
+        (_, Err(error)) => {
+            let (purges, failure) = transfer.settle_purges(context, Some(error));
+            (purges, failure.map_or(Ok(false), Err))
+        }
+    };
+    told::keep(store, session, &purges.done_elsewhere())?;
+    Ok(done? || !purges.is_empty())
 }
 
 /// Finds the session of an agent among those that were pushed last.

@@ -9,7 +9,7 @@ use forge_store::store::Store;
 use std::fs::{self, File, OpenOptions, TryLockError};
 use std::io;
 use std::os::unix::fs::OpenOptionsExt;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 /// How many digits of a session's hash name its stamp.
@@ -28,6 +28,11 @@ impl ExchangeStamp {
         let name: String =
             blake3::hash(session.as_bytes()).to_hex().chars().take(NAME_DIGITS).collect();
         Some(Self { path: folder.join(format!("{name}.sync")) })
+    }
+
+    /// Returns the path of the file.
+    pub(super) fn path(&self) -> &Path {
+        &self.path
     }
 
     /// Returns how long ago a sync was asked for, in microseconds; `None` if none was, or if the

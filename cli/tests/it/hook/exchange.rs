@@ -441,6 +441,31 @@ fn a_secret_is_not_pushed_and_the_reports_say_what_to_do() {
 }
 
 #[test]
+fn a_purge_elsewhere_is_done_by_the_sync_of_a_hook_and_told_once() {
+    let environment = Environment::new();
+    let first = Machine::first(&environment, CLAUDE);
+    first.runs("login --with station-alpha");
+    let second = Machine::joined(&environment, CLAUDE);
+    second.starts("resume");
+    assert_eq!(second.commands(), ["login --with station-alpha"]);
+    environment.write("secret", "station-alpha");
+    first.forge(["purge", "../../secret", "--yes"]).success();
+    // A hook tells the remote, and writes the session anew.
+    first.hook("Stop", json!({}));
+    let status = first.forge(["status"]).stdout;
+    assert!(!status.contains("was not told"), "{status}");
+    second.hook("Stop", json!({}));
+    assert_eq!(second.commands(), ["login --with purgedxxxxxxx"]);
+    assert_eq!(second.exchanges().last(), Some(&said("sync", "saved")));
+    let prompt = || second.hook("UserPromptSubmit", json!({"prompt": "go on"}));
+    let answer = prompt();
+    assert!(answer.contains("as a purge elsewhere did: this cannot be undone"), "{answer}");
+    assert!(answer.contains("Tell the user."), "{answer}");
+    assert!(!prompt().contains("purge"));
+    assert!(!first.hook("UserPromptSubmit", json!({"prompt": "go on"})).contains("purge"));
+}
+
+#[test]
 fn a_remote_that_cannot_be_used_is_reported_until_it_can() {
     let environment = Environment::new();
     let first = Machine::first(&environment, CLAUDE);

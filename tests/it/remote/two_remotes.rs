@@ -1,0 +1,131 @@
+//! A machine that shares one session through two remotes.
+
+use super::purge::{Place, WORD, cleaned};
+use super::{Machine, SECRET, shared};
+use crate::bundle::law::{same, told_alike};
+use crate::bundle::note;
+use forge_store::ErrorKind;
+use forge_store::store::remote::{
+    Depot, MemoryDepot, Remote, RemoteAccess, RemoteKeyFile, SeenRefs, UnpushedWork,
+};
+use std::sync::Arc;
+
+/// Makes another remote, and pushes the session of a machine there. Returns the machine as it sees
+/// this remote.
+fn pushed_to_another(machine: &Machine) -> (MemoryDepot, Arc<dyn Depot>, Machine) {
+    let memory = MemoryDepot::default();
+    let depot: Arc<dyn Depot> = Arc::new(memory.clone());
+    let remote = Remote::create(Arc::clone(&depot), &SECRET).unwrap();
+    let there = Machine { store: machine.store.clone(), remote };
+    there.push().unwrap();
+    (memory, depot, there)
+}
+
+fn clone_of(depot: &Arc<dyn Depot>) -> Machine {
+    let machine = Machine::new(depot);
+    machine.pull().unwrap();
+    machine
+}
+
+/// A join with one remote builds the session again. What the machine knew of the other remote
+/// counted positions of the session before, so a push there sent the session in an order that
+/// nobody could take.
+#[test]
+fn a_join_with_one_remote_does_not_spoil_the_other() {
+    let (_, depot, first) = shared();
+    let place = Place::new(&depot);
+    let both = &place.machine;
+    both.pull().unwrap();
+    let (memory, other, both_there) = pushed_to_another(both);
+    note(&both.session(), "D", "here");
+    both_there.push().unwrap();
+    let third = clone_of(&other);
+    note(&first.session(), "B", "at the first remote");
+    first.push().unwrap();
+    assert_eq!(both.pull().unwrap().renumbered, [(2, 3)]);
+    both.push().unwrap();
+    let before = told_alike(&both.store);
+    for refused in [both_there.push().map(drop), {
+        note(&third.session(), "C", "at the second remote");
+        third.push().unwrap();
+        both_there.pull().map(drop)
+    }] {
+        let error = refused.unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::Conflict);
+        assert!(error.to_string().contains("joined with another remote"), "{error}");
+    }
+    same(&told_alike(&both.store), &before, "refused");
+    // Each remote still has one session that new machines get.
+    for (depot, machine) in [(&depot, &first), (&other, &third)] {
+        machine.pull().unwrap();
+        same(&told_alike(&clone_of(depot).store), &told_alike(&machine.store), "a clone");
+    }
+    drop(memory);
+}
+
+#[test]
+fn what_was_not_pushed_to_the_other_remote_is_counted_after_a_join() {
+    let (_, depot, first) = shared();
+    let place = Place::new(&depot);
+    place.machine.pull().unwrap();
+    let (memory, _, there) = pushed_to_another(&place.machine);
+    let access: RemoteAccess = RemoteKeyFile {
+        remote: there.remote.id(),
+        secret: SECRET,
+        url: None,
+        seen: SeenRefs::new(),
+    }
+    .into();
+    let unpushed = || there.store.unpushed(&access, &there.session()).unwrap();
+    assert_eq!(unpushed(), UnpushedWork::default());
+    note(&place.machine.session(), "C", "here");
+    there.push().unwrap();
+    note(&first.session(), "B", "there");
+    first.push().unwrap();
+    place.machine.pull().unwrap();
+    assert_eq!((unpushed().operations, unpushed().rewrite), (1, None));
+    assert_eq!(there.store.preview_push(&access, &there.session()).unwrap().operations, 1);
+    // A pull of the other remote has nothing new.
+    memory.take_requests();
+    assert_eq!(there.pull().unwrap().operations, 0);
+    assert_eq!(memory.take_requests().swap, 0);
+}
+
+/// A machine that has nothing else takes the order that the remote has.
+#[test]
+fn a_session_without_work_of_its_own_takes_the_order_of_the_remote() {
+    let (_, depot, first) = shared();
+    let second = clone_of(&depot);
+    let (_, other, _) = pushed_to_another(&first);
+    let third = clone_of(&other);
+    note(&first.session(), "B", "of the first");
+    first.push().unwrap();
+    let there = Machine { store: second.store.clone(), remote: third.remote };
+    there.pull().unwrap();
+    note(&second.session(), "C", "of the second");
+    there.push().unwrap();
+    second.pull().unwrap_err();
+    let here = Machine { store: third.store.clone(), remote: clone_of(&depot).remote };
+    here.pull().unwrap();
+    same(&told_alike(&here.store), &told_alike(&first.store), "the first remote");
+}
+
+#[test]
+fn a_purge_leaves_the_other_remote_after_a_join() {
+    let (_, depot, first) = shared();
+    let place = Place::new(&depot);
+    place.machine.pull().unwrap();
+    note(&place.machine.session(), "B", &format!("{WORD} {}", "long ".repeat(20_000)));
+    place.machine.push().unwrap();
+    let (memory, other, there) = pushed_to_another(&place.machine);
+    first.pull().unwrap();
+    note(&first.session(), "C", "there");
+    first.push().unwrap();
+    note(&place.machine.session(), "D", "here");
+    place.purge().unwrap();
+    place.machine.push().unwrap();
+    assert_eq!(there.push().unwrap().rewritten.is_some(), true);
+    let text = cleaned(&memory, &other, "the other remote");
+    assert!(text.contains("there") && text.contains("here"), "{text}");
+    place.check("here");
+}
