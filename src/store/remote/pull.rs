@@ -169,6 +169,13 @@ impl Store {
         let follows = old.map_or(Ok(true), |old| self.can_follow(known, read, old))?;
         let target = PackTarget { name, into: None, keeps_checkout: known.is_some() };
         let taken = follows.then(|| self.take_in_order(act, remote, (handle, read), known, target));
+        let old = match (&taken, old) {
+            // It was written to as soon as its first pack was here.
+            (Some(Err(Error::Conflict(_))), None) => {
+                self.shared_session(content.info.id)?.map(|session| session.number)
+            }
+            (_, old) => old,
+        };
         let must_join = match (&taken, old) {
             (None | Some(Err(Error::Conflict(_))), Some(_)) => true,
             // Others may have brought back what was swept here.

@@ -7,6 +7,7 @@ mod kill;
 mod known;
 mod law;
 mod purge;
+mod simulation;
 mod witness;
 
 use crate::bundle::law::{same, step, time, told, told_alike};
