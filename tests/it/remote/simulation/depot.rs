@@ -71,16 +71,12 @@ pub(super) enum Planted {
 }
 
 impl Planted {
-    pub(super) const FAULTS: [Self; 8] = [
-        Self::BlindSwap,
-        Self::LostPack,
-        Self::EarlyRef,
-        Self::UnsureIsDone,
-        Self::EarlyTidy,
-        Self::LongPush,
-        Self::OwnNotices,
-        Self::ForgottenPurge,
-    ];
+    /// Faults that a few histories show.
+    pub(super) const FAULTS: [Self; 4] =
+        [Self::BlindSwap, Self::LostPack, Self::EarlyRef, Self::UnsureIsDone];
+    /// Faults that need several rare events in one history.
+    pub(super) const RARE_FAULTS: [Self; 4] =
+        [Self::EarlyTidy, Self::LongPush, Self::OwnNotices, Self::ForgottenPurge];
 }
 
 /// How an object was changed.
