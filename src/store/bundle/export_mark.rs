@@ -3,6 +3,7 @@
 use super::replay::increment::{erases, new_part, operations_since};
 use super::replay::is_omitted;
 use crate::backend::Snapshot;
+use crate::engine::index::find_operation_of;
 use crate::engine::read_snapshot::ReadSnapshot;
 use crate::engine::refs::session as session_refs;
 use crate::error::Result;
@@ -107,12 +108,22 @@ impl Store {
     ) -> Result<Vec<OperationId>> {
         let view = self.engine.follower.written_view()?;
         let folds = |effect: &OperationEffect| matches!(effect, OperationEffect::Folded { .. });
-        let rows = operations_since(&view, number, mark.position)?.into_iter().rev();
-        let prunings = rows.filter(|row| {
-            let (new, _) = new_part((*row).clone(), mark.position);
-            row.taken_back_by.is_none() && !row.is_swept() && new.effects.iter().any(folds)
-        });
-        Ok(prunings.map(|row| row.operation.id).collect())
+        let mut prunings = Vec::new();
+        for row in operations_since(&view, number, mark.position)?.into_iter().rev() {
+            let new = new_part(row.clone(), mark.position).0;
+            if row.is_swept() || !new.effects.iter().any(folds) {
+                continue;
+            }
+            // What a redo did is undone with the operation that it brought back.
+            let found = |id: OperationId| find_operation_of(&view, number, &id);
+            let undo = row.takes_back.map(found).transpose()?.flatten();
+            let first = undo.and_then(|undo| undo.takes_back).map(found).transpose()?.flatten();
+            let done = first.unwrap_or(row);
+            if done.taken_back_by.is_none() && !prunings.contains(&done.operation.id) {
+                prunings.push(done.operation.id);
+            }
+        }
+        Ok(prunings)
     }
 
     /// Returns how many operations wrote something that a bundle can have to a session since a

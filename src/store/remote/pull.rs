@@ -184,7 +184,16 @@ impl Store {
         let here = self.known_operations(old, is_unsearched)?;
         let taken = match old {
             Some(old) => self.take_or_join(act, remote, (handle, read), (old, known))?,
-            None => self.take_new(act, remote, (handle, read), name)?,
+            None => match self.take_new(act, remote, (handle, read), name) {
+                // It was written to as soon as its first pack was here.
+                Err(Error::Conflict(reason)) => match self.shared_session(content.info.id)? {
+                    Some(here) => {
+                        self.take_or_join(act, remote, (handle, read), (here.number, known))?
+                    }
+                    None => return Err(Error::Conflict(reason)),
+                },
+                taken => taken?,
+            },
         };
         let TakenRef { packs, end, joined } = taken;
         let is_joined = joined.is_some();

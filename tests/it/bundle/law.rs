@@ -69,7 +69,10 @@ pub(crate) fn step(
         8 => drop(session.switch_branch(&act, "main", false)),
         9 | 10 => drop(session.undo(&act, None)),
         11 => drop(session.redo(&act)),
-        12 | 13 => drop(session.prune(&act, &retention()).unwrap()),
+        12 | 13 => {
+            let act = WriteContext::asked("prune", time(minute));
+            drop(session.prune(&act, &retention()).unwrap());
+        }
         14 => drop(store.sweep(time(minute), time(minute)).unwrap()),
         15 => {
             let mut write = session.write(&act);
@@ -140,23 +143,26 @@ pub(crate) fn step(
 
 /// Everything that can be read from a session.
 pub(crate) fn told(store: &Store) -> String {
-    let head = store.session("s").unwrap().head().unwrap();
-    told_at(store, &head)
+    let session = store.session("s").unwrap();
+    told_at(&session, &session.head().unwrap())
 }
 
 /// Everything that machines must have alike: not which branch is checked out.
 pub(crate) fn told_alike(store: &Store) -> String {
-    let session = store.session("s").unwrap();
+    told_session_alike(&store.session("s").unwrap())
+}
+
+/// The same of any session.
+pub(crate) fn told_session_alike(session: &Session) -> String {
     let last = session.summary().unwrap().last_sequence;
     let head = (1..=last).rev().find_map(|number| session.at_sequence(number).ok());
     let head = head.unwrap_or_else(|| session.head().unwrap());
-    let text = told_at(store, &head)
+    let text = told_at(session, &head)
         .replace("checked out a branch in another store", "checked out a branch");
     text.replace(", current: true", "").replace(", current: false", "")
 }
 
-fn told_at(store: &Store, head: &ResolvedMoment) -> String {
-    let session = store.session("s").unwrap();
+fn told_at(session: &Session, head: &ResolvedMoment) -> String {
     let mut text = String::new();
     let mut note = |what: &str, said: String| writeln!(text, "{what}: {said}").unwrap();
     let summary = session.summary().unwrap();

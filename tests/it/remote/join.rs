@@ -309,6 +309,30 @@ fn a_pruning_that_was_swept_before_it_was_pushed_is_left_to_the_next_one() {
     meet(&second, &first);
 }
 
+/// The redo of a pruning was undone beside the pruning, which was then not there any more.
+#[test]
+fn a_pruning_that_was_redone_before_it_was_pushed_is_left_to_the_next_one() {
+    for undone in [false, true] {
+        let (first, second) = two();
+        for minute in [1, 2] {
+            step_of(&first, minute, (0, 0));
+        }
+        first.push().unwrap();
+        second.pull().unwrap();
+        note(&second.session(), "B", "there");
+        second.push().unwrap();
+        for (minute, step) in
+            [(3, 12), (4, 9), (5, 11), (6, 9)].into_iter().take(3 + usize::from(undone))
+        {
+            step_of(&first, minute, (step, 0));
+        }
+        note(&first.session(), "C", "here");
+        first.pull().unwrap();
+        assert!(first.session().at_sequence(2).is_ok(), "others have it still");
+        meet(&second, &first);
+    }
+}
+
 /// What is permanently gone cannot be written again, and the error said only that it was folded.
 #[test]
 fn revisions_that_were_swept_before_they_were_pushed_cannot_be_joined() {

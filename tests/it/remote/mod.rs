@@ -9,6 +9,7 @@ mod known;
 mod law;
 mod notice;
 mod purge;
+mod simulation;
 mod witness;
 
 use crate::bundle::law::{same, step, time, told, told_alike};
