@@ -89,7 +89,7 @@ impl PurgesReport {
         for name in &self.unpushed {
             out.warn(&format!(
                 "{remote} still has what was purged in {name}, which has operations that are not \
-                 pushed: 'forge push {name}{to}' writes it anew"
+                 pushed: 'forge push {name}{to}' rewrites it"
             ));
         }
         for name in &self.left {
@@ -155,16 +155,16 @@ pub fn print_rewritten(
     reason: RewriteReason,
     end: &str,
 ) {
-    screen.put(Tone::Plain, "Wrote ");
+    screen.put(Tone::Plain, "Rewrote ");
     screen.put(Tone::Id, session);
-    let erased = erased_word(reason);
-    screen.line(Tone::Plain, &format!(" anew on {remote} without what was {erased}{end}"));
+    screen.line(Tone::Plain, &format!(" on {remote} {}{end}", rewritten_how(reason)));
 }
 
-/// Returns what happened to the data that is missing in a session that was rewritten.
-pub const fn erased_word(reason: RewriteReason) -> &'static str {
+/// Returns how a session that was rewritten differs from the one before, in words.
+pub const fn rewritten_how(reason: RewriteReason) -> &'static str {
     match reason {
-        RewriteReason::Purged => "purged",
-        RewriteReason::Swept => "swept",
+        RewriteReason::Purged => "without what was purged",
+        RewriteReason::Swept => "without what was swept",
+        RewriteReason::Reordered => "in the order that it has on another remote",
     }
 }

@@ -1,6 +1,6 @@
 //! Reports of pushes and pulls.
 
-use super::purges::{PurgesReport, erased_word, print_rewritten};
+use super::purges::{PurgesReport, print_rewritten, rewritten_how};
 use crate::error::CommandError;
 use crate::output::{OutputSink, Report, Screen, Tone};
 use crate::remote::name::named;
@@ -179,10 +179,9 @@ impl PushedSession {
                 print_rewritten(screen, (&self.session, remote), reason, end);
             }
             (Some(reason), None) => {
-                screen.put(Tone::Plain, "Would write ");
+                screen.put(Tone::Plain, "Would rewrite ");
                 screen.put(Tone::Id, &self.session);
-                let erased = erased_word(reason);
-                screen.line(Tone::Plain, &format!(" anew on {remote} without what was {erased}"));
+                screen.line(Tone::Plain, &format!(" on {remote} {}", rewritten_how(reason)));
             }
             (None, _) => {}
         }

@@ -544,9 +544,9 @@ fn a_purge_reaches_the_remote_and_the_other_machines() {
     let unpushed = &first.forge(["remote", "show", "--json"]).json()["unpushed"];
     let unpushed = (&unpushed["purges"], &unpushed["purged_sessions"], &unpushed["operations"]);
     assert_eq!(unpushed, (&1.into(), &1.into(), &0.into()));
-    insta::assert_snapshot!(first.forge(["push", "--dry-run"]), @"Would write checkout anew on origin without what was purged");
+    insta::assert_snapshot!(first.forge(["push", "--dry-run"]), @"Would rewrite checkout on origin without what was purged");
     insta::assert_snapshot!(first.forge(["push"]), @r"
-    Wrote checkout anew on origin without what was purged, version 3
+    Rewrote checkout on origin without what was purged, version 3
     Told origin of 1 purge
     ");
     assert!(!first.forge(["status"]).stdout.contains("purge"));
@@ -557,7 +557,7 @@ fn a_purge_reaches_the_remote_and_the_other_machines() {
     let pulled = second.forge(["pull", "checkout", "--json"]);
     assert_eq!(pulled.code, 8, "{pulled}");
     assert!(pulled.stderr.contains("as a purge elsewhere did"), "{pulled}");
-    assert!(pulled.stderr.contains("'forge push other' writes it anew"), "{pulled}");
+    assert!(pulled.stderr.contains("'forge push other' rewrites it"), "{pulled}");
     let json: Value = serde_json::from_str(&pulled.stdout).unwrap();
     assert!(!json["purges"]["replaced"].as_array().unwrap().is_empty(), "{json}");
     assert_eq!(json["purges"]["unpushed"], serde_json::json!(["other"]), "{json}");

@@ -2,6 +2,7 @@
 
 use crate::format::ExportMark;
 use crate::format::record::RecordBytes;
+use crate::model::{OperationId, SessionNumber};
 use serde::{Deserialize, Serialize};
 
 /// Implements the encoding of a file that a store keeps beside its data.
@@ -32,6 +33,9 @@ pub(super) use local_file;
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct RefTrack {
+    /// The number of the session in this store. The rest says nothing of a session that has
+    /// replaced it.
+    pub session: SessionNumber,
     /// The tag of the ref in the depot.
     pub tag: String,
     /// The ref as stored.
@@ -41,6 +45,10 @@ pub struct RefTrack {
     pub begins: Vec<ExportMark>,
     /// Up to where the session is on the remote.
     pub end: ExportMark,
+    /// The operations before `end` that are not on the remote, if a join with another remote has
+    /// given the session another order. It must be joined with this remote too.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub unshared: Option<Vec<OperationId>>,
 }
 
 local_file!(RefTrack, b"fRt1", "track of a ref");

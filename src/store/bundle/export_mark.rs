@@ -1,6 +1,6 @@
 //! Up to where a session was exported, and what was written since.
 
-use super::replay::increment::{erases, new_part, operations_since};
+use super::replay::increment::{erases, first_new_effect, new_part, operations_since};
 use super::replay::is_omitted;
 use crate::backend::Snapshot;
 use crate::engine::index::find_operation_of;
@@ -127,15 +127,21 @@ impl Store {
     }
 
     /// Returns how many operations wrote something that a bundle can have to a session since a
-    /// mark, and the time of the first.
+    /// mark, and the time of the first. The operations `before` count too.
     pub(in crate::store) fn written_since(
         &self,
         number: SessionNumber,
         mark: &ExportMark,
+        before: &[OperationId],
     ) -> Result<(u64, Option<Timestamp>)> {
         let view = self.engine.follower.written_view()?;
         let (mut count, mut first) = (0, None);
-        for row in operations_since(&view, number, mark.position)? {
+        let mut rows = operations_since(&view, number, mark.position)?;
+        for id in before {
+            let is_there = rows.iter().any(|row| row.operation.id == *id);
+            rows.extend(find_operation_of(&view, number, id)?.filter(|_| !is_there));
+        }
+        for row in rows {
             let time = row.operation.time;
             let row = new_part(row, mark.position).0;
             if row.takes_back.is_some() || !row.effects.iter().all(is_left_out) {
@@ -144,6 +150,37 @@ impl Store {
             }
         }
         Ok((count, first))
+    }
+
+    /// Returns how many effects each operation of a session had before a mark that a bundle can
+    /// have.
+    pub(in crate::store) fn effects_before(
+        &self,
+        number: SessionNumber,
+        mark: &ExportMark,
+    ) -> Result<HashMap<OperationId, usize>> {
+        let view = self.engine.follower.written_view()?;
+        let rows = operations_since(&view, number, 0)?.into_iter();
+        let before = rows.filter(|row| row.position < mark.position);
+        Ok(before
+            .map(|row| {
+                let effects = first_new_effect(&row, mark.position).unwrap_or(usize::MAX);
+                let effects = row.effects.iter().take(effects).filter(|one| !is_left_out(one));
+                (row.operation.id, effects.count())
+            })
+            .collect())
+    }
+
+    /// Returns the operations of a session that others do not have. `shared` has the number of
+    /// effects that others have of each operation.
+    pub(in crate::store) fn unshared_operations(
+        &self,
+        number: SessionNumber,
+        shared: &HashMap<OperationId, usize>,
+    ) -> Result<Vec<OperationId>> {
+        let view = self.engine.follower.written_view()?;
+        let rows = operations_since(&view, number, 0)?.into_iter();
+        Ok(rows.filter(|row| !is_shared(row, shared)).map(|row| row.operation.id).collect())
     }
 
     /// Returns the mark before the first operation after `since` that others do not have, or the

@@ -1,26 +1,24 @@
 //! Importing a bundle: appends what the journal does not contain yet.
 
+use super::continuity::{
+    check_continuity, divergence_error, has_same_number, is_known, went_another_way,
+};
 use super::secret_counter::SecretCounter;
 use super::unfinished::BundleMark;
 use super::verify::verify_bundle;
 use super::{BundleReader, BundleSource, MAX_RECORD_BYTES, damaged};
-use crate::backend::Snapshot;
-use crate::engine::blob::{self, BlobCache};
 use crate::engine::commit::CommitDurability;
-use crate::engine::index::{find_operation_of, fold};
+use crate::engine::index::find_operation_of;
 use crate::engine::journal_follower::APPLY_BYTES;
-use crate::engine::lineage::RevisionRef;
 use crate::engine::object;
 use crate::engine::plan_context::PlanContext;
 use crate::engine::refs::StoreRefs;
 use crate::engine::refs::{advance_by, of_kind, present_session, session as session_refs};
 use crate::engine::session_rows::SessionLookup;
 use crate::error::{Error, Result};
-use crate::format::key::{self, of};
 use crate::format::{
-    BundleContents, BundleItemKind, BundleSession, ObjectKind, OperationEffect, OperationRow,
-    Record, RecordBytes, RecordChange, RevisionHeader, SegmentRow, SessionRemoval,
-    open_with_prefix, sealed_id,
+    BundleContents, BundleItemKind, BundleSession, OperationEffect, Record, RecordBytes,
+    RecordChange, SessionRemoval, sealed_id,
 };
 use crate::model::{BranchNumber, ObjectId, Operation, OperationId, SessionKind, SessionNumber};
 use crate::store::{Store, WriteContext};
@@ -62,6 +60,8 @@ pub(in crate::store) struct PackTarget<'a> {
     pub(in crate::store) keeps_checkout: bool,
     /// A session that is new here is refused if its agent has one with this number or a higher one.
     pub(in crate::store) begun_before: Option<SessionNumber>,
+    /// Whether operations that are here must have the numbers that they have in the bundle.
+    pub(in crate::store) same_numbers: bool,
 }
 
 /// Where the sessions of a bundle go.
@@ -175,6 +175,7 @@ impl Store {
             next_branches: contents.sessions.iter().map(first_branch).collect(),
             keeps_checkout: target.keeps_checkout,
             begun_before: target.begun_before,
+            same_numbers: target.same_numbers,
             checked_out_elsewhere: None,
             contents,
         };
@@ -266,6 +267,8 @@ struct BundleImporter<'a> {
     keeps_checkout: bool,
     /// As in [`PackTarget`].
     begun_before: Option<SessionNumber>,
+    /// Whether operations that are here must have the numbers that they have in the bundle.
+    same_numbers: bool,
     /// The branch that was checked out last in another store.
     checked_out_elsewhere: Option<BranchNumber>,
 }
@@ -398,8 +401,14 @@ impl BundleImporter<'_> {
                     *own = number;
                 }
                 let there = is_there && is_known(desk, known.as_ref(), &change, at)?;
+                let effect = known.as_ref().and_then(|row| row.effects.get(at));
                 at += usize::from(has_effect(&change));
                 if there {
+                    if self.same_numbers
+                        && !has_same_number(desk, number, (&change, branch), effect)?
+                    {
+                        return Err(went_another_way(session, session_refs(&refs, number)?));
+                    }
                     continue;
                 }
                 check_continuity(desk, &refs, number, session, (&change, branch))?;
@@ -453,133 +462,4 @@ pub(super) const fn has_effect(change: &RecordChange) -> bool {
             | RecordChange::Pruned { .. }
             | RecordChange::Swept { .. }
     )
-}
-
-/// Makes the error for a session that has diverged from the bundle.
-fn divergence_error(session: &BundleSession, error: &Error) -> Error {
-    Error::Conflict(format!(
-        "the session '{}' went another way here: {}",
-        session.info.name,
-        crate::engine::verify::chain(error)
-    ))
-}
-
-/// Returns whether a change, effect number `at` of its operation, is here already.
-fn is_known(
-    desk: &PlanContext<'_>,
-    known: Option<&OperationRow>,
-    change: &RecordChange,
-    at: usize,
-) -> Result<bool> {
-    Ok(match change {
-        RecordChange::Segment { .. } if known.is_some_and(|row| at < row.effects.len()) => true,
-        RecordChange::Segment { session, blob, offset, prefix, object } => {
-            let part = (*offset, *prefix, object);
-            is_known_part(desk, *session, blob, part)?
-        }
-        RecordChange::TextMissing { session, blob, bytes } => {
-            blob::end(&desk.view()?, *session, blob)? >= *bytes
-        }
-        // These changes come last, in one record.
-        RecordChange::TakesBack { .. } => known.is_some_and(|row| row.takes_back.is_some()),
-        RecordChange::Pruned { .. } => known.is_some(),
-        RecordChange::Swept { .. } => known.is_some_and(OperationRow::is_swept),
-        // The row of the operation lists its effects.
-        _ => known.is_some_and(|row| row.is_swept() || at < row.effects.len()),
-    })
-}
-
-/// Returns whether a part of a source is here. A part with other bytes is refused; the same bytes
-/// may be in other parts here if they were undone and imported again: then the parts of the bundle
-/// count.
-fn is_known_part(
-    desk: &PlanContext<'_>,
-    session: SessionNumber,
-    blob: &str,
-    (offset, prefix, object): (u64, u64, &RecordBytes),
-) -> Result<bool> {
-    let view = desk.view()?;
-    let place = of(session).text(blob).number(offset).build();
-    let Some(row) = view.get(key::SEGMENTS, &place)? else { return Ok(false) };
-    let row = SegmentRow::decode(&row).map_err(Error::corrupt("a part of a source"))?;
-    if !object::is_object_number(row.object) {
-        // The part was dropped here.
-        return Ok(true);
-    }
-    let name = |sealed: &[u8]| sealed_id(sealed).map_err(Error::corrupt("an object"));
-    if name(&object::sealed(&view, row.object)?)? == name(&object.0)? {
-        return Ok(true);
-    }
-    let from = offset.saturating_sub(prefix);
-    // The earlier bytes may be in other parts by now.
-    let cache = BlobCache::default();
-    let (start, bytes) = cache.read(&view, session, blob, from, prefix + row.length)?;
-    let at = |place: u64| usize::try_from(place - start).unwrap_or(usize::MAX);
-    let before = bytes.get(at(from)..at(offset)).ok_or_else(|| Error::missing("a source"))?;
-    let theirs = open_with_prefix(ObjectKind::Blob, before, &object.0)
-        .map_err(Error::corrupt("a part of a source"))?;
-    let ours = bytes.get(at(offset)..).unwrap_or_default();
-    let both = ours.len().min(theirs.len());
-    if ours.get(..both) != theirs.get(..both) {
-        return Err(Error::Conflict(format!("the source '{blob}' has other bytes here")));
-    }
-    Ok(false)
-}
-
-/// Checks that a change continues this session's history as it did where the bundle was made. A new
-/// branch has the number `branch` there, if that is known.
-fn check_continuity(
-    desk: &PlanContext<'_>,
-    refs: &StoreRefs,
-    number: SessionNumber,
-    session: &BundleSession,
-    (change, branch): (&RecordChange, Option<u64>),
-) -> Result<()> {
-    let here = session_refs(refs, number)?;
-    let went = || {
-        Error::Conflict(format!(
-            "the session '{}' went another way here: #{} is not the next one of the bundle",
-            session.info.name,
-            here.next_sequence - 1
-        ))
-    };
-    match change {
-        RecordChange::Revision { header, .. } => {
-            let header = RevisionHeader::decode(&header.0).map_err(Error::corrupt("a revision"))?;
-            let head = here.branch(header.branch)?.head;
-            let parent = header.parents.first().map(|parent| parent.id);
-            if header.sequence != here.next_sequence || head.map(|head| head.id) != parent {
-                return Err(went());
-            }
-        }
-        RecordChange::Folded { branch, first, last, .. } => {
-            let at = RevisionRef { branch: *branch, sequence: *last };
-            if fold::row(&desk.view()?, number, at)?.is_some_and(|row| row.first <= *first) {
-                return Err(went());
-            }
-        }
-        // The bytes here would not reach the next part.
-        RecordChange::TextMissing { blob, .. } if blob::end(&desk.view()?, number, blob)? > 0 => {
-            return Err(went());
-        }
-        RecordChange::Switched { branch, .. } => drop(here.branch(*branch)?),
-        RecordChange::Checkpoint { checkpoint, .. } => {
-            here.branch(checkpoint.branch)?;
-            if checkpoint.sequence > here.next_sequence
-                || checkpoint.revision.is_some_and(|one| one >= here.next_sequence)
-            {
-                return Err(went());
-            }
-        }
-        RecordChange::Branch { name, base, .. } => {
-            here.branch(*base)?;
-            let taken = here.branches.iter().any(|one| one.name == *name && !one.hidden);
-            // Later changes name the branch by its number.
-            if taken || branch.is_some_and(|branch| branch != here.branches.len() as u64) {
-                return Err(went());
-            }
-        }
-        _ => {}
-    }
-    Ok(())
 }

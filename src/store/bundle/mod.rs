@@ -8,9 +8,12 @@
 //! * `verify`: verifies a file as a whole before anything is written; `blob_parts`: its blobs.
 //! * `secret_counter`: counts secrets in it that this store redacts.
 //! * `reapply`: writes what others do not have again, after what they wrote.
+//! * `continuity`: whether its records continue a session as it is here; `shared_numbers`: whether
+//!   two sessions have what they share under the same numbers.
 //! * `import`: appends what the journal does not contain yet; `unfinished`: marks what was begun.
 
 mod blob_parts;
+mod continuity;
 mod export;
 mod export_mark;
 mod folded_revision;
@@ -18,6 +21,7 @@ mod import;
 pub(in crate::store) mod reapply;
 mod replay;
 mod secret_counter;
+mod shared_numbers;
 mod unfinished;
 mod verify;
 

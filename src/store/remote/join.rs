@@ -52,6 +52,7 @@ impl Store {
                     .to_owned(),
             ));
         }
+        let elsewhere = self.tracks_elsewhere(remote.id, &self.session_at(old))?;
         let mut kept_apart = BTreeSet::new();
         for _ in 0..MAX_ATTEMPTS {
             self.give_up_incomplete(&operation, info)?;
@@ -60,6 +61,7 @@ impl Store {
                 self.join_into(act, remote, (handle, read), (old, new), (&operation, &kept_apart));
             match joined {
                 Ok(Some(joined)) => {
+                    self.note_reordered(elsewhere, new)?;
                     self.forget_text_copies([old])?;
                     // Else each process applies the removal of a session until the next one does.
                     self.maintain(0).ok();
@@ -98,9 +100,20 @@ impl Store {
         (old, new): (SessionNumber, SessionNumber),
         (operation, kept_apart): (&Operation, &BTreeSet<BranchNumber>),
     ) -> Result<Option<Joined>, ReapplyError> {
-        let target = PackTarget { into: Some(new), keeps_checkout: true, ..PackTarget::default() };
+        let into = Some(new);
+        let target =
+            PackTarget { into, keeps_checkout: true, same_numbers: true, ..PackTarget::default() };
         let packs = self.take_packs(act, remote, (handle, read), None, target)?;
         let since = self.first_unshared(old, &ExportMark::default(), &packs.effects)?;
+        if self.has_other_numbers(old, new)? && self.written_since(old, &since, &[])?.0 > 0 {
+            return Err(Error::Conflict(
+                "the session was joined with another remote, which has it in another order, and not \
+                 all of it is on this one: both cannot be joined. Let all machines push it to one \
+                 remote only"
+                    .to_owned(),
+            )
+            .into());
+        }
         self.undo_prunings(act, old, &since)?;
         let view = self.engine.follower.written_view()?;
         let end = self.export_mark(new)?;

@@ -26,6 +26,7 @@ mod join;
 mod known;
 mod notice;
 mod noticed;
+mod other_remotes;
 mod preview;
 mod pull;
 mod push;

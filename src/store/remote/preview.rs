@@ -40,18 +40,20 @@ impl Store {
     /// [`Error::NotGranted`] if this is the grant of another session; if the store cannot be read
     /// or is damaged.
     pub fn preview_push(&self, access: &RemoteAccess, session: &Session) -> Result<PushPreview> {
-        let end = self.shared_end(access, session)?;
+        let shared = self.shared_part(access, session)?;
         let work = self.unpushed(access, session)?;
         if work.operations == 0 && work.rewrite.is_none() {
             return Ok(PushPreview::default());
         }
-        let (written, bytes) = self.exported(session, &end)?;
+        let shared = shared.filter(|shared| shared.unshared.is_empty());
+        let end = shared.map_or_else(ExportMark::default, |shared| shared.end);
+        let bytes = self.exported(session, &end)?.1;
         let sent = match work.rewrite {
             Some(_) => self.exported(session, &ExportMark::default())?.1.len(),
             None => bytes.len(),
         };
         Ok(PushPreview {
-            operations: written.operations,
+            operations: work.operations,
             bytes: sent as u64,
             rewrite: work.rewrite,
             secrets: self
@@ -71,7 +73,7 @@ impl Store {
     /// remote has another history of it than was seen; [`Error::RemoteFormat`] if its ref is
     /// damaged; any error of the depot.
     pub fn preview_pull(&self, remote: &Remote, handle: &SessionHandle) -> Result<PullPreview> {
-        let known = remote.known_ref(self, handle)?;
+        let known = remote.last_ref(self, handle)?;
         let tag = known.as_ref().map(|known| &known.read.tag);
         let seen = known.as_ref().map_or(0, |known| known.read.opened.content.version);
         let read = match remote.depot.get(&ref_name(handle), tag)? {

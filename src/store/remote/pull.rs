@@ -111,11 +111,12 @@ impl Store {
     ) -> Result<PullReport> {
         let _locked = remote.lock(self)?;
         self.exchange_purges(act, remote)?;
-        let known = remote.known_ref(self, handle)?;
+        let known = remote.last_ref(self, handle)?;
         let tag = known.as_ref().map(|known| &known.read.tag);
         match (remote.depot.get(&ref_name(handle), tag)?, known) {
             (DepotRead::Whole { bytes, tag }, known) => {
                 let read = remote.opened(handle, bytes, tag)?;
+                let known = known.filter(|known| known.unshared.is_none());
                 self.take_in(act, remote, handle, known.as_ref(), read, name)
             }
             (DepotRead::Unchanged, Some(known)) => {
@@ -229,7 +230,8 @@ impl Store {
         // All operations are new in a session that was built again.
         report.operations = if is_joined { new } else { packs.operations };
         report.secrets = packs.secrets;
-        remote.keep_ref(self, handle, (&read.tag, read.stored.clone()), (packs.begins, end))?;
+        let stored = (&read.tag, read.stored.clone());
+        remote.keep_ref(self, (handle, session.number), stored, (packs.begins, end))?;
         remote.note_seen(self, handle, &read.opened.seen());
         Ok(report)
     }
@@ -252,13 +254,21 @@ impl Store {
                 taken.begins.push(begin.unwrap_or_default());
                 continue;
             }
-            taken.begins.push(match (begin, target.into) {
-                (Some(begin), _) => begin,
-                (None, Some(into)) => self.export_mark(into)?,
-                (None, None) => self.mark_of(content.info.id)?,
-            });
+            let before = match target.into {
+                Some(into) => self.export_mark(into)?,
+                None => self.mark_of(content.info.id)?,
+            };
             let mut bytes = Cursor::new(remote.pack(handle, pack)?);
             let import = self.import_pack(act, &mut bytes, target)?;
+            let is_new = import.operations == import.effects.len() as u64;
+            taken.begins.push(match begin {
+                Some(begin) => begin,
+                // An export from there must begin the session.
+                None if taken.begins.is_empty() => ExportMark::default(),
+                None if is_new => before,
+                // What was here already is after what the remote was known to have.
+                None => known.map_or_else(ExportMark::default, |known| known.end),
+            });
             let elsewhere = import.checked_out_elsewhere;
             taken.checked_out_elsewhere = elsewhere.or(taken.checked_out_elsewhere);
             taken.operations += import.operations;
@@ -316,10 +326,12 @@ impl Store {
             return Err(refused());
         }
         let keeps_checkout = known.is_some();
-        let target = PackTarget { keeps_checkout, ..PackTarget::default() };
+        let target = PackTarget { keeps_checkout, same_numbers: true, ..PackTarget::default() };
         let taken = follows.then(|| self.take_in_order(act, remote, (handle, read), known, target));
         let must_join = match &taken {
             None | Some(Err(Error::Conflict(_))) => true,
+            // A pack does not continue what is here in another order.
+            Some(Err(Error::Invalid(_))) if known.is_none() => true,
             // Others may have brought back what was swept here.
             Some(Err(_)) => self.was_erased_since(old, &since)?,
             Some(Ok(_)) => false,

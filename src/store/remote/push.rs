@@ -2,6 +2,7 @@
 
 use super::noticed::{is_secret, search_for};
 use super::track::KnownRef;
+use super::unpushed::SharedPart;
 use super::{DepotTag, DepotWrite, Remote, RewriteReason};
 use crate::engine::random::random;
 use crate::engine::refs::session as session_refs;
@@ -119,6 +120,15 @@ impl Store {
             }
             let track = self.exchange_purges(act, remote)?;
             let mut known = remote.known_ref(self, &handle)?;
+            if known.is_none() && !remote.accepts_history {
+                match push.reordered(&track)? {
+                    Some(ReorderedPush::Nothing(version)) => {
+                        return Ok(PushReport { version, ..report });
+                    }
+                    Some(ReorderedPush::Rewrite(last)) => known = Some(*last),
+                    None => {}
+                }
+            }
             let mut there = None;
             if remote.must_look(self, &handle, known.as_ref(), attempt == 0) {
                 there = remote.read_current(self, &handle, known.as_ref())?;
@@ -137,7 +147,8 @@ impl Store {
                 there = remote.read_current(self, &handle, known.as_ref())?;
             }
             if let Some(there) = there {
-                let taken = self.take_in(act, remote, &handle, known.as_ref(), there, None)?;
+                let known = known.as_ref().filter(|known| known.unshared.is_none());
+                let taken = self.take_in(act, remote, &handle, known, there, None)?;
                 report.pulled += taken.operations;
                 report.renumbered.extend(taken.renumbered);
                 report.split.extend(taken.split);
@@ -177,7 +188,30 @@ impl Store {
     }
 }
 
+/// What a push of a session does that has another order here than on the remote.
+enum ReorderedPush {
+    /// Nothing is new. The version of the ref.
+    Nothing(u64),
+    /// It writes the session again in the order that it has here, unless others pushed meanwhile.
+    Rewrite(Box<KnownRef>),
+}
+
 impl Push<'_> {
+    /// Returns what a push of a session does which a join with another remote has given another
+    /// order; `None` if it must be joined with this remote too.
+    fn reordered(&self, track: &PurgeTrack) -> Result<Option<ReorderedPush>> {
+        let Some(last) = self.remote.last_ref(self.store, &self.handle)? else { return Ok(None) };
+        let shared = SharedPart::of(&last);
+        let reason = self.store.rewrite_reason(&self.session, &shared, track)?;
+        let content = &last.read.opened.content;
+        if reason.is_none() && self.store.unshared(&self.session, Some(&shared))?.0 == 0 {
+            return Ok(Some(ReorderedPush::Nothing(content.version)));
+        }
+        let is_own = content.packs.iter().all(|pack| pack.by == self.by);
+        let is_purged = reason == Some(RewriteReason::Purged);
+        Ok((is_own || is_purged).then_some(ReorderedPush::Rewrite(Box::new(last))))
+    }
+
     /// Pushes what is new, if the ref is still the one that is known. Returns whether it was.
     fn once(
         &mut self,
@@ -241,7 +275,8 @@ impl Push<'_> {
         };
         (report.version, report.operations, report.bytes) = (version, operations, size);
         report.rewritten = new.replaces;
-        self.remote.keep_ref(self.store, &self.handle, (&tag, bytes), (begins, new.end))?;
+        let kept = (&self.handle, self.session.number);
+        self.remote.keep_ref(self.store, kept, (&tag, bytes), (begins, new.end))?;
         self.remote.note_seen(self.store, &self.handle, &SeenRef { version, link });
         if new.replaces.is_some() {
             let mut track = self.remote.purge_track(self.store)?;
@@ -277,7 +312,14 @@ impl Push<'_> {
         let mut begin = known.map_or(whole, |known| known.end);
         let (mut written, mut bytes) = self.exported(&begin)?;
         let id = self.session.summary()?.info.id;
-        let replaces = self.store.rewrite_reason(&self.session, (&id, &begin), track)?;
+        let replaces = match known {
+            Some(known) => {
+                let shared = SharedPart::of(known);
+                let reason = self.store.rewrite_reason(&self.session, &shared, track)?;
+                reason.or(known.unshared.is_some().then_some(RewriteReason::Reordered))
+            }
+            None => None,
+        };
         if known.is_some() && written.records == 0 && replaces.is_none() {
             return Ok(None);
         }

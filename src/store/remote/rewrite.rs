@@ -1,8 +1,8 @@
 //! Sessions that are rewritten on a remote, because data was erased here that it still has.
 
+use super::unpushed::SharedPart;
 use super::{PurgeContact, Remote};
 use crate::error::Result;
-use crate::format::ExportMark;
 use crate::format::remote::PurgeTrack;
 use crate::model::{SessionHandle, SessionId};
 use crate::store::{Session, Store, WriteContext};
@@ -16,6 +16,8 @@ pub enum RewriteReason {
     Purged,
     /// Pruned data was swept.
     Swept,
+    /// A join with another remote has given it another order.
+    Reordered,
 }
 
 /// What was done with a remote because of purges.
@@ -74,31 +76,29 @@ impl Store {
         for session in self.sessions_with(&remote.tracked_handles(self)?, &remote.keys)? {
             let id = session.summary()?.info.id;
             let handle = remote.keys.handle(&id)?;
-            let end =
-                remote.known_ref(self, &handle)?.map_or_else(ExportMark::default, |it| it.end);
-            let reason = self.rewrite_reason(&session, (&id, &end), &track)?;
+            let Some(known) = remote.last_ref(self, &handle)? else { continue };
+            let shared = SharedPart::of(&known);
+            let reason = self.rewrite_reason(&session, &shared, &track)?;
             if reason == Some(RewriteReason::Purged) {
-                let operations = self.written_since(session.number, &end)?.0;
+                let operations = self.unshared(&session, Some(&shared))?.0;
                 found.push(PurgedSession { handle, id, session, operations });
             }
         }
         Ok(found)
     }
 
-    /// Returns why a session that is on a remote up to `end` must be rewritten, if it must.
+    /// Returns why a session must be rewritten on a remote, if it must.
     pub(super) fn rewrite_reason(
         &self,
         session: &Session,
-        (id, end): (&SessionId, &ExportMark),
+        shared: &SharedPart,
         track: &PurgeTrack,
     ) -> Result<Option<RewriteReason>> {
-        if *end == ExportMark::default() {
-            return Ok(None);
-        }
-        if track.rewrites.contains(id) || self.was_purged_since(session.number, end)? {
+        let id = session.summary()?.info.id;
+        if track.rewrites.contains(&id) || self.was_purged_since(session.number, &shared.end)? {
             return Ok(Some(RewriteReason::Purged));
         }
-        let is_swept = self.was_erased_since(session.number, end)?;
+        let is_swept = self.was_erased_since(session.number, &shared.end)?;
         Ok(is_swept.then_some(RewriteReason::Swept))
     }
 }

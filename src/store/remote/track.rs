@@ -7,7 +7,7 @@ use crate::backend::{self, plain_file};
 use crate::error::{Error, Result};
 use crate::format::remote::{MAX_REF_BYTES, PurgeTrack, RefTrack};
 use crate::format::{ExportMark, RecordBytes};
-use crate::model::{RemoteId, SessionHandle};
+use crate::model::{OperationId, RemoteId, SessionHandle, SessionNumber};
 use crate::store::Store;
 use crate::store::folder::REMOTES_FOLDER;
 use std::collections::{BTreeSet, HashMap};
@@ -36,6 +36,9 @@ pub(super) struct KnownRef {
     pub(super) begins: Vec<ExportMark>,
     /// Up to where the session is on the remote.
     pub(super) end: ExportMark,
+    /// What is not there of what the session has before `end`, if a join with another remote has
+    /// given it another order. The session must be joined with this remote too.
+    pub(super) unshared: Option<Vec<OperationId>>,
 }
 
 /// The tracks of a store in memory.
@@ -53,17 +56,26 @@ impl Remote {
         store: &Store,
         handle: &SessionHandle,
     ) -> Result<Option<KnownRef>> {
+        Ok(self.last_ref(store, handle)?.filter(|known| known.unshared.is_none()))
+    }
+
+    /// Returns what the store knows of the ref of a session, which a join with another remote may
+    /// have given another order since.
+    pub(super) fn last_ref(
+        &self,
+        store: &Store,
+        handle: &SessionHandle,
+    ) -> Result<Option<KnownRef>> {
         let Some(track) = self.stored_track(store, handle)? else { return Ok(None) };
         if !store.has_export_mark(&track.end)? {
             return Ok(None);
         }
-        let RefTrack { tag, stored, begins, end } = track;
+        let RefTrack { session, tag, stored, begins, end, unshared } = track;
         let read = self.opened(handle, stored.0, DepotTag::new(tag))?;
-        // A session that was removed here is pulled whole again.
-        if store.shared_session(read.opened.content.info.id)?.is_none() {
-            return Ok(None);
-        }
-        Ok(Some(KnownRef { read, begins, end }))
+        // A session that was removed or replaced here is pulled whole again.
+        let now = store.shared_session(read.opened.content.info.id)?;
+        let is_current = now.is_some_and(|now| now.number == session);
+        Ok(is_current.then_some(KnownRef { read, begins, end, unshared }))
     }
 
     fn stored_track(&self, store: &Store, handle: &SessionHandle) -> Result<Option<RefTrack>> {
@@ -78,20 +90,18 @@ impl Remote {
     pub(super) fn keep_ref(
         &self,
         store: &Store,
-        handle: &SessionHandle,
+        (handle, session): (&SessionHandle, SessionNumber),
         (tag, stored): (&DepotTag, Vec<u8>),
         (begins, end): (Vec<ExportMark>, ExportMark),
     ) -> Result<()> {
         let (tag, stored) = (tag.as_str().to_owned(), RecordBytes(stored));
-        let track = RefTrack { tag, stored, begins, end };
+        let track = RefTrack { session, tag, stored, begins, end, unshared: None };
         let Some(path) = self.track_path(store, handle) else {
             let mut tracks = self.tracks.refs.lock().unwrap_or_else(PoisonError::into_inner);
             tracks.insert(*handle, track);
             return Ok(());
         };
-        // It may be lost in a power cut: then it is made again from the packs.
-        files::replace(&path, &path.with_extension(NEW), &track.encode())?;
-        Ok(())
+        write_track(&path, &track)
     }
 
     /// Returns the sessions whose refs the store knows.
@@ -208,6 +218,12 @@ fn ids_in<T: FromStr>(folder: &Path) -> Result<Vec<T>> {
     };
     let names = entries.flatten().filter_map(|entry| entry.file_name().into_string().ok());
     Ok(names.filter_map(|name| name.parse().ok()).collect())
+}
+
+/// Writes the file of a track. It may be lost in a power cut: then it is made again from the packs.
+pub(super) fn write_track(path: &Path, track: &RefTrack) -> Result<()> {
+    files::replace(path, &path.with_extension(NEW), &track.encode())?;
+    Ok(())
 }
 
 /// Reads the file of a track. `None` if there is none, or if it is damaged.

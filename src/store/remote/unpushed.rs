@@ -1,13 +1,13 @@
 //! What a store has that is not on a remote, as far as the store knows: no request is made.
 
 use super::access::AccessKeys;
-use super::track::read_track;
+use super::track::{KnownRef, read_track};
 use super::{RemoteAccess, RewriteReason};
 use crate::engine::refs::visible_sessions;
 use crate::error::Result;
 use crate::format::ExportMark;
 use crate::format::remote::RefTrack;
-use crate::model::{SessionHandle, Timestamp};
+use crate::model::{OperationId, SessionHandle, Timestamp};
 use crate::store::{Session, Store};
 use std::collections::BTreeSet;
 
@@ -20,6 +20,20 @@ pub struct UnpushedWork {
     pub since: Option<Timestamp>,
     /// Why the session must be rewritten there, if it must.
     pub rewrite: Option<RewriteReason>,
+}
+
+/// What a remote has of a session.
+pub(super) struct SharedPart {
+    /// Up to where the session is on the remote.
+    pub(super) end: ExportMark,
+    /// The operations before it that are not there.
+    pub(super) unshared: Vec<OperationId>,
+}
+
+impl SharedPart {
+    pub(super) fn of(known: &KnownRef) -> Self {
+        Self { end: known.end, unshared: known.unshared.clone().unwrap_or_default() }
+    }
 }
 
 impl Store {
@@ -59,10 +73,14 @@ impl Store {
     /// [`Error::NotGranted`](crate::Error::NotGranted) if this is the grant of another session; if
     /// the store cannot be read or is damaged.
     pub fn unpushed(&self, access: &RemoteAccess, session: &Session) -> Result<UnpushedWork> {
-        let end = self.shared_end(access, session)?;
-        let (operations, since) = self.written_since(session.number, &end)?;
-        let (id, track) = (session.summary()?.info.id, self.purge_track(access.remote())?);
-        let rewrite = self.rewrite_reason(session, (&id, &end), &track)?;
+        let shared = self.shared_part(access, session)?;
+        let (operations, since) = self.unshared(session, shared.as_ref())?;
+        let rewrite = match shared {
+            Some(shared) => {
+                self.rewrite_reason(session, &shared, &self.purge_track(access.remote())?)?
+            }
+            None => None,
+        };
         Ok(UnpushedWork { operations, since, rewrite })
     }
 
@@ -75,19 +93,33 @@ impl Store {
         Ok(self.purge_track(access.remote())?.pending.len() as u64)
     }
 
-    /// Returns up to where a session is on a remote.
-    pub(super) fn shared_end(
+    /// Returns how many operations of a session a remote does not have, and the time of the first.
+    pub(super) fn unshared(
+        &self,
+        session: &Session,
+        shared: Option<&SharedPart>,
+    ) -> Result<(u64, Option<Timestamp>)> {
+        match shared {
+            Some(SharedPart { end, unshared }) => self.written_since(session.number, end, unshared),
+            None => self.written_since(session.number, &ExportMark::default(), &[]),
+        }
+    }
+
+    /// Returns what a remote has of a session; `None` for nothing.
+    pub(super) fn shared_part(
         &self,
         access: &RemoteAccess,
         session: &Session,
-    ) -> Result<ExportMark> {
+    ) -> Result<Option<SharedPart>> {
         let handle = access.handle(&session.summary()?.info.id)?;
-        let Some(folder) = self.track_folder(access.remote()) else {
-            return Ok(ExportMark::default());
-        };
+        let Some(folder) = self.track_folder(access.remote()) else { return Ok(None) };
         match read_track(&folder.join(handle.to_string()))? {
-            Some(RefTrack { end, .. }) if self.has_export_mark(&end)? => Ok(end),
-            _ => Ok(ExportMark::default()),
+            Some(RefTrack { session: number, end, unshared, .. })
+                if number == session.number && self.has_export_mark(&end)? =>
+            {
+                Ok(Some(SharedPart { end, unshared: unshared.unwrap_or_default() }))
+            }
+            _ => Ok(None),
         }
     }
 }

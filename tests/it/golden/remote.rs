@@ -173,10 +173,12 @@ fn the_golden_list_of_purge_notices_is_written_and_read_unchanged() {
 fn the_golden_track_is_written_and_read_unchanged() {
     let mark = ExportMark { position: 70_000, sequence: 42, last: Some([3; 32]) };
     let track = RefTrack {
+        session: 5,
         tag: "17".to_owned(),
         stored: RecordBytes(b"a ref".to_vec()),
         begins: vec![ExportMark::default(), ExportMark { position: 4096, ..mark }],
         end: mark,
+        unshared: Some(vec![OperationId::from_bytes([4; 16])]),
     };
     let kept = golden("remote-track", &track.encode());
     assert_eq!(RefTrack::decode(&kept).unwrap(), track);

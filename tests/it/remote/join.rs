@@ -432,22 +432,33 @@ fn a_merge_and_an_undo_hold() {
 fn a_purge_that_was_not_pushed_is_never_lost() {
     use forge_store::redact::KnownSecrets;
     let (_, depot, first) = shared();
-    let second = Machine::new(&depot);
+    note(&first.session(), "C", "correct horse battery staple");
+    first.push().unwrap();
+    let [second, fourth] = [(); 2].map(|()| Machine::new(&depot));
     second.pull().unwrap();
+    fourth.pull().unwrap();
     note(&first.session(), "B", "there");
     first.push().unwrap();
-    note(&second.session(), "C", "correct horse battery staple");
+    note(&second.session(), "H", "here");
     let known = KnownSecrets::new(["correct horse battery staple"]).unwrap();
     second.store.purge(&act("purge"), &known, None, &|_, _| None, &|_| ()).unwrap();
     let before = told(&second.store);
     let refused = second.pull().unwrap_err();
     assert!(refused.to_string().contains("a purge here was not pushed yet"), "{refused}");
     same(&told(&second.store), &before, "nothing changed");
+    // One of what was not pushed does not matter.
+    note(&fourth.session(), "G", "another horse battery staple");
+    let other = KnownSecrets::new(["another horse battery staple"]).unwrap();
+    fourth.store.purge(&act("purge"), &other, None, &|_, _| None, &|_| ()).unwrap();
+    fourth.pull().unwrap();
+    let joined = told(&fourth.store);
+    assert!(joined.contains("note G") || joined.contains("\"G\""), "{joined}");
+    assert!(!joined.contains("another horse"), "{joined}");
     // One that was pushed does not matter.
     let third = Machine::new(&depot);
     third.pull().unwrap();
-    note(&third.session(), "D", "correct horse battery staple");
-    third.store.purge(&act("purge"), &known, None, &|_, _| None, &|_| ()).unwrap();
+    note(&third.session(), "D", "another horse battery staple");
+    third.store.purge(&act("purge"), &other, None, &|_, _| None, &|_| ()).unwrap();
     third.push().unwrap();
     note(&third.session(), "E", "later");
     first.pull().unwrap();

@@ -10,6 +10,7 @@ mod law;
 mod notice;
 mod purge;
 mod simulation;
+mod two_remotes;
 mod witness;
 
 use crate::bundle::law::{same, step, time, told, told_alike};
@@ -347,4 +348,47 @@ fn a_remote_that_is_set_back_replaced_or_damaged_is_noticed() {
 
 pub(crate) fn step_of(machine: &Machine, minute: u64, what: (u8, u8)) {
     step(&machine.store, &machine.session(), minute, what, "");
+}
+
+/// Checks that a new machine gets all claims after many pushes, which write earlier packs again.
+fn check_clone_after_many_pushes(depot: &Arc<dyn Depot>, machine: &Machine, context: &str) {
+    for number in 0..20 {
+        note(&machine.session(), &format!("M{number}"), "more");
+        machine.push().unwrap();
+    }
+    let new = Machine::new(depot);
+    new.pull().unwrap_or_else(|error| panic!("{context}: {error}"));
+    same(&told_alike(&new.store), &told_alike(&machine.store), context);
+}
+
+/// The packs before were written again from the end of the session, without what they had.
+#[test]
+fn packs_are_written_again_as_a_whole_by_a_store_that_did_not_push_them() {
+    let (_, depot, first) = shared();
+    note(&first.session(), "B", "second");
+    first.push().unwrap();
+    let lost =
+        Machine { store: first.store, remote: Remote::open(Arc::clone(&depot), &SECRET).unwrap() };
+    check_clone_after_many_pushes(&depot, &lost, "the track was lost");
+    let second = Machine::new(&depot);
+    second.pull().unwrap();
+    note(&lost.session(), "C", "there");
+    lost.push().unwrap();
+    note(&second.session(), "D", "here");
+    second.push().unwrap();
+    check_clone_after_many_pushes(&depot, &second, "after a join");
+}
+
+#[test]
+fn packs_are_written_again_as_a_whole_after_a_push_that_nobody_knows_of() {
+    let (memory, depot, first) = shared();
+    note(&first.session(), "B", "second");
+    // The ref is swapped, and the answer and the reads after it are lost.
+    let faulty: Arc<dyn Depot> =
+        Arc::new(fault::FaultyDepot::new(&memory, 2, fault::Fault::AnswerLost));
+    let remote = Remote::open(faulty, &SECRET).unwrap();
+    let flaky = Machine { store: first.store.clone(), remote };
+    drop(flaky.pull());
+    drop(flaky.push());
+    check_clone_after_many_pushes(&depot, &first, "the push was not known");
 }

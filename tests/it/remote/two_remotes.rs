@@ -6,7 +6,7 @@ use crate::bundle::law::{same, told_alike};
 use crate::bundle::note;
 use forge_store::ErrorKind;
 use forge_store::store::remote::{
-    Depot, MemoryDepot, Remote, RemoteAccess, RemoteKeyFile, SeenRefs, UnpushedWork,
+    Depot, MemoryDepot, Remote, RemoteAccess, RemoteKeyFile, RewriteReason, SeenRefs, UnpushedWork,
 };
 use std::sync::Arc;
 
@@ -31,22 +31,46 @@ fn clone_of(depot: &Arc<dyn Depot>) -> Machine {
 /// counted positions of the session before, so a push there sent the session in an order that
 /// nobody could take.
 #[test]
-fn a_join_with_one_remote_does_not_spoil_the_other() {
+fn a_remote_that_only_one_machine_pushes_to_takes_the_order_of_the_other() {
     let (_, depot, first) = shared();
     let place = Place::new(&depot);
     let both = &place.machine;
     both.pull().unwrap();
-    let (memory, other, both_there) = pushed_to_another(both);
+    let (_, other, both_there) = pushed_to_another(both);
     note(&both.session(), "D", "here");
     both_there.push().unwrap();
+    let reader = clone_of(&other);
+    note(&first.session(), "B", "at the first remote");
+    first.push().unwrap();
+    assert_eq!(both.pull().unwrap().renumbered, [(2, 3)]);
+    both.push().unwrap();
+    let pushed = both_there.push().unwrap();
+    assert_eq!((pushed.rewritten, pushed.version), (Some(RewriteReason::Reordered), 3));
+    assert_eq!(both_there.push().unwrap().operations, 0);
+    reader.pull().unwrap();
+    for machine in [&reader, &clone_of(&other)] {
+        same(&told_alike(&machine.store), &told_alike(&both.store), "the other remote");
+    }
+}
+
+#[test]
+fn remotes_that_others_push_to_cannot_be_joined_with_each_other() {
+    let (_, depot, first) = shared();
+    let place = Place::new(&depot);
+    let both = &place.machine;
+    both.pull().unwrap();
+    let (_, other, both_there) = pushed_to_another(both);
     let third = clone_of(&other);
+    note(&third.session(), "C", "at the second remote");
+    third.push().unwrap();
+    both_there.pull().unwrap();
     note(&first.session(), "B", "at the first remote");
     first.push().unwrap();
     assert_eq!(both.pull().unwrap().renumbered, [(2, 3)]);
     both.push().unwrap();
     let before = told_alike(&both.store);
     for refused in [both_there.push().map(drop), {
-        note(&third.session(), "C", "at the second remote");
+        note(&third.session(), "E", "more");
         third.push().unwrap();
         both_there.pull().map(drop)
     }] {
@@ -60,7 +84,6 @@ fn a_join_with_one_remote_does_not_spoil_the_other() {
         machine.pull().unwrap();
         same(&told_alike(&clone_of(depot).store), &told_alike(&machine.store), "a clone");
     }
-    drop(memory);
 }
 
 #[test]
@@ -91,23 +114,23 @@ fn what_was_not_pushed_to_the_other_remote_is_counted_after_a_join() {
     assert_eq!(memory.take_requests().swap, 0);
 }
 
-/// A machine that has nothing else takes the order that the remote has.
 #[test]
-fn a_session_without_work_of_its_own_takes_the_order_of_the_remote() {
+fn a_machine_that_has_nothing_else_takes_the_order_of_the_remote() {
     let (_, depot, first) = shared();
     let second = clone_of(&depot);
     let (_, other, _) = pushed_to_another(&first);
     let third = clone_of(&other);
     note(&first.session(), "B", "of the first");
     first.push().unwrap();
-    let there = Machine { store: second.store.clone(), remote: third.remote };
+    let there = Machine { store: second.store.clone(), remote: clone_of(&other).remote };
     there.pull().unwrap();
     note(&second.session(), "C", "of the second");
     there.push().unwrap();
-    second.pull().unwrap_err();
-    let here = Machine { store: third.store.clone(), remote: clone_of(&depot).remote };
+    assert_eq!(second.push().unwrap().renumbered, [(2, 3)]);
+    third.pull().unwrap();
+    let here = Machine { store: third.store, remote: clone_of(&depot).remote };
     here.pull().unwrap();
-    same(&told_alike(&here.store), &told_alike(&first.store), "the first remote");
+    same(&told_alike(&here.store), &told_alike(&second.store), "the first remote");
 }
 
 #[test]
@@ -124,7 +147,7 @@ fn a_purge_leaves_the_other_remote_after_a_join() {
     note(&place.machine.session(), "D", "here");
     place.purge().unwrap();
     place.machine.push().unwrap();
-    assert_eq!(there.push().unwrap().rewritten.is_some(), true);
+    assert_eq!(there.push().unwrap().rewritten, Some(RewriteReason::Purged));
     let text = cleaned(&memory, &other, "the other remote");
     assert!(text.contains("there") && text.contains("here"), "{text}");
     place.check("here");

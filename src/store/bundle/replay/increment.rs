@@ -13,7 +13,10 @@ use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 
 /// Returns the index of the first effect of an operation that was written at `position` or later;
 /// `None` if nothing of it was.
-pub(super) fn first_new_effect(row: &OperationRow, position: u64) -> Option<usize> {
+pub(in crate::store::bundle) fn first_new_effect(
+    row: &OperationRow,
+    position: u64,
+) -> Option<usize> {
     if row.position >= position {
         return Some(0);
     }
