@@ -43,8 +43,10 @@ pub struct RefTrack {
     /// Where each pack of the ref begins in this store. An export from there holds it and all later
     /// ones.
     pub begins: Vec<ExportMark>,
-    /// Up to where the session is on the remote.
+    /// Up to where the session is on the remote. What others pushed may also be after it.
     pub end: ExportMark,
+    /// The last sequence number that is on the remote; the greatest one if that is not known.
+    pub last: u64,
     /// The operations before `end` that are not on the remote, if a join with another remote has
     /// given the session another order. It must be joined with this remote too.
     #[serde(default, skip_serializing_if = "Option::is_none")]

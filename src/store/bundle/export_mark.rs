@@ -63,22 +63,26 @@ impl Store {
         Ok(!operations_since(view, number, position)?.is_empty())
     }
 
-    /// Returns whether something before a mark was permanently deleted from a session since.
+    /// Returns whether something up to the sequence number `last` was permanently deleted from a
+    /// session since a mark.
     pub(in crate::store) fn was_erased_since(
         &self,
         number: SessionNumber,
         mark: &ExportMark,
+        last: u64,
     ) -> Result<bool> {
         let view = self.engine.follower.written_view()?;
         let rows = operations_since(&view, number, mark.position)?;
-        Ok(rows.iter().any(|row| erases(row, mark.position) && erased_before(row, mark)))
+        Ok(rows.iter().any(|row| erases(row, mark.position) && may_erase_up_to(row, last)))
     }
 
-    /// Returns whether something before a mark was purged from a session since.
+    /// Returns whether something up to the sequence number `last` was purged from a session since a
+    /// mark.
     pub(in crate::store) fn was_purged_since(
         &self,
         number: SessionNumber,
         mark: &ExportMark,
+        last: u64,
     ) -> Result<bool> {
         let view = self.engine.follower.written_view()?;
         let rows = operations_since(&view, number, mark.position)?;
@@ -86,7 +90,7 @@ impl Store {
             row.position >= mark.position
                 && !row.is_swept()
                 && erases(row, mark.position)
-                && erased_before(row, mark)
+                && may_erase_up_to(row, last)
         }))
     }
 
@@ -205,9 +209,9 @@ impl Store {
     }
 }
 
-/// Returns whether what an operation erased may be before a mark.
-fn erased_before(row: &OperationRow, mark: &ExportMark) -> bool {
-    let is_after = |effect: &OperationEffect| matches!(effect, OperationEffect::Purged { first, .. } if *first > mark.sequence);
+/// Returns whether an operation may have erased something up to a sequence number.
+fn may_erase_up_to(row: &OperationRow, last: u64) -> bool {
+    let is_after = |effect: &OperationEffect| matches!(effect, OperationEffect::Purged { first, .. } if *first > last);
     row.effects.is_empty() || !row.effects.iter().all(is_after)
 }
 

@@ -4,6 +4,7 @@
 //! that is built beside the one here and replaces it in one record. Until then nothing of it shows,
 //! and an error leaves the session as it was, but without prunings that were not pushed.
 
+use super::other_remotes::TrackElsewhere;
 use super::pull::TakenPacks;
 use super::track::KnownRef;
 use super::{ReadRef, Remote};
@@ -41,11 +42,12 @@ impl Store {
         info: &SessionMetadata,
     ) -> Result<Joined> {
         let operation = act.operation()?;
-        let pushed = known.map_or_else(ExportMark::default, |known| known.end);
+        let (pushed, last) = known
+            .map_or_else(|| (ExportMark::default(), u64::MAX), |known| (known.end, known.last));
         // Without notices, the packs would bring back what was purged.
         let is_told =
             remote.notices_key().is_some() && !remote.purge_track(self)?.notices.is_empty();
-        if !is_told && self.was_purged_since(old, &pushed)? {
+        if !is_told && self.was_purged_since(old, &pushed, last)? {
             return Err(Error::Conflict(
                 "a purge here was not pushed yet, and the session was changed on the remote \
                  meanwhile: both cannot be joined"
@@ -57,11 +59,15 @@ impl Store {
         for _ in 0..MAX_ATTEMPTS {
             self.give_up_incomplete(&operation, info)?;
             let new = self.begin_beside(&operation, info)?;
-            let joined =
-                self.join_into(act, remote, (handle, read), (old, new), (&operation, &kept_apart));
+            let joined = self.join_into(
+                act,
+                remote,
+                (handle, read),
+                (old, new),
+                (&operation, &kept_apart, &elsewhere),
+            );
             match joined {
                 Ok(Some(joined)) => {
-                    self.note_reordered(elsewhere, new)?;
                     self.forget_text_copies([old])?;
                     // Else each process applies the removal of a session until the next one does.
                     self.maintain(0).ok();
@@ -98,7 +104,11 @@ impl Store {
         remote: &Remote,
         (handle, read): (&SessionHandle, &ReadRef),
         (old, new): (SessionNumber, SessionNumber),
-        (operation, kept_apart): (&Operation, &BTreeSet<BranchNumber>),
+        (operation, kept_apart, elsewhere): (
+            &Operation,
+            &BTreeSet<BranchNumber>,
+            &[TrackElsewhere],
+        ),
     ) -> Result<Option<Joined>, ReapplyError> {
         let into = Some(new);
         let target =
@@ -120,6 +130,7 @@ impl Store {
         let tag = self.clone_tag();
         let reapply = Reapply::new(self, (old, new), operation, &tag, kept_apart)?;
         let reapplied = reapply.all(&view, &since)?;
+        self.note_reordered(elsewhere, new)?;
         let is_replaced = self.engine.commit(CommitDurability::Now, &mut |desk| {
             let removal = |number| -> Result<_> { Ok(session_refs(&desk.refs, number)?.gone) };
             if removal(old)?.is_some() || removal(new)? != Some(SessionRemoval::Incomplete) {

@@ -148,7 +148,8 @@ impl Remote {
         }
         let mut left = BTreeSet::new();
         for replaced in &mut track.replaced {
-            let there = self.read_ref(&replaced.handle)?;
+            // A ref that cannot be read does not stop what else is to be done.
+            let Ok(there) = self.read_ref(&replaced.handle) else { continue };
             let packs = there.map(|read| read.opened.content.packs).unwrap_or_default();
             let named: HashSet<PackId> = packs.iter().map(|pack| pack.name).collect();
             replaced.packs.retain(|pack| {

@@ -3,6 +3,7 @@
 use super::RewriteReason;
 use super::track::{read_track, write_track};
 use super::unpushed::SharedPart;
+use crate::backend::files;
 use crate::error::Result;
 use crate::format::remote::RefTrack;
 use crate::model::{OperationId, RemoteId, SessionNumber};
@@ -39,7 +40,7 @@ impl Store {
                     continue;
                 }
                 let mut shared = self.effects_before(session.number, &track.end)?;
-                let part = SharedPart { end: track.end, unshared: Vec::new() };
+                let part = SharedPart { end: track.end, last: track.last, unshared: Vec::new() };
                 for id in track.unshared.iter().flatten() {
                     shared.remove(id);
                 }
@@ -51,22 +52,29 @@ impl Store {
         Ok(tracks)
     }
 
-    /// Notes for each of these remotes what it does not have of a session that has replaced the one
-    /// before, with another order.
+    /// Notes for each of these remotes what it does not have of a session that is about to replace
+    /// the one before, with another order. Durable on return: until the session is replaced, the
+    /// notes count as lost.
     pub(super) fn note_reordered(
         &self,
-        tracks: Vec<TrackElsewhere>,
+        tracks: &[TrackElsewhere],
         session: SessionNumber,
     ) -> Result<()> {
+        if tracks.is_empty() {
+            return Ok(());
+        }
         let end = self.export_mark(session)?;
         let id = self.session_at(session).summary()?.info.id;
         for TrackElsewhere { remote, path, track, shared, was_purged } in tracks {
-            let unshared = Some(self.unshared_operations(session, &shared)?);
-            write_track(&path, &RefTrack { session, end, unshared, ..track })?;
-            let mut purges = self.purge_track(remote)?;
-            if was_purged && !purges.rewrites.contains(&id) {
+            let unshared = Some(self.unshared_operations(session, shared)?);
+            // The remote has other numbers.
+            let last = u64::MAX;
+            write_track(path, &RefTrack { session, end, last, unshared, ..track.clone() })?;
+            files::sync_folder(files::folder_of(path))?;
+            let mut purges = self.purge_track(*remote)?;
+            if *was_purged && !purges.rewrites.contains(&id) {
                 purges.rewrites.push(id);
-                self.keep_purge_track(remote, &purges)?;
+                self.keep_purge_track(*remote, &purges)?;
             }
         }
         Ok(())

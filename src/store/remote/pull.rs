@@ -180,8 +180,9 @@ impl Store {
         let mut report = PullReport { version: content.version, ..PullReport::default() };
         let old = self.shared_session(content.info.id)?.map(|session| session.number);
         let since = known.map_or_else(ExportMark::default, |known| known.end);
+        let last = content.summary.last_sequence;
         let is_unsearched = self.note_unsearched(act, remote, content)?;
-        let was_purged = old.map_or(Ok(false), |old| self.was_purged_since(old, &since))?;
+        let was_purged = old.map_or(Ok(false), |old| self.was_purged_since(old, &since, last))?;
         let here = self.known_operations(old, is_unsearched)?;
         let taken = match old {
             Some(old) => self.take_or_join(act, remote, (handle, read), (old, known))?,
@@ -214,7 +215,7 @@ impl Store {
         self.note_foreign(content.info.id, &foreign)?;
         let session = self.pulled_session(content.info.id)?;
         let since = if old == Some(session.number) { since } else { ExportMark::default() };
-        if was_purged || self.was_purged_since(session.number, &since)? {
+        if was_purged || self.was_purged_since(session.number, &since, last)? {
             self.note_rewrite(remote, content)?;
         }
         let now = session.summary()?;
@@ -231,7 +232,12 @@ impl Store {
         report.operations = if is_joined { new } else { packs.operations };
         report.secrets = packs.secrets;
         let stored = (&read.tag, read.stored.clone());
-        remote.keep_ref(self, (handle, session.number), stored, (packs.begins, end))?;
+        remote.keep_ref(
+            self,
+            (handle, session.number),
+            stored,
+            (packs.begins, end, content.summary.last_sequence),
+        )?;
         remote.note_seen(self, handle, &read.opened.seen());
         Ok(report)
     }
@@ -333,7 +339,10 @@ impl Store {
             // A pack does not continue what is here in another order.
             Some(Err(Error::Invalid(_))) if known.is_none() => true,
             // Others may have brought back what was swept here.
-            Some(Err(_)) => self.was_erased_since(old, &since)?,
+            Some(Err(_)) => {
+                let last = known.map_or(u64::MAX, |known| known.last);
+                self.was_erased_since(old, &since, last)?
+            }
             Some(Ok(_)) => false,
         };
         match taken {

@@ -275,8 +275,8 @@ impl Push<'_> {
         };
         (report.version, report.operations, report.bytes) = (version, operations, size);
         report.rewritten = new.replaces;
-        let kept = (&self.handle, self.session.number);
-        self.remote.keep_ref(self.store, kept, (&tag, bytes), (begins, new.end))?;
+        let (kept, last) = ((&self.handle, self.session.number), content.summary.last_sequence);
+        self.remote.keep_ref(self.store, kept, (&tag, bytes), (begins, new.end, last))?;
         self.remote.note_seen(self.store, &self.handle, &SeenRef { version, link });
         if new.replaces.is_some() {
             let mut track = self.remote.purge_track(self.store)?;
@@ -309,7 +309,10 @@ impl Push<'_> {
         track: &PurgeTrack,
     ) -> Result<Option<NewPack>> {
         let whole = ExportMark::default();
-        let mut begin = known.map_or(whole, |known| known.end);
+        // What has another order here is sent as a whole: it has what others pushed elsewhere.
+        let reordered = known.filter(|known| known.unshared.is_some());
+        let since = known.filter(|_| reordered.is_none());
+        let mut begin = since.map_or(whole, |known| known.end);
         let (mut written, mut bytes) = self.exported(&begin)?;
         let id = self.session.summary()?.info.id;
         let replaces = match known {
@@ -327,7 +330,10 @@ impl Push<'_> {
         if !self.brought_back.is_empty() {
             return Ok(None);
         }
-        let operations = written.operations;
+        let operations = match reordered {
+            Some(known) => self.store.unshared(&self.session, Some(&SharedPart::of(known)))?.0,
+            None => written.operations,
+        };
         let mut first = version;
         let mut inline = 0;
         if let Some(known) = known {

@@ -47,12 +47,12 @@ impl Store {
     /// that was not pushed.
     ///
     /// # Errors
-    /// Any error of a push.
+    /// The first error of a push. It does not stop the others.
     pub fn settle_purges(&self, act: &WriteContext, remote: &Remote) -> Result<PurgeSettlement> {
         let locked = remote.lock(self)?;
         self.exchange_purges(act, remote)?;
         drop(locked);
-        let mut settled = PurgeSettlement::default();
+        let (mut settled, mut failure) = (PurgeSettlement::default(), None);
         let held = remote.purge_track(self)?.held;
         // A session that holds what cannot be purged waits for a push of its own.
         let can_rewrite = |one: &PurgedSession| !held.contains(&one.id);
@@ -62,11 +62,18 @@ impl Store {
                 settled.unpushed.push(name);
                 continue;
             }
-            let pushed = self.push(act, remote, &one.session)?;
-            settled.rewritten.extend(pushed.rewritten.map(|_| name));
+            match self.push(act, remote, &one.session) {
+                Ok(pushed) => settled.rewritten.extend(pushed.rewritten.map(|_| name)),
+                Err(error) => failure = failure.or(Some(error)),
+            }
         }
-        settled.contact = remote.take_purge_contact();
-        Ok(settled)
+        match failure {
+            Some(error) => Err(error),
+            None => {
+                settled.contact = remote.take_purge_contact();
+                Ok(settled)
+            }
+        }
     }
 
     /// Returns the sessions on a remote that must be rewritten because of a purge.
@@ -95,10 +102,12 @@ impl Store {
         track: &PurgeTrack,
     ) -> Result<Option<RewriteReason>> {
         let id = session.summary()?.info.id;
-        if track.rewrites.contains(&id) || self.was_purged_since(session.number, &shared.end)? {
+        if track.rewrites.contains(&id)
+            || self.was_purged_since(session.number, &shared.end, shared.last)?
+        {
             return Ok(Some(RewriteReason::Purged));
         }
-        let is_swept = self.was_erased_since(session.number, &shared.end)?;
+        let is_swept = self.was_erased_since(session.number, &shared.end, shared.last)?;
         Ok(is_swept.then_some(RewriteReason::Swept))
     }
 }

@@ -20,8 +20,8 @@ use std::time::Duration;
 
 /// The extension of a file that is being written.
 const NEW: &str = "new";
-/// A larger file is not a track: a ref, and some bytes for each of its packs.
-const MAX_TRACK_BYTES: u64 = MAX_REF_BYTES as u64 + (64 << 10);
+/// A larger file is not a track: a ref, some bytes for each of its packs, and ids of operations.
+const MAX_TRACK_BYTES: u64 = MAX_REF_BYTES as u64 + (64 << 20);
 /// The file with the notices of a remote.
 const PURGES_FILE: &str = "purges";
 /// A larger file has more notices than a remote can have.
@@ -36,6 +36,8 @@ pub(super) struct KnownRef {
     pub(super) begins: Vec<ExportMark>,
     /// Up to where the session is on the remote.
     pub(super) end: ExportMark,
+    /// The last sequence number that is on the remote; the greatest one if that is not known.
+    pub(super) last: u64,
     /// What is not there of what the session has before `end`, if a join with another remote has
     /// given it another order. The session must be joined with this remote too.
     pub(super) unshared: Option<Vec<OperationId>>,
@@ -70,12 +72,12 @@ impl Remote {
         if !store.has_export_mark(&track.end)? {
             return Ok(None);
         }
-        let RefTrack { session, tag, stored, begins, end, unshared } = track;
+        let RefTrack { session, tag, stored, begins, end, last, unshared } = track;
         let read = self.opened(handle, stored.0, DepotTag::new(tag))?;
         // A session that was removed or replaced here is pulled whole again.
         let now = store.shared_session(read.opened.content.info.id)?;
         let is_current = now.is_some_and(|now| now.number == session);
-        Ok(is_current.then_some(KnownRef { read, begins, end, unshared }))
+        Ok(is_current.then_some(KnownRef { read, begins, end, last, unshared }))
     }
 
     fn stored_track(&self, store: &Store, handle: &SessionHandle) -> Result<Option<RefTrack>> {
@@ -92,10 +94,10 @@ impl Remote {
         store: &Store,
         (handle, session): (&SessionHandle, SessionNumber),
         (tag, stored): (&DepotTag, Vec<u8>),
-        (begins, end): (Vec<ExportMark>, ExportMark),
+        (begins, end, last): (Vec<ExportMark>, ExportMark, u64),
     ) -> Result<()> {
         let (tag, stored) = (tag.as_str().to_owned(), RecordBytes(stored));
-        let track = RefTrack { session, tag, stored, begins, end, unshared: None };
+        let track = RefTrack { session, tag, stored, begins, end, last, unshared: None };
         let Some(path) = self.track_path(store, handle) else {
             let mut tracks = self.tracks.refs.lock().unwrap_or_else(PoisonError::into_inner);
             tracks.insert(*handle, track);

@@ -26,13 +26,16 @@ pub struct UnpushedWork {
 pub(super) struct SharedPart {
     /// Up to where the session is on the remote.
     pub(super) end: ExportMark,
+    /// The last sequence number that is there.
+    pub(super) last: u64,
     /// The operations before it that are not there.
     pub(super) unshared: Vec<OperationId>,
 }
 
 impl SharedPart {
     pub(super) fn of(known: &KnownRef) -> Self {
-        Self { end: known.end, unshared: known.unshared.clone().unwrap_or_default() }
+        let unshared = known.unshared.clone().unwrap_or_default();
+        Self { end: known.end, last: known.last, unshared }
     }
 }
 
@@ -100,7 +103,9 @@ impl Store {
         shared: Option<&SharedPart>,
     ) -> Result<(u64, Option<Timestamp>)> {
         match shared {
-            Some(SharedPart { end, unshared }) => self.written_since(session.number, end, unshared),
+            Some(SharedPart { end, unshared, .. }) => {
+                self.written_since(session.number, end, unshared)
+            }
             None => self.written_since(session.number, &ExportMark::default(), &[]),
         }
     }
@@ -114,10 +119,10 @@ impl Store {
         let handle = access.handle(&session.summary()?.info.id)?;
         let Some(folder) = self.track_folder(access.remote()) else { return Ok(None) };
         match read_track(&folder.join(handle.to_string()))? {
-            Some(RefTrack { session: number, end, unshared, .. })
+            Some(RefTrack { session: number, end, last, unshared, .. })
                 if number == session.number && self.has_export_mark(&end)? =>
             {
-                Ok(Some(SharedPart { end, unshared: unshared.unwrap_or_default() }))
+                Ok(Some(SharedPart { end, last, unshared: unshared.unwrap_or_default() }))
             }
             _ => Ok(None),
         }

@@ -178,6 +178,7 @@ fn the_golden_track_is_written_and_read_unchanged() {
         stored: RecordBytes(b"a ref".to_vec()),
         begins: vec![ExportMark::default(), ExportMark { position: 4096, ..mark }],
         end: mark,
+        last: 44,
         unshared: Some(vec![OperationId::from_bytes([4; 16])]),
     };
     let kept = golden("remote-track", &track.encode());

@@ -6,7 +6,7 @@ use forge_store::format::remote::{RemoteKeys, RemoteRef, SessionPlace, open_pack
 use forge_store::model::{RefLink, RemoteId, SessionHandle};
 use forge_store::redact::KnownSecrets;
 use forge_store::store::remote::{
-    Depot, KnownRemote, MemoryDepot, Remote, RemoteAccess, RemoteGrant,
+    Depot, KnownRemote, MemoryDepot, Remote, RemoteAccess, RemoteGrant, RewriteReason,
 };
 use forge_store::store::{NewSession, Options, Store};
 use forge_store::{Error, ErrorKind};
@@ -78,10 +78,16 @@ fn what_a_container_pushes_is_searched_for_what_was_purged() {
     owner.push().unwrap();
     cell.push().unwrap();
     pull(&owner);
+    // The purge of what was just pulled is of something that is on the remote.
+    assert_eq!(owner.push().unwrap().rewritten, Some(RewriteReason::Purged));
+    note(&owner.session(), "D", "later");
     owner.push().unwrap();
+    let new = Machine::new(&depot);
+    pull(&new);
+    assert!(!told(&new.store).contains(WORD));
     pull(&first);
     for machine in [&owner, &first] {
-        assert_eq!(machine.session().summary().unwrap().claims, 3);
+        assert_eq!(machine.session().summary().unwrap().claims, 4);
         assert!(!told(&machine.store).contains(WORD), "{}", told(&machine.store));
     }
 }

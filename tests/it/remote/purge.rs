@@ -66,6 +66,11 @@ impl Place {
         let (store, known) = (&self.machine.store, KnownSecrets::new([WORD]).unwrap());
         let found = store.purge_preview(&act("preview"), &known, &|_, _| None, &|_| ()).unwrap();
         assert_eq!((&*found.places, &*found.searched.found), (&[][..], &[][..]), "{context}");
+        self.check_whole(context);
+    }
+
+    /// Checks that the store is whole.
+    pub(super) fn check_whole(&self, context: &str) {
         let verified = Store::verify(&self.path(), VerifyDepth::ReadData, time(9), None).unwrap();
         let outcome = (verified.outcome, verified.findings);
         assert_eq!(outcome, (VerifyOutcome::Clean, vec![]), "{context}");
@@ -119,6 +124,26 @@ pub(super) fn cleaned(memory: &MemoryDepot, depot: &Arc<dyn Depot>, context: &st
 fn content(machine: &Machine) -> String {
     let told = told(&machine.store);
     told.split("\noperations: ").next().unwrap().to_owned()
+}
+
+/// The mark of what was pushed is before the fact, so the secret after it seemed to be unpushed.
+#[test]
+fn a_purge_of_what_was_pulled_after_unpushed_facts_cleans_the_remote() {
+    let memory = MemoryDepot::default();
+    let depot: Arc<dyn Depot> = Arc::new(memory.clone());
+    Remote::create(Arc::clone(&depot), &SECRET).unwrap();
+    let [first, second] = [(); 2].map(|()| Place::new(&depot));
+    first.machine.store.create_session(&act("begin"), NewSession::named("s")).unwrap();
+    note(&first.machine.session(), "A", "nothing");
+    first.machine.push().unwrap();
+    second.machine.pull().unwrap();
+    command(&second.machine.session(), "not pushed");
+    note(&first.machine.session(), "B", WORD);
+    first.machine.push().unwrap();
+    second.machine.pull().unwrap();
+    second.purge().unwrap();
+    assert_eq!(second.machine.push().unwrap().rewritten, Some(RewriteReason::Purged));
+    cleaned(&memory, &depot, "after the push");
 }
 
 #[test]

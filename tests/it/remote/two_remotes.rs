@@ -3,11 +3,12 @@
 use super::purge::{Place, WORD, cleaned};
 use super::{Machine, SECRET, shared};
 use crate::bundle::law::{same, told_alike};
-use crate::bundle::note;
-use forge_store::ErrorKind;
+use crate::bundle::{act, note};
+use forge_store::store::Store;
 use forge_store::store::remote::{
     Depot, MemoryDepot, Remote, RemoteAccess, RemoteKeyFile, RewriteReason, SeenRefs, UnpushedWork,
 };
+use forge_store::{Error, ErrorKind};
 use std::sync::Arc;
 
 /// Makes another remote, and pushes the session of a machine there. Returns the machine as it sees
@@ -51,6 +52,29 @@ fn a_remote_that_only_one_machine_pushes_to_takes_the_order_of_the_other() {
     for machine in [&reader, &clone_of(&other)] {
         same(&told_alike(&machine.store), &told_alike(&both.store), "the other remote");
     }
+}
+
+/// Only what was written after the last push was searched.
+#[test]
+fn a_session_in_another_order_is_searched_for_secrets_as_a_whole() {
+    let (_, depot, _) = shared();
+    let place = Place::new(&depot);
+    place.machine.pull().unwrap();
+    let (_, other, there) = pushed_to_another(&place.machine);
+    note(&place.machine.session(), "D", "here");
+    there.push().unwrap();
+    // A store that redacts nothing.
+    let careless = Machine { store: Store::in_memory().unwrap(), ..Machine::new(&depot) };
+    careless.pull().unwrap();
+    note(&careless.session(), "B", &format!("ghp_{}", "a1B2c3D4e5F6".repeat(3)));
+    careless.push().unwrap();
+    assert_eq!(place.machine.pull().unwrap().secrets.len(), 1);
+    let refused = there.push().unwrap_err();
+    assert!(matches!(refused, Error::UnpushedSecrets { .. }), "{refused}");
+    let pushed = there.remote.allowing_secrets();
+    let pushed = there.store.push(&act("push"), &pushed, &place.machine.session()).unwrap();
+    assert_eq!((pushed.operations, pushed.rewritten), (1, Some(RewriteReason::Reordered)));
+    clone_of(&other);
 }
 
 #[test]
