@@ -123,13 +123,13 @@ pub(crate) fn plan_reset(
     finish(&desk.refs, place, head.as_ref(), &sealed, Some(reset), merged, random()?)
 }
 
-/// Plans a revision with two parents. It is made even if no claim changes, to record that both are
-/// merged.
-pub(crate) fn plan_merge(
+/// Plans a revision that is made even if no claim changes: one that merges a revision, or one that
+/// was made before and is written again.
+pub(crate) fn plan_always(
     desk: &PlanContext<'_>,
     place: CommitTarget<'_>,
     changes: &[ClaimChange],
-    merged: ParentRevision,
+    merged: Option<ParentRevision>,
 ) -> Result<PlannedRevision> {
     let head = session(&desk.refs, place.session)?.branch(place.branch)?.head;
     let sealed = seal_changes(desk, place, head.as_ref(), changes)?.unwrap_or_else(|| {
@@ -137,7 +137,7 @@ pub(crate) fn plan_merge(
             head.map_or((StateDigest::EMPTY, 0), |head| (head.digest, head.count));
         unchanged(head.as_ref(), digest, count)
     });
-    finish(&desk.refs, place, head.as_ref(), &sealed, None, &[merged], random()?)
+    finish(&desk.refs, place, head.as_ref(), &sealed, None, merged.as_slice(), random()?)
 }
 
 fn seal_changes(

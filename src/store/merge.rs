@@ -221,7 +221,7 @@ impl Session {
             )?;
             check_claim(&mut change).map(|()| change)
         });
-        revision_plan::plan_merge(desk, place, &changes.collect::<Result<Vec<_>>>()?, parent)
+        revision_plan::plan_always(desk, place, &changes.collect::<Result<Vec<_>>>()?, Some(parent))
     }
 
     fn plan_from(

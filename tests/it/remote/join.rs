@@ -1,6 +1,7 @@
 //! Two machines go on with a session by themselves and meet: one test for each row of the table in
 //! `docs/remotes.md`, and a law.
 
+use super::purge::Place;
 use super::{Machine, SECRET, command, shared, step_of};
 use crate::bundle::law::{same, told, told_alike};
 use crate::bundle::{act, note};
@@ -465,6 +466,34 @@ fn a_purge_that_was_not_pushed_is_never_lost() {
     note(&first.session(), "F", "there");
     first.push().unwrap();
     meet(&first, &third);
+}
+
+/// A purge made the texts of two revisions equal, and the join left out the second one.
+#[test]
+fn a_revision_that_changes_nothing_any_more_is_kept() {
+    let (_, depot, first) = shared();
+    let place = Place::new(&depot);
+    let second = &place.machine;
+    second.pull().unwrap();
+    note(&first.session(), "B", "there");
+    first.push().unwrap();
+    let long = ["correct horse battery staple", "another horse battery staple"];
+    for text in long {
+        note(&second.session(), "N", text);
+    }
+    let known = forge_store::redact::KnownSecrets::new(long).unwrap();
+    second.store.purge(&act("purge"), &known, None, &|_, _| None, &|_| ()).unwrap();
+    let ids = |machine: &Machine| -> Vec<_> {
+        machine.session().operations(99).unwrap().into_iter().map(|one| one.id).collect()
+    };
+    let before = ids(second);
+    second.push().unwrap();
+    first.pull().unwrap();
+    same(&unordered(&first.store), &unordered(&second.store), "joined");
+    let written = before.iter().filter(|id| ids(second).contains(id)).count();
+    // The purge itself is an operation of this store only.
+    assert_eq!((before.len(), written), (4, 3));
+    place.check_whole("joined");
 }
 
 /// A checkpoint that one side took back and the other one replaced was pulled as one that had never

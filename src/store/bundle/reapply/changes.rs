@@ -147,19 +147,9 @@ impl Reapply<'_> {
         let changes: Vec<ClaimChange> = done.into_iter().map(restored).collect::<Result<_>>()?;
         let branch = self.written_branch(at.branch);
         let place = CommitTarget { session: self.new, branch, time: header.time, operation };
-        let planned = match header.parents.get(1) {
-            Some(merged) => {
-                let merged = self.parent(desk, merged)?;
-                Some(revision_plan::plan_merge(desk, place, &changes, merged)?)
-            }
-            None => revision_plan::plan(desk, place, &changes, &mut None)?,
-        };
-        let Some(planned) = planned else {
-            // Others made the same state: it is the one of the head.
-            let head = session_refs(&desk.refs, self.new)?.branch(branch)?.head;
-            let number = head.map(|head| (at.sequence, head.sequence));
-            return Ok(PlannedStep { number, ..PlannedStep::default() });
-        };
+        let merged = header.parents.get(1).map(|merged| self.parent(desk, merged)).transpose()?;
+        // Others may have made the same state, or what it changed was purged.
+        let planned = revision_plan::plan_always(desk, place, &changes, merged)?;
         let number = Some((at.sequence, planned.head.sequence));
         Ok(PlannedStep { changes: planned.changes, number, ..PlannedStep::default() })
     }
