@@ -307,12 +307,6 @@ impl From<store::Error> for CommandError {
                 key of the remote is"
                     .to_owned(),
             ),
-            store::Error::LostNotices { .. } => Some(
-                "the remote may have been set back: the next push or pull of a machine that has \
-                seen them writes them again; 'forge pull --accept-history' goes on without them, \
-                and may bring back what was purged"
-                    .to_owned(),
-            ),
             store::Error::PurgedSecrets { .. } => Some(
                 "change what is named, or purge more of the text around the secret with 'forge \
                 purge', then push again; if it is no secret, '--allow-secrets' pushes it"

@@ -272,7 +272,9 @@ impl StoreWorker {
 
     fn sessions(&self) -> Result<WorkerAnswer> {
         let shown = self.session.as_ref().map(Session::summary).transpose()?;
-        let mut work = UnpushedText::load(&self.store, &self.remotes, self.zone)?;
+        // The list does not depend on it.
+        let work = UnpushedText::load(&self.store, &self.remotes, self.zone);
+        let mut work = work.unwrap_or_default();
         let mut rows: Vec<SessionRow> = Vec::new();
         for summary in self.store.latest_sessions(&SessionKind::ALL, MAX_SESSIONS)? {
             let last = summary

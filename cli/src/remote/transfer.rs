@@ -192,6 +192,11 @@ impl<'a> Transfer<'a> {
                  it and pushes what is missing there, and 'forge pull {session}{from} \
                  --accept-history' only accepts it"
             )),
+            Error::LostNotices { .. } => CommandError::from(error).hinted(format!(
+                "the remote may have been set back: the next push or pull of a machine that has \
+                 seen them writes them again; 'forge pull {session}{from} --accept-history' goes on \
+                 without them, and may bring back what was purged"
+            )),
             error => error.into(),
         }
     }
