@@ -60,7 +60,7 @@ fn is_glued(before: &[u8]) -> bool {
             .is_some_and(|at| word[at..].eq_ignore_ascii_case(end.as_bytes()))
     };
     ["token", "token_", "key_", "secret_"].iter().any(|end| ends(end))
-        || word == b"hp" && before.get(before.len() - 3) == Some(&b'-')
+        || before.ends_with(b"-hp")
         || word.iter().any(|byte| !byte.is_ascii())
 }
 

@@ -35,6 +35,14 @@ fn github(seed: u64) -> String {
     format!("gh{}_{}", "p", noise(seed, 36))
 }
 
+/// A text that begins with `hp` was looked at before its first byte.
+#[test]
+fn a_token_may_follow_the_flag_of_an_archiver_and_no_other_hp() {
+    let begins = |text: &str| byte_text::begins_word(text.as_bytes(), text.len() - 1);
+    assert!(begins("7z a -hpS"));
+    assert!(!begins("hpS") && !begins("php-xhpS") && !begins("-xhpS"));
+}
+
 #[test]
 fn every_shape_is_a_regular_expression_and_its_hints_are_small_letters() {
     let mut seen = BTreeSet::new();
