@@ -168,6 +168,12 @@ pub(super) fn is_false(value: &bool) -> bool {
     !value
 }
 
+/// Returns whether a number is zero and is left out.
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde hands out references")]
+pub(super) const fn is_zero(number: &u64) -> bool {
+    *number == 0
+}
+
 /// Encodes like [`pack`], appending to `out`.
 pub(crate) fn pack_into<T: serde::Serialize>(out: &mut Vec<u8>, value: &T) {
     rmp_serde::encode::write_named(out, value).expect("plain data encodes into memory");

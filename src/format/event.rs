@@ -3,7 +3,7 @@
 //!
 //! Specified in `docs/events.md`.
 
-use super::codec::is_false;
+use super::codec::{is_false, is_zero};
 use crate::model::{BranchStatus, CheckpointTrigger, Kind, SessionKind, Timestamp, Value};
 use serde::de::{self, Deserializer, MapAccess, Visitor};
 use serde::{Deserialize, Serialize};
@@ -176,11 +176,6 @@ pub struct RevisionSelector {
     /// No revision: the state before the first one.
     #[serde(skip_serializing_if = "is_false")]
     pub nothing: bool,
-}
-
-#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde hands out references")]
-fn is_zero(number: &u64) -> bool {
-    *number == 0
 }
 
 /// A change of a checkpoint's tags.

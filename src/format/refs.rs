@@ -1,7 +1,7 @@
 //! Refs: the current state of a session and its branches, and what a segment of the journal begins
 //! with.
 
-use super::codec::DecodeError;
+use super::codec::{DecodeError, is_zero};
 use super::record::RecordBytes;
 use crate::model::{
     BranchMetadata, BranchName, BranchNumber, BranchStatus, OperationId, RevisionId, SessionKind,
@@ -232,9 +232,4 @@ pub fn encode_session(session: &SessionRefs) -> Vec<u8> {
 /// Decodes a session.
 pub fn decode_session(bytes: &[u8]) -> Result<SessionRefs, DecodeError> {
     decode::<true>(bytes)
-}
-
-#[expect(clippy::trivially_copy_pass_by_ref, reason = "as serde calls it")]
-const fn is_zero(number: &u64) -> bool {
-    *number == 0
 }

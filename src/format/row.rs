@@ -1,7 +1,7 @@
 //! Values of the index's tables.
 
 use super::codec::{
-    ByteReader, DecodeError, is_false, pack, put_bytes, put_signed, put_varint, unpack,
+    ByteReader, DecodeError, is_false, is_zero, pack, put_bytes, put_signed, put_varint, unpack,
 };
 use super::record::RecordBytes;
 use super::refs::{BranchChange, StoreHead};
@@ -471,11 +471,6 @@ pub enum OperationEffect {
         #[serde(default, skip_serializing_if = "is_zero")]
         first: u64,
     },
-}
-
-#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde passes a reference")]
-const fn is_zero(number: &u64) -> bool {
-    *number == 0
 }
 
 impl OperationEffect {
