@@ -64,7 +64,7 @@ fn a_remote_that_was_set_back_is_refused_until_that_is_accepted() {
 }
 
 /// A container: a machine whose environment names the remote and a grant.
-fn run(container: &Machine<'_>, grant: &str, args: &[&str]) -> Output {
+pub(super) fn run(container: &Machine<'_>, grant: &str, args: &[&str]) -> Output {
     let mut command = container.environment.command(args);
     command
         .env("HOME", container.path("home"))

@@ -1,7 +1,8 @@
 //! What the commands of remotes say, and which sessions they are about.
 
+use super::trust::run;
 use super::{Machine, shared};
-use crate::environment::{Environment, Output};
+use crate::environment::Environment;
 use std::fs;
 
 fn branch_off(machine: &Machine<'_>, name: &str) {
@@ -32,17 +33,6 @@ fn a_branch_that_gets_another_name_is_told() {
     let pushed = other.forge(["push", "--json"]).json();
     let renamed = &pushed["sessions"][0]["renamed_branches"];
     assert_eq!(renamed[0][0], "next", "{pushed}");
-}
-
-/// A container whose environment has a grant.
-fn run(container: &Machine<'_>, grant: &str, args: &[&str]) -> Output {
-    let mut command = container.environment.command(args);
-    command
-        .env("HOME", container.path("home"))
-        .env("FORGE_REMOTE", container.environment.path("shared"))
-        .env("FORGE_GRANT", grant)
-        .current_dir(container.path("checkout"));
-    container.environment.finished(&mut command)
 }
 
 fn grant_of(machine: &Machine<'_>) -> String {
