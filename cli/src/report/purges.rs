@@ -143,28 +143,25 @@ impl PurgesReport {
             screen.line(Tone::Plain, &format!("Told {remote} of {purges}"));
         }
         for name in &self.rewritten {
-            print_rewritten(screen, (name, remote), RewriteReason::Purged, "");
+            print_rewritten(screen, "Rewrote", (name, remote), RewriteReason::Purged, "");
         }
     }
 }
 
-/// Says that a session was rewritten.
+/// Says that a session was rewritten, after a word such as "Rewrote".
 pub fn print_rewritten(
     screen: &mut Screen,
+    did: &str,
     (session, remote): (&str, &str),
     reason: RewriteReason,
     end: &str,
 ) {
-    screen.put(Tone::Plain, "Rewrote ");
-    screen.put(Tone::Id, session);
-    screen.line(Tone::Plain, &format!(" on {remote} {}{end}", rewritten_how(reason)));
-}
-
-/// Returns how a session that was rewritten differs from the one before, in words.
-pub const fn rewritten_how(reason: RewriteReason) -> &'static str {
-    match reason {
+    let how = match reason {
         RewriteReason::Purged => "without what was purged",
         RewriteReason::Swept => "without what was swept",
         RewriteReason::Reordered => "in the order that it has on another remote",
-    }
+    };
+    screen.put(Tone::Plain, &format!("{did} "));
+    screen.put(Tone::Id, session);
+    screen.line(Tone::Plain, &format!(" on {remote} {how}{end}"));
 }

@@ -1,6 +1,6 @@
 //! Reports of pushes and pulls.
 
-use super::purges::{PurgesReport, print_rewritten, rewritten_how};
+use super::purges::{PurgesReport, print_rewritten};
 use crate::error::CommandError;
 use crate::output::{OutputSink, Report, Screen, Tone};
 use crate::remote::name::named;
@@ -176,12 +176,10 @@ impl PushedSession {
         match (self.rewritten, self.version) {
             (Some(reason), Some(_)) => {
                 let end = if self.operations > 0 { "" } else { &version };
-                print_rewritten(screen, (&self.session, remote), reason, end);
+                print_rewritten(screen, "Rewrote", (&self.session, remote), reason, end);
             }
             (Some(reason), None) => {
-                screen.put(Tone::Plain, "Would rewrite ");
-                screen.put(Tone::Id, &self.session);
-                screen.line(Tone::Plain, &format!(" on {remote} {}", rewritten_how(reason)));
+                print_rewritten(screen, "Would rewrite", (&self.session, remote), reason, "");
             }
             (None, _) => {}
         }
@@ -418,7 +416,7 @@ impl Report for SyncReport {
         let mut unchanged = Vec::new();
         for one in &self.sessions {
             if let Some(reason) = one.rewritten {
-                print_rewritten(screen, (&one.session, &self.remote), reason, "");
+                print_rewritten(screen, "Rewrote", (&one.session, &self.remote), reason, "");
             }
             if one.pulled == 0 && one.pushed == 0 && !one.new && one.joined.is_empty() {
                 unchanged.extend(one.rewritten.is_none().then_some(&*one.session));

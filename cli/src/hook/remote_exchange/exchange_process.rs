@@ -124,13 +124,13 @@ fn exchange_once(
     let (purges, done) = match (verb, done) {
         // The agent waits for a pull.
         (PULL, done) => (transfer.purges_so_far(), done),
-        (_, Ok(is_changed)) => {
-            let (purges, failure) = transfer.settle_purges(context, None);
+        (_, done) => {
+            let (is_changed, failure) = match done {
+                Ok(is_changed) => (is_changed, None),
+                Err(error) => (false, Some(error)),
+            };
+            let (purges, failure) = transfer.settle_purges(context, failure);
             (purges, failure.map_or(Ok(is_changed), Err))
-        }
-        (_, Err(error)) => {
-            let (purges, failure) = transfer.settle_purges(context, Some(error));
-            (purges, failure.map_or(Ok(false), Err))
         }
     };
     told::keep(store, session, &purges.done_elsewhere())?;
