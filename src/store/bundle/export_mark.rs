@@ -10,7 +10,7 @@ use crate::error::Result;
 use crate::format::{ExportMark, OperationEffect, OperationRow};
 use crate::model::{OperationId, SessionNumber, Timestamp};
 use crate::store::Store;
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 
 /// Returns the mark of the end of a session.
 pub(super) fn mark_of(view: &ReadSnapshot, number: SessionNumber) -> Result<ExportMark> {
@@ -73,7 +73,7 @@ impl Store {
     ) -> Result<bool> {
         let view = self.engine.follower.written_view()?;
         let rows = operations_since(&view, number, mark.position)?;
-        Ok(rows.iter().any(|row| erases(row, mark.position) && may_erase_up_to(row, last)))
+        Ok(rows.iter().any(|row| erases_up_to(row, mark, last)))
     }
 
     /// Returns whether something up to the sequence number `last` was purged from a session since a
@@ -86,12 +86,8 @@ impl Store {
     ) -> Result<bool> {
         let view = self.engine.follower.written_view()?;
         let rows = operations_since(&view, number, mark.position)?;
-        Ok(rows.iter().any(|row| {
-            row.position >= mark.position
-                && !row.is_swept()
-                && erases(row, mark.position)
-                && may_erase_up_to(row, last)
-        }))
+        let is_purge = |row: &OperationRow| row.position >= mark.position && !row.is_swept();
+        Ok(rows.iter().any(|row| is_purge(row) && erases_up_to(row, mark, last)))
     }
 
     /// Returns how many effects each operation of a session has.
@@ -141,9 +137,9 @@ impl Store {
         let view = self.engine.follower.written_view()?;
         let (mut count, mut first) = (0, None);
         let mut rows = operations_since(&view, number, mark.position)?;
-        for id in before {
-            let is_there = rows.iter().any(|row| row.operation.id == *id);
-            rows.extend(find_operation_of(&view, number, id)?.filter(|_| !is_there));
+        let known: HashSet<OperationId> = rows.iter().map(|row| row.operation.id).collect();
+        for id in before.iter().filter(|id| !known.contains(id)) {
+            rows.extend(find_operation_of(&view, number, id)?);
         }
         for row in rows {
             let time = row.operation.time;
@@ -209,10 +205,11 @@ impl Store {
     }
 }
 
-/// Returns whether an operation may have erased something up to a sequence number.
-fn may_erase_up_to(row: &OperationRow, last: u64) -> bool {
+/// Returns whether an operation has erased something up to the sequence number `last` since a mark,
+/// or may have.
+fn erases_up_to(row: &OperationRow, mark: &ExportMark, last: u64) -> bool {
     let is_after = |effect: &OperationEffect| matches!(effect, OperationEffect::Purged { first, .. } if *first > last);
-    row.effects.is_empty() || !row.effects.iter().all(is_after)
+    erases(row, mark.position) && !row.effects.iter().all(is_after)
 }
 
 /// Returns whether no bundle has an effect. It has what was purged as it is now, and does not say

@@ -60,16 +60,16 @@ pub(in crate::store) struct PackTarget<'a> {
     pub(in crate::store) keeps_checkout: bool,
     /// A session that is new here is refused if its agent has one with this number or a higher one.
     pub(in crate::store) begun_before: Option<SessionNumber>,
-    /// Whether operations that are here must have the numbers that they have in the bundle.
-    pub(in crate::store) same_numbers: bool,
 }
 
 /// Where the sessions of a bundle go.
-#[derive(Clone, Copy, Default)]
+#[derive(Clone, Copy)]
 struct BundleTarget<'a> {
     /// The name of the file, for a report if the import is killed; empty for none.
     file: &'a str,
     pack: PackTarget<'a>,
+    /// Whether operations that are here must have the numbers that they have in the bundle.
+    same_numbers: bool,
 }
 
 /// What an import does if it finds secrets that this store redacts.
@@ -112,7 +112,8 @@ impl Store {
         file: &str,
         name: Option<&str>,
     ) -> Result<BundleImportReport> {
-        let target = BundleTarget { file, pack: PackTarget { name, ..PackTarget::default() } };
+        let pack = PackTarget { name, ..PackTarget::default() };
+        let target = BundleTarget { file, pack, same_numbers: false };
         let (report, _) = self.take_bundle(act, source, target, SecretsFound::Refused)?;
         Ok(report)
     }
@@ -126,7 +127,7 @@ impl Store {
         source: &mut dyn BundleSource,
         pack: PackTarget<'_>,
     ) -> Result<PackImport> {
-        let target = BundleTarget { file: "", pack };
+        let target = BundleTarget { file: "", pack, same_numbers: true };
         let (_, taken) = self.take_bundle(act, source, target, SecretsFound::Reported)?;
         Ok(taken)
     }
@@ -135,7 +136,7 @@ impl Store {
         &self,
         act: &WriteContext,
         source: &mut dyn BundleSource,
-        BundleTarget { file, pack: target }: BundleTarget<'_>,
+        BundleTarget { file, pack: target, same_numbers }: BundleTarget<'_>,
         secrets_found: SecretsFound,
     ) -> Result<(BundleImportReport, PackImport)> {
         let view = self.engine.follower.written_view()?;
@@ -175,7 +176,7 @@ impl Store {
             next_branches: contents.sessions.iter().map(first_branch).collect(),
             keeps_checkout: target.keeps_checkout,
             begun_before: target.begun_before,
-            same_numbers: target.same_numbers,
+            same_numbers,
             checked_out_elsewhere: None,
             contents,
         };

@@ -22,6 +22,23 @@ impl Store {
         &self,
         act: &WriteContext,
         remote: &Remote,
+        place: (&SessionHandle, &ReadRef),
+        name: Option<&str>,
+    ) -> Result<TakenRef> {
+        let taken = self.take_beside(act, remote, place, name);
+        let Err(Error::Conflict(reason)) = taken else { return taken };
+        match self.shared_session(place.1.opened.content.info.id)? {
+            // It was written to as soon as its first pack was here.
+            Some(here) => self.take_or_join(act, remote, place, (here.number, None)),
+            None => Err(Error::Conflict(reason)),
+        }
+    }
+
+    /// Imports a session beside those that are here, or joins it with the one that its agent began.
+    fn take_beside(
+        &self,
+        act: &WriteContext,
+        remote: &Remote,
         (handle, read): (&SessionHandle, &ReadRef),
         name: Option<&str>,
     ) -> Result<TakenRef> {

@@ -42,8 +42,7 @@ impl Store {
         info: &SessionMetadata,
     ) -> Result<Joined> {
         let operation = act.operation()?;
-        let (pushed, last) = known
-            .map_or_else(|| (ExportMark::default(), u64::MAX), |known| (known.end, known.last));
+        let (pushed, last) = (KnownRef::end_of(known), KnownRef::last_of(known));
         // Without notices, the packs would bring back what was purged.
         let is_told =
             remote.notices_key().is_some() && !remote.purge_track(self)?.notices.is_empty();
@@ -110,9 +109,7 @@ impl Store {
             &[TrackElsewhere],
         ),
     ) -> Result<Option<Joined>, ReapplyError> {
-        let into = Some(new);
-        let target =
-            PackTarget { into, keeps_checkout: true, same_numbers: true, ..PackTarget::default() };
+        let target = PackTarget { into: Some(new), keeps_checkout: true, ..PackTarget::default() };
         let packs = self.take_packs(act, remote, (handle, read), None, target)?;
         let since = self.first_unshared(old, &ExportMark::default(), &packs.effects)?;
         if self.has_other_numbers(old, new)? && self.written_since(old, &since, &[])?.0 > 0 {

@@ -1,8 +1,7 @@
 //! What a join with one remote means for the other remotes that have the session.
 
 use super::RewriteReason;
-use super::track::{read_track, write_track};
-use super::unpushed::SharedPart;
+use super::track::{SharedPart, read_track, write_track};
 use crate::backend::files;
 use crate::error::Result;
 use crate::format::remote::RefTrack;
@@ -40,7 +39,7 @@ impl Store {
                     continue;
                 }
                 let mut shared = self.effects_before(session.number, &track.end)?;
-                let part = SharedPart { end: track.end, last: track.last, unshared: Vec::new() };
+                let part = SharedPart { end: track.end, last: track.last, unshared: None };
                 for id in track.unshared.iter().flatten() {
                     shared.remove(id);
                 }

@@ -45,7 +45,7 @@ impl Store {
         if work.operations == 0 && work.rewrite.is_none() {
             return Ok(PushPreview::default());
         }
-        let shared = shared.filter(|shared| shared.unshared.is_empty());
+        let shared = shared.filter(|shared| shared.unshared.is_none());
         let end = shared.map_or_else(ExportMark::default, |shared| shared.end);
         let bytes = self.exported(session, &end)?.1;
         let sent = match work.rewrite {

@@ -116,7 +116,7 @@ impl Store {
         match (remote.depot.get(&ref_name(handle), tag)?, known) {
             (DepotRead::Whole { bytes, tag }, known) => {
                 let read = remote.opened(handle, bytes, tag)?;
-                let known = known.filter(|known| known.unshared.is_none());
+                let known = known.filter(|known| !known.is_reordered());
                 self.take_in(act, remote, handle, known.as_ref(), read, name)
             }
             (DepotRead::Unchanged, Some(known)) => {
@@ -179,23 +179,14 @@ impl Store {
         let known = remote.checked(self, handle, known, read)?;
         let mut report = PullReport { version: content.version, ..PullReport::default() };
         let old = self.shared_session(content.info.id)?.map(|session| session.number);
-        let since = known.map_or_else(ExportMark::default, |known| known.end);
+        let since = KnownRef::end_of(known);
         let last = content.summary.last_sequence;
         let is_unsearched = self.note_unsearched(act, remote, content)?;
         let was_purged = old.map_or(Ok(false), |old| self.was_purged_since(old, &since, last))?;
         let here = self.known_operations(old, is_unsearched)?;
         let taken = match old {
             Some(old) => self.take_or_join(act, remote, (handle, read), (old, known))?,
-            None => match self.take_new(act, remote, (handle, read), name) {
-                // It was written to as soon as its first pack was here.
-                Err(Error::Conflict(reason)) => match self.shared_session(content.info.id)? {
-                    Some(here) => {
-                        self.take_or_join(act, remote, (handle, read), (here.number, known))?
-                    }
-                    None => return Err(Error::Conflict(reason)),
-                },
-                taken => taken?,
-            },
+            None => self.take_new(act, remote, (handle, read), name)?,
         };
         let TakenRef { packs, end, joined } = taken;
         let is_joined = joined.is_some();
@@ -232,12 +223,7 @@ impl Store {
         report.operations = if is_joined { new } else { packs.operations };
         report.secrets = packs.secrets;
         let stored = (&read.tag, read.stored.clone());
-        remote.keep_ref(
-            self,
-            (handle, session.number),
-            stored,
-            (packs.begins, end, content.summary.last_sequence),
-        )?;
+        remote.keep_ref(self, (handle, session.number), stored, (packs.begins, end, last))?;
         remote.note_seen(self, handle, &read.opened.seen());
         Ok(report)
     }
@@ -273,7 +259,7 @@ impl Store {
                 None if taken.begins.is_empty() => ExportMark::default(),
                 None if is_new => before,
                 // What was here already is after what the remote was known to have.
-                None => known.map_or_else(ExportMark::default, |known| known.end),
+                None => KnownRef::end_of(known),
             });
             let elsewhere = import.checked_out_elsewhere;
             taken.checked_out_elsewhere = elsewhere.or(taken.checked_out_elsewhere);
@@ -317,14 +303,14 @@ impl Store {
     }
 
     /// Imports the packs that are new into the session that is here, or joins it with them.
-    fn take_or_join(
+    pub(super) fn take_or_join(
         &self,
         act: &WriteContext,
         remote: &Remote,
         (handle, read): (&SessionHandle, &ReadRef),
         (old, known): (SessionNumber, Option<&KnownRef>),
     ) -> Result<TakenRef> {
-        let since = known.map_or_else(ExportMark::default, |known| known.end);
+        let since = KnownRef::end_of(known);
         let follows = self.can_follow(known, read, old)?;
         let refused = || refused_join(read, known.is_some());
         // Without a track, only reading all packs would show whether they can follow.
@@ -332,7 +318,7 @@ impl Store {
             return Err(refused());
         }
         let keeps_checkout = known.is_some();
-        let target = PackTarget { keeps_checkout, same_numbers: true, ..PackTarget::default() };
+        let target = PackTarget { keeps_checkout, ..PackTarget::default() };
         let taken = follows.then(|| self.take_in_order(act, remote, (handle, read), known, target));
         let must_join = match &taken {
             None | Some(Err(Error::Conflict(_))) => true,
@@ -340,7 +326,7 @@ impl Store {
             Some(Err(Error::Invalid(_))) if known.is_none() => true,
             // Others may have brought back what was swept here.
             Some(Err(_)) => {
-                let last = known.map_or(u64::MAX, |known| known.last);
+                let last = KnownRef::last_of(known);
                 self.was_erased_since(old, &since, last)?
             }
             Some(Ok(_)) => false,
@@ -366,7 +352,7 @@ impl Store {
         target: PackTarget<'_>,
     ) -> Result<TakenRef> {
         let packs = self.take_packs(act, remote, (handle, read), known, target)?;
-        let since = known.map_or_else(ExportMark::default, |known| known.end);
+        let since = KnownRef::end_of(known);
         let session = self.pulled_session(read.opened.content.info.id)?;
         let end = self.first_unshared(session.number, &since, &packs.effects)?;
         Ok(TakenRef { packs, end, joined: None })
@@ -382,7 +368,7 @@ impl Store {
     ) -> Result<bool> {
         let Some(known) = known else { return Ok(true) };
         let is_same = read.opened.content.version == known.read.opened.content.version;
-        Ok(is_same || self.wrote_only_facts_since(session, &known.end)?)
+        Ok(is_same || self.wrote_only_facts_since(session, &known.shared.end)?)
     }
 
     pub(super) fn pulled_session(&self, id: SessionId) -> Result<Session> {

@@ -2,7 +2,6 @@
 
 use super::noticed::{is_secret, search_for};
 use super::track::KnownRef;
-use super::unpushed::SharedPart;
 use super::{DepotTag, DepotWrite, Remote, RewriteReason};
 use crate::engine::random::random;
 use crate::engine::refs::session as session_refs;
@@ -119,14 +118,16 @@ impl Store {
                 thread::park_timeout(pause(attempt)?);
             }
             let track = self.exchange_purges(act, remote)?;
-            let mut known = remote.known_ref(self, &handle)?;
-            if known.is_none() && !remote.accepts_history {
-                match push.reordered(&track)? {
-                    Some(ReorderedPush::Nothing(version)) => {
+            let mut known = remote.last_ref(self, &handle)?;
+            if let Some(last) = known.take_if(|known| known.is_reordered())
+                && !remote.accepts_history
+            {
+                match push.reordered(last, &track)? {
+                    ReorderedPush::Nothing(version) => {
                         return Ok(PushReport { version, ..report });
                     }
-                    Some(ReorderedPush::Rewrite(last)) => known = Some(*last),
-                    None => {}
+                    ReorderedPush::Rewrite(last) => known = Some(*last),
+                    ReorderedPush::Join => {}
                 }
             }
             let mut there = None;
@@ -147,7 +148,7 @@ impl Store {
                 there = remote.read_current(self, &handle, known.as_ref())?;
             }
             if let Some(there) = there {
-                let known = known.as_ref().filter(|known| known.unshared.is_none());
+                let known = known.as_ref().filter(|known| !known.is_reordered());
                 let taken = self.take_in(act, remote, &handle, known, there, None)?;
                 report.pulled += taken.operations;
                 report.renumbered.extend(taken.renumbered);
@@ -194,22 +195,24 @@ enum ReorderedPush {
     Nothing(u64),
     /// It writes the session again in the order that it has here, unless others pushed meanwhile.
     Rewrite(Box<KnownRef>),
+    /// The session must be joined with this remote too.
+    Join,
 }
 
 impl Push<'_> {
     /// Returns what a push of a session does which a join with another remote has given another
-    /// order; `None` if it must be joined with this remote too.
-    fn reordered(&self, track: &PurgeTrack) -> Result<Option<ReorderedPush>> {
-        let Some(last) = self.remote.last_ref(self.store, &self.handle)? else { return Ok(None) };
-        let shared = SharedPart::of(&last);
-        let reason = self.store.rewrite_reason(&self.session, &shared, track)?;
+    /// order.
+    fn reordered(&self, last: KnownRef, track: &PurgeTrack) -> Result<ReorderedPush> {
+        let reason = self.store.rewrite_reason(&self.session, &last.shared, track)?;
         let content = &last.read.opened.content;
-        if reason.is_none() && self.store.unshared(&self.session, Some(&shared))?.0 == 0 {
-            return Ok(Some(ReorderedPush::Nothing(content.version)));
+        if reason.is_none() && self.store.unshared(&self.session, Some(&last.shared))?.0 == 0 {
+            return Ok(ReorderedPush::Nothing(content.version));
         }
         let is_own = content.packs.iter().all(|pack| pack.by == self.by);
-        let is_purged = reason == Some(RewriteReason::Purged);
-        Ok((is_own || is_purged).then_some(ReorderedPush::Rewrite(Box::new(last))))
+        Ok(match is_own || reason == Some(RewriteReason::Purged) {
+            true => ReorderedPush::Rewrite(Box::new(last)),
+            false => ReorderedPush::Join,
+        })
     }
 
     /// Pushes what is new, if the ref is still the one that is known. Returns whether it was.
@@ -310,16 +313,15 @@ impl Push<'_> {
     ) -> Result<Option<NewPack>> {
         let whole = ExportMark::default();
         // What has another order here is sent as a whole: it has what others pushed elsewhere.
-        let reordered = known.filter(|known| known.unshared.is_some());
-        let since = known.filter(|_| reordered.is_none());
-        let mut begin = since.map_or(whole, |known| known.end);
+        let reordered = known.filter(|known| known.is_reordered());
+        let searched = KnownRef::end_of(known.filter(|_| reordered.is_none()));
+        let mut begin = searched;
         let (mut written, mut bytes) = self.exported(&begin)?;
         let id = self.session.summary()?.info.id;
         let replaces = match known {
             Some(known) => {
-                let shared = SharedPart::of(known);
-                let reason = self.store.rewrite_reason(&self.session, &shared, track)?;
-                reason.or(known.unshared.is_some().then_some(RewriteReason::Reordered))
+                let reason = self.store.rewrite_reason(&self.session, &known.shared, track)?;
+                reason.or(reordered.map(|_| RewriteReason::Reordered))
             }
             None => None,
         };
@@ -331,7 +333,7 @@ impl Push<'_> {
             return Ok(None);
         }
         let operations = match reordered {
-            Some(known) => self.store.unshared(&self.session, Some(&SharedPart::of(known)))?.0,
+            Some(known) => self.store.unshared(&self.session, Some(&known.shared))?.0,
             None => written.operations,
         };
         let mut first = version;
@@ -342,6 +344,8 @@ impl Push<'_> {
                 if replaces.is_some() { 0 } else { first_joined(packs, bytes.len() as u64) };
             if let (Some(pack), Some(mark)) = (packs.get(joined), known.begins.get(joined)) {
                 (first, begin) = if replaces.is_some() { (1, whole) } else { (pack.first, *mark) };
+            }
+            if begin != searched {
                 let end = written.marks.first().copied().unwrap_or_default();
                 (written, bytes) = self.exported(&begin)?;
                 let view = self.store.engine.follower.written_view()?;

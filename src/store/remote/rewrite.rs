@@ -1,6 +1,6 @@
 //! Sessions that are rewritten on a remote, because data was erased here that it still has.
 
-use super::unpushed::SharedPart;
+use super::track::SharedPart;
 use super::{PurgeContact, Remote};
 use crate::error::Result;
 use crate::format::remote::PurgeTrack;
@@ -67,13 +67,11 @@ impl Store {
                 Err(error) => failure = failure.or(Some(error)),
             }
         }
-        match failure {
-            Some(error) => Err(error),
-            None => {
-                settled.contact = remote.take_purge_contact();
-                Ok(settled)
-            }
+        if let Some(error) = failure {
+            return Err(error);
         }
+        settled.contact = remote.take_purge_contact();
+        Ok(settled)
     }
 
     /// Returns the sessions on a remote that must be rewritten because of a purge.
@@ -84,10 +82,9 @@ impl Store {
             let id = session.summary()?.info.id;
             let handle = remote.keys.handle(&id)?;
             let Some(known) = remote.last_ref(self, &handle)? else { continue };
-            let shared = SharedPart::of(&known);
-            let reason = self.rewrite_reason(&session, &shared, &track)?;
+            let reason = self.rewrite_reason(&session, &known.shared, &track)?;
             if reason == Some(RewriteReason::Purged) {
-                let operations = self.unshared(&session, Some(&shared))?.0;
+                let operations = self.unshared(&session, Some(&known.shared))?.0;
                 found.push(PurgedSession { handle, id, session, operations });
             }
         }

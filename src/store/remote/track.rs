@@ -34,6 +34,12 @@ pub(super) struct KnownRef {
     pub(super) read: ReadRef,
     /// Where each pack of the ref begins in this store.
     pub(super) begins: Vec<ExportMark>,
+    /// What the remote has of the session.
+    pub(super) shared: SharedPart,
+}
+
+/// What a remote has of a session.
+pub(super) struct SharedPart {
     /// Up to where the session is on the remote.
     pub(super) end: ExportMark,
     /// The last sequence number that is on the remote; the greatest one if that is not known.
@@ -41,6 +47,24 @@ pub(super) struct KnownRef {
     /// What is not there of what the session has before `end`, if a join with another remote has
     /// given it another order. The session must be joined with this remote too.
     pub(super) unshared: Option<Vec<OperationId>>,
+}
+
+impl KnownRef {
+    /// Returns whether the session has another order here than on the remote.
+    pub(super) const fn is_reordered(&self) -> bool {
+        self.shared.unshared.is_some()
+    }
+
+    /// Returns up to where the session is on the remote; the default mark if that is not known.
+    pub(super) fn end_of(known: Option<&Self>) -> ExportMark {
+        known.map_or_else(ExportMark::default, |known| known.shared.end)
+    }
+
+    /// Returns the last sequence number that is on the remote; the greatest one if that is not
+    /// known.
+    pub(super) fn last_of(known: Option<&Self>) -> u64 {
+        known.map_or(u64::MAX, |known| known.shared.last)
+    }
 }
 
 /// The tracks of a store in memory.
@@ -58,7 +82,7 @@ impl Remote {
         store: &Store,
         handle: &SessionHandle,
     ) -> Result<Option<KnownRef>> {
-        Ok(self.last_ref(store, handle)?.filter(|known| known.unshared.is_none()))
+        Ok(self.last_ref(store, handle)?.filter(|known| !known.is_reordered()))
     }
 
     /// Returns what the store knows of the ref of a session, which a join with another remote may
@@ -77,7 +101,8 @@ impl Remote {
         // A session that was removed or replaced here is pulled whole again.
         let now = store.shared_session(read.opened.content.info.id)?;
         let is_current = now.is_some_and(|now| now.number == session);
-        Ok(is_current.then_some(KnownRef { read, begins, end, last, unshared }))
+        let shared = SharedPart { end, last, unshared };
+        Ok(is_current.then_some(KnownRef { read, begins, shared }))
     }
 
     fn stored_track(&self, store: &Store, handle: &SessionHandle) -> Result<Option<RefTrack>> {

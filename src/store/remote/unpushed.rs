@@ -1,13 +1,13 @@
 //! What a store has that is not on a remote, as far as the store knows: no request is made.
 
 use super::access::AccessKeys;
-use super::track::{KnownRef, read_track};
+use super::track::{SharedPart, read_track};
 use super::{RemoteAccess, RewriteReason};
 use crate::engine::refs::visible_sessions;
 use crate::error::Result;
 use crate::format::ExportMark;
 use crate::format::remote::RefTrack;
-use crate::model::{OperationId, SessionHandle, Timestamp};
+use crate::model::{SessionHandle, Timestamp};
 use crate::store::{Session, Store};
 use std::collections::BTreeSet;
 
@@ -20,23 +20,6 @@ pub struct UnpushedWork {
     pub since: Option<Timestamp>,
     /// Why the session must be rewritten there, if it must.
     pub rewrite: Option<RewriteReason>,
-}
-
-/// What a remote has of a session.
-pub(super) struct SharedPart {
-    /// Up to where the session is on the remote.
-    pub(super) end: ExportMark,
-    /// The last sequence number that is there.
-    pub(super) last: u64,
-    /// The operations before it that are not there.
-    pub(super) unshared: Vec<OperationId>,
-}
-
-impl SharedPart {
-    pub(super) fn of(known: &KnownRef) -> Self {
-        let unshared = known.unshared.clone().unwrap_or_default();
-        Self { end: known.end, last: known.last, unshared }
-    }
 }
 
 impl Store {
@@ -104,7 +87,7 @@ impl Store {
     ) -> Result<(u64, Option<Timestamp>)> {
         match shared {
             Some(SharedPart { end, unshared, .. }) => {
-                self.written_since(session.number, end, unshared)
+                self.written_since(session.number, end, unshared.as_deref().unwrap_or_default())
             }
             None => self.written_since(session.number, &ExportMark::default(), &[]),
         }
@@ -122,7 +105,7 @@ impl Store {
             Some(RefTrack { session: number, end, last, unshared, .. })
                 if number == session.number && self.has_export_mark(&end)? =>
             {
-                Ok(Some(SharedPart { end, last, unshared: unshared.unwrap_or_default() }))
+                Ok(Some(SharedPart { end, last, unshared }))
             }
             _ => Ok(None),
         }
