@@ -7,8 +7,10 @@
 
 mod hashed;
 mod order;
+mod replacement;
 
 pub use hashed::HashedSecrets;
+pub(crate) use replacement::differs_only_in_replacements;
 
 use super::secret_detector::DetectorStream;
 use super::secret_stream::SecretStream;
@@ -30,6 +32,8 @@ const MOST_SLASHES: usize = 64;
 /// Prefix of a replacement, which continues with [`FILL`].
 const MARK: &[u8] = b"purged";
 const FILL: u8 = b'x';
+/// The UTF-16 codes that replace a character in an escape, by its length in UTF-8.
+const CODES: [[&[u8]; 2]; 4] = [[b"0078", b""], [b"00d7", b""], [b"2022", b""], [b"d83d", b"dd12"]];
 
 /// The reasons why a text cannot be searched for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -475,13 +479,7 @@ fn is_cut(rest: &[u8]) -> bool {
 
 /// Writes the code of another character of the same length in bytes.
 fn code(char: char, bytes: &mut [u8]) {
-    let other: [&[u8]; 2] = match char.len_utf8() {
-        1 => [b"0078", b""],
-        2 => [b"00d7", b""],
-        3 => [b"2022", b""],
-        _ => [b"d83d", b"dd12"],
-    };
-    let mut codes = other.iter();
+    let mut codes = CODES[char.len_utf8() - 1].iter();
     let mut at = 0;
     while at < bytes.len() {
         if bytes[at] == b'u'

@@ -135,6 +135,7 @@ proptest! {
         let (new, count) = known.mask(text.as_bytes()).expect("it stands there");
         prop_assert!(count >= 1);
         prop_assert_eq!(new.len(), text.len());
+        prop_assert!(differs_only_in_replacements(text.as_bytes(), &new, false));
         let new = String::from_utf8(new).unwrap();
         prop_assert!(!known.holds(new.as_bytes()), "{}", new);
         let mut read = new;
@@ -189,4 +190,36 @@ fn a_hundred_times_the_secrets_are_little_more_work() {
     };
     let (few, many) = (steps(10), steps(1000));
     assert!(few > 0 && many <= 4 * few, "{few}, then {many}");
+}
+
+#[test]
+fn only_what_a_purge_writes_is_taken_for_it() {
+    let is_purged = |before: &str, after: &str| {
+        differs_only_in_replacements(before.as_bytes(), after.as_bytes(), false)
+    };
+    for (before, after) in [
+        ("the key is hunter22-ghp", "the key is purgedxxxxxx"),
+        // The first letter is the same.
+        ("a perfect secret", "a purgedx secret"),
+        ("\"pin\":12345678", "\"pin\":77777777"),
+        (r#""h\u00fcnter22""#, r#""x\u00d7xxxxxx""#),
+        ("the same", "the same"),
+    ] {
+        assert!(is_purged(before, after), "{before} {after}");
+    }
+    for (before, after) in [
+        ("the pump is cold", "the pump is warm"),
+        ("allow", "xxxxx "),
+        ("deny it", "deny us"),
+        ("grade is 5", "grade is d"),
+        ("u0041", "u0042"),
+    ] {
+        assert!(!is_purged(before, after), "{before} {after}");
+    }
+    // The mark may go on after a part of a text.
+    for (before, after) in [("a hunt", "a purg"), ("22-ghp a", "gedxxx a")] {
+        let parts = (before.as_bytes(), after.as_bytes());
+        assert!(differs_only_in_replacements(parts.0, parts.1, true), "{before}");
+        assert!(!differs_only_in_replacements(parts.0, parts.1, false), "{before}");
+    }
 }

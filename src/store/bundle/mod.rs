@@ -18,10 +18,11 @@ mod export;
 mod export_mark;
 mod folded_revision;
 mod import;
+mod purged_copy;
 pub(in crate::store) mod reapply;
 mod replay;
 mod secret_counter;
-mod shared_numbers;
+pub(in crate::store) mod shared_history;
 mod unfinished;
 mod verify;
 

@@ -17,6 +17,7 @@ use crate::format::{ExportMark, Record, RecordChange, SessionRemoval};
 use crate::model::{BranchNumber, Operation, SessionHandle, SessionMetadata, SessionNumber};
 use crate::store::bundle::PackTarget;
 use crate::store::bundle::reapply::{Reapplied, Reapply, ReapplyError};
+use crate::store::bundle::shared_history::SharedHistory;
 use crate::store::{Store, WriteContext};
 use std::collections::BTreeSet;
 
@@ -112,15 +113,7 @@ impl Store {
         let target = PackTarget { into: Some(new), keeps_checkout: true, ..PackTarget::default() };
         let packs = self.take_packs(act, remote, (handle, read), None, target)?;
         let since = self.first_unshared(old, &ExportMark::default(), &packs.effects)?;
-        if self.has_other_numbers(old, new)? && self.written_since(old, &since, &[])?.0 > 0 {
-            return Err(Error::Conflict(
-                "the session was joined with another remote, which has it in another order, and not \
-                 all of it is on this one: both cannot be joined. Let all machines push it to one \
-                 remote only"
-                    .to_owned(),
-            )
-            .into());
-        }
+        self.check_shared(remote, read, (old, new), &since)?;
         self.undo_prunings(act, old, &since)?;
         let view = self.engine.follower.written_view()?;
         let end = self.export_mark(new)?;
@@ -143,6 +136,32 @@ impl Store {
             Ok((is_same.then_some(record), is_same))
         })?;
         Ok(is_replaced.then_some(Joined { packs, reapplied, end }))
+    }
+
+    /// Checks that what the remote has of a session is what was pulled or pushed before, under the
+    /// same numbers.
+    fn check_shared(
+        &self,
+        remote: &Remote,
+        read: &ReadRef,
+        (old, new): (SessionNumber, SessionNumber),
+        since: &ExportMark,
+    ) -> Result<()> {
+        match self.compare_shared(old, new)? {
+            SharedHistory::OtherNumbers if self.written_since(old, since, &[])?.0 > 0 => {
+                Err(Error::Conflict(
+                    "the session was joined with another remote, which has it in another order, \
+                     and not all of it is on this one: both cannot be joined. Let all machines \
+                     push it to one remote only"
+                        .to_owned(),
+                ))
+            }
+            SharedHistory::OtherContent if !remote.accepts_history => Err(Error::RemoteHistory {
+                session: read.opened.content.info.name.clone(),
+                what: "has other content, which no purge explains,",
+            }),
+            _ => Ok(()),
+        }
     }
 
     /// Undoes the prunings since a mark, which hide what is written again. The next pruning does

@@ -1,0 +1,281 @@
+//! Compares what two sessions of one id have under the same ids: a copy may differ from the
+//! original in nothing but what a purge writes.
+
+use crate::backend::{ScanDirection, Snapshot};
+use crate::engine::blob::restart_before;
+use crate::engine::commit::Engine;
+use crate::engine::lineage::{self, RevisionRef};
+use crate::engine::lookup::delta_side_bytes;
+use crate::engine::object;
+use crate::engine::read_snapshot::ReadSnapshot;
+use crate::error::{Error, Result};
+use crate::format::key::{self, of};
+use crate::format::{
+    Delta, DeltaChange, DeltaSide, FactPage, ObjectKind, RevisionBody, RevisionRow, SegmentRow,
+    decode_entry, open, pack_derived, sealed_kind, unpack_bytes,
+};
+use crate::model::{Checkpoint, ObjectId, SessionNumber, Value};
+use crate::redact::differs_only_in_replacements;
+use serde::Serialize;
+use std::collections::BTreeSet;
+
+/// How many bytes of a growing blob are compared at once.
+const WINDOW_BYTES: u64 = 8 << 20;
+/// The length of an object's id in hex digits.
+const ID_DIGITS: usize = 64;
+
+/// A comparison of two sessions: of originals and their copies.
+pub(super) struct PurgedCopy<'a> {
+    engine: &'a Engine,
+    view: &'a ReadSnapshot,
+    original: SessionNumber,
+    copy: SessionNumber,
+    /// The pairs of objects that compared values name.
+    objects: BTreeSet<(ObjectId, ObjectId)>,
+    /// The pairs of growing blobs that compared facts refer to.
+    blobs: BTreeSet<(String, String)>,
+}
+
+impl<'a> PurgedCopy<'a> {
+    pub(super) const fn new(
+        engine: &'a Engine,
+        view: &'a ReadSnapshot,
+        (original, copy): (SessionNumber, SessionNumber),
+    ) -> Self {
+        Self { engine, view, original, copy, objects: BTreeSet::new(), blobs: BTreeSet::new() }
+    }
+
+    /// Returns whether the two revisions are the same, apart from purges. What was permanently
+    /// deleted from one of them is not compared.
+    pub(super) fn has_revision(&mut self, at: RevisionRef) -> Result<bool> {
+        let original = lineage::revision(self.view, self.original, at)?;
+        let copy = lineage::revision(self.view, self.copy, at)?;
+        Ok(original.header == copy.header
+            && self.has_body(&original.body, &copy.body)?
+            && self.has_delta(&original, &copy)?)
+    }
+
+    fn has_body(&mut self, original: &[u8], copy: &[u8]) -> Result<bool> {
+        if original == copy || original.is_empty() || copy.is_empty() {
+            return Ok(true);
+        }
+        let body = |bytes| RevisionBody::decode(bytes).map_err(Error::corrupt("a revision"));
+        self.has_same(&body(original)?.operation, &body(copy)?.operation)
+    }
+
+    fn has_delta(&mut self, original: &RevisionRow, copy: &RevisionRow) -> Result<bool> {
+        let (original, copy) = (&original.parts, &copy.parts);
+        if original == copy || original.is_empty() || copy.is_empty() {
+            return Ok(true);
+        }
+        let (mut left, changed) = (self.changes(original)?, self.changes(copy)?);
+        if left.len() != changed.len() {
+            return Ok(false);
+        }
+        for change in changed {
+            // A purge of a claim's id moves its change.
+            let same = left.iter().position(|other| other.key == change.key);
+            let place = match same {
+                Some(place) => place,
+                None => match left.iter().position(|one| self.has_text(&one.key, &change.key)) {
+                    Some(place) => place,
+                    None => return Ok(false),
+                },
+            };
+            let original = left.swap_remove(place);
+            if !(self.has_side(&original.old, &change.old)?
+                && self.has_side(&original.new, &change.new)?)
+            {
+                return Ok(false);
+            }
+        }
+        Ok(true)
+    }
+
+    fn changes(&self, parts: &[u64]) -> Result<Vec<DeltaChange<Vec<u8>>>> {
+        let mut changes = Vec::new();
+        for part in parts {
+            let content = object::content(self.view, ObjectKind::Delta, *part)?;
+            changes.extend(Delta::decode(&content).map_err(Error::corrupt("a delta"))?.changes);
+        }
+        Ok(changes)
+    }
+
+    fn has_side(&mut self, original: &DeltaSide, copy: &DeltaSide) -> Result<bool> {
+        if original == copy {
+            return Ok(true);
+        }
+        let entry = |side| -> Result<_> {
+            let bytes = delta_side_bytes(self.view, side)?;
+            bytes.map(|bytes| decode_entry(&bytes).map_err(Error::corrupt("a claim"))).transpose()
+        };
+        Ok(match (entry(original)?, entry(copy)?) {
+            (None, None) => true,
+            (Some(original), Some(copy)) => {
+                original.added_at == copy.added_at && self.has_value(&original.value, &copy.value)
+            }
+            _ => false,
+        })
+    }
+
+    /// Returns whether the facts of two pages, given by their numbers, are the same, apart from
+    /// purges.
+    pub(super) fn has_facts(&mut self, original: u64, copy: u64) -> Result<bool> {
+        let page = |number| -> Result<FactPage> {
+            let content = object::content(self.view, ObjectKind::Page, number)?;
+            FactPage::decode(&content).map_err(Error::corrupt("a page of facts"))
+        };
+        let (before, after) = (page(original)?, page(copy)?);
+        if let (Some(before), Some(after)) = (&before.source, &after.source) {
+            self.blobs.insert((before.clone(), after.clone()));
+        }
+        Ok(original == copy || self.has_same(&before, &after)?)
+    }
+
+    /// Returns whether two checkpoints are the same, apart from purges.
+    pub(super) fn has_checkpoint(
+        &mut self,
+        original: &Checkpoint,
+        copy: &Checkpoint,
+    ) -> Result<bool> {
+        Ok(original == copy || self.has_same(original, copy)?)
+    }
+
+    /// Compares the objects and growing blobs that were named by what was compared before.
+    pub(super) fn has_named(self) -> Result<bool> {
+        for (original, copy) in &self.objects {
+            if !self.has_object(original, copy)? {
+                return Ok(false);
+            }
+        }
+        for (original, copy) in &self.blobs {
+            match self.has_blob(original, copy) {
+                Ok(true) | Err(Error::Dropped { .. }) => {}
+                other => return other,
+            }
+        }
+        Ok(true)
+    }
+
+    fn has_object(&self, original: &ObjectId, copy: &ObjectId) -> Result<bool> {
+        let content = |id| -> Result<Option<Vec<u8>>> {
+            let Some(number) = object::find_number(self.view, id)? else { return Ok(None) };
+            let sealed = object::sealed(self.view, number)?;
+            let kind = sealed_kind(&sealed).map_err(Error::corrupt("an object"))?;
+            Ok(Some(open(kind, &sealed).map_err(Error::corrupt("an object"))?))
+        };
+        // Most hashes name no object.
+        let Some(original) = content(original)? else { return Ok(true) };
+        let Some(copy) = content(copy)? else { return Ok(false) };
+        Ok(text_pairs(&original, &copy, false).is_some())
+    }
+
+    /// Compares two growing blobs up to the end of the shorter one.
+    fn has_blob(&self, original: &str, copy: &str) -> Result<bool> {
+        let before = self.segments(self.original, original)?;
+        let after = self.segments(self.copy, copy)?;
+        let pairs = before.iter().zip(&after);
+        let Some(((from, _), _)) = pairs.into_iter().find(|(one, other)| one != other) else {
+            return Ok(true);
+        };
+        let end = |segments: &[(u64, SegmentRow)]| {
+            segments.last().map_or(0, |(offset, row)| offset + row.length)
+        };
+        let end = end(&before).min(end(&after));
+        let mut at = restart_before(*from);
+        while at < end {
+            let length = WINDOW_BYTES.min(end - at);
+            let window = |session, blob| -> Result<Vec<u8>> {
+                let (start, bytes) =
+                    self.engine.blobs.read(self.view, session, blob, at, length)?;
+                let bytes = bytes.iter().skip((at - start) as usize).take(length as usize);
+                Ok(bytes.copied().collect())
+            };
+            let (before, after) = (window(self.original, original)?, window(self.copy, copy)?);
+            if text_pairs(&before, &after, true).is_none() {
+                return Ok(false);
+            }
+            at += length;
+        }
+        Ok(true)
+    }
+
+    fn segments(&self, session: SessionNumber, blob: &str) -> Result<Vec<(u64, SegmentRow)>> {
+        let (from, to) = (of(session).text(blob).build(), of(session).text(blob).end());
+        let rows =
+            self.view.scan(key::SEGMENTS, &from, &to, ScanDirection::Ascending, usize::MAX)?;
+        let segment = |(place, row): &(Vec<u8>, Vec<u8>)| -> Result<_> {
+            let row = SegmentRow::decode(row).map_err(Error::corrupt("a part of a blob"))?;
+            Ok((key::last_number(place).unwrap_or(0), row))
+        };
+        rows.iter().map(segment).collect()
+    }
+
+    fn has_same<T: Serialize>(&mut self, original: &T, copy: &T) -> Result<bool> {
+        let value = |one: &T| {
+            unpack_bytes::<Value>("value", &pack_derived(one)).map_err(Error::corrupt("a value"))
+        };
+        Ok(self.has_value(&value(original)?, &value(copy)?))
+    }
+
+    fn has_value(&mut self, original: &Value, copy: &Value) -> bool {
+        match (original, copy) {
+            (Value::Text(before), Value::Text(after)) => {
+                self.has_text(before.as_bytes(), after.as_bytes())
+            }
+            (Value::Bytes(before), Value::Bytes(after)) => self.has_text(before, after),
+            (Value::List(before), Value::List(after)) => {
+                before.len() == after.len()
+                    && before.iter().zip(after).all(|(one, other)| self.has_value(one, other))
+            }
+            (Value::Map(before), Value::Map(after)) if before.len() == after.len() => {
+                let mut left: Vec<_> = before.iter().collect();
+                after.iter().all(|(name, value)| {
+                    let same = left.iter().position(|(other, _)| *other == name);
+                    let place = same.or_else(|| {
+                        // A purge of a field's name moves the field.
+                        left.iter().position(|(other, _)| {
+                            !after.contains_key(*other)
+                                && self.has_text(other.as_bytes(), name.as_bytes())
+                        })
+                    });
+                    place.is_some_and(|place| self.has_value(left.swap_remove(place).1, value))
+                })
+            }
+            (before, after) => before == after,
+        }
+    }
+
+    fn has_text(&mut self, original: &[u8], copy: &[u8]) -> bool {
+        let pairs = text_pairs(original, copy, false);
+        let is_same = pairs.is_some();
+        self.objects.extend(pairs.into_iter().flatten());
+        is_same
+    }
+}
+
+/// Returns the ids in a text that a purge replaced by others, if a copy of the text differs in
+/// nothing but these and what a purge writes; else `None`. With `is_cut`, they are parts of texts.
+fn text_pairs(original: &[u8], copy: &[u8], is_cut: bool) -> Option<Vec<(ObjectId, ObjectId)>> {
+    if differs_only_in_replacements(original, copy, is_cut) {
+        return Some(Vec::new());
+    }
+    let id = |text: &[u8], at: usize| -> Option<ObjectId> {
+        std::str::from_utf8(text.get(at..at + ID_DIGITS)?).ok()?.parse().ok()
+    };
+    let mut renamed = original.to_vec();
+    let mut pairs = Vec::new();
+    let mut at = 0;
+    while at + ID_DIGITS <= original.len() {
+        match id(original, at).zip(id(copy, at)) {
+            Some(pair) => {
+                pairs.extend((pair.0 != pair.1).then_some(pair));
+                let place = at..at + ID_DIGITS;
+                renamed.get_mut(place.clone())?.copy_from_slice(copy.get(place)?);
+                at += ID_DIGITS;
+            }
+            None => at += 1,
+        }
+    }
+    differs_only_in_replacements(&renamed, copy, is_cut).then_some(pairs)
+}

@@ -1,0 +1,133 @@
+//! Whether two sessions of one id have the same of what they share.
+
+use super::purged_copy::PurgedCopy;
+use super::replay::increment::operations_since;
+use crate::engine::checkpoint;
+use crate::engine::index::find_operation_of;
+use crate::engine::lineage::RevisionRef;
+use crate::engine::read_snapshot::ReadSnapshot;
+use crate::error::Result;
+use crate::format::{OperationEffect, OperationRow};
+use crate::model::{CheckpointId, SessionNumber};
+use crate::store::Store;
+use std::collections::BTreeSet;
+
+/// How the operations that two sessions share compare.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(in crate::store) enum SharedHistory {
+    /// They did the same under the same numbers, apart from what was purged.
+    Same,
+    /// A revision, checkpoint or branch has different numbers.
+    OtherNumbers,
+    /// A revision, checkpoint or fact differs in more than what a purge writes.
+    OtherContent,
+}
+
+impl Store {
+    /// Compares what two sessions of one id share. What was permanently pruned from one of them,
+    /// names of branches, and a checkpoint that only one of them changed later are not compared.
+    pub(in crate::store) fn compare_shared(
+        &self,
+        one: SessionNumber,
+        other: SessionNumber,
+    ) -> Result<SharedHistory> {
+        let view = self.engine.follower.written_view()?;
+        let mut copy = PurgedCopy::new(&self.engine, &view, (one, other));
+        let mut checkpoints = BTreeSet::new();
+        let mut is_same = true;
+        for row in operations_since(&view, one, 0)? {
+            let Some(there) = find_operation_of(&view, other, &row.operation.id)? else { continue };
+            if row.is_swept() || there.is_swept() {
+                continue;
+            }
+            if has_other_numbers(&view, (one, &row), (other, &there))? {
+                return Ok(SharedHistory::OtherNumbers);
+            }
+            for (here, there) in row.effects.iter().zip(&there.effects) {
+                is_same &= match (here, there) {
+                    (OperationEffect::Revision { branch, sequence }, _) => {
+                        let at = RevisionRef { branch: *branch, sequence: *sequence };
+                        !is_same || copy.has_revision(at)?
+                    }
+                    (
+                        OperationEffect::Facts { page: here, .. },
+                        OperationEffect::Facts { page: there, .. },
+                    ) => !is_same || copy.has_facts(*here, *there)?,
+                    (OperationEffect::CheckpointMade { id }, _) => {
+                        checkpoints.insert(*id);
+                        true
+                    }
+                    _ => true,
+                };
+            }
+        }
+        let mut different = BTreeSet::new();
+        for id in checkpoints {
+            let here = checkpoint::by_id(&view, one, &id)?;
+            let there = checkpoint::by_id(&view, other, &id)?;
+            if let Some((here, there)) = here.zip(there)
+                && !copy.has_checkpoint(&here, &there)?
+            {
+                different.insert(id);
+            }
+        }
+        if !different.is_empty() {
+            let mut changed = changed_checkpoints(&view, one, other)?;
+            changed.append(&mut changed_checkpoints(&view, other, one)?);
+            is_same &= changed.is_superset(&different);
+        }
+        is_same = is_same && copy.has_named()?;
+        Ok(if is_same { SharedHistory::Same } else { SharedHistory::OtherContent })
+    }
+}
+
+/// Returns the checkpoints that a session changed by what another one does not have.
+fn changed_checkpoints(
+    view: &ReadSnapshot,
+    one: SessionNumber,
+    other: SessionNumber,
+) -> Result<BTreeSet<CheckpointId>> {
+    let mut changed = BTreeSet::new();
+    for row in operations_since(view, one, 0)? {
+        let there = find_operation_of(view, other, &row.operation.id)?;
+        let shared = there.map_or(0, |there| there.effects.len());
+        for effect in row.effects.iter().skip(shared) {
+            if let OperationEffect::CheckpointChanged { old }
+            | OperationEffect::CheckpointHidden { old } = effect
+            {
+                changed.insert(old.id);
+            }
+        }
+    }
+    Ok(changed)
+}
+
+/// Returns whether what an operation did has different numbers in two sessions.
+fn has_other_numbers(
+    view: &ReadSnapshot,
+    (one, here): (SessionNumber, &OperationRow),
+    (other, there): (SessionNumber, &OperationRow),
+) -> Result<bool> {
+    for (here, there) in here.effects.iter().zip(&there.effects) {
+        let is_same = match (here, there) {
+            (OperationEffect::Revision { .. }, OperationEffect::Revision { .. })
+            | (OperationEffect::BranchMade { .. }, OperationEffect::BranchMade { .. }) => {
+                here == there
+            }
+            (OperationEffect::CheckpointMade { id }, _) => {
+                let here = checkpoint::by_id(view, one, id)?;
+                let there = checkpoint::by_id(view, other, id)?;
+                let both = here.zip(there);
+                both.is_none_or(|(here, there)| here.sequence == there.sequence)
+            }
+            _ => true,
+        };
+        if !is_same {
+            return Ok(true);
+        }
+    }
+    Ok(false)
+}
+
+#[cfg(test)]
+mod tests;
