@@ -16,7 +16,9 @@ pub use folder::FolderDepot;
 pub use memory::{DepotRequests, MemoryDepot};
 
 use crate::model::Timestamp;
+use rustix::time::{ClockId, clock_gettime};
 use std::fmt;
+use std::time::Duration;
 
 /// Maximum size of an object in bytes. A reader does not accept more, so that a hostile depot
 /// cannot fill the memory.
@@ -147,6 +149,17 @@ pub trait Depot: Send + Sync {
 
     /// Returns the time of the depot's clock, with which [`DepotEntry::changed`] is compared.
     fn now(&self) -> Result<Timestamp, DepotError>;
+
+    /// Returns the time since this machine was started, on Linux with the time that it was
+    /// suspended. A change of the wall clock does not affect it. A depot with a simulated time
+    /// returns that instead.
+    fn uptime(&self) -> Duration {
+        #[cfg(target_os = "linux")]
+        let now = clock_gettime(ClockId::Boottime);
+        #[cfg(not(target_os = "linux"))]
+        let now = clock_gettime(ClockId::Monotonic);
+        Duration::new(now.tv_sec.unsigned_abs(), u32::try_from(now.tv_nsec).unwrap_or(0))
+    }
 }
 
 /// Rejects a name that does not follow the rules of [`Depot`].

@@ -17,7 +17,6 @@ use crate::model::{
 use crate::store::{
     BundleExportReport, BundleRange, Session, SessionSummary, SplitBranch, Store, WriteContext,
 };
-use rustix::time::{ClockId, clock_gettime};
 use std::collections::BTreeSet;
 use std::io::Cursor;
 use std::thread;
@@ -222,7 +221,7 @@ impl Push<'_> {
         track: &PurgeTrack,
         report: &mut PushReport,
     ) -> Result<bool> {
-        let since = time_since_boot();
+        let since = self.remote.depot.uptime();
         let old = known.map(|known| &known.read.opened.content);
         let version = old.map_or(0, |old| old.version) + 1;
         let Some(new) = self.new_pack(known, version, track)? else {
@@ -264,7 +263,7 @@ impl Push<'_> {
             packs,
             summary,
         };
-        if time_since_boot() - since > MAX_PACK_AGE {
+        if self.remote.depot.uptime().saturating_sub(since) > MAX_PACK_AGE {
             return Ok(false);
         }
         if new.replaces.is_some() {
@@ -519,16 +518,6 @@ fn first_joined(packs: &[RefPack], bytes: u64) -> usize {
         let joined = packs.iter().skip(first).map(|pack| pack.bytes).sum::<u64>() + bytes;
         class = size_class(joined);
     }
-}
-
-/// Returns the time since the machine was started, on Linux with the time that it was suspended. A
-/// change of the wall clock does not affect it.
-fn time_since_boot() -> Duration {
-    #[cfg(target_os = "linux")]
-    let now = clock_gettime(ClockId::Boottime);
-    #[cfg(not(target_os = "linux"))]
-    let now = clock_gettime(ClockId::Monotonic);
-    Duration::new(now.tv_sec.unsigned_abs(), u32::try_from(now.tv_nsec).unwrap_or(0))
 }
 
 /// Returns a random time to wait before another attempt: up to 50 ms before the second one, and

@@ -42,7 +42,7 @@ fn what_is_written_between_the_packs_of_a_first_pull_is_joined() {
             depot.connect(None);
             pulled
         });
-        while let Ok(TaskEvent::Request(name)) = requests.recv() {
+        while let Ok(TaskEvent::Request { name, .. }) = requests.recv() {
             if name.starts_with("packs/") && written == 0 {
                 note(&second.session(), "C", "here");
                 written += 1;

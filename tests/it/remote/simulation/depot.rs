@@ -10,6 +10,7 @@ use std::panic::resume_unwind;
 use std::sync::mpsc::{Receiver, Sender};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::thread;
+use std::time::Duration;
 
 /// What becomes of a request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -29,10 +30,19 @@ pub(super) enum Verdict {
     KilledAfter,
 }
 
+/// What a process waits for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum RequestKind {
+    Read,
+    Write,
+    /// The answer to the request that stored a pack: here a process may stand still or be killed.
+    Answer,
+}
+
 /// What a task reports to the schedule.
 pub(super) enum TaskEvent {
     /// It waits with a request of an object.
-    Request(String),
+    Request { name: String, kind: RequestKind },
     /// It has ended; a push with its report.
     Ended(Result<Option<PushReport>, forge_store::Error>),
     /// Its process was killed.
@@ -62,7 +72,7 @@ pub(super) enum Planted {
     UnsureIsDone,
     /// A pack counts as garbage as soon as it is stored.
     EarlyTidy,
-    /// A pusher stands still for longer than garbage is kept.
+    /// The clock of a pusher stands still when it does: it names packs of any age.
     LongPush,
     /// Each clone has notices of its own.
     OwnNotices,
@@ -71,12 +81,17 @@ pub(super) enum Planted {
 }
 
 impl Planted {
-    /// Faults that a few histories show.
-    pub(super) const FAULTS: [Self; 4] =
-        [Self::BlindSwap, Self::LostPack, Self::EarlyRef, Self::UnsureIsDone];
-    /// Faults that need several rare events in one history.
-    pub(super) const RARE_FAULTS: [Self; 4] =
-        [Self::EarlyTidy, Self::LongPush, Self::OwnNotices, Self::ForgottenPurge];
+    /// All faults.
+    pub(super) const FAULTS: [Self; 8] = [
+        Self::BlindSwap,
+        Self::LostPack,
+        Self::EarlyRef,
+        Self::UnsureIsDone,
+        Self::EarlyTidy,
+        Self::LongPush,
+        Self::OwnNotices,
+        Self::ForgottenPurge,
+    ];
 }
 
 /// How an object was changed.
@@ -132,11 +147,11 @@ impl SimulatedDepot {
         *locked(&self.late) = None;
     }
 
-    fn verdict(&self, name: &str) -> Verdict {
+    fn verdict(&self, name: &str, kind: RequestKind) -> Verdict {
         let link = locked(&self.link);
         let Some(link) = link.as_ref() else { return Verdict::Done };
         // A schedule that has ended is one that failed.
-        let _ = link.events.send(TaskEvent::Request(name.to_owned()));
+        let _ = link.events.send(TaskEvent::Request { name: name.to_owned(), kind });
         link.verdicts.recv().unwrap_or(Verdict::KilledBefore)
     }
 
@@ -146,7 +161,8 @@ impl SimulatedDepot {
         (name, is_write): (&str, bool),
         make: &dyn Fn() -> Result<T, DepotError>,
     ) -> Result<T, DepotError> {
-        let verdict = self.verdict(name);
+        let kind = if is_write { RequestKind::Write } else { RequestKind::Read };
+        let verdict = self.verdict(name, kind);
         if !(is_write && name.starts_with("refs/"))
             && let Some((name, bytes)) = locked(&self.late).take()
         {
@@ -203,6 +219,16 @@ impl SimulatedDepot {
         }
     }
 
+    /// Lets a process that has stored a pack wait for the answer.
+    fn await_answer(&self, name: &str) {
+        if matches!(
+            self.verdict(name, RequestKind::Answer),
+            Verdict::KilledBefore | Verdict::KilledAfter
+        ) {
+            resume_unwind(Box::new(ProcessKilled));
+        }
+    }
+
     fn put_pack(&self, name: &str, bytes: &[u8]) -> Option<DepotWrite> {
         if !name.starts_with("packs/") {
             return None;
@@ -230,12 +256,16 @@ impl Depot for SimulatedDepot {
     }
 
     fn put_new(&self, name: &str, bytes: &[u8]) -> Result<DepotWrite, DepotError> {
-        self.write(&DepotChange::New(name.to_owned()), &|name| {
+        let written = self.write(&DepotChange::New(name.to_owned()), &|name| {
             if let Some(written) = self.put_pack(name, bytes) {
                 return Ok(written);
             }
             self.memory.put_new(name, bytes)
-        })
+        });
+        if name.starts_with("packs/") && written.is_ok() {
+            self.await_answer(name);
+        }
+        written
     }
 
     fn swap(
@@ -268,5 +298,13 @@ impl Depot for SimulatedDepot {
         self.request(("now", false), &|| {
             Ok(Timestamp::from_micros(self.memory.now()?.as_micros() + ahead))
         })
+    }
+
+    fn uptime(&self) -> Duration {
+        if self.planted == Planted::LongPush {
+            return Duration::ZERO;
+        }
+        let now = self.memory.now().unwrap_or_default();
+        Duration::from_micros(now.as_micros().unsigned_abs())
     }
 }

@@ -1,7 +1,7 @@
 //! What clones do with the remote: each task runs in a thread of its own, but only while the schedule
 //! waits for it.
 
-use super::depot::{DepotChange, ProcessKilled, TaskEvent, TaskLink, Verdict};
+use super::depot::{DepotChange, ProcessKilled, RequestKind, TaskEvent, TaskLink, Verdict};
 use super::world::{Acknowledged, SESSIONS, World, act, shared_operations};
 use forge_store::error::DepotError;
 use forge_store::model::{OperationId, SessionHandle};
@@ -29,7 +29,10 @@ pub(super) struct RunningTask {
     events: Receiver<TaskEvent>,
     pub(super) verdicts: Sender<Verdict>,
     pub(super) thread: Option<JoinHandle<()>>,
-    pub(super) began: u64,
+    /// The minute since which its request to write a ref is under way.
+    pub(super) writes_ref_since: Option<u64>,
+    /// Whether it has stored a pack and has not read the answer.
+    has_stored_pack: bool,
     /// Whether a request went wrong.
     is_disturbed: bool,
     /// How many turns it stands still.
@@ -59,7 +62,7 @@ impl World {
         let link = TaskLink { events: event_sender.clone(), verdicts: verdict_receiver };
         clone.depot.connect(Some(link));
         let (store, remote) = (clone.store().clone(), Arc::clone(clone.remote.as_ref().unwrap()));
-        let (doing, minute) = (act("contact", self.minute), self.minute);
+        let doing = act("contact", self.minute);
         let handles: Vec<_> = self.sessions.iter().map(|session| session.handle).collect();
         let thread = thread::spawn(move || {
             let run = || run(&store, &remote, &doing, (task, session.as_ref()), &handles);
@@ -78,7 +81,8 @@ impl World {
             events,
             verdicts,
             thread: Some(thread),
-            began: minute,
+            writes_ref_since: None,
+            has_stored_pack: false,
             is_disturbed: false,
             still: 0,
             acknowledged,
@@ -89,6 +93,10 @@ impl World {
     /// Decides what becomes of the request of a clone, or does something else with it.
     pub(super) fn go_on(&mut self, which: usize) -> Result<(), String> {
         let in_memory = self.clones[which].folder.is_none();
+        let has_stored_pack = self.clones[which].running.as_ref().unwrap().has_stored_pack;
+        if has_stored_pack && self.happens(self.mix.standstills) {
+            return self.stand_still(which);
+        }
         let verdict = match self.numbers.below(100) {
             0..=11 => {
                 let session = self.numbers.below(SESSIONS as u64) as usize;
@@ -117,6 +125,23 @@ impl World {
         self.answer(which, verdict)
     }
 
+    /// Lets a process stand still for days, before it reads the answer to its request.
+    fn stand_still(&mut self, which: usize) -> Result<(), String> {
+        // The requests of others do not take that long.
+        for other in 0..self.clones.len() {
+            let running = self.clones[other].running.as_ref();
+            if running.is_some_and(|running| running.writes_ref_since.is_some()) {
+                self.answer(other, Verdict::Done)?;
+            }
+        }
+        self.note(&format!("clone {which} stands still"));
+        let running = self.clones[which].running.as_mut().unwrap();
+        (running.has_stored_pack, running.still) = (false, 4 + self.numbers.below(6));
+        let hours = 10 + self.numbers.below(30);
+        self.wait(60 * hours);
+        Ok(())
+    }
+
     fn answer(&mut self, which: usize, verdict: Verdict) -> Result<(), String> {
         let running = self.clones[which].running.as_mut().unwrap();
         running.is_disturbed |= verdict != Verdict::Done;
@@ -143,7 +168,11 @@ impl World {
         let changes = self.clones[which].depot.take_changes();
         let killed = matches!(event, TaskEvent::Killed);
         let ended = match event {
-            TaskEvent::Request(name) => {
+            TaskEvent::Request { name, kind } => {
+                let running = self.clones[which].running.as_mut().unwrap();
+                let writes_ref = kind == RequestKind::Write && name.starts_with("refs/");
+                running.writes_ref_since = writes_ref.then_some(self.minute);
+                running.has_stored_pack = kind == RequestKind::Answer;
                 self.note(&format!("clone {which} requests {name}"));
                 return self.check_changes(task, &changes);
             }

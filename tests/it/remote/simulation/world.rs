@@ -1,6 +1,7 @@
 //! Clones that share sessions through a depot, and the schedule by which they take turns.
 
 use super::depot::{Planted, SimulatedDepot};
+use super::mix::Mix;
 use super::task::{RunningTask, Task};
 use crate::bundle::law::{step, time};
 use crate::fault::SeededNumbers;
@@ -19,9 +20,9 @@ use std::thread::{self, JoinHandle};
 use tempfile::TempDir;
 
 pub(super) const SESSIONS: usize = 2;
-/// A push that takes longer notices it and begins anew: it must not name a pack that may have been
-/// removed as garbage. It measures the time with the clock of the machine, which a test cannot set.
-const LONGEST_PUSH: u64 = 11 * 60;
+/// The minutes that the request that writes a ref is under way at most, apart from the turns that
+/// it waits. A pusher names packs that are up to 12 hours old, and garbage is kept for 24.
+const LONGEST_REQUEST: u64 = 8 * 60;
 
 pub(super) fn act(verb: &str, minute: u64) -> WriteContext {
     WriteContext::asked(verb, time(minute))
@@ -130,6 +131,7 @@ pub(super) struct World {
     pub(super) numbers: SeededNumbers,
     pub(super) memory: MemoryDepot,
     pub(super) planted: Planted,
+    pub(super) mix: Mix,
     pub(super) clones: Vec<SimulatedClone>,
     /// A clone that only pulls, without faults.
     pub(super) observer: SimulatedClone,
@@ -157,7 +159,7 @@ impl Drop for World {
 }
 
 impl World {
-    pub(super) fn new(seed: u64, planted: Planted) -> Self {
+    pub(super) fn new(seed: u64, planted: Planted, mix: Mix) -> Self {
         let mut numbers = SeededNumbers(seed);
         let memory = MemoryDepot::default();
         memory.set_now(time(0));
@@ -182,6 +184,7 @@ impl World {
             numbers,
             memory,
             planted,
+            mix,
             clones,
             observer,
             sessions,
@@ -214,7 +217,7 @@ impl World {
     }
 
     /// Returns whether something happens that has this chance of 100.
-    fn happens(&mut self, chance: u64) -> bool {
+    pub(super) fn happens(&mut self, chance: u64) -> bool {
         self.numbers.below(100) < chance
     }
 
@@ -236,31 +239,41 @@ impl World {
             return self.go_on(which);
         }
         let session = self.numbers.below(SESSIONS as u64) as usize;
-        match self.numbers.below(100) {
-            0..=44 => self.write(which, session)?,
-            45..=49 => self.purge(which),
-            50..=52 => self.sweep(which),
-            53..=55 => self.open_again(which),
-            56..=58 => self.wait_for_days(),
-            59..=62 => self.begin(which, Task::Tidy)?,
-            63..=65 => self.begin(which, Task::Settle)?,
-            66..=79 => self.begin(which, Task::Pull(session))?,
-            _ => self.begin(which, Task::Push(session))?,
+        let mix = self.mix;
+        let mut left = self.numbers.below(100);
+        let mut is_next = |share: u64| {
+            let is_next = left < share;
+            left = if is_next { u64::MAX } else { left - share.min(left) };
+            is_next
+        };
+        match () {
+            () if is_next(mix.write) => self.write(which, session)?,
+            () if is_next(mix.purge) => self.purge(which),
+            () if is_next(mix.sweep) => self.sweep(which),
+            () if is_next(mix.open_again) => self.open_again(which),
+            () if is_next(mix.wait_for_days) => self.wait_for_days(),
+            () if is_next(mix.tidy) => self.begin(which, Task::Tidy)?,
+            () if is_next(mix.settle) => self.begin(which, Task::Settle)?,
+            () if is_next(mix.pull) => self.begin(which, Task::Pull(session))?,
+            () => self.begin(which, Task::Push(session))?,
         }
         Ok(())
     }
 
-    /// Lets the time pass in which garbage gets old, if that is not too long for a push.
+    /// Lets some time pass, in which garbage may get old.
     pub(super) fn wait_for_days(&mut self) {
-        let pushes = self.clones.iter().filter_map(|clone| clone.running.as_ref());
-        let first = pushes
-            .filter(|running| running.task != Task::Tidy)
-            .map(|running| running.began)
-            .min()
-            .filter(|_| self.planted != Planted::LongPush);
-        let wanted = self.minute + 10 + self.numbers.below(30 * 60);
-        let until = first.map_or(wanted, |began| wanted.min(began + LONGEST_PUSH));
+        let minutes = 10 + self.numbers.below(40 * 60);
+        self.wait(minutes);
+    }
+
+    /// Lets this many minutes pass, or fewer if a request to write a ref is under way.
+    pub(super) fn wait(&mut self, minutes: u64) {
+        let tasks = self.clones.iter().filter_map(|clone| clone.running.as_ref());
+        let first = tasks.filter_map(|running| running.writes_ref_since).min();
+        let wanted = self.minute + minutes;
+        let until = first.map_or(wanted, |began| wanted.min(began + LONGEST_REQUEST));
         self.minute = self.minute.max(until);
+        self.memory.set_now(time(self.minute));
         self.note(&format!("it is minute {}", self.minute));
     }
 
@@ -284,10 +297,11 @@ impl World {
         if what.0 == 14 || (what.0 == 16 && !is_home) {
             return Ok(());
         }
-        let said = if self.happens(25) { self.secret_for(which) } else { String::new() };
+        let said =
+            if self.happens(self.mix.secrets) { self.secret_for(which) } else { String::new() };
         self.note(&format!("clone {which} does {what:?} in s{session}, {said:?}"));
         self.clones[which].is_dirty[session] = true;
-        if self.happens(15) {
+        if self.happens(self.mix.large) {
             self.write_much(there, &said);
         } else {
             step(self.clones[which].store(), there, self.minute, what, &said);
@@ -343,7 +357,8 @@ impl World {
     /// Returns a secret that the clone may write: a new one, or one of which it was not told that
     /// it was purged.
     fn secret_for(&mut self, which: usize) -> String {
-        let contact = self.clones[which].contact;
+        let is_told = !matches!(self.planted, Planted::OwnNotices | Planted::ForgottenPurge);
+        let contact = if is_told { self.clones[which].contact } else { 0 };
         let known = self.secrets.iter().filter(|one| one.purged.is_none_or(|turn| turn > contact));
         let known: Vec<_> = known.map(|one| one.word.clone()).collect();
         if !known.is_empty() && self.happens(50) {
