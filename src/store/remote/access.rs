@@ -122,8 +122,8 @@ impl Store {
     /// # Errors
     /// [`Error::NotFound`] if the session is not on the remote; [`Error::RemoteHistory`] if the
     /// remote has another history of it than was seen; [`Error::NotGranted`] if the remote was
-    /// opened with a grant; [`Error::Conflict`] if a rotation of the key has not ended; any error of
-    /// the depot.
+    /// opened with a grant; [`Error::Conflict`] if a rotation of the key has not ended; any error
+    /// of the depot.
     pub fn grant(&self, remote: &Remote, handle: &SessionHandle) -> Result<RemoteGrant> {
         let keys = remote.keys.all()?;
         remote.check_rotated()?;

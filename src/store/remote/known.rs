@@ -146,8 +146,8 @@ impl Store {
         Ok(())
     }
 
-    /// Waits until no other process replaces the key of a remote in the keyring. Released when it is
-    /// dropped.
+    /// Waits until no other process replaces the key of a remote in the keyring. Released when it
+    /// is dropped.
     pub(super) fn lock_key(&self, remote: RemoteId) -> Result<LockedFile> {
         let keyring = Keyring::of(&self.engine.options);
         let keyring = keyring.ok_or_else(|| Error::invalid("there is no directory for the key"))?;

@@ -193,8 +193,8 @@ impl Remote {
         Ok(Self::with(depot, AccessKeys::All(keys), marker.id))
     }
 
-    /// Opens a remote that was made elsewhere, with its key file. What the file says was seen of the
-    /// remote is checked by pushes and pulls.
+    /// Opens a remote that was made elsewhere, with its key file. What the file says was seen of
+    /// the remote is checked by pushes and pulls.
     ///
     /// # Errors
     /// [`Error::NotFound`] if the depot is no remote; [`Error::RemoteKeyChanged`] if the remote has
@@ -216,8 +216,8 @@ impl Remote {
     /// # Errors
     /// [`Error::OtherRemote`] if the depot is another remote, or none any more;
     /// [`Error::RemoteKeyChanged`] if the remote has another key now; [`Error::RemoteFormat`] if it
-    /// needs a later version; [`Error::WrongGrant`] if the grant is one of another remote; any error of the
-    /// depot.
+    /// needs a later version; [`Error::WrongGrant`] if the grant is one of another remote; any
+    /// error of the depot.
     pub fn open_with(depot: Arc<dyn Depot>, access: &RemoteAccess) -> Result<Self> {
         let Some(marker) = read_marker(&*depot)? else {
             return Err(Error::OtherRemote { what: "is gone" });

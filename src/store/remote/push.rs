@@ -470,8 +470,8 @@ impl Push<'_> {
 }
 
 impl Remote {
-    /// Returns what the store knows of the ref of a session. A ref that is known under the key before
-    /// a rotation, and that the remote still has, is written with the key of the remote.
+    /// Returns what the store knows of the ref of a session. A ref that is known under the key
+    /// before a rotation, and that the remote still has, is written with the key of the remote.
     fn current_ref(&self, store: &Store, handle: &SessionHandle) -> Result<Option<KnownRef>> {
         let known = self.last_ref(store, handle)?;
         let Some(old) = known.as_ref().filter(|old| old.is_earlier && !old.is_reordered()) else {

@@ -63,11 +63,11 @@ impl Store {
     /// a rotation that was killed. All stores of the keyring that have the key get the new one.
     ///
     /// # Errors
-    /// [`Error::NotFound`] if the keyring has no remote of this name; [`Error::RemoteKeyChanged`] if
-    /// the remote has another key than the keyring; [`Error::Conflict`] if another machine rotates
-    /// it at the same time, or others push all the time; [`Error::OtherRemote`] if the depot is
-    /// another remote or none; any error of the keyring or of the depot. Unless it is one of the
-    /// first four, another call goes on.
+    /// [`Error::NotFound`] if the keyring has no remote of this name; [`Error::RemoteKeyChanged`]
+    /// if the remote has another key than the keyring; [`Error::Conflict`] if another machine
+    /// rotates it at the same time, or others push all the time; [`Error::OtherRemote`] if the
+    /// depot is another remote or none; any error of the keyring or of the depot. Unless it is one
+    /// of the first four, another call goes on.
     pub fn rotate_key(&self, depot: Arc<dyn Depot>, name: &str) -> Result<RotationReport> {
         let key_of = || -> Result<RemoteKeyFile> {
             let known = self.known_remotes()?.into_iter().find(|known| known.name == name);
@@ -176,8 +176,8 @@ impl Remote {
         }
     }
 
-    /// Returns the sessions that were passed over since the last call, because they do not open with
-    /// a key that was rotated: they were pushed with an earlier key, or are damaged.
+    /// Returns the sessions that were passed over since the last call, because they do not open
+    /// with a key that was rotated: they were pushed with an earlier key, or are damaged.
     pub fn take_unopened(&self) -> Vec<SessionHandle> {
         let mut unopened = self.unopened.lock().unwrap_or_else(PoisonError::into_inner);
         std::mem::take(&mut *unopened).into_iter().collect()
