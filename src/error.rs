@@ -4,7 +4,7 @@ pub use crate::backend::{DepotError, Error as BackendError, IntegrityBreach, Loc
 pub use crate::format::{DecodeError, MarkerError, RemoteFormatError};
 
 use crate::backend;
-use crate::model::Timestamp;
+use crate::model::{SessionHandle, Timestamp};
 use std::fmt;
 use std::path::PathBuf;
 
@@ -195,6 +195,18 @@ pub enum Error {
         /// What happened to the remote.
         what: &'static str,
     },
+    /// A key of a remote that has another key now.
+    #[error("the key of the remote was changed, and the one that is known here opens it no longer")]
+    RemoteKeyChanged,
+    /// A ref that does not open with the key of a remote whose key was rotated.
+    #[error(
+        "the session with the handle {handle} does not open with the key of the remote: it was \
+         pushed with an earlier key, or its ref is damaged"
+    )]
+    UnopenedSession {
+        /// The place of the session on the remote.
+        handle: SessionHandle,
+    },
     /// A grant that does not open the session on this remote.
     #[error("the grant {what}")]
     WrongGrant {
@@ -339,6 +351,8 @@ impl Error {
             Self::Unkeyed { .. }
             | Self::Encrypted
             | Self::DamagedKey { .. }
+            | Self::RemoteKeyChanged
+            | Self::UnopenedSession { .. }
             | Self::WrongGrant { .. }
             | Self::NotGranted
             | Self::RemoteFormat(RemoteFormatError::WrongKey) => ErrorKind::Unkeyed,

@@ -302,6 +302,16 @@ impl From<store::Error> for CommandError {
             store::Error::Backend(BackendError::Busy { .. }) => {
                 Some("try again, or wait longer with '--lock-timeout SECONDS'".to_owned())
             }
+            store::Error::RemoteKeyChanged => Some(
+                "'forge remote key export FILE' writes the new key on a machine that has it, then \
+                'forge remote add URL --key FILE' replaces the key here"
+                    .to_owned(),
+            ),
+            store::Error::UnopenedSession { .. } => Some(
+                "push it again on the machine that pushed it, once that has the new key; 'forge \
+                push --accept-history' there takes what is on the remote if that knows it no longer"
+                    .to_owned(),
+            ),
             store::Error::WrongGrant { .. } | store::Error::NotGranted => Some(
                 "'forge remote grant --session SESSION' prints the grant of a session where the \
                 key of the remote is"

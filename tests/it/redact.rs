@@ -5,7 +5,9 @@
 use forge_store::diff::ConflictResolution;
 use forge_store::error::Error;
 use forge_store::format::KeyFile;
-use forge_store::format::remote::{RemoteGrant, RemoteKeyFile, SeenRef, SessionKey};
+use forge_store::format::remote::{
+    EarlierSecret, RemoteGrant, RemoteKeyFile, RotatedKey, SeenRef, SessionKey,
+};
 use forge_store::model::rule::RuleOutcome;
 use forge_store::model::{
     BranchMetadata, Checkpoint, Fact, FactOrigin, Key, Kind, RefLink, SessionHandle, SessionId,
@@ -39,9 +41,18 @@ fn keys_and_grants_of_forge_are_found() {
         seen: SeenRef { version: 1, link: RefLink::from_bytes(other.secret) },
     };
     let digits: String = key.secret.iter().map(|byte| format!("{byte:02x}")).collect();
+    let earlier = Some(EarlierSecret::Left(key.secret));
+    let rotated = Some(RotatedKey { names: other.secret, earlier });
+    let rotated = RemoteKeyFile { rotated, ..other };
     let (secret, cipher) = (key.secret, Some(key.secret));
     let store = KeyFile { store: [1; 16], secret, cipher, adopted: None, witness: None };
-    for text in [key.encode(), key.encode().replace('\n', " "), grant.encode(), store.encode()] {
+    for text in [
+        key.encode(),
+        key.encode().replace('\n', " "),
+        rotated.encode(),
+        grant.encode(),
+        store.encode(),
+    ] {
         let json = json!({ "output": text }).to_string();
         for (text, form) in [(text, TextForm::Plain), (json, TextForm::Json)] {
             assert!(text.contains(&digits), "{text}");

@@ -7,9 +7,9 @@ use crate::remote::address::{depot_url, is_address, open_depot, shown_url, with_
 use crate::remote::transfer::Transfer;
 use crate::remote::{DEFAULT_NAME, Remotes, about, named, open_remote, read_key};
 use crate::report::remote::{
-    RemoteCheckReport, RemoteGrantReport, RemoteKeptReport, RemoteKeyExportReport, RemoteLine,
-    RemoteListReport, RemoteRemoveReport, RemoteShowReport, RemoteTidyReport, SharedSessionLine,
-    UnpushedLine,
+    RemoteCheckReport, RemoteGrantReport, RemoteKeptReport, RemoteKeyExportReport,
+    RemoteKeyRotateReport, RemoteLine, RemoteListReport, RemoteRemoveReport, RemoteShowReport,
+    RemoteTidyReport, SharedSessionLine, UnpushedLine,
 };
 use crate::verb::{OpenedStore, Verb, VerbResult, commands};
 use crate::workspace::{self, SessionNeed};
@@ -33,7 +33,7 @@ pub enum RemoteCommand {
     Remove(RemoteRemoveArgs),
     /// Check whether a remote, or a place for one, does what forge needs
     Check(RemoteCheckArgs),
-    /// Export the key of a remote
+    /// Export or replace the key of a remote
     #[command(subcommand)]
     Key(RemoteKeyCommand),
     /// Print a grant, which opens one session of a remote and nothing else of it
@@ -49,9 +49,11 @@ commands!(RemoteCommand: Create, Add, List, Show, Remove, Check, Key, Grant, Tid
 pub enum RemoteKeyCommand {
     /// Write the key of a remote to a file, to join it on another machine
     Export(RemoteKeyExportArgs),
+    /// Replace the key of a remote: the key before and all grants open nothing that is pushed later
+    Rotate(RemoteKeyRotateArgs),
 }
 
-commands!(RemoteKeyCommand: Export);
+commands!(RemoteKeyCommand: Export, Rotate);
 
 #[derive(Debug, clap::Args)]
 pub struct RemoteCreateArgs {
@@ -119,6 +121,17 @@ pub struct RemoteKeyExportArgs {
 }
 
 #[derive(Debug, clap::Args)]
+pub struct RemoteKeyRotateArgs {
+    /// Name of the remote
+    #[arg(value_name = "NAME", default_value = DEFAULT_NAME)]
+    pub name: String,
+
+    /// Confirm that all other machines and containers need the new key or new grants
+    #[arg(long)]
+    pub yes: bool,
+}
+
+#[derive(Debug, clap::Args)]
 pub struct RemoteGrantArgs {
     /// Name of the remote
     #[arg(value_name = "NAME", default_value = DEFAULT_NAME)]
@@ -169,8 +182,8 @@ impl Verb for RemoteAddArgs {
     fn run(&self, opened: &OpenedStore, context: &mut Context) -> VerbResult<Self> {
         let key = read_key(context, &self.key)?;
         let (known, _) = join(context, &self.url, &self.name, key)?;
-        keep(&opened.store, &known)?;
-        Ok(RemoteKeptReport::new(&known, "joined"))
+        let is_replaced = keep(&opened.store, &known)?;
+        Ok(RemoteKeptReport::new(&known, if is_replaced { "rekeyed" } else { "joined" }))
     }
 }
 
@@ -182,10 +195,8 @@ pub fn join(
     key: RemoteKeyFile,
 ) -> Result<(KnownRemote, Remote), CommandError> {
     let url = depot_url(url, &context.cwd)?;
-    let secret = key.secret;
+    let opened = open_depot(&url).map(|depot| Remote::open_file(depot, &key))?;
     let known = KnownRemote { name: name.to_owned(), url, access: key.into() };
-    let depot = open_depot(&known.url)?;
-    let opened = Remote::open(depot, &secret);
     let remote = opened.map_err(|error| {
         let is_missing = matches!(error, Error::NotFound { .. });
         let error = about(&known, error.into());
@@ -194,16 +205,11 @@ pub fn join(
             false => error,
         }
     })?;
-    if remote.id() != known.access.remote() {
-        // The same secret with another id: the key file was made by hand.
-        return Err(CommandError::invalid("the key file names another remote than this one"));
-    }
-    let remote = remote.having_seen(&known.access);
     Ok((known, remote.resolving(forge_agents::resolve)))
 }
 
-/// Keeps a remote in the keyring.
-pub fn keep(store: &Store, known: &KnownRemote) -> Result<(), CommandError> {
+/// Keeps a remote in the keyring. Returns whether it was known there with another key.
+pub fn keep(store: &Store, known: &KnownRemote) -> Result<bool, CommandError> {
     store.keep_remote(known).map_err(|error| match error {
         Error::Duplicate { .. } => {
             CommandError::invalid(format!("this store has a remote '{}' already", known.name))
@@ -292,10 +298,7 @@ impl Verb for RemoteRemoveArgs {
         let known = remotes.find(Some(&self.name))?;
         let name = &known.name;
         if remotes.is_environment {
-            return Err(CommandError::invalid(format!(
-                "the remote '{name}' is named by FORGE_REMOTE, not by the keyring"
-            ))
-            .hinted("unset FORGE_REMOTE to do without it"));
+            return Err(not_in_keyring(name).hinted("unset FORGE_REMOTE to do without it"));
         }
         if !self.yes && !opened.store.keeps_key_elsewhere(known)? {
             return Err(CommandError::invalid(format!(
@@ -345,12 +348,57 @@ impl Verb for RemoteKeyExportArgs {
                 .hinted("name another one"));
         }
         let key = key_of(known)?;
-        let key = RemoteKeyFile { seen: opened.store.seen_refs(key)?, ..key.clone() };
+        if key.is_rotating() {
+            return Err(CommandError::from(Error::Conflict(
+                "the rotation of the key has not ended".to_owned(),
+            ))
+            .hinted(format!(
+                "'forge remote key rotate{} --yes' finishes it",
+                named(" ", &self.name)
+            )));
+        }
+        let key = RemoteKeyFile { seen: opened.store.seen_refs(key)?, ..key.for_others() };
         private_files::replace_file(&file, key.encode().as_bytes()).map_err(|error| {
             CommandError::io(&format!("cannot write the file {}", file.display()), error)
         })?;
         Ok(RemoteKeyExportReport::new(known, &file))
     }
+}
+
+impl Verb for RemoteKeyRotateArgs {
+    const NAME: &'static str = "remote key rotate";
+    type Opened = OpenedStore;
+    type Report = RemoteKeyRotateReport;
+
+    fn run(&self, opened: &OpenedStore, context: &mut Context) -> VerbResult<Self> {
+        let remotes = Remotes::of(context, &opened.store)?;
+        let known = remotes.find(Some(&self.name))?;
+        key_of(known)?;
+        let name = &known.name;
+        if remotes.is_environment {
+            return Err(not_in_keyring(name).hinted(
+                "'forge remote add URL --key FILE' keeps it where it can be rotated: the new key \
+                 must not be lost",
+            ));
+        }
+        if !self.yes {
+            return Err(CommandError::invalid(format!(
+                "nothing is changed without '--yes': all other machines that use '{name}' need the \
+                 new key then, and all containers new grants"
+            ))
+            .hinted(format!("'forge remote key rotate{} --yes' does it", named(" ", name))));
+        }
+        let depot = open_depot(&known.url).map_err(|error| about(known, error))?;
+        let rotated = opened.store.rotate_key(depot, name);
+        Ok(RemoteKeyRotateReport::new(known, rotated.map_err(|error| about(known, error.into()))?))
+    }
+}
+
+/// Returns the error of a verb that needs the key of a remote in the keyring.
+fn not_in_keyring(name: &str) -> CommandError {
+    CommandError::invalid(format!(
+        "the remote '{name}' is named by FORGE_REMOTE, not by the keyring"
+    ))
 }
 
 /// Returns the key of a remote.

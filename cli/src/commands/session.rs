@@ -169,7 +169,9 @@ fn sessions_on_remote(
     let known = Remotes::of(context, &opened.store)?.find(Some(name))?.clone();
     let transfer = Transfer::open(opened, known)?;
     let sessions = transfer.remote.sessions().map_err(|error| about(&transfer.known, error.into()));
-    let lines = sessions?.into_iter().map(|one| {
+    let sessions = sessions?;
+    transfer.warn_unopened(context);
+    let lines = sessions.into_iter().map(|one| {
         let here = transfer.located(one.clone())?.here;
         let here = here.map(|session| session.summary()).transpose()?;
         Ok(RemoteSessionLine::new(one, here.map(|summary| summary.info.name)))

@@ -185,6 +185,7 @@ impl<'a> Transfer<'a> {
         let (to, from) = (named(" --to ", &self.known.name), named(" --from ", &self.known.name));
         let session = quoted(session);
         match error {
+            Error::RemoteKeyChanged => about(&self.known, error.into()),
             Error::Conflict(_) => CommandError::from(error)
                 .hinted("nothing is lost: what is here stays here, and what is there stays there"),
             Error::RemoteHistory { .. } => CommandError::from(error).hinted(format!(
@@ -241,6 +242,13 @@ impl Transfer<'_> {
         PurgesReport::from(PurgeSettlement { contact, ..PurgeSettlement::default() })
     }
 
+    /// Warns of sessions that were passed over, as they do not open with a key that was rotated.
+    pub fn warn_unopened(&self, context: &Context) {
+        for handle in self.remote.take_unopened() {
+            context.out.warn(&Error::UnopenedSession { handle }.to_string());
+        }
+    }
+
     /// Finishes what purges need, after pushes or pulls whose first error was `failure`.
     /// Warns of what cannot be undone and of what is left. Returns the first error.
     pub fn settle_purges(
@@ -248,6 +256,7 @@ impl Transfer<'_> {
         context: &Context,
         failure: Option<CommandError>,
     ) -> (PurgesReport, Option<CommandError>) {
+        self.warn_unopened(context);
         let contact = || PurgeSettlement {
             contact: self.remote.take_purge_contact(),
             ..PurgeSettlement::default()

@@ -2,12 +2,15 @@
 
 use crate::output::{Report, Screen, TableCell, TextTable, Tone};
 use crate::remote::address::shown_url;
+use crate::remote::name::named;
 use crate::report::purges::PurgesReport;
 use crate::report::store::quoted;
 use crate::report::transfer::PulledSession;
 use crate::text::count_text;
 use forge_store::model::Timestamp;
-use forge_store::store::remote::{KnownRemote, RemoteGrant, RemoteSession, RewriteReason};
+use forge_store::store::remote::{
+    KnownRemote, RemoteGrant, RemoteSession, RewriteReason, RotationReport,
+};
 use serde::Serialize;
 use std::path::Path;
 
@@ -225,7 +228,11 @@ impl Report for RemoteKeptReport {
     }
 
     fn human(&self, screen: &mut Screen) {
-        let done = if self.done == "created" { "Made" } else { "Joined" };
+        let done = match self.done {
+            "created" => "Made",
+            "rekeyed" => "Replaced the key of",
+            _ => "Joined",
+        };
         screen.put(Tone::Plain, &format!("{done} the remote "));
         screen.put(Tone::Id, &self.name);
         screen.line(Tone::Plain, &format!(" at {}", self.url));
@@ -299,6 +306,54 @@ impl Report for RemoteKeyExportReport {
             "  whoever has it can read and write all of the remote: carry it over a safe way, and \
             remove the file",
         );
+    }
+}
+
+/// A key that was replaced.
+#[derive(Debug, Serialize)]
+pub struct RemoteKeyRotateReport {
+    /// The name of the remote.
+    pub remote: String,
+    /// Its permanent id.
+    pub id: String,
+    /// Whether a rotation was finished that had begun before.
+    pub continued: bool,
+    /// How many sessions were encrypted with the new key.
+    pub sessions: u64,
+    /// How many notices of purges were.
+    pub notices: u64,
+    /// The handles of the sessions that opened with neither key and are as they were.
+    pub unopened: Vec<String>,
+}
+
+impl RemoteKeyRotateReport {
+    pub fn new(remote: &KnownRemote, rotated: RotationReport) -> Self {
+        let RotationReport { continued, sessions, notices, unopened } = rotated;
+        let unopened = unopened.iter().map(ToString::to_string).collect();
+        let (remote, id) = (remote.name.clone(), remote.access.remote().to_string());
+        Self { remote, id, continued, sessions, notices, unopened }
+    }
+}
+
+impl Report for RemoteKeyRotateReport {
+    fn human(&self, screen: &mut Screen) {
+        let done = if self.continued { "Finished the new key of" } else { "Made a new key of" };
+        let sessions = count_text(self.sessions, "session");
+        let text = format!("{done} {}: it encrypts {sessions} now", self.remote);
+        screen.line(Tone::Plain, &text);
+        for handle in &self.unopened {
+            let text = format!("  {handle} opens with neither key and is as it was");
+            screen.line(Tone::Plain, &text);
+        }
+        let name = named(" ", &self.remote);
+        screen.line(
+            Tone::Plain,
+            &format!(
+                "  'forge remote key export FILE{name}' writes it for the other machines, where \
+                 'forge remote add URL{name} --key FILE' replaces the key"
+            ),
+        );
+        screen.line(Tone::Dim, "  what was pushed before can still be read with the key before");
     }
 }
 

@@ -1,5 +1,6 @@
 //! Stores on several machines that share sessions through a remote in a folder.
 
+mod rotate;
 mod trust;
 mod words;
 

@@ -1,16 +1,21 @@
 //! The key file of a remote: its secret as text, for the keyring and for other machines.
 
-use super::{RemoteFormatError, SeenRef, SeenRefs};
+use super::{RemoteFormatError, RemoteKeys, SeenRef, SeenRefs};
 use crate::format::format_marker::{check, hex, unhex};
 use crate::model::RemoteId;
 use std::fmt::{self, Write as _};
 
 const FIRST_LINE: &str = "forge remote key ";
+/// The version of a file of a remote whose key was rotated.
+const VERSION: u32 = 3;
 /// The version of a file that says what was seen.
-const VERSION: u32 = 2;
-/// The version of a file that does not.
+const SEEN_VERSION: u32 = 2;
+/// The version of any other file.
 const PLAIN_VERSION: u32 = 1;
 const SEEN_LINE: &str = "seen";
+const NAMES_LINE: &str = "names";
+const LEAVING_LINE: &str = "rotates";
+const LEFT_LINE: &str = "rotated";
 const WHAT: &str = "key file";
 
 /// The secret of a remote, with the id of the remote that it opens.
@@ -25,6 +30,38 @@ pub struct RemoteKeyFile {
     /// What was seen of the refs when the file was written for another machine, which refuses an
     /// older state of the remote. A keyring keeps that elsewhere.
     pub seen: SeenRefs,
+    /// What is left of earlier keys, if the key of the remote was rotated.
+    pub rotated: Option<RotatedKey>,
+}
+
+/// What the key of a remote has of the keys before it.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub struct RotatedKey {
+    /// The key of names, which a rotation does not change.
+    pub names: [u8; 32],
+    /// The secret before this one, in a keyring. A file for another machine does not have it.
+    pub earlier: Option<EarlierSecret>,
+}
+
+/// The secret that a remote had before the last rotation of its key.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub enum EarlierSecret {
+    /// The rotation has not ended: the remote may have this secret, or refs and notices under it.
+    Leaving([u8; 32]),
+    /// The rotation has ended: only what a store keeps of a remote may be under this secret.
+    Left([u8; 32]),
+}
+
+impl fmt::Debug for RotatedKey {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        out.write_str("RotatedKey")
+    }
+}
+
+impl fmt::Debug for EarlierSecret {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        out.write_str("EarlierSecret")
+    }
 }
 
 impl fmt::Debug for RemoteKeyFile {
@@ -38,12 +75,28 @@ impl RemoteKeyFile {
     #[must_use]
     pub fn encode(&self) -> String {
         let url = self.url.as_ref().map_or_else(String::new, |url| format!("url {url}\n"));
-        let version = if self.seen.is_empty() { PLAIN_VERSION } else { VERSION };
+        let version = match (self.rotated, self.seen.is_empty()) {
+            (Some(_), _) => VERSION,
+            (None, false) => SEEN_VERSION,
+            (None, true) => PLAIN_VERSION,
+        };
         let mut text = format!(
             "{FIRST_LINE}{version}\n{url}remote {}\nsecret {}\n",
             self.remote,
             hex(&self.secret)
         );
+        if let Some(RotatedKey { names, earlier }) = &self.rotated {
+            let _ = writeln!(text, "{NAMES_LINE} {}", hex(names));
+            let _ = match earlier {
+                Some(EarlierSecret::Leaving(secret)) => {
+                    writeln!(text, "{LEAVING_LINE} secret {}", hex(secret))
+                }
+                Some(EarlierSecret::Left(secret)) => {
+                    writeln!(text, "{LEFT_LINE} secret {}", hex(secret))
+                }
+                None => Ok(()),
+            };
+        }
         for (handle, seen) in &self.seen {
             let _ = writeln!(text, "{SEEN_LINE} {handle} {} {}", seen.version, seen.link);
         }
@@ -71,18 +124,75 @@ impl RemoteKeyFile {
             ["url", url, fields @ ..] => (Some((*url).to_owned()), fields),
             fields => (None, fields),
         };
-        let ["remote", remote, "secret", secret, seen @ .., "check", _] = fields else {
+        let ["remote", remote, "secret", secret, fields @ .., "check", _] = fields else {
             return Err(damaged("a line is missing"));
         };
+        let (rotated, seen) = rotated_in(fields)
+            .ok_or_else(|| damaged("a line about a rotation of the key is not valid"))?;
         let remote = unhex(remote).ok_or_else(|| damaged("it has no valid id"))?;
         let secret = unhex(secret).ok_or_else(|| damaged("it has no valid secret"))?;
         let seen = seen_in(seen).ok_or_else(|| damaged("a line of what was seen is not valid"))?;
-        let file = Self { remote: RemoteId::from_bytes(remote), secret, url, seen };
+        let file = Self { remote: RemoteId::from_bytes(remote), secret, url, seen, rotated };
         if file.encode().split_ascii_whitespace().ne(words.iter().copied()) {
             return Err(damaged("its last line does not match the others"));
         }
         Ok(file)
     }
+
+    /// Returns the keys of the remote.
+    #[must_use]
+    pub fn keys(&self) -> RemoteKeys {
+        self.keys_of(&self.secret)
+    }
+
+    /// Returns the keys of the remote before the last rotation, if the file has that secret.
+    #[must_use]
+    pub fn earlier_keys(&self) -> Option<RemoteKeys> {
+        let (EarlierSecret::Leaving(secret) | EarlierSecret::Left(secret)) = self.earlier()?;
+        Some(self.keys_of(&secret))
+    }
+
+    /// Returns the secret before the last rotation, if the file has it.
+    #[must_use]
+    pub fn earlier(&self) -> Option<EarlierSecret> {
+        self.rotated?.earlier
+    }
+
+    /// Returns whether a rotation of the key has begun and not ended.
+    #[must_use]
+    pub fn is_rotating(&self) -> bool {
+        matches!(self.earlier(), Some(EarlierSecret::Leaving(_)))
+    }
+
+    /// Returns the key for another machine, without the secret before the last rotation.
+    #[must_use]
+    pub fn for_others(&self) -> Self {
+        let rotated = self.rotated.map(|rotated| RotatedKey { earlier: None, ..rotated });
+        Self { rotated, ..self.clone() }
+    }
+
+    fn keys_of(&self, secret: &[u8; 32]) -> RemoteKeys {
+        let keys = RemoteKeys::new(secret);
+        match self.rotated {
+            Some(rotated) => keys.with_names(rotated.names),
+            None => keys,
+        }
+    }
+}
+
+/// Reads the lines about a rotation. Returns the words after them too.
+fn rotated_in<'a>(words: &'a [&'a str]) -> Option<(Option<RotatedKey>, &'a [&'a str])> {
+    let [NAMES_LINE, names, words @ ..] = words else { return Some((None, words)) };
+    let (earlier, words) = match words {
+        [LEAVING_LINE, "secret", secret, words @ ..] => {
+            (Some(EarlierSecret::Leaving(unhex(secret)?)), words)
+        }
+        [LEFT_LINE, "secret", secret, words @ ..] => {
+            (Some(EarlierSecret::Left(unhex(secret)?)), words)
+        }
+        words => (None, words),
+    };
+    Some((Some(RotatedKey { names: unhex(names)?, earlier }), words))
 }
 
 /// Reads the lines of what was seen.
@@ -103,7 +213,13 @@ mod tests {
     fn file(url: Option<&str>) -> RemoteKeyFile {
         let url = url.map(str::to_owned);
         let seen = SeenRefs::new();
-        RemoteKeyFile { remote: RemoteId::from_bytes([1; 16]), secret: [2; 32], url, seen }
+        let (remote, secret) = (RemoteId::from_bytes([1; 16]), [2; 32]);
+        RemoteKeyFile { remote, secret, url, seen, rotated: None }
+    }
+
+    fn rotated(earlier: Option<EarlierSecret>) -> RemoteKeyFile {
+        let rotated = Some(RotatedKey { names: [6; 32], earlier });
+        RemoteKeyFile { rotated, ..with_witness() }
     }
 
     fn with_witness() -> RemoteKeyFile {
@@ -132,7 +248,18 @@ mod tests {
             five.repeat(32),
         );
         assert_eq!(with_witness().encode(), witness);
-        for file in [file(None), file(Some("file:///a%20b")), with_witness()] {
+        let (six, seven) = ("06".repeat(32), "07".repeat(32));
+        let left =
+            RemoteKeyFile { seen: SeenRefs::new(), ..rotated(Some(EarlierSecret::Left([7; 32]))) };
+        let golden = format!(
+            "forge remote key 3\nremote {one}\nsecret {two}\nnames {six}\nrotated secret {seven}\n\
+             check 2084a97f90e5a853\n",
+        );
+        assert_eq!(left.encode(), golden);
+        let leaving = rotated(Some(EarlierSecret::Leaving([7; 32])));
+        assert!(leaving.is_rotating() && !left.is_rotating() && !rotated(None).is_rotating());
+        let plain = [file(None), file(Some("file:///a%20b")), with_witness()];
+        for file in plain.into_iter().chain([left, leaving, rotated(None)]) {
             let text = file.encode();
             for same in [text.clone(), text.replace('\n', " "), text.replace('\n', "\r\n")] {
                 assert_eq!(RemoteKeyFile::decode(&same).unwrap(), file);
@@ -147,7 +274,7 @@ mod tests {
         let said = |text: &str| RemoteKeyFile::decode(text).unwrap_err().to_string();
         assert!(said("").contains("does not begin with 'forge remote key'"));
         assert!(said("forge remote key one").contains("no version"));
-        assert!(said(&text.replace("key 1", "key 3")).contains("needs version 3"));
+        assert!(said(&text.replace("key 1", "key 4")).contains("needs version 4"));
         let short: Vec<&str> = text.lines().take(3).collect();
         assert!(said(&short.join("\n")).contains("a line is missing"));
         let witness = with_witness().encode();
@@ -159,6 +286,10 @@ mod tests {
             ("key 2", "key 1"),
         ] {
             assert!(said(&witness.replacen(old, new, 1)).contains("the key file"), "{new}");
+        }
+        let rotated = rotated(Some(EarlierSecret::Leaving([7; 32]))).encode();
+        for (old, new) in [("names 06", "names zz"), ("rotates ", "rotats "), ("key 3", "key 2")] {
+            assert!(said(&rotated.replacen(old, new, 1)).contains("the key file"), "{new}");
         }
         for (place, found) in text.match_indices(|found: char| found.is_ascii_alphanumeric()) {
             let mut wrong = text.clone();

@@ -12,6 +12,7 @@ pub struct RemoteKeys {
     marker: [u8; 32],
     sessions: [u8; 32],
     notices: [u8; 32],
+    is_rotated: bool,
 }
 
 impl RemoteKeys {
@@ -24,7 +25,28 @@ impl RemoteKeys {
             marker: derive("forge marker of a remote, version 1"),
             sessions: derive("forge sessions of a remote, version 1"),
             notices: derive("forge notices of a remote, version 1"),
+            is_rotated: false,
         }
+    }
+
+    /// Returns the keys with this key of names. A remote keeps it when its secret is replaced.
+    #[must_use]
+    pub fn with_names(mut self, names: [u8; 32]) -> Self {
+        self.is_rotated |= self.names != names;
+        self.names = names;
+        self
+    }
+
+    /// Returns the key of names.
+    #[must_use]
+    pub const fn names(&self) -> &[u8; 32] {
+        &self.names
+    }
+
+    /// Returns whether the remote had another secret before.
+    #[must_use]
+    pub const fn is_rotated(&self) -> bool {
+        self.is_rotated
     }
 
     /// Returns the handle of a session. It does not reveal the session's id.

@@ -19,7 +19,7 @@ mod track;
 
 pub use foreign::ForeignOperations;
 pub use grant::RemoteGrant;
-pub use key_file::RemoteKeyFile;
+pub use key_file::{EarlierSecret, RemoteKeyFile, RotatedKey};
 pub use keys::{PackKey, RemoteKeys, SessionKey};
 pub use marker::{MAX_REMOTE_MARKER_BYTES, REMOTE_VERSION, RemoteMarker};
 pub use names::{

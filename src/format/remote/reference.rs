@@ -272,6 +272,13 @@ impl OpenedRef {
         before.iter().skip(before.len() - kept).chain([&self.link]).copied().collect()
     }
 
+    /// Returns the version after this one with the same content, by this clone.
+    #[must_use]
+    pub fn rewritten(&self, by: CloneId, nonce: RefNonce) -> RemoteRef {
+        let (version, links) = (self.content.version + 1, self.next_links());
+        RemoteRef { version, links, by, nonce, ..self.content.clone() }
+    }
+
     /// Returns how this ref relates to the version of it that was seen before.
     #[must_use]
     pub fn relation(&self, seen: &SeenRef) -> RefRelation {

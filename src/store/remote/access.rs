@@ -2,9 +2,7 @@
 
 use super::Remote;
 use crate::error::{Error, Result};
-use crate::format::remote::{
-    RemoteGrant, RemoteKeyFile, RemoteKeys, RemoteMarker, SeenRefs, SessionKey,
-};
+use crate::format::remote::{RemoteGrant, RemoteKeyFile, RemoteKeys, SeenRefs, SessionKey};
 use crate::model::{RemoteId, SessionHandle, SessionId};
 use crate::store::Store;
 
@@ -47,7 +45,7 @@ impl RemoteAccess {
     /// Returns the keys that can be derived from it.
     pub(super) fn keys(&self) -> AccessKeys {
         match self {
-            Self::Key(key) => AccessKeys::All(RemoteKeys::new(&key.secret)),
+            Self::Key(key) => AccessKeys::All(key.keys()),
             Self::Grant(grant) => AccessKeys::One(grant.clone()),
         }
     }
@@ -115,27 +113,20 @@ impl AccessKeys {
             Self::One(grant) => Some(&grant.handle),
         }
     }
-
-    /// Checks that a marker is the one of the remote. With a grant only the id can be checked: that
-    /// the session's ref opens proves the rest.
-    pub(super) fn check(&self, marker: &RemoteMarker) -> Result<()> {
-        match self {
-            Self::All(keys) => Ok(marker.check_key(keys)?),
-            Self::One(_) => Ok(()),
-        }
-    }
 }
 
 impl Store {
     /// Makes the grant of a session on a remote, from its place there. It opens this session only,
-    /// also what is pushed later. A grant cannot be withdrawn. No pack is read.
+    /// also what is pushed later, until the key of the remote is rotated. No pack is read.
     ///
     /// # Errors
     /// [`Error::NotFound`] if the session is not on the remote; [`Error::RemoteHistory`] if the
     /// remote has another history of it than was seen; [`Error::NotGranted`] if the remote was
-    /// opened with a grant; any error of the depot.
+    /// opened with a grant; [`Error::Conflict`] if a rotation of the key has not ended; any error
+    /// of the depot.
     pub fn grant(&self, remote: &Remote, handle: &SessionHandle) -> Result<RemoteGrant> {
         let keys = remote.keys.all()?;
+        remote.check_rotated()?;
         let known = remote.known_ref(self, handle)?;
         let missing = || Error::not_found("session on the remote", handle.to_string());
         let read = remote.read_current(self, handle, known.as_ref())?.ok_or_else(missing)?;

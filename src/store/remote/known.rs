@@ -2,21 +2,26 @@
 //! have the secrets of the remotes.
 
 use super::RemoteAccess;
-use crate::backend::{self, files, plain_file};
+use crate::backend::files::{self, LockedFile};
+use crate::backend::{self, plain_file};
 use crate::error::{Error, Result};
-use crate::format::remote::{RemoteKeyFile, SeenRefs};
+use crate::format::remote::{EarlierSecret, RemoteKeyFile, RotatedKey, SeenRefs};
 use crate::format::unhex;
+use crate::model::RemoteId;
 use crate::store::Store;
 use crate::store::keyring::{Keyring, write_private};
-use std::fs::{self, DirBuilder};
+use std::fs::{self, DirBuilder, OpenOptions};
 use std::io;
 use std::os::unix::fs::DirBuilderExt as _;
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 /// Maximum length of a name in bytes.
 const MAX_NAME_BYTES: usize = 64;
 /// A larger file is not one of a remote.
 const MAX_FILE_BYTES: u64 = 16 << 10;
+/// How long a process waits for another one that replaces a key.
+const LOCK_TIMEOUT: Duration = Duration::from_secs(10);
 
 /// A remote that a store knows by name.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -31,9 +36,9 @@ pub struct KnownRemote {
 
 impl KnownRemote {
     fn encode(&self) -> Option<String> {
-        let &RemoteKeyFile { remote, secret, .. } = self.access.key()?;
+        let &RemoteKeyFile { remote, secret, rotated, .. } = self.access.key()?;
         let url = Some(self.url.clone());
-        Some(RemoteKeyFile { remote, secret, url, seen: SeenRefs::new() }.encode())
+        Some(RemoteKeyFile { remote, secret, url, seen: SeenRefs::new(), rotated }.encode())
     }
 
     fn decode(name: &str, text: &str) -> Option<Self> {
@@ -63,12 +68,16 @@ impl Store {
         check_name(name).is_ok() && folder.is_ok_and(|folder| folder.join(name).exists())
     }
 
-    /// Keeps a remote under its name, and what its key says was seen of it. Durable on return.
+    /// Keeps a remote under its name, and what its key says was seen of it. If the remote is known
+    /// under this name with another key, all stores of the keyring that have that key get the new
+    /// one. Returns whether it was. Durable on return.
     ///
     /// # Errors
-    /// [`Error::Duplicate`] if this store has a remote of this name; [`Error::Invalid`] if the name
-    /// or the URL is not valid, if there is no keyring, or if it is opened with a grant.
-    pub fn keep_remote(&self, remote: &KnownRemote) -> Result<()> {
+    /// [`Error::Duplicate`] if this store has a remote of this name, with this key or with another
+    /// id; [`Error::Invalid`] if the name or the URL is not valid, if there is no keyring, if it is
+    /// opened with a grant, or if the key gives the sessions other places than the key before;
+    /// [`Error::Conflict`] if the key is being rotated.
+    pub fn keep_remote(&self, remote: &KnownRemote) -> Result<bool> {
         check_name(&remote.name)?;
         if remote.url.is_empty() || !remote.url.bytes().all(|byte| byte.is_ascii_graphic()) {
             return Err(Error::invalid("a URL has no spaces and only ASCII characters"));
@@ -77,11 +86,80 @@ impl Store {
         let folder = self.remotes_folder()?;
         let path = folder.join(&remote.name);
         if path.exists() {
-            return Err(Error::Duplicate { kind: "remote", id: remote.name.clone() });
+            return match self.replace_known_key(remote)? {
+                true => Ok(true),
+                false => Err(Error::Duplicate { kind: "remote", id: remote.name.clone() }),
+            };
         }
         // From the first pull on, an older state is refused.
         self.note_seen_in(&remote.access);
-        write_entry(&folder, &remote.name, text.as_bytes())
+        write_entry(&folder, &remote.name, text.as_bytes())?;
+        Ok(false)
+    }
+
+    /// Replaces the key of a remote that is known under this name, if it is the same remote with
+    /// another key. Returns whether it was.
+    fn replace_known_key(&self, remote: &KnownRemote) -> Result<bool> {
+        let Some(new) = remote.access.key() else { return Ok(false) };
+        let _locked = self.lock_key(new.remote)?;
+        let known = self.known_remotes()?.into_iter().find(|known| known.name == remote.name);
+        let Some(old) = known.as_ref().and_then(|known| known.access.key()) else {
+            return Ok(false);
+        };
+        if old.remote != new.remote || old.secret == new.secret {
+            return Ok(false);
+        }
+        if old.keys().names() != new.keys().names() {
+            let reason =
+                "the key gives the sessions of the remote other places than the key before";
+            return Err(Error::invalid(reason));
+        }
+        let secret = match old.earlier() {
+            Some(EarlierSecret::Leaving(secret)) => secret,
+            _ => old.secret,
+        };
+        let names = *new.keys().names();
+        let rotated = Some(RotatedKey { names, earlier: Some(EarlierSecret::Left(secret)) });
+        let key = RemoteKeyFile { rotated, ..new.clone() };
+        self.note_seen_in(&remote.access);
+        self.replace_key(old, &key)?;
+        let own = KnownRemote { access: key.into(), ..remote.clone() };
+        let text = own.encode().ok_or_else(|| Error::invalid("a grant is not kept"))?;
+        write_entry(&self.remotes_folder()?, &remote.name, text.as_bytes())?;
+        Ok(true)
+    }
+
+    /// Replaces a key of a remote for all stores of the keyring that have it. Durable on return.
+    pub(super) fn replace_key(&self, old: &RemoteKeyFile, new: &RemoteKeyFile) -> Result<()> {
+        let Some(keyring) = Keyring::of(&self.engine.options) else { return Ok(()) };
+        let (old, new) = (RemoteAccess::from(old.clone()), RemoteAccess::from(new.clone()));
+        for store in keyring.stores()? {
+            let folder = keyring.remotes(&store);
+            // A damaged file keeps no key.
+            let known = remotes_in(&folder).unwrap_or_default();
+            for one in known.into_iter().filter(|one| is_same_key(&one.access, &old)) {
+                let kept = KnownRemote { access: new.clone(), ..one };
+                let text = kept.encode().ok_or_else(|| Error::invalid("a grant is not kept"))?;
+                write_entry(&folder, &kept.name, text.as_bytes())?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Waits until no other process replaces the key of a remote in the keyring. Released when it
+    /// is dropped.
+    pub(super) fn lock_key(&self, remote: RemoteId) -> Result<LockedFile> {
+        let keyring = Keyring::of(&self.engine.options);
+        let keyring = keyring.ok_or_else(|| Error::invalid("there is no directory for the key"))?;
+        let folder = keyring.refs_seen(&remote);
+        make_folder(&folder)?;
+        let path = folder.join("lock");
+        let wrong = |error| Error::from(backend::Error::io("lock", &path)(error));
+        let mut options = OpenOptions::new();
+        let file = options.create(true).truncate(false).write(true).open(&path).map_err(wrong)?;
+        LockedFile::exclusive_within(file, LOCK_TIMEOUT).map_err(wrong)?.map_err(|_| {
+            Error::Conflict("the key of the remote is being changed: try again later".to_owned())
+        })
     }
 
     /// Forgets the remote of this name with its key. The remote stays as it is.
@@ -141,9 +219,13 @@ pub(in crate::store) fn copy_remotes(
 
 /// Replaces a private file in a folder, which is made if it is missing.
 pub(super) fn write_entry(folder: &Path, name: &str, bytes: &[u8]) -> Result<()> {
-    let made = DirBuilder::new().recursive(true).mode(0o700).create(folder);
-    made.map_err(backend::Error::io("make", folder))?;
+    make_folder(folder)?;
     write_private(&folder.join(name), bytes)
+}
+
+fn make_folder(folder: &Path) -> Result<()> {
+    let made = DirBuilder::new().recursive(true).mode(0o700).create(folder);
+    Ok(made.map_err(backend::Error::io("make", folder))?)
 }
 
 impl Keyring {

@@ -14,6 +14,7 @@
 //! * `track`: what this store knows of the ref of a session.
 //! * `foreign`: the operations of others, and the end of what a store names in their sessions.
 //! * `known`: the remotes that a store knows by name, in its keyring.
+//! * `rotate`: a remote gets another key.
 //! * `notice`: others learn of purges that were made here.
 //! * `noticed`: what others purged is purged here.
 //! * `witness`: what this machine has seen of each ref, outside of the store.
@@ -31,6 +32,7 @@ mod preview;
 mod pull;
 mod push;
 mod rewrite;
+mod rotate;
 mod track;
 mod unpushed;
 mod witness;
@@ -41,7 +43,9 @@ pub use crate::backend::depot::{
     FolderDepot, MAX_DEPOT_OBJECT_BYTES, MemoryDepot, check_depot, check_depot_name,
     check_depot_object, check_depot_prefix,
 };
-pub use crate::format::remote::{RefSummary, RemoteGrant, RemoteKeyFile, SeenRef, SeenRefs};
+pub use crate::format::remote::{
+    EarlierSecret, RefSummary, RemoteGrant, RemoteKeyFile, RotatedKey, SeenRef, SeenRefs,
+};
 pub use access::RemoteAccess;
 pub use known::KnownRemote;
 pub(super) use known::copy_remotes;
@@ -51,15 +55,17 @@ pub use preview::{PullPreview, PushPreview};
 pub use pull::PullReport;
 pub use push::PushReport;
 pub use rewrite::{PurgeSettlement, RewriteReason};
+pub use rotate::RotationReport;
 pub use unpushed::UnpushedWork;
 
 use self::access::AccessKeys;
+use self::rotate::EarlierKeys;
 use self::track::Tracks;
 use crate::engine::random::random;
 use crate::error::{DepotError, Error, RemoteFormatError, Result};
 use crate::format::remote::{
     OpenedRef, PACKS_PREFIX, REFS_PREFIX, REMOTE_MARKER_NAME, RemoteKeys, RemoteMarker, RemoteRef,
-    SessionPlace, handle_in, pack_in, ref_name,
+    SessionKey, SessionPlace, handle_in, pack_in, ref_name,
 };
 use crate::model::{PackId, RemoteId, SessionHandle, SessionId, SessionMetadata, Timestamp};
 use std::collections::BTreeSet;
@@ -73,6 +79,8 @@ const GARBAGE_HOURS: i64 = 24;
 pub struct Remote {
     depot: Arc<dyn Depot>,
     keys: AccessKeys,
+    /// The keys before a rotation.
+    earlier: EarlierKeys,
     id: RemoteId,
     /// What was seen by the machine that wrote the key file.
     seen: SeenRefs,
@@ -84,6 +92,8 @@ pub struct Remote {
     resolve: TextLookup,
     /// What was done because of purges.
     contact: Mutex<PurgeContact>,
+    /// The sessions that did not open with a rotated key.
+    unopened: Mutex<BTreeSet<SessionHandle>>,
 }
 
 /// Reads a text in a JSON document by its JSON pointer.
@@ -132,7 +142,7 @@ impl RemoteKeyFile {
     /// If the system has no random numbers.
     pub fn generate() -> Result<Self> {
         let (remote, secret) = (RemoteId::from_bytes(random()?), random()?);
-        Ok(Self { remote, secret, url: None, seen: SeenRefs::new() })
+        Ok(Self { remote, secret, url: None, seen: SeenRefs::new(), rotated: None })
     }
 }
 
@@ -183,14 +193,31 @@ impl Remote {
         Ok(Self::with(depot, AccessKeys::All(keys), marker.id))
     }
 
+    /// Opens a remote that was made elsewhere, with its key file. What the file says was seen of
+    /// the remote is checked by pushes and pulls.
+    ///
+    /// # Errors
+    /// [`Error::NotFound`] if the depot is no remote; [`Error::RemoteKeyChanged`] if the remote has
+    /// another key now; [`Error::RemoteFormat`] if the depot is another remote, or needs a later
+    /// version; any error of the depot.
+    pub fn open_file(depot: Arc<dyn Depot>, key: &RemoteKeyFile) -> Result<Self> {
+        let Some(marker) = read_marker(&*depot)? else {
+            return Err(Error::not_found("remote there", REMOTE_MARKER_NAME));
+        };
+        if marker.id != key.remote {
+            return Err(RemoteFormatError::WrongKey.into());
+        }
+        Ok(Self::opened_by(depot, key, &marker)?.having_seen(&key.clone().into()))
+    }
+
     /// Opens a remote that was used before, with its key or with the grant of a session. What it
     /// says was seen of the remote is checked by pushes and pulls.
     ///
     /// # Errors
     /// [`Error::OtherRemote`] if the depot is another remote, or none any more;
-    /// [`Error::RemoteFormat`] if the secret is not that of the remote, or it needs a later
-    /// version; [`Error::WrongGrant`] if the grant is one of another remote; any error of the
-    /// depot.
+    /// [`Error::RemoteKeyChanged`] if the remote has another key now; [`Error::RemoteFormat`] if it
+    /// needs a later version; [`Error::WrongGrant`] if the grant is one of another remote; any
+    /// error of the depot.
     pub fn open_with(depot: Arc<dyn Depot>, access: &RemoteAccess) -> Result<Self> {
         let Some(marker) = read_marker(&*depot)? else {
             return Err(Error::OtherRemote { what: "is gone" });
@@ -201,15 +228,19 @@ impl Remote {
                 RemoteAccess::Grant(_) => Error::WrongGrant { what: "is one of another remote" },
             });
         }
-        let keys = access.keys();
-        keys.check(&marker)?;
-        Ok(Self::with(depot, keys, marker.id).having_seen(access))
+        let opened = match access {
+            RemoteAccess::Key(key) => Self::opened_by(depot, key, &marker)?,
+            // Only the id can be checked: that the session's ref opens proves the rest.
+            RemoteAccess::Grant(_) => Self::with(depot, access.keys(), marker.id),
+        };
+        Ok(opened.having_seen(access))
     }
 
     fn with(depot: Arc<dyn Depot>, keys: AccessKeys, id: RemoteId) -> Self {
         Self {
             depot,
             keys,
+            earlier: EarlierKeys::default(),
             id,
             seen: SeenRefs::new(),
             tracks: Tracks::default(),
@@ -218,6 +249,7 @@ impl Remote {
             refuses_joins: false,
             resolve: |_, _| None,
             contact: Mutex::default(),
+            unopened: Mutex::default(),
         }
     }
 
@@ -269,7 +301,8 @@ impl Remote {
     }
 
     /// Returns the sessions on the remote, in the order of their names. No pack is read. With a
-    /// grant it is only that session.
+    /// grant it is only that session. If the key of the remote was rotated, what does not open with
+    /// it is passed over: [`Remote::take_unopened`] names it.
     ///
     /// # Errors
     /// [`Error::RemoteFormat`] if a ref is damaged; any error of the depot.
@@ -280,7 +313,10 @@ impl Remote {
         let mut found = Vec::new();
         self.each(REFS_PREFIX, &mut |entry| {
             if let Some(handle) = handle_in(&entry.name) {
-                found.extend(self.session(&handle)?);
+                match self.session(&handle) {
+                    Err(Error::UnopenedSession { handle }) => self.note_unopened(handle),
+                    session => found.extend(session?),
+                }
             }
             Ok(())
         })?;
@@ -311,7 +347,7 @@ impl Remote {
         for (_, handle) in refs.into_iter().take(limit) {
             match self.session(&handle) {
                 Ok(Some(session)) if accepts(&session) => return Ok(Some(session)),
-                Ok(_) | Err(Error::RemoteFormat(_)) => {}
+                Ok(_) | Err(Error::RemoteFormat(_) | Error::UnopenedSession { .. }) => {}
                 Err(error) => return Err(error),
             }
         }
@@ -336,7 +372,11 @@ impl Remote {
                 return Ok(());
             }
             if known.as_ref().is_none_or(|(of, _)| *of != handle) {
-                let read = self.read_ref(&handle)?;
+                let read = match self.read_ref(&handle) {
+                    // It may name any pack.
+                    Err(Error::UnopenedSession { .. }) => return Ok(()),
+                    read => read?,
+                };
                 let packs = read.map(|read| read.opened.content.packs).unwrap_or_default();
                 known = Some((handle, packs.iter().map(|pack| pack.name).collect()));
             }
@@ -375,14 +415,31 @@ impl Remote {
     }
 
     fn opened(&self, handle: &SessionHandle, stored: Vec<u8>, tag: DepotTag) -> Result<ReadRef> {
-        let opened = RemoteRef::open(&self.place(*handle), &self.keys.session(handle)?, &stored);
-        let opened = opened.map_err(|error| match error {
-            RemoteFormatError::Damaged { .. } if self.keys.only().is_some() => {
-                Error::WrongGrant { what: "does not open its session on the remote" }
+        let key = self.keys.session(handle)?;
+        let accepts_earlier = self.earlier.is_leaving() || self.accepts_history;
+        let earlier = self.earlier.session(handle).filter(|_| accepts_earlier);
+        match self.open_ref(handle, (&key, earlier.as_ref()), &stored) {
+            Ok((opened, _)) => Ok(ReadRef { tag, stored, opened }),
+            Err(error) => Err(self.why_unopened(error, handle)),
+        }
+    }
+
+    /// Decrypts a ref with the key of its session, or else with the one before a rotation. Returns
+    /// whether it was the one before.
+    fn open_ref(
+        &self,
+        handle: &SessionHandle,
+        (key, earlier): (&SessionKey, Option<&SessionKey>),
+        stored: &[u8],
+    ) -> Result<(OpenedRef, bool), RemoteFormatError> {
+        let place = self.place(*handle);
+        match (RemoteRef::open(&place, key, stored), earlier) {
+            (Err(error @ RemoteFormatError::Damaged { .. }), Some(earlier)) => {
+                let opened = RemoteRef::open(&place, earlier, stored);
+                opened.map(|opened| (opened, true)).map_err(|_| error)
             }
-            error => error.into(),
-        })?;
-        Ok(ReadRef { tag, stored, opened })
+            (opened, _) => opened.map(|opened| (opened, false)),
+        }
     }
 }
 

@@ -5,7 +5,7 @@
 //! anything is pulled or pushed. What is pulled from a ref that was written before a notice is
 //! searched again. Notices that are gone from the remote are written again.
 
-use super::{DepotRead, Remote, UnpurgedSecret};
+use super::{DepotRead, DepotWrite, Remote, UnpurgedSecret};
 use crate::engine::random::random;
 use crate::error::{DepotError, Error, Result};
 use crate::format::remote::{
@@ -66,10 +66,10 @@ impl Remote {
             while let Some(own) = track.pending.first() {
                 let number = track.notices.len() as u64;
                 let sealed = own.seal((self.id, number), key)?;
-                match self.depot.put_new(&notice_name(number), &sealed) {
+                match self.put_notice(key, number, &sealed) {
                     // Another notice may be there now, or this one.
-                    Ok(_) | Err(DepotError::Unsure { .. }) => {}
-                    Err(error) => return Err(error.into()),
+                    Ok(_) | Err(Error::Depot(DepotError::Unsure { .. })) => {}
+                    Err(error) => return Err(error),
                 }
                 let before = track.notices.len();
                 self.read_notices(key, track)?;
@@ -85,6 +85,19 @@ impl Remote {
             what: "the answers to several writes were lost: try again later".to_owned(),
             source: None,
         }))
+    }
+
+    /// Writes a notice, if there is none of this number that opens with the key.
+    fn put_notice(&self, key: &[u8; 32], number: u64, sealed: &[u8]) -> Result<DepotWrite> {
+        let name = notice_name(number);
+        let written = self.depot.put_new(&name, sealed)?;
+        if matches!(written, DepotWrite::Conflict)
+            && let DepotRead::Whole { bytes, tag } = self.depot.get(&name, None)?
+            && self.opened_notice(key, number, &bytes)?.is_none()
+        {
+            return Ok(self.depot.swap(&name, &tag, sealed)?);
+        }
+        Ok(written)
     }
 
     /// Checks that the last notice that is known is still on the remote. If it is not, the remote
@@ -116,8 +129,8 @@ impl Remote {
         let DepotRead::Whole { bytes, .. } = self.depot.get(&notice_name(place), None)? else {
             return Ok(false);
         };
-        let there = PurgeNotice::open((self.id, place), key, &bytes)?;
-        Ok(track.notices.get(number) == Some(&there))
+        let there = self.opened_notice(key, place, &bytes)?;
+        Ok(there.is_some() && track.notices.get(number) == there.as_ref())
     }
 
     fn read_notices(&self, key: &[u8; 32], track: &mut PurgeTrack) -> Result<()> {
@@ -126,7 +139,8 @@ impl Remote {
             let DepotRead::Whole { bytes, .. } = self.depot.get(&notice_name(number), None)? else {
                 return Ok(());
             };
-            let notice = PurgeNotice::open((self.id, number), key, &bytes)?;
+            // One that was written with an earlier key is written again by its clone.
+            let Some(notice) = self.opened_notice(key, number, &bytes)? else { return Ok(()) };
             let before = track.pending.len();
             let is_other =
                 |own: &PurgeNotice| (own.salt, &own.secrets) != (notice.salt, &notice.secrets);

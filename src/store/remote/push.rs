@@ -2,7 +2,7 @@
 
 use super::noticed::{is_secret, search_for};
 use super::track::KnownRef;
-use super::{DepotTag, DepotWrite, Remote, RewriteReason};
+use super::{DepotRead, DepotTag, DepotWrite, Remote, RewriteReason};
 use crate::engine::random::random;
 use crate::engine::refs::session as session_refs;
 use crate::error::{DepotError, Error, Result};
@@ -117,7 +117,7 @@ impl Store {
                 thread::park_timeout(pause(attempt)?);
             }
             let track = self.exchange_purges(act, remote)?;
-            let mut known = remote.last_ref(self, &handle)?;
+            let mut known = remote.current_ref(self, &handle)?;
             if let Some(last) = known.take_if(|known| known.is_reordered())
                 && !remote.accepts_history
             {
@@ -469,9 +469,34 @@ impl Push<'_> {
 }
 
 impl Remote {
+    /// Returns what the store knows of the ref of a session. A ref that is known under the key
+    /// before a rotation, and that the remote still has, is written with the key of the remote.
+    fn current_ref(&self, store: &Store, handle: &SessionHandle) -> Result<Option<KnownRef>> {
+        let known = self.last_ref(store, handle)?;
+        let Some(old) = known.as_ref().filter(|old| old.is_earlier && !old.is_reordered()) else {
+            return Ok(known);
+        };
+        if !matches!(self.depot.get(&ref_name(handle), Some(&old.read.tag))?, DepotRead::Unchanged)
+        {
+            return Ok(known);
+        }
+        let by = CloneId::from_bytes(store.engine.marker.id);
+        let content = old.read.opened.rewritten(by, RefNonce::from_bytes(random()?));
+        let Some((tag, SealedRef { bytes, link })) =
+            self.write_ref(handle, Some(&old.read.tag), &content)?
+        else {
+            return Ok(known);
+        };
+        let number = store.pulled_session(content.info.id)?.number;
+        let (begins, end, last) = (old.begins.clone(), old.shared.end, old.shared.last);
+        self.keep_ref(store, (handle, number), (&tag, bytes), (begins, end, last))?;
+        self.note_seen(store, handle, &SeenRef { version: content.version, link });
+        self.last_ref(store, handle)
+    }
+
     /// Writes a ref, if the one there has this tag, or if there is none. Returns the new tag and
     /// the ref as stored; `None` if another writer was faster.
-    fn write_ref(
+    pub(super) fn write_ref(
         &self,
         handle: &SessionHandle,
         tag: Option<&DepotTag>,

@@ -4,7 +4,7 @@
 use super::{DepotTag, ReadRef, Remote};
 use crate::backend::files::{self, LockedFile};
 use crate::backend::{self, plain_file};
-use crate::error::{Error, Result};
+use crate::error::{Error, RemoteFormatError, Result};
 use crate::format::remote::{MAX_REF_BYTES, PurgeTrack, RefTrack};
 use crate::format::{ExportMark, RecordBytes};
 use crate::model::{OperationId, RemoteId, SessionHandle, SessionNumber};
@@ -32,6 +32,8 @@ const LOCK_TIMEOUT: Duration = Duration::from_secs(10);
 /// A ref that the store has pushed or pulled.
 pub(super) struct KnownRef {
     pub(super) read: ReadRef,
+    /// Whether it is under the key that the remote had before a rotation.
+    pub(super) is_earlier: bool,
     /// Where each pack of the ref begins in this store.
     pub(super) begins: Vec<ExportMark>,
     /// What the remote has of the session.
@@ -97,12 +99,19 @@ impl Remote {
             return Ok(None);
         }
         let RefTrack { session, tag, stored, begins, end, last, unshared } = track;
-        let read = self.opened(handle, stored.0, DepotTag::new(tag))?;
+        let (key, earlier) = (self.keys.session(handle)?, self.earlier.session(handle));
+        let (opened, is_earlier) = match self.open_ref(handle, (&key, earlier.as_ref()), &stored.0)
+        {
+            // It is under a key that is not known here any more.
+            Err(RemoteFormatError::Damaged { .. }) => return Ok(None),
+            opened => opened?,
+        };
+        let read = ReadRef { tag: DepotTag::new(tag), stored: stored.0, opened };
         // A session that was removed or replaced here is pulled whole again.
         let now = store.shared_session(read.opened.content.info.id)?;
         let is_current = now.is_some_and(|now| now.number == session);
         let shared = SharedPart { end, last, unshared };
-        Ok(is_current.then_some(KnownRef { read, begins, shared }))
+        Ok(is_current.then_some(KnownRef { read, is_earlier, begins, shared }))
     }
 
     fn stored_track(&self, store: &Store, handle: &SessionHandle) -> Result<Option<RefTrack>> {

@@ -9,6 +9,7 @@ mod known;
 mod law;
 mod notice;
 mod purge;
+mod rotate;
 mod simulation;
 mod two_remotes;
 mod witness;

@@ -193,7 +193,7 @@ fn what_cannot_be_purged_stops_only_the_session_that_holds_it() {
 /// The access of a remote that a store knows by name.
 fn access(remote: &Remote) -> RemoteAccess {
     let seen = SeenRefs::new();
-    RemoteKeyFile { remote: remote.id(), secret: SECRET, url: None, seen }.into()
+    RemoteKeyFile { remote: remote.id(), secret: SECRET, url: None, seen, rotated: None }.into()
 }
 
 #[test]

@@ -58,7 +58,7 @@ impl Place {
 
     pub(super) fn key(&self) -> RemoteAccess {
         let (remote, seen) = (self.machine.remote.id(), SeenRefs::new());
-        RemoteKeyFile { remote, secret: SECRET, url: None, seen }.into()
+        RemoteKeyFile { remote, secret: SECRET, url: None, seen, rotated: None }.into()
     }
 
     /// Checks that nothing of the store has the secret, and that the store is whole.

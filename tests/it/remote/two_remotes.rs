@@ -121,6 +121,7 @@ fn what_was_not_pushed_to_the_other_remote_is_counted_after_a_join() {
         secret: SECRET,
         url: None,
         seen: SeenRefs::new(),
+        rotated: None,
     }
     .into();
     let unpushed = || there.store.unpushed(&access, &there.session()).unwrap();

@@ -1,0 +1,57 @@
+//! A new key for a remote, and what the machines with the key before are told.
+
+use super::{Machine, shared};
+use crate::environment::Environment;
+
+#[test]
+fn a_key_is_rotated_and_the_other_machines_are_told() {
+    let environment = Environment::new();
+    let first = shared(&environment);
+    let second = Machine::joined(&environment, "second");
+    let refused = first.forge(["remote", "key", "rotate"]);
+    assert_eq!(refused.code, 2, "{refused}");
+    assert!(refused.to_string().contains("'forge remote key rotate --yes' does it"), "{refused}");
+    let grant = first.forge(["remote", "grant"]).success().trim().to_owned();
+    let rotated = first.forge(["remote", "key", "rotate", "--yes"]).success();
+    insta::assert_snapshot!(rotated, @r"
+    Made a new key of origin: it encrypts 1 session now
+      'forge remote key export FILE' writes it for the other machines, where 'forge remote add URL --key FILE' replaces the key
+      what was pushed before can still be read with the key before
+    ");
+    first.forge(["note", "add", "two"]).success();
+    first.forge(["push"]).success();
+
+    second.forge(["note", "add", "meanwhile"]).success();
+    for verb in ["pull", "push", "sync"] {
+        let refused = second.forge([verb]);
+        assert_eq!(refused.code, 7, "{refused}");
+        let text = refused.to_string();
+        assert!(text.contains("the key of the remote was changed"), "{text}");
+        assert!(text.contains("/shared --key FILE' replaces the key here"), "{text}");
+    }
+    assert_eq!(second.forge(["remote", "key", "rotate", "--yes"]).code, 7);
+    let old = second.forge(["remote", "add", "../../shared", "again", "--key", "../../key"]);
+    assert_eq!(old.code, 7, "{old}");
+
+    first.forge(["remote", "key", "export", "../../new"]).success();
+    let added = second.forge(["remote", "add", "../../shared", "--key", "../../new"]);
+    assert!(added.success().starts_with("Replaced the key of the remote origin at "));
+    second.forge(["push"]).success();
+    first.forge(["pull"]).success();
+    assert_eq!(first.notes("checkout"), second.notes("checkout"));
+
+    // What is named by the environment is not in the keyring.
+    let boxed = Machine::new(&environment, "boxed");
+    boxed.forge(["init"]).success();
+    let url = format!("file://{}", environment.path("shared").display());
+    for (variable, value, code) in
+        [("FORGE_REMOTE_KEY", "../../new", 2), ("FORGE_GRANT", grant.as_str(), 7)]
+    {
+        let mut command = boxed.command(["remote", "key", "rotate", "--yes"]);
+        command.env("FORGE_REMOTE", &url).env(variable, value);
+        let refused = environment.finished(&mut command);
+        assert_eq!(refused.code, code, "{refused}");
+    }
+    let again = first.forge(["remote", "key", "rotate", "--yes", "--json"]).json();
+    assert_eq!((&again["sessions"], &again["continued"]), (&1.into(), &false.into()), "{again}");
+}

@@ -1,0 +1,330 @@
+//! Rotation of the key of a remote: a new secret, so that what is pushed from then on does not open
+//! with the key that was known before, nor with a grant.
+//!
+//! The keyring gets the new secret beside the old one, then the marker of the remote is replaced:
+//! from there on the old key is refused. Then each ref and notice is written again with the new
+//! key, by comparing and swapping, so that what others push meanwhile is not lost. The places of
+//! sessions stay, and so do the packs, whose keys are in the refs. Until the end the keyring says
+//! that the rotation goes on, and a rotation that was killed is finished by the next one.
+
+use super::{
+    Depot, DepotRead, DepotTag, DepotWrite, EarlierSecret, Remote, RemoteKeyFile, RotatedKey,
+    read_marker,
+};
+use crate::engine::random::random;
+use crate::error::{DepotError, Error, RemoteFormatError, Result};
+use crate::format::remote::{
+    PurgeNotice, REFS_PREFIX, REMOTE_MARKER_NAME, RemoteKeys, RemoteMarker, RemoteRef, SessionKey,
+    handle_in, notice_name, ref_name,
+};
+use crate::model::{CloneId, RefNonce, SessionHandle};
+use crate::store::Store;
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::{Arc, PoisonError};
+
+/// How often all refs are looked at, and how often one is written, while others push.
+const MAX_ATTEMPTS: u32 = 8;
+
+/// What a rotation of a key did.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct RotationReport {
+    /// Whether it went on with a rotation that had not ended.
+    pub continued: bool,
+    /// How many refs of sessions were written with the new key.
+    pub sessions: u64,
+    /// How many notices of purges were written with the new key.
+    pub notices: u64,
+    /// The sessions that opened with neither key. They are as they were.
+    pub unopened: Vec<SessionHandle>,
+}
+
+/// The keys of a remote before a rotation.
+#[derive(Default)]
+pub(super) struct EarlierKeys {
+    keys: Option<RemoteKeys>,
+    /// Whether the rotation has not ended.
+    is_leaving: bool,
+}
+
+impl EarlierKeys {
+    /// Returns whether the remote may still have refs and notices under these keys.
+    pub(super) const fn is_leaving(&self) -> bool {
+        self.is_leaving
+    }
+
+    /// Returns the key of the session at a place.
+    pub(super) fn session(&self, handle: &SessionHandle) -> Option<SessionKey> {
+        self.keys.as_ref().map(|keys| keys.session(handle))
+    }
+}
+
+impl Store {
+    /// Gives the remote of this name a new key and writes all refs and notices with it, or finishes
+    /// a rotation that was killed. All stores of the keyring that have the key get the new one.
+    ///
+    /// # Errors
+    /// [`Error::NotFound`] if the keyring has no remote of this name; [`Error::RemoteKeyChanged`]
+    /// if the remote has another key than the keyring; [`Error::Conflict`] if another machine
+    /// rotates it at the same time, or others push all the time; [`Error::OtherRemote`] if the
+    /// depot is another remote or none; any error of the keyring or of the depot. Unless it is one
+    /// of the first four, another call goes on.
+    pub fn rotate_key(&self, depot: Arc<dyn Depot>, name: &str) -> Result<RotationReport> {
+        let key_of = || -> Result<RemoteKeyFile> {
+            let known = self.known_remotes()?.into_iter().find(|known| known.name == name);
+            let key = known.and_then(|known| known.access.key().cloned());
+            key.ok_or_else(|| Error::not_found("remote", name))
+        };
+        let _locked = self.lock_key(key_of()?.remote)?;
+        let key = key_of()?;
+        let mut report = RotationReport { continued: key.is_rotating(), ..Default::default() };
+        let next = match report.continued {
+            true => key.clone(),
+            false => {
+                let earlier = Some(EarlierSecret::Leaving(key.secret));
+                let rotated = Some(RotatedKey { names: *key.keys().names(), earlier });
+                RemoteKeyFile { secret: random()?, rotated, ..key.clone() }
+            }
+        };
+        if !report.continued {
+            // Nothing is changed if the key does not open the remote.
+            Remote::open_with(Arc::clone(&depot), &key.clone().into())?;
+        }
+        if let Some(EarlierSecret::Leaving(secret)) = next.earlier() {
+            // A rotation that was killed may have left out other stores.
+            self.replace_key(&RemoteKeyFile { secret, ..key.clone() }, &next)?;
+        }
+        if let Err(error) = replace_marker(&*depot, &next) {
+            if matches!(error, Error::RemoteKeyChanged) && !report.continued {
+                self.replace_key(&next, &key)?;
+                return Err(Error::Conflict(
+                    "another machine has changed the key of the remote at the same time".to_owned(),
+                ));
+            }
+            return Err(error);
+        }
+        let remote = Remote::open_with(depot, &next.clone().into())?;
+        remote.rewrite_all(CloneId::from_bytes(self.engine.marker.id), &mut report)?;
+        let rotated = next.rotated.map(|rotated| {
+            let earlier = rotated.earlier.map(|earlier| match earlier {
+                EarlierSecret::Leaving(secret) => EarlierSecret::Left(secret),
+                left @ EarlierSecret::Left(_) => left,
+            });
+            RotatedKey { earlier, ..rotated }
+        });
+        self.replace_key(&next, &RemoteKeyFile { rotated, ..next.clone() })?;
+        Ok(report)
+    }
+}
+
+/// Makes the marker of a remote name the new key, if it names the key before.
+fn replace_marker(depot: &dyn Depot, key: &RemoteKeyFile) -> Result<()> {
+    let keys = key.keys();
+    let mut unsure = None;
+    for _ in 0..MAX_ATTEMPTS {
+        let DepotRead::Whole { bytes, tag } = depot.get(REMOTE_MARKER_NAME, None)? else {
+            return Err(Error::OtherRemote { what: "is gone" });
+        };
+        let marker = RemoteMarker::decode(&bytes)?;
+        if marker.id != key.remote {
+            return Err(Error::OtherRemote { what: "is another one now" });
+        }
+        if marker.check_key(&keys).is_ok() {
+            return Ok(());
+        }
+        if key.earlier_keys().is_none_or(|earlier| marker.check_key(&earlier).is_err()) {
+            return Err(Error::RemoteKeyChanged);
+        }
+        if !marker.is_writable() {
+            let needs = "a later version to be written".to_owned();
+            return Err(RemoteFormatError::LaterVersion { what: "marker", needs }.into());
+        }
+        let new = RemoteMarker::new(marker.id, &keys).encode();
+        match depot.swap(REMOTE_MARKER_NAME, &tag, new.as_bytes()) {
+            Ok(_) => {}
+            Err(error @ DepotError::Unsure { .. }) => unsure = Some(error),
+            Err(error) => return Err(error.into()),
+        }
+    }
+    let all_the_time =
+        || Error::Conflict("the marker of the remote changes all the time".to_owned());
+    Err(unsure.map_or_else(all_the_time, Error::from))
+}
+
+impl Remote {
+    /// Opens a remote with a key, whose id was compared with that of the marker.
+    pub(super) fn opened_by(
+        depot: Arc<dyn Depot>,
+        key: &RemoteKeyFile,
+        marker: &RemoteMarker,
+    ) -> Result<Self> {
+        let (keys, earlier) = (key.keys(), key.earlier_keys());
+        if marker.check_key(&keys).is_ok() {
+            let earlier = EarlierKeys { keys: earlier, is_leaving: key.is_rotating() };
+            let opened = Self::with(depot, super::AccessKeys::All(keys), marker.id);
+            return Ok(Self { earlier, ..opened });
+        }
+        match earlier.filter(|earlier| marker.check_key(earlier).is_ok()) {
+            // The rotation was killed before it changed the remote.
+            Some(earlier) if key.is_rotating() => {
+                let opened = Self::with(depot, super::AccessKeys::All(earlier), marker.id);
+                Ok(Self { earlier: EarlierKeys { keys: None, is_leaving: true }, ..opened })
+            }
+            Some(_) => {
+                Err(Error::OtherRemote { what: "has the key again that it had before a rotation" })
+            }
+            None => Err(Error::RemoteKeyChanged),
+        }
+    }
+
+    /// Returns the sessions that were passed over since the last call, because they do not open
+    /// with a key that was rotated: they were pushed with an earlier key, or are damaged.
+    pub fn take_unopened(&self) -> Vec<SessionHandle> {
+        let mut unopened = self.unopened.lock().unwrap_or_else(PoisonError::into_inner);
+        std::mem::take(&mut *unopened).into_iter().collect()
+    }
+
+    pub(super) fn note_unopened(&self, handle: SessionHandle) {
+        self.unopened.lock().unwrap_or_else(PoisonError::into_inner).insert(handle);
+    }
+
+    /// Checks that no rotation of the key has begun and not ended.
+    pub(super) fn check_rotated(&self) -> Result<()> {
+        if self.earlier.is_leaving() {
+            return Err(Error::Conflict(
+                "the rotation of the key has not ended: 'forge remote key rotate' finishes it"
+                    .to_owned(),
+            ));
+        }
+        Ok(())
+    }
+
+    /// Returns why a ref does not open: the key of the remote may have been changed.
+    pub(super) fn why_unopened(&self, error: RemoteFormatError, handle: &SessionHandle) -> Error {
+        if !matches!(error, RemoteFormatError::Damaged { .. }) {
+            return error.into();
+        }
+        match self.keys.all() {
+            Err(_) => Error::WrongGrant { what: "does not open its session on the remote" },
+            Ok(keys) => match self.check_marker() {
+                Err(changed) => changed,
+                Ok(()) if keys.is_rotated() => Error::UnopenedSession { handle: *handle },
+                Ok(()) => error.into(),
+            },
+        }
+    }
+
+    /// Decrypts a notice of a purge. `None` if it does not open with a key that was rotated: it was
+    /// written with an earlier one, or is damaged.
+    pub(super) fn opened_notice(
+        &self,
+        key: &[u8; 32],
+        number: u64,
+        bytes: &[u8],
+    ) -> Result<Option<PurgeNotice>> {
+        let place = (self.id, number);
+        let earlier = self.earlier.keys.as_ref().filter(|_| self.earlier.is_leaving);
+        match (PurgeNotice::open(place, key, bytes), earlier) {
+            (Err(RemoteFormatError::Damaged { .. }), Some(earlier)) => {
+                Ok(PurgeNotice::open(place, earlier.notices(), bytes).ok())
+            }
+            (Err(error @ RemoteFormatError::Damaged { .. }), None) => {
+                self.check_marker()?;
+                if self.keys.all().is_ok_and(RemoteKeys::is_rotated) {
+                    Ok(None)
+                } else {
+                    Err(error.into())
+                }
+            }
+            (opened, _) => Ok(Some(opened?)),
+        }
+    }
+
+    /// Checks that the remote still has the key that opened it.
+    fn check_marker(&self) -> Result<()> {
+        let Some(marker) = read_marker(&*self.depot)? else {
+            return Err(Error::OtherRemote { what: "is gone" });
+        };
+        match marker.check_key(self.keys.all()?) {
+            Err(_) if marker.id == self.id => Err(Error::RemoteKeyChanged),
+            Err(_) => Err(Error::OtherRemote { what: "is another one now" }),
+            Ok(()) => Ok(()),
+        }
+    }
+
+    /// Writes all refs and notices with the new key, until a pass over all finds none under the key
+    /// before.
+    fn rewrite_all(&self, by: CloneId, report: &mut RotationReport) -> Result<()> {
+        let mut known: BTreeMap<SessionHandle, DepotTag> = BTreeMap::new();
+        for _ in 0..MAX_ATTEMPTS {
+            let (mut rewritten, mut unopened) = (0, BTreeSet::new());
+            self.each(REFS_PREFIX, &mut |entry| {
+                if let Some(handle) = handle_in(&entry.name) {
+                    match self.rewrite_ref(&handle, by, &mut known) {
+                        Ok(is_rewritten) => rewritten += u64::from(is_rewritten),
+                        Err(Error::UnopenedSession { handle }) => {
+                            unopened.insert(handle);
+                        }
+                        Err(error) => return Err(error),
+                    }
+                }
+                Ok(())
+            })?;
+            let notices = self.rewrite_notices()?;
+            report.sessions += rewritten;
+            report.notices += notices;
+            report.unopened = unopened.into_iter().collect();
+            if rewritten + notices == 0 {
+                return Ok(());
+            }
+        }
+        Err(Error::Conflict(
+            "others push all the time: 'forge remote key rotate' finishes the rotation".to_owned(),
+        ))
+    }
+
+    /// Writes the ref of a session with the new key, if it is under the key before. Returns whether
+    /// it was.
+    fn rewrite_ref(
+        &self,
+        handle: &SessionHandle,
+        by: CloneId,
+        known: &mut BTreeMap<SessionHandle, DepotTag>,
+    ) -> Result<bool> {
+        let key = self.keys.session(handle)?;
+        for _ in 0..MAX_ATTEMPTS {
+            let read = self.depot.get(&ref_name(handle), known.get(handle))?;
+            let DepotRead::Whole { bytes, tag } = read else { return Ok(false) };
+            if RemoteRef::open(&self.place(*handle), &key, &bytes).is_ok() {
+                known.insert(*handle, tag);
+                return Ok(false);
+            }
+            let old = self.opened(handle, bytes, tag)?;
+            let content = old.opened.rewritten(by, RefNonce::from_bytes(random()?));
+            if let Some((tag, _)) = self.write_ref(handle, Some(&old.tag), &content)? {
+                known.insert(*handle, tag);
+                return Ok(true);
+            }
+        }
+        let pushed = "a session is pushed all the time: 'forge remote key rotate' goes on";
+        Err(Error::Conflict(pushed.to_owned()))
+    }
+
+    /// Writes the notices that are under the key before with the new key. Returns how many.
+    fn rewrite_notices(&self) -> Result<u64> {
+        let key = self.keys.all()?.notices();
+        let mut rewritten = 0;
+        for number in 0.. {
+            let name = notice_name(number);
+            let DepotRead::Whole { bytes, tag } = self.depot.get(&name, None)? else { break };
+            if PurgeNotice::open((self.id, number), key, &bytes).is_ok() {
+                continue;
+            }
+            let Some(notice) = self.opened_notice(key, number, &bytes)? else { break };
+            let sealed = notice.seal((self.id, number), key)?;
+            if let DepotWrite::Done(_) = self.depot.swap(&name, &tag, &sealed)? {
+                rewritten += 1;
+            }
+        }
+        Ok(rewritten)
+    }
+}
