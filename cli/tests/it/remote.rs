@@ -1,6 +1,7 @@
 //! Stores on several machines that share sessions through a remote in a folder.
 
 mod trust;
+mod two_remotes;
 mod words;
 
 use crate::environment::{Environment, Output, mode};

@@ -112,14 +112,10 @@ impl Store {
         let target = PackTarget { into: Some(new), keeps_checkout: true, ..PackTarget::default() };
         let packs = self.take_packs(act, remote, (handle, read), None, target)?;
         let since = self.first_unshared(old, &ExportMark::default(), &packs.effects)?;
-        if self.has_other_numbers(old, new)? && self.written_since(old, &since, &[])?.0 > 0 {
-            return Err(Error::Conflict(
-                "the session was joined with another remote, which has it in another order, and not \
-                 all of it is on this one: both cannot be joined. Let all machines push it to one \
-                 remote only"
-                    .to_owned(),
-            )
-            .into());
+        if self.has_other_numbers(old, new, None)? && self.written_since(old, &since, &[])?.0 > 0 {
+            self.note_other_order(remote, (handle, read), old, &packs.effects)?;
+            let session = self.session_at(old).summary()?.info.name;
+            return Err(Error::OtherOrder { session }.into());
         }
         self.undo_prunings(act, old, &since)?;
         let view = self.engine.follower.written_view()?;
@@ -127,6 +123,7 @@ impl Store {
         let tag = self.clone_tag();
         let reapply = Reapply::new(self, (old, new), operation, &tag, kept_apart)?;
         let reapplied = reapply.all(&view, &since)?;
+        self.check_elsewhere(elsewhere, (old, new))?;
         self.note_reordered(elsewhere, new)?;
         let is_replaced = self.engine.commit(CommitDurability::Now, &mut |desk| {
             let removal = |number| -> Result<_> { Ok(session_refs(&desk.refs, number)?.gone) };
