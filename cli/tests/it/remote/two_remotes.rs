@@ -22,7 +22,12 @@ fn a_join_that_another_remote_could_not_take_says_what_to_do() {
     first.forge(["note", "add", "two"]).success();
     first.forge(["push"]).success();
     both.forge(["pull", "--from", "copy"]).success();
-    insta::assert_snapshot!(both.forge(["pull"]), @"");
+    insta::assert_snapshot!(both.forge(["pull"]), @r"
+    [stderr]
+    error: the session 'checkout' was changed here and on the remote, and others push it to the remote 'copy' too: that one could not take the order of a join, and nothing was joined
+    hint: exchange a session through one remote: 'forge remote remove copy' forgets that one here and leaves it as it is, and the next pull or push joins
+    [exit 4]
+    ");
     assert_eq!(both.notes("checkout"), ["one", "three"]);
     both.forge(["remote", "remove", "copy"]).success();
     both.forge(["pull"]).success();
