@@ -131,7 +131,8 @@ impl PurgesReport {
         told
     }
 
-    /// Returns what others purged and cannot be purged here, as sentences. Each push finds it again.
+    /// Returns what others purged and cannot be purged here, as sentences. Each push finds it
+    /// again.
     pub fn not_done(&self) -> Vec<String> {
         let held = self.unpurged.iter().map(|one| {
             format!(
