@@ -189,6 +189,28 @@ pub enum Error {
         /// What the remote has.
         what: &'static str,
     },
+    /// A join that would give a session an order which another remote of it could not take, because
+    /// others push it there.
+    #[error(
+        "the session '{session}' was changed here and on the remote, and others push it to the \
+        remote '{remote}' too: that one could not take the order of a join, and nothing was joined"
+    )]
+    SharedElsewhere {
+        /// The name of the session.
+        session: String,
+        /// The name of the other remote.
+        remote: String,
+    },
+    /// A session that a join with another remote has given an order which this one cannot take,
+    /// because others push it there.
+    #[error(
+        "the session '{session}' was joined with another remote, which has it in another order, and \
+        not all of it is on this one: both cannot be joined"
+    )]
+    OtherOrder {
+        /// The name of the session.
+        session: String,
+    },
     /// A depot that is not the remote that was there, so that nothing was read or written.
     #[error("the remote {what}: nothing was pulled or pushed")]
     OtherRemote {
@@ -330,7 +352,9 @@ impl Error {
             | Self::Depot(DepotError::InvalidName { .. } | DepotError::InvalidAddress { .. }) => {
                 ErrorKind::Invalid
             }
-            Self::Conflict(_) => ErrorKind::Conflict,
+            Self::Conflict(_) | Self::SharedElsewhere { .. } | Self::OtherOrder { .. } => {
+                ErrorKind::Conflict
+            }
             Self::Marker(_) | Self::RemoteFormat(RemoteFormatError::LaterVersion { .. }) => {
                 ErrorKind::Unsupported
             }

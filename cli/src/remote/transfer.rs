@@ -188,6 +188,18 @@ impl<'a> Transfer<'a> {
             Error::RemoteKeyChanged => about(&self.known, error.into()),
             Error::Conflict(_) => CommandError::from(error)
                 .hinted("nothing is lost: what is here stays here, and what is there stays there"),
+            Error::SharedElsewhere { ref remote, .. } => {
+                let removes = format!("'forge remote remove {remote}'");
+                CommandError::from(error).hinted(format!(
+                    "exchange a session through one remote: {removes} forgets that one here and \
+                     leaves it as it is, and the next pull or push joins"
+                ))
+            }
+            Error::OtherOrder { .. } => CommandError::from(error).hinted(format!(
+                "exchange a session through one remote: it stays here and on both; 'forge remote \
+                 remove {}' forgets this one here",
+                self.known.name
+            )),
             Error::RemoteHistory { .. } => CommandError::from(error).hinted(format!(
                 "if that was done on purpose, 'forge push {session}{to} --accept-history' accepts \
                  it and pushes what is missing there, and 'forge pull {session}{from} \

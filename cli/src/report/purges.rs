@@ -11,7 +11,7 @@ use serde::Serialize;
 /// What was done because of purges.
 #[derive(Debug, Default, Serialize)]
 pub struct PurgesReport {
-    /// How many notices of purges made here were written.
+    /// How many purges made here the remote has notices of now, and had not before.
     pub notices: u64,
     /// Where secrets were here that were purged elsewhere. They were replaced.
     pub replaced: Vec<PurgeFinding>,
@@ -72,13 +72,17 @@ impl PurgesReport {
 
     /// Returns the exit code of the command: 8 if what was purged is not gone everywhere yet.
     pub const fn exit_code(&self) -> u8 {
-        let is_done = !self.unfinished && self.unpushed.is_empty() && self.left.is_empty();
+        let is_done = !self.unfinished
+            && self.unpushed.is_empty()
+            && self.left.is_empty()
+            && self.unpurged.is_empty();
         if is_done { EXIT_OK } else { EXIT_NOT_YET }
     }
 
     /// Warns of what cannot be undone and of what is left to do.
     pub fn warn(&self, remote: &str, out: &OutputSink) {
-        self.done_elsewhere().iter().for_each(|text| out.warn(text));
+        let all = self.done_elsewhere().into_iter().chain(self.not_done());
+        all.for_each(|text| out.warn(&text));
         if self.unfinished {
             out.warn(
                 "other processes still use old files with what was purged: end them, then run \
@@ -100,8 +104,7 @@ impl PurgesReport {
         }
     }
 
-    /// Returns what was done here because others purged it, and what could not be done, as
-    /// sentences.
+    /// Returns what was done here because others purged it, and what it left, as sentences.
     pub fn done_elsewhere(&self) -> Vec<String> {
         let mut told = Vec::new();
         if !self.replaced.is_empty() {
@@ -118,14 +121,6 @@ impl PurgesReport {
                 "replaced {secrets}{sessions}, as a purge elsewhere did: this cannot be undone"
             ));
         }
-        for one in &self.unpurged {
-            told.push(format!(
-                "{} holds what was purged elsewhere and cannot be purged here: {}. It is not pushed \
-                 until that is changed",
-                name_list(&one.sessions),
-                one.reason
-            ));
-        }
         if self.ignored > 0 {
             told.push(format!(
                 "left {}, though a purge elsewhere replaced it: it is part of forge's own words, and \
@@ -134,6 +129,20 @@ impl PurgesReport {
             ));
         }
         told
+    }
+
+    /// Returns what others purged and cannot be purged here, as sentences. Each push finds it
+    /// again.
+    pub fn not_done(&self) -> Vec<String> {
+        let held = self.unpurged.iter().map(|one| {
+            format!(
+                "{} holds what was purged elsewhere and cannot be purged here: {}. It is not pushed \
+                 until that is changed",
+                name_list(&one.sessions),
+                one.reason
+            )
+        });
+        held.collect()
     }
 
     /// Writes what was done.

@@ -2,6 +2,7 @@
 
 mod rotate;
 mod trust;
+mod two_remotes;
 mod words;
 
 use crate::environment::{Environment, Output, mode};

@@ -214,7 +214,7 @@ fn erases_up_to(row: &OperationRow, mark: &ExportMark, last: u64) -> bool {
 
 /// Returns whether no bundle has an effect. It has what was purged as it is now, and does not say
 /// that it was.
-const fn is_left_out(effect: &OperationEffect) -> bool {
+pub(super) const fn is_left_out(effect: &OperationEffect) -> bool {
     is_omitted(effect) || matches!(effect, OperationEffect::Purged { .. })
 }
 

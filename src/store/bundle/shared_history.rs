@@ -1,5 +1,6 @@
 //! Whether two sessions of one id have the same of what they share.
 
+use super::export_mark::is_left_out;
 use super::purged_copy::PurgedCopy;
 use super::replay::increment::operations_since;
 use crate::engine::checkpoint;
@@ -8,9 +9,9 @@ use crate::engine::lineage::RevisionRef;
 use crate::engine::read_snapshot::ReadSnapshot;
 use crate::error::Result;
 use crate::format::{OperationEffect, OperationRow};
-use crate::model::{CheckpointId, SessionNumber};
+use crate::model::{CheckpointId, OperationId, SessionNumber};
 use crate::store::Store;
-use std::collections::BTreeSet;
+use std::collections::{BTreeSet, HashMap};
 
 /// How the operations that two sessions share compare.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -24,6 +25,27 @@ pub(in crate::store) enum SharedHistory {
 }
 
 impl Store {
+    /// Returns whether a revision, checkpoint or branch has different numbers in two sessions of
+    /// one id. It looks at this many effects of each of these operations.
+    pub(in crate::store) fn has_other_numbers(
+        &self,
+        one: SessionNumber,
+        other: SessionNumber,
+        of: &HashMap<OperationId, usize>,
+    ) -> Result<bool> {
+        let view = self.engine.follower.written_view()?;
+        for row in operations_since(&view, one, 0)? {
+            let count = of.get(&row.operation.id).copied().unwrap_or(0);
+            if count > 0
+                && let Some(there) = find_operation_of(&view, other, &row.operation.id)?
+                && has_other_numbers(&view, (one, &row), (other, &there), count)?
+            {
+                return Ok(true);
+            }
+        }
+        Ok(false)
+    }
+
     /// Compares what two sessions of one id share. What was permanently pruned from one of them,
     /// names of branches, and a checkpoint that only one of them changed later are not compared.
     pub(in crate::store) fn compare_shared(
@@ -37,11 +59,11 @@ impl Store {
         let mut is_same = true;
         for row in operations_since(&view, one, 0)? {
             let Some(there) = find_operation_of(&view, other, &row.operation.id)? else { continue };
+            if has_other_numbers(&view, (one, &row), (other, &there), usize::MAX)? {
+                return Ok(SharedHistory::OtherNumbers);
+            }
             if row.is_swept() || there.is_swept() {
                 continue;
-            }
-            if has_other_numbers(&view, (one, &row), (other, &there))? {
-                return Ok(SharedHistory::OtherNumbers);
             }
             for (here, there) in row.effects.iter().zip(&there.effects) {
                 is_same &= match (here, there) {
@@ -102,13 +124,18 @@ fn changed_checkpoints(
     Ok(changed)
 }
 
-/// Returns whether what an operation did has different numbers in two sessions.
+/// Returns whether the first `count` effects of an operation have different numbers in two sessions.
 fn has_other_numbers(
     view: &ReadSnapshot,
     (one, here): (SessionNumber, &OperationRow),
     (other, there): (SessionNumber, &OperationRow),
+    count: usize,
 ) -> Result<bool> {
-    for (here, there) in here.effects.iter().zip(&there.effects) {
+    if here.is_swept() || there.is_swept() {
+        return Ok(false);
+    }
+    let both = here.effects.iter().zip(&there.effects);
+    for (here, there) in both.filter(|(here, _)| !is_left_out(here)).take(count) {
         let is_same = match (here, there) {
             (OperationEffect::Revision { .. }, OperationEffect::Revision { .. })
             | (OperationEffect::BranchMade { .. }, OperationEffect::BranchMade { .. }) => {

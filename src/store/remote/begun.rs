@@ -51,7 +51,8 @@ impl Store {
             if let Some(begun) = self.begun_here(remote, &info)? {
                 match self.join_begun(act, remote, (handle, read), (begun, &info)) {
                     // They stay two sessions.
-                    Err(Error::Conflict(_)) if !remote.refuses_joins => {}
+                    Err(Error::Conflict(_) | Error::SharedElsewhere { .. })
+                        if !remote.refuses_joins => {}
                     done => return done,
                 }
             }

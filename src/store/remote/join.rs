@@ -113,13 +113,14 @@ impl Store {
         let target = PackTarget { into: Some(new), keeps_checkout: true, ..PackTarget::default() };
         let packs = self.take_packs(act, remote, (handle, read), None, target)?;
         let since = self.first_unshared(old, &ExportMark::default(), &packs.effects)?;
-        self.check_shared(remote, read, (old, new), &since)?;
+        self.check_shared((remote, handle, read), (old, new), (&since, &packs))?;
         self.undo_prunings(act, old, &since)?;
         let view = self.engine.follower.written_view()?;
         let end = self.export_mark(new)?;
         let tag = self.clone_tag();
         let reapply = Reapply::new(self, (old, new), operation, &tag, kept_apart)?;
         let reapplied = reapply.all(&view, &since)?;
+        self.check_elsewhere(elsewhere, (old, new))?;
         self.note_reordered(elsewhere, new)?;
         let is_replaced = self.engine.commit(CommitDurability::Now, &mut |desk| {
             let removal = |number| -> Result<_> { Ok(session_refs(&desk.refs, number)?.gone) };
@@ -142,19 +143,15 @@ impl Store {
     /// same numbers.
     fn check_shared(
         &self,
-        remote: &Remote,
-        read: &ReadRef,
+        (remote, handle, read): (&Remote, &SessionHandle, &ReadRef),
         (old, new): (SessionNumber, SessionNumber),
-        since: &ExportMark,
+        (since, packs): (&ExportMark, &TakenPacks),
     ) -> Result<()> {
         match self.compare_shared(old, new)? {
             SharedHistory::OtherNumbers if self.written_since(old, since, &[])?.0 > 0 => {
-                Err(Error::Conflict(
-                    "the session was joined with another remote, which has it in another order, \
-                     and not all of it is on this one: both cannot be joined. Let all machines \
-                     push it to one remote only"
-                        .to_owned(),
-                ))
+                self.note_other_order(remote, (handle, read), old, &packs.effects)?;
+                let session = self.session_at(old).summary()?.info.name;
+                Err(Error::OtherOrder { session })
             }
             SharedHistory::OtherContent if !remote.accepts_history => Err(Error::RemoteHistory {
                 session: read.opened.content.info.name.clone(),

@@ -25,7 +25,7 @@ const MAX_REASON_CHARS: usize = 1000;
 /// What contacts with a remote did because of purges.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct PurgeContact {
-    /// How many notices of purges made here were written.
+    /// How many purges made here the remote has notices of now, and had not before.
     pub written: u64,
     /// Where secrets of purges made elsewhere were. They were replaced.
     pub replaced: Vec<PurgeFinding>,
@@ -60,9 +60,9 @@ impl Remote {
 
     /// Writes the pending notices, and reads those that are new.
     fn exchange_notices(&self, key: &[u8; 32], track: &mut PurgeTrack) -> Result<()> {
-        self.check_notices(key, track)?;
+        let again = self.check_notices(key, track)?;
         for _ in 0..MAX_ATTEMPTS {
-            self.read_notices(key, track)?;
+            self.read_notices(key, track, &again)?;
             while let Some(own) = track.pending.first() {
                 let number = track.notices.len() as u64;
                 let sealed = own.seal((self.id, number), key)?;
@@ -72,7 +72,7 @@ impl Remote {
                     Err(error) => return Err(error),
                 }
                 let before = track.notices.len();
-                self.read_notices(key, track)?;
+                self.read_notices(key, track, &again)?;
                 if track.notices.len() == before {
                     break;
                 }
@@ -101,11 +101,11 @@ impl Remote {
     }
 
     /// Checks that the last notice that is known is still on the remote. If it is not, the remote
-    /// was set back: those that are gone are to be written again.
-    fn check_notices(&self, key: &[u8; 32], track: &mut PurgeTrack) -> Result<()> {
-        let Some(last) = track.notices.len().checked_sub(1) else { return Ok(()) };
+    /// was set back: those that are gone are to be written again. Returns their salts.
+    fn check_notices(&self, key: &[u8; 32], track: &mut PurgeTrack) -> Result<Vec<NoticeSalt>> {
+        let Some(last) = track.notices.len().checked_sub(1) else { return Ok(Vec::new()) };
         if self.has_notice(key, track, last)? {
-            return Ok(());
+            return Ok(Vec::new());
         }
         let (mut there, mut gone) = (0, last);
         while there < gone {
@@ -116,11 +116,12 @@ impl Remote {
                 gone = middle;
             }
         }
-        let mut again = track.notices.split_off(there);
-        again.append(&mut track.pending);
-        track.pending = again;
+        let mut lost = track.notices.split_off(there);
+        let again = lost.iter().map(|notice| notice.salt).collect();
+        lost.append(&mut track.pending);
+        track.pending = lost;
         track.searched = track.searched.min(there as u64);
-        Ok(())
+        Ok(again)
     }
 
     /// Returns whether a notice that is known is on the remote at its place.
@@ -133,7 +134,14 @@ impl Remote {
         Ok(there.is_some() && track.notices.get(number) == there.as_ref())
     }
 
-    fn read_notices(&self, key: &[u8; 32], track: &mut PurgeTrack) -> Result<()> {
+    /// Reads the notices that are new. Of those that were pending, the ones with the salts in
+    /// `again` were written before.
+    fn read_notices(
+        &self,
+        key: &[u8; 32],
+        track: &mut PurgeTrack,
+        again: &[NoticeSalt],
+    ) -> Result<()> {
         loop {
             let number = track.notices.len() as u64;
             let DepotRead::Whole { bytes, .. } = self.depot.get(&notice_name(number), None)? else {
@@ -145,7 +153,11 @@ impl Remote {
             let is_other =
                 |own: &PurgeNotice| (own.salt, &own.secrets) != (notice.salt, &notice.secrets);
             track.pending.retain(is_other);
-            self.contact().written += (before - track.pending.len()) as u64;
+            let is_written = track.pending.len() < before;
+            // A purge with many secrets has several notices: its last one says that it was written.
+            let has_more = track.pending.iter().any(|own| own.salt == notice.salt);
+            let is_again = again.contains(&notice.salt);
+            self.contact().written += u64::from(is_written && !has_more && !is_again);
             track.notices.push(notice);
         }
     }

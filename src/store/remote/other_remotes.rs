@@ -1,11 +1,11 @@
 //! What a join with one remote means for the other remotes that have the session.
 
-use super::RewriteReason;
 use super::track::{SharedPart, read_track, write_track};
+use super::{ReadRef, Remote, RewriteReason};
 use crate::backend::files;
-use crate::error::Result;
-use crate::format::remote::RefTrack;
-use crate::model::{OperationId, RemoteId, SessionNumber};
+use crate::error::{Error, Result};
+use crate::format::remote::{RefTrack, RemoteRef, SessionPlace};
+use crate::model::{CloneId, OperationId, RemoteId, SessionHandle, SessionNumber};
 use crate::store::{Session, Store};
 use std::collections::HashMap;
 use std::path::PathBuf;
@@ -19,6 +19,8 @@ pub(super) struct TrackElsewhere {
     shared: HashMap<OperationId, usize>,
     /// Whether data was purged here that the remote still has.
     was_purged: bool,
+    /// The name of the remote, if this store knows it and others push the session there.
+    pushed_by_others: Option<String>,
 }
 
 impl Store {
@@ -45,10 +47,84 @@ impl Store {
                 }
                 let reason = self.rewrite_reason(session, &part, &self.purge_track(remote)?)?;
                 let was_purged = reason == Some(RewriteReason::Purged);
-                tracks.push(TrackElsewhere { remote, path, track, shared, was_purged });
+                let pushed_by_others = self.pushed_by_others(remote, handle, &track)?;
+                tracks.push(TrackElsewhere {
+                    remote,
+                    path,
+                    track,
+                    shared,
+                    was_purged,
+                    pushed_by_others,
+                });
             }
         }
         Ok(tracks)
+    }
+
+    /// Returns the name of a remote if others push a session there, as far as this store knows:
+    /// `None` if it has no key of the remote, or has another order of the session already.
+    fn pushed_by_others(
+        &self,
+        remote: RemoteId,
+        handle: SessionHandle,
+        track: &RefTrack,
+    ) -> Result<Option<String>> {
+        let mut known = self.known_remotes()?.into_iter();
+        let known = known.find(|known| known.access.remote() == remote);
+        let Some(known) = known.filter(|_| track.unshared.is_none()) else { return Ok(None) };
+        let key = known.access.keys().session(&handle)?;
+        let place = SessionPlace { remote, handle };
+        // What is damaged counts as nothing.
+        let opened = RemoteRef::open(&place, &key, &track.stored.0).ok();
+        let is_shared = opened.is_some_and(|opened| !self.is_only_pusher(&opened.content));
+        Ok(is_shared.then_some(known.name))
+    }
+
+    /// Returns whether this store pushed all that a ref names.
+    pub(super) fn is_only_pusher(&self, content: &RemoteRef) -> bool {
+        let by = CloneId::from_bytes(self.engine.marker.id);
+        content.packs.iter().all(|pack| pack.by == by)
+    }
+
+    /// Checks that the other remotes to which others push a session can take the one that is about
+    /// to replace it.
+    ///
+    /// # Errors
+    /// [`Error::SharedElsewhere`].
+    pub(super) fn check_elsewhere(
+        &self,
+        tracks: &[TrackElsewhere],
+        (old, new): (SessionNumber, SessionNumber),
+    ) -> Result<()> {
+        for TrackElsewhere { shared, pushed_by_others, .. } in tracks {
+            let Some(remote) = pushed_by_others else { continue };
+            if self.has_other_numbers(old, new, shared)? {
+                let session = self.session_at(old).summary()?.info.name;
+                return Err(Error::SharedElsewhere { session, remote: remote.clone() });
+            }
+        }
+        Ok(())
+    }
+
+    /// Notes that a session has another order here than on a remote, as a join with another remote
+    /// does, if this store has all that is there and pushed all of it: then it can be written there
+    /// again. `effects` has the number of effects that the remote has of each operation.
+    pub(super) fn note_other_order(
+        &self,
+        remote: &Remote,
+        (handle, read): (&SessionHandle, &ReadRef),
+        session: SessionNumber,
+        effects: &HashMap<OperationId, usize>,
+    ) -> Result<()> {
+        let here = self.operation_effects(session)?;
+        let has_all = effects.iter().all(|(id, there)| here.get(id) >= Some(there));
+        if !has_all || !self.is_only_pusher(&read.opened.content) {
+            return Ok(());
+        }
+        let unshared = Some(self.unshared_operations(session, effects)?);
+        let shared = SharedPart { end: self.export_mark(session)?, last: u64::MAX, unshared };
+        let stored = (&read.tag, read.stored.clone());
+        remote.keep_ref(self, (handle, session), stored, (Vec::new(), shared))
     }
 
     /// Notes for each of these remotes what it does not have of a session that is about to replace
@@ -64,7 +140,7 @@ impl Store {
         }
         let end = self.export_mark(session)?;
         let id = self.session_at(session).summary()?.info.id;
-        for TrackElsewhere { remote, path, track, shared, was_purged } in tracks {
+        for TrackElsewhere { remote, path, track, shared, was_purged, .. } in tracks {
             let unshared = Some(self.unshared_operations(session, shared)?);
             // The remote has other numbers.
             let last = u64::MAX;

@@ -1,7 +1,7 @@
 //! Pulling a session: the packs that are new are imported.
 
 use super::join::Joined;
-use super::track::KnownRef;
+use super::track::{KnownRef, SharedPart};
 use super::{DepotRead, ReadRef, Remote};
 use crate::engine::index::find_operation_of;
 use crate::engine::read_snapshot::ReadSnapshot;
@@ -117,22 +117,41 @@ impl Store {
             (DepotRead::Whole { bytes, tag }, known) => {
                 let read = remote.opened(handle, bytes, tag)?;
                 let known = known.filter(|known| !known.is_reordered());
-                self.take_in(act, remote, handle, known.as_ref(), read, name)
+                let now = read.tag.clone();
+                match self.take_in(act, remote, handle, known.as_ref(), read, name) {
+                    Err(Error::OtherOrder { session }) => {
+                        // If all that is there is here, nothing is to be pulled.
+                        let last = remote.last_ref(self, handle)?;
+                        let last = last.filter(|it| it.is_reordered() && it.read.tag == now);
+                        let last = last.ok_or(Error::OtherOrder { session })?;
+                        self.nothing_new(remote, handle, last)
+                    }
+                    taken => taken,
+                }
             }
             (DepotRead::Unchanged, Some(known)) => {
                 remote.checked(self, handle, None, &known.read)?;
-                remote.note_seen(self, handle, &known.read.opened.seen());
-                let content = known.read.opened.content;
-                let session = self.shared_session(content.info.id)?;
-                let session = session.map_or(Ok(content.info.name), |one| name_of(&one))?;
-                let version = content.version;
-                Ok(PullReport { session, version, ..PullReport::default() })
+                self.nothing_new(remote, handle, known)
             }
             (DepotRead::Absent | DepotRead::Unchanged, known) => {
                 remote.check_absent(self, handle, known.as_ref())?;
                 Err(Error::not_found("session on the remote", handle.to_string()))
             }
         }
+    }
+
+    /// Returns what a pull of a ref did that the store knows already.
+    fn nothing_new(
+        &self,
+        remote: &Remote,
+        handle: &SessionHandle,
+        known: KnownRef,
+    ) -> Result<PullReport> {
+        remote.note_seen(self, handle, &known.read.opened.seen());
+        let content = known.read.opened.content;
+        let session = self.shared_session(content.info.id)?;
+        let session = session.map_or(Ok(content.info.name), |one| name_of(&one))?;
+        Ok(PullReport { session, version: content.version, ..PullReport::default() })
     }
 
     /// Returns the session with this id that was not removed.
@@ -223,7 +242,8 @@ impl Store {
         report.operations = if is_joined { new } else { packs.operations };
         report.secrets = packs.secrets;
         let stored = (&read.tag, read.stored.clone());
-        remote.keep_ref(self, (handle, session.number), stored, (packs.begins, end, last))?;
+        let shared = SharedPart { end, last, unshared: None };
+        remote.keep_ref(self, (handle, session.number), stored, (packs.begins, shared))?;
         remote.note_seen(self, handle, &read.opened.seen());
         Ok(report)
     }

@@ -1,7 +1,7 @@
 //! Pushing a session: a pack is stored, then the ref is made to name it.
 
 use super::noticed::{is_secret, search_for};
-use super::track::KnownRef;
+use super::track::{KnownRef, SharedPart};
 use super::{DepotRead, DepotTag, DepotWrite, Remote, RewriteReason};
 use crate::engine::random::random;
 use crate::engine::refs::session as session_refs;
@@ -112,6 +112,8 @@ impl Store {
             keeps_unpurged: false,
         };
         let mut report = PushReport { session: info.name.clone(), ..PushReport::default() };
+        // Whether this push has found that the session has another order here than there.
+        let mut has_other_order = false;
         for attempt in 0..MAX_ATTEMPTS {
             if attempt > 0 {
                 thread::park_timeout(pause(attempt)?);
@@ -119,7 +121,7 @@ impl Store {
             let track = self.exchange_purges(act, remote)?;
             let mut known = remote.current_ref(self, &handle)?;
             if let Some(last) = known.take_if(|known| known.is_reordered())
-                && !remote.accepts_history
+                && (!remote.accepts_history || has_other_order)
             {
                 match push.reordered(last, &track)? {
                     ReorderedPush::Nothing(version) => {
@@ -148,7 +150,16 @@ impl Store {
             }
             if let Some(there) = there {
                 let known = known.as_ref().filter(|known| !known.is_reordered());
-                let taken = self.take_in(act, remote, &handle, known, there, None)?;
+                let tag = there.tag.clone();
+                let taken = match self.take_in(act, remote, &handle, known, there, None) {
+                    Err(Error::OtherOrder { .. })
+                        if remote.has_other_order(self, &handle, &tag)? =>
+                    {
+                        has_other_order = true;
+                        continue;
+                    }
+                    taken => taken?,
+                };
                 report.pulled += taken.operations;
                 report.renumbered.extend(taken.renumbered);
                 report.split.extend(taken.split);
@@ -207,7 +218,7 @@ impl Push<'_> {
         if reason.is_none() && self.store.unshared(&self.session, Some(&last.shared))?.0 == 0 {
             return Ok(ReorderedPush::Nothing(content.version));
         }
-        let is_own = content.packs.iter().all(|pack| pack.by == self.by);
+        let is_own = self.store.is_only_pusher(content);
         Ok(match is_own || reason == Some(RewriteReason::Purged) {
             true => ReorderedPush::Rewrite(Box::new(last)),
             false => ReorderedPush::Join,
@@ -277,8 +288,10 @@ impl Push<'_> {
         };
         (report.version, report.operations, report.bytes) = (version, operations, size);
         report.rewritten = new.replaces;
-        let (kept, last) = ((&self.handle, self.session.number), content.summary.last_sequence);
-        self.remote.keep_ref(self.store, kept, (&tag, bytes), (begins, new.end, last))?;
+        let (end, last) = (new.end, content.summary.last_sequence);
+        let shared = SharedPart { end, last, unshared: None };
+        let kept = (&self.handle, self.session.number);
+        self.remote.keep_ref(self.store, kept, (&tag, bytes), (begins, shared))?;
         self.remote.note_seen(self.store, &self.handle, &SeenRef { version, link });
         if new.replaces.is_some() {
             let mut track = self.remote.purge_track(self.store)?;
@@ -473,23 +486,24 @@ impl Remote {
     /// before a rotation, and that the remote still has, is written with the key of the remote.
     fn current_ref(&self, store: &Store, handle: &SessionHandle) -> Result<Option<KnownRef>> {
         let known = self.last_ref(store, handle)?;
-        let Some(old) = known.as_ref().filter(|old| old.is_earlier && !old.is_reordered()) else {
-            return Ok(known);
+        let old = match known {
+            Some(old) if old.is_earlier && !old.is_reordered() => old,
+            known => return Ok(known),
         };
         if !matches!(self.depot.get(&ref_name(handle), Some(&old.read.tag))?, DepotRead::Unchanged)
         {
-            return Ok(known);
+            return Ok(Some(old));
         }
         let by = CloneId::from_bytes(store.engine.marker.id);
         let content = old.read.opened.rewritten(by, RefNonce::from_bytes(random()?));
         let Some((tag, SealedRef { bytes, link })) =
             self.write_ref(handle, Some(&old.read.tag), &content)?
         else {
-            return Ok(known);
+            return Ok(Some(old));
         };
         let number = store.pulled_session(content.info.id)?.number;
-        let (begins, end, last) = (old.begins.clone(), old.shared.end, old.shared.last);
-        self.keep_ref(store, (handle, number), (&tag, bytes), (begins, end, last))?;
+        let kept = (old.begins, old.shared);
+        self.keep_ref(store, (handle, number), (&tag, bytes), kept)?;
         self.note_seen(store, handle, &SeenRef { version: content.version, link });
         self.last_ref(store, handle)
     }

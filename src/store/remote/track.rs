@@ -114,6 +114,21 @@ impl Remote {
         Ok(is_current.then_some(KnownRef { read, is_earlier, begins, shared }))
     }
 
+    /// Returns whether the store knows this ref, pushed all that it names, and has another order of
+    /// its session.
+    pub(super) fn has_other_order(
+        &self,
+        store: &Store,
+        handle: &SessionHandle,
+        tag: &DepotTag,
+    ) -> Result<bool> {
+        let known = self.last_ref(store, handle)?;
+        Ok(known.is_some_and(|known| {
+            let is_own = store.is_only_pusher(&known.read.opened.content);
+            is_own && known.is_reordered() && known.read.tag == *tag
+        }))
+    }
+
     fn stored_track(&self, store: &Store, handle: &SessionHandle) -> Result<Option<RefTrack>> {
         let Some(path) = self.track_path(store, handle) else {
             let tracks = self.tracks.refs.lock().unwrap_or_else(PoisonError::into_inner);
@@ -128,10 +143,11 @@ impl Remote {
         store: &Store,
         (handle, session): (&SessionHandle, SessionNumber),
         (tag, stored): (&DepotTag, Vec<u8>),
-        (begins, end, last): (Vec<ExportMark>, ExportMark, u64),
+        (begins, shared): (Vec<ExportMark>, SharedPart),
     ) -> Result<()> {
         let (tag, stored) = (tag.as_str().to_owned(), RecordBytes(stored));
-        let track = RefTrack { session, tag, stored, begins, end, last, unshared: None };
+        let SharedPart { end, last, unshared } = shared;
+        let track = RefTrack { session, tag, stored, begins, end, last, unshared };
         let Some(path) = self.track_path(store, handle) else {
             let mut tracks = self.tracks.refs.lock().unwrap_or_else(PoisonError::into_inner);
             tracks.insert(*handle, track);

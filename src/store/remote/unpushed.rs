@@ -7,7 +7,7 @@ use crate::engine::refs::visible_sessions;
 use crate::error::Result;
 use crate::format::ExportMark;
 use crate::format::remote::RefTrack;
-use crate::model::{SessionHandle, Timestamp};
+use crate::model::{NoticeSalt, SessionHandle, Timestamp};
 use crate::store::{Session, Store};
 use std::collections::BTreeSet;
 
@@ -70,13 +70,16 @@ impl Store {
         Ok(UnpushedWork { operations, since, rewrite })
     }
 
-    /// Returns how many notices of purges made here were not written to a remote yet, as far as the
-    /// store knows: no request is made.
+    /// Returns how many purges made here have notices that were not written to a remote yet, as far
+    /// as the store knows: no request is made.
     ///
     /// # Errors
     /// [`Error::Corrupt`](crate::error::Error::Corrupt) if the list of notices is damaged.
     pub fn pending_purges(&self, access: &RemoteAccess) -> Result<u64> {
-        Ok(self.purge_track(access.remote())?.pending.len() as u64)
+        let pending = self.purge_track(access.remote())?.pending;
+        // The notices of one purge share a salt.
+        let purges: BTreeSet<NoticeSalt> = pending.iter().map(|notice| notice.salt).collect();
+        Ok(purges.len() as u64)
     }
 
     /// Returns how many operations of a session a remote does not have, and the time of the first.

@@ -1,15 +1,18 @@
 //! A machine that shares one session through two remotes.
 
 use super::purge::{Place, WORD, cleaned};
-use super::{Machine, SECRET, shared};
+use super::{Machine, SECRET, judged, shared};
 use crate::bundle::law::{same, told_alike};
 use crate::bundle::{act, note};
 use forge_store::store::Store;
 use forge_store::store::remote::{
-    Depot, MemoryDepot, Remote, RemoteAccess, RemoteKeyFile, RewriteReason, SeenRefs, UnpushedWork,
+    Depot, KnownRemote, MemoryDepot, Remote, RemoteAccess, RemoteKeyFile, RewriteReason, SeenRefs,
+    UnpushedWork,
 };
 use forge_store::{Error, ErrorKind};
+use std::fs;
 use std::sync::Arc;
+use tempfile::TempDir;
 
 /// Makes another remote, and pushes the session of a machine there. Returns the machine as it sees
 /// this remote.
@@ -110,20 +113,104 @@ fn remotes_that_others_push_to_cannot_be_joined_with_each_other() {
     }
 }
 
+/// Two remotes that others push one session to, and a store that has pulled from both. It knows
+/// the second remote as `other`, and has something of it that the first one has not.
+fn between_two() -> (TempDir, Machine, Machine, [Machine; 2]) {
+    let (_, depot, first) = shared();
+    let folder = tempfile::tempdir().unwrap();
+    let options = judged().keyring(folder.path().join("keyring"));
+    let store = Store::create(&folder.path().join("store"), options).unwrap();
+    let both = Machine { store, remote: Remote::open(depot, &SECRET).unwrap() };
+    both.pull().unwrap();
+    let (_, other, there) = pushed_to_another(&both);
+    let url = "file:///other".to_owned();
+    let access = key_of(&there.remote);
+    both.store.keep_remote(&KnownRemote { name: "other".to_owned(), url, access }).unwrap();
+    let third = clone_of(&other);
+    note(&third.session(), "C", "at the second remote");
+    third.push().unwrap();
+    there.pull().unwrap();
+    (folder, both, there, [first, third])
+}
+
+fn key_of(remote: &Remote) -> RemoteAccess {
+    let (remote, seen) = (remote.id(), SeenRefs::new());
+    RemoteKeyFile { remote, secret: SECRET, url: None, seen, rotated: None }.into()
+}
+
+/// The join made the other remote unusable, and nothing said so before.
+#[test]
+fn a_join_that_another_shared_remote_could_not_take_is_refused_before() {
+    let (_folder, both, there, [first, third]) = between_two();
+    note(&first.session(), "B", "at the first remote");
+    first.push().unwrap();
+    let before = told_alike(&both.store);
+    for refused in [both.pull().map(drop), both.push().map(drop)] {
+        let error = refused.unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::Conflict);
+        assert!(error.to_string().contains("the remote 'other' too"), "{error}");
+    }
+    same(&told_alike(&both.store), &before, "refused");
+    note(&third.session(), "D", "more");
+    third.push().unwrap();
+    assert_eq!(there.pull().unwrap().operations, 1);
+    // Without the other remote, nothing is in the way.
+    both.store.forget_remote("other").unwrap();
+    assert_eq!(both.pull().unwrap().renumbered, [(2, 3), (3, 4)]);
+    both.push().unwrap();
+    first.pull().unwrap();
+    same(&told_alike(&first.store), &told_alike(&both.store), "joined");
+}
+
+/// What the other remote has keeps its numbers.
+#[test]
+fn a_join_of_what_no_other_remote_has_is_not_refused() {
+    let (_folder, both, there, [first, third]) = between_two();
+    both.push().unwrap();
+    note(&both.session(), "D", "here");
+    first.pull().unwrap();
+    note(&first.session(), "E", "there");
+    first.push().unwrap();
+    assert_eq!(both.push().unwrap().renumbered, [(3, 4)]);
+    there.push().unwrap();
+    third.pull().unwrap();
+    same(&told_alike(&third.store), &told_alike(&both.store), "the other remote");
+}
+
+/// What this store knew of the other remote was lost, or the other remote was set back on purpose.
+#[test]
+fn a_remote_that_only_one_machine_pushes_to_takes_another_order_without_a_track() {
+    for is_accepted in [false, true] {
+        let (_, depot, first) = shared();
+        let place = Place::new(&depot);
+        let both = &place.machine;
+        both.pull().unwrap();
+        let (_, other, mut there) = pushed_to_another(both);
+        note(&both.session(), "D", "here");
+        there.push().unwrap();
+        note(&first.session(), "B", "at the first remote");
+        first.push().unwrap();
+        both.pull().unwrap();
+        if is_accepted {
+            there.remote = there.remote.accepting_history();
+        } else {
+            let id = there.remote.id().to_string();
+            fs::remove_dir_all(place.path().join("remotes").join(id)).unwrap();
+            assert_eq!(there.pull().unwrap().operations, 0);
+        }
+        let pushed = there.push().unwrap();
+        assert_eq!(pushed.rewritten, Some(RewriteReason::Reordered), "{is_accepted}");
+        same(&told_alike(&clone_of(&other).store), &told_alike(&both.store), "the other remote");
+    }
+}
+
 #[test]
 fn what_was_not_pushed_to_the_other_remote_is_counted_after_a_join() {
     let (_, depot, first) = shared();
     let place = Place::new(&depot);
     place.machine.pull().unwrap();
     let (memory, _, there) = pushed_to_another(&place.machine);
-    let access: RemoteAccess = RemoteKeyFile {
-        remote: there.remote.id(),
-        secret: SECRET,
-        url: None,
-        seen: SeenRefs::new(),
-        rotated: None,
-    }
-    .into();
+    let access = key_of(&there.remote);
     let unpushed = || there.store.unpushed(&access, &there.session()).unwrap();
     assert_eq!(unpushed(), UnpushedWork::default());
     note(&place.machine.session(), "C", "here");

@@ -133,8 +133,12 @@ fn exchange_once(
             (purges, failure.map_or(Ok(is_changed), Err))
         }
     };
-    told::keep(store, session, &purges.done_elsewhere())?;
-    Ok(done? || !purges.is_empty())
+    let kept = told::keep(store, session, &purges.done_elsewhere())
+        .and_then(|()| told::keep_once(store, session, &purges.not_done()));
+    // The error of the exchange itself comes first.
+    let is_changed = done?;
+    kept?;
+    Ok(is_changed || !purges.is_empty())
 }
 
 /// Finds the session of an agent among those that were pushed last.

@@ -8,19 +8,46 @@ use forge_store::store::Store;
 use std::fs::{self, OpenOptions};
 use std::io::Write as _;
 use std::os::unix::fs::OpenOptionsExt;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 /// Adds sentences to what the next hook of a session says.
 pub(super) fn keep(store: &Store, session: &str, sentences: &[String]) -> Result<(), CommandError> {
-    let (false, Some(path)) = (sentences.is_empty(), path_of(store, session)) else {
+    let lines = lines_of(sentences);
+    path_of(store, session).map_or(Ok(()), |path| append(&path, &lines.concat()))
+}
+
+/// Adds sentences to what the next hook of a session says, without those that were added before in
+/// this way. They are kept in a file of their own.
+pub(super) fn keep_once(
+    store: &Store,
+    session: &str,
+    sentences: &[String],
+) -> Result<(), CommandError> {
+    path_of(store, session).map_or(Ok(()), |path| append_once(&path, &lines_of(sentences)))
+}
+
+fn lines_of(sentences: &[String]) -> Vec<String> {
+    sentences.iter().map(|sentence| format!("forge: {sentence}.\n")).collect()
+}
+
+fn append_once(path: &Path, lines: &[String]) -> Result<(), CommandError> {
+    let before = path.with_extension("held");
+    let known = fs::read_to_string(&before).unwrap_or_default();
+    let is_new = |line: &&String| !known.split_inclusive('\n').any(|one| one == line.as_str());
+    let new: String = lines.iter().filter(is_new).map(String::as_str).collect();
+    append(path, &new)?;
+    append(&before, &new)
+}
+
+fn append(path: &Path, lines: &str) -> Result<(), CommandError> {
+    if lines.is_empty() {
         return Ok(());
-    };
-    let lines: String = sentences.iter().map(|sentence| format!("forge: {sentence}.\n")).collect();
+    }
     let write = || {
         if let Some(folder) = path.parent() {
             private_files::create_directories(folder)?;
         }
-        let mut file = OpenOptions::new().append(true).create(true).mode(0o600).open(&path)?;
+        let mut file = OpenOptions::new().append(true).create(true).mode(0o600).open(path)?;
         file.write_all(lines.as_bytes())
     };
     write().map_err(|error| CommandError::io(&format!("cannot write '{}'", path.display()), error))
@@ -39,4 +66,23 @@ pub fn take(store: &Store, session: &str) -> Option<String> {
 
 fn path_of(store: &Store, session: &str) -> Option<PathBuf> {
     Some(ExchangeStamp::of(store, session)?.path().with_extension("purged"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_stays_as_it_is_is_said_once() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("log/x.purged");
+        let (one, other) = ("forge: s holds one.\n".to_owned(), "forge: t holds one.\n".to_owned());
+        append_once(&path, std::slice::from_ref(&one)).unwrap();
+        assert_eq!(fs::read_to_string(&path).unwrap(), one);
+        fs::remove_file(&path).unwrap();
+        append_once(&path, std::slice::from_ref(&one)).unwrap();
+        assert!(!path.exists(), "it was said");
+        append_once(&path, &[one, other.clone()]).unwrap();
+        assert_eq!(fs::read_to_string(&path).unwrap(), other);
+    }
 }
