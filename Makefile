@@ -56,7 +56,7 @@ fmt: ## format the code
 fuzz: ready ## run each fuzz target for SECONDS (5); SEED, FIXED=1 and TARGETS: see scripts/fuzz
 	@scripts/fuzz $(if $(FIXED),--fixed,--seconds $(or $(SECONDS),5)) $(if $(SEED),--seed $(SEED)) $(TARGETS)
 
-soak: ready-tests ## stress the store (four hours; SHARE=0.1: a tenth of it) and record the results in docs/reliability.md
+soak: ready-tests ## stress the store (16 hours; SHARE=0.1: a tenth of it) and record the results in docs/reliability.md
 	@scripts/soak $(if $(SHARE),--share $(SHARE)) $(if $(SEED),--seed $(SEED))
 
 sbom: ## write the bill of materials of the binary to target/forge.cdx.json (CycloneDX)
