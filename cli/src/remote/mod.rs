@@ -107,18 +107,9 @@ pub fn open_remote(known: &KnownRemote) -> Result<Remote, CommandError> {
 /// Says which remote an error is about, and what can be done about it.
 pub fn about(known: &KnownRemote, error: CommandError) -> CommandError {
     let is_other = matches!(error.store_error(), Some(Error::OtherRemote { .. }));
-    let is_changed = matches!(error.store_error(), Some(Error::RemoteKeyChanged));
     let url = shown_url(&known.url);
     let error = with_credentials_hint(&known.url, error)
         .with_context(format!("cannot use the remote '{}' at {url}", known.name));
-    if is_changed {
-        return error.hinted(format!(
-            "'forge remote key export FILE' writes the new key where it is known, then 'forge \
-             remote add {url}{} --key FILE' replaces the key here: nothing that is recorded here \
-             is lost",
-            named(" ", &known.name)
-        ));
-    }
     if !is_other {
         return error;
     }

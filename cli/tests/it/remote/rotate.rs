@@ -8,6 +8,7 @@ fn a_key_is_rotated_and_the_other_machines_are_told() {
     let environment = Environment::new();
     let first = shared(&environment);
     let second = Machine::joined(&environment, "second");
+    second.forge(["pull", "checkout"]).success();
     let refused = first.forge(["remote", "key", "rotate"]);
     assert_eq!(refused.code, 2, "{refused}");
     assert!(refused.to_string().contains("'forge remote key rotate --yes' does it"), "{refused}");
@@ -27,7 +28,7 @@ fn a_key_is_rotated_and_the_other_machines_are_told() {
         assert_eq!(refused.code, 7, "{refused}");
         let text = refused.to_string();
         assert!(text.contains("the key of the remote was changed"), "{text}");
-        assert!(text.contains("/shared --key FILE' replaces the key here"), "{text}");
+        assert!(text.contains("'forge remote add URL --key FILE' replaces the key here"), "{text}");
     }
     assert_eq!(second.forge(["remote", "key", "rotate", "--yes"]).code, 7);
     let old = second.forge(["remote", "add", "../../shared", "again", "--key", "../../key"]);
