@@ -29,7 +29,7 @@ fn a_join_that_another_remote_could_not_take_says_what_to_do() {
     [exit 4]
     ");
     assert_eq!(both.notes("checkout"), ["one", "three"]);
-    both.forge(["remote", "remove", "copy"]).success();
+    both.forge(["remote", "remove", "copy", "--yes"]).success();
     both.forge(["pull"]).success();
     assert_eq!(both.notes("checkout"), ["one", "two", "three"]);
     both.forge(["push", "checkout"]).success();
