@@ -90,7 +90,7 @@ impl Verb for CloneArgs {
                 path.display()
             ))
         })?;
-        let (purges, failure) = transfer.settle_purges(context, None);
+        let (purges, failure) = transfer.finish_purges(context, None);
         failure.map_or(Ok(()), Err)?;
         let of = |one: &PulledSession| warn_of_secrets(&one.session, &one.secrets, &context.out);
         sessions.iter().for_each(of);

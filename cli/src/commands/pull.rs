@@ -75,7 +75,7 @@ impl Verb for PullArgs {
         let (sessions, mut failure) = transfer.each(context, &sessions, pull);
         let mut purges = PurgesReport::default();
         if !self.dry_run {
-            (purges, failure) = transfer.settle_purges(context, failure);
+            (purges, failure) = transfer.finish_purges(context, failure);
         }
         let of = |one: &PulledSession| warn_of_secrets(&one.session, &one.secrets, &context.out);
         sessions.iter().for_each(of);

@@ -65,7 +65,7 @@ impl Verb for PushArgs {
             .accepting_history(self.accept_history);
         let (sessions, failure) =
             transfer.each(context, &sessions, |session| transfer.push(session));
-        let (purges, failure) = transfer.settle_purges(context, failure);
+        let (purges, failure) = transfer.finish_purges(context, failure);
         Ok(PushReportLines { remote, dry_run: false, sessions, purges, failure })
     }
 }

@@ -23,7 +23,7 @@ use std::path::PathBuf;
 pub enum RemoteCommand {
     /// Make a remote and its key
     Create(RemoteCreateArgs),
-    /// Join a remote that was made elsewhere, with its key
+    /// Add a remote that was made elsewhere, with its key
     Add(RemoteAddArgs),
     /// List the remotes of this store
     List(RemoteListArgs),

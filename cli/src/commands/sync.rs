@@ -43,7 +43,7 @@ impl Verb for SyncArgs {
         let sessions = self.chosen(context, &transfer)?;
         let (sessions, failure) =
             transfer.each(context, &sessions, |session| sync_session(&transfer, session));
-        let (purges, failure) = transfer.settle_purges(context, failure);
+        let (purges, failure) = transfer.finish_purges(context, failure);
         let of = |one: &SyncedSession| warn_of_secrets(&one.session, &one.secrets, &context.out);
         sessions.iter().for_each(of);
         Ok(SyncReport { remote: transfer.known.name, sessions, purges, failure })

@@ -14,7 +14,7 @@ use forge_store::error::Error;
 use forge_store::model::time_grammar::{MomentBase, MomentExpression};
 use forge_store::model::{SessionHandle, SessionKind, Timestamp};
 use forge_store::store::remote::{
-    KnownRemote, PurgeSettlement, Remote, RemoteAccess, RemoteGrant, RemoteSession,
+    FinishedPurges, KnownRemote, Remote, RemoteAccess, RemoteGrant, RemoteSession,
 };
 use forge_store::store::{Session, Store, WriteContext};
 use std::collections::BTreeSet;
@@ -250,8 +250,8 @@ impl<'a> Transfer<'a> {
 impl Transfer<'_> {
     /// Returns what pushes and pulls did because of purges since this was last asked for.
     pub fn purges_so_far(&self) -> PurgesReport {
-        let contact = self.remote.take_purge_contact();
-        PurgesReport::from(PurgeSettlement { contact, ..PurgeSettlement::default() })
+        let activity = self.remote.take_purge_activity();
+        PurgesReport::from(FinishedPurges { activity, ..FinishedPurges::default() })
     }
 
     /// Warns of sessions that were passed over, as they do not open with a key that was rotated.
@@ -263,29 +263,29 @@ impl Transfer<'_> {
 
     /// Finishes what purges need, after pushes or pulls whose first error was `failure`.
     /// Warns of what cannot be undone and of what is left. Returns the first error.
-    pub fn settle_purges(
+    pub fn finish_purges(
         &self,
         context: &Context,
         failure: Option<CommandError>,
     ) -> (PurgesReport, Option<CommandError>) {
         self.warn_unopened(context);
-        let contact = || PurgeSettlement {
-            contact: self.remote.take_purge_contact(),
-            ..PurgeSettlement::default()
+        let activity = || FinishedPurges {
+            activity: self.remote.take_purge_activity(),
+            ..FinishedPurges::default()
         };
         let stops = |error: &CommandError| error.kind() == CommandErrorKind::Unavailable;
-        let (settled, failure) = match failure {
-            Some(error) if stops(&error) => (contact(), Some(error)),
-            failure => match (self.store.settle_purges(self.act, &self.remote), failure) {
-                (Ok(settled), failure) => (settled, failure),
-                (Err(error), None) => (contact(), Some(error.into())),
+        let (finished, failure) = match failure {
+            Some(error) if stops(&error) => (activity(), Some(error)),
+            failure => match (self.store.finish_purges(self.act, &self.remote), failure) {
+                (Ok(finished), failure) => (finished, failure),
+                (Err(error), None) => (activity(), Some(error.into())),
                 (Err(error), Some(first)) => {
                     context.out.warn(CommandError::from(error).message());
-                    (contact(), Some(first))
+                    (activity(), Some(first))
                 }
             },
         };
-        let report = PurgesReport::from(settled);
+        let report = PurgesReport::from(finished);
         report.warn(&self.known.name, &context.out);
         (report, failure)
     }

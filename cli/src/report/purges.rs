@@ -5,7 +5,7 @@ use crate::output::{OutputSink, Screen, Tone};
 use crate::remote::name::named;
 use crate::text::{count_text, name_list};
 use forge_store::store::PurgeFinding;
-use forge_store::store::remote::{PurgeContact, PurgeSettlement, RewriteReason};
+use forge_store::store::remote::{FinishedPurges, PurgeActivity, RewriteReason};
 use serde::Serialize;
 
 /// What was done because of purges.
@@ -38,10 +38,10 @@ pub struct UnpurgedReport {
     pub reason: String,
 }
 
-impl From<PurgeSettlement> for PurgesReport {
-    fn from(done: PurgeSettlement) -> Self {
-        let PurgeSettlement { contact, rewritten, unpushed } = done;
-        let PurgeContact { written, replaced, is_unfinished, unpurged, ignored, left } = contact;
+impl From<FinishedPurges> for PurgesReport {
+    fn from(done: FinishedPurges) -> Self {
+        let FinishedPurges { activity, rewritten, unpushed } = done;
+        let PurgeActivity { written, replaced, is_unfinished, unpurged, ignored, left } = activity;
         let unpurged = unpurged.into_iter();
         let unpurged =
             unpurged.map(|one| UnpurgedReport { sessions: one.sessions, reason: one.reason });

@@ -133,7 +133,7 @@ impl Report for RemoteListReport {
             screen.line(Tone::Plain, "This store has no remotes.");
             screen.line(
                 Tone::Dim,
-                "'forge remote create URL' makes one, 'forge remote add URL --key FILE' joins one.",
+                "'forge remote create URL' makes one, 'forge remote add URL --key FILE' adds one.",
             );
             return;
         }
@@ -514,7 +514,7 @@ impl Report for CloneReport {
 
     fn human(&self, screen: &mut Screen) {
         screen.line(Tone::Plain, &format!("Made the store {}", self.path));
-        screen.put(Tone::Plain, "Joined the remote ");
+        screen.put(Tone::Plain, "Added the remote ");
         screen.put(Tone::Id, &self.remote);
         screen.line(Tone::Plain, &format!(" at {}", self.url));
         self.sessions.iter().for_each(|one| one.print(&self.remote, screen));

@@ -81,7 +81,7 @@ fn two_machines_take_turns() {
     let second = Machine::new(&environment, "second");
     insta::assert_snapshot!(second.forge(["clone", "../../shared", "--key", "../../key"]), @r"
     Made the store $ROOT/second/checkout/.forge
-    Joined the remote origin at file://$ROOT/shared
+    Added the remote origin at file://$ROOT/shared
     Pulled checkout from origin: new here, 1 operation, version 1
     Session checkout is the current one.
     ");
@@ -114,7 +114,7 @@ fn a_remote_is_made_listed_shown_and_removed() {
     first.forge(["init"]).success();
     insta::assert_snapshot!(first.forge(["remote", "list"]), @r"
     This store has no remotes.
-    'forge remote create URL' makes one, 'forge remote add URL --key FILE' joins one.
+    'forge remote create URL' makes one, 'forge remote add URL --key FILE' adds one.
     ");
     insta::assert_snapshot!(first.forge(["remote", "create", "../../shared"]), @r"
     Made the remote origin at file://$ROOT/shared
@@ -167,7 +167,7 @@ fn a_remote_is_made_listed_shown_and_removed() {
     insta::assert_snapshot!(first.forge(["push"]), @r"
     [stderr]
     error: this store has no remote 'origin'
-    hint: 'forge remote create URL' makes one, 'forge remote add URL --key FILE' joins one
+    hint: 'forge remote create URL' makes one, 'forge remote add URL --key FILE' adds one
     [exit 3]
     ");
     assert!(environment.path("shared/forge").exists());
@@ -219,13 +219,13 @@ fn wrong_usage_says_what_to_do() {
     insta::assert_snapshot!(first.forge(["push"]), @r"
     [stderr]
     error: this store has no remote 'origin'
-    hint: 'forge remote create URL' makes one, 'forge remote add URL --key FILE' joins one
+    hint: 'forge remote create URL' makes one, 'forge remote add URL --key FILE' adds one
     [exit 3]
     ");
     insta::assert_snapshot!(first.forge(["pull", "--from", "other"]), @r"
     [stderr]
     error: this store has no remote 'other'
-    hint: 'forge remote create URL' makes one, 'forge remote add URL --key FILE' joins one
+    hint: 'forge remote create URL' makes one, 'forge remote add URL --key FILE' adds one
     [exit 3]
     ");
     insta::assert_snapshot!(first.forge(["remote", "create", "shared"]), @r"

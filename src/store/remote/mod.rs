@@ -49,12 +49,12 @@ pub use crate::format::remote::{
 pub use access::RemoteAccess;
 pub use known::KnownRemote;
 pub(super) use known::copy_remotes;
-pub use notice::PurgeContact;
+pub use notice::PurgeActivity;
 pub use noticed::UnpurgedSecret;
 pub use preview::{PullPreview, PushPreview};
 pub use pull::PullReport;
 pub use push::PushReport;
-pub use rewrite::{PurgeSettlement, RewriteReason};
+pub use rewrite::{FinishedPurges, RewriteReason};
 pub use rotate::RotationReport;
 pub use unpushed::UnpushedWork;
 
@@ -91,7 +91,7 @@ pub struct Remote {
     refuses_joins: bool,
     resolve: TextLookup,
     /// What was done because of purges.
-    contact: Mutex<PurgeContact>,
+    activity: Mutex<PurgeActivity>,
     /// The sessions that did not open with a rotated key.
     unopened: Mutex<BTreeSet<SessionHandle>>,
 }
@@ -248,7 +248,7 @@ impl Remote {
             accepts_history: false,
             refuses_joins: false,
             resolve: |_, _| None,
-            contact: Mutex::default(),
+            activity: Mutex::default(),
             unopened: Mutex::default(),
         }
     }
@@ -355,7 +355,7 @@ impl Remote {
     }
 
     /// Removes the packs that no ref names and that are a day old by the depot's clock: of pushes
-    /// that were killed, and of packs that were joined. Returns how many.
+    /// that were killed, and of packs that were combined. Returns how many.
     ///
     /// # Errors
     /// [`Error::NotGranted`] if the remote was opened with a grant; [`Error::RemoteFormat`] if a

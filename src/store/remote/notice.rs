@@ -24,7 +24,7 @@ const MAX_REASON_CHARS: usize = 1000;
 
 /// What contacts with a remote did because of purges.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct PurgeContact {
+pub struct PurgeActivity {
     /// How many purges made here the remote has notices of now, and had not before.
     pub written: u64,
     /// Where secrets of purges made elsewhere were. They were replaced.
@@ -45,12 +45,12 @@ pub(in crate::store) type NotedPurge = Vec<(RemoteId, NoticeSalt)>;
 
 impl Remote {
     /// Returns what the pushes and pulls since the last call did because of purges.
-    pub fn take_purge_contact(&self) -> PurgeContact {
-        std::mem::take(&mut self.contact())
+    pub fn take_purge_activity(&self) -> PurgeActivity {
+        std::mem::take(&mut self.activity())
     }
 
-    pub(super) fn contact(&self) -> MutexGuard<'_, PurgeContact> {
-        self.contact.lock().unwrap_or_else(PoisonError::into_inner)
+    pub(super) fn activity(&self) -> MutexGuard<'_, PurgeActivity> {
+        self.activity.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Returns the key of the notices. A clone without it neither reads nor writes any.
@@ -157,7 +157,7 @@ impl Remote {
             // A purge with many secrets has several notices: its last one says that it was written.
             let has_more = track.pending.iter().any(|own| own.salt == notice.salt);
             let is_again = again.contains(&notice.salt);
-            self.contact().written += u64::from(is_written && !has_more && !is_again);
+            self.activity().written += u64::from(is_written && !has_more && !is_again);
             track.notices.push(notice);
         }
     }
@@ -186,7 +186,7 @@ impl Remote {
             });
         }
         track.replaced.retain(|replaced| !replaced.packs.is_empty());
-        self.contact().left = left.into_iter().collect();
+        self.activity().left = left.into_iter().collect();
         self.keep_purge_track(store, track)
     }
 }

@@ -1,7 +1,7 @@
 //! What others purged is purged here, as far as it can be: in the sessions that are shared with the
 //! remote.
 
-use super::{PurgeContact, Remote};
+use super::{PurgeActivity, Remote};
 use crate::engine::purge::PurgeTask;
 use crate::engine::refs::session as session_refs;
 use crate::error::{Error, Result};
@@ -94,7 +94,7 @@ impl Store {
             return Ok(Vec::new());
         }
         let (secrets, words): (Vec<_>, Vec<_>) = found.into_iter().partition(|one| is_secret(one));
-        remote.contact().ignored += words.len() as u64;
+        remote.activity().ignored += words.len() as u64;
         let shared = self.shared_numbers(remote, session)?;
         let mut purge =
             NoticedPurge { store: self, act, remote, reason, shared, holding: Vec::new() };
@@ -223,9 +223,9 @@ impl NoticedPurge<'_> {
         };
         let reason = self.reason.as_deref();
         let purged = store.purge_told(act, known, reason, (&remote.resolve, &|_| ()), &to)?;
-        let mut contact = remote.contact();
-        contact.is_unfinished |= !purged.is_done();
-        contact.replaced.extend(purged.places);
+        let mut activity = remote.activity();
+        activity.is_unfinished |= !purged.is_done();
+        activity.replaced.extend(purged.places);
         Ok(true)
     }
 
@@ -257,13 +257,13 @@ impl NoticedPurge<'_> {
         }
         if !names.is_empty() {
             let sessions = names.into_iter().collect();
-            self.remote.contact().note_unpurged(UnpurgedSecret { sessions, reason });
+            self.remote.activity().note_unpurged(UnpurgedSecret { sessions, reason });
         }
         Ok(())
     }
 }
 
-impl PurgeContact {
+impl PurgeActivity {
     fn note_unpurged(&mut self, unpurged: UnpurgedSecret) {
         if !self.unpurged.contains(&unpurged) {
             self.unpurged.push(unpurged);

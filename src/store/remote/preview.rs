@@ -13,7 +13,7 @@ use std::io::Cursor;
 pub struct PushPreview {
     /// How many operations.
     pub operations: u64,
-    /// The size of the pack in bytes, before it is encrypted and joined with earlier ones.
+    /// The size of the pack in bytes, before it is encrypted and combined with earlier ones.
     pub bytes: u64,
     /// Why the session would be rewritten, if it would.
     pub rewrite: Option<RewriteReason>,

@@ -20,7 +20,7 @@ use crate::store::{Session, SplitBranch, Store, WriteContext};
 use std::collections::HashMap;
 use std::io::Cursor;
 
-/// How often a ref is read again that names packs which were joined meanwhile.
+/// How often a ref is read again that names packs which were combined meanwhile.
 const MAX_ATTEMPTS: u32 = 5;
 
 /// What was imported from packs.
@@ -173,7 +173,7 @@ impl Store {
         for _ in 0..MAX_ATTEMPTS {
             match self.take_in_once(act, remote, handle, known, &read, name) {
                 Err(Error::Depot(DepotError::Damaged { name: lost, reason })) => {
-                    // Packs may have been joined since the ref was read.
+                    // Packs may have been combined since the ref was read.
                     match remote.read_ref(handle)? {
                         Some(now) if now.tag != read.tag => read = now,
                         _ => return Err(DepotError::Damaged { name: lost, reason }.into()),

@@ -28,7 +28,7 @@ const MAX_ATTEMPTS: u32 = 8;
 const MAX_PACK_ATTEMPTS: u32 = 3;
 /// A ref never names a pack that was stored longer ago: it may be removed as garbage.
 const MAX_PACK_AGE: Duration = Duration::from_secs(12 * 3600);
-/// Packs of about the same size are joined if there are more.
+/// Packs of about the same size are combined if there are more.
 const MAX_PACKS_OF_A_SIZE: usize = 8;
 
 /// What a push did.
@@ -352,9 +352,9 @@ impl Push<'_> {
         let mut inline = 0;
         if let Some(known) = known {
             let packs = &known.read.opened.content.packs;
-            let joined =
-                if replaces.is_some() { 0 } else { first_joined(packs, bytes.len() as u64) };
-            if let (Some(pack), Some(mark)) = (packs.get(joined), known.begins.get(joined)) {
+            let combined =
+                if replaces.is_some() { 0 } else { first_combined(packs, bytes.len() as u64) };
+            if let (Some(pack), Some(mark)) = (packs.get(combined), known.begins.get(combined)) {
                 (first, begin) = if replaces.is_some() { (1, whole) } else { (pack.first, *mark) };
             }
             if begin != searched {
@@ -366,7 +366,7 @@ impl Push<'_> {
                     return self.new_pack(Some(known), version, track);
                 }
             }
-            let kept = packs.iter().take(joined).filter_map(|pack| pack.inline.as_ref());
+            let kept = packs.iter().take(combined).filter_map(|pack| pack.inline.as_ref());
             inline = kept.map(|bytes| bytes.0.len()).sum();
         }
         for _ in 0..MAX_PACK_ATTEMPTS {
@@ -540,10 +540,10 @@ fn size_class(bytes: u64) -> u32 {
     bytes.max(1).ilog2() / 2
 }
 
-/// Returns the index of the first pack that the next one should hold too. Packs are joined when
+/// Returns the index of the first pack that the next one should hold too. Packs are combined when
 /// there are many of one size, so that each byte is written about as often as the sizes have
 /// classes.
-fn first_joined(packs: &[RefPack], bytes: u64) -> usize {
+fn first_combined(packs: &[RefPack], bytes: u64) -> usize {
     let mut first = packs.len();
     let mut class = size_class(bytes);
     loop {
@@ -554,8 +554,8 @@ fn first_joined(packs: &[RefPack], bytes: u64) -> usize {
             return first;
         }
         first -= same;
-        let joined = packs.iter().skip(first).map(|pack| pack.bytes).sum::<u64>() + bytes;
-        class = size_class(joined);
+        let combined = packs.iter().skip(first).map(|pack| pack.bytes).sum::<u64>() + bytes;
+        class = size_class(combined);
     }
 }
 

@@ -1,7 +1,7 @@
 //! Sessions that are rewritten on a remote, because data was erased here that it still has.
 
 use super::track::SharedPart;
-use super::{PurgeContact, Remote};
+use super::{PurgeActivity, Remote};
 use crate::error::Result;
 use crate::format::remote::PurgeTrack;
 use crate::model::{SessionHandle, SessionId};
@@ -22,9 +22,9 @@ pub enum RewriteReason {
 
 /// What was done with a remote because of purges.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct PurgeSettlement {
+pub struct FinishedPurges {
     /// What all contacts did since it was last asked for.
-    pub contact: PurgeContact,
+    pub activity: PurgeActivity,
     /// The names of the sessions that were rewritten.
     pub rewritten: Vec<String>,
     /// The names of the sessions that must be rewritten and are not, because they have something
@@ -48,30 +48,30 @@ impl Store {
     ///
     /// # Errors
     /// The first error of a push. It does not stop the others.
-    pub fn settle_purges(&self, act: &WriteContext, remote: &Remote) -> Result<PurgeSettlement> {
+    pub fn finish_purges(&self, act: &WriteContext, remote: &Remote) -> Result<FinishedPurges> {
         let locked = remote.lock(self)?;
         self.exchange_purges(act, remote)?;
         drop(locked);
-        let (mut settled, mut failure) = (PurgeSettlement::default(), None);
+        let (mut finished, mut failure) = (FinishedPurges::default(), None);
         let held = remote.purge_track(self)?.held;
         // A session that holds what cannot be purged waits for a push of its own.
         let can_rewrite = |one: &PurgedSession| !held.contains(&one.id);
         for one in self.sessions_to_rewrite(remote)?.into_iter().filter(can_rewrite) {
             let name = one.session.summary()?.info.name;
             if one.operations > 0 {
-                settled.unpushed.push(name);
+                finished.unpushed.push(name);
                 continue;
             }
             match self.push(act, remote, &one.session) {
-                Ok(pushed) => settled.rewritten.extend(pushed.rewritten.map(|_| name)),
+                Ok(pushed) => finished.rewritten.extend(pushed.rewritten.map(|_| name)),
                 Err(error) => failure = failure.or(Some(error)),
             }
         }
         if let Some(error) = failure {
             return Err(error);
         }
-        settled.contact = remote.take_purge_contact();
-        Ok(settled)
+        finished.activity = remote.take_purge_activity();
+        Ok(finished)
     }
 
     /// Returns the sessions on a remote that must be rewritten because of a purge.

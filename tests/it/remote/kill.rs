@@ -6,7 +6,7 @@ use crate::bundle::law::told;
 use crate::bundle::{act, note};
 use crate::fault::{can_inject_faults, copy, killed_at};
 use forge_store::redact::KnownSecrets;
-use forge_store::store::remote::{Depot, FolderDepot, PurgeSettlement, Remote};
+use forge_store::store::remote::{Depot, FinishedPurges, FolderDepot, Remote};
 use forge_store::store::{NewSession, Options, Store, VerifyDepth, VerifyOutcome};
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -31,8 +31,8 @@ fn purge(machine: &Machine) {
     machine.store.purge(&act("purge"), &known, None, &|_, _| None, &|_| ()).unwrap();
 }
 
-fn settle(machine: &Machine) -> PurgeSettlement {
-    machine.store.settle_purges(&act("settle"), &machine.remote).unwrap()
+fn finish_purges(machine: &Machine) -> FinishedPurges {
+    machine.store.finish_purges(&act("finish"), &machine.remote).unwrap()
 }
 
 /// Not a test of its own: the body of the processes that are killed.
@@ -47,7 +47,7 @@ fn child() {
         "push" => drop(machine.push().unwrap()),
         "purge" => {
             purge(&machine);
-            settle(&machine);
+            finish_purges(&machine);
         }
         other => panic!("{other}"),
     }
@@ -221,22 +221,22 @@ fn a_purge_killed_anywhere_is_finished_by_the_next_contact() {
     let mut finished = 0;
     killed_anywhere("purging", (&first, "purge"), &mut |place, context| {
         let own = machine(place);
-        settle(&own);
+        finish_purges(&own);
         // Before it was noted nothing has happened, and the command is given again.
         if told(&own.store).contains(WORD) {
             purge(&own);
-            settle(&own);
+            finish_purges(&own);
         } else {
             finished += 1;
         }
         let known = KnownSecrets::new([WORD]).unwrap();
         let found = own.store.purge_preview(&act("see"), &known, &|_, _| None, &|_| ()).unwrap();
         assert!(found.places.is_empty() && found.searched.found.is_empty(), "{context}");
-        assert_eq!(settle(&own), PurgeSettlement::default(), "{context}");
+        assert_eq!(finish_purges(&own), FinishedPurges::default(), "{context}");
         let new = Machine::new(&depot(place));
         new.pull().expect(context);
         assert!(!told(&new.store).contains(WORD), "{context}");
-        assert!(new.remote.take_purge_contact().replaced.is_empty(), "{context}");
+        assert!(new.remote.take_purge_activity().replaced.is_empty(), "{context}");
     });
     assert!(finished > 3, "{finished} were finished by the next contact");
 }

@@ -32,7 +32,7 @@ proptest! {
                 step_of(machine, minute, what);
             }
             machine.push().unwrap();
-            // Garbage of joined packs must never be needed.
+            // Garbage of combined packs must never be needed.
             memory.set_now(Timestamp::from_micros(minute as i64 * 25 * 3_600_000_000));
             machine.remote.tidy().unwrap();
         }

@@ -9,8 +9,8 @@ use forge_store::format::remote::{PurgeNotice, RemoteKeys, notice_name};
 use forge_store::model::{CloneId, NoticeSalt};
 use forge_store::redact::KnownSecrets;
 use forge_store::store::remote::{
-    Depot, DepotWrite, KnownRemote, MemoryDepot, PurgeContact, Remote, RemoteAccess, RemoteKeyFile,
-    RewriteReason, SeenRefs, UnpurgedSecret,
+    Depot, DepotWrite, KnownRemote, MemoryDepot, PurgeActivity, Remote, RemoteAccess,
+    RemoteKeyFile, RewriteReason, SeenRefs, UnpurgedSecret,
 };
 use forge_store::store::{NewSession, Session, Store};
 use std::collections::BTreeMap;
@@ -64,9 +64,9 @@ fn a_secret_that_is_recorded_again_after_its_notice_was_read_is_purged_by_the_pu
     for allows in [false, true] {
         let (memory, depot, [first, mut second]) = leaked();
         first.purge().unwrap();
-        first.settle();
+        first.finish_purges();
         second.machine.pull().unwrap();
-        assert!(!second.machine.remote.take_purge_contact().replaced.is_empty());
+        assert!(!second.machine.remote.take_purge_activity().replaced.is_empty());
         if allows {
             // That is about what may be a secret. This is one.
             second.machine.remote = second.machine.remote.allowing_secrets();
@@ -76,7 +76,7 @@ fn a_secret_that_is_recorded_again_after_its_notice_was_read_is_purged_by_the_pu
         note(&new, "E", &format!("{{\"in\": {WORD:?}}}"));
         let pushed = second.machine.push().unwrap();
         assert_eq!(pushed.operations, 1);
-        let replaced = second.machine.remote.take_purge_contact().replaced;
+        let replaced = second.machine.remote.take_purge_activity().replaced;
         assert!(replaced.iter().any(|place| place.session.as_deref() == Some("s")), "{replaced:?}");
         push(&second.machine, &new).unwrap();
         second.check("pushed");
@@ -84,7 +84,7 @@ fn a_secret_that_is_recorded_again_after_its_notice_was_read_is_purged_by_the_pu
         // It is settled: nothing is left to be purged or rewritten.
         assert_eq!(second.machine.push().unwrap().rewritten, None);
         assert_eq!(push(&second.machine, &new).unwrap(), None);
-        assert_eq!(second.machine.remote.take_purge_contact(), PurgeContact::default());
+        assert_eq!(second.machine.remote.take_purge_activity(), PurgeActivity::default());
     }
 }
 
@@ -96,8 +96,8 @@ fn a_session_that_was_never_pushed_is_purged_when_it_is() {
     note(&own, "O", text);
     notify(&memory, &first.machine.remote, 0, &["others use"]);
     first.purge().unwrap();
-    first.settle();
-    second.settle();
+    first.finish_purges();
+    second.finish_purges();
     // The notice is about sessions that are shared.
     assert_eq!(holders(&second.machine.store, text), ["own"]);
     push(&second.machine, &own).unwrap();
@@ -116,8 +116,8 @@ fn a_purge_whose_secrets_need_several_notices_counts_once() {
     let Machine { store, remote } = &first.machine;
     store.purge(&act("purge"), &known, None, &|_, _| None, &|_| ()).unwrap();
     assert_eq!(store.pending_purges(&first.key()).unwrap(), 1);
-    let done = store.settle_purges(&act("settle"), remote).unwrap();
-    assert_eq!((done.contact.written, done.rewritten.len()), (1, 1));
+    let done = store.finish_purges(&act("finish"), remote).unwrap();
+    assert_eq!((done.activity.written, done.rewritten.len()), (1, 1));
     assert!(memory.list("purges/", "").unwrap().len() > 1);
 }
 
@@ -130,9 +130,9 @@ fn notices_that_are_gone_are_written_again_by_a_clone_that_has_seen_them() {
         note(&first.machine.session(), "K", keeps);
         first.machine.push().unwrap();
         first.purge().unwrap();
-        first.settle();
+        first.finish_purges();
         second.machine.pull().unwrap();
-        assert_eq!(second.machine.remote.take_purge_contact().written, 0);
+        assert_eq!(second.machine.remote.take_purge_activity().written, 0);
         memory.remove(&notice_name(0)).unwrap();
         let mut third = Place::new(&depot);
         let error = third.machine.pull().unwrap_err();
@@ -144,14 +144,14 @@ fn notices_that_are_gone_are_written_again_by_a_clone_that_has_seen_them() {
             let known = KnownSecrets::new([keeps]).unwrap();
             let store = &third.machine.store;
             store.purge(&act("purge"), &known, None, &|_, _| None, &|_| ()).unwrap();
-            third.settle();
+            third.finish_purges();
         }
         assert_eq!(memory.list("purges/", "").unwrap().len(), usize::from(other));
         // A push that has nothing new is enough.
         second.machine.push().unwrap();
         assert_eq!(memory.list("purges/", "").unwrap().len(), 1 + usize::from(other));
         // It was counted when it was written first.
-        assert_eq!(second.machine.remote.take_purge_contact().written, 0);
+        assert_eq!(second.machine.remote.take_purge_activity().written, 0);
         note(&third.machine.session(), "D", &format!("again: {WORD}"));
         third.machine.push().unwrap();
         third.check("the rewritten notice");
@@ -177,16 +177,16 @@ fn what_cannot_be_purged_stops_only_the_session_that_holds_it() {
     // One is part of forge's own words.
     let texts = [WORD, TWINS[0], TWINS[1], "descript"];
     notify(&memory, &first.machine.remote, 0, &texts);
-    let contact = second.settle().contact;
-    let [held] = contact.unpurged.as_slice() else { panic!("{contact:?}") };
+    let activity = second.finish_purges().activity;
+    let [held] = activity.unpurged.as_slice() else { panic!("{activity:?}") };
     let UnpurgedSecret { sessions, reason } = held;
-    assert_eq!((sessions.as_slice(), contact.ignored), (&["s".to_owned()][..], 1));
+    assert_eq!((sessions.as_slice(), activity.ignored), (&["s".to_owned()][..], 1));
     assert!(reason.contains("two ids differ by nothing but secrets"), "{reason}");
     second.check("all that can be");
     let here = told(&second.machine.store);
     assert_eq!(TWINS.iter().filter(|twin| here.contains(*twin)).count(), 1, "{here}");
     // It is told once, and the rest goes on.
-    assert_eq!(second.settle().contact, PurgeContact::default());
+    assert_eq!(second.finish_purges().activity, PurgeActivity::default());
     pull_all(&second.machine);
     note(&other, "F", "more");
     push(&second.machine, &other).unwrap();
@@ -203,7 +203,7 @@ fn what_cannot_be_purged_stops_only_the_session_that_holds_it() {
     // Others search it again, since it is not what its notices say.
     third.machine.remote = Remote::open(Arc::clone(&depot), &SECRET).unwrap();
     pull_all(&third.machine);
-    assert_eq!(third.machine.remote.take_purge_contact().unpurged.len(), 1);
+    assert_eq!(third.machine.remote.take_purge_activity().unpurged.len(), 1);
     third.check("pulled");
 }
 
@@ -247,7 +247,7 @@ fn a_notice_reaches_the_sessions_of_its_remote_and_goes_on_only_where_they_are()
         all.collect::<BTreeMap<_, _>>()
     };
     let contact = || {
-        store.settle_purges(&act("settle"), &here.1).unwrap();
+        store.finish_purges(&act("finish"), &here.1).unwrap();
         (holds(), store.pending_purges(&access(&there.1)).unwrap())
     };
     notify(&here.0, &here.1, 0, &["in the other", "in no remote"]);
@@ -287,11 +287,11 @@ fn a_purge_that_fails_before_it_changes_anything_is_not_told() {
 fn a_secret_that_was_not_pushed_leaves_nothing_to_write_anew() {
     let (memory, depot, [first, second]) = leaked();
     first.purge().unwrap();
-    first.settle();
+    first.finish_purges();
     let other = begun(&second.machine, "t");
     note(&other, "T", "nothing");
     push(&second.machine, &other).unwrap();
-    second.settle();
+    second.finish_purges();
     let Machine { store, .. } = &second.machine;
     for round in ["one", "two"] {
         let [unpushed, pushed] = [format!("harbour-{round}"), format!("station-{round}")];
@@ -301,17 +301,17 @@ fn a_secret_that_was_not_pushed_leaves_nothing_to_write_anew() {
             store.purge(&act("purge"), &known, None, &|_, _| None, &|_| ()).unwrap().places.len()
         };
         assert_eq!(purge(&unpushed), 1);
-        let done = second.settle();
+        let done = second.finish_purges();
         assert_eq!((done.rewritten, done.unpushed), (vec![], vec![]));
-        assert_eq!(done.contact.written, 1);
+        assert_eq!(done.activity.written, 1);
         assert_eq!(push(&second.machine, &other).unwrap(), None);
         cleaned(&memory, &depot, "pushed");
         note(&other, "V", &pushed);
         push(&second.machine, &other).unwrap();
         note(&other, "W", &format!("not pushed in round {round}"));
         assert_eq!(purge(&pushed), 1);
-        assert_eq!(second.settle().unpushed, ["t"]);
+        assert_eq!(second.finish_purges().unpushed, ["t"]);
         assert_eq!(push(&second.machine, &other).unwrap(), Some(RewriteReason::Purged));
-        assert_eq!(second.settle().unpushed, [""; 0]);
+        assert_eq!(second.finish_purges().unpushed, [""; 0]);
     }
 }

@@ -8,7 +8,7 @@ use forge_store::format::remote::{PurgeNotice, RemoteKeys, notice_name, pack_in}
 use forge_store::model::{CloneId, NoticeSalt, Value};
 use forge_store::redact::KnownSecrets;
 use forge_store::store::remote::{
-    Depot, DepotWrite, MemoryDepot, PurgeContact, PurgeSettlement, Remote, RemoteAccess,
+    Depot, DepotWrite, FinishedPurges, MemoryDepot, PurgeActivity, Remote, RemoteAccess,
     RemoteKeyFile, RewriteReason, SeenRefs,
 };
 use forge_store::store::{NewSession, PurgeReport, Session, Store, VerifyDepth, VerifyOutcome};
@@ -52,8 +52,8 @@ impl Place {
         store.purge(&act("purge"), &known, Some("it leaked"), &|_, _| None, &|_| ())
     }
 
-    pub(super) fn settle(&self) -> PurgeSettlement {
-        settled(&self.machine)
+    pub(super) fn finish_purges(&self) -> FinishedPurges {
+        finish_purges(&self.machine)
     }
 
     pub(super) fn key(&self) -> RemoteAccess {
@@ -77,8 +77,8 @@ impl Place {
     }
 }
 
-pub(super) fn settled(machine: &Machine) -> PurgeSettlement {
-    machine.store.settle_purges(&act("settle"), &machine.remote).unwrap()
+pub(super) fn finish_purges(machine: &Machine) -> FinishedPurges {
+    machine.store.finish_purges(&act("finish"), &machine.remote).unwrap()
 }
 
 /// A remote with a session `s` that has a secret, and two machines that have it.
@@ -107,7 +107,7 @@ pub(super) fn cleaned(memory: &MemoryDepot, depot: &Arc<dyn Depot>, context: &st
     for session in remote.sessions().unwrap() {
         store.pull(&act("pull"), remote, &session.handle, None).unwrap();
     }
-    assert_eq!(remote.take_purge_contact(), PurgeContact::default(), "{context}");
+    assert_eq!(remote.take_purge_activity(), PurgeActivity::default(), "{context}");
     new.check(context);
     // Packs that no ref names are orphans of pushes that failed, and were made after the purge.
     memory.set_now(time(1));
@@ -156,19 +156,19 @@ fn a_purge_reaches_a_store_that_had_pulled() {
     let pushed = first.machine.push().unwrap();
     assert_eq!((pushed.operations, pushed.rewritten), (0, Some(RewriteReason::Purged)));
     assert_eq!(first.machine.store.pending_purges(&first.key()).unwrap(), 0);
-    let contact = first.machine.remote.take_purge_contact();
-    assert_eq!((contact.written, contact.replaced, contact.left), (1, vec![], vec![]));
+    let activity = first.machine.remote.take_purge_activity();
+    assert_eq!((activity.written, activity.replaced, activity.left), (1, vec![], vec![]));
     assert_eq!(first.machine.push().unwrap().rewritten, None);
     cleaned(&memory, &depot, "pushed");
 
     let pulled = second.machine.pull().unwrap();
     assert_eq!((pulled.operations, pulled.version), (0, 3));
-    let replaced = second.machine.remote.take_purge_contact().replaced;
+    let replaced = second.machine.remote.take_purge_activity().replaced;
     assert!(!replaced.is_empty() && replaced.iter().all(|place| place.session.is_some()));
     second.check("pulled");
     let log = format!("{:?}", second.machine.session().operations(1).unwrap());
     assert!(log.contains("it leaked"), "{log}");
-    assert_eq!(second.settle(), PurgeSettlement::default());
+    assert_eq!(second.finish_purges(), FinishedPurges::default());
     note(&second.machine.session(), "C", "more");
     assert_eq!(second.machine.push().unwrap().rewritten, None);
     first.machine.pull().unwrap();
@@ -194,7 +194,7 @@ fn a_stale_store_with_unpushed_work_does_not_bring_the_secret_back() {
         }
         let pushed = second.machine.push().unwrap();
         assert_eq!(pushed.operations, 2, "{pushed:?}");
-        assert!(!second.machine.remote.take_purge_contact().replaced.is_empty());
+        assert!(!second.machine.remote.take_purge_activity().replaced.is_empty());
         second.check("pushed");
         assert!(cleaned(&memory, &depot, "pushed").contains("mine: purged"));
         first.machine.pull().unwrap();
@@ -215,12 +215,12 @@ fn a_session_that_nobody_thought_of_is_written_anew() {
     store.push(&act("push"), remote, &kept).unwrap();
     note(&kept, "V", "not pushed");
     first.purge().unwrap();
-    first.settle();
-    let done = second.settle();
-    let settled = (done.rewritten, done.unpushed);
-    assert_eq!(settled, (vec!["t".to_owned()], vec!["u".to_owned()]));
+    first.finish_purges();
+    let done = second.finish_purges();
+    let names = (done.rewritten, done.unpushed);
+    assert_eq!(names, (vec!["t".to_owned()], vec!["u".to_owned()]));
     assert_eq!(store.push(&act("push"), remote, &kept).unwrap().operations, 1);
-    assert_eq!(second.settle(), PurgeSettlement::default());
+    assert_eq!(second.finish_purges(), FinishedPurges::default());
     second.check("settled");
     cleaned(&memory, &depot, "settled");
 }
@@ -279,10 +279,10 @@ fn a_purge_killed_at_any_request_is_finished_by_the_next_contact() {
             let flaky = Remote::open(faulty, &SECRET).unwrap();
             let (store, session) = (&first.machine.store, first.machine.session());
             failed += usize::from(store.push(&act("push"), &flaky, &session).is_err());
-            failed += usize::from(!flaky.take_purge_contact().left.is_empty());
+            failed += usize::from(!flaky.take_purge_activity().left.is_empty());
             let first = first.opened_again(&depot);
-            first.settle();
-            assert_eq!(first.settle(), PurgeSettlement::default(), "{context}");
+            first.finish_purges();
+            assert_eq!(first.finish_purges(), FinishedPurges::default(), "{context}");
             assert_eq!(memory.list("purges/", "").unwrap().len(), 1, "{context}");
             assert_eq!(first.machine.push().unwrap().operations, 0, "{context}");
             cleaned(&memory, &depot, &context);
@@ -307,13 +307,13 @@ fn an_old_pack_that_cannot_be_removed_is_named_until_it_is_gone() {
         let remote = Remote::open(Arc::new(faulty), &SECRET).unwrap();
         let (store, session) = (&first.machine.store, first.machine.session());
         let pushed = store.push(&act("push"), &remote, &session);
-        let left = remote.take_purge_contact().left;
+        let left = remote.take_purge_activity().left;
         if pushed.is_ok() && !left.is_empty() {
             assert_eq!(left, std::slice::from_ref(&old));
             assert!(is_there());
             named += 1;
         }
-        assert_eq!(first.settle().contact.left, [""; 0]);
+        assert_eq!(first.finish_purges().activity.left, [""; 0]);
         assert!(!is_there());
         cleaned(&memory, &depot, "removed");
     }
@@ -349,13 +349,13 @@ fn a_purge_goes_on_from_one_remote_to_another() {
     let store = &second.machine.store;
     store.push(&act("push"), &remote, &second.machine.session()).unwrap();
     first.purge().unwrap();
-    first.settle();
-    second.settle();
-    let done = store.settle_purges(&act("settle"), &remote).unwrap();
-    assert_eq!((done.contact.written, done.rewritten), (1, vec!["s".to_owned()]));
+    first.finish_purges();
+    second.finish_purges();
+    let done = store.finish_purges(&act("finish"), &remote).unwrap();
+    assert_eq!((done.activity.written, done.rewritten), (1, vec!["s".to_owned()]));
     cleaned(&other, &there, "the other");
     cleaned(&memory, &depot, "the first");
-    assert_eq!(second.settle(), PurgeSettlement::default());
+    assert_eq!(second.finish_purges(), FinishedPurges::default());
 }
 
 #[test]
@@ -385,7 +385,7 @@ fn a_thousand_notices_are_read_once() {
     let requests = memory.take_requests();
     // What was purged is not there yet, so the session is not rewritten.
     assert_eq!((requests.get, requests.put_new, requests.swap), (1001, 0, 1), "{requests:?}");
-    assert_eq!(first.machine.remote.take_purge_contact().replaced.len(), 1);
+    assert_eq!(first.machine.remote.take_purge_activity().replaced.len(), 1);
     assert_eq!(first.machine.push().unwrap().operations, 0);
     // The last one is looked at, and whether there is another.
     assert_eq!(memory.take_requests().get, 2);
@@ -405,7 +405,7 @@ fn a_thousand_notices_are_read_once() {
 fn an_altered_moved_or_missing_notice_is_noticed() {
     let (memory, depot, [first, second]) = leaked();
     first.purge().unwrap();
-    first.settle();
+    first.finish_purges();
     let whole = super::read(&memory, "purges/0");
     for wrong in [whole[..whole.len() - 1].to_vec(), {
         let mut wrong = whole.clone();
@@ -438,7 +438,7 @@ fn a_store_in_memory_does_what_others_purged() {
     third.pull().unwrap();
     note(&third.session(), "D", WORD);
     first.purge().unwrap();
-    first.settle();
+    first.finish_purges();
     third.push().unwrap();
     assert!(!told(&third.store).contains("battery"));
     assert!(!session_text(&third.session()).contains("battery"));

@@ -129,7 +129,7 @@ fn exchange_once(
                 Ok(is_changed) => (is_changed, None),
                 Err(error) => (false, Some(error)),
             };
-            let (purges, failure) = transfer.settle_purges(context, failure);
+            let (purges, failure) = transfer.finish_purges(context, failure);
             (purges, failure.map_or(Ok(is_changed), Err))
         }
     };

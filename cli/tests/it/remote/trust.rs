@@ -158,7 +158,7 @@ fn a_container_clones_with_a_grant() {
     assert_eq!(run(&["clone", "../../other"]).code, 2);
     insta::assert_snapshot!(run(&["clone", "../../shared"]), @r"
     Made the store $ROOT/container/checkout/.forge
-    Joined the remote origin at file://$ROOT/shared
+    Added the remote origin at file://$ROOT/shared
     Pulled checkout from origin: new here, 1 operation, version 1
     Session checkout is the current one.
     ");

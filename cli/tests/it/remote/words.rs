@@ -246,7 +246,7 @@ fn sessions_since_a_time_are_pulled_without_reading_others() {
     assert!(!fourth.path("checkout/.forge").exists());
     insta::assert_snapshot!(clone("-7d"), @r"
     Made the store $ROOT/fourth/checkout/.forge
-    Joined the remote origin at file://$ROOT/shared
+    Added the remote origin at file://$ROOT/shared
     Pulled checkout from origin: new here, 1 operation, version 1
     Session checkout is the current one.
     ");

@@ -172,11 +172,11 @@ impl World {
                 }
             }
             let (store, remote, act) = (clone.store(), clone.remote(), act("sync", self.minute));
-            let settled = store.settle_purges(&act, remote).map_err(|error| error.to_string())?;
-            is_new |= settled.contact.written > 0 || !settled.contact.replaced.is_empty();
-            is_new |= !settled.rewritten.is_empty();
-            if !settled.contact.left.is_empty() || !settled.unpushed.is_empty() {
-                return Err(format!("clone {which} did not settle: {settled:?}"));
+            let finished = store.finish_purges(&act, remote).map_err(|error| error.to_string())?;
+            is_new |= finished.activity.written > 0 || !finished.activity.replaced.is_empty();
+            is_new |= !finished.rewritten.is_empty();
+            if !finished.activity.left.is_empty() || !finished.unpushed.is_empty() {
+                return Err(format!("clone {which} did not finish: {finished:?}"));
             }
         }
         Ok(is_new)
@@ -253,9 +253,9 @@ impl World {
             let pulled = new.pull(&act("pull", self.minute), &remote, &session.handle, None);
             pulled.map_err(|error| format!("a new clone cannot pull: {error}"))?;
         }
-        let contact = remote.take_purge_contact();
-        if self.planted == Planted::Nothing && !contact.replaced.is_empty() {
-            return Err(format!("the remote has what was purged: {contact:?}"));
+        let activity = remote.take_purge_activity();
+        if self.planted == Planted::Nothing && !activity.replaced.is_empty() {
+            return Err(format!("the remote has what was purged: {activity:?}"));
         }
         let stores = self.clones.iter().map(SimulatedClone::store).chain([&new]);
         for (which, store) in stores.enumerate() {

@@ -19,7 +19,7 @@ use std::thread::{self, JoinHandle};
 pub(super) enum Task {
     Push(usize),
     Pull(usize),
-    Settle,
+    FinishPurges,
     Tidy,
 }
 
@@ -239,7 +239,7 @@ impl World {
                     let own = self.sessions[session].handle;
                     (name, name.ends_with(&own.to_string()))
                 }
-                (DepotChange::Swapped(name), Task::Settle) => (name, true),
+                (DepotChange::Swapped(name), Task::FinishPurges) => (name, true),
                 (DepotChange::Removed(name), _) => (name, name.starts_with("packs/")),
                 (DepotChange::New(name), _) => (name, task != Task::Tidy),
                 (DepotChange::Swapped(name), _) => (name, false),
@@ -266,7 +266,7 @@ fn run(
             Err(error) if error.kind() == ErrorKind::NotFound => {}
             done => drop(done?),
         },
-        (Task::Settle, _) => drop(store.settle_purges(doing, remote)?),
+        (Task::FinishPurges, _) => drop(store.finish_purges(doing, remote)?),
         _ => drop(remote.tidy()?),
     }
     Ok(None)

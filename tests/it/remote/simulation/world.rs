@@ -253,7 +253,7 @@ impl World {
             () if is_next(mix.open_again) => self.open_again(which),
             () if is_next(mix.wait_for_days) => self.wait_for_days(),
             () if is_next(mix.tidy) => self.begin(which, Task::Tidy)?,
-            () if is_next(mix.settle) => self.begin(which, Task::Settle)?,
+            () if is_next(mix.finish_purges) => self.begin(which, Task::FinishPurges)?,
             () if is_next(mix.pull) => self.begin(which, Task::Pull(session))?,
             () => self.begin(which, Task::Push(session))?,
         }
