@@ -67,7 +67,7 @@ impl Verb for CloneArgs {
         options.encrypted = self.encrypted;
         let store = Store::create(&path, options).map_err(|error| match error {
             Error::StoreExists { .. } => CommandError::from(error)
-                .hinted("'forge remote add URL --key FILE' joins the remote from there"),
+                .hinted("'forge remote add URL --key FILE' adds the remote from there"),
             error => error.into(),
         })?;
         if let Err(error) = trust::note_own_store(&context.environment, &path) {

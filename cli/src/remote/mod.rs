@@ -65,7 +65,7 @@ impl Remotes {
             match (self.known.as_slice(), self.without_url) {
                 ([], Some(variable)) => missing_url(variable),
                 ([], None) => error.hinted(
-                    "'forge remote create URL' makes one, 'forge remote add URL --key FILE' joins \
+                    "'forge remote create URL' makes one, 'forge remote add URL --key FILE' adds \
                      one",
                 ),
                 _ => error.hinted("'forge remote list' names those it has"),

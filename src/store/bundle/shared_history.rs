@@ -124,7 +124,8 @@ fn changed_checkpoints(
     Ok(changed)
 }
 
-/// Returns whether the first `count` effects of an operation have different numbers in two sessions.
+/// Returns whether one of the first `count` effects of an operation has different numbers in two
+/// sessions.
 fn has_other_numbers(
     view: &ReadSnapshot,
     (one, here): (SessionNumber, &OperationRow),
