@@ -217,6 +217,12 @@ pub enum Error {
         /// What happened to the remote.
         what: &'static str,
     },
+    /// A remote that has the key again that it had before a rotation, so that nothing was read or
+    /// written.
+    #[error(
+        "the remote has the key again that it had before a rotation: nothing was pulled or pushed"
+    )]
+    RemoteKeySetBack,
     /// A key of a remote that has another key now.
     #[error("the key of the remote was changed, and the one that is known here opens it no longer")]
     RemoteKeyChanged,
@@ -371,7 +377,8 @@ impl Error {
             Self::Backend(backend::Error::Breach { .. })
             | Self::RemoteHistory { .. }
             | Self::LostNotices { .. }
-            | Self::OtherRemote { .. } => ErrorKind::Forged,
+            | Self::OtherRemote { .. }
+            | Self::RemoteKeySetBack => ErrorKind::Forged,
             Self::Unkeyed { .. }
             | Self::Encrypted
             | Self::DamagedKey { .. }

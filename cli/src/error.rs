@@ -304,7 +304,8 @@ impl From<store::Error> for CommandError {
             }
             store::Error::RemoteKeyChanged => Some(
                 "'forge remote key export FILE' writes the new key on a machine that has it, then \
-                'forge remote add URL --key FILE' replaces the key here"
+                'forge remote add URL NAME --key FILE' replaces the key here, or FORGE_REMOTE_KEY \
+                names that file"
                     .to_owned(),
             ),
             store::Error::UnopenedSession { .. } => Some(

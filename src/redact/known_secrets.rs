@@ -10,7 +10,7 @@ mod order;
 mod replacement;
 
 pub use hashed::HashedSecrets;
-pub(crate) use replacement::differs_only_in_replacements;
+pub(crate) use replacement::TextDifference;
 
 use super::secret_detector::DetectorStream;
 use super::secret_stream::SecretStream;

@@ -37,7 +37,7 @@ mod wrapped_token;
 pub use known_secrets::{
     HashedSecrets, InvalidSecret, KnownSecrets, MIN_SECRET_BYTES, SecretSighting,
 };
-pub(crate) use known_secrets::{TextMasker, TextPieces, differs_only_in_replacements};
+pub(crate) use known_secrets::{TextDifference, TextMasker, TextPieces};
 pub(crate) use scan::{ScanFindings, scan};
 pub(crate) use secret_detector::SecretCollector;
 pub use secret_detector::SecretDetector;

@@ -107,9 +107,16 @@ pub fn open_remote(known: &KnownRemote) -> Result<Remote, CommandError> {
 /// Says which remote an error is about, and what can be done about it.
 pub fn about(known: &KnownRemote, error: CommandError) -> CommandError {
     let is_other = matches!(error.store_error(), Some(Error::OtherRemote { .. }));
+    let is_set_back = matches!(error.store_error(), Some(Error::RemoteKeySetBack));
     let url = shown_url(&known.url);
     let error = with_credentials_hint(&known.url, error)
         .with_context(format!("cannot use the remote '{}' at {url}", known.name));
+    if is_set_back {
+        return error.hinted(format!(
+            "'forge remote key rotate{} --yes' gives it the key of now again",
+            named(" ", &known.name)
+        ));
+    }
     if !is_other {
         return error;
     }

@@ -43,6 +43,19 @@ pub struct RotatedKey {
     pub earlier: Option<EarlierSecret>,
 }
 
+impl RotatedKey {
+    /// Returns what is left of earlier keys if the last rotation has not ended.
+    #[must_use]
+    pub fn leaving(self) -> Self {
+        let earlier = self.earlier.map(|earlier| match earlier {
+            EarlierSecret::Leaving(secret) | EarlierSecret::Left(secret) => {
+                EarlierSecret::Leaving(secret)
+            }
+        });
+        Self { earlier, ..self }
+    }
+}
+
 /// The secret that a remote had before the last rotation of its key.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub enum EarlierSecret {

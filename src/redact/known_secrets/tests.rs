@@ -135,7 +135,7 @@ proptest! {
         let (new, count) = known.mask(text.as_bytes()).expect("it stands there");
         prop_assert!(count >= 1);
         prop_assert_eq!(new.len(), text.len());
-        prop_assert!(differs_only_in_replacements(text.as_bytes(), &new, false));
+        prop_assert!(TextDifference::default().is_purge(text.as_bytes(), &new));
         let new = String::from_utf8(new).unwrap();
         prop_assert!(!known.holds(new.as_bytes()), "{}", new);
         let mut read = new;
@@ -195,7 +195,7 @@ fn a_hundred_times_the_secrets_are_little_more_work() {
 #[test]
 fn only_what_a_purge_writes_is_taken_for_it() {
     let is_purged = |before: &str, after: &str| {
-        differs_only_in_replacements(before.as_bytes(), after.as_bytes(), false)
+        TextDifference::default().is_purge(before.as_bytes(), after.as_bytes())
     };
     for (before, after) in [
         ("the key is hunter22-ghp", "the key is purgedxxxxxx"),
@@ -213,13 +213,20 @@ fn only_what_a_purge_writes_is_taken_for_it() {
         ("deny it", "deny us"),
         ("grade is 5", "grade is d"),
         ("u0041", "u0042"),
+        ("the issue is #42", "the issue is #/2"),
+        ("a bit of the", "a xit of the"),
     ] {
         assert!(!is_purged(before, after), "{before} {after}");
     }
+    // Both were purged, of secrets that overlap.
+    let (here, there) = (b"purgedxxxxxxxxxxxx", b"password=purgedxxx");
+    let both = TextDifference { both_purged: true, ..TextDifference::default() };
+    assert!(both.is_purge(here, there) && both.is_purge(there, here));
+    assert!(!TextDifference::default().is_purge(here, there));
     // The mark may go on after a part of a text.
     for (before, after) in [("a hunt", "a purg"), ("22-ghp a", "gedxxx a")] {
-        let parts = (before.as_bytes(), after.as_bytes());
-        assert!(differs_only_in_replacements(parts.0, parts.1, true), "{before}");
-        assert!(!differs_only_in_replacements(parts.0, parts.1, false), "{before}");
+        let cut = TextDifference { is_cut: true, ..TextDifference::default() };
+        assert!(cut.is_purge(before.as_bytes(), after.as_bytes()), "{before}");
+        assert!(!is_purged(before, after), "{before}");
     }
 }

@@ -8,6 +8,7 @@ use crate::engine::lineage::{self, RevisionRef};
 use crate::engine::lookup::delta_side_bytes;
 use crate::engine::object;
 use crate::engine::read_snapshot::ReadSnapshot;
+use crate::engine::refs::session as session_refs;
 use crate::error::{Error, Result};
 use crate::format::key::{self, of};
 use crate::format::{
@@ -15,9 +16,9 @@ use crate::format::{
     decode_entry, open, pack_derived, sealed_kind, unpack_bytes,
 };
 use crate::model::{Checkpoint, ObjectId, SessionNumber, Value};
-use crate::redact::differs_only_in_replacements;
+use crate::redact::TextDifference;
 use serde::Serialize;
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 /// How many bytes of a growing blob are compared at once.
 const WINDOW_BYTES: u64 = 8 << 20;
@@ -30,6 +31,8 @@ pub(super) struct PurgedCopy<'a> {
     view: &'a ReadSnapshot,
     original: SessionNumber,
     copy: SessionNumber,
+    /// Whether something was purged from the originals too.
+    was_purged: bool,
     /// The pairs of objects that compared values name.
     objects: BTreeSet<(ObjectId, ObjectId)>,
     /// The pairs of growing blobs that compared facts refer to.
@@ -37,22 +40,36 @@ pub(super) struct PurgedCopy<'a> {
 }
 
 impl<'a> PurgedCopy<'a> {
-    pub(super) const fn new(
+    pub(super) fn new(
         engine: &'a Engine,
         view: &'a ReadSnapshot,
         (original, copy): (SessionNumber, SessionNumber),
+        was_purged: bool,
     ) -> Self {
-        Self { engine, view, original, copy, objects: BTreeSet::new(), blobs: BTreeSet::new() }
+        let (objects, blobs) = (BTreeSet::new(), BTreeSet::new());
+        Self { engine, view, original, copy, was_purged, objects, blobs }
     }
 
-    /// Returns whether the two revisions are the same, apart from purges. What was permanently
-    /// deleted from one of them is not compared.
+    /// Returns whether the two revisions are the same, apart from purges. What was pruned from one
+    /// of them is not compared.
     pub(super) fn has_revision(&mut self, at: RevisionRef) -> Result<bool> {
-        let original = lineage::revision(self.view, self.original, at)?;
-        let copy = lineage::revision(self.view, self.copy, at)?;
-        Ok(original.header == copy.header
-            && self.has_body(&original.body, &copy.body)?
-            && self.has_delta(&original, &copy)?)
+        let original = lineage::find(self.view, self.original, at)?;
+        let copy = lineage::find(self.view, self.copy, at)?;
+        let Some((original, copy)) = original.zip(copy) else { return Ok(true) };
+        if original.header != copy.header || !self.has_body(&original.body, &copy.body)? {
+            return Ok(false);
+        }
+        // The delta of a revision that others were folded into has their changes too.
+        let is_folded = self.is_folded(self.original, at)? || self.is_folded(self.copy, at)?;
+        Ok(is_folded || self.has_delta(&original, &copy)?)
+    }
+
+    /// Returns whether revisions were folded into this one.
+    fn is_folded(&self, session: SessionNumber, at: RevisionRef) -> Result<bool> {
+        let place = of(session).branch(at.branch).number(at.sequence);
+        let (from, to) = (place.clone().build(), place.end());
+        let folds = self.view.scan(key::FOLDS, &from, &to, ScanDirection::Ascending, 1)?;
+        Ok(!folds.is_empty())
     }
 
     fn has_body(&mut self, original: &[u8], copy: &[u8]) -> Result<bool> {
@@ -68,21 +85,19 @@ impl<'a> PurgedCopy<'a> {
         if original == copy || original.is_empty() || copy.is_empty() {
             return Ok(true);
         }
-        let (mut left, changed) = (self.changes(original)?, self.changes(copy)?);
+        let (original, changed) = (self.changes(original)?, self.changes(copy)?);
+        let mut left: BTreeMap<_, _> =
+            original.into_iter().map(|change| (change.key.clone(), change)).collect();
         if left.len() != changed.len() {
             return Ok(false);
         }
         for change in changed {
             // A purge of a claim's id moves its change.
-            let same = left.iter().position(|other| other.key == change.key);
-            let place = match same {
-                Some(place) => place,
-                None => match left.iter().position(|one| self.has_text(&one.key, &change.key)) {
-                    Some(place) => place,
-                    None => return Ok(false),
-                },
+            let key = match left.contains_key(&change.key) {
+                true => Some(change.key.clone()),
+                false => left.keys().find(|key| self.has_text(key, &change.key)).cloned(),
             };
-            let original = left.swap_remove(place);
+            let Some(original) = key.and_then(|key| left.remove(&key)) else { return Ok(false) };
             if !(self.has_side(&original.old, &change.old)?
                 && self.has_side(&original.new, &change.new)?)
             {
@@ -149,9 +164,8 @@ impl<'a> PurgedCopy<'a> {
             }
         }
         for (original, copy) in &self.blobs {
-            match self.has_blob(original, copy) {
-                Ok(true) | Err(Error::Dropped { .. }) => {}
-                other => return other,
+            if !self.has_blob(original, copy)? {
+                return Ok(false);
             }
         }
         Ok(true)
@@ -164,10 +178,11 @@ impl<'a> PurgedCopy<'a> {
             let kind = sealed_kind(&sealed).map_err(Error::corrupt("an object"))?;
             Ok(Some(open(kind, &sealed).map_err(Error::corrupt("an object"))?))
         };
-        // Most hashes name no object.
-        let Some(original) = content(original)? else { return Ok(true) };
-        let Some(copy) = content(copy)? else { return Ok(false) };
-        Ok(text_pairs(&original, &copy, false).is_some())
+        // Most hashes name no object. What the copy does not have is missing, not changed.
+        let Some((original, copy)) = content(original)?.zip(content(copy)?) else {
+            return Ok(true);
+        };
+        Ok(self.text_pairs(&original, &copy, false).is_some())
     }
 
     /// Compares two growing blobs up to the end of the shorter one.
@@ -182,7 +197,11 @@ impl<'a> PurgedCopy<'a> {
             segments.last().map_or(0, |(offset, row)| offset + row.length)
         };
         let end = end(&before).min(end(&after));
-        let mut at = restart_before(*from);
+        let dropped = |session, blob| -> Result<u64> {
+            Ok(session_refs(&self.view.refs, session)?.dropped(blob))
+        };
+        let dropped = dropped(self.original, original)?.max(dropped(self.copy, copy)?);
+        let mut at = restart_before(*from).max(dropped);
         while at < end {
             let length = WINDOW_BYTES.min(end - at);
             let window = |session, blob| -> Result<Vec<u8>> {
@@ -192,7 +211,7 @@ impl<'a> PurgedCopy<'a> {
                 Ok(bytes.copied().collect())
             };
             let (before, after) = (window(self.original, original)?, window(self.copy, copy)?);
-            if text_pairs(&before, &after, true).is_none() {
+            if self.text_pairs(&before, &after, true).is_none() {
                 return Ok(false);
             }
             at += length;
@@ -247,35 +266,42 @@ impl<'a> PurgedCopy<'a> {
     }
 
     fn has_text(&mut self, original: &[u8], copy: &[u8]) -> bool {
-        let pairs = text_pairs(original, copy, false);
+        let pairs = self.text_pairs(original, copy, false);
         let is_same = pairs.is_some();
         self.objects.extend(pairs.into_iter().flatten());
         is_same
     }
-}
 
-/// Returns the ids in a text that a purge replaced by others, if a copy of the text differs in
-/// nothing but these and what a purge writes; else `None`. With `is_cut`, they are parts of texts.
-fn text_pairs(original: &[u8], copy: &[u8], is_cut: bool) -> Option<Vec<(ObjectId, ObjectId)>> {
-    if differs_only_in_replacements(original, copy, is_cut) {
-        return Some(Vec::new());
-    }
-    let id = |text: &[u8], at: usize| -> Option<ObjectId> {
-        std::str::from_utf8(text.get(at..at + ID_DIGITS)?).ok()?.parse().ok()
-    };
-    let mut renamed = original.to_vec();
-    let mut pairs = Vec::new();
-    let mut at = 0;
-    while at + ID_DIGITS <= original.len() {
-        match id(original, at).zip(id(copy, at)) {
-            Some(pair) => {
-                pairs.extend((pair.0 != pair.1).then_some(pair));
-                let place = at..at + ID_DIGITS;
-                renamed.get_mut(place.clone())?.copy_from_slice(copy.get(place)?);
-                at += ID_DIGITS;
-            }
-            None => at += 1,
+    /// Returns the ids in a text that a purge replaced by others, if a copy of the text differs in
+    /// nothing but these and what a purge writes; else `None`. With `is_cut`, they are parts of
+    /// texts.
+    fn text_pairs(
+        &self,
+        original: &[u8],
+        copy: &[u8],
+        is_cut: bool,
+    ) -> Option<Vec<(ObjectId, ObjectId)>> {
+        let differs = TextDifference { is_cut, both_purged: self.was_purged };
+        if differs.is_purge(original, copy) {
+            return Some(Vec::new());
         }
+        let id = |text: &[u8], at: usize| -> Option<ObjectId> {
+            std::str::from_utf8(text.get(at..at + ID_DIGITS)?).ok()?.parse().ok()
+        };
+        let mut renamed = original.to_vec();
+        let mut pairs = Vec::new();
+        let mut at = 0;
+        while at + ID_DIGITS <= original.len() {
+            match id(original, at).zip(id(copy, at)) {
+                Some(pair) => {
+                    pairs.extend((pair.0 != pair.1).then_some(pair));
+                    let place = at..at + ID_DIGITS;
+                    renamed.get_mut(place.clone())?.copy_from_slice(copy.get(place)?);
+                    at += ID_DIGITS;
+                }
+                None => at += 1,
+            }
+        }
+        differs.is_purge(&renamed, copy).then_some(pairs)
     }
-    differs_only_in_replacements(&renamed, copy, is_cut).then_some(pairs)
 }

@@ -54,10 +54,13 @@ impl Store {
         other: SessionNumber,
     ) -> Result<SharedHistory> {
         let view = self.engine.follower.written_view()?;
-        let mut copy = PurgedCopy::new(&self.engine, &view, (one, other));
+        let rows = operations_since(&view, one, 0)?;
+        let is_purge = |effect: &OperationEffect| matches!(effect, OperationEffect::Purged { .. });
+        let was_purged = rows.iter().any(|row| row.effects.iter().any(is_purge));
+        let mut copy = PurgedCopy::new(&self.engine, &view, (one, other), was_purged);
         let mut checkpoints = BTreeSet::new();
         let mut is_same = true;
-        for row in operations_since(&view, one, 0)? {
+        for row in rows {
             let Some(there) = find_operation_of(&view, other, &row.operation.id)? else { continue };
             if has_other_numbers(&view, (one, &row), (other, &there), usize::MAX)? {
                 return Ok(SharedHistory::OtherNumbers);
@@ -65,7 +68,7 @@ impl Store {
             if row.is_swept() || there.is_swept() {
                 continue;
             }
-            for (here, there) in row.effects.iter().zip(&there.effects) {
+            for (here, there) in bundled(&row).zip(bundled(&there)) {
                 is_same &= match (here, there) {
                     (OperationEffect::Revision { branch, sequence }, _) => {
                         let at = RevisionRef { branch: *branch, sequence: *sequence };
@@ -103,6 +106,11 @@ impl Store {
     }
 }
 
+/// Returns the effects of an operation that bundles have.
+fn bundled(row: &OperationRow) -> impl Iterator<Item = &OperationEffect> {
+    row.effects.iter().filter(|effect| !is_left_out(effect))
+}
+
 /// Returns the checkpoints that a session changed by what another one does not have.
 fn changed_checkpoints(
     view: &ReadSnapshot,
@@ -112,8 +120,8 @@ fn changed_checkpoints(
     let mut changed = BTreeSet::new();
     for row in operations_since(view, one, 0)? {
         let there = find_operation_of(view, other, &row.operation.id)?;
-        let shared = there.map_or(0, |there| there.effects.len());
-        for effect in row.effects.iter().skip(shared) {
+        let shared = there.map_or(0, |there| bundled(&there).count());
+        for effect in bundled(&row).skip(shared) {
             if let OperationEffect::CheckpointChanged { old }
             | OperationEffect::CheckpointHidden { old } = effect
             {
@@ -135,8 +143,7 @@ fn has_other_numbers(
     if here.is_swept() || there.is_swept() {
         return Ok(false);
     }
-    let both = here.effects.iter().zip(&there.effects);
-    for (here, there) in both.filter(|(here, _)| !is_left_out(here)).take(count) {
+    for (here, there) in bundled(here).zip(bundled(there)).take(count) {
         let is_same = match (here, there) {
             (OperationEffect::Revision { .. }, OperationEffect::Revision { .. })
             | (OperationEffect::BranchMade { .. }, OperationEffect::BranchMade { .. }) => {

@@ -95,6 +95,7 @@ impl Remote {
             && let DepotRead::Whole { bytes, tag } = self.depot.get(&name, None)?
             && self.opened_notice(key, number, &bytes)?.is_none()
         {
+            self.check_last_notice(key, number)?;
             return Ok(self.depot.swap(&name, &tag, sealed)?);
         }
         Ok(written)
@@ -148,7 +149,9 @@ impl Remote {
                 return Ok(());
             };
             // One that was written with an earlier key is written again by its clone.
-            let Some(notice) = self.opened_notice(key, number, &bytes)? else { return Ok(()) };
+            let Some(notice) = self.opened_notice(key, number, &bytes)? else {
+                return self.check_last_notice(key, number);
+            };
             let before = track.pending.len();
             let is_other =
                 |own: &PurgeNotice| (own.salt, &own.secrets) != (notice.salt, &notice.secrets);

@@ -72,10 +72,12 @@ impl Store {
         let mut known = self.known_remotes()?.into_iter();
         let known = known.find(|known| known.access.remote() == remote);
         let Some(known) = known.filter(|_| track.unshared.is_none()) else { return Ok(None) };
-        let key = known.access.keys().session(&handle)?;
         let place = SessionPlace { remote, handle };
-        // What is damaged counts as nothing.
-        let opened = RemoteRef::open(&place, &key, &track.stored.0).ok();
+        let opened = |key| RemoteRef::open(&place, &key, &track.stored.0).ok();
+        // The track may be older than a rotation of the key. What is damaged counts as nothing.
+        let earlier = || known.access.key()?.earlier_keys();
+        let opened = opened(known.access.keys().session(&handle)?)
+            .or_else(|| opened(earlier()?.session(&handle)));
         let is_shared = opened.is_some_and(|opened| !self.is_only_pusher(&opened.content));
         Ok(is_shared.then_some(known.name))
     }

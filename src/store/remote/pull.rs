@@ -387,8 +387,10 @@ impl Store {
         session: SessionNumber,
     ) -> Result<bool> {
         let Some(known) = known else { return Ok(true) };
-        let is_same = read.opened.content.version == known.read.opened.content.version;
-        Ok(is_same || self.wrote_only_facts_since(session, &known.shared.end)?)
+        // A rotation of the key writes a ref again without new packs.
+        let version = known.read.opened.content.version;
+        let has_nothing_new = read.opened.content.packs.iter().all(|pack| pack.last <= version);
+        Ok(has_nothing_new || self.wrote_only_facts_since(session, &known.shared.end)?)
     }
 
     pub(super) fn pulled_session(&self, id: SessionId) -> Result<Session> {

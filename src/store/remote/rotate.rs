@@ -76,10 +76,14 @@ impl Store {
         };
         let _locked = self.lock_key(key_of()?.remote)?;
         let key = key_of()?;
-        let mut report = RotationReport { continued: key.is_rotating(), ..Default::default() };
-        let next = match report.continued {
-            true => key.clone(),
-            false => {
+        let was_set_back = has_key(&*depot, key.earlier_keys())?;
+        let continued = key.is_rotating() || was_set_back;
+        let mut report = RotationReport { continued, ..Default::default() };
+        let next = match (report.continued, key.rotated) {
+            (true, Some(rotated)) => {
+                RemoteKeyFile { rotated: Some(rotated.leaving()), ..key.clone() }
+            }
+            _ => {
                 let earlier = Some(EarlierSecret::Leaving(key.secret));
                 let rotated = Some(RotatedKey { names: *key.keys().names(), earlier });
                 RemoteKeyFile { secret: random()?, rotated, ..key.clone() }
@@ -92,18 +96,30 @@ impl Store {
         if let Some(EarlierSecret::Leaving(secret)) = next.earlier() {
             // A rotation that was killed may have left out other stores.
             self.replace_key(&RemoteKeyFile { secret, ..key.clone() }, &next)?;
+            self.replace_key(&key, &next)?;
         }
-        if let Err(error) = replace_marker(&*depot, &next) {
-            if matches!(error, Error::RemoteKeyChanged) && !report.continued {
+        match replace_marker(&*depot, &next) {
+            Err(Error::RemoteKeyChanged) if !report.continued => {
                 self.replace_key(&next, &key)?;
                 return Err(Error::Conflict(
                     "another machine has changed the key of the remote at the same time".to_owned(),
                 ));
             }
-            return Err(error);
+            Err(error) => {
+                let may_be_replaced = matches!(error, Error::Depot(DepotError::Unsure { .. }));
+                if !report.continued
+                    && !may_be_replaced
+                    && has_key(&*depot, Some(key.keys())).unwrap_or(false)
+                {
+                    self.replace_key(&next, &key)?;
+                }
+                return Err(error);
+            }
+            Ok(()) => {}
         }
         let remote = Remote::open_with(depot, &next.clone().into())?;
         remote.rewrite_all(CloneId::from_bytes(self.engine.marker.id), &mut report)?;
+        remote.check_marker()?;
         let rotated = next.rotated.map(|rotated| {
             let earlier = rotated.earlier.map(|earlier| match earlier {
                 EarlierSecret::Leaving(secret) => EarlierSecret::Left(secret),
@@ -114,6 +130,12 @@ impl Store {
         self.replace_key(&next, &RemoteKeyFile { rotated, ..next.clone() })?;
         Ok(report)
     }
+}
+
+/// Returns whether the marker of a remote names a key.
+fn has_key(depot: &dyn Depot, keys: Option<RemoteKeys>) -> Result<bool> {
+    let Some(keys) = keys else { return Ok(false) };
+    Ok(read_marker(depot)?.is_some_and(|marker| marker.check_key(&keys).is_ok()))
 }
 
 /// Makes the marker of a remote name the new key, if it names the key before.
@@ -169,9 +191,7 @@ impl Remote {
                 let opened = Self::with(depot, super::AccessKeys::All(earlier), marker.id);
                 Ok(Self { earlier: EarlierKeys { keys: None, is_leaving: true }, ..opened })
             }
-            Some(_) => {
-                Err(Error::OtherRemote { what: "has the key again that it had before a rotation" })
-            }
+            Some(_) => Err(Error::RemoteKeySetBack),
             None => Err(Error::RemoteKeyChanged),
         }
     }
@@ -191,7 +211,8 @@ impl Remote {
     pub(super) fn check_rotated(&self) -> Result<()> {
         if self.earlier.is_leaving() {
             return Err(Error::Conflict(
-                "the rotation of the key has not ended: 'forge remote key rotate' finishes it"
+                "the rotation of the key has not ended: 'forge remote key rotate NAME --yes' \
+                 finishes it"
                     .to_owned(),
             ));
         }
@@ -239,6 +260,20 @@ impl Remote {
         }
     }
 
+    /// Checks that a notice that does not open is the last one: its clone writes it again then.
+    pub(super) fn check_last_notice(&self, key: &[u8; 32], number: u64) -> Result<()> {
+        let next = number + 1;
+        match self.depot.get(&notice_name(next), None)? {
+            DepotRead::Whole { bytes, .. }
+                if PurgeNotice::open((self.id, next), key, &bytes).is_ok() =>
+            {
+                let reason = format!("number {number} does not open");
+                Err(RemoteFormatError::Damaged { what: "purge notice", reason }.into())
+            }
+            _ => Ok(()),
+        }
+    }
+
     /// Checks that the remote still has the key that opened it.
     fn check_marker(&self) -> Result<()> {
         let Some(marker) = read_marker(&*self.depot)? else {
@@ -278,7 +313,8 @@ impl Remote {
             }
         }
         Err(Error::Conflict(
-            "others push all the time: 'forge remote key rotate' finishes the rotation".to_owned(),
+            "others push all the time: 'forge remote key rotate NAME --yes' finishes the rotation"
+                .to_owned(),
         ))
     }
 
@@ -305,8 +341,10 @@ impl Remote {
                 return Ok(true);
             }
         }
-        let pushed = "a session is pushed all the time: 'forge remote key rotate' goes on";
-        Err(Error::Conflict(pushed.to_owned()))
+        Err(Error::Conflict(
+            "a session is pushed all the time: 'forge remote key rotate NAME --yes' goes on"
+                .to_owned(),
+        ))
     }
 
     /// Writes the notices that are under the key before with the new key. Returns how many.
@@ -319,7 +357,7 @@ impl Remote {
             if PurgeNotice::open((self.id, number), key, &bytes).is_ok() {
                 continue;
             }
-            let Some(notice) = self.opened_notice(key, number, &bytes)? else { break };
+            let Some(notice) = self.opened_notice(key, number, &bytes)? else { continue };
             let sealed = notice.seal((self.id, number), key)?;
             if let DepotWrite::Done(_) = self.depot.swap(&name, &tag, &sealed)? {
                 rewritten += 1;

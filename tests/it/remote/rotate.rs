@@ -433,13 +433,86 @@ fn all_stores_of_a_keyring_get_the_new_key_and_tracks_of_older_keys_are_made_aga
     same(&first.content(), &beside.content(), "joined");
 }
 
+/// The machine that has both keys was told that another remote is there, and to forget the key.
 #[test]
-fn a_marker_that_was_set_back_is_refused() {
+fn a_marker_that_was_set_back_is_refused_until_it_gets_the_new_key_again() {
     let place = Place::new();
     let first = place.first();
+    let handle = first.handle("s");
     let old = read(&place.memory, "forge");
     first.rotate().unwrap();
+    let new = first.exported();
     overwrite(&place.memory, "forge", &old);
     let error = first.open().unwrap_err();
-    assert!(matches!(error, Error::OtherRemote { .. }), "{error}");
+    assert!(matches!(error, Error::RemoteKeySetBack), "{error}");
+    assert_eq!(error.kind(), ErrorKind::Forged);
+    assert!(first.rotate().unwrap().continued);
+    assert_eq!(first.exported().secret, new.secret);
+    place.machine("second", &new).pull(&handle).unwrap();
+    opens_nothing(&place, &place.key);
+}
+
+/// The ref that a rotation wrote has another version, and nothing new: it looked like work of
+/// others, with which unpushed work had to be joined.
+#[test]
+fn unpushed_work_is_not_joined_with_a_rotation() {
+    let place = Place::new();
+    let first = place.first();
+    let handle = first.handle("s");
+    let second = place.machine("second", &place.key);
+    second.pull(&handle).unwrap();
+    note(&second.session("s"), "B", "not pushed");
+    first.rotate().unwrap();
+    second.keep(&first.exported()).unwrap();
+    let alone = second.open().unwrap().refusing_joins();
+    let pulled = second.pull_from(&alone, &handle).unwrap();
+    assert_eq!((pulled.operations, pulled.renumbered), (0, vec![]));
+    assert_eq!(second.push("s").unwrap().operations, 1);
+    first.pull(&handle).unwrap();
+    same(&first.content(), &second.content(), "after the push");
+}
+
+/// The keyring said for ever that the rotation goes on, and the key could not be exported.
+#[test]
+fn a_rotation_whose_marker_may_not_be_written_changes_nothing() {
+    struct ReadOnly(MemoryDepot);
+
+    fn refused() -> DepotError {
+        DepotError::Refused { action: "write".to_owned(), source: "may not".into() }
+    }
+
+    impl Depot for ReadOnly {
+        fn get(&self, name: &str, known: Option<&DepotTag>) -> Result<DepotRead, DepotError> {
+            self.0.get(name, known)
+        }
+
+        fn put_new(&self, _: &str, _: &[u8]) -> Result<DepotWrite, DepotError> {
+            Err(refused())
+        }
+
+        fn swap(&self, _: &str, _: &DepotTag, _: &[u8]) -> Result<DepotWrite, DepotError> {
+            Err(refused())
+        }
+
+        fn list(&self, prefix: &str, after: &str) -> Result<Vec<DepotEntry>, DepotError> {
+            self.0.list(prefix, after)
+        }
+
+        fn remove(&self, _: &str) -> Result<(), DepotError> {
+            Err(refused())
+        }
+
+        fn now(&self) -> Result<Timestamp, DepotError> {
+            self.0.now()
+        }
+    }
+
+    let place = Place::new();
+    let mut first = place.first();
+    let key = first.key();
+    first.depot = Arc::new(ReadOnly(place.memory.clone()));
+    let error = first.rotate().unwrap_err();
+    assert!(matches!(error, Error::Depot(DepotError::Refused { .. })), "{error}");
+    assert_eq!(first.key(), key);
+    assert_eq!(first.exported().secret, place.key.secret);
 }

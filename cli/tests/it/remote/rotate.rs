@@ -27,7 +27,10 @@ fn a_key_is_rotated_and_the_other_machines_are_told() {
         assert_eq!(refused.code, 7, "{refused}");
         let text = refused.to_string();
         assert!(text.contains("the key of the remote was changed"), "{text}");
-        assert!(text.contains("'forge remote add URL --key FILE' replaces the key here"), "{text}");
+        assert!(
+            text.contains("'forge remote add URL NAME --key FILE' replaces the key here"),
+            "{text}"
+        );
     }
     assert_eq!(second.forge(["remote", "key", "rotate", "--yes"]).code, 7);
     let old = second.forge(["remote", "add", "../../shared", "again", "--key", "../../key"]);

@@ -3,7 +3,7 @@
 
 use crate::engine::purge::PurgeTask;
 use crate::error::Error;
-use crate::model::{Fact, FactOrigin, Key, Kind, Timestamp, Value};
+use crate::model::{Fact, FactOrigin, Key, Kind, RetentionPolicy, Timestamp, Value};
 use crate::redact::{KnownSecrets, PartEnding, TextForm, TextMasker};
 use crate::store::remote::{Depot, MemoryDepot, Remote};
 use crate::store::{
@@ -91,6 +91,16 @@ const RECORDERS: [(&str, Recorder); 6] = [
 /// Pulls a session whose copy on the remote was changed, where the original is and something else
 /// was written.
 fn pull_changed(record: Recorder, mask: &dyn TextMasker, accepts: bool) -> Result<String, Error> {
+    join_changed(record, &|there| purge(there, mask), &|_| (), accepts)
+}
+
+/// Joins a session that was changed in one store and in the other one, after both had the same.
+fn join_changed(
+    record: Recorder,
+    change_there: &dyn Fn(&Store),
+    change_here: &dyn Fn(&Store),
+    accepts: bool,
+) -> Result<String, Error> {
     let depots = [(); 2].map(|()| Arc::new(MemoryDepot::default()) as Arc<dyn Depot>);
     depots.iter().for_each(|depot| drop(Remote::create(Arc::clone(depot), &SECRET).unwrap()));
     let open = |depot: &Arc<dyn Depot>| Remote::open(Arc::clone(depot), &SECRET).unwrap();
@@ -102,7 +112,8 @@ fn pull_changed(record: Recorder, mask: &dyn TextMasker, accepts: bool) -> Resul
     first.push(&act(3), &one, &session).unwrap();
     let handle = one.handle(&session.summary().unwrap().info.id).unwrap();
     second.pull(&act(4), &open(&depots[0]), &handle, None).unwrap();
-    purge(&first, mask);
+    change_there(&first);
+    change_here(&second);
     note(&session, 21, "B", "there");
     first.push(&act(22), &other, &session).unwrap();
     note(&second.session("s").unwrap(), 23, "C", "here");
@@ -157,5 +168,31 @@ fn a_real_purge_is_joined() {
         let text =
             pull_changed(record, &known, false).unwrap_or_else(|error| panic!("{what}: {error}"));
         assert!(!text.contains(WORD), "{what}: {text}");
+    }
+}
+
+/// The folded revisions are gone from one of the sessions, and the revision that they were folded
+/// into has their changes.
+#[test]
+fn a_session_that_one_side_pruned_is_joined() {
+    let record: Recorder = |_, session| {
+        for minute in 2..6 {
+            note(session, minute, "W", &format!("{minute} {WORD}"));
+        }
+    };
+    let prune = |store: &Store| {
+        let bare = RetentionPolicy {
+            manual: false,
+            significant: false,
+            revisions: 0,
+            ..RetentionPolicy::none()
+        };
+        let pruned = store.session("s").unwrap().prune(&act(20), &bare).unwrap();
+        assert!(!pruned.folds.is_empty(), "{pruned:?}");
+    };
+    for (there, here) in
+        [(&prune as &dyn Fn(&Store), &(|_: &Store| ()) as &dyn Fn(&Store)), (&|_| (), &prune)]
+    {
+        join_changed(record, there, here, false).unwrap();
     }
 }
