@@ -129,15 +129,21 @@ impl Store {
         Ok(true)
     }
 
-    /// Replaces a key of a remote for all stores of the keyring that have it. Durable on return.
+    /// Replaces a key of a remote for all stores of the keyring that have it. Durable on return. If
+    /// it is killed before, the entry of this store says that the rotation has not ended: it is the
+    /// first one to say that, and the last one to say that it has.
     pub(super) fn replace_key(&self, old: &RemoteKeyFile, new: &RemoteKeyFile) -> Result<()> {
         let Some(keyring) = Keyring::of(&self.engine.options) else { return Ok(()) };
+        let begins = new.is_rotating();
         let (old, new) = (RemoteAccess::from(old.clone()), RemoteAccess::from(new.clone()));
-        for store in keyring.stores()? {
+        let mut stores = keyring.stores()?;
+        stores.sort_by_key(|store| (*store == self.engine.marker.id) != begins);
+        for store in stores {
             let folder = keyring.remotes(&store);
+            let names = names_in(&folder)?.into_iter();
             // A damaged file keeps no key.
-            let known = remotes_in(&folder).unwrap_or_default();
-            for one in known.into_iter().filter(|one| is_same_key(&one.access, &old)) {
+            let known = names.filter_map(|name| remote_in(&folder, &name).ok());
+            for one in known.filter(|one| is_same_key(&one.access, &old)) {
                 let kept = KnownRemote { access: new.clone(), ..one };
                 let text = kept.encode().ok_or_else(|| Error::invalid("a grant is not kept"))?;
                 write_entry(&folder, &kept.name, text.as_bytes())?;
@@ -241,15 +247,18 @@ fn is_same_key(one: &RemoteAccess, other: &RemoteAccess) -> bool {
 }
 
 fn remotes_in(folder: &Path) -> Result<Vec<KnownRemote>> {
-    let mut found = Vec::new();
-    for name in names_in(folder)?.into_iter().filter(|name| check_name(name).is_ok()) {
-        let path = folder.join(&name);
-        let read = plain_file::read_text(&path, MAX_FILE_BYTES);
-        let damaged = |reason| Error::DamagedKey { path: path.clone(), reason };
-        let text = read.map_err(|error| damaged(Some(error.to_string())))?;
-        found.push(KnownRemote::decode(&name, &text).ok_or_else(|| damaged(None))?);
-    }
-    Ok(found)
+    let names = names_in(folder)?.into_iter().filter(|name| check_name(name).is_ok());
+    names.map(|name| remote_in(folder, &name)).collect()
+}
+
+/// Reads what a folder has of the remote of this name.
+fn remote_in(folder: &Path, name: &str) -> Result<KnownRemote> {
+    check_name(name)?;
+    let path = folder.join(name);
+    let damaged = |reason| Error::DamagedKey { path: path.clone(), reason };
+    let read = plain_file::read_text(&path, MAX_FILE_BYTES);
+    let text = read.map_err(|error| damaged(Some(error.to_string())))?;
+    KnownRemote::decode(name, &text).ok_or_else(|| damaged(None))
 }
 
 /// Returns the names in a folder, sorted; none if there is no such folder.

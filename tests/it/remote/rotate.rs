@@ -13,6 +13,9 @@ use forge_store::store::remote::{
 };
 use forge_store::store::{NewSession, Options, Session, Store};
 use forge_store::{Error, ErrorKind};
+use std::collections::BTreeSet;
+use std::fs;
+use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex};
 use tempfile::TempDir;
 
@@ -415,17 +418,38 @@ fn what_is_written_with_the_key_before_stops_nobody_and_comes_back_with_the_new_
     opens_nothing(&place, &place.key);
 }
 
+/// The folders of a keyring with the files of remotes.
+fn folders_with_remotes(folder: &Path) -> BTreeSet<PathBuf> {
+    let mut found = BTreeSet::new();
+    for entry in fs::read_dir(folder).unwrap() {
+        let path = entry.unwrap().path();
+        if path.is_dir() {
+            found.append(&mut folders_with_remotes(&path));
+        } else if path.ends_with("origin") {
+            found.insert(folder.to_owned());
+        }
+    }
+    found
+}
+
 #[test]
 fn all_stores_of_a_keyring_get_the_new_key_and_tracks_of_older_keys_are_made_again() {
     let place = Place::new();
     let first = place.first();
     let handle = first.handle("s");
-    let options = Options::default().keyring(place.folder.path().join("keyring of first"));
-    let beside = place.store_with("beside", &place.key, options);
+    let keyring = place.folder.path().join("keyring of first");
+    let before = folders_with_remotes(&keyring);
+    let beside =
+        place.store_with("beside", &place.key, Options::default().keyring(keyring.clone()));
     beside.pull(&handle).unwrap();
     note(&beside.session("s"), "B", "not pushed");
+    // A damaged file of another remote hid the others from a rotation.
+    let all = folders_with_remotes(&keyring);
+    let damaged = all.difference(&before).next().unwrap().join("another");
     for _ in 0..2 {
+        fs::write(&damaged, "damaged").unwrap();
         first.rotate().unwrap();
+        fs::remove_file(&damaged).unwrap();
         assert!(beside.key().secret == first.key().secret);
     }
     assert_eq!(beside.push("s").unwrap().operations, 1);
