@@ -59,6 +59,8 @@ pub struct PushReport {
 /// A pack that is not on the remote yet.
 struct NewPack {
     pack: RefPack,
+    /// How many of its operations are new.
+    operations: u64,
     begin: ExportMark,
     end: ExportMark,
     /// Why it replaces the earlier packs, if it does: they have data that was erased here.
@@ -251,7 +253,7 @@ impl Push<'_> {
             _ => Vec::new(),
         };
         let (mut packs, mut begins): (Vec<_>, Vec<_>) = kept.into_iter().unzip();
-        let (operations, size) = (new.pack.operations, new.pack.bytes);
+        let (operations, size) = (new.operations, new.pack.bytes);
         packs.push(new.pack);
         begins.push(new.begin);
         let (mut info, summary) = self.described()?;
@@ -348,6 +350,7 @@ impl Push<'_> {
             Some(known) => self.store.unshared(&self.session, Some(&known.shared))?.0,
             None => written.operations,
         };
+        let mut earlier = 0;
         let mut first = version;
         let mut inline = 0;
         if let Some(known) = known {
@@ -366,6 +369,7 @@ impl Push<'_> {
                     return self.new_pack(Some(known), version, track);
                 }
             }
+            earlier = packs.iter().skip(combined).map(|pack| pack.operations).sum();
             let kept = packs.iter().take(combined).filter_map(|pack| pack.inline.as_ref());
             inline = kept.map(|bytes| bytes.0.len()).sum();
         }
@@ -389,13 +393,13 @@ impl Push<'_> {
                 bytes: sealed.len() as u64,
                 hash: PackHash::from_bytes(*blake3::hash(&sealed).as_bytes()),
                 key,
-                operations,
+                operations: earlier + operations,
                 by: self.by,
                 time: self.now,
                 inline: is_small.then_some(RecordBytes(sealed)),
             };
             let end = written.marks.first().copied().unwrap_or_default();
-            return Ok(Some(NewPack { pack, begin, end, replaces }));
+            return Ok(Some(NewPack { pack, operations, begin, end, replaces }));
         }
         Err(Error::from(DepotError::Unavailable {
             what: "the answers to several writes were lost: try again later".to_owned(),

@@ -243,6 +243,9 @@ fn many_pushes_leave_few_packs_and_garbage_is_removed_after_a_day() {
     let packs = |depot: &MemoryDepot| depot.list("packs/", "").unwrap().len();
     let before = packs(&memory);
     let second = Machine::new(&depot);
+    let all = second.remote.sessions().unwrap();
+    let preview = second.store.preview_pull(&second.remote, &all[0].handle).unwrap();
+    assert_eq!(preview.operations, 151, "packs that were combined count all operations");
     memory.take_requests();
     second.pull().unwrap();
     let read = memory.take_requests().get;
