@@ -135,7 +135,7 @@ impl<'a> Reapply<'a> {
         since: &ExportMark,
     ) -> Result<Reapplied, ReapplyError> {
         let rows = operations_since(view, self.old, since.position)?;
-        self.leave_out(&rows);
+        self.leave_out(&rows)?;
         let mut split = self.split_branches(view, &rows, since)?;
         let replay = SessionReplay::new(view, self.old, self.new, since.position)?;
         for begun in replay.begun(0, u64::MAX) {
@@ -171,15 +171,19 @@ impl<'a> Reapply<'a> {
         Ok(renamed)
     }
 
-    /// Finds the operations that are not written again.
-    fn leave_out(&mut self, rows: &[OperationRow]) {
+    /// Finds the operations that are not written again. Prunings that others have too are there.
+    fn leave_out(&mut self, rows: &[OperationRow]) -> Result<()> {
         for row in rows {
+            if find_operation_of(&self.theirs, self.new, &row.operation.id)?.is_some() {
+                continue;
+            }
             let folds = |effect: &OperationEffect| matches!(effect, OperationEffect::Folded { .. });
             let is_of_left_out = row.takes_back.is_some_and(|other| self.left_out.contains(&other));
             if is_of_left_out || row.is_swept() || row.effects.iter().any(folds) {
                 self.left_out.insert(row.operation.id);
             }
         }
+        Ok(())
     }
 
     /// Returns how many effects of an operation the new session had before, and whether it had its

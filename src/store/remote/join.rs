@@ -10,6 +10,7 @@ use super::track::KnownRef;
 use super::{ReadRef, Remote};
 use crate::backend::Snapshot;
 use crate::engine::commit::CommitDurability;
+use crate::engine::index::find_operation_of;
 use crate::engine::refs::session as session_refs;
 use crate::engine::session_rows::SessionLookup;
 use crate::error::{Error, Result};
@@ -114,7 +115,7 @@ impl Store {
         let packs = self.take_packs(act, remote, (handle, read), None, target)?;
         let since = self.first_unshared(old, &ExportMark::default(), &packs.effects)?;
         self.check_shared((remote, handle, read), (old, new), (&since, &packs))?;
-        self.undo_prunings(act, old, &since)?;
+        self.undo_prunings(act, (old, new), &since)?;
         let view = self.engine.follower.written_view()?;
         let end = self.export_mark(new)?;
         let tag = self.clone_tag();
@@ -166,11 +167,16 @@ impl Store {
     fn undo_prunings(
         &self,
         act: &WriteContext,
-        old: SessionNumber,
+        (old, new): (SessionNumber, SessionNumber),
         since: &ExportMark,
     ) -> Result<()> {
+        let view = self.engine.follower.written_view()?;
         let session = self.session_at(old);
         for pruning in self.prunings_since(old, since)? {
+            // Others have it, so it hides nothing that is written again.
+            if find_operation_of(&view, new, &pruning)?.is_some() {
+                continue;
+            }
             session.undo(act, Some(&pruning.to_string()))?;
         }
         Ok(())

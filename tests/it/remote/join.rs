@@ -277,17 +277,44 @@ fn a_claim_that_others_refer_to_is_removed_on_a_branch_of_its_own() {
 #[test]
 fn the_undo_of_a_pruning_that_others_have_is_joined() {
     let (first, second) = two();
-    for minute in [1, 2] {
+    for minute in [701, 702] {
         step_of(&first, minute, (0, 0));
     }
-    step_of(&first, 3, (12, 0));
+    step_of(&first, 703, (12, 0));
     first.push().unwrap();
     second.pull().unwrap();
     note(&second.session(), "B", "there");
     second.push().unwrap();
-    step_of(&first, 4, (9, 0));
+    step_of(&first, 704, (9, 0));
     assert_eq!(first.push().unwrap().pulled, 1);
     assert!(first.session().at_sequence(2).is_ok(), "it is undone");
+    meet(&second, &first);
+}
+
+/// The pruning came after a fact that was not pushed, so it counted as one of this store: the join
+/// left it out with its undo.
+#[test]
+fn the_undo_of_a_pruning_that_was_pulled_after_unpushed_facts_is_joined() {
+    let (first, second) = two();
+    for minute in [701, 702] {
+        step_of(&first, minute, (0, 0));
+    }
+    first.push().unwrap();
+    second.pull().unwrap();
+    command(&first.session(), "not pushed");
+    step_of(&second, 703, (12, 0));
+    second.push().unwrap();
+    first.pull().unwrap();
+    let pruning = || {
+        let operations = first.session().operations(99).unwrap();
+        operations.into_iter().find(|one| one.verb == "prune").unwrap()
+    };
+    first.session().undo(&act("undo"), Some(&pruning().id.to_string())).unwrap();
+    assert!(pruning().taken_back);
+    note(&second.session(), "B", "there");
+    second.push().unwrap();
+    assert_eq!(first.push().unwrap().pulled, 1);
+    assert!(pruning().taken_back, "it is still undone");
     meet(&second, &first);
 }
 
@@ -295,15 +322,15 @@ fn the_undo_of_a_pruning_that_others_have_is_joined() {
 #[test]
 fn a_pruning_that_was_swept_before_it_was_pushed_is_left_to_the_next_one() {
     let (first, second) = two();
-    for minute in [1, 2] {
+    for minute in [701, 702] {
         step_of(&first, minute, (0, 0));
     }
     first.push().unwrap();
     second.pull().unwrap();
     note(&second.session(), "B", "there");
     second.push().unwrap();
-    step_of(&first, 3, (12, 0));
-    step_of(&first, 4, (14, 0));
+    step_of(&first, 703, (12, 0));
+    step_of(&first, 704, (14, 0));
     note(&first.session(), "C", "here");
     first.pull().unwrap();
     assert!(first.session().at_sequence(2).is_ok(), "others have it still");
@@ -315,7 +342,7 @@ fn a_pruning_that_was_swept_before_it_was_pushed_is_left_to_the_next_one() {
 fn a_pruning_that_was_redone_before_it_was_pushed_is_left_to_the_next_one() {
     for undone in [false, true] {
         let (first, second) = two();
-        for minute in [1, 2] {
+        for minute in [701, 702] {
             step_of(&first, minute, (0, 0));
         }
         first.push().unwrap();
@@ -323,7 +350,7 @@ fn a_pruning_that_was_redone_before_it_was_pushed_is_left_to_the_next_one() {
         note(&second.session(), "B", "there");
         second.push().unwrap();
         for (minute, step) in
-            [(3, 12), (4, 9), (5, 11), (6, 9)].into_iter().take(3 + usize::from(undone))
+            [(703, 12), (704, 9), (705, 11), (706, 9)].into_iter().take(3 + usize::from(undone))
         {
             step_of(&first, minute, (step, 0));
         }
