@@ -68,42 +68,67 @@ impl Store {
             if row.is_swept() || there.is_swept() {
                 continue;
             }
-            for (here, there) in bundled(&row).zip(bundled(&there)) {
-                is_same &= match (here, there) {
-                    (OperationEffect::Revision { branch, sequence }, _) => {
-                        let at = RevisionRef { branch: *branch, sequence: *sequence };
-                        !is_same || copy.has_revision(at)?
-                    }
-                    (
-                        OperationEffect::Facts { page: here, .. },
-                        OperationEffect::Facts { page: there, .. },
-                    ) => !is_same || copy.has_facts(*here, *there)?,
-                    (OperationEffect::CheckpointMade { id }, _) => {
-                        checkpoints.insert(*id);
-                        true
-                    }
-                    _ => true,
-                };
-            }
+            is_same = is_same && has_effects(&mut copy, (&row, &there), &mut checkpoints)?;
         }
-        let mut different = BTreeSet::new();
-        for id in checkpoints {
-            let here = checkpoint::by_id(&view, one, &id)?;
-            let there = checkpoint::by_id(&view, other, &id)?;
-            if let Some((here, there)) = here.zip(there)
-                && !copy.has_checkpoint(&here, &there)?
-            {
-                different.insert(id);
-            }
-        }
-        if !different.is_empty() {
-            let mut changed = changed_checkpoints(&view, one, other)?;
-            changed.append(&mut changed_checkpoints(&view, other, one)?);
-            is_same &= changed.is_superset(&different);
-        }
-        is_same = is_same && copy.has_named()?;
+        let is_same = is_same
+            && has_checkpoints(&mut copy, (&view, one, other), checkpoints)?
+            && copy.has_named()?;
         Ok(if is_same { SharedHistory::Same } else { SharedHistory::OtherContent })
     }
+}
+
+/// Returns whether the revisions and facts of an operation are the same in a copy. Adds the
+/// checkpoints that it made.
+fn has_effects(
+    copy: &mut PurgedCopy<'_>,
+    (row, there): (&OperationRow, &OperationRow),
+    checkpoints: &mut BTreeSet<CheckpointId>,
+) -> Result<bool> {
+    for (here, there) in bundled(row).zip(bundled(there)) {
+        let is_same = match (here, there) {
+            (OperationEffect::Revision { branch, sequence }, _) => {
+                copy.has_revision(RevisionRef { branch: *branch, sequence: *sequence })?
+            }
+            (
+                OperationEffect::Facts { page: here, .. },
+                OperationEffect::Facts { page: there, .. },
+            ) => copy.has_facts(*here, *there)?,
+            (OperationEffect::CheckpointMade { id }, _) => {
+                checkpoints.insert(*id);
+                true
+            }
+            _ => true,
+        };
+        if !is_same {
+            return Ok(false);
+        }
+    }
+    Ok(true)
+}
+
+/// Returns whether these checkpoints of two sessions are the same in a copy, without those that
+/// only one of the sessions changed later.
+fn has_checkpoints(
+    copy: &mut PurgedCopy<'_>,
+    (view, one, other): (&ReadSnapshot, SessionNumber, SessionNumber),
+    checkpoints: BTreeSet<CheckpointId>,
+) -> Result<bool> {
+    let mut different = BTreeSet::new();
+    for id in checkpoints {
+        let here = checkpoint::by_id(view, one, &id)?;
+        let there = checkpoint::by_id(view, other, &id)?;
+        if let Some((here, there)) = here.zip(there)
+            && !copy.has_checkpoint(&here, &there)?
+        {
+            different.insert(id);
+        }
+    }
+    if different.is_empty() {
+        return Ok(true);
+    }
+    let mut changed = changed_checkpoints(view, one, other)?;
+    changed.append(&mut changed_checkpoints(view, other, one)?);
+    Ok(changed.is_superset(&different))
 }
 
 /// Returns the effects of an operation that bundles have.
