@@ -47,7 +47,7 @@ commands!(RemoteCommand: Create, Add, List, Show, Remove, Check, Key, Grant, Tid
 /// The key of a remote.
 #[derive(Debug, clap::Subcommand)]
 pub enum RemoteKeyCommand {
-    /// Write the key of a remote to a file, to join it on another machine
+    /// Write the key of a remote to a file, to add it on another machine
     Export(RemoteKeyExportArgs),
     /// Replace the key of a remote: the key before and all grants open nothing that is pushed later
     Rotate(RemoteKeyRotateArgs),
@@ -347,17 +347,7 @@ impl Verb for RemoteKeyExportArgs {
             return Err(CommandError::invalid(format!("there is a file {}", file.display()))
                 .hinted("name another one"));
         }
-        let key = key_of(known)?;
-        if key.is_rotating() {
-            return Err(CommandError::from(Error::Conflict(
-                "the rotation of the key has not ended".to_owned(),
-            ))
-            .hinted(format!(
-                "'forge remote key rotate{} --yes' finishes it",
-                named(" ", &self.name)
-            )));
-        }
-        let key = RemoteKeyFile { seen: opened.store.seen_refs(key)?, ..key.for_others() };
+        let key = opened.store.export_remote_key(key_of(known)?)?;
         private_files::replace_file(&file, key.encode().as_bytes()).map_err(|error| {
             CommandError::io(&format!("cannot write the file {}", file.display()), error)
         })?;

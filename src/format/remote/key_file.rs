@@ -47,12 +47,21 @@ impl RotatedKey {
     /// Returns what is left of earlier keys if the last rotation has not ended.
     #[must_use]
     pub fn leaving(self) -> Self {
-        let earlier = self.earlier.map(|earlier| match earlier {
-            EarlierSecret::Leaving(secret) | EarlierSecret::Left(secret) => {
-                EarlierSecret::Leaving(secret)
-            }
-        });
-        Self { earlier, ..self }
+        Self { earlier: self.earlier.map(|one| EarlierSecret::Leaving(one.secret())), ..self }
+    }
+
+    /// Returns what is left of earlier keys if the last rotation has ended.
+    #[must_use]
+    pub fn left(self) -> Self {
+        Self { earlier: self.earlier.map(|one| EarlierSecret::Left(one.secret())), ..self }
+    }
+}
+
+impl EarlierSecret {
+    const fn secret(self) -> [u8; 32] {
+        match self {
+            Self::Leaving(secret) | Self::Left(secret) => secret,
+        }
     }
 }
 
@@ -161,8 +170,7 @@ impl RemoteKeyFile {
     /// Returns the keys of the remote before the last rotation, if the file has that secret.
     #[must_use]
     pub fn earlier_keys(&self) -> Option<RemoteKeys> {
-        let (EarlierSecret::Leaving(secret) | EarlierSecret::Left(secret)) = self.earlier()?;
-        Some(self.keys_of(&secret))
+        Some(self.keys_of(&self.earlier()?.secret()))
     }
 
     /// Returns the secret before the last rotation, if the file has it.

@@ -59,13 +59,13 @@ pub use rotate::RotationReport;
 pub use unpushed::UnpushedWork;
 
 use self::access::AccessKeys;
-use self::rotate::EarlierKeys;
+use self::rotate::{EarlierKeys, open_ref};
 use self::track::Tracks;
 use crate::engine::random::random;
 use crate::error::{DepotError, Error, RemoteFormatError, Result};
 use crate::format::remote::{
     OpenedRef, PACKS_PREFIX, REFS_PREFIX, REMOTE_MARKER_NAME, RemoteKeys, RemoteMarker, RemoteRef,
-    SessionKey, SessionPlace, handle_in, pack_in, ref_name,
+    SessionPlace, handle_in, pack_in, ref_name,
 };
 use crate::model::{PackId, RemoteId, SessionHandle, SessionId, SessionMetadata, Timestamp};
 use std::collections::BTreeSet;
@@ -418,27 +418,9 @@ impl Remote {
         let key = self.keys.session(handle)?;
         let accepts_earlier = self.earlier.is_leaving() || self.accepts_history;
         let earlier = self.earlier.session(handle).filter(|_| accepts_earlier);
-        match self.open_ref(handle, (&key, earlier.as_ref()), &stored) {
+        match open_ref(&self.place(*handle), (&key, earlier.as_ref()), &stored) {
             Ok((opened, _)) => Ok(ReadRef { tag, stored, opened }),
             Err(error) => Err(self.why_unopened(error, handle)),
-        }
-    }
-
-    /// Decrypts a ref with the key of its session, or else with the one before a rotation. Returns
-    /// whether it was the one before.
-    fn open_ref(
-        &self,
-        handle: &SessionHandle,
-        (key, earlier): (&SessionKey, Option<&SessionKey>),
-        stored: &[u8],
-    ) -> Result<(OpenedRef, bool), RemoteFormatError> {
-        let place = self.place(*handle);
-        match (RemoteRef::open(&place, key, stored), earlier) {
-            (Err(error @ RemoteFormatError::Damaged { .. }), Some(earlier)) => {
-                let opened = RemoteRef::open(&place, earlier, stored);
-                opened.map(|opened| (opened, true)).map_err(|_| error)
-            }
-            (opened, _) => opened.map(|opened| (opened, false)),
         }
     }
 }

@@ -1,10 +1,11 @@
 //! What a join with one remote means for the other remotes that have the session.
 
+use super::rotate::open_ref;
 use super::track::{SharedPart, read_track, write_track};
 use super::{ReadRef, Remote, RewriteReason};
 use crate::backend::files;
 use crate::error::{Error, Result};
-use crate::format::remote::{RefTrack, RemoteRef, SessionPlace};
+use crate::format::remote::{RefTrack, RemoteKeyFile, RemoteRef, SessionPlace};
 use crate::model::{CloneId, OperationId, RemoteId, SessionHandle, SessionNumber};
 use crate::store::{Session, Store};
 use std::collections::HashMap;
@@ -73,12 +74,12 @@ impl Store {
         let known = known.find(|known| known.access.remote() == remote);
         let Some(known) = known.filter(|_| track.unshared.is_none()) else { return Ok(None) };
         let place = SessionPlace { remote, handle };
-        let opened = |key| RemoteRef::open(&place, &key, &track.stored.0).ok();
-        // The track may be older than a rotation of the key. What is damaged counts as nothing.
-        let earlier = || known.access.key()?.earlier_keys();
-        let opened = opened(known.access.keys().session(&handle)?)
-            .or_else(|| opened(earlier()?.session(&handle)));
-        let is_shared = opened.is_some_and(|opened| !self.is_only_pusher(&opened.content));
+        let key = known.access.keys().session(&handle)?;
+        let earlier = known.access.key().and_then(RemoteKeyFile::earlier_keys);
+        let earlier = earlier.map(|keys| keys.session(&handle));
+        // What is damaged counts as nothing.
+        let opened = open_ref(&place, (&key, earlier.as_ref()), &track.stored.0).ok();
+        let is_shared = opened.is_some_and(|(opened, _)| !self.is_only_pusher(&opened.content));
         Ok(is_shared.then_some(known.name))
     }
 

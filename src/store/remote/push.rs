@@ -2,7 +2,7 @@
 
 use super::noticed::{is_secret, search_for};
 use super::track::{KnownRef, SharedPart};
-use super::{DepotRead, DepotTag, DepotWrite, Remote, RewriteReason};
+use super::{DepotTag, DepotWrite, Remote, RewriteReason};
 use crate::engine::random::random;
 use crate::engine::refs::session as session_refs;
 use crate::error::{DepotError, Error, Result};
@@ -486,34 +486,6 @@ impl Push<'_> {
 }
 
 impl Remote {
-    /// Returns what the store knows of the ref of a session. A ref that is known under the key
-    /// before a rotation, and that the remote still has, is written with the key of the remote.
-    fn current_ref(&self, store: &Store, handle: &SessionHandle) -> Result<Option<KnownRef>> {
-        let known = self.last_ref(store, handle)?;
-        let old = match known {
-            Some(old) if old.is_earlier && !old.is_reordered() => old,
-            known => return Ok(known),
-        };
-        if !matches!(self.depot.get(&ref_name(handle), Some(&old.read.tag))?, DepotRead::Unchanged)
-        {
-            return Ok(Some(old));
-        }
-        // What was set back must not get the new key.
-        self.checked(store, handle, None, &old.read)?;
-        let by = CloneId::from_bytes(store.engine.marker.id);
-        let content = old.read.opened.rewritten(by, RefNonce::from_bytes(random()?));
-        let Some((tag, SealedRef { bytes, link })) =
-            self.write_ref(handle, Some(&old.read.tag), &content)?
-        else {
-            return Ok(Some(old));
-        };
-        let number = store.pulled_session(content.info.id)?.number;
-        let kept = (old.begins, old.shared);
-        self.keep_ref(store, (handle, number), (&tag, bytes), kept)?;
-        self.note_seen(store, handle, &SeenRef { version: content.version, link });
-        self.last_ref(store, handle)
-    }
-
     /// Writes a ref, if the one there has this tag, or if there is none. Returns the new tag and
     /// the ref as stored; `None` if another writer was faster.
     pub(super) fn write_ref(

@@ -7,6 +7,7 @@
 //! sessions stay, and so do the packs, whose keys are in the refs. Until the end the keyring says
 //! that the rotation goes on, and a rotation that was killed is finished by the next one.
 
+use super::track::KnownRef;
 use super::{
     Depot, DepotRead, DepotTag, DepotWrite, EarlierSecret, Remote, RemoteKeyFile, RotatedKey,
     read_marker,
@@ -14,8 +15,8 @@ use super::{
 use crate::engine::random::random;
 use crate::error::{DepotError, Error, RemoteFormatError, Result};
 use crate::format::remote::{
-    PurgeNotice, REFS_PREFIX, REMOTE_MARKER_NAME, RemoteKeys, RemoteMarker, RemoteRef, SessionKey,
-    handle_in, notice_name, ref_name,
+    OpenedRef, PurgeNotice, REFS_PREFIX, REMOTE_MARKER_NAME, RemoteKeys, RemoteMarker, RemoteRef,
+    SealedRef, SeenRef, SessionKey, SessionPlace, handle_in, notice_name, ref_name,
 };
 use crate::model::{CloneId, RefNonce, SessionHandle};
 use crate::store::Store;
@@ -98,37 +99,54 @@ impl Store {
             self.replace_key(&RemoteKeyFile { secret, ..key.clone() }, &next)?;
             self.replace_key(&key, &next)?;
         }
-        match replace_marker(&*depot, &next) {
-            Err(Error::RemoteKeyChanged) if !report.continued => {
+        if let Err(error) = replace_marker(&*depot, &next) {
+            let is_late = matches!(error, Error::RemoteKeyChanged);
+            let may_be_replaced = matches!(error, Error::Depot(DepotError::Unsure { .. }));
+            let has_old = || has_key(&*depot, Some(key.keys())).unwrap_or(false);
+            if !report.continued && (is_late || (!may_be_replaced && has_old())) {
                 self.replace_key(&next, &key)?;
-                return Err(Error::Conflict(
+            }
+            return Err(match is_late && !report.continued {
+                true => Error::Conflict(
                     "another machine has changed the key of the remote at the same time".to_owned(),
-                ));
-            }
-            Err(error) => {
-                let may_be_replaced = matches!(error, Error::Depot(DepotError::Unsure { .. }));
-                if !report.continued
-                    && !may_be_replaced
-                    && has_key(&*depot, Some(key.keys())).unwrap_or(false)
-                {
-                    self.replace_key(&next, &key)?;
-                }
-                return Err(error);
-            }
-            Ok(()) => {}
+                ),
+                false => error,
+            });
         }
         let remote = Remote::open_with(depot, &next.clone().into())?;
         remote.rewrite_all(CloneId::from_bytes(self.engine.marker.id), &mut report)?;
         remote.check_marker()?;
-        let rotated = next.rotated.map(|rotated| {
-            let earlier = rotated.earlier.map(|earlier| match earlier {
-                EarlierSecret::Leaving(secret) => EarlierSecret::Left(secret),
-                left @ EarlierSecret::Left(_) => left,
-            });
-            RotatedKey { earlier, ..rotated }
-        });
+        let rotated = next.rotated.map(RotatedKey::left);
         self.replace_key(&next, &RemoteKeyFile { rotated, ..next.clone() })?;
         Ok(report)
+    }
+}
+
+/// Checks that no rotation is going on.
+pub(super) fn check_ended(is_rotating: bool) -> Result<()> {
+    match is_rotating {
+        false => Ok(()),
+        true => Err(Error::Conflict(
+            "the rotation of the key has not ended: 'forge remote key rotate NAME --yes' finishes \
+             it"
+            .to_owned(),
+        )),
+    }
+}
+
+/// Decrypts a ref with the key of its session, or else with the one before a rotation. Returns
+/// whether it was the one before.
+pub(super) fn open_ref(
+    place: &SessionPlace,
+    (key, earlier): (&SessionKey, Option<&SessionKey>),
+    stored: &[u8],
+) -> Result<(OpenedRef, bool), RemoteFormatError> {
+    match (RemoteRef::open(place, key, stored), earlier) {
+        (Err(error @ RemoteFormatError::Damaged { .. }), Some(earlier)) => {
+            let opened = RemoteRef::open(place, earlier, stored);
+            opened.map(|opened| (opened, true)).map_err(|_| error)
+        }
+        (opened, _) => opened.map(|opened| (opened, false)),
     }
 }
 
@@ -196,6 +214,38 @@ impl Remote {
         }
     }
 
+    /// Returns what the store knows of the ref of a session. A ref that is known under the key
+    /// before a rotation, and that the remote still has, is written with the key of the remote.
+    pub(super) fn current_ref(
+        &self,
+        store: &Store,
+        handle: &SessionHandle,
+    ) -> Result<Option<KnownRef>> {
+        let known = self.last_ref(store, handle)?;
+        let old = match known {
+            Some(old) if old.is_earlier && !old.is_reordered() => old,
+            known => return Ok(known),
+        };
+        if !matches!(self.depot.get(&ref_name(handle), Some(&old.read.tag))?, DepotRead::Unchanged)
+        {
+            return Ok(Some(old));
+        }
+        // What was set back must not get the new key.
+        self.checked(store, handle, None, &old.read)?;
+        let by = CloneId::from_bytes(store.engine.marker.id);
+        let content = old.read.opened.rewritten(by, RefNonce::from_bytes(random()?));
+        let Some((tag, SealedRef { bytes, link })) =
+            self.write_ref(handle, Some(&old.read.tag), &content)?
+        else {
+            return Ok(Some(old));
+        };
+        let number = store.pulled_session(content.info.id)?.number;
+        let kept = (old.begins, old.shared);
+        self.keep_ref(store, (handle, number), (&tag, bytes), kept)?;
+        self.note_seen(store, handle, &SeenRef { version: content.version, link });
+        self.last_ref(store, handle)
+    }
+
     /// Returns the sessions that were passed over since the last call, because they do not open
     /// with a key that was rotated: they were pushed with an earlier key, or are damaged.
     pub fn take_unopened(&self) -> Vec<SessionHandle> {
@@ -209,14 +259,7 @@ impl Remote {
 
     /// Checks that no rotation of the key has begun and not ended.
     pub(super) fn check_rotated(&self) -> Result<()> {
-        if self.earlier.is_leaving() {
-            return Err(Error::Conflict(
-                "the rotation of the key has not ended: 'forge remote key rotate NAME --yes' \
-                 finishes it"
-                    .to_owned(),
-            ));
-        }
-        Ok(())
+        check_ended(self.earlier.is_leaving())
     }
 
     /// Returns why a ref does not open: the key of the remote may have been changed.

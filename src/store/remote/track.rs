@@ -1,6 +1,7 @@
 //! What a store knows of the refs and notices on a remote: a file for each session, and one for the
 //! notices, in the folder of the store; or in memory for a store in memory.
 
+use super::rotate::open_ref;
 use super::{DepotTag, ReadRef, Remote};
 use crate::backend::files::{self, LockedFile};
 use crate::backend::{self, plain_file};
@@ -100,12 +101,12 @@ impl Remote {
         }
         let RefTrack { session, tag, stored, begins, end, last, unshared } = track;
         let (key, earlier) = (self.keys.session(handle)?, self.earlier.session(handle));
-        let (opened, is_earlier) = match self.open_ref(handle, (&key, earlier.as_ref()), &stored.0)
-        {
-            // It is under a key that is not known here any more.
-            Err(RemoteFormatError::Damaged { .. }) => return Ok(None),
-            opened => opened?,
-        };
+        let (opened, is_earlier) =
+            match open_ref(&self.place(*handle), (&key, earlier.as_ref()), &stored.0) {
+                // It is under a key that is not known here any more.
+                Err(RemoteFormatError::Damaged { .. }) => return Ok(None),
+                opened => opened?,
+            };
         let read = ReadRef { tag: DepotTag::new(tag), stored: stored.0, opened };
         // A session that was removed or replaced here is pulled whole again.
         let now = store.shared_session(read.opened.content.info.id)?;

@@ -5,6 +5,7 @@
 //! It may lag, and is never ahead of the remote: a lost file is no error.
 
 use super::known::{names_in, write_entry};
+use super::rotate::check_ended;
 use super::track::KnownRef;
 use super::{ReadRef, Remote, RemoteAccess};
 use crate::backend::plain_file;
@@ -145,6 +146,15 @@ impl Store {
         if let Some(folder) = self.witness_folder(access.remote()) {
             access.seen().iter().for_each(|(handle, seen)| note(&folder, handle, seen, false));
         }
+    }
+
+    /// Returns the key of a remote for another machine, with what was seen of the remote here.
+    ///
+    /// # Errors
+    /// [`Error::Conflict`] if a rotation of the key has not ended; if the keyring cannot be read.
+    pub fn export_remote_key(&self, key: &RemoteKeyFile) -> Result<RemoteKeyFile> {
+        check_ended(key.is_rotating())?;
+        Ok(RemoteKeyFile { seen: self.seen_refs(key)?, ..key.for_others() })
     }
 
     fn witness_folder(&self, remote: RemoteId) -> Option<PathBuf> {
