@@ -106,24 +106,23 @@ pub fn open_remote(known: &KnownRemote) -> Result<Remote, CommandError> {
 
 /// Says which remote an error is about, and what can be done about it.
 pub fn about(known: &KnownRemote, error: CommandError) -> CommandError {
-    let is_other = matches!(error.store_error(), Some(Error::OtherRemote { .. }));
-    let is_set_back = matches!(error.store_error(), Some(Error::RemoteKeySetBack));
+    let name = named(" ", &known.name);
+    let hint = match error.store_error() {
+        Some(Error::OtherRemote { .. }) => Some(format!(
+            "'forge remote show{name}' says which it was; 'forge remote remove{name}' forgets it"
+        )),
+        Some(Error::RemoteKeySetBack) => {
+            Some(format!("'forge remote key rotate{name} --yes' gives it the key of now again"))
+        }
+        _ => None,
+    };
     let url = shown_url(&known.url);
     let error = with_credentials_hint(&known.url, error)
         .with_context(format!("cannot use the remote '{}' at {url}", known.name));
-    if is_set_back {
-        return error.hinted(format!(
-            "'forge remote key rotate{} --yes' gives it the key of now again",
-            named(" ", &known.name)
-        ));
+    match hint {
+        Some(hint) => error.hinted(hint),
+        None => error,
     }
-    if !is_other {
-        return error;
-    }
-    error.hinted(format!(
-        "'forge remote show{0}' says which it was; 'forge remote remove{0}' forgets it",
-        named(" ", &known.name)
-    ))
 }
 
 /// Returns the variable with a key or a grant, if it is set and the one with the URL is not.

@@ -231,7 +231,7 @@ impl Report for RemoteKeptReport {
         let done = match self.done {
             "created" => "Made",
             "rekeyed" => "Replaced the key of",
-            _ => "Joined",
+            _ => "Added",
         };
         screen.put(Tone::Plain, &format!("{done} the remote "));
         screen.put(Tone::Id, &self.name);
