@@ -31,6 +31,17 @@ fn two_at() -> (Arc<dyn Depot>, Machine, Machine) {
     (depot, first, second)
 }
 
+/// Two machines that have the same session, with revisions that a pruning folds.
+fn two_with_revisions() -> (Machine, Machine) {
+    let (first, second) = two();
+    for minute in [701, 702] {
+        step_of(&first, minute, (0, 0));
+    }
+    first.push().unwrap();
+    second.pull().unwrap();
+    (first, second)
+}
+
 /// Pulls at the first machine what the second one pushes, and checks that both are the same.
 fn meet(first: &Machine, second: &Machine) {
     second.push().unwrap();
@@ -295,12 +306,7 @@ fn the_undo_of_a_pruning_that_others_have_is_joined() {
 /// left it out with its undo.
 #[test]
 fn the_undo_of_a_pruning_that_was_pulled_after_unpushed_facts_is_joined() {
-    let (first, second) = two();
-    for minute in [701, 702] {
-        step_of(&first, minute, (0, 0));
-    }
-    first.push().unwrap();
-    second.pull().unwrap();
+    let (first, second) = two_with_revisions();
     command(&first.session(), "not pushed");
     step_of(&second, 703, (12, 0));
     second.push().unwrap();
@@ -321,12 +327,7 @@ fn the_undo_of_a_pruning_that_was_pulled_after_unpushed_facts_is_joined() {
 /// A pruning that was swept before it was pushed could never be joined.
 #[test]
 fn a_pruning_that_was_swept_before_it_was_pushed_is_left_to_the_next_one() {
-    let (first, second) = two();
-    for minute in [701, 702] {
-        step_of(&first, minute, (0, 0));
-    }
-    first.push().unwrap();
-    second.pull().unwrap();
+    let (first, second) = two_with_revisions();
     note(&second.session(), "B", "there");
     second.push().unwrap();
     step_of(&first, 703, (12, 0));
@@ -341,12 +342,7 @@ fn a_pruning_that_was_swept_before_it_was_pushed_is_left_to_the_next_one() {
 #[test]
 fn a_pruning_that_was_redone_before_it_was_pushed_is_left_to_the_next_one() {
     for undone in [false, true] {
-        let (first, second) = two();
-        for minute in [701, 702] {
-            step_of(&first, minute, (0, 0));
-        }
-        first.push().unwrap();
-        second.pull().unwrap();
+        let (first, second) = two_with_revisions();
         note(&second.session(), "B", "there");
         second.push().unwrap();
         for (minute, step) in

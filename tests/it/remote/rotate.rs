@@ -72,6 +72,18 @@ impl Place {
     }
 }
 
+impl Place {
+    /// Two machines that have the secret in the session `s`, and the place of that session.
+    fn leaked(&self) -> (Machine, Machine, SessionHandle) {
+        let (first, second) = (self.first(), self.machine("second", &self.key));
+        let handle = first.handle("s");
+        note(&first.session("s"), "B", SECRET);
+        first.push("s").unwrap();
+        second.pull(&handle).unwrap();
+        (first, second, handle)
+    }
+}
+
 impl Machine {
     fn keep(&self, key: &RemoteKeyFile) -> Result<bool, Error> {
         let (name, url) = ("origin".to_owned(), "file:///mnt/x".to_owned());
@@ -84,10 +96,10 @@ impl Machine {
 
     /// The key file for another machine.
     fn exported(&self) -> RemoteKeyFile {
-        let key = RemoteKeyFile { url: None, ..self.key().for_others() };
+        let key = self.store.export_remote_key(&self.key()).unwrap();
+        let key = RemoteKeyFile { url: None, ..key };
         assert!(!key.is_rotating() && key.earlier().is_none());
-        let seen = self.store.seen_refs(&key).unwrap();
-        RemoteKeyFile::decode(&RemoteKeyFile { seen, ..key }.encode()).unwrap()
+        RemoteKeyFile::decode(&key.encode()).unwrap()
     }
 
     fn open(&self) -> Result<Remote, Error> {
@@ -224,11 +236,7 @@ fn the_key_before_opens_nothing_and_the_new_one_opens_everything() {
 #[test]
 fn a_purge_after_a_rotation_reaches_the_others() {
     let place = Place::new();
-    let (first, second) = (place.first(), place.machine("second", &place.key));
-    let handle = first.handle("s");
-    note(&first.session("s"), "B", SECRET);
-    first.push("s").unwrap();
-    second.pull(&handle).unwrap();
+    let (first, second, handle) = place.leaked();
     first.rotate().unwrap();
     first.purge();
     first.push("s").unwrap();
@@ -384,11 +392,7 @@ fn of_two_rotations_at_once_one_wins_and_the_other_changes_nothing() {
 #[test]
 fn what_is_written_with_the_key_before_stops_nobody_and_comes_back_with_the_new_one() {
     let place = Place::new();
-    let (first, second) = (place.first(), place.machine("second", &place.key));
-    let handle = first.handle("s");
-    note(&first.session("s"), "B", SECRET);
-    first.push("s").unwrap();
-    second.pull(&handle).unwrap();
+    let (first, second, handle) = place.leaked();
     second.store.create_session(&act("begin"), NewSession::named("t")).unwrap();
     note(&second.session("t"), "T", "late");
     let old = second.open().unwrap();
