@@ -105,10 +105,7 @@ impl<'a> TranscriptMirror<'a> {
     ) -> Result<()> {
         let known = self.known(key)?;
         if known.as_ref().map_or(0, |known| known.bookmark.bytes) != end {
-            return Err(Error::Conflict(format!(
-                "the transcript of '{}' was appended to: read its end again",
-                key.session
-            )));
+            return Err(appended_meanwhile(key));
         }
         let begin = known.as_ref().map_or(0, KnownTranscript::begin);
         self.write(act, key, known, lines, (begin, summary))
@@ -247,6 +244,9 @@ impl<'a> TranscriptMirror<'a> {
     }
 
     /// Creates the session of a key.
+    ///
+    /// # Errors
+    /// [`Error::Conflict`] if another writer has created it since the caller looked for it.
     fn begin(
         &self,
         act: &WriteContext,
@@ -254,6 +254,9 @@ impl<'a> TranscriptMirror<'a> {
         draft: Option<&crate::SessionDraft>,
     ) -> Result<(Session, String)> {
         let taken = self.0.agent_session(&self.0.without_secrets(&key.session))?.is_some();
+        if taken && self.found(key)?.is_some() {
+            return Err(appended_meanwhile(key));
+        }
         let id = if taken { key.told_apart() } else { key.session.clone() };
         let id = self.0.without_secrets(&id);
         let session = session_of_agent(self.0, act, DIALECT, &id, draft)?;
@@ -289,4 +292,11 @@ impl<'a> TranscriptMirror<'a> {
             Some((session, source)) => KnownTranscript::read(session, source),
         }
     }
+}
+
+fn appended_meanwhile(key: &MirrorKey) -> Error {
+    Error::Conflict(format!(
+        "the transcript of '{}' was appended to: read its end again",
+        key.session
+    ))
 }

@@ -3,6 +3,7 @@
 use crate::environment::{Environment, recorded_sessions};
 use crate::transcript::{import, small};
 use forge_agents::{MirrorKey, TranscriptMirror, resolve};
+use forge_store::Error;
 use forge_store::model::Timestamp;
 use forge_store::redact::Redactor;
 use forge_store::store::{Options, Session, Store, WriteContext};
@@ -128,6 +129,38 @@ fn an_append_behind_an_old_end_is_refused() {
     let bad = MirrorKey { subpath: Some(String::new()), ..key.clone() };
     assert!(mirror.append(&act(), &bad, 0, &small()[1], None).is_err());
     assert_eq!(mirror.state(&key).unwrap().unwrap().end, end);
+}
+
+/// A writer that saw no session took one that another had created since for that of another
+/// project, and began a second session.
+#[test]
+fn writers_that_begin_one_transcript_at_once_share_its_session() {
+    let store = Store::in_memory().unwrap();
+    let (writers, transcripts) = (4, 50);
+    let start = std::sync::Barrier::new(writers);
+    let write = |writer: usize| {
+        for number in 0..transcripts {
+            let (mirror, key) = (TranscriptMirror::new(&store), key(&format!("cc-{number}")));
+            let line = format!("{{\"type\":\"x\",\"of\":{writer}}}\n");
+            start.wait();
+            loop {
+                let end = mirror.state(&key).unwrap().map_or(0, |state| state.end);
+                match mirror.append(&act(), &key, end, &line, None) {
+                    Err(Error::Conflict(_)) => {}
+                    result => break result.unwrap(),
+                }
+            }
+        }
+    };
+    std::thread::scope(|scope| {
+        let threads: Vec<_> = (0..writers).map(|one| scope.spawn(move || write(one))).collect();
+        threads.into_iter().for_each(|thread| thread.join().unwrap());
+    });
+    assert_eq!(store.sessions().unwrap().len(), transcripts);
+    for number in 0..transcripts {
+        let lines = TranscriptMirror::new(&store).lines(&key(&format!("cc-{number}"))).unwrap();
+        assert_eq!(lines.unwrap().split_inclusive(|byte| *byte == b'\n').count(), writers);
+    }
 }
 
 #[test]
