@@ -205,9 +205,11 @@ impl SessionRefs {
             }
             RecordChange::BranchHidden { branch, hidden, .. } => {
                 self.branch_mut(*branch)?.hidden = *hidden;
+                // Another store may undo the creation of the branch that is checked out here.
+                self.current_branch = self.visible_branch(self.current_branch)?;
             }
             RecordChange::Switched { branch, elsewhere: false, .. } => {
-                self.current_branch = *branch;
+                self.current_branch = self.visible_branch(*branch)?;
             }
             RecordChange::SessionDropped { pruning, .. } => {
                 self.gone = Some(SessionRemoval::Pruned(*pruning));
@@ -334,6 +336,15 @@ impl SessionRefs {
         let place =
             self.branches.iter().position(|branch| branch.name == name && !branch.hidden)?;
         u32::try_from(place).ok()
+    }
+
+    /// Returns a branch, or its next visible base if its creation was undone.
+    pub(crate) fn visible_branch(&self, branch: BranchNumber) -> Result<BranchNumber> {
+        let mut visible = branch;
+        while let BranchRefs { hidden: true, base: Some((base, _)), .. } = self.branch(visible)? {
+            visible = *base;
+        }
+        Ok(visible)
     }
 
     /// Whether a checkpoint is new: it has the next sequence number.

@@ -147,6 +147,7 @@ impl<'a> Reapply<'a> {
             (Err(_), Some(branch)) => return Err(ReapplyError::Dangling(branch)),
             (written, _) => written?,
         }
+        self.hide_undone(view, &mut split)?;
         for one in &mut split {
             one.merged = self.merge(one)?;
         }
@@ -356,10 +357,39 @@ impl<'a> Reapply<'a> {
         }
     }
 
+    /// Hides the branches for what was written here to a branch whose creation was undone here, and
+    /// forgets them.
+    fn hide_undone(&self, view: &ReadSnapshot, split: &mut Vec<SplitBranch>) -> Result<()> {
+        let old = session_refs(&view.refs, self.old)?;
+        let mut changes = Vec::new();
+        for (branch, own) in &self.moved {
+            if old.branch(*branch)?.hidden {
+                let (session, branch) = (self.new, *own);
+                changes.push(RecordChange::BranchHidden { session, branch, hidden: true });
+            }
+        }
+        if changes.is_empty() {
+            return Ok(());
+        }
+        self.store.engine.commit(CommitDurability::Later, &mut |_| {
+            let operation = self.operation.clone();
+            Ok((Some(Record { operation, changes: changes.clone() }), ()))
+        })?;
+        let now = self.store.engine.follower.written_view()?;
+        let refs = session_refs(&now.refs, self.new)?;
+        split.retain(|one| refs.branch_named(&one.own).is_some());
+        Ok(())
+    }
+
     /// Merges what was written here into the branch that others continued. Returns the number of
-    /// the merge; `None` if a person must decide about a conflict.
+    /// the merge; `None` if a person must decide about a conflict, or others undid the creation of
+    /// the branch.
     fn merge(&self, split: &SplitBranch) -> Result<Option<u64>> {
         let SplitBranch { branch, own, .. } = split;
+        let now = self.store.engine.follower.written_view()?;
+        if session_refs(&now.refs, self.new)?.branch_named(branch).is_none() {
+            return Ok(None);
+        }
         let verb = format!("branch merge {own}");
         let operation = Operation { id: operation_id()?, verb, ..self.operation.clone() };
         let request = MergeRequest {
@@ -387,7 +417,9 @@ impl<'a> Reapply<'a> {
         };
         let (session, time) = (self.new, self.operation.time);
         self.store.engine.commit(CommitDurability::Later, &mut |desk| {
-            let is_there = session_refs(&desk.refs, session)?.current_branch == branch;
+            let refs = session_refs(&desk.refs, session)?;
+            let branch = refs.visible_branch(branch)?;
+            let is_there = refs.current_branch == branch;
             let changes = vec![RecordChange::switched(session, branch, time)];
             let record = Record { operation: self.operation.clone(), changes };
             Ok(((!is_there).then_some(record), ()))

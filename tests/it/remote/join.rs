@@ -42,6 +42,23 @@ fn two_with_revisions() -> (Machine, Machine) {
     (first, second)
 }
 
+/// Two machines that have the same session, with the branch `f0`, on which a checkpoint is.
+fn two_with_branch() -> (Machine, Machine) {
+    let (first, second) = two_with_revisions();
+    step_of(&first, 703, (21, 0));
+    first.push().unwrap();
+    second.pull().unwrap();
+    (first, second)
+}
+
+/// Puts a note on a branch, which is not checked out afterwards.
+fn note_on(machine: &Machine, branch: &str, id: &str) {
+    let session = machine.session();
+    session.switch_branch(&act("switch"), branch, false).unwrap();
+    note(&session, id, "on the branch");
+    session.switch_branch(&act("switch"), "main", false).unwrap();
+}
+
 /// Pulls at the first machine what the second one pushes, and checks that both are the same.
 fn meet(first: &Machine, second: &Machine) {
     second.push().unwrap();
@@ -78,6 +95,65 @@ fn names(session: &Session) -> Vec<String> {
         .into_iter()
         .map(|branch| branch.name)
         .collect()
+}
+
+/// The branch was looked for by its name to merge into it, but the others had taken it back.
+#[test]
+fn a_branch_whose_creation_both_sides_undid_is_joined() {
+    let (first, second) = two_with_branch();
+    for machine in [&first, &second] {
+        step_of(machine, 705, (9, 0));
+        assert_eq!(names(&machine.session()), ["main"]);
+    }
+    first.push().unwrap();
+    let pulled = second.pull().unwrap();
+    assert!(pulled.split.is_empty(), "{pulled:?}");
+    meet(&first, &second);
+    assert_eq!(names(&second.session()), ["main"]);
+}
+
+#[test]
+fn what_others_wrote_to_a_branch_stays_visible_if_its_creation_was_undone_here() {
+    let (first, second) = two_with_branch();
+    note_on(&first, "f0", "B");
+    step_of(&second, 705, (9, 0));
+    assert_eq!(names(&second.session()), ["main"]);
+    first.push().unwrap();
+    let pulled = second.pull().unwrap();
+    assert!(pulled.split.is_empty(), "{pulled:?}");
+    meet(&first, &second);
+    assert_eq!(names(&second.session()), ["main", "f0"]);
+}
+
+#[test]
+fn what_was_written_to_a_branch_whose_creation_others_undid_is_on_a_branch_of_its_own() {
+    let (first, second) = two_with_branch();
+    step_of(&first, 705, (9, 0));
+    note_on(&second, "f0", "N0");
+    first.push().unwrap();
+    let pulled = second.pull().unwrap();
+    let [split] = pulled.split.as_slice() else { panic!("{pulled:?}") };
+    assert_eq!((split.branch.as_str(), split.merged), ("f0", None));
+    assert_eq!(names(&second.session()), ["main", &split.own]);
+    meet(&first, &second);
+}
+
+#[test]
+fn a_branch_that_is_checked_out_and_whose_creation_others_undid_is_left() {
+    for is_pushed in [true, false] {
+        let (first, second) = two_with_branch();
+        let begun = second.session().operations(1).unwrap()[0].id.to_string();
+        second.session().switch_branch(&act("switch"), "f0", false).unwrap();
+        if is_pushed {
+            second.push().unwrap();
+            first.pull().unwrap();
+        }
+        first.session().undo(&act("undo"), Some(&begun)).unwrap();
+        first.push().unwrap();
+        second.pull().unwrap();
+        assert_eq!(second.session().summary().unwrap().branch, "main", "{is_pushed}");
+        meet(&first, &second);
+    }
 }
 
 #[test]

@@ -106,6 +106,12 @@ impl Reapply<'_> {
                 let (before, now) = self.branch(desk, (name, base, head))?;
                 return Ok(PlannedStep { branch: Some((before, now)), ..change.into() });
             }
+            RecordChange::BranchHidden { branch, hidden: true, .. }
+                if !self.made.contains_key(branch)
+                    && self.is_continued_by_others(view, *branch)? =>
+            {
+                return Ok(PlannedStep::default());
+            }
             RecordChange::BranchChanged { branch, .. }
             | RecordChange::BranchHidden { branch, .. } => {
                 *branch = self.made.get(branch).copied().unwrap_or(*branch);
@@ -129,6 +135,47 @@ impl Reapply<'_> {
             _ => {}
         }
         Ok(change.into())
+    }
+
+    /// Returns whether others wrote to a branch, or to one that began on it, since both sides had the
+    /// same, and did not undo its creation.
+    fn is_continued_by_others(&self, view: &ReadSnapshot, branch: BranchNumber) -> Result<bool> {
+        let theirs = session_refs(&self.theirs.refs, self.new)?;
+        let here = session_refs(&view.refs, self.old)?;
+        let at = |number: BranchNumber| theirs.branch(number);
+        let own = at(branch)?;
+        if own.hidden {
+            return Ok(false);
+        }
+        if let Some(head) = own.head
+            && !self.is_revision_here(view, head)?
+        {
+            return Ok(true);
+        }
+        for number in branch + 1..theirs.branches.len() as BranchNumber {
+            let other = at(number)?;
+            if other.hidden || other.base.is_none_or(|(base, _)| base != branch) {
+                continue;
+            }
+            let is_shared = here
+                .branches
+                .get(number as usize)
+                .is_some_and(|own| own.name == other.name && own.base == other.base);
+            if !is_shared || self.is_continued_by_others(view, number)? {
+                return Ok(true);
+            }
+        }
+        Ok(false)
+    }
+
+    fn is_revision_here(&self, view: &ReadSnapshot, head: BranchHead) -> Result<bool> {
+        let Some(SequenceRow::Revision(branch)) =
+            lineage::sequence_row(view, self.old, head.sequence)?
+        else {
+            return Ok(false);
+        };
+        let at = RevisionRef { branch, sequence: head.sequence };
+        Ok(timeline::head_at(view, self.old, at)?.0.id == head.id)
     }
 
     /// Makes a revision with the changes of the one with this header.
