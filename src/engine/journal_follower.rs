@@ -218,6 +218,8 @@ pub(crate) struct JournalFollower {
 /// Tail cost in bytes from which a new generation is worth making: about 125 revisions of 25
 /// changes, or 250 of one. See `docs/benchmarks.md`.
 pub const APPLY_BYTES: u64 = 1_200_000;
+/// Tail cost in bytes that an import leaves at most, as each later process applies the tail again.
+pub(crate) const IMPORTED_TAIL_BYTES: u64 = APPLY_BYTES / 8;
 /// Approximate number of bytes per read of the journal.
 const READ_BYTES: u64 = 8 << 20;
 /// With a longer tail, a newer generation is looked for. During an apply, a writer of 25 changes

@@ -15,7 +15,7 @@ use super::redaction_gate::RedactionGate;
 use super::session::Session;
 use super::write_context::WriteContext;
 use crate::backend::Snapshot;
-use crate::engine::journal_follower::APPLY_BYTES;
+use crate::engine::journal_follower::{APPLY_BYTES, IMPORTED_TAIL_BYTES};
 use crate::error::{Error, Result};
 use crate::format::key::{self, of};
 use crate::format::{BookmarkRow, EventLine, RecordBytes};
@@ -186,6 +186,7 @@ impl Store {
             }
             second = Some(input);
         }
+        self.maintain(IMPORTED_TAIL_BYTES).ok();
         Ok(StreamImportReport {
             bytes: ahead.bytes - known.bytes,
             waiting_bytes: ahead.waiting,

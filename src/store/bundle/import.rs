@@ -9,7 +9,7 @@ use super::verify::verify_bundle;
 use super::{BundleReader, BundleSource, MAX_RECORD_BYTES, damaged};
 use crate::engine::commit::CommitDurability;
 use crate::engine::index::find_operation_of;
-use crate::engine::journal_follower::APPLY_BYTES;
+use crate::engine::journal_follower::{APPLY_BYTES, IMPORTED_TAIL_BYTES};
 use crate::engine::object;
 use crate::engine::plan_context::PlanContext;
 use crate::engine::refs::StoreRefs;
@@ -181,6 +181,9 @@ impl Store {
             contents,
         };
         let done = import.all(source).and_then(|()| self.engine.sync());
+        if done.is_ok() {
+            self.maintain(IMPORTED_TAIL_BYTES).ok();
+        }
         // A session that went another way here is not finished by another import.
         let is_ended = match &done {
             Ok(()) | Err(Error::Conflict(_)) => true,
