@@ -4,7 +4,7 @@ use crate::app::DisplayZone;
 use forge_store::error::Result;
 use forge_store::model::{SessionId, Timestamp};
 use forge_store::store::Store;
-use forge_store::store::remote::KnownRemote;
+use forge_store::store::remote::{KnownRemote, RewriteReason};
 use std::collections::BTreeMap;
 
 /// What is not pushed, in words.
@@ -24,20 +24,22 @@ impl UnpushedText {
             let (mut operations, mut sessions, mut first) = (0, 0, None);
             for session in store.shared_sessions(access)? {
                 let work = store.unpushed(access, &session)?;
-                if work.operations == 0 {
-                    continue;
+                let id = session.summary()?.info.id;
+                let mut add = |own: String| {
+                    let known = text.sessions.entry(id).or_default();
+                    let comma = if known.is_empty() { "" } else { ", " };
+                    *known += &format!("{comma}{own}");
+                };
+                if let Some(reason) = work.rewrite {
+                    add(outdated(name, reason));
                 }
-                operations += work.operations;
-                sessions += 1;
-                first = first.into_iter().chain(work.since).min();
-                let own = format!(
-                    "{} not pushed to {name}{}",
-                    counted(work.operations, "operation"),
-                    since(work.since, zone)
-                );
-                let told = text.sessions.entry(session.summary()?.info.id).or_default();
-                let comma = if told.is_empty() { "" } else { ", " };
-                *told += &format!("{comma}{own}");
+                if work.operations > 0 {
+                    let count = counted(work.operations, "operation");
+                    add(format!("{count} not pushed to {name}{}", since(work.since, zone)));
+                    operations += work.operations;
+                    sessions += 1;
+                    first = first.into_iter().chain(work.since).min();
+                }
             }
             if operations > 0 {
                 text.remotes.push(format!(
@@ -49,6 +51,15 @@ impl UnpushedText {
             }
         }
         Ok(text)
+    }
+}
+
+/// Returns why a session must be rewritten on a remote, in words.
+fn outdated(remote: &str, reason: RewriteReason) -> String {
+    match reason {
+        RewriteReason::Purged => format!("{remote} still has what was purged here"),
+        RewriteReason::Swept => format!("{remote} still has what was swept here"),
+        RewriteReason::Reordered => format!("{remote} has another order"),
     }
 }
 

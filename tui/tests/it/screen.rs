@@ -2,6 +2,7 @@
 
 use crate::hand::{Hand, at};
 use forge_store::model::claim::Note;
+use forge_store::redact::KnownSecrets;
 use forge_store::store::remote::{KnownRemote, MemoryDepot, Remote, RemoteKeyFile};
 use forge_store::store::{NewCheckpoint, NewSession, Options, Store, WriteContext};
 use forge_tui::action::BrowserAction;
@@ -101,9 +102,10 @@ fn what_is_not_pushed_is_told_with_the_sessions() {
         session.write(&act).add(id, Note::default().description(id)).commit().unwrap();
     };
     let act = WriteContext::asked("session new", at("2025-01-01T10:00:00Z"));
-    for name in ["never pushed", "all pushed", "cache", "lease"] {
+    for name in ["never pushed", "all pushed", "cache", "lease", "token"] {
         store.create_session(&act, NewSession::named(name)).unwrap();
-        write(name, "A", "2025-01-01T10:00:00Z");
+        let id = if name == "token" { "hunter2-and-more" } else { "A" };
+        write(name, id, "2025-01-01T10:00:00Z");
         if name != "never pushed" {
             store.push(&act, &remote, &store.session(name).unwrap()).unwrap();
         }
@@ -111,9 +113,12 @@ fn what_is_not_pushed_is_told_with_the_sessions() {
     write("cache", "B", "2025-01-02T10:00:00Z");
     write("cache", "C", "2025-01-02T11:00:00Z");
     write("lease", "B", "2025-01-03T10:00:00Z");
+    let known = KnownSecrets::new(["hunter2-and-more"]).unwrap();
+    store.purge(&act, &known, None, &|_, _| None, &|_| ()).unwrap();
+    write("token", "B", "2025-01-01T11:00:00Z");
     let (name, url) = ("origin".to_owned(), "memory:".to_owned());
     let remotes = vec![KnownRemote { name, url, access: key.into() }];
-    let mut hand = Hand::on(store.clone(), 120, 10).with_remotes(remotes);
+    let mut hand = Hand::on(store.clone(), 120, 12).with_remotes(remotes);
     assert_snapshot!("sessions_unpushed", hand.press("s").screen());
 }
 
