@@ -137,8 +137,8 @@ impl Reapply<'_> {
         Ok(change.into())
     }
 
-    /// Returns whether others wrote to a branch, or to one that began on it, since both sides had the
-    /// same, and did not undo its creation.
+    /// Returns whether others wrote to a branch, or to one that began on it, since both sides had
+    /// the same, and did not undo its creation.
     fn is_continued_by_others(&self, view: &ReadSnapshot, branch: BranchNumber) -> Result<bool> {
         let theirs = session_refs(&self.theirs.refs, self.new)?;
         let here = session_refs(&view.refs, self.old)?;
