@@ -30,7 +30,7 @@ fn transcript(session: &Session, source: &str) -> String {
     let mut whole = Vec::new();
     let mut write = |part: &[u8]| {
         whole.extend_from_slice(part);
-        Ok::<_, forge_store::Error>(())
+        Ok::<_, Error>(())
     };
     session.write_source(source, &mut write).unwrap();
     String::from_utf8(whole).unwrap()
@@ -41,7 +41,7 @@ fn events(store: &Store, id: &str) -> String {
     let mut whole = Vec::new();
     let mut write = |part: &[u8]| {
         whole.extend_from_slice(part);
-        Ok::<_, forge_store::Error>(())
+        Ok::<_, Error>(())
     };
     session.export_events(&resolve, &mut write).unwrap();
     String::from_utf8(whole).unwrap()
@@ -121,7 +121,7 @@ fn an_append_behind_an_old_end_is_refused() {
     let (mirror, key) = (TranscriptMirror::new(&store), key("cc-1"));
     append(&store, &key, &small()[0]);
     let refused = mirror.append(&act(), &key, 0, &small()[1], None).unwrap_err();
-    assert!(matches!(refused, forge_store::Error::Conflict(_)), "{refused}");
+    assert!(matches!(refused, Error::Conflict(_)), "{refused}");
     assert_eq!(mirror.lines(&key).unwrap().unwrap(), small()[0].as_bytes());
     // What has no line break is refused too, and a key that cannot be one.
     let end = mirror.state(&key).unwrap().unwrap().end;
