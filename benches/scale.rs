@@ -11,9 +11,12 @@
 //!   written the state.
 //! * `writers`: eight processes that create at the same time, in one session and in one each,
 //!   alternating with one process; bare appends by as many; threads of one process.
+//! * `pushes` SIZE: create in one session, alone and beside a process that pushes another one of a
+//!   thousand revisions, in turns; the store has SIZE revisions.
 //! * `killed` SIZE FOLDER: leaves a store of SIZE revisions whose writer was killed.
 //! * `made` SIZE FOLDER: leaves the two stores that `history` uses; `visits` SIZE FOLDER measures
 //!   them in the same way, so that several builds can measure the same stores alternately.
+//! * `pusher` 0 FOLDER SESSION: the process that `pushes` measures beside.
 //! * `visitor` STEP FOLDER SESSION ROUND [create]: one of the processes that `history` measures.
 #![expect(
     clippy::print_stdout,
@@ -22,12 +25,15 @@
 )]
 
 use forge_store::model::{Key, Kind, Timestamp, Value};
+use forge_store::store::remote::{MemoryDepot, Remote};
 use forge_store::store::{
     CheckpointFilter, ClaimChange, NewCheckpoint, NewSession, Options, Session, Store, WriteContext,
 };
 use serde_json::{Value as Json, json};
+use std::io::BufRead;
 use std::path::Path;
 use std::process::{Command, Stdio};
+use std::sync::Arc;
 use std::time::Instant;
 
 #[path = "scale/writers.rs"]
@@ -315,6 +321,63 @@ fn state(size: usize) {
     println!("{result}");
 }
 
+/// Pushes a session to new remotes in memory, one after the other, until it is killed.
+fn pusher(path: &Path, session: &str) -> ! {
+    let store = Store::open(path, Options::default()).expect("the store");
+    let session = store.session(session).expect("the session");
+    for number in 0.. {
+        let depot = Arc::new(MemoryDepot::default());
+        let remote = Remote::create(depot, &[7; 32]).expect("a remote");
+        store.push(&act(number), &remote, &session).expect("a push");
+        println!("{number}");
+    }
+    unreachable!("the numbers do not end")
+}
+
+fn pushes(size: usize) {
+    const CREATES: usize = 2000;
+    let folder = tempfile::tempdir().expect("a folder");
+    let path = folder.path().join("store");
+    let (store, sessions) = make(&path, sessions_of(size));
+    let new = NewSession::named("own");
+    let own = store.create_session(&act(0), new).expect("a session");
+    let name = sessions[0].summary().expect("a summary").info.name;
+    let mut step = size;
+    let mut creates = || {
+        let begin = step;
+        step += CREATES;
+        // Else the pushes and creates of later turns apply a longer tail.
+        store.maintain(0).expect("maintenance");
+        (begin..step).map(|step| create(&own, step, [note(step % 100, step, 300)])).collect()
+    };
+    creates();
+    let turns: Vec<Json> = (0..TURNS)
+        .map(|_| {
+            let alone = summary(creates());
+            let program = std::env::current_exe().expect("this program");
+            // As low as `forge push` makes its own.
+            let mut pusher = Command::new("nice");
+            pusher
+                .args(["-n", "10"])
+                .arg(program)
+                .args(["pusher", "0"])
+                .arg(&path)
+                .arg(&name)
+                .stdout(Stdio::piped());
+            let mut pusher = pusher.spawn().expect("a process");
+            // It is measured from the end of the first push.
+            let said = pusher.stdout.take().expect("a pipe");
+            let mut lines = std::io::BufReader::new(said).lines();
+            lines.next().expect("a push").expect("a line");
+            let beside = summary(creates());
+            pusher.kill().expect("the end");
+            pusher.wait().expect("the end");
+            json!({ "alone": alone, "beside": beside, "pushes": lines.count() })
+        })
+        .collect();
+    println!("{}", json!({ "part": "pushes", "revisions": REVISIONS, "turns": turns }));
+}
+
 /// Creates a store of one session with this many revisions in a folder and is killed: the last
 /// writes are only in the journal. The writer maintains its store, as every long-lived one does,
 /// and is killed when the journal's tail has its greatest length.
@@ -353,6 +416,11 @@ fn main() {
         Some("history") => history(size),
         Some("state") => state(size),
         Some("writers") => writers::writers(),
+        Some("pushes") => pushes(size),
+        Some("pusher") => match arguments.get(2..) {
+            Some([path, session]) => pusher(Path::new(path), session),
+            _ => eprintln!("scale: pusher 0 FOLDER SESSION"),
+        },
         Some("visitor") => match arguments.get(2..) {
             Some([path, session, round, rest @ ..]) => {
                 let round = round.parse().expect("a number");
@@ -368,6 +436,6 @@ fn main() {
             },
             None => eprintln!("scale: {part} SIZE FOLDER"),
         },
-        _ => eprintln!("scale: name a part: history, state, writers or killed"),
+        _ => eprintln!("scale: name a part: history, state, writers, pushes or killed"),
     }
 }

@@ -144,8 +144,10 @@ impl<'a> Transfer<'a> {
         Ok(SharedSession { handle: there.handle, here, there: Some(there) })
     }
 
-    /// Pushes a session of this store.
+    /// Pushes a session of this store. The thread has a lower priority from now on: otherwise a
+    /// writer on a busy machine waits for its core.
     pub fn push(&self, session: &Session) -> Result<PushedSession, CommandError> {
+        lower_priority();
         let done = self.store.push(self.act, &self.remote, session);
         match done {
             Ok(done) => Ok(done.into()),
@@ -289,6 +291,12 @@ impl Transfer<'_> {
         report.warn(&self.known.name, &context.out);
         (report, failure)
     }
+}
+
+/// Lowers the priority of this thread and of those it starts. If the call fails, it stays.
+fn lower_priority() {
+    const NICE: i32 = 10;
+    let _ = rustix::process::setpriority_process(None, NICE);
 }
 
 /// Returns the sessions on a remote; with a time, only what was written to or pushed then or later.
