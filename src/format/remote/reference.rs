@@ -74,7 +74,8 @@ pub struct RefPack {
     pub key: PackKey,
     /// The number of operations in it.
     pub operations: u64,
-    /// The clone that wrote it.
+    /// A clone that pushed something in it: another one than the clone that wrote the pack, if
+    /// there is one.
     pub by: CloneId,
     /// When it was written.
     pub time: Timestamp,

@@ -352,7 +352,7 @@ impl Push<'_> {
         };
         let mut earlier = 0;
         let mut first = version;
-        let mut inline = 0;
+        let (mut inline, mut by) = (0, self.by);
         if let Some(known) = known {
             let packs = &known.read.opened.content.packs;
             let combined =
@@ -369,7 +369,9 @@ impl Push<'_> {
                     return self.new_pack(Some(known), version, track);
                 }
             }
-            earlier = packs.iter().skip(combined).map(|pack| pack.operations).sum();
+            let again = packs.get(combined..).unwrap_or_default();
+            earlier = again.iter().map(|pack| pack.operations).sum();
+            by = again.iter().map(|pack| pack.by).find(|by| *by != self.by).unwrap_or(self.by);
             let kept = packs.iter().take(combined).filter_map(|pack| pack.inline.as_ref());
             inline = kept.map(|bytes| bytes.0.len()).sum();
         }
@@ -394,7 +396,7 @@ impl Push<'_> {
                 hash: PackHash::from_bytes(*blake3::hash(&sealed).as_bytes()),
                 key,
                 operations: earlier + operations,
-                by: self.by,
+                by,
                 time: self.now,
                 inline: is_small.then_some(RecordBytes(sealed)),
             };
