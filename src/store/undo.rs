@@ -221,7 +221,8 @@ impl Session {
     /// Undoes the last undo that was not redone, unless another operation that was asked for here
     /// followed it.
     ///
-    /// # Errors [`Error::NotFound`] if there is no undo to redo; [`Error::Conflict`] as for
+    /// # Errors
+    /// [`Error::NotFound`] if there is no undo to redo, [`Error::Conflict`] as for
     /// [`Session::undo`].
     pub fn redo(&self, act: &WriteContext) -> Result<UndoReport> {
         self.take_back(act, UndoDirection::Redo, None)
@@ -265,8 +266,7 @@ impl Session {
 }
 
 /// Returns the operation whose id begins with `named`; without one, the newest one that was asked
-/// for here, is in force and can be undone. This and the next two functions expect rows newest
-/// first.
+/// for here, is in force and can be undone. `rows` are newest first, also below.
 fn undoable<'a>(
     rows: &'a [OperationRow],
     foreign: &HashSet<OperationId>,
