@@ -1,5 +1,5 @@
-//! Derived rows. They are computed here from primary rows only, when they are first made, rebuilt
-//! or checked.
+//! Computes the rows of the derived tables: when a record is indexed, when an index is rebuilt, and
+//! when it is verified. They depend only on primary rows and on the sessions.
 
 use super::index::incomplete::key_in;
 use super::lineage::RevisionRef;
@@ -37,7 +37,7 @@ pub(crate) const PRIMARY: [TableId; 10] = [
     key::PREWRITTEN,
 ];
 
-/// Tables that [`derive_all`] makes completely.
+/// Derived tables: [`derive_all`] makes all of their rows.
 pub(crate) const DERIVED: [TableId; 21] = [
     key::SEQUENCES,
     key::TIMES,
@@ -73,20 +73,21 @@ pub(crate) fn history_place(
     of(number).bytes(&entity).branch(at.branch).number(at.sequence).build()
 }
 
-/// Makes the rows that index a revision. `reset` is the branch of the revision that it resets to.
+/// Makes the rows that index a revision. `reset_branch` is the branch of the revision that it
+/// resets to; it is not used for other revisions.
 pub(crate) fn derive_revision(
     session: SessionNumber,
     header: &RevisionHeader,
     id: &RevisionId,
     effective: Timestamp,
-    reset: BranchNumber,
+    reset_branch: BranchNumber,
     sink: RowSink<'_>,
 ) -> Result<()> {
     let (branch, sequence) = (header.branch, header.sequence);
     let target = match &header.reset {
         None => None,
         Some(ResetSource::Empty) => Some(of(0).number(0)),
-        Some(ResetSource::To(parent)) => Some(of(reset).number(parent.sequence)),
+        Some(ResetSource::To(parent)) => Some(of(reset_branch).number(parent.sequence)),
     };
     if let Some(target) = target {
         sink(key::RESETS, of(session).branch(branch).number(sequence).build(), target.build())?;
@@ -145,7 +146,8 @@ pub(crate) fn derive_fact_page(
     Ok(())
 }
 
-/// Receives what cannot be derived, and the error. The other rows are still made.
+/// Receives the name of data from which no rows can be derived, and the error. All other rows are
+/// still made.
 pub(crate) type FailureSink<'a> = &'a mut dyn FnMut(String, Error);
 
 /// Makes every row of the [`DERIVED`] tables from primary rows.
@@ -161,8 +163,8 @@ pub(crate) fn derive_all(
         let (number, session) = one?;
         derive_session(number, &session, sink)?;
     }
-    revisions(view, refs, sink, trouble)?;
-    folded(view, sink, trouble)?;
+    derive_revisions(view, refs, sink, trouble)?;
+    derive_folded_revisions(view, sink, trouble)?;
     for_each_row(view, key::CHECKPOINTS, |place, row| {
         let session = key::short_at(place, 0).unwrap_or(0);
         match CheckpointRow::decode(row).map_err(Error::corrupt("a checkpoint")) {
@@ -173,18 +175,20 @@ pub(crate) fn derive_all(
         }
         Ok(())
     })?;
-    let pages = pages(view, trouble)?;
+    let pages = fact_pages_by_id(view, trouble)?;
     for_each_row(view, key::OPERATIONS, |place, row| {
         match OperationRow::decode(row).map_err(Error::corrupt("an operation")) {
-            Ok(row) => operation(view, place, &row, &pages, sink, trouble)?,
+            Ok(row) => derive_operation(view, place, &row, &pages, sink, trouble)?,
             Err(error) => trouble("an operation".to_owned(), error),
         }
         Ok(())
     })
 }
 
-/// Returns the branch of every revision.
-pub(crate) fn branches(view: &dyn Snapshot) -> Result<HashMap<(SessionNumber, u64), BranchNumber>> {
+/// Returns the branch of every revision that is not folded, by session and sequence number.
+fn branches_of_revisions(
+    view: &dyn Snapshot,
+) -> Result<HashMap<(SessionNumber, u64), BranchNumber>> {
     let mut branches = HashMap::new();
     for_each_row(view, key::REVISIONS, |place, _| {
         if let (Some(session), Some(branch), Some(sequence)) =
@@ -197,13 +201,14 @@ pub(crate) fn branches(view: &dyn Snapshot) -> Result<HashMap<(SessionNumber, u6
     Ok(branches)
 }
 
-fn revisions(
+/// Makes the rows that index the revisions that are not folded, and the histories of claims.
+fn derive_revisions(
     view: &dyn Snapshot,
     refs: &StoreRefs,
     sink: RowSink<'_>,
     trouble: FailureSink<'_>,
 ) -> Result<()> {
-    let branches = branches(view)?;
+    let branches = branches_of_revisions(view)?;
     for_each_row(view, key::REVISIONS, |place, bytes| {
         let number = key::short_at(place, 0).unwrap_or(0);
         let at = RevisionRef {
@@ -225,7 +230,7 @@ fn revisions(
                 return Ok(());
             }
         };
-        let reset = match &header.reset {
+        let reset_branch = match &header.reset {
             Some(ResetSource::To(parent)) => {
                 branches.get(&(number, parent.sequence)).copied().unwrap_or(0)
             }
@@ -236,7 +241,7 @@ fn revisions(
             &header,
             &RevisionHeader::id_of(&row.header),
             row.effective,
-            reset,
+            reset_branch,
             sink,
         )?;
         let Some(session) = refs.sessions.get(number)? else {
@@ -244,7 +249,7 @@ fn revisions(
             return Ok(());
         };
         for (ordinal, part) in (0_u32..).zip(&row.parts) {
-            // Lost and reported by an earlier repair.
+            // This part was lost, and an earlier repair reported it.
             if *part == LOST_OBJECT {
                 continue;
             }
@@ -269,7 +274,11 @@ fn revisions(
 }
 
 /// Makes the rows that locate folded revisions.
-fn folded(view: &dyn Snapshot, sink: RowSink<'_>, trouble: FailureSink<'_>) -> Result<()> {
+fn derive_folded_revisions(
+    view: &dyn Snapshot,
+    sink: RowSink<'_>,
+    trouble: FailureSink<'_>,
+) -> Result<()> {
     for_each_row(view, key::FOLDED, |place, bytes| {
         let session = key::short_at(place, 0).unwrap_or(0);
         let branch = key::short_at(place, 4).unwrap_or(0);
@@ -291,8 +300,11 @@ fn folded(view: &dyn Snapshot, sink: RowSink<'_>, trouble: FailureSink<'_>) -> R
     })
 }
 
-/// Returns the numbers of all fact pages by their ids.
-fn pages(view: &dyn Snapshot, trouble: FailureSink<'_>) -> Result<HashMap<ObjectId, u64>> {
+/// Returns the object numbers of all fact pages, by page id.
+fn fact_pages_by_id(
+    view: &dyn Snapshot,
+    trouble: FailureSink<'_>,
+) -> Result<HashMap<ObjectId, u64>> {
     let mut pages = HashMap::new();
     for_each_row(view, key::OBJECTS, |place, sealed| {
         let number = key::last_number(place).unwrap_or(0);
@@ -312,7 +324,8 @@ fn pages(view: &dyn Snapshot, trouble: FailureSink<'_>) -> Result<HashMap<Object
     Ok(pages)
 }
 
-fn operation(
+/// Makes the rows that index an operation and its effects.
+fn derive_operation(
     view: &dyn Snapshot,
     place: &[u8],
     row: &OperationRow,

@@ -465,7 +465,7 @@ pub enum OperationEffect {
     Purged {
         /// The reason, if one was given.
         reason: Option<String>,
-        /// The number of places in which the secret was found.
+        /// How often secrets were found in the session.
         places: u64,
         /// The first sequence number with what was replaced; 0 if it can be anywhere.
         #[serde(default, skip_serializing_if = "is_zero")]

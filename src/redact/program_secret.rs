@@ -256,7 +256,7 @@ fn aws_secret(text: &[u8], start: usize, end: usize) -> Option<SecretFinding> {
             && begins
             && closed
             && mixed
-            && secret_heuristics::bits(value) > 4.0
+            && secret_heuristics::entropy(value) > 4.0
             && !secret_heuristics::is_words(value)
             && !secret_heuristics::is_example(value)
         {
@@ -303,7 +303,7 @@ fn key_number(text: &[u8], start: usize, end: usize) -> Option<SecretFinding> {
     let range = end + gap..end + gap + run(text, end + gap, 4096, is_base64);
     let value = text.get(range.clone())?;
     let is_number = value.len() >= 32
-        && secret_heuristics::bits(value) > 3.5
+        && secret_heuristics::entropy(value) > 3.5
         && value.iter().any(u8::is_ascii_digit)
         && value.iter().any(u8::is_ascii_uppercase);
     if !is_number {
@@ -330,6 +330,6 @@ fn azure_key(text: &[u8], start: usize, end: usize) -> Option<SecretFinding> {
         && !from.checked_sub(1).and_then(|at| text.get(at)).is_some_and(u8::is_ascii_alphanumeric);
     let range = from..from + length;
     let value = text.get(range.clone())?;
-    (is_whole && secret_heuristics::bits(value) > 4.5)
+    (is_whole && secret_heuristics::entropy(value) > 4.5)
         .then_some(SecretFinding { range, kind: "azure-key" })
 }

@@ -1,17 +1,17 @@
-//! Decides whether a value looks like a secret by itself.
+//! Decides by a value alone whether it looks like a secret.
 
 use super::byte_text;
 
-/// Minimum length of a value, in bytes.
+/// Minimum length of a value that [`is_secret`] accepts, in bytes.
 pub(super) const MIN_BYTES: usize = 20;
-/// Minimum entropy of a secret, in bits a byte.
+/// Minimum entropy of a value that [`is_secret`] accepts, in bits a byte.
 const MIN_BITS: f64 = 3.5;
 
-/// Words that make a value a placeholder where a word begins.
+/// Texts that make a value a placeholder if a word in it begins with them.
 const PLACEHOLDER_WORDS: [&str; 9] =
     ["dummy", "sample", "fake", "test-", "test_", "insert", "todo", "mock", "lorem"];
 
-/// Texts that make a value a placeholder wherever they are.
+/// Texts that make a value a placeholder anywhere in it.
 const PLACEHOLDERS: [&str; 17] = [
     "xxxx",
     "example",
@@ -32,8 +32,8 @@ const PLACEHOLDERS: [&str; 17] = [
     "notasecret",
 ];
 
-/// Returns whether the value of an indicating name looks like a secret: long, of high entropy, and
-/// neither a placeholder nor an identifier nor an expression.
+/// Returns whether a value whose name indicates a secret looks like one: it is long, has a high
+/// entropy, and is neither a placeholder nor an identifier nor an expression.
 pub(super) fn is_secret(value: &[u8]) -> bool {
     value.len() >= MIN_BYTES
         && is_dense(value, MIN_BITS)
@@ -44,8 +44,8 @@ pub(super) fn is_secret(value: &[u8]) -> bool {
         && !is_dated_name(value)
 }
 
-/// Returns whether a value in the place of a credential is a real one: a weaker test, because the
-/// context is strong.
+/// Returns whether a value in the place of a credential is a real one. The test is weaker than
+/// [`is_secret`], because the place says more than a name.
 pub(super) fn is_credential(value: &[u8]) -> bool {
     value.len() >= 16
         && is_dense(value, 3.0)
@@ -55,11 +55,11 @@ pub(super) fn is_credential(value: &[u8]) -> bool {
         && !is_dated_name(value)
 }
 
-/// Returns whether a value in the shape of a service's keys, after the name of the service, is a
-/// key: not a placeholder, and either a number or digits and letters that form no words.
+/// Returns whether a value that follows the name of a service, in the shape of its keys, is a key:
+/// no placeholder, and either a number or digits and letters that form no words.
 pub(super) fn is_key_of_service(value: &[u8]) -> bool {
     let is_number = value.iter().all(u8::is_ascii_digit);
-    // Random small letters may be pronounceable, but words have no digits inside.
+    // Random lower-case letters may be pronounceable, but words have no digits inside.
     let is_mixed = || value.len() >= 16 && inner_digits(value) >= 2;
     let is_key = || has_letters_and_digits(value) && (is_mixed() || !is_words(value));
     is_dense(value, 2.0)
@@ -67,11 +67,11 @@ pub(super) fn is_key_of_service(value: &[u8]) -> bool {
         && (is_number || is_key() && !is_dated_name(value))
 }
 
-/// Returns whether a token whose shape says little looks generated: digits and letters that form no
-/// words.
+/// Returns whether a token whose shape alone does not prove it a key looks generated: digits and
+/// letters that form no words.
 pub(super) fn is_random(token: &[u8]) -> bool {
-    let most = if token.len() < 16 { 2.5 } else { 3.0 };
-    is_dense(token, most)
+    let min_bits = if token.len() < 16 { 2.5 } else { 3.0 };
+    is_dense(token, min_bits)
         && has_letters_and_digits(token)
         && !is_placeholder(token)
         && !is_words(token)
@@ -79,7 +79,8 @@ pub(super) fn is_random(token: &[u8]) -> bool {
         && !is_snake_case(token)
 }
 
-/// Returns whether something in the shape of a token is an example from a manual.
+/// Returns whether something in the shape of a token is an example from a manual: it contains a
+/// word such as `example`, counts up, or has few different bytes.
 pub(super) fn is_example(token: &[u8]) -> bool {
     let lower = token.to_ascii_lowercase();
     let has = |word: &str| byte_text::contains(&lower, word.as_bytes());
@@ -88,10 +89,10 @@ pub(super) fn is_example(token: &[u8]) -> bool {
         || has("1234567890")
         || has("abcdefghij")
         || lower.chunk_by(|one, other| one == other).any(|run| run.len() >= 6)
-        || bits(&lower) < 2.5
+        || entropy(&lower) < 2.5
 }
 
-/// Returns whether a password is a well-known one that is not secret.
+/// Returns whether a password is a well-known one or a placeholder, and so no secret.
 pub(super) fn is_known_password(password: &[u8]) -> bool {
     const KNOWN: [&str; 23] = [
         "opensesame",
@@ -124,7 +125,8 @@ pub(super) fn is_known_password(password: &[u8]) -> bool {
     KNOWN.contains(&text) || KNOWN.contains(&word) || is_placeholder(password)
 }
 
-pub(super) fn is_placeholder(value: &[u8]) -> bool {
+/// Returns whether a value is a placeholder for a secret.
+fn is_placeholder(value: &[u8]) -> bool {
     let lower = value.to_ascii_lowercase();
     let begins_word =
         |at: usize| at == 0 || !lower.get(at - 1).is_some_and(u8::is_ascii_alphanumeric);
@@ -137,21 +139,22 @@ pub(super) fn is_placeholder(value: &[u8]) -> bool {
         || is_example(value)
 }
 
-/// Returns the number of digits between letters.
+/// Returns the number of single digits between two letters.
 fn inner_digits(value: &[u8]) -> usize {
     let is_inner = |three: &&[u8]| matches!(three, [a, b, c] if a.is_ascii_alphabetic() && b.is_ascii_digit() && c.is_ascii_alphabetic());
     value.windows(3).filter(is_inner).count()
 }
 
+/// Returns whether a value has a digit and at least two letters.
 fn has_letters_and_digits(value: &[u8]) -> bool {
     let digits = value.iter().filter(|byte| byte.is_ascii_digit()).count();
     let letters = value.iter().filter(|byte| byte.is_ascii_alphabetic()).count();
-    // Long random text of letters alone is rare; what looks like it is a name.
+    // Long random texts of letters alone are rare. What looks like one is usually a name.
     digits >= 1 && letters >= 2
 }
 
 /// Returns the Shannon entropy of the bytes, taken independently, in bits a byte.
-pub(super) fn bits(value: &[u8]) -> f64 {
+pub(super) fn entropy(value: &[u8]) -> f64 {
     let mut counts = [0_u32; 256];
     for byte in value {
         counts[usize::from(*byte)] += 1;
@@ -167,11 +170,12 @@ pub(super) fn bits(value: &[u8]) -> f64 {
         .sum()
 }
 
-fn is_dense(value: &[u8], min: f64) -> bool {
-    bits(value) > min
+/// Returns whether the entropy of a value is greater than a number of bits a byte.
+fn is_dense(value: &[u8], min_bits: f64) -> bool {
+    entropy(value) > min_bits
 }
 
-/// Returns whether the value is a UUID that is not an example.
+/// Returns whether the value has the form of a UUID.
 pub(super) fn is_uuid(value: &[u8]) -> bool {
     value.len() == 36
         && value.iter().enumerate().all(|(place, byte)| match place {
@@ -180,8 +184,8 @@ pub(super) fn is_uuid(value: &[u8]) -> bool {
         })
 }
 
-/// Returns whether the value is 32 hex digits or more, of one case, that may be a key. The entropy
-/// of hex digits is at most 4 bits a byte.
+/// Returns whether the value is 32 hex digits or more that may be a key. The entropy of hex digits
+/// of one case is at most 4 bits a byte.
 pub(super) fn is_hex_key(value: &[u8]) -> bool {
     value.len() >= 32
         && value.iter().all(u8::is_ascii_hexdigit)
@@ -190,8 +194,8 @@ pub(super) fn is_hex_key(value: &[u8]) -> bool {
         && !is_placeholder(value)
 }
 
-/// Returns whether the value has the form of a non-secret: a UUID, a path, a URL, a checksum, a
-/// time.
+/// Returns whether the value has the form of something that is no secret: a UUID, a path, a URL, a
+/// checksum, parameters, a path of identifiers, or an identifier in snake case.
 pub(super) fn is_structured(value: &[u8]) -> bool {
     let begins = |start: &str| value.starts_with(start.as_bytes());
     let is_path = begins("/") && value.iter().filter(|byte| **byte == b'/').count() > 1
@@ -232,8 +236,8 @@ fn is_code_path(value: &[u8]) -> bool {
     (path.len() < text.len() || path.contains("::")) && path.split("::").all(is_identifier)
 }
 
-/// Returns whether the value is an identifier of at least three words, at most half of them with
-/// digits: `nl80211_key_attributes`.
+/// Returns whether the value is an identifier of at least three parts between underscores, and at
+/// least half of the parts are words: `nl80211_key_attributes`.
 fn is_snake_case(value: &[u8]) -> bool {
     let is_word = |part: &[u8]| {
         part.iter().all(u8::is_ascii_alphabetic) && (part.len() <= 4 || is_pronounceable(part))
@@ -248,14 +252,14 @@ fn is_snake_case(value: &[u8]) -> bool {
         && (is_one_case(u8::is_ascii_lowercase) || is_one_case(u8::is_ascii_uppercase))
 }
 
-/// Returns whether most of the value consists of words, like names and expressions.
+/// Returns whether most of the value consists of words, as names and expressions do.
 pub(super) fn is_words(value: &[u8]) -> bool {
     const SHARE: f64 = 0.7;
     let (mut in_words, mut counted, mut words, mut in_short_words) = (0_u32, 0_u32, 0, 0_u32);
     for piece in value.split(|byte| !byte.is_ascii_alphanumeric()) {
         let mut rest = piece;
         while !rest.is_empty() {
-            let (word, behind) = rest.split_at(word_length(rest));
+            let (word, after) = rest.split_at(word_length(rest));
             // A short word counts where it is separate: the `my` and `key` of `MY_KEY`.
             let alone =
                 word.len() == piece.len() && word.len() < 4 && word[0].is_ascii_alphabetic();
@@ -267,7 +271,7 @@ pub(super) fn is_words(value: &[u8]) -> bool {
             } else if word.len() == 3 && word[0].is_ascii_uppercase() && is_pronounceable(word) {
                 in_short_words += length;
             }
-            rest = behind;
+            rest = after;
         }
     }
     // A short word counts among longer ones: the `Key` of `PrivateKeyTypes`.
@@ -282,7 +286,7 @@ pub(super) fn is_words(value: &[u8]) -> bool {
 /// words precede the date, at most two of them with digits (`4o`, `128k`); a revision may follow it
 /// (`-v1:0`).
 pub(super) fn is_dated_name(value: &[u8]) -> bool {
-    const MOST_WITH_DIGITS: usize = 2;
+    const MAX_WITH_DIGITS: usize = 2;
     let Ok(text) = std::str::from_utf8(value) else { return false };
     let named = text.rsplit_once("-v").filter(|(_, revision)| {
         revision.len() <= 4 && revision.bytes().all(|byte| byte.is_ascii_digit() || byte == b':')
@@ -298,11 +302,11 @@ pub(super) fn is_dated_name(value: &[u8]) -> bool {
         let is_small = |byte: u8| byte.is_ascii_lowercase() || byte.is_ascii_digit();
         word.len() <= 4 && word.bytes().all(is_small)
     };
-    name.split(['-', '.', '/']).all(is_word) && letters >= 3 && with_digits <= MOST_WITH_DIGITS
+    name.split(['-', '.', '/']).all(is_word) && letters >= 3 && with_digits <= MAX_WITH_DIGITS
 }
 
-/// Returns the text before the date at the end of a name: `-2025-11-20`, `-20251120` or
-/// `@20251120`.
+/// Returns the text before the date at the end of a name, such as `-2025-11-20`, `-20251120` or
+/// `@20251120`; `None` if there is no date.
 fn before_date(name: &str) -> Option<&str> {
     let at =
         |length: usize| name.len().checked_sub(length).and_then(|at| name.split_at_checked(at));
@@ -323,8 +327,8 @@ fn before_date(name: &str) -> Option<&str> {
     front.strip_suffix(['-', '@'])
 }
 
-/// Returns the length of the first word: a capital and small letters, capitals only, small letters
-/// only, or one digit.
+/// Returns the length of the first word: a capital and lower-case letters, capitals only,
+/// lower-case letters only, or one other byte.
 fn word_length(text: &[u8]) -> usize {
     let small = |text: &[u8]| text.iter().take_while(|byte| byte.is_ascii_lowercase()).count();
     let capitals = text.iter().take_while(|byte| byte.is_ascii_uppercase()).count();
@@ -337,6 +341,8 @@ fn word_length(text: &[u8]) -> usize {
     }
 }
 
+/// Returns whether a word can be pronounced: at least a sixth of it are vowels, and at most four
+/// bytes in a row are none.
 fn is_pronounceable(word: &[u8]) -> bool {
     let vowel =
         |byte: &u8| matches!(byte.to_ascii_lowercase(), b'a' | b'e' | b'i' | b'o' | b'u' | b'y');

@@ -77,7 +77,7 @@ pub(super) fn is_secret(text: &[u8], named: &NamedValue) -> bool {
             // 16 hex digits are mostly a checksum or an id.
             let is_long = named.quoted
                 && value.len() >= 16
-                && secret_heuristics::bits(value) > 3.3
+                && secret_heuristics::entropy(value) > 3.3
                 && !value.iter().all(u8::is_ascii_hexdigit);
             let least = if is_variable || is_long { Strength::Fair } else { Strength::High };
             is_sure && is_token(value, least)
@@ -216,7 +216,7 @@ fn is_generated(value: &[u8], name: Name, any_end: bool) -> bool {
         && small + capitals >= 3
         && spaces <= 2
         && (spaces == 0 || digits >= 2 && small > 0 && capitals > 0)
-        && secret_heuristics::bits(value) >= 2.8
+        && secret_heuristics::entropy(value) >= 2.8
         && !is_code
         && !(is_call && (!any_end || value.len() >= 24))
         && !ends_code
@@ -266,7 +266,7 @@ fn has_short_length(value: &[u8]) -> bool {
 fn is_token(value: &[u8], least: Strength) -> bool {
     value.len() >= MIN_TOKEN_BYTES
         && strength(value) >= least
-        && secret_heuristics::bits(value) > 3.0
+        && secret_heuristics::entropy(value) > 3.0
 }
 
 /// Returns whether an unquoted value is written as in a settings file, an environment or a query,
@@ -313,7 +313,7 @@ pub(super) fn strength(value: &[u8]) -> Strength {
     let signs = count(|byte| b"!@#$%^*+~?&".contains(byte));
     let letters = small + capitals;
     if letters < 2
-        || secret_heuristics::bits(value) < 2.3
+        || secret_heuristics::entropy(value) < 2.3
         || secret_heuristics::is_known_password(value)
         || secret_heuristics::is_words(value) && !(has_inner_digit(value) && capitals == 0)
         || secret_heuristics::is_dated_name(value)

@@ -389,8 +389,8 @@ fn a_value_is_cleaned_at_any_depth_and_by_the_names_of_its_fields() {
 
 #[test]
 fn the_entropy_is_shannons() {
-    assert!((secret_heuristics::bits(b"abcd") - 2.0).abs() < 1e-9);
-    assert!(secret_heuristics::bits(b"aaaa").abs() < 1e-9);
+    assert!((secret_heuristics::entropy(b"abcd") - 2.0).abs() < 1e-9);
+    assert!(secret_heuristics::entropy(b"aaaa").abs() < 1e-9);
 }
 
 /// A mark ends a word, is not a name for what follows, and is shorter than the text it replaces.

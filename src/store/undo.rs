@@ -1,4 +1,4 @@
-//! Undo and redo: reversing the effects of one operation.
+//! Undo and redo: each reverses the effects of one operation.
 
 mod inverse;
 
@@ -28,14 +28,14 @@ pub struct OperationSummary {
     pub author: OperationAuthor,
     /// The time of the operation.
     pub time: Timestamp,
-    /// Its effects, in words.
+    /// Its effects, each in words.
     pub effects: Vec<String>,
     /// The number of the last revision that it made; absent if it made none.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub revision: Option<u64>,
-    /// The operation that it undid.
+    /// The operation that it undid; for a redo, the undo.
     pub takes_back: Option<OperationId>,
-    /// Whether it was undone.
+    /// Whether it was undone and is not in force.
     pub taken_back: bool,
 }
 
@@ -58,6 +58,7 @@ impl From<OperationRow> for OperationSummary {
     }
 }
 
+/// Returns an effect in words.
 fn describe(effect: &OperationEffect) -> String {
     match effect {
         OperationEffect::Revision { sequence, .. } => format!("revision #{sequence}"),
@@ -116,6 +117,7 @@ const fn is_final(effect: &OperationEffect) -> bool {
     matches!(effect, OperationEffect::Swept { .. } | OperationEffect::Purged { .. })
 }
 
+/// Returns the error for an operation whose hidden data was permanently deleted.
 fn swept(row: &OperationRow) -> Error {
     Error::Conflict(format!(
         "what '{}' pruned was permanently deleted: it is too late to undo it",
@@ -128,7 +130,7 @@ fn swept(row: &OperationRow) -> Error {
 pub struct UndoReport {
     /// The operation of the undo or redo itself.
     pub operation: OperationId,
-    /// The operation that was undone (for a redo: that is in force again).
+    /// The operation that was undone or, for a redo, is in force again.
     pub target: OperationSummary,
     /// The new revision, if claims changed.
     pub revision: Option<u64>,
@@ -165,14 +167,14 @@ impl Store {
 }
 
 impl Session {
-    /// Returns the operations of this session, newest first.
+    /// Returns the newest operations of this session, at most `limit`, newest first.
     pub fn operations(&self, limit: usize) -> Result<Vec<OperationSummary>> {
         let view = self.view()?;
         Ok(self.operation_rows(&view, limit)?.into_iter().map(Into::into).collect())
     }
 
-    /// Returns the operation that [`Session::undo`] would undo, or that [`Session::redo`] would
-    /// bring back; `None` if there is none.
+    /// Returns the operation that [`Session::undo`] without an id would undo, or that
+    /// [`Session::redo`] would redo; `None` if there is none.
     pub fn next_to_undo(&self, redo: bool) -> Result<Option<OperationSummary>> {
         let view = self.view()?;
         let rows = self.operation_rows(&view, usize::MAX)?;
@@ -196,6 +198,7 @@ impl Session {
         self.store.foreign_operations(session_refs(&view.refs, self.number)?.info.id)
     }
 
+    /// Returns the rows of the newest operations of this session, newest first.
     fn operation_rows(&self, view: &ReadSnapshot, limit: usize) -> Result<Vec<OperationRow>> {
         let from = of(self.number).build();
         let to = of(self.number).end();
@@ -205,8 +208,8 @@ impl Session {
             .collect()
     }
 
-    /// Undoes the newest operation that was asked for here and is still in force, or the one whose
-    /// id begins with `operation`. One that was pulled from others is only undone by its id.
+    /// Undoes the operation whose id begins with `operation`; without an id, the newest one that
+    /// was asked for here, is still in force and can be undone.
     ///
     /// # Errors
     /// [`Error::NotFound`] if there is none, [`Error::Conflict`] if what it changed was changed
@@ -215,18 +218,21 @@ impl Session {
         self.take_back(act, UndoDirection::Undo, operation)
     }
 
-    /// Undoes the last undo, unless another operation followed it.
+    /// Undoes the last undo that was not redone, unless another operation that was asked for here
+    /// followed it.
     ///
     /// # Errors
-    /// [`Error::NotFound`] if the last operation was no undo; [`Error::Conflict`].
+    /// [`Error::NotFound`] if there is no undo to redo, [`Error::Conflict`] as for
+    /// [`Session::undo`].
     pub fn redo(&self, act: &WriteContext) -> Result<UndoReport> {
         self.take_back(act, UndoDirection::Redo, None)
     }
 
+    /// Undoes or redoes an operation.
     fn take_back(
         &self,
         act: &WriteContext,
-        way: UndoDirection,
+        direction: UndoDirection,
         named: Option<&str>,
     ) -> Result<UndoReport> {
         let operation = act.operation()?;
@@ -235,7 +241,7 @@ impl Session {
             let view = desk.view()?;
             let rows = self.operation_rows(&view, usize::MAX)?;
             let foreign = self.foreign_operations(&view)?;
-            let target = match way {
+            let target = match direction {
                 UndoDirection::Undo => undoable(&rows, &foreign, named)?,
                 UndoDirection::Redo => redoable(&view, &rows, &foreign)?,
             };
@@ -245,7 +251,7 @@ impl Session {
             texts = target.effects.iter().filter_map(texts_of).collect();
             let revision = planned.map(|planned| planned.head.sequence);
             // After a redo, report the operation that the undo had undone.
-            let shown = match (way, target.takes_back) {
+            let shown = match (direction, target.takes_back) {
                 (UndoDirection::Redo, Some(first)) => find_operation(&view, &first)?,
                 _ => None,
             };
@@ -259,8 +265,8 @@ impl Session {
     }
 }
 
-/// Returns the newest operation that was asked for and is in force, or the one whose id begins with
-/// `named`. This and the following functions expect rows newest first.
+/// Returns the operation whose id begins with `named`; without one, the newest one that was asked
+/// for here, is in force and can be undone. `rows` are newest first, also below.
 fn undoable<'a>(
     rows: &'a [OperationRow],
     foreign: &HashSet<OperationId>,
@@ -300,7 +306,8 @@ fn undoable<'a>(
         .ok_or_else(|| Error::not_found("operation", "to undo"))
 }
 
-/// Returns the last undo, if only hooks, purges, other redos and operations of others follow it.
+/// Returns the last undo that was not redone. After it, there may only be redone undos, redos,
+/// operations of hooks, operations that only purged or had no effect, and pulled operations.
 fn redoable<'a>(
     view: &ReadSnapshot,
     rows: &'a [OperationRow],
@@ -323,7 +330,8 @@ fn redoable<'a>(
     Err(Error::not_found("undo", "to undo"))
 }
 
-/// Returns the operation that last applied the effects of this one: itself, or its last redo.
+/// Returns the operation that last applied the effects of `target`: `target` itself, or its last
+/// redo.
 fn last_done_by<'a>(rows: &'a [OperationRow], target: &'a OperationRow) -> &'a OperationRow {
     let newer = || rows.iter().take_while(|row| row.operation.id != target.operation.id);
     let takes_target_back = |id: &OperationId| {
@@ -333,7 +341,7 @@ fn last_done_by<'a>(rows: &'a [OperationRow], target: &'a OperationRow) -> &'a O
     redo.unwrap_or(target)
 }
 
-/// Returns the session whose texts an effect dropped or restored.
+/// Returns the session in which an effect dropped or restored texts.
 const fn texts_of(effect: &OperationEffect) -> Option<SessionNumber> {
     match effect {
         OperationEffect::TextDropped { of, .. }

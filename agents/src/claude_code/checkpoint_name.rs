@@ -1,4 +1,4 @@
-//! The name of a checkpoint that is made because time has passed: what happened since the last one.
+//! Names a checkpoint that is made because time has passed, by what happened since the last one.
 
 use forge_store::model::claim::{CodeState, FactText, Message, Prompt, VerificationResult};
 use forge_store::model::claim::{ExecutedCommand, VerificationStatus, VocabularyWord};
@@ -6,29 +6,29 @@ use forge_store::model::text::one_line;
 use forge_store::model::{Checkpoint, Fact, Kind};
 use serde::{Deserialize, Serialize};
 
-/// The longest name, in characters.
+/// The maximum length of a name in characters, without the `…` at the end of a cut one.
 const NAME_CHARS: usize = 100;
-/// How many files are named.
+/// The maximum number of files in a name.
 const FILES_NAMED: usize = 3;
 
-/// What happened since the last checkpoint, as far as a name needs it.
+/// What happened since the last checkpoint, as far as its name needs it.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub(crate) struct RecentEvents {
-    /// The last prompt of a person.
+    /// The last prompt of a person that is no slash command.
     prompt: Option<String>,
-    /// The names of the first edited files.
+    /// The names of the first edited files: at most one more than a checkpoint name contains.
     files: Vec<String>,
-    /// The last result of a check; a failure is kept.
+    /// The last check that did not pass, else the last check that passed; and whether it failed.
     check: Option<(bool, String)>,
-    /// The last command.
+    /// The last command line.
     command: Option<String>,
-    /// What the agent said last.
+    /// The last message of the main agent.
     message: Option<String>,
 }
 
 impl RecentEvents {
-    /// Adds what a fact says.
+    /// Notes what a fact says.
     pub(crate) fn add(&mut self, fact: &Fact) {
         let value = &fact.value;
         match fact.kind {
@@ -36,7 +36,7 @@ impl RecentEvents {
                 let Ok(prompt) = Prompt::from_value(value) else { return };
                 let is_slash = prompt.tags.is_some_and(|it| it.iter().any(|tag| tag == "slash"));
                 if !is_slash {
-                    set(&mut self.prompt, prompt.text.as_ref());
+                    replace_text(&mut self.prompt, prompt.text.as_ref());
                 }
             }
             Kind::Code => {
@@ -65,21 +65,21 @@ impl RecentEvents {
             }
             Kind::Command => {
                 let line = ExecutedCommand::from_value(value).ok().and_then(|ran| ran.command);
-                set(&mut self.command, line.as_ref());
+                replace_text(&mut self.command, line.as_ref());
             }
             Kind::Message => {
                 let Ok(message) = Message::from_value(value) else { return };
                 let role = message.role.as_ref().map(FactText::preview);
                 if role == Some("assistant") && message.agent.is_none() {
-                    set(&mut self.message, message.text.as_ref());
+                    replace_text(&mut self.message, message.text.as_ref());
                 }
             }
             _ => {}
         }
     }
 
-    /// Returns the name: the prompt, else the edited files, a check, a command, or what the agent
-    /// said.
+    /// Returns the name: the prompt, else the edited files, else the check, else the command, else
+    /// the agent's message. If there is none of these, it says that time has passed.
     pub(crate) fn name(&self) -> String {
         let edited = (!self.files.is_empty()).then(|| {
             let named = self.files.iter().take(FILES_NAMED).cloned().collect::<Vec<_>>();
@@ -94,8 +94,8 @@ impl RecentEvents {
     }
 }
 
-/// Sets a text to the beginning of another one, unless that is empty.
-fn set(text: &mut Option<String>, new: Option<&FactText>) {
+/// Replaces a text by the beginning of another one, on one line, unless that is empty.
+fn replace_text(text: &mut Option<String>, new: Option<&FactText>) {
     let new = new.map(|new| one_line(new.preview(), NAME_CHARS)).filter(|new| !new.is_empty());
     *text = new.or(text.take());
 }

@@ -1,12 +1,13 @@
-//! Recognises runs in which the checker never started, because the program that runs it failed.
+//! Recognises runs in which the check never started, because the program that was to run it failed.
 
 use super::check_call::CheckCall;
 use regex::Regex;
 
-/// A way in which a program says that it could not run a command.
+/// A line by which programs say that they ran nothing.
 struct RunnerFailure {
+    /// The programs that print it.
     programs: &'static [&'static str],
-    /// The line that it prints. `{}` is the name of what it should have run.
+    /// The pattern of the line. `{}` is the name of what the program was to run.
     message: &'static str,
 }
 
@@ -14,11 +15,14 @@ const fn says(programs: &'static [&'static str], message: &'static str) -> Runne
     RunnerFailure { programs, message }
 }
 
+/// Programs that run commands in containers.
 const CONTAINERS: &[&str] =
     &["docker", "docker-compose", "podman", "podman-compose", "kubectl", "devcontainer"];
+/// Programs that run scripts of Node packages.
 const NODE: &[&str] = &["npm", "npx", "pnpm", "pnpx", "yarn", "bun", "bunx"];
 const MAKE: &[&str] = &["make", "gmake"];
 
+/// Lines that say that the program could not run the check.
 static FAILURES: &[RunnerFailure] = &[
     says(&["python"], r"^\S*python[\d.]*(?:\.exe)?: No module named '?{}\b"),
     says(&["python"], r"^\S*python[\d.]*(?:\.exe)?: can't open file \S*{}"),
@@ -91,7 +95,7 @@ static FAILURES: &[RunnerFailure] = &[
     says(&["devcontainer"], r"^Error: (?:Dev container|Command failed: docker)"),
 ];
 
-/// Lines that say that there was nothing to run, though the program succeeds.
+/// Lines that say that there was nothing to run, although the program succeeded.
 static NOTHING_RAN: &[RunnerFailure] = &[
     says(NODE, r"^No projects matched the filters"),
     says(NODE, r"^None of the selected packages has a "),
@@ -99,16 +103,17 @@ static NOTHING_RAN: &[RunnerFailure] = &[
     says(&["turbo"], r"^\s*No tasks were executed as part of this run"),
 ];
 
-/// The exit codes with which runners say that they failed themselves.
-const CODES: &[(&[&str], i64)] = &[
+/// The exit codes by which programs say that they themselves failed.
+const RUNNER_CODES: &[(&[&str], i64)] = &[
     (&["ssh"], 255),
     (&["docker", "docker-compose", "podman"], 125),
     (&["timeout", "gtimeout", "env", "nice", "nohup", "stdbuf", "chroot", "xvfb-run"], 125),
 ];
 
-/// How many of the first lines are searched for a message without a name.
+/// How many lines are searched for a message without a name: the first ones that are not empty.
 const FIRST_LINES: usize = 4;
 
+/// Returns whether one of these programs is the check's own program or runs it.
 fn is_run_by(call: &CheckCall, programs: &[&str]) -> bool {
     let own = call.name.split(' ').next().unwrap_or_default();
     let own = own.rsplit('/').next().unwrap_or_default();
@@ -121,13 +126,14 @@ fn is_run_by(call: &CheckCall, programs: &[&str]) -> bool {
     programs.iter().any(of)
 }
 
-/// Whether this exit code is that of a runner which failed itself.
+/// Returns whether this exit code says that a runner of the check failed, not the check.
 pub(super) fn is_runner_code(call: &CheckCall, code: i64) -> bool {
-    CODES.iter().any(|(programs, known)| *known == code && is_run_by(call, programs))
+    RUNNER_CODES.iter().any(|(programs, known)| *known == code && is_run_by(call, programs))
 }
 
-/// Whether the output says that a runner or the tool itself could not run the check. A message
-/// without a name counts only if the line has one check (`alone`).
+/// Returns whether the output says that a runner, or the tool itself, could not run the check. A
+/// message without the name of the check counts only if the command line has no other check
+/// (`alone`).
 pub(super) fn says_not_started(call: &CheckCall, lines: &[&str], alone: bool) -> bool {
     let own = call.name.split(' ').next().unwrap_or_default();
     let first = call.call.split(' ').next().unwrap_or_default();
@@ -148,7 +154,7 @@ pub(super) fn says_not_started(call: &CheckCall, lines: &[&str], alone: bool) ->
     })
 }
 
-/// Whether the output says that there was nothing to run.
+/// Returns whether the output says that there was nothing to run.
 pub(super) fn says_nothing_ran(call: &CheckCall, lines: &[&str]) -> bool {
     NOTHING_RAN.iter().filter(|nothing| is_run_by(call, nothing.programs)).any(|nothing| {
         Regex::new(&super::summary::ascii(nothing.message))

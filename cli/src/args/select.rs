@@ -1,4 +1,5 @@
-//! Arguments that several commands share: which claims or facts to list or show.
+//! Arguments that the commands about claims and facts share: which ones to list or show, the text
+//! of a new one, and when a change took place.
 
 use super::field_option::{FieldArgs, Listed, ListedKind};
 use super::list_format::ListFormat;
@@ -8,7 +9,7 @@ use std::marker::PhantomData;
 /// Which claims to list.
 #[derive(Debug, clap::Args)]
 pub struct ClaimListArgs<K: ListedKind> {
-    /// Which.
+    /// The fields by which they are filtered.
     #[command(flatten)]
     pub filter: FieldArgs<K, Listed>,
 
@@ -44,7 +45,7 @@ pub struct EntityShowArgs<K: ListedKind> {
     #[arg(long)]
     pub full: bool,
 
-    /// The kind.
+    /// The kind to which the arguments belong.
     #[arg(skip)]
     pub kind: PhantomData<K>,
 }
@@ -52,7 +53,7 @@ pub struct EntityShowArgs<K: ListedKind> {
 /// Which facts to list.
 #[derive(Debug, clap::Args)]
 pub struct FactListArgs<K: ListedKind> {
-    /// Which.
+    /// The fields by which they are filtered.
     #[command(flatten)]
     pub filter: FieldArgs<K, Listed>,
 
@@ -77,7 +78,7 @@ pub struct FactListArgs<K: ListedKind> {
     pub format: Option<ListFormat>,
 }
 
-/// The text of a new claim: as an argument, or as an option, as for a commit of git.
+/// The text of a new claim, given as an argument or, as in `git commit`, with `-m`.
 #[derive(Debug, clap::Args)]
 pub struct DescriptionArgs<K: ListedKind> {
     #[arg(
@@ -98,12 +99,13 @@ pub struct DescriptionArgs<K: ListedKind> {
     )]
     pub message: Option<String>,
 
-    /// The kind.
+    /// The kind to which the arguments belong.
     #[arg(skip)]
     pub kind: PhantomData<K>,
 }
 
 impl<K: ListedKind> DescriptionArgs<K> {
+    /// Returns the text; empty if none is given.
     pub fn text(&self) -> &str {
         self.description.as_deref().or(self.message.as_deref()).unwrap_or_default()
     }

@@ -12,23 +12,23 @@ use forge_store::story::{
 use serde::{Serialize, Serializer};
 use std::collections::BTreeMap;
 
-/// The columns before the text of a line: the time and the sign.
+/// The number of columns before the text of a line, in which the time and the sign are.
 const TEXT_COLUMN: usize = 11;
-/// The length of a separator if the width is not limited.
+/// The maximum length of a separator, in columns.
 const RULE_COLUMNS: usize = 72;
-/// How many uncommitted files are named.
+/// The maximum number of uncommitted files that are named.
 const FILES_NAMED: usize = 6;
 
-/// The story of a session.
+/// The report of the story of a session.
 #[derive(Debug)]
 pub struct StoryReport {
     /// The lines that are shown.
     pub story: Story,
-    /// How many earlier lines there are.
+    /// The number of earlier lines, which are not shown.
     pub earlier: usize,
     /// The patches of edits to show, by the id of the edit.
     pub patches: BTreeMap<String, String>,
-    /// Whether each line has its date and the story no headings.
+    /// Whether each line has its date, and there are no headings, patches and findings.
     pub oneline: bool,
 }
 
@@ -37,9 +37,9 @@ impl Serialize for StoryReport {
         #[derive(Serialize)]
         struct StoryJson<'s> {
             session: &'s str,
-            /// The folder that paths are relative to; null if the record names none.
+            /// The folder to which paths are relative; null if no recorded data names one.
             root: Option<&'s str>,
-            /// How many earlier lines there are.
+            /// The number of earlier lines, which are left out.
             earlier: usize,
             turns: Vec<TurnJson<'s>>,
             findings: FindingsJson<'s>,
@@ -73,8 +73,9 @@ struct FindingsJson<'s> {
     from: Option<Timestamp>,
     to: Option<Timestamp>,
     prompts: usize,
-    /// How many items there are, and how many of them are shown without `--all`.
+    /// The number of all items.
     items: usize,
+    /// The number of items that are shown without `--all`.
     told: usize,
     compactions: usize,
     commits: &'s [DeliveredCommit],
@@ -125,7 +126,7 @@ impl Report for StoryReport {
             return screen.line(Tone::Plain, &format!("Nothing has happened in {session} yet."));
         }
         if self.oneline {
-            return print_one_by_one(&self.story, screen);
+            return print_items_with_dates(&self.story, screen);
         }
         print_header(&self.story, screen);
         if self.earlier > 0 {
@@ -148,24 +149,25 @@ impl Report for StoryReport {
     }
 }
 
-/// Writes each item on a line with its date, and nothing else.
-/// Returns the lines of a story, each with its date and a line end.
+/// Returns the items of a story as lines, each with its date and a line break at its end.
 pub fn story_lines(story: &Story, out: &OutputSink) -> Vec<String> {
     let line = |row: StoryRow<'_>| {
         let mut screen = out.line_screen();
-        print_one(&row, &mut screen);
+        print_item_with_date(&row, &mut screen);
         screen.into_text()
     };
     story.rows().into_iter().map(line).filter(|line| !line.is_empty()).collect()
 }
 
-fn print_one_by_one(story: &Story, screen: &mut Screen) {
+/// Writes each item on a line with its date, and nothing else.
+fn print_items_with_dates(story: &Story, screen: &mut Screen) {
     for row in story.rows() {
-        print_one(&row, screen);
+        print_item_with_date(&row, screen);
     }
 }
 
-fn print_one(row: &StoryRow<'_>, screen: &mut Screen) {
+/// Writes an item on a line with its date. Writes nothing for folded items.
+fn print_item_with_date(row: &StoryRow<'_>, screen: &mut Screen) {
     if let StoryRow::Item(item) = row {
         let time = screen.local_time(item.at);
         let time = time.get(..16).unwrap_or(&time);
@@ -184,7 +186,7 @@ fn print_one(row: &StoryRow<'_>, screen: &mut Screen) {
     }
 }
 
-/// Writes the changed lines of a patch below its edit.
+/// Writes the lines of a patch below its edit, without the names of the files.
 fn print_patch(patch: &str, screen: &mut Screen) {
     let indent = " ".repeat(TEXT_COLUMN);
     for line in patch.lines() {
@@ -199,7 +201,7 @@ fn print_patch(patch: &str, screen: &mut Screen) {
     }
 }
 
-/// Writes the title, and the figures of the session.
+/// Writes the title, the length and the counts of a session.
 fn print_header(story: &Story, screen: &mut Screen) {
     let findings = &story.findings;
     if let Some(title) = findings.title.as_ref().filter(|title| **title != story.session) {
@@ -232,7 +234,7 @@ fn print_header(story: &Story, screen: &mut Screen) {
     ]);
 }
 
-/// Writes what fails and what no commit has.
+/// Writes which checks fail, or that all pass, and which files are edited but not committed.
 fn print_findings(findings: &StoryFindings, screen: &mut Screen) {
     if findings.failing.is_empty() && findings.passing.is_empty() && findings.uncommitted.is_empty()
     {
@@ -269,7 +271,7 @@ fn print_findings(findings: &StoryFindings, screen: &mut Screen) {
     }
 }
 
-/// Draws items as lines; knows what the line before showed.
+/// Writes the rows of a story as lines, and remembers what the line before showed.
 #[derive(Debug, Default)]
 pub struct StoryLines {
     day: String,
@@ -279,7 +281,8 @@ pub struct StoryLines {
 }
 
 impl StoryLines {
-    /// Writes one row, with a separator before it if a day or a long pause lies between.
+    /// Writes a row. A separator precedes it if it is of another day than the row before, or
+    /// follows a long pause.
     pub fn print(&mut self, row: &StoryRow<'_>, screen: &mut Screen) {
         match row {
             StoryRow::Item(item) => self.print_item(item, screen),
@@ -316,6 +319,7 @@ impl StoryLines {
         self.clock = clock;
     }
 
+    /// Writes a separator before a row at this time, if one is needed.
     fn separate(&mut self, at: Timestamp, screen: &mut Screen) {
         let day = screen.day(at);
         let pause = self.last.and_then(|last| long_pause(last, at));

@@ -1,4 +1,4 @@
-//! Depots: storage of named objects that many machines share, where the data of a remote is kept.
+//! Depots: shared storage of named objects, in which the data of a remote is kept.
 //!
 //! A depot has no locks and no transactions. Its one promise is the conditional write:
 //! [`Depot::put_new`] and [`Depot::swap`] compare and write in one step. Implementations:
@@ -20,20 +20,20 @@ use rustix::time::{ClockId, clock_gettime};
 use std::fmt;
 use std::time::Duration;
 
-/// Maximum size of an object in bytes. A reader does not accept more, so that a hostile depot
-/// cannot fill the memory.
+/// Maximum size of an object in bytes. A reader does not accept a larger one, so that a hostile
+/// depot cannot fill the memory.
 pub const MAX_DEPOT_OBJECT_BYTES: usize = 128 << 20;
 /// Maximum number of entries in one answer of [`Depot::list`].
 pub const DEPOT_LIST_ENTRIES: usize = 1_000;
 /// Maximum length of a name in bytes.
 const MAX_NAME_BYTES: usize = 512;
 
-/// Identifies the contents of an object. The depot chooses it; it is only compared.
+/// A tag that identifies the contents of an object. The depot chooses it; others only compare it.
 #[derive(Clone, PartialEq, Eq, Hash)]
 pub struct DepotTag(String);
 
 impl DepotTag {
-    /// Creates the tag with this text.
+    /// Creates a tag from its text.
     #[must_use]
     pub fn new(text: impl Into<String>) -> Self {
         Self(text.into())
@@ -55,11 +55,11 @@ impl fmt::Debug for DepotTag {
 /// The answer of [`Depot::get`].
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum DepotRead {
-    /// There is no object of this name.
+    /// There is no object with this name.
     Absent,
     /// The object still has the tag that the caller knows.
     Unchanged,
-    /// The object, whole.
+    /// The whole object.
     Whole {
         /// Its contents.
         bytes: Vec<u8>,
@@ -69,7 +69,8 @@ pub enum DepotRead {
 }
 
 impl DepotRead {
-    /// Makes the answer for an object, or for none, to a caller that knows a tag.
+    /// Makes the answer to a caller that knows the tag `known`; `found` is the object, if there is
+    /// one.
     fn of(found: Option<(Vec<u8>, DepotTag)>, known: Option<&DepotTag>) -> Self {
         match found {
             None => Self::Absent,
@@ -84,8 +85,9 @@ impl DepotRead {
 pub enum DepotWrite {
     /// The object was written, durably, and has this tag.
     Done(DepotTag),
-    /// Nothing was written. For `put_new`: there is an object of this name. For `swap`: the object
-    /// has another tag, or there is none. An earlier attempt of the same caller may be the cause.
+    /// Nothing was written. For `put_new`: there is an object with this name. For `swap`: the
+    /// object has another tag, or there is none. An earlier attempt of the same caller may be the
+    /// cause.
     Conflict,
 }
 
@@ -94,8 +96,8 @@ pub enum DepotWrite {
 pub struct DepotEntry {
     /// The name of the object.
     pub name: String,
-    /// The tag of its contents. `None` if the depot would need another request, or have to read a
-    /// large object, to know it.
+    /// The tag of its contents. `None` if the depot would have to send another request or read a
+    /// large object to know it.
     pub tag: Option<DepotTag>,
     /// The size of the object in bytes.
     pub bytes: u64,
@@ -103,8 +105,8 @@ pub struct DepotEntry {
     pub changed: Timestamp,
 }
 
-/// Named objects that many machines share. Each call is one request, and blocks until it is
-/// answered.
+/// Storage of named objects that many machines share. Each call is one request, and blocks until it
+/// is answered.
 ///
 /// A name is a path of ASCII letters, digits, `-`, `_` and `.`. Its parts are separated by `/`;
 /// none is empty or begins with a `.`. No name is the folder of another.
@@ -119,7 +121,7 @@ pub trait Depot: Send + Sync {
     /// read whole.
     fn get(&self, name: &str, known: Option<&DepotTag>) -> Result<DepotRead, DepotError>;
 
-    /// Writes an object if there is none of this name. It is durable on return.
+    /// Writes an object if there is none with this name. It is durable on return.
     ///
     /// # Errors
     /// [`DepotError::Unsure`] if the answer was lost: read the object to learn what happened.
@@ -128,7 +130,7 @@ pub trait Depot: Send + Sync {
     /// Replaces an object if it has the tag `expected`. It is durable on return.
     ///
     /// A depot may use a hash of the contents as the tag. A caller that must notice every change
-    /// therefore never writes contents that the object had before.
+    /// must therefore never write contents that the object had before.
     ///
     /// # Errors
     /// See [`Depot::put_new`].
@@ -140,19 +142,19 @@ pub trait Depot: Send + Sync {
     /// of an earlier answer. An answer has at most [`DEPOT_LIST_ENTRIES`] entries; one with fewer
     /// is the last.
     ///
-    /// The order is not promised for a name that continues the name of a folder beside it with a
-    /// `-` or a `.`, such as `a-b` beside `a/b`: some depots list one folder after the other.
+    /// If a name continues the name of a folder beside it with a `-` or a `.`, such as `a-b` beside
+    /// `a/b`, its place in the order is not defined: some depots list one folder after the other.
     fn list(&self, prefix: &str, after: &str) -> Result<Vec<DepotEntry>, DepotError>;
 
-    /// Removes an object with all its earlier contents. One that is not there is no error.
+    /// Removes an object with all its earlier contents. It is no error if there is no such object.
     fn remove(&self, name: &str) -> Result<(), DepotError>;
 
-    /// Returns the time of the depot's clock, with which [`DepotEntry::changed`] is compared.
+    /// Returns the time of the depot's clock, to which [`DepotEntry::changed`] is compared.
     fn now(&self) -> Result<Timestamp, DepotError>;
 
-    /// Returns the time since this machine was started, on Linux with the time that it was
-    /// suspended. A change of the wall clock does not affect it. A depot with a simulated time
-    /// returns that instead.
+    /// Returns the time since this machine was started. On Linux it includes the time in which the
+    /// machine was suspended. A change of the wall clock does not affect it. A depot with simulated
+    /// time returns that instead.
     fn uptime(&self) -> Duration {
         #[cfg(target_os = "linux")]
         let now = clock_gettime(ClockId::Boottime);

@@ -1,22 +1,22 @@
 //! Scans in the order of the original keys, over rows that are stored in the order of their keys on
 //! disk.
 //!
-//! Rows with the same prefix before the hidden part form a *group*. Groups have the right order on
-//! disk, and so do the rows that share one hidden part; rows within a group do not. A scan within
-//! one hidden part is a plain scan on disk. Any other scan reads whole groups and sorts each. Most
-//! groups have one or two rows. Of a large group, the sorted rows are cached, so that a reader that
-//! pages through it does not read the whole group for each page.
+//! The rows whose keys agree up to the hidden part form a *group*. Groups have the right order on
+//! disk, and so do the rows with the same hidden part, but not the rows of a group. A scan within
+//! one hidden part is a plain scan on disk. Any other scan reads whole groups and sorts each of
+//! them. Most groups have one or two rows. Sorted rows of a large group are cached, so that a
+//! reader that pages through it does not read the whole group for each page.
 
 use super::RowCipher;
 use super::hidden_keys::{self, HiddenKeyBytes, prefix_end};
 use crate::backend::{Error, ScanDirection, Snapshot, TableId, TableRow};
 use std::sync::{Mutex, PoisonError};
 
-/// Minimum capacity for the sorted rows of a group.
-const WINDOW_ROWS: usize = 1 << 18;
-/// Minimum number of surplus rows that are cached.
-const WORTH_ROWS: usize = 256;
-/// Rows per read from disk.
+/// How many sorted rows of a group are kept, even if the limit of the scan is smaller.
+const MIN_GROUP_ROWS: usize = 1 << 18;
+/// Surplus rows are only cached if there are at least this many.
+const MIN_CACHED_ROWS: usize = 256;
+/// Maximum number of rows per read from disk.
 const PAGE_ROWS: usize = 1024;
 
 /// The arguments of a scan.
@@ -30,6 +30,7 @@ pub(super) struct ScanRequest<'a> {
 }
 
 impl ScanRequest<'_> {
+    /// Returns whether a key is in the range.
     fn holds(&self, key: &[u8]) -> bool {
         key >= self.from && (self.to.is_empty() || key < self.to)
     }
@@ -42,12 +43,12 @@ impl ScanRequest<'_> {
     }
 }
 
-/// A cache of rows that were read ahead, in order and without gaps.
+/// A cache of consecutive rows of a table that were read ahead, in ascending order.
 #[derive(Default)]
 pub(super) struct ReadAheadWindow(Option<(TableId, Vec<TableRow>)>);
 
 impl ReadAheadWindow {
-    /// Returns the rows of a range if the cache certainly holds all of them.
+    /// Returns the rows that a scan asks for, if the cache certainly has all of them.
     fn rows(&self, range: &ScanRequest<'_>) -> Option<Vec<TableRow>> {
         let (table, rows) = self.0.as_ref()?;
         let within = *table == range.table
@@ -68,6 +69,7 @@ impl ReadAheadWindow {
     }
 }
 
+/// Returns the rows that a scan asks for, decrypted and in the order of their original keys.
 pub(super) fn scan(
     layer: &RowCipher,
     inner: &dyn Snapshot,
@@ -82,35 +84,37 @@ pub(super) fn scan(
         return opened(layer, table, inner.scan(table, from, to, direction, limit)?);
     };
     if range.begins_alike(hidden.end()) {
-        let (low, high) = within(layer, hidden, &range);
+        let (low, high) = bounds_in_hidden_part(layer, hidden, &range);
         return opened(layer, table, inner.scan(table, &low, &high, direction, limit)?);
     }
-    if let Some(rows) = held(window).rows(&range) {
+    if let Some(rows) = locked(window).rows(&range) {
         return Ok(rows);
     }
     let mut groups =
-        GroupSorter { range, hidden, found: Vec::new(), group: Vec::new(), more: Vec::new() };
-    let (low, high) = around(layer, hidden, &range);
-    each(layer, inner, &range, (low, high), |row| groups.take(row))?;
+        GroupSorter { range, hidden, found: Vec::new(), group: Vec::new(), surplus: Vec::new() };
+    let (low, high) = bounds_of_groups(layer, hidden, &range);
+    for_each_row(layer, inner, &range, (low, high), |row| groups.take(row))?;
     groups.close();
-    if groups.more.len() >= WORTH_ROWS {
+    if groups.surplus.len() >= MIN_CACHED_ROWS {
         let last = groups.found.last().cloned();
-        let ahead = last.into_iter().chain(std::mem::take(&mut groups.more)).collect();
-        *held(window) = ReadAheadWindow(Some((table, ahead)));
+        let ahead = last.into_iter().chain(std::mem::take(&mut groups.surplus)).collect();
+        *locked(window) = ReadAheadWindow(Some((table, ahead)));
     }
     Ok(groups.found)
 }
 
-fn held(window: &Mutex<ReadAheadWindow>) -> std::sync::MutexGuard<'_, ReadAheadWindow> {
+/// Locks a cache.
+fn locked(window: &Mutex<ReadAheadWindow>) -> std::sync::MutexGuard<'_, ReadAheadWindow> {
     window.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
+/// Decrypts rows.
 fn opened(layer: &RowCipher, table: TableId, rows: Vec<TableRow>) -> Result<Vec<TableRow>, Error> {
     rows.into_iter().map(|(key, value)| layer.open(table, key, &value)).collect()
 }
 
-/// Returns the bounds on disk of a range within one hidden part.
-fn within(
+/// Returns the bounds on disk of a range whose keys all have the same hidden part.
+fn bounds_in_hidden_part(
     layer: &RowCipher,
     hidden: HiddenKeyBytes,
     range: &ScanRequest<'_>,
@@ -127,7 +131,7 @@ fn within(
 }
 
 /// Returns the bounds on disk of all groups that a range touches.
-fn around(
+fn bounds_of_groups(
     layer: &RowCipher,
     hidden: HiddenKeyBytes,
     range: &ScanRequest<'_>,
@@ -145,15 +149,16 @@ fn around(
     (group(range.from), high)
 }
 
-/// Calls `row` for each row between two keys on disk until it returns `false`.
-fn each(
+/// Calls `row` for each row between two keys on disk, in the direction of the scan, until `row`
+/// returns `false`.
+fn for_each_row(
     layer: &RowCipher,
     inner: &dyn Snapshot,
     range: &ScanRequest<'_>,
     (mut low, mut high): (Vec<u8>, Vec<u8>),
     mut row: impl FnMut(TableRow) -> bool,
 ) -> Result<(), Error> {
-    // A small first page is usually enough for a scan of one or two rows.
+    // For a scan of one or two rows, a small first page is usually enough.
     let mut page = range.limit.saturating_add(1).clamp(4, PAGE_ROWS);
     loop {
         let rows = inner.scan(range.table, &low, &high, range.direction, page)?;
@@ -169,7 +174,7 @@ fn each(
                 return Ok(());
             }
         }
-        // No key precedes the empty key.
+        // No key precedes the empty key, and as a bound it means the end of the table.
         if !more || (range.direction == ScanDirection::Descending && high.is_empty()) {
             return Ok(());
         }
@@ -177,14 +182,16 @@ fn each(
     }
 }
 
-/// Sorts the rows of each group.
+/// Collects the rows of a scan, sorted group by group.
 struct GroupSorter<'a> {
     range: ScanRequest<'a>,
     hidden: HiddenKeyBytes,
+    /// The rows of the groups that have ended, in order; at most the limit.
     found: Vec<TableRow>,
+    /// The rows of the current group that may be needed.
     group: Vec<TableRow>,
-    /// The rows of the last group beyond the limit, in order; they follow `found` without a gap.
-    more: Vec<TableRow>,
+    /// The rows of the last group beyond the limit, in order. They follow `found` without a gap.
+    surplus: Vec<TableRow>,
 }
 
 impl GroupSorter<'_> {
@@ -208,11 +215,12 @@ impl GroupSorter<'_> {
         true
     }
 
-    /// Returns the minimum number of rows to keep of the current group.
+    /// Returns how many rows of the current group are kept.
     fn room(&self) -> usize {
-        (self.range.limit - self.found.len()).max(WINDOW_ROWS)
+        (self.range.limit - self.found.len()).max(MIN_GROUP_ROWS)
     }
 
+    /// Sorts the current group in the direction of the scan.
     fn sort(&mut self) {
         self.group.sort_unstable_by(|one, other| match self.range.direction {
             ScanDirection::Ascending => one.0.cmp(&other.0),
@@ -231,9 +239,10 @@ impl GroupSorter<'_> {
         let wanted = (self.range.limit - self.found.len()).min(self.group.len());
         let mut rest = self.group.split_off(wanted);
         self.found.append(&mut self.group);
-        std::mem::swap(&mut self.more, &mut rest);
+        std::mem::swap(&mut self.surplus, &mut rest);
+        // The cache is only used for ascending scans.
         if self.range.direction == ScanDirection::Descending {
-            self.more.clear();
+            self.surplus.clear();
         }
     }
 }

@@ -1,9 +1,11 @@
-//! Purges that reach other stores: notices on the remote have hashes of the secrets.
+//! Notices of purges: by them, a purge in one store reaches the other stores of a remote. A notice
+//! has hashes of the purged secrets.
 //!
-//! A purge is noted as pending for each remote before it begins. Each contact with a remote writes
-//! the pending notices, reads those that are new, and purges what it finds by them here, before
-//! anything is pulled or pushed. What is pulled from a ref that was written before a notice is
-//! searched again. Notices that are gone from the remote are written again.
+//! A store notes a purge as pending for each of its remotes before the purge begins. Each contact
+//! with a remote first writes the pending notices, reads the new ones, and purges their secrets
+//! from this store. Only then is anything pulled or pushed. If a pulled ref was written before a
+//! notice, what was pulled is searched for the secrets of that notice. Notices that are missing on
+//! the remote are written again.
 
 use super::{DepotRead, DepotWrite, Remote, UnpurgedSecret};
 use crate::engine::random::random;
@@ -17,7 +19,8 @@ use crate::store::{PurgeFinding, Store, WriteContext};
 use std::collections::{BTreeSet, HashSet};
 use std::sync::{MutexGuard, PoisonError};
 
-/// How often a notice is written again if the answer is lost.
+/// How often the exchange of notices is tried again if a notice was not written, or the answer was
+/// lost.
 const MAX_ATTEMPTS: u32 = 8;
 /// Maximum length of a reason in a notice, in characters.
 const MAX_REASON_CHARS: usize = 1000;
@@ -25,22 +28,22 @@ const MAX_REASON_CHARS: usize = 1000;
 /// What contacts with a remote did because of purges.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct PurgeActivity {
-    /// How many purges made here the remote has notices of now, and had not before.
+    /// The number of purges made here whose notices were written to the remote for the first time.
     pub written: u64,
-    /// Where secrets of purges made elsewhere were. They were replaced.
+    /// The places in which secrets of purges made elsewhere were found and replaced.
     pub replaced: Vec<PurgeFinding>,
     /// Whether other processes still use old files with these secrets.
     pub is_unfinished: bool,
     /// What was purged elsewhere and cannot be purged here. Sessions that hold it are not pushed.
     pub unpurged: Vec<UnpurgedSecret>,
-    /// How many texts were found that were purged elsewhere and are no secrets, such as words of
-    /// forge's own records. They stay.
+    /// The number of texts that were purged elsewhere but are no secrets, such as words of forge's
+    /// own records. They were not replaced.
     pub ignored: u64,
     /// The packs with erased data that could not be removed from the remote.
     pub left: Vec<String>,
 }
 
-/// The notices that a purge has noted: the remotes, and the salts that name them.
+/// The notices that a purge has noted as pending: for each remote, the salt that they share.
 pub(in crate::store) type NotedPurge = Vec<(RemoteId, NoticeSalt)>;
 
 impl Remote {
@@ -53,26 +56,26 @@ impl Remote {
         self.activity.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Returns the key of the notices. A clone without it neither reads nor writes any.
+    /// Returns the key of the notices. A clone without this key neither reads nor writes notices.
     pub(super) fn notices_key(&self) -> Option<&[u8; 32]> {
         self.keys.all().ok().map(RemoteKeys::notices)
     }
 
-    /// Writes the pending notices, and reads those that are new.
+    /// Writes the pending notices, and reads the new ones.
     fn exchange_notices(&self, key: &[u8; 32], track: &mut PurgeTrack) -> Result<()> {
-        let again = self.check_notices(key, track)?;
+        let written_before = self.check_notices(key, track)?;
         for _ in 0..MAX_ATTEMPTS {
-            self.read_notices(key, track, &again)?;
+            self.read_notices(key, track, &written_before)?;
             while let Some(own) = track.pending.first() {
                 let number = track.notices.len() as u64;
                 let sealed = own.seal((self.id, number), key)?;
                 match self.put_notice(key, number, &sealed) {
-                    // Another notice may be there now, or this one.
+                    // The read below finds which notice has this number now: this or another one.
                     Ok(_) | Err(Error::Depot(DepotError::Unsure { .. })) => {}
                     Err(error) => return Err(error),
                 }
                 let before = track.notices.len();
-                self.read_notices(key, track, &again)?;
+                self.read_notices(key, track, &written_before)?;
                 if track.notices.len() == before {
                     break;
                 }
@@ -87,7 +90,7 @@ impl Remote {
         }))
     }
 
-    /// Writes a notice, if there is none of this number that opens with the key.
+    /// Writes a notice, unless the remote has one with this number that opens with the key.
     fn put_notice(&self, key: &[u8; 32], number: u64, sealed: &[u8]) -> Result<DepotWrite> {
         let name = notice_name(number);
         let written = self.depot.put_new(&name, sealed)?;
@@ -101,13 +104,14 @@ impl Remote {
         Ok(written)
     }
 
-    /// Checks that the last notice that is known is still on the remote. If it is not, the remote
-    /// was set back: those that are gone are to be written again. Returns their salts.
+    /// Checks that the last known notice is still on the remote. If it is not, the remote was set
+    /// back: the missing notices become pending again. Returns their salts.
     fn check_notices(&self, key: &[u8; 32], track: &mut PurgeTrack) -> Result<Vec<NoticeSalt>> {
         let Some(last) = track.notices.len().checked_sub(1) else { return Ok(Vec::new()) };
         if self.has_notice(key, track, last)? {
             return Ok(Vec::new());
         }
+        // A binary search for the first missing notice.
         let (mut there, mut gone) = (0, last);
         while there < gone {
             let middle = usize::midpoint(there, gone);
@@ -118,14 +122,14 @@ impl Remote {
             }
         }
         let mut lost = track.notices.split_off(there);
-        let again = lost.iter().map(|notice| notice.salt).collect();
+        let written_before = lost.iter().map(|notice| notice.salt).collect();
         lost.append(&mut track.pending);
         track.pending = lost;
         track.searched = track.searched.min(there as u64);
-        Ok(again)
+        Ok(written_before)
     }
 
-    /// Returns whether a notice that is known is on the remote at its place.
+    /// Returns whether the remote still has a known notice under its number.
     fn has_notice(&self, key: &[u8; 32], track: &PurgeTrack, number: usize) -> Result<bool> {
         let place = number as u64;
         let DepotRead::Whole { bytes, .. } = self.depot.get(&notice_name(place), None)? else {
@@ -135,20 +139,20 @@ impl Remote {
         Ok(there.is_some() && track.notices.get(number) == there.as_ref())
     }
 
-    /// Reads the notices that are new. Of those that were pending, the ones with the salts in
-    /// `again` were written before.
+    /// Reads the new notices. A pending notice that is among them is no longer pending. It is not
+    /// counted as written if its salt is in `written_before`: the remote had it before.
     fn read_notices(
         &self,
         key: &[u8; 32],
         track: &mut PurgeTrack,
-        again: &[NoticeSalt],
+        written_before: &[NoticeSalt],
     ) -> Result<()> {
         loop {
             let number = track.notices.len() as u64;
             let DepotRead::Whole { bytes, .. } = self.depot.get(&notice_name(number), None)? else {
                 return Ok(());
             };
-            // One that was written with an earlier key is written again by its clone.
+            // If it was written with an earlier key, its clone writes it again.
             let Some(notice) = self.opened_notice(key, number, &bytes)? else {
                 return self.check_last_notice(key, number);
             };
@@ -157,16 +161,16 @@ impl Remote {
                 |own: &PurgeNotice| (own.salt, &own.secrets) != (notice.salt, &notice.secrets);
             track.pending.retain(is_other);
             let is_written = track.pending.len() < before;
-            // A purge with many secrets has several notices: its last one says that it was written.
+            // A purge with many secrets has several notices. It is written when the last one is.
             let has_more = track.pending.iter().any(|own| own.salt == notice.salt);
-            let is_again = again.contains(&notice.salt);
-            self.activity().written += u64::from(is_written && !has_more && !is_again);
+            let was_there = written_before.contains(&notice.salt);
+            self.activity().written += u64::from(is_written && !has_more && !was_there);
             track.notices.push(notice);
         }
     }
 
-    /// Removes the packs that were replaced and that no ref names any more. Those that cannot be
-    /// removed stay noted.
+    /// Removes the replaced packs that no ref names any more. The packs that cannot be removed stay
+    /// noted.
     pub(super) fn remove_replaced_packs(
         &self,
         store: &Store,
@@ -177,7 +181,7 @@ impl Remote {
         }
         let mut left = BTreeSet::new();
         for replaced in &mut track.replaced {
-            // A ref that cannot be read does not stop what else is to be done.
+            // A ref that cannot be read does not stop the removal of other packs.
             let Ok(there) = self.read_ref(&replaced.handle) else { continue };
             let packs = there.map(|read| read.opened.content.packs).unwrap_or_default();
             let named: HashSet<PackId> = packs.iter().map(|pack| pack.name).collect();
@@ -195,7 +199,7 @@ impl Remote {
 }
 
 impl PurgeTrack {
-    /// Notes sessions that hold what cannot be purged.
+    /// Notes sessions that hold secrets which cannot be purged.
     pub(super) fn note_held(&mut self, sessions: impl Iterator<Item = SessionId>) {
         for id in sessions {
             if !self.held.contains(&id) {
@@ -206,8 +210,8 @@ impl PurgeTrack {
 }
 
 impl Store {
-    /// Notes a purge as pending for each remote that this store was in contact with and that a
-    /// function accepts. Durable on return. The notes have hashes of the secrets.
+    /// Notes a purge as pending for each remote that this store was in contact with and that `to`
+    /// accepts. Durable on return. The notices have hashes of the secrets.
     pub(in crate::store) fn note_purge(
         &self,
         act: &WriteContext,
@@ -225,13 +229,13 @@ impl Store {
                 continue;
             }
             let mut track = self.purge_track(remote)?;
-            // Secrets whose hashes have one multiplier are searched for together.
+            // Secrets whose hashes have the same multiplier are searched for in one pass.
             let last = track.notices.last().or_else(|| track.pending.last());
             let multiplier = match last {
                 Some(last) => last.multiplier,
                 None => u64::from_le_bytes(random()?) | 1,
             };
-            // The notices of one purge share a salt, so that a secret has one hash.
+            // The notices of a purge share a salt: a secret has the same hash in all of them.
             let salt = NoticeSalt::from_bytes(random()?);
             let secrets = known.hashes(multiplier, &salt);
             for (part, secrets) in notice_parts(secrets).into_iter().enumerate() {
@@ -251,7 +255,7 @@ impl Store {
         Ok(())
     }
 
-    /// Removes the notes of a purge that changed nothing.
+    /// Removes the pending notices of a purge that changed nothing.
     pub(in crate::store) fn forget_purge(&self, noted: &NotedPurge) -> Result<()> {
         for (remote, salt) in noted {
             let mut track = self.purge_track(*remote)?;
@@ -261,8 +265,8 @@ impl Store {
         Ok(())
     }
 
-    /// Begins a contact with a remote: tells others of the purges made here, and does here what
-    /// they purged. Returns what this store knows of the notices then.
+    /// Begins a contact with a remote: writes the notices of the purges made here, and purges what
+    /// was purged elsewhere. Returns what this store knows of the notices after that.
     pub(super) fn exchange_purges(
         &self,
         act: &WriteContext,

@@ -1,51 +1,58 @@
-//! Pairs calls with their results.
+//! Pairs the calls of a history with their results.
 
 use super::message_format::{
     CheckedMessage, MessageFormat, MessageRole, NO_RESULT, ToolCallKind, ToolResultPart,
 };
 use std::collections::{BTreeSet, HashMap, HashSet, VecDeque};
 
-/// What a call or a result is paired with.
+/// The partner of a call or a result, or why it has none.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum PairAssignment {
     /// The result or call at this position of this message.
     To(usize, usize),
     /// Nothing: there is no partner.
     Nothing,
-    /// A call that repeats another one verbatim; or a second result of a call, with different
-    /// content.
+    /// Nothing: it is a call without a result that repeats an earlier call verbatim, or a second
+    /// result of a call, with different content.
     Doubled,
-    /// A result that adds nothing to another one of the same call.
+    /// Nothing: it is a result that adds nothing to another one of the same call.
     Repeated,
 }
 
-/// The position of a call or result: its message, and its index there.
+/// The position of a call or result: the index of its message, and its index among the calls or
+/// results of that message.
 type PartPosition = (usize, usize);
 
-/// All calls and results with their partners.
+/// The partners of all calls and results, by message and by index in it.
 #[derive(Debug)]
 pub(super) struct CallResultPairs {
     calls: Vec<Vec<PairAssignment>>,
     answers: Vec<Vec<PairAssignment>>,
 }
 
-/// Calls with no result or user message between them, so that they may be answered together; and
-/// the results after them that name no call id.
+/// Calls that may be answered together, because no result or user message is between them; and the
+/// results after them that may belong to one of them although no earlier call has their id.
 #[derive(Debug, Default)]
 struct CallGroup {
     calls: Vec<PartPosition>,
-    nameless: Vec<PartPosition>,
+    without_call: Vec<PartPosition>,
 }
 
+/// What a result must have in common with its call: the call id, or the tool name; and the kind.
 type CallKey<'l> = (&'l str, ToolCallKind);
 
 impl CallResultPairs {
-    /// Pairs calls and results. A result belongs to an earlier call with its id: to the most recent
-    /// group of calls that has it, in order; otherwise to the first later call. If a call has
-    /// several results, the first counts, unless it only says that there was none. A result with
-    /// the id of a call of another kind belongs to that call if the call has no other. A result
-    /// without an id belongs to the calls directly before it, by tool name or, if the numbers are
-    /// equal, by order.
+    /// Pairs calls and results.
+    ///
+    /// - A result with an id belongs to an earlier call with this id: to the first unanswered one
+    ///   in the most recent group that has the id. If there is none, it belongs to the first later
+    ///   call with this id.
+    /// - If a call has several results, the first one counts, unless it only says that no result
+    ///   was recorded.
+    /// - In items of the Responses API, a result may belong to a call of another kind with its id
+    ///   if that call has no other result.
+    /// - A result without an id belongs to the group of calls directly before it: to a call of the
+    ///   same tool or, if equally many calls and results are left, to the call at the same place.
     pub(super) fn new(form: MessageFormat, looked: &[CheckedMessage<'_>]) -> Self {
         let nothing = |count: usize| vec![PairAssignment::Nothing; count];
         let mut pairs = Self {
@@ -63,23 +70,24 @@ impl CallResultPairs {
         }
         if form == MessageFormat::Gemini {
             let calls = groups.iter().flat_map(|group| &group.calls).copied().collect();
-            let nameless = groups.iter().flat_map(|group| &group.nameless).copied().collect();
-            pairs.by_name(looked, &CallGroup { calls, nameless });
+            let without_call =
+                groups.iter().flat_map(|group| &group.without_call).copied().collect();
+            pairs.by_name(looked, &CallGroup { calls, without_call });
         }
         for group in &groups {
-            pairs.find_doubled(looked, group);
+            pairs.mark_doubled(looked, group);
         }
         pairs
     }
 
-    /// Assigns the results that name the id of an earlier call. Returns the groups of calls, and
-    /// the results whose id no earlier call has.
+    /// Assigns the results with the id of an earlier call. Returns the groups of calls, and the
+    /// results with an id that no earlier call has.
     fn by_id(
         &mut self,
         form: MessageFormat,
         looked: &[CheckedMessage<'_>],
     ) -> (Vec<CallGroup>, Vec<PartPosition>) {
-        // For each id, the calls of the most recent group that has it, and the group.
+        // For each id and kind: the most recent group that has it, and its calls there.
         let mut latest: HashMap<CallKey<'_>, (usize, Vec<PartPosition>)> = HashMap::new();
         let mut groups = vec![CallGroup::default()];
         let mut early = Vec::new();
@@ -94,7 +102,7 @@ impl CallResultPairs {
                         if let Some(group) = groups.last_mut()
                             && (answer.id.is_empty() || form == MessageFormat::Gemini)
                         {
-                            group.nameless.push((index, place));
+                            group.without_call.push((index, place));
                         }
                         if !answer.id.is_empty() {
                             early.push((index, place));
@@ -122,7 +130,8 @@ impl CallResultPairs {
         (groups, early)
     }
 
-    /// Assigns a result to the first of these calls without one.
+    /// Assigns a result to the first of these calls that has none. If all have one, marks the
+    /// result as repeated or doubled, or replaces a result that only says that none was recorded.
     fn assign_first_open(
         &mut self,
         looked: &[CheckedMessage<'_>],
@@ -150,12 +159,13 @@ impl CallResultPairs {
         self.answers[answer.0][answer.1] = PairAssignment::Doubled;
     }
 
+    /// Makes a call and a result partners.
     fn assign(&mut self, call: PartPosition, answer: PartPosition) {
         self.calls[call.0][call.1] = PairAssignment::To(answer.0, answer.1);
         self.answers[answer.0][answer.1] = PairAssignment::To(call.0, call.1);
     }
 
-    /// Assigns results to calls with their ids anywhere in the history.
+    /// Assigns results to calls with their id anywhere in the history.
     fn assign_anywhere(&mut self, looked: &[CheckedMessage<'_>], answers: &[PartPosition]) {
         if answers.is_empty() {
             return;
@@ -174,9 +184,9 @@ impl CallResultPairs {
         }
     }
 
-    /// Assigns results that no call of their kind is left for to open calls of another kind with
-    /// the same id: the last one before the result, else the first one after it. A second result of
-    /// a call belongs only to a call before it.
+    /// Assigns the results that are left to unanswered calls of another kind with the same id: to
+    /// the last such call before the result, else to the first one after it. A second result of a
+    /// call is only assigned to a call before it.
     fn by_id_of_another_kind(&mut self, looked: &[CheckedMessage<'_>]) {
         let mut open: HashMap<&str, BTreeSet<PartPosition>> = HashMap::new();
         for (index, one) in looked.iter().enumerate().filter(|(_, one)| !one.is_unusable) {
@@ -208,13 +218,13 @@ impl CallResultPairs {
         }
     }
 
-    /// Assigns results that name no call id to the calls of a group by tool name.
+    /// Assigns the unassigned results of a group to its unanswered calls of the same tool.
     fn by_name(&mut self, looked: &[CheckedMessage<'_>], group: &CallGroup) {
         let is_free =
             |pairs: &Self, at: &PartPosition| pairs.calls[at.0][at.1] == PairAssignment::Nothing;
         let is_lone =
             |pairs: &Self, at: &PartPosition| pairs.answers[at.0][at.1] == PairAssignment::Nothing;
-        if !group.nameless.iter().any(|at| is_lone(self, at)) {
+        if !group.without_call.iter().any(|at| is_lone(self, at)) {
             return;
         }
         let mut free: HashMap<CallKey<'_>, VecDeque<PartPosition>> = HashMap::new();
@@ -222,7 +232,8 @@ impl CallResultPairs {
             let call = &looked[at.0].calls[at.1];
             free.entry((call.name.as_str(), call.sort)).or_default().push_back(*at);
         }
-        for at in group.nameless.iter().filter(|at| is_lone(self, at)).copied().collect::<Vec<_>>()
+        for at in
+            group.without_call.iter().filter(|at| is_lone(self, at)).copied().collect::<Vec<_>>()
         {
             let answer = &looked[at.0].answers[at.1];
             let Some(name) = &answer.name else { continue };
@@ -237,8 +248,8 @@ impl CallResultPairs {
         }
     }
 
-    /// Assigns the results that are left and name no call id, with or without the name of another
-    /// tool, to the calls that are left of a group by order, if the numbers are equal.
+    /// Assigns the results without an id that are left of a group to its unanswered calls in order,
+    /// if there are equally many. The tool names are not compared.
     fn by_order(&mut self, looked: &[CheckedMessage<'_>], group: &CallGroup) {
         let calls = group.calls.iter();
         let calls = calls.filter(|at| self.calls[at.0][at.1] == PairAssignment::Nothing);
@@ -247,7 +258,8 @@ impl CallResultPairs {
             self.answers[at.0][at.1] == PairAssignment::Nothing
                 && looked[at.0].answers[at.1].id.is_empty()
         };
-        let answers: Vec<PartPosition> = group.nameless.iter().filter(is_lone).copied().collect();
+        let answers: Vec<PartPosition> =
+            group.without_call.iter().filter(is_lone).copied().collect();
         if calls.len() == answers.len() {
             for (call, answer) in calls.into_iter().zip(answers) {
                 if looked[call.0].calls[call.1].sort == looked[answer.0].answers[answer.1].sort {
@@ -257,8 +269,8 @@ impl CallResultPairs {
         }
     }
 
-    /// Finds the calls without a result that repeat another one of the group verbatim.
-    fn find_doubled(&mut self, looked: &[CheckedMessage<'_>], group: &CallGroup) {
+    /// Marks the calls without a result that repeat an earlier call of their group verbatim.
+    fn mark_doubled(&mut self, looked: &[CheckedMessage<'_>], group: &CallGroup) {
         let mut known = HashSet::new();
         for (message, place) in &group.calls {
             let call = &looked[*message].calls[*place];
@@ -280,8 +292,8 @@ impl CallResultPairs {
         self.answers[message].get(place).copied().unwrap_or(PairAssignment::Nothing)
     }
 
-    /// Drops the removed calls of a message, and updates the positions of the others in their
-    /// results.
+    /// Forgets the calls of a message that are not kept, and updates the partners of the results of
+    /// the others.
     pub(super) fn keep_calls(&mut self, message: usize, kept: &[bool]) {
         for (assigned, _) in self.calls[message].iter().zip(kept).filter(|(_, kept)| !**kept) {
             if let PairAssignment::To(index, place) = *assigned {
@@ -298,7 +310,7 @@ impl CallResultPairs {
     }
 }
 
-/// Returns whether a result only says that there was none.
+/// Returns whether a result only says that none was recorded: [`NO_RESULT`], perhaps in a wrapper.
 fn is_made_up(answer: &ToolResultPart) -> bool {
     answer.content.len() < NO_RESULT.len() + 80 && answer.content.contains(NO_RESULT)
 }

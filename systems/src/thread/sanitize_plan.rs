@@ -61,7 +61,7 @@ impl<'a> SanitizePlan<'a> {
             MessageFormat::OpenaiResponses => self.in_items(),
             _ => self.in_messages(),
         };
-        self.settle_ends(&mut pieces);
+        self.apply_turn_rules(&mut pieces);
         let (actions, faults) = ActionBuilder::find(&self.messages, self.removal_reasons, &pieces);
         let reset = pieces.is_empty() && !self.messages.is_empty();
         let renamed = self.messages.iter().enumerate().flat_map(|(index, one)| {

@@ -1,4 +1,4 @@
-//! A provider's rules for the order of turns, the first message and the last.
+//! Applies the rules of a provider for the order of turns, the first message and the last one.
 
 use super::action_builder::PlannedMessage;
 use super::fault::{FaultKind, Remedy};
@@ -9,8 +9,8 @@ use super::message_format::{
 use super::sanitize_plan::SanitizePlan;
 
 impl SanitizePlan<'_> {
-    /// Repairs the order of the turns, the beginning and the end.
-    pub(super) fn settle_ends(&mut self, pieces: &mut Vec<PlannedMessage>) {
+    /// Repairs the order of the turns, the beginning and the end of the planned messages.
+    pub(super) fn apply_turn_rules(&mut self, pieces: &mut Vec<PlannedMessage>) {
         match self.form {
             MessageFormat::OpenaiResponses => self.drop_lone_reasoning(pieces),
             MessageFormat::Bedrock => self.alternate(pieces),
@@ -21,10 +21,12 @@ impl SanitizePlan<'_> {
         self.trim_end(pieces);
     }
 
+    /// Returns the role of a planned message. An inserted one counts as the user's.
     fn speaker(&self, piece: &PlannedMessage) -> MessageRole {
         piece.source.map_or(MessageRole::User, |source| self.messages[source].speaker)
     }
 
+    /// Returns the text that a planned message will have.
     fn text<'p>(&'p self, piece: &'p PlannedMessage) -> &'p str {
         match (&piece.text, piece.source) {
             (Some(text), _) => text,
@@ -33,7 +35,7 @@ impl SanitizePlan<'_> {
         }
     }
 
-    /// Removes reasoning that is not followed by the item it belongs to.
+    /// Removes reasoning that is not followed by an item of the assistant, to which it belongs.
     fn drop_lone_reasoning(&mut self, pieces: &mut Vec<PlannedMessage>) {
         let mut followed = false;
         let mut keep = vec![true; pieces.len()];
@@ -64,7 +66,8 @@ impl SanitizePlan<'_> {
         self.join(pieces, &joins);
     }
 
-    /// Joins the model's turns before a call, which must come directly after a turn of the user.
+    /// Joins a model turn with calls to the model turns directly before it, because a call must
+    /// come directly after a turn of the user.
     fn join_model_turns(&mut self, pieces: &mut Vec<PlannedMessage>) {
         let is_model = |piece: &PlannedMessage| self.speaker(piece) == MessageRole::Assistant;
         let mut joins = vec![false; pieces.len()];
@@ -75,10 +78,10 @@ impl SanitizePlan<'_> {
         self.join(pieces, &joins);
     }
 
-    /// Joins each of these messages to the one before it.
+    /// Joins each message whose entry in `joins` is true to the message before it.
     fn join(&mut self, pieces: &mut Vec<PlannedMessage>, joins: &[bool]) {
         let mut joined: Vec<PlannedMessage> = Vec::with_capacity(pieces.len());
-        // The blocks of the last message and of those joined to it.
+        // The blocks of the last message and of those joined to it; empty if none was joined.
         let mut blocks: Vec<String> = Vec::new();
         for (piece, joins) in pieces.drain(..).zip(joins) {
             let Some(mut before) = joined.pop_if(|_| *joins) else {
@@ -108,7 +111,8 @@ impl SanitizePlan<'_> {
         *pieces = joined;
     }
 
-    /// Writes these blocks, if any, to the last message.
+    /// Replaces the blocks of the last message by `blocks`, and empties `blocks`. Does nothing if
+    /// they are empty.
     fn write_joined(&self, joined: &mut [PlannedMessage], blocks: &mut Vec<String>) {
         let blocks = std::mem::take(blocks);
         if let Some(last) = joined.last_mut().filter(|_| !blocks.is_empty()) {
@@ -116,11 +120,12 @@ impl SanitizePlan<'_> {
         }
     }
 
+    /// Returns the content blocks of a planned message.
     fn blocks(&self, piece: &PlannedMessage) -> Vec<String> {
         split(self.text(piece), self.form, &[]).others
     }
 
-    /// Inserts a user message before a beginning that the provider refuses.
+    /// Inserts a user message at the beginning if the provider refuses the first message.
     fn begin_with_user(&self, pieces: &mut Vec<PlannedMessage>) {
         let at = pieces.iter().position(|piece| self.speaker(piece) != MessageRole::Other);
         let Some((at, first)) = at.and_then(|at| Some((at, pieces.get(at)?))) else { return };
@@ -137,7 +142,7 @@ impl SanitizePlan<'_> {
         }
     }
 
-    /// Removes trailing white space of the last answer.
+    /// Removes the white space at the end of the last message if it is one of the assistant.
     fn trim_end(&self, pieces: &mut [PlannedMessage]) {
         let Some(last) = pieces.last() else { return };
         if last.source.is_none() || self.speaker(last) != MessageRole::Assistant {
