@@ -47,6 +47,7 @@ impl CallResultPairs {
     /// - A result with an id belongs to an earlier call with this id: to the first unanswered one
     ///   in the most recent group that has the id. If there is none, it belongs to the first later
     ///   call with this id.
+    /// - Calls with a result after them in their own message are a group without earlier calls.
     /// - If a call has several results, the first one counts, unless it only says that no result
     ///   was recorded.
     /// - In items of the Responses API, a result may belong to a call of another kind with its id
@@ -93,7 +94,28 @@ impl CallResultPairs {
         let mut early = Vec::new();
         let mut ended = false;
         for (index, one) in looked.iter().enumerate().filter(|(_, one)| !one.is_unusable) {
-            for (place, answer) in one.answers.iter().enumerate() {
+            let has_own_results = one.answers.last().is_some_and(|answer| answer.calls_before > 0);
+            ended |= has_own_results || one.speaker == MessageRole::User;
+            let mut own_calls = one.calls.iter().enumerate().peekable();
+            // In the order of the message: each result comes after the calls before it. The last
+            // round has no result.
+            for place in 0..=one.answers.len() {
+                let answer = one.answers.get(place);
+                let until = answer.map_or(usize::MAX, |answer| answer.calls_before);
+                while let Some((at, call)) = own_calls.next_if(|(at, _)| *at < until) {
+                    if std::mem::take(&mut ended) {
+                        groups.push(CallGroup::default());
+                    }
+                    let number = groups.len() - 1;
+                    groups[number].calls.push((index, at));
+                    let known = latest.entry((call.id.as_str(), call.sort)).or_default();
+                    if known.0 != number {
+                        *known = (number, Vec::new());
+                    }
+                    known.1.push((index, at));
+                }
+                let Some(answer) = answer else { break };
+                ended = true;
                 let calls = latest.get(&(answer.id.as_str(), answer.sort));
                 match calls.filter(|_| !answer.id.is_empty()) {
                     Some((_, calls)) => self.assign_first_open(looked, calls, (index, place)),
@@ -109,22 +131,6 @@ impl CallResultPairs {
                         }
                     }
                 }
-            }
-            ended |= !one.answers.is_empty() || one.speaker == MessageRole::User;
-            if one.calls.is_empty() {
-                continue;
-            }
-            if std::mem::take(&mut ended) {
-                groups.push(CallGroup::default());
-            }
-            let number = groups.len() - 1;
-            for (place, call) in one.calls.iter().enumerate() {
-                groups[number].calls.push((index, place));
-                let known = latest.entry((call.id.as_str(), call.sort)).or_default();
-                if known.0 != number {
-                    *known = (number, Vec::new());
-                }
-                known.1.push((index, place));
             }
         }
         (groups, early)

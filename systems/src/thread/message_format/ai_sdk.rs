@@ -165,6 +165,7 @@ fn tidy_part(
             looked.answers.push(ToolResultPart {
                 sort: ToolCallKind::Approval,
                 at: tidied.kept.len(),
+                calls_before: looked.calls.len(),
                 ..answer
             });
             tidied.keep(json);
@@ -213,9 +214,12 @@ fn result(
 ) {
     let output = part.get("output").unwrap_or_default().to_owned();
     let answer = ToolResultPart::new(id.to_owned(), &output);
-    let answer =
-        ToolResultPart { name: nonempty_text(&part, "toolName"), at: tidied.kept.len(), ..answer };
-    looked.answers.push(answer);
+    looked.answers.push(ToolResultPart {
+        name: nonempty_text(&part, "toolName"),
+        at: tidied.kept.len(),
+        calls_before: looked.calls.len(),
+        ..answer
+    });
     if is_output(&output) {
         return tidied.keep(json);
     }

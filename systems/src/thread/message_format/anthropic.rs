@@ -165,7 +165,8 @@ fn tidy_block(json: &str, looked: &mut CheckedMessage<'_>, tidied: &mut Normaliz
             let id = id_in(&block, "tool_use_id");
             let mended = tidy_result(&mut block);
             let answer = ToolResultPart::new(id.clone(), block.get("content").unwrap_or_default());
-            looked.answers.push(ToolResultPart { at: tidied.kept.len(), ..answer });
+            let calls_before = looked.calls.len();
+            looked.answers.push(ToolResultPart { at: tidied.kept.len(), calls_before, ..answer });
             match mended {
                 Some(fault) => tidied.put(block.write(), fault, Some(&id)),
                 None => tidied.keep(json),

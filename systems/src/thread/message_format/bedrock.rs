@@ -141,7 +141,8 @@ fn tidy_block(json: &str, looked: &mut CheckedMessage<'_>, tidied: &mut Normaliz
         }
         let wrong = tidy_result(&mut result);
         let answer = ToolResultPart::new(id.clone(), result.get("content").unwrap_or_default());
-        looked.answers.push(ToolResultPart { at: tidied.kept.len(), ..answer });
+        let calls_before = looked.calls.len();
+        looked.answers.push(ToolResultPart { at: tidied.kept.len(), calls_before, ..answer });
         if let Some(fault) = wrong {
             let result = result.write();
             block.set("toolResult", result);

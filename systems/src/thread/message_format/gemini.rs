@@ -139,7 +139,8 @@ fn tidy_part(json: &str, looked: &mut CheckedMessage<'_>, tidied: &mut Normalize
         let name = nonempty_text(&response, "name");
         let given = response.get("response").unwrap_or_default().to_owned();
         let answer = ToolResultPart::new(id, &given);
-        let answer = ToolResultPart { name, at: tidied.kept.len(), ..answer };
+        let calls_before = looked.calls.len();
+        let answer = ToolResultPart { name, at: tidied.kept.len(), calls_before, ..answer };
         if RawObject::parse(&given).is_none() {
             let output =
                 if given.is_empty() { "{}".to_owned() } else { format!(r#"{{"output":{given}}}"#) };

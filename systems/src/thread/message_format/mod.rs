@@ -204,11 +204,14 @@ pub(super) struct ToolResultPart {
     pub(super) content: String,
     /// Its position among the blocks of the message, in formats where results are blocks.
     pub(super) at: usize,
+    /// The number of calls before it in its message.
+    pub(super) calls_before: usize,
 }
 
 impl ToolResultPart {
     fn new(id: String, content: &str) -> Self {
-        Self { id, name: None, sort: ToolCallKind::Function, content: content.to_owned(), at: 0 }
+        let content = content.to_owned();
+        Self { id, name: None, sort: ToolCallKind::Function, content, at: 0, calls_before: 0 }
     }
 
     /// Returns the name shown to people.

@@ -75,6 +75,59 @@ fn gemini_results_without_ids_belong_to_their_calls_by_order() {
     assert_eq!(mended("gemini", &whole), (whole.to_vec(), Vec::new()));
 }
 
+/// Regression: the results of a message were read before its calls, so the first call got the
+/// result of the second one, and the reverse.
+#[test]
+fn a_result_belongs_to_the_call_before_it_in_the_same_message() {
+    let used =
+        |place: &str| json!({"type": "tool_use", "id": "x", "name": "f", "input": {"p": place}});
+    let result = |said: &str| json!({"type": "tool_result", "tool_use_id": "x", "content": said});
+    let asks = |blocks: Value| json!({"role": "assistant", "content": blocks});
+    // The inputs of the calls, and the results, each with the id that joins them.
+    let joined = |out: &[Value]| {
+        let blocks = out.iter().filter_map(|message| message["content"].as_array()).flatten();
+        let (calls, results): (Vec<&Value>, Vec<&Value>) = blocks
+            .filter(|block| block["type"] != "text")
+            .partition(|block| block["type"] == "tool_use");
+        let result_of = |call: &Value| {
+            let result = results.iter().find(|result| result["tool_use_id"] == call["id"]);
+            result.map_or(Value::Null, |result| result["content"].clone())
+        };
+        let pairs = calls.into_iter().map(|call| json!([call["input"]["p"], result_of(call)]));
+        pairs.collect::<Vec<_>>()
+    };
+    let right = [json!(["a", "ra"]), json!(["b", "rb"])];
+    for messages in [
+        // In two messages, in one, and after the calls of one.
+        vec![asks(json!([used("a"), result("ra")])), asks(json!([used("b"), result("rb")]))],
+        vec![asks(json!([used("a"), result("ra"), used("b"), result("rb")]))],
+        vec![asks(json!([used("a"), used("b"), result("ra"), result("rb")]))],
+        // A result before the call of its message belongs to the call before it.
+        vec![asks(json!([used("a")])), asks(json!([result("ra"), used("b"), result("rb")]))],
+    ] {
+        let (out, _) = mended("anthropic", &[vec![user("hi")], messages].concat());
+        assert_eq!(joined(&out), right, "{out:#?}");
+    }
+    // The call before the message has no result of its own.
+    let history = [user("hi"), asks(json!([used("a")])), asks(json!([used("b"), result("rb")]))];
+    let (out, _) = mended("anthropic", &history);
+    assert_eq!(joined(&out)[1], right[1], "{out:#?}");
+    // Gemini without ids.
+    let hi = json!({"role": "user", "parts": [{"text": "hi"}]});
+    let call = |place: &str| json!({"functionCall": {"name": "f", "args": {"p": place}}});
+    let response = |said: &str| json!({"functionResponse": {"name": "f", "response": {"o": said}}});
+    let model = |parts: Value| json!({"role": "model", "parts": parts});
+    let answers = |said: &str| json!({"role": "user", "parts": [response(said)]});
+    let history = [
+        hi.clone(),
+        model(json!([call("a"), response("ra")])),
+        model(json!([call("b"), response("rb")])),
+    ];
+    let (out, _) = mended("gemini", &history);
+    let asks = |place: &str| model(json!([call(place)]));
+    assert_eq!(out, [hi, asks("a"), answers("ra"), asks("b"), answers("rb")]);
+}
+
 #[test]
 fn an_id_that_is_a_number_becomes_a_text() {
     let one = json!(1);
