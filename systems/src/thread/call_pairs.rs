@@ -38,6 +38,14 @@ struct CallGroup {
     without_call: Vec<PartPosition>,
 }
 
+/// The calls with one id and kind.
+#[derive(Debug, Default)]
+struct CallQueue {
+    calls: Vec<PartPosition>,
+    /// How many of the first calls have a result.
+    answered: usize,
+}
+
 /// What a result must have in common with its call: the call id, or the tool name; and the kind.
 type CallKey<'l> = (&'l str, ToolCallKind);
 
@@ -89,7 +97,7 @@ impl CallResultPairs {
         looked: &[CheckedMessage<'_>],
     ) -> (Vec<CallGroup>, Vec<PartPosition>) {
         // For each id and kind: the most recent group that has it, and its calls there.
-        let mut latest: HashMap<CallKey<'_>, (usize, Vec<PartPosition>)> = HashMap::new();
+        let mut latest: HashMap<CallKey<'_>, (usize, CallQueue)> = HashMap::new();
         let mut groups = vec![CallGroup::default()];
         let mut early = Vec::new();
         let mut ended = false;
@@ -110,13 +118,13 @@ impl CallResultPairs {
                     groups[number].calls.push((index, at));
                     let known = latest.entry((call.id.as_str(), call.sort)).or_default();
                     if known.0 != number {
-                        *known = (number, Vec::new());
+                        *known = (number, CallQueue::default());
                     }
-                    known.1.push((index, at));
+                    known.1.calls.push((index, at));
                 }
                 let Some(answer) = answer else { break };
                 ended = true;
-                let calls = latest.get(&(answer.id.as_str(), answer.sort));
+                let calls = latest.get_mut(&(answer.id.as_str(), answer.sort));
                 match calls.filter(|_| !answer.id.is_empty()) {
                     Some((_, calls)) => self.assign_first_open(looked, calls, (index, place)),
                     None => {
@@ -141,16 +149,17 @@ impl CallResultPairs {
     fn assign_first_open(
         &mut self,
         looked: &[CheckedMessage<'_>],
-        calls: &[PartPosition],
+        queue: &mut CallQueue,
         answer: PartPosition,
     ) {
         let said = &looked[answer.0].answers[answer.1];
-        if let Some(free) =
-            calls.iter().find(|call| self.calls[call.0][call.1] == PairAssignment::Nothing)
-        {
-            return self.assign(*free, answer);
+        while let Some(call) = queue.calls.get(queue.answered) {
+            if self.calls[call.0][call.1] == PairAssignment::Nothing {
+                return self.assign(*call, answer);
+            }
+            queue.answered += 1;
         }
-        for call in calls {
+        for call in &queue.calls {
             let PairAssignment::To(message, place) = self.calls[call.0][call.1] else { continue };
             let known = &looked[message].answers[place];
             if is_made_up(said) || known.content == said.content {
@@ -176,15 +185,16 @@ impl CallResultPairs {
         if answers.is_empty() {
             return;
         }
-        let mut calls: HashMap<CallKey<'_>, Vec<PartPosition>> = HashMap::new();
+        let mut calls: HashMap<CallKey<'_>, CallQueue> = HashMap::new();
         for (index, one) in looked.iter().enumerate().filter(|(_, one)| !one.is_unusable) {
             for (place, call) in one.calls.iter().enumerate() {
-                calls.entry((call.id.as_str(), call.sort)).or_default().push((index, place));
+                let known = calls.entry((call.id.as_str(), call.sort)).or_default();
+                known.calls.push((index, place));
             }
         }
         for answer in answers {
             let said = &looked[answer.0].answers[answer.1];
-            if let Some(calls) = calls.get(&(said.id.as_str(), said.sort)) {
+            if let Some(calls) = calls.get_mut(&(said.id.as_str(), said.sort)) {
                 self.assign_first_open(looked, calls, *answer);
             }
         }
@@ -233,22 +243,25 @@ impl CallResultPairs {
         if !group.without_call.iter().any(|at| is_lone(self, at)) {
             return;
         }
-        let mut free: HashMap<CallKey<'_>, VecDeque<PartPosition>> = HashMap::new();
+        // By name, kind and whether the call has no id.
+        let mut free: HashMap<(CallKey<'_>, bool), VecDeque<PartPosition>> = HashMap::new();
         for at in group.calls.iter().filter(|at| is_free(self, at)) {
             let call = &looked[at.0].calls[at.1];
-            free.entry((call.name.as_str(), call.sort)).or_default().push_back(*at);
+            let key = (call.name.as_str(), call.sort);
+            free.entry((key, call.id.is_empty())).or_default().push_back(*at);
         }
         for at in
             group.without_call.iter().filter(|at| is_lone(self, at)).copied().collect::<Vec<_>>()
         {
             let answer = &looked[at.0].answers[at.1];
             let Some(name) = &answer.name else { continue };
-            let Some(calls) = free.get_mut(&(name.as_str(), answer.sort)) else { continue };
+            let key = (name.as_str(), answer.sort);
             // Two different ids mean two calls.
-            let fits = |call: &PartPosition| {
-                answer.id.is_empty() || looked[call.0].calls[call.1].id.is_empty()
-            };
-            if let Some(call) = calls.iter().position(fits).and_then(|place| calls.remove(place)) {
+            let fits = |has_no_id: &bool| *has_no_id || answer.id.is_empty();
+            let first = |has_no_id: bool| Some((*free.get(&(key, has_no_id))?.front()?, has_no_id));
+            let call = [true, false].into_iter().filter(fits).filter_map(first).min();
+            if let Some((call, has_no_id)) = call {
+                free.entry((key, has_no_id)).or_default().pop_front();
                 self.assign(call, at);
             }
         }

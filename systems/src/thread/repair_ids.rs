@@ -13,6 +13,8 @@ use std::collections::{HashMap, HashSet};
 /// Generates ids that no call or result of the history has.
 struct CallIdGenerator {
     taken: HashSet<String>,
+    /// The next suffix of each id; with a smaller one the id is taken.
+    next: HashMap<String, usize>,
     rule: CallIdRule,
 }
 
@@ -30,13 +32,13 @@ impl CallIdGenerator {
         if self.taken.insert(near.clone()) {
             return near;
         }
-        let mut number = 2_usize;
+        let number = self.next.entry(near.clone()).or_insert(2);
         loop {
             let id = format!("{near}_{number}");
+            *number += 1;
             if self.taken.insert(id.clone()) {
                 return id;
             }
-            number += 1;
         }
     }
 }
@@ -100,7 +102,8 @@ fn new_call_ids(
         let answers = one.answers.iter().map(|answer| &answer.id);
         one.calls.iter().map(|call| &call.id).chain(answers)
     });
-    let mut fresh = CallIdGenerator { taken: ids.cloned().collect(), rule: form.id_rule() };
+    let taken = ids.cloned().collect();
+    let mut fresh = CallIdGenerator { taken, next: HashMap::new(), rule: form.id_rule() };
     let mut seen: HashMap<(String, ToolCallKind), (usize, usize)> = HashMap::new();
     let mut new = Vec::with_capacity(looked.len());
     for (index, one) in looked.iter_mut().enumerate() {

@@ -166,6 +166,52 @@ fn the_second_parallel_call_with_one_id_is_renamed_with_its_result() {
 }
 
 #[test]
+fn repeated_ids_get_the_first_free_numbers() {
+    let ids = ["x", "x", "x_3", "x", "y", "x", "y", "x_3"];
+    let calls: Vec<Value> = ids
+        .iter()
+        .enumerate()
+        .map(|(at, id)| json!({"type": "tool_use", "id": id, "name": "f", "input": {"p": at}}))
+        .collect();
+    let results: Vec<Value> = ids
+        .iter()
+        .enumerate()
+        .map(|(at, id)| json!({"type": "tool_result", "tool_use_id": id, "content": format!("r{at}")}))
+        .collect();
+    let history = [
+        user("hi"),
+        json!({"role": "assistant", "content": calls}),
+        json!({"role": "user", "content": results}),
+    ];
+    let (out, _) = mended("anthropic", &history);
+    let named = ["x", "x_2", "x_3", "x_4", "y", "x_5", "y_2", "x_3_2"];
+    for (at, name) in named.into_iter().enumerate() {
+        let (call, result) = (&out[1]["content"][at], &out[2]["content"][at]);
+        assert_eq!((&call["id"], &call["input"]), (&json!(name), &json!({"p": at})));
+        let answer = (&result["tool_use_id"], &result["content"]);
+        assert_eq!(answer, (&json!(name), &json!(format!("r{at}"))));
+    }
+}
+
+#[test]
+fn a_gemini_result_takes_the_first_call_of_its_name_that_its_id_allows() {
+    let call = |id: &str| json!({"functionCall": {"id": id, "name": "f", "args": {"of": id}}});
+    let nameless = json!({"functionCall": {"name": "f", "args": {}}});
+    let response = |id: Option<&str>, said: &str| match id {
+        Some(id) => json!({"functionResponse": {"id": id, "name": "f", "response": {"o": said}}}),
+        None => json!({"functionResponse": {"name": "f", "response": {"o": said}}}),
+    };
+    let history = [
+        json!({"role": "user", "parts": [{"text": "hi"}]}),
+        json!({"role": "model", "parts": [call("a"), nameless, call("b")]}),
+        json!({"role": "user", "parts": [
+            response(Some("other"), "of the call without an id"), response(None, "ra"), response(Some("b"), "rb"),
+        ]}),
+    ];
+    assert_eq!(mended("gemini", &history), (history.to_vec(), Vec::new()));
+}
+
+#[test]
 fn an_exact_duplicate_of_a_call_is_removed() {
     let call =
         json!({"role": "assistant", "content": null, "tool_calls": [chat_call("c1", json!("{}"))]});
