@@ -7,7 +7,8 @@ use regex::Regex;
 struct RunnerFailure {
     /// The programs that print it.
     programs: &'static [&'static str],
-    /// The pattern of the line. `{}` is the name of what the program was to run.
+    /// The pattern of the line. `{}` is the name of what the program was to run. Each alternative
+    /// has it, or none.
     message: &'static str,
 }
 
@@ -64,24 +65,22 @@ static FAILURES: &[RunnerFailure] = &[
     says(&["dotenv"], r"^Error: Invalid value for '-f'|^dotenv: "),
     says(&["bun"], r"^error: (?:0 test files matching|No tests found)"),
     says(&["flock"], r"^flock: (?:cannot|failed)"),
-    says(
-        &["just"],
-        r"^error: (?:[Jj]ustfile does not contain recipe [`']{}[`']|No justfile found)",
-    ),
-    says(&["task", "go-task"], r#"^task: (?:Task "{}" does not exist|No Taskfile found)"#),
+    says(&["just"], r"^error: [Jj]ustfile does not contain recipe [`']{}[`']"),
+    says(&["just"], r"^error: No justfile found"),
+    says(&["task", "go-task"], r#"^task: Task "{}" does not exist"#),
+    says(&["task", "go-task"], r"^task: No Taskfile found"),
     says(&["mise", "rtx"], r"^(?:mise )?(?:ERROR )?no task(?:s)? .*\b{}\b.* found"),
     says(&["gradle", "gradlew"], r"^Task '{}' not found in "),
     says(&["rake"], r"^(?:rake aborted!\s*)?Don't know how to build task '{}'"),
     says(&["composer"], r#"Command "{}" is not defined"#),
     says(&["deno"], r"^Task not found: {}"),
-    says(&["poetry"], r"^Command not found: {}|^Poetry could not find a pyproject\.toml"),
+    says(&["poetry"], r"^Command not found: {}"),
+    says(&["poetry"], r"^Poetry could not find a pyproject\.toml"),
     says(&["uv", "uvx"], r"^error: Failed to spawn: `{}`"),
     says(&["pipenv"], r"^Error: the command {} could not be found"),
     says(&["pdm"], r"Command '{}' is not found in your PATH"),
-    says(
-        &["bundle"],
-        r"^bundler: (?:command not found|failed to load command): {}|^Could not locate Gemfile",
-    ),
+    says(&["bundle"], r"^bundler: (?:command not found|failed to load command): {}"),
+    says(&["bundle"], r"^Could not locate Gemfile"),
     says(&["conda", "mamba"], r"^EnvironmentLocationNotFound: "),
     says(&["cargo"], r"^error: no such (?:sub)?command: `{}`"),
     says(&["cargo"], r"^error: could not find `Cargo\.toml` in "),

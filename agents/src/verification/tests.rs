@@ -550,6 +550,26 @@ fn a_check_that_its_runner_could_not_start_is_an_error() {
     }
 }
 
+/// Regression: patterns that also matched a message with the name of the check bypassed both rules.
+#[test]
+fn a_message_without_the_name_of_the_check_counts_at_the_beginning_of_the_only_check() {
+    for (line, other, message) in [
+        ("just test", "just lint", "error: No justfile found"),
+        ("task test", "task lint", "task: No Taskfile found at \"/w\""),
+        ("poetry run pytest", "poetry run mypy .", "Poetry could not find a pyproject.toml file"),
+        ("bundle exec rspec", "bundle exec rubocop", "Could not locate Gemfile"),
+        ("conda run pytest", "conda run mypy .", "EnvironmentLocationNotFound: Not a conda env"),
+    ] {
+        assert_eq!(status(line, 1, message), "error", "{line}");
+        let late = format!("a\nb\nc\nd\n{message}");
+        assert_eq!(status(line, 1, &late), "failed", "{line}");
+        // Which of the two printed it is not known.
+        let both = ended(&format!("{line} || {other}"), "finished", Some(1), message);
+        assert!(both.starts_with("1:") && both.contains(" 2:"), "{both}");
+        assert!(!both.contains("error"), "{line} || {other}: {both}");
+    }
+}
+
 #[test]
 fn a_line_that_may_have_nothing_to_run_passes_only_with_a_summary() {
     for (line, code, output, expected) in [
