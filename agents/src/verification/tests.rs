@@ -542,6 +542,19 @@ fn a_check_that_its_runner_could_not_start_is_an_error() {
         ("npm ci && cargo +beta test", 1, "error: toolchain 'beta' is not installed", "error"),
         ("yarn jest", 1, "error Command \"jest\" not found.", "error"),
         ("just test", 1, "error: Justfile does not contain recipe `test`", "error"),
+        // Regression: `\d` and `\s` in the name were read as classes of characters.
+        (
+            r"make 'src\data/test'",
+            2,
+            r"make: *** No rule to make target 'src\data/test'.  Stop.",
+            "error",
+        ),
+        (
+            r"npm run 'win\server:test'",
+            1,
+            r#"npm error Missing script: "win\server:test""#,
+            "error",
+        ),
         // The file of the environment is not there, so the check did not run.
         (". .venv/bin/activate && pytest", 1, "sh: 1: .: cannot open .venv/bin/activate", ""),
         ("source v/a && pytest", 1, "bash: v/a: No such file or directory", ""),
