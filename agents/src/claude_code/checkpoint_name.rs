@@ -19,7 +19,8 @@ pub(crate) struct RecentEvents {
     prompt: Option<String>,
     /// The names of the first edited files: at most one more than a checkpoint name contains.
     files: Vec<String>,
-    /// The last check that did not pass, else the last check that passed; and whether it failed.
+    /// The last check that failed, could not be run or took too long, else the last check that
+    /// passed; and whether it did not pass. A skipped check did neither.
     check: Option<(bool, String)>,
     /// The last command line.
     command: Option<String>,
@@ -52,10 +53,10 @@ impl RecentEvents {
             }
             Kind::Verification => {
                 let Ok(found) = VerificationResult::from_value(value) else { return };
-                let Some(status) = found.status.filter(|it| *it != VerificationStatus::Unknown)
-                else {
-                    return;
+                let has_result = |it: &VerificationStatus| {
+                    !matches!(it, VerificationStatus::Skipped | VerificationStatus::Unknown)
                 };
+                let Some(status) = found.status.filter(has_result) else { return };
                 let failed = status != VerificationStatus::Passed;
                 let name = found.name.as_ref().map_or("", FactText::preview);
                 if failed || self.check.as_ref().is_none_or(|(failed, _)| !failed) {
@@ -116,6 +117,22 @@ mod tests {
             place: 0,
             recorded_at: at,
             value: Value::Map(fields.collect()),
+        }
+    }
+
+    #[test]
+    fn a_skipped_check_neither_failed_nor_passed() {
+        let mut recent = RecentEvents::default();
+        let steps = [
+            ("lint", "skipped", Checkpoint::TIME_PASSED),
+            ("test", "passed", "test passed"),
+            ("build", "skipped", "test passed"),
+            ("test", "timed_out", "test timed out"),
+            ("build", "skipped", "test timed out"),
+        ];
+        for (name, status, expected) in steps {
+            recent.add(&fact(Kind::Verification, &[("name", name), ("status", status)]));
+            assert_eq!(recent.name(), expected);
         }
     }
 
