@@ -6,8 +6,8 @@ use forge_store::model::Timestamp;
 use forge_store::model::time_grammar::describe_distance;
 use forge_store::store::LastCheckResult;
 use forge_store::story::{
-    BranchWalk, DeliveredCommit, FOLDED_SIGN, Story, StoryFindings, StoryItem, StoryRow,
-    UncommittedFile, folded_words, long_pause,
+    BranchWalk, DeliveredCommit, FOLDED_SIGN, PatchLineKind, Story, StoryFindings, StoryItem,
+    StoryRow, UncommittedFile, folded_words, long_pause, patch_lines,
 };
 use serde::{Serialize, Serializer};
 use std::collections::BTreeMap;
@@ -189,13 +189,13 @@ fn print_item_with_date(row: &StoryRow<'_>, screen: &mut Screen) {
 /// Writes the lines of a patch below its edit, without the names of the files.
 fn print_patch(patch: &str, screen: &mut Screen) {
     let indent = " ".repeat(TEXT_COLUMN);
-    for line in patch.lines() {
-        let tone = match line.as_bytes().first() {
-            _ if line.starts_with("+++") || line.starts_with("---") => continue,
-            Some(b'+') => Tone::Added,
-            Some(b'-') => Tone::Removed,
-            Some(b'@') => Tone::Id,
-            _ => Tone::Plain,
+    for (kind, line) in patch_lines(patch) {
+        let tone = match kind {
+            PatchLineKind::Header => continue,
+            PatchLineKind::Hunk => Tone::Id,
+            PatchLineKind::Added => Tone::Added,
+            PatchLineKind::Removed => Tone::Removed,
+            PatchLineKind::Context => Tone::Plain,
         };
         screen.short_line(&[(Tone::Plain, &indent), (tone, line)]);
     }

@@ -159,6 +159,28 @@ fn the_log_shows_the_patches_of_edits() {
 }
 
 #[test]
+fn a_changed_line_that_looks_like_the_name_of_a_file_is_shown() {
+    let environment = Environment::new();
+    environment.forge(["init"]).success();
+    let patch = "--- q\n+++ q\n@@ -1,2 +1,2 @@\n one\n--- a comment\n+++ more\n";
+    let edit = json!({"at": "2026-01-01T10:00:00Z", "put": {"kind": "code", "id": "e1", "value": {
+        "path": "/w/q.sql", "patch": patch}}});
+    environment.write("project/a.jsonl", &format!("{edit}\n"));
+    environment.forge(["import", "events", "a.jsonl"]).success();
+    assert_snapshot!(environment.forge(["log", "-p"]), @r"
+    a: 1 item
+    ── Thu 1 Jan ───────────────────────────────────────────────────────────
+    11:00  ±   q.sql +1 −1
+               @@ -1,2 +1,2 @@
+                one
+               --- a comment
+               +++ more
+
+    ! edited, no commit  /w/q.sql
+    ");
+}
+
+#[test]
 fn whatever_has_a_name_can_be_shown() {
     let environment = told();
     assert_snapshot!(environment.forge(["show", "E1"]), @"
