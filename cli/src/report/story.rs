@@ -217,13 +217,12 @@ fn print_header(story: &Story, screen: &mut Screen) {
             figures.push(count_text(count as u64, one));
         }
     }
-    let told = match findings.items {
-        items if items == findings.loud => count_text(items as u64, "item"),
-        items => format!("{} of {} shown", findings.loud, count_text(items as u64, "item")),
-    };
+    let items = count_text(findings.items as u64, "item");
+    let is_whole = story.is_unfolded() || findings.loud == findings.items;
+    let shown = if is_whole { items } else { format!("{} of {items} shown", findings.loud) };
     let figures = match figures.as_slice() {
-        [] => format!(": {told}"),
-        figures => format!(": {}; {told}", figures.join(", ")),
+        [] => format!(": {shown}"),
+        figures => format!(": {}; {shown}", figures.join(", ")),
     };
     let length = findings.span.map(|(from, to)| to.micros_since(from)).filter(|it| *it > 0);
     let length = length.map(|micros| format!(", {}", describe_distance(micros)));

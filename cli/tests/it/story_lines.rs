@@ -29,7 +29,7 @@ fn the_story_of_a_session_is_told_in_lines() {
     ✗ failing  unit tests  at 13:00
     ");
     assert_snapshot!(environment.forge(["story", "-n", "2", "--all"]), @r"
-    tensor, 12 s: 13 of 14 items shown
+    tensor, 12 s: 14 items
     … 12 earlier lines
     ── Sun 1 Feb ───────────────────────────────────────────────────────────
     13:00  ✗   unit tests failed
@@ -136,6 +136,26 @@ fn the_log_tells_the_end_of_the_story() {
     assert_eq!(listed["entries"][0]["type"], "checkpoint", "{listed}");
     let refused = environment.forge(["log", "H1", "--patch"]);
     assert_eq!(refused.code, 2, "{refused}");
+}
+
+#[test]
+fn the_heading_counts_what_is_shown() {
+    let environment = Environment::new();
+    environment.forge(["init"]).success();
+    let command = json!({"at": "2026-01-01T10:00:00Z", "put": {"kind": "command", "id": "c1",
+        "value": {"command": "ls", "exit_code": 0, "status": "finished"}}});
+    environment.write("project/a.jsonl", &format!("{command}\n"));
+    environment.forge(["import", "events", "a.jsonl"]).success();
+    assert_snapshot!(environment.forge(["log"]), @"
+    a: 0 of 1 item shown
+    ── Thu 1 Jan ───────────────────────────────────────────────────────────
+           ▸   1 command
+    ");
+    assert_snapshot!(environment.forge(["log", "--facts"]), @"
+    a: 1 item
+    ── Thu 1 Jan ───────────────────────────────────────────────────────────
+    11:00  ·   $ ls
+    ");
 }
 
 #[test]
