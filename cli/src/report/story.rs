@@ -28,7 +28,7 @@ pub struct StoryReport {
     pub earlier: usize,
     /// The patches of edits to show, by the id of the edit.
     pub patches: BTreeMap<String, String>,
-    /// Whether each line has its date, and there are no headings, patches and findings.
+    /// Whether each line has its date, and there are no headings and findings.
     pub oneline: bool,
 }
 
@@ -125,23 +125,28 @@ impl Report for StoryReport {
             let session = &self.story.session;
             return screen.line(Tone::Plain, &format!("Nothing has happened in {session} yet."));
         }
-        if self.oneline {
-            return print_items_with_dates(&self.story, screen);
-        }
-        print_header(&self.story, screen);
-        if self.earlier > 0 {
-            let lines = if self.earlier == 1 { "line" } else { "lines" };
-            screen.line(Tone::Dim, &format!("… {} earlier {lines}", self.earlier));
+        if !self.oneline {
+            print_header(&self.story, screen);
+            if self.earlier > 0 {
+                let lines = if self.earlier == 1 { "line" } else { "lines" };
+                screen.line(Tone::Dim, &format!("… {} earlier {lines}", self.earlier));
+            }
         }
         let mut lines = StoryLines::default();
         for row in self.story.rows() {
-            lines.print(&row, screen);
+            if self.oneline {
+                print_item_with_date(&row, screen);
+            } else {
+                lines.print(&row, screen);
+            }
             if let StoryRow::Item(item) = row {
                 let patches = item.edit_ids().filter_map(|id| self.patches.get(id));
                 patches.for_each(|patch| print_patch(patch, screen));
             }
         }
-        print_findings(findings, screen);
+        if !self.oneline {
+            print_findings(findings, screen);
+        }
     }
 
     fn schema(&self) -> Option<&'static str> {
@@ -157,13 +162,6 @@ pub fn story_lines(story: &Story, out: &OutputSink) -> Vec<String> {
         screen.into_text()
     };
     story.rows().into_iter().map(line).filter(|line| !line.is_empty()).collect()
-}
-
-/// Writes each item on a line with its date, and nothing else.
-fn print_items_with_dates(story: &Story, screen: &mut Screen) {
-    for row in story.rows() {
-        print_item_with_date(&row, screen);
-    }
 }
 
 /// Writes an item on a line with its date. Writes nothing for folded items.

@@ -176,6 +176,12 @@ fn the_log_shows_the_patches_of_edits() {
 
     ! edited, no commit  /w/src/a.rs
     ");
+    assert_snapshot!(environment.forge(["log", "-p", "--oneline"]), @r"
+    2026-01-01 11:00 ± a.rs +1 −1
+               @@ -1 +1 @@
+               -old\x1b[2J
+               +new
+    ");
 }
 
 #[test]
