@@ -139,6 +139,28 @@ fn the_log_tells_the_end_of_the_story() {
 }
 
 #[test]
+fn a_log_without_a_heading_says_what_it_leaves_out() {
+    let environment = Environment::new();
+    environment.forge(["init"]).success();
+    let mut prompts = String::new();
+    for number in 10..33 {
+        let prompt = json!({"at": format!("2026-01-01T10:00:{number}Z"), "put": {"kind": "prompt",
+            "id": format!("p{number}"), "value": {"text": format!("Ask {number}")}}});
+        prompts.push_str(&format!("{prompt}\n"));
+    }
+    environment.write("project/a.jsonl", &prompts);
+    environment.forge(["import", "events", "a.jsonl"]).success();
+    let short = environment.forge(["log", "--oneline"]);
+    assert_eq!((short.code, short.stdout.lines().count()), (0, 20), "{short}");
+    assert_eq!(short.stderr, "3 earlier lines are not shown; '-n 23' shows all.\n");
+    // With a number of lines, the caller knows.
+    for number in ["23", "2"] {
+        assert_eq!(environment.forge(["log", "--oneline", "-n", number]).stderr, "");
+    }
+    assert_eq!(environment.forge(["log", "--oneline", "--quiet"]).stderr, "");
+}
+
+#[test]
 fn the_heading_counts_what_is_shown() {
     let environment = Environment::new();
     environment.forge(["init"]).success();
