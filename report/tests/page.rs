@@ -7,8 +7,9 @@ use forge_report::markdown::write_markdown;
 use forge_report::model::{CompactionNote, LostThing, ReportLimits, ReportModel, ReportSource};
 use forge_report::policy;
 use forge_store::Timestamp;
+use forge_store::model::{Fact, FactOrigin, Kind, Value};
 use forge_store::redact::Redactor;
-use forge_store::store::{CheckpointFilter, Session, Store};
+use forge_store::store::{CheckpointFilter, NewSession, Session, Store, WriteContext};
 use std::collections::BTreeSet;
 
 fn example() -> Session {
@@ -236,6 +237,31 @@ fn a_shared_page_has_no_outputs_patches_or_summaries() {
         assert!(whole.contains(raw) && !html.contains(raw), "{raw}");
     }
     assert!(html.contains("left out of a shared report"));
+}
+
+#[test]
+fn a_changed_line_that_looks_like_the_name_of_a_file_is_in_the_patch() {
+    let store = Store::in_memory().unwrap();
+    let now = Timestamp::parse_rfc3339("2025-03-11T10:00:00Z").unwrap();
+    let act = WriteContext::asked("import", now);
+    let session = store.create_session(&act, NewSession::named("edits")).unwrap();
+    let patch = "--- q.sql\n+++ q.sql\n@@ -1,2 +1 @@\n--- a comment\n-x\n+++ more\n";
+    let fact = Fact {
+        kind: Kind::Code,
+        id: "x1".to_owned(),
+        at: now,
+        origin: FactOrigin::Recorded,
+        place: 1,
+        recorded_at: now,
+        value: Value::from([("patch", patch.into()), ("path", "q.sql".into())]),
+    };
+    session.write(&act).fact(fact).commit().unwrap();
+    let model = model(&session, None, ReportLimits::default());
+    let html = write_page(&model, None, &HtmlOptions::default()).html;
+    assert!(html.contains("<code class=\"removed\">--- a comment\n"), "{html}");
+    assert!(html.contains("<code class=\"added\">+++ more\n"), "{html}");
+    assert!(html.contains(" · +1 −2"), "{html}");
+    assert!(!html.contains("--- q.sql"), "{html}");
 }
 
 #[test]

@@ -1,6 +1,7 @@
 //! Edits that are shown as one line, until something else happens.
 
 use super::item::{StoryItem, StoryKind};
+use super::patch_line::changed_line_counts;
 use crate::model::claim::{CodeState, FactText};
 use crate::model::{Fact, Kind};
 
@@ -65,11 +66,7 @@ fn changed_lines(code: &CodeState) -> Option<(u64, u64)> {
         return Some((added, removed));
     }
     let patch = code.patch.as_ref().filter(|patch| patch.whole().is_none())?;
-    let count = |sign: char, header: &str| {
-        let lines = patch.preview().lines();
-        lines.filter(|line| line.starts_with(sign) && !line.starts_with(header)).count() as u64
-    };
-    Some((count('+', "+++"), count('-', "---")))
+    Some(changed_line_counts(patch.preview()))
 }
 
 /// Returns the line of one edit.
@@ -115,6 +112,12 @@ mod tests {
         let edits = [("src/a.rs", edit(Some((3, 1)), "")), ("src/a.rs", edit(None, patch))];
         assert_eq!(told(&edits), "a.rs +5 −2");
         assert_eq!(told(&[("a.rs", edit(Some((0, 2)), ""))]), "a.rs −2");
+    }
+
+    #[test]
+    fn a_changed_line_that_looks_like_the_name_of_a_file_is_counted() {
+        let patch = "--- q.sql\n+++ q.sql\n@@ -1,2 +1 @@\n--- a comment\n-x\n+++ more\n";
+        assert_eq!(told(&[("q.sql", edit(None, patch))]), "q.sql +1 −2");
     }
 
     #[test]

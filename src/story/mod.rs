@@ -27,6 +27,7 @@ mod gist;
 mod idea_path;
 mod item;
 mod line;
+mod patch_line;
 mod project_root;
 mod record_item;
 mod row;
@@ -44,6 +45,7 @@ pub use gist::closing_question;
 pub use idea_path::{IdeaPath, IdeaStep, StepEvidence};
 pub use item::{FoldKey, StoryItem, StoryKind, StoryMark, StoryRef};
 pub use line::{BranchWalk, FOLDED_SIGN, StoryTone, folded_words, long_pause, short_number};
+pub use patch_line::{PatchLineKind, changed_line_counts, patch_lines};
 pub use project_root::ProjectRoot;
 pub use row::StoryRow;
 pub use time_ruler::{RulerFold, RulerShape, RulerStretch, TimeRuler, TimeStretch, stretches_of};
@@ -163,6 +165,12 @@ impl Story {
     /// Tells every item from now on, so that nothing is folded.
     pub fn unfold(&mut self) {
         self.unfolded = true;
+    }
+
+    /// Returns whether nothing is folded.
+    #[must_use]
+    pub const fn is_unfolded(&self) -> bool {
+        self.unfolded
     }
 }
 

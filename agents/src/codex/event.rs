@@ -9,6 +9,7 @@ use crate::claude_code::open_call::OpenCall;
 use crate::lenient::{LenientBool, LenientId, LenientInteger, LenientList, LenientText, object};
 use crate::patch::EditDescription;
 use forge_store::model::{Timestamp, Value};
+use forge_store::story::changed_line_counts;
 use serde::Deserialize;
 use serde_json::value::RawValue;
 use std::collections::BTreeMap;
@@ -279,7 +280,7 @@ pub(super) fn changed(
         let pointer = format!("{base}/changes/{}", path.replace('~', "~0").replace('/', "~1"));
         let (patch, added, removed) = match change.unified_diff.text() {
             Some(diff) => {
-                let (added, removed) = counted(diff);
+                let (added, removed) = changed_line_counts(diff);
                 (scene.text(diff, format!("{pointer}/unified_diff")), added, removed)
             }
             None => {
@@ -311,12 +312,4 @@ pub(super) fn changed(
         ]);
         command_end::edited(work, scene, id, number, value);
     }
-}
-
-/// Counts the lines that a unified diff adds and removes.
-fn counted(diff: &str) -> (u64, u64) {
-    // The file names are before the first hunk.
-    let hunks = diff.lines().skip_while(|line| !line.starts_with("@@"));
-    let count = |mark| hunks.clone().filter(|line| line.starts_with(mark)).count() as u64;
-    (count('+'), count('-'))
 }

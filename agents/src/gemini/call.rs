@@ -10,6 +10,7 @@ use crate::long_text;
 use crate::text_hash::hash;
 use crate::verification::CheckCommandLine;
 use forge_store::model::{FieldMap, Kind, Timestamp, Value};
+use forge_store::story::changed_line_counts;
 use serde::Deserialize;
 use serde_json::value::RawValue;
 use std::borrow::Cow;
@@ -296,10 +297,7 @@ fn edit(
 ) {
     let display: ResultDisplay<'_> = object(call.result_display);
     let patch = display.file_diff.text();
-    let count = |sign: char, header: &str| {
-        let lines = patch.unwrap_or_default().lines();
-        lines.filter(|line| line.starts_with(sign) && !line.starts_with(header)).count() as u64
-    };
+    let (added, removed) = patch.map(changed_line_counts).unzip();
     let shown = |name: &str, text: Option<&str>| {
         Value::from(text.map(|text| scene.text(text, format!("{base}/resultDisplay/{name}"))))
     };
@@ -307,8 +305,8 @@ fn edit(
         ("tool", call.name.text().into()),
         ("path", arguments.file_path.text().or(display.file_path.text()).into()),
         ("patch", shown("fileDiff", patch)),
-        ("lines_added", patch.map(|_| count('+', "+++")).into()),
-        ("lines_removed", patch.map(|_| count('-', "---")).into()),
+        ("lines_added", added.into()),
+        ("lines_removed", removed.into()),
         ("original_file", shown("originalContent", display.original_content.text())),
         ("cwd", scene.cwd.into()),
     ]);

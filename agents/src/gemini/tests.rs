@@ -145,6 +145,19 @@ fn edits_and_to_dos_are_recorded() {
 }
 
 #[test]
+fn a_changed_line_that_looks_like_the_name_of_a_file_is_counted() {
+    let diff = "--- q.sql\n+++ q.sql\n@@ -1,2 +1 @@\n--- a comment\n-x\n+++ more\n";
+    let calls = json!([{"id": "e1", "name": "replace", "args": {"file_path": "/w/q.sql"},
+        "status": "success", "timestamp": time(3), "resultDisplay": {"fileDiff": diff}}]);
+    let piece = read(&lines(&[meta(), gemini(2, "m1", &calls)]));
+    let [code] = of(&piece, Kind::Code)[..] else { panic!("{:?}", of(&piece, Kind::Code)) };
+    assert_eq!(
+        (field(code, "lines_added"), field(code, "lines_removed")),
+        (Some(&1_i64.into()), Some(&2_i64.into()))
+    );
+}
+
+#[test]
 fn a_compression_is_one_checkpoint_at_its_time() {
     let summary = json!({"id": "s1", "timestamp": time(100), "type": "user",
         "content": [{"text": "<state_snapshot>\nthe cache was stale\n</state_snapshot>"}]});

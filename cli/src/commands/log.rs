@@ -135,7 +135,14 @@ impl LogArgs {
             patches: self.story.patch,
             oneline: self.story.oneline,
         };
-        request.read(reading)
+        let report = request.read(reading)?;
+        if self.limit.is_none() && self.story.oneline && report.earlier > 0 {
+            let (earlier, all) = (report.earlier, report.earlier + STORY_LINES);
+            let lines = if earlier == 1 { "line is" } else { "lines are" };
+            let note = format!("{earlier} earlier {lines} not shown; '-n {all}' shows all.");
+            context.out.print_status(&note);
+        }
+        Ok(report)
     }
 
     fn records(

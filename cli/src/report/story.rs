@@ -6,8 +6,8 @@ use forge_store::model::Timestamp;
 use forge_store::model::time_grammar::describe_distance;
 use forge_store::store::LastCheckResult;
 use forge_store::story::{
-    BranchWalk, DeliveredCommit, FOLDED_SIGN, Story, StoryFindings, StoryItem, StoryRow,
-    UncommittedFile, folded_words, long_pause,
+    BranchWalk, DeliveredCommit, FOLDED_SIGN, PatchLineKind, Story, StoryFindings, StoryItem,
+    StoryRow, UncommittedFile, folded_words, long_pause, patch_lines,
 };
 use serde::{Serialize, Serializer};
 use std::collections::BTreeMap;
@@ -28,7 +28,7 @@ pub struct StoryReport {
     pub earlier: usize,
     /// The patches of edits to show, by the id of the edit.
     pub patches: BTreeMap<String, String>,
-    /// Whether each line has its date, and there are no headings, patches and findings.
+    /// Whether each line has its date, and there are no headings and findings.
     pub oneline: bool,
 }
 
@@ -125,23 +125,28 @@ impl Report for StoryReport {
             let session = &self.story.session;
             return screen.line(Tone::Plain, &format!("Nothing has happened in {session} yet."));
         }
-        if self.oneline {
-            return print_items_with_dates(&self.story, screen);
-        }
-        print_header(&self.story, screen);
-        if self.earlier > 0 {
-            let lines = if self.earlier == 1 { "line" } else { "lines" };
-            screen.line(Tone::Dim, &format!("… {} earlier {lines}", self.earlier));
+        if !self.oneline {
+            print_header(&self.story, screen);
+            if self.earlier > 0 {
+                let lines = if self.earlier == 1 { "line" } else { "lines" };
+                screen.line(Tone::Dim, &format!("… {} earlier {lines}", self.earlier));
+            }
         }
         let mut lines = StoryLines::default();
         for row in self.story.rows() {
-            lines.print(&row, screen);
+            if self.oneline {
+                print_item_with_date(&row, screen);
+            } else {
+                lines.print(&row, screen);
+            }
             if let StoryRow::Item(item) = row {
                 let patches = item.edit_ids().filter_map(|id| self.patches.get(id));
                 patches.for_each(|patch| print_patch(patch, screen));
             }
         }
-        print_findings(findings, screen);
+        if !self.oneline {
+            print_findings(findings, screen);
+        }
     }
 
     fn schema(&self) -> Option<&'static str> {
@@ -157,13 +162,6 @@ pub fn story_lines(story: &Story, out: &OutputSink) -> Vec<String> {
         screen.into_text()
     };
     story.rows().into_iter().map(line).filter(|line| !line.is_empty()).collect()
-}
-
-/// Writes each item on a line with its date, and nothing else.
-fn print_items_with_dates(story: &Story, screen: &mut Screen) {
-    for row in story.rows() {
-        print_item_with_date(&row, screen);
-    }
 }
 
 /// Writes an item on a line with its date. Writes nothing for folded items.
@@ -189,13 +187,13 @@ fn print_item_with_date(row: &StoryRow<'_>, screen: &mut Screen) {
 /// Writes the lines of a patch below its edit, without the names of the files.
 fn print_patch(patch: &str, screen: &mut Screen) {
     let indent = " ".repeat(TEXT_COLUMN);
-    for line in patch.lines() {
-        let tone = match line.as_bytes().first() {
-            _ if line.starts_with("+++") || line.starts_with("---") => continue,
-            Some(b'+') => Tone::Added,
-            Some(b'-') => Tone::Removed,
-            Some(b'@') => Tone::Id,
-            _ => Tone::Plain,
+    for (kind, line) in patch_lines(patch) {
+        let tone = match kind {
+            PatchLineKind::Header => continue,
+            PatchLineKind::Hunk => Tone::Id,
+            PatchLineKind::Added => Tone::Added,
+            PatchLineKind::Removed => Tone::Removed,
+            PatchLineKind::Context => Tone::Plain,
         };
         screen.short_line(&[(Tone::Plain, &indent), (tone, line)]);
     }
@@ -217,13 +215,12 @@ fn print_header(story: &Story, screen: &mut Screen) {
             figures.push(count_text(count as u64, one));
         }
     }
-    let told = match findings.items {
-        items if items == findings.loud => count_text(items as u64, "item"),
-        items => format!("{} of {} shown", findings.loud, count_text(items as u64, "item")),
-    };
+    let items = count_text(findings.items as u64, "item");
+    let is_whole = story.is_unfolded() || findings.loud == findings.items;
+    let shown = if is_whole { items } else { format!("{} of {items} shown", findings.loud) };
     let figures = match figures.as_slice() {
-        [] => format!(": {told}"),
-        figures => format!(": {}; {told}", figures.join(", ")),
+        [] => format!(": {shown}"),
+        figures => format!(": {}; {shown}", figures.join(", ")),
     };
     let length = findings.span.map(|(from, to)| to.micros_since(from)).filter(|it| *it > 0);
     let length = length.map(|micros| format!(", {}", describe_distance(micros)));

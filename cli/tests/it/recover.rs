@@ -281,6 +281,24 @@ fn edits_after_the_last_capture_come_too_and_what_cannot_is_named() {
     }
 }
 
+#[test]
+fn a_redacted_value_counts_in_a_line_that_looks_like_the_name_of_a_file() {
+    let environment = project();
+    let commit = git(&environment, &["rev-parse", "HEAD"]).trim().to_owned();
+    let a = environment.path("project").canonicalize().unwrap().join("a.rs").display().to_string();
+    import(
+        &environment,
+        &[
+            json!({"commit": commit, "branch": "trunk", "patches": []}),
+            json!({"path": a, "patch": "@@ -3,1 +3,1 @@\n-three\n+++ [redacted:token]\n"}),
+        ],
+    );
+    let done = environment.forge(["recover", "--step", "1", "--yes", "--branch", "back", "--json"]);
+    let made = serde_json::from_str::<Value>(done.stdout.lines().next().unwrap()).unwrap();
+    assert_eq!(git(&environment, &["show", "back:a.rs"]), "one\ntwo\n++ [redacted:token]\n");
+    assert_eq!(made["redacted"], json!(1), "{done}");
+}
+
 /// For any path or link in a recorded patch: nothing is written outside the worktree, or into git's
 /// own files.
 #[test]

@@ -29,7 +29,7 @@ fn the_story_of_a_session_is_told_in_lines() {
     ✗ failing  unit tests  at 13:00
     ");
     assert_snapshot!(environment.forge(["story", "-n", "2", "--all"]), @r"
-    tensor, 12 s: 13 of 14 items shown
+    tensor, 12 s: 14 items
     … 12 earlier lines
     ── Sun 1 Feb ───────────────────────────────────────────────────────────
     13:00  ✗   unit tests failed
@@ -139,6 +139,48 @@ fn the_log_tells_the_end_of_the_story() {
 }
 
 #[test]
+fn a_log_without_a_heading_says_what_it_leaves_out() {
+    let environment = Environment::new();
+    environment.forge(["init"]).success();
+    let mut prompts = String::new();
+    for number in 10..33 {
+        let prompt = json!({"at": format!("2026-01-01T10:00:{number}Z"), "put": {"kind": "prompt",
+            "id": format!("p{number}"), "value": {"text": format!("Ask {number}")}}});
+        prompts.push_str(&format!("{prompt}\n"));
+    }
+    environment.write("project/a.jsonl", &prompts);
+    environment.forge(["import", "events", "a.jsonl"]).success();
+    let short = environment.forge(["log", "--oneline"]);
+    assert_eq!((short.code, short.stdout.lines().count()), (0, 20), "{short}");
+    assert_eq!(short.stderr, "3 earlier lines are not shown; '-n 23' shows all.\n");
+    // With a number of lines, the caller knows.
+    for number in ["23", "2"] {
+        assert_eq!(environment.forge(["log", "--oneline", "-n", number]).stderr, "");
+    }
+    assert_eq!(environment.forge(["log", "--oneline", "--quiet"]).stderr, "");
+}
+
+#[test]
+fn the_heading_counts_what_is_shown() {
+    let environment = Environment::new();
+    environment.forge(["init"]).success();
+    let command = json!({"at": "2026-01-01T10:00:00Z", "put": {"kind": "command", "id": "c1",
+        "value": {"command": "ls", "exit_code": 0, "status": "finished"}}});
+    environment.write("project/a.jsonl", &format!("{command}\n"));
+    environment.forge(["import", "events", "a.jsonl"]).success();
+    assert_snapshot!(environment.forge(["log"]), @"
+    a: 0 of 1 item shown
+    ── Thu 1 Jan ───────────────────────────────────────────────────────────
+           ▸   1 command
+    ");
+    assert_snapshot!(environment.forge(["log", "--facts"]), @"
+    a: 1 item
+    ── Thu 1 Jan ───────────────────────────────────────────────────────────
+    11:00  ·   $ ls
+    ");
+}
+
+#[test]
 fn the_log_shows_the_patches_of_edits() {
     let environment = Environment::new();
     environment.forge(["init"]).success();
@@ -155,6 +197,34 @@ fn the_log_shows_the_patches_of_edits() {
                +new
 
     ! edited, no commit  /w/src/a.rs
+    ");
+    assert_snapshot!(environment.forge(["log", "-p", "--oneline"]), @r"
+    2026-01-01 11:00 ± a.rs +1 −1
+               @@ -1 +1 @@
+               -old\x1b[2J
+               +new
+    ");
+}
+
+#[test]
+fn a_changed_line_that_looks_like_the_name_of_a_file_is_shown() {
+    let environment = Environment::new();
+    environment.forge(["init"]).success();
+    let patch = "--- q\n+++ q\n@@ -1,2 +1,2 @@\n one\n--- a comment\n+++ more\n";
+    let edit = json!({"at": "2026-01-01T10:00:00Z", "put": {"kind": "code", "id": "e1", "value": {
+        "path": "/w/q.sql", "patch": patch}}});
+    environment.write("project/a.jsonl", &format!("{edit}\n"));
+    environment.forge(["import", "events", "a.jsonl"]).success();
+    assert_snapshot!(environment.forge(["log", "-p"]), @r"
+    a: 1 item
+    ── Thu 1 Jan ───────────────────────────────────────────────────────────
+    11:00  ±   q.sql +1 −1
+               @@ -1,2 +1,2 @@
+                one
+               --- a comment
+               +++ more
+
+    ! edited, no commit  /w/q.sql
     ");
 }
 

@@ -4,6 +4,7 @@ use super::logo;
 use crate::assets::{self, Assets};
 use crate::message_html::message_html;
 use crate::page_text::PageText;
+use forge_store::story::patch_lines;
 use maud::{DOCTYPE, Markup, PreEscaped, html};
 
 /// A session in the list.
@@ -116,7 +117,7 @@ pub fn entity_page(session: &str, title: &PageText, at: &str, fields: &[FieldRow
             section {
                 h2 { (field.name) }
                 @if field.name.as_str() == "patch" {
-                    div class="patch" { @for line in field.text.as_str().lines() { (super::work::patch_line(line)) } }
+                    div class="patch" { @for (kind, line) in patch_lines(field.text.as_str()) { (super::work::patch_line(kind, line)) } }
                 } @else if field.markdown {
                     div class="quote" { (message_html(&field.text)) }
                 } @else if field.text.as_str().contains('\n') {

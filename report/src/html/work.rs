@@ -5,6 +5,7 @@ use crate::chart::{ChartFrame, check_chart, percent};
 use crate::model::{CheckPart, EditPart, FilePart};
 use forge_store::model::Timestamp;
 use forge_store::model::claim::{VerificationStatus, VocabularyWord};
+use forge_store::story::{PatchLineKind, patch_lines};
 use maud::{Markup, html};
 
 /// The longest line of a patch, in characters.
@@ -107,9 +108,9 @@ impl Page<'_> {
             }
             @match &edit.patch {
                 Some(patch) if most > 0 => {
-                    @let lines: Vec<&str> = patch.as_str().lines().filter(|line| !line.starts_with("--- ") && !line.starts_with("+++ ")).collect();
+                    @let lines: Vec<(PatchLineKind, &str)> = patch_lines(patch.as_str()).filter(|(kind, _)| *kind != PatchLineKind::Header).collect();
                     div class="patch" {
-                        @for line in lines.iter().take(most) { (patch_line(line)) }
+                        @for (kind, line) in lines.iter().take(most) { (patch_line(*kind, line)) }
                     }
                     @if lines.len() > most { p class="soft small" { (counted(lines.len() - most, "more line", "more lines")) } }
                 }
@@ -121,12 +122,12 @@ impl Page<'_> {
     }
 }
 
-pub(super) fn patch_line(line: &str) -> Markup {
-    let class = match line.as_bytes().first() {
-        Some(b'+') => "added",
-        Some(b'-') => "removed",
-        Some(b'@') => "place",
-        _ => "same",
+pub(super) fn patch_line(kind: PatchLineKind, line: &str) -> Markup {
+    let class = match kind {
+        PatchLineKind::Added => "added",
+        PatchLineKind::Removed => "removed",
+        PatchLineKind::Hunk => "place",
+        PatchLineKind::Header | PatchLineKind::Context => "same",
     };
     let end = line.char_indices().nth(PATCH_LINE_CHARS).map_or(line.len(), |(end, _)| end);
     html! { code class=(class) { (&line[..end]) @if end < line.len() { "…" } "\n" } }

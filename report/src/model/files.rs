@@ -7,6 +7,7 @@ use forge_store::error::Result;
 use forge_store::model::claim::{Agent, CodeState, FactText};
 use forge_store::model::{Kind, Timestamp, Value};
 use forge_store::store::SourcedFact;
+use forge_store::story::changed_line_counts;
 use std::collections::HashMap;
 
 /// Finds the lines of the story by what they are about.
@@ -30,7 +31,7 @@ pub(super) fn files(
         };
         let path = texts.path(path);
         let patch = texts.whole(known, "patch")?;
-        let counted = || patch.as_ref().map(|patch| changed_lines(patch.as_str()));
+        let counted = || patch.as_ref().map(|patch| changed_line_counts(patch.as_str()));
         let edit = EditPart {
             at: fact.at,
             lines: code.lines_added.zip(code.lines_removed).or_else(counted),
@@ -50,15 +51,6 @@ pub(super) fn files(
         (std::cmp::Reverse(added + removed), file.path.clone())
     });
     Ok(files)
-}
-
-/// Returns how many lines a patch adds and removes.
-fn changed_lines(patch: &str) -> (u64, u64) {
-    let count = |sign: char, header: &str| {
-        patch.lines().filter(|line| line.starts_with(sign) && !line.starts_with(header)).count()
-            as u64
-    };
-    (count('+', "+++ "), count('-', "--- "))
 }
 
 /// Returns the checks with their runs, the check that ran last first.

@@ -14,7 +14,7 @@ use forge_store::diff::{ChangeKind, describe};
 use forge_store::error::{Error, Result};
 use forge_store::model::{FactOrigin, Key, Kind, TextRef, Value};
 use forge_store::store::{ResolvedMoment, Session};
-use forge_store::story::StoryKind;
+use forge_store::story::{PatchLineKind, StoryKind, patch_lines};
 
 /// How many bytes of a long text are shown.
 const MAX_TEXT_BYTES: usize = 200_000;
@@ -226,17 +226,23 @@ fn status_tone(value: &Value) -> TextTone {
     }
 }
 
+const fn patch_tone(kind: PatchLineKind) -> TextTone {
+    match kind {
+        PatchLineKind::Added => TextTone::PatchAdded,
+        PatchLineKind::Removed => TextTone::PatchRemoved,
+        PatchLineKind::Hunk => TextTone::Id,
+        PatchLineKind::Header | PatchLineKind::Context => TextTone::Plain,
+    }
+}
+
 /// Writes a text of a fact.
 fn put_text(kind: Kind, name: &str, text: &str, lines: &mut Vec<SheetLine>) {
-    let is_patch = name == "patch";
+    if name == "patch" {
+        lines.extend(patch_lines(text).map(|(kind, row)| line(patch_tone(kind), 0, row)));
+        return;
+    }
+    let tone = if name.starts_with("stderr") { TextTone::Removed } else { TextTone::Plain };
     for (place, row) in text.lines().enumerate() {
-        let tone = match row.as_bytes().first() {
-            Some(b'+') if is_patch && !row.starts_with("+++") => TextTone::PatchAdded,
-            Some(b'-') if is_patch && !row.starts_with("---") => TextTone::PatchRemoved,
-            Some(b'@') if is_patch => TextTone::Id,
-            _ if name.starts_with("stderr") => TextTone::Removed,
-            _ => TextTone::Plain,
-        };
         match (kind, name, place) {
             (Kind::Command, "command", 0) => {
                 lines.push(line(TextTone::Dim, 0, "$ ").and(TextTone::Heading, row));

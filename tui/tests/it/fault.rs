@@ -137,6 +137,31 @@ fn an_edit_shows_its_patch_first_in_colour_and_the_old_file_last() {
 }
 
 #[test]
+fn a_changed_line_that_looks_like_the_name_of_a_file_has_the_tone_of_a_change() {
+    let store = Store::in_memory().unwrap();
+    let act = WriteContext::asked("import", at("2025-03-11T10:00:00Z"));
+    let session = store.create_session(&act, NewSession::named("edits")).unwrap();
+    let patch = "--- q.sql\n+++ q.sql\n@@ -1 +1 @@\n--- a comment\n+++ more\n";
+    let fact = Fact {
+        kind: Kind::Code,
+        id: "x1".to_owned(),
+        at: act.now,
+        origin: FactOrigin::Recorded,
+        place: 1,
+        recorded_at: act.now,
+        value: Value::from([("patch", patch.into()), ("path", "q.sql".into())]),
+    };
+    session.write(&act).fact(fact).commit().unwrap();
+    let hand = Hand::on(store, 100, 30);
+    let sheet = hand.app.detail.sheet.clone().unwrap();
+    let tones: Vec<TextTone> = sheet.sections[0].lines.iter().map(|line| line.parts[0].0).collect();
+    assert_eq!(
+        tones,
+        [TextTone::Heading, TextTone::Id, TextTone::PatchRemoved, TextTone::PatchAdded]
+    );
+}
+
+#[test]
 fn undo_and_redo_say_what_they_take_back() {
     let mut hand = Hand::on_example(100, 30);
     hand.press("n").type_in("the clocks are apart").press("<enter> u");

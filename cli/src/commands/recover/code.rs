@@ -14,6 +14,7 @@ use crate::session_reader::SessionReader;
 use crate::text::TextLength;
 use forge_store::model::Value;
 use forge_store::store::RecoverySummary;
+use forge_store::story::{PatchLineKind, patch_lines};
 use std::path::{Path, PathBuf};
 
 /// Returns the recorded state of the code, and the result of restoring it here.
@@ -131,9 +132,9 @@ fn repository(context: &Context) -> Result<RestoreRepository, CommandError> {
 
 /// Counts the redacted values in what a patch adds.
 fn redacted_count(patch: &CodePatch) -> usize {
-    let added = |line: &&str| line.starts_with('+') && !line.starts_with("+++");
-    let text = patch.text.as_deref().unwrap_or_default();
-    text.lines().filter(added).map(|line| line.matches("[redacted:").count()).sum()
+    let lines = patch_lines(patch.text.as_deref().unwrap_or_default());
+    let added = lines.filter(|(kind, _)| *kind == PatchLineKind::Added);
+    added.map(|(_, line)| line.matches("[redacted:").count()).sum()
 }
 
 fn join_unrestored(
