@@ -1,6 +1,7 @@
 //! Decides by a value alone whether it looks like a secret.
 
 use super::byte_text;
+use std::collections::BTreeSet;
 
 /// Minimum length of a value that [`is_secret`] accepts, in bytes.
 pub(super) const MIN_BYTES: usize = 20;
@@ -94,7 +95,7 @@ pub(super) fn is_example(token: &[u8]) -> bool {
 
 /// Returns whether a password is a well-known one or a placeholder, and so no secret.
 pub(super) fn is_known_password(password: &[u8]) -> bool {
-    const KNOWN: [&str; 23] = [
+    const KNOWN: [&str; 30] = [
         "opensesame",
         "password",
         "passwd",
@@ -112,6 +113,13 @@ pub(super) fn is_known_password(password: &[u8]) -> bool {
         "changeme",
         "test",
         "testing",
+        "demo",
+        "dev",
+        "foo",
+        "bar",
+        "baz",
+        "abc",
+        "qwerty",
         "default",
         "hunter2",
         "letmein",
@@ -122,11 +130,27 @@ pub(super) fn is_known_password(password: &[u8]) -> bool {
     let lower = password.to_ascii_lowercase();
     let text = std::str::from_utf8(&lower).unwrap_or_default();
     let word = text.trim_end_matches(|next: char| next.is_ascii_digit());
-    KNOWN.contains(&text) || KNOWN.contains(&word) || is_placeholder(password)
+    // The entropy of a short text is low even if it was generated.
+    let is_short_mix =
+        || password.len() < 8 && has_letters_and_digits(password) && distinct_bytes(password) >= 4;
+    KNOWN.contains(&text)
+        || KNOWN.contains(&word)
+        || has_placeholder_word(password)
+        || is_example(password) && !is_short_mix()
+}
+
+/// Returns the number of different bytes in a value.
+fn distinct_bytes(value: &[u8]) -> usize {
+    value.iter().collect::<BTreeSet<_>>().len()
 }
 
 /// Returns whether a value is a placeholder for a secret.
 fn is_placeholder(value: &[u8]) -> bool {
+    has_placeholder_word(value) || is_example(value)
+}
+
+/// Returns whether a value contains a word that only placeholders contain.
+fn has_placeholder_word(value: &[u8]) -> bool {
     let lower = value.to_ascii_lowercase();
     let begins_word =
         |at: usize| at == 0 || !lower.get(at - 1).is_some_and(u8::is_ascii_alphanumeric);
@@ -136,7 +160,6 @@ fn is_placeholder(value: &[u8]) -> bool {
     };
     PLACEHOLDERS.iter().any(|word| byte_text::contains(&lower, word.as_bytes()))
         || PLACEHOLDER_WORDS.iter().any(|word| holds_word(word))
-        || is_example(value)
 }
 
 /// Returns the number of single digits between two letters.
@@ -198,11 +221,12 @@ pub(super) fn is_hex_key(value: &[u8]) -> bool {
 /// checksum, parameters, a path of identifiers, or an identifier in snake case.
 pub(super) fn is_structured(value: &[u8]) -> bool {
     let begins = |start: &str| value.starts_with(start.as_bytes());
-    let is_path = begins("/") && value.iter().filter(|byte| **byte == b'/').count() > 1
-        || begins("./")
-        || begins("../")
-        || begins("~/")
-        || byte_text::contains(value, b"://");
+    let is_path =
+        begins("/") && value.iter().filter(|byte| **byte == b'/').count() > 1 && !is_base64(value)
+            || begins("./")
+            || begins("../")
+            || begins("~/")
+            || byte_text::contains(value, b"://");
     let is_checksum = ["sha1", "sha256", "sha384", "sha512", "md5", "blake3"].iter().any(|name| {
         value
             .strip_prefix(name.as_bytes())
@@ -214,6 +238,20 @@ pub(super) fn is_structured(value: &[u8]) -> bool {
         || is_parameters(value)
         || is_code_path(value)
         || is_snake_case(value)
+}
+
+/// Returns whether a value with slashes has only the digits of base64, and a part that looks
+/// generated.
+fn is_base64(value: &[u8]) -> bool {
+    const MIN_PART_BYTES: usize = 12;
+    let is_generated = |part: &[u8]| {
+        part.len() >= MIN_PART_BYTES
+            && part.iter().any(u8::is_ascii_uppercase)
+            && part.iter().any(u8::is_ascii_lowercase)
+            && is_random(part)
+    };
+    value.iter().all(|byte| byte.is_ascii_alphanumeric() || b"+/=".contains(byte))
+        && value.split(|byte| *byte == b'/').any(is_generated)
 }
 
 /// Returns whether the value consists of words and numbers between slashes and colons:

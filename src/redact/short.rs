@@ -313,7 +313,7 @@ pub(super) fn strength(value: &[u8]) -> Strength {
     let signs = count(|byte| b"!@#$%^*+~?&".contains(byte));
     let letters = small + capitals;
     if letters < 2
-        || secret_heuristics::entropy(value) < 2.3
+        || secret_heuristics::entropy(value) < 2.2
         || secret_heuristics::is_known_password(value)
         || secret_heuristics::is_words(value) && !(has_inner_digit(value) && capitals == 0)
         || secret_heuristics::is_dated_name(value)

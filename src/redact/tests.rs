@@ -218,6 +218,39 @@ fn what_is_no_secret_stays_behind_a_telling_name() {
 
 /// Names of features and models, as they occur in the requests that a client logs. A list of them
 /// is parsed as names and values, because the name before a comma may indicate a secret.
+/// A secret that began with a slash and had another one was taken for a path.
+#[test]
+fn a_secret_in_base64_with_slashes_is_no_path() {
+    for secret in
+        ["/bPxRfiCY3k/x7Qm2Z9vL0tWd8sE5uHjKgNqYpRa", "/x7Qm2Z9vL0tWd8sE5uHjKg/NqYpRabPxRfiCY3k="]
+    {
+        let text = format!("export API_SECRET={secret}");
+        assert!(!Redactor::new().clean(&text, TextForm::Plain).contains(secret), "{secret}");
+    }
+    for path in
+        ["/home/me/Projects2024/MyApplication1/KeyFile", "/nix/store/0c9xj7Qm2Z9vL0tWd8sE5u-key"]
+    {
+        let text = format!("export API_SECRET={path}");
+        assert!(Redactor::new().clean(&text, TextForm::Plain).contains(path), "{path}");
+    }
+}
+
+/// The entropy of a short text is low, so a password of six bytes with a repeated one was taken for
+/// a placeholder.
+#[test]
+fn a_short_password_that_repeats_a_byte_is_no_placeholder() {
+    for password in ["k9x9Qz", "q7q7zr4"] {
+        for text in ["postgres://bob:{}@db/x", "mysql -u root -p{} shop"] {
+            let text = text.replace("{}", password);
+            assert!(!Redactor::new().clean(&text, TextForm::Plain).contains(password), "{text}");
+        }
+    }
+    for password in ["foo123", "abc123", "aaaa11", "secret1"] {
+        let text = format!("postgres://bob:{password}@db/x");
+        assert!(Redactor::new().clean(&text, TextForm::Plain).contains(password), "{text}");
+    }
+}
+
 #[test]
 fn names_that_end_in_a_date_stay_behind_a_telling_name() {
     let names = [
