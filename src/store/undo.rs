@@ -276,7 +276,7 @@ fn undoable<'a>(
         let prefix = prefix.to_ascii_lowercase();
         let mut found: Vec<_> =
             rows.iter().filter(|row| row.operation.id.to_string().starts_with(&prefix)).collect();
-        return match (found.len(), found.pop()) {
+        return match (found.len(), found.pop().map(|row| redone_by(rows, row).unwrap_or(row))) {
             (1, Some(row)) if row.taken_back_by.is_some() => Err(Error::Conflict(format!(
                 "'{}' ({}) was undone already",
                 row.operation.verb,
@@ -304,6 +304,13 @@ fn undoable<'a>(
                 && !row.effects.iter().any(is_final)
         })
         .ok_or_else(|| Error::not_found("operation", "to undo"))
+}
+
+/// Returns the operation that a redo brought back into force; `None` if this row is no redo.
+fn redone_by<'a>(rows: &'a [OperationRow], redo: &OperationRow) -> Option<&'a OperationRow> {
+    let find = |id: OperationId| rows.iter().find(|row| row.operation.id == id);
+    let undo = find(redo.takes_back?)?;
+    find(undo.takes_back?)
 }
 
 /// Returns the last undo that was not redone. After it, there may only be redone undos, redos,

@@ -141,6 +141,23 @@ fn rules_edits_and_conditions_see_the_claims_of_the_preceding_revision() {
     assert_eq!(ids(&session, &session.head().unwrap()), ["a", "c"]);
 }
 
+/// Only the redo was marked as undone, so the next undo took the operation for one in force.
+#[test]
+fn the_undo_of_a_redo_by_its_id_undoes_the_operation() {
+    for (store, _folder) in stores() {
+        let session = two(&store);
+        session.undo(&act(3), None).unwrap();
+        let redo = session.redo(&act(4)).unwrap();
+        let undone = session.undo(&act(5), Some(&redo.operation.to_string())).unwrap();
+        assert_eq!(undone.target.id, redo.target.id);
+        assert_eq!(ids(&session, &session.head().unwrap()), ["a"]);
+        let again = session.undo(&act(6), Some(&redo.operation.to_string())).unwrap_err();
+        assert_eq!(again.kind(), ErrorKind::Conflict);
+        session.undo(&act(7), None).unwrap();
+        assert!(ids(&session, &session.head().unwrap()).is_empty());
+    }
+}
+
 #[test]
 fn a_fork_is_undone_and_redone_as_a_whole() {
     for (store, _folder) in stores() {
