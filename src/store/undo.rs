@@ -101,8 +101,8 @@ fn describe(effect: &OperationEffect) -> String {
         }
         OperationEffect::Purged { reason, places, .. } => {
             let why = reason.as_ref().map_or_else(String::new, |reason| format!(" ({reason})"));
-            let secrets = if *places == 1 { "secret" } else { "secrets" };
-            format!("permanently purged {places} {secrets}{why}")
+            let found = if *places == 1 { "occurrence" } else { "occurrences" };
+            format!("permanently purged {places} {found} of secrets{why}")
         }
     }
 }
