@@ -153,7 +153,7 @@ fn a_changed_line_that_looks_like_the_name_of_a_file_has_the_tone_of_a_change() 
     };
     session.write(&act).fact(fact).commit().unwrap();
     let hand = Hand::on(store, 100, 30);
-    let sheet = hand.app.detail.sheet.clone().unwrap();
+    let sheet = hand.app.detail.sheet.unwrap();
     let tones: Vec<TextTone> = sheet.sections[0].lines.iter().map(|line| line.parts[0].0).collect();
     assert_eq!(
         tones,
