@@ -165,6 +165,11 @@ id!(
     SecretDigest, 16
 );
 
+impl CloneId {
+    /// The id of no clone: several clones pushed something.
+    pub const SEVERAL: Self = Self::from_bytes([0; 16]);
+}
+
 /// The sum of the hashes of all entries of a state: equal states have equal digests.
 ///
 /// A change costs two hashes, whatever the size of the state. A digest detects faults, not forgery:

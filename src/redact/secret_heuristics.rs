@@ -93,6 +93,9 @@ pub(super) fn is_example(token: &[u8]) -> bool {
         || entropy(&lower) < 2.5
 }
 
+/// How many digits a well-known password may have at its end.
+const MAX_NUMBER_DIGITS: usize = 4;
+
 /// Returns whether a password is a well-known one or a placeholder, and so no secret.
 pub(super) fn is_known_password(password: &[u8]) -> bool {
     const KNOWN: [&str; 30] = [
@@ -130,6 +133,8 @@ pub(super) fn is_known_password(password: &[u8]) -> bool {
     let lower = password.to_ascii_lowercase();
     let text = std::str::from_utf8(&lower).unwrap_or_default();
     let word = text.trim_end_matches(|next: char| next.is_ascii_digit());
+    // A word with a long number is no well-known one.
+    let word = if text.len() - word.len() > MAX_NUMBER_DIGITS { text } else { word };
     // The entropy of a short text is low even if it was generated.
     let is_short_mix =
         || password.len() < 8 && has_letters_and_digits(password) && distinct_bytes(password) >= 4;

@@ -216,8 +216,6 @@ fn what_is_no_secret_stays_behind_a_telling_name() {
     }
 }
 
-/// Names of features and models, as they occur in the requests that a client logs. A list of them
-/// is parsed as names and values, because the name before a comma may indicate a secret.
 /// A secret that began with a slash and had another one was taken for a path.
 #[test]
 fn a_secret_in_base64_with_slashes_is_no_path() {
@@ -239,7 +237,7 @@ fn a_secret_in_base64_with_slashes_is_no_path() {
 /// a placeholder.
 #[test]
 fn a_short_password_that_repeats_a_byte_is_no_placeholder() {
-    for password in ["k9x9Qz", "q7q7zr4"] {
+    for password in ["k9x9Qz", "q7q7zr4", "demo9482716350"] {
         for text in ["postgres://bob:{}@db/x", "mysql -u root -p{} shop"] {
             let text = text.replace("{}", password);
             assert!(!Redactor::new().clean(&text, TextForm::Plain).contains(password), "{text}");
@@ -251,6 +249,8 @@ fn a_short_password_that_repeats_a_byte_is_no_placeholder() {
     }
 }
 
+/// Names of features and models, as they occur in the requests that a client logs. A list of them
+/// is parsed as names and values, because the name before a comma may indicate a secret.
 #[test]
 fn names_that_end_in_a_date_stay_behind_a_telling_name() {
     let names = [

@@ -74,6 +74,7 @@ pub use branch::BranchSummary;
 pub use brief::{BriefLine, HypothesisLines, SessionBrief, entity_title, last_results};
 pub use bundle::{
     BundleExportReport, BundleImportReport, BundleRange, BundleSource, ExportMark, SplitBranch,
+    SplitReason,
 };
 pub use check_results::{CheckResults, LastCheckResult};
 pub(crate) use check_results::{CheckTracker, CheckTurn, check_label};

@@ -276,13 +276,15 @@ fn undoable<'a>(
         let prefix = prefix.to_ascii_lowercase();
         let mut found: Vec<_> =
             rows.iter().filter(|row| row.operation.id.to_string().starts_with(&prefix)).collect();
-        return match (found.len(), found.pop().map(|row| redone_by(rows, row).unwrap_or(row))) {
-            (1, Some(row)) if row.taken_back_by.is_some() => Err(Error::Conflict(format!(
-                "'{}' ({}) was undone already",
-                row.operation.verb,
-                row.operation.id.short()
-            ))),
-            (1, Some(row)) => Ok(row),
+        return match (found.len(), found.pop()) {
+            (1, Some(row)) => match redone_by(rows, row).unwrap_or(row) {
+                row if row.taken_back_by.is_some() => Err(Error::Conflict(format!(
+                    "'{}' ({}) was undone already",
+                    row.operation.verb,
+                    row.operation.id.short()
+                ))),
+                row => Ok(row),
+            },
             (_, None) => Err(Error::not_found("operation", prefix)),
             (_, Some(last)) => Err(Error::Ambiguous {
                 prefix,

@@ -5,8 +5,8 @@ use crate::error::CommandError;
 use crate::output::{OutputSink, Report, Screen, Tone};
 use crate::remote::name::named;
 use crate::text::count_text;
-use forge_store::store::SplitBranch;
 use forge_store::store::remote::{PullPreview, PullReport, PushPreview, PushReport, RewriteReason};
+use forge_store::store::{SplitBranch, SplitReason};
 use serde::Serialize;
 
 /// A session that was pushed, or would be.
@@ -55,8 +55,11 @@ pub struct SplitLine {
     pub branch: String,
     /// The branch with what was written here.
     pub own: String,
-    /// A claim that both sides changed; null if a claim refers to one that was removed.
+    /// A claim that both sides changed; null if there is another reason.
     pub claim: Option<String>,
+    /// Whether others undid the creation of the branch.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub undone: bool,
     /// The revision that merged `own` into `branch`; null if a person must decide.
     pub merged: Option<u64>,
 }
@@ -69,8 +72,13 @@ impl JoinedSession {
         checked_out_elsewhere: Option<String>,
     ) -> Self {
         let split = split.into_iter().map(|one| {
-            let SplitBranch { branch, own, claim, merged } = one;
-            SplitLine { branch, own, claim, merged }
+            let SplitBranch { branch, own, reason, merged } = one;
+            let undone = reason == SplitReason::Undone;
+            let claim = match reason {
+                SplitReason::Changed(claim) => Some(claim),
+                SplitReason::Dangling | SplitReason::Undone => None,
+            };
+            SplitLine { branch, own, claim, undone, merged }
         });
         Self { renumbered, renamed_branches, split: split.collect(), checked_out_elsewhere }
     }
@@ -116,9 +124,10 @@ impl JoinedSession {
             );
             screen.line(Tone::Dim, &format!("  forge branch switch {branch}"));
         }
-        for SplitLine { branch, own, claim, merged } in &self.split {
+        for SplitLine { branch, own, claim, undone, merged } in &self.split {
             let why = match claim {
                 Some(claim) => format!("both sides changed the {claim}"),
+                None if *undone => format!("others undid the creation of the branch {branch}"),
                 None => "yours refers to a claim that was removed there".to_owned(),
             };
             if let Some(number) = merged {
@@ -127,7 +136,10 @@ impl JoinedSession {
                 continue;
             }
             screen.line(Tone::Warning, &format!("  {why}: yours is on the branch {own}"));
-            let next = format!("  forge branch switch {branch} && forge branch merge {own}");
+            let next = match undone {
+                true => format!("  forge branch switch {own}"),
+                false => format!("  forge branch switch {branch} && forge branch merge {own}"),
+            };
             screen.line(Tone::Dim, &next);
         }
     }

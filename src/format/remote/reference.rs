@@ -74,8 +74,7 @@ pub struct RefPack {
     pub key: PackKey,
     /// The number of operations in it.
     pub operations: u64,
-    /// A clone that pushed something in it: another one than the clone that wrote the pack, if
-    /// there is one.
+    /// The clone that pushed all that it holds; [`CloneId::SEVERAL`] if others pushed some of it.
     pub by: CloneId,
     /// When it was written.
     pub time: Timestamp,

@@ -181,9 +181,6 @@ impl Store {
             contents,
         };
         let done = import.all(source).and_then(|()| self.engine.sync());
-        if done.is_ok() {
-            self.maintain(IMPORTED_TAIL_BYTES).ok();
-        }
         // A session that went another way here is not finished by another import.
         let is_ended = match &done {
             Ok(()) | Err(Error::Conflict(_)) => true,
@@ -193,6 +190,7 @@ impl Store {
             mark.remove()?;
         }
         done?;
+        self.maintain(IMPORTED_TAIL_BYTES).ok();
         let sessions = import.contents.sessions.iter();
         import.taken.sessions = sessions.map(|session| session.info.name.clone()).collect();
         let operations = import.written.len() as u64;

@@ -30,7 +30,7 @@ pub use crate::format::ExportMark;
 pub use export::{BundleExportReport, BundleRange};
 pub use import::BundleImportReport;
 pub(in crate::store) use import::PackTarget;
-pub use reapply::SplitBranch;
+pub use reapply::{SplitBranch, SplitReason};
 
 use crate::error::{Error, Result};
 use crate::format::{

@@ -35,11 +35,21 @@ pub struct SplitBranch {
     pub branch: String,
     /// The branch with what was written here.
     pub own: String,
-    /// A claim that both sides changed; `None` if a claim of one side refers to one that the other
-    /// side removed.
-    pub claim: Option<String>,
+    /// Why what was written here is on a branch of its own.
+    pub reason: SplitReason,
     /// The revision that merged `own` into `branch`; `None` if that needs a decision.
     pub merged: Option<u64>,
+}
+
+/// Why a branch cannot be joined.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum SplitReason {
+    /// Both sides changed this claim.
+    Changed(String),
+    /// A claim of one side refers to one that the other side removed.
+    Dangling,
+    /// Others undid the creation of the branch.
+    Undone,
 }
 
 /// What is written again, and where.
@@ -148,10 +158,11 @@ impl<'a> Reapply<'a> {
             (written, _) => written?,
         }
         self.hide_undone(view, &mut split)?;
-        for one in &mut split {
-            one.merged = self.merge(one)?;
+        for (branch, one) in &mut split {
+            one.merged = self.merge(*branch, one)?;
         }
         self.check_out(view, &split)?;
+        let split = split.into_iter().map(|(_, one)| one).collect();
         let renamed = self.renamed(view)?;
         let numbers = self.numbers.into_iter().filter(|(before, now)| before != now).collect();
         Ok(Reapplied { numbers, split, renamed })
@@ -245,10 +256,12 @@ impl<'a> Reapply<'a> {
         view: &ReadSnapshot,
         rows: &[OperationRow],
         since: &ExportMark,
-    ) -> Result<Vec<SplitBranch>> {
+    ) -> Result<Vec<(BranchNumber, SplitBranch)>> {
         let mut split = Vec::new();
+        let shown: BTreeSet<_> =
+            rows.iter().flat_map(|row| &row.effects).filter_map(shown).collect();
         for (branch, revisions) in self.revisions(view, rows, since)? {
-            let conflict = self.conflict(view, branch, &revisions)?;
+            let conflict = self.conflict(view, branch, &revisions, shown.contains(&branch))?;
             let Some(conflict) = conflict else { continue };
             let number = self.add_branch(branch, conflict.common, self.operation.time)?;
             self.moved.insert(branch, number);
@@ -256,12 +269,13 @@ impl<'a> Reapply<'a> {
                 Ok(session_refs(&refs.refs, session)?.branch(branch)?.name.clone())
             };
             let now = self.store.engine.follower.written_view()?;
-            split.push(SplitBranch {
+            let own = SplitBranch {
                 branch: name(self.old, branch, view)?,
                 own: name(self.new, number, &now)?,
-                claim: conflict.claim,
+                reason: conflict.reason,
                 merged: None,
-            });
+            };
+            split.push((branch, own));
         }
         Ok(split)
     }
@@ -359,13 +373,18 @@ impl<'a> Reapply<'a> {
 
     /// Hides the branches for what was written here to a branch whose creation was undone here, and
     /// forgets them.
-    fn hide_undone(&self, view: &ReadSnapshot, split: &mut Vec<SplitBranch>) -> Result<()> {
+    fn hide_undone(
+        &self,
+        view: &ReadSnapshot,
+        split: &mut Vec<(BranchNumber, SplitBranch)>,
+    ) -> Result<()> {
         let old = session_refs(&view.refs, self.old)?;
         let mut changes = Vec::new();
         for (branch, own) in &self.moved {
             if old.branch(*branch)?.hidden {
-                let (session, branch) = (self.new, *own);
-                changes.push(RecordChange::BranchHidden { session, branch, hidden: true });
+                let (session, own) = (self.new, *own);
+                changes.push(RecordChange::BranchHidden { session, branch: own, hidden: true });
+                split.retain(|(number, _)| number != branch);
             }
         }
         if changes.is_empty() {
@@ -374,20 +393,16 @@ impl<'a> Reapply<'a> {
         self.store.engine.commit(CommitDurability::Later, &mut |_| {
             let operation = self.operation.clone();
             Ok((Some(Record { operation, changes: changes.clone() }), ()))
-        })?;
-        let now = self.store.engine.follower.written_view()?;
-        let refs = session_refs(&now.refs, self.new)?;
-        split.retain(|one| refs.branch_named(&one.own).is_some());
-        Ok(())
+        })
     }
 
     /// Merges what was written here into the branch that others continued. Returns the number of
     /// the merge; `None` if a person must decide about a conflict, or others undid the creation of
     /// the branch.
-    fn merge(&self, split: &SplitBranch) -> Result<Option<u64>> {
+    fn merge(&self, number: BranchNumber, split: &SplitBranch) -> Result<Option<u64>> {
         let SplitBranch { branch, own, .. } = split;
         let now = self.store.engine.follower.written_view()?;
-        if session_refs(&now.refs, self.new)?.branch_named(branch).is_none() {
+        if session_refs(&now.refs, self.new)?.branch(number)?.hidden {
             return Ok(None);
         }
         let verb = format!("branch merge {own}");
@@ -407,10 +422,10 @@ impl<'a> Reapply<'a> {
     }
 
     /// Checks out the branch that was checked out here, or the one into which it was merged.
-    fn check_out(&self, view: &ReadSnapshot, split: &[SplitBranch]) -> Result<()> {
+    fn check_out(&self, view: &ReadSnapshot, split: &[(BranchNumber, SplitBranch)]) -> Result<()> {
         let old = session_refs(&view.refs, self.old)?;
-        let name = &old.branch(old.current_branch)?.name;
-        let is_merged = split.iter().any(|one| one.branch == *name && one.merged.is_some());
+        let is_merged =
+            split.iter().any(|(branch, one)| *branch == old.current_branch && one.merged.is_some());
         let branch = match is_merged {
             true => old.current_branch,
             false => self.written_branch(old.current_branch),
@@ -424,5 +439,13 @@ impl<'a> Reapply<'a> {
             let record = Record { operation: self.operation.clone(), changes };
             Ok(((!is_there).then_some(record), ()))
         })
+    }
+}
+
+/// Returns the branch that an effect made visible again.
+const fn shown(effect: &OperationEffect) -> Option<BranchNumber> {
+    match effect {
+        OperationEffect::BranchHidden { branch, hidden: false } => Some(*branch),
+        _ => None,
     }
 }

@@ -371,7 +371,9 @@ impl Push<'_> {
             }
             let again = packs.get(combined..).unwrap_or_default();
             earlier = again.iter().map(|pack| pack.operations).sum();
-            by = again.iter().map(|pack| pack.by).find(|by| *by != self.by).unwrap_or(self.by);
+            if again.iter().any(|pack| pack.by != self.by) {
+                by = CloneId::SEVERAL;
+            }
             let kept = packs.iter().take(combined).filter_map(|pack| pack.inline.as_ref());
             inline = kept.map(|bytes| bytes.0.len()).sum();
         }

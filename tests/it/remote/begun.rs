@@ -7,7 +7,7 @@ use crate::bundle::{act, note};
 use forge_store::ErrorKind;
 use forge_store::model::{BranchMetadata, Kind};
 use forge_store::store::remote::{Depot, MemoryDepot, Remote};
-use forge_store::store::{MergeRequest, NewSession, Session, Store};
+use forge_store::store::{MergeRequest, NewSession, Session, SplitReason, Store};
 use std::sync::Arc;
 
 /// Two machines that have the same session.
@@ -144,7 +144,7 @@ fn what_both_began_under_one_id_is_on_a_branch_of_its_own() {
     note(&of_agent(&second.store, "begun"), "N1", "here too");
     let pulled = second.pull().unwrap();
     let [split] = pulled.split.as_slice() else { panic!("{pulled:?}") };
-    assert_eq!(split.claim.as_deref(), Some("note N1"));
+    assert_eq!(split.reason, SplitReason::Changed("note N1".to_owned()));
     assert_eq!(second.store.sessions().unwrap().len(), 1);
     assert_eq!(second.session().summary().unwrap().branch, split.own);
 }

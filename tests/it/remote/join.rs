@@ -10,8 +10,8 @@ use forge_store::model::claim::{Confidence, Evidence, Hypothesis, Note, Strength
 use forge_store::model::{BranchMetadata, Key, Kind, Timestamp, Value};
 use forge_store::store::remote::{Depot, MemoryDepot, Remote};
 use forge_store::store::{
-    ClaimChange, MergeRequest, NewCheckpoint, NewSession, Options, Session, Store, VerifyDepth,
-    VerifyOutcome,
+    ClaimChange, MergeRequest, NewCheckpoint, NewSession, Options, Session, SplitReason, Store,
+    VerifyDepth, VerifyOutcome,
 };
 use proptest::prelude::*;
 use std::collections::BTreeMap;
@@ -127,14 +127,43 @@ fn what_others_wrote_to_a_branch_stays_visible_if_its_creation_was_undone_here()
 
 #[test]
 fn what_was_written_to_a_branch_whose_creation_others_undid_is_on_a_branch_of_its_own() {
+    // The undo changed N0, too.
+    for (id, is_taken) in [("N0", false), ("B", false), ("N0", true)] {
+        let (first, second) = two_with_branch();
+        step_of(&first, 705, (9, 0));
+        if is_taken {
+            let metadata = BranchMetadata::default();
+            first.session().create_branch(&act("branch"), "f0", None, metadata).unwrap();
+        }
+        note_on(&second, "f0", id);
+        first.push().unwrap();
+        let pulled = second.pull().unwrap();
+        let [split] = pulled.split.as_slice() else { panic!("{pulled:?}") };
+        assert_eq!((split.branch.as_str(), split.merged), ("f0", None));
+        assert_eq!(split.reason, SplitReason::Undone);
+        let taken = is_taken.then_some("f0");
+        let all: Vec<_> = ["main"].into_iter().chain(taken).chain([&*split.own]).collect();
+        assert_eq!(names(&second.session()), all);
+        meet(&first, &second);
+    }
+}
+
+/// Both branches were visible, and only the first one could be found by its name.
+#[test]
+fn a_redo_of_a_branch_whose_name_others_took_is_refused_until_it_is_undone() {
     let (first, second) = two_with_branch();
-    step_of(&first, 705, (9, 0));
-    note_on(&second, "f0", "N0");
+    step_of(&second, 705, (9, 0));
+    second.push().unwrap();
+    first.pull().unwrap();
+    let metadata = BranchMetadata::default();
+    first.session().create_branch(&act("branch"), "f0", None, metadata).unwrap();
     first.push().unwrap();
-    let pulled = second.pull().unwrap();
-    let [split] = pulled.split.as_slice() else { panic!("{pulled:?}") };
-    assert_eq!((split.branch.as_str(), split.merged), ("f0", None));
-    assert_eq!(names(&second.session()), ["main", &split.own]);
+    let redo = second.session().redo(&act("redo")).unwrap();
+    let error = second.pull().unwrap_err();
+    assert!(error.to_string().contains("until the redo is undone"), "{error}");
+    second.session().undo(&act("undo"), Some(&redo.operation.to_string())).unwrap();
+    second.pull().unwrap();
+    assert_eq!(names(&second.session()), ["main", "f0"]);
     meet(&first, &second);
 }
 
@@ -151,7 +180,11 @@ fn a_branch_that_is_checked_out_and_whose_creation_others_undid_is_left() {
         first.session().undo(&act("undo"), Some(&begun)).unwrap();
         first.push().unwrap();
         second.pull().unwrap();
-        assert_eq!(second.session().summary().unwrap().branch, "main", "{is_pushed}");
+        let session = second.session();
+        assert_eq!(session.summary().unwrap().branch, "main", "{is_pushed}");
+        let now = session.at_time(Timestamp::from_micros(i64::MAX / 2)).unwrap();
+        let current: Vec<_> = session.branches(&now).unwrap();
+        assert!(current.iter().any(|one| one.name == "main" && one.current), "{current:?}");
         meet(&first, &second);
     }
 }
@@ -185,7 +218,7 @@ fn a_claim_that_both_sides_changed_gives_a_branch_and_a_merge_that_names_it() {
     let [split] = pulled.split.as_slice() else { panic!("{pulled:?}") };
     assert_eq!(split.branch, "main");
     assert!(split.own.starts_with("main."), "{split:?}");
-    assert_eq!(split.claim.as_deref(), Some("note A"));
+    assert_eq!(split.reason, SplitReason::Changed("note A".to_owned()));
     assert_eq!(split.merged, None);
     let session = second.session();
     let summary = session.summary().unwrap();
@@ -259,7 +292,7 @@ fn evidence_that_both_sides_found_moves_one_confidence() {
     add(&second, "E2", 0.5);
     let pulled = second.pull().unwrap();
     let [split] = pulled.split.as_slice() else { panic!("{pulled:?}") };
-    assert_eq!(split.claim.as_deref(), Some("hypothesis H1"));
+    assert_eq!(split.reason, SplitReason::Changed("hypothesis H1".to_owned()));
     assert!(split.merged.is_some(), "it needs no decision: {split:?}");
     assert_eq!(second.session().summary().unwrap().branch, "main");
     meet(&first, &second);
@@ -325,7 +358,7 @@ fn a_claim_that_refers_to_one_that_others_removed_is_on_a_branch_of_its_own() {
     write(&second, ClaimChange::put(Key::new(Kind::Evidence, "E1"), evidence));
     let pulled = second.pull().unwrap();
     let [split] = pulled.split.as_slice() else { panic!("{pulled:?}") };
-    assert_eq!(split.claim, None);
+    assert_eq!(split.reason, SplitReason::Dangling);
     meet(&first, &second);
 }
 
@@ -356,7 +389,7 @@ fn a_claim_that_others_refer_to_is_removed_on_a_branch_of_its_own() {
     write(&second, ClaimChange::remove(key));
     let pulled = second.pull().unwrap();
     let [split] = pulled.split.as_slice() else { panic!("{pulled:?}") };
-    assert_eq!(split.claim, None);
+    assert_eq!(split.reason, SplitReason::Dangling);
     meet(&first, &second);
 }
 
@@ -641,7 +674,8 @@ fn a_branch_made_here_goes_with_the_branch_that_it_follows() {
     note(&session, "A", "changed here");
     let pulled = second.pull().unwrap();
     let [split] = pulled.split.as_slice() else { panic!("{pulled:?}") };
-    assert_eq!((split.branch.as_str(), split.claim.as_deref()), ("main", Some("note A")));
+    assert_eq!(split.branch, "main");
+    assert_eq!(split.reason, SplitReason::Changed("note A".to_owned()));
     let session = second.session();
     let main = session.branches(&session.head().unwrap()).unwrap();
     assert_eq!(main.len(), 3, "{main:?}");

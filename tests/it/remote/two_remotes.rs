@@ -113,30 +113,37 @@ fn remotes_that_others_push_to_cannot_be_joined_with_each_other() {
     }
 }
 
-/// The combined packs named only the store that combined them, so it rewrote what others had pushed.
+/// The combined packs named only one of the stores that had pushed, so that store rewrote what the
+/// others had pushed.
 #[test]
 fn a_remote_whose_packs_were_combined_is_not_rewritten_in_another_order() {
-    let (_, depot, first) = shared();
-    let place = Place::new(&depot);
-    let both = &place.machine;
-    both.pull().unwrap();
-    let (_, other, both_there) = pushed_to_another(both);
-    let third = clone_of(&other);
-    note(&third.session(), "C", "at the second remote");
-    third.push().unwrap();
-    both_there.pull().unwrap();
-    for number in 0..20 {
-        note(&both.session(), &format!("M{number}"), "more");
-        both_there.push().unwrap();
+    for combines in ["the joiner", "the other"] {
+        let (_, depot, first) = shared();
+        let place = Place::new(&depot);
+        let both = &place.machine;
+        both.pull().unwrap();
+        let (_, other, both_there) = pushed_to_another(both);
+        let third = clone_of(&other);
+        note(&third.session(), "C", "at the second remote");
+        third.push().unwrap();
+        both_there.pull().unwrap();
+        let pusher = if combines == "the other" { &third } else { &both_there };
+        for number in 0..20 {
+            note(&pusher.session(), &format!("M{number}"), "more");
+            pusher.push().unwrap();
+        }
+        both_there.pull().unwrap();
+        note(&first.session(), "B", "at the first remote");
+        first.push().unwrap();
+        both.pull().unwrap();
+        note(&both.session(), "D", "after the join");
+        let error = both_there.push().unwrap_err();
+        assert!(error.to_string().contains("joined with another remote"), "{combines}: {error}");
+        note(&third.session(), "E", "more");
+        third.pull().unwrap();
+        third.push().unwrap();
+        same(&told_alike(&clone_of(&other).store), &told_alike(&third.store), "a clone");
     }
-    note(&first.session(), "B", "at the first remote");
-    first.push().unwrap();
-    both.pull().unwrap();
-    let error = both_there.push().unwrap_err();
-    assert!(error.to_string().contains("joined with another remote"), "{error}");
-    note(&third.session(), "D", "more");
-    third.push().unwrap();
-    same(&told_alike(&clone_of(&other).store), &told_alike(&third.store), "a clone");
 }
 
 /// Two remotes that others push one session to, and a store that has pulled from both. It knows

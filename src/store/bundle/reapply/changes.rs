@@ -112,9 +112,18 @@ impl Reapply<'_> {
             {
                 return Ok(PlannedStep::default());
             }
-            RecordChange::BranchChanged { branch, .. }
-            | RecordChange::BranchHidden { branch, .. } => {
-                *branch = self.made.get(branch).copied().unwrap_or(*branch);
+            RecordChange::BranchChanged { branch, .. } => *branch = self.made_branch(*branch),
+            RecordChange::BranchHidden { branch, hidden, .. } => {
+                let own = *branch;
+                *branch = self.made_branch(own);
+                if !*hidden && self.is_name_taken(desk, *branch)? {
+                    let here = session_refs(&view.refs, self.old)?.branch(own)?;
+                    // It was hidden again later.
+                    if here.hidden {
+                        return Ok(PlannedStep::default());
+                    }
+                    return Err(name_taken(&here.name));
+                }
             }
             RecordChange::Switched { branch, .. } => {
                 *branch = self.written_branch(*branch);
@@ -135,6 +144,18 @@ impl Reapply<'_> {
             _ => {}
         }
         Ok(change.into())
+    }
+
+    /// Returns the number that a branch has in the new session.
+    fn made_branch(&self, branch: BranchNumber) -> BranchNumber {
+        self.made.get(&branch).copied().unwrap_or(branch)
+    }
+
+    /// Returns whether others made another branch with the name of a hidden one.
+    fn is_name_taken(&self, desk: &PlanContext<'_>, branch: BranchNumber) -> Result<bool> {
+        let refs = session_refs(&desk.refs, self.new)?;
+        let named = refs.branch_named(&refs.branch(branch)?.name);
+        Ok(named.is_some_and(|other| other != branch))
     }
 
     /// Returns whether others wrote to a branch, or to one that began on it, since both sides had
@@ -330,5 +351,12 @@ fn without_tag(name: &str) -> &str {
 fn both_read(source: &str) -> Error {
     Error::Conflict(format!(
         "'{source}' was read further here and on the remote: both cannot be joined"
+    ))
+}
+
+fn name_taken(name: &str) -> Error {
+    Error::Conflict(format!(
+        "the creation of the branch '{name}' was redone here, and others made another branch of \
+         its name: both cannot be joined until the redo is undone"
     ))
 }

@@ -1,10 +1,11 @@
 //! Which branches cannot be joined: both sides changed the same claim.
 
-use super::Reapply;
+use super::{Reapply, SplitReason};
 use crate::engine::compare::compare_encoded;
 use crate::engine::lineage::RevisionRef;
 use crate::engine::materialize::materialize;
 use crate::engine::read_snapshot::ReadSnapshot;
+use crate::engine::refs::session as session_refs;
 use crate::engine::state::{DifferenceBytes, StateDifferences};
 use crate::engine::timeline;
 use crate::error::{Error, Result};
@@ -16,8 +17,7 @@ use std::collections::BTreeSet;
 pub(super) struct BranchConflict {
     /// The last revision of the branch that both sides have.
     pub(super) common: Option<RevisionRef>,
-    /// A claim that both sides changed.
-    pub(super) claim: Option<String>,
+    pub(super) reason: SplitReason,
 }
 
 impl Reapply<'_> {
@@ -27,13 +27,19 @@ impl Reapply<'_> {
         view: &ReadSnapshot,
         branch: BranchNumber,
         revisions: &[RevisionRef],
+        is_shown_again: bool,
     ) -> Result<Option<BranchConflict>> {
         let theirs = &self.theirs;
         let own = revisions.iter().filter(|at| at.branch == branch);
         let Some(first) = own.min_by_key(|at| at.sequence).copied() else { return Ok(None) };
         let common = timeline::parent_of(view, &view.refs, self.old, first)?;
         if self.kept_apart.contains(&branch) {
-            return Ok(Some(BranchConflict { common, claim: None }));
+            return Ok(Some(BranchConflict { common, reason: SplitReason::Dangling }));
+        }
+        let is_undone = session_refs(&theirs.refs, self.new)?.branch(branch)?.hidden;
+        let is_hidden_here = session_refs(&view.refs, self.old)?.branch(branch)?.hidden;
+        if is_undone && !is_hidden_here && !is_shown_again {
+            return Ok(Some(BranchConflict { common, reason: SplitReason::Undone }));
         }
         let head = timeline::head_of(&theirs.refs, self.new, branch)?;
         if head == common {
@@ -60,12 +66,12 @@ impl Reapply<'_> {
             let both = own.iter().find(|(key, ..)| changed.contains(key));
             if let Some((key, ..)) = both {
                 let claim = decode_key(key).map_err(Error::corrupt("a delta"))?.to_string();
-                return Ok(Some(BranchConflict { common, claim: Some(claim) }));
+                return Ok(Some(BranchConflict { common, reason: SplitReason::Changed(claim) }));
             }
             let removed =
                 |(key, _, new): &DifferenceBytes<'_>| new.is_none() && referenced.contains(*key);
             if own.iter().any(|one| removed(&one)) {
-                return Ok(Some(BranchConflict { common, claim: None }));
+                return Ok(Some(BranchConflict { common, reason: SplitReason::Dangling }));
             }
         }
         Ok(None)
