@@ -245,8 +245,12 @@ fn configuration(settings: &GitSettings) -> String {
             set(name, value);
         }
     }
-    if let Some(file) = settings.get("core.excludesfile").filter(|file| is_list(file)) {
-        set("excludesFile", file);
+    for (name, key) in
+        [("excludesFile", "core.excludesfile"), ("attributesFile", "core.attributesfile")]
+    {
+        if let Some(file) = settings.get(key).filter(|file| is_list(file)) {
+            set(name, file);
+        }
     }
     if let Some(format) = format {
         text.push_str("[extensions]\n");
@@ -257,7 +261,7 @@ fn configuration(settings: &GitSettings) -> String {
     text
 }
 
-/// Whether this is a file with an acceptable size for a list of ignored files.
+/// Whether this is a file with an acceptable size for a list of ignored files or attributes.
 fn is_list(file: &str) -> bool {
     let path = match (file.strip_prefix("~/"), std::env::home_dir()) {
         (Some(rest), Some(home)) => home.join(rest),
