@@ -199,7 +199,7 @@ fn fact_item(fact: &Fact, new: bool) -> StateItem {
         Kind::Command => {
             match (value.field("exit_code").and_then(Value::as_i64), text("outcome")) {
                 (Some(code), _) => format!("exit {code}"),
-                (None, Some(outcome)) => outcome,
+                (None, Some(outcome)) => outcome.replace('_', " "),
                 (None, None) => String::new(),
             }
         }
@@ -230,5 +230,22 @@ fn fact_item(fact: &Fact, new: bool) -> StateItem {
         depth: 0,
         novelty: if new { ItemNovelty::New } else { ItemNovelty::Same },
         time: fact.at,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use forge_store::model::{FactOrigin, Timestamp};
+
+    /// Its status was 'timed_out', in the colour of a command without an outcome.
+    #[test]
+    fn a_command_that_took_too_long_is_bad() {
+        let at = Timestamp::from_micros(0);
+        let value = Value::from([("command", "sleep 9".into()), ("outcome", "timed_out".into())]);
+        let (kind, id, origin) = (Kind::Command, "c1".to_owned(), FactOrigin::Imported);
+        let fact = Fact { kind, id, at, origin, place: 0, recorded_at: at, value };
+        let item = fact_item(&fact, false);
+        assert_eq!((item.status.as_str(), item.tone), ("timed out", TextTone::Bad));
     }
 }
