@@ -165,8 +165,9 @@ fn claim_item(
             format!("{status}, {critical}")
         }
         Kind::Evidence => {
-            let strength = value.field("strength").and_then(Value::as_f64).unwrap_or(0.0);
-            format!("{strength:+.2} {}", text("hypothesis").unwrap_or_default())
+            let strength = value.field("strength").and_then(Value::as_f64);
+            let strength = strength.map(|strength| format!("{strength:+.2} ")).unwrap_or_default();
+            format!("{strength}{}", text("hypothesis").unwrap_or_default())
         }
         Kind::Belief if value.field("in_doubt") == Some(&Value::Bool(true)) => {
             "in doubt".to_owned()
@@ -237,6 +238,19 @@ fn fact_item(fact: &Fact, new: bool) -> StateItem {
 mod tests {
     use super::*;
     use forge_store::model::{FactOrigin, Timestamp};
+
+    /// It had the strength +0.00.
+    #[test]
+    fn evidence_without_a_strength_shows_none() {
+        let at = Timestamp::from_micros(0);
+        let status = |value: Value| {
+            let entry = ClaimEntry { added_at: at, value };
+            claim_item(Kind::Evidence, "E1", &entry, 0, &|_: &Key| ItemNovelty::Same).status
+        };
+        assert_eq!(status(Value::from([("hypothesis", "H1".into())])), "H1");
+        let strong = Value::from([("hypothesis", "H1".into()), ("strength", 0.5.into())]);
+        assert_eq!(status(strong), "+0.50 H1");
+    }
 
     /// Its status was 'timed_out', in the colour of a command without an outcome.
     #[test]
