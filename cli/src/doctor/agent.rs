@@ -79,14 +79,11 @@ fn health(
     });
     // A compaction calls its hook two to four times at the same time.
     let mut seen = 0;
-    let mut last: Option<&HookLogEntry> = None;
+    let mut last: BTreeMap<Option<&str>, Timestamp> = BTreeMap::new();
     for line in &before {
-        let again = last.is_some_and(|last| {
-            last.session == line.session
-                && line.time.as_micros() - last.time.as_micros() < 10_000_000
-        });
+        let last = last.insert(line.session.as_deref(), line.time);
+        let again = last.is_some_and(|last| line.time.micros_since(last) < 10_000_000);
         seen += u64::from(!again);
-        last = Some(**line);
     }
     AgentHealth {
         agent,
@@ -287,6 +284,15 @@ mod tests {
         assert_eq!((health.compactions_seen, health.compactions_missed), (1, 1));
         assert_eq!(health.last_event.as_deref(), Some("Stop"));
         assert!(findings.iter().any(|it| it.what.starts_with("1 compactions were not announced")));
+    }
+
+    /// Each call for another session than the one before counted as a compaction.
+    #[test]
+    fn compactions_of_two_sessions_at_the_same_time_are_counted_once_each() {
+        let log = [("s1", 100), ("s2", 101), ("s1", 102), ("s2", 103), ("s1", 104)];
+        let log = log.map(|(session, at)| line("PreCompact", at, session, HookOutcome::Saved));
+        let (health, _) = examined(&log, &[]);
+        assert_eq!(health.compactions_seen, 2);
     }
 
     #[test]
