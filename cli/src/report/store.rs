@@ -63,11 +63,20 @@ impl From<UnfinishedImport> for UnfinishedStream {
             return Self { session: one.session, source: one.source, command };
         }
         let file = one.source.strip_prefix("events:").unwrap_or(&one.source);
-        // Standard input has no name: its source is the hash of its first line.
-        let file = if file.starts_with('-') { "-" } else { file };
-        let command = format!("forge import events {}", quoted(file));
+        let file = match file.strip_prefix('-') {
+            // Standard input has no name: its source is the hash of its first line.
+            Some(hash) if is_hash(hash) => "-".to_owned(),
+            Some(_) => format!("./{file}"),
+            None => file.to_owned(),
+        };
+        let command = format!("forge import events {}", quoted(&file));
         Self { session: one.session, source: one.source, command }
     }
+}
+
+/// Whether this is a hash as the source of standard input has it.
+fn is_hash(text: &str) -> bool {
+    text.len() == 16 && text.bytes().all(|byte| byte.is_ascii_hexdigit())
 }
 
 /// Quotes a word for a shell.
@@ -225,7 +234,9 @@ mod tests {
     fn the_command_that_finishes_an_import_names_its_file() {
         for (source, command) in [
             ("events:a.jsonl", "forge import events a.jsonl"),
-            ("events:-1f", "forge import events -"),
+            ("events:-0123456789abcdef", "forge import events -"),
+            // It would be read as standard input, or as an option.
+            ("events:-a.jsonl", "forge import events ./-a.jsonl"),
             ("bundle:/w/my work.bundle", "forge import bundle '/w/my work.bundle'"),
             ("bundle:", "forge import bundle FILE"),
         ] {
