@@ -17,14 +17,14 @@ const COMPACTION_MICROS: i64 = 15 * 60 * 1_000_000;
 /// A hook that takes longer than this makes the agent wait noticeably.
 const SLOW_MICROS: u64 = 1_000_000;
 /// The minimum number of calls for a statement about their duration.
-const FEW_CALLS: usize = 20;
+const MIN_CALLS: usize = 20;
 
 /// A compaction in the store.
 #[derive(Clone, Debug)]
 pub struct KnownCompaction {
     /// The agent's own id of the session.
     pub session: String,
-    /// When it was.
+    /// Its time.
     pub time: Timestamp,
 }
 
@@ -221,7 +221,7 @@ fn add_findings(
             format!("'forge hooks status {name}' says whether the hooks are all there"),
         ));
     }
-    if lines.len() >= FEW_CALLS && health.calls.p50_micros.is_some_and(|it| it > SLOW_MICROS) {
+    if lines.len() >= MIN_CALLS && health.calls.p50_micros.is_some_and(|it| it > SLOW_MICROS) {
         let what = "half of the calls take longer than a second";
         findings.push(DoctorFinding::advice(
             name,

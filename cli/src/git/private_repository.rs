@@ -30,7 +30,7 @@ const MAX_TRIES: u32 = 100;
 const MAX_INFO_BYTES: u64 = 1 << 20;
 /// The maximum size of an index that is copied.
 const MAX_INDEX_BYTES: u64 = 1 << 30;
-/// The settings about comparing files. None of them names a program.
+/// The settings of `core` about comparing files, which are copied. None of them names a program.
 const TAKEN: [&str; 8] = [
     "autocrlf",
     "eol",
@@ -53,7 +53,7 @@ pub struct PrivateRepository {
 }
 
 impl PrivateRepository {
-    /// Creates one with the objects and the index of a repository.
+    /// Creates a private repository with the objects and the index of another one.
     ///
     /// # Errors
     ///

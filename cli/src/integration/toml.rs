@@ -3,7 +3,7 @@
 use super::json::UnusableSettings;
 use toml_edit::{DocumentMut, Item, Table};
 
-/// A wanted table, with texts and lists of texts.
+/// A table that the settings must have, with texts and lists of texts.
 #[derive(Clone, Debug)]
 pub struct WantedTable {
     /// Its path, with its own name last.
@@ -134,7 +134,7 @@ mod tests {
     }
 
     #[test]
-    fn a_table_goes_behind_what_is_there_and_away_again() {
+    fn a_table_is_added_and_removed_again() {
         for text in [
             "",
             "model = 'x' # mine\n",

@@ -90,7 +90,7 @@ pub(crate) fn quoted(word: &str) -> String {
 }
 
 impl UnfinishedStream {
-    /// Writes what to do, unless a process is importing now.
+    /// Prints the command that imports the rest.
     pub(crate) fn print(&self, screen: &mut Screen) {
         let source = if self.source == "bundle:" { "a bundle" } else { &self.source };
         let text = format!(
@@ -213,12 +213,13 @@ impl Report for MaintainReport {
             Tone::Plain,
             &match self.applied {
                 true => format!("Brought the index up to date ({before} -> {now} bytes to apply)"),
-                false => "The index is up to date, or another process is at it.".to_owned(),
+                false => "The index is up to date, or another process is updating it.".to_owned(),
             },
         );
         if self.swept > 0 {
             let swept = self.swept;
-            screen.line(Tone::Plain, &format!("Permanently deleted {swept} prunings."));
+            let word = if swept == 1 { "pruning" } else { "prunings" };
+            screen.line(Tone::Plain, &format!("Permanently deleted {swept} {word}."));
         }
         if self.compacted {
             screen.line(Tone::Plain, "Rewrote the index.");

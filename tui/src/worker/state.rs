@@ -11,11 +11,12 @@ use forge_store::model::{ClaimEntry, Fact, Key, Kind, Value};
 use forge_store::store::{ResolvedMoment, Session, StateAt};
 use std::collections::{BTreeMap, BTreeSet};
 
-/// How many lines of one kind are shown.
+/// The maximum number of lines.
 const MAX_ITEMS: usize = 2000;
-/// How many facts of one kind are read.
+/// The maximum number of facts of one kind that are read.
 const MAX_FACTS: usize = 300;
 
+/// Returns the lines of a tab at a moment, marked as new or changed since another moment.
 pub(super) fn view(
     session: &Session,
     target: MomentTarget,
@@ -110,13 +111,14 @@ fn claims(
     Ok(())
 }
 
-/// The beliefs as a tree: a belief is below the one that it rests on.
+/// Adds the beliefs as a tree: a belief is below the one that it rests on.
 fn beliefs(
     state: &StateAt,
     all: &[(String, ClaimEntry)],
     novelty: &impl Fn(&Key) -> ItemNovelty,
     items: &mut Vec<StateItem>,
 ) -> Result<()> {
+    // The beliefs that rest on each belief.
     let mut above: BTreeMap<String, Vec<String>> = BTreeMap::new();
     let mut rests: BTreeSet<String> = BTreeSet::new();
     for (_, entry) in state.claims_of(Kind::Dependency)? {
