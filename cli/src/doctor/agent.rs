@@ -210,7 +210,7 @@ fn add_findings(
         findings.push(DoctorFinding::problem(
             name,
             what,
-            "the log has them all: .forge/log/hooks.jsonl",
+            "the calls are in .forge/log/hooks.jsonl, the older ones in hooks.1.jsonl beside it",
         ));
     }
     if health.compactions_missed > 0 {
@@ -329,6 +329,8 @@ mod tests {
         assert_eq!((calls.p50_micros, calls.p99_micros), (Some(100_000), Some(198_000)));
         assert_eq!(calls.slowest_micros, Some(200_000));
         assert!(findings[0].what.starts_with("1 of 200 calls failed, the last one 'Stop'"));
+        // The failed call may be in the log that was put aside.
+        assert!(findings[0].remedy.contains("hooks.1.jsonl"));
         assert_eq!(percentile(&[], 50), None);
         assert_eq!(percentile(&[3], 99), Some(3));
     }
