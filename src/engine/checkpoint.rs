@@ -129,10 +129,10 @@ pub struct CheckpointFilter {
     pub since: Option<Timestamp>,
     /// Only checkpoints at or before this time.
     pub until: Option<Timestamp>,
-    /// Only checkpoints before this one in the list, which has the newest first: its time and its
-    /// number. With the last checkpoint of a page and a limit, the next page.
+    /// Only checkpoints that are older than this one, by its time and its number: they come after
+    /// it in the list. The last checkpoint of a page gives the next page.
     pub before: Option<(Timestamp, u64)>,
-    /// Largest number of checkpoints; the newest are listed.
+    /// The maximum number of checkpoints; the newest are listed.
     pub limit: Option<usize>,
 }
 
@@ -231,7 +231,7 @@ pub(crate) fn count(
     Ok(rows.iter().filter(|(_, time)| time_of(time) <= until).count() as u64)
 }
 
-/// Rows per read, if it is not known how many of them are listed.
+/// The minimum number of rows per read: not all of them are listed.
 const ROWS: usize = 256;
 
 /// Lists the newest checkpoints of all sessions that were not dropped.

@@ -125,10 +125,10 @@ pub struct BranchEvent {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub status: Option<BranchStatus>,
     /// The hypothesis it tests; null for none.
-    #[serde(skip_serializing_if = "Option::is_none", deserialize_with = "said")]
+    #[serde(skip_serializing_if = "Option::is_none", deserialize_with = "present")]
     pub hypothesis: Option<Option<String>>,
     /// The approach it takes; null for none.
-    #[serde(skip_serializing_if = "Option::is_none", deserialize_with = "said")]
+    #[serde(skip_serializing_if = "Option::is_none", deserialize_with = "present")]
     pub approach: Option<Option<String>>,
     /// The criteria for success.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -137,7 +137,7 @@ pub struct BranchEvent {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub results: Option<Vec<String>>,
     /// Further fields.
-    #[serde(skip_serializing_if = "Option::is_none", deserialize_with = "said")]
+    #[serde(skip_serializing_if = "Option::is_none", deserialize_with = "present")]
     pub extra: Option<Value>,
     /// Whether its creation is undone (`true`), or that undo was undone (`false`).
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -145,7 +145,7 @@ pub struct BranchEvent {
 }
 
 /// Deserialises a field that is present, even if it is null.
-fn said<'de, D: Deserializer<'de>, T: Deserialize<'de>>(from: D) -> Result<Option<T>, D::Error> {
+fn present<'de, D: Deserializer<'de>, T: Deserialize<'de>>(from: D) -> Result<Option<T>, D::Error> {
     T::deserialize(from).map(Some)
 }
 
@@ -382,7 +382,7 @@ impl EventLine {
             StreamEvent::Session(session) => fields.session = Some(NameOrEvent::Event(session)),
             StreamEvent::Revision => fields.revision = Some(EmptyJsonObject {}),
         }
-        let mut line = serde_json::to_vec(&fields).expect("all of it can be said in JSON");
+        let mut line = serde_json::to_vec(&fields).expect("an event can be written as JSON");
         line.push(b'\n');
         line
     }

@@ -27,9 +27,9 @@ use crate::model::{AutoTrigger, Checkpoint, CheckpointTrigger, EntryChange, Kind
 use crate::store::{CheckTracker, CheckTurn, LogEntry, LogItem, SourcedFact, StateAt};
 use std::collections::{BTreeMap, BTreeSet};
 
-/// The changes of at most this many revisions are in memory at the same time.
+/// The maximum number of revisions whose changes are in memory at the same time.
 const REVISIONS_AT_ONCE: usize = 4096;
-/// A prompt shorter than this needs the question that it answers, in characters.
+/// A prompt with fewer characters than this is shown with the question that it answers.
 const SHORT_ANSWER: usize = 32;
 
 /// Builds a story, event by event.
@@ -44,12 +44,12 @@ pub(super) struct StoryBuilder {
     /// The checks that fail now.
     failing: Vec<String>,
     agents: AgentWork,
-    /// The line that further edits join, in the current turn.
+    /// The place of the item in the current turn that takes further edits, and its edits.
     open_edits: Option<(usize, EditGroup)>,
     /// The place of the agent's last message in the current turn, and the message.
     last_message: Option<(usize, SourcedFact)>,
     checked: CheckedCommands,
-    /// The commands that made a commit which is shown.
+    /// The ids of the commands whose commits have an item.
     committed: BTreeSet<String>,
 }
 
@@ -73,7 +73,7 @@ impl StoryBuilder {
         }
     }
 
-    /// Tells all events.
+    /// Builds the story of all events.
     pub(super) fn build(mut self, state: &StateAt, read: StoryEvents) -> Result<Story> {
         let revisions = read.events.iter().filter_map(|(_, event)| match event {
             StoryEvent::Record(LogItem::Revision(entry)) => Some(entry.sequence),
@@ -84,7 +84,7 @@ impl StoryBuilder {
         let (mut changes, mut left) = (BTreeMap::new(), 0);
         for (at, event) in read.events {
             match event {
-                StoryEvent::Fact(known) => self.tell_fact(known),
+                StoryEvent::Fact(known) => self.add_fact(known),
                 StoryEvent::Record(LogItem::Revision(entry)) => {
                     if left == 0 {
                         let part = parts.next().unwrap_or_default();
@@ -94,7 +94,7 @@ impl StoryBuilder {
                     left = left.saturating_sub(1);
                     let known = changes.remove(&entry.sequence);
                     let changes = known.map_or_else(|| state.changes_of(entry.sequence), Ok);
-                    self.tell_revision(&entry, changes)?;
+                    self.add_revision(&entry, changes)?;
                 }
                 StoryEvent::Record(LogItem::Checkpoint(checkpoint)) => {
                     self.add_checkpoint(&checkpoint);
@@ -109,7 +109,7 @@ impl StoryBuilder {
         }
         self.end_turn();
         self.turns.retain(|turn| turn.prompt.is_some() || !turn.items.is_empty());
-        self.tell_agents();
+        self.summarise_agents();
         let findings = self.findings.finish(&self.turns, self.checks.finish());
         let Self { session, root, turns, runs, ideas, .. } = self;
         let (ideas, checks) = (ideas.finish(), runs);
@@ -130,7 +130,7 @@ impl StoryBuilder {
         }
     }
 
-    fn tell_fact(&mut self, known: SourcedFact) {
+    fn add_fact(&mut self, known: SourcedFact) {
         let fact = &known.fact;
         let agent = text_field(&fact.value, "agent").map(str::to_owned);
         if let Some(agent) = &agent {
@@ -138,11 +138,11 @@ impl StoryBuilder {
         }
         let root = self.root.as_ref();
         match fact.kind {
-            Kind::Prompt => self.tell_prompt(&known),
-            Kind::Message => self.tell_message(known),
-            Kind::Command => self.tell_command(&known),
-            Kind::Code => self.tell_code(&known),
-            Kind::Verification => self.tell_check(&known),
+            Kind::Prompt => self.add_prompt(&known),
+            Kind::Message => self.add_message(known),
+            Kind::Command => self.add_command(&known),
+            Kind::Code => self.add_code(&known),
+            Kind::Verification => self.add_check(&known),
             Kind::Measurement => {
                 if let Some(item) = fact_item::measurement_item(&known) {
                     self.push(item);
@@ -176,7 +176,7 @@ impl StoryBuilder {
         }
     }
 
-    fn tell_prompt(&mut self, known: &SourcedFact) {
+    fn add_prompt(&mut self, known: &SourcedFact) {
         let Some(mut item) = fact_item::prompt_item(known, self.root.as_ref()) else { return };
         let prompt = Prompt::from_value(&known.fact.value).unwrap_or_default();
         let is_slash = prompt.tags.is_some_and(|tags| tags.iter().any(|tag| tag == "slash"));
@@ -194,7 +194,7 @@ impl StoryBuilder {
         self.turns.push(StoryTurn { prompt: Some(item), items: Vec::new() });
     }
 
-    fn tell_message(&mut self, known: SourcedFact) {
+    fn add_message(&mut self, known: SourcedFact) {
         let Some(item) = fact_item::message_item(&known, self.root.as_ref()) else { return };
         let is_main = item.agent.is_none();
         self.push(item);
@@ -203,7 +203,7 @@ impl StoryBuilder {
         }
     }
 
-    fn tell_command(&mut self, known: &SourcedFact) {
+    fn add_command(&mut self, known: &SourcedFact) {
         let fact = &known.fact;
         let Ok(command) = ExecutedCommand::from_value(&fact.value) else { return };
         let made = deliveries(&command);
@@ -224,7 +224,7 @@ impl StoryBuilder {
         }
     }
 
-    fn tell_code(&mut self, known: &SourcedFact) {
+    fn add_code(&mut self, known: &SourcedFact) {
         let fact = &known.fact;
         let Ok(code) = CodeState::from_value(&fact.value) else { return };
         let Some(path) = edited_path(&code) else {
@@ -253,7 +253,7 @@ impl StoryBuilder {
         self.open_edits = Some((place, group));
     }
 
-    fn tell_check(&mut self, known: &SourcedFact) {
+    fn add_check(&mut self, known: &SourcedFact) {
         let fact = &known.fact;
         let Ok(found) = VerificationResult::from_value(&fact.value) else { return };
         let turn = self.checks.add(fact.clone(), &found);
@@ -272,7 +272,7 @@ impl StoryBuilder {
         self.push(check_item(fact, &found, turn));
     }
 
-    fn tell_revision(&mut self, entry: &LogEntry, changes: Result<Vec<EntryChange>>) -> Result<()> {
+    fn add_revision(&mut self, entry: &LogEntry, changes: Result<Vec<EntryChange>>) -> Result<()> {
         let changes = match changes {
             Ok(changes) => changes,
             Err(error) if error.is_lost() => {
@@ -347,7 +347,7 @@ impl StoryBuilder {
         }
     }
 
-    /// Ends the current turn, and returns what the agent said last in it.
+    /// Ends the current turn, and returns the agent's last message in it.
     fn end_turn(&mut self) -> Option<SourcedFact> {
         self.close_edits();
         let (place, message) = self.last_message.take()?;
@@ -358,8 +358,8 @@ impl StoryBuilder {
         Some(message)
     }
 
-    /// Writes what each sub-agent did to its line.
-    fn tell_agents(&mut self) {
+    /// Adds to the item of each sub-agent what it did.
+    fn summarise_agents(&mut self) {
         for item in self.turns.iter_mut().flat_map(|turn| &mut turn.items) {
             if item.kind == StoryKind::Agent {
                 item.detail = item.agent.as_deref().and_then(|agent| self.agents.summary(agent));

@@ -22,11 +22,15 @@ const FOLDER: &str = "git";
 const PREFIX: &str = "work-";
 /// The file that is locked while a repository is in use.
 const LOCK_FILE: &str = "lock";
+/// The name of that file until it is locked.
+const NEW_LOCK_FILE: &str = "lock.new";
+/// The maximum number of attempts to create a folder.
+const MAX_TRIES: u32 = 100;
 /// The maximum size of a list of ignored files or attributes that is copied.
 const MAX_INFO_BYTES: u64 = 1 << 20;
 /// The maximum size of an index that is copied.
 const MAX_INDEX_BYTES: u64 = 1 << 30;
-/// The settings about comparing files. None of them names a program.
+/// The settings of `core` about comparing files, which are copied. None of them names a program.
 const TAKEN: [&str; 8] = [
     "autocrlf",
     "eol",
@@ -49,7 +53,7 @@ pub struct PrivateRepository {
 }
 
 impl PrivateRepository {
-    /// Creates one with the objects and the index of a repository.
+    /// Creates a private repository with the objects and the index of another one.
     ///
     /// # Errors
     ///
@@ -166,25 +170,33 @@ impl Drop for PrivateRepository {
 fn make_folder(store: &Path, folder: &Path) -> io::Result<File> {
     let above = store.join(FOLDER);
     // Another process that ends may remove the parent folder in between.
-    let mut tries = 3;
+    let mut tries = MAX_TRIES;
     loop {
         tries -= 1;
-        match DirBuilder::new().mode(0o700).create(&above) {
-            Err(error) if error.kind() != io::ErrorKind::AlreadyExists => return Err(error),
-            _ => {}
-        }
-        if !above.symlink_metadata()?.is_dir() {
-            return Err(io::Error::other("'git' in the store's directory is not a directory"));
-        }
-        match DirBuilder::new().mode(0o700).create(folder) {
+        match make_in_parent(&above, folder) {
             Err(error) if error.kind() == io::ErrorKind::NotFound && tries > 0 => {}
             done => break done?,
         }
     }
-    let mut options = File::options();
-    let lock = options.write(true).create_new(true).mode(0o600).open(folder.join(LOCK_FILE))?;
+    let (lock_file, new) = (folder.join(LOCK_FILE), folder.join(NEW_LOCK_FILE));
+    let lock = File::options().write(true).create_new(true).mode(0o600).open(&new)?;
     flock(&lock, FlockOperation::NonBlockingLockExclusive)?;
+    // A lock file without a lock is what a killed process leaves, so it is locked before it has
+    // its name.
+    fs::rename(new, lock_file)?;
     Ok(lock)
+}
+
+/// Creates a private folder in a parent folder, which is created if it is missing.
+fn make_in_parent(above: &Path, folder: &Path) -> io::Result<()> {
+    match DirBuilder::new().mode(0o700).create(above) {
+        Err(error) if error.kind() != io::ErrorKind::AlreadyExists => return Err(error),
+        _ => {}
+    }
+    if !above.symlink_metadata()?.is_dir() {
+        return Err(io::Error::other("'git' in the store's directory is not a directory"));
+    }
+    DirBuilder::new().mode(0o700).create(folder)
 }
 
 /// Removes what killed processes left in a store's folder.
@@ -233,8 +245,12 @@ fn configuration(settings: &GitSettings) -> String {
             set(name, value);
         }
     }
-    if let Some(file) = settings.get("core.excludesfile").filter(|file| is_list(file)) {
-        set("excludesFile", file);
+    for (name, key) in
+        [("excludesFile", "core.excludesfile"), ("attributesFile", "core.attributesfile")]
+    {
+        if let Some(file) = settings.get(key).filter(|file| is_list(file)) {
+            set(name, file);
+        }
     }
     if let Some(format) = format {
         text.push_str("[extensions]\n");
@@ -245,7 +261,7 @@ fn configuration(settings: &GitSettings) -> String {
     text
 }
 
-/// Whether this is a file with an acceptable size for a list of ignored files.
+/// Whether this is a file with an acceptable size for a list of ignored files or attributes.
 fn is_list(file: &str) -> bool {
     let path = match (file.strip_prefix("~/"), std::env::home_dir()) {
         (Some(rest), Some(home)) => home.join(rest),
@@ -283,4 +299,42 @@ fn copy_file(from: &Path, to: &Path, most: u64) -> io::Result<()> {
     let mut to = File::options().write(true).create_new(true).mode(0o600).open(to)?;
     io::copy(&mut from, &mut to)?;
     to.set_modified(from.metadata()?.modified()?)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::sync::atomic::{AtomicBool, Ordering};
+
+    /// Another process took a new folder for a leftover and removed it, or removed the parent.
+    #[test]
+    fn a_new_folder_is_never_taken_for_a_leftover() {
+        let store = tempfile::tempdir().unwrap();
+        let has_ended = AtomicBool::new(false);
+        let failed = std::thread::scope(|threads| {
+            threads.spawn(|| {
+                while !has_ended.load(Ordering::Relaxed) {
+                    remove_leftovers(store.path());
+                }
+            });
+            let failed = (0..2000).find_map(|number| {
+                let folder = store.path().join(FOLDER).join(format!("{PREFIX}{number}"));
+                let lock = match make_folder(store.path(), &folder) {
+                    Ok(lock) => lock,
+                    Err(error) => return Some(error.to_string()),
+                };
+                let is_there = folder.join(LOCK_FILE).exists();
+                let removed = fs::remove_dir_all(&folder);
+                drop(lock);
+                if is_there {
+                    removed.err().map(|error| error.to_string())
+                } else {
+                    Some("removed".to_owned())
+                }
+            });
+            has_ended.store(true, Ordering::Relaxed);
+            failed
+        });
+        assert_eq!(failed, None);
+    }
 }

@@ -159,9 +159,15 @@ impl GitRepository {
 
     /// Reads the settings of the user and of the repository; the last of several values counts.
     pub fn settings(&self) -> Result<GitSettings, CommandError> {
-        let listed = self.run(&["config", "--list", "--includes", "-z"])?;
-        let pairs = listed.split('\0').filter(|entry| !entry.is_empty());
-        let pairs = pairs.map(|entry| entry.split_once('\n').unwrap_or((entry, "true")));
+        let listed = self.run(&["config", "--list", "--includes", "--show-scope", "-z"])?;
+        let words: Vec<&str> = listed.split('\0').collect();
+        // What forge switches off on the command line of git is not a setting of anybody.
+        let pairs = words.chunks_exact(2).filter_map(|pair| match pair {
+            [scope, entry] if *scope != "command" => {
+                Some(entry.split_once('\n').unwrap_or((*entry, "true")))
+            }
+            _ => None,
+        });
         Ok(GitSettings(pairs.map(|(key, value)| (key.to_owned(), value.to_owned())).collect()))
     }
 }

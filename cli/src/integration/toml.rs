@@ -3,7 +3,7 @@
 use super::json::UnusableSettings;
 use toml_edit::{DocumentMut, Item, Table};
 
-/// A wanted table, with texts and lists of texts.
+/// A table that the settings must have, with texts and lists of texts.
 #[derive(Clone, Debug)]
 pub struct WantedTable {
     /// Its path, with its own name last.
@@ -15,6 +15,17 @@ pub struct WantedTable {
 fn parse(text: &str) -> Result<DocumentMut, UnusableSettings> {
     text.parse::<DocumentMut>()
         .map_err(|error| UnusableSettings::Broken("TOML", error.message().to_owned()))
+}
+
+/// Returns the text of a document that was parsed from `text`. The parser changes all line ends to
+/// LF: if all of `text` were CRLF, they are CRLF again.
+fn written(document: &DocumentMut, text: &str) -> String {
+    let written = document.to_string();
+    let count = text.matches("\r\n").count();
+    if count == 0 || count != text.matches('\n').count() {
+        return written;
+    }
+    written.replace("\r\n", "\n").replace('\n', "\r\n")
 }
 
 /// Returns the text with this table; the same text if the table exists.
@@ -55,7 +66,7 @@ pub fn apply_edit(text: &str, wanted: &WantedTable) -> Result<String, UnusableSe
         made.decor_mut().set_prefix("\n");
     }
     table.insert(name, Item::Table(made));
-    Ok(document.to_string())
+    Ok(written(&document, text))
 }
 
 /// Returns the text without the table at this path, if it exists and is forge's.
@@ -66,7 +77,7 @@ pub fn without(
 ) -> Result<String, UnusableSettings> {
     let mut document = parse(text)?;
     if remove(document.as_table_mut(), path, is_ours) {
-        return Ok(document.to_string());
+        return Ok(written(&document, text));
     }
     Ok(text.to_owned())
 }
@@ -123,7 +134,7 @@ mod tests {
     }
 
     #[test]
-    fn a_table_goes_behind_what_is_there_and_away_again() {
+    fn a_table_is_added_and_removed_again() {
         for text in [
             "",
             "model = 'x' # mine\n",
@@ -136,6 +147,18 @@ mod tests {
             let without = without(&with, &server().path, &is_ours).unwrap();
             assert_eq!(without.trim_end(), text.trim_end());
         }
+    }
+
+    #[test]
+    fn line_ends_with_a_carriage_return_stay() {
+        let text = "model = \"x\" # mine\r\n\r\n[tui]\r\nx = 1\r\n";
+        let with = apply_edit(text, &server()).unwrap();
+        assert!(with.contains("[mcp_servers.forge]\r\ncommand = \"/opt/forge\"\r\n"), "{with:?}");
+        assert!(with.contains("model = \"x\" # mine\r\n\r\n"), "{with:?}");
+        assert!(!with.replace("\r\n", "").contains(['\r', '\n']), "{with:?}");
+        assert_eq!(apply_edit(&with, &server()).unwrap(), with);
+        let without = without(&with, &server().path, &is_ours).unwrap();
+        assert_eq!(without.trim_end(), text.trim_end());
     }
 
     #[test]

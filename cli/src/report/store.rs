@@ -63,11 +63,20 @@ impl From<UnfinishedImport> for UnfinishedStream {
             return Self { session: one.session, source: one.source, command };
         }
         let file = one.source.strip_prefix("events:").unwrap_or(&one.source);
-        // Standard input has no name: its source is the hash of its first line.
-        let file = if file.starts_with('-') { "-" } else { file };
-        let command = format!("forge import events {}", quoted(file));
+        let file = match file.strip_prefix('-') {
+            // Standard input has no name: its source is the hash of its first line.
+            Some(hash) if is_hash(hash) => "-".to_owned(),
+            Some(_) => format!("./{file}"),
+            None => file.to_owned(),
+        };
+        let command = format!("forge import events {}", quoted(&file));
         Self { session: one.session, source: one.source, command }
     }
+}
+
+/// Whether this is a hash as the source of standard input has it.
+fn is_hash(text: &str) -> bool {
+    text.len() == 16 && text.bytes().all(|byte| byte.is_ascii_hexdigit())
 }
 
 /// Quotes a word for a shell.
@@ -81,7 +90,7 @@ pub(crate) fn quoted(word: &str) -> String {
 }
 
 impl UnfinishedStream {
-    /// Writes what to do, unless a process is importing now.
+    /// Prints the command that imports the rest.
     pub(crate) fn print(&self, screen: &mut Screen) {
         let source = if self.source == "bundle:" { "a bundle" } else { &self.source };
         let text = format!(
@@ -204,12 +213,13 @@ impl Report for MaintainReport {
             Tone::Plain,
             &match self.applied {
                 true => format!("Brought the index up to date ({before} -> {now} bytes to apply)"),
-                false => "The index is up to date, or another process is at it.".to_owned(),
+                false => "The index is up to date, or another process is updating it.".to_owned(),
             },
         );
         if self.swept > 0 {
             let swept = self.swept;
-            screen.line(Tone::Plain, &format!("Permanently deleted {swept} prunings."));
+            let word = if swept == 1 { "pruning" } else { "prunings" };
+            screen.line(Tone::Plain, &format!("Permanently deleted {swept} {word}."));
         }
         if self.compacted {
             screen.line(Tone::Plain, "Rewrote the index.");
@@ -225,7 +235,9 @@ mod tests {
     fn the_command_that_finishes_an_import_names_its_file() {
         for (source, command) in [
             ("events:a.jsonl", "forge import events a.jsonl"),
-            ("events:-1f", "forge import events -"),
+            ("events:-0123456789abcdef", "forge import events -"),
+            // It would be read as standard input, or as an option.
+            ("events:-a.jsonl", "forge import events ./-a.jsonl"),
             ("bundle:/w/my work.bundle", "forge import bundle '/w/my work.bundle'"),
             ("bundle:", "forge import bundle FILE"),
         ] {

@@ -293,6 +293,26 @@ fn a_capture_says_that_filters_were_not_applied() {
     assert_eq!(marks(&environment), None);
 }
 
+/// A capture did not use the user's attributes: all lines of a file with other line ends had
+/// changed, and it did not say that filters were not applied.
+#[test]
+fn a_capture_uses_the_attributes_of_the_user() {
+    let environment = checkout();
+    environment.write("attributes", "*.win text eol=crlf\n*.rs filter=x\n");
+    shell(
+        &environment,
+        "git config core.attributesFile $R/attributes; printf 'a\\r\\nb\\r\\n' > a.win; git add a.win; \
+         git commit -qm second; git config filter.x.clean $M",
+    );
+    environment.write("project/a.win", "a\r\nchanged\r\n");
+    let captured = environment.forge(["code", "capture", "--json"]).json();
+    let patches = captured["changed"][0]["value"]["patches"].to_string();
+    assert!(patches.contains(r" a\n-b\n+changed\n"), "{patches}");
+    let warnings = captured["warnings"].to_string();
+    assert!(warnings.contains("filters of this repository were not applied"), "{warnings}");
+    assert_eq!(marks(&environment), None);
+}
+
 #[test]
 fn a_capture_that_misses_an_object_names_it_and_fetches_nothing() {
     let environment = checkout();

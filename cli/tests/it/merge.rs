@@ -113,6 +113,45 @@ fn resolving_an_unknown_conflict_is_refused() {
     ");
 }
 
+/// The command that a merge suggested after the first resolution was refused.
+#[test]
+fn a_conflict_that_a_resolution_causes_is_settled_in_the_same_command() {
+    let environment = Environment::new();
+    for command in [
+        &["init"][..],
+        &["hypothesis", "add", "one"],
+        &["hypothesis", "add", "two"],
+        &["hypothesis", "add", "three"],
+        &["branch", "create", "try"],
+        // H3 is removed here, and needed there if H1 is a part of it.
+        &["checkpoint", "restore", "#2"],
+        &["hypothesis", "update", "H1", "--parent", "H2"],
+        &["branch", "switch", "try"],
+        &["hypothesis", "update", "H1", "--parent", "H3"],
+        &["branch", "switch", "main"],
+    ] {
+        run(&environment, command).success();
+    }
+    let merge = |more: &[&str]| {
+        let begin = ["branch", "merge", "try", "--resolve", "hypothesis/H1.parent=theirs"];
+        run(&environment, &[&begin[..], more].concat())
+    };
+    let refused = merge(&[]);
+    assert_eq!(refused.code, 1, "{refused}");
+    assert!(refused.stdout.contains("--resolve hypothesis/H3=ours"), "{refused}");
+    for (side, parent) in [("hypothesis/H3=ours", "H2"), ("hypothesis/H3=theirs", "H3")] {
+        merge(&["--resolve", side]).success();
+        let shown = environment.forge(["hypothesis", "show", "H1", "--json"]).json();
+        assert_eq!(shown["hypothesis"]["parent"], parent, "{side}");
+        environment.forge(["undo"]).success();
+    }
+    let unknown = merge(&["--resolve", "hypothesis/H4=ours"]);
+    assert!(
+        unknown.stderr.contains("in conflict: hypothesis/H1.parent, hypothesis/H3"),
+        "{unknown}"
+    );
+}
+
 #[test]
 fn a_branch_goes_into_another_than_the_current_one() {
     let environment = apart();

@@ -32,7 +32,7 @@ pub(super) struct ChannelState {
 /// The channels of a namespace at one revision, by name.
 pub(super) type ChannelStates = BTreeMap<String, Arc<ChannelState>>;
 
-/// Digits of an element's id in a key.
+/// The number of hexadecimal digits of an element's id in a key.
 const ID_DIGITS: usize = 12;
 
 impl ChannelState {
@@ -58,7 +58,7 @@ impl ChannelState {
         let old: Vec<(u64, &[u8])> = old_ids.iter().copied().zip(old).collect();
         let identities: Vec<&[u8]> = new.identities_from(common.count).collect();
         new.ids = element_ids(begin, &old, &identities, form != PayloadForm::Map);
-        // If there was no room for new ids, all have others.
+        // If there was no room for new ids, all elements got new ones.
         let stays = if new.ids.starts_with(begin) { begin.len() } else { 0 };
         let changed = common.changed.iter().filter_map(|(place, bytes)| {
             let id = new.ids.get(..stays)?.get(*place)?;
@@ -229,7 +229,7 @@ pub(super) fn read_channels(state: &StateAt, namespace: &str) -> Result<ChannelS
     Ok(channels)
 }
 
-/// Returns the text of a field.
+/// Returns the text of a field; `None` if it has none.
 const fn text_of(field: Option<FieldRef<'_>>) -> Option<&str> {
     if let Some(FieldRef::Text(text)) = field { Some(text) } else { None }
 }

@@ -11,11 +11,12 @@ use forge_store::model::{ClaimEntry, Fact, Key, Kind, Value};
 use forge_store::store::{ResolvedMoment, Session, StateAt};
 use std::collections::{BTreeMap, BTreeSet};
 
-/// How many lines of one kind are shown.
+/// The maximum number of lines.
 const MAX_ITEMS: usize = 2000;
-/// How many facts of one kind are read.
+/// The maximum number of facts of one kind that are read.
 const MAX_FACTS: usize = 300;
 
+/// Returns the lines of a tab at a moment, marked as new or changed since another moment.
 pub(super) fn view(
     session: &Session,
     target: MomentTarget,
@@ -110,13 +111,14 @@ fn claims(
     Ok(())
 }
 
-/// The beliefs as a tree: a belief is below the one that it rests on.
+/// Adds the beliefs as a tree: a belief is below the one that it rests on.
 fn beliefs(
     state: &StateAt,
     all: &[(String, ClaimEntry)],
     novelty: &impl Fn(&Key) -> ItemNovelty,
     items: &mut Vec<StateItem>,
 ) -> Result<()> {
+    // The beliefs that rest on each belief.
     let mut above: BTreeMap<String, Vec<String>> = BTreeMap::new();
     let mut rests: BTreeSet<String> = BTreeSet::new();
     for (_, entry) in state.claims_of(Kind::Dependency)? {
@@ -165,8 +167,9 @@ fn claim_item(
             format!("{status}, {critical}")
         }
         Kind::Evidence => {
-            let strength = value.field("strength").and_then(Value::as_f64).unwrap_or(0.0);
-            format!("{strength:+.2} {}", text("hypothesis").unwrap_or_default())
+            let strength = value.field("strength").and_then(Value::as_f64);
+            let strength = strength.map(|strength| format!("{strength:+.2} ")).unwrap_or_default();
+            format!("{strength}{}", text("hypothesis").unwrap_or_default())
         }
         Kind::Belief if value.field("in_doubt") == Some(&Value::Bool(true)) => {
             "in doubt".to_owned()
@@ -199,7 +202,7 @@ fn fact_item(fact: &Fact, new: bool) -> StateItem {
         Kind::Command => {
             match (value.field("exit_code").and_then(Value::as_i64), text("outcome")) {
                 (Some(code), _) => format!("exit {code}"),
-                (None, Some(outcome)) => outcome,
+                (None, Some(outcome)) => outcome.replace('_', " "),
                 (None, None) => String::new(),
             }
         }
@@ -230,5 +233,35 @@ fn fact_item(fact: &Fact, new: bool) -> StateItem {
         depth: 0,
         novelty: if new { ItemNovelty::New } else { ItemNovelty::Same },
         time: fact.at,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use forge_store::model::{FactOrigin, Timestamp};
+
+    /// It had the strength +0.00.
+    #[test]
+    fn evidence_without_a_strength_shows_none() {
+        let at = Timestamp::from_micros(0);
+        let status = |value: Value| {
+            let entry = ClaimEntry { added_at: at, value };
+            claim_item(Kind::Evidence, "E1", &entry, 0, &|_: &Key| ItemNovelty::Same).status
+        };
+        assert_eq!(status(Value::from([("hypothesis", "H1".into())])), "H1");
+        let strong = Value::from([("hypothesis", "H1".into()), ("strength", 0.5.into())]);
+        assert_eq!(status(strong), "+0.50 H1");
+    }
+
+    /// Its status was 'timed_out', in the colour of a command without an outcome.
+    #[test]
+    fn a_command_that_took_too_long_is_bad() {
+        let at = Timestamp::from_micros(0);
+        let value = Value::from([("command", "sleep 9".into()), ("outcome", "timed_out".into())]);
+        let (kind, id, origin) = (Kind::Command, "c1".to_owned(), FactOrigin::Imported);
+        let fact = Fact { kind, id, at, origin, place: 0, recorded_at: at, value };
+        let item = fact_item(&fact, false);
+        assert_eq!((item.status.as_str(), item.tone), ("timed out", TextTone::Bad));
     }
 }

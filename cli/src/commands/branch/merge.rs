@@ -115,25 +115,43 @@ fn report(
     Ok(BranchMergeReport::new(summary.info.name, found, args, is_left))
 }
 
-/// Parses how conflicts are settled. The existing conflicts tell where an id ends, because an id
-/// may contain any characters.
+/// Parses how conflicts are settled. The existing conflicts show where an id ends, because an id
+/// may contain any characters. A resolution can cause another conflict, so the conflicts are
+/// computed again until all texts are parsed.
 fn read_resolutions(
     session: &Session,
     merging: &mut MergeRequest,
     given: &[String],
 ) -> Result<(), CommandError> {
-    if given.is_empty() {
-        return Ok(());
+    let mut left: Vec<&str> = given.iter().map(String::as_str).collect();
+    while !left.is_empty() {
+        let conflicts = preview(session, merging)?.conflicts;
+        let conflicts: Vec<ClaimConflict> = conflicts.into_iter().map(|one| one.conflict).collect();
+        let unknown = settle_known(&left, &conflicts, merging)?;
+        if let Some(text) = unknown.first().filter(|_| unknown.len() == left.len()) {
+            return Err(unknown_conflict(text, &conflicts));
+        }
+        left = unknown;
     }
-    let conflicts = preview(session, merging)?.conflicts;
-    let conflicts: Vec<ClaimConflict> = conflicts.into_iter().map(|one| one.conflict).collect();
-    for text in given {
+    Ok(())
+}
+
+/// Adds the resolutions of these conflicts to the request. Returns the texts that name none of
+/// them.
+fn settle_known<'a>(
+    given: &[&'a str],
+    conflicts: &[ClaimConflict],
+    merging: &mut MergeRequest,
+) -> Result<Vec<&'a str>, CommandError> {
+    let mut unknown = Vec::new();
+    for &text in given {
         let named = |conflict: &&ClaimConflict| value_of(text, conflict).is_some();
         let longest =
             conflicts.iter().filter(named).max_by_key(|conflict| conflict_name(conflict).len());
         let Some((conflict, value)) = longest.and_then(|one| Some((one, value_of(text, one)?)))
         else {
-            return Err(unknown_conflict(text, &conflicts));
+            unknown.push(text);
+            continue;
         };
         let settled = match (value, &conflict.field) {
             ("ours", _) => ConflictResolution::Side(MergeSide::Ours),
@@ -154,7 +172,7 @@ fn read_resolutions(
             )));
         }
     }
-    Ok(())
+    Ok(unknown)
 }
 
 fn value_of<'a>(text: &'a str, conflict: &ClaimConflict) -> Option<&'a str> {
