@@ -275,7 +275,10 @@ impl ShellParser {
                     command.file.clone_from(file);
                 }
                 Some(ShellToken::ErrorsRedirected) => command.errors_redirected = true,
-                Some(ShellToken::Open) if !command.words.is_empty() => {
+                // Without words, these are the brackets of an array: `NAME=(...)`.
+                Some(ShellToken::Open)
+                    if !(command.words.is_empty() && command.assignments.is_empty()) =>
+                {
                     if self.brackets() == 2 && command.words.len() == 1 {
                         // A function is defined, not run.
                         self.skip_ends();
@@ -371,6 +374,8 @@ mod tests {
             ("diff <(a) <(b; c) && d", "[diff && d]"),
             ("a &&\n b", "[a && b]"),
             ("X=1 a Y=2", "[a Y=2]"),
+            ("x=(cargo test) && b", "[ && b]"),
+            ("X=1 y=() a; z=(cargo test\n c)\nb", "[a; ; b]"),
             ("time (a; b) && time { c; }", "[([a; b]) && [c]]"),
             ("{ a; } 2>&1 >'b c' | d", "[[a] > b c | d]"),
             ("while a; do b; done 2> log > x; c", "[loop [a] [b] > x; c]"),
