@@ -227,6 +227,11 @@ impl ShellParser {
             match self.tokens.get(self.at) {
                 Some(ShellToken::Redirected(file)) => to = Some(file.clone()),
                 Some(ShellToken::ErrorsRedirected) => {}
+                // `< <(...)`: the exit code of this command is not that of the group.
+                Some(ShellToken::Open) => {
+                    self.brackets();
+                    continue;
+                }
                 _ => break,
             }
             self.at += 1;
@@ -379,6 +384,8 @@ mod tests {
             ("time (a; b) && time { c; }", "[([a; b]) && [c]]"),
             ("{ a; } 2>&1 >'b c' | d", "[[a] > b c | d]"),
             ("while a; do b; done 2> log > x; c", "[loop [a] [b] > x; c]"),
+            ("while a; do b; done < <(cargo test) | c; d", "[loop [a] [b] | c; d]"),
+            ("{ a; } > x < <(b; (c)) 2> y && d", "[[a] > x && d]"),
             ("'if' a", "[if a]"),
             ("fi; a; }; b )", "[a; b]"),
         ] {
