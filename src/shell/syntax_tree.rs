@@ -215,9 +215,26 @@ impl ShellParser {
                 self.at += 1;
                 ShellNode::Command(ShellCommand::default())
             }
+            "function" => {
+                self.at += 1;
+                let is_named = self.keyword() != "{"
+                    && matches!(self.tokens.get(self.at), Some(ShellToken::Word(_)));
+                self.at += usize::from(is_named);
+                if self.tokens.get(self.at) == Some(&ShellToken::Open) {
+                    self.brackets();
+                }
+                return self.function_body();
+            }
             _ => return self.simple(),
         };
         self.redirected(node)
+    }
+
+    /// Skips the body of a function, which is defined here, not run.
+    fn function_body(&mut self) -> ShellNode {
+        self.skip_ends();
+        self.command();
+        ShellNode::Command(ShellCommand::default())
     }
 
     /// Parses the redirections after a group.
@@ -285,10 +302,7 @@ impl ShellParser {
                     if !(command.words.is_empty() && command.assignments.is_empty()) =>
                 {
                     if self.brackets() == 2 && command.words.len() == 1 {
-                        // A function is defined, not run.
-                        self.skip_ends();
-                        self.command();
-                        return ShellNode::Command(ShellCommand::default());
+                        return self.function_body();
                     }
                     continue;
                 }
@@ -376,6 +390,9 @@ mod tests {
             ("while ! a; do b; done", "[loop [not a] [b]]"),
             ("case $x in a) cargo test;; esac; b", "[; b]"),
             ("f() { make test; }; b", "[; b]"),
+            ("function f {\n make lint\n cargo test\n}\nb", "[; b]"),
+            ("function f() { make lint; cargo test; } && b", "[ && b]"),
+            ("function f\n(a; b); c", "[; c]"),
             ("diff <(a) <(b; c) && d", "[diff && d]"),
             ("a &&\n b", "[a && b]"),
             ("X=1 a Y=2", "[a Y=2]"),
@@ -395,7 +412,7 @@ mod tests {
 
     #[test]
     fn very_deep_nesting_has_no_tree() {
-        for piece in ["(", "{ ", "! ( ", "if ", "while ", "a() ", "( { "] {
+        for piece in ["(", "{ ", "! ( ", "if ", "while ", "a() ", "function f ", "( { "] {
             assert_eq!(read(&piece.repeat(100_000)), None, "{piece}");
         }
         for piece in ["a && ", "a | ", "! ", ") ", "fi ", "a; ", "a <( ", "case ", "elif ", "& "] {
