@@ -86,7 +86,11 @@ struct ShellParser {
 
 impl ShellParser {
     fn keyword(&self) -> &str {
-        match self.tokens.get(self.at) {
+        self.keyword_at(self.at)
+    }
+
+    fn keyword_at(&self, at: usize) -> &str {
+        match self.tokens.get(at) {
             Some(ShellToken::Word(word)) if !word.quoted => &word.text,
             _ => "",
         }
@@ -209,10 +213,7 @@ impl ShellParser {
             }
             "case" => {
                 // Which arm runs is not known, so nothing is recorded about it.
-                while self.keyword() != "esac" && self.at < self.tokens.len() {
-                    self.at += 1;
-                }
-                self.at += 1;
+                self.skip_case();
                 ShellNode::Command(ShellCommand::default())
             }
             "function" => {
@@ -228,6 +229,21 @@ impl ShellParser {
             _ => return self.simple(),
         };
         self.redirected(node)
+    }
+
+    /// Skips a `case`, with those inside it.
+    fn skip_case(&mut self) {
+        let mut open = 1_usize;
+        while open > 0 && self.at < self.tokens.len() {
+            self.at += 1;
+            match self.keyword() {
+                // An argument `case` has no `in` after the next word.
+                "case" if self.keyword_at(self.at + 2) == "in" => open += 1,
+                "esac" => open -= 1,
+                _ => {}
+            }
+        }
+        self.at += 1;
     }
 
     /// Skips the body of a function, which is defined here, not run.
@@ -389,6 +405,8 @@ mod tests {
             ("for x in 1 2; do a $x; done; b", "[loop  [a $x]; b]"),
             ("while ! a; do b; done", "[loop [not a] [b]]"),
             ("case $x in a) cargo test;; esac; b", "[; b]"),
+            ("case $x in a) case $y in b) c;; esac;; d) cargo test;; esac; b", "[; b]"),
+            ("case $x in a) echo case closed;; esac; b", "[; b]"),
             ("f() { make test; }; b", "[; b]"),
             ("function f {\n make lint\n cargo test\n}\nb", "[; b]"),
             ("function f() { make lint; cargo test; } && b", "[ && b]"),
