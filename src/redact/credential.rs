@@ -144,7 +144,10 @@ fn address(text: &[u8], start: usize, end: usize) -> Option<SecretFinding> {
         return None;
     }
     let part = |byte: u8| byte.is_ascii_graphic() && !b"/\\\"'`<>@:,;(){}[]|".contains(&byte);
-    let user = run(text, end, 128, part);
+    let name = run(text, end, 128, part);
+    // The name may be an address of e-mail: `https://me@host:password@host`.
+    let is_email = text.get(end + name) == Some(&b'@');
+    let user = if is_email { name + 1 + run(text, end + name + 1, 128, part) } else { name };
     if text.get(end + user) != Some(&b':') {
         return None;
     }
@@ -152,6 +155,7 @@ fn address(text: &[u8], start: usize, end: usize) -> Option<SecretFinding> {
     let length = run(text, from, 512, |byte| part(byte) || byte == b':');
     let password = match text.get(from + length) {
         Some(b'@') => from..password_end(text, from + length),
+        _ if is_email => return None,
         _ => any_password(text, from)?,
     };
     let range = password;

@@ -72,11 +72,15 @@ fn a_password_in_an_address_ends_at_its_last_at_sign() {
     ] {
         assert_removed(&format!("see https://me:{password}@host.test/x there"), password);
     }
+    let password = "Wn4!kX9pT";
+    assert_removed(&format!("git clone https://me@corp.test:{password}@host.test/x"), password);
     for text in [
         "http://localhost:8080/a@b",
         "https://host:443/user1@Mail2.test",
         "cvs://:pserver:anoncvs@host.test:/cvs",
         "https://me:{password1}@host",
+        "ssh://git@host.test:22/me/tool@v1",
+        "https://me@corp.test:$PASSWORD1@host",
     ] {
         assert_eq!(Redactor::new().clean(text, TextForm::Plain), text);
     }
