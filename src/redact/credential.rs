@@ -482,7 +482,8 @@ pub(super) fn cookies(text: &[u8], end: usize) -> (Vec<SecretFinding>, usize) {
 pub(super) fn login_value(value: &[u8]) -> bool {
     let Some(plain) = decode(value) else { return false };
     let Some(split) = plain.iter().position(|byte| *byte == b':') else { return false };
-    let printable = plain.iter().all(|byte| (0x20..0x7f).contains(byte));
+    let printable =
+        std::str::from_utf8(&plain).is_ok_and(|text| !text.chars().any(char::is_control));
     let password = plain.get(split + 1..).unwrap_or_default();
     // A key may be the name, without a password.
     if printable && password.is_empty() {
