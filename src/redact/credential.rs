@@ -468,8 +468,15 @@ pub(super) fn cookies(text: &[u8], end: usize) -> (Vec<SecretFinding>, usize) {
         {
             found.push(SecretFinding { range: value.clone(), kind: COOKIE });
         }
-        let gap = run(text, value.end, 4, |byte| matches!(byte, b';' | b' '));
-        at = value.end + gap;
+        // A value may have other signs up to its semicolon; a quote ends the header.
+        let others = match text.get(value.end) {
+            Some(byte) if is_quote(*byte) => 0,
+            _ => run(text, value.end, 256, |byte| byte > b' ' && byte != b';'),
+        };
+        let is_whole = text.get(value.end + others) == Some(&b';');
+        let past = value.end + if is_whole { others } else { 0 };
+        let gap = run(text, past, 4, |byte| matches!(byte, b';' | b' '));
+        at = past + gap;
         if gap == 0 {
             break;
         }

@@ -387,6 +387,15 @@ fn cookies_of_archives_of_requests_are_found() {
 }
 
 #[test]
+fn a_cookie_is_found_after_one_whose_value_has_other_signs() {
+    let value = noise(77, 28);
+    for other in ["theme={\"dark\":true}", "view=[1,2]", "lang=(de)", "me=a@b.test"] {
+        let text = format!("Cookie: {other}; sessionid={value}\r\n");
+        assert_eq!(kinds_in(&text, TextForm::Plain), ["session-cookie"], "{text}");
+    }
+}
+
+#[test]
 fn a_header_joined_to_its_flag_is_read() {
     let value = noise(76, 28);
     for text in [
