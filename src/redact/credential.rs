@@ -231,7 +231,9 @@ pub(super) fn login(text: &[u8], at: usize, form: TextForm) -> Option<usize> {
 /// Finds the password in `curl -u NAME:SECRET`.
 fn user_flag(text: &[u8], start: usize, end: usize) -> Option<SecretFinding> {
     let end = end + run(text, end, 4, is_quote);
-    let name = run(text, end, 64, |byte| byte.is_ascii_alphanumeric() || b"._@-+".contains(&byte));
+    // The name may have a domain before it: `CORP\name`.
+    let is_of_name = |byte: u8| byte.is_ascii_alphanumeric() || b"._@-+\\".contains(&byte);
+    let name = run(text, end, 64, is_of_name);
     if name == 0 || text.get(end + name) != Some(&b':') {
         return None;
     }

@@ -42,6 +42,7 @@ fn a_password_with_any_sign_is_removed_whole() {
             "tool --password={} run",
             "<password>{}</password>",
             "curl -u 'me:{}' https://host.test",
+            "curl --ntlm -u 'CORP\\me:{}' https://host.test",
         ] {
             assert_removed(&template.replace("{}", password), password);
         }
