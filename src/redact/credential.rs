@@ -28,7 +28,7 @@ pub(super) enum CredentialKind {
 }
 
 /// Lower-case words that precede a credential.
-pub(super) const HINTS: [(&str, CredentialKind); 43] = [
+pub(super) const HINTS: [(&str, CredentialKind); 47] = [
     ("bearer ", CredentialKind::Bearer),
     ("bearer, ", CredentialKind::Bearer),
     ("basic ", CredentialKind::Basic),
@@ -38,6 +38,10 @@ pub(super) const HINTS: [(&str, CredentialKind); 43] = [
     ("-----end ", CredentialKind::PrivateKeyEnd),
     (" password ", CredentialKind::Netrc),
     (" -u ", CredentialKind::UserFlag),
+    (" -su ", CredentialKind::UserFlag),
+    (" -ku ", CredentialKind::UserFlag),
+    (" -sku ", CredentialKind::UserFlag),
+    (" -ssu ", CredentialKind::UserFlag),
     ("--user ", CredentialKind::UserFlag),
     ("auth\"", CredentialKind::Login),
     ("auth\\", CredentialKind::Login),
@@ -295,8 +299,13 @@ fn tool_flag(text: &[u8], start: usize, end: usize) -> Option<SecretFinding> {
             "mysqldump",
             "mysqladmin",
             "mysqlimport",
+            "mysqlcheck",
+            "mysqlshow",
+            "mysqlslap",
+            "mysqlpump",
             "mariadb",
             "mariadb-dump",
+            "mariadb-admin",
             "sshpass",
             "7z",
             "7za",
