@@ -7,6 +7,7 @@ use super::{script, tool};
 use crate::claude_code::call::commits;
 use crate::claude_code::line_context::{PieceBuilder, fields};
 use crate::claude_code::open_call::{CallRequest, OpenCall};
+use crate::command_words::{command_line_of, shell_line};
 use crate::lenient::{LenientId, LenientList, LenientText, elements};
 use crate::long_text;
 use crate::text_hash::hash;
@@ -175,19 +176,14 @@ pub(super) fn command_line(
     if json.starts_with('"') {
         return Some((serde_json::from_str(json).ok()?, format!("{at}/command")));
     }
-    match words {
-        [] => None,
-        [(_, shell), (_, flag), (index, line)]
-            if shell.ends_with("sh") && flag.starts_with('-') && flag.contains('c') =>
-        {
-            Some((line.clone(), format!("{at}/command/{index}")))
-        }
-        // One pointer cannot express the joined words of a long line.
-        words => {
-            let words: Vec<&str> = words.iter().map(|(_, word)| word.as_str()).collect();
-            Some((words.join(" "), String::new()))
-        }
-    }
+    let (index, _) = words.last()?;
+    let words: Vec<&str> = words.iter().map(|(_, word)| word.as_str()).collect();
+    // One pointer cannot express the joined words of a long line.
+    let pointer = match shell_line(&words) {
+        Some(_) => format!("{at}/command/{index}"),
+        None => String::new(),
+    };
+    Some((command_line_of(&words), pointer))
 }
 
 /// The request of a command line. `pointer` leads to it; without a pointer a long line is cut.
