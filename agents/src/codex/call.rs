@@ -114,14 +114,19 @@ fn open(
     if matches!(&asked, CallRequest::Patch { files } if files.is_empty()) {
         return;
     }
-    let cwd = match (scene.cwd, directory) {
+    let cwd = working_directory(scene, directory);
+    let one = OpenCall { called_at: scene.at, cwd, tool: call.name.to_owned(), asked };
+    work.carry.calls.insert(call.id.to_owned(), one);
+}
+
+/// Returns the directory of a call. The one that it names may be relative to the session's.
+fn working_directory(scene: &LineContext<'_>, named: Option<&str>) -> Option<String> {
+    match (scene.cwd, named) {
         (Some(cwd), Some(below)) if patch::is_relative(below) => {
             Some(format!("{}/{below}", cwd.trim_end_matches('/')))
         }
-        (cwd, directory) => directory.or(cwd).map(str::to_owned),
-    };
-    let one = OpenCall { called_at: scene.at, cwd, tool: call.name.to_owned(), asked };
-    work.carry.calls.insert(call.id.to_owned(), one);
+        (cwd, named) => named.or(cwd).map(str::to_owned),
+    }
 }
 
 fn command(
@@ -214,7 +219,7 @@ fn scripted(work: &mut PieceBuilder<'_>, scene: &LineContext<'_>, id: &str, inpu
     let commands =
         commands.filter(|named| !patch::applied(&named.command, None).is_some_and(|it| it.alone));
     let commands = commands.enumerate().map(|(index, named)| {
-        let cwd = named.directory.as_deref().or(scene.cwd).map(str::to_owned);
+        let cwd = working_directory(scene, named.directory.as_deref());
         let asked = command_request(scene, &named.command, "", Value::Null);
         let call = OpenCall { called_at: scene.at, cwd, tool: "exec".to_owned(), asked };
         ScriptCommand { id: format!("{id}/{}", index + 1), hash: hash(named.command.trim()), call }
