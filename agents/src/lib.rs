@@ -17,6 +17,8 @@
 
 pub mod claude_code;
 mod codex;
+mod command_words;
+mod file_address;
 mod file_format;
 mod gemini;
 pub mod hook;

@@ -28,7 +28,7 @@ pub(super) enum CredentialKind {
 }
 
 /// Lower-case words that precede a credential.
-pub(super) const HINTS: [(&str, CredentialKind); 43] = [
+pub(super) const HINTS: [(&str, CredentialKind); 47] = [
     ("bearer ", CredentialKind::Bearer),
     ("bearer, ", CredentialKind::Bearer),
     ("basic ", CredentialKind::Basic),
@@ -38,6 +38,10 @@ pub(super) const HINTS: [(&str, CredentialKind); 43] = [
     ("-----end ", CredentialKind::PrivateKeyEnd),
     (" password ", CredentialKind::Netrc),
     (" -u ", CredentialKind::UserFlag),
+    (" -su ", CredentialKind::UserFlag),
+    (" -ku ", CredentialKind::UserFlag),
+    (" -sku ", CredentialKind::UserFlag),
+    (" -ssu ", CredentialKind::UserFlag),
     ("--user ", CredentialKind::UserFlag),
     ("auth\"", CredentialKind::Login),
     ("auth\\", CredentialKind::Login),
@@ -144,7 +148,10 @@ fn address(text: &[u8], start: usize, end: usize) -> Option<SecretFinding> {
         return None;
     }
     let part = |byte: u8| byte.is_ascii_graphic() && !b"/\\\"'`<>@:,;(){}[]|".contains(&byte);
-    let user = run(text, end, 128, part);
+    let name = run(text, end, 128, part);
+    // The name may be an address of e-mail: `https://me@host:password@host`.
+    let is_email = text.get(end + name) == Some(&b'@');
+    let user = if is_email { name + 1 + run(text, end + name + 1, 128, part) } else { name };
     if text.get(end + user) != Some(&b':') {
         return None;
     }
@@ -152,6 +159,7 @@ fn address(text: &[u8], start: usize, end: usize) -> Option<SecretFinding> {
     let length = run(text, from, 512, |byte| part(byte) || byte == b':');
     let password = match text.get(from + length) {
         Some(b'@') => from..password_end(text, from + length),
+        _ if is_email => return None,
         _ => any_password(text, from)?,
     };
     let range = password;
@@ -227,7 +235,9 @@ pub(super) fn login(text: &[u8], at: usize, form: TextForm) -> Option<usize> {
 /// Finds the password in `curl -u NAME:SECRET`.
 fn user_flag(text: &[u8], start: usize, end: usize) -> Option<SecretFinding> {
     let end = end + run(text, end, 4, is_quote);
-    let name = run(text, end, 64, |byte| byte.is_ascii_alphanumeric() || b"._@-+".contains(&byte));
+    // The name may have a domain before it: `CORP\name`.
+    let is_of_name = |byte: u8| byte.is_ascii_alphanumeric() || b"._@-+\\".contains(&byte);
+    let name = run(text, end, 64, is_of_name);
     if name == 0 || text.get(end + name) != Some(&b':') {
         return None;
     }
@@ -289,8 +299,13 @@ fn tool_flag(text: &[u8], start: usize, end: usize) -> Option<SecretFinding> {
             "mysqldump",
             "mysqladmin",
             "mysqlimport",
+            "mysqlcheck",
+            "mysqlshow",
+            "mysqlslap",
+            "mysqlpump",
             "mariadb",
             "mariadb-dump",
+            "mariadb-admin",
             "sshpass",
             "7z",
             "7za",
@@ -464,8 +479,15 @@ pub(super) fn cookies(text: &[u8], end: usize) -> (Vec<SecretFinding>, usize) {
         {
             found.push(SecretFinding { range: value.clone(), kind: COOKIE });
         }
-        let gap = run(text, value.end, 4, |byte| matches!(byte, b';' | b' '));
-        at = value.end + gap;
+        // A value may have other signs up to its semicolon; a quote ends the header.
+        let others = match text.get(value.end) {
+            Some(byte) if is_quote(*byte) => 0,
+            _ => run(text, value.end, 256, |byte| byte > b' ' && byte != b';'),
+        };
+        let is_whole = text.get(value.end + others) == Some(&b';');
+        let past = value.end + if is_whole { others } else { 0 };
+        let gap = run(text, past, 4, |byte| matches!(byte, b';' | b' '));
+        at = past + gap;
         if gap == 0 {
             break;
         }
@@ -478,7 +500,8 @@ pub(super) fn cookies(text: &[u8], end: usize) -> (Vec<SecretFinding>, usize) {
 pub(super) fn login_value(value: &[u8]) -> bool {
     let Some(plain) = decode(value) else { return false };
     let Some(split) = plain.iter().position(|byte| *byte == b':') else { return false };
-    let printable = plain.iter().all(|byte| (0x20..0x7f).contains(byte));
+    let printable =
+        std::str::from_utf8(&plain).is_ok_and(|text| !text.chars().any(char::is_control));
     let password = plain.get(split + 1..).unwrap_or_default();
     // A key may be the name, without a password.
     if printable && password.is_empty() {

@@ -42,6 +42,7 @@ fn a_password_with_any_sign_is_removed_whole() {
             "tool --password={} run",
             "<password>{}</password>",
             "curl -u 'me:{}' https://host.test",
+            "curl --ntlm -u 'CORP\\me:{}' https://host.test",
         ] {
             assert_removed(&template.replace("{}", password), password);
         }
@@ -72,11 +73,15 @@ fn a_password_in_an_address_ends_at_its_last_at_sign() {
     ] {
         assert_removed(&format!("see https://me:{password}@host.test/x there"), password);
     }
+    let password = "Wn4!kX9pT";
+    assert_removed(&format!("git clone https://me@corp.test:{password}@host.test/x"), password);
     for text in [
         "http://localhost:8080/a@b",
         "https://host:443/user1@Mail2.test",
         "cvs://:pserver:anoncvs@host.test:/cvs",
         "https://me:{password1}@host",
+        "ssh://git@host.test:22/me/tool@v1",
+        "https://me@corp.test:$PASSWORD1@host",
     ] {
         assert_eq!(Redactor::new().clean(text, TextForm::Plain), text);
     }
@@ -162,6 +167,9 @@ fn passwords_of_programs_and_their_files_are_found() {
         "sqlcmd -S db -U sa -P {} -Q x",
         "sqlplus me/{}@db",
         "curl -ume:{} https://host.test",
+        "curl -sSu me:{} https://host.test",
+        "curl -ku me:{} https://host.test",
+        "mysqlcheck -u me -p{} shop",
         "curl --proxy-user me:{} https://host.test",
         "smbclient //host/share -U me%{}",
         "ssh-keygen -t rsa -N '{}' -f key",
@@ -379,6 +387,15 @@ fn cookies_of_archives_of_requests_are_found() {
         r#"{"cookies":[{"name""#,
     ] {
         assert_eq!(kinds_in(text, TextForm::Json), [""; 0], "{text}");
+    }
+}
+
+#[test]
+fn a_cookie_is_found_after_one_whose_value_has_other_signs() {
+    let value = noise(77, 28);
+    for other in ["theme={\"dark\":true}", "view=[1,2]", "lang=(de)", "me=a@b.test"] {
+        let text = format!("Cookie: {other}; sessionid={value}\r\n");
+        assert_eq!(kinds_in(&text, TextForm::Plain), ["session-cookie"], "{text}");
     }
 }
 

@@ -313,6 +313,8 @@ fn credentials_are_found_by_what_surrounds_them() {
         (format!("Authorization: Bearer {}", noise(6, 40)), "bearer"),
         (format!("-H 'authorization: bearer {}'", noise(6, 40)), "bearer"),
         ("Authorization: Basic ZGVwbG95OmI3eEtxMlBtOVRzNA==".to_owned(), "basic"),
+        // The password has a letter that is not ASCII.
+        ("Authorization: Basic ZGVwbG95OmI3eEtxMlBtOcOfNHM=".to_owned(), "basic"),
         (format!("git clone https://me:{password}@host/x.git"), "url-password"),
         (format!("\"redis:\\/\\/me:{password}@host\""), "url-password"),
         (format!("amqp://:{password}@host"), "url-password"),

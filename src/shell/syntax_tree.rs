@@ -86,7 +86,11 @@ struct ShellParser {
 
 impl ShellParser {
     fn keyword(&self) -> &str {
-        match self.tokens.get(self.at) {
+        self.keyword_at(self.at)
+    }
+
+    fn keyword_at(&self, at: usize) -> &str {
+        match self.tokens.get(at) {
             Some(ShellToken::Word(word)) if !word.quoted => &word.text,
             _ => "",
         }
@@ -209,15 +213,44 @@ impl ShellParser {
             }
             "case" => {
                 // Which arm runs is not known, so nothing is recorded about it.
-                while self.keyword() != "esac" && self.at < self.tokens.len() {
-                    self.at += 1;
-                }
-                self.at += 1;
+                self.skip_case();
                 ShellNode::Command(ShellCommand::default())
+            }
+            "function" => {
+                self.at += 1;
+                let is_named = self.keyword() != "{"
+                    && matches!(self.tokens.get(self.at), Some(ShellToken::Word(_)));
+                self.at += usize::from(is_named);
+                if self.tokens.get(self.at) == Some(&ShellToken::Open) {
+                    self.brackets();
+                }
+                return self.function_body();
             }
             _ => return self.simple(),
         };
         self.redirected(node)
+    }
+
+    /// Skips a `case`, with those inside it.
+    fn skip_case(&mut self) {
+        let mut open = 1_usize;
+        while open > 0 && self.at < self.tokens.len() {
+            self.at += 1;
+            match self.keyword() {
+                // An argument `case` has no `in` after the next word.
+                "case" if self.keyword_at(self.at + 2) == "in" => open += 1,
+                "esac" => open -= 1,
+                _ => {}
+            }
+        }
+        self.at += 1;
+    }
+
+    /// Skips the body of a function, which is defined here, not run.
+    fn function_body(&mut self) -> ShellNode {
+        self.skip_ends();
+        self.command();
+        ShellNode::Command(ShellCommand::default())
     }
 
     /// Parses the redirections after a group.
@@ -227,6 +260,11 @@ impl ShellParser {
             match self.tokens.get(self.at) {
                 Some(ShellToken::Redirected(file)) => to = Some(file.clone()),
                 Some(ShellToken::ErrorsRedirected) => {}
+                // `< <(...)`: the exit code of this command is not that of the group.
+                Some(ShellToken::Open) => {
+                    self.brackets();
+                    continue;
+                }
                 _ => break,
             }
             self.at += 1;
@@ -275,12 +313,12 @@ impl ShellParser {
                     command.file.clone_from(file);
                 }
                 Some(ShellToken::ErrorsRedirected) => command.errors_redirected = true,
-                Some(ShellToken::Open) if !command.words.is_empty() => {
+                // Without words, these are the brackets of an array: `NAME=(...)`.
+                Some(ShellToken::Open)
+                    if !(command.words.is_empty() && command.assignments.is_empty()) =>
+                {
                     if self.brackets() == 2 && command.words.len() == 1 {
-                        // A function is defined, not run.
-                        self.skip_ends();
-                        self.command();
-                        return ShellNode::Command(ShellCommand::default());
+                        return self.function_body();
                     }
                     continue;
                 }
@@ -367,13 +405,22 @@ mod tests {
             ("for x in 1 2; do a $x; done; b", "[loop  [a $x]; b]"),
             ("while ! a; do b; done", "[loop [not a] [b]]"),
             ("case $x in a) cargo test;; esac; b", "[; b]"),
+            ("case $x in a) case $y in b) c;; esac;; d) cargo test;; esac; b", "[; b]"),
+            ("case $x in a) echo case closed;; esac; b", "[; b]"),
             ("f() { make test; }; b", "[; b]"),
+            ("function f {\n make lint\n cargo test\n}\nb", "[; b]"),
+            ("function f() { make lint; cargo test; } && b", "[ && b]"),
+            ("function f\n(a; b); c", "[; c]"),
             ("diff <(a) <(b; c) && d", "[diff && d]"),
             ("a &&\n b", "[a && b]"),
             ("X=1 a Y=2", "[a Y=2]"),
+            ("x=(cargo test) && b", "[ && b]"),
+            ("X=1 y=() a; z=(cargo test\n c)\nb", "[a; ; b]"),
             ("time (a; b) && time { c; }", "[([a; b]) && [c]]"),
             ("{ a; } 2>&1 >'b c' | d", "[[a] > b c | d]"),
             ("while a; do b; done 2> log > x; c", "[loop [a] [b] > x; c]"),
+            ("while a; do b; done < <(cargo test) | c; d", "[loop [a] [b] | c; d]"),
+            ("{ a; } > x < <(b; (c)) 2> y && d", "[[a] > x && d]"),
             ("'if' a", "[if a]"),
             ("fi; a; }; b )", "[a; b]"),
         ] {
@@ -383,7 +430,7 @@ mod tests {
 
     #[test]
     fn very_deep_nesting_has_no_tree() {
-        for piece in ["(", "{ ", "! ( ", "if ", "while ", "a() ", "( { "] {
+        for piece in ["(", "{ ", "! ( ", "if ", "while ", "a() ", "function f ", "( { "] {
             assert_eq!(read(&piece.repeat(100_000)), None, "{piece}");
         }
         for piece in ["a && ", "a | ", "! ", ") ", "fi ", "a; ", "a <( ", "case ", "elif ", "& "] {

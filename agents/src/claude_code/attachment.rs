@@ -6,6 +6,7 @@ use super::line::{ClaudeAttachment, ClaudeLine, MessageContent, content};
 use super::line_context::{LineContext, PieceBuilder, SpokenLine, fields};
 use super::prompt::fields_of;
 use super::typed_text::{self, TextAuthor, TypedText};
+use crate::file_address::path_of;
 use crate::lenient::{LenientInteger, LenientList, LenientText};
 use crate::long_text;
 use forge_store::model::{Kind, Value};
@@ -187,7 +188,10 @@ impl PieceBuilder<'_> {
                 })
             });
             let lines: Vec<String> = lines.collect();
-            let path = file.uri.text().map(|uri| uri.strip_prefix("file://").unwrap_or(uri));
+            if lines.is_empty() {
+                continue;
+            }
+            let path = file.uri.text().map(path_of);
             let value = fields([
                 ("type", "diagnostics".into()),
                 ("path", path.into()),

@@ -7,6 +7,7 @@ use super::{script, tool};
 use crate::claude_code::call::commits;
 use crate::claude_code::line_context::{PieceBuilder, fields};
 use crate::claude_code::open_call::{CallRequest, OpenCall};
+use crate::command_words::{command_line_of, shell_line};
 use crate::lenient::{LenientId, LenientList, LenientText, elements};
 use crate::long_text;
 use crate::text_hash::hash;
@@ -113,14 +114,19 @@ fn open(
     if matches!(&asked, CallRequest::Patch { files } if files.is_empty()) {
         return;
     }
-    let cwd = match (scene.cwd, directory) {
+    let cwd = working_directory(scene, directory);
+    let one = OpenCall { called_at: scene.at, cwd, tool: call.name.to_owned(), asked };
+    work.carry.calls.insert(call.id.to_owned(), one);
+}
+
+/// Returns the directory of a call. The one that it names may be relative to the session's.
+fn working_directory(scene: &LineContext<'_>, named: Option<&str>) -> Option<String> {
+    match (scene.cwd, named) {
         (Some(cwd), Some(below)) if patch::is_relative(below) => {
             Some(format!("{}/{below}", cwd.trim_end_matches('/')))
         }
-        (cwd, directory) => directory.or(cwd).map(str::to_owned),
-    };
-    let one = OpenCall { called_at: scene.at, cwd, tool: call.name.to_owned(), asked };
-    work.carry.calls.insert(call.id.to_owned(), one);
+        (cwd, named) => named.or(cwd).map(str::to_owned),
+    }
 }
 
 fn command(
@@ -175,19 +181,14 @@ pub(super) fn command_line(
     if json.starts_with('"') {
         return Some((serde_json::from_str(json).ok()?, format!("{at}/command")));
     }
-    match words {
-        [] => None,
-        [(_, shell), (_, flag), (index, line)]
-            if shell.ends_with("sh") && flag.starts_with('-') && flag.contains('c') =>
-        {
-            Some((line.clone(), format!("{at}/command/{index}")))
-        }
-        // One pointer cannot express the joined words of a long line.
-        words => {
-            let words: Vec<&str> = words.iter().map(|(_, word)| word.as_str()).collect();
-            Some((words.join(" "), String::new()))
-        }
-    }
+    let (index, _) = words.last()?;
+    let words: Vec<&str> = words.iter().map(|(_, word)| word.as_str()).collect();
+    // One pointer cannot express the joined words of a long line.
+    let pointer = match shell_line(&words) {
+        Some(_) => format!("{at}/command/{index}"),
+        None => String::new(),
+    };
+    Some((command_line_of(&words), pointer))
 }
 
 /// The request of a command line. `pointer` leads to it; without a pointer a long line is cut.
@@ -218,7 +219,7 @@ fn scripted(work: &mut PieceBuilder<'_>, scene: &LineContext<'_>, id: &str, inpu
     let commands =
         commands.filter(|named| !patch::applied(&named.command, None).is_some_and(|it| it.alone));
     let commands = commands.enumerate().map(|(index, named)| {
-        let cwd = named.directory.as_deref().or(scene.cwd).map(str::to_owned);
+        let cwd = working_directory(scene, named.directory.as_deref());
         let asked = command_request(scene, &named.command, "", Value::Null);
         let call = OpenCall { called_at: scene.at, cwd, tool: "exec".to_owned(), asked };
         ScriptCommand { id: format!("{id}/{}", index + 1), hash: hash(named.command.trim()), call }

@@ -6,6 +6,7 @@ use super::{LineContext, call_result, prompt, tool};
 use crate::claude_code::command::REFUSED;
 use crate::claude_code::line_context::{PieceBuilder, fields};
 use crate::claude_code::open_call::OpenCall;
+use crate::file_address::path_of;
 use crate::lenient::{LenientBool, LenientId, LenientInteger, LenientList, LenientText, object};
 use crate::patch::EditDescription;
 use forge_store::model::{Timestamp, Value};
@@ -220,32 +221,6 @@ fn unless_it_failed_to_start(end: CodexCommandEnd<'_>) -> CodexCommandEnd<'_> {
         return CodexCommandEnd { exit_code: None, duration_ms: None, not_started: true, ..end };
     }
     end
-}
-
-/// The path in a `file:` address, or the path itself.
-pub(super) fn path_of(address: &str) -> String {
-    let Some(rest) = address.strip_prefix("file://") else { return address.to_owned() };
-    // A `file:` URL may name a host before the path.
-    let path = rest.find('/').and_then(|at| rest.get(at..)).unwrap_or(rest);
-    let mut bytes = Vec::with_capacity(path.len());
-    let mut at = 0;
-    while let Some(byte) = path.as_bytes().get(at) {
-        let code = path.get(at + 1..at + 3).and_then(|code| u8::from_str_radix(code, 16).ok());
-        match code.filter(|_| *byte == b'%') {
-            Some(code) => {
-                bytes.push(code);
-                at += 3;
-            }
-            None => {
-                bytes.push(*byte);
-                at += 1;
-            }
-        }
-    }
-    let decoded = String::from_utf8(bytes).unwrap_or_else(|_| path.to_owned());
-    // `/C:/x` is a Windows path.
-    let is_drive = decoded.as_bytes().get(2) == Some(&b':');
-    if is_drive { decoded.trim_start_matches('/').to_owned() } else { decoded }
 }
 
 /// Records a change of files.

@@ -2,11 +2,12 @@
 
 use super::call::CodexCall;
 use super::call_result;
-use super::event::{duration_ms, path_of};
+use super::event::duration_ms;
 use super::state::OpenToolCall;
 use super::{LineContext, agent};
 use crate::claude_code::command::REFUSED;
 use crate::claude_code::line_context::{PieceBuilder, fields};
+use crate::file_address::path_of;
 use crate::lenient::{LenientBool, LenientFlag, LenientList, LenientText, object};
 use crate::long_text;
 use crate::text_hash::hash;

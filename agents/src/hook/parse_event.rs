@@ -5,6 +5,7 @@ use super::command_end;
 use super::event::{
     HookAgent, HookCommandEnd, HookEvent, HookEventKind, SessionStartKind, ToolUse,
 };
+use crate::command_words::command_line_of;
 use serde_json::{Map, Value, json};
 use std::borrow::Cow;
 use std::path::PathBuf;
@@ -271,7 +272,8 @@ fn like_claude(used: &mut ToolUse, agent: HookAgent) {
             }
         }
         if let Some(Value::Array(words)) = input.get("command") {
-            let line = command_line(words);
+            let words: Vec<&str> = words.iter().filter_map(Value::as_str).collect();
+            let line = command_line_of(&words);
             input.insert("command".to_owned(), line.into());
         }
     }
@@ -300,14 +302,5 @@ fn patch(used: &mut ToolUse, agent: HookAgent) {
     let text = names.iter().find_map(|name| used.input.get(*name)?.as_str());
     if let Some(text) = text {
         used.input = Value::String(text.to_owned());
-    }
-}
-
-/// The command line of words: `["bash", "-lc", "make"]` gives `make`.
-fn command_line(words: &[Value]) -> String {
-    let words: Vec<&str> = words.iter().filter_map(Value::as_str).collect();
-    match words.as_slice() {
-        [shell, flag, line] if shell.ends_with("sh") && flag.starts_with('-') => (*line).to_owned(),
-        words => words.join(" "),
     }
 }

@@ -28,6 +28,8 @@ const VARIABLE_SOURCE: &str = "env:";
 const MAX_KEY_BYTES: u64 = 16 << 20;
 /// A larger file is not a grant.
 const MAX_GRANT_BYTES: u64 = 4 << 10;
+/// The number of hexadecimal digits of the secret in a key file.
+const SECRET_DIGITS: usize = 64;
 
 /// The remotes of a store.
 pub struct Remotes {
@@ -199,6 +201,14 @@ fn read_grant(context: &Context, source: &str) -> Result<RemoteGrant, CommandErr
     })
 }
 
+/// Returns whether this is the text of a key file, or the secret of one alone.
+fn is_key_text(source: &str) -> bool {
+    let is_secret = |word: &str| {
+        word.len() >= SECRET_DIGITS && word.bytes().all(|byte| byte.is_ascii_hexdigit())
+    };
+    source.trim_start().starts_with("forge remote") || source.split_whitespace().any(is_secret)
+}
+
 /// Reads a key: from a file, or from the environment variable NAME for `env:NAME`.
 ///
 /// # Errors
@@ -215,7 +225,7 @@ pub fn read_key(context: &Context, source: &str) -> Result<RemoteKeyFile, Comman
             return Err(CommandError::invalid("this is a grant, not a file with a key")
                 .hinted(format!("set {GRANT_VARIABLE} to it, and {URL_VARIABLE} to the URL")));
         }
-        None if source.trim_start().starts_with("forge remote") => {
+        None if is_key_text(source) => {
             return Err(CommandError::invalid("this is the text of a key, not a file with it")
                 .hinted("write it to a file and name that, or 'env:NAME' for a variable with it"));
         }

@@ -263,6 +263,14 @@ fn wrong_usage_says_what_to_do() {
     Caused by: No such file or directory (os error 2)
     [exit 3]
     ");
+    // A secret that was given instead of the file with it is not repeated.
+    let secret = "0123456789abcdef".repeat(4);
+    insta::assert_snapshot!(first.forge(["remote", "add", "../../shared", "--key", &secret]), @r"
+    [stderr]
+    error: this is the text of a key, not a file with it
+    hint: write it to a file and name that, or 'env:NAME' for a variable with it
+    [exit 2]
+    ");
     environment.write("first/checkout/text", "not a key");
     insta::assert_snapshot!(first.forge(["remote", "add", "../../shared", "--key", "text"]), @r"
     [stderr]

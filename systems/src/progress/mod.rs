@@ -215,13 +215,16 @@ pub fn resume(
         }
         return Ok(answer);
     }
-    let reason = match PipelineExecution::latest(store, review, None)? {
-        None => format!("nothing is saved of the review '{review}'"),
-        Some((execution, document)) => format!(
+    let reason = match (PipelineExecution::find(store, review, execution, None)?, execution) {
+        (Some((saved, document)), _) => format!(
             "nothing is saved of the stage '{stage}': the execution '{}' is at '{}'",
-            execution.execution,
+            saved.execution,
             document.stage().unwrap_or("no stage")
         ),
+        (None, Some(name)) => {
+            format!("nothing is saved of the execution '{name}' of the review '{review}'")
+        }
+        (None, None) => format!("nothing is saved of the review '{review}'"),
     };
     Ok(ResumeDecision::Nothing { reason, from_execution: None })
 }

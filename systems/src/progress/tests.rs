@@ -171,6 +171,25 @@ fn the_execution_saved_last_at_that_stage_is_gone_on_from() {
 }
 
 #[test]
+fn a_named_execution_with_nothing_to_resume_says_where_it_is_itself() {
+    let store = Store::in_memory().unwrap();
+    execution(&store, "old").save(&act(1), &counts(10, 100, 0)).unwrap();
+    let other = document(r#"{"stage":"deduplication"}"#);
+    execution(&store, "new").save(&act(2), &other).unwrap();
+    execution(&store, "empty");
+    let reason =
+        |name: &str| match resume(&store, "r1", "extraction", Some(name), at(90), false).unwrap() {
+            ResumeDecision::Nothing { reason, .. } => reason,
+            other => panic!("{other:?}"),
+        };
+    assert_eq!(
+        reason("old"),
+        "nothing is saved of the stage 'extraction': the execution 'old' is at 'screening_ta'"
+    );
+    assert_eq!(reason("empty"), "nothing is saved of the execution 'empty' of the review 'r1'");
+}
+
+#[test]
 fn items_reported_between_saves_are_done_once_and_failed_ones_wait() {
     let store = Store::in_memory().unwrap();
     let one = execution(&store, "e1");

@@ -199,8 +199,9 @@ fn a_copied_line_of_another_session_is_a_message_and_not_a_prompt() {
 #[test]
 fn events_outside_the_conversation_are_notices_or_external_edits() {
     let attachment = |attachment: Json| json!({ "attachment": attachment });
-    let found = json!([{ "uri": "file:///w/a.rs", "diagnostics": [
-        { "message": "unused", "severity": "Warning", "range": { "start": { "line": 4 } } }, null] }]);
+    let found = json!([{ "uri": "file:///w/my%20app/a.rs", "diagnostics": [
+        { "message": "unused", "severity": "Warning", "range": { "start": { "line": 4 } } }, null] },
+        { "uri": "file:///w/clean.rs", "diagnostics": [] }]);
     let answer = |model: &str| json!({ "message": { "model": model, "content": "x" } });
     let piece = Script::new()
         .line(
@@ -237,5 +238,6 @@ fn events_outside_the_conversation_are_notices_or_external_edits() {
         ("model", "model-b (before: model-a)"),
     ];
     assert_eq!(shown, expected);
+    assert_eq!(text(&notices[0].value, "path"), Some("/w/my app/a.rs"));
     assert_eq!(text(&notices[2].value, "address"), Some("https://h.example/pull/7"));
 }

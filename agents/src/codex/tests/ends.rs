@@ -253,6 +253,17 @@ fn a_script_without_items_leaves_its_commands_unknown() {
 }
 
 #[test]
+fn a_command_of_a_script_runs_below_the_directory_of_the_session() {
+    let call = json!({"type": "custom_tool_call", "name": "exec", "call_id": "s1",
+        "input": "tools.exec_command({cmd: 'make lint', workdir: 'b'})"});
+    let printed = json!({"type": "custom_tool_call_output", "call_id": "s1",
+        "output": "Script completed\nWall time 0.1 seconds\nOutput:\n"});
+    let piece = read(&[meta(), item(1, &call), item(2, &printed)].concat());
+    let command = of(&piece, Kind::Command)[0];
+    assert_eq!(text(command, "working_dir").as_deref(), Some("/w/b"));
+}
+
+#[test]
 fn a_running_script_is_judged_by_its_final_output() {
     let input = "const [a, b] = await Promise.all([tools.exec_command({cmd: 'git status'}), tools.exec_command({cmd: 'pytest -q'})]); text(b.output)";
     let asked =

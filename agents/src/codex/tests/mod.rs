@@ -327,6 +327,28 @@ fn wherever_the_file_is_cut_the_same_is_read() {
 }
 
 #[test]
+fn a_word_of_a_command_with_a_semicolon_or_bar_is_no_command() {
+    let words = [
+        json!(["git", "commit", "-m", "fix; cargo test"]),
+        json!(["rg", "foo|cargo test", "src"]),
+        json!(["ssh", "-oBatchMode=yes", "host"]),
+    ];
+    let calls = words.iter().zip(1_u32..).map(|(words, second)| {
+        let id = format!("k{second}");
+        call(second, "shell", &id, &json!({"command": words}))
+            + &output(second, &id, &json!("Exit code: 0\nWall time: 0.1 seconds\nOutput:\n"))
+    });
+    let piece = read(&(meta() + &calls.collect::<String>()));
+    let commands = of(&piece, Kind::Command);
+    let lines: Vec<_> = commands.iter().filter_map(|fact| text(fact, "command")).collect();
+    assert_eq!(
+        lines,
+        ["git commit -m 'fix; cargo test'", "rg 'foo|cargo test' src", "ssh -oBatchMode=yes host"]
+    );
+    assert!(of(&piece, Kind::Verification).is_empty());
+}
+
+#[test]
 fn control_characters_that_are_not_escaped_lose_nothing() {
     // Of the line, and of the JSON in a call's arguments.
     let called = json!({"type": "function_call", "name": "shell_command", "call_id": "k1",

@@ -1,0 +1,56 @@
+//! Command lines of commands that are given as lists of words.
+
+/// Returns the command line of a list of words. The line of `bash -lc LINE` is the line itself. In
+/// any other list, the words that a shell would split or expand are quoted.
+pub(crate) fn command_line_of(words: &[&str]) -> String {
+    match shell_line(words) {
+        Some(line) => line.to_owned(),
+        None => words.iter().map(|word| quoted(word)).collect::<Vec<_>>().join(" "),
+    }
+}
+
+/// Returns the line that a shell is called with, as in `bash -lc LINE`.
+pub(crate) fn shell_line<'a>(words: &[&'a str]) -> Option<&'a str> {
+    let [program, flag, line] = words else { return None };
+    let is_line = match program.rsplit('/').next().unwrap_or_default() {
+        "sh" | "bash" | "zsh" | "dash" | "ash" | "ksh" | "csh" | "tcsh" | "fish" => {
+            flag.starts_with('-') && !flag.starts_with("--") && flag.contains('c')
+        }
+        "pwsh" => flag.eq_ignore_ascii_case("-c") || flag.eq_ignore_ascii_case("-command"),
+        _ => false,
+    };
+    is_line.then_some(*line)
+}
+
+fn quoted(word: &str) -> String {
+    let is_plain = |byte: u8| byte.is_ascii_alphanumeric() || b"-_./,:=+@%".contains(&byte);
+    if !word.is_empty() && word.bytes().all(is_plain) {
+        word.to_owned()
+    } else {
+        format!("'{}'", word.replace('\'', r"'\''"))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_line_has_the_words_of_its_list() {
+        let lists: [(&[&str], &str); 10] = [
+            (&["bash", "-lc", "make && ls"], "make && ls"),
+            (&["/bin/sh", "-c", "make"], "make"),
+            (&["pwsh", "-Command", "make"], "make"),
+            (&["bash", "-x", "run.sh"], "bash -x run.sh"),
+            (&["bash", "-e", "-c", "cargo test"], "bash -e -c 'cargo test'"),
+            (&["ssh", "-oBatchMode=yes", "host"], "ssh -oBatchMode=yes host"),
+            (&["git", "commit", "-m", "fix; cargo test"], "git commit -m 'fix; cargo test'"),
+            (&["rg", "it's|cargo test", ""], r"rg 'it'\''s|cargo test' ''"),
+            (&["ls", "-l", "a/b.rs"], "ls -l a/b.rs"),
+            (&[], ""),
+        ];
+        for (words, line) in lists {
+            assert_eq!(command_line_of(words), line);
+        }
+    }
+}
