@@ -301,10 +301,14 @@ impl OutcomeSolver<'_> {
                     ways = PossibleEnds { zero: ways.all(), ..PossibleEnds::default() };
                 } else if item.ends_list {
                     ways.exit_nonzero = either(ways.exit_nonzero, ways.nonzero);
-                    // Which failures of a chain end the list is not computed.
+                    // Which failures of a chain end the list is not computed. A group has already
+                    // ended it where one of its own commands does.
                     if !matches!(
                         item.plan,
-                        ExitCodeTree::Chain(_) | ExitCodeTree::Not(_) | ExitCodeTree::If { .. }
+                        ExitCodeTree::Chain(_)
+                            | ExitCodeTree::List(_)
+                            | ExitCodeTree::Not(_)
+                            | ExitCodeTree::If { .. }
                     ) {
                         ways.nonzero = None;
                     }

@@ -261,6 +261,11 @@ fn an_exit_code_is_followed_through_the_line() {
         ("cargo test || exit 1; ls", 0, "", "passed"),
         ("cargo test || { echo no; exit 1; }", 0, "x", "passed"),
         ("set -e; cargo test; ls", 0, "", "passed"),
+        ("set -e; { cargo test; ls; }; ls", 0, "", "passed"),
+        ("set -e; (cargo test && ls); ls", 0, "", "passed"),
+        // Bash goes on after a group whose `&&` or `!` failed.
+        ("set -e; { cargo test && ls; }; ls", 0, "x", "unknown"),
+        ("set -e; { ! cargo test; }; ls", 0, "x", "unknown"),
         ("set -o pipefail; cargo test | tail -3", 0, "x", "passed"),
         ("set -euo pipefail\ncargo test | tail -3", 101, "x", "failed"),
         ("bash -eo pipefail -c 'cargo test | tee log'", 0, "x", "passed"),
