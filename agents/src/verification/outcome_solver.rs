@@ -464,8 +464,10 @@ impl OutcomeSolver<'_> {
         let mut after = PossibleEnds::default();
         let any = PossibleEnds { zero: rounds, nonzero: rounds, ..PossibleEnds::default() };
         after.add(before.all(), &any);
-        after.exit_zero = rounds.and_then(|_| after.zero.filter(|_| ways.exit_zero.is_some()));
-        after.exit_nonzero = after.zero.filter(|_| ways.exit_nonzero.is_some());
+        let exits_zero = ways.exit_zero.or(before.exit_zero).is_some();
+        let exits_nonzero = ways.exit_nonzero.or(before.exit_nonzero).is_some();
+        after.exit_zero = after.zero.filter(|_| exits_zero);
+        after.exit_nonzero = after.zero.filter(|_| exits_nonzero);
         after
     }
 }

@@ -283,6 +283,9 @@ fn an_exit_code_is_followed_through_the_line() {
         ("cargo test || echo BAD", 0, "x", "passed"),
         ("for p in a b; do cargo test -p $p; done", 101, "", "failed"),
         ("for p in a b; do cargo test -p $p || exit 1; done", 1, "", "failed"),
+        // The `exit` in the condition may have ended the line before the check.
+        ("while test -e up || exit 1; do ls; done; cargo test", 1, "", "unknown"),
+        ("while test -e up || exit 1; do ls; done; cargo test", 0, "", "passed"),
     ] {
         assert_eq!(status(line, code, output), expected, "{line} {code} {output}");
     }
