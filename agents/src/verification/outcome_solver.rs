@@ -453,7 +453,13 @@ impl OutcomeSolver<'_> {
 
     /// The ways of a loop. The number of rounds and the outcomes of each are not known.
     fn repeated(&mut self, condition: Option<&ExitCodeTree>, body: &ExitCodeTree) -> PossibleEnds {
-        let ways = self.part(body);
+        let last = self.part(body);
+        let ways = PossibleEnds {
+            zero: self.with_earlier_rounds(last.zero),
+            nonzero: self.with_earlier_rounds(last.nonzero),
+            exit_zero: self.with_earlier_rounds(last.exit_zero),
+            exit_nonzero: self.with_earlier_rounds(last.exit_nonzero),
+        };
         let skipped = self.not_run(body).map(|outcomes| PossibleEnd { outcomes, ..NOTHING });
         let rounds = either(ways.all(), skipped);
         let before = condition.map(|condition| self.part(condition));
@@ -469,5 +475,19 @@ impl OutcomeSolver<'_> {
         after.exit_zero = after.zero.filter(|_| exits_zero);
         after.exit_nonzero = after.zero.filter(|_| exits_nonzero);
         after
+    }
+
+    /// Adds the outcomes that the checks of a loop may have had before its last round. A check that
+    /// failed in the last round failed.
+    fn with_earlier_rounds(&self, last: Option<PossibleEnd>) -> Option<PossibleEnd> {
+        let last = last?;
+        let mut outcomes = last.outcomes;
+        for (check, allowed) in self.known.allowed.iter().enumerate() {
+            let found = (last.outcomes >> (check * BITS)) & (OK | FAILED | NOT_RUN);
+            if found != 0 && found != FAILED {
+                outcomes |= *allowed << (check * BITS);
+            }
+        }
+        Some(PossibleEnd { outcomes, ..last })
     }
 }

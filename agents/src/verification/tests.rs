@@ -332,6 +332,14 @@ fn every_check_of_a_list_has_its_own_status() {
             "1:unknown 2:passed",
         ),
         ("cargo clippy; cargo test; ls", 0, "error: could not compile `a`", "1:unknown 2:unknown"),
+        // A check that passed in the last round of a loop may have failed before.
+        (
+            "for p in a b; do cargo clippy && cargo test; done",
+            101,
+            "test result: FAILED. 1 passed; 1 failed",
+            "1:unknown 2:failed",
+        ),
+        ("for p in a b; do if cargo test; then exit 3; fi; done", 3, "x", "1:unknown"),
     ] {
         assert_eq!(ended(line, "finished", Some(code), output), expected, "{line} {code} {output}");
     }
