@@ -97,11 +97,26 @@ impl From<SessionSummary> for SessionLine {
 
 impl Report for SessionListReport {
     fn human(&self, screen: &mut Screen) {
-        if self.sessions.is_empty() {
-            screen.line(Tone::Plain, "No session has been begun yet.");
-            screen.line(Tone::Dim, "The first thing you record begins one.");
-            return;
+        match (self.sessions.len(), self.more, self.others) {
+            (0, 0, 0) => {
+                screen.line(Tone::Plain, "No session has been begun yet.");
+                screen.line(Tone::Dim, "The first thing you record begins one.");
+            }
+            (0, 0, _) => screen.line(Tone::Plain, "No session of this kind has been begun yet."),
+            (0, ..) => {}
+            _ => self.print_table(screen),
         }
+        if self.more > 0 {
+            screen.line(Tone::Dim, &format!("{} more with a greater '--limit'", self.more));
+        }
+        if self.others > 0 {
+            screen.line(Tone::Dim, &format!("{} of other kinds with '--all'", self.others));
+        }
+    }
+}
+
+impl SessionListReport {
+    fn print_table(&self, screen: &mut Screen) {
         let titles = ["", "Session", "Agent", "Branch", "Claims", "Facts", "Checkpoints", "Last"];
         let mut table = TextTable::new(&titles).right(4).right(5).right(6).flexible(1);
         for session in &self.sessions {
@@ -118,12 +133,6 @@ impl Report for SessionListReport {
             ]);
         }
         screen.table(&table);
-        if self.more > 0 {
-            screen.line(Tone::Dim, &format!("{} more with a greater '--limit'", self.more));
-        }
-        if self.others > 0 {
-            screen.line(Tone::Dim, &format!("{} of other kinds with '--all'", self.others));
-        }
     }
 }
 

@@ -132,6 +132,23 @@ fn sessions_are_begun_listed_and_chosen() {
 }
 
 #[test]
+fn a_list_without_lines_does_not_deny_sessions_that_it_omits() {
+    let environment = Environment::new();
+    environment.forge(["init"]).success();
+    environment.write("project/history.jsonl", r#"{"role":"user","content":"hello"}"#);
+    environment.forge(["thread", "append", "--thread", "t", "history.jsonl"]).success();
+    assert_snapshot!(environment.forge(["session", "list"]), @r"
+    No session of this kind has been begun yet.
+    1 of other kinds with '--all'
+    ");
+    environment.forge(["note", "add", "x"]).success();
+    assert_snapshot!(environment.forge(["session", "list", "--limit", "0"]), @r"
+    1 more with a greater '--limit'
+    1 of other kinds with '--all'
+    ");
+}
+
+#[test]
 fn the_settings_schedule_holds_for_new_sessions() {
     let environment = Environment::new();
     environment.forge(["init"]).success();
