@@ -114,6 +114,20 @@ fn a_call_that_was_under_way_is_put_right_after_a_crash() {
 }
 
 #[test]
+fn a_result_without_its_call_is_refused() {
+    let environment = place();
+    environment.forge(["init"]).success();
+    environment.forge(["thread", "append", "--thread", "t", "history.jsonl"]).success();
+    let refused = environment.forge(["thread", "pending", "--thread", "t", "--result", "sunny"]);
+    assert_eq!((refused.code, refused.stdout.as_str()), (2, ""), "{refused}");
+    assert!(refused.stderr.contains("add '--finish ID' or '--fail ID'"), "{refused}");
+    let start = ["thread", "pending", "--thread", "t", "--start", "c1", "--result", "sunny"];
+    assert_eq!(environment.forge(start).code, 2);
+    let finish = ["thread", "pending", "--thread", "t", "--finish", "c1", "--result", "sunny"];
+    assert!(environment.forge(finish).success().contains("pending c1 weather: finished"));
+}
+
+#[test]
 fn a_tool_can_print_before_it_has_read_all_of_its_arguments() {
     let environment = place();
     environment.forge(["init"]).success();

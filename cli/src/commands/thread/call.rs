@@ -72,6 +72,14 @@ impl Verb for ThreadPendingArgs {
         if marks { StoreAccess::Write } else { StoreAccess::Read }
     }
 
+    fn check(&self, _: &Context) -> Result<(), CommandError> {
+        if self.result.is_some() && self.finish.is_none() && self.fail.is_none() {
+            return Err(CommandError::invalid("a result needs the call that it belongs to")
+                .hinted("add '--finish ID' or '--fail ID'"));
+        }
+        Ok(())
+    }
+
     fn run(&self, opened: &OpenedStore, context: &mut Context) -> VerbResult<Self> {
         let OpenedStore { store, write_context, .. } = opened;
         let thread = Thread::open(store, self.thread.as_str())?;
