@@ -161,6 +161,9 @@ impl Report for SessionJoinReport {
 pub struct SessionShowReport {
     #[serde(skip)]
     done: Option<&'static str>,
+    /// The session that commands use here, if it is another one.
+    #[serde(skip)]
+    used_here: Option<String>,
     /// Its name.
     pub session: String,
     /// Its data.
@@ -174,7 +177,8 @@ impl SessionShowReport {
     /// Creates the report of a session.
     pub fn load(session: &Session) -> Result<Self, CommandError> {
         let line = SessionLine::from(session.summary()?);
-        Ok(Self { done: None, session: line.name.clone(), line, metrics: None })
+        let session = line.name.clone();
+        Ok(Self { done: None, used_here: None, session, line, metrics: None })
     }
 
     /// Adds its metrics.
@@ -188,6 +192,11 @@ impl SessionShowReport {
         self.done = Some(done);
         self
     }
+
+    /// Adds that commands use another session here, because the environment names it.
+    pub fn but_here(self, other: String) -> Self {
+        Self { used_here: Some(other), ..self }
+    }
 }
 
 impl Report for SessionShowReport {
@@ -196,7 +205,12 @@ impl Report for SessionShowReport {
         if let Some(done) = self.done {
             screen.put(Tone::Plain, &format!("{done} session "));
             screen.put(Tone::Id, &line.name);
-            screen.line(Tone::Dim, " (current from now on)");
+            let note = match &self.used_here {
+                _ if !line.current => String::new(),
+                None => " (current from now on)".to_owned(),
+                Some(other) => format!(" (current from now on, but commands here use {other})"),
+            };
+            screen.line(Tone::Dim, &note);
             return;
         }
         screen.put(Tone::Id, &line.name);

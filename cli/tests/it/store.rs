@@ -127,7 +127,8 @@ fn sessions_are_begun_listed_and_chosen() {
     ");
     let named = Environment::new().with("FORGE_SESSION", "mine");
     named.forge(["init", "--name", "mine"]).success();
-    named.forge(["session", "new", "other"]).success();
+    assert_snapshot!(named.forge(["session", "new", "other"]), @"Began session other (current from now on, but commands here use mine)");
+    assert_snapshot!(named.forge(["session", "use", "mine"]), @"Chose session mine (current from now on)");
     assert_eq!(named.forge(["note", "add", "x", "--json"]).json()["session"], "mine");
 }
 
