@@ -301,10 +301,14 @@ impl OutcomeSolver<'_> {
                     ways = PossibleEnds { zero: ways.all(), ..PossibleEnds::default() };
                 } else if item.ends_list {
                     ways.exit_nonzero = either(ways.exit_nonzero, ways.nonzero);
-                    // Which failures of a chain end the list is not computed.
+                    // Which failures of a chain end the list is not computed. A group has already
+                    // ended it where one of its own commands does.
                     if !matches!(
                         item.plan,
-                        ExitCodeTree::Chain(_) | ExitCodeTree::Not(_) | ExitCodeTree::If { .. }
+                        ExitCodeTree::Chain(_)
+                            | ExitCodeTree::List(_)
+                            | ExitCodeTree::Not(_)
+                            | ExitCodeTree::If { .. }
                     ) {
                         ways.nonzero = None;
                     }
@@ -449,7 +453,13 @@ impl OutcomeSolver<'_> {
 
     /// The ways of a loop. The number of rounds and the outcomes of each are not known.
     fn repeated(&mut self, condition: Option<&ExitCodeTree>, body: &ExitCodeTree) -> PossibleEnds {
-        let ways = self.part(body);
+        let last = self.part(body);
+        let ways = PossibleEnds {
+            zero: self.with_earlier_rounds(last.zero),
+            nonzero: self.with_earlier_rounds(last.nonzero),
+            exit_zero: self.with_earlier_rounds(last.exit_zero),
+            exit_nonzero: self.with_earlier_rounds(last.exit_nonzero),
+        };
         let skipped = self.not_run(body).map(|outcomes| PossibleEnd { outcomes, ..NOTHING });
         let rounds = either(ways.all(), skipped);
         let before = condition.map(|condition| self.part(condition));
@@ -460,8 +470,24 @@ impl OutcomeSolver<'_> {
         let mut after = PossibleEnds::default();
         let any = PossibleEnds { zero: rounds, nonzero: rounds, ..PossibleEnds::default() };
         after.add(before.all(), &any);
-        after.exit_zero = rounds.and_then(|_| after.zero.filter(|_| ways.exit_zero.is_some()));
-        after.exit_nonzero = after.zero.filter(|_| ways.exit_nonzero.is_some());
+        let exits_zero = ways.exit_zero.or(before.exit_zero).is_some();
+        let exits_nonzero = ways.exit_nonzero.or(before.exit_nonzero).is_some();
+        after.exit_zero = after.zero.filter(|_| exits_zero);
+        after.exit_nonzero = after.zero.filter(|_| exits_nonzero);
         after
+    }
+
+    /// Adds the outcomes that the checks of a loop may have had before its last round. A check that
+    /// failed in the last round failed.
+    fn with_earlier_rounds(&self, last: Option<PossibleEnd>) -> Option<PossibleEnd> {
+        let last = last?;
+        let mut outcomes = last.outcomes;
+        for (check, allowed) in self.known.allowed.iter().enumerate() {
+            let found = (last.outcomes >> (check * BITS)) & (OK | FAILED | NOT_RUN);
+            if found != 0 && found != FAILED {
+                outcomes |= *allowed << (check * BITS);
+            }
+        }
+        Some(PossibleEnd { outcomes, ..last })
     }
 }

@@ -261,6 +261,11 @@ fn an_exit_code_is_followed_through_the_line() {
         ("cargo test || exit 1; ls", 0, "", "passed"),
         ("cargo test || { echo no; exit 1; }", 0, "x", "passed"),
         ("set -e; cargo test; ls", 0, "", "passed"),
+        ("set -e; { cargo test; ls; }; ls", 0, "", "passed"),
+        ("set -e; (cargo test && ls); ls", 0, "", "passed"),
+        // Bash goes on after a group whose `&&` or `!` failed.
+        ("set -e; { cargo test && ls; }; ls", 0, "x", "unknown"),
+        ("set -e; { ! cargo test; }; ls", 0, "x", "unknown"),
         ("set -o pipefail; cargo test | tail -3", 0, "x", "passed"),
         ("set -euo pipefail\ncargo test | tail -3", 101, "x", "failed"),
         ("bash -eo pipefail -c 'cargo test | tee log'", 0, "x", "passed"),
@@ -278,6 +283,9 @@ fn an_exit_code_is_followed_through_the_line() {
         ("cargo test || echo BAD", 0, "x", "passed"),
         ("for p in a b; do cargo test -p $p; done", 101, "", "failed"),
         ("for p in a b; do cargo test -p $p || exit 1; done", 1, "", "failed"),
+        // The `exit` in the condition may have ended the line before the check.
+        ("while test -e up || exit 1; do ls; done; cargo test", 1, "", "unknown"),
+        ("while test -e up || exit 1; do ls; done; cargo test", 0, "", "passed"),
     ] {
         assert_eq!(status(line, code, output), expected, "{line} {code} {output}");
     }
@@ -324,6 +332,14 @@ fn every_check_of_a_list_has_its_own_status() {
             "1:unknown 2:passed",
         ),
         ("cargo clippy; cargo test; ls", 0, "error: could not compile `a`", "1:unknown 2:unknown"),
+        // A check that passed in the last round of a loop may have failed before.
+        (
+            "for p in a b; do cargo clippy && cargo test; done",
+            101,
+            "test result: FAILED. 1 passed; 1 failed",
+            "1:unknown 2:failed",
+        ),
+        ("for p in a b; do if cargo test; then exit 3; fi; done", 3, "x", "1:unknown"),
     ] {
         assert_eq!(ended(line, "finished", Some(code), output), expected, "{line} {code} {output}");
     }

@@ -14,7 +14,7 @@ use crate::report::session::{
 use crate::verb::{EitherReport, OpenedStore, Verb, VerbResult, commands};
 use crate::workspace::{self, SessionNeed, StoreAccess};
 use forge_store::model::SessionKind;
-use forge_store::store::NewSession;
+use forge_store::store::{NewSession, Session, Store};
 
 /// Begin, choose and list debugging sessions.
 #[derive(Debug, clap::Subcommand)]
@@ -124,8 +124,26 @@ impl Verb for SessionNewArgs {
         if !session.summary()?.current {
             store.pin_session(&opened.write_context, Some(&session))?;
         }
-        Ok(SessionShowReport::load(&session)?.after("Began"))
+        chosen(context, store, &session, "Began")
     }
+}
+
+/// Returns the report of a command that made this session the current one.
+fn chosen(
+    context: &Context,
+    store: &Store,
+    session: &Session,
+    done: &'static str,
+) -> Result<SessionShowReport, CommandError> {
+    let report = SessionShowReport::load(session)?.after(done);
+    // '--session' and FORGE_SESSION have priority over the current session.
+    let Some(name) = context.session() else { return Ok(report) };
+    let named = workspace::named_session(store, name).and_then(|named| Ok(named.summary()?.info));
+    Ok(match named {
+        Ok(info) if info.id == report.line.id => report,
+        Ok(info) => report.but_here(info.name),
+        Err(_) => report.but_here(name.to_owned()),
+    })
 }
 
 impl Verb for SessionListArgs {
@@ -201,7 +219,7 @@ impl Verb for SessionUseArgs {
     type Report = SessionShowReport;
     const ACCESS: StoreAccess = StoreAccess::Write;
 
-    fn run(&self, opened: &OpenedStore, _: &mut Context) -> VerbResult<Self> {
+    fn run(&self, opened: &OpenedStore, context: &mut Context) -> VerbResult<Self> {
         let store = &opened.store;
         let session = workspace::named_session(store, &self.which)?;
         if session.summary()?.info.kind != SessionKind::Debug {
@@ -212,7 +230,7 @@ impl Verb for SessionUseArgs {
             .hinted("'forge session list' names those that can"));
         }
         store.pin_session(&opened.write_context, Some(&session))?;
-        Ok(SessionShowReport::load(&session)?.after("Chose"))
+        chosen(context, store, &session, "Chose")
     }
 }
 

@@ -59,10 +59,25 @@ pub fn newest_compactions(
     session: &Session,
     limit: Option<usize>,
 ) -> Result<Vec<ContextCompaction>, CommandError> {
-    let filter =
-        CheckpointFilter { tag: Some(TAG.to_owned()), limit, ..CheckpointFilter::default() };
-    let checkpoints = session.checkpoints(&filter)?;
-    Ok(checkpoints.into_iter().filter_map(ContextCompaction::from_checkpoint).collect())
+    let tagged = |limit| {
+        let tag = Some(TAG.to_owned());
+        session.checkpoints(&CheckpointFilter { tag, limit, ..CheckpointFilter::default() })
+    };
+    let compactions = |checkpoints: Vec<Checkpoint>| -> Vec<ContextCompaction> {
+        checkpoints.into_iter().filter_map(ContextCompaction::from_checkpoint).collect()
+    };
+    let newest = tagged(limit)?;
+    let listed = newest.len();
+    let mut found = compactions(newest);
+    // Other checkpoints can have the tag too.
+    if let Some(limit) = limit
+        && found.len() < limit
+        && listed >= limit
+    {
+        found = compactions(tagged(None)?);
+        found.truncate(limit);
+    }
+    Ok(found)
 }
 
 impl ContextCompaction {

@@ -97,11 +97,26 @@ impl From<SessionSummary> for SessionLine {
 
 impl Report for SessionListReport {
     fn human(&self, screen: &mut Screen) {
-        if self.sessions.is_empty() {
-            screen.line(Tone::Plain, "No session has been begun yet.");
-            screen.line(Tone::Dim, "The first thing you record begins one.");
-            return;
+        match (self.sessions.len(), self.more, self.others) {
+            (0, 0, 0) => {
+                screen.line(Tone::Plain, "No session has been begun yet.");
+                screen.line(Tone::Dim, "The first thing you record begins one.");
+            }
+            (0, 0, _) => screen.line(Tone::Plain, "No session of this kind has been begun yet."),
+            (0, ..) => {}
+            _ => self.print_table(screen),
         }
+        if self.more > 0 {
+            screen.line(Tone::Dim, &format!("{} more with a greater '--limit'", self.more));
+        }
+        if self.others > 0 {
+            screen.line(Tone::Dim, &format!("{} of other kinds with '--all'", self.others));
+        }
+    }
+}
+
+impl SessionListReport {
+    fn print_table(&self, screen: &mut Screen) {
         let titles = ["", "Session", "Agent", "Branch", "Claims", "Facts", "Checkpoints", "Last"];
         let mut table = TextTable::new(&titles).right(4).right(5).right(6).flexible(1);
         for session in &self.sessions {
@@ -118,12 +133,6 @@ impl Report for SessionListReport {
             ]);
         }
         screen.table(&table);
-        if self.more > 0 {
-            screen.line(Tone::Dim, &format!("{} more with a greater '--limit'", self.more));
-        }
-        if self.others > 0 {
-            screen.line(Tone::Dim, &format!("{} of other kinds with '--all'", self.others));
-        }
     }
 }
 
@@ -152,6 +161,9 @@ impl Report for SessionJoinReport {
 pub struct SessionShowReport {
     #[serde(skip)]
     done: Option<&'static str>,
+    /// The session that commands use here, if it is another one.
+    #[serde(skip)]
+    used_here: Option<String>,
     /// Its name.
     pub session: String,
     /// Its data.
@@ -165,7 +177,8 @@ impl SessionShowReport {
     /// Creates the report of a session.
     pub fn load(session: &Session) -> Result<Self, CommandError> {
         let line = SessionLine::from(session.summary()?);
-        Ok(Self { done: None, session: line.name.clone(), line, metrics: None })
+        let session = line.name.clone();
+        Ok(Self { done: None, used_here: None, session, line, metrics: None })
     }
 
     /// Adds its metrics.
@@ -179,6 +192,11 @@ impl SessionShowReport {
         self.done = Some(done);
         self
     }
+
+    /// Adds that commands use another session here, because the environment names it.
+    pub fn but_here(self, other: String) -> Self {
+        Self { used_here: Some(other), ..self }
+    }
 }
 
 impl Report for SessionShowReport {
@@ -187,7 +205,12 @@ impl Report for SessionShowReport {
         if let Some(done) = self.done {
             screen.put(Tone::Plain, &format!("{done} session "));
             screen.put(Tone::Id, &line.name);
-            screen.line(Tone::Dim, " (current from now on)");
+            let note = match &self.used_here {
+                _ if !line.current => String::new(),
+                None => " (current from now on)".to_owned(),
+                Some(other) => format!(" (current from now on, but commands here use {other})"),
+            };
+            screen.line(Tone::Dim, &note);
             return;
         }
         screen.put(Tone::Id, &line.name);

@@ -61,7 +61,8 @@ fn a_deleted_thread_comes_back() {
     assert_eq!(environment.forge(["--session", "support-7", "checkpoint", "list"]).code, 3);
     let wrong = environment.forge(["session", "restore", "support-7", "--kind", "memory"]);
     assert!(wrong.code == 3 && wrong.stderr.contains("no session 'support-7'"), "{wrong}");
-    environment.forge(["session", "restore", "support-7"]).success();
+    let restored = environment.forge(["session", "restore", "support-7"]).success();
+    assert!(!restored.contains("current"), "a thread is never the current session: {restored}");
     let listed = environment.forge(["--session", "support-7", "checkpoint", "list"]).success();
     assert!(listed.contains("step 2"), "{listed}");
     assert_eq!(environment.forge(["session", "restore", "support-7"]).code, 3);

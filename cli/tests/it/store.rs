@@ -127,8 +127,26 @@ fn sessions_are_begun_listed_and_chosen() {
     ");
     let named = Environment::new().with("FORGE_SESSION", "mine");
     named.forge(["init", "--name", "mine"]).success();
-    named.forge(["session", "new", "other"]).success();
+    assert_snapshot!(named.forge(["session", "new", "other"]), @"Began session other (current from now on, but commands here use mine)");
+    assert_snapshot!(named.forge(["session", "use", "mine"]), @"Chose session mine (current from now on)");
     assert_eq!(named.forge(["note", "add", "x", "--json"]).json()["session"], "mine");
+}
+
+#[test]
+fn a_list_without_lines_does_not_deny_sessions_that_it_omits() {
+    let environment = Environment::new();
+    environment.forge(["init"]).success();
+    environment.write("project/history.jsonl", r#"{"role":"user","content":"hello"}"#);
+    environment.forge(["thread", "append", "--thread", "t", "history.jsonl"]).success();
+    assert_snapshot!(environment.forge(["session", "list"]), @r"
+    No session of this kind has been begun yet.
+    1 of other kinds with '--all'
+    ");
+    environment.forge(["note", "add", "x"]).success();
+    assert_snapshot!(environment.forge(["session", "list", "--limit", "0"]), @r"
+    1 more with a greater '--limit'
+    1 of other kinds with '--all'
+    ");
 }
 
 #[test]

@@ -114,6 +114,35 @@ fn a_call_that_was_under_way_is_put_right_after_a_crash() {
 }
 
 #[test]
+fn a_result_without_its_call_is_refused() {
+    let environment = place();
+    environment.forge(["init"]).success();
+    environment.forge(["thread", "append", "--thread", "t", "history.jsonl"]).success();
+    let refused = environment.forge(["thread", "pending", "--thread", "t", "--result", "sunny"]);
+    assert_eq!((refused.code, refused.stdout.as_str()), (2, ""), "{refused}");
+    assert!(refused.stderr.contains("add '--finish ID' or '--fail ID'"), "{refused}");
+    let start = ["thread", "pending", "--thread", "t", "--start", "c1", "--result", "sunny"];
+    assert_eq!(environment.forge(start).code, 2);
+    let finish = ["thread", "pending", "--thread", "t", "--finish", "c1", "--result", "sunny"];
+    assert!(environment.forge(finish).success().contains("pending c1 weather: finished"));
+}
+
+#[test]
+fn a_tool_can_print_before_it_has_read_all_of_its_arguments() {
+    let environment = place();
+    environment.forge(["init"]).success();
+    let text = "x".repeat(1 << 20);
+    let call = CALL.replace(":1}", &format!(r#":\"{text}\"}}"#));
+    environment.write("project/long.jsonl", &format!("{USER}\n{call}\n"));
+    environment.forge(["thread", "append", "--thread", "t", "long.jsonl"]).success();
+    let run =
+        ["thread", "rerun", "c1", "--thread", "t", "--yes", "--json", "--", "timeout", "20", "cat"];
+    let run = environment.forge(run).json();
+    assert_eq!(run["state"], "finished");
+    assert_eq!(run["result"].as_str().map(str::len), Some(r#"{"at":""}"#.len() + text.len()));
+}
+
+#[test]
 fn the_guard_and_the_writer_keep_others_out() {
     let environment = place();
     environment.forge(["init"]).success();

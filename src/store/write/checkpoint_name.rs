@@ -3,6 +3,7 @@
 use crate::model::text::one_line;
 use crate::model::{AutoTrigger, Fact, Key, Kind, Value};
 use crate::store::entity_title;
+use std::collections::BTreeSet;
 
 /// The longest name, in characters.
 const NAME_CHARS: usize = 100;
@@ -21,8 +22,17 @@ pub(super) fn name_of_claims<'c>(
         }
         _ => return None,
     };
-    let mut claims = claims.filter(|(key, _)| kinds.contains(&key.kind));
-    let (key, value) = claims.find_map(|(key, value)| Some((key, value?)))?;
+    let claims: Vec<(&Key, &Value)> = claims
+        .filter(|(key, _)| kinds.contains(&key.kind))
+        .filter_map(|(key, value)| Some((key, value?)))
+        .collect();
+    // A hypothesis is rejected with its descendants: the name is about the first cause.
+    let ids: BTreeSet<&str> = claims.iter().map(|(key, _)| key.id.as_str()).collect();
+    let is_cause = |(_, value): &&(&Key, &Value)| {
+        let parent = value.field("parent").and_then(Value::as_text);
+        parent.is_none_or(|parent| !ids.contains(parent))
+    };
+    let (key, value) = claims.iter().find(is_cause).or(claims.first()).copied()?;
     let text = |name| value.field(name).and_then(Value::as_text).filter(|text| !text.is_empty());
     // A reopened hypothesis keeps the reason for which it had been settled.
     let is_open = matches!(text("status"), Some("active" | "under_test"));
@@ -112,6 +122,23 @@ mod tests {
             let name = name_of_claims(trigger, std::iter::once((&key, Some(&value))));
             assert_eq!(name.as_deref(), expected, "{trigger:?}");
         }
+    }
+
+    #[test]
+    fn a_rejection_is_named_by_the_hypothesis_that_its_descendants_follow() {
+        let value = |fields: &[(&str, &str)]| {
+            let fields = fields.iter().map(|(name, text)| ((*name).to_owned(), (*text).into()));
+            Value::Map(fields.collect())
+        };
+        let rejected = |reason| [("status", "rejected"), ("reason", reason), ("parent", "H9")];
+        let (child, cause) = (rejected("parent H9 was rejected"), rejected("the log is empty"));
+        // The order of the keys, not of the hypotheses.
+        let (child_key, key) =
+            (Key::new(Kind::Hypothesis, "H10"), Key::new(Kind::Hypothesis, "H9"));
+        let (child, cause) = (value(&child), value(&cause[..2]));
+        let claims = [(&child_key, Some(&child)), (&key, Some(&cause))];
+        let name = name_of_claims(AutoTrigger::HypothesisStatusChange, claims.into_iter());
+        assert_eq!(name.as_deref(), Some("H9 rejected: the log is empty"));
     }
 
     #[test]

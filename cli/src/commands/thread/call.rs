@@ -72,6 +72,14 @@ impl Verb for ThreadPendingArgs {
         if marks { StoreAccess::Write } else { StoreAccess::Read }
     }
 
+    fn check(&self, _: &Context) -> Result<(), CommandError> {
+        if self.result.is_some() && self.finish.is_none() && self.fail.is_none() {
+            return Err(CommandError::invalid("a result needs the call that it belongs to")
+                .hinted("add '--finish ID' or '--fail ID'"));
+        }
+        Ok(())
+    }
+
     fn run(&self, opened: &OpenedStore, context: &mut Context) -> VerbResult<Self> {
         let OpenedStore { store, write_context, .. } = opened;
         let thread = Thread::open(store, self.thread.as_str())?;
@@ -172,13 +180,13 @@ fn run_tool(
         .stderr(Stdio::inherit())
         .spawn()
         .map_err(|error| CommandError::io(&format!("cannot run '{}'", program.display()), error))?;
-    if let Some(mut input) = child.stdin.take() {
-        // A tool may ignore its arguments.
-        let _ = input.write_all(arguments.as_bytes());
-    }
-    let output = child
-        .wait_with_output()
-        .map_err(|error| CommandError::io("cannot wait for the command", error))?;
+    let input = child.stdin.take();
+    let output = std::thread::scope(|scope| {
+        // A tool may print before it has read all of its arguments, and may ignore them.
+        scope.spawn(move || input.map(|mut input| input.write_all(arguments.as_bytes())));
+        child.wait_with_output()
+    });
+    let output = output.map_err(|error| CommandError::io("cannot wait for the command", error))?;
     let mut content = String::from_utf8_lossy(&output.stdout).trim_end().to_owned();
     let is_error = !output.status.success();
     if is_error && content.is_empty() {

@@ -92,6 +92,16 @@ fn what_the_summary_left_out_comes_first_where_the_summary_is_known() {
 }
 
 #[test]
+fn a_checkpoint_with_the_tag_of_compactions_hides_none() {
+    let mut player = told();
+    player.hook("PostCompact", at(500), json!({"compact_summary": SUMMARY}));
+    player.says(at(501), &["checkpoint", "create", "after it", "--tags", "compaction"]);
+    let list = player.json(&["compaction", "list", "--limit", "1"]);
+    assert_eq!(list["compactions"].as_array().map(Vec::len), Some(1), "{list}");
+    assert_eq!(list["compactions"][0]["phase"], "done", "{list}");
+}
+
+#[test]
 fn a_person_sees_compactions_and_what_was_lost() {
     let mut player = told();
     player.hook("PostCompact", at(500), json!({"compact_summary": SUMMARY}));
