@@ -205,9 +205,11 @@ impl SessionRefs {
             }
             RecordChange::BranchHidden { branch, hidden, .. } => {
                 self.branch_mut(*branch)?.hidden = *hidden;
+                // Another store may undo the creation of the branch that is checked out here.
+                self.current_branch = self.visible_branch(self.current_branch)?;
             }
             RecordChange::Switched { branch, elsewhere: false, .. } => {
-                self.current_branch = *branch;
+                self.current_branch = self.visible_branch(*branch)?;
             }
             RecordChange::SessionDropped { pruning, .. } => {
                 self.gone = Some(SessionRemoval::Pruned(*pruning));

@@ -3,18 +3,16 @@
 use super::join::Joined;
 use super::track::{KnownRef, SharedPart};
 use super::{DepotRead, ReadRef, Remote};
-use crate::engine::commit::CommitDurability;
 use crate::engine::index::find_operation_of;
 use crate::engine::read_snapshot::ReadSnapshot;
 use crate::engine::refs::{present_session, session as session_refs};
 use crate::error::{DepotError, Error, Result};
+use crate::format::ExportMark;
 use crate::format::remote::{
     ForeignOperations, RefPack, RemoteRef, open_pack, pack_name, ref_name,
 };
-use crate::format::{ExportMark, Record, RecordChange};
 use crate::model::{
-    BranchNumber, BranchStatus, CloneId, Operation, OperationAuthor, OperationId, SessionHandle,
-    SessionId, SessionNumber,
+    BranchNumber, BranchStatus, CloneId, OperationId, SessionHandle, SessionId, SessionNumber,
 };
 use crate::store::bundle::PackTarget;
 use crate::store::bundle::reapply::Reapplied;
@@ -210,7 +208,6 @@ impl Store {
             None => self.take_new(act, remote, (handle, read), name)?,
         };
         let TakenRef { packs, end, joined } = taken;
-        self.leave_hidden_branch(act, content.info.id)?;
         let is_joined = joined.is_some();
         if let Some(joined) = joined {
             report.renumbered = joined.numbers;
@@ -249,20 +246,6 @@ impl Store {
         remote.keep_ref(self, (handle, session.number), stored, (packs.begins, shared))?;
         remote.note_seen(self, handle, &read.opened.seen());
         Ok(report)
-    }
-
-    /// Checks out the next visible base of the checked-out branch if others undid its creation.
-    fn leave_hidden_branch(&self, act: &WriteContext, id: SessionId) -> Result<()> {
-        let session = self.pulled_session(id)?.number;
-        // A plain undo must not bring the hidden branch back.
-        let operation = Operation { author: OperationAuthor::Hook, ..act.operation()? };
-        self.engine.commit(CommitDurability::Later, &mut |desk| {
-            let refs = session_refs(&desk.refs, session)?;
-            let branch = refs.visible_branch(refs.current_branch)?;
-            let changes = vec![RecordChange::switched(session, branch, act.now)];
-            let record = Record { operation: operation.clone(), changes };
-            Ok(((branch != refs.current_branch).then_some(record), ()))
-        })
     }
 
     /// Imports the packs of a ref that are new.
