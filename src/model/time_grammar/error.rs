@@ -237,19 +237,22 @@ impl GrammarFault {
 pub(super) fn quoted(text: &str) -> String {
     let mut shown = String::new();
     let mut left = MAX_QUOTED;
+    // The length in bytes up to which an ellipsis, one of the 60, fits too.
+    let mut with_ellipsis = 0;
     for character in text.chars() {
         let escaped = EscapedChar(character).to_string();
         let length = escaped.chars().count();
         if length > left {
-            // The ellipsis is one of the 60.
-            while shown.chars().count() >= MAX_QUOTED {
-                shown.pop();
-            }
+            // An escape is shown whole or not at all.
+            shown.truncate(with_ellipsis);
             shown.push('…');
             break;
         }
         left -= length;
         shown.push_str(&escaped);
+        if left > 0 {
+            with_ellipsis = shown.len();
+        }
     }
     shown
 }
