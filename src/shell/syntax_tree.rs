@@ -31,7 +31,7 @@ pub struct ShellCommand {
 pub enum ShellNode {
     /// One program.
     Command(ShellCommand),
-    /// Run in order; `true` where one runs in the background.
+    /// Parts that run in order; `true` for each that runs in the background.
     List(Vec<(ShellNode, bool)>),
     /// Pipelines joined by `&&` and `||`.
     Chain(Vec<(ChainOperator, ShellNode)>),
@@ -77,6 +77,7 @@ pub fn read(line: &str) -> Option<ShellNode> {
     (!reader.too_deep).then_some(ShellNode::List(items))
 }
 
+/// Parses the tokens of a command line.
 struct ShellParser {
     tokens: Vec<ShellToken>,
     at: usize,
@@ -85,6 +86,7 @@ struct ShellParser {
 }
 
 impl ShellParser {
+    /// Returns the unquoted word at the current token; empty if there is none.
     fn keyword(&self) -> &str {
         self.keyword_at(self.at)
     }
@@ -96,12 +98,14 @@ impl ShellParser {
         }
     }
 
+    /// Skips the current token if it is this word, unquoted. Returns whether it is.
     fn take_keyword(&mut self, keyword: &str) -> bool {
         let found = self.keyword() == keyword;
         self.at += usize::from(found);
         found
     }
 
+    /// Skips the current token if it is this one. Returns whether it is.
     fn take(&mut self, token: &ShellToken) -> bool {
         let found = self.tokens.get(self.at) == Some(token);
         self.at += usize::from(found);
@@ -328,7 +332,7 @@ impl ShellParser {
         }
     }
 
-    /// Skips brackets and what is between them. Returns how many tokens that were.
+    /// Skips brackets and the tokens between them. Returns the number of tokens skipped.
     fn brackets(&mut self) -> usize {
         let from = self.at;
         let mut open = 0_usize;

@@ -24,7 +24,7 @@ pub enum TimeError {
         text: String,
     },
     /// The text matches no form of the grammar.
-    #[error("'{text}' is not a time{}: {TIME_EXAMPLES}", at(.rest))]
+    #[error("'{text}' is not a time{}: {TIME_EXAMPLES}", not_understood(.rest))]
     Unreadable {
         /// The text.
         text: String,
@@ -138,7 +138,7 @@ impl TimeError {
     }
 }
 
-fn at(rest: &Option<String>) -> String {
+fn not_understood(rest: &Option<String>) -> String {
     rest.as_ref().map_or_else(String::new, |rest| format!(" (not understood from '{rest}' on)"))
 }
 
@@ -187,7 +187,7 @@ pub struct DurationError {
     pub(super) problem: String,
 }
 
-/// Why a form of the grammar rejects a text that began like it.
+/// The reason for which a form of the grammar rejects a text that began like it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum GrammarFault {
     /// The rest of the text, where the form stopped matching.
@@ -257,6 +257,7 @@ pub(super) fn quoted(text: &str) -> String {
     shown
 }
 
+/// A character as an error shows it: quotes are not escaped, unlike in a string literal.
 struct EscapedChar(char);
 
 impl fmt::Display for EscapedChar {
