@@ -210,6 +210,12 @@ impl ShellParser {
                 ShellNode::Loop { condition, body: Box::new(self.body()) }
             }
             "for" | "select" => {
+                // A word of the list may be called `do`.
+                if self.keyword_at(self.at + 2) == "in" {
+                    while !matches!(self.tokens.get(self.at), None | Some(ShellToken::End)) {
+                        self.at += 1;
+                    }
+                }
                 while !matches!(self.keyword(), "do" | "{") && self.at < self.tokens.len() {
                     self.at += 1;
                 }
@@ -407,6 +413,7 @@ mod tests {
             ("(cd x && make) > out.txt; y", "[([cd x && make]) > out.txt; y]"),
             ("if a; then b; elif c; then d; else e; fi && f", "[if [a]?[b] [c]?[d] else [e] && f]"),
             ("for x in 1 2; do a $x; done; b", "[loop  [a $x]; b]"),
+            ("for x in do {; do a; done; b", "[loop  [a]; b]"),
             ("while ! a; do b; done", "[loop [not a] [b]]"),
             ("case $x in a) cargo test;; esac; b", "[; b]"),
             ("case $x in a) case $y in b) c;; esac;; d) cargo test;; esac; b", "[; b]"),
