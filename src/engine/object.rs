@@ -23,7 +23,8 @@ pub(crate) const fn is_object_number(number: u64) -> bool {
     number != LOST_OBJECT && number != DROPPED_OBJECT
 }
 
-fn place(number: u64) -> Vec<u8> {
+/// Returns the key of the rows of the object with this number.
+fn number_key(number: u64) -> Vec<u8> {
     key::KeyBuilder::new().number(number).build()
 }
 
@@ -54,7 +55,7 @@ pub(crate) fn next_number(view: &dyn Snapshot) -> Result<u64> {
 /// object would overwrite it.
 pub(crate) fn beyond_counter(generation: &dyn Snapshot) -> Result<Option<u64>> {
     let last = generation.scan(key::OBJECTS, &[], &[], ScanDirection::Descending, 1)?;
-    let last = last.first().and_then(|(place, _)| key::last_number(place));
+    let last = last.first().and_then(|(row, _)| key::last_number(row));
     let next = next_number(generation)?;
     Ok(last.filter(|last| *last >= next))
 }
@@ -82,20 +83,20 @@ pub(crate) fn put_next_number(rows: &mut RowOverlay, number: u64) {
 /// Stores an object under its number and its id.
 pub(crate) fn put(rows: &mut RowOverlay, number: u64, sealed: &[u8]) -> Result<()> {
     let id = sealed_id(sealed).map_err(Error::corrupt("an object in the journal"))?;
-    rows.put(key::OBJECTS, place(number), sealed.to_vec());
+    rows.put(key::OBJECTS, number_key(number), sealed.to_vec());
     rows.put(key::OBJECT_NAMES, key::object_name(&id), number.to_be_bytes().to_vec());
     Ok(())
 }
 
 /// Stores an object under its number only.
 pub(crate) fn put_unnamed(rows: &mut RowOverlay, number: u64, sealed: &[u8]) {
-    rows.put(key::OBJECTS, place(number), sealed.to_vec());
+    rows.put(key::OBJECTS, number_key(number), sealed.to_vec());
 }
 
 /// Returns the keys of an object's rows. Deleting these rows deletes the object.
 pub(crate) fn object_row_keys(view: &dyn Snapshot, number: u64) -> Result<Vec<(TableId, Vec<u8>)>> {
     let id = sealed_id(&sealed(view, number)?).map_err(Error::corrupt("an object"))?;
-    let mut rows = vec![(key::OBJECTS, place(number))];
+    let mut rows = vec![(key::OBJECTS, number_key(number))];
     if find_number(view, &id)? == Some(number) {
         rows.push((key::OBJECT_NAMES, key::object_name(&id)));
     }
@@ -104,7 +105,7 @@ pub(crate) fn object_row_keys(view: &dyn Snapshot, number: u64) -> Result<Vec<(T
 
 /// Returns the row of a pre-written object, as long as nothing refers to it.
 pub(crate) fn prewritten_row(view: &dyn Snapshot, number: u64) -> Result<Option<PrewrittenRow>> {
-    let row = view.get(key::PREWRITTEN, &place(number))?;
+    let row = view.get(key::PREWRITTEN, &number_key(number))?;
     row.map(|row| PrewrittenRow::decode(&row))
         .transpose()
         .map_err(Error::corrupt("an object written ahead"))
@@ -112,24 +113,24 @@ pub(crate) fn prewritten_row(view: &dyn Snapshot, number: u64) -> Result<Option<
 
 /// Lists an object as pre-written.
 pub(crate) fn put_prewritten(rows: &mut RowOverlay, number: u64, row: &PrewrittenRow) {
-    rows.put(key::PREWRITTEN, place(number), row.encode());
+    rows.put(key::PREWRITTEN, number_key(number), row.encode());
 }
 
 /// Unlists a pre-written object.
 pub(crate) fn delete_prewritten(rows: &mut RowOverlay, number: u64) {
-    rows.delete(key::PREWRITTEN, place(number));
+    rows.delete(key::PREWRITTEN, number_key(number));
 }
 
 /// Returns the stored bytes of an object.
 pub(crate) fn sealed(view: &dyn Snapshot, number: u64) -> Result<Vec<u8>> {
-    view.get(key::OBJECTS, &place(number))?
+    view.get(key::OBJECTS, &number_key(number))?
         .ok_or_else(|| Error::missing(format!("the object number {number}")))
 }
 
 /// Returns the stored bytes of several objects, in one read.
 pub(crate) fn sealed_many(view: &dyn Snapshot, numbers: &[u64]) -> Result<Vec<Vec<u8>>> {
-    let places: Vec<_> = numbers.iter().copied().map(place).collect();
-    let found = view.get_many(key::OBJECTS, &places)?.into_iter().zip(numbers);
+    let keys: Vec<_> = numbers.iter().copied().map(number_key).collect();
+    let found = view.get_many(key::OBJECTS, &keys)?.into_iter().zip(numbers);
     let missing = |number| Error::missing(format!("the object number {number}"));
     found.map(|(bytes, number)| bytes.ok_or_else(|| missing(number))).collect()
 }

@@ -67,7 +67,7 @@ fn plain(entry: &[u8]) -> &[u8] {
 /// Returns an entry whose value was changed by `rewrite`, which must keep the length. The digest
 /// term of the entry is kept, so no digest changes. The fields are sorted again, because their
 /// names may have changed: equal values have equal bytes. `None` if `rewrite` changes nothing.
-/// `key` is the key of the entry before.
+/// `key` is the key of the entry before the purge.
 #[must_use]
 pub fn purge_entry(
     key: &[u8],
@@ -86,6 +86,8 @@ pub fn rekey_entry(key: &[u8], entry: &[u8]) -> EntryBytes {
     stand_in(key, entry, None)
 }
 
+/// Returns an entry in the form of a purged one: it keeps the digest term that `entry` has under
+/// `key`. Its value is `value`, by default that of `entry`.
 fn stand_in(key: &[u8], entry: &[u8], value: Option<&[u8]>) -> EntryBytes {
     let term = entry_hash(key, entry);
     let plain = plain(entry);

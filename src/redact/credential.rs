@@ -78,21 +78,23 @@ pub(super) const HINTS: [(&str, CredentialKind); 47] = [
     ("kind\\\": \\\"secret\\\"", CredentialKind::Kubernetes),
 ];
 
+/// The word before the name that a password belongs to.
 const LOGIN: &[u8] = b"login ";
-/// The kind of a cookie.
+/// The kind of secret that a cookie of a session or login is.
 const COOKIE: &str = "session-cookie";
 /// Maximum length of a cookie header, in bytes.
 const COOKIE_BYTES: usize = 4096;
 /// Maximum distance from a flag back to the name of its program, in bytes.
 const COMMAND_BYTES: usize = 160;
-/// Maximum distance from a password back to its `login`.
+/// Maximum distance from a password back to its `login`, in bytes.
 const LOGIN_BYTES: usize = 160;
 
+/// The result of examining the text after a hint.
 pub(super) enum CredentialMatch {
     Nothing,
     Secret(SecretFinding),
-    /// A private key that begins here and has not ended at the end of the text; its range so far,
-    /// if that is enough to identify it.
+    /// A private key that begins at this offset and does not end in the text; its range so far, if
+    /// that is enough to identify it.
     Open(usize, Option<SecretFinding>),
 }
 
@@ -148,10 +150,10 @@ fn address(text: &[u8], start: usize, end: usize) -> Option<SecretFinding> {
         return None;
     }
     let part = |byte: u8| byte.is_ascii_graphic() && !b"/\\\"'`<>@:,;(){}[]|".contains(&byte);
-    let name = run(text, end, 128, part);
+    let first = run(text, end, 128, part);
     // The name may be an address of e-mail: `https://me@host:password@host`.
-    let is_email = text.get(end + name) == Some(&b'@');
-    let user = if is_email { name + 1 + run(text, end + name + 1, 128, part) } else { name };
+    let is_email = text.get(end + first) == Some(&b'@');
+    let user = if is_email { first + 1 + run(text, end + first + 1, 128, part) } else { first };
     if text.get(end + user) != Some(&b':') {
         return None;
     }
@@ -258,7 +260,7 @@ fn user_flag(text: &[u8], start: usize, end: usize) -> Option<SecretFinding> {
     let password = text.get(range.clone())?;
     let is_short = || {
         (short::strength(password) >= short::Strength::Fair || short::is_password(password))
-            && tool(text, start)
+            && command_before(text, start)
                 .is_some_and(|line| has_word(line, &["curl", "wget", "http", "https", "xh"]))
     };
     (secret_heuristics::is_credential(password) || is_short())
@@ -270,7 +272,7 @@ fn is_quote(byte: u8) -> bool {
 }
 
 /// Returns the part of the line before this offset that belongs to the same command.
-fn tool(text: &[u8], at: usize) -> Option<&[u8]> {
+fn command_before(text: &[u8], at: usize) -> Option<&[u8]> {
     let before = text.get(at.saturating_sub(COMMAND_BYTES)..at)?;
     work_counter::add(before.len());
     let line = before.rsplit(|byte| matches!(byte, b'\n' | b'|' | b';' | b'&')).next()?;
@@ -332,7 +334,7 @@ fn tool_flag(text: &[u8], start: usize, end: usize) -> Option<SecretFinding> {
         _ => &[],
     };
     if !tools.is_empty() {
-        let line = tool(text, start)?;
+        let line = command_before(text, start)?;
         let is_login = !has_word(line, &["docker", "podman", "helm", "az", "oc"])
             || has_word(line, &["login"]);
         if !has_word(line, tools) || !is_login {
@@ -386,12 +388,12 @@ fn is_session(value: &[u8]) -> bool {
 
 /// Returns whether a cookie of this name identifies a session or login.
 fn is_name_of_login(name: &[u8]) -> bool {
-    const TELLS: [&str; 14] = [
+    const LOGIN_PARTS: [&str; 14] = [
         "sess", "sid", "auth", "token", "jwt", "login", "remember", "csrf", "xsrf", "ticket",
         "secret", "_key", "aspx", "identity",
     ];
     let lower = name.to_ascii_lowercase();
-    TELLS.iter().any(|word| byte_text::contains(&lower, word.as_bytes()))
+    LOGIN_PARTS.iter().any(|word| byte_text::contains(&lower, word.as_bytes()))
 }
 
 /// Returns where the value of a header begins: `{"name": "Cookie", "value": "a=b"}` has a field for
@@ -496,7 +498,8 @@ pub(super) fn cookies(text: &[u8], end: usize) -> (Vec<SecretFinding>, usize) {
     (found, at.max(end))
 }
 
-/// Finds a base64 name and password after `auth`, as in Docker's configuration.
+/// Returns whether a value is a name and a password in base64, as after `auth` in Docker's
+/// configuration.
 pub(super) fn login_value(value: &[u8]) -> bool {
     let Some(plain) = decode(value) else { return false };
     let Some(split) = plain.iter().position(|byte| *byte == b':') else { return false };

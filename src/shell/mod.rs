@@ -167,6 +167,7 @@ impl<'a> ShellLexer<'a> {
                 '\'' => self.quoted('\''),
                 '"' => self.quoted('"'),
                 '`' => self.quoted('`'),
+                '$' if self.eat("'") => self.escaped_quotes(),
                 '$' => self.dollar(),
                 '#' if self.word.is_none() => {
                     self.rest = self.rest.find('\n').map_or("", |end| &self.rest[end..]);
@@ -215,6 +216,23 @@ impl<'a> ShellLexer<'a> {
                     Some(escaped) => self.push(escaped),
                 },
                 '$' if quote == '"' => self.dollar(),
+                other => self.push(other),
+            }
+        }
+    }
+
+    /// Parses the rest of `$'...'`, in which a backslash escapes the next character.
+    fn escaped_quotes(&mut self) {
+        self.quotes();
+        while let Some(character) = self.take() {
+            match character {
+                '\'' => return,
+                '\\' => match self.take() {
+                    Some('n') => self.push('\n'),
+                    Some('t') => self.push('\t'),
+                    Some(escaped) => self.push(escaped),
+                    None => {}
+                },
                 other => self.push(other),
             }
         }
@@ -367,6 +385,7 @@ mod tests {
             ("(cd x && make) > out.txt", "cd x && make"),
             ("! { a; b; }", "a ; b"),
             ("x >file <in 2>>err y", "x y"),
+            (r"a $'it\'s; b' || c", "a it's; b ; c"),
             ("# only a remark\ntrue # and one", "true"),
             ("a \\\n  b;", "a b"),
             ("cat <<< word | wc", "cat | wc"),

@@ -31,7 +31,7 @@ pub struct ShellCommand {
 pub enum ShellNode {
     /// One program.
     Command(ShellCommand),
-    /// Run in order; `true` where one runs in the background.
+    /// Parts that run in order; `true` for each that runs in the background.
     List(Vec<(ShellNode, bool)>),
     /// Pipelines joined by `&&` and `||`.
     Chain(Vec<(ChainOperator, ShellNode)>),
@@ -77,6 +77,7 @@ pub fn read(line: &str) -> Option<ShellNode> {
     (!reader.too_deep).then_some(ShellNode::List(items))
 }
 
+/// Parses the tokens of a command line.
 struct ShellParser {
     tokens: Vec<ShellToken>,
     at: usize,
@@ -85,6 +86,7 @@ struct ShellParser {
 }
 
 impl ShellParser {
+    /// Returns the unquoted word at the current token; empty if there is none.
     fn keyword(&self) -> &str {
         self.keyword_at(self.at)
     }
@@ -96,12 +98,14 @@ impl ShellParser {
         }
     }
 
+    /// Skips the current token if it is this word, unquoted. Returns whether it is.
     fn take_keyword(&mut self, keyword: &str) -> bool {
         let found = self.keyword() == keyword;
         self.at += usize::from(found);
         found
     }
 
+    /// Skips the current token if it is this one. Returns whether it is.
     fn take(&mut self, token: &ShellToken) -> bool {
         let found = self.tokens.get(self.at) == Some(token);
         self.at += usize::from(found);
@@ -206,6 +210,12 @@ impl ShellParser {
                 ShellNode::Loop { condition, body: Box::new(self.body()) }
             }
             "for" | "select" => {
+                // A word of the list may be called `do`.
+                if self.keyword_at(self.at + 2) == "in" {
+                    while !matches!(self.tokens.get(self.at), None | Some(ShellToken::End)) {
+                        self.at += 1;
+                    }
+                }
                 while !matches!(self.keyword(), "do" | "{") && self.at < self.tokens.len() {
                     self.at += 1;
                 }
@@ -328,7 +338,7 @@ impl ShellParser {
         }
     }
 
-    /// Skips brackets and what is between them. Returns how many tokens that were.
+    /// Skips brackets and the tokens between them. Returns the number of tokens skipped.
     fn brackets(&mut self) -> usize {
         let from = self.at;
         let mut open = 0_usize;
@@ -403,6 +413,7 @@ mod tests {
             ("(cd x && make) > out.txt; y", "[([cd x && make]) > out.txt; y]"),
             ("if a; then b; elif c; then d; else e; fi && f", "[if [a]?[b] [c]?[d] else [e] && f]"),
             ("for x in 1 2; do a $x; done; b", "[loop  [a $x]; b]"),
+            ("for x in do {; do a; done; b", "[loop  [a]; b]"),
             ("while ! a; do b; done", "[loop [not a] [b]]"),
             ("case $x in a) cargo test;; esac; b", "[; b]"),
             ("case $x in a) case $y in b) c;; esac;; d) cargo test;; esac; b", "[; b]"),

@@ -67,6 +67,7 @@ impl PieceBuilder<'_> {
         }
     }
 
+    /// Reads a line about the queue of typed texts: one was added or left it.
     fn queue_line(&mut self, line: &ClaudeLine<'_>, scene: &LineContext<'_>) {
         let (operation, text) = (line.operation.text().unwrap_or_default(), line.content.text());
         let content =
@@ -94,6 +95,7 @@ impl PieceBuilder<'_> {
         self.carry.claude.queue.push((scene.at, scene.place.0), own, prompt);
     }
 
+    /// Records what an attachment reports.
     fn attachment(
         &mut self,
         line: &ClaudeLine<'_>,
@@ -169,6 +171,7 @@ impl PieceBuilder<'_> {
         }
     }
 
+    /// Records diagnostics, one notice for each file that has any.
     fn diagnostics(
         &mut self,
         attachment: &ClaudeAttachment<'_>,
@@ -223,6 +226,7 @@ impl PieceBuilder<'_> {
         }
     }
 
+    /// Adds a notice about a change from one name to another.
     fn changed(&mut self, scene: &LineContext<'_>, what: &str, id: &str, before: &str, now: &str) {
         let value =
             fields([("type", what.into()), ("text", format!("{now} (before: {before})").into())]);
@@ -230,7 +234,7 @@ impl PieceBuilder<'_> {
     }
 }
 
-/// Whether a text in the queue is a command of the client: `/name`, and not a path.
+/// Returns whether a text in the queue is a command of the client: `/name`, and not a path.
 fn is_slash(text: &str) -> bool {
     let name = text.split_whitespace().next().and_then(|word| word.strip_prefix('/'));
     name.is_some_and(|name| !name.is_empty() && !name.contains(['/', '.']))

@@ -37,7 +37,7 @@ struct PlanStep<'a> {
     status: LenientText<'a>,
 }
 
-/// A call, as its line gives it.
+/// A call as it is in its line.
 #[derive(Debug)]
 pub(super) struct CodexCall<'a> {
     pub(super) id: &'a str,
@@ -164,15 +164,16 @@ fn command(
     open(work, scene, call, directory, command_request(scene, &line, &pointer, why));
 }
 
-/// The words of a command, each with its index in the list. What is not a text is passed over.
+/// Returns the words of a command, each with its index in the list. Elements that are not texts
+/// are skipped.
 pub(super) fn command_words(json: &str) -> Vec<(usize, String)> {
     let words: Vec<LenientText<'_>> = elements(json, |_| None);
     let words = words.into_iter().enumerate();
     words.filter_map(|(index, word)| Some((index, word.0?.into_owned()))).collect()
 }
 
-/// The command line in a text or in the words of a list, and the pointer to it. `None` if it is
-/// neither.
+/// Returns the command line in a text or in the words of a list, and the pointer to it. `None` if
+/// it is neither.
 pub(super) fn command_line(
     json: &str,
     words: &[(usize, String)],
@@ -191,7 +192,8 @@ pub(super) fn command_line(
     Some((command_line_of(&words), pointer))
 }
 
-/// The request of a command line. `pointer` leads to it; without a pointer a long line is cut.
+/// Returns the request of a command line. `pointer` leads to it; without a pointer a long line is
+/// cut.
 pub(super) fn command_request(
     scene: &LineContext<'_>,
     line: &str,

@@ -9,7 +9,7 @@ use super::{OWN_MARK, detect, file, json, section, toml};
 use crate::error::CommandError;
 use std::path::PathBuf;
 
-/// The steps for one agent.
+/// The steps that install forge in one agent, or uninstall it.
 #[derive(Clone, Debug)]
 pub struct InstallPlan {
     pub agent: CodingAgent,
@@ -25,7 +25,7 @@ pub struct InstallPlan {
     pub left_out: Vec<(IntegrationPart, String)>,
 }
 
-/// The step for one file.
+/// The step that changes one file.
 #[derive(Clone, Debug)]
 pub struct FilePlan {
     /// The file as the agent names it.
@@ -65,7 +65,7 @@ impl InstallPlan {
         let mut files: Vec<(PathBuf, Vec<WantedChange>)> = Vec::new();
         for wanted in agent.wanted_changes(scope, place) {
             match files.iter_mut().find(|(file, _)| *file == wanted.file) {
-                Some((_, there)) => there.push(wanted),
+                Some((_, changes)) => changes.push(wanted),
                 None => files.push((wanted.file.clone(), vec![wanted])),
             }
         }
@@ -104,7 +104,7 @@ impl InstallPlan {
                 .caused_by(error)
                 .hinted("nothing was changed; correct the file, or move it away")
         };
-        // A section may serve several agents: each of them records how it came there.
+        // Several agents may read the same section. The receipt of each records how it was added.
         let section_only = wanted.iter().all(|wanted| wanted.part == IntegrationPart::Section);
         let shared_with =
             others.iter().find_map(|other| other.for_file(&now.path)).filter(|_| section_only);
@@ -155,10 +155,10 @@ impl InstallPlan {
         noted: Option<&FileReceipt>,
     ) -> Result<Option<String>, json::UnusableSettings> {
         let created = noted.is_some_and(|noted| noted.created);
-        if let Some(back) = noted.and_then(|noted| noted.original(text))
-            && self.is_clean(&back, wanted)
+        if let Some(original) = noted.and_then(|noted| noted.original(text))
+            && self.is_clean(&original, wanted)
         {
-            return Ok((!created || !back.is_empty()).then_some(back));
+            return Ok((!created || !original.is_empty()).then_some(original));
         }
         let mut text = text.to_owned();
         let empty = noted.map(|noted| noted.empty.as_slice()).unwrap_or_default();
@@ -192,7 +192,7 @@ impl InstallPlan {
         Ok((!created || !empty).then_some(text))
     }
 
-    /// Whether a text can be parsed, and has no entry of forge.
+    /// Returns whether a text can be parsed and has no entry of forge.
     fn is_clean(&self, text: &str, wanted: &[WantedChange]) -> bool {
         wanted.iter().all(|wanted| match &wanted.form {
             WantedContent::Json(edits) => {
@@ -262,6 +262,7 @@ impl FilePlan {
         !self.shared && self.now.text != self.without
     }
 
+    /// Returns the receipt of the file; `None` if the file would not exist.
     fn changed(&self) -> Option<FileReceipt> {
         let with = self.with.as_deref()?;
         if self.splices.is_empty() {

@@ -22,11 +22,11 @@ const URL_VARIABLE: &str = "FORGE_REMOTE";
 const KEY_VARIABLE: &str = "FORGE_REMOTE_KEY";
 /// The variable with the grant of a session, or with the path of a file with it.
 const GRANT_VARIABLE: &str = "FORGE_GRANT";
-/// What a source of a key begins with that is an environment variable.
+/// The prefix of a key source that names an environment variable.
 const VARIABLE_SOURCE: &str = "env:";
-/// A larger file is not a key file: it has a line for each session that was seen.
+/// Maximum size of a key file, which has a line for each session that was seen.
 const MAX_KEY_BYTES: u64 = 16 << 20;
-/// A larger file is not a grant.
+/// Maximum size of a file with a grant.
 const MAX_GRANT_BYTES: u64 = 4 << 10;
 /// The number of hexadecimal digits of the secret in a key file.
 const SECRET_DIGITS: usize = 64;
@@ -106,7 +106,7 @@ pub fn open_remote(known: &KnownRemote) -> Result<Remote, CommandError> {
     opened.map_err(|error| about(known, error))
 }
 
-/// Says which remote an error is about, and what can be done about it.
+/// Adds to an error which remote it is about, and what can be done about it.
 pub fn about(known: &KnownRemote, error: CommandError) -> CommandError {
     let name = named(" ", &known.name);
     let hint = match error.store_error() {
@@ -134,12 +134,13 @@ fn variable_without_url(context: &Context) -> Option<&'static str> {
     found.filter(|_| context.environment.value(URL_VARIABLE).is_none())
 }
 
+/// Returns the error for a variable with a key or a grant without the one with the URL.
 fn missing_url(variable: &str) -> CommandError {
     CommandError::invalid(format!("{variable} is set, and {URL_VARIABLE} is not"))
         .hinted(format!("set {URL_VARIABLE} to the URL of the remote"))
 }
 
-/// Returns the remote that the environment must name. It is not kept.
+/// Returns the remote that the environment must name. It is not added to the keyring.
 ///
 /// # Errors
 /// Invalid if it names none; see [`environment_remote`].
@@ -152,7 +153,7 @@ pub fn needed_environment_remote(context: &Context) -> Result<KnownRemote, Comma
     })
 }
 
-/// Returns the remote that the environment names. It is not kept.
+/// Returns the remote that the environment names. It is not added to the keyring.
 ///
 /// # Errors
 /// Invalid if it has no key and no grant, or both; any error of reading it.
@@ -189,7 +190,7 @@ fn read_grant(context: &Context, source: &str) -> Result<RemoteGrant, CommandErr
         source.to_owned()
     } else {
         plain_file::read_text(&context.cwd.join(source), MAX_GRANT_BYTES).map_err(|error| {
-            // What is no path may be a part of a grant, which must not be in an error.
+            // Text that is not a path may be part of a grant, which an error must not repeat.
             CommandError::io(&format!("cannot read the file that {GRANT_VARIABLE} names"), error)
                 .hinted("it is what 'forge remote grant' printed, or the path of a file with it")
         })?
@@ -220,7 +221,7 @@ pub fn read_key(context: &Context, source: &str) -> Result<RemoteKeyFile, Comman
                 "the environment variable '{name}' is not set, or no text"
             ))
         })?,
-        // The text must not be in an error.
+        // An error must not repeat the text.
         None if RemoteGrant::is_grant(source) => {
             return Err(CommandError::invalid("this is a grant, not a file with a key")
                 .hinted(format!("set {GRANT_VARIABLE} to it, and {URL_VARIABLE} to the URL")));

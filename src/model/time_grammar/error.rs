@@ -24,7 +24,7 @@ pub enum TimeError {
         text: String,
     },
     /// The text matches no form of the grammar.
-    #[error("'{text}' is not a time{}: {TIME_EXAMPLES}", at(.rest))]
+    #[error("'{text}' is not a time{}: {TIME_EXAMPLES}", not_understood(.rest))]
     Unreadable {
         /// The text.
         text: String,
@@ -138,7 +138,7 @@ impl TimeError {
     }
 }
 
-fn at(rest: &Option<String>) -> String {
+fn not_understood(rest: &Option<String>) -> String {
     rest.as_ref().map_or_else(String::new, |rest| format!(" (not understood from '{rest}' on)"))
 }
 
@@ -187,7 +187,7 @@ pub struct DurationError {
     pub(super) problem: String,
 }
 
-/// Why a form of the grammar rejects a text that began like it.
+/// The reason for which a form of the grammar rejects a text that began like it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum GrammarFault {
     /// The rest of the text, where the form stopped matching.
@@ -237,23 +237,27 @@ impl GrammarFault {
 pub(super) fn quoted(text: &str) -> String {
     let mut shown = String::new();
     let mut left = MAX_QUOTED;
+    // The length in bytes up to which an ellipsis, one of the 60, fits too.
+    let mut with_ellipsis = 0;
     for character in text.chars() {
         let escaped = EscapedChar(character).to_string();
         let length = escaped.chars().count();
         if length > left {
-            // The ellipsis is one of the 60.
-            while shown.chars().count() >= MAX_QUOTED {
-                shown.pop();
-            }
+            // An escape is shown whole or not at all.
+            shown.truncate(with_ellipsis);
             shown.push('…');
             break;
         }
         left -= length;
         shown.push_str(&escaped);
+        if left > 0 {
+            with_ellipsis = shown.len();
+        }
     }
     shown
 }
 
+/// A character as an error shows it: quotes are not escaped, unlike in a string literal.
 struct EscapedChar(char);
 
 impl fmt::Display for EscapedChar {

@@ -50,7 +50,7 @@ pub struct NewChannel {
     pub value: NewValue,
 }
 
-/// What people see of a checkpoint, and what finds it.
+/// The description of a checkpoint, by which people find it.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct StepNotes {
     /// The message of the checkpoint.
@@ -63,7 +63,7 @@ pub struct StepNotes {
     pub run_id: Option<String>,
     /// The checkpoint of the root graph that it belongs to, if it is one of a subgraph.
     pub root: Option<String>,
-    /// The channels that live on what tasks wrote.
+    /// The channels whose values are made of the writes of tasks.
     pub delta: Vec<String>,
 }
 
@@ -84,7 +84,7 @@ pub struct NewStep {
     pub metadata: TypedBytes,
     /// Its channels.
     pub channels: Vec<NewChannel>,
-    /// What people see of it.
+    /// Its description.
     pub notes: StepNotes,
     /// What to do about a fork.
     pub fork: ForkPolicy,
@@ -107,10 +107,10 @@ pub enum PutOutcome {
     WouldFork,
 }
 
-/// How often a put is planned again because others wrote to the thread meanwhile.
+/// Maximum number of attempts of a put: it is planned again if the thread changed meanwhile.
 const MAX_ATTEMPTS: usize = 1000;
 
-/// How many characters of an id name a branch.
+/// The number of characters of an id in the name of a branch.
 const FORK_CHARS: usize = 8;
 
 /// Where a checkpoint is written, and what it is compared with.
@@ -145,7 +145,7 @@ impl GraphStore {
         new: &NewStep,
         copy: &CopyParts,
     ) -> Result<PutOutcome> {
-        let _only = self.put_lock(&session_name(&new.thread));
+        let _guard = self.put_lock(&session_name(&new.thread));
         let act = WriteContext::asked("graph put", now);
         let session = self.open_or_create(&act, &new.thread)?;
         let mut attempts = 1;
@@ -274,8 +274,8 @@ impl GraphStore {
     }
 }
 
-/// Returns the channels of the new checkpoint, adds the changes that make them of the old ones, and
-/// returns the names of those whose values must be given for that.
+/// Returns the channels of the new checkpoint, and the names of those whose values must be given.
+/// Adds the changes from the channels of the base to these.
 fn next_channels(
     target: &PutTarget,
     namespace: &str,
@@ -315,9 +315,9 @@ fn next_channels(
     (channels, needed)
 }
 
-/// Adds what a step changes of the calls of subgraphs that have claims. The first step of a call
-/// adds it. A step of the root graph removes the claims of all calls: they have ended, and their
-/// checkpoints keep their own revisions.
+/// Adds the changes of a step to the list of subgraph calls that have claims. The first step of a
+/// call adds the call. A step of the root graph removes the claims of all calls: they have ended,
+/// and their checkpoints keep their own revisions.
 fn call_changes(
     session: &Session,
     point: &ResolvedMoment,

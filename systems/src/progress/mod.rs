@@ -85,9 +85,9 @@ impl PipelineExecution {
     pub fn list(store: &Store, review: Option<&str>) -> Result<Vec<Self>> {
         let mut found = Vec::new();
         for one in newest_first(store, SessionKind::Progress)? {
-            let Some([of, execution]) = split::<2>(&one.name) else { continue };
-            if review.is_none_or(|review| review == of) {
-                found.push(Self { session: one.session, review: of, execution });
+            let Some([name, execution]) = split::<2>(&one.name) else { continue };
+            if review.is_none_or(|review| review == name) {
+                found.push(Self { session: one.session, review: name, execution });
             }
         }
         Ok(found)
@@ -147,14 +147,15 @@ impl PipelineExecution {
         &self.session
     }
 
+    /// Returns the key of the document.
     fn own_key(&self) -> Key {
         Key::new(Kind::Progress, self.execution.clone())
     }
 
     /// Returns the current document; `None` if nothing was saved, or it was removed by a cleanup.
     pub fn document(&self) -> Result<Option<ProgressDocument>> {
-        let held = self.session.claim(&self.session.head()?, &self.own_key())?;
-        Ok(held.map(|entry| ProgressDocument::stored(entry.value)))
+        let entry = self.session.claim(&self.session.head()?, &self.own_key())?;
+        Ok(entry.map(|entry| ProgressDocument::stored(entry.value)))
     }
 
     /// Returns every saved document, the newest first.
@@ -229,6 +230,8 @@ pub fn resume(
     Ok(ResumeDecision::Nothing { reason, from_execution: None })
 }
 
+/// Returns the error for an unknown item. The message puts quotes around the whole name, so the
+/// name itself has only the inner ones.
 fn no_item(stage: &str, id: &str) -> Error {
     Error::not_found("item", format!("{id}' of the stage '{stage}"))
 }

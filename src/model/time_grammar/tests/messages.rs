@@ -65,6 +65,10 @@ fn long_and_strange_text_is_quoted_briefly_and_escaped() {
     let exact = "x".repeat(60);
     let error = parse_time(&exact, now(), &BERLIN).unwrap_err().to_string();
     assert!(error.starts_with(&format!("'{exact}' is not")), "{error}");
+    // An escape at the end is left out whole: no part of it is shown.
+    let cut = "x".repeat(58) + "\0yyy";
+    let error = parse_time(&cut, now(), &BERLIN).unwrap_err().to_string();
+    assert!(error.starts_with(&format!("'{}…' is not", "x".repeat(58))), "{error}");
     let error = parse_time("2 hours\0\u{1b}[31m\u{202e}ago", now(), &BERLIN).unwrap_err();
     for text in
         ["2025-01-20T14:30Z[!\u{1b}x]", "2h 2h \u{1b}x", "when H3 was \u{1b}x", "2h \u{1b}x"]
