@@ -288,31 +288,33 @@ impl OutcomeSolver<'_> {
         let mut before = PossibleEnds::ZERO;
         for item in items {
             let mut ways = self.item(item);
+            if item.background {
+                ways = PossibleEnds { zero: ways.all(), ..PossibleEnds::default() };
+            } else if item.ends_list {
+                ways.exit_nonzero = either(ways.exit_nonzero, ways.nonzero);
+                // Which failures of a chain end the list is not computed. A group has already
+                // ended it where one of its own commands does.
+                if !matches!(
+                    item.plan,
+                    ExitCodeTree::Chain(_)
+                        | ExitCodeTree::List(_)
+                        | ExitCodeTree::Not(_)
+                        | ExitCodeTree::If { .. }
+                ) {
+                    ways.nonzero = None;
+                }
+            }
             let mut after = PossibleEnds::exits(&before, self.not_run(&item.plan));
             if let ExitCodeTree::ExitAsBefore = item.plan {
                 after.exit_zero = either(after.exit_zero, before.zero);
                 after.exit_nonzero = either(after.exit_nonzero, before.nonzero);
             } else if item.keeps_exit_code {
-                let outcomes = ways.all().map(|way| way.outcomes);
+                let outcomes = either(ways.zero, ways.nonzero).map(|way| way.outcomes);
                 after.zero = with_outcomes(before.zero, outcomes);
                 after.nonzero = with_outcomes(before.nonzero, outcomes);
+                let exits = PossibleEnds { zero: None, nonzero: None, ..ways };
+                after.add(either(before.zero, before.nonzero), &exits);
             } else {
-                if item.background {
-                    ways = PossibleEnds { zero: ways.all(), ..PossibleEnds::default() };
-                } else if item.ends_list {
-                    ways.exit_nonzero = either(ways.exit_nonzero, ways.nonzero);
-                    // Which failures of a chain end the list is not computed. A group has already
-                    // ended it where one of its own commands does.
-                    if !matches!(
-                        item.plan,
-                        ExitCodeTree::Chain(_)
-                            | ExitCodeTree::List(_)
-                            | ExitCodeTree::Not(_)
-                            | ExitCodeTree::If { .. }
-                    ) {
-                        ways.nonzero = None;
-                    }
-                }
                 after.add(either(before.zero, before.nonzero), &ways);
             }
             before = after;

@@ -332,6 +332,10 @@ fn every_check_of_a_list_has_its_own_status() {
             "1:unknown 2:passed",
         ),
         ("cargo clippy; cargo test; ls", 0, "error: could not compile `a`", "1:unknown 2:unknown"),
+        // A command between a check and the `exit` with its code can end the line itself.
+        ("cargo test; s=$?; cargo clippy || exit 1; exit $s", 1, "x", "1:unknown 2:unknown"),
+        ("cargo test; s=$?; cargo clippy || exit 1; exit $s", 0, "x", "1:passed 2:passed"),
+        ("set -e; cargo test; s=$?; cargo clippy; exit $s", 101, "x", "1:unknown 2:unknown"),
         // A check that passed in the last round of a loop may have failed before.
         (
             "for p in a b; do cargo clippy && cargo test; done",
