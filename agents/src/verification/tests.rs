@@ -266,6 +266,11 @@ fn an_exit_code_is_followed_through_the_line() {
         // Bash goes on after a group whose `&&` or `!` failed.
         ("set -e; { cargo test && ls; }; ls", 0, "x", "unknown"),
         ("set -e; { ! cargo test; }; ls", 0, "x", "unknown"),
+        // Nor does a part end that a `||`, `&&` or `if` after it tests.
+        ("(set -e; cargo test; ls) || exit 1", 0, "x", "unknown"),
+        ("if (set -e; cargo test; ls); then echo y; else echo n; fi", 0, "y", "unknown"),
+        ("ls && (set -e; cargo test; ls)", 0, "x", "passed"),
+        ("bash -c 'set -e; cargo test; ls' || exit 1", 0, "x", "passed"),
         ("set -o pipefail; cargo test | tail -3", 0, "x", "passed"),
         ("set -euo pipefail\ncargo test | tail -3", 101, "x", "failed"),
         ("bash -eo pipefail -c 'cargo test | tee log'", 0, "x", "passed"),
