@@ -158,7 +158,7 @@ impl Engine {
         }
     }
 
-    /// Releases the unused room.
+    /// Releases the preallocated room that was not used.
     pub(crate) fn give_back_room(&self) {
         if self.writes_much()
             && let Err(error) = self.follower.log.give_back_room(self.follower.end())
@@ -219,6 +219,7 @@ pub(crate) fn head_record(head: StoreHead) -> Record {
     Record { operation, changes: vec![RecordChange::Head(Box::new(head))] }
 }
 
+/// Publishes what was written as the next generation, which ends at this position.
 fn publish(applier: Box<dyn IndexWriter>, position: LogPosition) -> Result<()> {
     Ok(applier.publish(position)?)
 }
@@ -279,7 +280,7 @@ impl KeyframeBuilder {
                     }
                     self.keyframe(base, rows, placed.position, *session, at, reset)?;
                 }
-                // Keyframes before it may have been removed, or be due again.
+                // Keyframes before this revision may have been removed, or be due again.
                 RecordChange::Folded { session, branch, last, .. }
                 | RecordChange::Unfolded { session, branch, last } => {
                     let at = RevisionRef { branch: *branch, sequence: *last };

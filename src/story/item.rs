@@ -63,14 +63,14 @@ pub enum StoryKind {
     Lost,
 }
 
-/// How an item is meant: what a sign or a colour shows.
+/// The meaning of an item, which a page shows with a sign or a colour.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum StoryMark {
     /// Nothing special.
     #[default]
     Plain,
-    /// Something is there that was not.
+    /// Something was added.
     New,
     /// The confidence rose.
     Up,
@@ -170,7 +170,7 @@ pub struct StoryItem {
     pub at: Timestamp,
     /// What sort of thing happened.
     pub kind: StoryKind,
-    /// How it is meant.
+    /// Its meaning.
     pub mark: StoryMark,
     /// Whether a reader should see it; else it is folded.
     pub loud: bool,
@@ -202,7 +202,7 @@ pub struct StoryItem {
 }
 
 impl StoryItem {
-    /// Returns the ids of the edits that this line tells.
+    /// Returns the ids of the edits that this line is about.
     pub fn edit_ids(&self) -> impl Iterator<Item = &str> {
         self.refs.iter().filter_map(|about| match about {
             StoryRef::Entity(key) if key.kind == Kind::Code => Some(key.id.as_str()),

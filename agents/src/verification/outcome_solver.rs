@@ -36,9 +36,13 @@ struct PossibleEnd {
 /// The ways in which a part can end. An `exit` ends the whole line.
 #[derive(Clone, Copy, Debug, Default)]
 struct PossibleEnds {
+    /// With exit code 0.
     zero: Option<PossibleEnd>,
+    /// With another exit code.
     nonzero: Option<PossibleEnd>,
+    /// By an `exit` with code 0.
     exit_zero: Option<PossibleEnd>,
+    /// By an `exit` with another code.
     exit_nonzero: Option<PossibleEnd>,
 }
 
@@ -48,6 +52,7 @@ pub(super) struct SolverEvidence<'a> {
     pub(super) allowed: [u64; MAX_CHECKS],
     /// Whether exit code 0 of a check means that it passed.
     pub(super) decides: [bool; MAX_CHECKS],
+    /// The lines of the output.
     pub(super) lines: &'a [&'a str],
     /// The same lines, trimmed.
     pub(super) texts: &'a HashSet<&'a str>,
@@ -123,6 +128,7 @@ fn succeeded(plan: &ExitCodeTree, exit_code: Option<i64>) -> Vec<&ExitCodeTree> 
     chain.iter().map(|(_, plan)| plan).filter(others).collect()
 }
 
+/// Returns the way of a part that can end in each of these ways.
 fn either(a: Option<PossibleEnd>, b: Option<PossibleEnd>) -> Option<PossibleEnd> {
     match (a, b) {
         (Some(a), Some(b)) => Some(PossibleEnd {
@@ -148,9 +154,11 @@ fn with_outcomes(way: Option<PossibleEnd>, outcomes: Option<u64>) -> Option<Poss
     way.zip(outcomes).map(|(way, more)| PossibleEnd { outcomes: way.outcomes | more, ..way })
 }
 
+/// The end of a part without checks.
 const NOTHING: PossibleEnd = PossibleEnd { outcomes: 0, author: ExitCodeSource::Other };
 
 impl PossibleEnds {
+    /// A part without checks that ends with 0.
     const ZERO: Self =
         Self { zero: Some(NOTHING), nonzero: None, exit_zero: None, exit_nonzero: None };
 
@@ -181,12 +189,14 @@ impl PossibleEnds {
         }
     }
 
+    /// All ways together.
     fn all(&self) -> Option<PossibleEnd> {
         let ends = self.contained();
         either(ends.zero, ends.nonzero)
     }
 }
 
+/// Computes the ways in which the parts of a line can end.
 struct OutcomeSolver<'k> {
     line: &'k CheckPlan,
     /// The commands that are known to have ended with 0 if they ran.
@@ -196,6 +206,7 @@ struct OutcomeSolver<'k> {
 }
 
 impl OutcomeSolver<'_> {
+    /// The ways in which a part of the line can end.
     fn part(&mut self, plan: &ExitCodeTree) -> PossibleEnds {
         let any = Some(NOTHING);
         match plan {
@@ -288,31 +299,33 @@ impl OutcomeSolver<'_> {
         let mut before = PossibleEnds::ZERO;
         for item in items {
             let mut ways = self.item(item);
+            if item.background {
+                ways = PossibleEnds { zero: ways.all(), ..PossibleEnds::default() };
+            } else if item.ends_list {
+                ways.exit_nonzero = either(ways.exit_nonzero, ways.nonzero);
+                // Which failures of a chain end the list is not computed. A group has already
+                // ended it where one of its own commands does.
+                if !matches!(
+                    item.plan,
+                    ExitCodeTree::Chain(_)
+                        | ExitCodeTree::List(_)
+                        | ExitCodeTree::Not(_)
+                        | ExitCodeTree::If { .. }
+                ) {
+                    ways.nonzero = None;
+                }
+            }
             let mut after = PossibleEnds::exits(&before, self.not_run(&item.plan));
             if let ExitCodeTree::ExitAsBefore = item.plan {
                 after.exit_zero = either(after.exit_zero, before.zero);
                 after.exit_nonzero = either(after.exit_nonzero, before.nonzero);
             } else if item.keeps_exit_code {
-                let outcomes = ways.all().map(|way| way.outcomes);
+                let outcomes = either(ways.zero, ways.nonzero).map(|way| way.outcomes);
                 after.zero = with_outcomes(before.zero, outcomes);
                 after.nonzero = with_outcomes(before.nonzero, outcomes);
+                let exits = PossibleEnds { zero: None, nonzero: None, ..ways };
+                after.add(either(before.zero, before.nonzero), &exits);
             } else {
-                if item.background {
-                    ways = PossibleEnds { zero: ways.all(), ..PossibleEnds::default() };
-                } else if item.ends_list {
-                    ways.exit_nonzero = either(ways.exit_nonzero, ways.nonzero);
-                    // Which failures of a chain end the list is not computed. A group has already
-                    // ended it where one of its own commands does.
-                    if !matches!(
-                        item.plan,
-                        ExitCodeTree::Chain(_)
-                            | ExitCodeTree::List(_)
-                            | ExitCodeTree::Not(_)
-                            | ExitCodeTree::If { .. }
-                    ) {
-                        ways.nonzero = None;
-                    }
-                }
                 after.add(either(before.zero, before.nonzero), &ways);
             }
             before = after;

@@ -43,6 +43,8 @@ struct ShellContext {
     piped: bool,
     pipefail: bool,
     errexit: bool,
+    /// Whether a failure does not end a list even with `set -e`, because its code is tested.
+    is_tested: bool,
     repeats: bool,
     /// Whether it may not run, or at another time.
     uncertain: bool,
@@ -81,14 +83,17 @@ impl CheckPlanBuilder {
                 // A failure before `&&` or `||` does not end a list.
                 let errexit = std::mem::take(&mut context.errexit);
                 let uncertain = context.uncertain;
-                let plan = |(link, node): &(ChainOperator, ShellNode)| {
+                let is_tested = context.is_tested;
+                let plan = |(number, (link, node)): (usize, &(ChainOperator, ShellNode))| {
+                    context.is_tested = is_tested || number + 1 < links.len();
                     let plan = self.node(node, context);
                     context.uncertain = true;
                     (*link, plan)
                 };
-                let plans = links.iter().map(plan).collect();
+                let plans = links.iter().enumerate().map(plan).collect();
                 context.errexit |= errexit;
                 context.uncertain = uncertain;
+                context.is_tested = is_tested;
                 ExitCodeTree::Chain(plans)
             }
             ShellNode::Pipe(parts) => self.pipe(parts, context),
@@ -110,7 +115,7 @@ impl CheckPlanBuilder {
                 let uncertain = std::mem::replace(&mut context.uncertain, true);
                 let arms = arms
                     .iter()
-                    .map(|(when, then)| (self.apart(when, context), self.node(then, context)))
+                    .map(|(when, then)| (self.condition(when, context), self.node(then, context)))
                     .collect();
                 let otherwise = otherwise.as_ref().map(|node| Box::new(self.node(node, context)));
                 context.uncertain = uncertain;
@@ -124,7 +129,7 @@ impl CheckPlanBuilder {
                     ..context.clone()
                 };
                 let condition =
-                    condition.as_ref().map(|node| Box::new(self.node(node, &mut inside)));
+                    condition.as_ref().map(|node| Box::new(self.condition(node, &mut inside)));
                 ExitCodeTree::Loop { condition, body: Box::new(self.node(body, &mut inside)) }
             }
         }
@@ -135,6 +140,14 @@ impl CheckPlanBuilder {
         let errexit = std::mem::take(&mut context.errexit);
         let plan = self.node(node, context);
         context.errexit = errexit;
+        plan
+    }
+
+    /// Parses a condition.
+    fn condition(&mut self, node: &ShellNode, context: &mut ShellContext) -> ExitCodeTree {
+        let is_tested = std::mem::replace(&mut context.is_tested, true);
+        let plan = self.apart(node, context);
+        context.is_tested = is_tested;
         plan
     }
 
@@ -157,7 +170,7 @@ impl CheckPlanBuilder {
                 let checks = self.checks.get_mut(first..).unwrap_or_default();
                 checks.iter_mut().for_each(|check| check.goes_on = true);
             }
-            let ends = context.errexit && !*background;
+            let ends = context.errexit && !context.is_tested && !*background;
             if let Some((name, of_first)) = holder_of(items.get(number + 1)) {
                 holder = Some((name, number, of_first));
             }
@@ -379,7 +392,8 @@ impl CheckPlanBuilder {
     ) -> ExitCodeTree {
         let Some(node) = syntax_tree::read(line) else { return ExitCodeTree::Any };
         let first = self.checks.len();
-        let mut inside = ShellContext { errexit: false, pipefail: false, ..context.clone() };
+        let mut inside =
+            ShellContext { errexit: false, is_tested: false, pipefail: false, ..context.clone() };
         inside.redirected |= command.redirected;
         self.shells += 1;
         let plan = self.node(&node, &mut inside);

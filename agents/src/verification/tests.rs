@@ -266,6 +266,11 @@ fn an_exit_code_is_followed_through_the_line() {
         // Bash goes on after a group whose `&&` or `!` failed.
         ("set -e; { cargo test && ls; }; ls", 0, "x", "unknown"),
         ("set -e; { ! cargo test; }; ls", 0, "x", "unknown"),
+        // Nor does a part end that a `||`, `&&` or `if` after it tests.
+        ("(set -e; cargo test; ls) || exit 1", 0, "x", "unknown"),
+        ("if (set -e; cargo test; ls); then echo y; else echo n; fi", 0, "y", "unknown"),
+        ("ls && (set -e; cargo test; ls)", 0, "x", "passed"),
+        ("bash -c 'set -e; cargo test; ls' || exit 1", 0, "x", "passed"),
         ("set -o pipefail; cargo test | tail -3", 0, "x", "passed"),
         ("set -euo pipefail\ncargo test | tail -3", 101, "x", "failed"),
         ("bash -eo pipefail -c 'cargo test | tee log'", 0, "x", "passed"),
@@ -332,6 +337,10 @@ fn every_check_of_a_list_has_its_own_status() {
             "1:unknown 2:passed",
         ),
         ("cargo clippy; cargo test; ls", 0, "error: could not compile `a`", "1:unknown 2:unknown"),
+        // A command between a check and the `exit` with its code can end the line itself.
+        ("cargo test; s=$?; cargo clippy || exit 1; exit $s", 1, "x", "1:unknown 2:unknown"),
+        ("cargo test; s=$?; cargo clippy || exit 1; exit $s", 0, "x", "1:passed 2:passed"),
+        ("set -e; cargo test; s=$?; cargo clippy; exit $s", 101, "x", "1:unknown 2:unknown"),
         // A check that passed in the last round of a loop may have failed before.
         (
             "for p in a b; do cargo clippy && cargo test; done",

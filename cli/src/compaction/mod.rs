@@ -51,6 +51,7 @@ impl CompactionPhase {
 /// A compaction, read from its checkpoint.
 #[derive(Clone, Debug, PartialEq)]
 pub struct ContextCompaction {
+    /// The checkpoint, with all data about the compaction.
     pub checkpoint: Checkpoint,
 }
 

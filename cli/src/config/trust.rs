@@ -16,7 +16,7 @@ use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 use std::{fs, io};
 
-/// The maximum size of a record.
+/// The maximum size of a record in bytes.
 const MAX_NOTE_BYTES: u64 = 4 << 20;
 /// The length, in characters with the ellipsis, at which a setting's value is cut for display.
 const SHOWN_CHARACTERS: usize = 61;
@@ -192,7 +192,7 @@ fn canonical(path: &Path) -> PathBuf {
     path.canonicalize().unwrap_or_else(|_| path.to_owned())
 }
 
-/// The path of a link itself.
+/// Returns the path of a link, without following the link itself.
 fn link_path(link: &Path) -> PathBuf {
     match (link.parent(), link.file_name()) {
         (Some(folder), Some(name)) => canonical(folder).join(name),
@@ -216,14 +216,14 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_ignored_is_told_with_how_to_allow_it() {
+    fn ignored_settings_are_described_with_how_to_allow_them() {
         let ignored = [
             IgnoredSetting { key: "redact.enabled", value: "false".to_owned() },
             IgnoredSetting { key: "redact.allow", value: "x".repeat(100) },
         ];
-        let told = IgnoredSetting::describe(&ignored);
+        let text = IgnoredSetting::describe(&ignored);
         assert_eq!(
-            told,
+            text,
             format!(
                 "this project's settings are not yours and are ignored: redact.enabled = false, \
                  redact.allow = {}… ('forge config trust' allows them)",

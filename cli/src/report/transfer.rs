@@ -31,7 +31,7 @@ pub struct PushedSession {
     pub joined: JoinedSession,
 }
 
-/// What was not pushed yet and follows what others pushed now.
+/// How the work that was not pushed yet was put after what others pushed.
 #[derive(Debug, Default, Serialize)]
 pub struct JoinedSession {
     /// The numbers of revisions and checkpoints that changed: before, and now.
@@ -40,7 +40,7 @@ pub struct JoinedSession {
     /// The branches made here that have other names now: before, and now.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub renamed_branches: Vec<(String, String)>,
-    /// The branches that both sides continued, where what was written here is on another one.
+    /// The branches that both sides continued. What was written here is on another branch.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub split: Vec<SplitLine>,
     /// The branch that others checked out, if another one is checked out here.
@@ -48,7 +48,7 @@ pub struct JoinedSession {
     pub checked_out_elsewhere: Option<String>,
 }
 
-/// A branch that both sides continued and changed the same.
+/// A branch that both sides continued with changes of the same claim.
 #[derive(Debug, Serialize)]
 pub struct SplitLine {
     /// The branch as others continued it.

@@ -16,7 +16,7 @@ const HEADROOM: f64 = 10.0;
 const FOOTROOM: f64 = 12.0;
 /// The height of a label at the end of a line.
 const LABEL: f64 = 17.0;
-/// The most lines.
+/// The largest number of lines.
 const MAX_LINES: usize = 12;
 
 /// Returns the height of a confidence.
@@ -31,9 +31,9 @@ struct IdeaLine<'m> {
     number: usize,
     /// The changes of the confidence, without repetitions.
     points: Vec<(&'m IdeaMove, f64)>,
-    /// Moved a little, so that lines of the same confidence are apart.
+    /// How far the line is moved down, so that lines of the same confidence are apart.
     shift: f64,
-    /// When it was given up.
+    /// When it was settled, if it is not pursued any more.
     dead: Option<Timestamp>,
 }
 
@@ -117,7 +117,7 @@ fn lines<'m>(frame: &ChartFrame<'m>) -> Vec<IdeaLine<'m>> {
         }
     }
     if lines.len() > MAX_LINES {
-        // The settled ones and those that moved most say most.
+        // The confirmed ones first, then those that changed most often.
         let weight = |line: &IdeaLine<'_>| {
             let confirmed = line.idea.status == Some(HypothesisStatus::Confirmed);
             (confirmed, line.points.len())

@@ -105,7 +105,8 @@ impl Thread {
     /// effect.
     ///
     /// # Errors
-    /// [`Error::NotFound`] if there is no such call without a result; or any error of a write.
+    /// [`Error::NotFound`] if there is no such call without a result; [`Error::Invalid`] if its
+    /// result is recorded; or any error of a write.
     pub fn start_call(&self, act: &WriteContext, id: &str) -> Result<WriteReport> {
         self.mark_call(act, id, CallState::Started, None)
     }
@@ -129,7 +130,13 @@ impl Thread {
         result: Option<&str>,
     ) -> Result<WriteReport> {
         self.edit_header(act, |header| {
-            pending(header, id)?;
+            let call = pending(header, id)?;
+            // A recorded result is kept until it is part of the history.
+            if state == CallState::Started && call.outcome().is_some() {
+                return Err(Error::invalid(format!(
+                    "the result of the call '{id}' is recorded already"
+                )));
+            }
             if let Some(call) = header.pending.iter_mut().rfind(|call| call.id == id) {
                 (call.state, call.result) = (state, result.map(str::to_owned));
             }

@@ -1,4 +1,4 @@
-//! The calls of a thread without a result: pending, rerun.
+//! The commands for calls of a thread without a result: `pending` and `rerun`.
 
 use super::retry_while_held;
 use crate::args::value::NameArg;
@@ -107,9 +107,9 @@ impl Verb for ThreadRerunArgs {
         let store = &opened.store;
         let thread = Thread::open(store, self.thread.as_str())?;
         let (call, arguments) = thread.pending_call(&self.id)?;
-        let known = matches!(call.state, CallState::Finished | CallState::Failed);
+        let has_result = matches!(call.state, CallState::Finished | CallState::Failed);
         let mut report = ThreadRerunReport::new(self.thread.as_str(), &call, arguments);
-        if !known {
+        if !has_result {
             let safe = call.is_safe() || self.yes;
             let question = format!("run '{}' again, which may do something twice?", call.name);
             if !safe && !context.out.ask(&question, |screen| report.print_call(screen))? {

@@ -214,6 +214,8 @@ fn the_record_of_a_call_decides_what_happens_to_it() {
     assert!(error.to_string().contains("run it first"), "{error}");
     let result = CallResult { content: "rain".into(), is_error: false };
     thread.finish_call(&act(), "c1", &result).unwrap();
+    // Another process that starts it again does not lose the result.
+    assert_eq!(thread.start_call(&act(), "c1").unwrap_err().kind(), ErrorKind::Invalid);
     thread.put_result(&act(), "c1", None).unwrap();
     let texts_now = texts(&thread);
     assert_eq!(texts_now.len(), 3);
