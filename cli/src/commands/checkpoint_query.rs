@@ -377,7 +377,8 @@ impl<const TOP: bool> CheckpointTimelineArgs<TOP> {
         entries.truncate(entries.len() - omitted);
         summarise(reading, &mut entries)?;
         let session = session.summary()?.info.name;
-        Ok(TimelineReport { session, branches, entries, omitted })
+        let is_narrowed = since.is_some() || until.is_some() || self.limit.is_some();
+        Ok(TimelineReport { session, branches, entries, omitted, is_narrowed })
     }
 }
 

@@ -14,6 +14,9 @@ pub struct TimelineReport {
     pub entries: Vec<TimelineEntry>,
     /// How many older rows were omitted.
     pub omitted: usize,
+    /// Whether only a part of the timeline was asked for.
+    #[serde(skip)]
+    pub is_narrowed: bool,
 }
 
 /// A branch, as a lane.
@@ -236,7 +239,12 @@ impl TimelineReport {
 impl Report for TimelineReport {
     fn human(&self, screen: &mut Screen) {
         if self.entries.is_empty() {
-            screen.line(Tone::Plain, &format!("Nothing has happened in {} yet.", self.session));
+            let session = &self.session;
+            let text = match self.is_narrowed {
+                true => format!("Nothing of {session} is in this part of the timeline."),
+                false => format!("Nothing has happened in {session} yet."),
+            };
+            screen.line(Tone::Plain, &text);
             return;
         }
         let (mut drawn, mut day) = (None, String::new());
@@ -314,7 +322,9 @@ mod tests {
     }
 
     fn drawn(branches: Vec<TimelineLane>, entries: Vec<TimelineEntry>) -> Vec<String> {
-        let timeline = TimelineReport { session: "s".to_owned(), branches, entries, omitted: 0 };
+        let session = "s".to_owned();
+        let timeline =
+            TimelineReport { session, branches, entries, omitted: 0, is_narrowed: false };
         let rows = timeline.rows();
         rows.into_iter().map(|(lanes, _)| lanes.trim_end().to_owned()).collect()
     }
