@@ -1,11 +1,14 @@
 //! Command lines of commands that are given as lists of words.
 
-/// Returns the command line of a list of words. The line of `bash -lc LINE` is the line itself. In
-/// any other list, the words that a shell would split or expand are quoted.
+/// Returns the command line of a list of words. The line of `bash -lc LINE` is the line itself. The
+/// text of a patch is not quoted. In any other list, the words that a shell would split or expand
+/// are quoted.
 pub(crate) fn command_line_of(words: &[&str]) -> String {
-    match shell_line(words) {
-        Some(line) => line.to_owned(),
-        None => words.iter().map(|word| quoted(word)).collect::<Vec<_>>().join(" "),
+    match (shell_line(words), words) {
+        (Some(line), _) => line.to_owned(),
+        // A patch is read as it is.
+        (None, ["apply_patch" | "applypatch", text]) => format!("apply_patch {text}"),
+        _ => words.iter().map(|word| quoted(word)).collect::<Vec<_>>().join(" "),
     }
 }
 
@@ -37,7 +40,7 @@ mod tests {
 
     #[test]
     fn a_line_has_the_words_of_its_list() {
-        let lists: [(&[&str], &str); 10] = [
+        let lists: [(&[&str], &str); 11] = [
             (&["bash", "-lc", "make && ls"], "make && ls"),
             (&["/bin/sh", "-c", "make"], "make"),
             (&["pwsh", "-Command", "make"], "make"),
@@ -47,6 +50,7 @@ mod tests {
             (&["git", "commit", "-m", "fix; cargo test"], "git commit -m 'fix; cargo test'"),
             (&["rg", "it's|cargo test", ""], r"rg 'it'\''s|cargo test' ''"),
             (&["ls", "-l", "a/b.rs"], "ls -l a/b.rs"),
+            (&["apply_patch", "+it's"], "apply_patch +it's"),
             (&[], ""),
         ];
         for (words, line) in lists {

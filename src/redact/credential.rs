@@ -240,7 +240,10 @@ fn user_flag(text: &[u8], start: usize, end: usize) -> Option<SecretFinding> {
     // The name may have a domain before it: `CORP\name`.
     let is_of_name = |byte: u8| byte.is_ascii_alphanumeric() || b"._@-+\\".contains(&byte);
     let name = run(text, end, 64, is_of_name);
-    if name == 0 || text.get(end + name) != Some(&b':') {
+    if name == 0
+        || text.get(end + name) != Some(&b':')
+        || text.get(end..end + name).is_some_and(has_line_break)
+    {
         return None;
     }
     let from = end + name + 1;
@@ -265,6 +268,14 @@ fn user_flag(text: &[u8], start: usize, end: usize) -> Option<SecretFinding> {
     };
     (secret_heuristics::is_credential(password) || is_short())
         .then_some(SecretFinding { range, kind: "basic" })
+}
+
+/// Returns whether a name with a backslash has an escaped line break or tab instead of a domain,
+/// which has no small letters: `CORP\name`.
+fn has_line_break(name: &[u8]) -> bool {
+    let Some(at) = name.iter().position(|byte| *byte == b'\\') else { return false };
+    let (domain, rest) = name.split_at(at);
+    matches!(rest.get(1), Some(b'n' | b'r' | b't')) && domain.iter().any(u8::is_ascii_lowercase)
 }
 
 fn is_quote(byte: u8) -> bool {

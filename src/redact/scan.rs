@@ -123,8 +123,15 @@ pub(crate) fn scan(text: &[u8], share: Range<usize>, form: TextForm) -> ScanFind
 fn scan_as_written(text: &[u8], share: Range<usize>, form: TextForm) -> (ScanFindings, Vec<usize>) {
     let mut escapes = Vec::new();
     let table = &*TABLE;
-    let mut scan =
-        TextScan { text, form, runs: ScanMemory::default(), names_until: 0, key: 0..0, seen: 0..0 };
+    let mut scan = TextScan {
+        text,
+        form,
+        runs: ScanMemory::default(),
+        names_until: 0,
+        key: 0..0,
+        seen: 0..0,
+        cookies: 0..0,
+    };
     let mut all = ScanFindings::default();
     for found in dotted_token::find_all(text, share.clone()) {
         all.stretches.push(found.range.clone());
@@ -165,6 +172,8 @@ struct TextScan<'a> {
     key: Range<usize>,
     /// End of the text that was examined for several secrets.
     seen: Range<usize>,
+    /// The header whose cookies were examined last. It may contain logins.
+    cookies: Range<usize>,
 }
 
 impl TextScan<'_> {
@@ -350,7 +359,8 @@ impl TextScan<'_> {
         word: &Range<usize>,
         all: &mut ScanFindings,
     ) -> Option<SecretFinding> {
-        if self.seen.contains(&word.start) {
+        let is_cookie = matches!(kind, credential::CredentialKind::Cookie);
+        if self.seen.contains(&word.start) || is_cookie && self.cookies.contains(&word.start) {
             return None;
         }
         let text = self.text;
@@ -362,7 +372,7 @@ impl TextScan<'_> {
             }
             credential::CredentialKind::Cookie => {
                 let (found, end) = credential::cookies(text, word.end);
-                self.seen = word.start..end;
+                self.cookies = word.start..end;
                 found
             }
             credential::CredentialKind::CookieList => {

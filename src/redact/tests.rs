@@ -216,6 +216,14 @@ fn what_is_no_secret_stays_behind_a_telling_name() {
     }
 }
 
+/// The search for cookies passed over a login inside of one.
+#[test]
+fn a_login_inside_of_a_cookie_is_found() {
+    let login = "ZGVwbG95OmI3eEtxMlBtOVRzNA==";
+    let text = format!("Cookie: state={{\"auth\":\"{login}\"}}; theme=dark");
+    assert!(!Redactor::new().clean(&text, TextForm::Plain).contains(login));
+}
+
 /// A secret that began with a slash and had another one was taken for a path.
 #[test]
 fn a_secret_in_base64_with_slashes_is_no_path() {

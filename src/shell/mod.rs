@@ -221,16 +221,19 @@ impl<'a> ShellLexer<'a> {
         }
     }
 
-    /// Parses the rest of `$'...'`, in which a backslash escapes the next character.
+    /// Parses the rest of `$'...'`. What an escape stands for is not read, except quotes and
+    /// backslashes.
     fn escaped_quotes(&mut self) {
         self.quotes();
         while let Some(character) = self.take() {
             match character {
                 '\'' => return,
                 '\\' => match self.take() {
-                    Some('n') => self.push('\n'),
-                    Some('t') => self.push('\t'),
-                    Some(escaped) => self.push(escaped),
+                    Some(escaped @ ('\'' | '"' | '\\')) => self.push(escaped),
+                    Some(escaped) => {
+                        self.expands();
+                        self.push(escaped);
+                    }
                     None => {}
                 },
                 other => self.push(other),

@@ -247,13 +247,22 @@ impl ShellParser {
         while open > 0 && self.at < self.tokens.len() {
             self.at += 1;
             match self.keyword() {
-                // An argument `case` has no `in` after the next word.
-                "case" if self.keyword_at(self.at + 2) == "in" => open += 1,
+                "case" if self.keyword_at(self.at + 2) == "in" && self.is_after_command() => {
+                    open += 1;
+                }
                 "esac" => open -= 1,
                 _ => {}
             }
         }
         self.at += 1;
+    }
+
+    /// Returns whether the word here is no argument of the word before it.
+    fn is_after_command(&self) -> bool {
+        matches!(
+            self.keyword_at(self.at - 1),
+            "" | "then" | "do" | "else" | "elif" | "if" | "while" | "until" | "{" | "!"
+        )
     }
 
     /// Skips the body of a function, which is defined here, not run.

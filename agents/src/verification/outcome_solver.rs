@@ -90,7 +90,13 @@ pub(super) fn solve(
     known: &SolverEvidence<'_>,
 ) -> Option<RemainingOutcomes> {
     let succeeded = succeeded(&line.plan, exit_code);
-    let mut solver = OutcomeSolver { line, known, succeeded, codes: [None; MAX_CHECKS] };
+    let mut solver = OutcomeSolver {
+        line,
+        known,
+        succeeded,
+        is_earlier_round: false,
+        codes: [None; MAX_CHECKS],
+    };
     let ways = solver.part(&line.plan);
     let zero = either(ways.zero, ways.exit_zero);
     let nonzero = either(ways.nonzero, ways.exit_nonzero);
@@ -202,6 +208,9 @@ struct OutcomeSolver<'k> {
     /// The commands that are known to have ended with 0 if they ran.
     succeeded: Vec<&'k ExitCodeTree>,
     known: &'k SolverEvidence<'k>,
+    /// Whether a part is solved for a round of a loop before the last one: what is known of the
+    /// checks holds for their last run.
+    is_earlier_round: bool,
     codes: [Option<i64>; MAX_CHECKS],
 }
 
@@ -255,8 +264,15 @@ impl OutcomeSolver<'_> {
         }
     }
 
+    fn allowed(&self, check: usize) -> u64 {
+        match self.is_earlier_round {
+            true => OK | FAILED | NOT_RUN,
+            false => self.known.allowed.get(check).copied().unwrap_or_default(),
+        }
+    }
+
     fn check(&self, check: usize) -> PossibleEnds {
-        let allowed = self.known.allowed.get(check).copied().unwrap_or_default();
+        let allowed = self.allowed(check);
         let decides = self.known.decides.get(check).copied().unwrap_or_default();
         let way = |outcomes: u64| {
             (outcomes != 0).then_some(PossibleEnd {
@@ -277,7 +293,7 @@ impl OutcomeSolver<'_> {
         let not_run = |plan: &ExitCodeTree| self.not_run(plan);
         match plan {
             ExitCodeTree::Check(check) => {
-                let allowed = self.known.allowed.get(*check).copied().unwrap_or_default();
+                let allowed = self.allowed(*check);
                 (allowed & NOT_RUN != 0).then_some(NOT_RUN << (check * BITS))
             }
             ExitCodeTree::List(items) => together(items.iter().map(|item| not_run(&item.plan))),
@@ -323,8 +339,11 @@ impl OutcomeSolver<'_> {
                 let outcomes = either(ways.zero, ways.nonzero).map(|way| way.outcomes);
                 after.zero = with_outcomes(before.zero, outcomes);
                 after.nonzero = with_outcomes(before.nonzero, outcomes);
-                let exits = PossibleEnds { zero: None, nonzero: None, ..ways };
-                after.add(either(before.zero, before.nonzero), &exits);
+                // `exit $s` agrees with the kept code, which is not computed.
+                if !exits_with_unknown(&item.plan) {
+                    let exits = PossibleEnds { zero: None, nonzero: None, ..ways };
+                    after.add(either(before.zero, before.nonzero), &exits);
+                }
             } else {
                 after.add(either(before.zero, before.nonzero), &ways);
             }
@@ -467,11 +486,13 @@ impl OutcomeSolver<'_> {
     /// The ways of a loop. The number of rounds and the outcomes of each are not known.
     fn repeated(&mut self, condition: Option<&ExitCodeTree>, body: &ExitCodeTree) -> PossibleEnds {
         let last = self.part(body);
+        let earlier = self.earlier_round(body);
+        let all = |end| self.with_earlier_rounds(end, earlier);
         let ways = PossibleEnds {
-            zero: self.with_earlier_rounds(last.zero),
-            nonzero: self.with_earlier_rounds(last.nonzero),
-            exit_zero: self.with_earlier_rounds(last.exit_zero),
-            exit_nonzero: self.with_earlier_rounds(last.exit_nonzero),
+            zero: all(last.zero),
+            nonzero: all(last.nonzero),
+            exit_zero: all(last.exit_zero),
+            exit_nonzero: all(last.exit_nonzero),
         };
         let skipped = self.not_run(body).map(|outcomes| PossibleEnd { outcomes, ..NOTHING });
         let rounds = either(ways.all(), skipped);
@@ -490,17 +511,47 @@ impl OutcomeSolver<'_> {
         after
     }
 
+    /// Returns the outcomes of a round that another one follows: no `exit` ended it.
+    fn earlier_round(&mut self, body: &ExitCodeTree) -> u64 {
+        if self.is_earlier_round {
+            return 0;
+        }
+        let codes = self.codes;
+        self.is_earlier_round = true;
+        let ways = self.part(body);
+        (self.is_earlier_round, self.codes) = (false, codes);
+        either(ways.zero, ways.nonzero).map_or(0, |way| way.outcomes)
+    }
+
     /// Adds the outcomes that the checks of a loop may have had before its last round. A check that
     /// failed in the last round failed.
-    fn with_earlier_rounds(&self, last: Option<PossibleEnd>) -> Option<PossibleEnd> {
+    fn with_earlier_rounds(&self, last: Option<PossibleEnd>, earlier: u64) -> Option<PossibleEnd> {
         let last = last?;
         let mut outcomes = last.outcomes;
         for (check, allowed) in self.known.allowed.iter().enumerate() {
             let found = (last.outcomes >> (check * BITS)) & (OK | FAILED | NOT_RUN);
             if found != 0 && found != FAILED {
-                outcomes |= *allowed << (check * BITS);
+                outcomes |= earlier & (*allowed << (check * BITS));
             }
         }
         Some(PossibleEnd { outcomes, ..last })
+    }
+}
+
+/// Returns whether a part has an `exit` with a code that is not known, such as the kept one.
+fn exits_with_unknown(plan: &ExitCodeTree) -> bool {
+    match plan {
+        ExitCodeTree::Exit(None) | ExitCodeTree::ExitAsBefore => true,
+        ExitCodeTree::List(items) => items.iter().any(|item| exits_with_unknown(&item.plan)),
+        ExitCodeTree::Chain(links) => links.iter().any(|(_, plan)| exits_with_unknown(plan)),
+        ExitCodeTree::Not(inner) => exits_with_unknown(inner),
+        ExitCodeTree::If { arms, otherwise } => {
+            let arms = arms.iter().flat_map(|(when, then)| [when, then]);
+            arms.chain(otherwise.as_deref()).any(exits_with_unknown)
+        }
+        ExitCodeTree::Loop { condition, body } => {
+            condition.as_deref().is_some_and(exits_with_unknown) || exits_with_unknown(body)
+        }
+        _ => false,
     }
 }

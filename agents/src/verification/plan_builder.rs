@@ -302,10 +302,12 @@ impl CheckPlanBuilder {
                 let plain = command.words.iter().all(|word| !word.expands);
                 let visible = !command.redirected && !context.redirected && !context.piped;
                 let text = arguments.join(" ");
-                if plain && visible && !context.repeats && !text.trim().is_empty() {
+                // Lines of the output are compared one by one.
+                let is_line = !text.trim().is_empty() && !text.trim().contains('\n');
+                if plain && visible && !context.repeats && is_line {
                     self.events.push(OutputEvent::Marker(text.trim().to_owned()));
                 }
-                return match plain && visible && !text.trim().is_empty() && !text.starts_with('-') {
+                return match plain && visible && is_line && !text.starts_with('-') {
                     true => ExitCodeTree::Echo(text.trim().to_owned()),
                     false => ExitCodeTree::Zero,
                 };

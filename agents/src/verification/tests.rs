@@ -349,6 +349,27 @@ fn every_check_of_a_list_has_its_own_status() {
             "1:unknown 2:failed",
         ),
         ("for p in a b; do if cargo test; then exit 3; fi; done", 3, "x", "1:unknown"),
+        // An argument `case` begins nothing.
+        ("case $1 in a) echo case studies in use;; esac; cargo test", 0, "x", "1:passed"),
+        // An `exit` ends the loop, so the rounds before had none.
+        (
+            "for p in a b; do cargo clippy -p $p || exit 1; cargo test -p $p || exit 1; done",
+            1,
+            "test result: FAILED. 1 passed; 1 failed",
+            "1:passed 2:failed",
+        ),
+        // An `exit` with the kept code agrees with the check.
+        (
+            "cargo test; s=$?; if [ $s -ne 0 ]; then tail log; exit $s; fi; rm log; exit $s",
+            101,
+            "x",
+            "1:failed",
+        ),
+        ("cargo test; s=$?; [ $s -ne 0 ] && exit $s; ls; exit $s", 0, "x", "1:passed"),
+        // What an escape stands for is not in the output as it is written.
+        ("cargo test || echo $'\\e[31mfailed\\e[0m'", 0, "failed", "1:unknown"),
+        ("cargo test || echo $'a\\nb'", 0, "a\nb", "1:unknown"),
+        ("cargo test || echo 'a\nb'", 0, "a\nb", "1:unknown"),
     ] {
         assert_eq!(ended(line, "finished", Some(code), output), expected, "{line} {code} {output}");
     }

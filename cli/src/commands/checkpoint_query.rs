@@ -377,7 +377,7 @@ impl<const TOP: bool> CheckpointTimelineArgs<TOP> {
         entries.truncate(entries.len() - omitted);
         summarise(reading, &mut entries)?;
         let session = session.summary()?.info.name;
-        let is_narrowed = since.is_some() || until.is_some() || self.limit.is_some();
+        let is_narrowed = since.is_some() || until.is_some() || omitted > 0;
         Ok(TimelineReport { session, branches, entries, omitted, is_narrowed })
     }
 }

@@ -136,8 +136,10 @@ fn chosen(
     done: &'static str,
 ) -> Result<SessionShowReport, CommandError> {
     let report = SessionShowReport::load(session)?.after(done);
-    // '--session' and FORGE_SESSION have priority over the current session.
-    let Some(name) = context.session() else { return Ok(report) };
+    // FORGE_SESSION has priority over the current session; '--session' is of this command alone.
+    let by_shell = context.environment.text("FORGE_SESSION");
+    let named = context.session().filter(|name| by_shell == Some(*name));
+    let Some(name) = named else { return Ok(report) };
     let named = workspace::named_session(store, name).and_then(|named| Ok(named.summary()?.info));
     Ok(match named {
         Ok(info) if info.id == report.line.id => report,

@@ -199,9 +199,16 @@ fn wait_until(
     wait_for(&watch_exit(child), deadline, &mut watch)?;
     let status = child.wait();
     Ok(status.and_then(|status| {
-        let said = String::from_utf8_lossy(&said?).trim().to_owned();
+        let said = without_attribute_lines(&String::from_utf8_lossy(&said?));
         Ok(FinishedProcess { status, stdout: stdout?, said })
     }))
+}
+
+/// Returns what git printed without its warnings about lines that are no attributes: a setting can
+/// name any file as one of attributes, and they repeat its lines.
+fn without_attribute_lines(said: &str) -> String {
+    let is_kept = |line: &&str| !line.contains("is not a valid attribute name");
+    said.lines().filter(is_kept).collect::<Vec<_>>().join("\n").trim().to_owned()
 }
 
 fn wait_for<T>(

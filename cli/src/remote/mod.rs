@@ -226,7 +226,7 @@ pub fn read_key(context: &Context, source: &str) -> Result<RemoteKeyFile, Comman
             return Err(CommandError::invalid("this is a grant, not a file with a key")
                 .hinted(format!("set {GRANT_VARIABLE} to it, and {URL_VARIABLE} to the URL")));
         }
-        None if is_key_text(source) => {
+        None if is_key_text(source) && !context.cwd.join(source).is_file() => {
             return Err(CommandError::invalid("this is the text of a key, not a file with it")
                 .hinted("write it to a file and name that, or 'env:NAME' for a variable with it"));
         }

@@ -241,7 +241,9 @@ impl Report for TimelineReport {
         if self.entries.is_empty() {
             let session = &self.session;
             let text = match self.is_narrowed {
-                true => format!("Nothing of {session} is in this part of the timeline."),
+                true => format!(
+                    "No head, fork, merge or checkpoint of {session} is in this part of the timeline."
+                ),
                 false => format!("Nothing has happened in {session} yet."),
             };
             screen.line(Tone::Plain, &text);

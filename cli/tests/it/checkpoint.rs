@@ -44,7 +44,7 @@ fn an_empty_list_of_checkpoints_says_so() {
     ");
     assert_snapshot!(environment.forge(["checkpoint", "timeline"]), @"Nothing has happened in s yet.");
     environment.forge(["note", "add", "x"]).success();
-    assert_snapshot!(environment.forge(["checkpoint", "timeline", "--limit", "0"]), @"Nothing of s is in this part of the timeline.");
+    assert_snapshot!(environment.forge(["checkpoint", "timeline", "--limit", "0"]), @"No head, fork, merge or checkpoint of s is in this part of the timeline.");
 }
 
 #[test]

@@ -132,7 +132,7 @@ impl Thread {
         self.edit_header(act, |header| {
             let call = pending(header, id)?;
             // A recorded result is kept until it is part of the history.
-            if state == CallState::Started && call.outcome().is_some() {
+            if state == CallState::Started && call.state == CallState::Finished {
                 return Err(Error::invalid(format!(
                     "the result of the call '{id}' is recorded already"
                 )));

@@ -74,8 +74,13 @@ impl Verb for ThreadPendingArgs {
 
     fn check(&self, _: &Context) -> Result<(), CommandError> {
         if self.result.is_some() && self.finish.is_none() && self.fail.is_none() {
-            return Err(CommandError::invalid("a result needs the call that it belongs to")
-                .hinted("add '--finish ID' or '--fail ID'"));
+            let hint = match self.start {
+                Some(_) => "use '--finish ID' or '--fail ID' instead of '--start'",
+                None => "add '--finish ID' or '--fail ID'",
+            };
+            return Err(
+                CommandError::invalid("a result needs the call that it belongs to").hinted(hint)
+            );
         }
         Ok(())
     }
