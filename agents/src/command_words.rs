@@ -1,5 +1,7 @@
 //! Command lines of commands that are given as lists of words.
 
+use forge_store::shell::quoted;
+
 /// Returns the command line of a list of words. The line of `bash -lc LINE` is the line itself. The
 /// text of a patch is not quoted. In any other list, the words that a shell would split or expand
 /// are quoted.
@@ -7,9 +9,14 @@ pub(crate) fn command_line_of(words: &[&str]) -> String {
     match (shell_line(words), words) {
         (Some(line), _) => line.to_owned(),
         // A patch is read as it is.
-        (None, ["apply_patch" | "applypatch", text]) => format!("apply_patch {text}"),
+        (None, [name, text]) if is_patch_program(name) => format!("{name} {text}"),
         _ => words.iter().map(|word| quoted(word)).collect::<Vec<_>>().join(" "),
     }
+}
+
+/// Returns whether a program applies the patch that is its only argument.
+pub(crate) fn is_patch_program(name: &str) -> bool {
+    matches!(name, "apply_patch" | "applypatch")
 }
 
 /// Returns the line that a shell is called with, as in `bash -lc LINE`.
@@ -23,15 +30,6 @@ pub(crate) fn shell_line<'a>(words: &[&'a str]) -> Option<&'a str> {
         _ => false,
     };
     is_line.then_some(*line)
-}
-
-fn quoted(word: &str) -> String {
-    let is_plain = |byte: u8| byte.is_ascii_alphanumeric() || b"-_./,:=+@%".contains(&byte);
-    if !word.is_empty() && word.bytes().all(is_plain) {
-        word.to_owned()
-    } else {
-        format!("'{}'", word.replace('\'', r"'\''"))
-    }
 }
 
 #[cfg(test)]

@@ -10,6 +10,17 @@ pub mod syntax_tree;
 
 pub use git_commit_line::GitCommitLine;
 
+/// Quotes a word for a shell, if it must be quoted.
+#[must_use]
+pub fn quoted(word: &str) -> String {
+    let is_plain = |byte: u8| byte.is_ascii_alphanumeric() || b"-_./,:=+@%".contains(&byte);
+    if !word.is_empty() && word.bytes().all(is_plain) {
+        word.to_owned()
+    } else {
+        format!("'{}'", word.replace('\'', r"'\''"))
+    }
+}
+
 /// The operator after a command.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum CommandSeparator {
@@ -367,6 +378,13 @@ pub fn is_assignment(word: &str) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_word_of_a_shell_is_quoted_where_it_must_be() {
+        assert_eq!(quoted("/usr/bin/forge-1.0"), "/usr/bin/forge-1.0");
+        assert_eq!(quoted("/a b/it's"), r"'/a b/it'\''s'");
+        assert_eq!(quoted(""), "''");
+    }
 
     fn shown(line: &str) -> String {
         let joint = |joint| match joint {

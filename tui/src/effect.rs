@@ -3,6 +3,7 @@
 use crate::answer::{StateTab, TimelineRow};
 use crate::query::{TimelineFilter, TimelineLevel};
 use forge_store::model::{Key, Timestamp};
+use forge_store::shell::quoted;
 use forge_store::store::{HistoryPosition, PageDirection};
 use std::fmt;
 
@@ -191,17 +192,6 @@ impl WriteRequest {
                 format!("forge hypothesis {verb} {}{reason}", quoted(hypothesis))
             }
         }
-    }
-}
-
-/// Quotes a word for a shell.
-#[must_use]
-pub fn quoted(word: &str) -> String {
-    let plain = |c: char| c.is_ascii_alphanumeric() || "-_./:,+=@%".contains(c);
-    if !word.is_empty() && word.chars().all(plain) {
-        word.to_owned()
-    } else {
-        format!("'{}'", word.replace('\'', "'\\''"))
     }
 }
 

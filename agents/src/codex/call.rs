@@ -7,7 +7,7 @@ use super::{script, tool};
 use crate::claude_code::call::commits;
 use crate::claude_code::line_context::{PieceBuilder, fields};
 use crate::claude_code::open_call::{CallRequest, OpenCall};
-use crate::command_words::{command_line_of, shell_line};
+use crate::command_words::{command_line_of, is_patch_program, shell_line};
 use crate::lenient::{LenientId, LenientList, LenientText, elements};
 use crate::long_text;
 use crate::text_hash::hash;
@@ -143,7 +143,7 @@ fn command(
         let Some(raw) = arguments.command.map(RawValue::get) else { return };
         let words = command_words(raw);
         if let [(_, name), (index, text)] = words.as_slice()
-            && matches!(name.as_str(), "apply_patch" | "applypatch")
+            && is_patch_program(name)
         {
             let pointer = format!("{at}/command/{index}");
             let files = patch::files(scene, text, &pointer, &PatchDirectory::from_call(directory));

@@ -2,6 +2,7 @@
 
 use super::LineContext;
 use crate::claude_code::open_call::PatchedFile;
+use crate::command_words::is_patch_program;
 use crate::long_text;
 use forge_store::model::Value;
 use forge_store::shell::{self, CommandSeparator};
@@ -157,9 +158,7 @@ pub(super) struct ApplyPatchCommand {
 pub(super) fn applied(line: &str, directory: Option<&str>) -> Option<ApplyPatchCommand> {
     let before = line.get(..line.find(BEGIN)?)?;
     let commands = shell::split(line);
-    let is_patch = |word: Option<&String>| {
-        word.is_some_and(|word| matches!(word.as_str(), "apply_patch" | "applypatch"))
-    };
+    let is_patch = |word: Option<&String>| word.is_some_and(|word| is_patch_program(word));
     let changes = |word: &String| matches!(word.as_str(), "cd" | "chdir" | "pushd" | "popd");
     let start = PatchDirectory::from_call(directory);
     let mut stack = DirectoryStack { here: start, left: Vec::new() };

@@ -5,7 +5,6 @@ mod code;
 use crate::args::value::MomentArg;
 use crate::context::Context;
 use crate::error::CommandError;
-use crate::integration::agent::shell_word;
 use crate::report::moment::{CheckpointJson, RevisionJson, seconds};
 use crate::report::recover::{
     CodeRecoverReport, OpenTask, RecoverPoint, RecoverReport, RecoverStep, RecoverStepReport,
@@ -15,6 +14,7 @@ use crate::session_reader::SessionReader;
 use crate::text::{TextLength, TextReader};
 use crate::verb::{EitherReport, Verb, VerbResult};
 use forge_store::model::{Kind, Value};
+use forge_store::shell::quoted;
 use forge_store::store::{RecoverySummary, SourcedFact};
 use std::path::PathBuf;
 
@@ -91,7 +91,7 @@ impl Verb for RecoverArgs {
             is_last: self.moment.is_none(),
         };
         let (session, branch) = (found.brief.session, found.brief.branch);
-        let moment = self.moment.as_ref().map(|moment| shell_word(moment.as_str()));
+        let moment = self.moment.as_ref().map(|moment| quoted(moment.as_str()));
         let report = RecoverReport { session, branch, point, steps, moment };
         Ok(EitherReport::Second(EitherReport::Second(report)))
     }
@@ -164,7 +164,7 @@ fn tasks(
     }
     let mut instructions = Vec::new();
     if let Some(moment) = &args.moment {
-        let moment = shell_word(moment.as_str());
+        let moment = quoted(moment.as_str());
         instructions.push(format!(
             "forge checkpoint restore {moment} --dry-run: what going back would change in the \
             claims"

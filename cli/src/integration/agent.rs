@@ -12,6 +12,7 @@ use super::toml::WantedTable;
 use crate::context::Context;
 use crate::discovery;
 use crate::error::CommandError;
+use forge_store::shell::quoted;
 use jsonc_parser::cst::CstInputValue;
 use serde::{Deserialize, Serialize};
 use std::path::PathBuf;
@@ -268,7 +269,7 @@ impl InstallTarget {
             Some(found) if Some(&found) == binary.canonicalize().ok().as_ref() => {
                 "forge".to_owned()
             }
-            _ => shell_word(&forge),
+            _ => quoted(&forge),
         };
         let project = discovery::new_store_path(&context.cwd);
         let project = project.parent().unwrap_or(&context.cwd);
@@ -293,17 +294,8 @@ impl InstallTarget {
 
     /// Returns the command line of a hook, for agents that run it in a shell.
     pub fn hook_command(&self, agent: CodingAgent, event: &str) -> String {
-        format!("{} hook {} {event}", shell_word(&self.forge), agent.name())
+        format!("{} hook {} {event}", quoted(&self.forge), agent.name())
     }
-}
-
-/// Quotes a text as one word of a shell.
-pub fn shell_word(text: &str) -> String {
-    let plain = |c: char| c.is_ascii_alphanumeric() || "/._-+@%:,=".contains(c);
-    if !text.is_empty() && text.chars().all(plain) {
-        return text.to_owned();
-    }
-    format!("'{}'", text.replace('\'', r"'\''"))
 }
 
 fn path(names: &[&str]) -> Vec<String> {
@@ -354,16 +346,4 @@ fn mcp_server(place: &InstallTarget, above: &[&str]) -> WantedContent {
         value: object([("command", place.forge.as_str().into()), ("args", texts(["mcp"]))]),
         keep: false,
     }])
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_word_of_a_shell_is_quoted_where_it_must_be() {
-        assert_eq!(shell_word("/usr/bin/forge-1.0"), "/usr/bin/forge-1.0");
-        assert_eq!(shell_word("/a b/it's"), r"'/a b/it'\''s'");
-        assert_eq!(shell_word(""), "''");
-    }
 }

@@ -6,13 +6,13 @@ use crate::config::key;
 use crate::context::Context;
 use crate::error::{CommandError, CommandErrorKind};
 use crate::report::purges::PurgesReport;
-use crate::report::store::quoted;
 use crate::report::transfer::{PulledSession, PushedSession};
 use crate::verb::OpenedStore;
 use crate::workspace::{self, SessionNeed};
 use forge_store::error::Error;
 use forge_store::model::time_grammar::{MomentBase, MomentExpression};
 use forge_store::model::{SessionHandle, SessionKind, Timestamp};
+use forge_store::shell::quoted;
 use forge_store::store::remote::{
     FinishedPurges, KnownRemote, Remote, RemoteAccess, RemoteGrant, RemoteSession,
 };

@@ -1,6 +1,5 @@
 //! Reports of imports.
 
-use super::store::quoted;
 use crate::error::CommandError;
 use crate::output::{Report, Screen, TableCell, TextTable, Tone};
 use crate::text::{count_text, name_list};
@@ -8,6 +7,7 @@ use forge_agents::SkippedLine;
 use forge_agents::claude_code::TranscriptDialect;
 use forge_agents::trajectory::TrajectoryAuthor;
 use forge_store::model::{Fact, Kind, Timestamp};
+use forge_store::shell::quoted;
 use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, HashSet};
 use std::path::Path;

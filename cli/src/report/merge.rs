@@ -5,13 +5,13 @@ use super::entity;
 use super::entity_write::{MadeCheckpoint, MadeRevision};
 use crate::commands::branch::merge::BranchMergeArgs;
 use crate::error::{EXIT_NO, EXIT_OK};
-use crate::integration::agent::shell_word;
 use crate::output::{Report, Screen, Tone};
 use crate::text::with_previews;
 use forge_store::diff::{
     ClaimConflict, ConflictResolution, MergeSide, TypedChange, describe, summary,
 };
 use forge_store::model::{Key, Kind, OperationId, Value};
+use forge_store::shell::quoted;
 use forge_store::store::{MergeConflict, MergeReport, MergeResult, entity_title};
 use serde::Serialize;
 
@@ -124,14 +124,14 @@ impl BranchMergeReport {
     pub fn new(session: String, found: MergeReport, args: &BranchMergeArgs, is_left: bool) -> Self {
         let changes = describe(&found.changes);
         let mut command = vec!["forge".to_owned(), "branch".to_owned(), "merge".to_owned()];
-        command.push(shell_word(&found.source));
+        command.push(quoted(&found.source));
         if let Some(target) = &args.into {
-            command.extend(["--into".to_owned(), shell_word(target.as_str())]);
+            command.extend(["--into".to_owned(), quoted(target.as_str())]);
         }
         command.extend(args.ours.then(|| "--ours".to_owned()));
         command.extend(args.theirs.then(|| "--theirs".to_owned()));
         for given in &args.resolve {
-            command.extend(["--resolve".to_owned(), shell_word(given)]);
+            command.extend(["--resolve".to_owned(), quoted(given)]);
         }
         Self {
             session,
@@ -177,8 +177,7 @@ impl BranchMergeReport {
         );
         let mut command = self.command.clone();
         for conflict in self.unsettled() {
-            command
-                .extend(["--resolve".to_owned(), shell_word(&format!("{}=ours", conflict.name))]);
+            command.extend(["--resolve".to_owned(), quoted(&format!("{}=ours", conflict.name))]);
         }
         screen.line(Tone::Id, &format!("  {}", command.join(" ")));
         let has_fields = self.unsettled().any(|conflict| conflict.field.is_some());

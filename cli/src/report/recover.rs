@@ -3,9 +3,9 @@
 use super::moment::{CheckpointJson, RevisionJson};
 use crate::error::{EXIT_NO, EXIT_OK};
 use crate::git::restore::{RestoredFile, UnrestoredFile};
-use crate::integration::agent::shell_word;
 use crate::output::{Report, Screen, Tone};
 use forge_store::model::{Kind, Timestamp};
+use forge_store::shell::quoted;
 use serde::Serialize;
 use std::collections::BTreeMap;
 
@@ -281,7 +281,7 @@ impl RecoveredVariables {
             screen.line(Tone::Dim, &format!("{indent}# no variables were recorded"));
         }
         for (name, value) in &self.env_vars {
-            screen.line(Tone::Plain, &format!("{indent}export {name}={}", shell_word(value)));
+            screen.line(Tone::Plain, &format!("{indent}export {name}={}", quoted(value)));
         }
         for name in &self.withheld {
             let name: String = name.chars().filter(|c| !c.is_control()).collect();

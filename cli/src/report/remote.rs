@@ -4,10 +4,10 @@ use crate::output::{Report, Screen, TableCell, TextTable, Tone};
 use crate::remote::address::shown_url;
 use crate::remote::name::named;
 use crate::report::purges::PurgesReport;
-use crate::report::store::quoted;
 use crate::report::transfer::PulledSession;
 use crate::text::count_text;
 use forge_store::model::Timestamp;
+use forge_store::shell::quoted;
 use forge_store::store::remote::{
     KnownRemote, RemoteGrant, RemoteSession, RewriteReason, RotationReport,
 };

@@ -5,6 +5,7 @@ use super::remote::{FailedExchange, UnpushedLine};
 use super::session::SessionLine;
 use crate::output::{Report, Screen, Tone};
 use crate::report::import::FoundTranscript;
+use forge_store::shell::quoted;
 use forge_store::store::UnfinishedImport;
 use serde::Serialize;
 
@@ -77,16 +78,6 @@ impl From<UnfinishedImport> for UnfinishedStream {
 /// Whether this is a hash as the source of standard input has it.
 fn is_hash(text: &str) -> bool {
     text.len() == 16 && text.bytes().all(|byte| byte.is_ascii_hexdigit())
-}
-
-/// Quotes a word for a shell.
-pub(crate) fn quoted(word: &str) -> String {
-    let is_plain = |byte: u8| byte.is_ascii_alphanumeric() || b"-_./,:=+@%".contains(&byte);
-    if !word.is_empty() && word.bytes().all(is_plain) {
-        word.to_owned()
-    } else {
-        format!("'{}'", word.replace('\'', r"'\''"))
-    }
 }
 
 impl UnfinishedStream {

@@ -6,13 +6,14 @@ use super::row::{entity_title, one_line, trigger_word};
 use super::text;
 use crate::answer::{RowSign, SheetLine, SheetSection, TextSheet, TimelineRow, text_of};
 use crate::app::DisplayZone;
-use crate::effect::{MomentTarget, quoted};
+use crate::effect::MomentTarget;
 use crate::sheet::{line, section};
 use crate::story_view::StoryLine;
 use crate::theme::TextTone;
 use forge_store::diff::{ChangeKind, describe};
 use forge_store::error::{Error, Result};
 use forge_store::model::{FactOrigin, Key, Kind, TextRef, Value};
+use forge_store::shell::quoted;
 use forge_store::store::{ResolvedMoment, Session};
 use forge_store::story::{PatchLineKind, StoryKind, patch_lines};
 

@@ -7,12 +7,12 @@ use crate::git::UNFILTERED;
 use crate::git::restore::{
     CodePatch, CodeToRestore, ObjectDestination, RestoreRepository, RestoredCommit, UnrestoredFile,
 };
-use crate::integration::agent::shell_word;
 use crate::output::sanitise::{NewlineMode, sanitise};
 use crate::report::recover::{CodeRecoverReport, RecoveredCode};
 use crate::session_reader::SessionReader;
 use crate::text::TextLength;
 use forge_store::model::Value;
+use forge_store::shell::quoted;
 use forge_store::store::RecoverySummary;
 use forge_store::story::{PatchLineKind, patch_lines};
 use std::path::{Path, PathBuf};
@@ -98,12 +98,9 @@ pub(super) fn restore(
     let not_restored = join_unrestored(before, left);
     let mut undo = Vec::new();
     if let Some(path) = &worktree {
-        undo.push(format!(
-            "git worktree remove --force {}",
-            shell_word(&path.display().to_string())
-        ));
+        undo.push(format!("git worktree remove --force {}", quoted(&path.display().to_string())));
     }
-    undo.push(format!("git branch -D {}", shell_word(&name)));
+    undo.push(format!("git branch -D {}", quoted(&name)));
     let checkpoint = found.checkpoint.as_ref();
     let report = CodeRecoverReport {
         restored_to: checkpoint.map(|one| one.id.to_string()),
