@@ -321,8 +321,10 @@ fn state(size: usize) {
     println!("{result}");
 }
 
-/// Pushes a session to new remotes in memory, one after the other, until it is killed.
+/// Pushes a session to new remotes in memory, one after the other, with the low priority of `forge
+/// push`, until it is killed.
 fn pusher(path: &Path, session: &str) -> ! {
+    forge_store::admin::lower_priority();
     let store = Store::open(path, Options::default()).expect("the store");
     let session = store.session(session).expect("the session");
     for number in 0.. {
@@ -355,15 +357,8 @@ fn pushes(size: usize) {
         .map(|_| {
             let alone = summary(creates());
             let program = std::env::current_exe().expect("this program");
-            // As low as `forge push` makes its own.
-            let mut pusher = Command::new("nice");
-            pusher
-                .args(["-n", "10"])
-                .arg(program)
-                .args(["pusher", "0"])
-                .arg(&path)
-                .arg(&name)
-                .stdout(Stdio::piped());
+            let mut pusher = Command::new(program);
+            pusher.args(["pusher", "0"]).arg(&path).arg(&name).stdout(Stdio::piped());
             let mut pusher = pusher.spawn().expect("a process");
             // It is measured from the end of the first push.
             let said = pusher.stdout.take().expect("a pipe");

@@ -18,6 +18,7 @@
 //! | keep some disk space for the day when the disk is full | [`Store::keep_reserve`], [`Store::give_up_reserve`] | |
 //! | keep the index current in the background | [`Store::maintainer`] | [`MaintenanceThread`] |
 //! | do so once, after answering | [`Store::maintain`] with [`APPLY_BYTES`] | |
+//! | let writers have the core, as a long command does | [`lower_priority`] | |
 //! | make the index as small as possible | [`Store::compact`] | |
 //! | see what waits in the spool | [`Store::spool_status`] | [`SpoolStatus`] |
 //!
@@ -39,6 +40,7 @@
 //! [`Store::compact`]: crate::store::Store::compact
 //! [`Store::spool_status`]: crate::store::Store::spool_status
 
+pub use crate::engine::parallel::lower_priority;
 pub use crate::redact::SecretDetector;
 pub use crate::store::{
     APPLY_BYTES, AdoptReport, BackupReport, CheckpointVerdict, FileScanReport, FoldSummary,

@@ -10,12 +10,15 @@ thread_local! {
     static STANDS_BACK: Cell<bool> = const { Cell::new(false) };
 }
 
-/// Makes this thread a background thread: it uses one core, with lower priority. Without that a
-/// writer waited for up to 4 ms to get its core back.
+/// Makes this thread a background thread: it uses one core, with lower priority.
 pub(crate) fn lower_thread_priority() {
     STANDS_BACK.set(true);
-    // On Linux the priority applies to a thread and to those it starts. If the call fails, the
-    // thread keeps its priority.
+    lower_priority();
+}
+
+/// Lowers the priority of this thread and of those that it starts, on Linux. Without that a writer
+/// waits for up to 4 ms to get its core back. If the call fails, the thread keeps its priority.
+pub fn lower_priority() {
     #[cfg(target_os = "linux")]
     {
         const NICE: i32 = 10;

@@ -9,6 +9,7 @@ use crate::report::purges::PurgesReport;
 use crate::report::transfer::{PulledSession, PushedSession};
 use crate::verb::OpenedStore;
 use crate::workspace::{self, SessionNeed};
+use forge_store::admin::lower_priority;
 use forge_store::error::Error;
 use forge_store::model::time_grammar::{MomentBase, MomentExpression};
 use forge_store::model::{SessionHandle, SessionKind, Timestamp};
@@ -291,12 +292,6 @@ impl Transfer<'_> {
         report.warn(&self.known.name, &context.out);
         (report, failure)
     }
-}
-
-/// Lowers the priority of this thread and of those it starts. If the call fails, it stays.
-fn lower_priority() {
-    const NICE: i32 = 10;
-    let _ = rustix::process::setpriority_process(None, NICE);
 }
 
 /// Returns the sessions on a remote; with a time, only what was written to or pushed then or later.
