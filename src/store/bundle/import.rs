@@ -115,6 +115,7 @@ impl Store {
         let pack = PackTarget { name, ..PackTarget::default() };
         let target = BundleTarget { file, pack, same_numbers: false };
         let (report, _) = self.take_bundle(act, source, target, SecretsFound::Refused)?;
+        self.maintain(IMPORTED_TAIL_BYTES).ok();
         Ok(report)
     }
 
@@ -190,7 +191,6 @@ impl Store {
             mark.remove()?;
         }
         done?;
-        self.maintain(IMPORTED_TAIL_BYTES).ok();
         let sessions = import.contents.sessions.iter();
         import.taken.sessions = sessions.map(|session| session.info.name.clone()).collect();
         let operations = import.written.len() as u64;
