@@ -197,6 +197,11 @@ impl Context {
         self.global.session.as_deref().filter(|session| !session.is_empty())
     }
 
+    /// Returns whether FORGE_SESSION names this session, and not only `--session`.
+    pub fn is_session_of_shell(&self, name: &str) -> bool {
+        self.environment.text("FORGE_SESSION") == Some(name)
+    }
+
     /// Parses a moment, as far as the text alone says.
     pub fn moment(&self, name: &MomentArg) -> Result<time_grammar::MomentExpression, CommandError> {
         time_grammar::parse_moment(name.as_str(), self.now, &self.zone)

@@ -230,9 +230,9 @@ pub fn agent_session(context: &Context, store: &Store) -> Result<String, Command
 /// Whether this is the agent's own id of its session.
 fn is_of_agent(context: &Context, store: &Store, name: &str) -> bool {
     let around = store.notes().as_deref().and_then(agent_process::surrounding_agent);
-    let by_shell = context.environment.text("FORGE_SESSION") == Some(name);
     around.is_some_and(|process| process.session == name)
-        || (by_shell && agent_process::is_noted(store.notes().as_deref(), name))
+        || (context.is_session_of_shell(name)
+            && agent_process::is_noted(store.notes().as_deref(), name))
 }
 
 /// Creates the session of an agent that has recorded nothing yet.

@@ -137,8 +137,7 @@ fn chosen(
 ) -> Result<SessionShowReport, CommandError> {
     let report = SessionShowReport::load(session)?.after(done);
     // FORGE_SESSION has priority over the current session; '--session' is of this command alone.
-    let by_shell = context.environment.text("FORGE_SESSION");
-    let named = context.session().filter(|name| by_shell == Some(*name));
+    let named = context.session().filter(|name| context.is_session_of_shell(name));
     let Some(name) = named else { return Ok(report) };
     let named = workspace::named_session(store, name).and_then(|named| Ok(named.summary()?.info));
     Ok(match named {
