@@ -302,13 +302,14 @@ impl CheckPlanBuilder {
                 let plain = command.words.iter().all(|word| !word.expands);
                 let visible = !command.redirected && !context.redirected && !context.piped;
                 let text = arguments.join(" ");
+                let printed = text.trim();
                 // Lines of the output are compared one by one.
-                let is_line = !text.trim().is_empty() && !text.trim().contains('\n');
-                if plain && visible && !context.repeats && is_line {
-                    self.events.push(OutputEvent::Marker(text.trim().to_owned()));
+                let is_line = plain && visible && !printed.is_empty() && !printed.contains('\n');
+                if is_line && !context.repeats {
+                    self.events.push(OutputEvent::Marker(printed.to_owned()));
                 }
-                return match plain && visible && is_line && !text.starts_with('-') {
-                    true => ExitCodeTree::Echo(text.trim().to_owned()),
+                return match is_line && !text.starts_with('-') {
+                    true => ExitCodeTree::Echo(printed.to_owned()),
                     false => ExitCodeTree::Zero,
                 };
             }

@@ -163,8 +163,7 @@ impl Reapply<'_> {
     fn is_continued_by_others(&self, view: &ReadSnapshot, branch: BranchNumber) -> Result<bool> {
         let theirs = session_refs(&self.theirs.refs, self.new)?;
         let here = session_refs(&view.refs, self.old)?;
-        let at = |number: BranchNumber| theirs.branch(number);
-        let own = at(branch)?;
+        let own = theirs.branch(branch)?;
         if own.hidden {
             return Ok(false);
         }
@@ -174,7 +173,7 @@ impl Reapply<'_> {
             return Ok(true);
         }
         for number in branch + 1..theirs.branches.len() as BranchNumber {
-            let other = at(number)?;
+            let other = theirs.branch(number)?;
             if other.hidden || other.base.is_none_or(|(base, _)| base != branch) {
                 continue;
             }
