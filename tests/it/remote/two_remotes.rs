@@ -31,6 +31,17 @@ fn clone_of(depot: &Arc<dyn Depot>) -> Machine {
     machine
 }
 
+/// Pushes the session to a second remote, to which another machine pushes too. Returns that remote,
+/// the machine there, and the other one.
+fn shared_there(machine: &Machine) -> (Arc<dyn Depot>, Machine, Machine) {
+    let (_, other, there) = pushed_to_another(machine);
+    let third = clone_of(&other);
+    note(&third.session(), "C", "at the second remote");
+    third.push().unwrap();
+    there.pull().unwrap();
+    (other, there, third)
+}
+
 /// A join with one remote builds the session again. What the machine knew of the other remote
 /// counted positions of the session before, so a push there sent the session in an order that
 /// nobody could take.
@@ -86,11 +97,7 @@ fn remotes_that_others_push_to_cannot_be_joined_with_each_other() {
     let place = Place::new(&depot);
     let both = &place.machine;
     both.pull().unwrap();
-    let (_, other, both_there) = pushed_to_another(both);
-    let third = clone_of(&other);
-    note(&third.session(), "C", "at the second remote");
-    third.push().unwrap();
-    both_there.pull().unwrap();
+    let (other, both_there, third) = shared_there(both);
     note(&first.session(), "B", "at the first remote");
     first.push().unwrap();
     assert_eq!(both.pull().unwrap().renumbered, [(2, 3)]);
@@ -122,11 +129,7 @@ fn a_remote_whose_packs_were_combined_is_not_rewritten_in_another_order() {
         let place = Place::new(&depot);
         let both = &place.machine;
         both.pull().unwrap();
-        let (_, other, both_there) = pushed_to_another(both);
-        let third = clone_of(&other);
-        note(&third.session(), "C", "at the second remote");
-        third.push().unwrap();
-        both_there.pull().unwrap();
+        let (other, both_there, third) = shared_there(both);
         let pusher = if combines == "the other" { &third } else { &both_there };
         for number in 0..20 {
             note(&pusher.session(), &format!("M{number}"), "more");

@@ -103,12 +103,11 @@ fn a_difference_is_read_from_the_earlier_moment_to_the_later_one() {
     assert_eq!(texts(&hand), forward);
 }
 
-#[test]
-fn an_edit_shows_its_patch_first_in_colour_and_the_old_file_last() {
+/// A browser of an edit with these fields.
+fn hand_on_edit<const N: usize>(fields: [(&str, Value); N]) -> Hand {
     let store = Store::in_memory().unwrap();
     let act = WriteContext::asked("import", at("2025-03-11T10:00:00Z"));
     let session = store.create_session(&act, NewSession::named("edits")).unwrap();
-    let old = "old line\n".repeat(290);
     let fact = Fact {
         kind: Kind::Code,
         id: "x1".to_owned(),
@@ -116,19 +115,28 @@ fn an_edit_shows_its_patch_first_in_colour_and_the_old_file_last() {
         origin: FactOrigin::Recorded,
         place: 1,
         recorded_at: act.now,
-        value: Value::from([
-            ("original_file", old.into()),
-            ("patch", "@@ -1,2 +1,2 @@\n-old line\n+new line\n".into()),
-            ("path", "src/a.rs".into()),
-        ]),
+        value: Value::from(fields),
     };
     session.write(&act).fact(fact).commit().unwrap();
-    let mut hand = Hand::on(store, 100, 30);
+    Hand::on(store, 100, 30)
+}
+
+/// The tones of the first section of the details.
+fn first_tones(hand: &Hand) -> Vec<TextTone> {
+    let sheet = hand.app.detail.sheet.as_ref().unwrap();
+    sheet.sections[0].lines.iter().map(|line| line.parts[0].0).collect()
+}
+
+#[test]
+fn an_edit_shows_its_patch_first_in_colour_and_the_old_file_last() {
+    let mut hand = hand_on_edit([
+        ("original_file", "old line\n".repeat(290).into()),
+        ("patch", "@@ -1,2 +1,2 @@\n-old line\n+new line\n".into()),
+        ("path", "src/a.rs".into()),
+    ]);
     hand.app.theme.name = ThemeName::Dark;
-    let sheet = hand.app.detail.sheet.clone().unwrap();
-    let tones: Vec<TextTone> = sheet.sections[0].lines.iter().map(|line| line.parts[0].0).collect();
     assert_eq!(
-        tones,
+        first_tones(&hand),
         [TextTone::Heading, TextTone::Id, TextTone::PatchRemoved, TextTone::PatchAdded]
     );
     assert!(hand.screen().contains("+new line"), "{}", hand.screen());
@@ -138,25 +146,10 @@ fn an_edit_shows_its_patch_first_in_colour_and_the_old_file_last() {
 
 #[test]
 fn a_changed_line_that_looks_like_the_name_of_a_file_has_the_tone_of_a_change() {
-    let store = Store::in_memory().unwrap();
-    let act = WriteContext::asked("import", at("2025-03-11T10:00:00Z"));
-    let session = store.create_session(&act, NewSession::named("edits")).unwrap();
     let patch = "--- q.sql\n+++ q.sql\n@@ -1 +1 @@\n--- a comment\n+++ more\n";
-    let fact = Fact {
-        kind: Kind::Code,
-        id: "x1".to_owned(),
-        at: act.now,
-        origin: FactOrigin::Recorded,
-        place: 1,
-        recorded_at: act.now,
-        value: Value::from([("patch", patch.into()), ("path", "q.sql".into())]),
-    };
-    session.write(&act).fact(fact).commit().unwrap();
-    let hand = Hand::on(store, 100, 30);
-    let sheet = hand.app.detail.sheet.unwrap();
-    let tones: Vec<TextTone> = sheet.sections[0].lines.iter().map(|line| line.parts[0].0).collect();
+    let hand = hand_on_edit([("patch", patch.into()), ("path", "q.sql".into())]);
     assert_eq!(
-        tones,
+        first_tones(&hand),
         [TextTone::Heading, TextTone::Id, TextTone::PatchRemoved, TextTone::PatchAdded]
     );
 }
