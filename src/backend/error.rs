@@ -54,6 +54,18 @@ pub enum Error {
         /// How long this process waited.
         waited: Duration,
     },
+    /// A database could not be read or written.
+    #[error("cannot {action} the database {place}{}", if *unsure { ": it is not known whether that was done" } else { "" })]
+    Database {
+        /// The operation (`read`, `append to`, ...).
+        action: &'static str,
+        /// The address of the database.
+        place: String,
+        /// Whether the operation may have been done.
+        unsure: bool,
+        /// The cause.
+        source: Box<dyn std::error::Error + Send + Sync>,
+    },
     /// The index lacks rows that must exist, or one of its files is corrupt.
     #[error("the index is damaged: {what}")]
     DamagedIndex {

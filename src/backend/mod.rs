@@ -6,10 +6,13 @@
 //! an append at an expected position is an insert or a put-if-absent there.
 
 mod cipher;
+pub mod database;
 pub mod depot;
 pub mod encrypted;
 mod error;
 pub(crate) mod files;
+mod frame;
+pub mod framed_log;
 pub mod journal;
 mod lock_holder;
 pub mod memory;
@@ -88,6 +91,9 @@ pub trait WriteAheadLog: Send + Sync {
     /// Waits for the append lock (at most `timeout`), calls `build` with all records from `from`
     /// on, and appends what it returns as one record. `None` appends nothing. The record is not
     /// durable before [`WriteAheadLog::sync`]. A torn tail is cut first.
+    ///
+    /// A log without a lock calls `build` with what it knows of the log, and if another writer
+    /// appended meanwhile, again with the records since; only the result of the last call counts.
     ///
     /// # Errors
     /// [`Error::Busy`], with the holder, if the lock could not be acquired; the errors of
@@ -217,7 +223,10 @@ const RESERVED: TableId = TableId(255);
 const CLUSTERS: TableId = TableId(254);
 
 /// Rejects rows of the tables that belong to the index itself.
-fn check_tables(batch: &RowBatch) -> Result<(), Error> {
+///
+/// # Errors
+/// [`Error::Index`].
+pub fn check_tables(batch: &RowBatch) -> Result<(), Error> {
     let own = |table: &TableId| matches!(*table, RESERVED | CLUSTERS);
     if let Some((TableId(number), ..)) = batch.rows.iter().find(|(table, ..)| own(table)) {
         let source = format!("table {number} belongs to the index itself").into();
@@ -250,6 +259,12 @@ pub trait Snapshot: Send + Sync {
     /// Returns the log position of this snapshot: it contains everything before it, and nothing
     /// after it.
     fn position(&self) -> LogPosition;
+
+    /// Returns whether the next request should open the newest snapshot instead, because this one
+    /// will be removed although it is in use.
+    fn expires_soon(&self) -> bool {
+        false
+    }
 
     /// Returns the value of one key.
     fn get(&self, table: TableId, key: &[u8]) -> Result<Option<Vec<u8>>, Error>;
@@ -332,6 +347,32 @@ pub trait Index: Send + Sync {
     /// overwritten. Returns `false` if another writer exists, or if there is nothing to do.
     fn compact(&self) -> Result<bool, Error> {
         Ok(false)
+    }
+}
+
+impl Index for Box<dyn Index> {
+    fn snapshot(&self) -> Result<Arc<dyn Snapshot>, Error> {
+        (**self).snapshot()
+    }
+
+    fn position(&self) -> Result<LogPosition, Error> {
+        (**self).position()
+    }
+
+    fn try_writer(&self) -> Result<Option<Box<dyn IndexWriter>>, Error> {
+        (**self).try_writer()
+    }
+
+    fn empty_writer(&self, timeout: Duration) -> Result<Box<dyn IndexWriter>, Error> {
+        (**self).empty_writer(timeout)
+    }
+
+    fn tidy(&self) -> Result<Vec<std::path::PathBuf>, Error> {
+        (**self).tidy()
+    }
+
+    fn compact(&self) -> Result<bool, Error> {
+        (**self).compact()
     }
 }
 

@@ -7,6 +7,7 @@ use super::journal_follower::{APPLY_BYTES, JournalFollower};
 use super::parallel::CpuCore;
 use super::plan_context::{PlanContext, RecordPlanner};
 use super::refs::check_sessions_visible;
+use crate::backend::database::DatabaseConnector;
 use crate::backend::{self, AppendedRecord, Cipher, LogPosition, SealMode};
 use crate::engine::refs::StoreRefs;
 use crate::error::{Error, ErrorKind, Result};
@@ -47,6 +48,8 @@ pub struct Options {
     /// by one (a claim of 400 bytes takes about 600). The heads of all other branches take at most
     /// 32 MiB together and are evicted first.
     pub head_bytes: usize,
+    /// Connects to the database of a store that is in one. `None`: such a store cannot be opened.
+    pub connector: Option<Arc<dyn DatabaseConnector>>,
 }
 
 impl Options {
@@ -91,6 +94,13 @@ impl Options {
         self.head_bytes = bytes;
         self
     }
+
+    /// Sets what connects to the database of a store that is in one.
+    #[must_use]
+    pub fn connector(mut self, connector: impl Into<Option<Arc<dyn DatabaseConnector>>>) -> Self {
+        self.connector = connector.into();
+        self
+    }
 }
 
 /// The seal status of an open store.
@@ -119,6 +129,7 @@ impl Default for Options {
             keyring: None,
             encrypted: false,
             head_bytes: 1 << 30,
+            connector: None,
         }
     }
 }

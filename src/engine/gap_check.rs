@@ -147,6 +147,10 @@ impl Snapshot for GapCheckedSnapshot {
         self.base.position()
     }
 
+    fn expires_soon(&self) -> bool {
+        self.base.expires_soon()
+    }
+
     fn get(&self, table: TableId, key: &[u8]) -> Result<Option<Vec<u8>>, Error> {
         self.check_key(table, key)?;
         self.base.get(table, key)

@@ -189,6 +189,11 @@ impl PublishedGeneration {
         Err(backend::Error::Breach { breach: IntegrityBreach::Replaced, what }.into())
     }
 
+    /// Returns whether the generation is open and will be removed soon.
+    fn expires_soon(&self) -> bool {
+        self.opened.get().is_some_and(|base| base.expires_soon())
+    }
+
     /// Returns the refs at the position of the generation.
     fn refs(self: &Arc<Self>) -> StoreRefs {
         let mut refs = StoreRefs::begin(&self.head.clone().unwrap_or_default());
@@ -594,6 +599,9 @@ impl JournalFollower {
 
     fn catch_up(&self, known: &mut TailState) -> Result<()> {
         let mut gone: Option<(LogPosition, backend::Error)> = None;
+        if known.base.as_ref().is_some_and(|base| base.expires_soon()) {
+            *known = TailState::default();
+        }
         for _ in 0..MAX_ATTEMPTS {
             if !known.loaded {
                 let start = self.index.position()?;

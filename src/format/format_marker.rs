@@ -1,5 +1,6 @@
 //! The file FORMAT, which identifies a folder as a store. It is read before anything else.
 
+use crate::backend::database::DatabasePlace;
 use std::fmt;
 
 /// The format that this version writes: major, minor. A reader rejects another major version.
@@ -8,12 +9,15 @@ pub const FORMAT_VERSION: (u32, u32) = (2, 0);
 const FIRST_LINE: &str = "forge store";
 /// The features of the format that this version knows. A store that requires an unknown feature is
 /// rejected; one with an unknown optional feature is read-only.
-const KNOWN_FEATURES: &[&str] = &[SEALED, ENCRYPTED];
+const KNOWN_FEATURES: &[&str] = &[SEALED, ENCRYPTED, DATABASE];
 /// The feature of a store with seals. It is optional: a program without it can read the store, but
 /// must not write.
 const SEALED: &str = "sealed";
 /// The feature of an encrypted store. It is required, and an encrypted store is always sealed.
 const ENCRYPTED: &str = "encrypted";
+/// The feature of a folder whose log and index are in a database. It is required, and two lines say
+/// where the database is.
+const DATABASE: &str = "database";
 
 /// The content of FORMAT.
 #[derive(Clone, PartialEq, Eq)]
@@ -28,6 +32,8 @@ pub struct FormatMarker {
     pub required: Vec<String>,
     /// The features needed to write the store.
     pub optional: Vec<String>,
+    /// The place of log and index, if they are in a database.
+    pub database: Option<DatabasePlace>,
 }
 
 /// Returns what to do with a store of another version.
@@ -72,13 +78,20 @@ impl FormatMarker {
     /// Creates the marker of a new store.
     #[must_use]
     pub const fn new(id: [u8; 16], key: [u8; 32]) -> Self {
-        Self { version: FORMAT_VERSION, id, key, required: Vec::new(), optional: Vec::new() }
+        Self {
+            version: FORMAT_VERSION,
+            id,
+            key,
+            required: Vec::new(),
+            optional: Vec::new(),
+            database: None,
+        }
     }
 
     /// Encodes the text of the file.
     #[must_use]
     pub fn encode(&self) -> String {
-        let text = format!(
+        let mut text = format!(
             "{FIRST_LINE}\nformat {}.{}\nid {}\nkey {}\nrequired {}\noptional {}\n",
             self.version.0,
             self.version.1,
@@ -87,6 +100,9 @@ impl FormatMarker {
             self.required.join(" "),
             self.optional.join(" "),
         );
+        if let Some(DatabasePlace { address, name }) = &self.database {
+            text.push_str(&format!("address {address}\nname {name}\n"));
+        }
         format!("{text}check {}\n", check(&text))
     }
 
@@ -128,7 +144,14 @@ impl FormatMarker {
         {
             return Err(MarkerError::Feature { feature: feature.clone(), found });
         }
-        Ok(Self { version: found, id, key, required, optional })
+        let database = match required.iter().any(|name| name == DATABASE) {
+            true => Some(DatabasePlace {
+                address: field("address")?.to_owned(),
+                name: field("name")?.to_owned(),
+            }),
+            false => None,
+        };
+        Ok(Self { version: found, id, key, required, optional, database })
     }
 
     /// Adds the seal feature.
@@ -147,6 +170,15 @@ impl FormatMarker {
             self.required.push(ENCRYPTED.to_owned());
         }
         self.sealed()
+    }
+
+    /// Returns the marker of a folder for the same store, whose log and index are in a database.
+    #[must_use]
+    pub fn in_database(mut self, place: DatabasePlace) -> Self {
+        if self.database.replace(place).is_none() {
+            self.required.push(DATABASE.to_owned());
+        }
+        self
     }
 
     /// Returns whether the content of the store is encrypted.
@@ -237,6 +269,21 @@ mod tests {
         let read = FormatMarker::decode(&text).unwrap();
         assert!(read.is_encrypted() && read.is_sealed() && read.is_writable());
         assert!(!FormatMarker::new([1; 16], [2; 32]).sealed().is_encrypted());
+    }
+
+    #[test]
+    fn a_folder_for_a_store_in_a_database_names_it() {
+        let place = DatabasePlace {
+            address: "postgres://db.example/forge".to_owned(),
+            name: "nightly".to_owned(),
+        };
+        let marker = FormatMarker::new([1; 16], [2; 32]).sealed().in_database(place.clone());
+        let text = marker.encode();
+        let lines = "\nrequired database\noptional sealed\naddress postgres://db.example/forge\nname nightly\ncheck ";
+        assert!(text.contains(lines), "{text}");
+        let read = FormatMarker::decode(&text).unwrap();
+        assert_eq!(read.database, Some(place));
+        assert_eq!(read, marker);
     }
 
     #[test]

@@ -1,6 +1,7 @@
 //! Adopting a store, and moving its key from one machine to another.
 
 use super::folder::{FORMAT_FILE, JOURNAL_FOLDER, SEARCH_FOLDER, marker_of, private, raw_index};
+use super::in_database::check_in_files;
 use super::keyring::{Keyring, StoreTrust, cipher_of, write_private};
 use super::remote::copy_remotes;
 use super::{Options, SealStatus, Store};
@@ -64,6 +65,8 @@ impl Store {
         let Some(keyring) = Keyring::of(options) else {
             return Err(Error::invalid("there is no directory for the key"));
         };
+        let instead = "import its key, which any machine that has it can export";
+        check_in_files(path, "adopting", instead)?;
         let marker = marker_of(path)?;
         if !marker.is_writable() {
             let reason = "a later version of forge wrote it; this one only reads it".to_owned();

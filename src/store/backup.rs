@@ -3,6 +3,7 @@
 use super::folder::{
     FORMAT_FILE, INDEX_FOLDER, JOURNAL_FOLDER, MAX_MARKER_BYTES, marker_of, private, write_marker,
 };
+use super::in_database::check_in_files;
 use super::keyring::StoreTrust;
 use super::verify::VerifyOutcome;
 use super::{Options, Store};
@@ -44,6 +45,8 @@ impl Store {
         now: Timestamp,
         keyring: Option<&Path>,
     ) -> Result<BackupReport> {
+        let instead = "export a bundle of all sessions, or back up the database";
+        check_in_files(from, "a copy", instead)?;
         let marker = marker_of(from)?;
         let format = plain_file::read(&from.join(FORMAT_FILE), MAX_MARKER_BYTES);
         let format = format.map_err(backend::Error::io("read", &from.join(FORMAT_FILE)))?;

@@ -271,6 +271,20 @@ impl Keyring {
         Ok(())
     }
 
+    /// Begins the witness of a store without seals.
+    pub(super) fn begin_witness(&self, store: &[u8; 16]) -> Result<()> {
+        let folder = self.of_store(store);
+        let io = |action| backend::Error::io(action, &folder);
+        DirBuilder::new().recursive(true).mode(0o700).create(&folder).map_err(io("make"))?;
+        let nothing = SyncMark { position: 0, hash: [0; 32] };
+        Ok(JournalWitness::create(&folder.join(WITNESS), store, &nothing)?)
+    }
+
+    /// Removes the key of a store that was not created after all. Ignores errors.
+    pub(super) fn forget(&self, store: &[u8; 16]) {
+        let _ = fs::remove_dir_all(self.of_store(store));
+    }
+
     /// Returns the file that records which store was at a path.
     fn place(&self, path: &Path) -> PathBuf {
         let path = fs::canonicalize(path).unwrap_or_else(|_| path.to_owned());

@@ -14,6 +14,7 @@ mod bundle;
 mod check_results;
 mod claims_over_time;
 mod connected_system;
+pub mod database;
 mod digest_check;
 mod disk_reserve;
 mod drop;
@@ -25,6 +26,7 @@ mod history;
 mod history_page;
 mod import_precondition;
 mod imported_source;
+mod in_database;
 mod keyring;
 mod maintenance;
 mod merge;
@@ -115,6 +117,7 @@ pub use write::{HeadClaims, SIGNIFICANT_MICROS, SessionWrite, new_fact_id};
 pub use write_context::WriteContext;
 pub use write_report::WriteReport;
 
+use crate::backend::database::Database;
 use crate::backend::files::LockedFile;
 use crate::backend::journal::{Journal, SyncMark};
 use crate::backend::memory::{MemoryIndex, MemoryLog};
@@ -163,12 +166,14 @@ use std::time::Duration;
 pub struct Store {
     pub(crate) engine: Arc<Engine>,
     path: Option<PathBuf>,
+    database: Option<Arc<dyn Database>>,
 }
 
 impl fmt::Debug for Store {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
         out.debug_struct("Store")
             .field("path", &self.path)
+            .field("database", &self.database.as_ref().map(|database| database.place()))
             .field("encrypted", &self.is_encrypted())
             .finish_non_exhaustive()
     }
@@ -236,6 +241,9 @@ impl Store {
     /// the keyring, [`Error::Backend`].
     pub fn open(path: &Path, options: Options) -> Result<Self> {
         let marker = marker_of(path)?;
+        if let Some(place) = marker.database.clone() {
+            return Self::open_by_place(path, marker, &place, options);
+        }
         let trust = StoreTrust::for_store(path, &marker, &options)?;
         Self::open_with(path, marker, options, trust)
     }
@@ -257,6 +265,9 @@ impl Store {
     /// adopted. For a store that is refused otherwise, when a write must not be lost.
     pub fn open_unverified(path: &Path, options: Options) -> Result<Self> {
         let marker = marker_of(path)?;
+        if let Some(place) = marker.database.clone() {
+            return Self::open_by_place(path, marker, &place, options);
+        }
         let trust = StoreTrust::unverified(path, &marker, &options)?;
         Self::open_with(path, marker, options, trust)
     }
@@ -312,7 +323,7 @@ impl Store {
         });
         let about = (standing, seals, cipher);
         let engine = Engine::new(JournalFollower::new(log, index, spool), marker, options, about);
-        Self { engine: Arc::new(engine), path: path.map(Path::to_owned) }
+        Self { engine: Arc::new(engine), path: path.map(Path::to_owned), database: None }
     }
 
     /// Returns the folder of this store; `None` if it is in memory.

@@ -56,6 +56,9 @@ pub struct PurgeReport {
     pub holders: Vec<LockHolder>,
     /// Whether other processes wrote the secrets again from what they had read before.
     pub comes_back: bool,
+    /// Whether the files of the database may still contain what was purged, until its tables are
+    /// vacuumed completely; see [`Database::vacuum`](super::database::Database::vacuum).
+    pub unvacuumed: bool,
     /// The byte-by-byte search of the store's files.
     pub searched: FileScanReport,
 }
@@ -69,6 +72,7 @@ impl PurgeReport {
             && self.held.is_empty()
             && self.holders.is_empty()
             && !self.comes_back
+            && !self.unvacuumed
             && self.searched.found.is_empty()
     }
 }
@@ -187,9 +191,16 @@ impl Store {
         let reason = reason.map(|reason| known.masked_text(reason));
         let operation = act.operation()?;
         let task = PurgeTask { mask: known, resolve, operation, reason, progress };
+        let kept_before = self.keeps_purged()?;
+        self.set_keeps_purged(true)?;
         let purging = self.engine.purge(&task)?;
+        // The rows that were replaced had no secret.
+        if purging.places.is_empty() && !kept_before {
+            self.set_keeps_purged(false)?;
+        }
         let held = purging.held.clone();
         let mut purged = purge_report(purging);
+        purged.unvacuumed = self.keeps_purged()?;
         let Some(path) = self.path() else { return Ok(purged) };
         if let Some(spool) = &self.engine.follower.spool {
             spool.sweep()?;

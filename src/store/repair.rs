@@ -5,6 +5,7 @@ use super::folder::{
     is_folder_or_missing, list_odd, open_index, private, write_marker,
 };
 use super::format_marker::{MarkerState, find_cipher, read_marker_state};
+use super::in_database::check_in_files;
 use super::keyring::{Keyring, StoreTrust};
 use super::{Options, Store};
 use crate::backend::journal::{self, Journal, JournalWitness, SyncMark};
@@ -354,6 +355,8 @@ impl Store {
         now: Timestamp,
         keyring: Option<&Path>,
     ) -> Result<RepairReport> {
+        let instead = "restore a backup of the database, or import a bundle into a new store";
+        check_in_files(from, "a repair", instead)?;
         let marked = from.join(FORMAT_FILE).symlink_metadata().is_ok();
         if !from.join(JOURNAL_FOLDER).exists() && !marked {
             return Err(Error::NoStore { path: from.to_owned() });

@@ -179,6 +179,10 @@ impl<S: SnapshotSource> Snapshot for DecryptedSnapshot<S> {
         self.inner.rows().position()
     }
 
+    fn expires_soon(&self) -> bool {
+        self.inner.rows().expires_soon()
+    }
+
     fn get(&self, table: TableId, key: &[u8]) -> Result<Option<Vec<u8>>, Error> {
         self.layer.get(self.inner.rows(), table, key)
     }

@@ -1,8 +1,9 @@
 //! Appending records.
 
-use super::layout::{self, FrameKind, MAX_PAYLOAD_BYTES};
+use super::layout;
 use super::scan::{JournalCursor, JournalWalk, damaged};
 use super::{Journal, held, segment};
+use crate::backend::frame::{self, FrameKind, MAX_PAYLOAD_BYTES};
 use crate::backend::{
     AppendedRecord, CIPHER_BYTES, EncryptionContext, Error, LogPosition, LogTail, RecordHash,
 };
@@ -209,7 +210,7 @@ impl Journal {
             .as_ref()
             .map(|cipher| cipher.seal(EncryptionContext::Record(position), payload));
         let payload = hidden.as_deref().unwrap_or(payload);
-        layout::encode(FrameKind::Record, position, synced, previous, payload, &self.seals)
+        frame::encode(FrameKind::Record, position, synced, previous, payload, &self.seals)
     }
 
     /// Rejects a payload that readers would reject.

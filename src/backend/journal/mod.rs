@@ -31,8 +31,10 @@ mod witness;
 pub use copy::copy;
 pub(crate) use layout::SyncMark;
 pub use rescue::{BitRepair, JournalPiece, first_records, rescue};
+pub(crate) use scan::{breach_of, replaced, rolled_back_error};
 pub(crate) use witness::JournalWitness;
 
+use crate::backend::frame::HEADER_BYTES;
 use crate::backend::{
     AppendedRecord, CALLS, Cipher, Error, LogPosition, LogTail, RecordHash, SealMode, WriteAheadLog,
 };
@@ -104,7 +106,7 @@ impl Journal {
             let size = match entry.file_name().to_str() {
                 Some(lock::NAME) => 0,
                 Some(sync_mark::NAME) => layout::MARK_BYTES as u64,
-                Some(name) if name == first => layout::HEADER_BYTES as u64 + payload,
+                Some(name) if name == first => HEADER_BYTES as u64 + payload,
                 _ => return Ok(false),
             };
             if entry.metadata()?.len() > size {

@@ -1,8 +1,9 @@
 //! Salvaging the readable records of a damaged journal.
 
 use super::is_own;
-use super::layout::{self, FRAME_MAGIC, FrameHeader, FrameKind, HEADER_BYTES, SyncMark};
+use super::layout::{self, SyncMark};
 use super::sync_mark::SyncMarkFile;
+use crate::backend::frame::{self, FRAME_MAGIC, FrameHeader, FrameKind, HEADER_BYTES};
 use crate::backend::{
     Cipher, EncryptionContext, Error, LogFrame, LogPosition, SealMode, plain_file,
 };
@@ -225,7 +226,7 @@ fn frame(
     let rest = bytes.get(at..)?;
     let header = FrameHeader::decode(rest.first_chunk::<HEADER_BYTES>()?, position).ok()?;
     let whole = rest.get(..HEADER_BYTES + header.length)?;
-    let hash = layout::verify(whole, seals).ok()?;
+    let hash = frame::verify(whole, seals).ok()?;
     let payload = whole.get(HEADER_BYTES..)?.to_vec();
     let end = position + header.frame_bytes();
     Some((header, LogFrame { position, end, hash, payload }))

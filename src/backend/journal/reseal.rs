@@ -1,7 +1,8 @@
 //! Replacing the seals of all records. Hashes and positions do not change.
 
-use super::layout::{self, FrameHeader, FrameKind, HEADER_BYTES, SyncMark};
+use super::layout::{self, SyncMark};
 use super::{Journal, segment};
+use crate::backend::frame::{self, FrameHeader, FrameKind, HEADER_BYTES};
 use crate::backend::{Error, LogPosition, SealMode, files};
 use std::path::Path;
 use std::time::Duration;
@@ -48,7 +49,7 @@ fn rewrite(
         let Ok(header) = FrameHeader::decode(head, start + at as u64) else { break };
         let behind = at + header.frame_bytes() as usize;
         let Some(frame) = bytes.get_mut(at..behind) else { break };
-        layout::reseal(frame, seals);
+        frame::reseal(frame, seals);
         at = behind;
         if header.kind == FrameKind::End {
             break;

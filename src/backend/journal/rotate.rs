@@ -1,9 +1,10 @@
 //! Starting a new segment, and removing segments that are no longer needed.
 
-use super::layout::{self, FrameKind};
+use super::layout;
 use super::scan::{self, JournalCursor, JournalWalk};
 use super::segment::{self, JournalSegment};
 use super::{Journal, held};
+use crate::backend::frame::{self, FrameKind};
 use crate::backend::{AppendedRecord, Error, LogPosition, LogTail, RecordHash};
 use std::fs;
 use std::path::Path;
@@ -66,7 +67,7 @@ impl Journal {
         let previous = tip.previous.unwrap_or_default();
         let (frame, hash) = self.frame_of(position, position, &previous, payload);
         let (end_frame, _) =
-            layout::encode(FrameKind::End, position, position, &previous, &hash, &self.seals);
+            frame::encode(FrameKind::End, position, position, &previous, &hash, &self.seals);
         let begun = self.write_next_first(tip, &path, &frame).and_then(|(tip, next)| {
             tip.segment.write_or_cut(position, &end_frame)?;
             Ok((tip, next))

@@ -6,8 +6,9 @@
 //! above the floor is a torn tail, as a crash leaves it: it was never acknowledged. A flaw below
 //! the floor is damage.
 
-use super::layout::{self, FRAME_MAGIC, FrameFlaw, FrameHeader, FrameKind, HEADER_BYTES, SyncMark};
+use super::layout::{self, SyncMark};
 use super::segment::{self, JournalSegment, SegmentWindow};
+use crate::backend::frame::{self, FRAME_MAGIC, FrameFlaw, FrameHeader, FrameKind, HEADER_BYTES};
 use crate::backend::{
     Cipher, EncryptionContext, Error, IntegrityBreach, LogFrame, LogPosition, RecordHash, SealMode,
 };
@@ -233,12 +234,7 @@ impl JournalWalk {
             return Err(damaged(at, "the segment was taken away"));
         }
         // A crash cannot leave a whole record with a wrong seal.
-        let breach = match flaw {
-            FrameFlaw::Seal => Some(IntegrityBreach::Altered),
-            FrameFlaw::Unsealed => Some(IntegrityBreach::Unsealed),
-            _ => None,
-        };
-        if let Some(breach) = breach {
+        if let Some(breach) = breach_of(flaw) {
             return Err(Error::Breach { breach, what: format!("at position {at} {flaw}") });
         }
         let wrong = || damaged(at, &flaw.to_string());
@@ -342,7 +338,16 @@ fn parse<'w>(
     let whole = HEADER_BYTES + header.length;
     let bytes = window.at(segment, position, whole)?;
     let Some(frame) = bytes.get(..whole) else { return Ok(Err(FrameFlaw::Short)) };
-    Ok(layout::verify(frame, seals).map(|hash| (header, hash, &frame[HEADER_BYTES..])))
+    Ok(frame::verify(frame, seals).map(|hash| (header, hash, &frame[HEADER_BYTES..])))
+}
+
+/// Returns the breach that a flaw is, if only somebody without the key can have caused it.
+pub(crate) const fn breach_of(flaw: FrameFlaw) -> Option<IntegrityBreach> {
+    match flaw {
+        FrameFlaw::Seal => Some(IntegrityBreach::Altered),
+        FrameFlaw::Unsealed => Some(IntegrityBreach::Unsealed),
+        _ => None,
+    }
 }
 
 /// Creates a damage error for a position.

@@ -4,6 +4,7 @@ use super::{held, layout};
 pub(crate) use crate::backend::files::{
     create_private, create_private_folder, remove, remove_large, sync_folder,
 };
+use crate::backend::frame::HEADER_BYTES;
 use crate::backend::{Error, LogPosition};
 use std::fs::{File, OpenOptions};
 use std::io;
@@ -106,7 +107,7 @@ impl JournalSegment {
 
     /// Returns whether no frame begins at a position: there are only zeros, or nothing.
     pub(crate) fn is_blank(&self, position: LogPosition) -> Result<bool, Error> {
-        let mut bytes = [0; layout::HEADER_BYTES];
+        let mut bytes = [0; HEADER_BYTES];
         let offset = position - self.start;
         let count = self.file.read_at(&mut bytes, offset).map_err(Error::io("read", &self.path))?;
         Ok(bytes[..count].iter().all(|byte| *byte == 0))

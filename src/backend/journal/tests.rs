@@ -3,8 +3,9 @@
 mod encrypted;
 
 use super::*;
+use crate::backend::frame::{self, HEADER_BYTES};
 use crate::backend::{AppendedRecord, CIPHER_BYTES};
-use layout::{HEADER_BYTES, SyncMark};
+use layout::SyncMark;
 use proptest::prelude::*;
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
@@ -143,7 +144,7 @@ fn a_position_inside_a_record_when_appended_to_cuts_nothing() {
 fn a_record_when_too_large_is_refused_and_nothing_changes() {
     let place = Place::new();
     let journal = place.create();
-    let large = vec![0; layout::MAX_PAYLOAD_BYTES + 1];
+    let large = vec![0; frame::MAX_PAYLOAD_BYTES + 1];
     let refused = journal.append(0, WAIT, &mut |_| Some(large.clone()));
     assert!(matches!(refused, Err(Error::Io { .. })), "{refused:?}");
     add(&journal, 0, "one");
@@ -590,7 +591,7 @@ proptest! {
         // A frame that declares any length, somewhere after the records.
         if let Some(room) = garbage.len().checked_sub(8) {
             let place = end as usize + at.index(room + 1);
-            bytes[place..place + 4].copy_from_slice(&layout::FRAME_MAGIC);
+            bytes[place..place + 4].copy_from_slice(&frame::FRAME_MAGIC);
             bytes[place + 4..place + 8].copy_from_slice(&length.to_le_bytes());
         }
         fs::write(place.segment(0), &bytes).unwrap();

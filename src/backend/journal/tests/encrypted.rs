@@ -64,7 +64,7 @@ fn another_key_opens_nothing_and_a_wrong_byte_is_damage() {
 fn a_record_is_as_large_as_the_room_that_is_left_for_it() {
     let place = Place::new();
     let journal = place.create().with_cipher(cipher(1));
-    let most = layout::MAX_PAYLOAD_BYTES - CIPHER_BYTES;
+    let most = frame::MAX_PAYLOAD_BYTES - CIPHER_BYTES;
     let end = journal.append(0, WAIT, &mut |_| Some(vec![7; most])).unwrap().unwrap().end;
     assert_eq!(opened(&place, 1).read(0, u64::MAX).unwrap().end, end);
     assert!(journal.append(end, WAIT, &mut |_| Some(vec![7; most + 1])).is_err());

@@ -1,0 +1,395 @@
+//! A [`WriteAheadLog`] whose frames are rows of a [`FrameTable`].
+//!
+//! A frame has the same bytes as in a journal: it names its position and the hash of the frame
+//! before it, and bears the store's seal. An append compares the end of the log and inserts in one
+//! statement. If another writer was faster, the record is built again after the new ones; after
+//! three losses the writer takes a lock, so that none starves.
+
+use super::database::{FrameRow, FrameRows, FrameTable, LogHead};
+use super::frame::{self, FrameHeader, FrameKind, HEADER_BYTES, MAX_PAYLOAD_BYTES};
+use super::journal::{JournalWitness, SyncMark, breach_of, replaced, rolled_back_error};
+use super::{
+    AppendedRecord, CALLS, CIPHER_BYTES, Cipher, EncryptionContext, Error, LogFrame, LogPosition,
+    LogTail, RecordHash, SealMode, WriteAheadLog,
+};
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Mutex, PoisonError};
+use std::time::{Duration, Instant};
+
+/// How often an append builds its record again without a lock.
+const UNLOCKED_ATTEMPTS: usize = 3;
+/// How long to wait before an append whose outcome is unknown is sent again.
+const RETRY_AFTER: Duration = Duration::from_millis(100);
+
+/// The ends of the log that were seen before a read: it must not show less.
+#[derive(Clone, Copy)]
+struct KnownEnds {
+    last_seen: Option<(LogPosition, RecordHash)>,
+    witnessed: Option<SyncMark>,
+}
+
+/// A log in a database.
+pub struct FramedLog {
+    table: Box<dyn FrameTable>,
+    seals: SealMode,
+    cipher: Option<Cipher>,
+    witness: Option<JournalWitness>,
+    /// The end of the log as last seen, and the hash of the last frame.
+    last_seen: Mutex<Option<(LogPosition, RecordHash)>>,
+    appends: AtomicU64,
+}
+
+impl std::fmt::Debug for FramedLog {
+    fn fmt(&self, out: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        out.debug_struct("FramedLog").field("last_seen", &self.last_seen()).finish_non_exhaustive()
+    }
+}
+
+impl FramedLog {
+    /// Creates the log of these frames, without seals and encryption.
+    #[must_use]
+    pub fn new(table: Box<dyn FrameTable>) -> Self {
+        Self {
+            table,
+            seals: SealMode::Absent,
+            cipher: None,
+            witness: None,
+            last_seen: Mutex::default(),
+            appends: AtomicU64::new(0),
+        }
+    }
+
+    /// Sets the seals and the witness.
+    pub(crate) fn with_seals(self, seals: SealMode, witness: Option<JournalWitness>) -> Self {
+        Self { seals, witness, ..self }
+    }
+
+    /// Sets the cipher of the payloads.
+    pub(crate) fn with_cipher(self, cipher: Option<Cipher>) -> Self {
+        Self { cipher, ..self }
+    }
+
+    /// Returns the first frame of a log, which holds this record.
+    pub(crate) fn first_frame(&self, payload: &[u8]) -> Result<FrameRow, Error> {
+        let mut frames = self.frames_after(0, [0; 32], &[payload.to_vec()], true)?;
+        Ok(frames.pop().expect("one payload makes one frame"))
+    }
+
+    fn last_seen(&self) -> Option<(LogPosition, RecordHash)> {
+        *self.last_seen.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Returns what a read that begins now has to show.
+    fn known_ends(&self) -> Result<KnownEnds, Error> {
+        Ok(KnownEnds { last_seen: self.last_seen(), witnessed: self.witness_mark()? })
+    }
+
+    /// Records the end of the log, here and with the witness. An earlier end is ignored: another
+    /// thread may have seen a later one.
+    fn note_end(&self, end: LogPosition, hash: RecordHash) {
+        {
+            let mut last_seen = self.last_seen.lock().unwrap_or_else(PoisonError::into_inner);
+            if last_seen.is_some_and(|(known, _)| known >= end) {
+                return;
+            }
+            *last_seen = Some((end, hash));
+        }
+        if let Some(witness) = &self.witness {
+            witness.note(&SyncMark { position: end, hash });
+        }
+    }
+
+    fn witness_mark(&self) -> Result<Option<SyncMark>, Error> {
+        self.witness.as_ref().map_or(Ok(None), JournalWitness::read)
+    }
+
+    /// Checks rows that were read from `from` on, and opens their frames. `known` was known before
+    /// the read.
+    fn open(&self, from: LogPosition, known: KnownEnds, rows: FrameRows) -> Result<LogTail, Error> {
+        let FrameRows { head, frames } = rows;
+        if from < head.start {
+            return Err(Error::Gone { position: from, start: head.start });
+        }
+        let KnownEnds { last_seen, witnessed } = known;
+        let witnessed = witnessed.map(|mark| (mark.position, mark.hash));
+        let known = || [last_seen, witnessed].into_iter().flatten();
+        if let Some((end, _)) = known().find(|(end, _)| *end > head.end) {
+            return Err(rolled_back_error(head.end, end));
+        }
+        if from > head.end {
+            return Err(rolled_back_error(head.end, from));
+        }
+        let mut previous = known().find(|(end, _)| *end == from).map(|(_, hash)| hash);
+        if from == 0 {
+            previous = Some([0; 32]);
+        }
+        let mut tail = LogTail { frames: Vec::with_capacity(frames.len()), end: from };
+        for row in frames {
+            let frame = self.open_frame(tail.end, previous, row)?;
+            let is_other = |(end, hash): (LogPosition, RecordHash)| {
+                (frame.position + 1..=frame.end).contains(&end)
+                    && (end, hash) != (frame.end, frame.hash)
+            };
+            if known().any(is_other) {
+                return Err(replaced(frame.position));
+            }
+            previous = Some(frame.hash);
+            tail.end = frame.end;
+            tail.frames.push(frame);
+        }
+        if tail.end == head.end {
+            if previous.is_some_and(|hash| hash != head.hash) {
+                return Err(damaged(head.end, "the last record is not the one that was appended"));
+            }
+            self.note_end(head.end, head.hash);
+        } else if tail.frames.is_empty() {
+            return Err(damaged(from, "no record begins there"));
+        }
+        Ok(tail)
+    }
+
+    /// Checks the frame that is expected at a position, and opens its payload.
+    fn open_frame(
+        &self,
+        position: LogPosition,
+        previous: Option<RecordHash>,
+        row: FrameRow,
+    ) -> Result<LogFrame, Error> {
+        let flawed = |flaw: frame::FrameFlaw| match breach_of(flaw) {
+            Some(breach) => {
+                Error::Breach { breach, what: format!("at position {position} {flaw}") }
+            }
+            None => damaged(position, &flaw.to_string()),
+        };
+        let bytes = row.bytes;
+        let header = bytes.first_chunk::<HEADER_BYTES>().ok_or(frame::FrameFlaw::Short);
+        let header = header.and_then(|header| FrameHeader::decode(header, position));
+        let header = header.map_err(flawed)?;
+        if header.kind != FrameKind::Record || header.frame_bytes() != bytes.len() as u64 {
+            return Err(flawed(frame::FrameFlaw::Kind));
+        }
+        if previous.is_some_and(|previous| previous != header.previous) {
+            return Err(flawed(frame::FrameFlaw::Link));
+        }
+        let hash = frame::verify(&bytes, &self.seals).map_err(flawed)?;
+        let end = position + header.frame_bytes();
+        if (row.position, row.end, row.hash) != (position, end, hash) {
+            return Err(damaged(position, "the record is in the row of another one"));
+        }
+        let mut payload = bytes;
+        payload.drain(..HEADER_BYTES);
+        if let Some(cipher) = &self.cipher {
+            payload = cipher.open(EncryptionContext::Record(position), &payload)?;
+        }
+        Ok(LogFrame { position, end, hash, payload })
+    }
+
+    /// Returns the frames of consecutive records after the end of the log.
+    fn frames_after(
+        &self,
+        mut end: LogPosition,
+        mut previous: RecordHash,
+        payloads: &[Vec<u8>],
+        begins_segment: bool,
+    ) -> Result<Vec<FrameRow>, Error> {
+        let mut frames = Vec::with_capacity(payloads.len());
+        for payload in payloads {
+            let position = end;
+            let hidden = self
+                .cipher
+                .as_ref()
+                .map(|cipher| cipher.seal(EncryptionContext::Record(position), payload));
+            let payload = hidden.as_deref().unwrap_or(payload);
+            if payload.len() > MAX_PAYLOAD_BYTES {
+                let bytes = payload.len() - if hidden.is_some() { CIPHER_BYTES } else { 0 };
+                let reason = format!("a record of {bytes} bytes is too large; split it");
+                return Err(damaged(position, &reason));
+            }
+            let kind = FrameKind::Record;
+            let (bytes, hash) =
+                frame::encode(kind, position, position, &previous, payload, &self.seals);
+            end = position + bytes.len() as u64;
+            previous = hash;
+            let begins_segment = begins_segment || position == 0;
+            frames.push(FrameRow { position, end, hash, begins_segment, bytes });
+        }
+        Ok(frames)
+    }
+
+    /// Returns all records from `from` on, and the hash of the last record of the log.
+    fn read_to_end(&self, from: LogPosition) -> Result<(LogTail, RecordHash), Error> {
+        let known = self.known_ends()?;
+        let rows = self.table.read(from, u64::MAX)?;
+        let hash = rows.head.hash;
+        Ok((self.open(from, known, rows)?, hash))
+    }
+
+    /// Appends frames if the log still ends at `end` with this hash. An outcome that is unknown,
+    /// because the connection broke, is found out: the same frames are sent again, and if they are
+    /// refused, the log says whether it was because they are in it already.
+    fn append_frames(
+        &self,
+        end: LogPosition,
+        hash: RecordHash,
+        frames: &[FrameRow],
+        timeout: Duration,
+    ) -> Result<bool, Error> {
+        let head = LogHead { start: 0, end, hash };
+        let since = Instant::now();
+        let mut is_unsure = false;
+        loop {
+            match self.table.append(&head, frames, timeout) {
+                Ok(true) => break,
+                Ok(false) if is_unsure => {
+                    let found = self.table.read(end, 1)?.frames.into_iter().next();
+                    match (found, frames.first()) {
+                        (Some(found), Some(first)) if found.hash == first.hash => break,
+                        _ => return Ok(false),
+                    }
+                }
+                Ok(false) => return Ok(false),
+                Err(Error::Database { unsure, .. })
+                    if (unsure || is_unsure) && since.elapsed() < timeout =>
+                {
+                    is_unsure = true;
+                    std::thread::park_timeout(RETRY_AFTER);
+                }
+                Err(Error::Database { action, place, source, .. }) if is_unsure => {
+                    return Err(Error::Database { action, place, unsure: true, source });
+                }
+                Err(other) => return Err(other),
+            }
+        }
+        self.note_appended(frames);
+        Ok(true)
+    }
+
+    fn note_appended(&self, frames: &[FrameRow]) {
+        self.appends.fetch_add(1, Ordering::Relaxed);
+        if let Some(last) = frames.last() {
+            self.note_end(last.end, last.hash);
+        }
+    }
+
+    /// Appends the record that `build` returns, under the lock.
+    fn append_locked(
+        &self,
+        from: LogPosition,
+        timeout: Duration,
+        build: &mut dyn FnMut(&LogTail) -> Option<Vec<u8>>,
+        begins_segment: bool,
+    ) -> Result<Option<AppendedRecord>, Error> {
+        let mut locked = self.table.lock(timeout)?;
+        let known = self.known_ends()?;
+        let rows = locked.read(from, u64::MAX)?;
+        let previous = rows.head.hash;
+        let tail = self.open(from, known, rows)?;
+        let Some(payload) = build(&tail) else { return Ok(None) };
+        let frames = self.frames_after(tail.end, previous, &[payload], begins_segment)?;
+        match locked.append(&frames) {
+            Ok(()) => self.note_appended(&frames),
+            Err(Error::Database { unsure: true, .. }) => {
+                if !self.append_frames(tail.end, previous, &frames, timeout)? {
+                    return Err(damaged(tail.end, "another record was appended under the lock"));
+                }
+            }
+            Err(other) => return Err(other),
+        }
+        Ok(frames.first().map(place_of))
+    }
+}
+
+const fn place_of(row: &FrameRow) -> AppendedRecord {
+    AppendedRecord { position: row.position, end: row.end, hash: row.hash }
+}
+
+fn damaged(position: LogPosition, reason: &str) -> Error {
+    Error::Damaged { position, reason: reason.to_owned() }
+}
+
+impl WriteAheadLog for FramedLog {
+    fn read(&self, from: LogPosition, limit: u64) -> Result<LogTail, Error> {
+        tracing::trace!(target: CALLS, call = "read");
+        let known = self.known_ends()?;
+        self.open(from, known, self.table.read(from, limit)?)
+    }
+
+    fn append(
+        &self,
+        from: LogPosition,
+        timeout: Duration,
+        build: &mut dyn FnMut(&LogTail) -> Option<Vec<u8>>,
+    ) -> Result<Option<AppendedRecord>, Error> {
+        // What was seen last may be old; then the append is refused, and the log is read.
+        let mut known = self.last_seen().filter(|(end, _)| *end == from).map(|(_, hash)| hash);
+        let mut from = from;
+        for _ in 0..UNLOCKED_ATTEMPTS {
+            let (tail, previous) = match known.take() {
+                Some(hash) => (LogTail { frames: Vec::new(), end: from }, hash),
+                None => self.read_to_end(from)?,
+            };
+            let Some(payload) = build(&tail) else { return Ok(None) };
+            let frames = self.frames_after(tail.end, previous, &[payload], false)?;
+            if self.append_frames(tail.end, previous, &frames, timeout)? {
+                return Ok(frames.first().map(place_of));
+            }
+            from = tail.end;
+        }
+        self.append_locked(from, timeout, build, false)
+    }
+
+    fn append_all(
+        &self,
+        from: LogPosition,
+        timeout: Duration,
+        payloads: &[Vec<u8>],
+    ) -> Result<Option<Vec<AppendedRecord>>, Error> {
+        let known = self.last_seen().filter(|(end, _)| *end == from).map(|(_, hash)| hash);
+        let previous = match known {
+            Some(hash) => hash,
+            None => {
+                let (tail, hash) = self.read_to_end(from)?;
+                if tail.end != from {
+                    return Ok(None);
+                }
+                hash
+            }
+        };
+        let frames = self.frames_after(from, previous, payloads, false)?;
+        if !frames.is_empty() && !self.append_frames(from, previous, &frames, timeout)? {
+            return Ok(None);
+        }
+        Ok(Some(frames.iter().map(place_of).collect()))
+    }
+
+    /// An append returns when the database has made it durable.
+    fn sync(&self, _to: LogPosition) -> Result<(), Error> {
+        Ok(())
+    }
+
+    fn rotate(
+        &self,
+        from: LogPosition,
+        timeout: Duration,
+        first: &mut dyn FnMut(&LogTail) -> Option<Vec<u8>>,
+    ) -> Result<Option<AppendedRecord>, Error> {
+        self.append_locked(from, timeout, first, true)
+    }
+
+    fn remove_before(&self, before: LogPosition) -> Result<(), Error> {
+        self.table.remove_before(before)
+    }
+
+    fn syncs(&self) -> u64 {
+        self.appends.load(Ordering::Relaxed)
+    }
+
+    fn witnessed(&self) -> Result<Option<(LogPosition, RecordHash)>, Error> {
+        Ok(self.witness_mark()?.map(|mark| (mark.position, mark.hash)))
+    }
+
+    fn start(&self) -> Result<LogPosition, Error> {
+        // Every position is at or before the end, so one frame at most is read.
+        Ok(self.table.read(LogPosition::MAX, 0)?.head.start)
+    }
+}

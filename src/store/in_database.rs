@@ -1,0 +1,287 @@
+//! Stores whose log and index are in a database. Their folder, if they have one, names the database
+//! and holds what belongs to the machine: settings, the spool, copies for searching.
+
+use super::folder::{FORMAT_FILE, clear, is_unfinished, private, read_marker, write_marker};
+use super::keyring::{Keyring, StoreTrust};
+use super::verify::{VerifyOutcome, VerifyReport};
+use super::{Options, SealStatus, Store};
+use crate::backend::database::{Database, DatabasePlace};
+use crate::backend::encrypted::EncryptedIndex;
+use crate::backend::framed_log::FramedLog;
+use crate::backend::journal::SyncMark;
+use crate::backend::{self, Index};
+use crate::engine::maintain::head_record;
+use crate::engine::random::random;
+use crate::engine::verify::{VerifyDepth, VerifyFindings};
+use crate::error::{Error, Result};
+use crate::format::{FormatMarker, KeyFile, StoreHead, key};
+use std::fs;
+use std::os::unix::fs::DirBuilderExt as _;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+impl Store {
+    /// Creates a store in a database. It has no folder: nothing of it is on this machine but its
+    /// key.
+    ///
+    /// # Errors
+    /// [`Error::Conflict`] if the database has a store of this name; [`Error::Invalid`] if it is to
+    /// be encrypted and the options name no keyring; [`Error::Backend`].
+    pub fn create_at(database: &Arc<dyn Database>, options: Options) -> Result<Self> {
+        let marker = create_marker(&**database, &options)?;
+        let marker = marker.ok_or_else(|| {
+            Error::Conflict(format!("there is a store {} already", database.place()))
+        })?;
+        Self::open_in_database(Arc::clone(database), marker, options, None)
+    }
+
+    /// Opens a store in a database.
+    ///
+    /// # Errors
+    /// [`Error::NotFound`] if the database has no store of this name; otherwise see
+    /// [`Store::open`].
+    pub fn at(database: &Arc<dyn Database>, options: Options) -> Result<Self> {
+        let marker = marker_in(&**database)?.ok_or_else(|| no_store(database.place()))?;
+        Self::open_in_database(Arc::clone(database), marker, options, None)
+    }
+
+    /// Opens a store in a database, or creates it if there is none of this name.
+    ///
+    /// # Errors
+    /// See [`Store::at`] and [`Store::create_at`].
+    pub fn open_or_create_at(database: &Arc<dyn Database>, options: Options) -> Result<Self> {
+        if marker_in(&**database)?.is_none() && !options.read_only {
+            create_marker(&**database, &options)?;
+        }
+        Self::at(database, options)
+    }
+
+    /// Makes a folder that does not exist yet or is empty the place of a store in a database, which
+    /// is created if there is none of this name. Returns the store, and whether it was created.
+    ///
+    /// # Errors
+    /// [`Error::StoreExists`] if the folder has a store; [`Error::Invalid`] if it has something
+    /// else, or if an encrypted or unsealed store is wanted and the one in the database is
+    /// different; otherwise see [`Store::create_at`].
+    pub fn create_in_database(
+        path: &Path,
+        database: &Arc<dyn Database>,
+        options: Options,
+    ) -> Result<(Self, bool)> {
+        let io = |action| backend::Error::io(action, path);
+        fs::DirBuilder::new().recursive(true).mode(0o700).create(path).map_err(io("make"))?;
+        if path.join(FORMAT_FILE).exists() {
+            return Err(Error::StoreExists { path: path.to_owned() });
+        }
+        if !is_unfinished(path).map_err(io("read"))? {
+            return Err(Error::invalid(format!(
+                "{} is not empty and no forge store: name another folder",
+                path.display()
+            )));
+        }
+        let created = match marker_in(&**database)? {
+            Some(_) => None,
+            None => create_marker(&**database, &options)?,
+        };
+        let is_new = created.is_some();
+        let marker = match created {
+            Some(marker) => marker,
+            None => marker_in(&**database)?.ok_or_else(|| no_store(database.place()))?,
+        };
+        if options.encrypted && !marker.is_encrypted() {
+            return Err(Error::invalid(format!(
+                "the store {} is there already, and is not encrypted",
+                database.place()
+            )));
+        }
+        clear(path).map_err(io("remove what was left unfinished in"))?;
+        private(path, 0o700)?;
+        let marker = marker.in_database(database.place().clone());
+        if let Some(keyring) = Keyring::of(&options).filter(|_| is_new && marker.is_sealed()) {
+            keyring.note_place(path, &marker.id);
+        }
+        write_marker(path, marker.encode().as_bytes())?;
+        let store = Self::open_in_database(Arc::clone(database), marker, options, Some(path))?;
+        Ok((store, is_new))
+    }
+
+    /// Returns the place of the store in this folder, if it is in a database.
+    ///
+    /// # Errors
+    /// [`Error::NoStore`], [`Error::Corrupt`], [`Error::Marker`], [`Error::Backend`].
+    pub fn database_of(path: &Path) -> Result<Option<DatabasePlace>> {
+        read_marker(path).map(|marker| marker.database)
+    }
+
+    /// Returns the database of this store; `None` if the store is in files or in memory.
+    #[must_use]
+    pub fn database(&self) -> Option<&Arc<dyn Database>> {
+        self.database.as_ref()
+    }
+
+    /// Returns whether the files of this store's database may still contain what a purge has
+    /// removed; false if it is in files.
+    ///
+    /// # Errors
+    /// Fails if the database cannot be read.
+    pub fn keeps_purged(&self) -> Result<bool> {
+        match &self.database {
+            Some(database) => Ok(database.keeps_purged(&self.engine.marker.id)?),
+            None => Ok(false),
+        }
+    }
+
+    pub(super) fn set_keeps_purged(&self, keeps: bool) -> Result<()> {
+        match &self.database {
+            Some(database) => Ok(database.set_keeps_purged(&self.engine.marker.id, keeps)?),
+            None => Ok(()),
+        }
+    }
+
+    /// Opens the store of a folder whose marker names a database.
+    pub(super) fn open_by_place(
+        path: &Path,
+        marker: FormatMarker,
+        place: &DatabasePlace,
+        options: Options,
+    ) -> Result<Self> {
+        let Some(connector) = &options.connector else {
+            return Err(Error::invalid(format!(
+                "the store {} is in a database ({place}), and this program does not connect to \
+                databases",
+                path.display()
+            )));
+        };
+        let database = connector.connect(place, path)?;
+        Self::open_in_database(database, marker, options, Some(path))
+    }
+
+    fn open_in_database(
+        database: Arc<dyn Database>,
+        marker: FormatMarker,
+        options: Options,
+        path: Option<&Path>,
+    ) -> Result<Self> {
+        let trust = StoreTrust::for_database(path, database.place(), &marker, &options)?;
+        let log = FramedLog::new(database.frames(&marker.id))
+            .with_seals(trust.seals.clone(), trust.witness)
+            .with_cipher(trust.cipher.clone());
+        let index = database.index(&marker.id);
+        let index: Arc<dyn Index> = match trust.cipher.clone() {
+            Some(cipher) => Arc::new(EncryptedIndex::new(index, cipher, key::hidden)),
+            None => Arc::from(index),
+        };
+        let about = (trust.standing, trust.seals, trust.cipher);
+        let mut store = Self::assemble(Arc::new(log), index, marker, options, about, path);
+        store.database = Some(database);
+        Ok(store)
+    }
+
+    /// Verifies an open store that is in a database, with its seals if its key is known.
+    ///
+    /// # Errors
+    /// Fails if the database cannot be read. Damage is not an error here.
+    pub fn verify_in_database(&self, depth: VerifyDepth) -> Result<VerifyReport> {
+        let mut findings = VerifyFindings::default();
+        self.engine.verify(depth, &mut findings);
+        let waiting = self.spool_status()?;
+        for (name, problem) in &waiting.damaged {
+            findings.add_primary(format!("the write '{name}' in the spool"), problem);
+        }
+        let VerifyFindings { found, checked, lost_before, forged } = findings;
+        let outcome = match (found.is_empty(), forged.is_empty()) {
+            (true, true) => VerifyOutcome::Clean,
+            (_, false) => VerifyOutcome::Forged,
+            (false, true) if found.iter().all(|finding| finding.derived) => {
+                VerifyOutcome::Repairable
+            }
+            (false, true) => VerifyOutcome::Loss,
+        };
+        Ok(VerifyReport {
+            outcome,
+            findings: found,
+            lost: Vec::new(),
+            checked,
+            lost_before,
+            waiting,
+            standing: self.seal_status(),
+            encrypted: self.is_encrypted(),
+        })
+    }
+}
+
+/// Refuses what is only for stores in files.
+pub(super) fn check_in_files(path: &Path, what: &str, instead: &str) -> Result<()> {
+    match read_marker(path) {
+        Ok(FormatMarker { database: Some(place), .. }) => Err(Error::invalid(format!(
+            "{what} is for stores in files, and this one is in a database ({place}): {instead}"
+        ))),
+        // What is wrong with the marker is reported by the caller.
+        _ => Ok(()),
+    }
+}
+
+fn no_store(place: &DatabasePlace) -> Error {
+    Error::not_found("store", place.to_string())
+}
+
+/// Reads the marker of a store from its database.
+fn marker_in(database: &dyn Database) -> Result<Option<FormatMarker>> {
+    let text = database.marker()?;
+    Ok(text.as_deref().map(FormatMarker::decode).transpose()?)
+}
+
+/// Creates a store in a database: its marker, its key and its first record. `None`: there is one of
+/// this name.
+fn create_marker(database: &dyn Database, options: &Options) -> Result<Option<FormatMarker>> {
+    let keyring = Keyring::of(options);
+    if options.encrypted && keyring.is_none() {
+        return Err(Error::invalid("an encrypted store needs a folder for its key"));
+    }
+    let mut marker = FormatMarker::new(random()?, random()?);
+    if let Some(keyring) = &keyring {
+        let cipher = options.encrypted.then(random).transpose()?;
+        let (store, secret) = (marker.id, random()?);
+        let file = KeyFile { store, secret, cipher, adopted: None, witness: None };
+        keyring.add(&file, &SyncMark { position: 0, hash: [0; 32] })?;
+        marker = if options.encrypted { marker.encrypted() } else { marker.sealed() };
+    }
+    let trust = StoreTrust::for_database(None, database.place(), &marker, options)?;
+    let log = FramedLog::new(database.frames(&marker.id))
+        .with_seals(trust.seals, None)
+        .with_cipher(trust.cipher);
+    let first = log.first_frame(&head_record(StoreHead::default()).encode())?;
+    let is_new = database.create(&marker.id, &marker.encode(), Some(&first))?;
+    if !is_new && let Some(keyring) = &keyring {
+        keyring.forget(&marker.id);
+    }
+    Ok(is_new.then_some(marker))
+}
+
+impl StoreTrust {
+    /// Makes the trust of a store in a database, whose place may be a folder. It has a witness if
+    /// there is a keyring, also if it has no seals: a database can lose what it acknowledged, for
+    /// example if a standby that lags takes over.
+    ///
+    /// # Errors
+    /// See [`StoreTrust::for_store`].
+    fn for_database(
+        path: Option<&Path>,
+        place: &DatabasePlace,
+        marker: &FormatMarker,
+        options: &Options,
+    ) -> Result<Self> {
+        let shown = PathBuf::from(place.to_string());
+        let mut trust = Self::for_store(path.unwrap_or(&shown), marker, options)?;
+        if trust.standing == SealStatus::Unsealed
+            && let Some(keyring) = Keyring::of(options)
+        {
+            trust.witness = keyring.witness(&marker.id)?;
+            if trust.witness.is_none() && !options.read_only {
+                keyring.begin_witness(&marker.id)?;
+                trust.witness = keyring.witness(&marker.id)?;
+            }
+        }
+        Ok(trust)
+    }
+}
