@@ -94,6 +94,7 @@ clean-cache: ## remove the cached RocksDB, cargo-deny, agents, page, Python test
 	@scripts/python-test --clean
 	@scripts/langgraph-test --clean
 	@scripts/object-servers --clean
+	@scripts/database-servers --clean
 
 # Prerequisites of the targets above.
 ready:

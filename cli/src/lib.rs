@@ -33,6 +33,7 @@ pub mod commands;
 pub mod compaction;
 pub mod config;
 pub mod context;
+pub mod database;
 pub mod discovery;
 pub mod doctor;
 pub mod error;

@@ -3,6 +3,7 @@
 use crate::args::value::MomentArg;
 use crate::config::key;
 use crate::context::Context;
+use crate::database;
 use crate::discovery::STORE_DIRECTORY;
 use crate::error::CommandError;
 use crate::hook::agent_process;
@@ -96,6 +97,7 @@ pub fn store_options(context: &Context, access: StoreAccess) -> Options {
         .keyring(context.keyring())
         // A command ends soon, so caching more would have no benefit.
         .head_bytes(64 << 20)
+        .connector(database::connector(context))
 }
 
 /// Returns the redactor, with the exceptions of the settings and flags; `None` if secrets are to be

@@ -3,5 +3,6 @@
 pub mod conformance;
 pub mod example;
 pub mod fault;
+pub mod postgres;
 pub mod secret;
 pub mod skip;

@@ -3,6 +3,7 @@
 use crate::args::value::NameArg;
 use crate::config::trust;
 use crate::context::Context;
+use crate::database;
 use crate::discovery;
 use crate::error::CommandError;
 use crate::report::store::InitReport;
@@ -10,7 +11,8 @@ use crate::verb::{Verb, VerbResult};
 use crate::workspace::{self, StoreAccess};
 use forge_store::error::Error;
 use forge_store::model::Timestamp;
-use forge_store::store::{NewSession, Store, StreamImportRequest};
+use forge_store::store::database::shard_name;
+use forge_store::store::{NewSession, Options, SealStatus, Store, StreamImportRequest};
 use std::io::{BufRead, Cursor};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -21,9 +23,19 @@ pub struct InitArgs {
     #[arg(value_name = "DIR")]
     pub directory: Option<PathBuf>,
 
-    /// Name of a session to begin at once
+    /// Name of a session to begin at once; with '--at', of the store in the database
     #[arg(long, value_name = "NAME")]
     pub name: Option<NameArg>,
+
+    /// Address of a PostgreSQL database that holds the store, such as postgres://HOST/DATABASE; it is
+    /// created there if it has no store of that name
+    #[arg(long, value_name = "ADDRESS", requires = "name", conflicts_with_all = ["demo", "import"])]
+    pub at: Option<String>,
+
+    /// Number of stores of that name, for frameworks that write many sessions at once; the directory
+    /// opens the first
+    #[arg(long, value_name = "N", requires = "at", value_parser = clap::value_parser!(u32).range(1..=1024))]
+    pub shards: Option<u32>,
 
     /// Make a store without seals: anyone who can write to it can change it unnoticed
     #[arg(long)]
@@ -60,6 +72,9 @@ impl Verb for InitArgs {
             options.keyring = None;
         }
         options.encrypted = self.encrypted;
+        if let (Some(address), Some(name)) = (&self.at, &self.name) {
+            return self.create_in_database(address, name.as_str(), &path, options, context);
+        }
         let is_plain = self.name.is_none() && !self.unsealed && !self.encrypted;
         let store = match Store::create(&path, options) {
             // As with git, a second 'init' changes nothing.
@@ -124,6 +139,42 @@ impl Verb for InitArgs {
         let path = context.new_store_directory(self.directory.as_deref());
         let store = Store::open(&path, options)?;
         super::import::offer_import(context, &store, made.transcripts, self.import)
+    }
+}
+
+impl InitArgs {
+    /// Makes the directory the place of a store in a database.
+    fn create_in_database(
+        &self,
+        address: &str,
+        name: &str,
+        path: &Path,
+        options: Options,
+        context: &Context,
+    ) -> Result<InitReport, CommandError> {
+        let first = match self.shards {
+            Some(count) => {
+                database::create_shards(context, address, name, count, options.clone())?;
+                shard_name(name, 0, count)
+            }
+            None => name.to_owned(),
+        };
+        let database = database::open_database(context, address, &first)?;
+        let (store, is_new) = Store::create_in_database(path, &database, options)?;
+        trust::note_own_store(&context.environment, path)?;
+        if !is_new && matches!(store.seal_status(), SealStatus::NoKey) {
+            context.out.warn(
+                "the store is sealed, and its key is not on this machine: it can only be read until \
+                'forge key import' brings the key ('forge key export FILE' writes it where it is)",
+            );
+        }
+        Ok(InitReport {
+            path: path.display().to_string(),
+            encrypted: store.is_encrypted(),
+            database: Some(database.place().to_string()),
+            joined: !is_new,
+            ..InitReport::default()
+        })
     }
 }
 

@@ -7,6 +7,7 @@ use crate::report::purge::SecretPurgeReport;
 use crate::transcript::open_plain;
 use crate::verb::{OpenedStore, Verb, VerbResult};
 use crate::workspace::{self, StoreAccess};
+use forge_store::error::Error;
 use forge_store::redact::{InvalidSecret, KnownSecrets, MIN_SECRET_BYTES, SecretDetector};
 use std::collections::BTreeSet;
 use std::io::Read;
@@ -18,7 +19,7 @@ const STANDARD: &str = "-";
 const MAX_BYTES: u64 = 64 << 10;
 
 /// Arguments of `forge purge`. Exit code 0: no secret is left in what forge can change; 8: not yet,
-/// because a process still uses old files.
+/// because a process still uses old files, or a database keeps replaced rows.
 #[derive(Debug, clap::Args)]
 pub struct PurgeArgs {
     /// File that contains the secret, without a line break at its end; '-' is standard input
@@ -44,6 +45,11 @@ pub struct PurgeArgs {
     /// Confirm what cannot be undone
     #[arg(long)]
     pub yes: bool,
+
+    /// Rewrite the tables of the store's database, so that their files keep nothing; other users of
+    /// the database wait meanwhile
+    #[arg(long, conflicts_with = "dry_run")]
+    pub vacuum: bool,
 
     /// Reason, for 'forge log --operations'
     #[arg(long, value_name = "TEXT")]
@@ -73,6 +79,11 @@ impl Verb for PurgeArgs {
 
     fn run(&self, opened: &OpenedStore, context: &mut Context) -> VerbResult<Self> {
         let store = &opened.store;
+        let database = store.database().filter(|_| self.vacuum);
+        if self.vacuum && database.is_none() {
+            let said = "'--vacuum' is for a store in a database, and this one is in files";
+            return Err(CommandError::invalid(said));
+        }
         let mut secrets = BTreeSet::new();
         if let Some(file) = &self.file {
             secrets.insert(read_secret(context, file)?);
@@ -109,12 +120,16 @@ impl Verb for PurgeArgs {
         let count = secrets.len() as u64;
         let known = KnownSecrets::new(&secrets).map_err(invalid_secret)?;
         let resolve = &forge_agents::resolve;
-        let purged = if self.dry_run {
+        let mut purged = if self.dry_run {
             store.purge_preview(&opened.write_context, &known, resolve, read)?
         } else {
             store.purge(&opened.write_context, &known, self.reason.as_deref(), resolve, read)?
         };
         drop(progress);
+        if let Some(database) = database {
+            database.vacuum().map_err(Error::from)?;
+            purged.unvacuumed = false;
+        }
         let folder = context.store_directory()?;
         Ok(SecretPurgeReport::new(purged, &folder, (self.dry_run, count, left)))
     }

@@ -41,7 +41,13 @@ impl Verb for VerifyArgs {
         let path = context.store_directory()?;
         let depth = if self.read_data { VerifyDepth::ReadData } else { VerifyDepth::Quick };
         let keyring = context.keyring();
-        let found = Store::verify(&path, depth, context.now, keyring.as_deref())?;
+        let is_in_database = Store::database_of(&path).is_ok_and(|place| place.is_some());
+        let found = if is_in_database {
+            let options = workspace::store_options(context, StoreAccess::Read);
+            Store::open(&path, options)?.verify_in_database(depth)?
+        } else {
+            Store::verify(&path, depth, context.now, keyring.as_deref())?
+        };
         if matches!(found.standing, SealStatus::NoKey | SealStatus::NoWitness) {
             context.unverified.set(true);
         }

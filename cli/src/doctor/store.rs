@@ -7,6 +7,7 @@ use crate::compaction;
 use crate::error::{CommandError, CommandErrorKind};
 use crate::report::doctor::StoreHealth;
 use crate::report::key::seal_word;
+use forge_store::error::Error;
 use forge_store::plain_file;
 use forge_store::store::{Options, Store};
 use rustix::fs::{Access, access};
@@ -31,10 +32,11 @@ pub fn examine(
     let mut findings = Vec::new();
     let (bytes, files) = disk_usage(path);
     let generations = generations(&path.join("index"));
+    let is_in_database = Store::database_of(path).is_ok_and(|place| place.is_some());
     let mut health = StoreHealth {
         path: path.display().to_string(),
         opens: false,
-        writable: is_writable(path),
+        writable: is_writable(path, is_in_database),
         bytes,
         files,
         sessions: None,
@@ -88,7 +90,10 @@ pub fn examine(
     }
     let mut compactions = Vec::new();
     match read(path, options, &mut health) {
-        Ok(found) => compactions = found,
+        Ok((found, risks)) => {
+            compactions = found;
+            findings.extend(risks);
+        }
         Err(error) => findings.push(unusable_store(&error)),
     }
     // For an encrypted store without its key, the error already says so.
@@ -151,7 +156,7 @@ fn read(
     path: &Path,
     options: &Options,
     health: &mut StoreHealth,
-) -> Result<Vec<KnownCompaction>, CommandError> {
+) -> Result<(Vec<KnownCompaction>, Vec<DoctorFinding>), CommandError> {
     let key = Store::key_state(path, options)?;
     health.seals = Some(seal_word(key.standing));
     health.encrypted = Some(key.encrypted);
@@ -173,7 +178,24 @@ fn read(
             time: one.checkpoint.time,
         }));
     }
-    Ok(compactions)
+    Ok((compactions, database_findings(&store)?))
+}
+
+/// The findings about the database of a store.
+fn database_findings(store: &Store) -> Result<Vec<DoctorFinding>, CommandError> {
+    let Some(database) = store.database() else { return Ok(Vec::new()) };
+    let risks = database.risks().map_err(Error::from)?;
+    let remedy = "docs/postgres.md says what a store in a database promises";
+    let mut found: Vec<_> =
+        risks.into_iter().map(|risk| DoctorFinding::advice("database", risk, remedy)).collect();
+    if store.keeps_purged()? {
+        found.push(DoctorFinding::advice(
+            "database",
+            "its files still hold rows that a purge has replaced",
+            "'forge purge --vacuum' rewrites its tables; so does VACUUM FULL by its administrator",
+        ));
+    }
+    Ok(found)
 }
 
 /// Returns the number of bytes and files below a directory.
@@ -214,11 +236,12 @@ fn generations(index: &Path) -> Vec<(u64, u64)> {
 }
 
 /// Whether files can be created and written in the places that a writer needs.
-fn is_writable(path: &Path) -> bool {
+fn is_writable(path: &Path, is_in_database: bool) -> bool {
     let journal = path.join("journal");
-    [path, &journal, &journal.join("append.lock")]
-        .iter()
-        .all(|place| access(*place, Access::WRITE_OK).is_ok())
+    let places = [path, &journal, &journal.join("append.lock")];
+    // The journal of a store in a database is not in its directory.
+    let places = if is_in_database { &places[..1] } else { &places[..] };
+    places.iter().all(|place| access(*place, Access::WRITE_OK).is_ok())
 }
 
 /// Returns the holder of a lock that is held longer than by a writer: `None` for no holder, or the

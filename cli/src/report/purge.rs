@@ -45,6 +45,9 @@ pub struct SecretPurgeReport {
     pub holders: Vec<forge_store::error::LockHolder>,
     /// Whether other processes continued to write old data.
     pub comes_back: bool,
+    /// Whether the files of the store's database may still contain it; absent if not.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub unvacuumed: bool,
     /// The number of files of the store that were searched.
     pub files: u64,
     /// The size of these files, in bytes.
@@ -74,6 +77,7 @@ impl SecretPurgeReport {
             held: purged.held.iter().map(|path| below(path)).collect(),
             holders: purged.holders,
             comes_back: purged.comes_back,
+            unvacuumed: purged.unvacuumed,
             files: purged.searched.files,
             bytes: purged.searched.bytes,
             found: purged
@@ -113,6 +117,13 @@ impl SecretPurgeReport {
         for one in &self.holders {
             let text = format!("process {} still has old files open: {}", one.pid, one.command);
             screen.line(Tone::Warning, &text);
+        }
+        if self.unvacuumed {
+            screen.line(
+                Tone::Warning,
+                "The files of the database still hold replaced rows: '--vacuum' rewrites them. Its \
+                write-ahead log, standbys and backups keep what they have until they expire",
+            );
         }
         if self.comes_back {
             screen.line(

@@ -143,6 +143,12 @@ pub struct InitReport {
     pub session: Option<String>,
     /// Whether the store is encrypted.
     pub encrypted: bool,
+    /// The name of the store and the address of its database, if it is in one.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub database: Option<String>,
+    /// Whether the database had the store already.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub joined: bool,
     /// The directory of the demo, if it is one.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub demo: Option<String>,
@@ -165,7 +171,17 @@ impl Report for InitReport {
             let said = format!("There is a store already: {}; nothing was changed", self.path);
             return screen.line(Tone::Plain, &said);
         }
-        screen.line(Tone::Plain, &format!("Made the store {}", self.path));
+        match &self.database {
+            Some(database) if self.joined => {
+                let said = format!("Joined the store {database}: {} opens it", self.path);
+                return screen.line(Tone::Plain, &said);
+            }
+            Some(database) => {
+                let said = format!("Made the store {database}: {} opens it", self.path);
+                screen.line(Tone::Plain, &said);
+            }
+            None => screen.line(Tone::Plain, &format!("Made the store {}", self.path)),
+        }
         if self.encrypted {
             screen.line(
                 Tone::Warning,

@@ -1,0 +1,287 @@
+//! A store in a PostgreSQL database.
+
+use crate::address::{DatabaseAddress, Environment};
+use crate::frames::PostgresFrames;
+use crate::index::PostgresIndex;
+use crate::pool::{ConnectionPool, Failure};
+use crate::schema;
+use forge_store::error::BackendError;
+use forge_store::store::database::{
+    Database, DatabaseConnector, DatabasePlace, FrameRow, FrameTable, Index,
+};
+use postgres::types::Type;
+use std::fmt;
+use std::path::Path;
+use std::sync::Arc;
+
+/// How often the creation of tables is tried again if another process creates them.
+const CREATE_ATTEMPTS: usize = 5;
+
+const EXISTS: &str = "select to_regclass('forge.row') is not null";
+const MARKER: &str = "select marker from forge.store where name = $1";
+
+/// Whether the files of a table are still those in which a purge replaced rows. A full vacuum gives
+/// it new ones.
+const KEEPS_PURGED: &str = "
+select exists (
+  select from forge.index i where i.store = $1
+    and (i.purged_rows = pg_relation_filenode('forge.row')
+      or i.purged_frames = pg_relation_filenode('forge.frame'))
+)";
+
+const SET_KEEPS_PURGED: &str = "
+update forge.index
+set purged_rows = case when $2 then pg_relation_filenode('forge.row') end,
+  purged_frames = case when $2 then pg_relation_filenode('forge.frame') end
+where store = $1";
+
+/// The name of a first shard, which says how many there are.
+const FIRST_SHARD: &str = "
+select name from forge.store where starts_with(name, $1) and substr(name, length($1) + 1) ~ '^[0-9]+$'";
+
+/// Creates a store with its first frame, unless there is one of this name.
+const CREATE: &str = "
+with made as (
+  insert into forge.store (id, name, version, marker) values ($1, $2, $3, $4)
+  on conflict do nothing returning id
+), log as (
+  insert into forge.log (store, start, stop, hash) select id, 0, $5, $6 from made
+), frame as (
+  insert into forge.frame (store, position, stop, hash, begins_segment, bytes)
+  select made.id, 0, $5, $6, true, $7 from made where $5 > 0
+), index as (
+  insert into forge.index (store) select id from made
+), generation as (
+  insert into forge.generation (store, number, epoch, published)
+  select id, 0, 0, now() from made
+)
+select 1 from made";
+
+/// A store in a PostgreSQL database. It may be used by several threads; calls block.
+pub struct PostgresDatabase {
+    pool: Arc<ConnectionPool>,
+    place: DatabasePlace,
+}
+
+impl fmt::Debug for PostgresDatabase {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        out.debug_struct("PostgresDatabase").field("place", &self.place).finish_non_exhaustive()
+    }
+}
+
+impl PostgresDatabase {
+    /// Opens the store of this name at an address, such as `postgres://db.example/forge`. What the
+    /// address does not say, and the password, are found as `libpq` finds them. No connection is
+    /// made yet.
+    ///
+    /// # Errors
+    /// [`BackendError::Database`] if the address is wrong.
+    pub fn open(
+        address: &str,
+        name: &str,
+        environment: &Environment,
+    ) -> Result<Self, BackendError> {
+        let parsed = DatabaseAddress::parse(address, environment).map_err(|error| {
+            let place = format!("'{address}'");
+            let action = "find";
+            BackendError::Database { action, place, unsure: false, source: Box::new(error) }
+        })?;
+        let place = DatabasePlace { address: parsed.shown().to_owned(), name: name.to_owned() };
+        let pool = Arc::new(ConnectionPool::new(parsed, place.address.clone()));
+        Ok(Self { pool, place })
+    }
+
+    /// Returns the store of another name in this database, with the same connections.
+    #[must_use]
+    pub fn named(&self, name: &str) -> Self {
+        let place = DatabasePlace { name: name.to_owned(), ..self.place.clone() };
+        Self { pool: Arc::clone(&self.pool), place }
+    }
+
+    /// Returns how many shards have this name; `None` if there are none.
+    ///
+    /// # Errors
+    /// [`BackendError::Database`].
+    pub(crate) fn shard_count(&self) -> Result<Option<u32>, BackendError> {
+        if !self.has_tables()? {
+            return Ok(None);
+        }
+        let first = format!("{}/0-of-", self.place.name);
+        let rows = self.pool.read("look at", FIRST_SHARD, &[(&first, Type::TEXT)])?;
+        let name: Option<String> = rows.first().map(|row| row.get(0));
+        Ok(name.and_then(|name| name.strip_prefix(&first)?.parse().ok()))
+    }
+
+    fn has_tables(&self) -> Result<bool, BackendError> {
+        let rows = self.pool.read("look at", EXISTS, &[])?;
+        Ok(rows.first().is_some_and(|row| row.get(0)))
+    }
+
+    /// Creates the tables if they are missing.
+    fn create_tables(&self) -> Result<(), BackendError> {
+        if self.has_tables()? {
+            return Ok(());
+        }
+        for attempt in 1.. {
+            let mut client = self.pool.take("create tables in")?;
+            match client.batch_execute(schema::CREATE).map_err(Failure::from) {
+                Ok(()) => {
+                    self.pool.give_back(client);
+                    break;
+                }
+                // The connection is closed, which rolls back.
+                Err(failure) if failure.is_race() && attempt < CREATE_ATTEMPTS => {}
+                Err(failure) => return Err(self.pool.failed("create tables in", failure)),
+            }
+        }
+        Ok(())
+    }
+}
+
+impl Database for PostgresDatabase {
+    fn place(&self) -> &DatabasePlace {
+        &self.place
+    }
+
+    fn marker(&self) -> Result<Option<String>, BackendError> {
+        if !self.has_tables()? {
+            return Ok(None);
+        }
+        let rows = self.pool.read("read", MARKER, &[(&self.place.name, Type::TEXT)])?;
+        Ok(rows.first().map(|row| row.get(0)))
+    }
+
+    fn create(
+        &self,
+        id: &[u8; 16],
+        marker: &str,
+        first: Option<&FrameRow>,
+    ) -> Result<bool, BackendError> {
+        self.create_tables()?;
+        let stop = first.map_or(0, |frame| i64::try_from(frame.end).unwrap_or(i64::MAX));
+        let hash = first.map_or([0; 32], |frame| frame.hash);
+        let bytes = first.map_or(&[][..], |frame| &frame.bytes);
+        let parameters = [
+            (&&id[..] as _, Type::BYTEA),
+            (&self.place.name as _, Type::TEXT),
+            (&schema::VERSION as _, Type::INT4),
+            (&marker as _, Type::TEXT),
+            (&stop as _, Type::INT8),
+            (&&hash[..] as _, Type::BYTEA),
+            (&bytes as _, Type::BYTEA),
+        ];
+        match self.pool.write("create a store in", CREATE, &parameters)? {
+            Ok(rows) => Ok(!rows.is_empty()),
+            // Only this process knows the id.
+            Err(Failure::Unsure(_)) if self.marker()?.as_deref() == Some(marker) => Ok(true),
+            Err(failure) => Err(self.pool.failed("create a store in", failure)),
+        }
+    }
+
+    fn frames(&self, store: &[u8; 16]) -> Box<dyn FrameTable> {
+        Box::new(PostgresFrames { pool: Arc::clone(&self.pool), store: *store })
+    }
+
+    fn index(&self, store: &[u8; 16]) -> Box<dyn Index> {
+        Box::new(PostgresIndex::new(Arc::clone(&self.pool), *store))
+    }
+
+    fn version(&self) -> Result<String, BackendError> {
+        let rows = self.pool.read("look at", "select version()", &[])?;
+        Ok(rows.first().map(|row| row.get(0)).unwrap_or_default())
+    }
+
+    fn risks(&self) -> Result<Vec<String>, BackendError> {
+        let rows = self.pool.read(
+            "look at",
+            "select current_setting('fsync') = 'off', current_setting('full_page_writes') = 'off',
+               current_setting('synchronous_commit') in ('off', 'local'),
+               (select count(*) from pg_stat_replication),
+               current_setting('synchronous_standby_names') = '', pg_is_in_recovery()",
+            &[],
+        )?;
+        let Some(row) = rows.first() else { return Ok(Vec::new()) };
+        let mut risks = Vec::new();
+        let mut add = |is_so: bool, risk: &str| {
+            if is_so {
+                risks.push(risk.to_owned());
+            }
+        };
+        add(
+            row.get(0),
+            "fsync is off: a power failure of the server can lose or damage what was acknowledged",
+        );
+        add(
+            row.get(1),
+            "full_page_writes is off: a power failure of the server can damage the database",
+        );
+        add(
+            row.get(2),
+            "synchronous_commit is off or local: forge turns it on for what it acknowledges, other \
+             programs lose data",
+        );
+        add(
+            row.get::<_, i64>(3) > 0 && row.get(4),
+            "no standby is synchronous: if one takes over, it can lack what was acknowledged (name \
+             it in synchronous_standby_names)",
+        );
+        add(row.get(5), "this server is a standby: it can be read, not written");
+        Ok(risks)
+    }
+
+    fn keeps_purged(&self, store: &[u8; 16]) -> Result<bool, BackendError> {
+        let rows = self.pool.read("look at", KEEPS_PURGED, &[(&&store[..], Type::BYTEA)])?;
+        Ok(rows.first().is_some_and(|row| row.get(0)))
+    }
+
+    fn set_keeps_purged(&self, store: &[u8; 16], keeps: bool) -> Result<(), BackendError> {
+        let parameters = [(&&store[..] as _, Type::BYTEA), (&keeps as _, Type::BOOL)];
+        let set = self.pool.write("write to", SET_KEEPS_PURGED, &parameters)?;
+        set.map(drop).map_err(|failure| self.pool.failed("write to", failure))
+    }
+
+    fn vacuum(&self) -> Result<(), BackendError> {
+        self.pool.vacuum()
+    }
+}
+
+/// Connects to PostgreSQL databases, configured by these environment variables.
+#[derive(Clone, Debug)]
+pub struct PostgresConnector {
+    environment: Environment,
+}
+
+impl PostgresConnector {
+    /// Creates a connector with these environment variables.
+    #[must_use]
+    pub const fn new(environment: Environment) -> Self {
+        Self { environment }
+    }
+
+    /// Opens the store of this name at an address; see [`PostgresDatabase::open`].
+    ///
+    /// # Errors
+    /// [`BackendError::Database`] if the address is wrong.
+    pub fn open(&self, address: &str, name: &str) -> Result<PostgresDatabase, BackendError> {
+        PostgresDatabase::open(address, name, &self.environment)
+    }
+
+    /// Creates a connector with the environment of this process.
+    #[must_use]
+    pub fn from_process() -> Self {
+        let variables = std::env::vars_os();
+        let text = variables
+            .filter_map(|(name, value)| name.into_string().ok().zip(value.into_string().ok()));
+        Self::new(text.collect())
+    }
+}
+
+impl DatabaseConnector for PostgresConnector {
+    fn connect(
+        &self,
+        place: &DatabasePlace,
+        _folder: &Path,
+    ) -> Result<Arc<dyn Database>, BackendError> {
+        Ok(Arc::new(self.open(&place.address, &place.name)?))
+    }
+}

@@ -1,0 +1,327 @@
+//! The frames of a log as rows of a table.
+
+use crate::pool::{ConnectionPool, Failure};
+use crate::schema;
+use forge_store::error::BackendError;
+use forge_store::store::database::{
+    FrameRow, FrameRows, FrameTable, LockedFrames, LogHead, LogPosition, RecordHash,
+};
+use postgres::types::Type;
+use postgres::{Client, Row};
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+/// The name in messages of the lock for writers of the log.
+const LOG_LOCK: &str = "lock of the log";
+/// How long a writer that holds the lock may send nothing before the database takes it away.
+const LOCKED_IDLE: &str = "30min";
+
+/// The log, and the frames that begin in a range, in one statement, so that both are of one moment.
+const READ: &str = "
+select s.version, l.start, l.stop, l.hash, f.position, f.stop, f.hash, f.begins_segment, f.bytes
+from forge.log l join forge.store s on s.id = l.store
+left join lateral (
+  select * from forge.frame f
+  where f.store = l.store and f.position >= $2 and f.position < $3 order by f.position
+) f on true
+where l.store = $1";
+
+/// Settings of the transaction that holds the lock.
+const LOCK_SETTINGS: &str = "
+select set_config('lock_timeout', $1, true),
+  set_config('idle_in_transaction_session_timeout', $2, true)";
+
+/// Compares the end of the log, moves it, and inserts the frames. Without a match nothing is
+/// inserted. The settings are those of this transaction: a lock is waited for only so long, and the
+/// commit waits until it is durable, also on the standbys that the database waits for.
+const APPEND: &str = "
+with settings as materialized (
+  select set_config('lock_timeout', $2, true), set_config('synchronous_commit',
+    case when current_setting('synchronous_commit') in ('off', 'local') then 'on'
+    else current_setting('synchronous_commit') end, true)
+), moved as (
+  update forge.log l set stop = $5, hash = $6 from settings
+  where l.store = $1 and l.stop = $3 and l.hash = $4 returning 1
+)
+insert into forge.frame (store, position, stop, hash, begins_segment, bytes)
+select $1, f.* from moved, unnest($7, $8, $9, $10, $11) f
+returning position";
+
+/// Removes the segments before the last one that begins at or before a position.
+const REMOVE: &str = "
+with kept as (
+  select max(position) as start from forge.frame
+  where store = $1 and begins_segment and position <= $2
+), moved as (
+  update forge.log l set start = kept.start from kept where l.store = $1 and l.start < kept.start
+)
+delete from forge.frame f using kept where f.store = $1 and f.position < kept.start";
+
+/// The frames of one store.
+pub(crate) struct PostgresFrames {
+    pub(crate) pool: Arc<ConnectionPool>,
+    pub(crate) store: [u8; 16],
+}
+
+impl PostgresFrames {
+    fn store(&self) -> &[u8] {
+        &self.store
+    }
+
+    /// Decodes the rows of [`READ`].
+    fn rows(&self, rows: &[Row]) -> Result<FrameRows, BackendError> {
+        let Some(first) = rows.first() else {
+            return Err(self.pool.error("read", false, "it has no such store any more"));
+        };
+        let version: i32 = first.get(0);
+        if version != schema::VERSION {
+            let source = format!(
+                "its tables have version {version}, and this version of forge has {}: use the \
+                version of forge that made them",
+                schema::VERSION
+            );
+            return Err(self.pool.error("read", false, source));
+        }
+        let head = LogHead {
+            start: position(first.get(1)),
+            end: position(first.get(2)),
+            hash: self.hash(first.get(3))?,
+        };
+        let mut frames = Vec::with_capacity(rows.len());
+        for row in rows {
+            let Some(start) = row.get::<_, Option<i64>>(4) else { break };
+            frames.push(FrameRow {
+                position: position(start),
+                end: position(row.get(5)),
+                hash: self.hash(row.get(6))?,
+                begins_segment: row.get(7),
+                bytes: row.get(8),
+            });
+        }
+        Ok(FrameRows { head, frames })
+    }
+
+    fn hash(&self, bytes: &[u8]) -> Result<RecordHash, BackendError> {
+        bytes.try_into().map_err(|_| self.pool.error("read", false, "a hash in it is not one"))
+    }
+
+    fn append_failed(&self, failure: Failure, since: Instant) -> BackendError {
+        if failure.is_lock_timeout() {
+            let waited = since.elapsed();
+            return BackendError::Busy { lock: LOG_LOCK, holder: None, waited };
+        }
+        self.pool.failed("append to", failure)
+    }
+}
+
+/// Returns a position as the database has it. Positions beyond its numbers do not occur.
+fn number(position: LogPosition) -> i64 {
+    i64::try_from(position).unwrap_or(i64::MAX)
+}
+
+fn position(number: i64) -> LogPosition {
+    LogPosition::try_from(number).unwrap_or_default()
+}
+
+fn milliseconds(timeout: Duration) -> String {
+    // Zero would mean no limit.
+    format!("{}ms", timeout.as_millis().clamp(1, i32::MAX as u128))
+}
+
+/// Returns the first position at which no frame of a read begins any more: at least one is read.
+fn read_end(from: LogPosition, limit: u64) -> i64 {
+    number(from.saturating_add(limit.max(1)))
+}
+
+/// The columns of frames that are inserted.
+struct FrameColumns<'a> {
+    positions: Vec<i64>,
+    stops: Vec<i64>,
+    hashes: Vec<&'a [u8]>,
+    segments: Vec<bool>,
+    bytes: Vec<&'a [u8]>,
+}
+
+impl<'a> FrameColumns<'a> {
+    fn of(frames: &'a [FrameRow]) -> Self {
+        Self {
+            positions: frames.iter().map(|frame| number(frame.position)).collect(),
+            stops: frames.iter().map(|frame| number(frame.end)).collect(),
+            hashes: frames.iter().map(|frame| &frame.hash[..]).collect(),
+            segments: frames.iter().map(|frame| frame.begins_segment).collect(),
+            bytes: frames.iter().map(|frame| &frame.bytes[..]).collect(),
+        }
+    }
+}
+
+impl PostgresFrames {
+    /// Runs [`APPEND`] on a connection. Returns whether the frames were appended.
+    fn append_on(
+        &self,
+        client: &mut Client,
+        head: &LogHead,
+        frames: &[FrameRow],
+        timeout: Duration,
+    ) -> Result<bool, Failure> {
+        let Some(last) = frames.last() else { return Ok(true) };
+        let columns = FrameColumns::of(frames);
+        let rows = client.query_typed(
+            APPEND,
+            &[
+                (&self.store(), Type::BYTEA),
+                (&milliseconds(timeout), Type::TEXT),
+                (&number(head.end), Type::INT8),
+                (&&head.hash[..], Type::BYTEA),
+                (&number(last.end), Type::INT8),
+                (&&last.hash[..], Type::BYTEA),
+                (&columns.positions, Type::INT8_ARRAY),
+                (&columns.stops, Type::INT8_ARRAY),
+                (&columns.hashes, Type::BYTEA_ARRAY),
+                (&columns.segments, Type::BOOL_ARRAY),
+                (&columns.bytes, Type::BYTEA_ARRAY),
+            ],
+        );
+        Ok(!rows?.is_empty())
+    }
+}
+
+impl FrameTable for PostgresFrames {
+    fn read(&self, from: LogPosition, limit: u64) -> Result<FrameRows, BackendError> {
+        let rows = self.pool.read(
+            "read",
+            READ,
+            &[
+                (&self.store(), Type::BYTEA),
+                (&number(from), Type::INT8),
+                (&read_end(from, limit), Type::INT8),
+            ],
+        )?;
+        self.rows(&rows)
+    }
+
+    fn append(
+        &self,
+        head: &LogHead,
+        frames: &[FrameRow],
+        timeout: Duration,
+    ) -> Result<bool, BackendError> {
+        let since = Instant::now();
+        let mut client = self.pool.take("append to")?;
+        match self.append_on(&mut client, head, frames, timeout) {
+            Ok(is_appended) => {
+                self.pool.give_back(client);
+                Ok(is_appended)
+            }
+            // Nothing was appended, so the caller reads the log and builds its record again.
+            Err(failure) if failure.is_serialization() => Ok(false),
+            Err(failure) => {
+                if !failure.is_standby() {
+                    self.pool.give_back(client);
+                }
+                Err(self.append_failed(failure, since))
+            }
+        }
+    }
+
+    fn lock(&self, timeout: Duration) -> Result<Box<dyn LockedFrames + '_>, BackendError> {
+        let since = Instant::now();
+        let mut locked = LockedLog { frames: self, client: None, head: LogHead::default() };
+        let mut client = self.pool.take("lock")?;
+        let mut lock = || -> Result<Vec<Row>, Failure> {
+            client.batch_execute("begin")?;
+            let limit = milliseconds(timeout);
+            let settings = [(&limit as _, Type::TEXT), (&LOCKED_IDLE as _, Type::TEXT)];
+            client.query_typed(LOCK_SETTINGS, &settings)?;
+            let rows = client.query_typed(
+                "select start, stop, hash from forge.log where store = $1 for update",
+                &[(&self.store(), Type::BYTEA)],
+            )?;
+            Ok(rows)
+        };
+        match lock() {
+            Ok(rows) => {
+                locked.client = Some(client);
+                let Some(row) = rows.first() else {
+                    return Err(self.pool.error("lock", false, "it has no such store any more"));
+                };
+                locked.head = LogHead {
+                    start: position(row.get(0)),
+                    end: position(row.get(1)),
+                    hash: self.hash(row.get(2))?,
+                };
+                Ok(Box::new(locked))
+            }
+            Err(failure) => Err(match self.append_failed(failure, since) {
+                // Nothing was written yet.
+                BackendError::Database { place, source, .. } => {
+                    BackendError::Database { action: "lock", place, unsure: false, source }
+                }
+                other => other,
+            }),
+        }
+    }
+
+    fn remove_before(&self, before: LogPosition) -> Result<(), BackendError> {
+        let parameters = [(&self.store() as _, Type::BYTEA), (&number(before) as _, Type::INT8)];
+        // What an unknown outcome leaves is removed the next time.
+        self.pool
+            .write("remove records from", REMOVE, &parameters)?
+            .map(drop)
+            .map_err(|failure| self.pool.failed("remove records from", failure))
+    }
+}
+
+/// The log in a transaction that holds the lock of its row.
+struct LockedLog<'a> {
+    frames: &'a PostgresFrames,
+    /// `None` once the transaction has ended.
+    client: Option<Client>,
+    head: LogHead,
+}
+
+impl LockedFrames for LockedLog<'_> {
+    fn read(&mut self, from: LogPosition, limit: u64) -> Result<FrameRows, BackendError> {
+        let client = self.client.as_mut().expect("the transaction is open");
+        let rows = client.query_typed(
+            READ,
+            &[
+                (&self.frames.store(), Type::BYTEA),
+                (&number(from), Type::INT8),
+                (&read_end(from, limit), Type::INT8),
+            ],
+        );
+        let rows = rows.map_err(|error| self.frames.pool.error("read", false, error))?;
+        self.frames.rows(&rows)
+    }
+
+    fn append(mut self: Box<Self>, frames: &[FrameRow]) -> Result<(), BackendError> {
+        let mut client = self.client.take().expect("the transaction is open");
+        let pool = &self.frames.pool;
+        let (head, since) = (self.head, Instant::now());
+        let mut append = || -> Result<bool, Failure> {
+            let appended =
+                self.frames.append_on(&mut client, &head, frames, Duration::from_secs(1))?;
+            client.batch_execute("commit")?;
+            Ok(appended)
+        };
+        match append() {
+            Ok(true) => {
+                pool.give_back(client);
+                Ok(())
+            }
+            Ok(false) => Err(pool.error("append to", false, "another writer ignored the lock")),
+            Err(failure) => Err(self.frames.append_failed(failure, since)),
+        }
+    }
+}
+
+impl Drop for LockedLog<'_> {
+    fn drop(&mut self) {
+        // A connection that cannot roll back is closed, which does the same.
+        if let Some(mut client) = self.client.take()
+            && client.batch_execute("rollback").is_ok()
+        {
+            self.frames.pool.give_back(client);
+        }
+    }
+}

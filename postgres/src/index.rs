@@ -1,0 +1,544 @@
+//! An index as versioned rows.
+//!
+//! A row says with which generation it appeared and with which it was replaced or deleted, so a
+//! snapshot is a number: no transaction is open while it is read. A writer works on the next
+//! generation, which no reader sees before it is published. It has a lease by the clock of the
+//! database, and an epoch that every statement of it compares: a writer that was stopped for longer
+//! than its lease changes nothing any more.
+
+use crate::pool::{ConnectionPool, Parameter};
+use forge_store::error::BackendError;
+use forge_store::store::database::{
+    Index, IndexWriter, LogPosition, RowBatch, ScanDirection, Snapshot, TableId, TableRow,
+    check_tables,
+};
+use postgres::Row;
+use postgres::types::Type;
+use std::collections::BTreeMap;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::thread;
+use std::time::{Duration, Instant};
+
+/// The target of traces of the calls that read the index.
+const CALLS: &str = "forge_store::calls";
+/// The name in messages of the lock for index writers.
+const INDEX_LOCK: &str = "lock of the index";
+/// How long a writer may send nothing before another one may take its place.
+const LEASE: &str = "30 s";
+/// How long after its replacement a generation is kept.
+const KEPT: &str = "15 min";
+/// How old a snapshot is when the next request should open a new one: half of [`KEPT`], so that a
+/// request has the other half.
+const STALE_AFTER: Duration = Duration::from_secs(450);
+/// How long the generation that a look at the position has found may be opened.
+const LOOKED_FOR: Duration = Duration::from_secs(60);
+/// How often a writer that must wait looks again.
+const LOOK_AGAIN_AFTER: Duration = Duration::from_millis(50);
+/// The most rows and bytes of one statement.
+const MAX_STATEMENT_ROWS: usize = 10_000;
+const MAX_STATEMENT_BYTES: usize = 16 << 20;
+
+const NEWEST: &str = "select generation, position from forge.index where store = $1";
+
+/// The value of a row in a generation, and the oldest generation that is complete.
+const GET: &str = "
+select i.oldest, r.value from forge.index i
+left join forge.row r on r.store = i.store and r.tbl = $2 and r.key = $3
+  and r.since between $4 and $5 and r.until > $5
+where i.store = $1";
+
+/// The same of many keys, by their number.
+const GET_MANY: &str = "
+select i.oldest, k.number, r.value from forge.index i
+cross join unnest($3) with ordinality k (key, number)
+left join forge.row r on r.store = i.store and r.tbl = $2 and r.key = k.key
+  and r.since between $4 and $5 and r.until > $5
+where i.store = $1";
+
+/// Becomes the writer if there is none, or if the lease of the last one has ended.
+const BEGIN: &str = "
+update forge.index set epoch = epoch + 1, leased_until = clock_timestamp() + $2::text::interval
+where store = $1 and leased_until < clock_timestamp()
+returning epoch, generation, position, dirty";
+
+/// Undoes what a writer that published nothing has written.
+const CLEAN: &str = "
+with mine as (
+  update forge.index set dirty = false, leased_until = clock_timestamp() + $3::text::interval
+  where store = $1 and epoch = $2 returning generation
+), removed as (
+  delete from forge.row r using mine where r.store = $1 and r.since > mine.generation
+), opened as (
+  update forge.row r set until = 9223372036854775807 from mine
+  where r.store = $1 and r.until < 9223372036854775807 and r.until > mine.generation
+    and r.since <= mine.generation
+)
+select 1 from mine";
+
+/// Writes rows of the next generation, `$4`. `$5` and `$6` are the keys of all rows, `$7` and `$8`
+/// those of deleted ones, `$9` to `$11` the others. What was there is closed unless it appeared
+/// before the generation `$12`, with which the view begins.
+const WRITE: &str = "
+with mine as (
+  update forge.index set dirty = true, leased_until = clock_timestamp() + $3::text::interval
+  where store = $1 and epoch = $2 returning 1
+), closed as (
+  update forge.row r set until = $4 from mine, unnest($5, $6) k (tbl, key)
+  where r.store = $1 and r.tbl = k.tbl and r.key = k.key
+    and r.since >= $12 and r.since < $4 and r.until = 9223372036854775807
+), removed as (
+  delete from forge.row r using mine, unnest($7, $8) k (tbl, key)
+  where r.store = $1 and r.tbl = k.tbl and r.key = k.key and r.since = $4
+), written as (
+  insert into forge.row (store, tbl, key, since, value)
+  select $1, p.tbl, p.key, $4, p.value from mine, unnest($9, $10, $11) p (tbl, key, value)
+  on conflict (store, tbl, key, since) do update set value = excluded.value
+)
+select 1 from mine";
+
+/// Makes the next generation, `$3`, the newest one.
+const PUBLISH: &str = "
+with mine as (
+  update forge.index set generation = $3, position = $4, dirty = false, leased_until = '-infinity'
+  where store = $1 and epoch = $2 and generation = $3 - 1 returning 1
+)
+insert into forge.generation (store, number, epoch, published)
+select $1, $3, $2, clock_timestamp() from mine
+returning 1";
+
+/// Does the same for a writer that began empty, and removes everything else.
+const REPLACE: &str = "
+with mine as (
+  update forge.index
+  set generation = $3, position = $4, oldest = $3, dirty = false, leased_until = '-infinity'
+  where store = $1 and epoch = $2 and generation = $3 - 1 returning 1
+), removed as (
+  delete from forge.row r using mine where r.store = $1 and r.since < $3
+), forgotten as (
+  delete from forge.generation g using mine where g.store = $1 and g.number < $3
+)
+insert into forge.generation (store, number, epoch, published)
+select $1, $3, $2, clock_timestamp() from mine
+returning 1";
+
+/// Returns whether this writer has published a generation.
+const IS_PUBLISHED: &str =
+    "select 1 from forge.generation where store = $1 and number = $3 and epoch = $2";
+
+const RELEASE: &str =
+    "update forge.index set leased_until = '-infinity' where store = $1 and epoch = $2";
+
+/// Removes the rows that only generations before the oldest kept one show, unless there is a
+/// writer.
+const TIDY: &str = "
+with kept as (
+  select max(number) as number from forge.generation
+  where store = $1 and published < clock_timestamp() - $2::text::interval
+), moved as (
+  update forge.index i set oldest = kept.number from kept
+  where i.store = $1 and i.oldest < kept.number and i.leased_until < clock_timestamp()
+  returning kept.number
+), forgotten as (
+  delete from forge.generation g using moved where g.store = $1 and g.number < moved.number
+)
+delete from forge.row r using moved
+where r.store = $1 and r.until < 9223372036854775807 and r.until <= moved.number";
+
+/// The index of one store.
+#[derive(Debug)]
+pub(crate) struct PostgresIndex {
+    shared: Arc<IndexRows>,
+}
+
+/// The rows of one store.
+#[derive(Debug)]
+struct IndexRows {
+    pool: Arc<ConnectionPool>,
+    store: [u8; 16],
+    /// The generation that the last look at the position found, to be opened next.
+    looked: Mutex<Option<(FoundGeneration, Instant)>>,
+}
+
+/// A generation and its position.
+#[derive(Clone, Copy, Debug)]
+struct FoundGeneration {
+    number: i64,
+    position: LogPosition,
+}
+
+impl PostgresIndex {
+    pub(crate) fn new(pool: Arc<ConnectionPool>, store: [u8; 16]) -> Self {
+        Self { shared: Arc::new(IndexRows { pool, store, looked: Mutex::default() }) }
+    }
+
+    /// Becomes the writer if there is none.
+    fn begin(&self) -> Result<Option<PostgresIndexWriter>, BackendError> {
+        let shared = &self.shared;
+        let parameters = [(&shared.store() as _, Type::BYTEA), (&LEASE as _, Type::TEXT)];
+        let begun = shared.pool.write("write to", BEGIN, &parameters)?;
+        // A lease whose grant was not answered ends by itself.
+        let rows = begun.map_err(|failure| shared.pool.failed("write to", failure))?;
+        let Some(row) = rows.first() else { return Ok(None) };
+        let newest = FoundGeneration { number: row.get(1), position: position_in(row, 2) };
+        let writer = PostgresIndexWriter {
+            view: RowView {
+                rows: Arc::clone(shared),
+                first: 0,
+                generation: newest.number + 1,
+                position: newest.position,
+                opened: None,
+            },
+            epoch: row.get(0),
+            is_published: false,
+        };
+        if row.get(3) {
+            writer.run("clean", CLEAN, &[(&LEASE, Type::TEXT)])?;
+        }
+        Ok(Some(writer))
+    }
+}
+
+fn position_in(row: &Row, column: usize) -> LogPosition {
+    LogPosition::try_from(row.get::<_, i64>(column)).unwrap_or_default()
+}
+
+fn number(position: LogPosition) -> i64 {
+    i64::try_from(position).unwrap_or(i64::MAX)
+}
+
+impl IndexRows {
+    fn store(&self) -> &[u8] {
+        &self.store
+    }
+
+    /// Returns the newest generation.
+    fn newest(&self) -> Result<FoundGeneration, BackendError> {
+        let rows = self.pool.read("read", NEWEST, &[(&self.store(), Type::BYTEA)])?;
+        let row = rows.first();
+        let row = row.ok_or_else(|| self.pool.error("read", false, "it has no such store"))?;
+        Ok(FoundGeneration { number: row.get(0), position: position_in(row, 1) })
+    }
+
+    /// Sets the generation that is opened next, or clears it.
+    fn set_looked(&self, found: Option<FoundGeneration>) {
+        let mut looked = self.looked.lock().unwrap_or_else(PoisonError::into_inner);
+        *looked = found.map(|found| (found, Instant::now()));
+    }
+
+    fn take_looked(&self) -> Option<FoundGeneration> {
+        let looked = self.looked.lock().unwrap_or_else(PoisonError::into_inner).take();
+        looked.filter(|(_, at)| at.elapsed() < LOOKED_FOR).map(|(found, _)| found)
+    }
+}
+
+impl Index for PostgresIndex {
+    fn snapshot(&self) -> Result<Arc<dyn Snapshot>, BackendError> {
+        let found = match self.shared.take_looked() {
+            Some(found) => found,
+            None => self.shared.newest()?,
+        };
+        Ok(Arc::new(RowView {
+            rows: Arc::clone(&self.shared),
+            first: 0,
+            generation: found.number,
+            position: found.position,
+            opened: Some(Instant::now()),
+        }))
+    }
+
+    fn position(&self) -> Result<LogPosition, BackendError> {
+        let found = self.shared.newest()?;
+        self.shared.set_looked(Some(found));
+        Ok(found.position)
+    }
+
+    fn try_writer(&self) -> Result<Option<Box<dyn IndexWriter>>, BackendError> {
+        Ok(self.begin()?.map(|writer| Box::new(writer) as Box<dyn IndexWriter>))
+    }
+
+    fn empty_writer(&self, timeout: Duration) -> Result<Box<dyn IndexWriter>, BackendError> {
+        let since = Instant::now();
+        loop {
+            if let Some(mut writer) = self.begin()? {
+                writer.view.first = writer.view.generation;
+                writer.view.position = 0;
+                return Ok(Box::new(writer));
+            }
+            let waited = since.elapsed();
+            if waited >= timeout {
+                return Err(BackendError::Busy { lock: INDEX_LOCK, holder: None, waited });
+            }
+            thread::park_timeout(LOOK_AGAIN_AFTER);
+        }
+    }
+
+    fn tidy(&self) -> Result<Vec<std::path::PathBuf>, BackendError> {
+        let shared = &self.shared;
+        let parameters = [(&shared.store() as _, Type::BYTEA), (&KEPT as _, Type::TEXT)];
+        let tidied = shared.pool.write("remove old rows from", TIDY, &parameters)?;
+        tidied.map_err(|failure| shared.pool.failed("remove old rows from", failure))?;
+        Ok(Vec::new())
+    }
+}
+
+/// The rows of one generation.
+struct RowView {
+    rows: Arc<IndexRows>,
+    /// The generation with which the view begins: older rows are not in it.
+    first: i64,
+    generation: i64,
+    position: LogPosition,
+    /// When it was opened; `None` for the view of a writer.
+    opened: Option<Instant>,
+}
+
+impl RowView {
+    /// Checks that the generation was complete when it was read. The oldest complete one is in the
+    /// first column.
+    fn check(&self, rows: &[Row]) -> Result<(), BackendError> {
+        let oldest: Option<i64> = rows.first().map(|row| row.get(0));
+        let source = match oldest {
+            Some(oldest) if oldest <= self.generation => return Ok(()),
+            Some(_) => "what was being read was replaced more than 15 minutes ago: read it again",
+            None => "it has no such store any more",
+        };
+        Err(self.rows.pool.error("read", false, source))
+    }
+
+    fn read(
+        &self,
+        statement: &str,
+        parameters: &[Parameter<'_>],
+    ) -> Result<Vec<Row>, BackendError> {
+        let rows = self.rows.pool.read("read", statement, parameters)?;
+        self.check(&rows)?;
+        Ok(rows)
+    }
+}
+
+impl Snapshot for RowView {
+    fn position(&self) -> LogPosition {
+        self.position
+    }
+
+    fn expires_soon(&self) -> bool {
+        self.opened.is_some_and(|opened| opened.elapsed() > STALE_AFTER)
+    }
+
+    fn get(&self, table: TableId, key: &[u8]) -> Result<Option<Vec<u8>>, BackendError> {
+        tracing::trace!(target: CALLS, call = "get", table = table.0);
+        let rows = self.read(
+            GET,
+            &[
+                (&self.rows.store(), Type::BYTEA),
+                (&i16::from(table.0), Type::INT2),
+                (&key, Type::BYTEA),
+                (&self.first, Type::INT8),
+                (&self.generation, Type::INT8),
+            ],
+        )?;
+        Ok(rows.first().and_then(|row| row.get(1)))
+    }
+
+    fn get_many(
+        &self,
+        table: TableId,
+        keys: &[Vec<u8>],
+    ) -> Result<Vec<Option<Vec<u8>>>, BackendError> {
+        tracing::trace!(target: CALLS, call = "get_many", table = table.0);
+        let mut values = vec![None; keys.len()];
+        if keys.is_empty() {
+            return Ok(values);
+        }
+        let keys: Vec<&[u8]> = keys.iter().map(Vec::as_slice).collect();
+        let rows = self.read(
+            GET_MANY,
+            &[
+                (&self.rows.store(), Type::BYTEA),
+                (&i16::from(table.0), Type::INT2),
+                (&keys, Type::BYTEA_ARRAY),
+                (&self.first, Type::INT8),
+                (&self.generation, Type::INT8),
+            ],
+        )?;
+        for row in rows {
+            let place = usize::try_from(row.get::<_, i64>(1) - 1).unwrap_or(usize::MAX);
+            if let Some(value) = values.get_mut(place) {
+                *value = row.get(2);
+            }
+        }
+        Ok(values)
+    }
+
+    fn scan(
+        &self,
+        table: TableId,
+        from: &[u8],
+        to: &[u8],
+        direction: ScanDirection,
+        limit: usize,
+    ) -> Result<Vec<TableRow>, BackendError> {
+        tracing::trace!(target: CALLS, call = "scan", table = table.0);
+        let (order, end) = (
+            if direction == ScanDirection::Ascending { "asc" } else { "desc" },
+            if to.is_empty() { "" } else { "and key < $7" },
+        );
+        let statement = format!(
+            "select i.oldest, r.key, r.value from forge.index i left join lateral (
+               select key, value from forge.row
+               where store = $1 and tbl = $2 and key >= $3 {end}
+                 and since between $4 and $5 and until > $5
+               order by key {order} limit $6
+             ) r on true where i.store = $1"
+        );
+        let limit = i64::try_from(limit).ok();
+        let (store, number) = (self.rows.store(), i16::from(table.0));
+        let mut parameters: Vec<Parameter<'_>> = vec![
+            (&store, Type::BYTEA),
+            (&number, Type::INT2),
+            (&from, Type::BYTEA),
+            (&self.first, Type::INT8),
+            (&self.generation, Type::INT8),
+            (&limit, Type::INT8),
+        ];
+        if !to.is_empty() {
+            parameters.push((&to, Type::BYTEA));
+        }
+        let rows = self.read(&statement, &parameters)?;
+        let own = |row: &Row| Some((row.get::<_, Option<Vec<u8>>>(1)?, row.get(2)));
+        let mut found: Vec<TableRow> = rows.iter().map_while(own).collect();
+        // The order of a subquery is not promised, and is almost always kept.
+        found.sort();
+        if direction == ScanDirection::Descending {
+            found.reverse();
+        }
+        Ok(found)
+    }
+}
+
+/// Writes the next generation.
+struct PostgresIndexWriter {
+    view: RowView,
+    epoch: i64,
+    is_published: bool,
+}
+
+impl PostgresIndexWriter {
+    fn pool(&self) -> &ConnectionPool {
+        &self.view.rows.pool
+    }
+
+    /// Runs a statement of the writer, whose first two parameters are the store and the epoch.
+    fn run(
+        &self,
+        action: &'static str,
+        statement: &str,
+        parameters: &[Parameter<'_>],
+    ) -> Result<(), BackendError> {
+        let mut all: Vec<Parameter<'_>> = Vec::with_capacity(2 + parameters.len());
+        let store = self.view.rows.store();
+        all.extend([(&store as _, Type::BYTEA), (&self.epoch as _, Type::INT8)]);
+        all.extend(parameters.iter().cloned());
+        let rows = self.pool().write(action, statement, &all)?;
+        let rows = rows.map_err(|failure| self.pool().failed(action, failure))?;
+        if rows.is_empty() {
+            let source = "another process has become the writer of the index meanwhile";
+            return Err(self.pool().error(action, false, source));
+        }
+        Ok(())
+    }
+
+    /// Writes rows with one statement. They have different keys.
+    fn write_rows(&self, rows: &BTreeMap<(i16, &[u8]), Option<&[u8]>>) -> Result<(), BackendError> {
+        let (tables, keys): (Vec<i16>, Vec<&[u8]>) = rows.keys().copied().unzip();
+        let deleted = rows.iter().filter(|(_, value)| value.is_none());
+        let (deleted_tables, deleted_keys): (Vec<i16>, Vec<&[u8]>) =
+            deleted.map(|(key, _)| *key).unzip();
+        let (mut put_tables, mut put_keys, mut values) = (Vec::new(), Vec::new(), Vec::new());
+        for ((table, key), value) in rows {
+            if let Some(value) = value {
+                put_tables.push(*table);
+                put_keys.push(*key);
+                values.push(*value);
+            }
+        }
+        self.run(
+            "write to",
+            WRITE,
+            &[
+                (&LEASE, Type::TEXT),
+                (&self.view.generation, Type::INT8),
+                (&tables, Type::INT2_ARRAY),
+                (&keys, Type::BYTEA_ARRAY),
+                (&deleted_tables, Type::INT2_ARRAY),
+                (&deleted_keys, Type::BYTEA_ARRAY),
+                (&put_tables, Type::INT2_ARRAY),
+                (&put_keys, Type::BYTEA_ARRAY),
+                (&values, Type::BYTEA_ARRAY),
+                (&self.view.first, Type::INT8),
+            ],
+        )
+    }
+
+    /// Returns whether the generation of this writer was published.
+    fn was_published(&self) -> Result<bool, BackendError> {
+        let rows = self.pool().read(
+            "read",
+            IS_PUBLISHED,
+            &[
+                (&self.view.rows.store(), Type::BYTEA),
+                (&self.epoch, Type::INT8),
+                (&self.view.generation, Type::INT8),
+            ],
+        )?;
+        Ok(!rows.is_empty())
+    }
+}
+
+impl IndexWriter for PostgresIndexWriter {
+    fn view(&self) -> &dyn Snapshot {
+        &self.view
+    }
+
+    fn write(&mut self, batch: RowBatch) -> Result<(), BackendError> {
+        check_tables(&batch)?;
+        let (mut rows, mut bytes) = (BTreeMap::new(), 0);
+        for (table, key, value) in &batch.rows {
+            if rows.len() >= MAX_STATEMENT_ROWS || bytes >= MAX_STATEMENT_BYTES {
+                self.write_rows(&rows)?;
+                rows.clear();
+                bytes = 0;
+            }
+            bytes += key.len() + value.as_ref().map_or(0, Vec::len);
+            rows.insert((i16::from(table.0), key.as_slice()), value.as_deref());
+        }
+        if rows.is_empty() { Ok(()) } else { self.write_rows(&rows) }
+    }
+
+    fn publish(mut self: Box<Self>, position: LogPosition) -> Result<(), BackendError> {
+        let statement = if self.view.first == 0 { PUBLISH } else { REPLACE };
+        let parameters: &[Parameter<'_>] =
+            &[(&self.view.generation, Type::INT8), (&number(position), Type::INT8)];
+        let published = self.run("publish in", statement, parameters);
+        // Whether it was published can be looked up if the connection broke.
+        if let Err(error) = published
+            && !self.was_published()?
+        {
+            return Err(error);
+        }
+        self.is_published = true;
+        self.view.rows.set_looked(None);
+        Ok(())
+    }
+}
+
+impl Drop for PostgresIndexWriter {
+    fn drop(&mut self) {
+        if !self.is_published {
+            let parameters =
+                [(&self.view.rows.store() as _, Type::BYTEA), (&self.epoch as _, Type::INT8)];
+            // Otherwise the lease ends by itself.
+            let _ = self.pool().write("release", RELEASE, &parameters);
+        }
+    }
+}

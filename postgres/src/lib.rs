@@ -1,0 +1,27 @@
+//! Stores of forge in a PostgreSQL database, or in what speaks its protocol.
+//!
+//! [`PostgresDatabase`] is the [`Database`](forge_store::store::database::Database) of one store:
+//! pass it to [`Store::open_or_create_at`](forge_store::Store::open_or_create_at). A store whose
+//! folder names a database is opened with the [`PostgresConnector`] in its
+//! [`Options`](forge_store::Options). [`Shards`] are several stores under one name: one log is
+//! written by one writer at a time, so many writers need many logs.
+//!
+//! Credentials are found as `libpq` finds them. Nothing depends on the state of a connection, so a
+//! pooler in transaction mode may be in front of the database.
+
+#![warn(missing_debug_implementations)]
+
+mod address;
+mod database;
+mod frames;
+mod index;
+mod passfile;
+mod pool;
+mod schema;
+mod service;
+mod shards;
+mod tls;
+
+pub use address::{Environment, is_address};
+pub use database::{PostgresConnector, PostgresDatabase};
+pub use shards::{MAX_SHARDS, Shards};

@@ -1,0 +1,216 @@
+//! Connections to a database, shared by the threads of a process.
+
+use crate::address::DatabaseAddress;
+use forge_store::error::BackendError;
+use postgres::error::{DbError, SqlState};
+use postgres::{Client, Row};
+use std::fmt;
+use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::thread;
+use std::time::{Duration, Instant};
+
+/// How long a read is tried again after its connection broke: as long as another server may take to
+/// become the primary.
+const READ_AGAIN_FOR: Duration = Duration::from_secs(10);
+/// How long to wait before it is tried again.
+const READ_AGAIN_AFTER: Duration = Duration::from_millis(100);
+/// How many idle connections are kept.
+const MAX_IDLE: usize = 8;
+
+/// A parameter of a statement, with its type: no statement has a name, so that a pooler may send
+/// each one to another connection.
+pub(crate) type Parameter<'a> = (&'a (dyn postgres::types::ToSql + Sync), postgres::types::Type);
+
+/// Connections to one database.
+pub(crate) struct ConnectionPool {
+    address: DatabaseAddress,
+    /// The address for messages.
+    place: String,
+    idle: Mutex<Vec<Client>>,
+}
+
+impl fmt::Debug for ConnectionPool {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        out.debug_struct("ConnectionPool").field("place", &self.place).finish_non_exhaustive()
+    }
+}
+
+/// What is known about a statement that failed.
+pub(crate) enum Failure {
+    /// It had no effect.
+    Refused(postgres::Error),
+    /// The connection broke before the answer: it may have had its effect.
+    Unsure(postgres::Error),
+}
+
+impl From<postgres::Error> for Failure {
+    fn from(error: postgres::Error) -> Self {
+        // After an error the server has rolled the statement back. A fatal one can follow a commit.
+        match error.as_db_error().map(DbError::severity) {
+            Some("ERROR") => Self::Refused(error),
+            _ => Self::Unsure(error),
+        }
+    }
+}
+
+impl Failure {
+    /// Returns whether the statement failed because it waited too long for a lock.
+    pub(crate) fn is_lock_timeout(&self) -> bool {
+        self.code() == Some(&SqlState::LOCK_NOT_AVAILABLE)
+    }
+
+    /// Returns whether another process created the same thing at the same time.
+    pub(crate) fn is_race(&self) -> bool {
+        let codes = [
+            &SqlState::UNIQUE_VIOLATION,
+            &SqlState::DUPLICATE_TABLE,
+            &SqlState::DUPLICATE_SCHEMA,
+            &SqlState::DUPLICATE_OBJECT,
+        ];
+        self.code().is_some_and(|code| codes.contains(&code))
+    }
+
+    /// Returns whether the database asks for the whole transaction again.
+    pub(crate) fn is_serialization(&self) -> bool {
+        let codes = [&SqlState::T_R_SERIALIZATION_FAILURE, &SqlState::T_R_DEADLOCK_DETECTED];
+        self.code().is_some_and(|code| codes.contains(&code))
+    }
+
+    /// Returns whether the connection is to a server that cannot be written: a standby.
+    pub(crate) fn is_standby(&self) -> bool {
+        self.code() == Some(&SqlState::READ_ONLY_SQL_TRANSACTION)
+    }
+
+    const fn error(&self) -> &postgres::Error {
+        match self {
+            Self::Refused(error) | Self::Unsure(error) => error,
+        }
+    }
+
+    fn code(&self) -> Option<&SqlState> {
+        self.error().code()
+    }
+}
+
+impl ConnectionPool {
+    pub(crate) fn new(address: DatabaseAddress, place: String) -> Self {
+        Self { address, place, idle: Mutex::default() }
+    }
+
+    fn idle(&self) -> MutexGuard<'_, Vec<Client>> {
+        self.idle.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Returns an idle connection, or a new one.
+    pub(crate) fn take(&self, action: &'static str) -> Result<Client, BackendError> {
+        loop {
+            let idle = self.idle().pop();
+            match idle {
+                Some(client) if client.is_closed() => {}
+                Some(client) => return Ok(client),
+                None => break,
+            }
+        }
+        self.address.connect().map_err(|error| self.error(action, false, error))
+    }
+
+    /// Keeps a connection for the next statement.
+    pub(crate) fn give_back(&self, client: Client) {
+        let mut idle = self.idle();
+        if idle.len() < MAX_IDLE && !client.is_closed() {
+            idle.push(client);
+        }
+    }
+
+    /// Makes the error of a failed operation.
+    pub(crate) fn error(
+        &self,
+        action: &'static str,
+        unsure: bool,
+        source: impl Into<Box<dyn std::error::Error + Send + Sync>>,
+    ) -> BackendError {
+        BackendError::Database { action, place: self.place.clone(), unsure, source: source.into() }
+    }
+
+    /// Makes the error of a failed statement.
+    pub(crate) fn failed(&self, action: &'static str, failure: Failure) -> BackendError {
+        match failure {
+            Failure::Refused(error) => self.error(action, false, error),
+            Failure::Unsure(error) => self.error(action, true, error),
+        }
+    }
+
+    /// Runs a statement that only reads. It is sent again if the connection breaks: one that was
+    /// idle may have been closed long ago, and another server may be about to take over.
+    pub(crate) fn read(
+        &self,
+        action: &'static str,
+        statement: &str,
+        parameters: &[Parameter<'_>],
+    ) -> Result<Vec<Row>, BackendError> {
+        let since = Instant::now();
+        loop {
+            match self.try_read(action, statement, parameters) {
+                Ok(rows) => return Ok(rows),
+                Err((error, true)) if since.elapsed() < READ_AGAIN_FOR => {
+                    tracing::debug!(%error, "a read is sent again");
+                    thread::park_timeout(READ_AGAIN_AFTER);
+                }
+                Err((error, _)) => return Err(error),
+            }
+        }
+    }
+
+    /// Runs a statement that only reads. An error says whether the connection broke.
+    fn try_read(
+        &self,
+        action: &'static str,
+        statement: &str,
+        parameters: &[Parameter<'_>],
+    ) -> Result<Vec<Row>, (BackendError, bool)> {
+        // A server that cannot be reached is reported at once.
+        let mut client = self.take(action).map_err(|error| (error, false))?;
+        match client.query_typed(statement, parameters) {
+            Ok(rows) => {
+                self.give_back(client);
+                Ok(rows)
+            }
+            Err(error) => match Failure::from(error) {
+                Failure::Refused(error) => {
+                    self.give_back(client);
+                    Err((self.error(action, false, error), false))
+                }
+                Failure::Unsure(error) => Err((self.error(action, false, error), true)),
+            },
+        }
+    }
+
+    /// Runs a statement that writes, once, in a transaction of its own.
+    pub(crate) fn write(
+        &self,
+        action: &'static str,
+        statement: &str,
+        parameters: &[Parameter<'_>],
+    ) -> Result<Result<Vec<Row>, Failure>, BackendError> {
+        let mut client = self.take(action)?;
+        match client.query_typed(statement, parameters).map_err(Failure::from) {
+            // A pooled connection to a server that has become a standby is of no use.
+            Err(failure) if failure.is_standby() => Ok(Err(failure)),
+            result => {
+                self.give_back(client);
+                Ok(result)
+            }
+        }
+    }
+
+    /// Rewrites the tables, so that nothing of deleted rows is left in their files.
+    pub(crate) fn vacuum(&self) -> Result<(), BackendError> {
+        let mut client = self.take("vacuum")?;
+        for table in ["forge.frame", "forge.row"] {
+            let vacuumed = client.batch_execute(&format!("vacuum (full, analyze) {table}"));
+            vacuumed.map_err(|error| self.failed("vacuum", Failure::from(error)))?;
+        }
+        self.give_back(client);
+        Ok(())
+    }
+}

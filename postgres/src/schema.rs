@@ -1,0 +1,67 @@
+//! The tables of forge in a database. Specified in `docs/format.md`; both must change together.
+
+/// The version of the tables.
+pub(crate) const VERSION: i32 = 1;
+
+/// Creates the tables. `until` is the greatest number in rows that are valid.
+///
+/// Frames and values are compressed already where that helps, so the database stores them as they
+/// are.
+pub(crate) const CREATE: &str = "
+begin;
+create schema if not exists forge;
+create table if not exists forge.store (
+  id bytea primary key,
+  name text not null unique,
+  version integer not null,
+  marker text not null,
+  created timestamptz not null default now()
+);
+create table if not exists forge.log (
+  store bytea primary key references forge.store (id) on delete cascade,
+  start bigint not null,
+  stop bigint not null,
+  hash bytea not null
+) with (fillfactor = 50);
+create table if not exists forge.frame (
+  store bytea not null references forge.store (id) on delete cascade,
+  position bigint not null,
+  stop bigint not null,
+  hash bytea not null,
+  begins_segment boolean not null,
+  bytes bytea not null,
+  primary key (store, position)
+);
+alter table forge.frame alter column bytes set storage external;
+create table if not exists forge.index (
+  store bytea primary key references forge.store (id) on delete cascade,
+  generation bigint not null default 0,
+  position bigint not null default 0,
+  oldest bigint not null default 0,
+  epoch bigint not null default 0,
+  leased_until timestamptz not null default '-infinity',
+  dirty boolean not null default false,
+  purged_rows oid,
+  purged_frames oid
+) with (fillfactor = 50);
+create table if not exists forge.generation (
+  store bytea not null references forge.store (id) on delete cascade,
+  number bigint not null,
+  epoch bigint not null,
+  published timestamptz not null,
+  primary key (store, number)
+);
+create table if not exists forge.row (
+  store bytea not null references forge.store (id) on delete cascade,
+  tbl smallint not null,
+  key bytea not null,
+  since bigint not null,
+  until bigint not null default 9223372036854775807,
+  value bytea not null,
+  primary key (store, tbl, key, since)
+);
+alter table forge.row alter column value set storage external;
+create index if not exists row_closed on forge.row (store, until)
+  where until < 9223372036854775807;
+commit;
+";
