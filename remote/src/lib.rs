@@ -5,7 +5,7 @@
 //! Credentials are found as the tools of each provider find them: in the environment, in a profile
 //! of AWS, or from the role of the machine. None is kept.
 //!
-//! This is the only crate of forge that connects to other machines.
+//! Of the crates of forge, only this one and `forge-postgres` connect to other machines.
 
 mod address;
 mod configure;
