@@ -2,6 +2,8 @@
 
 use crate::context::Context;
 use crate::error::CommandError;
+#[cfg(feature = "network")]
+use forge_store::error::Error;
 use forge_store::store::Options;
 use forge_store::store::database::{Database, DatabaseConnector};
 use std::sync::Arc;
@@ -35,11 +37,11 @@ pub fn open_database(
             .hinted("name one such as postgres://HOST/DATABASE"));
     }
     let connector = own_folders::postgres(&context.environment);
-    let opened = connector.open(address, name).map_err(forge_store::error::Error::from)?;
+    let opened = connector.open(address, name).map_err(Error::from)?;
     Ok(Arc::new(opened))
 }
 
-/// Creates this many shards of a name at an address, unless they are there.
+/// Creates this many shards of a name at an address, unless they are there. Returns whether it did.
 ///
 /// # Errors
 /// A conflict if there is another number of them.
@@ -50,10 +52,12 @@ pub fn create_shards(
     name: &str,
     count: u32,
     options: Options,
-) -> Result<(), CommandError> {
+) -> Result<bool, CommandError> {
     let environment = own_folders::texts(&context.environment);
+    let opened = forge_postgres::Shards::open(address, name, &environment, options.clone());
+    let is_new = matches!(opened, Err(Error::NotFound { .. }));
     forge_postgres::Shards::open_or_create(address, name, count, &environment, options)?;
-    Ok(())
+    Ok(is_new)
 }
 
 /// Does nothing: opening the first shard reports that this program connects to no other machine.
@@ -64,8 +68,8 @@ pub fn create_shards(
     _: &str,
     _: u32,
     _: Options,
-) -> Result<(), CommandError> {
-    Ok(())
+) -> Result<bool, CommandError> {
+    Ok(false)
 }
 
 /// Refuses: this program was built without connections to other machines.
@@ -101,8 +105,8 @@ mod own_folders {
         texts.map(|(name, value)| (name.to_owned(), value.to_owned())).collect()
     }
 
-    /// Connects to the databases that the user's own folders name. A folder that came with a project
-    /// could name a server that collects passwords.
+    /// Connects to the databases that the user's own folders name. A folder that came with a
+    /// project could name a server that collects passwords.
     #[derive(Debug)]
     pub(super) struct OwnFolderConnector {
         pub(super) environment: Environment,

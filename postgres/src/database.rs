@@ -2,7 +2,7 @@
 
 use crate::address::{DatabaseAddress, Environment};
 use crate::frames::PostgresFrames;
-use crate::index::PostgresIndex;
+use crate::index::{FoundGeneration, PostgresIndex};
 use crate::pool::{ConnectionPool, Failure};
 use crate::schema;
 use forge_store::error::BackendError;
@@ -61,6 +61,8 @@ select 1 from made";
 pub struct PostgresDatabase {
     pool: Arc<ConnectionPool>,
     place: DatabasePlace,
+    /// The generation that the index of the store opens next.
+    found: Arc<FoundGeneration>,
 }
 
 impl fmt::Debug for PostgresDatabase {
@@ -82,20 +84,20 @@ impl PostgresDatabase {
         environment: &Environment,
     ) -> Result<Self, BackendError> {
         let parsed = DatabaseAddress::parse(address, environment).map_err(|error| {
-            let place = format!("'{address}'");
-            let action = "find";
+            // The address may have a password in it.
+            let (action, place) = ("connect to", "at the given address".to_owned());
             BackendError::Database { action, place, unsure: false, source: Box::new(error) }
         })?;
         let place = DatabasePlace { address: parsed.shown().to_owned(), name: name.to_owned() };
         let pool = Arc::new(ConnectionPool::new(parsed, place.address.clone()));
-        Ok(Self { pool, place })
+        Ok(Self { pool, place, found: Arc::default() })
     }
 
     /// Returns the store of another name in this database, with the same connections.
     #[must_use]
     pub fn named(&self, name: &str) -> Self {
         let place = DatabasePlace { name: name.to_owned(), ..self.place.clone() };
-        Self { pool: Arc::clone(&self.pool), place }
+        Self { pool: Arc::clone(&self.pool), place, found: Arc::default() }
     }
 
     /// Returns how many shards have this name; `None` if there are none.
@@ -179,11 +181,12 @@ impl Database for PostgresDatabase {
     }
 
     fn frames(&self, store: &[u8; 16]) -> Box<dyn FrameTable> {
-        Box::new(PostgresFrames { pool: Arc::clone(&self.pool), store: *store })
+        let (pool, found) = (Arc::clone(&self.pool), Arc::clone(&self.found));
+        Box::new(PostgresFrames { pool, store: *store, found })
     }
 
     fn index(&self, store: &[u8; 16]) -> Box<dyn Index> {
-        Box::new(PostgresIndex::new(Arc::clone(&self.pool), *store))
+        Box::new(PostgresIndex::new(Arc::clone(&self.pool), *store, Arc::clone(&self.found)))
     }
 
     fn version(&self) -> Result<String, BackendError> {
@@ -246,9 +249,16 @@ impl Database for PostgresDatabase {
 }
 
 /// Connects to PostgreSQL databases, configured by these environment variables.
-#[derive(Clone, Debug)]
+#[derive(Clone)]
 pub struct PostgresConnector {
     environment: Environment,
+}
+
+impl fmt::Debug for PostgresConnector {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        // The environment may have a password.
+        out.debug_struct("PostgresConnector").finish_non_exhaustive()
+    }
 }
 
 impl PostgresConnector {

@@ -1,5 +1,6 @@
 //! The frames of a log as rows of a table.
 
+use crate::index::{FoundGeneration, Generation};
 use crate::pool::{ConnectionPool, Failure};
 use crate::schema;
 use forge_store::error::BackendError;
@@ -22,7 +23,8 @@ select s.version, l.start, l.stop, l.hash, f.position, f.stop, f.hash, f.begins_
 from forge.log l join forge.store s on s.id = l.store
 left join lateral (
   select * from forge.frame f
-  where f.store = l.store and f.position >= $2 and f.position < $3 order by f.position
+  where f.store = l.store and f.position >= $2 and f.position < $3
+  order by f.position
 ) f on true
 where l.store = $1";
 
@@ -31,9 +33,21 @@ const LOCK_SETTINGS: &str = "
 select set_config('lock_timeout', $1, true),
   set_config('idle_in_transaction_session_timeout', $2, true)";
 
+/// The newest generation of the index and its position, and the same as in [`READ`] from there on.
+const READ_AFTER_INDEX: &str = "
+select s.version, l.start, l.stop, l.hash, f.position, f.stop, f.hash, f.begins_segment, f.bytes,
+  i.generation, i.position
+from forge.log l join forge.store s on s.id = l.store join forge.index i on i.store = l.store
+left join lateral (
+  select * from forge.frame f
+  where f.store = l.store and f.position >= i.position and f.position < i.position + $2
+  order by f.position
+) f on true
+where l.store = $1";
+
 /// Compares the end of the log, moves it, and inserts the frames. Without a match nothing is
-/// inserted. The settings are those of this transaction: a lock is waited for only so long, and the
-/// commit waits until it is durable, also on the standbys that the database waits for.
+/// inserted. The settings hold for this transaction: waiting for a lock has a limit, and the commit
+/// waits until it is durable, also on the standbys that the database waits for.
 const APPEND: &str = "
 with settings as materialized (
   select set_config('lock_timeout', $2, true), set_config('synchronous_commit',
@@ -46,6 +60,15 @@ with settings as materialized (
 insert into forge.frame (store, position, stop, hash, begins_segment, bytes)
 select $1, f.* from moved, unnest($7, $8, $9, $10, $11) f
 returning position";
+
+/// Changes nothing, and is committed after all that was appended, with the settings of an append.
+const SETTLE: &str = "
+with settings as materialized (
+  select set_config('lock_timeout', $2, true), set_config('synchronous_commit',
+    case when current_setting('synchronous_commit') in ('off', 'local') then 'on'
+    else current_setting('synchronous_commit') end, true)
+)
+update forge.log l set stop = stop from settings where l.store = $1";
 
 /// Removes the segments before the last one that begins at or before a position.
 const REMOVE: &str = "
@@ -61,6 +84,8 @@ delete from forge.frame f using kept where f.store = $1 and f.position < kept.st
 pub(crate) struct PostgresFrames {
     pub(crate) pool: Arc<ConnectionPool>,
     pub(crate) store: [u8; 16],
+    /// The generation that the index opens next.
+    pub(crate) found: Arc<FoundGeneration>,
 }
 
 impl PostgresFrames {
@@ -199,6 +224,18 @@ impl FrameTable for PostgresFrames {
         self.rows(&rows)
     }
 
+    fn read_after_index(&self, limit: u64) -> Result<(LogPosition, FrameRows), BackendError> {
+        let parameters =
+            [(&self.store() as _, Type::BYTEA), (&number(limit.max(1)) as _, Type::INT8)];
+        let rows = self.pool.read("read", READ_AFTER_INDEX, &parameters)?;
+        let frames = self.rows(&rows)?;
+        let start = rows.first().map_or(0, |row| position(row.get(10)));
+        if let Some(row) = rows.first() {
+            self.found.set(Some(Generation { number: row.get(9), position: start }));
+        }
+        Ok((start, frames))
+    }
+
     fn append(
         &self,
         head: &LogHead,
@@ -221,6 +258,14 @@ impl FrameTable for PostgresFrames {
                 Err(self.append_failed(failure, since))
             }
         }
+    }
+
+    fn settle(&self, timeout: Duration) -> Result<(), BackendError> {
+        let since = Instant::now();
+        let parameters =
+            [(&self.store() as _, Type::BYTEA), (&milliseconds(timeout) as _, Type::TEXT)];
+        let settled = self.pool.write("append to", SETTLE, &parameters)?;
+        settled.map(drop).map_err(|failure| self.append_failed(failure, since))
     }
 
     fn lock(&self, timeout: Duration) -> Result<Box<dyn LockedFrames + '_>, BackendError> {

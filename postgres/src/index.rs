@@ -6,16 +6,17 @@
 //! database, and an epoch that every statement of it compares: a writer that was stopped for longer
 //! than its lease changes nothing any more.
 
+use crate::known_rows::{KeyRange, KnownRows, end_of_common_prefix};
 use crate::pool::{ConnectionPool, Parameter};
 use forge_store::error::BackendError;
 use forge_store::store::database::{
-    Index, IndexWriter, LogPosition, RowBatch, ScanDirection, Snapshot, TableId, TableRow,
-    check_tables,
+    Index, IndexWriter, LastRows, LogPosition, RowBatch, ScanDirection, Snapshot, TableId,
+    TableRow, check_tables,
 };
 use postgres::Row;
 use postgres::types::Type;
 use std::collections::BTreeMap;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -31,9 +32,11 @@ const KEPT: &str = "15 min";
 /// request has the other half.
 const STALE_AFTER: Duration = Duration::from_secs(450);
 /// How long the generation that a look at the position has found may be opened.
-const LOOKED_FOR: Duration = Duration::from_secs(60);
+const FOUND_FOR: Duration = Duration::from_secs(60);
 /// How often a writer that must wait looks again.
 const LOOK_AGAIN_AFTER: Duration = Duration::from_millis(50);
+/// The number of the table of objects.
+const OBJECTS: u8 = 0;
 /// The most rows and bytes of one statement.
 const MAX_STATEMENT_ROWS: usize = 10_000;
 const MAX_STATEMENT_BYTES: usize = 16 << 20;
@@ -54,6 +57,27 @@ cross join unnest($3) with ordinality k (key, number)
 left join forge.row r on r.store = i.store and r.tbl = $2 and r.key = k.key
   and r.since between $4 and $5 and r.until > $5
 where i.store = $1";
+
+/// The last rows of several ranges, by the number of the range.
+const LAST_ROWS: &str = "
+select i.oldest, w.number, r.key, r.value from forge.index i
+cross join unnest($2, $3, $6, $7) with ordinality w (tbl, first, stop, most, number)
+left join lateral (
+  select key, value from forge.row
+  where store = $1 and tbl = w.tbl and key >= w.first and key < w.stop
+    and since between $4 and $5 and until > $5
+  order by key desc limit w.most
+) r on true
+where i.store = $1";
+
+/// The first row from the end of a scan, `$7`, to the end of its prefix, `$8`.
+const NEXT_ROW: &str = "left join lateral (
+  select key, value from forge.row where store = $1 and tbl = $2 and key >= $7 and key < $8
+    and since between $4 and $5 and until > $5
+  order by key limit 1
+) n on true";
+/// The same if the next row is not asked for.
+const NO_NEXT_ROW: &str = "cross join (select null::bytea as key, null::bytea as value) n";
 
 /// Becomes the writer if there is none, or if the lease of the last one has ended.
 const BEGIN: &str = "
@@ -76,7 +100,7 @@ with mine as (
 select 1 from mine";
 
 /// Writes rows of the next generation, `$4`. `$5` and `$6` are the keys of all rows, `$7` and `$8`
-/// those of deleted ones, `$9` to `$11` the others. What was there is closed unless it appeared
+/// the keys of deleted ones, `$9` to `$11` the others. What was there is closed unless it appeared
 /// before the generation `$12`, with which the view begins.
 const WRITE: &str = "
 with mine as (
@@ -155,20 +179,41 @@ pub(crate) struct PostgresIndex {
 struct IndexRows {
     pool: Arc<ConnectionPool>,
     store: [u8; 16],
-    /// The generation that the last look at the position found, to be opened next.
-    looked: Mutex<Option<(FoundGeneration, Instant)>>,
+    found: Arc<FoundGeneration>,
 }
 
 /// A generation and its position.
 #[derive(Clone, Copy, Debug)]
-struct FoundGeneration {
-    number: i64,
-    position: LogPosition,
+pub(crate) struct Generation {
+    pub(crate) number: i64,
+    pub(crate) position: LogPosition,
+}
+
+/// The generation that the last look at the position has found: it is opened next, without another
+/// look.
+#[derive(Debug, Default)]
+pub(crate) struct FoundGeneration(Mutex<Option<(Generation, Instant)>>);
+
+impl FoundGeneration {
+    /// Sets the generation, or clears it.
+    pub(crate) fn set(&self, found: Option<Generation>) {
+        let found = found.map(|found| (found, Instant::now()));
+        *self.0.lock().unwrap_or_else(PoisonError::into_inner) = found;
+    }
+
+    fn take(&self) -> Option<Generation> {
+        let found = self.0.lock().unwrap_or_else(PoisonError::into_inner).take();
+        found.filter(|(_, at)| at.elapsed() < FOUND_FOR).map(|(found, _)| found)
+    }
 }
 
 impl PostgresIndex {
-    pub(crate) fn new(pool: Arc<ConnectionPool>, store: [u8; 16]) -> Self {
-        Self { shared: Arc::new(IndexRows { pool, store, looked: Mutex::default() }) }
+    pub(crate) fn new(
+        pool: Arc<ConnectionPool>,
+        store: [u8; 16],
+        found: Arc<FoundGeneration>,
+    ) -> Self {
+        Self { shared: Arc::new(IndexRows { pool, store, found }) }
     }
 
     /// Becomes the writer if there is none.
@@ -179,7 +224,7 @@ impl PostgresIndex {
         // A lease whose grant was not answered ends by itself.
         let rows = begun.map_err(|failure| shared.pool.failed("write to", failure))?;
         let Some(row) = rows.first() else { return Ok(None) };
-        let newest = FoundGeneration { number: row.get(1), position: position_in(row, 2) };
+        let newest = Generation { number: row.get(1), position: position_in(row, 2) };
         let writer = PostgresIndexWriter {
             view: RowView {
                 rows: Arc::clone(shared),
@@ -187,6 +232,7 @@ impl PostgresIndex {
                 generation: newest.number + 1,
                 position: newest.position,
                 opened: None,
+                known: Mutex::default(),
             },
             epoch: row.get(0),
             is_published: false,
@@ -212,28 +258,17 @@ impl IndexRows {
     }
 
     /// Returns the newest generation.
-    fn newest(&self) -> Result<FoundGeneration, BackendError> {
+    fn newest(&self) -> Result<Generation, BackendError> {
         let rows = self.pool.read("read", NEWEST, &[(&self.store(), Type::BYTEA)])?;
         let row = rows.first();
         let row = row.ok_or_else(|| self.pool.error("read", false, "it has no such store"))?;
-        Ok(FoundGeneration { number: row.get(0), position: position_in(row, 1) })
-    }
-
-    /// Sets the generation that is opened next, or clears it.
-    fn set_looked(&self, found: Option<FoundGeneration>) {
-        let mut looked = self.looked.lock().unwrap_or_else(PoisonError::into_inner);
-        *looked = found.map(|found| (found, Instant::now()));
-    }
-
-    fn take_looked(&self) -> Option<FoundGeneration> {
-        let looked = self.looked.lock().unwrap_or_else(PoisonError::into_inner).take();
-        looked.filter(|(_, at)| at.elapsed() < LOOKED_FOR).map(|(found, _)| found)
+        Ok(Generation { number: row.get(0), position: position_in(row, 1) })
     }
 }
 
 impl Index for PostgresIndex {
     fn snapshot(&self) -> Result<Arc<dyn Snapshot>, BackendError> {
-        let found = match self.shared.take_looked() {
+        let found = match self.shared.found.take() {
             Some(found) => found,
             None => self.shared.newest()?,
         };
@@ -243,12 +278,13 @@ impl Index for PostgresIndex {
             generation: found.number,
             position: found.position,
             opened: Some(Instant::now()),
+            known: Mutex::default(),
         }))
     }
 
     fn position(&self) -> Result<LogPosition, BackendError> {
         let found = self.shared.newest()?;
-        self.shared.set_looked(Some(found));
+        self.shared.found.set(Some(found));
         Ok(found.position)
     }
 
@@ -290,6 +326,8 @@ struct RowView {
     position: LogPosition,
     /// When it was opened; `None` for the view of a writer.
     opened: Option<Instant>,
+    /// What was read before; empty for the view of a writer, whose rows change.
+    known: Mutex<KnownRows>,
 }
 
 impl RowView {
@@ -316,6 +354,25 @@ impl RowView {
     }
 }
 
+impl RowView {
+    fn known(&self) -> MutexGuard<'_, KnownRows> {
+        self.known.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Keeps rows for the next reads, and a range that has no others.
+    fn keep<'a>(
+        &self,
+        table: TableId,
+        rows: impl Iterator<Item = (&'a [u8], &'a [u8])> + Clone,
+        range: Option<KeyRange<'_>>,
+    ) {
+        // The rows of a writer change.
+        if self.opened.is_some() {
+            self.known().add(table, rows, range);
+        }
+    }
+}
+
 impl Snapshot for RowView {
     fn position(&self) -> LogPosition {
         self.position
@@ -327,6 +384,9 @@ impl Snapshot for RowView {
 
     fn get(&self, table: TableId, key: &[u8]) -> Result<Option<Vec<u8>>, BackendError> {
         tracing::trace!(target: CALLS, call = "get", table = table.0);
+        if let Some(value) = self.known().get(table, key) {
+            return Ok(value);
+        }
         let rows = self.read(
             GET,
             &[
@@ -337,7 +397,9 @@ impl Snapshot for RowView {
                 (&self.generation, Type::INT8),
             ],
         )?;
-        Ok(rows.first().and_then(|row| row.get(1)))
+        let value: Option<Vec<u8>> = rows.first().and_then(|row| row.get(1));
+        self.keep(table, value.iter().map(|value| (key, value.as_slice())), None);
+        Ok(value)
     }
 
     fn get_many(
@@ -346,11 +408,22 @@ impl Snapshot for RowView {
         keys: &[Vec<u8>],
     ) -> Result<Vec<Option<Vec<u8>>>, BackendError> {
         tracing::trace!(target: CALLS, call = "get_many", table = table.0);
-        let mut values = vec![None; keys.len()];
+        let (mut values, mut places, mut asked) = (Vec::new(), Vec::new(), Vec::new());
+        {
+            let known = self.known();
+            for (place, key) in keys.iter().enumerate() {
+                let value = known.get(table, key);
+                if value.is_none() {
+                    places.push(place);
+                    asked.push(key.as_slice());
+                }
+                values.push(value.flatten());
+            }
+        }
+        let keys = asked;
         if keys.is_empty() {
             return Ok(values);
         }
-        let keys: Vec<&[u8]> = keys.iter().map(Vec::as_slice).collect();
         let rows = self.read(
             GET_MANY,
             &[
@@ -362,12 +435,48 @@ impl Snapshot for RowView {
             ],
         )?;
         for row in rows {
-            let place = usize::try_from(row.get::<_, i64>(1) - 1).unwrap_or(usize::MAX);
-            if let Some(value) = values.get_mut(place) {
-                *value = row.get(2);
+            let number = usize::try_from(row.get::<_, i64>(1) - 1).unwrap_or(usize::MAX);
+            if let (Some(place), Some(key)) = (places.get(number), keys.get(number)) {
+                let value: Option<Vec<u8>> = row.get(2);
+                self.keep(table, value.iter().map(|value| (*key, value.as_slice())), None);
+                values[*place] = value;
             }
         }
         Ok(values)
+    }
+
+    fn prefetch(&self, ranges: &[LastRows]) -> Result<(), BackendError> {
+        tracing::trace!(target: CALLS, call = "prefetch");
+        let tables: Vec<i16> = ranges.iter().map(|range| i16::from(range.table.0)).collect();
+        let starts: Vec<&[u8]> = ranges.iter().map(|range| range.from.as_slice()).collect();
+        let ends: Vec<&[u8]> = ranges.iter().map(|range| range.to.as_slice()).collect();
+        let limits = ranges.iter().map(|range| i64::try_from(range.limit).unwrap_or(i64::MAX));
+        let limits: Vec<i64> = limits.collect();
+        let rows = self.read(
+            LAST_ROWS,
+            &[
+                (&self.rows.store(), Type::BYTEA),
+                (&tables, Type::INT2_ARRAY),
+                (&starts, Type::BYTEA_ARRAY),
+                (&self.first, Type::INT8),
+                (&self.generation, Type::INT8),
+                (&ends, Type::BYTEA_ARRAY),
+                (&limits, Type::INT8_ARRAY),
+            ],
+        )?;
+        for (number, range) in (1_i64..).zip(ranges) {
+            let own = rows.iter().filter(|row| row.get::<_, i64>(1) == number);
+            let own = own.filter_map(|row| Some((row.get::<_, Option<Vec<u8>>>(2)?, row.get(3))));
+            let found: Vec<TableRow> = own.collect();
+            let first = found.iter().map(|(key, _)| key.as_slice()).min();
+            let from = match first {
+                Some(first) if found.len() >= range.limit => first,
+                _ => &range.from,
+            };
+            let rows = found.iter().map(|(key, value)| (key.as_slice(), value.as_slice()));
+            self.keep(range.table, rows, Some(KeyRange { from, to: &range.to }));
+        }
+        Ok(())
     }
 
     fn scan(
@@ -379,19 +488,26 @@ impl Snapshot for RowView {
         limit: usize,
     ) -> Result<Vec<TableRow>, BackendError> {
         tracing::trace!(target: CALLS, call = "scan", table = table.0);
-        let (order, end) = (
-            if direction == ScanDirection::Ascending { "asc" } else { "desc" },
-            if to.is_empty() { "" } else { "and key < $7" },
-        );
+        let asked = KeyRange { from, to };
+        if let Some(rows) = self.known().scan(table, asked, direction, limit) {
+            return Ok(rows);
+        }
+        let order = if direction == ScanDirection::Ascending { "asc" } else { "desc" };
+        let has_end = !to.is_empty();
+        // The next row after the range is read too, so that a scan that ends a little later, or
+        // that goes on there, needs no look. Objects are large.
+        let bound = end_of_common_prefix(asked).filter(|_| has_end && table.0 != OBJECTS);
+        let end = if has_end { "and key < $7" } else { "" };
+        let next = if bound.is_some() { NEXT_ROW } else { NO_NEXT_ROW };
         let statement = format!(
-            "select i.oldest, r.key, r.value from forge.index i left join lateral (
+            "select i.oldest, n.key, n.value, r.key, r.value from forge.index i {next} left join lateral (
                select key, value from forge.row
                where store = $1 and tbl = $2 and key >= $3 {end}
                  and since between $4 and $5 and until > $5
                order by key {order} limit $6
              ) r on true where i.store = $1"
         );
-        let limit = i64::try_from(limit).ok();
+        let most = i64::try_from(limit).ok();
         let (store, number) = (self.rows.store(), i16::from(table.0));
         let mut parameters: Vec<Parameter<'_>> = vec![
             (&store, Type::BYTEA),
@@ -399,16 +515,38 @@ impl Snapshot for RowView {
             (&from, Type::BYTEA),
             (&self.first, Type::INT8),
             (&self.generation, Type::INT8),
-            (&limit, Type::INT8),
+            (&most, Type::INT8),
         ];
-        if !to.is_empty() {
+        if has_end {
             parameters.push((&to, Type::BYTEA));
         }
+        if let Some(bound) = &bound {
+            parameters.push((bound, Type::BYTEA));
+        }
         let rows = self.read(&statement, &parameters)?;
-        let own = |row: &Row| Some((row.get::<_, Option<Vec<u8>>>(1)?, row.get(2)));
-        let mut found: Vec<TableRow> = rows.iter().map_while(own).collect();
+        let pair = |row: &Row, at| Some((row.get::<_, Option<Vec<u8>>>(at)?, row.get(at + 1)));
+        let mut found: Vec<TableRow> = rows.iter().map_while(|row| pair(row, 3)).collect();
         // The order of a subquery is not promised, and is almost always kept.
         found.sort();
+        let is_whole = found.len() < limit;
+        let next: Option<TableRow> = rows.first().and_then(|row| pair(row, 1));
+        let end = match &next {
+            Some((key, _)) => [key, &[0][..]].concat(),
+            None => bound.unwrap_or_else(|| to.to_vec()),
+        };
+        let after_last = found.last().map(|(key, _)| [key, &[0][..]].concat());
+        let range = match (direction, found.first(), &after_last) {
+            _ if is_whole => Some(KeyRange { from, to: &end }),
+            (ScanDirection::Ascending, _, Some(after)) => Some(KeyRange { from, to: after }),
+            (ScanDirection::Descending, Some((key, _)), _) => {
+                Some(KeyRange { from: key, to: &end })
+            }
+            _ => None,
+        };
+        // After a limit, the range ends before the next row.
+        let is_next_known = range.is_some_and(|range| range.to == end);
+        let rows = found.iter().chain(next.iter().filter(|_| is_next_known));
+        self.keep(table, rows.map(|(key, value)| (key.as_slice(), value.as_slice())), range);
         if direction == ScanDirection::Descending {
             found.reverse();
         }
@@ -527,7 +665,7 @@ impl IndexWriter for PostgresIndexWriter {
             return Err(error);
         }
         self.is_published = true;
-        self.view.rows.set_looked(None);
+        self.view.rows.found.set(None);
         Ok(())
     }
 }

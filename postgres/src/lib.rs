@@ -4,7 +4,7 @@
 //! pass it to [`Store::open_or_create_at`](forge_store::Store::open_or_create_at). A store whose
 //! folder names a database is opened with the [`PostgresConnector`] in its
 //! [`Options`](forge_store::Options). [`Shards`] are several stores under one name: one log is
-//! written by one writer at a time, so many writers need many logs.
+//! written by one writer at a time, so several writers need several logs.
 //!
 //! Credentials are found as `libpq` finds them. Nothing depends on the state of a connection, so a
 //! pooler in transaction mode may be in front of the database.
@@ -15,6 +15,7 @@ mod address;
 mod database;
 mod frames;
 mod index;
+mod known_rows;
 mod passfile;
 mod pool;
 mod schema;

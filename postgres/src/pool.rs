@@ -5,6 +5,7 @@ use forge_store::error::BackendError;
 use postgres::error::{DbError, SqlState};
 use postgres::{Client, Row};
 use std::fmt;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::thread;
 use std::time::{Duration, Instant};
@@ -27,6 +28,8 @@ pub(crate) struct ConnectionPool {
     /// The address for messages.
     place: String,
     idle: Mutex<Vec<Client>>,
+    /// Whether a statement has been answered: then the server is there, and may come back.
+    has_answered: AtomicBool,
 }
 
 impl fmt::Debug for ConnectionPool {
@@ -94,7 +97,7 @@ impl Failure {
 
 impl ConnectionPool {
     pub(crate) fn new(address: DatabaseAddress, place: String) -> Self {
-        Self { address, place, idle: Mutex::default() }
+        Self { address, place, idle: Mutex::default(), has_answered: AtomicBool::new(false) }
     }
 
     fn idle(&self) -> MutexGuard<'_, Vec<Client>> {
@@ -111,7 +114,22 @@ impl ConnectionPool {
                 None => break,
             }
         }
-        self.address.connect().map_err(|error| self.error(action, false, error))
+        self.address.connect().map_err(|error| self.not_connected(action, error))
+    }
+
+    /// Makes the error of a failed connection.
+    fn not_connected(&self, action: &'static str, error: postgres::Error) -> BackendError {
+        match self.address.passfile_ignored() {
+            Some(file) => {
+                let source = format!(
+                    "{error} (the file of passwords {} was ignored, because others may read it: \
+                    'chmod 600' ends that)",
+                    file.display()
+                );
+                self.error(action, false, source)
+            }
+            None => self.error(action, false, error),
+        }
     }
 
     /// Keeps a connection for the next statement.
@@ -168,11 +186,13 @@ impl ConnectionPool {
         statement: &str,
         parameters: &[Parameter<'_>],
     ) -> Result<Vec<Row>, (BackendError, bool)> {
-        // A server that cannot be reached is reported at once.
-        let mut client = self.take(action).map_err(|error| (error, false))?;
+        // A server that was never reached is reported at once.
+        let has_answered = self.has_answered.load(Ordering::Relaxed);
+        let mut client = self.take(action).map_err(|error| (error, has_answered))?;
         match client.query_typed(statement, parameters) {
             Ok(rows) => {
                 self.give_back(client);
+                self.has_answered.store(true, Ordering::Relaxed);
                 Ok(rows)
             }
             Err(error) => match Failure::from(error) {

@@ -79,6 +79,10 @@ impl TlsMode {
 /// # Errors
 /// [`AddressError::Tls`].
 pub(crate) fn connector(settings: &TlsSettings) -> Result<MakeRustlsConnect, AddressError> {
+    client_config(settings).map(MakeRustlsConnect::new)
+}
+
+fn client_config(settings: &TlsSettings) -> Result<ClientConfig, AddressError> {
     let provider = Arc::new(rustls::crypto::ring::default_provider());
     let verifier = verifier(settings, &provider)?;
     let builder = ClientConfig::builder_with_provider(provider)
@@ -86,19 +90,18 @@ pub(crate) fn connector(settings: &TlsSettings) -> Result<MakeRustlsConnect, Add
         .map_err(|error| wrong(format!("{error}: report this as an error of forge")))?
         .dangerous()
         .with_custom_certificate_verifier(verifier);
-    let config = match &settings.client {
+    match &settings.client {
         Some(files) if settings.mode != TlsMode::Disable => {
             let (certificates, key) = client_certificate(files)?;
             builder.with_client_auth_cert(certificates, key).map_err(|error| {
                 let path = files.certificate.display();
                 wrong(format!(
-                    "the certificate in {path} cannot be used: {error}; check sslcert and sslkey"
+                    "cannot use the certificate in {path}: {error}; check sslcert and sslkey"
                 ))
-            })?
+            })
         }
-        _ => builder.with_no_client_auth(),
-    };
-    Ok(MakeRustlsConnect::new(config))
+        _ => Ok(builder.with_no_client_auth()),
+    }
 }
 
 fn verifier(
@@ -274,3 +277,6 @@ impl ServerCertVerifier for ServerVerifier {
         self.algorithms.supported_schemes()
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -2,6 +2,7 @@
 
 use super::{Error, Index, LogPosition, RecordHash};
 use std::fmt;
+use std::panic::{RefUnwindSafe, UnwindSafe};
 use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
@@ -18,8 +19,8 @@ pub trait Database: Send + Sync + fmt::Debug {
     /// [`Error::Database`].
     fn marker(&self) -> Result<Option<String>, Error>;
 
-    /// Creates the store with this id, marker and first frame. Returns `false`, and changes nothing, if there is
-    /// one of this name.
+    /// Creates the store with this id, marker and first frame. Returns `false`, and changes
+    /// nothing, if there is one of this name.
     ///
     /// # Errors
     /// [`Error::Database`].
@@ -56,8 +57,8 @@ pub trait Database: Send + Sync + fmt::Debug {
     /// [`Error::Database`].
     fn set_keeps_purged(&self, store: &[u8; 16], keeps: bool) -> Result<(), Error>;
 
-    /// Rewrites the files of the database without what deleted and replaced rows left in them. Other
-    /// users of the tables wait meanwhile.
+    /// Rewrites the files of the database without what deleted and replaced rows left in them.
+    /// Other users of the tables wait meanwhile.
     ///
     /// # Errors
     /// [`Error::Database`].
@@ -65,7 +66,7 @@ pub trait Database: Send + Sync + fmt::Debug {
 }
 
 /// Connects to databases by their address. A store whose folder names a database is opened with it.
-pub trait DatabaseConnector: Send + Sync + fmt::Debug {
+pub trait DatabaseConnector: Send + Sync + fmt::Debug + UnwindSafe + RefUnwindSafe {
     /// Returns the store of this name at an address, which a folder names. It need not exist. A
     /// connector may refuse a folder that it does not trust: connecting can reveal credentials.
     ///
@@ -132,6 +133,10 @@ pub trait FrameTable: Send + Sync {
     /// ends, and the log at the same moment.
     fn read(&self, from: LogPosition, limit: u64) -> Result<FrameRows, Error>;
 
+    /// Reads like [`FrameTable::read`] from the position of the newest generation of the index on,
+    /// and returns that position. The index opens this generation next.
+    fn read_after_index(&self, limit: u64) -> Result<(LogPosition, FrameRows), Error>;
+
     /// Appends frames after the end of the log, durably, if `head` still has the right end and
     /// hash. Returns `false`, and appends nothing, otherwise.
     ///
@@ -139,6 +144,14 @@ pub trait FrameTable: Send + Sync {
     /// [`Error::Busy`] if another writer held the log for longer than the timeout.
     fn append(&self, head: &LogHead, frames: &[FrameRow], timeout: Duration)
     -> Result<bool, Error>;
+
+    /// Returns when everything that was appended is durable, as an append does. Asked for after an
+    /// append whose answer was lost: what is in the table by then may not be on a standby yet that
+    /// the database waits for.
+    ///
+    /// # Errors
+    /// [`Error::Busy`] if another writer held the log for longer than the timeout.
+    fn settle(&self, timeout: Duration) -> Result<(), Error>;
 
     /// Waits until no other writer can append, at most `timeout`.
     ///

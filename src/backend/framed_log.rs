@@ -9,10 +9,10 @@ use super::database::{FrameRow, FrameRows, FrameTable, LogHead};
 use super::frame::{self, FrameHeader, FrameKind, HEADER_BYTES, MAX_PAYLOAD_BYTES};
 use super::journal::{JournalWitness, SyncMark, breach_of, replaced, rolled_back_error};
 use super::{
-    AppendedRecord, CALLS, CIPHER_BYTES, Cipher, EncryptionContext, Error, LogFrame, LogPosition,
-    LogTail, RecordHash, SealMode, WriteAheadLog,
+    AppendedRecord, CALLS, CIPHER_BYTES, Cipher, EncryptionContext, Error, Index, LogFrame,
+    LogPosition, LogTail, RecordHash, SealMode, WriteAheadLog,
 };
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
@@ -36,6 +36,9 @@ pub struct FramedLog {
     witness: Option<JournalWitness>,
     /// The end of the log as last seen, and the hash of the last frame.
     last_seen: Mutex<Option<(LogPosition, RecordHash)>>,
+    /// Whether what the witness saw was compared with the log or the index. Before that it is kept:
+    /// a look at the end of the log alone must not accept a store that was replaced.
+    is_witness_checked: AtomicBool,
     appends: AtomicU64,
 }
 
@@ -55,6 +58,7 @@ impl FramedLog {
             cipher: None,
             witness: None,
             last_seen: Mutex::default(),
+            is_witness_checked: AtomicBool::new(false),
             appends: AtomicU64::new(0),
         }
     }
@@ -73,6 +77,21 @@ impl FramedLog {
     pub(crate) fn first_frame(&self, payload: &[u8]) -> Result<FrameRow, Error> {
         let mut frames = self.frames_after(0, [0; 32], &[payload.to_vec()], true)?;
         Ok(frames.pop().expect("one payload makes one frame"))
+    }
+
+    /// Reads the whole log, and returns where it ends.
+    pub(crate) fn verified_end(&self) -> Result<SyncMark, Error> {
+        const READ_BYTES: u64 = 8 << 20;
+        let mut from = self.start()?;
+        loop {
+            let known = self.known_ends()?;
+            let rows = self.table.read(from, READ_BYTES)?;
+            let head = rows.head;
+            from = self.open(from, READ_BYTES, known, rows)?.end;
+            if from == head.end {
+                return Ok(SyncMark { position: head.end, hash: head.hash });
+            }
+        }
     }
 
     fn last_seen(&self) -> Option<(LogPosition, RecordHash)> {
@@ -94,7 +113,9 @@ impl FramedLog {
             }
             *last_seen = Some((end, hash));
         }
-        if let Some(witness) = &self.witness {
+        if let Some(witness) = &self.witness
+            && self.is_witness_checked.load(Ordering::Relaxed)
+        {
             witness.note(&SyncMark { position: end, hash });
         }
     }
@@ -103,9 +124,15 @@ impl FramedLog {
         self.witness.as_ref().map_or(Ok(None), JournalWitness::read)
     }
 
-    /// Checks rows that were read from `from` on, and opens their frames. `known` was known before
-    /// the read.
-    fn open(&self, from: LogPosition, known: KnownEnds, rows: FrameRows) -> Result<LogTail, Error> {
+    /// Checks rows that were read from `from` on with a limit of bytes, and opens their frames.
+    /// `known` was known before the read.
+    fn open(
+        &self,
+        from: LogPosition,
+        limit: u64,
+        known: KnownEnds,
+        rows: FrameRows,
+    ) -> Result<LogTail, Error> {
         let FrameRows { head, frames } = rows;
         if from < head.start {
             return Err(Error::Gone { position: from, start: head.start });
@@ -120,12 +147,18 @@ impl FramedLog {
             return Err(rolled_back_error(head.end, from));
         }
         let mut previous = known().find(|(end, _)| *end == from).map(|(_, hash)| hash);
+        let is_known_end = previous.is_some() && from > 0;
         if from == 0 {
             previous = Some([0; 32]);
         }
+        // After an end that was seen, another record is not damage: the log is another one.
+        let replaced_if_known = |error: Error| match error {
+            Error::Damaged { position, .. } if is_known_end && position == from => replaced(from),
+            other => other,
+        };
         let mut tail = LogTail { frames: Vec::with_capacity(frames.len()), end: from };
         for row in frames {
-            let frame = self.open_frame(tail.end, previous, row)?;
+            let frame = self.open_frame(tail.end, previous, row).map_err(replaced_if_known)?;
             let is_other = |(end, hash): (LogPosition, RecordHash)| {
                 (frame.position + 1..=frame.end).contains(&end)
                     && (end, hash) != (frame.end, frame.hash)
@@ -137,13 +170,20 @@ impl FramedLog {
             tail.end = frame.end;
             tail.frames.push(frame);
         }
+        if witnessed.is_none_or(|(end, _)| end == 0 || (from..=tail.end).contains(&end)) {
+            self.note_witness_checked();
+        }
+        // A read ends at the end of the log, or when it has as much as it asked for.
+        let is_limited = tail.end - from >= limit && tail.end < head.end;
         if tail.end == head.end {
             if previous.is_some_and(|hash| hash != head.hash) {
-                return Err(damaged(head.end, "the last record is not the one that was appended"));
+                let what = "the last record is not the one that was appended";
+                return Err(replaced_if_known(damaged(head.end, what)));
             }
             self.note_end(head.end, head.hash);
-        } else if tail.frames.is_empty() {
-            return Err(damaged(from, "no record begins there"));
+        } else if !is_limited || tail.frames.is_empty() {
+            let what = "the log does not end where it says";
+            return Err(replaced_if_known(damaged(tail.end, what)));
         }
         Ok(tail)
     }
@@ -221,47 +261,66 @@ impl FramedLog {
         let known = self.known_ends()?;
         let rows = self.table.read(from, u64::MAX)?;
         let hash = rows.head.hash;
-        Ok((self.open(from, known, rows)?, hash))
+        Ok((self.open(from, u64::MAX, known, rows)?, hash))
     }
 
     /// Appends frames if the log still ends at `end` with this hash. An outcome that is unknown,
     /// because the connection broke, is found out: the same frames are sent again, and if they are
-    /// refused, the log says whether it was because they are in it already.
+    /// refused, the log says whether it was because they are in it already. `broken` is the error
+    /// of such a connection on which they were sent before.
     fn append_frames(
         &self,
         end: LogPosition,
         hash: RecordHash,
         frames: &[FrameRow],
         timeout: Duration,
+        mut broken: Option<Error>,
     ) -> Result<bool, Error> {
         let head = LogHead { start: 0, end, hash };
         let since = Instant::now();
-        let mut is_unsure = false;
         loop {
-            match self.table.append(&head, frames, timeout) {
-                Ok(true) => break,
-                Ok(false) if is_unsure => {
-                    let found = self.table.read(end, 1)?.frames.into_iter().next();
-                    match (found, frames.first()) {
-                        (Some(found), Some(first)) if found.hash == first.hash => break,
-                        _ => return Ok(false),
+            let appended = match self.table.append(&head, frames, timeout) {
+                Ok(false) if broken.is_some() => self.has_frames(end, frames, timeout),
+                appended => appended,
+            };
+            match (appended, broken.take()) {
+                (Ok(true), _) => break,
+                (Ok(false), _) => return Ok(false),
+                (Err(error), known) if is_retried(&error, known.is_some()) => {
+                    if since.elapsed() >= timeout {
+                        return Err(of_unknown_outcome(error, known));
                     }
-                }
-                Ok(false) => return Ok(false),
-                Err(Error::Database { unsure, .. })
-                    if (unsure || is_unsure) && since.elapsed() < timeout =>
-                {
-                    is_unsure = true;
+                    broken = Some(error);
                     std::thread::park_timeout(RETRY_AFTER);
                 }
-                Err(Error::Database { action, place, source, .. }) if is_unsure => {
-                    return Err(Error::Database { action, place, unsure: true, source });
-                }
-                Err(other) => return Err(other),
+                (Err(error), None) => return Err(error),
+                (Err(error), known) => return Err(of_unknown_outcome(error, known)),
             }
         }
         self.note_appended(frames);
         Ok(true)
+    }
+
+    /// Returns whether the log has these frames at a position, and makes them durable: the
+    /// connection on which they were appended may have broken before that.
+    fn has_frames(
+        &self,
+        position: LogPosition,
+        frames: &[FrameRow],
+        timeout: Duration,
+    ) -> Result<bool, Error> {
+        let FrameRows { head, frames: found } = self.table.read(position, 1)?;
+        if position < head.start {
+            return Err(Error::Gone { position, start: head.start });
+        }
+        let is_there = match (found.first(), frames.first()) {
+            (Some(found), Some(first)) => found.hash == first.hash,
+            _ => false,
+        };
+        if is_there {
+            self.table.settle(timeout)?;
+        }
+        Ok(is_there)
     }
 
     fn note_appended(&self, frames: &[FrameRow]) {
@@ -279,23 +338,49 @@ impl FramedLog {
         build: &mut dyn FnMut(&LogTail) -> Option<Vec<u8>>,
         begins_segment: bool,
     ) -> Result<Option<AppendedRecord>, Error> {
-        let mut locked = self.table.lock(timeout)?;
-        let known = self.known_ends()?;
-        let rows = locked.read(from, u64::MAX)?;
-        let previous = rows.head.hash;
-        let tail = self.open(from, known, rows)?;
-        let Some(payload) = build(&tail) else { return Ok(None) };
-        let frames = self.frames_after(tail.end, previous, &[payload], begins_segment)?;
-        match locked.append(&frames) {
-            Ok(()) => self.note_appended(&frames),
-            Err(Error::Database { unsure: true, .. }) => {
-                if !self.append_frames(tail.end, previous, &frames, timeout)? {
-                    return Err(damaged(tail.end, "another record was appended under the lock"));
+        let mut from = from;
+        loop {
+            let mut locked = self.table.lock(timeout)?;
+            let known = self.known_ends()?;
+            let rows = locked.read(from, u64::MAX)?;
+            let previous = rows.head.hash;
+            let tail = self.open(from, u64::MAX, known, rows)?;
+            let Some(payload) = build(&tail) else { return Ok(None) };
+            let frames = self.frames_after(tail.end, previous, &[payload], begins_segment)?;
+            match locked.append(&frames) {
+                Ok(()) => self.note_appended(&frames),
+                Err(error @ Error::Database { unsure: true, .. }) => {
+                    // The lock was lost with the connection.
+                    let broken = Some(error);
+                    if !self.append_frames(tail.end, previous, &frames, timeout, broken)? {
+                        from = tail.end;
+                        continue;
+                    }
                 }
+                Err(other) => return Err(other),
             }
-            Err(other) => return Err(other),
+            return Ok(frames.first().map(place_of));
         }
-        Ok(frames.first().map(place_of))
+    }
+}
+
+/// Returns whether an append that failed is sent again: the outcome of this or an earlier attempt
+/// is unknown.
+const fn is_retried(error: &Error, is_unsure: bool) -> bool {
+    matches!(error, Error::Database { unsure, .. } if *unsure || is_unsure)
+}
+
+/// Makes the error of an append that may have been done, from the error of the last attempt and
+/// that of the one before.
+fn of_unknown_outcome(last: Error, before: Option<Error>) -> Error {
+    match (last, before) {
+        (Error::Database { action, place, source, .. }, _) => {
+            Error::Database { action, place, unsure: true, source }
+        }
+        (last, Some(Error::Database { action, place, .. })) => {
+            Error::Database { action, place, unsure: true, source: Box::new(last) }
+        }
+        (last, _) => last,
     }
 }
 
@@ -311,7 +396,18 @@ impl WriteAheadLog for FramedLog {
     fn read(&self, from: LogPosition, limit: u64) -> Result<LogTail, Error> {
         tracing::trace!(target: CALLS, call = "read");
         let known = self.known_ends()?;
-        self.open(from, known, self.table.read(from, limit)?)
+        self.open(from, limit, known, self.table.read(from, limit)?)
+    }
+
+    fn read_after_index(
+        &self,
+        _: &dyn Index,
+        limit: u64,
+    ) -> Result<(LogPosition, Result<LogTail, Error>), Error> {
+        tracing::trace!(target: CALLS, call = "read");
+        let known = self.known_ends()?;
+        let (position, rows) = self.table.read_after_index(limit)?;
+        Ok((position, self.open(position, limit, known, rows)))
     }
 
     fn append(
@@ -330,7 +426,7 @@ impl WriteAheadLog for FramedLog {
             };
             let Some(payload) = build(&tail) else { return Ok(None) };
             let frames = self.frames_after(tail.end, previous, &[payload], false)?;
-            if self.append_frames(tail.end, previous, &frames, timeout)? {
+            if self.append_frames(tail.end, previous, &frames, timeout, None)? {
                 return Ok(frames.first().map(place_of));
             }
             from = tail.end;
@@ -356,7 +452,7 @@ impl WriteAheadLog for FramedLog {
             }
         };
         let frames = self.frames_after(from, previous, payloads, false)?;
-        if !frames.is_empty() && !self.append_frames(from, previous, &frames, timeout)? {
+        if !frames.is_empty() && !self.append_frames(from, previous, &frames, timeout, None)? {
             return Ok(None);
         }
         Ok(Some(frames.iter().map(place_of).collect()))
@@ -384,6 +480,10 @@ impl WriteAheadLog for FramedLog {
         self.appends.load(Ordering::Relaxed)
     }
 
+    fn note_witness_checked(&self) {
+        self.is_witness_checked.store(true, Ordering::Relaxed);
+    }
+
     fn witnessed(&self) -> Result<Option<(LogPosition, RecordHash)>, Error> {
         Ok(self.witness_mark()?.map(|mark| (mark.position, mark.hash)))
     }
@@ -393,3 +493,6 @@ impl WriteAheadLog for FramedLog {
         Ok(self.table.read(LogPosition::MAX, 0)?.head.start)
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -88,6 +88,20 @@ pub trait WriteAheadLog: Send + Sync {
     /// or wrong.
     fn read(&self, from: LogPosition, limit: u64) -> Result<LogTail, Error>;
 
+    /// Returns the position of the newest generation of the index, and reads like
+    /// [`WriteAheadLog::read`] from there: in one request where log and index are in one database.
+    ///
+    /// # Errors
+    /// See [`WriteAheadLog::read`] and [`Index::position`].
+    fn read_after_index(
+        &self,
+        index: &dyn Index,
+        limit: u64,
+    ) -> Result<(LogPosition, Result<LogTail, Error>), Error> {
+        let position = index.position()?;
+        Ok((position, self.read(position, limit)))
+    }
+
     /// Waits for the append lock (at most `timeout`), calls `build` with all records from `from`
     /// on, and appends what it returns as one record. `None` appends nothing. The record is not
     /// durable before [`WriteAheadLog::sync`]. A torn tail is cut first.
@@ -167,6 +181,9 @@ pub trait WriteAheadLog: Send + Sync {
     fn witnessed(&self) -> Result<Option<(LogPosition, RecordHash)>, Error> {
         Ok(None)
     }
+
+    /// Records that the index has the record that the witness saw.
+    fn note_witness_checked(&self) {}
 
     /// Returns the position at which the oldest segment starts.
     fn start(&self) -> Result<LogPosition, Error>;
@@ -254,6 +271,27 @@ pub enum ScanDirection {
     Descending,
 }
 
+/// The last rows of a table in a range of keys, to be read ahead.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct LastRows {
+    /// The table.
+    pub table: TableId,
+    /// The start of the range.
+    pub from: Vec<u8>,
+    /// The end of the range, which is not in it.
+    pub to: Vec<u8>,
+    /// The number of rows.
+    pub limit: usize,
+}
+
+impl LastRows {
+    /// Returns the range of one row.
+    pub(crate) fn one(table: TableId, key: Vec<u8>) -> Self {
+        let to = [&key, &[0][..]].concat();
+        Self { table, from: key, to, limit: 1 }
+    }
+}
+
 /// One consistent state of an index. Cheap to share; its files are not removed until it is dropped.
 pub trait Snapshot: Send + Sync {
     /// Returns the log position of this snapshot: it contains everything before it, and nothing
@@ -272,6 +310,16 @@ pub trait Snapshot: Send + Sync {
     /// Returns the values of many keys, in the order of the keys.
     fn get_many(&self, table: TableId, keys: &[Vec<u8>]) -> Result<Vec<Option<Vec<u8>>>, Error> {
         keys.iter().map(|key| self.get(table, key)).collect()
+    }
+
+    /// Reads the last rows of several ranges, which will be asked for next, at once. Only a
+    /// snapshot that is read over a network does something; all others read them when they are
+    /// asked for.
+    ///
+    /// # Errors
+    /// See [`Snapshot::get`].
+    fn prefetch(&self, _ranges: &[LastRows]) -> Result<(), Error> {
+        Ok(())
     }
 
     /// Returns at most `limit` rows with `from <= key < to` (an empty `to` means the end of the

@@ -1,7 +1,7 @@
 //! A generation that checks, when a session is first read, that none of its rows are missing:
 //! otherwise a store with missing rows would look like a shorter one.
 
-use crate::backend::{Error, LogPosition, ScanDirection, Snapshot, TableId, TableRow};
+use crate::backend::{Error, LastRows, LogPosition, ScanDirection, Snapshot, TableId, TableRow};
 use crate::format::key::{self, of};
 use crate::format::{RecordBytes, StoreHead, decode_session};
 use crate::model::SessionNumber;
@@ -11,6 +11,8 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 /// Sessions that are checked together, if at least [`MANY_SESSIONS`] of them were not yet.
 const BLOCK_SESSIONS: SessionNumber = 1024;
 const MANY_SESSIONS: usize = 8;
+/// Sequence numbers that are read ahead: the head of the branch is often among the last.
+const AHEAD: usize = 16;
 
 /// A generation and the head of the segment after it.
 ///
@@ -58,6 +60,10 @@ impl GapCheckedSnapshot {
             return Ok(());
         }
         let damaged = |what: String| Error::DamagedIndex { what };
+        let (from, to) = (of(number).build(), of(number).end());
+        let sequences =
+            LastRows { table: key::SEQUENCES, from: from.clone(), to: to.clone(), limit: AHEAD };
+        self.base.prefetch(&[LastRows::one(key::SESSIONS, from.clone()), sequences])?;
         let Some(row) = self.base.get(key::SESSIONS, &of(number).build())? else {
             return Err(damaged(format!("the session number {number} is missing there")));
         };
@@ -69,7 +75,6 @@ impl GapCheckedSnapshot {
                 "the session '{name}' is another there than in the journal"
             )));
         }
-        let (from, to) = (of(number).build(), of(number).end());
         let last = self.base.scan(key::SEQUENCES, &from, &to, ScanDirection::Descending, 1)?;
         let last = last.first().and_then(|(place, _)| key::last_number(place)).unwrap_or(0);
         let end = session.next_sequence.saturating_sub(1);

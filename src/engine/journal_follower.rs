@@ -7,6 +7,7 @@ use super::object_cache::ObjectCache;
 use super::parallel;
 use super::read_snapshot::{LazyOperationRows, ReadSnapshot};
 use super::refs::{StoreRefs, advance, advance_by};
+use super::request::{self, StoreRequest};
 use super::row_overlay::RowOverlay;
 use super::session_table::SessionSource;
 use super::spool;
@@ -180,6 +181,7 @@ impl PublishedGeneration {
         let before = key::KeyBuilder::new().number(position).build();
         let last = base.scan(key::RECORDS, &[], &before, ScanDirection::Descending, 1)?;
         if last.first().is_some_and(|(_, found)| found.starts_with(&hash)) {
+            self.log.note_witness_checked();
             return Ok(());
         }
         let what = format!(
@@ -378,7 +380,7 @@ impl JournalFollower {
     /// Returns the refs at the end of the journal. Opens only the journal.
     pub(crate) fn written_refs(&self) -> Result<(Arc<StoreRefs>, LogPosition)> {
         let mut known = self.lock_tail();
-        self.catch_up(&mut known)?;
+        self.look(&mut known)?;
         if self.adopt_newer_base(&mut known)? {
             self.catch_up(&mut known)?;
         }
@@ -412,7 +414,7 @@ impl JournalFollower {
     pub(crate) fn written_view(&self) -> Result<ReadSnapshot> {
         let mut known = self.lock_tail();
         for _ in 0..MAX_ATTEMPTS {
-            self.catch_up(&mut known)?;
+            self.look(&mut known)?;
             if self.adopt_newer_base(&mut known)? {
                 continue;
             }
@@ -597,21 +599,42 @@ impl JournalFollower {
         Arc::new(PublishedGeneration { log, index, position, head, opened: OnceLock::new() })
     }
 
+    /// Begins a request of this thread; see [`StoreRequest`].
+    pub(crate) fn begin_request(&self, has_looked: bool) -> StoreRequest {
+        StoreRequest::begin(self.address(), has_looked)
+    }
+
+    fn address(&self) -> usize {
+        std::ptr::from_ref(self).addr()
+    }
+
+    /// Reads what is new in the log, unless this thread's request has done so.
+    fn look(&self, known: &mut TailState) -> Result<()> {
+        if known.loaded && request::has_looked(self.address()) {
+            return Ok(());
+        }
+        self.catch_up(known)?;
+        request::note_look(self.address());
+        Ok(())
+    }
+
     fn catch_up(&self, known: &mut TailState) -> Result<()> {
         let mut gone: Option<(LogPosition, backend::Error)> = None;
         if known.base.as_ref().is_some_and(|base| base.expires_soon()) {
             *known = TailState::default();
         }
         for _ in 0..MAX_ATTEMPTS {
+            let mut first = None;
             if !known.loaded {
-                let start = self.index.position()?;
+                let (start, tail) = self.log.read_after_index(&*self.index, READ_BYTES)?;
+                first = Some(tail);
                 // The journal begins after the newest generation: its first segments are lost.
                 if let Some((_, error)) = gone.take_if(|(from, _)| *from >= start) {
                     return Err(error.into());
                 }
                 *known = TailState { start, end: start, loaded: true, ..TailState::default() };
             }
-            match self.read_more(known) {
+            match self.read_more(known, first) {
                 Ok(true) => {}
                 Ok(false) => return Ok(()),
                 Err(Error::Backend(error @ backend::Error::Gone { .. })) => {
@@ -630,9 +653,14 @@ impl JournalFollower {
         }
     }
 
-    /// Adds the next records to the tail. Returns whether there may be more.
-    fn read_more(&self, known: &mut TailState) -> Result<bool> {
-        let tail = self.log.read(known.end, READ_BYTES)?;
+    /// Adds the next records, which may have been read already, to the tail. Returns whether there
+    /// may be more.
+    fn read_more(
+        &self,
+        known: &mut TailState,
+        read: Option<Result<LogTail, backend::Error>>,
+    ) -> Result<bool> {
+        let tail = read.unwrap_or_else(|| self.log.read(known.end, READ_BYTES))?;
         let is_more = tail.end - known.end >= READ_BYTES;
         // Each frame is freed after decoding, so that the next record reuses its memory.
         tail.frames.into_iter().try_for_each(|frame| self.extend(known, &frame))?;

@@ -55,16 +55,16 @@ pub(crate) fn entry_in(
     Ok(None)
 }
 
-/// Returns whether a claim was changed by any revision up to `at`, even if it was removed since.
+/// Returns whether a claim was changed by any revision in these ranges, even if it was removed
+/// since. Reads no changes, so that a claim whose key has the same hash counts too.
 pub(crate) fn is_touched(
-    view: &dyn ObjectSource,
-    refs: &StoreRefs,
-    number: SessionNumber,
-    at: RevisionRef,
+    view: &dyn Snapshot,
+    session: (&SessionId, SessionNumber),
+    stretches: &[RevisionRange],
     key: &[u8],
 ) -> Result<bool> {
-    for stretch in &lineage::state_ranges(view, refs, number, at)? {
-        if newest(view, refs, number, *stretch, key)?.is_some() {
+    for stretch in stretches {
+        if !history_rows(view, session, *stretch, key, 1)?.is_empty() {
             return Ok(true);
         }
     }

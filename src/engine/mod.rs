@@ -30,6 +30,7 @@ pub(crate) mod random;
 pub(crate) mod read_snapshot;
 pub(crate) mod rebuild;
 pub(crate) mod refs;
+pub(crate) mod request;
 pub(crate) mod revision_plan;
 pub(crate) mod row_overlay;
 pub(crate) mod row_totals;

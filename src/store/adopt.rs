@@ -1,10 +1,12 @@
 //! Adopting a store, and moving its key from one machine to another.
 
 use super::folder::{FORMAT_FILE, JOURNAL_FOLDER, SEARCH_FOLDER, marker_of, private, raw_index};
-use super::in_database::check_in_files;
+use super::in_database::connect;
 use super::keyring::{Keyring, StoreTrust, cipher_of, write_private};
 use super::remote::copy_remotes;
 use super::{Options, SealStatus, Store};
+use crate::backend::database::DatabasePlace;
+use crate::backend::framed_log::FramedLog;
 use crate::backend::journal::{Journal, SyncMark};
 use crate::backend::spool::{SpoolFolder, folder_in};
 use crate::backend::{self, Cipher, SealKey, SealMode, Spool};
@@ -54,7 +56,8 @@ impl Store {
     /// Use it for a store whose key or witness is lost, for a copy of a store that is to be used
     /// separately, for a store without seals, and for a store that was changed without its key and
     /// is to be kept all the same. If all seals are valid, it only accepts the unsealed writes in
-    /// the spool.
+    /// the spool. A store in a database keeps its id and its seals, which must be valid; its
+    /// witness begins again, for a database that has lost what it acknowledged.
     ///
     /// # Errors
     /// [`Error::Invalid`] if the options name no keyring, [`Error::Encrypted`] if the store is
@@ -65,9 +68,10 @@ impl Store {
         let Some(keyring) = Keyring::of(options) else {
             return Err(Error::invalid("there is no directory for the key"));
         };
-        let instead = "import its key, which any machine that has it can export";
-        check_in_files(path, "adopting", instead)?;
         let marker = marker_of(path)?;
+        if let Some(place) = &marker.database {
+            return adopt_in_database(path, &marker, place, options, &keyring);
+        }
         if !marker.is_writable() {
             let reason = "a later version of forge wrote it; this one only reads it".to_owned();
             return Err(Error::ReadOnly { reason });
@@ -238,4 +242,33 @@ fn seal_waiting(
         private(&folder_in(path), 0o700)?;
     }
     Ok(count)
+}
+
+/// Accepts a store in a database as it is: its witness begins again with what is there, and the
+/// unsealed writes in the spool are sealed.
+fn adopt_in_database(
+    path: &Path,
+    marker: &FormatMarker,
+    place: &DatabasePlace,
+    options: &Options,
+    keyring: &Keyring,
+) -> Result<AdoptReport> {
+    let trust = StoreTrust::for_store(path, marker, options)?;
+    if trust.standing == SealStatus::NoKey {
+        return Err(Error::Unkeyed { missing: "key" });
+    }
+    let database = connect(path, place, options)?;
+    let log = FramedLog::new(database.frames(&marker.id))
+        .with_seals(trust.seals.clone(), None)
+        .with_cipher(trust.cipher.clone());
+    let end = log.verified_end()?;
+    keyring.begin_witness(&marker.id, &end)?;
+    let waiting = match trust.seals.key() {
+        Some(_) => {
+            let witness = Some(keyring.spool(&marker.id));
+            seal_waiting(path, &trust.seals, trust.cipher.as_ref(), witness)?
+        }
+        None => 0,
+    };
+    Ok(AdoptReport { before: trust.standing, resealed: false, position: end.position, waiting })
 }

@@ -68,12 +68,11 @@ impl Store {
         database: &Arc<dyn Database>,
         options: Options,
     ) -> Result<(Self, bool)> {
-        let io = |action| backend::Error::io(action, path);
-        fs::DirBuilder::new().recursive(true).mode(0o700).create(path).map_err(io("make"))?;
         if path.join(FORMAT_FILE).exists() {
             return Err(Error::StoreExists { path: path.to_owned() });
         }
-        if !is_unfinished(path).map_err(io("read"))? {
+        let io = |action| backend::Error::io(action, path);
+        if path.exists() && !is_unfinished(path).map_err(io("read"))? {
             return Err(Error::invalid(format!(
                 "{} is not empty and no forge store: name another folder",
                 path.display()
@@ -94,6 +93,9 @@ impl Store {
                 database.place()
             )));
         }
+        // The folder is made when nothing else can fail for want of a key.
+        StoreTrust::for_database(None, database.place(), &marker, &options)?;
+        fs::DirBuilder::new().recursive(true).mode(0o700).create(path).map_err(io("make"))?;
         clear(path).map_err(io("remove what was left unfinished in"))?;
         private(path, 0o700)?;
         let marker = marker.in_database(database.place().clone());
@@ -145,14 +147,7 @@ impl Store {
         place: &DatabasePlace,
         options: Options,
     ) -> Result<Self> {
-        let Some(connector) = &options.connector else {
-            return Err(Error::invalid(format!(
-                "the store {} is in a database ({place}), and this program does not connect to \
-                databases",
-                path.display()
-            )));
-        };
-        let database = connector.connect(place, path)?;
+        let database = connect(path, place, &options)?;
         Self::open_in_database(database, marker, options, Some(path))
     }
 
@@ -208,6 +203,22 @@ impl Store {
             encrypted: self.is_encrypted(),
         })
     }
+}
+
+/// Connects to the database that a folder names.
+pub(super) fn connect(
+    path: &Path,
+    place: &DatabasePlace,
+    options: &Options,
+) -> Result<Arc<dyn Database>> {
+    let Some(connector) = &options.connector else {
+        return Err(Error::invalid(format!(
+            "the store {} is in a database ({place}), and this program does not connect to \
+            databases",
+            path.display()
+        )));
+    };
+    Ok(connector.connect(place, path)?)
 }
 
 /// Refuses what is only for stores in files.
@@ -278,7 +289,7 @@ impl StoreTrust {
         {
             trust.witness = keyring.witness(&marker.id)?;
             if trust.witness.is_none() && !options.read_only {
-                keyring.begin_witness(&marker.id)?;
+                keyring.begin_witness(&marker.id, &SyncMark { position: 0, hash: [0; 32] })?;
                 trust.witness = keyring.witness(&marker.id)?;
             }
         }

@@ -271,13 +271,12 @@ impl Keyring {
         Ok(())
     }
 
-    /// Begins the witness of a store without seals.
-    pub(super) fn begin_witness(&self, store: &[u8; 16]) -> Result<()> {
+    /// Begins the witness of a store in a database, or begins it again.
+    pub(super) fn begin_witness(&self, store: &[u8; 16], seen: &SyncMark) -> Result<()> {
         let folder = self.of_store(store);
         let io = |action| backend::Error::io(action, &folder);
         DirBuilder::new().recursive(true).mode(0o700).create(&folder).map_err(io("make"))?;
-        let nothing = SyncMark { position: 0, hash: [0; 32] };
-        Ok(JournalWitness::create(&folder.join(WITNESS), store, &nothing)?)
+        Ok(JournalWitness::create(&folder.join(WITNESS), store, seen)?)
     }
 
     /// Removes the key of a store that was not created after all. Ignores errors.

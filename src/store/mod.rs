@@ -65,6 +65,7 @@ pub use crate::engine::commit::{Options, SealStatus};
 pub use crate::engine::fact::{FactClock, SourcedFact};
 pub use crate::engine::journal_follower::APPLY_BYTES;
 pub use crate::engine::rebuild::RebuildCounts;
+pub use crate::engine::request::StoreRequest;
 pub use crate::engine::revision_plan::{ClaimChange, ClaimPrecondition};
 pub use crate::engine::state::{DifferenceBytes, RevisionState, StateDifferences};
 pub use crate::engine::stored_claim::StoredClaim;
@@ -130,7 +131,7 @@ use crate::engine::random::{operation_id, random};
 use crate::engine::refs;
 use crate::engine::refs::StoreRefs;
 use crate::engine::session_rows::{MIN_PREFIX, SessionLookup};
-use crate::error::{Error, Result};
+use crate::error::{Error, ErrorKind, Result};
 use crate::format::{FormatMarker, KeyFile, Record, RecordChange};
 use crate::model::{Checkpoint, OperationId, SessionKind, SessionNumber};
 use folder::{
@@ -481,6 +482,39 @@ impl Store {
     /// question.
     pub fn hold(&self) {
         self.engine.follower.hold();
+    }
+
+    /// Begins a request of this thread: until the result is dropped, all reads and writes of this
+    /// thread look at the log once, so that a store in a database is asked once. A write still
+    /// notices what others wrote meanwhile. Do not wait in it for the writes of others.
+    pub fn request(&self) -> StoreRequest {
+        self.engine.follower.begin_request(false)
+    }
+
+    /// Does a write that appends a record whenever it succeeds. In a database, it is first tried
+    /// with what this process knows of the store: if it succeeds, nothing else was written since,
+    /// because the database compares. Otherwise it is done in a [`Store::request`] of its own.
+    ///
+    /// # Errors
+    /// The error of the write.
+    pub fn write_from_known<T>(&self, mut write: impl FnMut() -> Result<T>) -> Result<T> {
+        if self.database.is_some() {
+            let _request = self.engine.follower.begin_request(true);
+            match write() {
+                // What is known may be old: nothing was written.
+                Err(error)
+                    if matches!(
+                        error.kind(),
+                        ErrorKind::NotFound
+                            | ErrorKind::Invalid
+                            | ErrorKind::Conflict
+                            | ErrorKind::Locked
+                    ) => {}
+                done => return done,
+            }
+        }
+        let _request = self.request();
+        write()
     }
 
     /// Leaves open files and memory to the system instead of closing them. For a process that is

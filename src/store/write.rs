@@ -353,6 +353,7 @@ impl<'a> SessionWrite<'a> {
     /// [`Error::NotFound`], [`Error::Conflict`], [`Error::ReadOnly`], [`Error::Backend`]: then
     /// nothing was written.
     pub fn commit(mut self) -> Result<WriteReport> {
+        let _request = self.store.request();
         self.check()?;
         let mut operation = self.act.operation()?;
         if let Some(id) = self.operation {

@@ -6,3 +6,4 @@ pub mod fault;
 pub mod postgres;
 pub mod secret;
 pub mod skip;
+pub mod tcp_proxy;

@@ -27,13 +27,13 @@ pub struct InitArgs {
     #[arg(long, value_name = "NAME")]
     pub name: Option<NameArg>,
 
-    /// Address of a PostgreSQL database that holds the store, such as postgres://HOST/DATABASE; it is
-    /// created there if it has no store of that name
+    /// Address of a PostgreSQL database that holds the store, such as postgres://HOST/DATABASE; it
+    /// is created there if it has no store of that name
     #[arg(long, value_name = "ADDRESS", requires = "name", conflicts_with_all = ["demo", "import"])]
     pub at: Option<String>,
 
-    /// Number of stores of that name, for frameworks that write many sessions at once; the directory
-    /// opens the first
+    /// Number of stores of that name, for frameworks that write many sessions at once; the
+    /// directory opens the first
     #[arg(long, value_name = "N", requires = "at", value_parser = clap::value_parser!(u32).range(1..=1024))]
     pub shards: Option<u32>,
 
@@ -152,15 +152,17 @@ impl InitArgs {
         options: Options,
         context: &Context,
     ) -> Result<InitReport, CommandError> {
-        let first = match self.shards {
+        let (first, has_new_shards) = match self.shards {
             Some(count) => {
-                database::create_shards(context, address, name, count, options.clone())?;
-                shard_name(name, 0, count)
+                let options = options.clone();
+                let is_new = database::create_shards(context, address, name, count, options)?;
+                (shard_name(name, 0, count), is_new)
             }
-            None => name.to_owned(),
+            None => (name.to_owned(), false),
         };
         let database = database::open_database(context, address, &first)?;
         let (store, is_new) = Store::create_in_database(path, &database, options)?;
+        let is_new = is_new || has_new_shards;
         trust::note_own_store(&context.environment, path)?;
         if !is_new && matches!(store.seal_status(), SealStatus::NoKey) {
             context.out.warn(

@@ -128,7 +128,7 @@ impl Verb for PurgeArgs {
         drop(progress);
         if let Some(database) = database {
             database.vacuum().map_err(Error::from)?;
-            purged.unvacuumed = false;
+            purged.unvacuumed = store.keeps_purged()?;
         }
         let folder = context.store_directory()?;
         Ok(SecretPurgeReport::new(purged, &folder, (self.dry_run, count, left)))

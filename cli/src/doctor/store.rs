@@ -20,6 +20,8 @@ use std::time::Duration;
 /// How often a lock is tried that should soon be free, and the pause in between.
 const TRIES: u32 = 25;
 const PAUSE: Duration = Duration::from_millis(10);
+/// The word for a store without seals.
+const UNSEALED: &str = "unsealed";
 /// A journal tail longer than this slows down every reading command.
 const LONG_TAIL_BYTES: u64 = 16 << 20;
 
@@ -35,6 +37,7 @@ pub fn examine(
     let is_in_database = Store::database_of(path).is_ok_and(|place| place.is_some());
     let mut health = StoreHealth {
         path: path.display().to_string(),
+        database: None,
         opens: false,
         writable: is_writable(path, is_in_database),
         bytes,
@@ -98,7 +101,9 @@ pub fn examine(
     }
     // For an encrypted store without its key, the error already says so.
     let told = health.encrypted == Some(true) && !health.opens;
-    findings.extend(health.seals.filter(|_| !told).and_then(seal_finding));
+    // A store in a database cannot be sealed later.
+    let is_open = |seals: &&str| !(told || is_in_database && *seals == UNSEALED);
+    findings.extend(health.seals.filter(is_open).and_then(seal_finding));
     if health.tail_bytes.is_some_and(|bytes| bytes > LONG_TAIL_BYTES) {
         findings.push(DoctorFinding::advice(
             "store",
@@ -122,7 +127,7 @@ fn seal_finding(seals: &str) -> Option<DoctorFinding> {
             "its witness is missing on this machine: a missing end cannot be noticed",
             "'forge key import' restores it from a copy; 'forge adopt' accepts the store as it is",
         ),
-        "unsealed" => Some(DoctorFinding::advice(
+        UNSEALED => Some(DoctorFinding::advice(
             "store",
             "it has no seals: anyone who can write to it can change it unnoticed",
             "'forge adopt' seals it",
@@ -164,6 +169,12 @@ fn read(
     health.adopted_at = key.adopted.map(|(_, time)| time);
     let store = Store::open(path, options.clone().read_only(true))?;
     health.opens = true;
+    if let Some(database) = store.database() {
+        let version = database.version().map_err(Error::from)?;
+        // The rest says how it was built.
+        let version: Vec<_> = version.split_whitespace().take(2).collect();
+        health.database = Some(format!("{} ({})", database.place(), version.join(" ")));
+    }
     health.tail_bytes = Some(store.tail_bytes()?);
     let sessions = store.sessions()?;
     health.sessions = Some(sessions.len() as u64);

@@ -67,6 +67,9 @@ pub struct StoreHealth {
     /// The directory; only for people.
     #[serde(skip)]
     pub path: String,
+    /// Its database and the version of that; absent if it is in files.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub database: Option<String>,
     /// Whether it can be opened and its head states match their digests.
     pub opens: bool,
     /// Whether it can be written.
@@ -197,15 +200,20 @@ impl StoreHealth {
         let files = self.files;
         let hidden = if self.encrypted == Some(true) { ", encrypted" } else { "" };
         screen.line(Tone::Dim, &format!(" ({kib} KiB in {files} files{hidden})"));
+        if let Some(database) = &self.database {
+            screen.line(Tone::Dim, &format!("  in a database: {database}"));
+        }
         if let (Some(sessions), Some(tail)) = (self.sessions, self.tail_bytes) {
             let kib = tail.div_ceil(1024);
             let sessions_word = if sessions == 1 { "session" } else { "sessions" };
+            let generations = match &self.database {
+                Some(_) => String::new(),
+                None => format!(", {} generations of the index", self.generations),
+            };
             screen.line(
                 Tone::Dim,
                 &format!(
-                    "  {sessions} {sessions_word}, {kib} KiB of journal not indexed, \
-                     {} generations of the index",
-                    self.generations
+                    "  {sessions} {sessions_word}, {kib} KiB of journal not indexed{generations}"
                 ),
             );
         }

@@ -121,8 +121,9 @@ impl SecretPurgeReport {
         if self.unvacuumed {
             screen.line(
                 Tone::Warning,
-                "The files of the database still hold replaced rows: '--vacuum' rewrites them. Its \
-                write-ahead log, standbys and backups keep what they have until they expire",
+                "The files of the database still hold replaced rows: '--vacuum' rewrites them, if the \
+                user owns the tables. Its write-ahead log, standbys and backups keep what they have \
+                until they expire",
             );
         }
         if self.comes_back {
@@ -215,7 +216,8 @@ impl Report for SecretPurgeReport {
                 "Freed blocks of the disk, backups, bundles and other files are out of reach: revoke it too",
             );
         } else {
-            screen.line(Tone::Warning, "Not yet gone: end what holds it, and purge again");
+            let left = "Not yet gone: do what is said above, and purge again";
+            screen.line(Tone::Warning, left);
         }
     }
 }

@@ -38,6 +38,7 @@ mod moment;
 mod odd;
 mod output;
 mod page;
+mod postgres;
 mod program;
 mod progress;
 mod prune;

@@ -18,7 +18,8 @@ const SOCKET_FOLDERS: [&str; 2] = ["/var/run/postgresql", "/tmp"];
 const CONNECT_LIMIT: Duration = Duration::from_secs(10);
 /// How long data may be without acknowledgement until a connection is lost.
 const UNACKNOWLEDGED_LIMIT: Duration = Duration::from_secs(30);
-/// How long a connection is idle until the other side is asked whether it is there, and asked again.
+/// How long a connection is idle until the other side is asked whether it is there, and asked
+/// again.
 const KEEPALIVE_IDLE: Duration = Duration::from_secs(30);
 const KEEPALIVE_INTERVAL: Duration = Duration::from_secs(10);
 const KEEPALIVE_RETRIES: u32 = 3;

@@ -18,7 +18,7 @@ pub(crate) enum AddressError {
         reason: String,
     },
     /// A setting cannot be used, wherever it comes from.
-    #[error("cannot use {setting} for the database: {reason}")]
+    #[error("cannot use {setting}: {reason}")]
     Setting {
         /// The setting, and where it comes from.
         setting: String,
@@ -26,7 +26,7 @@ pub(crate) enum AddressError {
         reason: String,
     },
     /// A service cannot be used, or is not there.
-    #[error("cannot use the service '{name}' for the database: {reason}")]
+    #[error("cannot use the service '{name}' of PostgreSQL: {reason}")]
     Service {
         /// The name of the service.
         name: String,

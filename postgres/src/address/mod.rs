@@ -48,8 +48,8 @@ struct HostConfig {
 }
 
 impl DatabaseAddress {
-    /// Reads `postgres://[USER@]HOST[:PORT][,HOST2[:PORT2]]/DATABASE[?SETTING=VALUE&..]`, where each
-    /// part may be left out. The files of passwords, services and certificates are read now.
+    /// Reads `postgres://[USER@]HOST[:PORT][,HOST2[:PORT2]]/DATABASE[?SETTING=VALUE&..]`, where
+    /// each part may be left out. The files of passwords, services and certificates are read now.
     ///
     /// # Errors
     /// [`AddressError`].
@@ -72,8 +72,8 @@ impl DatabaseAddress {
         self.passfile_ignored.as_deref()
     }
 
-    /// Connects to the first host that can be used. It may take the limit for each host, and half of
-    /// it for each address of a host.
+    /// Connects to the first host that can be used. It may take the limit for each host, and half
+    /// of it for each address of a host.
     ///
     /// # Errors
     /// The error of the last host, or of one that refused the user.
@@ -142,3 +142,6 @@ fn is_about_tls(error: &PostgresError) -> bool {
 pub(crate) fn home_file(environment: &Environment, file: &str) -> Option<PathBuf> {
     text_of(environment, "HOME").map(|home| Path::new(home).join(file))
 }
+
+#[cfg(test)]
+mod tests;

@@ -2,4 +2,17 @@
 
 #![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
 
+mod answers;
 mod conformance;
+mod failover;
+mod index;
+mod killed;
+mod moved;
+mod pooler;
+mod process;
+mod proxy;
+mod seen;
+mod set_back;
+mod shards;
+mod stores;
+mod support;

@@ -341,7 +341,7 @@ fn parse<'w>(
     Ok(frame::verify(frame, seals).map(|hash| (header, hash, &frame[HEADER_BYTES..])))
 }
 
-/// Returns the breach that a flaw is, if only somebody without the key can have caused it.
+/// Returns the breach that a flaw is, if only a writer without the key can have caused it.
 pub(crate) const fn breach_of(flaw: FrameFlaw) -> Option<IntegrityBreach> {
     match flaw {
         FrameFlaw::Seal => Some(IntegrityBreach::Altered),

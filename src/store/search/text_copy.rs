@@ -12,9 +12,9 @@ use crate::store::Store;
 use crate::store::folder::SEARCH_FOLDER;
 use crate::store::search::session_texts::KnownTexts;
 use std::collections::{BTreeMap, BTreeSet};
-use std::fs::{File, OpenOptions};
+use std::fs::{self, File, OpenOptions};
 use std::io;
-use std::os::unix::fs::FileExt as _;
+use std::os::unix::fs::{DirBuilderExt as _, FileExt as _};
 use std::path::{Path, PathBuf};
 
 /// The copy of a store's texts, as it was when its catalogue was read.
@@ -31,6 +31,28 @@ pub(super) struct DamagedParts {
     pub(super) groups: BTreeSet<u64>,
 }
 
+/// The file of a copy that says how many purges the store had had when the copy was begun.
+const PURGES_FILE: &str = "purges";
+
+/// Removes a copy that was begun before a purge. Another machine may have purged the store in its
+/// database, and cannot reach this folder.
+fn forget_purged(folder: &Path, purges: u64) -> Result<()> {
+    let file = folder.join(PURGES_FILE);
+    let known = fs::read_to_string(&file).ok().and_then(|text| text.trim().parse().ok());
+    if known.unwrap_or(0) == purges {
+        return Ok(());
+    }
+    match fs::remove_dir_all(folder) {
+        Err(error) if error.kind() != io::ErrorKind::NotFound => {
+            return Err(backend::Error::io("remove", folder)(error).into());
+        }
+        _ => {}
+    }
+    let io = |action| backend::Error::io(action, &file);
+    fs::DirBuilder::new().recursive(true).mode(0o700).create(folder).map_err(io("make"))?;
+    Ok(fs::write(&file, format!("{purges}\n")).map_err(io("write"))?)
+}
+
 impl DamagedParts {
     pub(super) fn is_empty(&self) -> bool {
         self.blocks.is_empty() && self.groups.is_empty()
@@ -42,6 +64,9 @@ impl TextCopy {
     pub(super) fn open(store: &Store) -> Result<Option<Self>> {
         let Some(path) = store.path() else { return Ok(None) };
         let folder = path.join(SEARCH_FOLDER);
+        if store.database().is_some() {
+            forget_purged(&folder, store.engine.follower.refs()?.0.purges)?;
+        }
         let seal = CopySeal::new(store.engine.seals.key(), store.engine.cipher.as_ref());
         let catalogue = Catalogue::read(&catalogue_in(&folder), &seal)?;
         Ok(Some(Self { folder, seal, catalogue }))

@@ -1,10 +1,10 @@
 //! Ids of new claims that the write itself chooses: in the plan, under the writer's lock.
 
 use super::{FUTURE_MICROS, HeadClaims, SessionWrite, WriteStep};
-use crate::engine::lookup;
 use crate::engine::read_snapshot::ReadSnapshot;
 use crate::engine::refs::{StoreRefs, session as session_refs};
 use crate::engine::timeline;
+use crate::engine::{lineage, lookup};
 use crate::error::{Error, Result};
 use crate::format::{RecordChange, encode_key};
 use crate::model::rule::{RuleError, RuleOutcome};
@@ -109,10 +109,13 @@ impl NextIdRequest {
         (number, tag): (SessionNumber, Option<&str>),
         own: impl Fn(&Key) -> bool,
     ) -> Result<String> {
-        let mut heads = Vec::new();
-        for (branch, known) in (0..).zip(&session_refs(refs, number)?.branches) {
-            if !known.hidden {
-                heads.extend(timeline::head_of(refs, number, branch as BranchNumber)?);
+        let session = session_refs(refs, number)?;
+        let mut stretches = Vec::new();
+        for (branch, known) in (0..).zip(&session.branches) {
+            if !known.hidden
+                && let Some(head) = timeline::head_of(refs, number, branch as BranchNumber)?
+            {
+                stretches.extend(lineage::state_ranges(view, refs, number, head)?);
             }
         }
         let plain = |free: u64| format!("{}{free}", self.prefix);
@@ -124,10 +127,8 @@ impl NextIdRequest {
                     return Ok(true);
                 }
                 let encoded = encode_key(&key);
-                for head in &heads {
-                    if lookup::is_touched(view, refs, number, *head, &encoded)? {
-                        return Ok(true);
-                    }
+                if lookup::is_touched(view, (&session.info.id, number), &stretches, &encoded)? {
+                    return Ok(true);
                 }
             }
             Ok(false)

@@ -147,6 +147,7 @@ impl GraphStore {
     ) -> Result<PutOutcome> {
         let _guard = self.put_lock(&session_name(&new.thread));
         let act = WriteContext::asked("graph put", now);
+        let _request = self.store.request();
         let session = self.open_or_create(&act, &new.thread)?;
         let mut attempts = 1;
         loop {

@@ -105,7 +105,11 @@ impl Thread {
         how: &AppendOptions,
     ) -> Result<AppendReport> {
         let texts: Vec<Cow<'_, str>> = messages.iter().map(|text| compact(text.as_ref())).collect();
-        retry_on_conflict(|| self.try_append(act, &texts, how))
+        let try_append = || self.try_append(act, &texts, how);
+        if texts.is_empty() {
+            return try_append();
+        }
+        retry_on_conflict(|| self.session.store().write_from_known(try_append))
     }
 
     fn try_append(

@@ -1,0 +1,297 @@
+//! Stores in a PostgreSQL database, through the command line. `FORGE_UPDATE_DOCS=1 cargo test -p
+//! forge-cli postgres` updates the table of round trips in `docs/postgres.md`.
+
+use crate::environment::Environment;
+use forge_testkit::postgres::PostgresServer;
+use forge_testkit::tcp_proxy::TcpProxy;
+use std::fmt::Write as _;
+use std::path::Path;
+use std::time::Duration;
+
+/// What a command printed, and its exit code.
+struct Done {
+    said: String,
+    code: i32,
+}
+
+fn run(environment: &Environment, command: &[&str]) -> Done {
+    let output = environment.command(command).output().unwrap();
+    let said = [output.stdout, output.stderr].concat();
+    Done { said: String::from_utf8(said).unwrap(), code: output.status.code().unwrap() }
+}
+
+fn finished(environment: &Environment, command: &[&str]) -> String {
+    let done = run(environment, command);
+    assert_eq!(done.code, 0, "{command:?}: {}", done.said);
+    done.said
+}
+
+/// A machine whose project has joined the store `team`.
+fn machine(address: &str) -> Environment {
+    let environment = Environment::new();
+    finished(&environment, &["init", "--at", address, "--name", "team", "--unsealed"]);
+    environment
+}
+
+#[test]
+fn two_machines_write_to_one_store_and_see_each_other_at_once() {
+    let Some(server) = PostgresServer::start("two machines") else { return };
+    let address = server.new_database();
+    let (one, other) = (machine(&address), machine(&address));
+    let said = finished(&one, &["hypothesis", "add", "the cache is stale"]);
+    assert!(said.contains("H1"), "{said}");
+    assert!(finished(&other, &["hypothesis", "list"]).contains("the cache is stale"));
+    let said = finished(&other, &["hypothesis", "add", "the clock is wrong"]);
+    assert!(said.contains("H2"), "{said}");
+    finished(&one, &["maintain"]);
+    assert!(finished(&one, &["hypothesis", "list"]).contains("the clock is wrong"));
+    assert!(finished(&other, &["verify", "--read-data"]).contains("Clean."));
+    let said = finished(&other, &["doctor"]);
+    assert!(said.contains("Nothing is wrong."), "{said}");
+    assert!(said.contains("in a database: team in postgres://"), "{said}");
+    assert!(said.contains("(PostgreSQL "), "{said}");
+}
+
+/// What another machine purged stayed in the copy of the texts for searching.
+#[test]
+fn a_search_shows_nothing_that_another_machine_has_purged() {
+    let Some(server) = PostgresServer::start("search after a purge") else { return };
+    let address = server.new_database();
+    let (one, other) = (machine(&address), machine(&address));
+    finished(&one, &["note", "add", "word the-secret-value-1234 here"]);
+    assert!(finished(&other, &["search", "word"]).contains("the-secret-value-1234"));
+    one.write("project/secret", "the-secret-value-1234");
+    assert_eq!(run(&one, &["purge", "secret", "--yes", "--vacuum"]).code, 0);
+    let said = finished(&other, &["search", "word"]);
+    assert!(said.contains("here") && !said.contains("the-secret-value-1234"), "{said}");
+}
+
+/// A restored backup is shorter than what was acknowledged. It is refused until somebody accepts it.
+#[test]
+fn a_database_that_was_set_back_is_refused_until_it_is_adopted() {
+    for sealed in [false, true] {
+        let Some(server) = PostgresServer::start("set back") else { return };
+        let address = server.new_database();
+        let one = Environment::new();
+        let unsealed: &[&str] = if sealed { &[] } else { &["--unsealed"] };
+        finished(&one, &[&["init", "--at", &address, "--name", "team"], unsealed].concat());
+        finished(&one, &["note", "add", "in the backup"]);
+        let tables = ["log", "frame"];
+        for table in tables {
+            server.run_in(&address, &format!("create table old_{table} as table forge.{table}"));
+        }
+        finished(&one, &["note", "add", "after the backup"]);
+        for table in tables {
+            let sql =
+                format!("delete from forge.{table}; insert into forge.{table} table old_{table}");
+            server.run_in(&address, &sql);
+        }
+        let done = run(&one, &["note", "list"]);
+        assert_eq!(done.code, 6, "{}", done.said);
+        assert!(done.said.contains("(set_back)"), "{}", done.said);
+        finished(&one, &["adopt"]);
+        let said = finished(&one, &["note", "list"]);
+        assert!(said.contains("in the backup") && !said.contains("after the backup"), "{said}");
+        finished(&one, &["note", "add", "goes on"]);
+    }
+}
+
+#[test]
+fn an_encrypted_store_is_joined_once_its_key_is_there() {
+    let Some(server) = PostgresServer::start("encrypted") else { return };
+    let address = server.new_database();
+    let (one, other) = (Environment::new(), Environment::new());
+    let init = ["init", "--at", &address, "--name", "team"];
+    finished(&one, &[&init[..], &["--encrypted"]].concat());
+    finished(&one, &["note", "add", "hidden words"]);
+    assert_eq!(run(&other, &init).code, 7);
+    assert!(!other.path("project/.forge").exists(), "nothing is left of a failed join");
+    let key = one.path("key");
+    finished(&one, &["key", "export", key.to_str().unwrap()]);
+    finished(&other, &["key", "import", key.to_str().unwrap()]);
+    finished(&other, &init);
+    assert!(finished(&other, &["note", "list"]).contains("hidden words"));
+}
+
+#[test]
+fn shards_are_made_once_and_their_number_stays() {
+    let Some(server) = PostgresServer::start("shards") else { return };
+    let address = server.new_database();
+    let init = ["init", "--at", &address, "--name", "agents", "--unsealed", "--shards"];
+    let (one, other, third) = (Environment::new(), Environment::new(), Environment::new());
+    let said = finished(&one, &[&init[..], &["3"]].concat());
+    assert!(said.contains("Made the store agents/0-of-3"), "{said}");
+    let said = finished(&other, &[&init[..], &["3"]].concat());
+    assert!(said.contains("Joined the store agents/0-of-3"), "{said}");
+    let done = run(&third, &[&init[..], &["4"]].concat());
+    assert_ne!(done.code, 0);
+    assert!(done.said.contains("has 3 shards"), "{}", done.said);
+}
+
+#[test]
+fn what_is_for_files_says_what_to_do_instead() {
+    let Some(server) = PostgresServer::start("for files") else { return };
+    let one = machine(&server.new_database());
+    for (command, instead) in [
+        (&["repair", "to"][..], "restore a backup of the database"),
+        (&["backup", "to"][..], "export a bundle of all sessions"),
+    ] {
+        let done = run(&one, command);
+        assert_ne!(done.code, 0, "{command:?}");
+        assert!(done.said.contains("is for stores in files"), "{}", done.said);
+        assert!(done.said.contains(instead), "{}", done.said);
+    }
+    let other = Environment::new();
+    finished(&other, &["init"]);
+    other.write("project/secret", "the-secret-value-1234");
+    let done = run(&other, &["purge", "secret", "--yes", "--vacuum"]);
+    assert!(done.said.contains("is for a store in a database"), "{}", done.said);
+}
+
+/// A folder that came with a project could name a server that collects passwords.
+#[test]
+fn a_folder_that_somebody_else_made_does_not_connect() {
+    let Some(server) = PostgresServer::start("folder of somebody else") else { return };
+    let (one, other) = (machine(&server.new_database()), Environment::new());
+    let marker = one.read("project/.forge/FORMAT");
+    other.write("project/.forge/FORMAT", &marker);
+    let done = run(&other, &["status"]);
+    assert_ne!(done.code, 0);
+    assert!(done.said.contains("was not made by you on this machine"), "{}", done.said);
+    assert!(done.said.contains("forge init --at"), "{}", done.said);
+}
+
+#[test]
+fn a_purge_is_not_done_before_the_tables_are_rewritten() {
+    let Some(server) = PostgresServer::start("purge") else { return };
+    let one = machine(&server.new_database());
+    one.write("project/secret", "the-secret-value-1234");
+    finished(&one, &["note", "add", "it was the-secret-value-1234"]);
+    finished(&one, &["maintain"]);
+    let done = run(&one, &["purge", "secret", "--yes"]);
+    assert_eq!(done.code, 8, "{}", done.said);
+    assert!(done.said.contains("'--vacuum' rewrites them"), "{}", done.said);
+    assert_eq!(run(&one, &["purge", "secret", "--yes"]).code, 8);
+    assert!(finished(&one, &["doctor"]).contains("rows that a purge has replaced"));
+    assert_eq!(run(&one, &["purge", "secret", "--yes", "--vacuum"]).code, 0);
+    assert_eq!(run(&one, &["purge", "secret", "--yes"]).code, 0);
+    assert!(finished(&one, &["note", "list"]).contains("it was purged"));
+}
+
+#[test]
+fn a_server_that_is_not_there_is_reported_and_nothing_is_lost() {
+    let Some(mut server) = PostgresServer::start("no server") else { return };
+    let one = machine(&server.new_database());
+    finished(&one, &["note", "add", "before"]);
+    server.kill();
+    let done = run(&one, &["note", "list"]);
+    assert_eq!(done.code, 4, "{}", done.said);
+    assert!(done.said.contains("the database postgres://"), "{}", done.said);
+    server.restart();
+    assert!(finished(&one, &["note", "list"]).contains("before"));
+}
+
+#[test]
+fn sessions_move_into_a_database_and_back() {
+    let Some(server) = PostgresServer::start("moving") else { return };
+    let (files, database, back) =
+        (Environment::new(), machine(&server.new_database()), Environment::new());
+    finished(&files, &["init", "--unsealed"]);
+    finished(&back, &["init", "--unsealed"]);
+    let example = Path::new(env!("CARGO_MANIFEST_DIR")).join("../docs/example/session.jsonl");
+    finished(&files, &["import", "events", example.to_str().unwrap()]);
+    let log = finished(&files, &["log", "--json"]);
+    for (from, to) in [(&files, &database), (&database, &back)] {
+        let bundle = from.path("all.bundle");
+        let bundle = bundle.to_str().unwrap();
+        finished(from, &["export", "bundle", bundle, "--all"]);
+        finished(to, &["import", "bundle", bundle]);
+        assert_eq!(finished(to, &["log", "--json"]), log);
+        assert!(finished(to, &["verify", "--read-data"]).contains("Clean."));
+    }
+}
+
+#[test]
+fn sessions_are_pushed_and_pulled_between_stores_of_both_kinds() {
+    let Some(server) = PostgresServer::start("remotes") else { return };
+    let (files, database) = (Environment::new(), machine(&server.new_database()));
+    finished(&files, &["init"]);
+    finished(&files, &["note", "add", "written in files"]);
+    let shared = files.path("shared");
+    std::fs::create_dir(&shared).unwrap();
+    let shared = shared.to_str().unwrap();
+    finished(&files, &["remote", "create", shared]);
+    let key = files.path("key");
+    finished(&files, &["remote", "key", "export", key.to_str().unwrap()]);
+    finished(&files, &["push"]);
+    finished(&database, &["remote", "add", shared, "--key", key.to_str().unwrap()]);
+    finished(&database, &["pull", "--all"]);
+    assert!(finished(&database, &["note", "list"]).contains("written in files"));
+    finished(&database, &["note", "add", "written in a database"]);
+    finished(&database, &["push"]);
+    finished(&files, &["pull"]);
+    assert!(finished(&files, &["note", "list"]).contains("written in a database"));
+}
+
+/// Commands whose round trips the table has, on a store with 1,000 checkpoints.
+const COMMANDS: [&[&str]; 12] = [
+    &["status"],
+    &["note", "add", "a note"],
+    &["hypothesis", "add", "an idea"],
+    &["checkpoint", "create", "a checkpoint"],
+    &["checkpoint", "list"],
+    &["checkpoint", "at", "HEAD"],
+    &["checkpoint", "at", "2026-01-10T10:00:00Z"],
+    &["checkpoint", "diff", "HEAD~3", "HEAD"],
+    &["log", "--limit", "20"],
+    &["note", "list"],
+    &["brief"],
+    &["thread", "append", "--thread", "talk", "message.json"],
+];
+
+#[test]
+fn a_command_makes_few_round_trips_to_the_database() {
+    let Some(server) = PostgresServer::start("round trips") else { return };
+    let address = server.new_database();
+    let proxy = TcpProxy::start(server.port(), Duration::from_millis(1));
+    let address = address.replace(&server.port().to_string(), &proxy.port().to_string());
+    let one = machine(&format!("{address}?sslmode=disable"));
+    let mut lines = String::new();
+    for number in 0..1_000 {
+        let at = format!("2026-01-10T{:02}:{:02}:00Z", number / 60, number % 60);
+        for event in [
+            format!(r#""put":{{"kind":"note","id":"N{number}","value":{{"description":"n"}}}}"#),
+            format!(r#""checkpoint":{{"message":"c {number}"}}"#),
+        ] {
+            writeln!(lines, r#"{{"at":"{at}","session":"session",{event}}}"#).unwrap();
+        }
+    }
+    one.write("more.jsonl", &lines);
+    finished(&one, &["import", "events", one.path("more.jsonl").to_str().unwrap()]);
+    finished(&one, &["maintain"]);
+    one.write("project/message.json", r#"{"role":"user","content":"hello"}"#);
+    let mut table = String::from("| command | round trips |\n|---|---|\n");
+    let mut counted = std::collections::BTreeMap::new();
+    for command in COMMANDS {
+        let before = (proxy.round_trips(), proxy.connections());
+        finished(&one, command);
+        // The first round trip of a connection makes it.
+        let count = proxy.round_trips() - before.0 - (proxy.connections() - before.1);
+        let shown = command.join(" ");
+        writeln!(table, "| `forge {shown}` | {count} |").unwrap();
+        counted.insert(shown, count);
+    }
+    assert!(counted["checkpoint at HEAD"] <= 12, "{table}");
+    assert!(counted["checkpoint list"] <= 5, "{table}");
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../docs/postgres.md");
+    let page = std::fs::read_to_string(&path).unwrap();
+    let (begin, end) = ("<!-- round-trips:begin -->\n", "<!-- round-trips:end -->");
+    let (head, rest) = page.split_once(begin).expect("the page has the table");
+    let (_, tail) = rest.split_once(end).expect("the table ends");
+    let wanted = format!("{head}{begin}{table}{end}{tail}");
+    if std::env::var_os("FORGE_UPDATE_DOCS").is_some() {
+        std::fs::write(&path, wanted).unwrap();
+        return;
+    }
+    assert_eq!(page, wanted, "FORGE_UPDATE_DOCS=1 writes docs/postgres.md");
+}

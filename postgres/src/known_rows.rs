@@ -1,0 +1,228 @@
+//! What a snapshot has read before. The rows of a generation do not change, so they are not asked
+//! for again.
+
+use forge_store::store::database::{ScanDirection, TableId, TableRow};
+use std::collections::{BTreeMap, HashMap};
+use std::ops::Bound;
+
+/// The most bytes of rows that are kept.
+const MAX_BYTES: usize = 16 << 20;
+/// The bytes of a row besides its key and value.
+const ROW_BYTES: usize = 100;
+
+/// Rows by table, and ranges of keys in which all rows are known.
+#[derive(Debug, Default)]
+pub(crate) struct KnownRows {
+    tables: HashMap<u8, KnownTable>,
+    bytes: usize,
+}
+
+#[derive(Debug, Default)]
+struct KnownTable {
+    rows: BTreeMap<Vec<u8>, Vec<u8>>,
+    /// The start and the end of each range, which do not meet; an empty end is that of the table.
+    ranges: BTreeMap<Vec<u8>, Vec<u8>>,
+}
+
+/// A range of keys; an empty end is that of the table.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct KeyRange<'a> {
+    pub(crate) from: &'a [u8],
+    pub(crate) to: &'a [u8],
+}
+
+/// Returns whether one end of a range is not after another one.
+fn ends_by(end: &[u8], other: &[u8]) -> bool {
+    other.is_empty() || (!end.is_empty() && end <= other)
+}
+
+impl KnownTable {
+    /// Returns the known range that begins at or before a key, and ends after it.
+    fn range_at(&self, key: &[u8]) -> Option<KeyRange<'_>> {
+        let (from, to) =
+            self.ranges.range::<[u8], _>((Bound::Unbounded, Bound::Included(key))).next_back()?;
+        (to.is_empty() || key < to.as_slice()).then_some(KeyRange { from, to })
+    }
+
+    /// Returns the known range that has the keys just before an end.
+    fn range_before(&self, end: &[u8]) -> Option<KeyRange<'_>> {
+        let before = if end.is_empty() { Bound::Unbounded } else { Bound::Excluded(end) };
+        let (from, to) = self.ranges.range::<[u8], _>((Bound::Unbounded, before)).next_back()?;
+        ends_by(end, to).then_some(KeyRange { from, to })
+    }
+
+    /// Adds a range, and joins it with those that it overlaps or touches.
+    fn add_range(&mut self, range: KeyRange<'_>) {
+        let (mut from, mut to) = (range.from.to_vec(), range.to.to_vec());
+        while let Some((start, end)) = self
+            .ranges
+            .iter()
+            .find(|(start, end)| {
+                (end.is_empty() || from.as_slice() <= end.as_slice())
+                    && (to.is_empty() || start.as_slice() <= to.as_slice())
+            })
+            .map(|(start, end)| (start.clone(), end.clone()))
+        {
+            self.ranges.remove(&start);
+            from = from.min(start);
+            to = if ends_by(&end, &to) { to } else { end };
+        }
+        self.ranges.insert(from, to);
+    }
+}
+
+impl KnownRows {
+    /// Returns the value of a row; `Some(None)` if it is known that there is none.
+    #[expect(clippy::option_option, reason = "the outer one is whether it is known")]
+    pub(crate) fn get(&self, table: TableId, key: &[u8]) -> Option<Option<Vec<u8>>> {
+        let table = self.tables.get(&table.0)?;
+        match table.rows.get(key) {
+            Some(value) => Some(Some(value.clone())),
+            None => table.range_at(key).map(|_| None),
+        }
+    }
+
+    /// Returns what a scan would return, if it is known.
+    pub(crate) fn scan(
+        &self,
+        table: TableId,
+        asked: KeyRange<'_>,
+        direction: ScanDirection,
+        limit: usize,
+    ) -> Option<Vec<TableRow>> {
+        let table = self.tables.get(&table.0)?;
+        let KeyRange { from, to } = asked;
+        let (known, is_whole) = match direction {
+            ScanDirection::Ascending => {
+                let known = table.range_at(from)?;
+                let end = if ends_by(to, known.to) { to } else { known.to };
+                (KeyRange { from, to: end }, ends_by(to, known.to))
+            }
+            ScanDirection::Descending => {
+                let known = table.range_before(to)?;
+                (KeyRange { from: from.max(known.from), to }, known.from <= from)
+            }
+        };
+        if !known.to.is_empty() && known.from >= known.to {
+            return Some(Vec::new());
+        }
+        let end = if known.to.is_empty() { Bound::Unbounded } else { Bound::Excluded(known.to) };
+        let rows = table.rows.range::<[u8], _>((Bound::Included(known.from), end));
+        let copy = |(key, value): (&Vec<u8>, &Vec<u8>)| (key.clone(), value.clone());
+        let rows: Vec<_> = match direction {
+            ScanDirection::Ascending => rows.take(limit).map(copy).collect(),
+            ScanDirection::Descending => rows.rev().take(limit).map(copy).collect(),
+        };
+        (is_whole || rows.len() == limit).then_some(rows)
+    }
+
+    /// Adds rows, and a range that has no others, if there is room.
+    pub(crate) fn add<'a>(
+        &mut self,
+        table: TableId,
+        rows: impl Iterator<Item = (&'a [u8], &'a [u8])> + Clone,
+        range: Option<KeyRange<'_>>,
+    ) {
+        let range_bytes = range.map_or(0, |range| range.from.len() + range.to.len() + ROW_BYTES);
+        let bytes = rows.clone().map(|(key, value)| key.len() + value.len() + ROW_BYTES);
+        let bytes = bytes.sum::<usize>() + range_bytes;
+        if self.bytes + bytes > MAX_BYTES {
+            return;
+        }
+        self.bytes += bytes;
+        let table = self.tables.entry(table.0).or_default();
+        table.rows.extend(rows.map(|(key, value)| (key.to_vec(), value.to_vec())));
+        if let Some(range) = range.filter(|range| range.to.is_empty() || range.from < range.to) {
+            table.add_range(range);
+        }
+    }
+}
+
+/// Returns the first key after all keys that begin as both ends of a range do; `None` if they have
+/// less than eight bytes in common.
+pub(crate) fn end_of_common_prefix(range: KeyRange<'_>) -> Option<Vec<u8>> {
+    const MIN_BYTES: usize = 8;
+    let same = range.from.iter().zip(range.to).take_while(|(from, to)| from == to).count();
+    let mut end = range.from.get(..same).filter(|common| common.len() >= MIN_BYTES)?.to_vec();
+    while end.last() == Some(&u8::MAX) {
+        end.pop();
+    }
+    *end.last_mut()? += 1;
+    Some(end)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use ScanDirection::{Ascending, Descending};
+
+    const TABLE: TableId = TableId(3);
+
+    /// Rows with the even numbers below 20; the ranges `[4, 9)` and `[12, 15)` are known.
+    fn known() -> KnownRows {
+        let mut known = KnownRows::default();
+        for (from, to) in [(4, 9), (12, 15)] {
+            add(&mut known, from, to);
+        }
+        known
+    }
+
+    fn add(known: &mut KnownRows, from: u8, to: u8) {
+        let rows: Vec<[u8; 1]> = (from..to).filter(|key| key % 2 == 0).map(|key| [key]).collect();
+        let pairs = rows.iter().map(|key| (&key[..], &key[..]));
+        known.add(TABLE, pairs, Some(KeyRange { from: &[from], to: &[to] }));
+    }
+
+    fn scan(
+        known: &KnownRows,
+        (from, to): (u8, u8),
+        direction: ScanDirection,
+        limit: usize,
+    ) -> Option<Vec<u8>> {
+        let rows = known.scan(TABLE, KeyRange { from: &[from], to: &[to] }, direction, limit)?;
+        Some(rows.into_iter().map(|(key, _)| key[0]).collect())
+    }
+
+    #[test]
+    fn a_row_in_a_known_range_is_known_also_if_it_is_not_there() {
+        let known = known();
+        assert_eq!(known.get(TABLE, &[4]), Some(Some(vec![4])));
+        assert_eq!(known.get(TABLE, &[5]), Some(None));
+        assert_eq!(known.get(TABLE, &[9]), None);
+        assert_eq!(known.get(TableId(4), &[4]), None);
+    }
+
+    #[test]
+    fn a_scan_is_answered_if_all_of_it_or_enough_of_it_is_known() {
+        let known = known();
+        assert_eq!(scan(&known, (5, 9), Ascending, 9), Some(vec![6, 8]));
+        assert_eq!(scan(&known, (5, 11), Ascending, 9), None);
+        assert_eq!(scan(&known, (5, 11), Ascending, 2), Some(vec![6, 8]));
+        assert_eq!(scan(&known, (0, 8), Descending, 9), None);
+        assert_eq!(scan(&known, (0, 8), Descending, 2), Some(vec![6, 4]));
+        assert_eq!(scan(&known, (4, 8), Descending, 9), Some(vec![6, 4]));
+        assert_eq!(scan(&known, (5, 14), Descending, 1), Some(vec![12]));
+        assert_eq!(scan(&known, (5, 14), Descending, 2), None);
+        assert_eq!(scan(&known, (7, 7), Ascending, 9), Some(vec![]));
+    }
+
+    #[test]
+    fn ranges_that_touch_become_one() {
+        let mut known = known();
+        add(&mut known, 9, 12);
+        assert_eq!(scan(&known, (4, 15), Ascending, 9), Some(vec![4, 6, 8, 10, 12, 14]));
+        known.add(TABLE, std::iter::empty(), Some(KeyRange { from: &[14, 0], to: &[] }));
+        assert_eq!(known.get(TABLE, &[200]), Some(None));
+        let rest = known.scan(TABLE, KeyRange { from: &[13], to: &[] }, Descending, 9);
+        assert_eq!(rest, Some(vec![(vec![14], vec![14])]));
+    }
+
+    #[test]
+    fn the_end_of_a_prefix_is_the_first_key_after_it() {
+        let end = |from: &[u8], to: &[u8]| end_of_common_prefix(KeyRange { from, to });
+        assert_eq!(end(b"abcdefgh1", b"abcdefgh2"), Some(b"abcdefgi".to_vec()));
+        assert_eq!(end(b"abcdefg\xff1", b"abcdefg\xff2"), Some(b"abcdefh".to_vec()));
+        assert_eq!(end(b"abc1", b"abc2"), None);
+        assert_eq!(end(&[255; 9], &[255; 10]), None);
+    }
+}

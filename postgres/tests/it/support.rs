@@ -1,0 +1,195 @@
+//! What several tests begin with.
+
+use forge_postgres::{Environment, PostgresDatabase};
+use forge_store::backend::framed_log::FramedLog;
+use forge_store::backend::{LogFrame, WriteAheadLog};
+use forge_store::error::{BackendError, Error, ErrorKind};
+use forge_store::model::{Key, Kind, Timestamp, Value};
+use forge_store::store::database::Database;
+use forge_store::store::{
+    CheckpointFilter, ClaimChange, LogItem, NewCheckpoint, NewSession, Options, Session, Store,
+    VerifyDepth, VerifyOutcome, WriteContext,
+};
+use postgres::{Client, NoTls};
+use std::collections::BTreeSet;
+use std::path::Path;
+use std::sync::Arc;
+use std::time::Duration;
+
+/// Longer than anything here takes; only a fault makes a test wait this long.
+pub(crate) const WAIT: Duration = Duration::from_secs(120);
+pub(crate) const ID: [u8; 16] = [7; 16];
+/// The name of the store, where there is one.
+pub(crate) const NAME: &str = "team";
+
+/// Opens a database as another process would: with connections of its own.
+pub(crate) fn open(address: &str, name: &str) -> PostgresDatabase {
+    PostgresDatabase::open(address, name, &Environment::new()).unwrap()
+}
+
+pub(crate) fn database(address: &str, name: &str) -> Arc<dyn Database> {
+    Arc::new(open(address, name))
+}
+
+/// Creates the frames and the index of a store with [`ID`], without any frame.
+pub(crate) fn create_bare(address: &str) {
+    assert!(open(address, "bare").create(&ID, "a marker", None).unwrap());
+}
+
+/// Opens the log with this id as another process would.
+pub(crate) fn log(address: &str, id: [u8; 16]) -> FramedLog {
+    FramedLog::new(open(address, "any").frames(&id))
+}
+
+/// Connects for SQL, as an administrator would.
+pub(crate) fn client(address: &str) -> Client {
+    Client::connect(address, NoTls).unwrap()
+}
+
+/// The first column of the first row, which is a number.
+pub(crate) fn count(client: &mut Client, sql: &str) -> i64 {
+    client.query_one(sql, &[]).unwrap().get(0)
+}
+
+/// The address of a database on whichever of two servers can be written.
+pub(crate) fn either(address: &str, other_port: u16) -> String {
+    let (server, database) = address.rsplit_once('/').unwrap();
+    format!("{server},127.0.0.1:{other_port}/{database}?target_session_attrs=read-write")
+}
+
+pub(crate) fn options() -> Options {
+    Options::default().lock_timeout(WAIT)
+}
+
+pub(crate) fn with_keyring(folder: &Path) -> Options {
+    options().keyring(folder.join("keyring"))
+}
+
+/// Opens the store, or creates it, as another process would.
+pub(crate) fn store(address: &str, options: &Options) -> Store {
+    Store::open_or_create_at(&database(address, NAME), options.clone()).unwrap()
+}
+
+pub(crate) fn time(minute: i64) -> Timestamp {
+    Timestamp::from_micros(1_767_261_600_000_000 + minute * 60_000_000)
+}
+
+pub(crate) fn act(minute: i64) -> WriteContext {
+    WriteContext::asked("test", time(minute))
+}
+
+pub(crate) fn session(store: &Store, name: &str) -> Session {
+    store.create_session(&act(0), NewSession::named(name)).unwrap()
+}
+
+fn value(text: &str) -> Value {
+    Value::from([("description", text.into()), ("source", "test".into())])
+}
+
+pub(crate) fn note(id: &str, text: &str) -> ClaimChange {
+    ClaimChange::put(Key::new(Kind::Note, id), value(text))
+}
+
+/// Writes a note of this id, or changes it.
+pub(crate) fn put(session: &Session, minute: i64, id: &str, text: &str) {
+    try_put(session, minute, id, text).unwrap();
+}
+
+pub(crate) fn try_put(session: &Session, minute: i64, id: &str, text: &str) -> Result<(), Error> {
+    session.write(&act(minute)).change(note(id, text)).commit().map(drop)
+}
+
+/// Writes one more claim and a checkpoint with its name, in one record. It is an error if there is
+/// one of this name.
+pub(crate) fn add(session: &Session, name: &str) -> Result<(), Error> {
+    let added = ClaimChange::add(Key::new(Kind::Note, name), value(name));
+    let act = act(1);
+    let write = session.write(&act).change(added);
+    write.checkpoint(NewCheckpoint::manual(name)).commit().map(drop)
+}
+
+/// The ids of the notes at the head of a session.
+pub(crate) fn notes(session: &Session) -> Result<Vec<String>, Error> {
+    let state = session.state(&session.head()?)?;
+    state.claims().entries().map(|entry| Ok(entry?.0.id)).collect()
+}
+
+/// Checks what [`add`] has written: every number exists once, every acknowledged write is there,
+/// and every state is its predecessor and one claim.
+pub(crate) fn audit(session: &Session, acknowledged: &BTreeSet<String>) {
+    let items = session.records(1, usize::MAX).unwrap();
+    let numbers: Vec<u64> = items.iter().map(LogItem::sequence).collect();
+    assert_eq!(numbers, (1..=items.len() as u64).collect::<Vec<_>>());
+    let made = session.checkpoints(&CheckpointFilter::default()).unwrap();
+    let names: BTreeSet<String> = made.iter().map(|one| one.message.clone()).collect();
+    assert_eq!(names.len(), made.len(), "no write counts twice");
+    let lost: Vec<_> = acknowledged.difference(&names).collect();
+    assert!(lost.is_empty(), "acknowledged and gone: {lost:?}");
+    let mut known = BTreeSet::new();
+    for one in made.iter().rev() {
+        let point = session.at_checkpoint(one).unwrap();
+        session.check_digest(&point).unwrap();
+        let state = session.state(&point).unwrap();
+        known.insert(one.message.clone());
+        let ids: BTreeSet<String> =
+            state.claims().entries().map(|entry| entry.unwrap().0.id).collect();
+        assert_eq!(ids, known, "at #{}", one.sequence);
+    }
+}
+
+/// Checks every record, row and digest of a store.
+pub(crate) fn assert_whole(store: &Store) {
+    let verified = store.verify_in_database(VerifyDepth::ReadData).unwrap();
+    assert_eq!((verified.outcome, verified.findings), (VerifyOutcome::Clean, vec![]));
+}
+
+/// The breach that an error reports; `None` if it is another error.
+pub(crate) fn breach(error: &Error) -> Option<&'static str> {
+    match error {
+        Error::Backend(BackendError::Breach { breach, .. }) => {
+            assert_eq!(error.kind(), ErrorKind::Forged);
+            Some(breach.name())
+        }
+        _ => None,
+    }
+}
+
+/// An error with its causes, in one line.
+pub(crate) fn chain(error: &dyn std::error::Error) -> String {
+    let mut text = error.to_string();
+    let mut source = error.source();
+    while let Some(cause) = source {
+        text = format!("{text}: {cause}");
+        source = cause.source();
+    }
+    text
+}
+
+/// Whether an error leaves open whether something was written.
+pub(crate) fn is_unsure(error: &BackendError) -> bool {
+    matches!(error, BackendError::Database { unsure: true, .. })
+}
+
+/// All records of a log, read as another process would.
+pub(crate) fn frames(address: &str, id: [u8; 16]) -> Vec<LogFrame> {
+    let log = log(address, id);
+    log.read(log.start().unwrap(), u64::MAX).unwrap().frames
+}
+
+pub(crate) fn hex(bytes: &[u8]) -> String {
+    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
+}
+
+/// How often a text is in the tables of forge, in names, markers and bytes.
+pub(crate) fn in_tables(client: &mut Client, text: &str) -> i64 {
+    let tables = ["store", "log", "frame", "index", "generation", "row"];
+    // Bytes are hex digits in the text of a row.
+    let rows = tables.map(|table| {
+        format!("select count(*) from forge.{table} t where position($1 in t::text) > 0")
+    });
+    let mut found = |text: &str| {
+        let counts = rows.iter().map(|sql| client.query_one(sql, &[&text]).unwrap());
+        counts.map(|row| row.get::<_, i64>(0)).sum::<i64>()
+    };
+    found(text) + found(&hex(text.as_bytes()))
+}
