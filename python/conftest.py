@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Iterator
@@ -11,6 +12,7 @@ import pytest
 
 if TYPE_CHECKING:
     from forge_store.langgraph import ForgeSaver
+    from postgres import PostgresServer
 
 # CrewAI has an environment of its own, since it needs other versions of packages than the others.
 collect_ignore = (
@@ -24,6 +26,8 @@ def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     home.mkdir()
     for name in ("FORGE_STORE", "FORGE_KEYRING", "XDG_STATE_HOME", "XDG_CONFIG_HOME"):
         monkeypatch.delenv(name, raising=False)
+    for name in [name for name in os.environ if name.startswith("PG")]:
+        monkeypatch.delenv(name)
     monkeypatch.setenv("HOME", str(home))
     monkeypatch.chdir(home)
     return home
@@ -64,3 +68,18 @@ def saver(path: Path) -> Iterator[ForgeSaver]:
 
     with ForgeSaver.from_path(path) as saver:
         yield saver
+
+
+@pytest.fixture(scope="session")
+def postgres() -> Iterator[PostgresServer]:
+    """A PostgreSQL server."""
+    from postgres import started_server
+
+    with started_server() as server:
+        yield server
+
+
+@pytest.fixture
+def database(postgres: PostgresServer) -> str:
+    """The address of a new database."""
+    return postgres.new_database()

@@ -1,23 +1,50 @@
-"""pytest -p langgraph_plugin: LangGraph's own tests with our saver where they use SqliteSaver."""
+"""pytest -p langgraph_plugin: LangGraph's own tests with our saver where they use SqliteSaver.
+
+With FORGE_LANGGRAPH_POSTGRES, it keeps the threads of each test in shards in a PostgreSQL database, else in memory.
+"""
 
 from __future__ import annotations
 
+import atexit
 import os
 import sys
 from collections.abc import AsyncIterator, Iterator
-from contextlib import asynccontextmanager, contextmanager
+from contextlib import ExitStack, asynccontextmanager, contextmanager
+from itertools import count
+from typing import Any
 
 sys.path.insert(0, os.getcwd())
 
 import tests.conftest_checkpointer as fixtures
 from langgraph.checkpoint.serde.encrypted import EncryptedSerializer
 
+import forge_store
 from forge_store.langgraph import ForgeSaver
+
+numbers = count()
+address = None
+if os.environ.get("FORGE_LANGGRAPH_POSTGRES"):
+    from postgres import started_server
+
+    servers = ExitStack()
+    atexit.register(servers.close)
+    address = servers.enter_context(started_server()).new_database()
+
+
+@contextmanager
+def _saver(**options: Any) -> Iterator[ForgeSaver]:
+    if address is None:
+        with ForgeSaver(**options) as saver:
+            yield saver
+    else:
+        name = f"test {next(numbers)}"
+        with forge_store.open_shards(address, name=name, shards=2, create=True, redact=False) as shards:
+            yield ForgeSaver(shards, **options)
 
 
 @contextmanager
 def _plain() -> Iterator[ForgeSaver]:
-    with ForgeSaver() as saver:
+    with _saver() as saver:
         fixtures._apply_strict_msgpack(saver)
         yield saver
 
@@ -25,13 +52,13 @@ def _plain() -> Iterator[ForgeSaver]:
 @contextmanager
 def _sealed() -> Iterator[ForgeSaver]:
     serde = EncryptedSerializer.from_pycryptodome_aes(key=b"1234567890123456")
-    with ForgeSaver(serde=serde) as saver:
+    with _saver(serde=serde) as saver:
         yield saver
 
 
 @asynccontextmanager
 async def _async() -> AsyncIterator[ForgeSaver]:
-    async with ForgeSaver() as saver:
+    with _saver() as saver:
         fixtures._apply_strict_msgpack(saver)
         yield saver
 

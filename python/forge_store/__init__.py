@@ -32,6 +32,7 @@ from ._forge import (
     __version__,
 )
 from ._session import Moment, Session
+from ._shards import Shards, open_shards
 from ._store import Store, in_memory, open
 from ._values import (
     Belief,
@@ -93,6 +94,7 @@ __all__ = [
     "SearchPage",
     "Session",
     "SessionInfo",
+    "Shards",
     "State",
     "Step",
     "Store",
@@ -106,4 +108,5 @@ __all__ = [
     "__version__",
     "in_memory",
     "open",
+    "open_shards",
 ]

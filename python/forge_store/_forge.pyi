@@ -1,7 +1,7 @@
 from collections.abc import Callable
 from datetime import datetime
 from os import PathLike
-from typing import Any, final
+from typing import Any, TypedDict, final
 
 __version__: str
 
@@ -22,20 +22,34 @@ class Internal(ForgeError): ...
 _Fields = dict[str, Any]
 _Progress = Callable[[float], Any] | None
 
+class OpenArguments(TypedDict):
+    create: bool
+    read_only: bool
+    redact: bool
+    allow: list[str]
+    sealed: bool | None
+    encrypted: bool
+    lock_timeout: float
+    checkpoints: bool
+
+@final
+class Shards:
+    @staticmethod
+    def open(
+        address: str, name: str, count: int | None, arguments: OpenArguments
+    ) -> Shards: ...
+    @property
+    def name(self) -> str: ...
+    @property
+    def count(self) -> int: ...
+    def number_of(self, session: str) -> int: ...
+    def shard(self, number: int) -> Store: ...
+
 @final
 class Store:
     @staticmethod
     def open(
-        path: str | PathLike[str] | None = None,
-        *,
-        create: bool = False,
-        read_only: bool = False,
-        redact: bool = True,
-        allow: list[str] = ...,
-        sealed: bool = True,
-        encrypted: bool = False,
-        lock_timeout: float = 5.0,
-        checkpoints: bool = True,
+        path: str | PathLike[str] | None, name: str | None, arguments: OpenArguments
     ) -> Store: ...
     @staticmethod
     def in_memory(
@@ -43,6 +57,8 @@ class Store:
     ) -> Store: ...
     @property
     def path(self) -> PathLike[str] | None: ...
+    @property
+    def database(self) -> tuple[str, str] | None: ...
     @property
     def closed(self) -> bool: ...
     def close(self) -> None: ...
@@ -287,4 +303,3 @@ class Graphs:
     def delete_for_runs(self, runs: list[str]) -> None: ...
     def copy_thread(self, source: str, target: str) -> None: ...
     def prune(self, threads: list[str], strategy: str) -> None: ...
-    def close(self) -> None: ...

@@ -40,9 +40,21 @@ class Store:
 
     @property
     def path(self) -> str | None:
-        """Its folder; ``None`` if it is in memory."""
+        """Its folder; ``None`` if it is in memory or in a database."""
         path = self._native.path
         return None if path is None else str(path)
+
+    @property
+    def address(self) -> str | None:
+        """The address of the database that it is in, without a password; else ``None``."""
+        place = self._native.database
+        return None if place is None else place[0]
+
+    @property
+    def name(self) -> str | None:
+        """Its name in the database; ``None`` if it is in files or in memory."""
+        place = self._native.database
+        return None if place is None else place[1]
 
     @property
     def closed(self) -> bool:
@@ -77,7 +89,8 @@ class Store:
 
     def __repr__(self) -> str:
         state = " closed" if self.closed else ""
-        return f"<Store {self.path or 'in memory'}{state}>"
+        place = "in memory" if self.address is None else f"{self.name} in {self.address}"
+        return f"<Store {self.path or place}{state}>"
 
     def session(self, name: str | None = None, *, create: bool = True) -> Session:
         """The debugging session with this name, which is created if there is none.
@@ -133,7 +146,10 @@ class Store:
         return verification_of(self._native.verify(full, progress))
 
     def backup(self, to: str | PathLike[str], *, progress: Progress | None = None) -> None:
-        """Copies the store to a folder, as of one moment, while others write to it."""
+        """Copies the store to a folder, as of one moment, while others write to it.
+
+        A store in a database is backed up with the database.
+        """
         self._native.backup(to, progress)
 
     def export_bundle(
@@ -171,11 +187,12 @@ class Store:
 def open(
     path: str | PathLike[str] | None = None,
     *,
+    name: str | None = None,
     create: bool = False,
     read_only: bool = False,
     redact: bool = True,
     allow: Iterable[str] = (),
-    sealed: bool = True,
+    sealed: bool | None = None,
     encrypted: bool = False,
     lock_timeout: float = 5.0,
     checkpoints: bool = True,
@@ -183,9 +200,12 @@ def open(
     """Opens a store.
 
     Without a path it is the one that ``FORGE_STORE`` names, or the nearest ``.forge`` in the
-    working directory or above, as for the command ``forge``. With ``create`` it is made if there is
-    none: sealed, unless ``sealed`` is false; ``encrypted`` if that is asked for. Its key is in
-    forge's keyring.
+    working directory or above, as for the command ``forge``. ``postgres://HOST/DATABASE`` is the
+    store ``name`` in a PostgreSQL database.
+
+    With ``create`` it is made if there is none: ``encrypted`` if that is asked for, and sealed,
+    unless ``sealed`` is false. In a database it is sealed only if ``sealed`` is true, because all
+    that write to a sealed store need its key. Keys are in forge's keyring.
 
     Secrets of known forms are removed from everything that is written, unless ``redact`` is false;
     ``allow`` names exceptions (a text, or ``kind:NAME``). The settings of the command ``forge`` are
@@ -194,18 +214,17 @@ def open(
     Events (a confirmed hypothesis, a finished check) make checkpoints, unless ``checkpoints`` is
     false.
     """
-    native = _forge.Store.open(
-        path,
-        create=create,
-        read_only=read_only,
-        redact=redact,
-        allow=list(allow),
-        sealed=sealed,
-        encrypted=encrypted,
-        lock_timeout=lock_timeout,
-        checkpoints=checkpoints,
-    )
-    return Store(native)
+    arguments: _forge.OpenArguments = {
+        "create": create,
+        "read_only": read_only,
+        "redact": redact,
+        "allow": list(allow),
+        "sealed": sealed,
+        "encrypted": encrypted,
+        "lock_timeout": lock_timeout,
+        "checkpoints": checkpoints,
+    }
+    return Store(_forge.Store.open(path, name, arguments))
 
 
 def in_memory(

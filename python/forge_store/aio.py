@@ -10,7 +10,8 @@
 >>> asyncio.run(main())
 ('N1', 1)
 
-Every method of ``Store``, ``Session`` and ``Moment`` is there under its own name, and is awaited.
+Every method of ``Store``, ``Shards``, ``Session`` and ``Moment`` is there under its own name, and is
+awaited.
 Properties that read the store (``head``, ``state``, ``info``, ...) are methods here.
 """
 
@@ -21,11 +22,12 @@ from typing import Any, Callable
 
 import forge_store
 
-_WRAPPED = (forge_store.Store, forge_store.Session, forge_store.Moment)
+_CLOSED = (forge_store.Store, forge_store.Shards)
+_WRAPPED = (*_CLOSED, forge_store.Session, forge_store.Moment)
 
 
 class Async:
-    """A store, session or moment whose calls are awaited; ``sync`` is the object itself."""
+    """A store, shards, a session or a moment whose calls are awaited; ``sync`` is the object itself."""
 
     __slots__ = ("sync",)
 
@@ -53,7 +55,7 @@ class Async:
         return self
 
     async def __aexit__(self, *_: object) -> None:
-        if isinstance(self.sync, forge_store.Store):
+        if isinstance(self.sync, _CLOSED):
             await asyncio.to_thread(self.sync.close)
 
     def __repr__(self) -> str:
@@ -63,6 +65,11 @@ class Async:
 async def open(*arguments: Any, **options: Any) -> Async:
     """Opens a store as ``forge_store.open`` does."""
     return Async(await asyncio.to_thread(forge_store.open, *arguments, **options))
+
+
+async def open_shards(*arguments: Any, **options: Any) -> Async:
+    """Opens shards as ``forge_store.open_shards`` does."""
+    return Async(await asyncio.to_thread(forge_store.open_shards, *arguments, **options))
 
 
 def _wrap(value: Any) -> Any:

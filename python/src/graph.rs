@@ -2,9 +2,10 @@
 
 #![expect(clippy::needless_pass_by_value, reason = "arguments from Python arrive as values")]
 
-use crate::error::{exception, invalid};
+use crate::error::invalid;
 use crate::handle::StoreHandle;
 use crate::store::Store;
+use crate::watch::detached;
 use forge_store::Timestamp;
 use forge_store::error::Error;
 use forge_systems::graph::{
@@ -15,8 +16,7 @@ use pyo3::prelude::*;
 use pyo3::pybacked::PyBackedBytes;
 use pyo3::types::PyBytes;
 use std::collections::BTreeMap;
-use std::process;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 
 /// A value as the serialiser gives it: the word for its encoding, and its bytes.
 type TypedArgument = (String, PyBackedBytes);
@@ -54,11 +54,7 @@ type HistoryResult = (Vec<(String, TypedResult)>, Option<TypedResult>);
 
 /// The threads of a graph in a store.
 #[pyclass(frozen, module = "forge_store._forge")]
-pub(crate) struct Graphs {
-    handle: Arc<StoreHandle>,
-    /// The view of the store, with the process that made it: a forked one makes its own.
-    opened: Mutex<Option<(u32, GraphStore)>>,
-}
+pub(crate) struct Graphs(Arc<StoreHandle>);
 
 impl Graphs {
     /// Runs `work` on the threads while other Python threads go on.
@@ -67,19 +63,8 @@ impl Graphs {
         py: Python<'_>,
         work: impl FnOnce(&GraphStore, Timestamp) -> Result<T, Error> + Send,
     ) -> PyResult<T> {
-        let store = self.handle.writable(py)?;
-        let graphs = {
-            let mut opened = self.opened.lock().unwrap_or_else(PoisonError::into_inner);
-            match &*opened {
-                Some((process, graphs)) if *process == process::id() => graphs.clone(),
-                _ => {
-                    let graphs = GraphStore::new(store);
-                    *opened = Some((process::id(), graphs.clone()));
-                    graphs
-                }
-            }
-        };
-        py.detach(|| work(&graphs, Timestamp::now())).map_err(|error| exception(py, &error))
+        let graphs = self.0.graphs(py)?;
+        detached(py, || work(&graphs, Timestamp::now()))
     }
 }
 
@@ -87,7 +72,7 @@ impl Graphs {
 impl Graphs {
     #[new]
     fn new(store: &Store) -> Self {
-        Self { handle: Arc::clone(&store.handle), opened: Mutex::new(None) }
+        Self(Arc::clone(&store.handle))
     }
 
     /// Puts a checkpoint. Returns the branch and whether it began there; or the names of the
@@ -229,11 +214,6 @@ impl Graphs {
             }
         };
         self.run(py, |graphs, now| graphs.prune(now, &threads, keep))
-    }
-
-    /// Forgets what was read, and the store.
-    fn close(&self) {
-        self.opened.lock().unwrap_or_else(PoisonError::into_inner).take();
     }
 }
 

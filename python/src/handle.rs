@@ -1,18 +1,21 @@
 //! An open store that survives threads, `fork` and `close`.
 
+use crate::database::{DatabaseConnections, open_exception};
 use crate::error::{exception, of_kind};
 use forge_store::admin::MaintenanceThread;
 use forge_store::error::ErrorKind;
+use forge_store::store::database::DatabasePlace;
 use forge_store::{Options, Session, Store};
+use forge_systems::graph::GraphStore;
 use pyo3::prelude::*;
 use std::collections::HashMap;
 use std::mem;
 use std::path::{Path, PathBuf};
 use std::process;
-use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 
 /// The process that imported the module. A process that it forks has none of RocksDB's background
-/// threads, so the index cannot be written there.
+/// threads, so an index in files cannot be written there.
 static FIRST_PROCESS: OnceLock<u32> = OnceLock::new();
 
 /// Notes the process that imports the module.
@@ -20,8 +23,34 @@ pub(crate) fn note_process() {
     FIRST_PROCESS.get_or_init(process::id);
 }
 
-fn is_forked() -> bool {
-    FIRST_PROCESS.get().is_some_and(|first| *first != process::id())
+/// Where a process opens a store, also a forked one.
+pub(crate) enum StorePlace {
+    Memory,
+    Folder(PathBuf),
+    /// The store of this name in a database.
+    Database(Arc<DatabaseConnections>, String),
+}
+
+impl StorePlace {
+    /// Opens the store with these options.
+    ///
+    /// # Errors
+    /// If it is not there, or in memory.
+    pub(crate) fn open(&self, py: Python<'_>, options: &Options) -> PyResult<Store> {
+        let opened = match self {
+            Self::Memory => {
+                let what = "a store in memory belongs to the process that made it";
+                let next = "use a store in a folder to share it";
+                return Err(of_kind(py, ErrorKind::Invalid, what, next));
+            }
+            Self::Folder(path) => py.detach(|| Store::open(path, options.clone())),
+            Self::Database(connections, name) => {
+                let database = connections.named(py, name)?;
+                py.detach(|| Store::at(&database, options.clone()))
+            }
+        };
+        opened.map_err(|error| open_exception(py, &error))
+    }
 }
 
 /// What one process has open.
@@ -29,12 +58,14 @@ struct OpenStore {
     store: Store,
     /// The sessions that were used, by id.
     sessions: HashMap<String, Session>,
+    /// The threads of graphs.
+    graphs: GraphStore,
     /// Begins with the first write.
     maintenance: Option<MaintenanceThread>,
 }
 
 /// A value of one process. In a forked process it is neither used nor dropped: its threads are not
-/// there, and its locks may be held for ever.
+/// there, its locks may be held for ever, and its parent uses its connections.
 struct ProcessOwned<T> {
     process: u32,
     value: Option<T>,
@@ -63,7 +94,8 @@ impl<T> Drop for ProcessOwned<T> {
 /// The mutex is only locked while the interpreter is held, and never across work in the store.
 /// `os.fork` holds the interpreter too, so a child never finds the mutex locked.
 pub(crate) struct StoreHandle {
-    path: Option<PathBuf>,
+    place: StorePlace,
+    database: Option<DatabasePlace>,
     options: Options,
     /// Whether events make checkpoints.
     checkpoints: bool,
@@ -71,11 +103,16 @@ pub(crate) struct StoreHandle {
 }
 
 impl StoreHandle {
-    /// Wraps a store that was just opened with these options.
-    pub(crate) fn new(store: Store, options: Options, checkpoints: bool) -> Self {
-        let path = store.path().map(Path::to_owned);
+    /// Wraps a store that was just opened at this place with these options.
+    pub(crate) fn new(
+        store: Store,
+        place: StorePlace,
+        options: Options,
+        checkpoints: bool,
+    ) -> Self {
+        let database = store.database().map(|database| database.place().clone());
         let opened = Mutex::new(Some(ProcessOwned::new(OpenStore::new(store))));
-        Self { path, options, checkpoints, opened }
+        Self { place, database, options, checkpoints, opened }
     }
 
     /// Returns whether events make checkpoints.
@@ -83,9 +120,22 @@ impl StoreHandle {
         self.checkpoints
     }
 
-    /// Returns the folder of the store; `None` if it is in memory.
+    /// Returns the folder of the store; `None` if it has none.
     pub(crate) fn path(&self) -> Option<&Path> {
-        self.path.as_deref()
+        match &self.place {
+            StorePlace::Folder(path) => Some(path),
+            StorePlace::Memory | StorePlace::Database(..) => None,
+        }
+    }
+
+    /// Returns the place of the store in a database; `None` if it is in files or in memory.
+    pub(crate) const fn database(&self) -> Option<&DatabasePlace> {
+        self.database.as_ref()
+    }
+
+    /// Returns whether this process cannot write the index.
+    fn lacks_threads(&self) -> bool {
+        self.database.is_none() && FIRST_PROCESS.get().is_some_and(|first| *first != process::id())
     }
 
     /// Returns the store, for reading.
@@ -102,11 +152,20 @@ impl StoreHandle {
     /// As [`Self::store`].
     pub(crate) fn writable(&self, py: Python<'_>) -> PyResult<Store> {
         self.with(py, |opened| {
-            if opened.maintenance.is_none() && !is_forked() && !self.options.read_only {
+            if opened.maintenance.is_none() && !self.lacks_threads() && !self.options.read_only {
                 opened.maintenance = Some(opened.store.maintainer());
             }
             opened.store.clone()
         })
+    }
+
+    /// Returns the threads of graphs, for writing.
+    ///
+    /// # Errors
+    /// As [`Self::store`].
+    pub(crate) fn graphs(&self, py: Python<'_>) -> PyResult<GraphStore> {
+        self.writable(py)?;
+        self.with(py, |opened| opened.graphs.clone())
     }
 
     /// Returns the store, for work that writes the index.
@@ -114,7 +173,7 @@ impl StoreHandle {
     /// # Errors
     /// As [`Self::store`]; also if this process was forked from one that imported the module.
     pub(crate) fn maintainable(&self, py: Python<'_>) -> PyResult<Store> {
-        if is_forked() {
+        if self.lacks_threads() {
             let what = "a forked process cannot write the index of a store";
             let next = "do this in the process that imported forge_store, or start processes with \
                         the method 'spawn'";
@@ -167,14 +226,7 @@ impl StoreHandle {
                 return Ok(read(own));
             }
         }
-        let Some(path) = &self.path else {
-            let what = "a store in memory belongs to the process that made it";
-            let next = "use a store in a folder to share it";
-            return Err(of_kind(py, ErrorKind::Invalid, what, next));
-        };
-        let fresh = py
-            .detach(|| Store::open(path, self.options.clone()))
-            .map_err(|error| exception(py, &error))?;
+        let fresh = self.place.open(py, &self.options)?;
         let mut opened = self.lock();
         let known = opened.as_mut().ok_or_else(closed)?;
         if let Some(own) = known.get() {
@@ -190,6 +242,7 @@ impl StoreHandle {
 
 impl OpenStore {
     fn new(store: Store) -> Self {
-        Self { store, sessions: HashMap::new(), maintenance: None }
+        let graphs = GraphStore::new(store.clone());
+        Self { store, sessions: HashMap::new(), graphs, maintenance: None }
     }
 }

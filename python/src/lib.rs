@@ -5,6 +5,7 @@
 //! take `&mut self`, and the interpreter is released around all work in the store, so any number of
 //! threads may share one store.
 
+mod database;
 mod error;
 mod graph;
 mod handle;
@@ -15,6 +16,7 @@ mod moment;
 mod place;
 mod plain;
 mod session;
+mod shards;
 mod store;
 mod systems;
 mod watch;
@@ -32,6 +34,7 @@ fn _forge(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<memory::Memory>()?;
     module.add_class::<moment::SessionMoment>()?;
     module.add_class::<session::Session>()?;
+    module.add_class::<shards::Shards>()?;
     module.add_class::<store::Store>()?;
     module.add_class::<systems::NativeRun>()?;
     module.add_class::<systems::NativeProgress>()?;

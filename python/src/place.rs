@@ -19,6 +19,13 @@ pub(crate) enum PlaceError {
     Io(String, io::Error),
 }
 
+/// The folder of a store.
+pub(crate) struct StoreFolder {
+    pub(crate) path: PathBuf,
+    /// Whether the caller or the environment named it, rather than a search found it.
+    pub(crate) is_named: bool,
+}
+
 /// Returns the folder of the keys of stores, outside of all of them.
 pub(crate) fn keyring() -> Option<PathBuf> {
     absolute("FORGE_KEYRING").or_else(|| {
@@ -31,14 +38,22 @@ pub(crate) fn keyring() -> Option<PathBuf> {
 /// Returns the folder of the store: the given one, or the one in it; else the one that
 /// `FORGE_STORE` names; else the nearest `.forge` in the working directory or above. If there is
 /// none, returns where to create it, if that is asked for.
-pub(crate) fn store_folder(given: Option<PathBuf>, create: bool) -> Result<PathBuf, PlaceError> {
+pub(crate) fn store_folder(
+    given: Option<PathBuf>,
+    create: bool,
+) -> Result<StoreFolder, PlaceError> {
     let named = given.or_else(|| {
         env::var_os("FORGE_STORE").filter(|value| !value.is_empty()).map(PathBuf::from)
     });
     if let Some(path) = named {
         let inside = path.join(STORE_FOLDER);
-        return Ok(if inside.is_dir() { inward(inside)? } else { path });
+        let path = if inside.is_dir() { inward(inside)? } else { path };
+        return Ok(StoreFolder { path, is_named: true });
     }
+    Ok(StoreFolder { path: nearest_folder(create)?, is_named: false })
+}
+
+fn nearest_folder(create: bool) -> Result<PathBuf, PlaceError> {
     let start = env::current_dir()
         .map_err(|error| PlaceError::Io("cannot find the working directory".to_owned(), error))?;
     let mut next = Some(start.clone());

@@ -2,9 +2,10 @@
 
 #![expect(clippy::needless_pass_by_value, reason = "arguments from Python arrive as values")]
 
+use crate::database::{self, place_in_database};
 use crate::error::{exception, invalid, of_kind};
-use crate::handle::StoreHandle;
-use crate::place::{self, PlaceError};
+use crate::handle::{StoreHandle, StorePlace};
+use crate::place::{self, PlaceError, StoreFolder};
 use crate::plain::{PlainValue, plain_map, time_from};
 use crate::session::{Session, summary_fields};
 use crate::watch::{detached, watched};
@@ -28,29 +29,36 @@ pub(crate) struct Store {
 
 #[pymethods]
 impl Store {
-    /// Opens the store at a path, or the nearest one; creates it if that is asked for.
+    /// Opens the store at a path, in a database, or the nearest one; if asked, creates it.
     #[staticmethod]
-    #[pyo3(signature = (path=None, *, create=false, read_only=false, redact=true, allow=Vec::new(), sealed=true, encrypted=false, lock_timeout=5.0, checkpoints=true))]
-    #[expect(clippy::too_many_arguments, reason = "they are keywords in Python")]
     fn open(
         py: Python<'_>,
         path: Option<PathBuf>,
-        create: bool,
-        read_only: bool,
-        redact: bool,
-        allow: Vec<String>,
-        sealed: bool,
-        encrypted: bool,
-        lock_timeout: f64,
-        checkpoints: bool,
+        name: Option<String>,
+        arguments: OpenArguments,
     ) -> PyResult<Self> {
-        let options = options(py, redact, &allow, lock_timeout)?
-            .read_only(read_only)
-            .keyring(place::keyring().filter(|_| sealed || !create))
-            .encrypted(encrypted);
-        let path = place::store_folder(path, create && !read_only)
-            .map_err(|error| place_exception(py, error))?;
-        let opened = py.detach(|| match create {
+        if let Some((connections, name)) = place_in_database(py, path.as_deref(), name)? {
+            let database = connections.named(py, &name)?;
+            if arguments.create && !arguments.read_only {
+                let options = arguments.options(py)?.keyring(arguments.new_keyring());
+                detached(py, || match database.marker()? {
+                    Some(_) => Ok(()),
+                    None => forge_store::Store::open_or_create_at(&database, options).map(drop),
+                })?;
+            }
+            let place = StorePlace::Database(Arc::new(connections), name);
+            return Self::open_in_database(py, place, &arguments);
+        }
+        let may_create = arguments.create && !arguments.read_only;
+        let folder = place::store_folder(path, may_create);
+        let folder = folder.map_err(|error| place_exception(py, error))?;
+        check_database_named(py, &folder)?;
+        let keyring =
+            place::keyring().filter(|_| arguments.sealed.unwrap_or(true) || !arguments.create);
+        let options = arguments.options(py)?.keyring(keyring);
+        let options = options.connector(folder.is_named.then(database::connector));
+        let path = folder.path;
+        let opened = py.detach(|| match arguments.create {
             true => forge_store::Store::open_or_create(&path, options.clone()),
             false => forge_store::Store::open(&path, options.clone()),
         });
@@ -63,7 +71,8 @@ impl Store {
             ),
             other => exception(py, &other),
         })?;
-        Ok(Self { handle: Arc::new(StoreHandle::new(store, options, checkpoints)) })
+        let place = StorePlace::Folder(path);
+        Ok(Self::wrap(StoreHandle::new(store, place, options, arguments.checkpoints)))
     }
 
     /// Makes a store in memory.
@@ -78,10 +87,18 @@ impl Store {
         let options = options(py, redact, &allow, 5.0)?;
         let store = forge_store::Store::in_memory_with(options.clone())
             .map_err(|error| exception(py, &error))?;
-        Ok(Self { handle: Arc::new(StoreHandle::new(store, options, checkpoints)) })
+        Ok(Self::wrap(StoreHandle::new(store, StorePlace::Memory, options, checkpoints)))
     }
 
-    /// The folder of the store; `None` if it is in memory.
+    /// The address of the database that holds the store, and its name there; `None` if it is in
+    /// files or in memory.
+    #[getter]
+    fn database(&self) -> Option<(String, String)> {
+        let place = self.handle.database()?;
+        Some((place.address.clone(), place.name.clone()))
+    }
+
+    /// The folder of the store; `None` if it has none.
     #[getter]
     fn path(&self) -> Option<PathBuf> {
         self.handle.path().map(PathBuf::from)
@@ -222,12 +239,19 @@ impl Store {
         full: bool,
         progress: Option<&Bound<'_, PyAny>>,
     ) -> PyResult<PlainValue> {
-        let path = self.folder(py, "verify")?;
+        let store = self.handle.store(py)?;
+        let path = match store.database() {
+            Some(_) => None,
+            None => Some(self.folder(py, "verify")?),
+        };
         let depth = if full { VerifyDepth::ReadData } else { VerifyDepth::Quick };
         let now = Timestamp::now();
         watched(py, progress, move || {
             let keyring = place::keyring();
-            let report = forge_store::Store::verify(&path, depth, now, keyring.as_deref())?;
+            let report = match path {
+                Some(path) => forge_store::Store::verify(&path, depth, now, keyring.as_deref())?,
+                None => store.verify_in_database(depth)?,
+            };
             let findings = report.findings.into_iter().map(|finding| {
                 plain_map! {
                     "place": finding.place,
@@ -351,11 +375,38 @@ impl Store {
 }
 
 impl Store {
+    /// Opens a store that is in a database.
+    ///
+    /// # Errors
+    /// If it is not there.
+    pub(crate) fn open_in_database(
+        py: Python<'_>,
+        place: StorePlace,
+        arguments: &OpenArguments,
+    ) -> PyResult<Self> {
+        let options = arguments.options(py)?.keyring(arguments.known_keyring());
+        let store = place.open(py, &options)?;
+        Ok(Self::wrap(StoreHandle::new(store, place, options, arguments.checkpoints)))
+    }
+
+    fn wrap(handle: StoreHandle) -> Self {
+        Self { handle: Arc::new(handle) }
+    }
+
     fn folder(&self, py: Python<'_>, what: &str) -> PyResult<PathBuf> {
         self.handle.store(py)?;
-        self.handle.path().map(PathBuf::from).ok_or_else(|| {
-            let problem = format!("a store in memory has no files for '{what}'");
-            invalid(py, &problem, "open a store in a folder")
+        if let Some(path) = self.handle.path() {
+            return Ok(path.to_owned());
+        }
+        Err(match self.handle.database() {
+            Some(place) => {
+                let problem = format!("'{what}' is for stores in files, and this is {place}");
+                invalid(py, &problem, "use 'export_bundle', or back up the database")
+            }
+            None => {
+                let problem = format!("a store in memory has no files for '{what}'");
+                invalid(py, &problem, "open a store in a folder")
+            }
         })
     }
 }
@@ -408,6 +459,55 @@ fn write_bundle(
         // Best effort: what is left has a name that says so.
         let _ = std::fs::remove_file(&part);
     })
+}
+
+/// How a store is opened: the keywords of `forge_store.open`.
+#[derive(FromPyObject)]
+#[pyo3(from_item_all)]
+pub(crate) struct OpenArguments {
+    pub(crate) create: bool,
+    pub(crate) read_only: bool,
+    redact: bool,
+    allow: Vec<String>,
+    sealed: Option<bool>,
+    encrypted: bool,
+    lock_timeout: f64,
+    checkpoints: bool,
+}
+
+impl OpenArguments {
+    /// Returns the options, without a keyring.
+    ///
+    /// # Errors
+    /// If a keyword is not valid.
+    pub(crate) fn options(&self, py: Python<'_>) -> PyResult<Options> {
+        let options = options(py, self.redact, &self.allow, self.lock_timeout)?;
+        Ok(options.read_only(self.read_only).encrypted(self.encrypted))
+    }
+
+    /// Returns the keyring for a new store in a database: without one, it has no seals.
+    pub(crate) fn new_keyring(&self) -> Option<PathBuf> {
+        place::keyring().filter(|_| self.sealed.unwrap_or(self.encrypted))
+    }
+
+    /// Returns the keyring for a store that is in a database already. None is made for a store
+    /// without seals: many processes that use a database have no folder that stays.
+    fn known_keyring(&self) -> Option<PathBuf> {
+        place::keyring().filter(|folder| folder.is_dir())
+    }
+}
+
+/// Refuses a database that is named by a folder which only a search found.
+fn check_database_named(py: Python<'_>, folder: &StoreFolder) -> PyResult<()> {
+    if folder.is_named {
+        return Ok(());
+    }
+    // What is wrong with the folder is reported when it is opened.
+    let Ok(Some(place)) = forge_store::Store::database_of(&folder.path) else { return Ok(()) };
+    let what = format!("the store that was found at '{}' is {place}", folder.path.display());
+    let next = "if you made that folder, name it as the path: one that came with a project could \
+                name a server that collects passwords";
+    Err(invalid(py, &what, next))
 }
 
 fn options(py: Python<'_>, redact: bool, allow: &[String], lock_timeout: f64) -> PyResult<Options> {

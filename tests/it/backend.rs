@@ -1,6 +1,7 @@
 //! Runs the conformance suites on every backend.
 
 mod depot;
+mod framed;
 mod spread;
 
 use forge_store::backend::encrypted::{EncryptedIndex, HiddenKeyBytes};

@@ -19,7 +19,7 @@ from langchain_core.runnables import RunnableConfig
 from langgraph.checkpoint.base import BaseCheckpointSaver, ChannelVersions, CheckpointTuple
 from langgraph.checkpoint.serde.jsonplus import JsonPlusSerializer
 
-from .. import Invalid, NotFound, Store, Unavailable
+from .. import Invalid, NotFound, Shards, Store, Unavailable
 from .._import_source import postgres_connection
 from .._values import refusal
 from .saver import ForgeSaver
@@ -40,7 +40,7 @@ class Imported:
     bytes_there: int = 0
     """The size of the tables of the source, with everything in them."""
     bytes_here: int = 0
-    """By how much the folder of the store grew; 0 for one in memory."""
+    """By how much the folder of the store grew; 0 for one without a folder."""
 
     def to_dict(self) -> dict[str, int]:
         """The fields by name."""
@@ -135,10 +135,10 @@ def postgres_source(address: str) -> Generator[ThreadSource]:
         yield ThreadSource(saver, query, "checkpoint_writes", True, sum(size[0][0] for size in sizes))
 
 
-def import_threads(source: ThreadSource, store: Store) -> Imported:
+def import_threads(source: ThreadSource, store: Store | Shards) -> Imported:
     """Takes over all threads with their checkpoints, namespaces, writes and metadata.
 
-    The store must be opened with ``redact=False``, as `ForgeSaver.from_path` does.
+    The store, or the shards, must be opened with ``redact=False``, as `ForgeSaver.from_path` does.
 
     What the store has already is left as it is, so a second import saves only what is new, and one
     that was interrupted goes on.
@@ -146,7 +146,8 @@ def import_threads(source: ThreadSource, store: Store) -> Imported:
     done, before = Imported(bytes_there=source.bytes), _size(store)
     target = ForgeSaver(store, serde=_CarryingSerializer())
     for (thread,) in source.query("SELECT DISTINCT thread_id FROM checkpoints ORDER BY 1"):
-        is_new = not target._graphs.find(thread)
+        graphs = target._graphs_of(thread)
+        is_new = not graphs.find(thread)
         versions: dict[tuple[str, str], ChannelVersions] = {}
         for namespace, checkpoint_id, parent in _in_order(source, thread):
             config = _config(thread, namespace, checkpoint_id)
@@ -154,7 +155,7 @@ def import_threads(source: ThreadSource, store: Store) -> Imported:
             if found is None:
                 continue  # It was deleted since the import began.
             versions[namespace, checkpoint_id] = found.checkpoint["channel_versions"]
-            is_known = bool(target._graphs.find(thread, namespace, checkpoint_id))
+            is_known = bool(graphs.find(thread, namespace, checkpoint_id))
             # The writes come first: a checkpoint that is there is there with all of them.
             done.writes += _take_writes(source, target, found)
             if is_known:
@@ -201,7 +202,7 @@ def _take_writes(source: ThreadSource, target: ForgeSaver, found: CheckpointTupl
         tasks.setdefault(task, []).append((channel, value))
     if not tasks:
         return 0
-    stored = target._graphs.get(*address)
+    stored = target._graphs_of(address[0]).get(*address)
     known = [] if stored is None else [(task, channel) for task, channel, _ in stored[6]]
     given = [(task, channel) for task, writes in tasks.items() for channel, _ in writes]
     if sorted(known) == sorted(given):
@@ -234,7 +235,7 @@ def _saver_module(name: str, packages: str) -> Any:
         raise refusal(Unavailable, what, f"install it with: pip install {packages}") from error
 
 
-def _size(store: Store) -> int:
-    if store.path is None:
+def _size(store: Store | Shards) -> int:
+    if isinstance(store, Shards) or store.path is None:
         return 0
     return sum(file.stat().st_size for file in Path(store.path).rglob("*") if file.is_file())

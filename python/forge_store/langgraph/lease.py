@@ -91,6 +91,9 @@ class _MemoryLease:
 
 def _take(store: Store, thread_id: str) -> _FileLease | _MemoryLease | None:
     """The lease, or nothing if another writer has it."""
+    if store.address is not None:
+        what = "a store in a database has no leases of threads"
+        raise refusal(Invalid, what, "let a second writer fail with on_fork='raise'")
     if store.path is None:
         with _looking:
             held = _held.setdefault(store, set())

@@ -32,10 +32,11 @@ from langgraph.checkpoint.base import (
 )
 from langgraph.checkpoint.serde.base import SerializerProtocol
 
-from .. import Conflict, Store, in_memory
+from .. import Conflict, Invalid, Shards, Store, in_memory
 from .. import open as open_store
 from .._closing import Closing
 from .._forge import Graphs
+from .._values import refusal
 from . import lease
 
 #: The field of metadata that names the channels which live on what tasks wrote.
@@ -54,7 +55,8 @@ class ForgeSaver(Closing, BaseCheckpointSaver[Any]):
     """A LangGraph checkpoint saver that keeps threads in a forge store.
 
     It serves sync and async graphs, any number of threads, and any number of processes on one
-    store. Without a store, it keeps everything in memory.
+    store. With shards, each thread is in the one that its id chooses. Without a store, it keeps
+    everything in memory.
 
     `on_fork` says what happens if a checkpoint is put after one that another checkpoint follows
     already, as after going back in time, or if two workers run one thread: `"branch"` begins a
@@ -68,7 +70,7 @@ class ForgeSaver(Closing, BaseCheckpointSaver[Any]):
 
     def __init__(
         self,
-        store: Store | None = None,
+        store: Store | Shards | None = None,
         *,
         serde: SerializerProtocol | None = None,
         on_fork: Literal["branch", "raise"] = "branch",
@@ -77,10 +79,16 @@ class ForgeSaver(Closing, BaseCheckpointSaver[Any]):
         if on_fork not in ("branch", "raise"):
             raise ValueError(f"on_fork={on_fork!r} is unknown: use 'branch' or 'raise'")
         self._owned = store is None
-        self.store = in_memory(redact=False) if store is None else store
+        self._place = in_memory(redact=False) if store is None else store
         self.on_fork = on_fork
-        self._graphs = Graphs(self.store._native)
         self._seen = _LastSteps()
+
+    @property
+    def store(self) -> Store:
+        """The store, unless the threads are in shards."""
+        if isinstance(self._place, Shards):
+            raise refusal(Invalid, "the threads are in shards", "use the store that of(ID) returns")
+        return self._place
 
     @classmethod
     @contextmanager
@@ -106,8 +114,7 @@ class ForgeSaver(Closing, BaseCheckpointSaver[Any]):
     def close(self) -> None:
         """Closes the store, if the saver opened it."""
         if self._owned:
-            self._graphs.close()
-            self.store.close()
+            self._place.close()
 
     def writing(self, thread_id: str, *, wait: float = 30) -> AbstractContextManager[None]:
         """Lets one writer at a time into a thread: `with saver.writing("tea"): graph.invoke(...)`.
@@ -116,11 +123,11 @@ class ForgeSaver(Closing, BaseCheckpointSaver[Any]):
         is killed. A second writer waits at most `wait` seconds, and then gets `Locked`. Only those
         who ask are kept out; the same thread cannot have it twice.
         """
-        return lease.writing(self.store, thread_id, wait)
+        return lease.writing(self._store_of(thread_id), thread_id, wait)
 
     def awriting(self, thread_id: str, *, wait: float = 30) -> AbstractAsyncContextManager[None]:
         """As `writing`, for `async with`; the event loop goes on while it waits."""
-        return lease.awriting(self.store, thread_id, wait)
+        return lease.awriting(self._store_of(thread_id), thread_id, wait)
 
     # Writing
 
@@ -143,12 +150,13 @@ class ForgeSaver(Closing, BaseCheckpointSaver[Any]):
             for name in checkpoint["channel_versions"]
             if name in new_versions and name in values
         }
+        graphs = self._graphs_of(thread)
         while True:
             channels = [
                 (name, _version(version), name in new_versions, name in values, given.get(name))
                 for name, version in checkpoint["channel_versions"].items()
             ]
-            written, needed = self._graphs.put(
+            written, needed = graphs.put(
                 thread,
                 namespace,
                 checkpoint["id"],
@@ -186,14 +194,15 @@ class ForgeSaver(Closing, BaseCheckpointSaver[Any]):
             for place, (channel, value) in enumerate(writes)
         ]
         if rows:
-            self._graphs.put_writes(thread, namespace, checkpoint_id, task_id, task_path, rows)
+            graphs = self._graphs_of(thread)
+            graphs.put_writes(thread, namespace, checkpoint_id, task_id, task_path, rows)
 
     # Reading
 
     def get_tuple(self, config: RunnableConfig) -> CheckpointTuple | None:
         """Returns the checkpoint of `config`; without a checkpoint_id, the latest one."""
         thread, namespace, checkpoint_id = _address(config)
-        found = self._graphs.get(thread, namespace, checkpoint_id)
+        found = self._graphs_of(thread).get(thread, namespace, checkpoint_id)
         return None if found is None else self._tuple(_wanted(config)["thread_id"], found)
 
     def list(
@@ -218,12 +227,19 @@ class ForgeSaver(Closing, BaseCheckpointSaver[Any]):
         """Returns what reads the pages of a list, one after the other, up to the limit."""
         wanted = {} if config is None else _wanted(config)
         thread = wanted.get("thread_id")
-        names = self._graphs.find(
-            None if thread is None else str(thread),
-            wanted.get("checkpoint_ns"),
-            wanted.get("checkpoint_id") or None,
-            (get_checkpoint_id(before) or None) if before else None,
-        )
+        thread = None if thread is None else str(thread)
+        names = [
+            name
+            for store in (self._stores() if thread is None else [self._store_of(thread)])
+            for name in Graphs(store.native).find(
+                thread,
+                wanted.get("checkpoint_ns"),
+                wanted.get("checkpoint_id") or None,
+                (get_checkpoint_id(before) or None) if before else None,
+            )
+        ]
+        # Those of one store are in order already.
+        names.sort(key=lambda name: name[2], reverse=True)
         left = len(names) if limit is None else limit
 
         def read(part: Sequence[tuple[str, str, str]]) -> Sequence[CheckpointTuple]:
@@ -232,7 +248,7 @@ class ForgeSaver(Closing, BaseCheckpointSaver[Any]):
             for of, namespace, checkpoint_id in part:
                 if left <= 0:
                     break
-                stored = self._graphs.get(of, namespace, checkpoint_id)
+                stored = self._graphs_of(of).get(of, namespace, checkpoint_id)
                 if stored is None:
                     continue  # It was dropped since the list began.
                 if filter:
@@ -256,7 +272,7 @@ class ForgeSaver(Closing, BaseCheckpointSaver[Any]):
         if not channels:
             return {}
         thread, namespace, checkpoint_id = _address(config)
-        found = self._graphs.history(thread, namespace, checkpoint_id, [*channels])
+        found = self._graphs_of(thread).history(thread, namespace, checkpoint_id, [*channels])
         histories: dict[str, DeltaChannelHistory] = {}
         for name, (writes, seed) in found.items():
             loaded = [(task, name, self.serde.loads_typed(value)) for task, value in writes]
@@ -270,16 +286,21 @@ class ForgeSaver(Closing, BaseCheckpointSaver[Any]):
 
     def delete_thread(self, thread_id: str) -> None:
         """Drops a thread with all its namespaces."""
-        self._graphs.delete_thread(str(thread_id))
+        self._graphs_of(str(thread_id)).delete_thread(str(thread_id))
 
     def delete_for_runs(self, run_ids: Sequence[str]) -> None:
         """Drops the checkpoints of these runs and their writes, in all threads."""
         _refuse_text("run_ids", run_ids)
-        self._graphs.delete_for_runs([str(run) for run in run_ids])
+        for store in self._stores():
+            Graphs(store.native).delete_for_runs([str(run) for run in run_ids])
 
     def copy_thread(self, source_thread_id: str, target_thread_id: str) -> None:
         """Copies a thread with everything in it."""
-        self._graphs.copy_thread(str(source_thread_id), str(target_thread_id))
+        source, target = str(source_thread_id), str(target_thread_id)
+        if self._store_of(source) is not self._store_of(target):
+            what = f"the thread '{target}' is in another shard than '{source}'"
+            raise refusal(Invalid, what, "copy it to one in the same shard")
+        self._graphs_of(source).copy_thread(source, target)
 
     def prune(self, thread_ids: Sequence[str], *, strategy: str = "keep_latest") -> None:
         """Drops all checkpoints of threads but the latest of each namespace, or the threads.
@@ -289,7 +310,8 @@ class ForgeSaver(Closing, BaseCheckpointSaver[Any]):
         _refuse_text("thread_ids", thread_ids)
         if strategy not in ("keep_latest", "delete"):
             raise ValueError(f"strategy={strategy!r} is unknown: use 'keep_latest' or 'delete'")
-        self._graphs.prune([str(thread) for thread in thread_ids], strategy)
+        for thread in map(str, thread_ids):
+            self._graphs_of(thread).prune([thread], strategy)
 
     def get_next_version(self, current: Any, channel: None) -> Any:
         """Returns the version after `current`: a whole number, or text if that is text."""
@@ -363,6 +385,15 @@ class ForgeSaver(Closing, BaseCheckpointSaver[Any]):
         await asyncio.to_thread(lambda: self.prune(thread_ids, strategy=strategy))
 
     # Helpers
+
+    def _store_of(self, thread: str) -> Store:
+        return self._place.of(thread) if isinstance(self._place, Shards) else self._place
+
+    def _stores(self) -> builtins.list[Store]:
+        return self._place.all() if isinstance(self._place, Shards) else [self._place]
+
+    def _graphs_of(self, thread: str) -> Graphs:
+        return Graphs(self._store_of(thread).native)
 
     def _dumps(self, value: Any) -> _Typed:
         encoding, data = self.serde.dumps_typed(value)
