@@ -39,10 +39,14 @@ where store = $1";
 const FIRST_SHARD: &str = "
 select name from forge.store where starts_with(name, $1) and substr(name, length($1) + 1) ~ '^[0-9]+$'";
 
-/// Creates a store with its first frame, unless there is one of this name.
+/// Creates a store with its first frame, durably, unless there is one of this name.
 const CREATE: &str = "
-with made as (
-  insert into forge.store (id, name, version, marker) values ($1, $2, $3, $4)
+with settings as materialized (
+  select set_config('synchronous_commit',
+    case when current_setting('synchronous_commit') in ('off', 'local') then 'on'
+    else current_setting('synchronous_commit') end, true)
+), made as (
+  insert into forge.store (id, name, version, marker) select $1, $2, $3, $4 from settings
   on conflict do nothing returning id
 ), log as (
   insert into forge.log (store, start, stop, hash) select id, 0, $5, $6 from made

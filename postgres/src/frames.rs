@@ -15,7 +15,7 @@ use std::time::{Duration, Instant};
 /// The name in messages of the lock for writers of the log.
 const LOG_LOCK: &str = "lock of the log";
 /// How long a writer that holds the lock may send nothing before the database takes it away.
-const LOCKED_IDLE: &str = "30min";
+const LOCKED_IDLE: &str = "10min";
 
 /// The log, and the frames that begin in a range, in one statement, so that both are of one moment.
 const READ: &str = "
@@ -70,13 +70,19 @@ with settings as materialized (
 )
 update forge.log l set stop = stop from settings where l.store = $1";
 
-/// Removes the segments before the last one that begins at or before a position.
+/// Removes the segments before the last one that begins at or before a position, durably: what was
+/// purged may be in them.
 const REMOVE: &str = "
-with kept as (
+with settings as materialized (
+  select set_config('synchronous_commit',
+    case when current_setting('synchronous_commit') in ('off', 'local') then 'on'
+    else current_setting('synchronous_commit') end, true)
+), kept as (
   select max(position) as start from forge.frame
   where store = $1 and begins_segment and position <= $2
 ), moved as (
-  update forge.log l set start = kept.start from kept where l.store = $1 and l.start < kept.start
+  update forge.log l set start = kept.start from kept, settings
+  where l.store = $1 and l.start < kept.start
 )
 delete from forge.frame f using kept where f.store = $1 and f.position < kept.start";
 
@@ -273,7 +279,8 @@ impl FrameTable for PostgresFrames {
         let mut locked = LockedLog { frames: self, client: None, head: LogHead::default() };
         let mut client = self.pool.take("lock")?;
         let mut lock = || -> Result<Vec<Row>, Failure> {
-            client.batch_execute("begin")?;
+            // Otherwise a role for which more is usual could not get a lock that it waited for.
+            client.batch_execute("begin isolation level read committed")?;
             let limit = milliseconds(timeout);
             let settings = [(&limit as _, Type::TEXT), (&LOCKED_IDLE as _, Type::TEXT)];
             client.query_typed(LOCK_SETTINGS, &settings)?;

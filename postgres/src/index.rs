@@ -130,12 +130,17 @@ insert into forge.generation (store, number, epoch, published)
 select $1, $3, $2, clock_timestamp() from mine
 returning 1";
 
-/// Does the same for a writer that began empty, and removes everything else.
+/// Does the same for a writer that began empty, and removes everything else, durably: it may have
+/// been purged.
 const REPLACE: &str = "
-with mine as (
+with settings as materialized (
+  select set_config('synchronous_commit',
+    case when current_setting('synchronous_commit') in ('off', 'local') then 'on'
+    else current_setting('synchronous_commit') end, true)
+), mine as (
   update forge.index
   set generation = $3, position = $4, oldest = $3, dirty = false, leased_until = '-infinity'
-  where store = $1 and epoch = $2 and generation = $3 - 1 returning 1
+  from settings where store = $1 and epoch = $2 and generation = $3 - 1 returning 1
 ), removed as (
   delete from forge.row r using mine where r.store = $1 and r.since < $3
 ), forgotten as (

@@ -2,7 +2,7 @@
 
 use crate::address::DatabaseAddress;
 use forge_store::error::BackendError;
-use postgres::error::{DbError, SqlState};
+use postgres::error::{Severity, SqlState};
 use postgres::{Client, Row};
 use std::fmt;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -15,6 +15,8 @@ use std::time::{Duration, Instant};
 const READ_AGAIN_FOR: Duration = Duration::from_secs(10);
 /// How long to wait before it is tried again.
 const READ_AGAIN_AFTER: Duration = Duration::from_millis(100);
+/// How often a statement that writes is sent if the database asks for it again.
+const WRITE_ATTEMPTS: usize = 10;
 /// How many idle connections are kept.
 const MAX_IDLE: usize = 8;
 
@@ -49,8 +51,9 @@ pub(crate) enum Failure {
 impl From<postgres::Error> for Failure {
     fn from(error: postgres::Error) -> Self {
         // After an error the server has rolled the statement back. A fatal one can follow a commit.
-        match error.as_db_error().map(DbError::severity) {
-            Some("ERROR") => Self::Refused(error),
+        // The text of the severity is in the server's language.
+        match error.as_db_error().map(|error| (error.parsed_severity(), error.severity())) {
+            Some((Some(Severity::Error), _) | (None, "ERROR")) => Self::Refused(error),
             _ => Self::Unsure(error),
         }
     }
@@ -179,7 +182,7 @@ impl ConnectionPool {
         }
     }
 
-    /// Runs a statement that only reads. An error says whether the connection broke.
+    /// Runs a statement that only reads. An error says whether it should be sent again.
     fn try_read(
         &self,
         action: &'static str,
@@ -196,16 +199,18 @@ impl ConnectionPool {
                 Ok(rows)
             }
             Err(error) => match Failure::from(error) {
-                Failure::Refused(error) => {
+                failure @ Failure::Refused(_) => {
                     self.give_back(client);
-                    Err((self.error(action, false, error), false))
+                    let is_sent_again = failure.is_serialization();
+                    Err((self.failed(action, failure), is_sent_again))
                 }
                 Failure::Unsure(error) => Err((self.error(action, false, error), true)),
             },
         }
     }
 
-    /// Runs a statement that writes, once, in a transaction of its own.
+    /// Runs a statement that writes, in a transaction of its own. It is sent again only if the
+    /// database asks for that: then it had no effect.
     pub(crate) fn write(
         &self,
         action: &'static str,
@@ -213,12 +218,18 @@ impl ConnectionPool {
         parameters: &[Parameter<'_>],
     ) -> Result<Result<Vec<Row>, Failure>, BackendError> {
         let mut client = self.take(action)?;
-        match client.query_typed(statement, parameters).map_err(Failure::from) {
-            // A pooled connection to a server that has become a standby is of no use.
-            Err(failure) if failure.is_standby() => Ok(Err(failure)),
-            result => {
-                self.give_back(client);
-                Ok(result)
+        let mut attempts = 1;
+        loop {
+            match client.query_typed(statement, parameters).map_err(Failure::from) {
+                // A pooled connection to a server that has become a standby is of no use.
+                Err(failure) if failure.is_standby() => return Ok(Err(failure)),
+                Err(failure) if failure.is_serialization() && attempts < WRITE_ATTEMPTS => {
+                    attempts += 1;
+                }
+                result => {
+                    self.give_back(client);
+                    return Ok(result);
+                }
             }
         }
     }

@@ -6,7 +6,7 @@ pub(crate) const VERSION: i32 = 1;
 /// Creates the tables. `until` is the greatest number in rows that are valid.
 ///
 /// Frames and values are compressed already where that helps, so the database stores them as they
-/// are.
+/// are. It samples none of them for its statistics, which a purge does not reach.
 pub(crate) const CREATE: &str = "
 begin;
 create schema if not exists forge;
@@ -32,7 +32,8 @@ create table if not exists forge.frame (
   bytes bytea not null,
   primary key (store, position)
 );
-alter table forge.frame alter column bytes set storage external;
+alter table forge.frame alter column bytes set storage external,
+  alter column bytes set statistics 0;
 create table if not exists forge.index (
   store bytea primary key references forge.store (id) on delete cascade,
   generation bigint not null default 0,
@@ -60,7 +61,8 @@ create table if not exists forge.row (
   value bytea not null,
   primary key (store, tbl, key, since)
 );
-alter table forge.row alter column value set storage external;
+alter table forge.row alter column value set storage external,
+  alter column value set statistics 0;
 create index if not exists row_closed on forge.row (store, until)
   where until < 9223372036854775807;
 commit;

@@ -300,7 +300,10 @@ impl Engine {
                 record = match self.split(record) {
                     // The segment is gone (see the end of the loop): the pre-written objects are
                     // written again.
-                    Err(Error::Backend(backend::Error::Gone { .. })) => continue,
+                    Err(Error::Backend(backend::Error::Gone { .. })) => {
+                        self.follower.forget();
+                        continue;
+                    }
                     split => split?,
                 };
                 // The pre-written objects are in the journal now. They do not change the input of
@@ -323,8 +326,8 @@ impl Engine {
                     return Ok(value);
                 }
                 // The segment at this process's position was removed: a newer generation contains
-                // it.
-                Err(Error::Backend(backend::Error::Gone { .. })) => {}
+                // it. A request that has looked at the log must look again.
+                Err(Error::Backend(backend::Error::Gone { .. })) => self.follower.forget(),
                 Err(other) => return Err(other),
             }
         }

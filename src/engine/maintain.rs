@@ -10,7 +10,7 @@ use super::object;
 use super::object_cache::ObjectCache;
 use super::parallel;
 use super::row_overlay::{OverlaySnapshot, RowOverlay};
-use crate::backend::{IndexWriter, LogPosition, Snapshot};
+use crate::backend::{self, IndexWriter, LogPosition, Snapshot};
 use crate::engine::refs::{StoreRefs, put_changed_sessions, session};
 use crate::error::{Error, Result};
 use crate::format::{
@@ -45,7 +45,14 @@ impl Engine {
         }
         // A maintenance thread, or a command that only applies, has time for large keyframes.
         let patient = bytes == 0 || self.has_maintainer();
-        self.apply(if patient { MAX_STATE_BYTES } else { MAX_HURRIED_BYTES })
+        match self.apply(if patient { MAX_STATE_BYTES } else { MAX_HURRIED_BYTES }) {
+            // Another process has applied it meanwhile, because the lease of this one had ended.
+            Err(Error::Backend(backend::Error::Gone { .. })) => {
+                self.follower.forget();
+                Ok(false)
+            }
+            applied => applied,
+        }
     }
 
     /// Applies the tail unless another process is doing so. Makes keyframes of states of at most

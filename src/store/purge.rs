@@ -194,8 +194,11 @@ impl Store {
         let kept_before = self.keeps_purged()?;
         self.set_keeps_purged(true)?;
         let purging = self.engine.purge(&task)?;
-        // The rows that were replaced had no secret.
-        if purging.places.is_empty() && !kept_before {
+        if !purging.places.is_empty() {
+            // The tables may have been rewritten since, into other files.
+            self.set_keeps_purged(true)?;
+        } else if !kept_before {
+            // The rows that were replaced had no secret.
             self.set_keeps_purged(false)?;
         }
         let held = purging.held.clone();

@@ -131,7 +131,7 @@ fn an_append_that_waits_in_the_database_without_its_client_is_of_unknown_outcome
         assert!(outcome.as_ref().is_err_and(is_unsure), "{outcome:?}");
     });
     standby.restart();
-    // As the caller was told, it may be there, and it is.
+    // It may be there, said the error, and it is.
     while count(&mut client, "select count(*) from forge.frame") < 2 {
         thread::yield_now();
     }

@@ -33,8 +33,8 @@ fn acknowledged_records_are_on_the_synchronous_standby_that_takes_over() {
     oracle.check(&address, "synchronous standby");
 }
 
-/// After a restart, the primary shows a record that nobody was told of, because the standby does not
-/// have it. Who finds it must not acknowledge it before the standby has it.
+/// After a restart, the primary shows a record that was not acknowledged, because the standby does
+/// not have it. The writer that finds it must not acknowledge it before the standby has it.
 #[test]
 fn an_append_that_is_found_after_a_restart_is_acknowledged_when_the_standby_has_it() {
     let Some(mut primary) = PostgresServer::start("restart without a standby") else { return };

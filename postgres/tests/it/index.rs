@@ -65,7 +65,8 @@ impl Place {
         count(&mut self.client, sql)
     }
 
-    /// The rows that nobody may see: of a generation that was not published, or closed by one.
+    /// The number of rows that no reader may see: of a generation that was not published, or
+    /// closed by one.
     fn left_over(&mut self) -> i64 {
         self.count(
             "select count(*) from forge.row r join forge.index i on i.store = r.store

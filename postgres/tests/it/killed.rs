@@ -82,7 +82,7 @@ impl Writers {
     }
 }
 
-/// What the writers of two logs were told.
+/// What writers of two logs have reported.
 #[derive(Default)]
 pub(super) struct LogOracle {
     /// The place and the hash of each acknowledged record, by its writer and number.
@@ -143,12 +143,12 @@ impl LogOracle {
         );
         assert!(lost.is_empty(), "acknowledged and gone: {lost:?}");
         assert_eq!((found.len(), doubled), (records, 0), "records are there twice");
-        // What nobody was told of was written by a killed process: at most one for each.
-        let told =
+        // What was not reported was written by a killed process: at most one for each.
+        let is_reported =
             |name: &(u64, u64)| self.acknowledged.contains_key(name) || self.unsure.contains(name);
-        let mut untold = BTreeSet::new();
-        for name in found.keys().filter(|name| !told(name)) {
-            assert!(untold.insert(name.0), "writer {} left more than one record", name.0);
+        let mut unreported = BTreeSet::new();
+        for name in found.keys().filter(|name| !is_reported(name)) {
+            assert!(unreported.insert(name.0), "writer {} left more than one record", name.0);
         }
     }
 }
@@ -334,8 +334,8 @@ fn a_store_with_killed_writers_and_cut_connections_is_whole_and_has_all_acknowle
     let store = store(&address, &options());
     let session = store.session("s").unwrap();
     eprintln!(
-        "killed writers of a store: {kills} kills and cuts ({cuts} cuts), {} acknowledged, {unsure} \
-        of unknown outcome, {} writes there",
+        "killed writers of a store: {kills} kills and cuts ({cuts} cuts), {} acknowledged, \
+        {unsure} of unknown outcome, {} writes there",
         acknowledged.len(),
         session.summary().unwrap().checkpoints
     );

@@ -6,6 +6,7 @@ mod answers;
 mod conformance;
 mod failover;
 mod index;
+mod isolation;
 mod killed;
 mod moved;
 mod pooler;

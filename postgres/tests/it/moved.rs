@@ -119,7 +119,7 @@ fn same(found: &str, wanted: &str, what: &str) {
 fn a_store_moves_from_files_into_a_database_and_back_and_is_the_same() {
     let Some(server) = PostgresServer::start("moved store") else { return };
     let folder = tempfile::tempdir().unwrap();
-    let files = rich(&folder.path().join("files"), 24);
+    let files = rich(&folder.path().join("files"), 16);
     let (bytes, wanted) = (whole(&files), told(&files));
     let encrypted = with_keyring(folder.path()).encrypted(true);
     for (number, options) in [options(), encrypted].into_iter().enumerate() {

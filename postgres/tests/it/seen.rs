@@ -6,10 +6,11 @@ use super::support::{
     notes, options, put, session, store, time, with_keyring,
 };
 use forge_store::backend::WriteAheadLog;
-use forge_store::error::ErrorKind;
+use forge_store::error::{BackendError, ErrorKind};
 use forge_store::format::FormatMarker;
 use forge_store::model::{BranchMetadata, Fact, FactOrigin, Kind, Value};
 use forge_store::redact::{KnownSecrets, PartEnding, TextForm};
+use forge_store::store::database::{Database, DatabasePlace, FrameRow, FrameTable, Index};
 use forge_store::store::{
     CheckpointFilter, NewCheckpoint, NewSession, Options, PurgeReport, Session, SourceChunk, Store,
     WriteContext,
@@ -18,6 +19,8 @@ use forge_testkit::postgres::PostgresServer;
 use postgres::Client;
 use std::fs;
 use std::path::Path;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 /// What is planted in every place that a text can be in.
 const PLANTED: &str = "zebra-Zx9Kq2Lm7Pv4";
@@ -216,7 +219,7 @@ with gone as (
 update forge.log l set stop = gone.position,
   hash = (select hash from forge.frame f where f.stop = gone.position) from gone";
 
-/// Appends a record as somebody does who has the database, and not the key.
+/// Appends a record as an administrator of the database can, without the key.
 fn append_without_key(address: &str, payload: &[u8]) {
     let log = log(address, id_of(address));
     let end = log.read(0, u64::MAX).unwrap().end;
@@ -365,14 +368,14 @@ fn a_purged_secret_is_gone_from_all_tables_and_after_a_vacuum_from_all_files() {
     assert!(left.is_empty(), "{left:#?}");
     assert!(!told(&other).contains(PLANTED));
     assert_whole(&other);
-    // Other stores of the database, and later purges, begin anew.
+    // The next purge leaves replaced rows again.
     let next = session(&other, "next");
     put(&next, 1, "N1", PLANTED);
     assert!(purge(&other).unvacuumed);
     assert_eq!(in_tables(&mut client, PLANTED), 0);
 }
 
-/// Whoever may not rewrite the files is not told that they were rewritten.
+/// For another role than the owner of the tables, PostgreSQL only warns.
 #[test]
 fn a_vacuum_by_another_role_than_the_owner_leaves_what_is_kept() {
     let Some(server) = PostgresServer::start("vacuum by another role") else { return };
@@ -393,6 +396,81 @@ fn a_vacuum_by_another_role_than_the_owner_leaves_what_is_kept() {
     assert!(used.keeps_purged().unwrap());
     owned.database().unwrap().vacuum().unwrap();
     assert!(!used.keeps_purged().unwrap());
+}
+
+/// A database whose administrator rewrites the tables while a purge begins.
+#[derive(Debug)]
+struct VacuumedMeanwhile {
+    inner: Arc<dyn Database>,
+    is_vacuumed: AtomicBool,
+}
+
+impl Database for VacuumedMeanwhile {
+    fn place(&self) -> &DatabasePlace {
+        self.inner.place()
+    }
+
+    fn marker(&self) -> Result<Option<String>, BackendError> {
+        self.inner.marker()
+    }
+
+    fn create(
+        &self,
+        id: &[u8; 16],
+        marker: &str,
+        first: Option<&FrameRow>,
+    ) -> Result<bool, BackendError> {
+        self.inner.create(id, marker, first)
+    }
+
+    fn frames(&self, store: &[u8; 16]) -> Box<dyn FrameTable> {
+        self.inner.frames(store)
+    }
+
+    fn index(&self, store: &[u8; 16]) -> Box<dyn Index> {
+        self.inner.index(store)
+    }
+
+    fn risks(&self) -> Result<Vec<String>, BackendError> {
+        self.inner.risks()
+    }
+
+    fn version(&self) -> Result<String, BackendError> {
+        self.inner.version()
+    }
+
+    fn keeps_purged(&self, store: &[u8; 16]) -> Result<bool, BackendError> {
+        self.inner.keeps_purged(store)
+    }
+
+    fn set_keeps_purged(&self, store: &[u8; 16], keeps: bool) -> Result<(), BackendError> {
+        self.inner.set_keeps_purged(store, keeps)?;
+        match self.is_vacuumed.swap(true, Ordering::Relaxed) {
+            true => Ok(()),
+            false => self.inner.vacuum(),
+        }
+    }
+
+    fn vacuum(&self) -> Result<(), BackendError> {
+        self.inner.vacuum()
+    }
+}
+
+#[test]
+fn what_is_kept_of_a_purge_is_known_although_the_tables_were_rewritten_while_it_began() {
+    let Some(server) = PostgresServer::start("vacuum beside a purge") else { return };
+    let address = server.new_database();
+    plant(&store(&address, &options()));
+    let mut client = client(&address);
+    let folder: String = client.query_one("show data_directory", &[]).unwrap().get(0);
+    let is_vacuumed = AtomicBool::new(false);
+    let meanwhile = VacuumedMeanwhile { inner: database(&address, NAME), is_vacuumed };
+    let meanwhile: Arc<dyn Database> = Arc::new(meanwhile);
+    let used = Store::at(&meanwhile, options()).unwrap();
+    let purged = purge(&used);
+    client.batch_execute("checkpoint").unwrap();
+    assert!(!in_files(Path::new(&folder), PLANTED).is_empty(), "the purge itself rewrites nothing");
+    assert!(purged.unvacuumed && used.keeps_purged().unwrap());
 }
 
 /// Two stores share the tables, so that rewriting them is for both.

@@ -129,7 +129,7 @@ fn lag(encrypted: bool, sealed: bool, what: &str) {
     if sealed {
         return;
     }
-    // Whoever has not seen it cannot know. When that one has written, the store is another one.
+    // A machine that has not seen it goes on. What it writes makes the store another one.
     let elsewhere = store(&address, &options());
     let theirs = elsewhere.session("s").unwrap();
     assert_eq!(notes(&theirs).unwrap().len(), 2);

@@ -1,14 +1,16 @@
 //! Whole stores in a database, as programs use them.
 
 use super::support::{
-    NAME, act, add, assert_whole, audit, chain, client, count, database, notes, options, put,
+    NAME, act, add, assert_whole, audit, chain, client, count, database, note, notes, options, put,
     session, store, try_put,
 };
 use forge_postgres::PostgresConnector;
 use forge_store::error::{Error, ErrorKind};
+use forge_store::model::{Key, Kind, Value};
 use forge_store::store::{NewSession, Session, Store, VerifyDepth};
 use forge_testkit::example;
 use forge_testkit::postgres::PostgresServer;
+use std::cell::Cell;
 use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::thread;
@@ -73,6 +75,39 @@ fn threads_and_processes_write_into_one_store_while_it_is_applied() {
     again.maintain(0).unwrap();
     audit(&again.session("s").unwrap(), &all);
     assert_whole(&again);
+}
+
+/// While a write is planned, another process applies the log, and removes the part that this one
+/// has read.
+#[test]
+fn a_write_is_planned_again_if_its_part_of_the_log_was_removed_meanwhile() {
+    let Some(server) = PostgresServer::start("removed part of the log") else { return };
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join(".forge");
+    let address = server.new_database();
+    let in_files = || Store::open_or_create(&path, options()).unwrap();
+    let in_database = || store(&address, &options());
+    for [ours, theirs] in [[in_files(), in_files()], [in_database(), in_database()]] {
+        let session = session(&ours, "s");
+        let other = theirs.session("s").unwrap();
+        let (act, plans) = (act(1), Cell::new(0));
+        for round in 0..3 {
+            plans.set(0);
+            let edit = |_: &[Option<Value>]| {
+                plans.set(plans.get() + 1);
+                if plans.get() == 1 {
+                    put(&other, 2, "theirs", &format!("{round}"));
+                    assert!(theirs.maintain(0).unwrap());
+                }
+                Ok(vec![note("ours", &format!("{round} {}", plans.get()))])
+            };
+            let key = Key::new(Kind::Note, "ours");
+            let written = session.write(&act).edit(vec![key], edit).commit();
+            written.unwrap_or_else(|error| panic!("{ours:?}, round {round}: {error}"));
+            assert_eq!(plans.get(), 2);
+            assert_eq!(notes(&other).unwrap(), ["ours", "theirs"]);
+        }
+    }
 }
 
 #[test]
@@ -147,14 +182,14 @@ fn a_store_that_was_dropped_says_so_to_whoever_has_it_open() {
     let error = Store::at(&database(&address, NAME), options()).unwrap_err();
     assert_eq!(error.kind(), ErrorKind::NotFound, "{error}");
     // One of the same name is another one.
-    let anew = store(&address, &options());
-    session(&anew, "s");
+    let later = store(&address, &options());
+    session(&later, "s");
     says_so(&open, &before);
-    assert_eq!(notes(&anew.session("s").unwrap()).unwrap(), [""; 0]);
+    assert_eq!(notes(&later.session("s").unwrap()).unwrap(), [""; 0]);
     assert_eq!(other.sessions().unwrap().len(), 1);
     // Without the tables, the database says what is missing.
     client.batch_execute("drop schema forge cascade").unwrap();
-    for (number, outcome) in uses(&anew, &before).into_iter().enumerate() {
+    for (number, outcome) in uses(&later, &before).into_iter().enumerate() {
         let message = chain(&outcome.expect_err(&format!("{number}")));
         assert!(message.contains("does not exist"), "{number}: {message}");
     }

@@ -256,7 +256,7 @@ fn an_append_whose_segment_was_removed_before_it_was_looked_for_is_of_unknown_ou
     let other = table.other();
     table.on_append(move |append| {
         append();
-        let others = FramedLog::new(Box::new(other.clone()));
+        let others = FramedLog::new(Box::new(other));
         let begun = others.rotate(0, WAIT, &mut |_| Some(b"head".to_vec()));
         others.remove_before(begun.unwrap().unwrap().position).unwrap();
         Err(broken())
@@ -407,7 +407,7 @@ fn byte(rows: &mut FakeRows, position: LogPosition, at: usize) {
 
 type Tamper = fn(&mut FakeRows);
 
-/// What nobody's key is needed for, and does not hide.
+/// Damage that shows without any key.
 const DAMAGE: [(&str, Tamper); 15] = [
     ("an altered byte", |rows| byte(rows, 196, 150)),
     ("an altered length", |rows| byte(rows, 196, 4)),
@@ -702,9 +702,8 @@ fn a_log_with_another_last_record_than_the_witness_saw_was_replaced() {
     assert_eq!(texts(&place.table), ["one", "owt"]);
 }
 
-/// The index has what the witness saw, and the log begins after it. Until somebody has looked there,
-/// the witness keeps what it saw: otherwise a store that was replaced would be accepted by a look at
-/// its end.
+/// The index has what the witness saw, and the log begins after it. Until the index was asked, the
+/// witness keeps what it saw: otherwise a look at the end would accept a store that was replaced.
 #[test]
 fn a_witness_does_not_forget_what_the_log_has_no_more_before_the_index_was_asked() {
     let place = Witnessed::new();
