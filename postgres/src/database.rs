@@ -2,9 +2,10 @@
 
 use crate::address::{DatabaseAddress, Environment};
 use crate::frames::PostgresFrames;
-use crate::index::{FoundGeneration, PostgresIndex};
+use crate::generation::FoundGeneration;
+use crate::index::PostgresIndex;
 use crate::pool::{ConnectionPool, Failure};
-use crate::schema;
+use crate::schema::{self, wait_for_commit};
 use forge_store::error::BackendError;
 use forge_store::store::database::{
     Database, DatabaseConnector, DatabasePlace, FrameRow, FrameTable, Index,
@@ -40,11 +41,12 @@ const FIRST_SHARD: &str = "
 select name from forge.store where starts_with(name, $1) and substr(name, length($1) + 1) ~ '^[0-9]+$'";
 
 /// Creates a store with its first frame, durably, unless there is one of this name.
-const CREATE: &str = "
+const CREATE: &str = concat!(
+    "
 with settings as materialized (
-  select set_config('synchronous_commit',
-    case when current_setting('synchronous_commit') in ('off', 'local') then 'on'
-    else current_setting('synchronous_commit') end, true)
+  select ",
+    wait_for_commit!(),
+    "
 ), made as (
   insert into forge.store (id, name, version, marker) select $1, $2, $3, $4 from settings
   on conflict do nothing returning id
@@ -59,7 +61,8 @@ with settings as materialized (
   insert into forge.generation (store, number, epoch, published)
   select id, 0, 0, now() from made
 )
-select 1 from made";
+select 1 from made"
+);
 
 /// A store in a PostgreSQL database. It may be used by several threads; calls block.
 pub struct PostgresDatabase {
@@ -164,7 +167,7 @@ impl Database for PostgresDatabase {
         first: Option<&FrameRow>,
     ) -> Result<bool, BackendError> {
         self.create_tables()?;
-        let stop = first.map_or(0, |frame| i64::try_from(frame.end).unwrap_or(i64::MAX));
+        let stop = first.map_or(0, |frame| schema::number(frame.end));
         let hash = first.map_or([0; 32], |frame| frame.hash);
         let bytes = first.map_or(&[][..], |frame| &frame.bytes);
         let parameters = [
@@ -248,7 +251,13 @@ impl Database for PostgresDatabase {
     }
 
     fn vacuum(&self) -> Result<(), BackendError> {
-        self.pool.vacuum()
+        let mut client = self.pool.take("vacuum")?;
+        for table in ["forge.frame", "forge.row"] {
+            let vacuumed = client.batch_execute(&format!("vacuum (full, analyze) {table}"));
+            vacuumed.map_err(|error| self.pool.failed("vacuum", Failure::from(error)))?;
+        }
+        self.pool.give_back(client);
+        Ok(())
     }
 }
 
@@ -278,15 +287,6 @@ impl PostgresConnector {
     /// [`BackendError::Database`] if the address is wrong.
     pub fn open(&self, address: &str, name: &str) -> Result<PostgresDatabase, BackendError> {
         PostgresDatabase::open(address, name, &self.environment)
-    }
-
-    /// Creates a connector with the environment of this process.
-    #[must_use]
-    pub fn from_process() -> Self {
-        let variables = std::env::vars_os();
-        let text = variables
-            .filter_map(|(name, value)| name.into_string().ok().zip(value.into_string().ok()));
-        Self::new(text.collect())
     }
 }
 

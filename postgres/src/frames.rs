@@ -1,8 +1,8 @@
 //! The frames of a log as rows of a table.
 
-use crate::index::{FoundGeneration, Generation};
-use crate::pool::{ConnectionPool, Failure};
-use crate::schema;
+use crate::generation::{FoundGeneration, Generation};
+use crate::pool::{ConnectionPool, Failure, Parameter};
+use crate::schema::{self, number, position, wait_for_commit};
 use forge_store::error::BackendError;
 use forge_store::store::database::{
     FrameRow, FrameRows, FrameTable, LockedFrames, LogHead, LogPosition, RecordHash,
@@ -48,35 +48,40 @@ where l.store = $1";
 /// Compares the end of the log, moves it, and inserts the frames. Without a match nothing is
 /// inserted. The settings hold for this transaction: waiting for a lock has a limit, and the commit
 /// waits until it is durable, also on the standbys that the database waits for.
-const APPEND: &str = "
+const APPEND: &str = concat!(
+    "
 with settings as materialized (
-  select set_config('lock_timeout', $2, true), set_config('synchronous_commit',
-    case when current_setting('synchronous_commit') in ('off', 'local') then 'on'
-    else current_setting('synchronous_commit') end, true)
+  select set_config('lock_timeout', $2, true), ",
+    wait_for_commit!(),
+    "
 ), moved as (
   update forge.log l set stop = $5, hash = $6 from settings
   where l.store = $1 and l.stop = $3 and l.hash = $4 returning 1
 )
 insert into forge.frame (store, position, stop, hash, begins_segment, bytes)
 select $1, f.* from moved, unnest($7, $8, $9, $10, $11) f
-returning position";
+returning position"
+);
 
 /// Changes nothing, and is committed after all that was appended, with the settings of an append.
-const SETTLE: &str = "
+const SETTLE: &str = concat!(
+    "
 with settings as materialized (
-  select set_config('lock_timeout', $2, true), set_config('synchronous_commit',
-    case when current_setting('synchronous_commit') in ('off', 'local') then 'on'
-    else current_setting('synchronous_commit') end, true)
+  select set_config('lock_timeout', $2, true), ",
+    wait_for_commit!(),
+    "
 )
-update forge.log l set stop = stop from settings where l.store = $1";
+update forge.log l set stop = stop from settings where l.store = $1"
+);
 
 /// Removes the segments before the last one that begins at or before a position, durably: what was
 /// purged may be in them.
-const REMOVE: &str = "
+const REMOVE: &str = concat!(
+    "
 with settings as materialized (
-  select set_config('synchronous_commit',
-    case when current_setting('synchronous_commit') in ('off', 'local') then 'on'
-    else current_setting('synchronous_commit') end, true)
+  select ",
+    wait_for_commit!(),
+    "
 ), kept as (
   select max(position) as start from forge.frame
   where store = $1 and begins_segment and position <= $2
@@ -84,7 +89,8 @@ with settings as materialized (
   update forge.log l set start = kept.start from kept, settings
   where l.store = $1 and l.start < kept.start
 )
-delete from forge.frame f using kept where f.store = $1 and f.position < kept.start";
+delete from forge.frame f using kept where f.store = $1 and f.position < kept.start"
+);
 
 /// The frames of one store.
 pub(crate) struct PostgresFrames {
@@ -145,15 +151,6 @@ impl PostgresFrames {
     }
 }
 
-/// Returns a position as the database has it. Positions beyond its numbers do not occur.
-fn number(position: LogPosition) -> i64 {
-    i64::try_from(position).unwrap_or(i64::MAX)
-}
-
-fn position(number: i64) -> LogPosition {
-    LogPosition::try_from(number).unwrap_or_default()
-}
-
 fn milliseconds(timeout: Duration) -> String {
     // Zero would mean no limit.
     format!("{}ms", timeout.as_millis().clamp(1, i32::MAX as u128))
@@ -164,8 +161,14 @@ fn read_end(from: LogPosition, limit: u64) -> i64 {
     number(from.saturating_add(limit.max(1)))
 }
 
-/// The columns of frames that are inserted.
-struct FrameColumns<'a> {
+/// The parameters of [`APPEND`] as the database has them.
+struct AppendValues<'a> {
+    store: &'a [u8],
+    timeout: String,
+    end: i64,
+    hash: &'a [u8],
+    new_end: i64,
+    new_hash: &'a [u8],
     positions: Vec<i64>,
     stops: Vec<i64>,
     hashes: Vec<&'a [u8]>,
@@ -173,46 +176,44 @@ struct FrameColumns<'a> {
     bytes: Vec<&'a [u8]>,
 }
 
-impl<'a> FrameColumns<'a> {
-    fn of(frames: &'a [FrameRow]) -> Self {
-        Self {
+impl<'a> AppendValues<'a> {
+    /// Returns the values for frames after the end of the log; `None` if there are no frames.
+    fn of(
+        store: &'a [u8],
+        head: &'a LogHead,
+        frames: &'a [FrameRow],
+        timeout: Duration,
+    ) -> Option<Self> {
+        let last = frames.last()?;
+        Some(Self {
+            store,
+            timeout: milliseconds(timeout),
+            end: number(head.end),
+            hash: &head.hash,
+            new_end: number(last.end),
+            new_hash: &last.hash,
             positions: frames.iter().map(|frame| number(frame.position)).collect(),
             stops: frames.iter().map(|frame| number(frame.end)).collect(),
             hashes: frames.iter().map(|frame| &frame.hash[..]).collect(),
             segments: frames.iter().map(|frame| frame.begins_segment).collect(),
             bytes: frames.iter().map(|frame| &frame.bytes[..]).collect(),
-        }
+        })
     }
-}
 
-impl PostgresFrames {
-    /// Runs [`APPEND`] on a connection. Returns whether the frames were appended.
-    fn append_on(
-        &self,
-        client: &mut Client,
-        head: &LogHead,
-        frames: &[FrameRow],
-        timeout: Duration,
-    ) -> Result<bool, Failure> {
-        let Some(last) = frames.last() else { return Ok(true) };
-        let columns = FrameColumns::of(frames);
-        let rows = client.query_typed(
-            APPEND,
-            &[
-                (&self.store(), Type::BYTEA),
-                (&milliseconds(timeout), Type::TEXT),
-                (&number(head.end), Type::INT8),
-                (&&head.hash[..], Type::BYTEA),
-                (&number(last.end), Type::INT8),
-                (&&last.hash[..], Type::BYTEA),
-                (&columns.positions, Type::INT8_ARRAY),
-                (&columns.stops, Type::INT8_ARRAY),
-                (&columns.hashes, Type::BYTEA_ARRAY),
-                (&columns.segments, Type::BOOL_ARRAY),
-                (&columns.bytes, Type::BYTEA_ARRAY),
-            ],
-        );
-        Ok(!rows?.is_empty())
+    fn parameters(&self) -> [Parameter<'_>; 11] {
+        [
+            (&self.store, Type::BYTEA),
+            (&self.timeout, Type::TEXT),
+            (&self.end, Type::INT8),
+            (&self.hash, Type::BYTEA),
+            (&self.new_end, Type::INT8),
+            (&self.new_hash, Type::BYTEA),
+            (&self.positions, Type::INT8_ARRAY),
+            (&self.stops, Type::INT8_ARRAY),
+            (&self.hashes, Type::BYTEA_ARRAY),
+            (&self.segments, Type::BOOL_ARRAY),
+            (&self.bytes, Type::BYTEA_ARRAY),
+        ]
     }
 }
 
@@ -249,20 +250,14 @@ impl FrameTable for PostgresFrames {
         timeout: Duration,
     ) -> Result<bool, BackendError> {
         let since = Instant::now();
-        let mut client = self.pool.take("append to")?;
-        match self.append_on(&mut client, head, frames, timeout) {
-            Ok(is_appended) => {
-                self.pool.give_back(client);
-                Ok(is_appended)
-            }
+        let Some(values) = AppendValues::of(self.store(), head, frames, timeout) else {
+            return Ok(true);
+        };
+        match self.pool.write("append to", APPEND, &values.parameters())? {
+            Ok(rows) => Ok(!rows.is_empty()),
             // Nothing was appended, so the caller reads the log and builds its record again.
             Err(failure) if failure.is_serialization() => Ok(false),
-            Err(failure) => {
-                if !failure.is_standby() {
-                    self.pool.give_back(client);
-                }
-                Err(self.append_failed(failure, since))
-            }
+            Err(failure) => Err(self.append_failed(failure, since)),
         }
     }
 
@@ -276,7 +271,6 @@ impl FrameTable for PostgresFrames {
 
     fn lock(&self, timeout: Duration) -> Result<Box<dyn LockedFrames + '_>, BackendError> {
         let since = Instant::now();
-        let mut locked = LockedLog { frames: self, client: None, head: LogHead::default() };
         let mut client = self.pool.take("lock")?;
         let mut lock = || -> Result<Vec<Row>, Failure> {
             // Otherwise a role for which more is usual could not get a lock that it waited for.
@@ -292,16 +286,16 @@ impl FrameTable for PostgresFrames {
         };
         match lock() {
             Ok(rows) => {
-                locked.client = Some(client);
+                // The connection is closed if it is not used, which rolls back.
                 let Some(row) = rows.first() else {
                     return Err(self.pool.error("lock", false, "it has no such store any more"));
                 };
-                locked.head = LogHead {
+                let head = LogHead {
                     start: position(row.get(0)),
                     end: position(row.get(1)),
                     hash: self.hash(row.get(2))?,
                 };
-                Ok(Box::new(locked))
+                Ok(Box::new(LockedLog { frames: self, client: Some(client), head }))
             }
             Err(failure) => Err(match self.append_failed(failure, since) {
                 // Nothing was written yet.
@@ -350,11 +344,16 @@ impl LockedFrames for LockedLog<'_> {
         let mut client = self.client.take().expect("the transaction is open");
         let pool = &self.frames.pool;
         let (head, since) = (self.head, Instant::now());
+        // The lock is held, so nothing is waited for.
+        let timeout = Duration::from_secs(1);
+        let values = AppendValues::of(self.frames.store(), &head, frames, timeout);
         let mut append = || -> Result<bool, Failure> {
-            let appended =
-                self.frames.append_on(&mut client, &head, frames, Duration::from_secs(1))?;
+            let is_appended = match &values {
+                Some(values) => !client.query_typed(APPEND, &values.parameters())?.is_empty(),
+                None => true,
+            };
             client.batch_execute("commit")?;
-            Ok(appended)
+            Ok(is_appended)
         };
         match append() {
             Ok(true) => {

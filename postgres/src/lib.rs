@@ -14,10 +14,12 @@
 mod address;
 mod database;
 mod frames;
+mod generation;
 mod index;
 mod known_rows;
 mod passfile;
 mod pool;
+mod row_view;
 mod schema;
 mod service;
 mod shards;

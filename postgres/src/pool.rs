@@ -233,15 +233,4 @@ impl ConnectionPool {
             }
         }
     }
-
-    /// Rewrites the tables, so that nothing of deleted rows is left in their files.
-    pub(crate) fn vacuum(&self) -> Result<(), BackendError> {
-        let mut client = self.take("vacuum")?;
-        for table in ["forge.frame", "forge.row"] {
-            let vacuumed = client.batch_execute(&format!("vacuum (full, analyze) {table}"));
-            vacuumed.map_err(|error| self.failed("vacuum", Failure::from(error)))?;
-        }
-        self.give_back(client);
-        Ok(())
-    }
 }

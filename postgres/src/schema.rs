@@ -1,4 +1,28 @@
-//! The tables of forge in a database. Specified in `docs/format.md`; both must change together.
+//! The tables of forge in a database, and what all statements share. Specified in `docs/format.md`;
+//! both must change together.
+
+use forge_store::store::database::LogPosition;
+
+/// The setting with which the commit of a transaction waits until it is durable, also on the
+/// standbys that the database waits for.
+macro_rules! wait_for_commit {
+    () => {
+        "set_config('synchronous_commit',
+    case when current_setting('synchronous_commit') in ('off', 'local') then 'on'
+    else current_setting('synchronous_commit') end, true)"
+    };
+}
+pub(crate) use wait_for_commit;
+
+/// Returns a position as the database has it. Positions beyond its numbers do not occur.
+pub(crate) fn number(position: LogPosition) -> i64 {
+    i64::try_from(position).unwrap_or(i64::MAX)
+}
+
+/// Returns the position that a number of the database is.
+pub(crate) fn position(number: i64) -> LogPosition {
+    LogPosition::try_from(number).unwrap_or_default()
+}
 
 /// The version of the tables.
 pub(crate) const VERSION: i32 = 1;

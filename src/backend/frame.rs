@@ -1,7 +1,7 @@
 //! The byte layout of a frame, which holds a record of the log in a journal and in a database. No
 //! I/O. Specified in `docs/format.md`; both must change together.
 
-use crate::backend::{LogPosition, RecordHash, SealMode};
+use crate::backend::{CIPHER_BYTES, Cipher, EncryptionContext, LogPosition, RecordHash, SealMode};
 use std::fmt;
 use std::ops::Range;
 
@@ -161,6 +161,26 @@ pub(crate) fn encode(
         bytes[SEAL].copy_from_slice(&key.record(&hash));
     }
     (bytes, hash)
+}
+
+/// Encodes the frame of a record, with an encrypted payload if there is a cipher, and returns its
+/// bytes and its hash. The payload with what encryption adds must not be larger than
+/// [`MAX_PAYLOAD_BYTES`].
+pub(crate) fn encode_record(
+    position: LogPosition,
+    synced: LogPosition,
+    previous: &RecordHash,
+    payload: &[u8],
+    (seals, cipher): (&SealMode, Option<&Cipher>),
+) -> (Vec<u8>, RecordHash) {
+    let hidden = cipher.map(|cipher| cipher.seal(EncryptionContext::Record(position), payload));
+    let payload = hidden.as_deref().unwrap_or(payload);
+    encode(FrameKind::Record, position, synced, previous, payload, seals)
+}
+
+/// Returns whether the payload of a record fits into a frame.
+pub(crate) fn fits(payload: &[u8], cipher: Option<&Cipher>) -> bool {
+    payload.len() + cipher.map_or(0, |_| CIPHER_BYTES) <= MAX_PAYLOAD_BYTES
 }
 
 /// Checks the checksum and seal of a whole frame and returns its hash.

@@ -6,11 +6,11 @@
 //! three losses the writer takes a lock, so that none starves.
 
 use super::database::{FrameRow, FrameRows, FrameTable, LogHead};
-use super::frame::{self, FrameHeader, FrameKind, HEADER_BYTES, MAX_PAYLOAD_BYTES};
+use super::frame::{self, FrameHeader, FrameKind, HEADER_BYTES};
 use super::journal::{JournalWitness, SyncMark, breach_of, replaced, rolled_back_error};
 use super::{
-    AppendedRecord, CALLS, CIPHER_BYTES, Cipher, EncryptionContext, Error, Index, LogFrame,
-    LogPosition, LogTail, RecordHash, SealMode, WriteAheadLog,
+    AppendedRecord, CALLS, Cipher, EncryptionContext, Error, Index, LogFrame, LogPosition, LogTail,
+    RecordHash, SealMode, WriteAheadLog,
 };
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Mutex, PoisonError};
@@ -235,19 +235,13 @@ impl FramedLog {
         let mut frames = Vec::with_capacity(payloads.len());
         for payload in payloads {
             let position = end;
-            let hidden = self
-                .cipher
-                .as_ref()
-                .map(|cipher| cipher.seal(EncryptionContext::Record(position), payload));
-            let payload = hidden.as_deref().unwrap_or(payload);
-            if payload.len() > MAX_PAYLOAD_BYTES {
-                let bytes = payload.len() - if hidden.is_some() { CIPHER_BYTES } else { 0 };
+            if !frame::fits(payload, self.cipher.as_ref()) {
+                let bytes = payload.len();
                 let reason = format!("a record of {bytes} bytes is too large; split it");
                 return Err(damaged(position, &reason));
             }
-            let kind = FrameKind::Record;
-            let (bytes, hash) =
-                frame::encode(kind, position, position, &previous, payload, &self.seals);
+            let trust = (&self.seals, self.cipher.as_ref());
+            let (bytes, hash) = frame::encode_record(position, position, &previous, payload, trust);
             end = position + bytes.len() as u64;
             previous = hash;
             let begins_segment = begins_segment || position == 0;

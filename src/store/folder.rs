@@ -356,6 +356,19 @@ pub(super) fn clear(path: &Path) -> io::Result<()> {
     Ok(())
 }
 
+/// Refuses a folder that has more than an interrupted [`Store::create`] leaves.
+///
+/// [`Store::create`]: super::Store::create
+pub(super) fn check_unfinished(path: &Path) -> Result<()> {
+    if is_unfinished(path).map_err(backend::Error::io("read", path))? {
+        return Ok(());
+    }
+    Err(Error::invalid(format!(
+        "{} is not empty and no forge store: name another folder",
+        path.display()
+    )))
+}
+
 /// Returns whether a folder has at most what an interrupted [`Store::create`] leaves: a journal
 /// without further records, and nothing else. A store that lost its `FORMAT` has more.
 pub(super) fn is_unfinished(path: &Path) -> io::Result<bool> {

@@ -1,20 +1,19 @@
 //! Stores whose log and index are in a database. Their folder, if they have one, names the database
 //! and holds what belongs to the machine: settings, the spool, copies for searching.
 
-use super::folder::{FORMAT_FILE, clear, is_unfinished, private, read_marker, write_marker};
+use super::folder::{FORMAT_FILE, check_unfinished, clear, private, read_marker, write_marker};
 use super::keyring::{Keyring, StoreTrust};
 use super::verify::{VerifyOutcome, VerifyReport};
-use super::{Options, SealStatus, Store};
+use super::{Options, SealStatus, Store, new_marker};
 use crate::backend::database::{Database, DatabasePlace};
 use crate::backend::encrypted::EncryptedIndex;
 use crate::backend::framed_log::FramedLog;
 use crate::backend::journal::SyncMark;
 use crate::backend::{self, Index};
 use crate::engine::maintain::head_record;
-use crate::engine::random::random;
 use crate::engine::verify::{VerifyDepth, VerifyFindings};
 use crate::error::{Error, Result};
-use crate::format::{FormatMarker, KeyFile, StoreHead, key};
+use crate::format::{FormatMarker, StoreHead, key};
 use std::fs;
 use std::os::unix::fs::DirBuilderExt as _;
 use std::path::{Path, PathBuf};
@@ -50,10 +49,12 @@ impl Store {
     /// # Errors
     /// See [`Store::at`] and [`Store::create_at`].
     pub fn open_or_create_at(database: &Arc<dyn Database>, options: Options) -> Result<Self> {
-        if marker_in(&**database)?.is_none() && !options.read_only {
-            create_marker(&**database, &options)?;
+        let known = marker_in(&**database)?;
+        if known.is_none() && options.read_only {
+            return Err(no_store(database.place()));
         }
-        Self::at(database, options)
+        let (marker, _) = marker_or_new(&**database, known, &options)?;
+        Self::open_in_database(Arc::clone(database), marker, options, None)
     }
 
     /// Makes a folder that does not exist yet or is empty the place of a store in a database, which
@@ -71,22 +72,12 @@ impl Store {
         if path.join(FORMAT_FILE).exists() {
             return Err(Error::StoreExists { path: path.to_owned() });
         }
-        let io = |action| backend::Error::io(action, path);
-        if path.exists() && !is_unfinished(path).map_err(io("read"))? {
-            return Err(Error::invalid(format!(
-                "{} is not empty and no forge store: name another folder",
-                path.display()
-            )));
+        if path.exists() {
+            check_unfinished(path)?;
         }
-        let created = match marker_in(&**database)? {
-            Some(_) => None,
-            None => create_marker(&**database, &options)?,
-        };
-        let is_new = created.is_some();
-        let marker = match created {
-            Some(marker) => marker,
-            None => marker_in(&**database)?.ok_or_else(|| no_store(database.place()))?,
-        };
+        let io = |action| backend::Error::io(action, path);
+        let known = marker_in(&**database)?;
+        let (marker, is_new) = marker_or_new(&**database, known, &options)?;
         if options.encrypted && !marker.is_encrypted() {
             return Err(Error::invalid(format!(
                 "the store {} is there already, and is not encrypted",
@@ -242,28 +233,36 @@ fn marker_in(database: &dyn Database) -> Result<Option<FormatMarker>> {
     Ok(text.as_deref().map(FormatMarker::decode).transpose()?)
 }
 
+/// Returns the marker of a store that is known, or creates the store; and whether it was created.
+fn marker_or_new(
+    database: &dyn Database,
+    known: Option<FormatMarker>,
+    options: &Options,
+) -> Result<(FormatMarker, bool)> {
+    if let Some(marker) = known {
+        return Ok((marker, false));
+    }
+    match create_marker(database, options)? {
+        Some(marker) => Ok((marker, true)),
+        // Another process has created it meanwhile.
+        None => {
+            let marker = marker_in(database)?.ok_or_else(|| no_store(database.place()))?;
+            Ok((marker, false))
+        }
+    }
+}
+
 /// Creates a store in a database: its marker, its key and its first record. `None`: there is one of
 /// this name.
 fn create_marker(database: &dyn Database, options: &Options) -> Result<Option<FormatMarker>> {
-    let keyring = Keyring::of(options);
-    if options.encrypted && keyring.is_none() {
-        return Err(Error::invalid("an encrypted store needs a folder for its key"));
-    }
-    let mut marker = FormatMarker::new(random()?, random()?);
-    if let Some(keyring) = &keyring {
-        let cipher = options.encrypted.then(random).transpose()?;
-        let (store, secret) = (marker.id, random()?);
-        let file = KeyFile { store, secret, cipher, adopted: None, witness: None };
-        keyring.add(&file, &SyncMark { position: 0, hash: [0; 32] })?;
-        marker = if options.encrypted { marker.encrypted() } else { marker.sealed() };
-    }
+    let marker = new_marker(options)?;
     let trust = StoreTrust::for_database(None, database.place(), &marker, options)?;
     let log = FramedLog::new(database.frames(&marker.id))
         .with_seals(trust.seals, None)
         .with_cipher(trust.cipher);
     let first = log.first_frame(&head_record(StoreHead::default()).encode())?;
     let is_new = database.create(&marker.id, &marker.encode(), Some(&first))?;
-    if !is_new && let Some(keyring) = &keyring {
+    if !is_new && let Some(keyring) = Keyring::of(options) {
         keyring.forget(&marker.id);
     }
     Ok(is_new.then_some(marker))

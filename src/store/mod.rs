@@ -135,7 +135,7 @@ use crate::error::{Error, ErrorKind, Result};
 use crate::format::{FormatMarker, KeyFile, Record, RecordChange};
 use crate::model::{Checkpoint, OperationId, SessionKind, SessionNumber};
 use folder::{
-    FORMAT_FILE, JOURNAL_FOLDER, check_notes, clear, holds_records, is_unfinished, marker_of,
+    FORMAT_FILE, JOURNAL_FOLDER, check_notes, check_unfinished, clear, holds_records, marker_of,
     open_index, private, read_marker, write_first_record, write_marker,
 };
 use keyring::{Keyring, StoreTrust};
@@ -193,10 +193,7 @@ impl Store {
     /// Creates a store like [`Store::create`], but waits up to `timeout` for another call that is
     /// creating one there.
     fn create_within(path: &Path, options: Options, timeout: Duration) -> Result<Self> {
-        let keyring = Keyring::of(&options);
-        if options.encrypted && keyring.is_none() {
-            return Err(Error::invalid("an encrypted store needs a folder for its key"));
-        }
+        check_key_place(&options)?;
         let io = |action| backend::Error::io(action, path);
         fs::DirBuilder::new().recursive(true).mode(0o700).create(path).map_err(io("make"))?;
         // Held to the end, so that only one of several concurrent calls creates the store.
@@ -205,22 +202,12 @@ impl Store {
         if folder.is_err() || path.join(FORMAT_FILE).exists() {
             return Err(Error::StoreExists { path: path.to_owned() });
         }
-        if !is_unfinished(path).map_err(io("read"))? {
-            return Err(Error::invalid(format!(
-                "{} is not empty and no forge store: name another folder",
-                path.display()
-            )));
-        }
+        check_unfinished(path)?;
         clear(path).map_err(io("remove what was left unfinished in"))?;
         private(path, 0o700)?;
-        let mut marker = FormatMarker::new(random()?, random()?);
-        if let Some(keyring) = keyring {
-            let cipher = options.encrypted.then(random).transpose()?;
-            let (store, secret) = (marker.id, random()?);
-            let file = KeyFile { store, secret, cipher, adopted: None, witness: None };
-            keyring.add(&file, &SyncMark { position: 0, hash: [0; 32] })?;
+        let marker = new_marker(&options)?;
+        if let Some(keyring) = Keyring::of(&options) {
             keyring.note_place(path, &marker.id);
-            marker = if options.encrypted { marker.encrypted() } else { marker.sealed() };
         }
         let trust = StoreTrust::for_store(path, &marker, &options)?;
         // Write the journal first: FORMAT makes the folder a store, so it comes last.
@@ -559,6 +546,26 @@ impl Store {
         self.engine.follower.refs()?;
         Ok(self.engine.follower.tail_bytes())
     }
+}
+
+/// Refuses options that ask for an encrypted store and name no place for its key.
+fn check_key_place(options: &Options) -> Result<()> {
+    match options.encrypted && options.keyring.is_none() {
+        true => Err(Error::invalid("an encrypted store needs a folder for its key")),
+        false => Ok(()),
+    }
+}
+
+/// Makes the marker of a new store, and its key if the options name a keyring.
+fn new_marker(options: &Options) -> Result<FormatMarker> {
+    check_key_place(options)?;
+    let marker = FormatMarker::new(random()?, random()?);
+    let Some(keyring) = Keyring::of(options) else { return Ok(marker) };
+    let cipher = options.encrypted.then(random).transpose()?;
+    let (store, secret) = (marker.id, random()?);
+    let file = KeyFile { store, secret, cipher, adopted: None, witness: None };
+    keyring.add(&file, &SyncMark { position: 0, hash: [0; 32] })?;
+    Ok(if options.encrypted { marker.encrypted() } else { marker.sealed() })
 }
 
 pub(crate) fn current_number(refs: &StoreRefs) -> Option<SessionNumber> {

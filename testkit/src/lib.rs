@@ -1,5 +1,6 @@
 //! Test support for forge's own tests.
 
+pub mod audit;
 pub mod conformance;
 pub mod example;
 pub mod fault;

@@ -5,8 +5,9 @@ use forge_store::backend::journal::Journal;
 use forge_store::error::ErrorKind;
 use forge_store::model::{Key, Kind, Timestamp, Value};
 use forge_store::store::{
-    CheckpointFilter, ClaimChange, NewCheckpoint, NewSession, Options, Session, Store, WriteContext,
+    ClaimChange, NewCheckpoint, NewSession, Options, Session, Store, WriteContext,
 };
+use forge_testkit::audit::audit;
 use std::collections::BTreeSet;
 use std::io::{BufRead, BufReader, Read, Write};
 use std::path::{Path, PathBuf};
@@ -126,29 +127,6 @@ fn child() {
             });
         }
     });
-}
-
-/// Checks that every number exists once, that every acknowledged write is there, and that every
-/// state is its predecessor and one claim.
-fn audit(session: &Session, acknowledged: &BTreeSet<String>) {
-    let items = session.records(1, usize::MAX).unwrap();
-    let numbers: Vec<u64> = items.iter().map(forge_store::store::LogItem::sequence).collect();
-    assert_eq!(numbers, (1..=items.len() as u64).collect::<Vec<_>>());
-    let made = session.checkpoints(&CheckpointFilter::default()).unwrap();
-    let names: BTreeSet<String> = made.iter().map(|one| one.message.clone()).collect();
-    assert_eq!(names.len(), made.len(), "no write counts twice");
-    let lost: Vec<_> = acknowledged.difference(&names).collect();
-    assert!(lost.is_empty(), "acknowledged and gone: {lost:?}");
-    let mut known = BTreeSet::new();
-    for one in made.iter().rev() {
-        let point = session.at_checkpoint(one).unwrap();
-        session.check_digest(&point).unwrap();
-        let state = session.state(&point).unwrap();
-        known.insert(one.message.clone());
-        let ids: BTreeSet<String> =
-            state.claims().entries().map(|entry| entry.unwrap().0.id).collect();
-        assert_eq!(ids, known, "at #{}", one.sequence);
-    }
 }
 
 #[test]

@@ -9,7 +9,7 @@ use crate::report::doctor::StoreHealth;
 use crate::report::key::seal_word;
 use forge_store::error::Error;
 use forge_store::plain_file;
-use forge_store::store::{Options, Store};
+use forge_store::store::{Options, SealStatus, Store};
 use rustix::fs::{Access, access};
 use std::fs::{self, TryLockError};
 use std::os::unix::fs::MetadataExt;
@@ -21,7 +21,7 @@ use std::time::Duration;
 const TRIES: u32 = 25;
 const PAUSE: Duration = Duration::from_millis(10);
 /// The word for a store without seals.
-const UNSEALED: &str = "unsealed";
+const UNSEALED: &str = seal_word(SealStatus::Unsealed);
 /// A journal tail longer than this slows down every reading command.
 const LONG_TAIL_BYTES: u64 = 16 << 20;
 

@@ -3,14 +3,15 @@
 
 use super::proxy::{Lost, Proxy};
 use super::support::{
-    ID, NAME, WAIT, add, assert_whole, audit, client, count, create_bare, frames, is_unsure, log,
-    open, options, session, store,
+    ID, NAME, WAIT, add, assert_whole, client, count, create_bare, frames, is_unsure, log, open,
+    options, session, store,
 };
 use forge_store::backend::framed_log::FramedLog;
 use forge_store::backend::{RowBatch, TableId, WriteAheadLog};
 use forge_store::error::BackendError;
 use forge_store::store::Store;
 use forge_store::store::database::Database;
+use forge_testkit::audit::audit;
 use forge_testkit::postgres::PostgresServer;
 use std::collections::BTreeSet;
 use std::sync::Arc;

@@ -4,10 +4,11 @@
 use super::killed::{LogOracle, Writers, two_logs};
 use super::process::Role;
 use super::support::{
-    ID, WAIT, add, assert_whole, audit, client, count, create_bare, either, frames, log, options,
-    session, store,
+    ID, WAIT, add, assert_whole, client, count, create_bare, either, frames, log, options, session,
+    store,
 };
 use forge_store::backend::WriteAheadLog;
+use forge_testkit::audit::audit;
 use forge_testkit::postgres::PostgresServer;
 use std::collections::BTreeSet;
 use std::thread;

@@ -1,8 +1,9 @@
 //! Roles whose transactions are isolated more than usual: the database then asks for some of them
 //! again.
 
-use super::support::{ID, WAIT, add, audit, create_bare, frames, log, options, session, store};
+use super::support::{ID, WAIT, add, create_bare, frames, log, options, session, store};
 use forge_store::backend::{LogTail, WriteAheadLog};
+use forge_testkit::audit::audit;
 use forge_testkit::postgres::PostgresServer;
 use std::collections::BTreeSet;
 use std::thread;

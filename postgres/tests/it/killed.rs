@@ -3,12 +3,13 @@
 
 use super::process::{Role, log_of, spawn};
 use super::support::{
-    NAME, WAIT, add, assert_whole, audit, client, count as number, frames, hex, log, open, options,
+    NAME, WAIT, add, assert_whole, client, count as number, frames, hex, log, open, options,
     session, store,
 };
 use forge_store::backend::{RecordHash, WriteAheadLog};
 use forge_store::store::database::Database;
 use forge_store::store::{Options, Store};
+use forge_testkit::audit::audit;
 use forge_testkit::fault::{SeededNumbers, count};
 use forge_testkit::postgres::PostgresServer;
 use postgres::Client;

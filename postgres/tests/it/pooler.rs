@@ -1,8 +1,7 @@
 //! Whole stores behind pgbouncer in transaction mode.
 
-use super::support::{
-    add, assert_whole, audit, client, count, options, session, store, with_keyring,
-};
+use super::support::{add, assert_whole, client, count, options, session, store, with_keyring};
+use forge_testkit::audit::audit;
 use forge_testkit::postgres::{PgBouncer, PostgresServer};
 use std::collections::BTreeSet;
 use std::thread;

@@ -1,13 +1,14 @@
 //! Whole stores in a database, as programs use them.
 
 use super::support::{
-    NAME, act, add, assert_whole, audit, chain, client, count, database, note, notes, options, put,
+    NAME, act, add, assert_whole, chain, client, count, database, note, notes, options, put,
     session, store, try_put,
 };
 use forge_postgres::PostgresConnector;
 use forge_store::error::{Error, ErrorKind};
 use forge_store::model::{Key, Kind, Value};
 use forge_store::store::{NewSession, Session, Store, VerifyDepth};
+use forge_testkit::audit::audit;
 use forge_testkit::example;
 use forge_testkit::postgres::PostgresServer;
 use std::cell::Cell;

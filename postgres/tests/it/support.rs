@@ -7,11 +7,10 @@ use forge_store::error::{BackendError, Error, ErrorKind};
 use forge_store::model::{Key, Kind, Timestamp, Value};
 use forge_store::store::database::Database;
 use forge_store::store::{
-    CheckpointFilter, ClaimChange, LogItem, NewCheckpoint, NewSession, Options, Session, Store,
-    VerifyDepth, VerifyOutcome, WriteContext,
+    ClaimChange, NewCheckpoint, NewSession, Options, Session, Store, VerifyDepth, VerifyOutcome,
+    WriteContext,
 };
 use postgres::{Client, NoTls};
-use std::collections::BTreeSet;
 use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
@@ -112,29 +111,6 @@ pub(crate) fn add(session: &Session, name: &str) -> Result<(), Error> {
 pub(crate) fn notes(session: &Session) -> Result<Vec<String>, Error> {
     let state = session.state(&session.head()?)?;
     state.claims().entries().map(|entry| Ok(entry?.0.id)).collect()
-}
-
-/// Checks what [`add`] has written: every number exists once, every acknowledged write is there,
-/// and every state is its predecessor and one claim.
-pub(crate) fn audit(session: &Session, acknowledged: &BTreeSet<String>) {
-    let items = session.records(1, usize::MAX).unwrap();
-    let numbers: Vec<u64> = items.iter().map(LogItem::sequence).collect();
-    assert_eq!(numbers, (1..=items.len() as u64).collect::<Vec<_>>());
-    let made = session.checkpoints(&CheckpointFilter::default()).unwrap();
-    let names: BTreeSet<String> = made.iter().map(|one| one.message.clone()).collect();
-    assert_eq!(names.len(), made.len(), "no write counts twice");
-    let lost: Vec<_> = acknowledged.difference(&names).collect();
-    assert!(lost.is_empty(), "acknowledged and gone: {lost:?}");
-    let mut known = BTreeSet::new();
-    for one in made.iter().rev() {
-        let point = session.at_checkpoint(one).unwrap();
-        session.check_digest(&point).unwrap();
-        let state = session.state(&point).unwrap();
-        known.insert(one.message.clone());
-        let ids: BTreeSet<String> =
-            state.claims().entries().map(|entry| entry.unwrap().0.id).collect();
-        assert_eq!(ids, known, "at #{}", one.sequence);
-    }
 }
 
 /// Checks every record, row and digest of a store.

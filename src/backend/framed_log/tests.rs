@@ -3,7 +3,9 @@
 mod fake_table;
 
 use super::*;
+use crate::backend::CIPHER_BYTES;
 use crate::backend::database::LockedFrames;
+use crate::backend::frame::MAX_PAYLOAD_BYTES;
 use crate::backend::{IntegrityBreach, SealKey};
 use fake_table::{FakeRows, FakeTable};
 use std::path::{Path, PathBuf};

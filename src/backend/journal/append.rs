@@ -3,10 +3,8 @@
 use super::layout;
 use super::scan::{JournalCursor, JournalWalk, damaged};
 use super::{Journal, held, segment};
-use crate::backend::frame::{self, FrameKind, MAX_PAYLOAD_BYTES};
-use crate::backend::{
-    AppendedRecord, CIPHER_BYTES, EncryptionContext, Error, LogPosition, LogTail, RecordHash,
-};
+use crate::backend::frame;
+use crate::backend::{AppendedRecord, Error, LogPosition, LogTail, RecordHash};
 use std::io;
 use std::ops::Range;
 use std::time::Duration;
@@ -205,18 +203,13 @@ impl Journal {
         previous: &RecordHash,
         payload: &[u8],
     ) -> (Vec<u8>, RecordHash) {
-        let hidden = self
-            .cipher
-            .as_ref()
-            .map(|cipher| cipher.seal(EncryptionContext::Record(position), payload));
-        let payload = hidden.as_deref().unwrap_or(payload);
-        frame::encode(FrameKind::Record, position, synced, previous, payload, &self.seals)
+        let trust = (&self.seals, self.cipher.as_ref());
+        frame::encode_record(position, synced, previous, payload, trust)
     }
 
     /// Rejects a payload that readers would reject.
     pub(super) fn check_size(&self, payload: &[u8]) -> io::Result<()> {
-        let more = if self.cipher.is_some() { CIPHER_BYTES } else { 0 };
-        if payload.len() + more <= MAX_PAYLOAD_BYTES {
+        if frame::fits(payload, self.cipher.as_ref()) {
             return Ok(());
         }
         let reason = format!("a record of {} bytes is too large; split it", payload.len());
