@@ -302,6 +302,13 @@ impl From<store::Error> for CommandError {
             store::Error::Backend(BackendError::Busy { .. }) => {
                 Some("try again, or wait longer with '--lock-timeout SECONDS'".to_owned())
             }
+            store::Error::Backend(BackendError::Database { unsure: true, .. }) => {
+                Some("'forge log' shows whether it was; do it again if not".to_owned())
+            }
+            store::Error::Backend(BackendError::Database { .. }) => Some(
+                "nothing was written; docs/postgres.md says what forge needs of a database"
+                    .to_owned(),
+            ),
             store::Error::RemoteKeyChanged => Some(
                 "'forge remote key export FILE' writes the new key on a machine that has it, then \
                 'forge remote add URL NAME --key FILE' replaces the key here, or FORGE_REMOTE_KEY \

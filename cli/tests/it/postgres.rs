@@ -187,6 +187,7 @@ fn a_server_that_is_not_there_is_reported_and_nothing_is_lost() {
     let done = run(&one, &["note", "list"]);
     assert_eq!(done.code, 4, "{}", done.said);
     assert!(done.said.contains("the database postgres://"), "{}", done.said);
+    assert!(done.said.contains("nothing was written"), "{}", done.said);
     server.restart();
     assert!(finished(&one, &["note", "list"]).contains("before"));
 }
