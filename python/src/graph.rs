@@ -198,9 +198,20 @@ impl Graphs {
         self.run(py, |graphs, now| graphs.delete_for_runs(now, &runs))
     }
 
-    /// Copies a thread.
-    fn copy_thread(&self, py: Python<'_>, source: &str, target: &str) -> PyResult<()> {
-        self.run(py, |graphs, now| graphs.copy_thread(now, source, target))
+    /// Copies a thread, also to one of another store.
+    #[pyo3(signature = (source, target, other=None))]
+    fn copy_thread(
+        &self,
+        py: Python<'_>,
+        source: &str,
+        target: &str,
+        other: Option<&Self>,
+    ) -> PyResult<()> {
+        let other = other.map(|other| other.0.graphs(py)).transpose()?;
+        self.run(py, |graphs, now| match &other {
+            Some(other) => graphs.copy_thread_to(now, source, other, target),
+            None => graphs.copy_thread(now, source, target),
+        })
     }
 
     /// Drops the older checkpoints of threads, or the threads.

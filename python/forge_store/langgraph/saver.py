@@ -297,10 +297,9 @@ class ForgeSaver(Closing, BaseCheckpointSaver[Any]):
     def copy_thread(self, source_thread_id: str, target_thread_id: str) -> None:
         """Copies a thread with everything in it."""
         source, target = str(source_thread_id), str(target_thread_id)
-        if self._store_of(source) is not self._store_of(target):
-            what = f"the thread '{target}' is in another shard than '{source}'"
-            raise refusal(Invalid, what, "copy it to one in the same shard")
-        self._graphs_of(source).copy_thread(source, target)
+        is_near = self._store_of(source) is self._store_of(target)
+        other = None if is_near else self._graphs_of(target)
+        self._graphs_of(source).copy_thread(source, target, other)
 
     def prune(self, thread_ids: Sequence[str], *, strategy: str = "keep_latest") -> None:
         """Drops all checkpoints of threads but the latest of each namespace, or the threads.

@@ -13,6 +13,7 @@ from typing import Any
 
 import forge_store
 import pytest
+import test_delta_laws
 from forge_store import Shards
 from forge_store.langgraph import ForgeSaver, ForgeStore, importer
 from postgres import PostgresServer
@@ -95,6 +96,22 @@ def test_forgetting_reaches_all_shards(saver: ForgeSaver, shards: Shards) -> Non
     assert ids(saver.list(None)) == left[:4]
     shards.of(THREADS[2]).restore_session(THREADS[2], "graph")
     assert ids(saver.list(None)) == left[:5]
+
+
+def test_a_copy_in_another_shard_has_everything(saver: ForgeSaver, shards: Shards) -> None:
+    fill(saver)
+    own_shard = shards.of(THREADS[0])
+    target = next(name for name in map(str, range(99)) if shards.of(name) is not own_shard)
+    for _ in range(2):
+        saver.copy_thread(THREADS[0], target)
+        for own, copy in zip(saver.list(config(THREADS[0])), saver.list(config(target)), strict=True):
+            assert own.checkpoint == copy.checkpoint and own.metadata == copy.metadata
+            assert own.pending_writes == copy.pending_writes
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_states_stay_what_they_were_in_copies(saver: ForgeSaver, seed: int) -> None:
+    test_delta_laws.test_states_stay_what_they_were(saver, seed)
 
 
 def test_there_is_no_single_store_and_no_lease(saver: ForgeSaver, shards: Shards) -> None:

@@ -132,38 +132,53 @@ impl GraphStore {
     /// # Errors
     /// Any error of a write. The target may then have a part of the checkpoints.
     pub fn copy_thread(&self, now: Timestamp, source: &str, target: &str) -> Result<()> {
-        let Some(from) = self.session(source)? else { return Ok(()) };
         if session_name(source) == session_name(target) {
             return Ok(());
         }
+        self.copy_thread_to(now, source, self, target)
+    }
+
+    /// Copies a thread to one of another store, as [`GraphStore::copy_thread`] does in one store.
+    ///
+    /// # Errors
+    /// See [`GraphStore::copy_thread`].
+    pub fn copy_thread_to(
+        &self,
+        now: Timestamp,
+        source: &str,
+        other: &Self,
+        target: &str,
+    ) -> Result<()> {
+        let Some(from) = self.session(source)? else { return Ok(()) };
         let mut steps = steps_tagged(&from, None)?;
         steps.sort_by_key(|(checkpoint, _)| checkpoint.sequence);
         if steps.is_empty() {
             return Ok(());
         }
-        let to = self.open_or_create(&WriteContext::asked("graph copy", now), target)?;
+        let to = other.open_or_create(&WriteContext::asked("graph copy", now), target)?;
         for (checkpoint, record) in &steps {
             if step_in(&to, &record.namespace, &record.id)?.is_none() {
-                self.copy_step(now, &from, (checkpoint, record), target)?;
+                other.put_step(now, &self.step_copy(&from, checkpoint, record, target)?, record)?;
             }
         }
         for (_, record) in &steps {
             let event = step_event(&record.namespace, &record.id);
             let values = write_values(&from, &event)?;
             if !values.is_empty() && to.fact_versions(Kind::GraphWrite, &event)?.is_empty() {
-                self.record_writes(now, &to, &event, &values)?;
+                other.record_writes(now, &to, &event, &values)?;
             }
         }
-        self.store.sync()
+        other.store.sync()
     }
 
-    fn copy_step(
+    /// Returns a copy of a checkpoint for another thread.
+    fn step_copy(
         &self,
-        now: Timestamp,
         from: &Session,
-        (checkpoint, record): (&Checkpoint, &StepRecord),
+        checkpoint: &Checkpoint,
+        record: &StepRecord,
         target: &str,
-    ) -> Result<()> {
+    ) -> Result<NewStep> {
         let (head, channels) = self.step_state(from, checkpoint, record)?;
         let channels = channels.iter().map(|(name, one)| NewChannel {
             name: name.clone(),
@@ -171,7 +186,7 @@ impl GraphStore {
             is_new: true,
             value: NewValue::Given(one.payload.clone()),
         });
-        let new = NewStep {
+        Ok(NewStep {
             thread: target.to_owned(),
             namespace: record.namespace.clone(),
             id: record.id.clone(),
@@ -188,9 +203,13 @@ impl GraphStore {
                 delta: record.delta.clone(),
             },
             fork: ForkPolicy::Branch,
-        };
+        })
+    }
+
+    /// Puts the copy of a checkpoint.
+    fn put_step(&self, now: Timestamp, new: &NewStep, record: &StepRecord) -> Result<()> {
         let copy = CopyParts { carried: record.carried.clone(), is_import: true };
-        match self.put_copy(now, &new, &copy)? {
+        match self.put_copy(now, new, &copy)? {
             PutOutcome::Written { .. } => Ok(()),
             PutOutcome::NeedsValues(_) | PutOutcome::WouldFork => {
                 Err(damaged(format!("the checkpoint '{}'", record.id), "it could not be copied"))

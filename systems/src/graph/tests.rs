@@ -349,7 +349,11 @@ fn delta_step(graph: &mut Graph, id: &str, parent: Option<&str>, run: &str) {
 }
 
 fn history_of(graph: &Graph, thread: &str, id: &str) -> Vec<String> {
-    let found = graph.store.history(thread, "", Some(id), &["c".to_owned()]).unwrap();
+    history_in(&graph.store, thread, id)
+}
+
+fn history_in(graphs: &GraphStore, thread: &str, id: &str) -> Vec<String> {
+    let found = graphs.history(thread, "", Some(id), &["c".to_owned()]).unwrap();
     let writes = found["c"].writes.iter();
     writes.map(|write| String::from_utf8(write.value.bytes.to_vec()).unwrap()).collect()
 }
@@ -372,6 +376,9 @@ fn pruning_hands_histories_on() {
     let now = graph.tick();
     graph.store.copy_thread(now, "t", "u").unwrap();
     assert_eq!(history_of(&graph, "u", "5"), ["w1", "w2", "w3", "w4"]);
+    let other = GraphStore::new(Store::in_memory().unwrap());
+    graph.store.copy_thread_to(now, "t", &other, "u").unwrap();
+    assert_eq!(history_in(&other, "u", "5"), ["w1", "w2", "w3", "w4"]);
     // Again under the same id: nothing of the one that was dropped is left.
     graph.put_plain("t", "", "2", None);
     assert!(graph.get("t", "", Some("2")).unwrap().writes.is_empty());
@@ -418,6 +425,12 @@ fn a_copy_has_everything_and_can_be_repeated() {
     let now = graph.tick();
     graph.store.copy_thread(now, "none", "u").unwrap();
     assert!(graph.store.session("u").unwrap().is_none());
+    let other = GraphStore::new(Store::in_memory().unwrap());
+    graph.store.copy_thread_to(now, "t", &other, "t").unwrap();
+    for one in graph.store.list(Some("t"), None, None, None).unwrap() {
+        let copy = other.get("t", &one.namespace, Some(&one.id)).unwrap();
+        assert_eq!(copy, graph.get("t", &one.namespace, Some(&one.id)));
+    }
     for target in ["u", "u", "t"] {
         graph.store.copy_thread(now, "t", target).unwrap();
         for one in graph.store.list(Some("t"), None, None, None).unwrap() {
