@@ -355,6 +355,7 @@ impl Error {
             | Self::Dangling { .. }
             | Self::StoreExists { .. }
             | Self::Marker(MarkerError::Foreign(_))
+            | Self::Backend(backend::Error::DatabaseAddress { .. })
             | Self::Depot(DepotError::InvalidName { .. } | DepotError::InvalidAddress { .. }) => {
                 ErrorKind::Invalid
             }

@@ -36,9 +36,10 @@ set purged_rows = case when $2 then pg_relation_filenode('forge.row') end,
   purged_frames = case when $2 then pg_relation_filenode('forge.frame') end
 where store = $1";
 
-/// The name of a first shard, which says how many there are.
-const FIRST_SHARD: &str = "
-select name from forge.store where starts_with(name, $1) and substr(name, length($1) + 1) ~ '^[0-9]+$'";
+/// The shards of a name, as `K-of-N`.
+const SHARDS: &str = "
+select substr(name, length($1) + 1) from forge.store
+where starts_with(name, $1) and substr(name, length($1) + 1) ~ '^[0-9]+-of-[0-9]+$'";
 
 /// Creates a store with its first frame, durably, unless there is one of this name.
 const CREATE: &str = concat!(
@@ -64,6 +65,14 @@ with settings as materialized (
 select 1 from made"
 );
 
+/// What is known of the shards of a name.
+pub(crate) struct KnownShards {
+    /// How many there are. The first shard says so.
+    pub(crate) count: u32,
+    /// Whether all of them were created.
+    pub(crate) is_complete: bool,
+}
+
 /// A store in a PostgreSQL database. It may be used by several threads; calls block.
 pub struct PostgresDatabase {
     pool: Arc<ConnectionPool>,
@@ -84,17 +93,14 @@ impl PostgresDatabase {
     /// made yet.
     ///
     /// # Errors
-    /// [`BackendError::Database`] if the address is wrong.
+    /// [`BackendError::DatabaseAddress`] if it cannot be used.
     pub fn open(
         address: &str,
         name: &str,
         environment: &Environment,
     ) -> Result<Self, BackendError> {
-        let parsed = DatabaseAddress::parse(address, environment).map_err(|error| {
-            // The address may have a password in it.
-            let (action, place) = ("connect to", "at the given address".to_owned());
-            BackendError::Database { action, place, unsure: false, source: Box::new(error) }
-        })?;
+        let parsed = DatabaseAddress::parse(address, environment)
+            .map_err(|error| BackendError::DatabaseAddress { source: Box::new(error) })?;
         let place = DatabasePlace { address: parsed.shown().to_owned(), name: name.to_owned() };
         let pool = Arc::new(ConnectionPool::new(parsed, place.address.clone()));
         Ok(Self { pool, place, found: Arc::default() })
@@ -107,18 +113,23 @@ impl PostgresDatabase {
         Self { pool: Arc::clone(&self.pool), place, found: Arc::default() }
     }
 
-    /// Returns how many shards have this name; `None` if there are none.
+    /// Returns the shards of this name; `None` if their creation has not begun.
     ///
     /// # Errors
     /// [`BackendError::Database`].
-    pub(crate) fn shard_count(&self) -> Result<Option<u32>, BackendError> {
+    pub(crate) fn shards(&self) -> Result<Option<KnownShards>, BackendError> {
         if !self.has_tables()? {
             return Ok(None);
         }
-        let first = format!("{}/0-of-", self.place.name);
-        let rows = self.pool.read("look at", FIRST_SHARD, &[(&first, Type::TEXT)])?;
-        let name: Option<String> = rows.first().map(|row| row.get(0));
-        Ok(name.and_then(|name| name.strip_prefix(&first)?.parse().ok()))
+        let prefix = format!("{}/", self.place.name);
+        let rows = self.pool.read("look at", SHARDS, &[(&prefix, Type::TEXT)])?;
+        let found: Vec<String> = rows.iter().map(|row| row.get(0)).collect();
+        let count = found.iter().find_map(|name| name.strip_prefix("0-of-")?.parse().ok());
+        Ok(count.map(|count: u32| {
+            let end = format!("-of-{count}");
+            let there = found.iter().filter(|name| name.ends_with(&end)).count();
+            KnownShards { count, is_complete: there >= count as usize }
+        }))
     }
 
     fn has_tables(&self) -> Result<bool, BackendError> {
@@ -284,7 +295,7 @@ impl PostgresConnector {
     /// Opens the store of this name at an address; see [`PostgresDatabase::open`].
     ///
     /// # Errors
-    /// [`BackendError::Database`] if the address is wrong.
+    /// [`BackendError::DatabaseAddress`] if it cannot be used.
     pub fn open(&self, address: &str, name: &str) -> Result<PostgresDatabase, BackendError> {
         PostgresDatabase::open(address, name, &self.environment)
     }

@@ -1,14 +1,15 @@
 //! The frames of a log as rows of a table.
 
+use crate::connection::Connection;
 use crate::generation::{FoundGeneration, Generation};
-use crate::pool::{ConnectionPool, Failure, Parameter};
+use crate::pool::{ConnectionPool, Failure, Parameter, check_standby};
 use crate::schema::{self, number, position, wait_for_commit};
 use forge_store::error::BackendError;
 use forge_store::store::database::{
     FrameRow, FrameRows, FrameTable, LockedFrames, LogHead, LogPosition, RecordHash,
 };
+use postgres::Row;
 use postgres::types::Type;
-use postgres::{Client, Row};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -321,7 +322,7 @@ impl FrameTable for PostgresFrames {
 struct LockedLog<'a> {
     frames: &'a PostgresFrames,
     /// `None` once the transaction has ended.
-    client: Option<Client>,
+    client: Option<Connection>,
     head: LogHead,
 }
 
@@ -353,6 +354,7 @@ impl LockedFrames for LockedLog<'_> {
                 None => true,
             };
             client.batch_execute("commit")?;
+            check_standby(&client)?;
             Ok(is_appended)
         };
         match append() {

@@ -12,6 +12,7 @@
 #![warn(missing_debug_implementations)]
 
 mod address;
+mod connection;
 mod database;
 mod frames;
 mod generation;

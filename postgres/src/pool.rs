@@ -1,9 +1,10 @@
 //! Connections to a database, shared by the threads of a process.
 
 use crate::address::DatabaseAddress;
+use crate::connection::Connection;
 use forge_store::error::BackendError;
+use postgres::Row;
 use postgres::error::{Severity, SqlState};
-use postgres::{Client, Row};
 use std::fmt;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -29,7 +30,7 @@ pub(crate) struct ConnectionPool {
     address: DatabaseAddress,
     /// The address for messages.
     place: String,
-    idle: Mutex<Vec<Client>>,
+    idle: Mutex<Vec<Connection>>,
     /// Whether a statement has been answered: then the server is there, and may come back.
     has_answered: AtomicBool,
 }
@@ -46,6 +47,8 @@ pub(crate) enum Failure {
     Refused(postgres::Error),
     /// The connection broke before the answer: it may have had its effect.
     Unsure(postgres::Error),
+    /// It is committed, and an administrator has ended its wait for a standby.
+    LacksStandby,
 }
 
 impl From<postgres::Error> for Failure {
@@ -87,15 +90,18 @@ impl Failure {
         self.code() == Some(&SqlState::READ_ONLY_SQL_TRANSACTION)
     }
 
-    const fn error(&self) -> &postgres::Error {
+    fn code(&self) -> Option<&SqlState> {
         match self {
-            Self::Refused(error) | Self::Unsure(error) => error,
+            Self::Refused(error) | Self::Unsure(error) => error.code(),
+            Self::LacksStandby => None,
         }
     }
+}
 
-    fn code(&self) -> Option<&SqlState> {
-        self.error().code()
-    }
+/// Refuses what was just committed on a connection without the standby that it should have waited
+/// for.
+pub(crate) fn check_standby(client: &Connection) -> Result<(), Failure> {
+    if client.take_lacks_standby() { Err(Failure::LacksStandby) } else { Ok(()) }
 }
 
 impl ConnectionPool {
@@ -103,12 +109,12 @@ impl ConnectionPool {
         Self { address, place, idle: Mutex::default(), has_answered: AtomicBool::new(false) }
     }
 
-    fn idle(&self) -> MutexGuard<'_, Vec<Client>> {
+    fn idle(&self) -> MutexGuard<'_, Vec<Connection>> {
         self.idle.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Returns an idle connection, or a new one.
-    pub(crate) fn take(&self, action: &'static str) -> Result<Client, BackendError> {
+    pub(crate) fn take(&self, action: &'static str) -> Result<Connection, BackendError> {
         loop {
             let idle = self.idle().pop();
             match idle {
@@ -136,7 +142,7 @@ impl ConnectionPool {
     }
 
     /// Keeps a connection for the next statement.
-    pub(crate) fn give_back(&self, client: Client) {
+    pub(crate) fn give_back(&self, client: Connection) {
         let mut idle = self.idle();
         if idle.len() < MAX_IDLE && !client.is_closed() {
             idle.push(client);
@@ -158,6 +164,10 @@ impl ConnectionPool {
         match failure {
             Failure::Refused(error) => self.error(action, false, error),
             Failure::Unsure(error) => self.error(action, true, error),
+            Failure::LacksStandby => {
+                let source = "it was committed, and its wait for the standby was cancelled";
+                self.error(action, true, source)
+            }
         }
     }
 
@@ -205,6 +215,7 @@ impl ConnectionPool {
                     Err((self.failed(action, failure), is_sent_again))
                 }
                 Failure::Unsure(error) => Err((self.error(action, false, error), true)),
+                failure @ Failure::LacksStandby => Err((self.failed(action, failure), false)),
             },
         }
     }
@@ -220,7 +231,8 @@ impl ConnectionPool {
         let mut client = self.take(action)?;
         let mut attempts = 1;
         loop {
-            match client.query_typed(statement, parameters).map_err(Failure::from) {
+            let answer = client.query_typed(statement, parameters).map_err(Failure::from);
+            match answer.and_then(|rows| check_standby(&client).map(|()| rows)) {
                 // A pooled connection to a server that has become a standby is of no use.
                 Err(failure) if failure.is_standby() => return Ok(Err(failure)),
                 Err(failure) if failure.is_serialization() && attempts < WRITE_ATTEMPTS => {

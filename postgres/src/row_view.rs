@@ -228,7 +228,11 @@ impl Snapshot for RowView {
         Ok(values)
     }
 
-    fn prefetch(&self, ranges: &[LastRows]) -> Result<(), BackendError> {
+    fn prefetch(&self, ranges: &dyn Fn() -> Vec<LastRows>) -> Result<(), BackendError> {
+        let ranges = ranges();
+        if ranges.is_empty() {
+            return Ok(());
+        }
         tracing::trace!(target: CALLS, call = "prefetch");
         let tables: Vec<i16> = ranges.iter().map(|range| i16::from(range.table.0)).collect();
         let starts: Vec<&[u8]> = ranges.iter().map(|range| range.from.as_slice()).collect();
@@ -247,7 +251,7 @@ impl Snapshot for RowView {
                 (&limits, Type::INT8_ARRAY),
             ],
         )?;
-        for (number, range) in (1_i64..).zip(ranges) {
+        for (number, range) in (1_i64..).zip(&ranges) {
             let own = rows.iter().filter(|row| row.get::<_, i64>(1) == number);
             let own = own.filter_map(|row| Some((row.get::<_, Option<Vec<u8>>>(2)?, row.get(3))));
             let found: Vec<TableRow> = own.collect();

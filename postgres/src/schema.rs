@@ -27,7 +27,8 @@ pub(crate) fn position(number: i64) -> LogPosition {
 /// The version of the tables.
 pub(crate) const VERSION: i32 = 1;
 
-/// Creates the tables. `until` is the greatest number in rows that are valid.
+/// Creates the tables. `until` is the greatest number in rows that are valid. A name has one first
+/// shard, so two processes cannot create different numbers of shards.
 ///
 /// Frames and values are compressed already where that helps, so the database stores them as they
 /// are. It samples none of them for its statistics, which a purge does not reach.
@@ -41,6 +42,8 @@ create table if not exists forge.store (
   marker text not null,
   created timestamptz not null default now()
 );
+create unique index if not exists store_first_shard
+  on forge.store (regexp_replace(name, '-of-[0-9]+$', '')) where name ~ '/0-of-[0-9]+$';
 create table if not exists forge.log (
   store bytea primary key references forge.store (id) on delete cascade,
   start bigint not null,

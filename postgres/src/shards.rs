@@ -1,7 +1,7 @@
 //! Several stores under one name.
 
 use crate::address::Environment;
-use crate::database::PostgresDatabase;
+use crate::database::{KnownShards, PostgresDatabase};
 use forge_store::error::{Error, Result};
 use forge_store::store::database::{Database, shard_name, shard_of};
 use forge_store::{Options, Store};
@@ -35,7 +35,8 @@ impl Shards {
     /// Opens the shards of a name at an address.
     ///
     /// # Errors
-    /// [`Error::NotFound`] if the database has no shards of this name; [`Error::Backend`].
+    /// [`Error::NotFound`] if the database has no shards of this name; [`Error::Conflict`] if not
+    /// all of them were created; [`Error::Backend`].
     pub fn open(
         address: &str,
         name: &str,
@@ -43,8 +44,15 @@ impl Shards {
         options: Options,
     ) -> Result<Self> {
         let database = PostgresDatabase::open(address, name, environment)?;
-        let count = database.shard_count()?;
-        let count = count.ok_or_else(|| Error::not_found("set of shards", name))?;
+        let known = database.shards()?;
+        let KnownShards { count, is_complete } =
+            known.ok_or_else(|| Error::not_found("set of shards", name))?;
+        if !is_complete {
+            return Err(Error::Conflict(format!(
+                "the shards '{name}' are being created, or that was interrupted: create {count} \
+                of them again"
+            )));
+        }
         Ok(Self::of_database(database, count, options))
     }
 
@@ -64,20 +72,30 @@ impl Shards {
             return Err(Error::invalid(format!("the number of shards is 1 to {MAX_SHARDS}")));
         }
         let database = PostgresDatabase::open(address, name, environment)?;
-        match database.shard_count()? {
-            Some(there) if there != count => {
-                return Err(Error::Conflict(format!(
-                    "'{name}' has {there} shards, and their number cannot be changed"
-                )));
+        let mut known = database.shards()?;
+        if known.is_none() {
+            if options.read_only {
+                return Err(Error::not_found("set of shards", name));
             }
-            Some(_) => {}
-            None if options.read_only => return Err(Error::not_found("set of shards", name)),
-            None => {
-                // The first shard says how many there are, so it is created last.
-                for shard in (0..count).rev() {
-                    let database = shard_database(&database, shard, count);
-                    Store::open_or_create_at(&database, options.clone())?;
-                }
+            // The first shard says how many there are. It is not created if there is a first one of
+            // another number.
+            let first = shard_database(&database, 0, count);
+            match Store::open_or_create_at(&first, options.clone()) {
+                Ok(_) | Err(Error::NotFound { .. }) => known = database.shards()?,
+                Err(error) => return Err(error),
+            }
+        }
+        if let Some(KnownShards { count: there, .. }) = known
+            && there != count
+        {
+            return Err(Error::Conflict(format!(
+                "'{name}' has {there} shards, and their number cannot be changed"
+            )));
+        }
+        if !known.is_some_and(|known| known.is_complete) {
+            for shard in 1..count {
+                let database = shard_database(&database, shard, count);
+                Store::open_or_create_at(&database, options.clone())?;
             }
         }
         Ok(Self::of_database(database, count, options))

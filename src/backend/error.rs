@@ -66,6 +66,13 @@ pub enum Error {
         /// The cause.
         source: Box<dyn std::error::Error + Send + Sync>,
     },
+    /// The address of a database, or the name of a store in it, cannot be used. No message has a
+    /// password.
+    #[error(transparent)]
+    DatabaseAddress {
+        /// What is wrong, and what to do.
+        source: Box<dyn std::error::Error + Send + Sync>,
+    },
     /// The index lacks rows that must exist, or one of its files is corrupt.
     #[error("the index is damaged: {what}")]
     DamagedIndex {

@@ -19,6 +19,7 @@ pub mod memory;
 pub mod plain_file;
 pub mod rocks;
 mod seal;
+pub(crate) mod sealed_index;
 pub mod spool;
 
 pub use cipher::{CIPHER_BYTES, Cipher};
@@ -313,12 +314,12 @@ pub trait Snapshot: Send + Sync {
     }
 
     /// Reads the last rows of several ranges, which will be asked for next, at once. Only a
-    /// snapshot that is read over a network does something; all others read them when they are
-    /// asked for.
+    /// snapshot that is read over a network asks for the ranges; all others read rows when they
+    /// are asked for.
     ///
     /// # Errors
     /// See [`Snapshot::get`].
-    fn prefetch(&self, _ranges: &[LastRows]) -> Result<(), Error> {
+    fn prefetch(&self, _ranges: &dyn Fn() -> Vec<LastRows>) -> Result<(), Error> {
         Ok(())
     }
 

@@ -1,10 +1,11 @@
 //! Seals: keyed hashes that only the holder of a store's key can compute. The key is kept outside
 //! the store.
 
-use super::RecordHash;
+use super::{RecordHash, TableId};
 use std::fmt;
 
 pub(crate) const SEAL_BYTES: usize = 28;
+pub(crate) const ROW_SEAL_BYTES: usize = 16;
 
 /// The keys of a store's seals, derived from a secret that is kept outside the store.
 #[derive(Clone)]
@@ -13,6 +14,7 @@ pub struct SealKey {
     generations: [u8; 32],
     spool: [u8; 32],
     copies: [u8; 32],
+    rows: [u8; 32],
 }
 
 impl SealKey {
@@ -29,6 +31,7 @@ impl SealKey {
             generations: derive("forge seal of a generation, version 1"),
             spool: derive("forge seal of a waiting write, version 1"),
             copies: derive("forge seal of a derived copy, version 1"),
+            rows: derive("forge seal of a row, version 1"),
         }
     }
 
@@ -49,6 +52,15 @@ impl SealKey {
     #[must_use]
     pub(crate) fn spooled(&self, bytes: &[u8]) -> [u8; SEAL_BYTES] {
         short(&self.spool, bytes)
+    }
+
+    /// Returns the seal of a row of an index.
+    #[must_use]
+    pub(crate) fn row(&self, table: TableId, key: &[u8], value: &[u8]) -> [u8; ROW_SEAL_BYTES] {
+        let mut hasher = blake3::Hasher::new_keyed(&self.rows);
+        let length = u32::try_from(key.len()).unwrap_or(u32::MAX);
+        hasher.update(&[table.0]).update(&length.to_le_bytes()).update(key).update(value);
+        *hasher.finalize().as_bytes().first_chunk().expect("16 of 32 bytes")
     }
 
     /// Returns the key for derived copies of texts.
@@ -145,6 +157,7 @@ mod tests {
             hex(&key.spooled(b"namebytes")),
             "8a65e034a20c3c1662ebd5e083512ca4a1dbfc2844f79d709f4cc8e7"
         );
+        assert_eq!(hex(&key.row(TableId(3), b"key", b"value")), "08ece3a2e857717e1ffff4cba3cdd4c9");
     }
 
     #[test]

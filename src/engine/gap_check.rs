@@ -61,9 +61,11 @@ impl GapCheckedSnapshot {
         }
         let damaged = |what: String| Error::DamagedIndex { what };
         let (from, to) = (of(number).build(), of(number).end());
-        let sequences =
-            LastRows { table: key::SEQUENCES, from: from.clone(), to: to.clone(), limit: AHEAD };
-        self.base.prefetch(&[LastRows::one(key::SESSIONS, from.clone()), sequences])?;
+        self.base.prefetch(&|| {
+            let (from, to) = (from.clone(), to.clone());
+            let session = LastRows::one(key::SESSIONS, from.clone());
+            vec![session, LastRows { table: key::SEQUENCES, from, to, limit: AHEAD }]
+        })?;
         let Some(row) = self.base.get(key::SESSIONS, &of(number).build())? else {
             return Err(damaged(format!("the session number {number} is missing there")));
         };
@@ -164,6 +166,10 @@ impl Snapshot for GapCheckedSnapshot {
     fn get_many(&self, table: TableId, keys: &[Vec<u8>]) -> Result<Vec<Option<Vec<u8>>>, Error> {
         keys.iter().try_for_each(|key| self.check_key(table, key))?;
         self.base.get_many(table, keys)
+    }
+
+    fn prefetch(&self, ranges: &dyn Fn() -> Vec<LastRows>) -> Result<(), Error> {
+        self.base.prefetch(ranges)
     }
 
     fn scan(

@@ -6,7 +6,7 @@ use super::scanned_object::{
     ALWAYS_PARALLEL_COST, ObjectSource, ScannedContent, ScannedObject, scan,
 };
 use super::{object, parallel};
-use crate::backend::{ScanDirection, Snapshot};
+use crate::backend::{LastRows, ScanDirection, Snapshot};
 use crate::engine::refs::StoreRefs;
 use crate::error::{Error, Result};
 use crate::format::key::{self, of};
@@ -69,6 +69,21 @@ pub(crate) fn is_touched(
         }
     }
     Ok(false)
+}
+
+/// Reads ahead what [`is_touched`] asks for.
+pub(crate) fn prefetch_touched(
+    view: &dyn Snapshot,
+    session: (&SessionId, SessionNumber),
+    stretches: &[RevisionRange],
+    keys: &dyn Fn() -> Vec<Vec<u8>>,
+) -> Result<()> {
+    let range = |stretch: &RevisionRange, key: &[u8]| {
+        let (from, to) = history_range(session, *stretch, key);
+        LastRows { table: key::HISTORY, from, to, limit: 1 }
+    };
+    let of_key = |key: Vec<u8>| stretches.iter().map(move |stretch| range(stretch, &key));
+    Ok(view.prefetch(&|| keys().into_iter().flat_map(of_key).collect())?)
 }
 
 /// Below this number of claims one thread is faster than two.
@@ -226,9 +241,7 @@ fn history_rows(
     key: &[u8],
     limit: usize,
 ) -> Result<Vec<(RevisionRef, usize)>> {
-    let place = of(number).bytes(&entity_hash(id, key)).branch(stretch.branch);
-    let from = place.clone().number(stretch.after.saturating_add(1)).build();
-    let to = place.number(stretch.to.saturating_add(1)).build();
+    let (from, to) = history_range((id, number), stretch, key);
     let rows = view.scan(key::HISTORY, &from, &to, ScanDirection::Descending, limit)?;
     let found = |(place, ordinal): &(Vec<u8>, Vec<u8>)| {
         let sequence = key::last_number(place).unwrap_or(0);
@@ -236,6 +249,17 @@ fn history_rows(
         (at, key::short_at(ordinal, 0).unwrap_or(0) as usize)
     };
     Ok(rows.iter().map(found).collect())
+}
+
+/// Returns the start and the end of the rows that [`history_rows`] reads.
+fn history_range(
+    (id, number): (&SessionId, SessionNumber),
+    stretch: RevisionRange,
+    key: &[u8],
+) -> (Vec<u8>, Vec<u8>) {
+    let place = of(number).bytes(&entity_hash(id, key)).branch(stretch.branch);
+    let from = place.clone().number(stretch.after.saturating_add(1)).build();
+    (from, place.number(stretch.to.saturating_add(1)).build())
 }
 
 /// Returns the object number of a part of a revision's delta.

@@ -1,6 +1,6 @@
 //! A snapshot for readers: a generation and the rows of the tail after it.
 
-use crate::backend::{self, LogPosition, ScanDirection, Snapshot, TableId, TableRow};
+use crate::backend::{self, LastRows, LogPosition, ScanDirection, Snapshot, TableId, TableRow};
 use crate::engine::index::{self, PositionedRecord};
 use crate::engine::object;
 use crate::engine::object_cache::ObjectCache;
@@ -166,6 +166,10 @@ impl Snapshot for ReadSnapshot {
             return self.with_operations()?.get_many(table, keys);
         }
         self.merged().get_many(table, keys)
+    }
+
+    fn prefetch(&self, ranges: &dyn Fn() -> Vec<LastRows>) -> Result<(), backend::Error> {
+        self.base.prefetch(ranges)
     }
 
     fn scan(

@@ -2,7 +2,9 @@
 
 use super::object_cache::ObjectCache;
 use super::scanned_object::ObjectSource;
-use crate::backend::{self, LogPosition, RowBatch, ScanDirection, Snapshot, TableId, TableRow};
+use crate::backend::{
+    self, LastRows, LogPosition, RowBatch, ScanDirection, Snapshot, TableId, TableRow,
+};
 use crate::format::{OperationRow, key};
 use crate::model::SessionNumber;
 use std::collections::BTreeMap;
@@ -231,6 +233,10 @@ impl Snapshot for OverlaySnapshot<'_> {
             }
         }
         Ok(values)
+    }
+
+    fn prefetch(&self, ranges: &dyn Fn() -> Vec<LastRows>) -> Result<(), backend::Error> {
+        self.base.prefetch(ranges)
     }
 
     fn scan(

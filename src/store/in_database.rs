@@ -9,11 +9,13 @@ use crate::backend::database::{Database, DatabasePlace};
 use crate::backend::encrypted::EncryptedIndex;
 use crate::backend::framed_log::FramedLog;
 use crate::backend::journal::SyncMark;
+use crate::backend::sealed_index::SealedIndex;
 use crate::backend::{self, Index};
 use crate::engine::maintain::head_record;
 use crate::engine::verify::{VerifyDepth, VerifyFindings};
 use crate::error::{Error, Result};
 use crate::format::{FormatMarker, StoreHead, key};
+use crate::model::claim;
 use std::fs;
 use std::os::unix::fs::DirBuilderExt as _;
 use std::path::{Path, PathBuf};
@@ -154,7 +156,11 @@ impl Store {
             .with_cipher(trust.cipher.clone());
         let index = database.index(&marker.id);
         let index: Arc<dyn Index> = match trust.cipher.clone() {
+            // What is encrypted is authentic.
             Some(cipher) => Arc::new(EncryptedIndex::new(index, cipher, key::hidden)),
+            None if marker.is_sealed() => {
+                Arc::new(SealedIndex::new(index, trust.seals.key().cloned()))
+            }
             None => Arc::from(index),
         };
         let about = (trust.standing, trust.seals, trust.cipher);
@@ -255,6 +261,8 @@ fn marker_or_new(
 /// Creates a store in a database: its marker, its key and its first record. `None`: there is one of
 /// this name.
 fn create_marker(database: &dyn Database, options: &Options) -> Result<Option<FormatMarker>> {
+    let name = claim::check_id(&database.place().name);
+    name.map_err(|error| Error::invalid(format!("the name of the store: {error}")))?;
     let marker = new_marker(options)?;
     let trust = StoreTrust::for_database(None, database.place(), &marker, options)?;
     let log = FramedLog::new(database.frames(&marker.id))

@@ -9,7 +9,7 @@ pub(crate) use error::AddressError;
 pub(crate) use settings::text_of;
 pub use url::is_address;
 
-use postgres::Client;
+use crate::connection::Connection;
 use postgres::Error as PostgresError;
 use settings::ConnectSettings;
 use std::collections::BTreeMap;
@@ -77,7 +77,7 @@ impl DatabaseAddress {
     ///
     /// # Errors
     /// The error of the last host, or of one that refused the user.
-    pub(crate) fn connect(&self) -> Result<Client, PostgresError> {
+    pub(crate) fn connect(&self) -> Result<Connection, PostgresError> {
         let mut last = None;
         for host in &self.hosts {
             match self.connect_to(host) {
@@ -89,7 +89,7 @@ impl DatabaseAddress {
         Err(last.unwrap_or_else(PostgresError::__private_api_timeout))
     }
 
-    fn connect_to(&self, host: &HostConfig) -> Result<Client, PostgresError> {
+    fn connect_to(&self, host: &HostConfig) -> Result<Connection, PostgresError> {
         match self.connect_within(host.config.clone()) {
             Err(error) if host.may_lack_tls && is_about_tls(&error) => {
                 let mut config = host.config.clone();
@@ -102,12 +102,12 @@ impl DatabaseAddress {
 
     /// Connects within the limit. The limit of `postgres` is only for the connection of the socket:
     /// a server that then does not answer would be waited for without end.
-    fn connect_within(&self, config: postgres::Config) -> Result<Client, PostgresError> {
+    fn connect_within(&self, config: postgres::Config) -> Result<Connection, PostgresError> {
         let tls = self.tls.clone();
-        let Some(limit) = self.limit else { return config.connect(tls) };
+        let Some(limit) = self.limit else { return Connection::open(config, tls) };
         let (sender, receiver) = mpsc::sync_channel(1);
         // A thread that is too late ends with the answer of the server, and closes its connection.
-        let connecting = move || drop(sender.send(config.connect(tls)));
+        let connecting = move || drop(sender.send(Connection::open(config, tls)));
         let started = thread::Builder::new().name("forge-connect".to_owned()).spawn(connecting);
         let answer = started.ok().and_then(|_| receiver.recv_timeout(limit).ok());
         // The only way to make an error of `postgres` that says that there was no answer in time.

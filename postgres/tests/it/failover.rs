@@ -8,10 +8,12 @@ use super::support::{
     store,
 };
 use forge_store::backend::WriteAheadLog;
+use forge_store::error::BackendError;
 use forge_testkit::audit::audit;
 use forge_testkit::postgres::PostgresServer;
 use std::collections::BTreeSet;
 use std::thread;
+use std::time::Duration;
 
 #[test]
 fn acknowledged_records_are_on_the_synchronous_standby_that_takes_over() {
@@ -69,6 +71,35 @@ fn an_append_that_is_found_after_a_restart_is_acknowledged_when_the_standby_has_
     let taken_over =
         address.replace(&format!(":{}/", primary.port()), &format!(":{}/", standby.port()));
     assert_eq!(frames(&taken_over, ID).len(), 2);
+}
+
+/// PostgreSQL answers a commit whose wait for the standby an administrator cancels, with a warning.
+#[test]
+fn an_append_whose_wait_for_the_standby_is_cancelled_is_not_acknowledged() {
+    let Some(primary) = PostgresServer::start("cancelled wait") else { return };
+    let mut standby = primary.standby(true);
+    let address = primary.new_database();
+    create_bare(&address);
+    let log = log(&address, ID);
+    let first = log.append(0, WAIT, &mut |_| Some(b"first".to_vec())).unwrap().unwrap();
+    standby.stop();
+    let timeout = Duration::from_secs(1);
+    let mut administrator = client(&address);
+    let cancel = "
+        select count(pg_cancel_backend(pid)) from pg_stat_activity where wait_event = 'SyncRep'";
+    thread::scope(|scope| {
+        let appending =
+            scope.spawn(|| log.append(first.end, timeout, &mut |_| Some(b"second".to_vec())));
+        let mut cancelled = 0;
+        while !appending.is_finished() {
+            cancelled += count(&mut administrator, cancel);
+        }
+        let error = appending.join().unwrap().unwrap_err();
+        assert!(matches!(error, BackendError::Database { unsure: true, .. }), "{error:?}");
+        assert!(cancelled > 0);
+    });
+    standby.restart();
+    assert_eq!(frames(&address, ID).len(), 2);
 }
 
 /// The processes that use a store go on with the new primary.

@@ -13,7 +13,7 @@ use forge_store::redact::{KnownSecrets, PartEnding, TextForm};
 use forge_store::store::database::{Database, DatabasePlace, FrameRow, FrameTable, Index};
 use forge_store::store::{
     CheckpointFilter, NewCheckpoint, NewSession, Options, PurgeReport, Session, SourceChunk, Store,
-    WriteContext,
+    VerifyDepth, VerifyOutcome, WriteContext,
 };
 use forge_testkit::postgres::PostgresServer;
 use postgres::Client;
@@ -209,6 +209,30 @@ fn an_altered_record_of_a_sealed_store_is_refused() {
         }
         assert_eq!(count(&mut client, frames), left, "{what}: nothing was written");
     }
+}
+
+/// Rows of the index had no seals: what an administrator made agree was not noticed.
+#[test]
+fn an_altered_row_of_a_sealed_store_is_refused_and_read_without_its_key() {
+    let Some(server) = PostgresServer::start("altered row") else { return };
+    let folder = tempfile::tempdir().unwrap();
+    let options = with_keyring(folder.path());
+    let address = server.new_database();
+    let written = store(&address, &options);
+    add(&session(&written, "s"), "one").unwrap();
+    assert!(written.maintain(0).unwrap());
+    let other = tempfile::tempdir().unwrap();
+    let without_key = store(&address, &with_keyring(other.path()));
+    assert_eq!(notes(&without_key.session("s").unwrap()).unwrap().len(), 1);
+    let mut client = client(&address);
+    let alter = "update forge.row set value = set_byte(value, 0, get_byte(value, 0) # 1)";
+    client.batch_execute(alter).unwrap();
+    let again = store(&address, &options);
+    // The name of the session is in the journal too.
+    let error = notes(&again.session("s").unwrap()).unwrap_err();
+    assert_eq!(breach(&error), Some("altered"));
+    let report = again.verify_in_database(VerifyDepth::Quick).unwrap();
+    assert_eq!(report.outcome, VerifyOutcome::Forged, "{report:?}");
 }
 
 const LAST_REMOVED: &str = "

@@ -93,13 +93,36 @@ fn shards_that_are_created_by_many_at_once_or_in_part_are_created_once() {
     let shards = open_or_create(&address, "team", 5).unwrap();
     let ids = shards.all().unwrap();
     begun(&ids[4], "kept");
-    // As a process that was killed leaves it: the first one is created last.
-    let some = "delete from forge.store where name in ('team/0-of-5', 'team/2-of-5')";
+    // As a process that was killed leaves it: the first one is created first.
+    let some = "delete from forge.store where name in ('team/3-of-5', 'team/2-of-5')";
     client.batch_execute(some).unwrap();
-    assert_eq!(open(&address, "team").unwrap_err().kind(), ErrorKind::NotFound);
+    let error = open(&address, "team").unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::Conflict);
+    assert!(error.to_string().contains("create 5 of them again"), "{error}");
     let again = open_or_create(&address, "team", 5).unwrap();
     assert_eq!(again.all().unwrap()[4].sessions().unwrap().len(), 1, "it is the same store");
     assert_eq!(count(&mut client, "select count(*) from forge.store"), 5);
+}
+
+/// Both found no shards, so both created theirs, and a session was in one set for one process and in
+/// the other set for another one.
+#[test]
+fn of_two_processes_that_create_different_numbers_of_shards_one_is_refused() {
+    let Some(server) = PostgresServer::start("numbers of shards at once") else { return };
+    let address = server.new_database();
+    for round in 0..10 {
+        let name = format!("team {round}");
+        let outcomes = thread::scope(|scope| {
+            let create = |count| open_or_create(&address, &name, count).map(|made| made.count());
+            let threads = [2, 3].map(|count| scope.spawn(move || create(count)));
+            threads.map(|thread| thread.join().unwrap())
+        });
+        let refused = outcomes.iter().filter_map(|outcome| outcome.as_ref().err());
+        let refused: Vec<ErrorKind> = refused.map(Error::kind).collect();
+        assert_eq!(refused, [ErrorKind::Conflict], "{outcomes:?}");
+        let made: Vec<u32> = outcomes.into_iter().flatten().collect();
+        assert_eq!(made, [open(&address, &name).unwrap().count()]);
+    }
 }
 
 #[test]

@@ -150,8 +150,8 @@ impl<I: Index> Index for EncryptedIndex<I> {
     }
 }
 
-/// A source of encrypted rows: a snapshot or a writer.
-trait SnapshotSource: Send + Sync {
+/// A source of rows: a snapshot or a writer.
+pub(super) trait SnapshotSource: Send + Sync {
     fn rows(&self) -> &dyn Snapshot;
 }
 

@@ -13,6 +13,7 @@ use crate::store::fact_pages::fact_pages;
 use crate::store::redaction_gate::RedactionCounts;
 use crate::store::validate::check_fact;
 use std::cell::Cell;
+use std::collections::VecDeque;
 
 /// A request for the next free id of a kind: a prefix and a number.
 pub(super) struct NextIdRequest {
@@ -120,14 +121,16 @@ impl NextIdRequest {
         }
         let plain = |free: u64| format!("{}{free}", self.prefix);
         let tagged = |free: u64| tag.map(|tag| format!("{}-{tag}", plain(free)));
-        let is_taken = |free: u64| -> Result<bool, Error> {
-            for id in tagged(free).into_iter().chain([plain(free)]) {
-                let key = Key::new(self.kind, id);
-                if own(&key) {
-                    return Ok(true);
-                }
-                let encoded = encode_key(&key);
-                if lookup::is_touched(view, (&session.info.id, number), &stretches, &encoded)? {
+        let keys = |free: u64| {
+            let ids = tagged(free).into_iter().chain([plain(free)]);
+            ids.map(|id| Key::new(self.kind, id))
+        };
+        let place = (&session.info.id, number);
+        let is_taken = |free: u64, next: &[u64]| -> Result<bool, Error> {
+            let asked = || next.iter().flat_map(|free| keys(*free)).map(|key| encode_key(&key));
+            lookup::prefetch_touched(view, place, &stretches, &|| asked().collect())?;
+            for key in keys(free) {
+                if own(&key) || lookup::is_touched(view, place, &stretches, &encode_key(&key))? {
                     return Ok(true);
                 }
             }
@@ -139,24 +142,54 @@ impl NextIdRequest {
     }
 }
 
+/// How many numbers are asked about at once, where that costs as much as asking about one.
+const READ_AHEAD: usize = 15;
+
 /// Returns a number from `start` on that is free while the one before it is taken: the first free
 /// one if they were taken in order. Asks about twice as often as the distance has binary digits.
-fn first_free<E>(start: u64, is_taken: impl Fn(u64) -> Result<bool, E>) -> Result<u64, E> {
+/// `is_taken` is also given the numbers that may be asked about next, itself among them; none if
+/// they were given before.
+fn first_free<E>(start: u64, is_taken: impl Fn(u64, &[u64]) -> Result<bool, E>) -> Result<u64, E> {
     let (mut taken, mut free, mut step) = (start - 1, start, 1);
-    while is_taken(free)? {
+    let mut known: Vec<u64> = Vec::new();
+    let mut is_taken = |number: u64, next: &dyn Fn() -> Vec<u64>| {
+        if known.contains(&number) {
+            return is_taken(number, &[]);
+        }
+        known = next();
+        is_taken(number, &known)
+    };
+    let steps = |free: u64, step: u64| {
+        (0..READ_AHEAD).map(|ahead| free + step * ((1 << ahead) - 1)).collect()
+    };
+    while is_taken(free, &|| steps(free, step))? {
         taken = free;
         free += step;
         step *= 2;
     }
     while free - taken > 1 {
         let middle = taken + (free - taken) / 2;
-        if is_taken(middle)? {
+        if is_taken(middle, &|| middles(taken, free))? {
             taken = middle;
         } else {
             free = middle;
         }
     }
     Ok(free)
+}
+
+/// Returns the numbers that a search by halves between two numbers can ask about next.
+fn middles(after: u64, before: u64) -> Vec<u64> {
+    let mut found = Vec::with_capacity(READ_AHEAD);
+    let mut ranges = VecDeque::from([(after, before)]);
+    while let Some((after, before)) = ranges.pop_front().filter(|_| found.len() < READ_AHEAD) {
+        if before - after > 1 {
+            let middle = after + (before - after) / 2;
+            found.push(middle);
+            ranges.extend([(after, middle), (middle, before)]);
+        }
+    }
+    found
 }
 
 #[cfg(test)]

@@ -1,6 +1,7 @@
 use super::*;
 use crate::model::{FactOrigin, SessionKind, Timestamp};
 use crate::store::{ClaimChange, NewSession, Options, Session, Store, WriteContext};
+use std::cell::{Cell, RefCell};
 use std::collections::BTreeSet;
 use std::sync::Barrier;
 
@@ -25,12 +26,31 @@ fn add(session: &Session) -> Result<String> {
 fn the_first_free_number_is_found() {
     for taken in 0..70 {
         for start in 1..=taken + 1 {
-            assert_eq!(first_free(start, |number| Ok::<_, ()>(number <= taken)), Ok(taken + 1));
+            let is_taken = |number, _: &[u64]| Ok::<_, ()>(number <= taken);
+            assert_eq!(first_free(start, is_taken), Ok(taken + 1));
         }
     }
     // If numbers are missing in between, one of them is found.
-    let holed = |number| Ok::<_, ()>([1, 2, 4, 5].contains(&number));
+    let holed = |number, _: &[u64]| Ok::<_, ()>([1, 2, 4, 5].contains(&number));
     assert_eq!(first_free(1, holed), Ok(6));
+}
+
+/// Each number was a round trip to the database of a store: twenty for a thousand claims.
+#[test]
+fn numbers_are_asked_about_several_at_once() {
+    for taken in 0..3_000 {
+        let (requests, known) = (Cell::new(0), RefCell::new(Vec::new()));
+        let is_taken = |number: u64, next: &[u64]| {
+            if !next.is_empty() {
+                requests.set(requests.get() + 1);
+                *known.borrow_mut() = next.to_vec();
+            }
+            assert!(known.borrow().contains(&number), "{number} of {taken}");
+            Ok::<_, ()>(number <= taken)
+        };
+        assert_eq!(first_free(1, is_taken), Ok(taken + 1));
+        assert!(requests.get() <= 4, "{} for {taken}", requests.get());
+    }
 }
 
 #[test]
