@@ -34,6 +34,13 @@ impl Environment {
         self.value(name)?.to_str()
     }
 
+    /// Sets a variable, if it is unset or empty.
+    pub fn set_default(&mut self, name: &str, value: &str) {
+        if self.value(name).is_none() {
+            self.0.insert(name.into(), value.into());
+        }
+    }
+
     /// Returns the variables that are text.
     pub fn texts(&self) -> impl Iterator<Item = (&str, &str)> {
         self.0.iter().filter_map(|(name, value)| Some((name.to_str()?, value.to_str()?)))

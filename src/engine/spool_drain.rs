@@ -21,7 +21,15 @@ impl Engine {
                 let operation = waiting.operation.clone();
                 return Ok(Some(Record { operation, changes: Vec::new() }));
             }
-            Err(error) if matches!(error.kind(), ErrorKind::Corrupt | ErrorKind::Forged) => None,
+            // The store cannot be read, or its database cannot be reached: the write is kept as it is.
+            Err(error)
+                if matches!(
+                    error.kind(),
+                    ErrorKind::Corrupt | ErrorKind::Forged | ErrorKind::Unavailable
+                ) =>
+            {
+                None
+            }
             Err(error) => return Err(error),
         };
         spool.put(&waiting.operation.id.to_string(), &waiting.encode())?;

@@ -1,7 +1,7 @@
 //! `forge watch`.
 
 use crate::context::Context;
-use crate::error::CommandError;
+use crate::error::{CommandError, CommandErrorKind};
 use crate::report::story::story_lines;
 use crate::verb::{PrintedReport, Verb, VerbResult};
 use crate::workspace::{self, SessionNeed, StoreAccess};
@@ -43,35 +43,64 @@ impl Verb for WatchArgs {
     fn run(&self, _: &(), context: &mut Context) -> VerbResult<Self> {
         let store = workspace::open_store(context, StoreAccess::Follow)?;
         let session = workspace::choose_session(context, &store, SessionNeed::Existing)?;
-        let mut seen = SeenLines::default();
-        let mut mark = None;
+        let mut watch = SessionWatch { session, seen: SeenLines::default(), mark: None };
         let mut printed = 0;
+        let mut is_away = false;
         // Nothing is ever sent: receiving is a wait that a signal ends.
         let (_sender, waiting) = mpsc::channel::<()>();
         loop {
-            let now = mark_of(&session)?;
-            if mark.as_ref() != Some(&now) {
-                let is_first = mark.is_none();
-                mark = Some(now);
-                let state = session.state(&session.head()?)?;
-                let mut story = Story::read(&state)?;
-                story.read_whole_texts(&session, &forge_agents::resolve)?;
-                let mut lines = seen.new_lines(&story_lines(&story, &context.out));
-                if is_first {
-                    lines.drain(..lines.len().saturating_sub(FIRST_LINES));
+            let is_first = watch.mark.is_none();
+            match watch.new_lines(context) {
+                Ok(lines) => {
+                    is_away = false;
+                    let mut text: String = lines.concat();
+                    if self.notify && !is_first && !lines.is_empty() {
+                        text.push('\u{7}');
+                    }
+                    context.out.raw(text.as_bytes())?;
+                    printed += if is_first { 0 } else { lines.len() };
+                    if self.limit.is_some_and(|limit| printed >= limit) {
+                        return Ok(PrintedReport);
+                    }
                 }
-                let mut text: String = lines.concat();
-                if self.notify && !is_first && !lines.is_empty() {
-                    text.push('\u{7}');
+                // The server of a database may come back, or another one take over.
+                Err(error) if !is_first && error.kind() == CommandErrorKind::Unavailable => {
+                    if !is_away {
+                        let message = error.message();
+                        context.out.warn(&format!("{message}: tried again until it is back"));
+                    }
+                    is_away = true;
                 }
-                context.out.raw(text.as_bytes())?;
-                printed += if is_first { 0 } else { lines.len() };
-                if self.limit.is_some_and(|limit| printed >= limit) {
-                    return Ok(PrintedReport);
-                }
+                Err(error) => return Err(error),
             }
             let _ = waiting.recv_timeout(INTERVAL);
         }
+    }
+}
+
+/// A session, and what was shown of it.
+struct SessionWatch {
+    session: Session,
+    seen: SeenLines,
+    /// What the session was at the last look; `None` before the first.
+    mark: Option<(u64, u64, u64)>,
+}
+
+impl SessionWatch {
+    /// Returns the lines since the last look; at the first look only the latest.
+    fn new_lines(&mut self, context: &Context) -> Result<Vec<String>, CommandError> {
+        let now = mark_of(&self.session)?;
+        if self.mark.as_ref() == Some(&now) {
+            return Ok(Vec::new());
+        }
+        let state = self.session.state(&self.session.head()?)?;
+        let mut story = Story::read(&state)?;
+        story.read_whole_texts(&self.session, &forge_agents::resolve)?;
+        let mut lines = self.seen.new_lines(&story_lines(&story, &context.out));
+        if self.mark.replace(now).is_none() {
+            lines.drain(..lines.len().saturating_sub(FIRST_LINES));
+        }
+        Ok(lines)
     }
 }
 

@@ -30,6 +30,10 @@ use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::time::Instant;
 
+/// How long a hook waits for a connection to the database of a store, unless its address or the
+/// user says otherwise: the agent waits for the hook.
+const CONNECT_SECONDS: &str = "2";
+
 /// The state of one call.
 struct HookCall<'c> {
     context: &'c Context,
@@ -72,6 +76,7 @@ pub fn run(agent: &str, event: &str, context: &mut Context) {
         return remote_exchange::run(event, context);
     }
     let began = Instant::now();
+    context.environment.set_default("PGCONNECT_TIMEOUT", CONNECT_SECONDS);
     let line = HookLogEntry::new(context.now, agent, event);
     let agent = HookAgent::from_word(agent)
         .ok_or_else(|| format!("'{agent}' is not an agent that forge knows"));
@@ -186,11 +191,18 @@ impl HookCall<'_> {
         };
         if let Err(error) = worked {
             self.line.set_error(&error_chain(&error));
-            // What cannot be written to a damaged store is kept in its spool until the store is
-            // repaired.
-            let apart =
-                [CommandErrorKind::Corrupt, CommandErrorKind::Forged, CommandErrorKind::Unkeyed];
-            if apart.contains(&error.kind()) {
+            // What cannot be written is kept in the spool until the store is repaired, or its
+            // database can be reached.
+            let is_spooled = match error.kind() {
+                CommandErrorKind::Corrupt
+                | CommandErrorKind::Forged
+                | CommandErrorKind::Unkeyed => true,
+                CommandErrorKind::Unavailable => {
+                    Store::database_of(&store).is_ok_and(|place| place.is_some())
+                }
+                _ => false,
+            };
+            if is_spooled {
                 match recorder::spool_event(self.context, event, &store) {
                     Ok(true) => self.line.outcome = HookOutcome::Saved,
                     Ok(false) => {}
@@ -374,13 +386,9 @@ pub fn note_failure(environment: &Environment, words: &[String], error: &Command
 
 /// Formats an error with its causes.
 fn error_chain(error: &CommandError) -> String {
-    let mut text = error.message().to_owned();
-    let mut source = std::error::Error::source(error);
-    while let Some(cause) = source {
-        let _ = std::fmt::Write::write_fmt(&mut text, format_args!(": {cause}"));
-        source = cause.source();
-    }
-    text
+    let mut parts = vec![error.message().to_owned()];
+    parts.extend(error.causes());
+    parts.join(": ")
 }
 
 /// The variables in which agents give their hooks the project.

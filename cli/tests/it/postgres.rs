@@ -4,8 +4,11 @@
 use crate::environment::Environment;
 use forge_testkit::postgres::PostgresServer;
 use forge_testkit::tcp_proxy::TcpProxy;
+use serde_json::{Value, json};
 use std::fmt::Write as _;
+use std::io::{BufRead as _, BufReader};
 use std::path::Path;
+use std::process::Stdio;
 use std::time::Duration;
 
 /// What a command printed, and its exit code.
@@ -190,6 +193,59 @@ fn a_server_that_is_not_there_is_reported_and_nothing_is_lost() {
     assert!(done.said.contains("nothing was written"), "{}", done.said);
     server.restart();
     assert!(finished(&one, &["note", "list"]).contains("before"));
+}
+
+/// Events of hooks were lost: a spool was kept for a held lock and a damaged store only.
+#[test]
+fn what_hooks_report_while_the_server_is_away_waits_in_the_spool() {
+    let Some(mut server) = PostgresServer::start("hooks without a server") else { return };
+    let one = machine(&server.new_database());
+    let hook = |event: &str, input: Value| {
+        one.write("input", &input.to_string());
+        let mut command = one.command(["hook", "claude-code", event]);
+        let done = command.stdin(std::fs::File::open(one.path("input")).unwrap()).output();
+        assert!(done.unwrap().status.success());
+    };
+    let call = |id: &str, command: &str| {
+        json!({"session_id": "cc-1", "tool_name": "Bash", "tool_use_id": id,
+            "tool_input": {"command": command}, "tool_response": {"stdout": "ok", "stderr": ""}})
+    };
+    hook("PostToolUse", call("c1", "make before"));
+    server.kill();
+    hook("PostToolUse", call("c2", "make meanwhile"));
+    hook("PreCompact", json!({"session_id": "cc-1", "trigger": "auto"}));
+    let log = std::fs::read_to_string(one.path("project/.forge/log/hooks.jsonl")).unwrap();
+    let outcomes = log.lines().map(|line| serde_json::from_str::<Value>(line).unwrap());
+    let outcomes: Vec<Value> = outcomes.map(|line| line["outcome"].clone()).collect();
+    assert_eq!(outcomes, ["saved", "saved", "saved"], "{log}");
+    assert!(log.contains("cannot read the database"), "{log}");
+    server.restart();
+    hook("PostToolUse", call("c3", "make afterwards"));
+    let commands = finished(&one, &["command", "list"]);
+    for wanted in ["make before", "make meanwhile", "make afterwards"] {
+        assert_eq!(commands.matches(wanted).count(), 1, "{commands}");
+    }
+    assert!(finished(&one, &["checkpoint", "list"]).contains("compaction"));
+    assert!(finished(&one, &["verify"]).contains("Clean."));
+}
+
+/// It ended when the server was away for longer than a read is tried again.
+#[test]
+fn watching_goes_on_when_the_server_is_back() {
+    let Some(mut server) = PostgresServer::start("watching") else { return };
+    let one = machine(&server.new_database());
+    finished(&one, &["note", "add", "before"]);
+    let mut watching = one.command(["watch", "--limit", "1"]);
+    let mut watching = watching.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+    let mut lines = BufReader::new(watching.stdout.take().unwrap()).lines().map(Result::unwrap);
+    assert!(lines.next().unwrap().contains("before"));
+    server.kill();
+    let warned = BufReader::new(watching.stderr.take().unwrap()).lines().next().unwrap().unwrap();
+    assert!(warned.contains("tried again until it is back"), "{warned}");
+    server.restart();
+    finished(&one, &["note", "add", "afterwards"]);
+    assert!(lines.any(|line| line.contains("afterwards")));
+    assert!(watching.wait().unwrap().success());
 }
 
 #[test]
