@@ -11,7 +11,7 @@ use crate::engine::refs::StoreRefs;
 use crate::error::{Error, Result};
 use crate::format::key::{self, KeyBuilder, of};
 use crate::format::{
-    CheckpointRow, Delta, FactPage, FactRow, ObjectKind, OperationEffect, OperationRow,
+    Checkout, CheckpointRow, Delta, FactPage, FactRow, ObjectKind, OperationEffect, OperationRow,
     ResetSource, RevisionHeader, RevisionRow, SequenceRow, entity_hash, sealed_id, sealed_kind,
 };
 use crate::model::{
@@ -324,6 +324,16 @@ fn fact_pages_by_id(
     Ok(pages)
 }
 
+/// Makes the row that lists a checkout.
+pub(crate) fn derive_checkout(
+    session: SessionNumber,
+    checkout: Checkout,
+    sink: RowSink<'_>,
+) -> Result<()> {
+    let place = of(session).time(checkout.time).number(checkout.position).build();
+    sink(key::SWITCHES, place, checkout.branch.to_be_bytes().to_vec())
+}
+
 /// Makes the rows that index an operation and its effects.
 fn derive_operation(
     view: &dyn Snapshot,
@@ -339,11 +349,10 @@ fn derive_operation(
         sink(key::CONTINUATIONS, place, Vec::new())?;
     }
     for effect in &row.effects {
+        if let Some(checkout) = effect.checkout() {
+            derive_checkout(row.session, checkout, sink)?;
+        }
         match effect {
-            OperationEffect::Switched { branch, time, position, elsewhere: false, .. } => {
-                let place = of(row.session).time(*time).number(*position).build();
-                sink(key::SWITCHES, place, branch.to_be_bytes().to_vec())?;
-            }
             // A hidden checkpoint keeps its sequence number.
             OperationEffect::CheckpointHidden { old } => {
                 let number = of(row.session).number(old.sequence).build();

@@ -19,11 +19,13 @@ use crate::engine::refs::StoreRefs;
 use crate::error::{Error, Result};
 use crate::format::key::{self, of};
 use crate::format::{
-    BookmarkRow, CheckpointRow, Delta, DeltaPart, DeltaSideRange, FactPage, ObjectKind,
+    BookmarkRow, Checkout, CheckpointRow, Delta, DeltaPart, DeltaSideRange, FactPage, ObjectKind,
     OperationEffect, OperationRow, Record, RecordChange, RecordRow, ResetSource, RevisionHeader,
     RevisionRow, SegmentRow, SequenceRow, SessionRemoval, TotalsRow, open, sealed_id,
 };
-use crate::model::{Checkpoint, ObjectId, OperationId, SessionId, SessionNumber};
+use crate::model::{
+    BranchNumber, Checkpoint, ObjectId, OperationId, SessionId, SessionNumber, Timestamp,
+};
 use incomplete::value_in;
 use operation::OperationPart;
 use std::collections::{BTreeMap, BTreeSet};
@@ -221,6 +223,26 @@ impl RecordIndexer<'_> {
         OverlaySnapshot { base: self.base, rows: self.rows, position: self.placed.position }
     }
 
+    /// Puts the row of a checkout. Its effective time is never before that of the checkout before,
+    /// whatever the clock said: otherwise that one would stay checked out.
+    fn check_out(
+        &mut self,
+        number: SessionNumber,
+        branch: BranchNumber,
+        time: Timestamp,
+    ) -> Result<Checkout> {
+        let (from, to) = (of(number).build(), of(number).end());
+        let rows = self.view().scan(key::SWITCHES, &from, &to, ScanDirection::Descending, 1)?;
+        let last = rows.first().and_then(|(place, _)| key::time_at(place, 4));
+        let time = last.map_or(time, |last| last.max(time));
+        let checkout = Checkout { branch, time, position: self.placed.position };
+        derive::derive_checkout(number, checkout, &mut |table, place, row| {
+            self.rows.put(table, place, row);
+            Ok(())
+        })?;
+        Ok(checkout)
+    }
+
     /// Stores an object unless one with the same id exists. Returns its number.
     fn object(&mut self, sealed: &[u8]) -> Result<u64> {
         if let Some(number) = object::number_of(&self.view(), sealed)? {
@@ -293,18 +315,27 @@ impl RecordIndexer<'_> {
                 let old = session(refs, *number)?.branch(*branch)?.latest_change().clone();
                 Ok(Some(OperationEffect::BranchChanged { branch: *branch, old }))
             }
-            RecordChange::BranchHidden { branch, hidden, .. } => {
-                Ok(Some(OperationEffect::BranchHidden { branch: *branch, hidden: *hidden }))
+            RecordChange::BranchHidden { session: number, branch, hidden } => {
+                let (branch, hidden) = (*branch, *hidden);
+                let left_for = session(refs, *number)?.left_for(branch)?.filter(|_| hidden);
+                let time = self.placed.record.operation.time;
+                let checkout = left_for.map(|base| self.check_out(*number, base, time));
+                let checkout = checkout.transpose()?;
+                Ok(Some(OperationEffect::BranchHidden { branch, hidden, checkout }))
             }
             RecordChange::Switched { session: number, branch, time, elsewhere } => {
                 let (branch, time, elsewhere) = (*branch, *time, *elsewhere);
                 let position = self.placed.position;
+                let known = session(refs, *number)?;
+                let old = known.current_branch;
+                let mut checkout = None;
                 if !elsewhere {
-                    let row = of(*number).time(time).number(position).build();
-                    self.rows.put(key::SWITCHES, row, branch.to_be_bytes().to_vec());
+                    let made = self.check_out(*number, known.visible_branch(branch)?, time)?;
+                    checkout = Some(made).filter(|made| (made.branch, made.time) != (branch, time));
                 }
-                let old = session(refs, *number)?.current_branch;
-                Ok(Some(OperationEffect::Switched { old, branch, time, position, elsewhere }))
+                let effect =
+                    OperationEffect::Switched { old, branch, time, position, elsewhere, checkout };
+                Ok(Some(effect))
             }
             RecordChange::Object { object } => {
                 self.object(&object.0)?;

@@ -204,9 +204,10 @@ impl SessionRefs {
                 self.branch_mut(*branch)?.changes.push(change.clone());
             }
             RecordChange::BranchHidden { branch, hidden, .. } => {
-                self.branch_mut(*branch)?.hidden = *hidden;
                 // Another store may undo the creation of the branch that is checked out here.
-                self.current_branch = self.visible_branch(self.current_branch)?;
+                let left_for = self.left_for(*branch)?.filter(|_| *hidden);
+                self.current_branch = left_for.unwrap_or(self.current_branch);
+                self.branch_mut(*branch)?.hidden = *hidden;
             }
             RecordChange::Switched { branch, elsewhere: false, .. } => {
                 self.current_branch = self.visible_branch(*branch)?;
@@ -345,6 +346,15 @@ impl SessionRefs {
             visible = *base;
         }
         Ok(visible)
+    }
+
+    /// Returns what is checked out in place of a branch if its creation is undone; `None` if it is
+    /// not checked out.
+    pub(crate) fn left_for(&self, branch: BranchNumber) -> Result<Option<BranchNumber>> {
+        match self.branch(branch)?.base {
+            Some((base, _)) if self.current_branch == branch => self.visible_branch(base).map(Some),
+            _ => Ok(None),
+        }
     }
 
     /// Whether a checkpoint is new: it has the next sequence number.

@@ -257,7 +257,7 @@ impl SpoolRecordBuilder<'_> {
     ) -> Result<Option<Checkpoint>> {
         let mut wanted = waiting.checkpoint.clone();
         let (branch, seen) = if waiting.past {
-            (timeline::branch_at(self.view, &self.refs, number, wanted.time)?, None)
+            (timeline::branch_at(self.view, number, wanted.time)?, None)
         } else {
             (branch, seen)
         };

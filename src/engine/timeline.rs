@@ -16,26 +16,16 @@ use std::time::Duration;
 /// Returns the current branch at a time: `main` before the first switch.
 pub(crate) fn branch_at(
     view: &dyn Snapshot,
-    refs: &StoreRefs,
     number: SessionNumber,
     time: Timestamp,
 ) -> Result<BranchNumber> {
     let from = of(number).build();
     let to = of(number).time(time).end();
     let rows = view.scan(key::SWITCHES, &from, &to, ScanDirection::Descending, 1)?;
-    let Some((place, branch)) = rows.first() else { return Ok(0) };
-    let branch = key::short_at(branch, 0).unwrap_or(0);
-    let known = session(refs, number)?;
-    if !known.branch(branch)?.hidden {
-        return Ok(branch);
-    }
-    // An undo here switches to another branch. One in another store only hides this one.
-    let end = of(number).end();
-    let rows = view.scan(key::SWITCHES, place, &end, ScanDirection::Ascending, 2)?;
-    if rows.len() > 1 { Ok(branch) } else { known.visible_branch(branch) }
+    Ok(rows.first().and_then(|(_, branch)| key::short_at(branch, 0)).unwrap_or(0))
 }
 
-/// Returns the times and branches of all switches, earliest first.
+/// Returns the effective times and branches of all switches, earliest first.
 pub(crate) fn switches(
     view: &dyn Snapshot,
     number: SessionNumber,

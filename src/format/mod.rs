@@ -66,7 +66,7 @@ pub use refs::{
 pub use remote::RemoteFormatError;
 pub use repair_bit::repair_bit;
 pub use row::{
-    BookmarkRow, CheckpointRow, FactRow, FoldRow, HeadRow, KeyframeChunk, KeyframeRow,
+    BookmarkRow, Checkout, CheckpointRow, FactRow, FoldRow, HeadRow, KeyframeChunk, KeyframeRow,
     OperationEffect, OperationRow, PrewrittenRow, RedactionSummary, RevisionRow, SegmentRow,
     SequenceRow, TotalsRow, rewrite_row,
 };

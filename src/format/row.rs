@@ -334,6 +334,18 @@ pub struct FoldRow {
 }
 packed_row!(FoldRow, "fold");
 
+/// A branch that is checked out from a time on: a row of the table of switches.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Checkout {
+    /// The branch.
+    pub branch: BranchNumber,
+    /// The effective time: that of the clock or of the checkout before, whichever is later.
+    pub time: Timestamp,
+    /// The position of the record that checked it out.
+    pub position: u64,
+}
+
 /// An effect of an operation, with what is needed to undo it.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -372,6 +384,9 @@ pub enum OperationEffect {
         branch: BranchNumber,
         /// Whether the branch is hidden now.
         hidden: bool,
+        /// What is checked out since, if the branch was checked out.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        checkout: Option<Checkout>,
     },
     /// Checked out another branch.
     Switched {
@@ -386,6 +401,10 @@ pub enum OperationEffect {
         /// Whether it was checked out in another store only.
         #[serde(default, skip_serializing_if = "is_false")]
         elsewhere: bool,
+        /// What is checked out since, if it is another branch or at another time: the creation of
+        /// the branch was undone, or the clock went back.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        checkout: Option<Checkout>,
     },
     /// Recorded facts.
     Facts {
@@ -478,6 +497,20 @@ impl OperationEffect {
     #[must_use]
     pub const fn is_checkout(&self) -> bool {
         matches!(self, Self::Switched { elsewhere: false, .. })
+    }
+
+    /// Returns what is checked out in this store since, if that changed.
+    #[must_use]
+    pub const fn checkout(&self) -> Option<Checkout> {
+        match self {
+            Self::BranchHidden { checkout, .. } => *checkout,
+            Self::Switched { elsewhere: true, .. } => None,
+            Self::Switched { checkout: Some(checkout), .. } => Some(*checkout),
+            Self::Switched { branch, time, position, .. } => {
+                Some(Checkout { branch: *branch, time: *time, position: *position })
+            }
+            _ => None,
+        }
     }
 }
 

@@ -175,7 +175,7 @@ pub(crate) fn branches(
     let session = session_refs(&view.refs, number)?;
     let time = point.time.unwrap_or(Timestamp::from_micros(i64::MAX));
     let current = match point.time {
-        Some(time) => timeline::branch_at(view, &view.refs, number, time)?,
+        Some(time) => timeline::branch_at(view, number, time)?,
         None => session.current_branch,
     };
     let mut found = Vec::new();

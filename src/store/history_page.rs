@@ -351,7 +351,7 @@ impl Session {
                 {
                     return Ok(None);
                 }
-                let branch = timeline::branch_at(view, &view.refs, self.number, place.time)?;
+                let branch = timeline::branch_at(view, self.number, place.time)?;
                 (branch, PageItemContent::Fact(Box::new(known)))
             }
         };

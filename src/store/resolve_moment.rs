@@ -254,7 +254,7 @@ impl Session {
         }
         let branch = match branch {
             Some(branch) => branch,
-            None => timeline::branch_at(view, &view.refs, self.number, time)?,
+            None => timeline::branch_at(view, self.number, time)?,
         };
         let at = timeline::revision_at(view, &view.refs, self.number, branch, time)?;
         Ok(ResolvedMoment { branch, at: at.map(|(at, _)| at), time: Some(time), checkpoint: None })

@@ -445,7 +445,7 @@ impl<'a> Reapply<'a> {
 /// Returns the branch that an effect made visible again.
 const fn shown(effect: &OperationEffect) -> Option<BranchNumber> {
     match effect {
-        OperationEffect::BranchHidden { branch, hidden: false } => Some(*branch),
+        OperationEffect::BranchHidden { branch, hidden: false, .. } => Some(*branch),
         _ => None,
     }
 }

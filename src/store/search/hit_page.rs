@@ -288,7 +288,7 @@ fn fill(
         let (at, number, kind, id) = &place;
         let mut revision = candidate.revision;
         if candidate.is_fact {
-            let branch = timeline::branch_at(view, &view.refs, *number, *at)?;
+            let branch = timeline::branch_at(view, *number, *at)?;
             let there = timeline::revision_at(view, &view.refs, *number, branch, *at)?;
             revision = there.map(|(at, _)| at.sequence);
         }

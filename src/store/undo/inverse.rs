@@ -77,7 +77,7 @@ impl Session {
                         hidden: true,
                     });
                 }
-                OperationEffect::BranchHidden { branch, hidden } => {
+                OperationEffect::BranchHidden { branch, hidden, .. } => {
                     if *hidden {
                         self.check_name_free(desk, *branch)?;
                     }

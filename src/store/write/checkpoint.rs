@@ -52,7 +52,7 @@ impl SessionWrite<'_> {
         let (branch, revision) = match wanted.at {
             Some(time) if new_head.is_none() && self.preceding.is_none() => {
                 let view = desk.view()?;
-                let branch = timeline::branch_at(&view, &desk.refs, number, time)?;
+                let branch = timeline::branch_at(&view, number, time)?;
                 let at = timeline::revision_at(&view, &desk.refs, number, branch, time)?;
                 (branch, at.map(|(at, _)| at.sequence))
             }

@@ -4,9 +4,9 @@ use super::bytes::{TIME, bookmark, checkpoint, header, operation};
 use super::golden;
 use forge_store::format::key::{self, KeyBuilder, of};
 use forge_store::format::{
-    BookmarkRow, BranchChange, CheckpointRow, FactRow, FoldRow, KeyframeChunk, KeyframeRow,
-    OperationEffect, OperationRow, PrewrittenRow, RecordBytes, RecordRow, RevisionRow, SegmentRow,
-    SequenceRow, TotalsRow,
+    BookmarkRow, BranchChange, Checkout, CheckpointRow, FactRow, FoldRow, KeyframeChunk,
+    KeyframeRow, OperationEffect, OperationRow, PrewrittenRow, RecordBytes, RecordRow, RevisionRow,
+    SegmentRow, SequenceRow, TotalsRow,
 };
 use forge_store::model::{
     BranchMetadata, BranchStatus, CheckpointId, FactOrigin, Kind, ObjectId, OperationId, Timestamp,
@@ -149,13 +149,35 @@ fn values_of_every_table() {
         ..whole.clone()
     };
     let elsewhere = OperationRow { effects: vec![switched(true)], ..whole.clone() };
+    // The branch that is checked out here was hidden by another store; then the clock went back.
+    let checkout = Some(Checkout { branch: 0, time: TIME, position: 4096 });
+    let left = vec![
+        OperationEffect::BranchHidden { branch: 1, hidden: true, checkout },
+        OperationEffect::Switched {
+            old: 1,
+            branch: 0,
+            time: Timestamp::from_micros(TIME.as_micros() - 1),
+            position: 4096,
+            elsewhere: false,
+            checkout,
+        },
+    ];
+    let checked_out = OperationRow { effects: left, ..whole.clone() };
     row!("row-operation", OperationRow, whole);
     row!("row-operation-elsewhere", OperationRow, elsewhere);
     row!("row-operation-continued", OperationRow, continued);
+    row!("row-operation-checkout", OperationRow, checked_out);
 }
 
 fn switched(elsewhere: bool) -> OperationEffect {
-    OperationEffect::Switched { old: 0, branch: 1, time: TIME, position: 4096, elsewhere }
+    OperationEffect::Switched {
+        old: 0,
+        branch: 1,
+        time: TIME,
+        position: 4096,
+        elsewhere,
+        checkout: None,
+    }
 }
 
 fn effects() -> Vec<OperationEffect> {
@@ -171,7 +193,7 @@ fn effects() -> Vec<OperationEffect> {
         OperationEffect::CheckpointHidden { old: Box::new(checkpoint()) },
         OperationEffect::BranchMade { branch: 1 },
         OperationEffect::BranchChanged { branch: 1, old: change },
-        OperationEffect::BranchHidden { branch: 1, hidden: true },
+        OperationEffect::BranchHidden { branch: 1, hidden: true, checkout: None },
         switched(false),
         OperationEffect::Facts { count: 3, page: 8, name: ObjectId::from_bytes([0x99; 32]) },
         OperationEffect::Bookmark {

@@ -6,7 +6,7 @@ use forge_store::error::Error;
 use forge_store::model::{BranchStatus, Key, Kind, OperationAuthor, RetentionPolicy, Value};
 use forge_store::store::{
     BranchSummary, CheckpointFilter, ClaimChange, MergeRequest, MergeResult, NewCheckpoint,
-    NewSession, WriteContext,
+    NewSession, Session, WriteContext,
 };
 
 fn note(id: &str, text: &str) -> ClaimChange {
@@ -62,6 +62,85 @@ fn undo_takes_back_what_was_recorded_last_whatever_the_clock_says() {
         let ids: Vec<_> =
             claims(&session, &session.head().unwrap()).into_keys().map(|key| key.id).collect();
         assert_eq!(ids, ["a"]);
+    }
+}
+
+/// The branch that was checked out at a time, and its revision then.
+fn checked_out(session: &Session, at: i64) -> (String, Option<u64>) {
+    let point = session.at_time(act(at).now).unwrap();
+    (session.state(&point).unwrap().current_branch().unwrap(), point.revision())
+}
+
+/// Regression: the last checkout was the one with the latest time. If the clock had been set back,
+/// a branch that had been left was still checked out at every later time.
+#[test]
+fn a_branch_that_was_left_is_not_checked_out_later_whatever_the_clock_says() {
+    for is_undone in [true, false] {
+        for mut place in [Place::memory(), Place::files()] {
+            let session = place.store.create_session(&act(0), NewSession::named("s")).unwrap();
+            session.write(&act(10)).change(note("a", "1")).commit().unwrap();
+            session.write(&act(20)).change(note("b", "1")).commit().unwrap();
+            let first = session.at_sequence(1).unwrap();
+            let ahead = act(1000);
+            let write = session.write(&ahead).after_or_fork(&first, "fork");
+            assert!(write.change(note("c", "1")).commit().unwrap().new_branch);
+            assert_eq!(checked_out(&session, 1000), ("fork".to_owned(), Some(3)));
+            match is_undone {
+                true => drop(session.undo(&act(30), None).unwrap()),
+                false => drop(session.switch_branch(&act(30), "main", true).unwrap()),
+            }
+            let check = |session: &Session| {
+                for at in [25, 30, 999, 1000, 1001, 1999] {
+                    let expected = ("main".to_owned(), Some(2));
+                    assert_eq!(checked_out(session, at), expected, "{is_undone} at {at}");
+                }
+            };
+            check(&session);
+            // The checkouts that follow are not before it either.
+            session.create_branch(&act(40), "side", None, Default::default()).unwrap();
+            session.switch_branch(&act(40), "side", true).unwrap();
+            session.undo(&act(50), None).unwrap();
+            check(&session);
+            session.switch_branch(&act(2000), "side", true).unwrap();
+            check(&session);
+            drop(session);
+            place.store.maintain(0).unwrap();
+            place.reopen();
+            check(&place.store.session("s").unwrap());
+            place.check();
+        }
+    }
+}
+
+/// Regression: an undo that led back to a branch whose creation had been undone checked out its
+/// base, but any later checkout made the past say that the branch had been checked out since.
+#[test]
+fn a_branch_whose_creation_was_undone_is_never_checked_out_after_that() {
+    for mut place in [Place::memory(), Place::files()] {
+        let session = place.store.create_session(&act(0), NewSession::named("s")).unwrap();
+        session.create_branch(&act(1), "side", None, Default::default()).unwrap();
+        session.create_branch(&act(2), "other", None, Default::default()).unwrap();
+        let made = session.operations(9).unwrap()[1].id.to_string();
+        session.write(&act(3)).change(note("a", "1")).commit().unwrap();
+        session.switch_branch(&act(4), "side", true).unwrap();
+        session.switch_branch(&act(6), "other", true).unwrap();
+        session.undo(&act(8), Some(&made)).unwrap();
+        session.undo(&act(10), None).unwrap();
+        assert_eq!(session.summary().unwrap().branch, "main");
+        let check = |session: &Session, last: &str| {
+            let all = [(3, "main"), (5, "side"), (7, "other"), (9, "other"), (11, "main")];
+            for (at, branch) in all.into_iter().chain([(99, last)]) {
+                assert_eq!(checked_out(session, at).0, branch, "at {at}");
+            }
+        };
+        check(&session, "main");
+        session.switch_branch(&act(12), "other", true).unwrap();
+        check(&session, "other");
+        drop(session);
+        place.store.maintain(0).unwrap();
+        place.reopen();
+        check(&place.store.session("s").unwrap(), "other");
+        place.check();
     }
 }
 

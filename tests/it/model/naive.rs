@@ -76,6 +76,7 @@ pub(super) struct Naive {
     /// The revisions that are not visible.
     pub(super) folded: BTreeMap<u64, Revision>,
     pub(super) branches: Vec<Branch>,
+    /// The branches that were checked out, each with its effective time.
     pub(super) switches: Vec<(i64, usize)>,
     pub(super) facts: Vec<(usize, Fact)>,
     pub(super) events: BTreeSet<i64>,
@@ -182,7 +183,9 @@ impl Naive {
 
     pub(super) fn switch(&mut self, at: i64, branch: usize) {
         self.now.current = branch;
-        self.switches.push((at, branch));
+        // Never before the switch before, whatever the clock said.
+        let last = self.switches.last().map_or(at, |(last, _)| *last);
+        self.switches.push((at.max(last), branch));
     }
 
     pub(super) fn fact(&mut self, fact: Fact, at: i64) {
@@ -214,7 +217,7 @@ impl Naive {
 
     fn bring_back(&mut self, at: i64, done: Done) -> Option<(usize, u64)> {
         if done.other.current != self.now.current {
-            self.switches.push((at, done.other.current));
+            self.switch(at, done.other.current);
         }
         let before = std::mem::replace(&mut self.now, done.other);
         self.part();
@@ -375,11 +378,7 @@ impl Naive {
     }
 
     pub(super) fn branch_at(&self, at: i64) -> usize {
-        let numbered = self.switches.iter().enumerate();
-        numbered
-            .filter(|(_, (when, _))| *when <= at)
-            .max_by_key(|(place, (when, _))| (*when, *place))
-            .map_or(0, |(_, (_, branch))| *branch)
+        self.switches.iter().rfind(|(when, _)| *when <= at).map_or(0, |(_, branch)| *branch)
     }
 
     /// The last revision of a branch, or of its base, at or before a time.

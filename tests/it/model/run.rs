@@ -43,7 +43,7 @@ impl Place {
     }
 
     /// Checks every stored hash.
-    fn check(&self) {
+    pub(super) fn check(&self) {
         if let Some(folder) = &self.folder {
             let path = folder.path().join(".forge");
             let keyring = self.options.keyring.as_deref();

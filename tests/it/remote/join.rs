@@ -3,7 +3,7 @@
 
 use super::purge::Place;
 use super::{Machine, SECRET, command, shared, step_of};
-use crate::bundle::law::{same, told, told_alike};
+use crate::bundle::law::{same, time, told, told_alike};
 use crate::bundle::{act, note};
 use forge_store::ErrorKind;
 use forge_store::model::claim::{Confidence, Evidence, Hypothesis, Note, Strength};
@@ -11,7 +11,7 @@ use forge_store::model::{BranchMetadata, Key, Kind, Timestamp, Value};
 use forge_store::store::remote::{Depot, MemoryDepot, Remote};
 use forge_store::store::{
     ClaimChange, MergeRequest, NewCheckpoint, NewSession, Options, Session, SplitReason, Store,
-    VerifyDepth, VerifyOutcome,
+    VerifyDepth, VerifyOutcome, WriteContext,
 };
 use proptest::prelude::*;
 use std::collections::BTreeMap;
@@ -49,6 +49,10 @@ fn two_with_branch() -> (Machine, Machine) {
     first.push().unwrap();
     second.pull().unwrap();
     (first, second)
+}
+
+fn at(minute: u64) -> WriteContext {
+    WriteContext::asked("at a time", time(minute))
 }
 
 /// Puts a note on a branch, which is not checked out afterwards.
@@ -187,6 +191,45 @@ fn a_branch_that_is_checked_out_and_whose_creation_others_undid_is_left() {
         assert!(current.iter().any(|one| one.name == "main" && one.current), "{current:?}");
         meet(&first, &second);
     }
+}
+
+/// The past said that the branch had never been left as soon as another one was checked out later,
+/// and until then that it had never been checked out.
+#[test]
+fn when_a_branch_whose_creation_others_undid_was_left_is_known_ever_after() {
+    let (_, depot, first) = shared();
+    let session = first.session();
+    step_of(&first, 701, (0, 0));
+    session.create_branch(&at(702), "side", None, BranchMetadata::default()).unwrap();
+    step_of(&first, 703, (21, 0));
+    let made = session.operations(1).unwrap()[0].id.to_string();
+    first.push().unwrap();
+    let place = Place::new(&depot);
+    let second = &place.machine;
+    second.pull().unwrap();
+    second.session().switch_branch(&at(705), "main", true).unwrap();
+    second.session().switch_branch(&at(710), "f0", true).unwrap();
+    // What was not pushed would be put behind the undo, with the time of the undo.
+    second.push().unwrap();
+    first.pull().unwrap();
+    session.undo(&at(720), Some(&made)).unwrap();
+    first.push().unwrap();
+    second.pull().unwrap();
+    let check = |last: &str| {
+        let session = second.session();
+        for (minute, branch) in [(709, "main"), (715, "f0"), (725, "main"), (735, last)] {
+            let point = session.at_time(time(minute)).unwrap();
+            let current = session.state(&point).unwrap().current_branch().unwrap();
+            assert_eq!(current, branch, "at {minute}");
+        }
+        second.store.maintain(0).unwrap();
+        place.check_whole("after the branch was left");
+    };
+    check("main");
+    second.session().switch_branch(&at(730), "side", true).unwrap();
+    check("side");
+    second.store.rebuild().unwrap();
+    check("side");
 }
 
 #[test]

@@ -89,7 +89,7 @@ impl SessionReplay<'_> {
                 let change = change.ok_or_else(|| Error::missing("what a branch became"))?;
                 one(RecordChange::BranchChanged { session, branch, change })
             }
-            OperationEffect::BranchHidden { branch, hidden } => {
+            OperationEffect::BranchHidden { branch, hidden, .. } => {
                 one(RecordChange::BranchHidden { session, branch, hidden })
             }
             OperationEffect::Switched { branch, time, .. } => {
