@@ -97,9 +97,11 @@ impl Engine {
             opened,
         };
         let mut rows = RowOverlay::default();
-        let mut apply = |mut placed: PositionedRecord| -> Result<()> {
-            compress(&mut placed.record)?;
-            work.record(applier.view(), &mut rows, &placed)?;
+        let mut apply = |placed: &PositionedRecord| -> Result<()> {
+            let PositionedRecord { position, hash, ref record } = *placed;
+            let smaller = compressed(record)?;
+            let smaller = smaller.map(|record| PositionedRecord { position, hash, record });
+            work.record(applier.view(), &mut rows, smaller.as_ref().unwrap_or(placed))?;
             parallel::yield_to_foreground();
             if rows.len() >= BATCH_ROWS {
                 applier.write(std::mem::take(&mut rows).into_batch())?;
@@ -108,7 +110,7 @@ impl Engine {
         };
         if let Some(records) = self.follower.records_between(from, position) {
             for placed in records {
-                apply((*placed).clone())?;
+                apply(&placed)?;
             }
         } else {
             self.read_between(from, position, &mut apply)?;
@@ -131,7 +133,7 @@ impl Engine {
         &self,
         from: LogPosition,
         to: LogPosition,
-        each: &mut dyn FnMut(PositionedRecord) -> Result<()>,
+        each: &mut dyn FnMut(&PositionedRecord) -> Result<()>,
     ) -> Result<()> {
         let mut at = from;
         while at < to {
@@ -149,7 +151,7 @@ impl Engine {
                 at = frame.end;
                 let record = Record::decode(&frame.payload)
                     .map_err(Error::corrupt(format_args!("the record at {}", frame.position)))?;
-                each(PositionedRecord { position: frame.position, hash: frame.hash, record })?;
+                each(&PositionedRecord { position: frame.position, hash: frame.hash, record })?;
             }
         }
         Ok(())
@@ -196,23 +198,38 @@ impl Engine {
     }
 }
 
-/// Compresses the uncompressed deltas of a record.
-fn compress(record: &mut Record) -> Result<()> {
-    for change in &mut record.changes {
-        let (RecordChange::Revision { delta, .. } | RecordChange::Folded { delta, .. }) = change
-        else {
-            continue;
-        };
-        for part in delta {
-            if let DeltaPart::Inline(sealed) = part
-                && let Some(smaller) =
-                    compress_sealed(&sealed.0).map_err(Error::corrupt("a delta"))?
+/// Returns a record with its uncompressed deltas compressed; `None` if none gets smaller.
+fn compressed(record: &Record) -> Result<Option<Record>> {
+    let mut smaller: Option<Record> = None;
+    for (place, change) in record.changes.iter().enumerate() {
+        for (part, sealed) in inline_parts(change) {
+            let Some(bytes) = compress_sealed(sealed).map_err(Error::corrupt("a delta"))? else {
+                continue;
+            };
+            let record = smaller.get_or_insert_with(|| record.clone());
+            if let Some(RecordChange::Revision { delta, .. } | RecordChange::Folded { delta, .. }) =
+                record.changes.get_mut(place)
+                && let Some(DeltaPart::Inline(sealed)) = delta.get_mut(part)
             {
-                sealed.0 = smaller;
+                sealed.0 = bytes;
             }
         }
     }
-    Ok(())
+    Ok(smaller)
+}
+
+/// Returns the parts of a change's delta that are in its record, with their places.
+fn inline_parts(change: &RecordChange) -> impl Iterator<Item = (usize, &[u8])> {
+    let delta = match change {
+        RecordChange::Revision { delta, .. } | RecordChange::Folded { delta, .. } => {
+            delta.as_slice()
+        }
+        _ => &[],
+    };
+    delta.iter().enumerate().filter_map(|(place, part)| match part {
+        DeltaPart::Inline(sealed) => Some((place, sealed.0.as_slice())),
+        DeltaPart::Named(_) => None,
+    })
 }
 
 /// Returns the first record of a segment.

@@ -264,6 +264,8 @@ struct EventLineReader<'a> {
     buffer: Vec<u8>,
     bytes: u64,
     number: u64,
+    /// The hash of what was read so far.
+    hash: RecordBytes,
     waiting: u64,
 }
 
@@ -273,7 +275,9 @@ impl<'a> EventLineReader<'a> {
         let hasher = blake3::Hasher::new_keyed(store.hash_key());
         let gate = store.gate();
         let buffer = Vec::new();
-        let mut reader = Self { gate, input, hasher, buffer, bytes: 0, number: 0, waiting: 0 };
+        let hash = short_hash(&hasher);
+        let mut reader =
+            Self { gate, input, hasher, buffer, bytes: 0, number: 0, hash, waiting: 0 };
         let (bytes, lines, hash) = (known.bytes, known.lines, known.blocks.clone());
         reader.skip_to(&StreamPosition { bytes, lines, hash })?;
         Ok(reader)
@@ -292,7 +296,8 @@ impl<'a> EventLineReader<'a> {
             self.input.consume(length);
             left -= length as u64;
         }
-        if position.bytes > 0 && (left > 0 || short_hash(&self.hasher) != position.hash) {
+        self.hash = short_hash(&self.hasher);
+        if position.bytes > 0 && (left > 0 || self.hash != position.hash) {
             return Err(another_stream(position.bytes));
         }
         (self.bytes, self.number) = (position.bytes, position.lines);
@@ -334,6 +339,7 @@ impl<'a> EventLineReader<'a> {
             return Ok(None);
         };
         self.hasher.update(&self.buffer);
+        self.hash = short_hash(&self.hasher);
         self.bytes += self.buffer.len() as u64;
         self.number = number;
         self.buffer.clear();
@@ -341,7 +347,7 @@ impl<'a> EventLineReader<'a> {
     }
 
     fn mark(&self) -> StreamPosition {
-        StreamPosition { bytes: self.bytes, lines: self.number, hash: short_hash(&self.hasher) }
+        StreamPosition { bytes: self.bytes, lines: self.number, hash: self.hash.clone() }
     }
 }
 

@@ -56,7 +56,9 @@ impl Journal {
         payloads: &[Vec<u8>],
     ) -> Result<(Vec<u8>, Vec<AppendedRecord>), Error> {
         let synced = self.progress.known();
-        let (mut frames, mut appended) = (Vec::new(), Vec::with_capacity(payloads.len()));
+        let length = |payload: &Vec<u8>| frame::HEADER_BYTES + payload.len();
+        let mut frames = Vec::with_capacity(payloads.iter().map(length).sum());
+        let mut appended = Vec::with_capacity(payloads.len());
         for payload in payloads {
             self.check_size(payload).map_err(Error::io("append to", &self.folder))?;
             let position = from + frames.len() as u64;

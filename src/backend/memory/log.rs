@@ -25,11 +25,13 @@ struct MemorySegments {
     frames: Vec<LogFrame>,
     end: LogPosition,
     hash: RecordHash,
+    /// Whether no record's hash is needed.
+    is_unhashed: bool,
 }
 
 impl Default for MemorySegments {
     fn default() -> Self {
-        Self { starts: vec![0], frames: Vec::new(), end: 0, hash: [0; 32] }
+        Self { starts: vec![0], frames: Vec::new(), end: 0, hash: [0; 32], is_unhashed: false }
     }
 }
 
@@ -37,9 +39,21 @@ impl MemoryLog {
     /// Creates a log that begins with the records of another one, in one segment.
     pub fn continuing(tail: LogTail, start: LogPosition) -> Self {
         let hash = tail.frames.last().map_or([0; 32], |frame| frame.hash);
-        let segments =
-            MemorySegments { starts: vec![start], frames: tail.frames, end: tail.end, hash };
+        let segments = MemorySegments {
+            starts: vec![start],
+            frames: tail.frames,
+            end: tail.end,
+            hash,
+            is_unhashed: false,
+        };
         Self { shared: Arc::new(Mutex::new(segments)), writer: Arc::default() }
+    }
+
+    /// Gives later records the hash of the last one: they get others when they are appended to
+    /// another log.
+    pub(crate) fn without_hashes(self) -> Self {
+        lock(&self.shared).is_unhashed = true;
+        self
     }
 
     /// Removes the records from a position on, and returns what they contain.
@@ -81,7 +95,11 @@ impl MemorySegments {
     fn append(&mut self, payload: Vec<u8>) -> AppendedRecord {
         let position = self.end;
         let end = position + FRAME_BYTES + payload.len() as u64;
-        let hash = *blake3::Hasher::new().update(&self.hash).update(&payload).finalize().as_bytes();
+        let hash = if self.is_unhashed {
+            self.hash
+        } else {
+            *blake3::Hasher::new().update(&self.hash).update(&payload).finalize().as_bytes()
+        };
         self.frames.push(LogFrame { position, end, hash, payload });
         self.end = end;
         self.hash = hash;

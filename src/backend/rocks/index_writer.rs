@@ -15,8 +15,9 @@ use rocksdb::{
     BottommostLevelCompaction, CompactOptions, FlushOptions, WaitForCompactOptions, WriteBatch,
     WriteOptions,
 };
-use std::collections::BTreeMap;
+use std::collections::HashMap;
 use std::fs;
+use twox_hash::XxHash3_64;
 
 /// Object files below this size, or below half of the target size, are merged once there are
 /// [`SMALL_FILES`] of them. Each object is thus rewritten only a few times, and a store of any size
@@ -269,24 +270,36 @@ impl Drop for RocksIndexWriter {
 
 /// Rows spread evenly over any number of writes, with the hash of the value to read back.
 struct ReadBackSample {
-    /// Ordered, because most rows are only looked for here, and hashing each takes longer.
-    rows: BTreeMap<(TableId, Vec<u8>), Option<blake3::Hash>>,
+    /// By the hash of table and key. Of two rows with one hash, the first is kept.
+    rows: HashMap<u64, SampledRow>,
     seen: u64,
     every: u64,
 }
 
+struct SampledRow {
+    table: TableId,
+    key: Vec<u8>,
+    expected: Option<blake3::Hash>,
+}
+
 impl Default for ReadBackSample {
     fn default() -> Self {
-        Self { rows: BTreeMap::new(), seen: 0, every: 1 }
+        Self { rows: HashMap::new(), seen: 0, every: 1 }
     }
 }
 
 impl ReadBackSample {
     fn note(&mut self, table: TableId, key: Vec<u8>, value: Option<&[u8]>) {
-        let row = (table, key);
+        // Most rows are only looked for here.
+        let hash = XxHash3_64::oneshot_with_seed(u64::from(table.0), &key);
         self.seen += 1;
-        if self.seen.is_multiple_of(self.every) || self.rows.contains_key(&row) {
-            self.rows.insert(row, value.map(blake3::hash));
+        let is_sampled = match self.rows.get(&hash) {
+            Some(known) => (known.table, &known.key) == (table, &key),
+            None => self.seen.is_multiple_of(self.every),
+        };
+        if is_sampled {
+            let expected = value.map(blake3::hash);
+            self.rows.insert(hash, SampledRow { table, key, expected });
         }
         if self.rows.len() > SAMPLE_ROWS {
             self.every *= 2;
@@ -299,7 +312,7 @@ impl ReadBackSample {
     }
 
     fn check(&self, database: &RocksDatabase) -> Result<(), Error> {
-        for ((table, key), expected) in &self.rows {
+        for SampledRow { table, key, expected } in self.rows.values() {
             if database.get(*table, key)?.as_deref().map(blake3::hash) != *expected {
                 let source = format!("a row of table {} does not read back", table.0);
                 return Err(Error::Index { action: "check", source: source.into() });

@@ -498,7 +498,7 @@ impl<'a> StreamImporter<'a> {
         let pages = fact_pages(number, None, facts);
         let (lines, changes): (Vec<u64>, Vec<ClaimChange>) = changes.into_iter().unzip();
         let mut memo = None;
-        let id = CheckpointId::from_bytes(random()?);
+        let id = event.map(|_| random()).transpose()?.map(CheckpointId::from_bytes);
         let (mut revisions, mut checkpoints) = (0, 0);
         let written = self.write(&session, mark, &mut |desk, refs, operation| {
             let on = branch_number(refs, &branch)?;
@@ -514,7 +514,7 @@ impl<'a> StreamImporter<'a> {
             all.extend(pages.iter().cloned());
             all.extend(planned.iter_mut().flat_map(|planned| std::mem::take(&mut planned.changes)));
             revisions = u64::from(planned.is_some());
-            if let Some(event) = event {
+            if let (Some(event), Some(id)) = (event, id) {
                 let head = planned.as_ref().map(|planned| planned.head.sequence);
                 let made = make_checkpoint(desk, refs, (number, on), (id, at), event, head)?;
                 checkpoints = u64::from(made.is_some());

@@ -51,7 +51,7 @@ impl Store {
             };
             let options = Options::default().redaction(engine.options.redaction.clone());
             let from = tail.end;
-            let log = MemoryLog::continuing(tail, start);
+            let log = MemoryLog::continuing(tail, start).without_hashes();
             let store = Self::assemble(
                 Arc::new(log.clone()),
                 Arc::new(SingleGeneration(generation)),

@@ -9,6 +9,7 @@ use crate::store::event_stream::{RehearsalLimits, StreamImportReport, StreamImpo
 use crate::store::folder::write_first_record;
 use crate::store::new_session::NewSession;
 use crate::store::write_context::WriteContext;
+use crate::store::{VerifyDepth, VerifyOutcome};
 use std::cell::Cell;
 use std::io::{BufRead, BufReader, Cursor, Read};
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -248,4 +249,38 @@ fn an_import_appends_once_for_many_lines_whatever_sessions_they_are_of() {
         [0, 1].map(|kind| counts[kind].load(Ordering::Relaxed))
     };
     assert_eq!([256, 512, 1024].map(appends), [[0, 5], [0, 9], [0, 17]]);
+}
+
+#[test]
+fn a_stream_is_the_same_if_the_index_is_brought_up_to_date_between_its_parts() {
+    // Each session continues after each batch.
+    let mut lines = Vec::new();
+    for number in 0..600 {
+        let session = ["a", "b", "c"][number / 7 % 3];
+        let at = format!("2026-01-01T00:{:02}:{:02}Z", number / 60, number % 60);
+        let id = number % 5;
+        lines.push(format!(
+            r#"{{"at":"{at}","session":"{session}","put":{{"kind":"note","id":"N{id}","value":{{"description":"{number}"}}}}}}"#
+        ));
+        if number % 50 == 0 {
+            lines.push(format!(
+                r#"{{"at":"{at}","session":"{session}","checkpoint":{{"message":"{number}"}}}}"#
+            ));
+        }
+    }
+    let text = text_of(&lines.iter().map(String::as_str).collect::<Vec<_>>());
+    let whole = Store::in_memory().unwrap();
+    import(&whole, &text, 10_000).unwrap();
+    for at_once in [30, 200] {
+        let folder = tempfile::tempdir().unwrap();
+        let store = Store::create(folder.path(), Options::default()).unwrap();
+        assert_eq!(import(&store, &text, at_once).unwrap().revisions, 600);
+        assert_eq!(exports(&store), exports(&whole), "{at_once}");
+        assert!(store.engine.follower.index.position().unwrap() > 0);
+        assert_eq!(store.unfinished_imports().unwrap(), []);
+        store.sync().unwrap();
+        drop(store);
+        let report = Store::verify(folder.path(), VerifyDepth::ReadData, NOW, None).unwrap();
+        assert_eq!((report.outcome, report.findings), (VerifyOutcome::Clean, vec![]));
+    }
 }
