@@ -46,23 +46,35 @@ left join lateral (
 ) f on true
 where l.store = $1";
 
-/// Compares the end of the log, moves it, and inserts the frames. Without a match nothing is
-/// inserted. The settings hold for this transaction: waiting for a lock has a limit, and the commit
-/// waits until it is durable, also on the standbys that the database waits for.
-const APPEND: &str = concat!(
-    "
+/// Compares the end of the log, moves it, and inserts frames. Without a match nothing is inserted.
+/// The settings hold for this transaction: waiting for a lock has a limit, and the commit waits
+/// until it is durable, also on the standbys that the database waits for.
+macro_rules! append_frames {
+    ($frames:literal) => {
+        concat!(
+            "
 with settings as materialized (
   select set_config('lock_timeout', $2, true), ",
-    wait_for_commit!(),
-    "
+            wait_for_commit!(),
+            "
 ), moved as (
   update forge.log l set stop = $5, hash = $6 from settings
   where l.store = $1 and l.stop = $3 and l.hash = $4 returning 1
 )
 insert into forge.frame (store, position, stop, hash, begins_segment, bytes)
-select $1, f.* from moved, unnest($7, $8, $9, $10, $11) f
+select $1, ",
+            $frames,
+            "
 returning position"
-);
+        )
+    };
+}
+
+/// Appends one frame. Without arrays, the server plans it in three quarters of the time.
+const APPEND_ONE: &str = append_frames!("$7, $8, $9, $10, $11 from moved");
+
+/// Appends several frames.
+const APPEND: &str = append_frames!("f.* from moved, unnest($7, $8, $9, $10, $11) f");
 
 /// Changes nothing, and is committed after all that was appended, with the settings of an append.
 const SETTLE: &str = concat!(
@@ -162,7 +174,7 @@ fn read_end(from: LogPosition, limit: u64) -> i64 {
     number(from.saturating_add(limit.max(1)))
 }
 
-/// The parameters of [`APPEND`] as the database has them.
+/// The parameters of an append as the database has them.
 struct AppendValues<'a> {
     store: &'a [u8],
     timeout: String,
@@ -201,20 +213,45 @@ impl<'a> AppendValues<'a> {
         })
     }
 
-    fn parameters(&self) -> [Parameter<'_>; 11] {
-        [
+    /// Returns the statement that appends the frames, and its parameters.
+    fn statement(&self) -> (&'static str, [Parameter<'_>; 11]) {
+        let [store, timeout, end, hash, new_end, new_hash]: [Parameter<'_>; 6] = [
             (&self.store, Type::BYTEA),
             (&self.timeout, Type::TEXT),
             (&self.end, Type::INT8),
             (&self.hash, Type::BYTEA),
             (&self.new_end, Type::INT8),
             (&self.new_hash, Type::BYTEA),
-            (&self.positions, Type::INT8_ARRAY),
-            (&self.stops, Type::INT8_ARRAY),
-            (&self.hashes, Type::BYTEA_ARRAY),
-            (&self.segments, Type::BOOL_ARRAY),
-            (&self.bytes, Type::BYTEA_ARRAY),
-        ]
+        ];
+        let (statement, frames): (_, [Parameter<'_>; 5]) =
+            match (&*self.positions, &*self.stops, &*self.hashes, &*self.segments, &*self.bytes) {
+                ([position], [stop], [hash], [begins_segment], [bytes]) => (
+                    APPEND_ONE,
+                    [
+                        (position, Type::INT8),
+                        (stop, Type::INT8),
+                        (hash, Type::BYTEA),
+                        (begins_segment, Type::BOOL),
+                        (bytes, Type::BYTEA),
+                    ],
+                ),
+                _ => (
+                    APPEND,
+                    [
+                        (&self.positions, Type::INT8_ARRAY),
+                        (&self.stops, Type::INT8_ARRAY),
+                        (&self.hashes, Type::BYTEA_ARRAY),
+                        (&self.segments, Type::BOOL_ARRAY),
+                        (&self.bytes, Type::BYTEA_ARRAY),
+                    ],
+                ),
+            };
+        let [position, stop, frame_hash, segment, bytes] = frames;
+        let parameters = [
+            store, timeout, end, hash, new_end, new_hash, position, stop, frame_hash, segment,
+            bytes,
+        ];
+        (statement, parameters)
     }
 }
 
@@ -254,7 +291,8 @@ impl FrameTable for PostgresFrames {
         let Some(values) = AppendValues::of(self.store(), head, frames, timeout) else {
             return Ok(true);
         };
-        match self.pool.write("append to", APPEND, &values.parameters())? {
+        let (statement, parameters) = values.statement();
+        match self.pool.write("append to", statement, &parameters)? {
             Ok(rows) => Ok(!rows.is_empty()),
             // Nothing was appended, so the caller reads the log and builds its record again.
             Err(failure) if failure.is_serialization() => Ok(false),
@@ -349,8 +387,10 @@ impl LockedFrames for LockedLog<'_> {
         let timeout = Duration::from_secs(1);
         let values = AppendValues::of(self.frames.store(), &head, frames, timeout);
         let mut append = || -> Result<bool, Failure> {
-            let is_appended = match &values {
-                Some(values) => !client.query_typed(APPEND, &values.parameters())?.is_empty(),
+            let is_appended = match values.as_ref().map(AppendValues::statement) {
+                Some((statement, parameters)) => {
+                    !client.query_typed(statement, &parameters)?.is_empty()
+                }
                 None => true,
             };
             client.batch_execute("commit")?;

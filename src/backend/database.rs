@@ -71,8 +71,8 @@ pub trait DatabaseConnector: Send + Sync + fmt::Debug + UnwindSafe + RefUnwindSa
     /// connector may refuse a folder that it does not trust: connecting can reveal credentials.
     ///
     /// # Errors
-    /// [`Error::DatabaseAddress`] if the address cannot be used; [`Error::Database`] if the folder is
-    /// refused.
+    /// [`Error::DatabaseAddress`] if the address cannot be used; [`Error::Database`] if the folder
+    /// is refused.
     fn connect(&self, place: &DatabasePlace, folder: &Path) -> Result<Arc<dyn Database>, Error>;
 }
 

@@ -21,7 +21,7 @@ impl Engine {
                 let operation = waiting.operation.clone();
                 return Ok(Some(Record { operation, changes: Vec::new() }));
             }
-            // The store cannot be read, or its database cannot be reached: the write is kept as it is.
+            // The store cannot be read, or its database cannot be reached.
             Err(error)
                 if matches!(
                     error.kind(),

@@ -298,8 +298,8 @@ fn open(context: &Context, path: &Path, lock_timeout: Duration) -> Result<Store,
     Ok(Store::open(path, options)?)
 }
 
-/// Keeps a hook's data in the spool of a store that is damaged or cannot be reached. Returns whether
-/// there was any.
+/// Keeps a hook's data in the spool of a store that is damaged or cannot be reached. Returns
+/// whether there was any.
 pub fn spool_event(
     context: &Context,
     event: &HookEvent,
