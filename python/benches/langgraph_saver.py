@@ -13,6 +13,7 @@ something only with a module that was built with optimisation.
 
 from __future__ import annotations
 
+import json
 import os
 import random
 import sqlite3
@@ -204,35 +205,56 @@ def entities(puts: int) -> None:
 
 
 def postgres(puts: int) -> None:
-    """Measures puts, reads and bytes of a channel of 10,000 entities of which one changes."""
-    from langgraph.checkpoint.postgres import PostgresSaver
-
+    """Measures puts, reads and bytes of a channel of 10,000 entities of which one changes, and of which 25 do."""
     sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "tests"))
     from postgres import started_server
 
     with started_server(durable=True) as server:
-        places = {kind: server.new_database() for kind in ("forge", "postgres")}
+        found = [postgres_changes(server, puts, changed) for changed in (1, 25)]
+    # For scripts/bench.
+    print(json.dumps(found))
 
-        def taken() -> dict[str, int]:
-            sql = "select sum(pg_total_relation_size(oid)) from pg_class where relkind = 'r' and relnamespace = '{}'::regnamespace"
-            schemas = {"forge": "forge", "postgres": "public"}
-            return {kind: int(server.run(place, sql.format(schemas[kind]))) for kind, place in places.items()}
 
-        first: dict[str, int] = {}
-        with (
-            forge_store.open(places["forge"], name="bench", create=True, redact=False) as store,
-            PostgresSaver.from_conn_string(places["postgres"]) as theirs,
-        ):
-            theirs.setup()
-            put_and_get({"forge": ForgeSaver(store), "postgres": theirs}, puts, 1, lambda: first.update(taken()))
-            last = taken()
-        for kind in places:
-            print(f"{kind:9} {first[kind] / 1e6:.1f} MB after the first put, {last[kind] / 1e6:.1f} MB after {puts}")
-        # Once the index has it, the first state takes about 3 MB more: 'forge maintain' brings it up to date.
-        sql = "select 100 * position / stop from forge.index join forge.log using (store)"
-        print(f"the index has {server.run(places['forge'], sql)} % of the journal")
-        print(f"forge / postgres, bytes: {last['forge'] / last['postgres']:.3f}; since the first put: "
-              f"{(last['forge'] - first['forge']) / (last['postgres'] - first['postgres']):.3f}")
+def postgres_changes(server: Any, puts: int, changed: int) -> dict[str, float]:
+    """Measures puts that each change this many entities. Returns ratios to PostgresSaver's."""
+    from langgraph.checkpoint.postgres import PostgresSaver
+
+    places = {kind: server.new_database() for kind in ("forge", "postgres")}
+
+    def taken() -> dict[str, int]:
+        sql = "select sum(pg_total_relation_size(oid)) from pg_class where relkind = 'r' and relnamespace = '{}'::regnamespace"
+        schemas = {"forge": "forge", "postgres": "public"}
+        return {kind: int(server.run(place, sql.format(schemas[kind]))) for kind, place in places.items()}
+
+    first: dict[str, int] = {}
+    print(f"{puts} puts that change {changed}:")
+    with (
+        forge_store.open(places["forge"], name="bench", create=True, redact=False) as store,
+        PostgresSaver.from_conn_string(places["postgres"]) as theirs,
+    ):
+        theirs.setup()
+        savers = {"forge": ForgeSaver(store), "postgres": theirs}
+        turns = put_and_get(savers, puts, changed, lambda: first.update(taken()))
+        last = taken()
+    for kind in places:
+        print(f"{kind:9} {first[kind] / 1e6:.1f} MB after the first put, {last[kind] / 1e6:.1f} MB after {puts}")
+    # Once the index has it, the first state takes about 3 MB more: 'forge maintain' brings it up to date.
+    sql = "select 100 * position / stop from forge.index join forge.log using (store)"
+    print(f"the index has {server.run(places['forge'], sql)} % of the journal")
+    for place in places.values():
+        server.run(place, "vacuum full")
+    vacuumed = taken()
+    print(f"forge / postgres, bytes: {last['forge'] / last['postgres']:.3f}; after a full vacuum: "
+          f"{vacuumed['forge'] / vacuumed['postgres']:.3f}; added since the first put: "
+          f"{(last['forge'] - first['forge']) / (last['postgres'] - first['postgres']):.3f}")
+    return {
+        "changed": changed,
+        "puts": puts,
+        **{f"{work}_{kind}_ms": turns.median(f"{work} {kind}") for work in ("put", "get") for kind in places},
+        "dumps_typed_ms": turns.median("dumps_typed"),
+        **{f"bytes_{kind}": last[kind] for kind in places},
+        **{f"bytes_vacuumed_{kind}": vacuumed[kind] for kind in places},
+    }
 
 
 def writes(calls: int) -> None:
