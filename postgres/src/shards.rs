@@ -85,14 +85,14 @@ impl Shards {
                 Err(error) => return Err(error),
             }
         }
-        if let Some(KnownShards { count: there, .. }) = known
-            && there != count
-        {
+        let KnownShards { count: there, is_complete } =
+            known.ok_or_else(|| Error::not_found("set of shards", name))?;
+        if there != count {
             return Err(Error::Conflict(format!(
                 "'{name}' has {there} shards, and their number cannot be changed"
             )));
         }
-        if !known.is_some_and(|known| known.is_complete) {
+        if !is_complete {
             for shard in 1..count {
                 let database = shard_database(&database, shard, count);
                 Store::open_or_create_at(&database, options.clone())?;

@@ -452,6 +452,10 @@ impl WriteAheadLog for FramedLog {
         Ok(Some(frames.iter().map(place_of).collect()))
     }
 
+    fn is_remote(&self) -> bool {
+        true
+    }
+
     /// An append returns when the database has made it durable.
     fn sync(&self, _to: LogPosition) -> Result<(), Error> {
         Ok(())

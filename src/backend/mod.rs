@@ -103,6 +103,11 @@ pub trait WriteAheadLog: Send + Sync {
         Ok((position, self.read(position, limit)))
     }
 
+    /// Returns whether records are sent over a network, so that compressing them first saves time.
+    fn is_remote(&self) -> bool {
+        false
+    }
+
     /// Waits for the append lock (at most `timeout`), calls `build` with all records from `from`
     /// on, and appends what it returns as one record. `None` appends nothing. The record is not
     /// durable before [`WriteAheadLog::sync`]. A torn tail is cut first.

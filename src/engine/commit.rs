@@ -4,6 +4,7 @@
 use super::head_cache::HeadCache;
 use super::index::PositionedRecord;
 use super::journal_follower::{APPLY_BYTES, JournalFollower};
+use super::maintain::compressed;
 use super::parallel::CpuCore;
 use super::plan_context::{PlanContext, RecordPlanner};
 use super::refs::check_sessions_visible;
@@ -370,8 +371,16 @@ impl Engine {
                     }
                 }
             };
-            let bytes = planned.0.as_ref().map(Record::encode);
-            written = Some(planned);
+            let (record, value) = planned;
+            let record = match record.map(|record| self.as_appended(record)).transpose() {
+                Ok(record) => record,
+                Err(error) => {
+                    outcome = Err(error);
+                    return None;
+                }
+            };
+            let bytes = record.as_ref().map(Record::encode);
+            written = Some((record, value));
             bytes
         })?;
         outcome?;
@@ -382,6 +391,15 @@ impl Engine {
             self.follower.note_written(placed, appended.end)?;
         }
         Ok((value, appended))
+    }
+
+    /// Returns a record as it is appended: with small deltas compressed if it is sent over a network.
+    /// On a disk, that is left to the applier.
+    fn as_appended(&self, record: Record) -> Result<Record> {
+        if !self.follower.log.is_remote() {
+            return Ok(record);
+        }
+        Ok(compressed(&record)?.unwrap_or(record))
     }
 
     /// Appends records that were planned on a copy of this store whose journal ended at `from`.

@@ -199,7 +199,7 @@ impl Engine {
 }
 
 /// Returns a record with its uncompressed deltas compressed; `None` if none gets smaller.
-fn compressed(record: &Record) -> Result<Option<Record>> {
+pub(super) fn compressed(record: &Record) -> Result<Option<Record>> {
     let mut smaller: Option<Record> = None;
     for (place, change) in record.changes.iter().enumerate() {
         for (part, sealed) in inline_parts(change) {

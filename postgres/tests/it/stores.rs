@@ -139,6 +139,20 @@ fn a_store_that_many_processes_create_at_once_is_one_store() {
     }
 }
 
+/// Small deltas were sent as they are, as for a disk, and stayed in the table as dead rows.
+#[test]
+fn a_record_is_compressed_before_it_is_sent() {
+    let Some(server) = PostgresServer::start("compressed records") else { return };
+    let address = server.new_database();
+    let session = session(&store(&address, &options()), "s");
+    let text = "what was seen in the log, ".repeat(120);
+    put(&session, 1, "N1", &text);
+    let largest = "select max(length(bytes))::bigint from forge.frame";
+    let largest = count(&mut client(&address), largest);
+    assert!(largest < 1_000, "{largest} bytes for a text of {}", text.len());
+    assert_eq!(notes(&session).unwrap().len(), 1);
+}
+
 #[test]
 fn a_store_that_was_dropped_says_so_to_whoever_has_it_open() {
     let Some(server) = PostgresServer::start("dropped store") else { return };
