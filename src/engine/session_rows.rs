@@ -257,21 +257,21 @@ pub(super) fn sessions_from(
         .collect()
 }
 
+/// A session with the time of its last event, in the order of lists of sessions.
+pub(super) type SessionTime = (Timestamp, SessionNumber);
+
 /// Returns at most `limit` sessions of a kind with the time of their last event, the latest first;
-/// only those before a session, if one is given.
+/// only those after a session and before another, if these are given.
 pub(super) fn latest_sessions(
     base: &dyn Snapshot,
     kind: SessionKind,
-    before: Option<(Timestamp, SessionNumber)>,
+    (after, before): (Option<SessionTime>, Option<SessionTime>),
     limit: usize,
-) -> Result<Vec<(Timestamp, SessionNumber)>> {
-    let from = kind_key(kind);
-    let to = match before {
-        Some((time, number)) => from.clone().time(time).session(number).build(),
-        None => from.clone().end(),
-    };
-    let rows =
-        base.scan(key::SESSION_TIMES, &from.build(), &to, ScanDirection::Descending, limit)?;
+) -> Result<Vec<SessionTime>> {
+    let place = |(time, number): SessionTime| kind_key(kind).time(time).session(number);
+    let from = after.map_or_else(|| kind_key(kind), |session| place(session).bytes(&[0])).build();
+    let to = before.map_or_else(|| kind_key(kind).end(), |session| place(session).build());
+    let rows = base.scan(key::SESSION_TIMES, &from, &to, ScanDirection::Descending, limit)?;
     let read = |key: &[u8]| Some((key::time_at(key, 1)?, last(key)?));
     Ok(rows.iter().filter_map(|(key, _)| read(key)).collect())
 }

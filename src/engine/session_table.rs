@@ -438,11 +438,16 @@ impl SessionTable {
         let known = known.filter(|(_, session)| wanted(session));
         let mut found: Vec<(Timestamp, SessionNumber, &SessionRefs)> =
             known.map(|(number, session)| (session.last_time(), number, session)).collect();
+        found.sort_unstable_by_key(|(at, number, _)| std::cmp::Reverse((*at, *number)));
+        found.truncate(limit);
         if let Some(base) = self.base.as_ref().filter(|_| !self.is_complete()) {
+            // If there are enough in memory, only later ones are needed of the others: usually none.
+            let last = found.last().filter(|_| found.len() == limit);
+            let after = last.map(|(at, number, _)| (*at, *number));
             let (mut before, mut more) = (None, limit);
             while more > 0 {
                 let generation = base.source.generation()?;
-                let rows = session_rows::latest_sessions(generation, kind, before, more)?;
+                let rows = session_rows::latest_sessions(generation, kind, (after, before), more)?;
                 let ended = rows.len() < more;
                 before = rows.last().copied();
                 for (at, number) in rows {
@@ -693,6 +698,43 @@ mod tests {
             *generation.1.lock().unwrap()
         };
         assert_eq!(reads(1000), reads(8000));
+    }
+
+    /// Regression: the rows of all sessions in memory were stepped over, and as many others read as
+    /// were asked for.
+    #[test]
+    fn if_the_latest_sessions_are_in_memory_one_scan_shows_that_no_other_is_later() {
+        let (table, generation) = table(3000);
+        for limit in [1, 2, 20] {
+            let before = *generation.1.lock().unwrap();
+            let latest = table.latest(SessionKind::Debug, limit as usize).unwrap();
+            assert_eq!(numbers(&latest), Vec::from_iter((3000 - limit..3000).rev()));
+            assert_eq!(*generation.1.lock().unwrap() - before, 1);
+        }
+    }
+
+    #[test]
+    fn the_latest_sessions_are_those_of_all_wherever_they_are() {
+        let (mut table, _) = table(3000);
+        let mut at = |number: u32, micros: i64| {
+            let time = Some(Timestamp::from_micros(micros));
+            table.change(number, |session| session.last_event = time).unwrap();
+        };
+        // Some of those in memory are now older than most others, and some are later.
+        (2700..2990).for_each(|number| at(number, i64::from(number) - 2000));
+        for (number, time) in [(3, 2995), (4, 9000), (2999, 2650), (2998, 0)] {
+            at(number, time);
+        }
+        let mut all: Vec<_> = table
+            .all()
+            .map(|one| one.map(|(number, session)| (session.last_time(), number)).unwrap())
+            .collect();
+        all.sort_unstable_by_key(|one| std::cmp::Reverse(*one));
+        for limit in [0, 1, 2, 5, 9, 10, 11, 50, 300, 2999, 3000, usize::MAX] {
+            let latest = numbers(&table.latest(SessionKind::Debug, limit).unwrap());
+            let wanted: Vec<_> = all.iter().take(limit).map(|(_, number)| *number).collect();
+            assert_eq!(latest, wanted, "{limit}");
+        }
     }
 
     #[test]

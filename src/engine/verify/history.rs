@@ -44,7 +44,7 @@ pub(super) fn history(view: &ReadSnapshot, findings: &mut VerifyFindings) -> Res
     }
     // Rows of sessions that there are not.
     let [mut revisions, mut folded] =
-        [key::REVISIONS, key::FOLDED].map(|table| rows_from(view, table, count));
+        [key::REVISIONS, key::FOLDED].map(|table| rows_between(view, table, count, Vec::new()));
     let mut history = SessionHistory::default();
     while let Some((place, row)) = next_of(&mut revisions, SessionNumber::MAX)? {
         history.add_revision((&place, &row), None, findings);
@@ -62,8 +62,8 @@ fn history_between(
     end: SessionNumber,
     findings: &mut VerifyFindings,
 ) -> Result<()> {
-    let [mut revisions, mut folded, mut sequences] =
-        [key::REVISIONS, key::FOLDED, key::SEQUENCES].map(|table| rows_from(view, table, first));
+    let [mut revisions, mut folded, mut sequences] = [key::REVISIONS, key::FOLDED, key::SEQUENCES]
+        .map(|table| rows_between(view, table, first, key::of(end).build()));
     for one in view.refs.sessions.between(first, end) {
         let (number, session) = one?;
         let mut history = SessionHistory::default();
@@ -96,9 +96,14 @@ fn numbers_of(session: &SessionRefs) -> String {
     format!("the numbers of '{}'", session.info.name)
 }
 
-/// Returns the rows of a table, beginning with the first row of a session.
-fn rows_from(view: &ReadSnapshot, table: TableId, first: SessionNumber) -> Peekable<TableRows<'_>> {
-    TableRows::range(view, table, key::of(first).build(), Vec::new()).peekable()
+/// Returns the rows of a table from the first row of a session up to a key.
+fn rows_between(
+    view: &ReadSnapshot,
+    table: TableId,
+    first: SessionNumber,
+    to: Vec<u8>,
+) -> Peekable<TableRows<'_>> {
+    TableRows::range(view, table, key::of(first).build(), to).peekable()
 }
 
 /// Returns the next row unless it is one of a session after this one.
