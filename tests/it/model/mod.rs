@@ -8,6 +8,7 @@ mod run;
 mod verify;
 
 use crate::fault::law;
+use forge_testkit::postgres::PostgresServer;
 use proptest::prelude::*;
 
 /// One operation. Its numbers choose among what exists when it is executed.
@@ -199,6 +200,12 @@ fn an_encrypted_store_equals_full_copies_of_every_moment() {
 #[test]
 fn a_store_in_files_equals_full_copies_of_every_moment() {
     equals_full_copies("a store in files", 24, run::Place::files);
+}
+
+#[test]
+fn a_store_in_a_database_equals_full_copies_of_every_moment() {
+    let Some(server) = PostgresServer::start("model") else { return };
+    equals_full_copies("a store in a database", 8, || run::Place::database(&server.new_database()));
 }
 
 /// Regression: a merge was undone and redone, and the other branch was reset to the undo. The

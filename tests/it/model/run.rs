@@ -3,16 +3,19 @@
 use super::naive::{Claims, Naive, time};
 use super::verify::verify;
 use super::{Happened, Step, Timed};
+use forge_postgres::PostgresConnector;
 use forge_store::diff::{self, ConflictResolution, MergeSide};
 use forge_store::error::Error;
 use forge_store::model::{
     AutoTrigger, BranchMetadata, CheckpointTrigger, Fact, FactOrigin, Key, Kind, RetentionPolicy,
     Value,
 };
+use forge_store::store::database::{Database, DatabaseConnector};
 use forge_store::store::{
     CheckpointFilter, ClaimChange, LogItem, MergeRequest, MergeResult, NewCheckpoint, NewSession,
     Options, Session, Store, SweepReport, VerifyDepth, WriteContext,
 };
+use std::sync::Arc;
 use tempfile::TempDir;
 
 /// The place of the store.
@@ -37,6 +40,18 @@ impl Place {
         Self::made(folder, Options::default().keyring(keyring).encrypted(true))
     }
 
+    pub(super) fn database(address: &str) -> Self {
+        let folder = tempfile::tempdir().unwrap();
+        let connector = PostgresConnector::new(forge_postgres::Environment::new());
+        let database = connector.open(address, "model").unwrap();
+        let options =
+            Options::default().connector(Arc::new(connector) as Arc<dyn DatabaseConnector>);
+        let database = Arc::new(database) as Arc<dyn Database>;
+        let path = folder.path().join(".forge");
+        let (store, _) = Store::create_in_database(&path, &database, options.clone()).unwrap();
+        Self { store, folder: Some(folder), options }
+    }
+
     fn made(folder: TempDir, options: Options) -> Self {
         let store = Store::create(&folder.path().join(".forge"), options.clone()).unwrap();
         Self { store, folder: Some(folder), options }
@@ -47,8 +62,11 @@ impl Place {
         if let Some(folder) = &self.folder {
             let path = folder.path().join(".forge");
             let keyring = self.options.keyring.as_deref();
-            let verified = Store::verify(&path, VerifyDepth::ReadData, time(0), keyring).unwrap();
-            assert_eq!(verified.findings, []);
+            let verified = match self.store.database() {
+                Some(_) => self.store.verify_in_database(VerifyDepth::ReadData),
+                None => Store::verify(&path, VerifyDepth::ReadData, time(0), keyring),
+            };
+            assert_eq!(verified.unwrap().findings, []);
         }
     }
 
