@@ -393,8 +393,8 @@ impl Engine {
         Ok((value, appended))
     }
 
-    /// Returns a record as it is appended: with small deltas compressed if it is sent over a network.
-    /// On a disk, that is left to the applier.
+    /// Returns a record as it is appended: with small deltas compressed if it is sent over a
+    /// network. On a disk, that is left to the applier.
     fn as_appended(&self, record: Record) -> Result<Record> {
         if !self.follower.log.is_remote() {
             return Ok(record);

@@ -441,7 +441,7 @@ impl SessionTable {
         found.sort_unstable_by_key(|(at, number, _)| std::cmp::Reverse((*at, *number)));
         found.truncate(limit);
         if let Some(base) = self.base.as_ref().filter(|_| !self.is_complete()) {
-            // If there are enough in memory, only later ones are needed of the others: usually none.
+            // If there are enough in memory, of the others only later ones are needed: mostly none.
             let last = found.last().filter(|_| found.len() == limit);
             let after = last.map(|(at, number, _)| (*at, *number));
             let (mut before, mut more) = (None, limit);
