@@ -55,7 +55,7 @@ pub fn create_shards(
 ) -> Result<bool, CommandError> {
     let environment = own_folders::texts(&context.environment);
     let opened = forge_postgres::Shards::open(address, name, &environment, options.clone());
-    let is_new = matches!(opened, Err(Error::NotFound { .. }));
+    let is_new = opened.is_err();
     forge_postgres::Shards::open_or_create(address, name, count, &environment, options)?;
     Ok(is_new)
 }

@@ -64,7 +64,11 @@ impl Verb for WatchArgs {
                     }
                 }
                 // The server of a database may come back, or another one take over.
-                Err(error) if !is_first && error.kind() == CommandErrorKind::Unavailable => {
+                Err(error)
+                    if !is_first
+                        && store.database().is_some()
+                        && error.kind() == CommandErrorKind::Unavailable =>
+                {
                     if !is_away {
                         let message = error.message();
                         context.out.warn(&format!("{message}: tried again until it is back"));

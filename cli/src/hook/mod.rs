@@ -20,6 +20,7 @@ use crate::discovery;
 use crate::error::{CommandError, CommandErrorKind};
 use crate::workspace;
 use forge_agents::hook::{HookAgent, HookEvent, HookEventKind, answer, plain, room};
+use forge_store::error::{BackendError, Error};
 use forge_store::redact::{PartEnding, Redactor, TextForm};
 use forge_store::store::Store;
 use handover::HandoverText;
@@ -190,6 +191,7 @@ impl HookCall<'_> {
             worked => worked,
         };
         if let Err(error) = worked {
+            let is_saved = self.line.outcome == HookOutcome::Saved;
             self.line.set_error(&error_chain(&error));
             // What cannot be written is kept in the spool until the store is repaired, or its
             // database can be reached.
@@ -197,10 +199,7 @@ impl HookCall<'_> {
                 CommandErrorKind::Corrupt
                 | CommandErrorKind::Forged
                 | CommandErrorKind::Unkeyed => true,
-                CommandErrorKind::Unavailable => {
-                    Store::database_of(&store).is_ok_and(|place| place.is_some())
-                }
-                _ => false,
+                _ => is_database_away(&error) && !is_saved,
             };
             if is_spooled {
                 match recorder::spool_event(self.context, event, &store) {
@@ -382,6 +381,13 @@ pub fn note_failure(environment: &Environment, words: &[String], error: &Command
     let store =
         std::env::current_dir().ok().and_then(|cwd| discovery::find_store(&cwd, environment).ok());
     append_to_log(environment, store.as_deref(), &line);
+}
+
+/// Returns whether a database was not reached, so that nothing was written to it.
+fn is_database_away(error: &CommandError) -> bool {
+    let source = std::error::Error::source(error);
+    let error = source.and_then(|source| source.downcast_ref::<Error>());
+    matches!(error, Some(Error::Backend(BackendError::Database { unsure: false, .. })))
 }
 
 /// Formats an error with its causes.

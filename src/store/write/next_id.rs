@@ -160,7 +160,8 @@ fn first_free<E>(start: u64, is_taken: impl Fn(u64, &[u64]) -> Result<bool, E>) 
         is_taken(number, &known)
     };
     let steps = |free: u64, step: u64| {
-        (0..READ_AHEAD).map(|ahead| free + step * ((1 << ahead) - 1)).collect()
+        let after = |ahead: usize| step.saturating_mul((1 << ahead) - 1);
+        (0..READ_AHEAD).map(|ahead| free.saturating_add(after(ahead))).collect()
     };
     while is_taken(free, &|| steps(free, step))? {
         taken = free;
