@@ -16,6 +16,7 @@ use forge_cli::transcript::{TranscriptImportOptions, TranscriptImporter};
 use forge_store::model::Timestamp;
 use forge_store::redact::Redactor;
 use forge_store::store::{Options, Store, WriteContext};
+use forge_testkit::process::processor_time;
 use serde_json::{Value, json};
 use std::fs;
 use std::path::Path;
@@ -49,11 +50,7 @@ fn disk(folder: &Path) -> u64 {
 
 /// Returns the processor time of this process so far, in seconds.
 fn processor() -> f64 {
-    const TICKS_A_SECOND: f64 = 100.0;
-    let text = fs::read_to_string("/proc/self/stat").unwrap_or_default();
-    let behind_name = text.rsplit(") ").next().unwrap_or_default();
-    let ticks = behind_name.split(' ').skip(11).take(2).filter_map(|word| word.parse::<f64>().ok());
-    ticks.sum::<f64>() / TICKS_A_SECOND
+    processor_time("self") / 1000.0
 }
 
 fn speed(file: &Path, runs: usize) -> Value {

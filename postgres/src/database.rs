@@ -41,7 +41,8 @@ const SHARDS: &str = "
 select substr(name, length($1) + 1) from forge.store
 where starts_with(name, $1) and substr(name, length($1) + 1) ~ '^[0-9]+-of-[0-9]+$'";
 
-/// Creates a store with its first frame, durably, unless there is one of this name.
+/// Creates a store with its first frame, durably, unless there is one of this name, or another
+/// first shard of its name.
 const CREATE: &str = concat!(
     "
 with settings as materialized (
@@ -93,7 +94,7 @@ impl PostgresDatabase {
     /// made yet.
     ///
     /// # Errors
-    /// [`BackendError::DatabaseAddress`] if it cannot be used.
+    /// [`BackendError::DatabaseAddress`] if the address cannot be used.
     pub fn open(
         address: &str,
         name: &str,
@@ -295,7 +296,7 @@ impl PostgresConnector {
     /// Opens the store of this name at an address; see [`PostgresDatabase::open`].
     ///
     /// # Errors
-    /// [`BackendError::DatabaseAddress`] if it cannot be used.
+    /// [`BackendError::DatabaseAddress`] if the address cannot be used.
     pub fn open(&self, address: &str, name: &str) -> Result<PostgresDatabase, BackendError> {
         PostgresDatabase::open(address, name, &self.environment)
     }

@@ -209,13 +209,12 @@ impl ConnectionPool {
                 Ok(rows)
             }
             Err(error) => match Failure::from(error) {
-                failure @ Failure::Refused(_) => {
+                Failure::Unsure(error) => Err((self.error(action, false, error), true)),
+                failure => {
                     self.give_back(client);
                     let is_sent_again = failure.is_serialization();
                     Err((self.failed(action, failure), is_sent_again))
                 }
-                Failure::Unsure(error) => Err((self.error(action, false, error), true)),
-                failure @ Failure::LacksStandby => Err((self.failed(action, failure), false)),
             },
         }
     }

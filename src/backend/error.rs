@@ -66,8 +66,7 @@ pub enum Error {
         /// The cause.
         source: Box<dyn std::error::Error + Send + Sync>,
     },
-    /// The address of a database, or the name of a store in it, cannot be used. No message has a
-    /// password.
+    /// The address of a database cannot be used. No message has a password.
     #[error(transparent)]
     DatabaseAddress {
         /// What is wrong, and what to do.

@@ -18,6 +18,7 @@ mod lock_holder;
 pub mod memory;
 pub mod plain_file;
 pub mod rocks;
+mod row_layer;
 mod seal;
 pub(crate) mod sealed_index;
 pub mod spool;

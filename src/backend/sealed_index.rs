@@ -4,25 +4,24 @@
 //! A seal follows the value of its row, and covers the table and the key. It does not show that a
 //! row was deleted, or replaced by what the same row was before.
 
-use super::encrypted::SnapshotSource;
+use super::row_layer::{LayeredIndex, RowLayer, ScanRequest};
 use super::seal::ROW_SEAL_BYTES;
-use super::{
-    Error, Index, IndexWriter, IntegrityBreach, LastRows, LogPosition, RowBatch, ScanDirection,
-    SealKey, Snapshot, TableId, TableRow, check_tables,
-};
-use std::sync::Arc;
-use std::time::Duration;
+use super::{Error, IntegrityBreach, LastRows, SealKey, Snapshot, TableId, TableRow};
+use std::sync::Mutex;
 
-/// An [`Index`] with sealed rows.
-#[derive(Debug)]
-pub(crate) struct SealedIndex<I> {
-    inner: I,
-    seals: RowSeals,
+/// An [`Index`](super::Index) with sealed rows.
+pub(crate) type SealedIndex<I> = LayeredIndex<I, RowSeals>;
+
+impl<I> SealedIndex<I> {
+    /// Wraps an index so that its rows are sealed with this key; without it they can be read.
+    pub(crate) const fn new(inner: I, key: Option<SealKey>) -> Self {
+        Self { inner, layer: RowSeals(key) }
+    }
 }
 
 /// Checks and makes the seals of rows. Without a key, seals are not checked.
 #[derive(Clone, Debug)]
-struct RowSeals(Option<SealKey>);
+pub(crate) struct RowSeals(Option<SealKey>);
 
 impl RowSeals {
     /// Returns a value without its seal.
@@ -42,122 +41,75 @@ impl RowSeals {
     }
 }
 
-impl<I: Index> SealedIndex<I> {
-    /// Wraps an index so that its rows are sealed with this key; without it they can be read.
-    pub(crate) const fn new(inner: I, key: Option<SealKey>) -> Self {
-        Self { inner, seals: RowSeals(key) }
+impl RowLayer for RowSeals {
+    type ScanCache = ();
+
+    fn stored_row(
+        &self,
+        table: TableId,
+        key: Vec<u8>,
+        mut value: Option<Vec<u8>>,
+    ) -> Result<(Vec<u8>, Option<Vec<u8>>), Error> {
+        let Some(own) = &self.0 else {
+            let source = "the store's key is not on this machine".into();
+            return Err(Error::Index { action: "write to", source });
+        };
+        if let Some(value) = &mut value {
+            let seal = own.row(table, &key, value);
+            value.extend(seal);
+        }
+        Ok((key, value))
     }
 
-    fn opened<S>(&self, inner: S) -> UnsealedRows<S> {
-        UnsealedRows { inner, seals: self.seals.clone() }
-    }
-}
-
-impl<I: Index> Index for SealedIndex<I> {
-    fn snapshot(&self) -> Result<Arc<dyn Snapshot>, Error> {
-        Ok(Arc::new(self.opened(self.inner.snapshot()?)))
-    }
-
-    fn position(&self) -> Result<LogPosition, Error> {
-        self.inner.position()
+    fn get(
+        &self,
+        below: &dyn Snapshot,
+        table: TableId,
+        key: &[u8],
+    ) -> Result<Option<Vec<u8>>, Error> {
+        below.get(table, key)?.map(|value| self.open(table, key, value)).transpose()
     }
 
-    fn try_writer(&self) -> Result<Option<Box<dyn IndexWriter>>, Error> {
-        let writer = self.inner.try_writer()?;
-        Ok(writer.map(|writer| Box::new(self.opened(writer)) as Box<dyn IndexWriter>))
-    }
-
-    fn empty_writer(&self, timeout: Duration) -> Result<Box<dyn IndexWriter>, Error> {
-        Ok(Box::new(self.opened(self.inner.empty_writer(timeout)?)))
-    }
-
-    fn tidy(&self) -> Result<Vec<std::path::PathBuf>, Error> {
-        self.inner.tidy()
-    }
-
-    fn compact(&self) -> Result<bool, Error> {
-        self.inner.compact()
-    }
-}
-
-/// The rows of a snapshot or of a writer, without their seals.
-struct UnsealedRows<S> {
-    inner: S,
-    seals: RowSeals,
-}
-
-impl<S: SnapshotSource> Snapshot for UnsealedRows<S> {
-    fn position(&self) -> LogPosition {
-        self.inner.rows().position()
-    }
-
-    fn expires_soon(&self) -> bool {
-        self.inner.rows().expires_soon()
-    }
-
-    fn get(&self, table: TableId, key: &[u8]) -> Result<Option<Vec<u8>>, Error> {
-        let value = self.inner.rows().get(table, key)?;
-        value.map(|value| self.seals.open(table, key, value)).transpose()
-    }
-
-    fn get_many(&self, table: TableId, keys: &[Vec<u8>]) -> Result<Vec<Option<Vec<u8>>>, Error> {
-        let values = keys.iter().zip(self.inner.rows().get_many(table, keys)?);
+    fn get_many(
+        &self,
+        below: &dyn Snapshot,
+        table: TableId,
+        keys: &[Vec<u8>],
+    ) -> Result<Vec<Option<Vec<u8>>>, Error> {
+        let values = keys.iter().zip(below.get_many(table, keys)?);
         values
-            .map(|(key, value)| value.map(|value| self.seals.open(table, key, value)).transpose())
+            .map(|(key, value)| value.map(|value| self.open(table, key, value)).transpose())
             .collect()
     }
 
-    fn prefetch(&self, ranges: &dyn Fn() -> Vec<LastRows>) -> Result<(), Error> {
-        self.inner.rows().prefetch(ranges)
+    fn prefetch(
+        &self,
+        below: &dyn Snapshot,
+        ranges: &dyn Fn() -> Vec<LastRows>,
+    ) -> Result<(), Error> {
+        below.prefetch(ranges)
     }
 
     fn scan(
         &self,
-        table: TableId,
-        from: &[u8],
-        to: &[u8],
-        direction: ScanDirection,
-        limit: usize,
+        below: &dyn Snapshot,
+        _: &Mutex<()>,
+        request: ScanRequest<'_>,
     ) -> Result<Vec<TableRow>, Error> {
-        let rows = self.inner.rows().scan(table, from, to, direction, limit)?;
-        rows.into_iter()
-            .map(|(key, value)| {
-                let value = self.seals.open(table, &key, value)?;
-                Ok((key, value))
-            })
-            .collect()
-    }
-}
-
-impl IndexWriter for UnsealedRows<Box<dyn IndexWriter>> {
-    fn view(&self) -> &dyn Snapshot {
-        self
-    }
-
-    fn write(&mut self, mut batch: RowBatch) -> Result<(), Error> {
-        check_tables(&batch)?;
-        let Some(own) = &self.seals.0 else {
-            let source = "the store's key is not on this machine".into();
-            return Err(Error::Index { action: "write to", source });
+        let ScanRequest { table, from, to, direction, limit } = request;
+        let opened = |(key, value): TableRow| {
+            let value = self.open(table, &key, value)?;
+            Ok((key, value))
         };
-        for (table, key, value) in &mut batch.rows {
-            if let Some(value) = value {
-                let seal = own.row(*table, key, value);
-                value.extend(seal);
-            }
-        }
-        self.inner.write(batch)
-    }
-
-    fn publish(self: Box<Self>, position: LogPosition) -> Result<(), Error> {
-        self.inner.publish(position)
+        below.scan(table, from, to, direction, limit)?.into_iter().map(opened).collect()
     }
 }
 
 #[cfg(test)]
 mod tests {
-    use super::super::memory::MemoryIndex;
     use super::*;
+    use crate::backend::memory::MemoryIndex;
+    use crate::backend::{Index, RowBatch, ScanDirection};
 
     const ROWS: TableId = TableId(3);
 

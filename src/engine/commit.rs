@@ -1,10 +1,10 @@
 //! Commits: one record and one sync each. A record is planned before the append lock is taken, and
 //! planned again under the lock if another writer appended in between.
 
+use super::delta_parts::compressed;
 use super::head_cache::HeadCache;
 use super::index::PositionedRecord;
 use super::journal_follower::{APPLY_BYTES, JournalFollower};
-use super::maintain::compressed;
 use super::parallel::CpuCore;
 use super::plan_context::{PlanContext, RecordPlanner};
 use super::refs::check_sessions_visible;

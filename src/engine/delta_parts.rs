@@ -1,10 +1,10 @@
 //! Seals the changes of a revision as the parts of its delta, and large values as objects.
 
 use super::encoded_change::EncodedChange;
-use crate::error::Result;
+use crate::error::{Error, Result};
 use crate::format::{
-    Delta, DeltaChange, DeltaPart, DeltaSide, EntryBytes, ObjectKind, RecordBytes, RecordChange,
-    RevisionHeader, seal, seal_raw,
+    Delta, DeltaChange, DeltaPart, DeltaSide, EntryBytes, ObjectKind, Record, RecordBytes,
+    RecordChange, RevisionHeader, compress_sealed, seal, seal_raw,
 };
 use crate::model::ObjectId;
 use std::sync::Arc;
@@ -72,8 +72,8 @@ pub(crate) fn seal_pieces<K: AsRef<[u8]>>(
     let alone = pieces.len() == 1;
     for (piece, _) in pieces {
         let content = piece.encode(salt()?);
-        // Compressing a small delta takes longer than the rest of a commit, so that is left to the
-        // applier.
+        // Compressing a small delta takes longer than the rest of a commit to a disk, so that is
+        // left to the applier.
         let (id, sealed) = if alone && content.len() <= MAX_RAW_BYTES {
             seal_raw(ObjectKind::Delta, &content)
         } else {
@@ -83,6 +83,40 @@ pub(crate) fn seal_pieces<K: AsRef<[u8]>>(
         parts.push(DeltaPart::Inline(RecordBytes(sealed)));
     }
     Ok((ids, parts))
+}
+
+/// Returns a record with its uncompressed deltas compressed; `None` if none gets smaller.
+pub(super) fn compressed(record: &Record) -> Result<Option<Record>> {
+    let mut smaller: Option<Record> = None;
+    for (place, change) in record.changes.iter().enumerate() {
+        for (part, sealed) in inline_parts(change) {
+            let Some(bytes) = compress_sealed(sealed).map_err(Error::corrupt("a delta"))? else {
+                continue;
+            };
+            let record = smaller.get_or_insert_with(|| record.clone());
+            if let Some(RecordChange::Revision { delta, .. } | RecordChange::Folded { delta, .. }) =
+                record.changes.get_mut(place)
+                && let Some(DeltaPart::Inline(sealed)) = delta.get_mut(part)
+            {
+                sealed.0 = bytes;
+            }
+        }
+    }
+    Ok(smaller)
+}
+
+/// Returns the parts of a change's delta that are in its record, with their places.
+fn inline_parts(change: &RecordChange) -> impl Iterator<Item = (usize, &[u8])> {
+    let delta = match change {
+        RecordChange::Revision { delta, .. } | RecordChange::Folded { delta, .. } => {
+            delta.as_slice()
+        }
+        _ => &[],
+    };
+    delta.iter().enumerate().filter_map(|(place, part)| match part {
+        DeltaPart::Inline(sealed) => Some((place, sealed.0.as_slice())),
+        DeltaPart::Named(_) => None,
+    })
 }
 
 /// Returns the hash in the header that stands for a list of delta parts.

@@ -2,6 +2,7 @@
 //! after it has answered, so nothing waits for it.
 
 use super::commit::Engine;
+use super::delta_parts::compressed;
 use super::index::{self, PositionedRecord};
 use super::journal_follower::APPLY_BYTES;
 use super::keyframe::{self, KeyframeDistance, MAX_HURRIED_BYTES, MAX_STATE_BYTES};
@@ -13,9 +14,7 @@ use super::row_overlay::{OverlaySnapshot, RowOverlay};
 use crate::backend::{self, IndexWriter, LogPosition, Snapshot};
 use crate::engine::refs::{StoreRefs, put_changed_sessions, session};
 use crate::error::{Error, Result};
-use crate::format::{
-    DeltaPart, Record, RecordChange, RevisionHeader, SessionRemoval, StoreHead, compress_sealed,
-};
+use crate::format::{Record, RecordChange, RevisionHeader, SessionRemoval, StoreHead};
 use crate::model::{
     BranchNumber, Operation, OperationAuthor, OperationId, SessionNumber, Timestamp,
 };
@@ -196,40 +195,6 @@ impl Engine {
             None => Ok(rotated.map(|appended| appended.position)),
         }
     }
-}
-
-/// Returns a record with its uncompressed deltas compressed; `None` if none gets smaller.
-pub(super) fn compressed(record: &Record) -> Result<Option<Record>> {
-    let mut smaller: Option<Record> = None;
-    for (place, change) in record.changes.iter().enumerate() {
-        for (part, sealed) in inline_parts(change) {
-            let Some(bytes) = compress_sealed(sealed).map_err(Error::corrupt("a delta"))? else {
-                continue;
-            };
-            let record = smaller.get_or_insert_with(|| record.clone());
-            if let Some(RecordChange::Revision { delta, .. } | RecordChange::Folded { delta, .. }) =
-                record.changes.get_mut(place)
-                && let Some(DeltaPart::Inline(sealed)) = delta.get_mut(part)
-            {
-                sealed.0 = bytes;
-            }
-        }
-    }
-    Ok(smaller)
-}
-
-/// Returns the parts of a change's delta that are in its record, with their places.
-fn inline_parts(change: &RecordChange) -> impl Iterator<Item = (usize, &[u8])> {
-    let delta = match change {
-        RecordChange::Revision { delta, .. } | RecordChange::Folded { delta, .. } => {
-            delta.as_slice()
-        }
-        _ => &[],
-    };
-    delta.iter().enumerate().filter_map(|(place, part)| match part {
-        DeltaPart::Inline(sealed) => Some((place, sealed.0.as_slice())),
-        DeltaPart::Named(_) => None,
-    })
 }
 
 /// Returns the first record of a segment.

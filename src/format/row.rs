@@ -495,7 +495,7 @@ pub enum OperationEffect {
 impl OperationEffect {
     /// Returns whether it checked out a branch in this store.
     #[must_use]
-    pub const fn is_checkout(&self) -> bool {
+    pub const fn is_own_switch(&self) -> bool {
         matches!(self, Self::Switched { elsewhere: false, .. })
     }
 

@@ -5,6 +5,7 @@ pub mod conformance;
 pub mod example;
 pub mod fault;
 pub mod postgres;
+pub mod process;
 pub mod secret;
 pub mod skip;
 pub mod tcp_proxy;

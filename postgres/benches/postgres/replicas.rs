@@ -10,9 +10,9 @@ use forge_postgres::{Environment, Shards};
 use forge_store::Options;
 use forge_systems::thread::Thread;
 use forge_testkit::postgres::PostgresServer;
+use forge_testkit::process::processor_time;
 use forge_testkit::tcp_proxy::TcpProxy;
 use postgres::{Client, NoTls};
-use std::fs;
 use std::io::{BufRead as _, BufReader, Write as _};
 use std::process::{Child, ChildStdout, Command, Stdio};
 use std::time::{Duration, Instant};
@@ -184,13 +184,4 @@ fn serve(mut work: impl FnMut(usize)) {
 fn processor_of_server(server: &PostgresServer) -> f64 {
     let own = "select pid from pg_stat_activity where pid <> pg_backend_pid()";
     server.run(own).lines().map(processor_time).sum()
-}
-
-/// Returns the processor time of a process so far, in milliseconds; of one that has ended, none.
-fn processor_time(process: &str) -> f64 {
-    const TICKS_A_SECOND: f64 = 100.0;
-    let text = fs::read_to_string(format!("/proc/{process}/stat")).unwrap_or_default();
-    let behind_name = text.rsplit(") ").next().unwrap_or_default();
-    let ticks = behind_name.split(' ').skip(11).take(2).filter_map(|word| word.parse::<f64>().ok());
-    ticks.sum::<f64>() * 1000.0 / TICKS_A_SECOND
 }

@@ -15,17 +15,14 @@ mod tests;
 pub use hidden_keys::{HiddenKeyBytes, KeyHidingRule};
 pub(crate) use rescue::rescued;
 
-use super::{
-    Cipher, EncryptionContext, Error, Index, IndexWriter, LogPosition, RESERVED, RowBatch,
-    ScanDirection, Snapshot, TableId, TableRow,
-};
+use super::row_layer::{LayeredIndex, RowLayer, ScanRequest};
+use super::{Cipher, EncryptionContext, Error, RESERVED, Snapshot, TableId, TableRow};
 use scan::ReadAheadWindow;
-use std::sync::{Arc, Mutex, PoisonError};
-use std::time::Duration;
+use std::sync::Mutex;
 
 /// Encrypts and decrypts rows.
 #[derive(Clone, Debug)]
-struct RowCipher {
+pub struct RowCipher {
     cipher: Cipher,
     hidden: KeyHidingRule,
 }
@@ -41,19 +38,34 @@ impl RowCipher {
         stored.map(std::borrow::Cow::into_owned)
     }
 
-    /// Returns a row as it is written to disk.
-    fn seal(
+    /// Returns the value of a row if it has this key: two keys may share a hidden key on disk.
+    fn value_of(
         &self,
         table: TableId,
         key: &[u8],
-        value: Option<&[u8]>,
+        on_disk: Vec<u8>,
+        value: &[u8],
+    ) -> Result<Option<Vec<u8>>, Error> {
+        let (own, value) = self.open(table, on_disk, value)?;
+        Ok((own == key).then_some(value))
+    }
+}
+
+impl RowLayer for RowCipher {
+    type ScanCache = ReadAheadWindow;
+
+    fn stored_row(
+        &self,
+        table: TableId,
+        key: Vec<u8>,
+        value: Option<Vec<u8>>,
     ) -> Result<(Vec<u8>, Option<Vec<u8>>), Error> {
-        let Some(on_disk) = self.stored(table, key) else {
+        let Some(on_disk) = self.stored(table, &key) else {
             let source = format!("a key of table {} is too short to be hidden", table.0);
             return Err(Error::Index { action: "write to", source: source.into() });
         };
         let value = value.map(|value| {
-            let content = hidden_keys::content((self.hidden)(table), key, value);
+            let content = hidden_keys::content((self.hidden)(table), &key, &value);
             self.cipher.seal(EncryptionContext::Row(table, &on_disk), &content)
         });
         Ok((on_disk, value))
@@ -88,141 +100,23 @@ impl RowCipher {
         .collect()
     }
 
-    /// Returns the value of a row if it has this key: two keys may share a hidden key on disk.
-    fn value_of(
+    fn scan(
         &self,
-        table: TableId,
-        key: &[u8],
-        on_disk: Vec<u8>,
-        value: &[u8],
-    ) -> Result<Option<Vec<u8>>, Error> {
-        let (own, value) = self.open(table, on_disk, value)?;
-        Ok((own == key).then_some(value))
+        inner: &dyn Snapshot,
+        window: &Mutex<ReadAheadWindow>,
+        request: ScanRequest<'_>,
+    ) -> Result<Vec<TableRow>, Error> {
+        scan::scan(self, inner, window, request)
     }
 }
 
-/// An [`Index`] with encrypted rows.
-#[derive(Debug)]
-pub struct EncryptedIndex<I> {
-    inner: I,
-    layer: RowCipher,
-}
+/// An [`Index`](super::Index) with encrypted rows.
+pub type EncryptedIndex<I> = LayeredIndex<I, RowCipher>;
 
-impl<I: Index> EncryptedIndex<I> {
+impl<I> EncryptedIndex<I> {
     /// Wraps an index so that its rows are encrypted, and the key bytes chosen by `hidden` are
     /// replaced.
     pub const fn new(inner: I, cipher: Cipher, hidden: KeyHidingRule) -> Self {
         Self { inner, layer: RowCipher { cipher, hidden } }
-    }
-
-    fn shown<S>(&self, inner: S) -> DecryptedSnapshot<S> {
-        DecryptedSnapshot { inner, layer: self.layer.clone(), window: Mutex::default() }
-    }
-
-    fn applier(&self, inner: Option<Box<dyn IndexWriter>>) -> Option<Box<dyn IndexWriter>> {
-        inner.map(|inner| Box::new(self.shown(inner)) as Box<dyn IndexWriter>)
-    }
-}
-
-impl<I: Index> Index for EncryptedIndex<I> {
-    fn snapshot(&self) -> Result<Arc<dyn Snapshot>, Error> {
-        Ok(Arc::new(self.shown(self.inner.snapshot()?)))
-    }
-
-    fn position(&self) -> Result<LogPosition, Error> {
-        self.inner.position()
-    }
-
-    fn try_writer(&self) -> Result<Option<Box<dyn IndexWriter>>, Error> {
-        Ok(self.applier(self.inner.try_writer()?))
-    }
-
-    fn empty_writer(&self, timeout: Duration) -> Result<Box<dyn IndexWriter>, Error> {
-        Ok(Box::new(self.shown(self.inner.empty_writer(timeout)?)))
-    }
-
-    fn tidy(&self) -> Result<Vec<std::path::PathBuf>, Error> {
-        self.inner.tidy()
-    }
-
-    fn compact(&self) -> Result<bool, Error> {
-        self.inner.compact()
-    }
-}
-
-/// A source of rows: a snapshot or a writer.
-pub(super) trait SnapshotSource: Send + Sync {
-    fn rows(&self) -> &dyn Snapshot;
-}
-
-impl SnapshotSource for Arc<dyn Snapshot> {
-    fn rows(&self) -> &dyn Snapshot {
-        &**self
-    }
-}
-
-impl SnapshotSource for Box<dyn IndexWriter> {
-    fn rows(&self) -> &dyn Snapshot {
-        self.view()
-    }
-}
-
-/// The decrypted view of a source.
-struct DecryptedSnapshot<S> {
-    inner: S,
-    layer: RowCipher,
-    window: Mutex<ReadAheadWindow>,
-}
-
-impl<S: SnapshotSource> Snapshot for DecryptedSnapshot<S> {
-    fn position(&self) -> LogPosition {
-        self.inner.rows().position()
-    }
-
-    fn expires_soon(&self) -> bool {
-        self.inner.rows().expires_soon()
-    }
-
-    fn get(&self, table: TableId, key: &[u8]) -> Result<Option<Vec<u8>>, Error> {
-        self.layer.get(self.inner.rows(), table, key)
-    }
-
-    fn get_many(&self, table: TableId, keys: &[Vec<u8>]) -> Result<Vec<Option<Vec<u8>>>, Error> {
-        self.layer.get_many(self.inner.rows(), table, keys)
-    }
-
-    fn scan(
-        &self,
-        table: TableId,
-        from: &[u8],
-        to: &[u8],
-        direction: ScanDirection,
-        limit: usize,
-    ) -> Result<Vec<TableRow>, Error> {
-        let range = scan::ScanRequest { table, from, to, direction, limit };
-        scan::scan(&self.layer, self.inner.rows(), &self.window, range)
-    }
-}
-
-impl IndexWriter for DecryptedSnapshot<Box<dyn IndexWriter>> {
-    fn view(&self) -> &dyn Snapshot {
-        self
-    }
-
-    fn write(&mut self, batch: RowBatch) -> Result<(), Error> {
-        super::check_tables(&batch)?;
-        // The write may change rows that were read ahead.
-        *self.window.get_mut().unwrap_or_else(PoisonError::into_inner) = ReadAheadWindow::default();
-        let mut hidden = RowBatch::default();
-        hidden.rows.reserve(batch.rows.len());
-        for (table, key, value) in batch.rows {
-            let (key, value) = self.layer.seal(table, &key, value.as_deref())?;
-            hidden.rows.push((table, key, value));
-        }
-        self.inner.write(hidden)
-    }
-
-    fn publish(self: Box<Self>, position: LogPosition) -> Result<(), Error> {
-        self.inner.publish(position)
     }
 }

@@ -9,6 +9,7 @@
 
 use super::RowCipher;
 use super::hidden_keys::{self, HiddenKeyBytes, prefix_end};
+use crate::backend::row_layer::ScanRequest;
 use crate::backend::{Error, ScanDirection, Snapshot, TableId, TableRow};
 use std::sync::{Mutex, PoisonError};
 
@@ -18,16 +19,6 @@ const MIN_GROUP_ROWS: usize = 1 << 18;
 const MIN_CACHED_ROWS: usize = 256;
 /// Maximum number of rows per read from disk.
 const PAGE_ROWS: usize = 1024;
-
-/// The arguments of a scan.
-#[derive(Clone, Copy)]
-pub(super) struct ScanRequest<'a> {
-    pub(super) table: TableId,
-    pub(super) from: &'a [u8],
-    pub(super) to: &'a [u8],
-    pub(super) direction: ScanDirection,
-    pub(super) limit: usize,
-}
 
 impl ScanRequest<'_> {
     /// Returns whether a key is in the range.
@@ -44,8 +35,8 @@ impl ScanRequest<'_> {
 }
 
 /// A cache of consecutive rows of a table that were read ahead, in ascending order.
-#[derive(Default)]
-pub(super) struct ReadAheadWindow(Option<(TableId, Vec<TableRow>)>);
+#[derive(Debug, Default)]
+pub struct ReadAheadWindow(Option<(TableId, Vec<TableRow>)>);
 
 impl ReadAheadWindow {
     /// Returns the rows that a scan asks for, if the cache certainly has all of them.

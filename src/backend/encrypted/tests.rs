@@ -1,6 +1,7 @@
 use super::*;
 use crate::backend::OBJECTS;
 use crate::backend::memory::MemoryIndex;
+use crate::backend::{Index, LogPosition, RowBatch, ScanDirection};
 use proptest::prelude::*;
 
 const PLAIN: TableId = TableId(2);

@@ -448,7 +448,7 @@ fn was_checked_out_here(
 ) -> Result<bool> {
     let Some(here) = present_session(&desk.refs, session.info.id)? else { return Ok(false) };
     let row = find_operation_of(&desk.view()?, here, operation)?;
-    Ok(row.is_some_and(|row| row.effects.iter().any(OperationEffect::is_checkout)))
+    Ok(row.is_some_and(|row| row.effects.iter().any(OperationEffect::is_own_switch)))
 }
 
 pub(super) const fn is_branch(change: &RecordChange) -> bool {

@@ -273,7 +273,7 @@ impl Session {
             .iter()
             .any(|other| !other.hidden && other.base.is_some_and(|(base, _)| base == branch));
         // The checkout may be undone together with the branch.
-        let leaves = target.effects.iter().any(OperationEffect::is_checkout);
+        let leaves = target.effects.iter().any(OperationEffect::is_own_switch);
         if session.current_branch == branch && !leaves {
             return Err(Error::Conflict(format!(
                 "the branch '{name}' is checked out: switch to another one first"
