@@ -4,7 +4,7 @@ use crate::address::{DatabaseAddress, Environment};
 use crate::frames::PostgresFrames;
 use crate::generation::FoundGeneration;
 use crate::index::PostgresIndex;
-use crate::pool::{ConnectionPool, Failure};
+use crate::pool::{ConnectionPool, Failure, READ_AGAIN_FOR};
 use crate::schema::{self, wait_for_commit};
 use forge_store::error::BackendError;
 use forge_store::store::database::{
@@ -191,11 +191,15 @@ impl Database for PostgresDatabase {
             (&&hash[..] as _, Type::BYTEA),
             (&bytes as _, Type::BYTEA),
         ];
-        match self.pool.write("create a store in", CREATE, &parameters)? {
+        let action = "create a store in";
+        match self.pool.write(action, CREATE, &parameters)? {
             Ok(rows) => Ok(!rows.is_empty()),
-            // Only this process knows the id.
-            Err(Failure::Unsure(_)) if self.marker()?.as_deref() == Some(marker) => Ok(true),
-            Err(failure) => Err(self.pool.failed("create a store in", failure)),
+            Err(failure) => {
+                // Only this process knows the id in the marker.
+                let is_created = || Ok(self.marker()?.as_deref() == Some(marker));
+                self.pool.confirm(action, id, READ_AGAIN_FOR, failure, is_created)?;
+                Ok(true)
+            }
         }
     }
 

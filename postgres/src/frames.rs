@@ -3,7 +3,7 @@
 use crate::connection::Connection;
 use crate::generation::{FoundGeneration, Generation};
 use crate::pool::{ConnectionPool, Failure, Parameter, check_standby};
-use crate::schema::{self, number, position, wait_for_commit};
+use crate::schema::{self, milliseconds, number, position, wait_for_commit};
 use forge_store::error::BackendError;
 use forge_store::store::database::{
     FrameRow, FrameRows, FrameTable, LockedFrames, LogHead, LogPosition, RecordHash,
@@ -75,17 +75,6 @@ const APPEND_ONE: &str = append_frames!("$7, $8, $9, $10, $11 from moved");
 
 /// Appends several frames.
 const APPEND: &str = append_frames!("f.* from moved, unnest($7, $8, $9, $10, $11) f");
-
-/// Changes nothing, and is committed after all that was appended, with the settings of an append.
-const SETTLE: &str = concat!(
-    "
-with settings as materialized (
-  select set_config('lock_timeout', $2, true), ",
-    wait_for_commit!(),
-    "
-)
-update forge.log l set stop = stop from settings where l.store = $1"
-);
 
 /// Removes the segments before the last one that begins at or before a position, durably: what was
 /// purged may be in them.
@@ -162,11 +151,6 @@ impl PostgresFrames {
         }
         self.pool.failed("append to", failure)
     }
-}
-
-fn milliseconds(timeout: Duration) -> String {
-    // Zero would mean no limit.
-    format!("{}ms", timeout.as_millis().clamp(1, i32::MAX as u128))
 }
 
 /// Returns the first position at which no frame of a read begins any more: at least one is read.
@@ -302,10 +286,8 @@ impl FrameTable for PostgresFrames {
 
     fn settle(&self, timeout: Duration) -> Result<(), BackendError> {
         let since = Instant::now();
-        let parameters =
-            [(&self.store() as _, Type::BYTEA), (&milliseconds(timeout) as _, Type::TEXT)];
-        let settled = self.pool.write("append to", SETTLE, &parameters)?;
-        settled.map(drop).map_err(|failure| self.append_failed(failure, since))
+        let settled = self.pool.settle("append to", self.store(), timeout)?;
+        settled.map_err(|failure| self.append_failed(failure, since))
     }
 
     fn lock(&self, timeout: Duration) -> Result<Box<dyn LockedFrames + '_>, BackendError> {

@@ -7,7 +7,7 @@
 //! than its lease changes nothing any more.
 
 use crate::generation::{FoundGeneration, Generation};
-use crate::pool::{ConnectionPool, Parameter};
+use crate::pool::{ConnectionPool, Failure, Parameter, READ_AGAIN_FOR};
 use crate::row_view::{IndexRows, RowView};
 use crate::schema::{number, position, wait_for_commit};
 use forge_store::error::BackendError;
@@ -144,7 +144,7 @@ impl PostgresIndex {
     }
 
     /// Becomes the writer if there is none.
-    fn begin(&self) -> Result<Option<PostgresIndexWriter>, BackendError> {
+    fn begin(&self, timeout: Duration) -> Result<Option<PostgresIndexWriter>, BackendError> {
         let shared = &self.shared;
         let parameters = [(&shared.store() as _, Type::BYTEA), (&LEASE as _, Type::TEXT)];
         let begun = shared.pool.write("write to", BEGIN, &parameters)?;
@@ -155,6 +155,7 @@ impl PostgresIndex {
         let writer = PostgresIndexWriter {
             view: RowView::of_writer(Arc::clone(shared), newest),
             epoch: row.get(0),
+            timeout,
             is_published: false,
         };
         if row.get(3) {
@@ -180,13 +181,13 @@ impl Index for PostgresIndex {
     }
 
     fn try_writer(&self) -> Result<Option<Box<dyn IndexWriter>>, BackendError> {
-        Ok(self.begin()?.map(|writer| Box::new(writer) as Box<dyn IndexWriter>))
+        Ok(self.begin(READ_AGAIN_FOR)?.map(|writer| Box::new(writer) as Box<dyn IndexWriter>))
     }
 
     fn empty_writer(&self, timeout: Duration) -> Result<Box<dyn IndexWriter>, BackendError> {
         let since = Instant::now();
         loop {
-            if let Some(mut writer) = self.begin()? {
+            if let Some(mut writer) = self.begin(timeout)? {
                 writer.view.clear();
                 return Ok(Box::new(writer));
             }
@@ -211,6 +212,8 @@ impl Index for PostgresIndex {
 struct PostgresIndexWriter {
     view: RowView,
     epoch: i64,
+    /// How long it is tried to find out whether the generation was published.
+    timeout: Duration,
     is_published: bool,
 }
 
@@ -226,17 +229,28 @@ impl PostgresIndexWriter {
         statement: &str,
         parameters: &[Parameter<'_>],
     ) -> Result<(), BackendError> {
+        let sent = self.send(action, statement, parameters)?;
+        sent.map_err(|failure| self.pool().failed(action, failure))
+    }
+
+    /// Runs a statement like [`run`](Self::run), and returns how it failed.
+    fn send(
+        &self,
+        action: &'static str,
+        statement: &str,
+        parameters: &[Parameter<'_>],
+    ) -> Result<Result<(), Failure>, BackendError> {
         let mut all: Vec<Parameter<'_>> = Vec::with_capacity(2 + parameters.len());
         let store = self.view.rows.store();
         all.extend([(&store as _, Type::BYTEA), (&self.epoch as _, Type::INT8)]);
         all.extend(parameters.iter().cloned());
-        let rows = self.pool().write(action, statement, &all)?;
-        let rows = rows.map_err(|failure| self.pool().failed(action, failure))?;
-        if rows.is_empty() {
-            let source = "another process has become the writer of the index meanwhile";
-            return Err(self.pool().error(action, false, source));
+        match self.pool().write(action, statement, &all)? {
+            Ok(rows) if rows.is_empty() => {
+                let source = "another process has become the writer of the index meanwhile";
+                Err(self.pool().error(action, false, source))
+            }
+            sent => Ok(sent.map(drop)),
         }
-        Ok(())
     }
 
     /// Writes rows with one statement. They have different keys.
@@ -310,15 +324,14 @@ impl IndexWriter for PostgresIndexWriter {
         let statement = if self.view.first == 0 { PUBLISH } else { REPLACE };
         let parameters: &[Parameter<'_>] =
             &[(&self.view.generation, Type::INT8), (&number(position), Type::INT8)];
-        let published = self.run("publish in", statement, parameters);
-        // Whether it was published can be looked up if the connection broke.
-        if let Err(error) = published
-            && !self.was_published()?
-        {
-            return Err(error);
-        }
-        self.is_published = true;
+        let action = "publish in";
+        let published = self.send(action, statement, parameters)?.or_else(|failure| {
+            let store = self.view.rows.store();
+            self.pool().confirm(action, store, self.timeout, failure, || self.was_published())
+        });
         self.view.rows.found.set(None);
+        published?;
+        self.is_published = true;
         Ok(())
     }
 }

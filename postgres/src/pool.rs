@@ -2,9 +2,11 @@
 
 use crate::address::DatabaseAddress;
 use crate::connection::Connection;
+use crate::schema::{milliseconds, wait_for_commit};
 use forge_store::error::BackendError;
 use postgres::Row;
 use postgres::error::{Severity, SqlState};
+use postgres::types::Type;
 use std::fmt;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -13,7 +15,7 @@ use std::time::{Duration, Instant};
 
 /// How long a read is tried again after its connection broke: as long as another server may take to
 /// become the primary.
-const READ_AGAIN_FOR: Duration = Duration::from_secs(10);
+pub(crate) const READ_AGAIN_FOR: Duration = Duration::from_secs(10);
 /// How long to wait before it is tried again.
 const READ_AGAIN_AFTER: Duration = Duration::from_millis(100);
 /// How often a statement that writes is sent if the database asks for it again.
@@ -21,9 +23,20 @@ const WRITE_ATTEMPTS: usize = 10;
 /// How many idle connections are kept.
 const MAX_IDLE: usize = 8;
 
+/// Changes nothing, and is committed after everything that a store has committed, durably.
+const SETTLE: &str = concat!(
+    "
+with settings as materialized (
+  select set_config('lock_timeout', $2, true), ",
+    wait_for_commit!(),
+    "
+)
+update forge.log l set stop = stop from settings where l.store = $1"
+);
+
 /// A parameter of a statement, with its type: no statement has a name, so that a pooler may send
 /// each one to another connection.
-pub(crate) type Parameter<'a> = (&'a (dyn postgres::types::ToSql + Sync), postgres::types::Type);
+pub(crate) type Parameter<'a> = (&'a (dyn postgres::types::ToSql + Sync), Type);
 
 /// Connections to one database.
 pub(crate) struct ConnectionPool {
@@ -167,6 +180,60 @@ impl ConnectionPool {
             Failure::LacksStandby => {
                 let source = "it was committed, and its wait for the standby was cancelled";
                 self.error(action, true, source)
+            }
+        }
+    }
+
+    /// Returns when everything that a store has committed is durable, also on the standbys that the
+    /// database waits for.
+    pub(crate) fn settle(
+        &self,
+        action: &'static str,
+        store: &[u8],
+        timeout: Duration,
+    ) -> Result<Result<(), Failure>, BackendError> {
+        let parameters = [(&store as _, Type::BYTEA), (&milliseconds(timeout) as _, Type::TEXT)];
+        Ok(self.write(action, SETTLE, &parameters)?.map(drop))
+    }
+
+    /// Finds out what became of a durable change of a store whose statement failed, and returns
+    /// when the change is durable: if `is_done` finds it, its commit may not have waited for the
+    /// standby. Tries again for `timeout`.
+    ///
+    /// # Errors
+    /// The failure, if the change is not there; an unknown outcome after the timeout.
+    pub(crate) fn confirm(
+        &self,
+        action: &'static str,
+        store: &[u8],
+        timeout: Duration,
+        failure: Failure,
+        is_done: impl Fn() -> Result<bool, BackendError>,
+    ) -> Result<(), BackendError> {
+        if matches!(failure, Failure::Refused(_)) {
+            return Err(self.failed(action, failure));
+        }
+        let since = Instant::now();
+        loop {
+            let settled = match is_done() {
+                Ok(true) => self.settle(action, store, timeout),
+                Ok(false) => return Err(self.failed(action, failure)),
+                Err(error) => Err(error),
+            };
+            match settled.and_then(|done| done.map_err(|failure| self.failed(action, failure))) {
+                Ok(()) => return Ok(()),
+                Err(error) if since.elapsed() >= timeout => {
+                    return Err(match error {
+                        BackendError::Database { place, source, .. } => {
+                            BackendError::Database { action, place, unsure: true, source }
+                        }
+                        other => other,
+                    });
+                }
+                Err(error) => {
+                    tracing::debug!(%error, "the standby is waited for again");
+                    thread::park_timeout(READ_AGAIN_AFTER);
+                }
             }
         }
     }

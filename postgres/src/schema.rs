@@ -2,14 +2,17 @@
 //! both must change together.
 
 use forge_store::store::database::LogPosition;
+use std::time::Duration;
 
-/// The setting with which the commit of a transaction waits until it is durable, also on the
-/// standbys that the database waits for.
+/// The settings with which the commit of a transaction waits until it is durable, also on the
+/// standbys that the database waits for. A warning says that an administrator has ended the wait,
+/// so a role for which warnings are hidden gets them in this transaction.
 macro_rules! wait_for_commit {
     () => {
         "set_config('synchronous_commit',
     case when current_setting('synchronous_commit') in ('off', 'local') then 'on'
-    else current_setting('synchronous_commit') end, true)"
+    else current_setting('synchronous_commit') end, true),
+  set_config('client_min_messages', 'warning', true)"
     };
 }
 pub(crate) use wait_for_commit;
@@ -17,6 +20,12 @@ pub(crate) use wait_for_commit;
 /// Returns a position as the database has it. Positions beyond its numbers do not occur.
 pub(crate) fn number(position: LogPosition) -> i64 {
     i64::try_from(position).unwrap_or(i64::MAX)
+}
+
+/// Returns a duration as a setting of the database has it.
+pub(crate) fn milliseconds(timeout: Duration) -> String {
+    // Zero would mean no limit.
+    format!("{}ms", timeout.as_millis().clamp(1, i32::MAX as u128))
 }
 
 /// Returns the position that a number of the database is.

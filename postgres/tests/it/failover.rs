@@ -4,16 +4,25 @@
 use super::killed::{LogOracle, Writers, two_logs};
 use super::process::Role;
 use super::support::{
-    ID, WAIT, add, assert_whole, client, count, create_bare, either, frames, log, options, session,
-    store,
+    ID, WAIT, add, assert_whole, client, count, create_bare, database, either, frames, is_unsure,
+    log, open, options, session, store,
 };
-use forge_store::backend::WriteAheadLog;
-use forge_store::error::BackendError;
+use forge_store::Store;
+use forge_store::backend::{RowBatch, TableId, WriteAheadLog};
+use forge_store::store::database::Database as _;
 use forge_testkit::audit::audit;
 use forge_testkit::postgres::PostgresServer;
 use std::collections::BTreeSet;
 use std::thread;
 use std::time::Duration;
+
+/// How long it is tried to have the standby acknowledge, where it does not come back.
+const TIMEOUT: Duration = Duration::from_secs(1);
+
+/// The same database on the standby.
+fn at_standby(address: &str, primary: &PostgresServer, standby: &PostgresServer) -> String {
+    address.replace(&format!(":{}/", primary.port()), &format!(":{}/", standby.port()))
+}
 
 #[test]
 fn acknowledged_records_are_on_the_synchronous_standby_that_takes_over() {
@@ -68,38 +77,104 @@ fn an_append_that_is_found_after_a_restart_is_acknowledged_when_the_standby_has_
     });
     primary.kill();
     standby.promote();
-    let taken_over =
-        address.replace(&format!(":{}/", primary.port()), &format!(":{}/", standby.port()));
+    let taken_over = at_standby(&address, &primary, &standby);
     assert_eq!(frames(&taken_over, ID).len(), 2);
 }
 
+/// Does something while an administrator cancels each wait for a standby, until `enough` of them are
+/// cancelled. Returns what is returned in the end, after `then`.
+fn while_cancelled<T: Send>(
+    address: &str,
+    enough: i64,
+    then: impl FnOnce(),
+    work: impl FnOnce() -> T + Send,
+) -> T {
+    let mut administrator = client(address);
+    let cancel = "
+        select count(pg_cancel_backend(pid)) from pg_stat_activity where wait_event = 'SyncRep'";
+    thread::scope(|scope| {
+        let working = scope.spawn(work);
+        let mut cancelled = 0;
+        while cancelled < enough && !working.is_finished() {
+            cancelled += count(&mut administrator, cancel);
+        }
+        assert!(cancelled > 0, "no standby was waited for");
+        then();
+        working.join().unwrap()
+    })
+}
+
 /// PostgreSQL answers a commit whose wait for the standby an administrator cancels, with a warning.
+/// A role can have a setting that hides warnings.
 #[test]
 fn an_append_whose_wait_for_the_standby_is_cancelled_is_not_acknowledged() {
     let Some(primary) = PostgresServer::start("cancelled wait") else { return };
     let mut standby = primary.standby(true);
     let address = primary.new_database();
     create_bare(&address);
-    let log = log(&address, ID);
-    let first = log.append(0, WAIT, &mut |_| Some(b"first".to_vec())).unwrap().unwrap();
-    standby.stop();
-    let timeout = Duration::from_secs(1);
-    let mut administrator = client(&address);
-    let cancel = "
-        select count(pg_cancel_backend(pid)) from pg_stat_activity where wait_event = 'SyncRep'";
-    thread::scope(|scope| {
-        let appending =
-            scope.spawn(|| log.append(first.end, timeout, &mut |_| Some(b"second".to_vec())));
-        let mut cancelled = 0;
-        while !appending.is_finished() {
-            cancelled += count(&mut administrator, cancel);
+    let first = log(&address, ID).append(0, WAIT, &mut |_| Some(b"first".to_vec()));
+    let mut end = first.unwrap().unwrap().end;
+    for shown in ["notice", "error"] {
+        primary.run(&format!("alter role forge set client_min_messages = {shown}"));
+        let log = log(&address, ID);
+        let one = log.append(end, WAIT, &mut |_| Some(b"one".to_vec())).unwrap().unwrap();
+        standby.stop();
+        let append = || log.append(one.end, TIMEOUT, &mut |_| Some(b"two".to_vec()));
+        let error = while_cancelled(&address, i64::MAX, || (), append).unwrap_err();
+        assert!(is_unsure(&error), "{shown}: {error:?}");
+        standby.restart();
+        let found = frames(&address, ID);
+        end = found.last().unwrap().end;
+        assert!(end > one.end, "{shown}: it is there");
+    }
+}
+
+/// What a purge has replaced would come back with a standby that has not replaced it.
+#[test]
+fn a_generation_is_not_published_durably_before_the_standby_has_it() {
+    let Some(primary) = PostgresServer::start("cancelled publish") else { return };
+    let mut standby = primary.standby(true);
+    let address = primary.new_database();
+    create_bare(&address);
+    let index = open(&address, "bare").index(&ID);
+    let row = |text: &str| RowBatch {
+        rows: vec![(TableId(1), b"key".to_vec(), Some(text.as_bytes().to_vec()))],
+    };
+    // The standby comes back in time, or too late.
+    for (timeout, enough) in [(WAIT, 3), (TIMEOUT, i64::MAX)] {
+        let mut writer = index.empty_writer(timeout).unwrap();
+        writer.write(row("replaced")).unwrap();
+        standby.stop();
+        let published = if enough == i64::MAX {
+            while_cancelled(&address, enough, || (), || writer.publish(20))
+        } else {
+            let comes_back = || standby.restart();
+            while_cancelled(&address, enough, comes_back, || writer.publish(10))
+        };
+        match published {
+            Ok(()) => assert_eq!(timeout, WAIT, "the standby lacks it"),
+            Err(error) => assert!(timeout == TIMEOUT && is_unsure(&error), "{error:?}"),
         }
-        let error = appending.join().unwrap().unwrap_err();
-        assert!(matches!(error, BackendError::Database { unsure: true, .. }), "{error:?}");
-        assert!(cancelled > 0);
-    });
+    }
     standby.restart();
-    assert_eq!(frames(&address, ID).len(), 2);
+    assert_eq!(index.position().unwrap(), 20, "it may be there, said the error, and it is");
+}
+
+#[test]
+fn a_store_is_created_when_the_standby_has_it() {
+    let Some(mut primary) = PostgresServer::start("cancelled creation") else { return };
+    let mut standby = primary.standby(true);
+    let address = primary.new_database();
+    // The tables are created apart from it.
+    create_bare(&address);
+    standby.stop();
+    let team = database(&address, "team");
+    let create = || Store::create_at(&team, options()).map(drop);
+    while_cancelled(&address, 3, || standby.restart(), create).unwrap();
+    primary.kill();
+    standby.promote();
+    let taken_over = at_standby(&address, &primary, &standby);
+    Store::at(&database(&taken_over, "team"), options()).unwrap();
 }
 
 /// The processes that use a store go on with the new primary.
