@@ -192,7 +192,7 @@ impl Database for PostgresDatabase {
             (&bytes as _, Type::BYTEA),
         ];
         let action = "create a store in";
-        match self.pool.write(action, CREATE, &parameters)? {
+        match self.pool.write_durably(action, CREATE, &parameters)? {
             Ok(rows) => Ok(!rows.is_empty()),
             Err(failure) => {
                 // Only this process knows the id in the marker.

@@ -276,7 +276,7 @@ impl FrameTable for PostgresFrames {
             return Ok(true);
         };
         let (statement, parameters) = values.statement();
-        match self.pool.write("append to", statement, &parameters)? {
+        match self.pool.write_durably("append to", statement, &parameters)? {
             Ok(rows) => Ok(!rows.is_empty()),
             // Nothing was appended, so the caller reads the log and builds its record again.
             Err(failure) if failure.is_serialization() => Ok(false),
@@ -332,7 +332,7 @@ impl FrameTable for PostgresFrames {
         let parameters = [(&self.store() as _, Type::BYTEA), (&number(before) as _, Type::INT8)];
         // What an unknown outcome leaves is removed the next time.
         self.pool
-            .write("remove records from", REMOVE, &parameters)?
+            .write_durably("remove records from", REMOVE, &parameters)?
             .map(drop)
             .map_err(|failure| self.pool.failed("remove records from", failure))
     }

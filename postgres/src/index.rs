@@ -3,8 +3,9 @@
 //! A row says with which generation it appeared and with which it was replaced or deleted, so a
 //! snapshot is a number: no transaction is open while it is read. A writer works on the next
 //! generation, which no reader sees before it is published. It has a lease by the clock of the
-//! database, and an epoch that every statement of it compares: a writer that was stopped for longer
-//! than its lease changes nothing any more.
+//! database, and an epoch that every statement of it compares and that what it writes changes: a
+//! writer that was stopped for longer than its lease changes nothing any more, and so does one
+//! whose rows are not on the standby that has taken over.
 
 use crate::generation::{FoundGeneration, Generation};
 use crate::pool::{ConnectionPool, Failure, Parameter, READ_AGAIN_FOR};
@@ -32,16 +33,21 @@ const LOOK_AGAIN_AFTER: Duration = Duration::from_millis(50);
 const MAX_STATEMENT_ROWS: usize = 10_000;
 const MAX_STATEMENT_BYTES: usize = 16 << 20;
 
-/// Becomes the writer if there is none, or if the lease of the last one has ended.
+/// Becomes the writer if there is none, or if the lease of the last one has ended. The number is
+/// random, so that two writers have different epochs also if a standby has taken over on which one
+/// of them never began.
 const BEGIN: &str = "
-update forge.index set epoch = epoch + 1, leased_until = clock_timestamp() + $2::text::interval
+update forge.index
+set epoch = epoch + 1 + floor(random() * 1000000000)::bigint,
+  leased_until = clock_timestamp() + $2::text::interval
 where store = $1 and leased_until < clock_timestamp()
 returning epoch, generation, position, dirty";
 
 /// Undoes what a writer that published nothing has written.
 const CLEAN: &str = "
 with mine as (
-  update forge.index set dirty = false, leased_until = clock_timestamp() + $3::text::interval
+  update forge.index
+  set dirty = false, epoch = epoch + 1, leased_until = clock_timestamp() + $3::text::interval
   where store = $1 and epoch = $2 returning generation
 ), removed as (
   delete from forge.row r using mine where r.store = $1 and r.since > mine.generation
@@ -57,7 +63,8 @@ select 1 from mine";
 /// before the generation `$12`, with which the view begins.
 const WRITE: &str = "
 with mine as (
-  update forge.index set dirty = true, leased_until = clock_timestamp() + $3::text::interval
+  update forge.index
+  set dirty = true, epoch = epoch + 1, leased_until = clock_timestamp() + $3::text::interval
   where store = $1 and epoch = $2 returning 1
 ), closed as (
   update forge.row r set until = $4 from mine, unnest($5, $6) k (tbl, key)
@@ -152,14 +159,14 @@ impl PostgresIndex {
         let rows = begun.map_err(|failure| shared.pool.failed("write to", failure))?;
         let Some(row) = rows.first() else { return Ok(None) };
         let newest = Generation { number: row.get(1), position: position(row.get(2)) };
-        let writer = PostgresIndexWriter {
+        let mut writer = PostgresIndexWriter {
             view: RowView::of_writer(Arc::clone(shared), newest),
             epoch: row.get(0),
             timeout,
             is_published: false,
         };
         if row.get(3) {
-            writer.run("clean", CLEAN, &[(&LEASE, Type::TEXT)])?;
+            writer.change("clean", CLEAN, &[(&LEASE, Type::TEXT)])?;
         }
         Ok(Some(writer))
     }
@@ -222,19 +229,21 @@ impl PostgresIndexWriter {
         &self.view.rows.pool
     }
 
-    /// Runs a statement of the writer, whose first two parameters are the store and the epoch.
-    fn run(
-        &self,
+    /// Runs a statement that adds 1 to the epoch.
+    fn change(
+        &mut self,
         action: &'static str,
         statement: &str,
         parameters: &[Parameter<'_>],
     ) -> Result<(), BackendError> {
-        let sent = self.send(action, statement, parameters)?;
-        sent.map_err(|failure| self.pool().failed(action, failure))
+        let changed = self.run(action, statement, parameters)?;
+        changed.map_err(|failure| self.pool().failed(action, failure))?;
+        self.epoch += 1;
+        Ok(())
     }
 
-    /// Runs a statement like [`run`](Self::run), and returns how it failed.
-    fn send(
+    /// Runs a statement of the writer, whose first two parameters are the store and the epoch.
+    fn run(
         &self,
         action: &'static str,
         statement: &str,
@@ -244,7 +253,12 @@ impl PostgresIndexWriter {
         let store = self.view.rows.store();
         all.extend([(&store as _, Type::BYTEA), (&self.epoch as _, Type::INT8)]);
         all.extend(parameters.iter().cloned());
-        match self.pool().write(action, statement, &all)? {
+        let pool = self.pool();
+        let sent = match statement {
+            REPLACE => pool.write_durably(action, statement, &all),
+            _ => pool.write(action, statement, &all),
+        };
+        match sent? {
             Ok(rows) if rows.is_empty() => {
                 let source = "another process has become the writer of the index meanwhile";
                 Err(self.pool().error(action, false, source))
@@ -254,7 +268,10 @@ impl PostgresIndexWriter {
     }
 
     /// Writes rows with one statement. They have different keys.
-    fn write_rows(&self, rows: &BTreeMap<(i16, &[u8]), Option<&[u8]>>) -> Result<(), BackendError> {
+    fn write_rows(
+        &mut self,
+        rows: &BTreeMap<(i16, &[u8]), Option<&[u8]>>,
+    ) -> Result<(), BackendError> {
         let (tables, keys): (Vec<i16>, Vec<&[u8]>) = rows.keys().copied().unzip();
         let deleted = rows.iter().filter(|(_, value)| value.is_none());
         let (deleted_tables, deleted_keys): (Vec<i16>, Vec<&[u8]>) =
@@ -267,12 +284,13 @@ impl PostgresIndexWriter {
                 values.push(*value);
             }
         }
-        self.run(
+        let (generation, first) = (self.view.generation, self.view.first);
+        self.change(
             "write to",
             WRITE,
             &[
                 (&LEASE, Type::TEXT),
-                (&self.view.generation, Type::INT8),
+                (&generation, Type::INT8),
                 (&tables, Type::INT2_ARRAY),
                 (&keys, Type::BYTEA_ARRAY),
                 (&deleted_tables, Type::INT2_ARRAY),
@@ -280,7 +298,7 @@ impl PostgresIndexWriter {
                 (&put_tables, Type::INT2_ARRAY),
                 (&put_keys, Type::BYTEA_ARRAY),
                 (&values, Type::BYTEA_ARRAY),
-                (&self.view.first, Type::INT8),
+                (&first, Type::INT8),
             ],
         )
     }
@@ -325,7 +343,7 @@ impl IndexWriter for PostgresIndexWriter {
         let parameters: &[Parameter<'_>] =
             &[(&self.view.generation, Type::INT8), (&number(position), Type::INT8)];
         let action = "publish in";
-        let published = self.send(action, statement, parameters)?.or_else(|failure| {
+        let published = self.run(action, statement, parameters)?.or_else(|failure| {
             let store = self.view.rows.store();
             self.pool().confirm(action, store, self.timeout, failure, || self.was_published())
         });

@@ -132,7 +132,11 @@ impl ConnectionPool {
             let idle = self.idle().pop();
             match idle {
                 Some(client) if client.is_closed() => {}
-                Some(client) => return Ok(client),
+                Some(client) => {
+                    // What was written on it before could be lost.
+                    client.take_lacks_standby();
+                    return Ok(client);
+                }
                 None => break,
             }
         }
@@ -193,7 +197,7 @@ impl ConnectionPool {
         timeout: Duration,
     ) -> Result<Result<(), Failure>, BackendError> {
         let parameters = [(&store as _, Type::BYTEA), (&milliseconds(timeout) as _, Type::TEXT)];
-        Ok(self.write(action, SETTLE, &parameters)?.map(drop))
+        Ok(self.write_durably(action, SETTLE, &parameters)?.map(drop))
     }
 
     /// Finds out what became of a durable change of a store whose statement failed, and returns
@@ -286,19 +290,40 @@ impl ConnectionPool {
         }
     }
 
-    /// Runs a statement that writes, in a transaction of its own. It is sent again only if the
-    /// database asks for that: then it had no effect.
+    /// Runs a statement that writes what may be lost with the server, in a transaction of its own.
+    /// It is sent again only if the database asks for that: then it had no effect.
     pub(crate) fn write(
         &self,
         action: &'static str,
         statement: &str,
         parameters: &[Parameter<'_>],
     ) -> Result<Result<Vec<Row>, Failure>, BackendError> {
+        self.write_with(action, statement, parameters, |_| Ok(()))
+    }
+
+    /// Runs a statement like [`write`](Self::write) that has the settings of [`wait_for_commit`].
+    pub(crate) fn write_durably(
+        &self,
+        action: &'static str,
+        statement: &str,
+        parameters: &[Parameter<'_>],
+    ) -> Result<Result<Vec<Row>, Failure>, BackendError> {
+        self.write_with(action, statement, parameters, check_standby)
+    }
+
+    /// Runs a statement that writes, and checks its connection after the commit.
+    fn write_with(
+        &self,
+        action: &'static str,
+        statement: &str,
+        parameters: &[Parameter<'_>],
+        check: impl Fn(&Connection) -> Result<(), Failure>,
+    ) -> Result<Result<Vec<Row>, Failure>, BackendError> {
         let mut client = self.take(action)?;
         let mut attempts = 1;
         loop {
             let answer = client.query_typed(statement, parameters).map_err(Failure::from);
-            match answer.and_then(|rows| check_standby(&client).map(|()| rows)) {
+            match answer.and_then(|rows| check(&client).map(|()| rows)) {
                 // A pooled connection to a server that has become a standby is of no use.
                 Err(failure) if failure.is_standby() => return Ok(Err(failure)),
                 Err(failure) if failure.is_serialization() && attempts < WRITE_ATTEMPTS => {

@@ -9,6 +9,7 @@ use super::support::{
 };
 use forge_store::Store;
 use forge_store::backend::{RowBatch, TableId, WriteAheadLog};
+use forge_store::error::BackendError;
 use forge_store::store::database::Database as _;
 use forge_testkit::audit::audit;
 use forge_testkit::postgres::PostgresServer;
@@ -158,6 +159,28 @@ fn a_generation_is_not_published_durably_before_the_standby_has_it() {
     }
     standby.restart();
     assert_eq!(index.position().unwrap(), 20, "it may be there, said the error, and it is");
+}
+
+/// What follows it and is durable waits for the standby: the append, and the removal of records
+/// that the index has.
+#[test]
+fn what_an_index_writer_writes_need_not_be_on_the_standby() {
+    let Some(primary) = PostgresServer::start("cancelled writes of an index") else { return };
+    let mut standby = primary.standby(true);
+    let address = primary.new_database();
+    create_bare(&address);
+    let index = open(&address, "bare").index(&ID);
+    standby.stop();
+    let row = (TableId(1), b"key".to_vec(), Some(b"value".to_vec()));
+    let write = || -> Result<(), BackendError> {
+        let mut writer = index.try_writer()?.unwrap();
+        writer.write(RowBatch { rows: vec![row] })?;
+        writer.publish(10)?;
+        index.tidy().map(drop)
+    };
+    while_cancelled(&address, i64::MAX, || (), write).unwrap();
+    standby.restart();
+    assert_eq!(index.position().unwrap(), 10);
 }
 
 #[test]

@@ -1,7 +1,8 @@
 //! Writers of the index that are stopped or killed, and snapshots that are older than what is kept.
 
 use super::process::{Role, spawn, unpublished};
-use super::support::{ID, WAIT, chain, client, count, create_bare, open};
+use super::set_back::cut_off;
+use super::support::{ID, WAIT, chain, client, count, create_bare, either, open};
 use forge_store::backend::{
     Index, IndexWriter, LogPosition, RowBatch, ScanDirection, Snapshot, TableId, TableRow,
 };
@@ -281,6 +282,43 @@ fn a_snapshot_of_what_was_replaced_as_a_whole_says_to_read_again() {
     assert!(all(&*unread).is_err());
     assert_eq!(shown(&*place.snapshot()), pairs(&[("b", "2")]));
     assert_eq!(place.count("select count(*) from forge.row"), 1);
+}
+
+/// What a writer has written, or that it is the writer, can be lost with the server. It does not
+/// publish the rest.
+#[test]
+fn a_writer_whose_rows_are_not_on_the_standby_that_takes_over_changes_nothing_any_more() {
+    for has_begun in [false, true] {
+        let Some(mut primary) = PostgresServer::start("index writer on a standby") else { return };
+        let standby = primary.standby(false);
+        let address = either(&primary.new_database(), standby.port());
+        create_bare(&address);
+        let index = open(&address, "any").index(&ID);
+        let mut published = index.try_writer().unwrap().unwrap();
+        published.write(batch(&[("a", Some("old"))])).unwrap();
+        published.publish(10).unwrap();
+        let begin = || index.try_writer().unwrap().unwrap();
+        let mut early = has_begun.then(begin);
+        cut_off(&standby, &primary);
+        let mut writer = early.take().unwrap_or_else(begin);
+        writer.write(batch(&[("a", Some("lost"))])).unwrap();
+        primary.kill();
+        standby.promote();
+        // It has a connection to the new primary before it goes on.
+        assert_eq!(index.position().unwrap(), 10);
+        let next = (!has_begun).then(|| open(&address, "any").index(&ID).try_writer());
+        let mut next = next.map(|writer| writer.unwrap().unwrap());
+        if let Some(next) = &mut next {
+            next.write(batch(&[("c", Some("next"))])).unwrap();
+        }
+        assert!(writer.write(batch(&[("b", Some("late"))])).is_err(), "begun: {has_begun}");
+        assert!(writer.publish(20).is_err(), "begun: {has_begun}");
+        if let Some(next) = next {
+            next.publish(30).unwrap();
+            let shown = shown(&*open(&address, "any").index(&ID).snapshot().unwrap());
+            assert_eq!(shown, pairs(&[("a", "old"), ("c", "next")]));
+        }
+    }
 }
 
 /// Of writers that begin at the same time, one has the place.

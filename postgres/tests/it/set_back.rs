@@ -11,7 +11,7 @@ use forge_testkit::postgres::PostgresServer;
 use std::io::Cursor;
 
 /// Stops the replication, so that the standby lacks what comes later.
-fn cut_off(standby: &PostgresServer, primary: &PostgresServer) {
+pub(crate) fn cut_off(standby: &PostgresServer, primary: &PostgresServer) {
     let written = primary.run("select pg_current_wal_flush_lsn()");
     let replayed = format!("select pg_last_wal_replay_lsn() >= '{written}'");
     while standby.run(&replayed) != "t" {
