@@ -6,6 +6,7 @@ use crate::generation::FoundGeneration;
 use crate::index::PostgresIndex;
 use crate::pool::{ConnectionPool, Failure, READ_AGAIN_FOR};
 use crate::schema::{self, wait_for_commit};
+use crate::shards::{KnownShards, parse_shard_name};
 use forge_store::error::BackendError;
 use forge_store::store::database::{
     Database, DatabaseConnector, DatabasePlace, FrameRow, FrameTable, Index,
@@ -36,10 +37,12 @@ set purged_rows = case when $2 then pg_relation_filenode('forge.row') end,
   purged_frames = case when $2 then pg_relation_filenode('forge.frame') end
 where store = $1";
 
-/// The shards of a name, as `K-of-N`.
-const SHARDS: &str = "
-select substr(name, length($1) + 1) from forge.store
-where starts_with(name, $1) and substr(name, length($1) + 1) ~ '^[0-9]+-of-[0-9]+$'";
+/// The ends of the names that begin with a text, and whether the store was written to: it has more
+/// than its first frame.
+const NAMES: &str = "
+select substr(name, length($1) + 1),
+  exists (select from forge.frame f where f.store = s.id and f.position > 0)
+from forge.store s where starts_with(name, $1)";
 
 /// Creates a store with its first frame, durably, unless there is one of this name, or another
 /// first shard of its name.
@@ -65,14 +68,6 @@ with settings as materialized (
 )
 select 1 from made"
 );
-
-/// What is known of the shards of a name.
-pub(crate) struct KnownShards {
-    /// How many there are. The first shard says so.
-    pub(crate) count: u32,
-    /// Whether all of them were created.
-    pub(crate) is_complete: bool,
-}
 
 /// A store in a PostgreSQL database. It may be used by several threads; calls block.
 pub struct PostgresDatabase {
@@ -123,14 +118,28 @@ impl PostgresDatabase {
             return Ok(None);
         }
         let prefix = format!("{}/", self.place.name);
-        let rows = self.pool.read("look at", SHARDS, &[(&prefix, Type::TEXT)])?;
-        let found: Vec<String> = rows.iter().map(|row| row.get(0)).collect();
-        let count = found.iter().find_map(|name| name.strip_prefix("0-of-")?.parse().ok());
-        Ok(count.map(|count: u32| {
-            let end = format!("-of-{count}");
-            let there = found.iter().filter(|name| name.ends_with(&end)).count();
-            KnownShards { count, is_complete: there >= count as usize }
-        }))
+        let rows = self.pool.read("look at", NAMES, &[(&prefix, Type::TEXT)])?;
+        Ok(KnownShards::of(rows.iter().map(|row| (row.get(0), row.get(1)))))
+    }
+
+    /// Refuses to create a shard beside shards among which it cannot be.
+    fn check_new_shard(&self, action: &'static str) -> Result<(), BackendError> {
+        let Some((name, shard, count)) = parse_shard_name(&self.place.name) else { return Ok(()) };
+        let Some(known) = self.named(name).shards()? else { return Ok(()) };
+        match known.refusal(name, count, Some(shard)) {
+            Some(refusal) => Err(self.pool.error(action, false, refusal)),
+            None => Ok(()),
+        }
+    }
+
+    /// Makes the error of a first shard that was not created because of another one.
+    fn has_other_first_shard(&self, action: &'static str) -> BackendError {
+        let other = self.check_new_shard(action).err();
+        other.unwrap_or_else(|| {
+            let source = "another store has this name with another number after '/0-of-': choose \
+                          another name";
+            self.pool.error(action, false, source)
+        })
     }
 
     fn has_tables(&self) -> Result<bool, BackendError> {
@@ -178,7 +187,9 @@ impl Database for PostgresDatabase {
         marker: &str,
         first: Option<&FrameRow>,
     ) -> Result<bool, BackendError> {
+        let action = "create a store in";
         self.create_tables()?;
+        self.check_new_shard(action)?;
         let stop = first.map_or(0, |frame| schema::number(frame.end));
         let hash = first.map_or([0; 32], |frame| frame.hash);
         let bytes = first.map_or(&[][..], |frame| &frame.bytes);
@@ -191,8 +202,10 @@ impl Database for PostgresDatabase {
             (&&hash[..] as _, Type::BYTEA),
             (&bytes as _, Type::BYTEA),
         ];
-        let action = "create a store in";
         match self.pool.write_durably(action, CREATE, &parameters)? {
+            Ok(rows) if rows.is_empty() && self.marker()?.is_none() => {
+                Err(self.has_other_first_shard(action))
+            }
             Ok(rows) => Ok(!rows.is_empty()),
             Err(failure) => {
                 // Only this process knows the id in the marker.

@@ -1,15 +1,18 @@
 //! Several stores under one name.
 
 use crate::address::Environment;
-use crate::database::{KnownShards, PostgresDatabase};
+use crate::database::PostgresDatabase;
 use forge_store::error::{Error, Result};
 use forge_store::store::database::{Database, shard_name, shard_of};
 use forge_store::{Options, Store};
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 use std::sync::{Arc, Mutex, PoisonError};
 
 /// The most shards of one name.
 pub const MAX_SHARDS: u32 = 1024;
+/// The most names of missing shards in a message.
+const MAX_SHOWN: usize = 5;
 
 /// Stores in one database that share a name. Each session is in one of them, which its name
 /// chooses, so that writers of different sessions seldom wait for each other. The number of shards
@@ -36,7 +39,7 @@ impl Shards {
     ///
     /// # Errors
     /// [`Error::NotFound`] if the database has no shards of this name; [`Error::Conflict`] if not
-    /// all of them were created; [`Error::Backend`].
+    /// all of them were created, or if some were removed; [`Error::Backend`].
     pub fn open(
         address: &str,
         name: &str,
@@ -44,14 +47,13 @@ impl Shards {
         options: Options,
     ) -> Result<Self> {
         let database = PostgresDatabase::open(address, name, environment)?;
-        let known = database.shards()?;
-        let KnownShards { count, is_complete } =
-            known.ok_or_else(|| Error::not_found("set of shards", name))?;
-        if !is_complete {
-            return Err(Error::Conflict(format!(
-                "the shards '{name}' are being created, or that was interrupted: create {count} \
-                of them again"
-            )));
+        let known = database.shards()?.ok_or_else(|| Error::not_found("set of shards", name))?;
+        let count = known.count;
+        if let Some(refusal) = known.refusal(name, count, None) {
+            return Err(Error::Conflict(refusal));
+        }
+        if !known.is_complete() {
+            return Err(Error::Conflict(unfinished(name, count)));
         }
         Ok(Self::of_database(database, count, options))
     }
@@ -59,8 +61,8 @@ impl Shards {
     /// Opens the shards of a name at an address, or creates this many.
     ///
     /// # Errors
-    /// [`Error::Conflict`] if there is another number of shards of this name; [`Error::Invalid`] if
-    /// `count` is 0 or more than [`MAX_SHARDS`]; [`Error::Backend`].
+    /// [`Error::Conflict`] if there is another number of shards of this name, or if some were
+    /// removed; [`Error::Invalid`] if `count` is 0 or more than [`MAX_SHARDS`]; [`Error::Backend`].
     pub fn open_or_create(
         address: &str,
         name: &str,
@@ -80,19 +82,17 @@ impl Shards {
             // The first shard says how many there are. It is not created if there is a first one of
             // another number.
             let first = shard_database(&database, 0, count);
-            match Store::open_or_create_at(&first, options.clone()) {
-                Ok(_) | Err(Error::NotFound { .. }) => known = database.shards()?,
-                Err(error) => return Err(error),
+            let created = Store::open_or_create_at(&first, options.clone());
+            known = database.shards()?;
+            if known.is_none() {
+                created?;
             }
         }
-        let KnownShards { count: there, is_complete } =
-            known.ok_or_else(|| Error::not_found("set of shards", name))?;
-        if there != count {
-            return Err(Error::Conflict(format!(
-                "'{name}' has {there} shards, and their number cannot be changed"
-            )));
+        let known = known.ok_or_else(|| Error::not_found("set of shards", name))?;
+        if let Some(refusal) = known.refusal(name, count, None) {
+            return Err(Error::Conflict(refusal));
         }
-        if !is_complete {
+        if !known.is_complete() {
             for shard in 1..count {
                 let database = shard_database(&database, shard, count);
                 Store::open_or_create_at(&database, options.clone())?;
@@ -139,6 +139,98 @@ impl Shards {
         let store = Store::at(&database, self.options.clone())?;
         Ok(place.insert(store).clone())
     }
+}
+
+/// What is known of the shards of a name.
+pub(crate) struct KnownShards {
+    /// How many there are. The name of each shard says so.
+    count: u32,
+    /// The numbers of those that are in the database.
+    there: BTreeSet<u32>,
+    /// Whether one of them was written to.
+    is_written: bool,
+}
+
+impl KnownShards {
+    /// Reads the ends of names, such as `5-of-8`, each with whether its store was written to.
+    /// Returns the shards that have a first one, otherwise any; `None` if there are none.
+    pub(crate) fn of(names: impl Iterator<Item = (String, bool)>) -> Option<Self> {
+        let found: BTreeMap<(u32, u32), bool> =
+            names.filter_map(|(end, is_written)| Some((parse_shard(&end)?, is_written))).collect();
+        // The smallest number comes first.
+        let (_, count) = *found.first_key_value()?.0;
+        let of_set = found.iter().filter(|((_, of), _)| *of == count);
+        let there = of_set.clone().map(|((shard, _), _)| *shard).collect();
+        let is_written = of_set.clone().any(|(_, is_written)| *is_written);
+        Some(Self { count, there, is_written })
+    }
+
+    pub(crate) fn is_complete(&self) -> bool {
+        self.missing().next().is_none()
+    }
+
+    fn missing(&self) -> impl Iterator<Item = u32> {
+        (0..self.count).filter(|shard| !self.there.contains(shard))
+    }
+
+    /// Returns why these are not the `count` shards of a name, or why no `new` one can be created;
+    /// `None` if they are complete or their creation can go on.
+    pub(crate) fn refusal(&self, name: &str, count: u32, new: Option<u32>) -> Option<String> {
+        let there = self.count;
+        if there != count {
+            return Some(format!(
+                "'{name}' has {there} shards, '{}' to '{}', and their number cannot be changed: \
+                use this number, or choose another name",
+                shard_name(name, 0, there),
+                shard_name(name, there - 1, there)
+            ));
+        }
+        let first = self.missing().next()?;
+        // Shards are created in their order, and none is written to before all of them are there.
+        let is_unfinished = !self.is_written && self.there.last().is_none_or(|last| *last < first);
+        if !is_unfinished {
+            let missing: Vec<String> = self
+                .missing()
+                .map(|shard| format!("'{}'", shard_name(name, shard, there)))
+                .collect();
+            let (shown, others) = missing.split_at(missing.len().min(MAX_SHOWN));
+            let others = match others.len() {
+                0 => String::new(),
+                more => format!(" and {more} more"),
+            };
+            return Some(format!(
+                "the database lacks {}{others} of the {there} shards of '{name}', which it had: \
+                restore a backup of it, or choose another name",
+                shown.join(", ")
+            ));
+        }
+        new.filter(|new| *new > first).map(|_| unfinished(name, there))
+    }
+}
+
+/// Returns what is wrong if not all shards of a name are there yet.
+fn unfinished(name: &str, count: u32) -> String {
+    format!(
+        "the shards '{name}' are being created, or that was interrupted: create {count} of them \
+        again"
+    )
+}
+
+/// Returns the name that a shard shares with others, its number, and their number; `None` if it is
+/// not the name of a shard.
+pub(crate) fn parse_shard_name(name: &str) -> Option<(&str, u32, u32)> {
+    let (shared, end) = name.rsplit_once('/')?;
+    let (shard, count) = parse_shard(end)?;
+    Some((shared, shard, count))
+}
+
+/// Reads the end of the name of a shard, such as `5-of-8`.
+fn parse_shard(end: &str) -> Option<(u32, u32)> {
+    let (shard, count) = end.split_once("-of-")?;
+    let (shard, count) = (shard.parse().ok()?, count.parse().ok()?);
+    let is_shard = (1..=MAX_SHARDS).contains(&count) && shard < count;
+    // A name is written in one way only.
+    (is_shard && format!("{shard}-of-{count}") == end).then_some((shard, count))
 }
 
 /// Returns the database of a shard, with the same connections.

@@ -52,8 +52,8 @@ impl Shards {
         });
         let opened = opened.map_err(|error| match error {
             Error::Conflict(what) => {
-                let next = "leave out the number, or choose another name";
-                of_kind(py, ErrorKind::Conflict, &what, next)
+                let (what, next) = what.rsplit_once(": ").unwrap_or((&what, "read it again"));
+                of_kind(py, ErrorKind::Conflict, what, next)
             }
             other => open_exception(py, &other),
         })?;

@@ -269,11 +269,13 @@ fn create_marker(database: &dyn Database, options: &Options) -> Result<Option<Fo
         .with_seals(trust.seals, None)
         .with_cipher(trust.cipher);
     let first = log.first_frame(&head_record(StoreHead::default()).encode())?;
-    let is_new = database.create(&marker.id, &marker.encode(), Some(&first))?;
-    if !is_new && let Some(keyring) = Keyring::of(options) {
+    let created = database.create(&marker.id, &marker.encode(), Some(&first));
+    let needs_no_key =
+        matches!(created, Ok(false) | Err(backend::Error::Database { unsure: false, .. }));
+    if needs_no_key && let Some(keyring) = Keyring::of(options) {
         keyring.forget(&marker.id);
     }
-    Ok(is_new.then_some(marker))
+    Ok(created?.then_some(marker))
 }
 
 impl StoreTrust {

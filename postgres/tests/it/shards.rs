@@ -1,11 +1,12 @@
 //! Several stores under one name.
 
-use super::support::{act, client, count, notes, options, put};
+use super::support::{act, chain, client, count, database, notes, options, put, with_keyring};
 use forge_postgres::{Environment, MAX_SHARDS, Shards};
 use forge_store::error::{Error, ErrorKind};
 use forge_store::store::{NewSession, Options, Session, Store};
 use forge_testkit::postgres::PostgresServer;
 use std::collections::BTreeMap;
+use std::fs;
 use std::thread;
 
 fn open(address: &str, name: &str) -> Result<Shards, Error> {
@@ -67,7 +68,8 @@ fn another_number_of_shards_is_refused() {
     for count in [1, 3, 20] {
         let error = open_or_create(&address, "team", count).unwrap_err();
         assert_eq!(error.kind(), ErrorKind::Conflict, "{error}");
-        assert!(error.to_string().contains("has 2 shards"), "{error}");
+        let said = "'team' has 2 shards, 'team/0-of-2' to 'team/1-of-2', and their number";
+        assert!(error.to_string().contains(said), "{error}");
     }
     // Names that only begin alike, or look like a pattern, are other names.
     for name in ["tea", "team2", "te_m", "%", "team/0-of-2"] {
@@ -90,18 +92,78 @@ fn shards_that_are_created_by_many_at_once_or_in_part_are_created_once() {
     });
     let mut client = client(&address);
     assert_eq!(count(&mut client, "select count(*) from forge.store"), 5);
-    let shards = open_or_create(&address, "team", 5).unwrap();
-    let ids = shards.all().unwrap();
-    begun(&ids[4], "kept");
+    let marker = "select marker from forge.store where name = 'team/2-of-5'";
+    let before: String = client.query_one(marker, &[]).unwrap().get(0);
     // As a process that was killed leaves it: the first one is created first.
-    let some = "delete from forge.store where name in ('team/3-of-5', 'team/2-of-5')";
+    let some = "delete from forge.store where name in ('team/3-of-5', 'team/4-of-5')";
     client.batch_execute(some).unwrap();
     let error = open(&address, "team").unwrap_err();
     assert_eq!(error.kind(), ErrorKind::Conflict);
     assert!(error.to_string().contains("create 5 of them again"), "{error}");
     let again = open_or_create(&address, "team", 5).unwrap();
-    assert_eq!(again.all().unwrap()[4].sessions().unwrap().len(), 1, "it is the same store");
+    assert_eq!(again.all().unwrap().len(), 5);
+    let after: String = client.query_one(marker, &[]).unwrap().get(0);
+    assert_eq!(after, before, "it is the same store");
     assert_eq!(count(&mut client, "select count(*) from forge.store"), 5);
+}
+
+/// A shard without its sessions would take their writes.
+#[test]
+fn a_shard_that_was_removed_is_not_created_again() {
+    let Some(server) = PostgresServer::start("removed shards") else { return };
+    let address = server.new_database();
+    let mut client = client(&address);
+    // That a later shard is there, or that one was written to, shows that all were created.
+    for (name, removed, is_written) in
+        [("first", 0, false), ("middle", 1, false), ("last", 2, true)]
+    {
+        let shards = open_or_create(&address, name, 3).unwrap();
+        if is_written {
+            begun(&shards.all().unwrap()[0], "s");
+        }
+        let missing = format!("{name}/{removed}-of-3");
+        client.execute("delete from forge.store where name = $1", &[&missing]).unwrap();
+        let errors = [
+            open(&address, name).unwrap_err(),
+            open_or_create(&address, name, 3).unwrap_err(),
+            Store::open_or_create_at(&database(&address, &missing), options()).unwrap_err(),
+        ];
+        for error in &errors {
+            let said = format!("the database lacks '{missing}' of the 3 shards of '{name}'");
+            assert!(chain(error).contains(&said), "{}", chain(error));
+        }
+        assert_eq!(errors[1].kind(), ErrorKind::Conflict);
+    }
+    assert_eq!(count(&mut client, "select count(*) from forge.store"), 6);
+    let error = open_or_create(&address, "first", 4).unwrap_err();
+    assert!(error.to_string().contains("'first' has 3 shards"), "{error}");
+}
+
+/// The shards of a name would be one more than their number says.
+#[test]
+fn a_store_is_not_created_with_the_name_of_a_shard_among_others() {
+    let Some(server) = PostgresServer::start("names of shards") else { return };
+    let address = server.new_database();
+    drop(open_or_create(&address, "team", 2).unwrap());
+    let create = |name: &str| Store::create_at(&database(&address, name), options()).map(drop);
+    let folder = tempfile::tempdir().unwrap();
+    for name in ["team/0-of-3", "team/2-of-3"] {
+        let sealed = with_keyring(folder.path());
+        let error = chain(&Store::create_at(&database(&address, name), sealed).unwrap_err());
+        let keys = fs::read_dir(folder.path().join("keyring")).unwrap();
+        let keys = keys.filter(|entry| entry.as_ref().unwrap().file_name() != "places");
+        assert_eq!(keys.count(), 0, "it needs no key");
+        assert!(error.contains("'team' has 2 shards, 'team/0-of-2' to 'team/1-of-2'"), "{error}");
+    }
+    assert_eq!(create("team/1-of-2").unwrap_err().kind(), ErrorKind::Conflict);
+    for name in ["team/2-of-2", "team/00-of-3", "team/1-of-1025", "other/0-of-0", "other/1-of-0"] {
+        create(name).unwrap_or_else(|error| panic!("{name}: {}", chain(&error)));
+    }
+    assert_eq!(open(&address, "team").unwrap().count(), 2);
+    // It was taken for the first of no shards.
+    assert_eq!(open(&address, "other").unwrap_err().kind(), ErrorKind::NotFound);
+    let error = chain(&open_or_create(&address, "other", 2).unwrap_err());
+    assert!(error.contains("with another number after '/0-of-': choose another name"), "{error}");
 }
 
 /// Both found no shards, so both created theirs, and a session was in one set for one process and in
