@@ -83,6 +83,8 @@ def started_server(*, durable: bool = False) -> Generator[PostgresServer]:
             assert guard.stdin is not None
             guard.stdin.close()
             guard.wait()
+            # The server's user may remove what is in the folder, and not always the folder.
+            shutil.rmtree(folder, ignore_errors=True)
 
 
 @contextmanager

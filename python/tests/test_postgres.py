@@ -12,7 +12,7 @@ import forge_store
 import pytest
 from blake3 import blake3
 from forge_store import Shards, Store, aio
-from postgres import PostgresServer
+from postgres import PostgresServer, started_server
 from test_processes import in_child, run
 
 pytestmark = pytest.mark.filterwarnings("ignore:This process .* is multi-threaded")
@@ -197,6 +197,12 @@ def test_a_child_that_ends_like_any_process_leaves_its_parent_alone(database: st
     assert said.split() == ["0", "0", "0", "3", "3", "3"]
 
 
+def test_a_server_for_tests_leaves_no_folder() -> None:
+    with started_server() as server:
+        assert server.folder.exists()
+    assert not server.folder.exists()
+
+
 def test_a_server_that_is_not_there_is_an_error() -> None:
     with pytest.raises(forge_store.Unavailable, match="postgres://test@127.0.0.1:1/b.*refused"):
         forge_store.open("postgres://test@127.0.0.1:1/b", name="team", create=True)
@@ -295,6 +301,9 @@ def test_shards_that_are_not_there_or_differ_are_refused(shards: Shards, databas
     for create in (False, True):
         with pytest.raises(forge_store.Conflict, match="8 shards"):
             forge_store.open_shards(database, name="threads", shards=4, create=create)
+    for name in ("threads/0-of-4", "threads/0-of-9"):
+        with pytest.raises(forge_store.ForgeError, match="has 8 shards"):
+            forge_store.open(database, name=name, create=True)
     with pytest.raises(forge_store.Invalid, match="1024"):
         forge_store.open_shards(database, name="others", shards=0, create=True)
     with pytest.raises(forge_store.Invalid, match="postgres://"):
