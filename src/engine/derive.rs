@@ -18,7 +18,7 @@ use crate::model::{
     BranchNumber, Checkpoint, ObjectId, OperationId, RevisionId, SessionId, SessionNumber,
     Timestamp,
 };
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 
 /// Receives a derived row: table, key, value.
 pub(crate) type RowSink<'a> = &'a mut dyn FnMut(TableId, Vec<u8>, Vec<u8>) -> Result<()>;
@@ -348,10 +348,13 @@ fn derive_operation(
         let place = key::operation_place(row.session, *position, &row.operation.id);
         sink(key::CONTINUATIONS, place, Vec::new())?;
     }
+    // Checkouts of one record at one time share a row, which has the last of them.
+    let checkouts = row.effects.iter().filter_map(OperationEffect::checkout);
+    let checkouts: BTreeMap<_, _> = checkouts.map(|one| ((one.time, one.position), one)).collect();
+    for checkout in checkouts.into_values() {
+        derive_checkout(row.session, checkout, sink)?;
+    }
     for effect in &row.effects {
-        if let Some(checkout) = effect.checkout() {
-            derive_checkout(row.session, checkout, sink)?;
-        }
         match effect {
             // A hidden checkpoint keeps its sequence number.
             OperationEffect::CheckpointHidden { old } => {

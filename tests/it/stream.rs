@@ -6,8 +6,8 @@ use forge_store::model::{
     AutoTrigger, BranchStatus, CheckpointTrigger, Fact, FactOrigin, Key, Kind, Timestamp, Value,
 };
 use forge_store::store::{
-    CheckpointFilter, ClaimChange, NewCheckpoint, NewSession, Session, Store, StreamImportReport,
-    StreamImportRequest, WriteContext,
+    CheckpointFilter, ClaimChange, NewCheckpoint, NewSession, Options, Session, Store,
+    StreamImportReport, StreamImportRequest, VerifyDepth, WriteContext,
 };
 use proptest::prelude::*;
 use std::io::Cursor;
@@ -313,6 +313,53 @@ fn a_repeated_import_changes_nothing_and_a_grown_stream_continues_at_any_cut() {
         assert_eq!(import(&store, LINES).unwrap().lines, 0);
         assert_eq!(store.tail_bytes().unwrap(), tail);
     }
+}
+
+/// Regression: an undo of several switches is one record, whose checkouts share one row of the
+/// index. `verify` compared this row with each of them.
+#[test]
+fn an_undone_import_of_several_switches_has_the_last_one_at_every_time() {
+    let begin = r#"{"at":"2026-01-01T10:00:00Z","put":{"kind":"note","id":"n","value":{"text":"x"}}}
+"#;
+    let more = r#"{"at":"2026-01-01T10:00:01Z","branch":{"name":"try","from":"main"}}
+{"at":"2026-01-01T10:00:02Z","switch":{"branch":"try"}}
+{"at":"2026-01-01T10:00:03Z","branch":{"name":"other","from":"try"}}
+{"at":"2026-01-01T10:00:04Z","switch":{"branch":"other"}}
+{"at":"2026-01-01T10:00:04Z","switch":{"branch":"main"}}
+{"at":"2026-01-01T10:00:04Z","switch":{"branch":"other"}}
+"#;
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join(".forge");
+    let store = Store::create(&path, Options::default()).unwrap();
+    import(&store, begin).unwrap();
+    import(&store, &format!("{begin}{more}")).unwrap();
+    let session = store.session("test").unwrap();
+    let act = |seconds| WriteContext::asked("undo", time(seconds));
+    let assert_branches = |expected: &[(i64, &str)]| {
+        for done in ["written", "in the index", "rebuilt"] {
+            for (seconds, branch) in expected {
+                let point = session.at_time(time(*seconds)).unwrap();
+                let current = session.state(&point).unwrap().current_branch().unwrap();
+                assert_eq!(current, *branch, "at {seconds} s, {done}");
+            }
+            let head = session.state(&session.head().unwrap()).unwrap();
+            let (_, last) = expected.last().unwrap();
+            assert_eq!(head.current_branch().unwrap(), *last, "{done}");
+            let verified = Store::verify(&path, VerifyDepth::ReadData, time(9), None).unwrap();
+            assert_eq!(verified.findings, [], "{done}");
+            match done {
+                "written" => drop(store.maintain(0).unwrap()),
+                _ => drop(store.rebuild().unwrap()),
+            }
+        }
+    };
+    let imported = [(1, "main"), (3, "try"), (4, "other")];
+    assert_branches(&imported);
+    session.undo(&act(2_000_000), None).unwrap();
+    let undone = [&imported[..], &[(1_999_999, "other"), (2_000_000, "main")]].concat();
+    assert_branches(&undone);
+    session.redo(&act(3_000_000)).unwrap();
+    assert_branches(&[&undone[..], &[(2_999_999, "main"), (3_000_000, "other")]].concat());
 }
 
 #[test]
