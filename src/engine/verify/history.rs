@@ -9,7 +9,7 @@ use crate::engine::session_rows::digest_of_all;
 use crate::engine::table_rows::TableRows;
 use crate::error::Result;
 use crate::format::key;
-use crate::format::{HeadRow, RevisionBody, RevisionHeader, RevisionRow, SessionRefs};
+use crate::format::{HeadRow, RevisionBody, RevisionHeader, RevisionRow, SequenceRow, SessionRefs};
 use crate::model::{RevisionId, SessionId, SessionNumber};
 use std::collections::HashMap;
 use std::iter::Peekable;
@@ -76,8 +76,9 @@ fn history_between(
         history.check_parents(findings);
         history.check_heads(&session, findings);
         let mut next = 1;
-        while let Some((place, _)) = next_of(&mut sequences, number)? {
+        while let Some((place, row)) = next_of(&mut sequences, number)? {
             let found = key::last_number(&place).unwrap_or(0);
+            history.check_number(found, &row, findings);
             if found != next {
                 let problem = format!("#{next} is followed by #{found}");
                 findings.add_derived(numbers_of(&session), &problem);
@@ -120,8 +121,8 @@ fn next_of(rows: &mut Peekable<TableRows<'_>>, number: SessionNumber) -> Result<
 struct SessionHistory {
     /// The headers of its revisions, by sequence number.
     headers: Vec<(u64, RevisionHeader)>,
-    /// The ids of all revisions, also of folded ones.
-    ids: HashMap<u64, RevisionId>,
+    /// The ids of all revisions, also of folded ones; `None` if the row is lost or damaged.
+    ids: HashMap<u64, Option<RevisionId>>,
 }
 
 impl SessionHistory {
@@ -133,6 +134,7 @@ impl SessionHistory {
     ) {
         let sequence = key::last_number(place).unwrap_or(0);
         findings.checked.revisions += 1;
+        self.ids.insert(sequence, None);
         if row == RevisionRow::LOST {
             findings.lost_before += 1;
             return;
@@ -158,25 +160,43 @@ impl SessionHistory {
                 &"it is a reset with changes of its own, so its claims cannot be read",
             );
         }
-        self.ids.insert(sequence, RevisionHeader::id_of(&row.header));
+        self.ids.insert(sequence, Some(RevisionHeader::id_of(&row.header)));
         self.headers.push((sequence, header));
     }
 
     fn add_folded(&mut self, (place, row): (&[u8], &[u8]), findings: &mut VerifyFindings) {
         let sequence = key::last_number(place).unwrap_or(0);
-        match RevisionRow::decode(row) {
-            Err(error) => findings.add_primary(format!("revision #{sequence}"), &error),
-            // The target of a fold has a row in its own table too.
-            Ok(row) => {
-                self.ids.entry(sequence).or_insert_with(|| RevisionHeader::id_of(&row.header));
+        let row = RevisionRow::decode(row);
+        if let Err(error) = &row {
+            findings.add_primary(format!("revision #{sequence}"), error);
+        }
+        // The target of a fold has a row in its own table too.
+        if key::number_at(place, 8) != Some(sequence) {
+            self.ids.insert(sequence, row.ok().map(|row| RevisionHeader::id_of(&row.header)));
+        }
+    }
+
+    fn id_of(&self, sequence: u64) -> Option<RevisionId> {
+        self.ids.get(&sequence).copied().flatten()
+    }
+
+    /// Verifies that a revision with this number has a row.
+    fn check_number(&self, sequence: u64, row: &[u8], findings: &mut VerifyFindings) {
+        match SequenceRow::decode(row) {
+            Err(error) => findings.add_derived(format!("the number #{sequence}"), &error),
+            Ok(SequenceRow::Revision(_) | SequenceRow::Folded(..))
+                if !self.ids.contains_key(&sequence) =>
+            {
+                findings.add_primary(format!("revision #{sequence}"), &"it is missing");
             }
+            Ok(_) => {}
         }
     }
 
     fn check_parents(&self, findings: &mut VerifyFindings) {
         for (sequence, header) in &self.headers {
             for parent in &header.parents {
-                if self.ids.get(&parent.sequence).is_some_and(|id| *id != parent.id) {
+                if self.id_of(parent.sequence).is_some_and(|id| id != parent.id) {
                     let place = format!("revision #{sequence}");
                     findings.add_primary(place, &format!("#{} is not its parent", parent.sequence));
                 }
@@ -187,7 +207,7 @@ impl SessionHistory {
     fn check_heads(&self, session: &SessionRefs, findings: &mut VerifyFindings) {
         for branch in &session.branches {
             let Some(head) = branch.head else { continue };
-            if self.ids.get(&head.sequence).is_some_and(|id| *id != head.id) {
+            if self.id_of(head.sequence).is_some_and(|id| id != head.id) {
                 let place = format!("the head of '{}'", branch.name);
                 findings.add_primary(place, &"it is another revision");
             }

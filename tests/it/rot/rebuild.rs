@@ -6,11 +6,11 @@ use crate::integrity::index::{edit_generation, rows};
 use crate::rot::store::{Read, files, make, read};
 use forge_store::diff::MergeSide;
 use forge_store::format::key;
-use forge_store::model::{Key, Kind, TextRef, Value};
+use forge_store::model::{Key, Kind, RetentionPolicy, TextRef, Value};
 use forge_store::redact::KnownSecrets;
 use forge_store::store::{
     ClaimChange, MergeRequest, NewCheckpoint, Options, SourceChunk, Store, VerifyDepth,
-    VerifyOutcome,
+    VerifyOutcome, WriteContext,
 };
 use rocksdb::{DB, WriteOptions};
 use std::path::{Path, PathBuf};
@@ -174,6 +174,47 @@ fn every_derived_table_that_is_gone_or_wrong_is_found_and_made_again() {
         }
     }
     assert!(found > 50, "{found}");
+}
+
+/// Regression: a quick check did not notice that the row of a revision was gone while the row of
+/// its number was there.
+#[test]
+fn each_revision_that_is_gone_is_found_by_a_quick_check() {
+    let golden = Golden::new();
+    let store = Store::open(&golden.path, Options::default()).unwrap();
+    let retention = RetentionPolicy { revisions: 0, ..RetentionPolicy::none() };
+    let act = WriteContext::asked("prune", TIME.plus_micros(30_000_000));
+    assert!(!store.session("s").unwrap().prune(&act, &retention).unwrap().folds.is_empty());
+    assert!(store.maintain(0).unwrap());
+    drop(store);
+    let mut found = [0, 0];
+    for (table, found) in [key::REVISIONS, key::FOLDED].into_iter().zip(&mut found) {
+        let (mut which, mut count) = (0, 1);
+        while which < count {
+            let folder = folder();
+            let damaged = folder.path().join("damaged");
+            copy(&golden.path, &damaged);
+            let mut is_target = false;
+            edit_generation(&generation(&damaged), |database, write| {
+                let revisions = rows(database, table.0);
+                count = revisions.len();
+                let (place, _) = &revisions[which];
+                // The target of a fold has a row in its own table too.
+                is_target = table == key::FOLDED && place[10..18] == place[26..];
+                database.delete_opt(place, write).unwrap();
+            });
+            which += 1;
+            if is_target {
+                continue;
+            }
+            let verified = Store::verify(&damaged, VerifyDepth::Quick, TIME, None).unwrap();
+            let [finding] = &*verified.findings else { panic!("{which}: {:?}", verified.findings) };
+            let said = format!("{} {}", finding.place, finding.problem);
+            assert!(said.contains("revision #") && !finding.derived, "{which}: {said}");
+            *found += 1;
+        }
+    }
+    assert!(found[0] > 10 && found[1] > 10, "{found:?}");
 }
 
 #[test]
