@@ -31,6 +31,7 @@ pub(crate) use error::is_disk_full;
 pub use lock_holder::LockHolder;
 pub use seal::{IntegrityBreach, SealKey, SealMode};
 
+use std::ops::Range;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -343,6 +344,21 @@ pub trait Snapshot: Send + Sync {
         direction: ScanDirection,
         limit: usize,
     ) -> Result<Vec<TableRow>, Error>;
+
+    /// Returns, for each of several tables, all rows whose keys begin with a number of four bytes
+    /// in this range, in key order. `None` if one scan of each table is as fast: if these tables
+    /// are not stored together, or if more than `limit` rows, of any table, are in the range.
+    ///
+    /// # Errors
+    /// See [`Snapshot::scan`].
+    fn scan_clusters(
+        &self,
+        _tables: &[TableId],
+        _clusters: Range<u32>,
+        _limit: usize,
+    ) -> Result<Option<Vec<Vec<TableRow>>>, Error> {
+        Ok(None)
+    }
 }
 
 /// An empty snapshot: before the first generation, and below rows that are not based on any.

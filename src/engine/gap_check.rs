@@ -6,6 +6,7 @@ use crate::format::key::{self, of};
 use crate::format::{RecordBytes, StoreHead, decode_session};
 use crate::model::SessionNumber;
 use std::collections::{HashMap, HashSet};
+use std::ops::Range;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 /// Sessions that are checked together, if at least [`MANY_SESSIONS`] of them were not yet.
@@ -89,25 +90,41 @@ impl GapCheckedSnapshot {
         Ok(())
     }
 
+    /// Returns whether many sessions of a range were not checked yet.
+    fn are_many_unchecked(&self, first: SessionNumber, end: SessionNumber) -> bool {
+        let checked = self.checked();
+        (first..end).filter(|number| !checked.has(*number)).count() >= MANY_SESSIONS
+    }
+
     /// Checks many sessions with two scans, and notes those that are right.
     fn check_block(&self, first: SessionNumber, end: SessionNumber) -> Result<(), Error> {
         const MAX_ROWS: usize = 1 << 16;
+        let (from, to) = (of(first).build(), of(end).build());
         let ascending = ScanDirection::Ascending;
-        let scan = |table, limit| {
-            self.base.scan(table, &of(first).build(), &of(end).build(), ascending, limit)
-        };
-        let sequences = scan(key::SEQUENCES, MAX_ROWS)?;
+        let sequences = self.base.scan(key::SEQUENCES, &from, &to, ascending, MAX_ROWS)?;
         if sequences.len() == MAX_ROWS {
             return Ok(());
         }
+        self.check_sequences(first, end, &sequences)
+    }
+
+    /// Checks many sessions, given all their sequence numbers, and notes those that are right.
+    fn check_sequences(
+        &self,
+        first: SessionNumber,
+        end: SessionNumber,
+        sequences: &[TableRow],
+    ) -> Result<(), Error> {
         let number_of = |place: &[u8]| key::short_at(place, 0);
         let mut ends: HashMap<SessionNumber, u64> = HashMap::new();
-        for (place, _) in &sequences {
+        for (place, _) in sequences {
             if let (Some(number), Some(last)) = (number_of(place), key::last_number(place)) {
                 ends.insert(number, last);
             }
         }
-        let sessions = scan(key::SESSIONS, usize::MAX)?;
+        let (from, to) = (of(first).build(), of(end).build());
+        let ascending = ScanDirection::Ascending;
+        let sessions = self.base.scan(key::SESSIONS, &from, &to, ascending, usize::MAX)?;
         let right = sessions.iter().filter_map(|(place, row)| {
             let number = number_of(place)?;
             let end = decode_session(row).ok()?.next_sequence.saturating_sub(1);
@@ -125,7 +142,7 @@ impl GapCheckedSnapshot {
         let mut from = first.max(known);
         while from < end {
             let to = end.min(from.saturating_add(BLOCK_SESSIONS));
-            if (from..to).filter(|number| !self.checked().has(*number)).count() >= MANY_SESSIONS {
+            if self.are_many_unchecked(from, to) {
                 self.check_block(from, to)?;
             }
             // The blocks that were not found to be right are read again, for the error.
@@ -133,9 +150,14 @@ impl GapCheckedSnapshot {
             from = to;
         }
         let mut checked = self.checked();
-        if first <= checked.first_unchecked && end > checked.first_unchecked {
-            checked.first_unchecked = end;
-            checked.others.retain(|number| *number >= end);
+        let checked = &mut *checked;
+        if first <= checked.first_unchecked {
+            // Another thread may have checked those that follow.
+            while checked.first_unchecked < end || checked.others.contains(&checked.first_unchecked)
+            {
+                checked.others.remove(&checked.first_unchecked);
+                checked.first_unchecked += 1;
+            }
         }
         Ok(())
     }
@@ -200,6 +222,28 @@ impl Snapshot for GapCheckedSnapshot {
         }
         Ok(rows)
     }
+
+    fn scan_clusters(
+        &self,
+        tables: &[TableId],
+        clusters: Range<u32>,
+        limit: usize,
+    ) -> Result<Option<Vec<Vec<TableRow>>>, Error> {
+        let (first, end) = (clusters.start, clusters.end.min(self.sessions));
+        let found = self.base.scan_clusters(tables, clusters, limit)?;
+        if let Some(found) = &found
+            && tables.iter().any(|table| key::begins_with_session(*table))
+        {
+            let place = tables.iter().position(|table| *table == key::SEQUENCES);
+            if let Some(sequences) = place.and_then(|place| found.get(place))
+                && self.are_many_unchecked(first, end)
+            {
+                self.check_sequences(first, end, sequences)?;
+            }
+            self.check_range(first, end)?;
+        }
+        Ok(found)
+    }
 }
 
 #[cfg(test)]
@@ -237,6 +281,19 @@ mod tests {
             *self.1.lock().unwrap() += u64::from(table == key::SEQUENCES);
             OverlaySnapshot { base: &EmptySnapshot, rows: &self.0, position: 7 }
                 .scan(table, from, to, direction, limit)
+        }
+
+        fn scan_clusters(
+            &self,
+            tables: &[TableId],
+            clusters: Range<u32>,
+            limit: usize,
+        ) -> Result<Option<Vec<Vec<TableRow>>>, Error> {
+            let view = OverlaySnapshot { base: &EmptySnapshot, rows: &self.0, position: 7 };
+            let (from, to) = (of(clusters.start).build(), of(clusters.end).build());
+            let scan =
+                |table: &TableId| view.scan(*table, &from, &to, ScanDirection::Ascending, limit);
+            tables.iter().map(scan).collect::<Result<_, _>>().map(Some)
         }
     }
 
@@ -323,6 +380,28 @@ mod tests {
         assert_eq!(scan.unwrap_err().to_string(), missing);
         dense.get(key::TIMES, &of(58).build()).unwrap();
         assert_eq!(dense.get(key::TIMES, &of(57).build()).unwrap_err().to_string(), missing);
+    }
+
+    #[test]
+    fn sessions_whose_rows_are_read_together_are_checked_with_these() {
+        let (whole, mut lacking) = (vec![2; 100], vec![2; 100]);
+        lacking[57] = 1;
+        let sessions = sessions(&whole);
+        let base = Arc::new(Counted(rows(&lacking, &sessions), Mutex::default()));
+        let dense = GapCheckedSnapshot::new(Arc::clone(&base) as _, &head(&sessions));
+        let read = |clusters| {
+            let found = dense.scan_clusters(&[key::TIMES, key::SEQUENCES], clusters, 1000);
+            found.map(|found| found.unwrap()[1].len()).map_err(|error| error.to_string())
+        };
+        // The later ones first, as by another thread.
+        assert_eq!((read(58..200), read(0..57)), (Ok(84), Ok(114)));
+        dense.get(key::TIMES, &of(3).build()).unwrap();
+        assert_eq!(*base.1.lock().unwrap(), 0, "no row is read again");
+        let missing = "the index is damaged: the session 's57' ends there at #1, not at #2";
+        assert_eq!(read(0..100), Err(missing.to_owned()));
+        // One table without sequence numbers is checked with scans.
+        let found = dense.scan_clusters(&[key::TIMES], 40..60, 1000);
+        assert_eq!(found.unwrap_err().to_string(), missing);
     }
 
     #[test]

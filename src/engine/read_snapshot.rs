@@ -13,6 +13,7 @@ use crate::format::key::{self, KeyBuilder, of};
 use crate::format::{Record, RecordRow};
 use crate::model::{ObjectId, SessionNumber};
 use std::collections::BTreeSet;
+use std::ops::Range;
 use std::sync::{Arc, OnceLock};
 
 /// A consistent snapshot of a store.
@@ -184,5 +185,17 @@ impl Snapshot for ReadSnapshot {
             return self.with_operations()?.scan(table, from, to, direction, limit);
         }
         self.merged().scan(table, from, to, direction, limit)
+    }
+
+    fn scan_clusters(
+        &self,
+        tables: &[TableId],
+        clusters: Range<u32>,
+        limit: usize,
+    ) -> Result<Option<Vec<Vec<TableRow>>>, backend::Error> {
+        if tables.iter().any(|table| index::is_operation_table(*table)) {
+            return Ok(None);
+        }
+        self.merged().scan_clusters(tables, clusters, limit)
     }
 }

@@ -8,7 +8,7 @@ use crate::backend::{
 use crate::format::{OperationRow, key};
 use crate::model::SessionNumber;
 use std::collections::BTreeMap;
-use std::ops::Bound;
+use std::ops::{Bound, Range};
 
 /// The rows of one table; `None` is a tombstone that hides a row of the snapshot.
 type TableOverlay = BTreeMap<Vec<u8>, Option<OverlayRow>>;
@@ -237,6 +237,24 @@ impl Snapshot for OverlaySnapshot<'_> {
 
     fn prefetch(&self, ranges: &dyn Fn() -> Vec<LastRows>) -> Result<(), backend::Error> {
         self.base.prefetch(ranges)
+    }
+
+    fn scan_clusters(
+        &self,
+        tables: &[TableId],
+        clusters: Range<u32>,
+        limit: usize,
+    ) -> Result<Option<Vec<Vec<TableRow>>>, backend::Error> {
+        let [from, to] = [clusters.start, clusters.end].map(u32::to_be_bytes);
+        let bounds = (Bound::Included(from.as_slice()), Bound::Excluded(to.as_slice()));
+        let is_above = |table: &TableId| {
+            let rows = self.rows.table_rows(*table).filter(|_| from < to);
+            rows.is_some_and(|rows| rows.range::<[u8], _>(bounds).next().is_some())
+        };
+        if tables.iter().any(is_above) {
+            return Ok(None);
+        }
+        self.base.scan_clusters(tables, clusters, limit)
     }
 
     fn scan(

@@ -88,6 +88,12 @@ pub(super) fn cluster_of(stored: &[u8]) -> Option<ClusterPrefix> {
     rest.first_chunk().copied().filter(|_| number == CLUSTERS.0)
 }
 
+/// Returns the table of a row that is stored in a cluster.
+pub(super) fn table_of(stored: &[u8]) -> Option<TableId> {
+    cluster_of(stored)?;
+    stored.get(LEAD_BYTES - 1).copied().map(TableId)
+}
+
 /// Splits a stored key into table and key. Keys of objects are numbers far below 2^56, so their
 /// first byte is zero, which is the number of no other table.
 pub(super) fn row_key(stored: &[u8]) -> Option<(TableId, Vec<u8>)> {

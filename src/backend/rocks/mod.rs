@@ -38,6 +38,7 @@ use index_writer::{CompactionMode, RocksIndexWriter};
 use read::RocksDatabase;
 use rocksdb::Cache;
 use std::fmt;
+use std::ops::Range;
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, PoisonError, Weak};
 use std::time::Duration;
@@ -258,6 +259,16 @@ impl Snapshot for LeasedGeneration {
     ) -> Result<Vec<TableRow>, Error> {
         tracing::trace!(target: CALLS, call = "scan", table = table.0);
         self.database.scan(table, from, to, direction, limit)
+    }
+
+    fn scan_clusters(
+        &self,
+        tables: &[TableId],
+        clusters: Range<u32>,
+        limit: usize,
+    ) -> Result<Option<Vec<Vec<TableRow>>>, Error> {
+        tracing::trace!(target: CALLS, call = "scan_clusters", tables = tables.len());
+        self.database.scan_clusters(tables, clusters, limit)
     }
 }
 

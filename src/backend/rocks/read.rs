@@ -7,6 +7,7 @@ use crate::backend::{
     self, CLUSTERS, Error, LogPosition, ScanDirection, Snapshot, TableId, TableRow,
 };
 use rocksdb::{Cache, ColumnFamily, ColumnFamilyDescriptor, DB, DBRawIterator, ReadOptions};
+use std::ops::Range;
 use std::path::Path;
 
 /// The first stored key, and the end (exclusive), if any.
@@ -174,6 +175,36 @@ impl Snapshot for RocksDatabase {
             }
             None => self.rows_of_clusters(range, direction, limit),
         }
+    }
+
+    fn scan_clusters(
+        &self,
+        tables: &[TableId],
+        clusters: Range<u32>,
+        limit: usize,
+    ) -> Result<Option<Vec<Vec<TableRow>>>, Error> {
+        if !tables.iter().all(|table| self.clustered.holds(*table)) {
+            return Ok(None);
+        }
+        let mut found = vec![Vec::new(); tables.len()];
+        if clusters.is_empty() {
+            return Ok(Some(found));
+        }
+        let begin = |cluster: u32| layout::around(cluster.to_be_bytes()).0;
+        let (first, end) = (begin(clusters.start), begin(clusters.end));
+        let mut passed = 0;
+        self.each(CLUSTERS, (&first, Some(&end)), ScanDirection::Ascending, |stored, value| {
+            let own = layout::table_of(stored);
+            let place = tables.iter().position(|table| own == Some(*table));
+            if let Some((table, rows)) =
+                place.and_then(|place| Some((*tables.get(place)?, found.get_mut(place)?)))
+            {
+                rows.push((layout::key_in(table, stored), value.to_vec()));
+            }
+            passed += 1;
+            passed <= limit
+        })?;
+        Ok((passed <= limit).then_some(found))
     }
 }
 

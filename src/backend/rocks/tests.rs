@@ -56,7 +56,7 @@ fn clustered() -> ClusteredTables {
 }
 
 /// Returns one of few keys, so that many share a cluster or a suffix.
-fn some_key(bytes: std::ops::Range<usize>) -> impl Strategy<Value = Vec<u8>> {
+fn some_key(bytes: Range<usize>) -> impl Strategy<Value = Vec<u8>> {
     prop::collection::vec(prop::sample::select(vec![0, 1, 0xff]), bytes)
 }
 
@@ -102,6 +102,21 @@ proptest! {
             prop_assert_eq!(found, rows, "{:?} from {:?} to {:?}", direction, from, to);
             let one = known.get(&(*table, from.clone())).cloned();
             prop_assert_eq!(snapshot.get(TableId(*table), from).unwrap(), one);
+            let number = |key: &[u8]| {
+                let first = key.iter().chain(&[0; 4]).take(4);
+                first.fold(0_u32, |number, byte| number << 8 | u32::from(*byte))
+            };
+            let clusters = number(from)..number(to);
+            let within = |of: u8| {
+                let rows = known.iter().filter(move |((table, _), _)| *table == of);
+                let rows = rows.filter(|((_, key), _)| clusters.contains(&number(key)));
+                rows.map(|((_, key), value)| (key.clone(), value.clone())).collect::<Vec<_>>()
+            };
+            let passed = (1..4).map(|table| within(table).len()).sum::<usize>();
+            let wanted = (passed <= limit).then(|| vec![within(3), within(2)]);
+            let tables = [TableId(3), TableId(2)];
+            let found = snapshot.scan_clusters(&tables, clusters.clone(), limit).unwrap();
+            prop_assert_eq!(found, wanted);
         }
     }
 }

@@ -14,6 +14,14 @@ use crate::model::{RevisionId, SessionId, SessionNumber};
 use std::collections::HashMap;
 use std::iter::Peekable;
 
+/// The tables that the history of a session is read from.
+pub(super) const TABLES: [TableId; 3] = [key::REVISIONS, key::FOLDED, key::SEQUENCES];
+/// Sessions whose rows are read together, which are as many as are read at once.
+const BLOCK_SESSIONS: SessionNumber = 256;
+/// Rows of any table that are passed for them, at most. Tables of large sessions are read one after
+/// another.
+const BLOCK_ROWS: usize = 1 << 13;
+
 /// Verifies that the index has the head of the store and all sessions.
 pub(super) fn sessions(view: &ReadSnapshot, findings: &mut VerifyFindings) -> Result<()> {
     let row = view.get(key::COUNTERS, key::HEAD)?;
@@ -43,8 +51,8 @@ pub(super) fn history(view: &ReadSnapshot, findings: &mut VerifyFindings) -> Res
         done?;
     }
     // Rows of sessions that there are not.
-    let [mut revisions, mut folded] =
-        [key::REVISIONS, key::FOLDED].map(|table| rows_between(view, table, count, Vec::new()));
+    let [mut revisions, mut folded] = [key::REVISIONS, key::FOLDED]
+        .map(|table| TableRows::range(view, table, key::of(count).build(), Vec::new()).peekable());
     let mut history = SessionHistory::default();
     while let Some((place, row)) = next_of(&mut revisions, SessionNumber::MAX)? {
         history.add_revision((&place, &row), None, findings);
@@ -62,8 +70,38 @@ fn history_between(
     end: SessionNumber,
     findings: &mut VerifyFindings,
 ) -> Result<()> {
-    let [mut revisions, mut folded, mut sequences] = [key::REVISIONS, key::FOLDED, key::SEQUENCES]
-        .map(|table| rows_between(view, table, first, key::of(end).build()));
+    // Number of sessions whose tables are read one after another if a block cannot be read at
+    // once.
+    let mut apart = BLOCK_SESSIONS;
+    let mut from = first;
+    while from < end {
+        let block = from.saturating_add(BLOCK_SESSIONS).min(end);
+        let together = view.scan_clusters(&TABLES, from..block, BLOCK_ROWS)?;
+        let (to, found) = match together.and_then(|found| found.try_into().ok()) {
+            Some(found) => {
+                apart = BLOCK_SESSIONS;
+                (block, <[Vec<TableRow>; 3]>::map(found, |rows| TableRows::of(view, rows)))
+            }
+            None => {
+                let to = from.saturating_add(apart).min(end);
+                apart = apart.saturating_mul(2);
+                (to, TABLES.map(|table| rows_between(view, table, (from, to))))
+            }
+        };
+        check_sessions(view, (from, to), found.map(Iterator::peekable), findings)?;
+        from = to;
+    }
+    Ok(())
+}
+
+/// Verifies the history of the sessions from a number up to another, given their revisions, folded
+/// revisions and sequence numbers.
+fn check_sessions(
+    view: &ReadSnapshot,
+    (first, end): (SessionNumber, SessionNumber),
+    [mut revisions, mut folded, mut sequences]: [Peekable<TableRows<'_>>; 3],
+    findings: &mut VerifyFindings,
+) -> Result<()> {
     for one in view.refs.sessions.between(first, end) {
         let (number, session) = one?;
         let mut history = SessionHistory::default();
@@ -97,14 +135,13 @@ fn numbers_of(session: &SessionRefs) -> String {
     format!("the numbers of '{}'", session.info.name)
 }
 
-/// Returns the rows of a table from the first row of a session up to a key.
+/// Returns the rows of a table of the sessions from a number up to another.
 fn rows_between(
     view: &ReadSnapshot,
     table: TableId,
-    first: SessionNumber,
-    to: Vec<u8>,
-) -> Peekable<TableRows<'_>> {
-    TableRows::range(view, table, key::of(first).build(), to).peekable()
+    (first, end): (SessionNumber, SessionNumber),
+) -> TableRows<'_> {
+    TableRows::range(view, table, key::of(first).build(), key::of(end).build())
 }
 
 /// Returns the next row unless it is one of a session after this one.
