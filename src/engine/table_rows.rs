@@ -37,12 +37,6 @@ impl<'a> TableRows<'a> {
     ) -> Self {
         Self { view, table, from, to, page: Vec::new().into_iter(), is_last_page: false }
     }
-
-    /// Returns rows that were read already.
-    pub(crate) fn of(view: &'a dyn Snapshot, rows: Vec<TableRow>) -> Self {
-        let whole = Self::range(view, key::SEQUENCES, Vec::new(), Vec::new());
-        Self { page: rows.into_iter(), is_last_page: true, ..whole }
-    }
 }
 
 impl Iterator for TableRows<'_> {

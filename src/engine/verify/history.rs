@@ -15,7 +15,7 @@ use std::collections::HashMap;
 use std::iter::Peekable;
 
 /// The tables that the history of a session is read from.
-pub(super) const TABLES: [TableId; 3] = [key::REVISIONS, key::FOLDED, key::SEQUENCES];
+const TABLES: [TableId; 3] = [key::REVISIONS, key::FOLDED, key::SEQUENCES];
 /// Sessions whose rows are read together, which are as many as are read at once.
 const BLOCK_SESSIONS: SessionNumber = 256;
 /// Rows of any table that are passed for them, at most. Tables of large sessions are read one after
@@ -70,28 +70,31 @@ fn history_between(
     end: SessionNumber,
     findings: &mut VerifyFindings,
 ) -> Result<()> {
-    // Number of sessions whose tables are read one after another if a block cannot be read at
-    // once.
-    let mut apart = BLOCK_SESSIONS;
+    let each = if reads_together(view)? { BLOCK_SESSIONS } else { end.saturating_sub(first) };
     let mut from = first;
     while from < end {
-        let block = from.saturating_add(BLOCK_SESSIONS).min(end);
-        let together = view.scan_clusters(&TABLES, from..block, BLOCK_ROWS)?;
-        let (to, found) = match together.and_then(|found| found.try_into().ok()) {
+        let to = from.saturating_add(each).min(end);
+        let together = view.scan_clusters(&TABLES, from..to, BLOCK_ROWS)?;
+        match together.and_then(|found| <[Vec<TableRow>; 3]>::try_from(found).ok()) {
             Some(found) => {
-                apart = BLOCK_SESSIONS;
-                (block, <[Vec<TableRow>; 3]>::map(found, |rows| TableRows::of(view, rows)))
+                let found = found.map(|rows| rows.into_iter().map(Ok));
+                check_sessions(view, (from, to), found, findings)?;
             }
             None => {
-                let to = from.saturating_add(apart).min(end);
-                apart = apart.saturating_mul(2);
-                (to, TABLES.map(|table| rows_between(view, table, (from, to))))
+                let (first_key, end_key) = (key::of(from).build(), key::of(to).build());
+                let rows =
+                    |table| TableRows::range(view, table, first_key.clone(), end_key.clone());
+                check_sessions(view, (from, to), TABLES.map(rows), findings)?;
             }
-        };
-        check_sessions(view, (from, to), found.map(Iterator::peekable), findings)?;
+        }
         from = to;
     }
     Ok(())
+}
+
+/// Returns whether the rows of several tables can be read at once.
+pub(super) fn reads_together(view: &ReadSnapshot) -> Result<bool> {
+    Ok(view.scan_clusters(&TABLES, 0..0, 0)?.is_some())
 }
 
 /// Verifies the history of the sessions from a number up to another, given their revisions, folded
@@ -99,9 +102,10 @@ fn history_between(
 fn check_sessions(
     view: &ReadSnapshot,
     (first, end): (SessionNumber, SessionNumber),
-    [mut revisions, mut folded, mut sequences]: [Peekable<TableRows<'_>>; 3],
+    rows: [impl Iterator<Item = Result<TableRow>>; 3],
     findings: &mut VerifyFindings,
 ) -> Result<()> {
+    let [mut revisions, mut folded, mut sequences] = rows.map(Iterator::peekable);
     for one in view.refs.sessions.between(first, end) {
         let (number, session) = one?;
         let mut history = SessionHistory::default();
@@ -135,17 +139,11 @@ fn numbers_of(session: &SessionRefs) -> String {
     format!("the numbers of '{}'", session.info.name)
 }
 
-/// Returns the rows of a table of the sessions from a number up to another.
-fn rows_between(
-    view: &ReadSnapshot,
-    table: TableId,
-    (first, end): (SessionNumber, SessionNumber),
-) -> TableRows<'_> {
-    TableRows::range(view, table, key::of(first).build(), key::of(end).build())
-}
-
 /// Returns the next row unless it is one of a session after this one.
-fn next_of(rows: &mut Peekable<TableRows<'_>>, number: SessionNumber) -> Result<Option<TableRow>> {
+fn next_of(
+    rows: &mut Peekable<impl Iterator<Item = Result<TableRow>>>,
+    number: SessionNumber,
+) -> Result<Option<TableRow>> {
     let is_later = |(place, _): &TableRow| key::short_at(place, 0).unwrap_or(0) > number;
     match rows.peek() {
         Some(Ok(row)) if is_later(row) => Ok(None),

@@ -8,11 +8,10 @@ pub(crate) use content::keyframe;
 
 use super::commit::Engine;
 use super::read_snapshot::ReadSnapshot;
-use crate::backend::Snapshot;
 use crate::error::{Error, ErrorKind, Result};
 use crate::format::Record;
 use content::{digests, heads, keyframes, objects, segments};
-use history::{TABLES, history, sessions};
+use history::{history, reads_together, sessions};
 use rows::{ahead, derived_rows, totals};
 use serde::Serialize;
 
@@ -199,7 +198,7 @@ static QUICK: [(&str, StoreCheck); 2] =
 /// finding, missing rows must be looked for first, because they explain the rest.
 fn quick_counts_if_sound(view: &ReadSnapshot) -> Option<VerifyFindings> {
     // An index that cannot read several tables at once would read each of them twice.
-    view.scan_clusters(&TABLES, 0..0, 0).ok()??;
+    reads_together(view).ok().filter(|together| *together)?;
     let view = view.clone().with_session_rows().ok()?;
     let mut findings = VerifyFindings::default();
     let is_done = QUICK.iter().all(|(_, check)| check(&view, &mut findings).is_ok());
