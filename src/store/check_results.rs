@@ -27,7 +27,22 @@ struct CheckIdentity {
     name: String,
     /// The tool, its subcommand and the folder, if all of these are known.
     run: Option<(String, String, String)>,
-    target: Vec<String>,
+    target: CheckTarget,
+}
+
+/// What a check was run on: the words of its target, by what they do.
+#[derive(Clone, Debug, Default, PartialEq)]
+struct CheckTarget {
+    /// All words, in their order.
+    words: Vec<String>,
+    /// Those that limit the run to a thing, such as a folder or a test.
+    things: Vec<String>,
+    /// Those that begin with `+`, which widen a run.
+    wider: Vec<String>,
+    /// Those that begin with `-`, which narrow it.
+    narrower: Vec<String>,
+    /// Those that begin with `=`, which make it another run.
+    exact: Vec<String>,
 }
 
 /// The last results of checks, by whether they pass. Each list is ordered by time.
@@ -176,13 +191,14 @@ impl CheckIdentity {
                 )
             },
         );
-        Self { name: name.to_owned(), run, target: found.target.clone().unwrap_or_default() }
+        let target = CheckTarget::of(found.target.clone().unwrap_or_default());
+        Self { name: name.to_owned(), run, target }
     }
 
     /// Returns whether a result of this check replaces a result of the other one.
     fn covers(&self, other: &Self) -> bool {
         match (&self.run, &other.run) {
-            (Some(run), Some(of)) => run == of && covers(&self.target, &other.target),
+            (Some(run), Some(of)) => self.target.covers(&other.target) && run == of,
             _ => other.parts().all(|part| self.parts().any(|own| own == part)),
         }
     }
@@ -201,40 +217,48 @@ impl CheckIdentity {
 
     /// Appends what it was run on.
     fn push_targets(&self, text: &mut String) {
-        for word in &self.target {
+        for word in &self.target.words {
             text.push(' ');
             text.push_str(word.trim_start_matches(['+', '=']));
         }
     }
 }
 
-/// Returns whether a run on one target includes the run on another. A word that begins with `+`
-/// widens a run, one that begins with `-` narrows it, and one that begins with `=` makes it another
-/// run; any other word limits the run to that thing.
-fn covers(wide: &[String], narrow: &[String]) -> bool {
-    let of = |target: &[String], sign: Option<char>| -> Vec<String> {
-        let words = target.iter().filter(|word| match sign {
-            Some(sign) => word.starts_with(sign),
-            None => !word.starts_with(['+', '-', '=']),
-        });
-        words.cloned().collect()
-    };
-    let within = |some: &[String], all: &[String]| some.iter().all(|word| all.contains(word));
-    let (things, limited) = (of(wide, None), of(narrow, None));
-    let includes = |thing: &String| {
-        things.iter().any(|folder| {
-            let rest = thing.strip_prefix(folder.as_str());
-            rest.is_some_and(|rest| {
-                rest.is_empty() || rest.starts_with('/') || rest.starts_with("::")
+impl CheckTarget {
+    fn of(words: Vec<String>) -> Self {
+        let mut target = Self::default();
+        for word in &words {
+            let list = match word.chars().next() {
+                Some('+') => &mut target.wider,
+                Some('-') => &mut target.narrower,
+                Some('=') => &mut target.exact,
+                _ => &mut target.things,
+            };
+            list.push(word.clone());
+        }
+        Self { words, ..target }
+    }
+
+    /// Returns whether a run on this target includes the run on another. Things are compared first,
+    /// as most targets differ in these.
+    fn covers(&self, other: &Self) -> bool {
+        let includes = |thing: &String| {
+            self.things.iter().any(|folder| {
+                let rest = thing.strip_prefix(folder.as_str());
+                rest.is_some_and(|rest| {
+                    rest.is_empty() || rest.starts_with('/') || rest.starts_with("::")
+                })
             })
-        })
-    };
-    let (same, other) = (of(wide, Some('=')), of(narrow, Some('=')));
-    within(&same, &other)
-        && within(&other, &same)
-        && within(&of(narrow, Some('+')), &of(wide, Some('+')))
-        && within(&of(wide, Some('-')), &of(narrow, Some('-')))
-        && (things.is_empty() || (!limited.is_empty() && limited.iter().all(includes)))
+        };
+        let within = |some: &[String], all: &[String]| some.iter().all(|word| all.contains(word));
+        let has_things = self.things.is_empty()
+            || (!other.things.is_empty() && other.things.iter().all(includes));
+        has_things
+            && within(&self.exact, &other.exact)
+            && within(&other.exact, &self.exact)
+            && within(&other.wider, &self.wider)
+            && within(&self.narrower, &other.narrower)
+    }
 }
 
 fn text_preview(text: &Option<FactText>) -> Option<&str> {
