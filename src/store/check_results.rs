@@ -3,7 +3,7 @@
 use crate::engine::fact::SourcedFact;
 use crate::model::claim::{FactText, VerificationResult, VerificationStatus};
 use crate::model::{Fact, Kind};
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 /// A check whose last result is known.
 #[derive(Clone, Debug, PartialEq)]
@@ -25,10 +25,12 @@ pub struct LastCheckResult {
 #[derive(Clone, Debug, PartialEq)]
 struct CheckIdentity {
     name: String,
-    /// The tool, its subcommand and the folder, if all of these are known.
-    run: Option<(String, String, String)>,
+    run: Option<CheckCommand>,
     target: CheckTarget,
 }
+
+/// The tool of a check, its subcommand and the folder, if all of these are known.
+type CheckCommand = (String, String, String);
 
 /// What a check was run on: the words of its target, by what they do.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -74,10 +76,26 @@ pub(crate) enum CheckTurn {
 /// Follows the results of checks in the order in which they happened.
 #[derive(Debug, Default)]
 pub(crate) struct CheckTracker {
-    results: CheckResults,
+    failing: ResultIndex,
+    passed: ResultIndex,
     /// The names of the checks that have passed.
     passed_names: BTreeSet<String>,
 }
+
+/// The last results of checks, with indexes that find those related to another check.
+#[derive(Debug, Default)]
+struct ResultIndex {
+    /// The results by a number that grows with time.
+    results: BTreeMap<u64, LastCheckResult>,
+    /// The things of the results of each run. The empty thing has the results without one.
+    things: BTreeMap<CheckCommand, NumbersByText>,
+    /// The parts of the names of results, by whether their run is known.
+    names: BTreeMap<bool, NumbersByText>,
+    next: u64,
+}
+
+/// Numbers of results by a text.
+type NumbersByText = BTreeSet<(String, u64)>;
 
 impl CheckTracker {
     /// Adds the next result.
@@ -90,31 +108,25 @@ impl CheckTracker {
             return CheckTurn::Undecided;
         }
         let of = CheckIdentity::of(&fact, found);
-        let CheckResults { failing, passed } = &mut self.results;
-        let same = |earlier: &CheckIdentity| of.covers(earlier) && earlier.covers(&of);
-        let failed_before = failing.iter().any(|earlier| same(&earlier.of));
-        let count = failing.len();
-        failing.retain(|earlier| !of.covers(&earlier.of));
-        let settles = failing.len() < count;
         let good = status == VerificationStatus::Passed;
+        let settled = self.failing.remove_related(&of, |earlier| of.covers(earlier));
         // If a part fails, the whole does not pass any more.
-        let replaces =
-            |earlier: &CheckIdentity| of.covers(earlier) || (!good && earlier.covers(&of));
-        passed.retain(|earlier| !replaces(&earlier.of));
+        self.passed
+            .remove_related(&of, |earlier| of.covers(earlier) || (!good && earlier.covers(&of)));
         let turn = match good {
-            false if failed_before => CheckTurn::StillFails,
+            false if settled.iter().any(|earlier| earlier.of.covers(&of)) => CheckTurn::StillFails,
             false => CheckTurn::FirstFailure,
             true => {
                 let is_new = self.passed_names.insert(of.name.clone());
-                match (settles, is_new) {
-                    (true, _) => CheckTurn::PassesAgain,
-                    (false, true) => CheckTurn::FirstPass,
-                    (false, false) => CheckTurn::StillPasses,
+                match (settled.is_empty(), is_new) {
+                    (false, _) => CheckTurn::PassesAgain,
+                    (true, true) => CheckTurn::FirstPass,
+                    (true, false) => CheckTurn::StillPasses,
                 }
             }
         };
-        let list = if good { passed } else { failing };
-        list.push(LastCheckResult {
+        let list = if good { &mut self.passed } else { &mut self.failing };
+        list.insert(LastCheckResult {
             status,
             text: of.name.clone(),
             description: text_preview(&found.description).map(str::to_owned),
@@ -127,18 +139,104 @@ impl CheckTracker {
 
     /// Returns the names of the checks that fail now, with their targets, sorted.
     pub(crate) fn failing_labels(&self) -> Vec<String> {
-        let mut names: Vec<_> = self.results.failing.iter().map(|it| it.of.label()).collect();
+        let mut names: Vec<_> = self.failing.results.values().map(|it| it.of.label()).collect();
         names.sort_unstable();
         names
     }
 
     /// Returns the last result of each check.
     pub(crate) fn finish(self) -> CheckResults {
-        let mut results = self.results;
+        let mut results = CheckResults {
+            failing: self.failing.results.into_values().collect(),
+            passed: self.passed.results.into_values().collect(),
+        };
         name_apart(&mut results.failing);
         name_apart(&mut results.passed);
         results
     }
+}
+
+impl ResultIndex {
+    fn insert(&mut self, result: LastCheckResult) {
+        let number = self.next;
+        self.next += 1;
+        let of = &result.of;
+        let names = self.names.entry(of.run.is_some()).or_default();
+        names.extend(of.parts().map(|part| (part.to_owned(), number)));
+        if let Some(run) = &of.run {
+            let things = self.things.entry(run.clone()).or_default();
+            things.extend(of.target.indexed_things().map(|thing| (thing.to_owned(), number)));
+        }
+        self.results.insert(number, result);
+    }
+
+    /// Removes and returns the results for whose checks `is_removed` holds, among the checks that
+    /// cover this one or are covered by it.
+    fn remove_related(
+        &mut self,
+        of: &CheckIdentity,
+        is_removed: impl Fn(&CheckIdentity) -> bool,
+    ) -> Vec<LastCheckResult> {
+        let mut removed = Vec::new();
+        for number in self.related(of) {
+            let Some(result) = self.results.get(&number).filter(|it| is_removed(&it.of)) else {
+                continue;
+            };
+            let of = &result.of;
+            if let Some(names) = self.names.get_mut(&of.run.is_some()) {
+                for part in of.parts() {
+                    names.remove(&(part.to_owned(), number));
+                }
+            }
+            if let Some(things) = of.run.as_ref().and_then(|run| self.things.get_mut(run)) {
+                for thing in of.target.indexed_things() {
+                    things.remove(&(thing.to_owned(), number));
+                }
+            }
+            removed.extend(self.results.remove(&number));
+        }
+        removed
+    }
+
+    /// Returns the numbers of the results of checks that cover this one or are covered by it, and
+    /// of some that do neither.
+    fn related(&self, of: &CheckIdentity) -> BTreeSet<u64> {
+        let mut numbers = BTreeSet::new();
+        if let Some(things) = of.run.as_ref().and_then(|run| self.things.get(run)) {
+            if of.target.things.is_empty() {
+                numbers.extend(things.iter().map(|(_, number)| *number));
+            }
+            numbers.extend(equal_to(things, ""));
+            for thing in &of.target.things {
+                let wider = thing.char_indices().map(|(at, _)| thing.split_at(at));
+                for (folder, _) in wider.filter(|(_, rest)| begins_inside(rest)) {
+                    numbers.extend(equal_to(things, folder));
+                }
+                numbers.extend(equal_to(things, thing));
+                numbers.extend(beginning_with(things, format!("{thing}/")));
+                numbers.extend(beginning_with(things, format!("{thing}::")));
+            }
+        }
+        // Names are compared only if the run of one of the two checks is unknown.
+        for names in self.names.iter().filter(|(has_run, _)| !(**has_run && of.run.is_some())) {
+            of.parts().for_each(|part| numbers.extend(equal_to(names.1, part)));
+        }
+        numbers
+    }
+}
+
+fn equal_to<'a>(numbers: &'a NumbersByText, text: &'a str) -> impl Iterator<Item = u64> + 'a {
+    numbers.range((text.to_owned(), 0)..=(text.to_owned(), u64::MAX)).map(|(_, number)| *number)
+}
+
+fn beginning_with(numbers: &NumbersByText, prefix: String) -> impl Iterator<Item = u64> {
+    let range = numbers.range((prefix.clone(), 0)..);
+    range.take_while(move |(text, _)| text.starts_with(&prefix)).map(|(_, number)| *number)
+}
+
+/// Returns whether what follows a folder or a module belongs to something inside of it.
+fn begins_inside(rest: &str) -> bool {
+    rest.starts_with('/') || rest.starts_with("::")
 }
 
 /// Returns the name of a check with its targets: `go test -run TestA pkg/.`.
@@ -169,7 +267,7 @@ impl CheckResults {
 /// Appends the targets of a check to its name if another check has the same name.
 fn name_apart(list: &mut [LastCheckResult]) {
     let names: Vec<String> = list.iter().map(|result| result.of.name.clone()).collect();
-    let mut counts = std::collections::BTreeMap::new();
+    let mut counts = BTreeMap::new();
     names.iter().for_each(|name| *counts.entry(name).or_insert(0_u32) += 1);
     for result in list {
         if counts.get(&result.of.name).is_some_and(|count| *count > 1) {
@@ -239,15 +337,19 @@ impl CheckTarget {
         Self { words, ..target }
     }
 
+    /// Returns the things, or the empty one if there is none.
+    fn indexed_things(&self) -> impl Iterator<Item = &str> {
+        let none = self.things.is_empty().then_some("");
+        self.things.iter().map(String::as_str).chain(none)
+    }
+
     /// Returns whether a run on this target includes the run on another. Things are compared first,
     /// as most targets differ in these.
     fn covers(&self, other: &Self) -> bool {
         let includes = |thing: &String| {
             self.things.iter().any(|folder| {
                 let rest = thing.strip_prefix(folder.as_str());
-                rest.is_some_and(|rest| {
-                    rest.is_empty() || rest.starts_with('/') || rest.starts_with("::")
-                })
+                rest.is_some_and(|rest| rest.is_empty() || begins_inside(rest))
             })
         };
         let within = |some: &[String], all: &[String]| some.iter().all(|word| all.contains(word));
@@ -385,5 +487,56 @@ mod tests {
         assert_eq!(failing(&results), ["cargo test"]);
         let results = [("cargo test", "foo", W, "failed"), ("cargo test", "-p b", W, "failed")];
         assert_eq!(failing(&results), ["cargo test foo", "cargo test -p b"]);
+    }
+
+    /// The index finds what comparing with each earlier result finds.
+    #[test]
+    fn related_results_are_found_without_comparing_all() {
+        const NAMES: [&str; 5] = ["cargo test", "npm lint", "lint", "lint && test", "test"];
+        const TARGETS: [&str; 14] = [
+            "",
+            "a",
+            "a/b",
+            "a/b::c",
+            "a::c",
+            "ab",
+            "a/b/.,d",
+            "a,d",
+            "/a",
+            "-p x",
+            "-p x,a",
+            "+..",
+            "=--release",
+            "=--release,a/b",
+        ];
+        let mut seed = 1_u64;
+        let mut below = |count: usize| {
+            seed = seed.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
+            (seed >> 33) as usize % count
+        };
+        for _ in 0..200 {
+            let mut tracker = CheckTracker::default();
+            let (mut failing, mut passed) = (Vec::<CheckIdentity>::new(), Vec::new());
+            for number in 0..60 {
+                let folder = [W, Some("/v"), None][below(3)];
+                let good = below(2) == 0;
+                let status = if good { "passed" } else { "failed" };
+                let fact = fact(number, NAMES[below(5)], TARGETS[below(14)], folder, status);
+                let found = VerificationResult::from_value(&fact.value).unwrap();
+                let of = CheckIdentity::of(&fact, &found);
+                failing.retain(|earlier| !of.covers(earlier));
+                passed.retain(|earlier: &CheckIdentity| {
+                    !of.covers(earlier) && (good || !earlier.covers(&of))
+                });
+                if good { &mut passed } else { &mut failing }.push(of);
+                tracker.add(fact, &found);
+            }
+            let identities = |list: Vec<LastCheckResult>| {
+                list.into_iter().map(|result| result.of).collect::<Vec<_>>()
+            };
+            let results = tracker.finish();
+            assert_eq!(identities(results.failing), failing);
+            assert_eq!(identities(results.passed), passed);
+        }
     }
 }
