@@ -20,19 +20,23 @@ const fn low(byte: u8) -> usize {
     byte as usize & LOW
 }
 
+/// Returns the code of the first three bytes of a text; bytes after its end count as zero.
+pub(super) fn code_of(text: &[u8]) -> usize {
+    let byte = |at: usize| text.get(at).copied().map_or(0, low);
+    byte(0) << (2 * BITS) | byte(1) << BITS | byte(2)
+}
+
+/// Returns the codes that a text can have where this word begins: several if it is short.
+pub(super) fn codes(word: &str) -> Range<usize> {
+    let first = code_of(word.as_bytes());
+    first..first + (1 << (BITS * 3_usize.saturating_sub(word.len())))
+}
+
 impl HintStarts {
-    /// Makes the table for words of at least two bytes.
+    /// Makes the table of these words.
     pub(super) fn of<'w>(words: impl IntoIterator<Item = &'w str>) -> Self {
         let mut known = Box::new([false; CODES]);
-        for word in words {
-            let (begin, count) = match word.as_bytes() {
-                [one, two, three, ..] => (low(*one) << 10 | low(*two) << 5 | low(*three), 1),
-                // Any byte may follow.
-                [one, two] => (low(*one) << 10 | low(*two) << 5, 1 << BITS),
-                _ => (0, CODES),
-            };
-            known[begin..begin + count].fill(true);
-        }
+        words.into_iter().for_each(|word| known[codes(word)].fill(true));
         Self(known)
     }
 

@@ -1,7 +1,7 @@
 //! Scans a text once: where a hint occurs, the rules of that hint are tried.
 
 use super::command_secret::{self, CommandPlace};
-use super::hint_starts::HintStarts;
+use super::hint_starts::{self, HintStarts};
 use super::program_secret::ProgramPlace;
 use super::token_rule::{TokenPlacement, TokenRule, rules};
 use super::token_shape::ScanMemory;
@@ -10,8 +10,7 @@ use super::{
     SecretFinding, TextForm, byte_text, credential, dotted_token, kubernetes, named_value,
     program_secret, secret_heuristics, short, unescaped_view, work_counter,
 };
-use aho_corasick::{AhoCorasick, AhoCorasickKind, Anchored, Input, MatchKind, StartKind};
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;
 use std::sync::LazyLock;
 
@@ -36,17 +35,20 @@ enum ScanHint {
 }
 
 struct HintTable {
-    /// For each searched text: the words that begin with it or that it begins with, and their
-    /// rules.
-    hints: Vec<Vec<(ScanHint, &'static str)>>,
+    /// The searched texts by the code of their beginning, the longest of a code first.
+    texts: BTreeMap<usize, Vec<SearchedText>>,
     /// Where in a text a searched text may begin.
     starts: HintStarts,
-    /// Finds the longest searched text at an offset.
-    search: AhoCorasick,
 }
 
-/// How many bytes of a word are searched; the rest is compared. Most of the time to start is that
-/// of the table, which grows with these bytes.
+/// A text that is searched for, and the hints that may be where it is.
+struct SearchedText {
+    text: &'static str,
+    /// The words that begin with the text or that it begins with, with their rules.
+    hints: Vec<(ScanHint, &'static str)>,
+}
+
+/// How many bytes of a word are searched; the rest is compared.
 const SEARCHED_BYTES: usize = 6;
 
 static TABLE: LazyLock<HintTable> = LazyLock::new(|| {
@@ -63,23 +65,45 @@ static TABLE: LazyLock<HintTable> = LazyLock::new(|| {
         command_secret::HINTS.iter().map(|(word, place)| (*word, ScanHint::Command(*place)));
     let escapes = unescaped_view::BEGINS.iter().map(|word| (*word, ScanHint::Escape));
     let contexts = surroundings.chain(programs).chain(commands);
-    let all: Vec<(&str, ScanHint)> = shapes.chain(names).chain(contexts).chain(escapes).collect();
-    let searched = |word: &'static str| word.get(..SEARCHED_BYTES).unwrap_or(word);
-    let texts: BTreeSet<&str> = all.iter().map(|(word, _)| searched(word)).collect();
-    let begun_by = |text: &str| {
-        let begun = all.iter().filter(|(word, _)| text.starts_with(searched(word)));
-        begun.map(|(word, hint)| (*hint, *word)).collect()
-    };
-    let hints = texts.iter().map(|text| begun_by(text)).collect();
-    let search = AhoCorasick::builder()
-        .ascii_case_insensitive(true)
-        .match_kind(MatchKind::LeftmostLongest)
-        .kind(Some(AhoCorasickKind::DFA))
-        .start_kind(StartKind::Anchored)
-        .build(&texts)
-        .expect("the table is small");
-    HintTable { hints, starts: HintStarts::of(texts.iter().copied()), search }
+    let words: Vec<_> = shapes.chain(names).chain(contexts).chain(escapes).collect();
+    HintTable::of(&words)
 });
+
+impl HintTable {
+    fn of(words: &[(&'static str, ScanHint)]) -> Self {
+        let searched = |word: &'static str| word.get(..SEARCHED_BYTES).unwrap_or(word);
+        let mut begun: BTreeMap<&str, Vec<usize>> = BTreeMap::new();
+        for (number, (word, _)) in words.iter().enumerate() {
+            begun.entry(searched(word)).or_default().push(number);
+        }
+        let mut texts: BTreeMap<usize, Vec<SearchedText>> = BTreeMap::new();
+        for text in begun.keys().copied() {
+            let beginnings = (1..=text.len()).filter_map(|length| begun.get(text.get(..length)?));
+            // In the order of the rules.
+            let numbers: BTreeSet<usize> = beginnings.flatten().copied().collect();
+            let of_text = numbers.into_iter().filter_map(|number| words.get(number));
+            let hints: Vec<_> = of_text.map(|(word, hint)| (*hint, *word)).collect();
+            for code in hint_starts::codes(text) {
+                let of_code = texts.entry(code).or_default();
+                of_code.push(SearchedText { text, hints: hints.clone() });
+            }
+        }
+        for of_code in texts.values_mut() {
+            of_code.sort_by_key(|searched| std::cmp::Reverse(searched.text.len()));
+        }
+        Self { texts, starts: HintStarts::of(begun.into_keys()) }
+    }
+
+    /// Returns the longest searched text at an offset, in any case.
+    fn longest_at(&self, text: &[u8], offset: usize) -> Option<&SearchedText> {
+        let behind = text.get(offset..)?;
+        let of_code = self.texts.get(&hint_starts::code_of(behind))?;
+        of_code.iter().find(|searched| {
+            let length = searched.text.len();
+            behind.get(..length).is_some_and(|it| it.eq_ignore_ascii_case(searched.text.as_bytes()))
+        })
+    }
+}
 
 /// The results of a scan.
 #[derive(Default)]
@@ -142,12 +166,11 @@ fn scan_as_written(text: &[u8], share: Range<usize>, form: TextForm) -> (ScanFin
     while let Some(start) = table.starts.next(text, from..share.end) {
         // Words may overlap, so the search continues after the first byte of this one.
         from = start + 1;
-        let span = Input::new(text).span(start..text.len()).anchored(Anchored::Yes);
-        let Some(hit) = table.search.find(span) else { continue };
-        for (hint, word) in table.hints.get(hit.pattern().as_usize()).into_iter().flatten() {
+        let Some(hit) = table.longest_at(text, start) else { continue };
+        for (hint, word) in &hit.hints {
             work_counter::add(word.len());
             let place = start..start + word.len();
-            let is_word = word.len() <= hit.len()
+            let is_word = word.len() <= hit.text.len()
                 || text
                     .get(place.clone())
                     .is_some_and(|there| there.eq_ignore_ascii_case(word.as_bytes()));
