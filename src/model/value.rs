@@ -98,6 +98,17 @@ impl Value {
         self.as_map()?.get(name).filter(|value| **value != Self::Null)
     }
 
+    /// Returns whether this value has null fields, at any depth.
+    pub(crate) fn has_nulls(&self) -> bool {
+        match self {
+            Self::Map(fields) => {
+                fields.values().any(|value| *value == Self::Null || value.has_nulls())
+            }
+            Self::List(items) => items.iter().any(Self::has_nulls),
+            _ => false,
+        }
+    }
+
     /// Returns this value without null fields, at any depth.
     #[must_use]
     pub fn without_nulls(self) -> Self {

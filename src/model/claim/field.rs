@@ -359,17 +359,16 @@ impl FieldValue for MeasuredValue {
     }
 }
 
-/// Removes the field of this name from `fields` and parses it; if it does not fit, returns the
-/// value and what is allowed.
-pub(super) fn take<T: FieldValue>(
-    fields: &mut FieldMap,
+/// Parses the field of this name; if it does not fit, returns the value and what is allowed.
+pub(super) fn read<T: FieldValue>(
+    fields: &FieldMap,
     name: &str,
 ) -> Result<Option<T>, (Value, String)> {
-    match fields.remove(name) {
+    match fields.get(name) {
         None | Some(Value::Null) => Ok(None),
-        Some(value) => match T::read(&value) {
+        Some(value) => match T::read(value) {
             Some(read) => Ok(Some(read)),
-            None => Err((value, T::allowed())),
+            None => Err((value.clone(), T::allowed())),
         },
     }
 }
@@ -428,14 +427,16 @@ macro_rules! record {
                 value: &$crate::model::Value,
             ) -> Result<Self, $crate::model::claim::InvalidField> {
                 use $crate::model::{Value, claim::{InvalidField, field}};
-                let Value::Map(mut fields) = value.clone().without_nulls() else {
+                let cleaned = value.has_nulls().then(|| value.clone().without_nulls());
+                let Value::Map(fields) = cleaned.as_ref().unwrap_or(value) else {
                     return Err(InvalidField::no_map(Self::KIND, value));
                 };
+                let extra = fields.iter().filter(|(name, _)| !matches!(name.as_str(), $($key)|*));
                 Ok(Self {
-                    $($field: field::take(&mut fields, $key).map_err(|(found, allowed)| {
+                    $($field: field::read(fields, $key).map_err(|(found, allowed)| {
                         InvalidField::new(Self::KIND, $key, &found, allowed)
                     })?,)*
-                    extra: fields,
+                    extra: extra.map(|(name, value)| (name.clone(), value.clone())).collect(),
                 })
             }
 
