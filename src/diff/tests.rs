@@ -500,9 +500,10 @@ fn merge_takes_fields_from_both_sides_and_reports_what_collides() {
     assert_eq!(theirs_first, theirs);
 }
 
-/// Generates the strengths of some evidence.
+/// Generates the strengths of some evidence. Together, those of two sides leave a confidence from
+/// 0.3 to 0.7 within its bounds (0.01 and 0.99), where the order of evidence does not matter.
 fn any_strengths() -> impl Strategy<Value = Vec<f64>> {
-    prop::collection::vec(-0.6..0.6_f64, 1..3)
+    prop::collection::vec(-0.35..0.35_f64, 1..3)
 }
 
 /// Returns a state with the hypothesis H1 and evidence for it whose ids begin with a letter.
