@@ -49,6 +49,8 @@ pub struct SessionBrief {
     pub gaps: Vec<BriefLine>,
     /// Failing last results of checks, the latest first.
     pub failing: Vec<BriefLine>,
+    /// Passing last results of checks, the latest first. Not one of the [`lists`](Self::lists).
+    pub passed: Vec<BriefLine>,
     /// The last prompts, the latest first. Only [`Story::brief`](crate::story::Story::brief) fills
     /// this list and the next one.
     pub prompts: Vec<BriefLine>,
@@ -75,6 +77,7 @@ impl StateAt {
     /// Returns the brief of this moment, with these facts of it.
     pub(crate) fn brief_of(&self, facts: &[SourcedFact]) -> Result<SessionBrief> {
         let hypotheses = self.hypothesis_lines()?;
+        let checks = CheckResults::of_facts(facts);
         let mut brief = SessionBrief {
             session: self.info()?.name,
             branch: self.current_branch()?,
@@ -85,7 +88,8 @@ impl StateAt {
             active: hypotheses.active,
             doubted: self.doubted()?,
             gaps: self.open_gaps()?,
-            failing: last_results(CheckResults::of_facts(facts).failing),
+            failing: last_results(checks.failing),
+            passed: last_results(checks.passed),
             commands: last_commands(facts),
             refused: last_refused(facts),
             tasks: open_tasks(facts),
@@ -137,6 +141,7 @@ impl SessionBrief {
             notes: Vec::new(),
             gaps: Vec::new(),
             failing: Vec::new(),
+            passed: Vec::new(),
             prompts: Vec::new(),
             uncommitted: Vec::new(),
             commands: Vec::new(),
@@ -232,7 +237,7 @@ impl SessionBrief {
 
 /// Converts check results to lines, the latest first.
 #[must_use]
-pub fn last_results(results: Vec<LastCheckResult>) -> Vec<BriefLine> {
+fn last_results(results: Vec<LastCheckResult>) -> Vec<BriefLine> {
     let lines = results.into_iter().map(|result| BriefLine {
         word: Some(result.status.word()),
         exit_code: result.exit_code,

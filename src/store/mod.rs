@@ -74,7 +74,7 @@ pub use crate::format::FieldRef;
 pub use adopt::{AdoptReport, KeyState};
 pub use backup::BackupReport;
 pub use branch::BranchSummary;
-pub use brief::{BriefLine, HypothesisLines, SessionBrief, entity_title, last_results};
+pub use brief::{BriefLine, HypothesisLines, SessionBrief, entity_title};
 pub use bundle::{
     BundleExportReport, BundleImportReport, BundleRange, BundleSource, ExportMark, SplitBranch,
     SplitReason,

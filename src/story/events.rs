@@ -90,12 +90,21 @@ impl StoryEvents {
         Ok(read.sorted())
     }
 
-    /// Reads what a brief needs: the facts, and the checkpoints of commits after the first edit.
+    /// Reads what a brief needs: facts, and the checkpoints of commits after the first edit.
     /// Its cost does not depend on the number of revisions.
     pub(super) fn read_for_brief(state: &StateAt, facts: Vec<SourcedFact>) -> Result<Self> {
         let edits = facts.iter().filter(|known| known.fact.kind == Kind::Code);
         let first_edit = edits.map(|known| known.fact.at).min();
         let mut read = Self::of_facts(facts);
+        read.events.retain(|(at, event)| match event {
+            StoryEvent::Fact(known) => match known.fact.kind {
+                Kind::Prompt | Kind::Message | Kind::Code | Kind::Agent => true,
+                // Of commands, only commits of edits are needed.
+                Kind::Command => first_edit.is_some_and(|first| *at >= first),
+                _ => false,
+            },
+            _ => true,
+        });
         if let Some(first) = first_edit {
             for checkpoint in state.checkpoints_since(first)? {
                 let item = LogItem::Checkpoint(checkpoint);

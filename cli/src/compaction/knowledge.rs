@@ -6,9 +6,7 @@ use crate::error::CommandError;
 use forge_store::model::claim::{Belief, BeliefKind, FactText, Gap};
 use forge_store::model::claim::{CodeState, Prompt, VocabularyWord};
 use forge_store::model::{Kind, Timestamp};
-use forge_store::store::{
-    BriefLine, CheckResults, SessionBrief, SourcedFact, StateAt, last_results,
-};
+use forge_store::store::{BriefLine, SessionBrief, SourcedFact, StateAt};
 use forge_store::story::Story;
 use std::collections::BTreeMap;
 
@@ -52,8 +50,6 @@ pub struct SessionKnowledge {
     /// The time of the compaction before. The summary of this one need not mention files that
     /// changed up to then.
     pub since: Option<Timestamp>,
-    /// The last result of each check that passed, latest first.
-    pub passed: Vec<BriefLine>,
     /// The commits, latest first.
     pub commits: Vec<(Timestamp, String)>,
 }
@@ -76,7 +72,6 @@ impl SessionKnowledge {
     pub fn from_state(state: &StateAt) -> Result<Self, CommandError> {
         let facts = state.facts()?;
         let (prompts, files) = (prompts(&facts), changed_files(&facts));
-        let passed = last_results(CheckResults::of_facts(&facts).passed);
         let brief = Story::brief_of_facts(state, facts, &forge_agents::resolve)?;
         let (mut decisions, mut constraints) = (Vec::new(), Vec::new());
         for (id, entry) in state.claims_of(Kind::Belief)? {
@@ -112,17 +107,7 @@ impl SessionKnowledge {
                 (one.time, format!("{} {}", sha.unwrap_or_default(), one.message))
             })
             .collect();
-        Ok(Self {
-            decisions,
-            constraints,
-            blocking,
-            prompts,
-            files,
-            since: None,
-            passed,
-            commits,
-            brief,
-        })
+        Ok(Self { decisions, constraints, blocking, prompts, files, since: None, commits, brief })
     }
 
     /// Returns the last prompt: a command to the client only if there is no other.
@@ -173,7 +158,7 @@ impl SessionKnowledge {
             && self.constraints.is_empty()
             && self.prompts.is_empty()
             && self.files.is_empty()
-            && self.passed.is_empty()
+            && self.brief.passed.is_empty()
             && self.commits.is_empty()
     }
 }

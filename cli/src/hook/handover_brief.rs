@@ -150,7 +150,7 @@ fn render(
     page.first_lines("Refused, not to be tried again", &brief.refused, |page, line| {
         format!("{}{}", shorten(&line.text, page.text.max(40)), page.reason(line))
     });
-    page.first_lines("Checks that passed last", &known.passed, |page, line| {
+    page.first_lines("Checks that passed last", &known.brief.passed, |page, line| {
         format!("{} at {}", shorten(&line.text, page.text.max(40)), page.time_of_day(line.at))
     });
     let last = known.last_prompt();

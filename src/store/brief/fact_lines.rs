@@ -20,8 +20,8 @@ const LIKENESS_CHARS: usize = 32;
 pub(super) fn last_commands(facts: &[SourcedFact]) -> Vec<BriefLine> {
     let mut lines: Vec<(String, BriefLine)> = Vec::new();
     for known in facts.iter().rev().filter(|known| known.fact.kind == Kind::Command) {
-        let found = ExecutedCommand::from_value(&known.fact.value).unwrap_or_default();
-        let text = text_preview(&found.command).unwrap_or_default();
+        let text = known.fact.value.field("command").and_then(FactText::read);
+        let text = text_preview(&text).unwrap_or_default();
         let Some(likeness) = likeness(text) else { continue };
         if let Some((_, like)) = lines.iter_mut().find(|(other, _)| *other == likeness) {
             like.similar += 1;
@@ -30,6 +30,7 @@ pub(super) fn last_commands(facts: &[SourcedFact]) -> Vec<BriefLine> {
         if lines.len() >= COMMANDS {
             break;
         }
+        let found = ExecutedCommand::from_value(&known.fact.value).unwrap_or_default();
         let line = BriefLine {
             word: found.outcome.map(VocabularyWord::word),
             exit_code: found.exit_code,
