@@ -168,6 +168,9 @@ fn parse_and_run(
             let shown = tree.try_get_matches_from(arguments).err().unwrap_or(error);
             return answer_parse_error(&shown, *form);
         }
+        Err(error) if error.kind() == ClapKind::DisplayVersion => {
+            return answer_parse_error(&error, *form);
+        }
         Err(error) => {
             // The subcommands of a command are built when it is called.
             tree.build();
