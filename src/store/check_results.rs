@@ -160,13 +160,7 @@ impl ResultIndex {
     fn insert(&mut self, result: LastCheckResult) {
         let number = self.next;
         self.next += 1;
-        let of = &result.of;
-        let names = self.names.entry(of.run.is_some()).or_default();
-        names.extend(of.parts().map(|part| (part.to_owned(), number)));
-        if let Some(run) = &of.run {
-            let things = self.things.entry(run.clone()).or_default();
-            things.extend(of.target.indexed_things().map(|thing| (thing.to_owned(), number)));
-        }
+        self.each_key(&result.of, |numbers, text| numbers.insert((text, number)));
         self.results.insert(number, result);
     }
 
@@ -177,25 +171,35 @@ impl ResultIndex {
         of: &CheckIdentity,
         is_removed: impl Fn(&CheckIdentity) -> bool,
     ) -> Vec<LastCheckResult> {
+        let mut numbers = self.related(of);
+        numbers.retain(|number| self.results.get(number).is_some_and(|it| is_removed(&it.of)));
         let mut removed = Vec::new();
-        for number in self.related(of) {
-            let Some(result) = self.results.get(&number).filter(|it| is_removed(&it.of)) else {
-                continue;
-            };
-            let of = &result.of;
-            if let Some(names) = self.names.get_mut(&of.run.is_some()) {
-                for part in of.parts() {
-                    names.remove(&(part.to_owned(), number));
-                }
+        for number in numbers {
+            if let Some(result) = self.results.remove(&number) {
+                self.each_key(&result.of, |numbers, text| numbers.remove(&(text, number)));
+                removed.push(result);
             }
-            if let Some(things) = of.run.as_ref().and_then(|run| self.things.get_mut(run)) {
-                for thing in of.target.indexed_things() {
-                    things.remove(&(thing.to_owned(), number));
-                }
-            }
-            removed.extend(self.results.remove(&number));
         }
         removed
+    }
+
+    /// Changes the entries of a check in the indexes: calls `change` with each index and each text
+    /// by which it finds the check.
+    fn each_key(
+        &mut self,
+        of: &CheckIdentity,
+        change: impl Fn(&mut NumbersByText, String) -> bool,
+    ) {
+        let names = self.names.entry(of.run.is_some()).or_default();
+        for part in of.parts() {
+            change(names, part.to_owned());
+        }
+        if let Some(run) = &of.run {
+            let things = self.things.entry(run.clone()).or_default();
+            for thing in of.target.indexed_things() {
+                change(things, thing.to_owned());
+            }
+        }
     }
 
     /// Returns the numbers of the results of checks that cover this one or are covered by it, and
@@ -217,9 +221,11 @@ impl ResultIndex {
                 numbers.extend(beginning_with(things, format!("{thing}::")));
             }
         }
-        // Names are compared only if the run of one of the two checks is unknown.
-        for names in self.names.iter().filter(|(has_run, _)| !(**has_run && of.run.is_some())) {
-            of.parts().for_each(|part| numbers.extend(equal_to(names.1, part)));
+        for (has_run, names) in &self.names {
+            // Names are compared only if the run of one of the two checks is unknown.
+            if !(*has_run && of.run.is_some()) {
+                of.parts().for_each(|part| numbers.extend(equal_to(names, part)));
+            }
         }
         numbers
     }
