@@ -364,13 +364,8 @@ pub(super) fn read<T: FieldValue>(
     fields: &FieldMap,
     name: &str,
 ) -> Result<Option<T>, (Value, String)> {
-    match fields.get(name) {
-        None | Some(Value::Null) => Ok(None),
-        Some(value) => match T::read(value) {
-            Some(read) => Ok(Some(read)),
-            None => Err((value.clone(), T::allowed())),
-        },
-    }
+    let Some(value) = fields.get(name) else { return Ok(None) };
+    T::read(value).map(Some).ok_or_else(|| (value.clone(), T::allowed()))
 }
 
 /// Adds a field to `fields` if it is present.
