@@ -40,6 +40,15 @@ fn control_characters_of_a_setting_are_shown_not_sent() {
 }
 
 #[test]
+fn the_version_is_a_result() {
+    let environment = Environment::new();
+    let version = format!("forge {}\n", env!("CARGO_PKG_VERSION"));
+    for flag in ["--version", "-V"] {
+        assert_eq!(environment.forge([flag]).success(), version);
+    }
+}
+
+#[test]
 fn a_closed_output_pipe_is_no_error() {
     let environment = Environment::new();
     let runs: [&[&str]; 5] = [
