@@ -47,7 +47,6 @@ struct TextReplacement<'a> {
     new_string: LenientText<'a>,
 }
 
-/// A unified patch and its size.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(crate) struct UnifiedPatch {
     pub(crate) text: String,

@@ -82,7 +82,6 @@ impl<const N: usize> From<[(&str, &str); N]> for Environment {
     }
 }
 
-/// The context of a command.
 #[derive(Debug)]
 pub struct Context {
     /// The working directory.
@@ -170,7 +169,6 @@ impl Context {
         now(&self.environment)
     }
 
-    /// Returns the directory of the store.
     pub fn store_directory(&self) -> Result<PathBuf, CommandError> {
         store_directory(&self.cwd, &self.global, &self.environment)
     }
@@ -215,7 +213,6 @@ impl Context {
             .map_err(|error| CommandError::invalid(error.to_string()))
     }
 
-    /// Checks the moment of an option.
     pub fn check_moment(&self, name: Option<&MomentArg>) -> Result<(), CommandError> {
         name.map_or(Ok(()), |name| self.moment(name).map(drop))
     }

@@ -3,6 +3,7 @@
 use forge_store::error as store;
 use forge_store::error::{BackendError, DepotError, RemoteFormatError};
 use serde::Serialize;
+use std::borrow::Cow;
 use std::error::Error;
 use std::{fmt, io};
 
@@ -253,116 +254,7 @@ impl Error for CommandError {
 
 impl From<store::Error> for CommandError {
     fn from(error: store::Error) -> Self {
-        let hint = match &error {
-            store::Error::NothingAt { other: Some(other), .. } => {
-                Some(format!("'--session {other}' knows of that time"))
-            }
-            store::Error::Folded { into, .. } => Some(format!(
-                "name '#{into}'; or undo the pruning: 'forge log --operations' names it"
-            )),
-            store::Error::Ambiguous { .. } => Some("write more of the id".to_owned()),
-            store::Error::EmptySession { .. } => {
-                Some("record something first, such as 'forge note add TEXT'".to_owned())
-            }
-            store::Error::NoStore { .. } => Some("'forge init' makes one".to_owned()),
-            store::Error::StoreExists { .. } => {
-                Some("'forge status' says what is in it".to_owned())
-            }
-            store::Error::Duplicate { kind: "session", id } => {
-                Some(format!("use 'forge session use {id}' to continue it, or choose another name"))
-            }
-            store::Error::Duplicate { kind: "branch", id } => {
-                Some(format!("use 'forge branch switch {id}' to continue on it, or choose another \
-                name"))
-            }
-            store::Error::Duplicate { .. } => {
-                Some("update it, or give the new one another id".to_owned())
-            }
-            store::Error::Dangling { .. } => Some("add that first, or name another".to_owned()),
-            store::Error::Held { .. } => {
-                Some("wait for that, or longer with '--lock-timeout SECONDS'".to_owned())
-            }
-            store::Error::ReadOnly { .. } => Some("reading goes on".to_owned()),
-            store::Error::Unkeyed { .. } => Some(
-                "'forge key import' restores the key; 'forge adopt' accepts the store as it \
-                is".to_owned(),
-            ),
-            store::Error::DamagedKey { .. } => Some(
-                "restore it from a copy, or import an exported key with 'forge key import'; \
-                'forge adopt' accepts a store that is not encrypted without it"
-                    .to_owned(),
-            ),
-            store::Error::Encrypted => Some(
-                "restore the key with 'forge key import'; without it the store cannot be \
-                read".to_owned(),
-            ),
-            store::Error::Backend(BackendError::Breach { .. }) => Some(
-                "'forge verify' looks at all of it; 'forge repair TO' saves what is whole in a new folder, 'forge adopt' keeps it as it is".to_owned(),
-            ),
-            store::Error::Backend(BackendError::Busy { .. }) => {
-                Some("try again, or wait longer with '--lock-timeout SECONDS'".to_owned())
-            }
-            store::Error::Backend(BackendError::Database { unsure: true, .. }) => {
-                Some("'forge log' shows whether it was; do it again if not".to_owned())
-            }
-            store::Error::Backend(BackendError::Database { .. }) => Some(
-                "nothing was written; docs/postgres.md says what forge needs of a database"
-                    .to_owned(),
-            ),
-            store::Error::RemoteKeyChanged => Some(
-                "'forge remote key export FILE' writes the new key on a machine that has it, then \
-                'forge remote add URL NAME --key FILE' replaces the key here, or FORGE_REMOTE_KEY \
-                names that file"
-                    .to_owned(),
-            ),
-            store::Error::UnopenedSession { .. } => Some(
-                "push it again on the machine that pushed it, once that has the new key; 'forge \
-                push --accept-history' there takes what is on the remote if that knows it no longer"
-                    .to_owned(),
-            ),
-            store::Error::WrongGrant { .. } | store::Error::NotGranted => Some(
-                "'forge remote grant --session SESSION' prints the grant of a session where the \
-                key of the remote is"
-                    .to_owned(),
-            ),
-            store::Error::PurgedSecrets { .. } => Some(
-                "change what is named, or purge more of the text around the secret with 'forge \
-                purge', then push again; if it is no secret, '--allow-secrets' pushes it"
-                    .to_owned(),
-            ),
-            store::Error::UnpushedSecrets { .. } => Some(
-                "'forge purge --rules --dry-run' shows where, 'forge purge --rules --yes' removes \
-                them; '--redact-allow TEXT' is for what is no secret, '--allow-secrets' pushes all"
-                    .to_owned(),
-            ),
-            store::Error::RemoteFormat(RemoteFormatError::Damaged { what: "key file", .. }) => {
-                Some("'forge remote key export FILE' writes it where the remote is known".to_owned())
-            }
-            store::Error::RemoteFormat(RemoteFormatError::Damaged { what: "grant", .. }) => Some(
-                "copy all of what 'forge remote grant' printed, or let it print another".to_owned(),
-            ),
-            store::Error::Depot(DepotError::Damaged { .. })
-            | store::Error::RemoteFormat(
-                RemoteFormatError::Damaged { .. } | RemoteFormatError::TooLarge { .. },
-            ) => Some("what is recorded here is not affected".to_owned()),
-            full @ store::Error::Depot(_) if full.is_disk_full() => {
-                Some("make room where the remote is".to_owned())
-            }
-            full if full.is_disk_full() => Some(
-                "make room on the disk, or delete old data at once with 'forge checkpoint prune \
-                --now --yes' ('--dry-run' shows it); reading still works".to_owned(),
-            ),
-            damaged if damaged.kind() == store::ErrorKind::Corrupt => Some(
-                "'forge verify' looks at all of it; 'forge repair TO' saves what is whole in a new folder".to_owned(),
-            ),
-            store::Error::Backend(BackendError::Io { source, .. }) => match source.kind() {
-                io::ErrorKind::PermissionDenied | io::ErrorKind::ReadOnlyFilesystem => {
-                    Some("the store cannot be written from here; reading still works".to_owned())
-                }
-                _ => None,
-            },
-            _ => None,
-        };
+        let hint = hint_of(&error);
         // The chain omits a cause that repeats the error that it caused.
         let outer = Self::new(error.kind().into(), error.to_string()).caused_by(error);
         match hint {
@@ -370,6 +262,112 @@ impl From<store::Error> for CommandError {
             None => outer,
         }
     }
+}
+
+/// Returns what to do about an error of the store.
+fn hint_of(error: &store::Error) -> Option<Cow<'static, str>> {
+    Some(Cow::Owned(match error {
+        store::Error::NothingAt { other: Some(other), .. } => {
+            format!("'--session {other}' knows of that time")
+        }
+        store::Error::Folded { into, .. } => {
+            format!("name '#{into}'; or undo the pruning: 'forge log --operations' names it")
+        }
+        store::Error::Duplicate { kind: "session", id } => {
+            format!("use 'forge session use {id}' to continue it, or choose another name")
+        }
+        store::Error::Duplicate { kind: "branch", id } => {
+            format!("use 'forge branch switch {id}' to continue on it, or choose another name")
+        }
+        other => return fixed_hint(other).map(Cow::Borrowed),
+    }))
+}
+
+/// Returns what to do about an error of the store, if that does not depend on its details.
+fn fixed_hint(error: &store::Error) -> Option<&'static str> {
+    Some(match error {
+        store::Error::Ambiguous { .. } => "write more of the id",
+        store::Error::EmptySession { .. } => {
+            "record something first, such as 'forge note add TEXT'"
+        }
+        store::Error::NoStore { .. } => "'forge init' makes one",
+        store::Error::StoreExists { .. } => "'forge status' says what is in it",
+        store::Error::Duplicate { .. } => "update it, or give the new one another id",
+        store::Error::Dangling { .. } => "add that first, or name another",
+        store::Error::Held { .. } => "wait for that, or longer with '--lock-timeout SECONDS'",
+        store::Error::ReadOnly { .. } => "reading goes on",
+        store::Error::Unkeyed { .. } => {
+            "'forge key import' restores the key; 'forge adopt' accepts the store as it is"
+        }
+        store::Error::DamagedKey { .. } => {
+            "restore it from a copy, or import an exported key with 'forge key import'; \
+            'forge adopt' accepts a store that is not encrypted without it"
+        }
+        store::Error::Encrypted => {
+            "restore the key with 'forge key import'; without it the store cannot be read"
+        }
+        store::Error::Backend(BackendError::Breach { .. }) => {
+            "'forge verify' looks at all of it; 'forge repair TO' saves what is whole in a new \
+            folder, 'forge adopt' keeps it as it is"
+        }
+        store::Error::Backend(BackendError::Busy { .. }) => {
+            "try again, or wait longer with '--lock-timeout SECONDS'"
+        }
+        store::Error::Backend(BackendError::Database { unsure: true, .. }) => {
+            "'forge log' shows whether it was; do it again if not"
+        }
+        store::Error::Backend(BackendError::Database { .. }) => {
+            "nothing was written; docs/postgres.md says what forge needs of a database"
+        }
+        store::Error::RemoteKeyChanged => {
+            "'forge remote key export FILE' writes the new key on a machine that has it, then \
+            'forge remote add URL NAME --key FILE' replaces the key here, or FORGE_REMOTE_KEY \
+            names that file"
+        }
+        store::Error::UnopenedSession { .. } => {
+            "push it again on the machine that pushed it, once that has the new key; 'forge push \
+            --accept-history' there takes what is on the remote if that knows it no longer"
+        }
+        store::Error::WrongGrant { .. } | store::Error::NotGranted => {
+            "'forge remote grant --session SESSION' prints the grant of a session where the key of \
+            the remote is"
+        }
+        store::Error::PurgedSecrets { .. } => {
+            "change what is named, or purge more of the text around the secret with 'forge purge', \
+            then push again; if it is no secret, '--allow-secrets' pushes it"
+        }
+        store::Error::UnpushedSecrets { .. } => {
+            "'forge purge --rules --dry-run' shows where, 'forge purge --rules --yes' removes them; \
+            '--redact-allow TEXT' is for what is no secret, '--allow-secrets' pushes all"
+        }
+        store::Error::RemoteFormat(RemoteFormatError::Damaged { what: "key file", .. }) => {
+            "'forge remote key export FILE' writes it where the remote is known"
+        }
+        store::Error::RemoteFormat(RemoteFormatError::Damaged { what: "grant", .. }) => {
+            "copy all of what 'forge remote grant' printed, or let it print another"
+        }
+        store::Error::Depot(DepotError::Damaged { .. })
+        | store::Error::RemoteFormat(
+            RemoteFormatError::Damaged { .. } | RemoteFormatError::TooLarge { .. },
+        ) => "what is recorded here is not affected",
+        full @ store::Error::Depot(_) if full.is_disk_full() => "make room where the remote is",
+        full if full.is_disk_full() => {
+            "make room on the disk, or delete old data at once with 'forge checkpoint prune --now \
+            --yes' ('--dry-run' shows it); reading still works"
+        }
+        damaged if damaged.kind() == store::ErrorKind::Corrupt => {
+            "'forge verify' looks at all of it; 'forge repair TO' saves what is whole in a new folder"
+        }
+        store::Error::Backend(BackendError::Io { source, .. })
+            if matches!(
+                source.kind(),
+                io::ErrorKind::PermissionDenied | io::ErrorKind::ReadOnlyFilesystem
+            ) =>
+        {
+            "the store cannot be written from here; reading still works"
+        }
+        _ => return None,
+    })
 }
 
 #[cfg(test)]

@@ -53,7 +53,6 @@ impl SessionReader {
         Ok(point.time().unwrap_or(Timestamp::MAX))
     }
 
-    /// Returns the state at a point.
     pub fn state(
         &self,
         point: &ResolvedMoment,

@@ -85,7 +85,6 @@ impl SessionWriter {
         workspace::claim_id(&self.session.state(&head)?, kind, name)
     }
 
-    /// Returns the ids of the claims with these names.
     pub fn claim_ids(&self, kind: Kind, names: &[String]) -> Result<Vec<String>, CommandError> {
         names.iter().map(|name| self.claim_id(kind, name)).collect()
     }

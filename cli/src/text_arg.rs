@@ -13,7 +13,6 @@ const MAX_TEXT_BYTES: u64 = 256 << 20;
 /// The source of a text.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum TextArg {
-    /// The text itself.
     Text(String),
     File(PathBuf),
     /// On standard input.

@@ -43,7 +43,6 @@ pub enum SessionNeed {
 /// The name of a new session if the directory's name cannot be one.
 const UNNAMED: &str = "project";
 
-/// Opens the store.
 pub fn open_store(context: &Context, access: StoreAccess) -> Result<Store, CommandError> {
     let path = context.store_directory()?;
     if access == StoreAccess::Write {
@@ -408,7 +407,6 @@ pub fn claim_id(state: &StateAt, kind: Kind, name: &str) -> Result<String, Comma
     match_id(kind, name, known)
 }
 
-/// Returns the branches and tags of a session.
 fn branch_and_tag_names(session: &Session) -> Result<Vec<String>, CommandError> {
     let branches = session.branches(&session.head()?)?.into_iter().map(|branch| branch.name);
     let checkpoints = session.checkpoints(&CheckpointFilter::default())?;

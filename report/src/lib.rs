@@ -9,6 +9,8 @@
 //! Every text of a store is a [`PageText`]: secrets are removed from it once more, characters that
 //! hide or reorder text are escapes, and it is escaped where it is written.
 
+#![allow(missing_docs, reason = "part of an application: a name that says it needs no sentence")]
+
 mod assets;
 mod chart;
 pub mod html;

@@ -363,7 +363,6 @@ fn plain(text: &str) -> String {
     out.replace("://", ":&#47;/")
 }
 
-/// Returns a text as code.
 fn code(text: &PageText) -> String {
     let line = text.short(160);
     let inside = line.as_str().replace('`', "'");

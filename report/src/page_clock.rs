@@ -26,7 +26,6 @@ impl PageZone {
         }
     }
 
-    /// Returns the time in this zone.
     fn at(self, time: Timestamp) -> DateTime<FixedOffset> {
         let utc = time.to_datetime();
         let offset = match self {

@@ -2,7 +2,6 @@
 
 use forge_store::model::claim::HypothesisStatus;
 
-/// Returns the link to a line of the story.
 pub(crate) fn line_link(anchor: usize) -> String {
     format!("#e{anchor}")
 }
@@ -24,7 +23,6 @@ pub(crate) fn file_link(place: usize) -> String {
     if place < MAX_FILES { format!("#file-{}", place + 1) } else { "#files".to_owned() }
 }
 
-/// Returns the sign of a status.
 pub(crate) const fn status_sign(status: Option<HypothesisStatus>) -> &'static str {
     match status {
         Some(HypothesisStatus::Confirmed) => "✓",

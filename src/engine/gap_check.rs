@@ -28,7 +28,6 @@ pub(crate) struct GapCheckedSnapshot {
     checked: Mutex<CheckedSessions>,
 }
 
-/// The sessions that were checked.
 #[derive(Default)]
 struct CheckedSessions {
     /// All sessions before this one were checked.

@@ -31,7 +31,6 @@ use operation::OperationPart;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-/// A record with its position in the journal.
 #[derive(Clone, Debug)]
 pub(crate) struct PositionedRecord {
     pub(crate) position: LogPosition,
@@ -205,7 +204,6 @@ struct RecordIndexer<'a> {
     placed: &'a PositionedRecord,
     /// The next object number, once one was assigned.
     counter: Option<u64>,
-    /// Rows that this record adds to the totals.
     added: TotalsRow,
     /// Rows that this record removes from the totals.
     cut: TotalsRow,
@@ -730,7 +728,6 @@ impl RecordIndexer<'_> {
     }
 }
 
-/// Returns the operation with this id.
 pub(crate) fn find_operation(
     view: &dyn Snapshot,
     id: &OperationId,

@@ -26,7 +26,6 @@ use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 struct TailState {
     /// Start of the tail: the position of its generation.
     start: LogPosition,
-    /// End of the tail.
     end: LogPosition,
     records: Arc<Vec<Arc<PositionedRecord>>>,
     /// The refs at the end of the tail.

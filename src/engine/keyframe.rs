@@ -125,12 +125,10 @@ pub(crate) fn chunks(
     chunks_between(view, &from, &to)
 }
 
-/// Returns the chunk numbers of a session's keyframes.
 pub(crate) fn chunks_of(view: &dyn Snapshot, number: SessionNumber) -> Result<Vec<u64>> {
     chunks_between(view, &of(number).build(), &of(number).end())
 }
 
-/// Returns the chunk numbers of all keyframes.
 pub(crate) fn all_chunks(view: &dyn Snapshot) -> Result<Vec<u64>> {
     chunks_between(view, &[], &[])
 }

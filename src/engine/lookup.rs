@@ -268,7 +268,6 @@ fn part_of(row: &RevisionRow, at: RevisionRef, ordinal: usize) -> Result<u64> {
     part.ok_or_else(|| Error::missing(format!("a part of the delta of #{}", at.sequence)))
 }
 
-/// Returns the change of a claim in a delta.
 fn change_in<'a>(delta: &'a ScannedObject, key: &[u8]) -> Option<&'a DeltaChangeRange> {
     let ScannedContent::Changes(changes) = &delta.content else { return None };
     let place = changes.binary_search_by(|change| delta.at(&change.key).cmp(key)).ok()?;

@@ -327,7 +327,6 @@ fn base(plan: &ReplayPlan, scanned: &[Arc<ScannedObject>], deltas: usize) -> Ran
     0..if sorted { first } else { 0 }
 }
 
-/// An entry of the sorted base.
 trait BaseEntry {
     fn key(&self) -> &Range<u32>;
 

@@ -28,7 +28,6 @@ fn number_key(number: u64) -> Vec<u8> {
     key::KeyBuilder::new().number(number).build()
 }
 
-/// Returns the number of the object with this id.
 pub(crate) fn find_number(view: &dyn Snapshot, id: &ObjectId) -> Result<Option<u64>> {
     let row = view.get(key::OBJECT_NAMES, &key::object_name(id))?;
     Ok(row.and_then(|bytes| key::last_number(&bytes)))
@@ -145,7 +144,6 @@ pub(crate) fn opened(kind: ObjectKind, number: u64, sealed: &[u8]) -> Result<Vec
     format::open(kind, sealed).map_err(Error::corrupt(format_args!("the object number {number}")))
 }
 
-/// Returns the content of the object with this id.
 pub(crate) fn content_of(view: &dyn Snapshot, kind: ObjectKind, id: &ObjectId) -> Result<Vec<u8>> {
     let missing = || Error::missing(format!("the object {id}"));
     let sealed = sealed(view, find_number(view, id)?.ok_or_else(missing)?)?;

@@ -238,29 +238,16 @@ pub(crate) fn check_unfoldable(
         // A long range is folded in several steps, each into the next; the later step is undone
         // first.
         let next = RevisionRef { branch, sequence: into };
-        if fold::rows(view, number, next)?
+        if !fold::rows(view, number, next)?
             .iter()
             .any(|fold| fold.operation == *operation && fold.first == sequence && !fold.swept)
         {
-            return check_unfoldable_alone(view, number, at, operation);
+            let into = lineage::final_fold_target(view, number, into)?;
+            return Err(Error::Conflict(format!(
+                "#{sequence} was itself folded into #{into} since: undo that first"
+            )));
         }
-        let into = lineage::final_fold_target(view, number, into)?;
-        return Err(Error::Conflict(format!(
-            "#{sequence} was itself folded into #{into} since: undo that first"
-        )));
     }
-    check_unfoldable_alone(view, number, at, operation)
-}
-
-/// Checks the same as [`check_unfoldable`], for a revision that is not folded itself, or that is
-/// restored first.
-fn check_unfoldable_alone(
-    view: &dyn Snapshot,
-    number: SessionNumber,
-    at: RevisionRef,
-    operation: &OperationId,
-) -> Result<()> {
-    let sequence = at.sequence;
     let folds = fold::rows(view, number, at)?;
     match folds.iter().position(|fold| fold.operation == *operation) {
         Some(place) if folds[place].swept => Err(Error::Conflict(format!(

@@ -95,7 +95,6 @@ impl Engine {
     }
 }
 
-/// Writes rows in batches.
 pub(crate) fn write(applier: &mut dyn IndexWriter, rows: RowOverlay) -> Result<()> {
     let mut rows = rows.into_batch().rows.into_iter().peekable();
     while rows.peek().is_some() {

@@ -22,7 +22,6 @@ pub(crate) const MAIN: &str = "main";
 /// The current state of the store.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct StoreRefs {
-    /// The sessions by number.
     pub(crate) sessions: SessionTable,
     /// The session that was chosen to be current.
     pub(crate) pinned: Option<SessionNumber>,
@@ -178,7 +177,6 @@ pub(crate) fn begin(info: &SessionMetadata) -> SessionRefs {
     }
 }
 
-/// Returns the session with this number.
 pub(crate) fn session(refs: &StoreRefs, number: SessionNumber) -> Result<&SessionRefs> {
     refs.sessions.get(number)?.ok_or_else(|| unknown_session(number))
 }
@@ -188,7 +186,6 @@ fn unknown_session(number: SessionNumber) -> Error {
 }
 
 impl SessionRefs {
-    /// Advances the session by one change of a record.
     fn advance(&mut self, change: &RecordChange) -> Result<()> {
         match change {
             RecordChange::Branch { name, base, head, change, .. } => {
@@ -325,7 +322,6 @@ impl SessionRefs {
         })
     }
 
-    /// Returns the branch with this number.
     pub(crate) fn branch(&self, number: BranchNumber) -> Result<&BranchRefs> {
         self.branches.get(number as usize).ok_or_else(|| {
             Error::Internal(format!("a record names branch {number}, which is not there"))

@@ -13,10 +13,8 @@ use std::ops::{Bound, Range};
 /// The rows of one table; `None` is a tombstone that hides a row of the snapshot.
 type TableOverlay = BTreeMap<Vec<u8>, Option<OverlayRow>>;
 
-/// A row of the overlay.
 #[derive(Clone, Debug)]
 enum OverlayRow {
-    /// An encoded row.
     Encoded(Vec<u8>),
     /// The row of an operation. It is encoded when it is read: an import is one operation of many
     /// records, and encoding its row for each of them would make its cost quadratic.
@@ -140,7 +138,6 @@ impl RowOverlay {
     }
 }
 
-/// A snapshot with rows on top.
 #[derive(Clone, Copy)]
 pub(crate) struct OverlaySnapshot<'a> {
     pub(crate) base: &'a dyn Snapshot,

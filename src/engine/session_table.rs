@@ -95,7 +95,6 @@ fn add_to(
     });
 }
 
-/// A session in memory.
 #[derive(Clone)]
 struct KnownSession {
     /// Its encoding, if it was not decoded yet.

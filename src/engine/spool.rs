@@ -85,7 +85,6 @@ pub(crate) fn is_whole(name: &str, bytes: &[u8]) -> bool {
     decode(name, bytes).is_ok()
 }
 
-/// Decodes the write of this name.
 fn decode(name: &str, bytes: &[u8]) -> Result<SpoolEntry> {
     let what = format!("the write '{name}' in the spool");
     let waiting = SpoolEntry::decode(bytes).map_err(Error::corrupt(what.clone()))?;

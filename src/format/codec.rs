@@ -1,10 +1,10 @@
 //! Encoding of numbers and byte strings in sequence.
 
 use serde::Deserialize;
-use std::fmt;
 
 /// Bytes that cannot be decoded: damaged, or written by something else.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("not a valid {what}: {reason}")]
 pub struct DecodeError {
     what: &'static str,
     reason: String,
@@ -29,14 +29,6 @@ impl DecodeError {
 
 /// The reason of an error for what a repair could not save.
 const LOST: &str = "it was lost before a repair";
-
-impl fmt::Display for DecodeError {
-    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(out, "not a valid {}: {}", self.what, self.reason)
-    }
-}
-
-impl std::error::Error for DecodeError {}
 
 /// Appends an unsigned number in LEB128: seven bits per byte, low ones first.
 pub(crate) fn put_varint(out: &mut Vec<u8>, mut number: u64) {

@@ -219,7 +219,7 @@ fn is_debug(kind: &SessionKind) -> bool {
 
 /// The fields of a line. `session` and `branch` are a name on every kind of line, or an object as
 /// the event itself.
-#[derive(Serialize, Deserialize)]
+#[derive(Default, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, bound(deserialize = ""))]
 struct EventLineFields {
     at: Timestamp,
@@ -361,14 +361,7 @@ impl EventLine {
             at: self.at,
             session: self.session.clone().map(NameOrEvent::Name),
             branch: self.branch.clone().map(NameOrEvent::Name),
-            put: None,
-            remove: None,
-            checkpoint: None,
-            switch: None,
-            merge: None,
-            restore: None,
-            tag: None,
-            revision: None,
+            ..EventLineFields::default()
         };
         match self.event.clone() {
             StreamEvent::Put(put) => fields.put = Some(put),

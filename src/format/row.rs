@@ -137,7 +137,6 @@ impl RevisionRow {
 /// The meaning of a sequence number in a session.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum SequenceRow {
-    /// A revision on this branch.
     Revision(BranchNumber),
     Checkpoint(CheckpointId),
     /// A revision on this branch that was folded into the revision with this number.
@@ -370,7 +369,6 @@ pub enum OperationEffect {
         /// The checkpoint before.
         old: Box<Checkpoint>,
     },
-    /// Created a branch.
     BranchMade {
         branch: BranchNumber,
     },

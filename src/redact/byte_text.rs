@@ -2,7 +2,6 @@
 
 use super::work_counter;
 
-/// Returns whether `text` contains `part`.
 pub(super) fn contains(text: &[u8], part: &[u8]) -> bool {
     text.windows(part.len()).any(|window| window == part)
 }

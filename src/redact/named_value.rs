@@ -109,7 +109,6 @@ pub(super) struct NamedValue {
     pub(super) is_expression: bool,
     /// The end of the text that the value is a prefix of.
     pub(super) run_end: usize,
-    /// Whether the value is quoted.
     pub(super) quoted: bool,
     /// Whether there are spaces between the name and the value.
     pub(super) spaced: bool,

@@ -78,7 +78,6 @@ pub(crate) enum CheckTurn {
 pub(crate) struct CheckTracker {
     failing: ResultIndex,
     passed: ResultIndex,
-    /// The names of the checks that have passed.
     passed_names: BTreeSet<String>,
 }
 

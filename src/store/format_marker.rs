@@ -12,7 +12,6 @@ use std::path::Path;
 /// nothing.
 const MANY: usize = 16;
 
-/// The state of FORMAT.
 pub(super) enum MarkerState {
     Valid(FormatMarker),
     /// One bit is wrong; this is the content that matches its checksum.

@@ -179,7 +179,6 @@ impl Keyring {
         self.folder.join(REMOTES).join(remote.to_string())
     }
 
-    /// Returns the folder of the whole keyring.
     pub(super) fn folder(&self) -> &Path {
         &self.folder
     }

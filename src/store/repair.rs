@@ -109,7 +109,6 @@ impl Known<'_> {
         self.keyring.filter(|_| self.seals.key().is_some()).map(Keyring::new)
     }
 
-    /// Returns the spool of the store in this folder.
     pub(super) fn spool(&self, path: &Path) -> SpoolFolder {
         let witness = self.keyring().map(|keyring| keyring.spool(&self.store));
         let spool = SpoolFolder::new(path).with_seals(self.seals.clone()).with_witness(witness);
@@ -236,7 +235,6 @@ fn is_renamed(spool: &SpoolFolder, name: &str) -> Result<bool> {
         && stored.iter().all(|(path, bytes)| own(path, bytes).is_some_and(|own| !own.exists())))
 }
 
-/// The seal mode and the cipher of a store.
 type SealsAndCipher = (SealMode, Option<Cipher>);
 
 /// Reads the old store's FORMAT, or reconstructs it, and finds its keys.

@@ -115,7 +115,6 @@ impl Session {
         self.of_sequence(&view, sequence)
     }
 
-    /// Returns the point of the checkpoint with this id.
     pub(crate) fn checkpoint_point(&self, id: &CheckpointId) -> Result<ResolvedMoment> {
         let view = self.view()?;
         let checkpoint = checkpoint::by_id(&view, self.number, id)?;

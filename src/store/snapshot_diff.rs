@@ -34,7 +34,6 @@ fn sorted(claims: &[(Key, Value)]) -> Vec<&(Key, Value)> {
     all
 }
 
-/// Compares the key of a claim with a stored key.
 fn compare(key: &Key, stored: &[u8]) -> Ordering {
     let (kind, id) = stored.split_first().map_or((0, &[][..]), |(kind, id)| (*kind, id));
     key.kind.code().cmp(&kind).then_with(|| key.id.as_bytes().cmp(id))

@@ -31,7 +31,6 @@ impl WriteContext {
         Ok(self.operation_with(operation_id()?))
     }
 
-    /// Returns the operation with this id in this context.
     pub(crate) fn operation_with(&self, id: OperationId) -> Operation {
         Operation { id, verb: self.verb.clone(), author: self.author, time: self.now }
     }

@@ -33,7 +33,6 @@ impl AgentWork {
         agent.is_some_and(|agent| self.agents.contains_key(agent))
     }
 
-    /// Adds a fact of a sub-agent.
     pub(super) fn add_fact(&mut self, agent: &str, fact: &Fact) {
         let Some(work) = self.agents.get_mut(agent) else { return };
         let called = fact.value.field("called_at").and_then(Value::as_text);
@@ -41,7 +40,6 @@ impl AgentWork {
         work.stretches.push(start..=fact.at);
     }
 
-    /// Adds an edit of a sub-agent.
     pub(super) fn add_edit(&mut self, agent: &str, path: &str) {
         if let Some(work) = self.agents.get_mut(agent) {
             work.files.insert(path.to_owned());
@@ -55,7 +53,6 @@ impl AgentWork {
         }
     }
 
-    /// Adds a commit of a sub-agent.
     pub(super) fn add_commit(&mut self, agent: &str) {
         if let Some(work) = self.agents.get_mut(agent) {
             work.commits += 1;

@@ -33,6 +33,7 @@ const REVISIONS_AT_ONCE: usize = 4096;
 const SHORT_ANSWER: usize = 32;
 
 /// Builds a story, event by event.
+#[derive(Default)]
 pub(super) struct StoryBuilder {
     session: String,
     root: Option<ProjectRoot>,
@@ -60,16 +61,9 @@ impl StoryBuilder {
             session,
             root: read.root.take(),
             turns: vec![StoryTurn::default()],
-            findings: FindingsCollector::default(),
-            checks: CheckTracker::default(),
-            runs: Vec::new(),
-            ideas: IdeaCollector::default(),
-            failing: Vec::new(),
             agents: std::mem::take(&mut read.agents),
-            open_edits: None,
-            last_message: None,
             checked: std::mem::take(&mut read.checked),
-            committed: BTreeSet::new(),
+            ..Self::default()
         }
     }
 

@@ -13,7 +13,6 @@ pub(super) enum StoryEvent {
     Fact(SourcedFact),
     /// A revision or a checkpoint.
     Record(LogItem),
-    /// A branch was created.
     BranchCreated(BranchSummary),
     /// A branch was merged, given up or archived.
     BranchSettled(BranchSummary),

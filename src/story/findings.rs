@@ -94,7 +94,6 @@ impl FindingsCollector {
         file.last = file.last.max(at);
     }
 
-    /// Adds what a command delivered.
     pub(super) fn add_delivery(&mut self, at: Timestamp, agent: Option<&str>, made: &Delivery) {
         match made.kind {
             DeliveryKind::Commit => self.add_commit(DeliveredCommit {

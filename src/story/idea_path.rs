@@ -61,7 +61,6 @@ pub(super) struct IdeaCollector {
 type NewEvidence<'a> = BTreeMap<&'a str, Vec<StepEvidence>>;
 
 impl IdeaCollector {
-    /// Adds the changes of the next revision.
     pub(super) fn add(&mut self, revision: &LogEntry, changes: &[EntryChange]) {
         let mut evidence = new_evidence(changes);
         for change in changes.iter().filter(|change| change.key.kind == Kind::Hypothesis) {

@@ -210,7 +210,6 @@ impl StoryItem {
         })
     }
 
-    /// Creates a loud item.
     pub(super) fn loud(at: Timestamp, kind: StoryKind, text: impl Into<String>) -> Self {
         Self {
             at,

@@ -99,7 +99,6 @@ pub enum BrowserCommand {
 /// An event that the browser handles.
 #[derive(Clone, Debug, PartialEq)]
 pub enum BrowserAction {
-    /// A key was pressed.
     Key(KeyChord),
     /// A text was pasted.
     Paste(String),

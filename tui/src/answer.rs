@@ -8,7 +8,6 @@ use forge_store::store::{ActivityHistogram, BranchTimeline, HistoryPosition, Ses
 /// The sign before a line of the timeline.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum RowSign {
-    /// The head.
     Head,
     /// A checkpoint that a person or agent asked for.
     Manual,
@@ -18,7 +17,6 @@ pub enum RowSign {
     Scheduled,
     /// An agent's context was compacted.
     Compaction,
-    /// A revision.
     Revision,
     /// A revision that changed the status of something.
     Status,
@@ -26,7 +24,6 @@ pub enum RowSign {
     Restore,
     /// A revision with two parents.
     Merge,
-    /// A fact.
     Fact,
     /// A verification that passed.
     Passed,
@@ -37,19 +34,14 @@ pub enum RowSign {
 /// A line of the timeline.
 #[derive(Clone, Debug, PartialEq)]
 pub struct TimelineRow {
-    /// Its position in the history.
     pub place: HistoryPosition,
     /// The moment that it selects.
     pub target: MomentTarget,
-    /// The branch that it is on.
     pub branch: String,
-    /// The sign for what it is.
     pub sign: RowSign,
-    /// The title for what it is.
     pub title: String,
     /// The trigger of a checkpoint, the verb of a revision, the kind of a fact.
     pub by: String,
-    /// Its tags.
     pub tags: Vec<String>,
     /// The full id.
     pub id: String,
@@ -62,7 +54,24 @@ pub struct TimelineRow {
 }
 
 impl TimelineRow {
-    /// Whether it is a checkpoint.
+    /// Creates a row that says nothing yet, at this position.
+    #[must_use]
+    pub const fn new(place: HistoryPosition, target: MomentTarget, branch: String) -> Self {
+        Self {
+            place,
+            target,
+            branch,
+            sign: RowSign::Fact,
+            title: String::new(),
+            by: String::new(),
+            tags: Vec::new(),
+            id: String::new(),
+            weight: 0,
+            merged: None,
+            story: None,
+        }
+    }
+
     #[must_use]
     pub const fn is_checkpoint(&self) -> bool {
         matches!(
@@ -77,7 +86,6 @@ impl TimelineRow {
 pub struct WorkerReply {
     /// The number of the request that it answers.
     pub generation: u64,
-    /// The pane that it is for.
     pub slot: PaneSlot,
     /// The answer, or the error.
     pub answer: Result<WorkerAnswer, WorkerFailure>,
@@ -97,25 +105,20 @@ pub struct WorkerFailure {
 /// A summary of the session.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct SessionOverview {
-    /// Its id.
     pub id: String,
-    /// Its name.
     pub name: String,
     /// The current branch.
     pub branch: String,
     /// The number of revisions and checkpoints.
     pub count: u64,
-    /// The number of checkpoints.
     pub checkpoints: u64,
     /// The number of claims at the head.
     pub claims: u64,
-    /// The number of facts.
     pub facts: u64,
     /// The time of the earliest event.
     pub first: Option<Timestamp>,
     /// The time of the latest event.
     pub last: Option<Timestamp>,
-    /// The branches.
     pub lines: Vec<BranchTimeline>,
     /// The end of what is written in the store.
     pub position: u64,
@@ -222,9 +225,7 @@ impl StateTab {
 pub enum ItemNovelty {
     /// Unchanged.
     Same,
-    /// New.
     New,
-    /// Changed.
     Changed,
 }
 
@@ -239,7 +240,6 @@ pub struct StateItem {
     pub status: String,
     /// Its confidence, from 0 to 1, if it has one.
     pub confidence: Option<f64>,
-    /// The tone of the line.
     pub tone: crate::theme::TextTone,
     /// Its depth in the tree: it rests on the entry above.
     pub depth: u16,
@@ -252,15 +252,10 @@ pub struct StateItem {
 /// The state at a moment, for one tab.
 #[derive(Clone, Debug, PartialEq)]
 pub struct StateView {
-    /// The moment.
     pub target: MomentTarget,
-    /// Its time.
     pub time: Option<Timestamp>,
-    /// Its branch.
     pub branch: String,
-    /// The number of its revision.
     pub revision: Option<u64>,
-    /// The tab.
     pub tab: StateTab,
     /// Its lines.
     pub items: Vec<StateItem>,
@@ -274,7 +269,6 @@ pub struct StateView {
     pub since_mark: String,
 }
 
-/// A line of a sheet.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SheetLine {
     /// Its indentation.
@@ -286,24 +280,19 @@ pub struct SheetLine {
 /// A section of a sheet, which can be folded.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SheetSection {
-    /// Its title.
     pub title: String,
-    /// Its lines.
     pub lines: Vec<SheetLine>,
     /// Whether they are hidden.
     pub folded: bool,
 }
 
-/// A text to read.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct TextSheet {
-    /// The title of the sheet.
     pub title: String,
     /// The command that shows the same.
     pub command: String,
     /// The id that is copied to the clipboard.
     pub id: String,
-    /// Its sections.
     pub sections: Vec<SheetSection>,
 }
 
@@ -323,7 +312,6 @@ pub struct ConfidencePoint {
 /// The confidence of a hypothesis over time, for a chart.
 #[derive(Clone, Debug, PartialEq)]
 pub struct ConfidenceSeries {
-    /// Its id.
     pub id: String,
     /// The text of the hypothesis.
     pub title: String,
@@ -368,9 +356,7 @@ pub struct ActivityStrip {
 /// An entry in the list of sessions.
 #[derive(Clone, Debug, PartialEq)]
 pub struct SessionRow {
-    /// Its name.
     pub name: String,
-    /// Its id.
     pub id: String,
     /// A summary of its content.
     pub about: String,
@@ -383,7 +369,6 @@ pub struct SessionRow {
 /// The result of a request.
 #[derive(Clone, Debug, PartialEq)]
 pub enum WorkerAnswer {
-    /// The session was opened.
     Opened(Box<SessionOverview>),
     /// There is no session in the store.
     NoSession,
@@ -400,11 +385,8 @@ pub enum WorkerAnswer {
     },
     /// The state at a moment.
     State(Box<StateView>),
-    /// A sheet to read.
     Sheet(Box<TextSheet>),
-    /// The details of the selection.
     Detail(Box<TextSheet>),
-    /// A preview of a restore.
     Preview {
         /// The moment to restore.
         target: MomentTarget,
@@ -413,18 +395,14 @@ pub enum WorkerAnswer {
         /// Whether anything would change.
         changes: bool,
     },
-    /// The story of the session.
     Story(Box<StoryView>),
     /// The brief of a moment.
     Brief {
-        /// The moment.
         target: MomentTarget,
-        /// The brief.
         brief: Box<SessionBrief>,
     },
     /// What an undo or a redo would do; `None` if there is nothing to do.
     UndoPlan {
-        /// Whether it is a redo.
         redo: bool,
         /// The operation.
         sheet: Option<Box<TextSheet>>,

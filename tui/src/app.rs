@@ -20,9 +20,10 @@ use std::collections::BTreeMap;
 pub const STORY_REVISIONS: usize = 50_000;
 
 /// The time zone for display and input.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum DisplayZone {
     /// The time zone of the machine.
+    #[default]
     Local,
     /// One with a fixed offset.
     Fixed(FixedOffset),
@@ -70,9 +71,10 @@ impl DisplayZone {
 }
 
 /// What the browser shows as a whole.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, Default, PartialEq)]
 pub enum AppStage {
     /// The store is being opened.
+    #[default]
     Loading,
     /// There is no session, or it is empty.
     Empty,
@@ -82,17 +84,14 @@ pub enum AppStage {
     Failed(WorkerFailure),
 }
 
-/// The message in the status line.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct StatusMessage {
-    /// The tone of the message.
     pub tone: crate::theme::TextTone,
-    /// The text of the message.
     pub text: String,
 }
 
 /// The state of the whole browser.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Default)]
 pub struct App {
     /// The width of the window in columns.
     pub width: u16,
@@ -108,13 +107,9 @@ pub struct App {
     pub keymap: Keymap,
     /// What the browser shows as a whole.
     pub stage: AppStage,
-    /// The session.
     pub session: SessionOverview,
-    /// The timeline pane.
     pub timeline: TimelinePane,
-    /// The state pane.
     pub state: StatePane,
-    /// The details of the selection.
     pub detail: SheetPane,
     /// The confidence of hypotheses over time.
     pub chart: ChartPane,
@@ -181,40 +176,9 @@ impl App {
             height,
             now,
             zone,
-            theme: Theme::default(),
-            keymap: Keymap::default(),
-            stage: AppStage::Loading,
-            session: SessionOverview::default(),
-            timeline: TimelinePane::default(),
-            state: StatePane::default(),
-            detail: SheetPane::default(),
-            chart: ChartPane::default(),
-            story: None,
-            focus: PaneFocus::Story,
-            zoomed: false,
-            fronts: Vec::new(),
-            mark: None,
-            mark_time: None,
-            comparing: false,
-            find: None,
-            replay: None,
-            without_hindsight: false,
-            strip: None,
-            status: None,
-            asked: BTreeMap::new(),
-            generation: 0,
-            watching: false,
-            strip_asked: None,
-            story_asked: None,
-            story_position: 0,
             story_revisions: STORY_REVISIONS,
-            story_loading: false,
-            strip_only: false,
-            notified: Vec::new(),
             looked: LookedState { input: now, ..LookedState::default() },
-            unsent: None,
-            chip: 0,
-            done: false,
+            ..Self::default()
         }
     }
 

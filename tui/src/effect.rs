@@ -14,7 +14,6 @@ pub enum MomentTarget {
     Head,
     /// The revision or checkpoint with this number.
     Sequence(u64),
-    /// A time.
     Time(Timestamp),
 }
 
@@ -32,7 +31,6 @@ impl fmt::Display for MomentTarget {
 /// A part of the timeline to load.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum PageAnchor {
-    /// The newest rows.
     Newest,
     /// Rows older than this position.
     Before(HistoryPosition),
@@ -40,22 +38,18 @@ pub enum PageAnchor {
     After(HistoryPosition),
     /// Rows on both sides of this position.
     Around(HistoryPosition),
-    /// The oldest rows.
     Oldest,
 }
 
 /// Landmarks that can be searched along the timeline.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum LandmarkKind {
-    /// A checkpoint.
     Checkpoint,
     /// A checkpoint with a tag that is not forge's own.
     Tag,
-    /// A compaction.
     Compaction,
     /// A revision that changes a status.
     Status,
-    /// A prompt of a person.
     Prompt,
     /// A check or command that failed.
     Failure,
@@ -81,7 +75,6 @@ impl LandmarkKind {
 pub enum WriteRequest {
     /// Make a checkpoint of the present or of a past moment.
     Create {
-        /// Its message.
         message: String,
         /// The moment of the checkpoint.
         target: MomentTarget,
@@ -93,18 +86,13 @@ pub enum WriteRequest {
         /// The tags.
         words: Vec<String>,
     },
-    /// Create a branch.
     Branch {
-        /// Its name.
         name: String,
         /// The moment where it begins.
         target: MomentTarget,
     },
     /// Restore the claims of a moment.
-    Restore {
-        /// The moment.
-        target: MomentTarget,
-    },
+    Restore { target: MomentTarget },
     /// Undo the last operation.
     Undo,
     /// Redo the last undo.
@@ -128,7 +116,6 @@ pub enum WriteRequest {
     Settle {
         /// The id of the hypothesis.
         hypothesis: String,
-        /// Whether it is confirmed.
         confirm: bool,
         /// The reason; may be empty.
         reason: String,
@@ -202,19 +189,15 @@ pub enum PaneSlot {
     Session,
     /// The timeline is shown.
     Page,
-    /// The state.
     State,
-    /// The details of the selection.
     Detail,
     /// The sheet in front of the other panes.
     Sheet,
-    /// The strip of activity.
     Strip,
     /// Checks whether the store has changed.
     Watch,
     /// The brief of the selected moment.
     Brief,
-    /// The story of the session.
     Story,
 }
 
@@ -226,14 +209,12 @@ impl PaneSlot {
     }
 }
 
-/// What the details are of.
 #[derive(Clone, Debug, PartialEq)]
 pub enum DetailOf {
     /// A line of the timeline.
     Row(Box<TimelineRow>),
     /// An entity at a moment.
     Entity {
-        /// The moment.
         target: MomentTarget,
         /// The entity.
         key: Key,
@@ -247,7 +228,6 @@ pub enum DetailOf {
     },
 }
 
-/// A request to the worker.
 #[derive(Clone, Debug, PartialEq)]
 pub enum WorkerRequest {
     /// Open a session (`None`: the current one).
@@ -256,7 +236,6 @@ pub enum WorkerRequest {
     Page {
         /// How much is shown.
         level: TimelineLevel,
-        /// The filter.
         filter: TimelineFilter,
         /// The part.
         from: PageAnchor,
@@ -265,7 +244,6 @@ pub enum WorkerRequest {
     },
     /// Load the state.
     State {
-        /// The moment.
         target: MomentTarget,
         /// The moment to compare with, whose changes are marked.
         since: Option<MomentTarget>,
@@ -276,21 +254,18 @@ pub enum WorkerRequest {
     },
     /// Load the details of one entity.
     Detail {
-        /// The moment.
         target: MomentTarget,
         /// The entity.
         key: Key,
     },
     /// Load what a claim rests on, and what rests on it.
     Why {
-        /// The moment.
         target: MomentTarget,
         /// The claim.
         key: Key,
     },
     /// Load the evidence about a hypothesis, with the commands that showed it.
     EvidenceSources {
-        /// The moment.
         target: MomentTarget,
         /// The id of the hypothesis.
         hypothesis: String,
@@ -319,19 +294,14 @@ pub enum WorkerRequest {
     Brief {
         /// The id of the session.
         session: String,
-        /// The moment.
         target: MomentTarget,
     },
     /// Say what an undo or a redo would do.
-    UndoPlan {
-        /// Whether it is a redo.
-        redo: bool,
-    },
+    UndoPlan { redo: bool },
     /// Count the events in this many intervals.
     Strip(usize),
     /// Find the next landmark.
     Find {
-        /// The kind of landmark.
         wanted: LandmarkKind,
         /// Where the search starts.
         from: HistoryPosition,
@@ -351,14 +321,12 @@ pub enum WorkerRequest {
     Watch,
     /// Execute a write.
     Change {
-        /// The write.
         change: WriteRequest,
         /// The current time.
         now: Timestamp,
     },
     /// Write a text to a new file, which must not exist yet.
     Export {
-        /// The path of the file.
         path: String,
         /// The content.
         text: String,
@@ -366,7 +334,6 @@ pub enum WorkerRequest {
 }
 
 impl WorkerRequest {
-    /// Returns the slot of the request.
     #[must_use]
     pub const fn slot(&self) -> PaneSlot {
         match self {
@@ -400,7 +367,6 @@ pub enum AppEffect {
     Ask {
         /// The number that the answer must have.
         generation: u64,
-        /// The request.
         request: Box<WorkerRequest>,
     },
     /// Copy this text to the terminal's clipboard.

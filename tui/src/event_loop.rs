@@ -27,7 +27,6 @@ use std::time::{Duration, Instant};
 /// How often the browser checks whether the store has changed.
 const TICK: Duration = Duration::from_millis(250);
 
-/// Options of the browser.
 #[derive(Clone, Debug)]
 pub struct BrowserOptions {
     /// Reads the clock.
@@ -69,12 +68,10 @@ pub enum BrowserError {
         --no-tui'"
     )]
     Terminal(#[from] std::io::Error),
-    /// The worker has ended.
     #[error("the thread that reads the store has ended: this is a bug in forge")]
     Worker,
 }
 
-/// The queues of the two workers.
 struct WorkerQueues {
     fast: Sender<(u64, WorkerRequest)>,
     slow: Sender<(u64, WorkerRequest)>,

@@ -13,7 +13,6 @@ pub struct FuzzyPattern {
 pub struct FuzzyMatch {
     /// The higher, the better.
     pub score: usize,
-    /// The places of the matched letters.
     pub places: Vec<usize>,
 }
 

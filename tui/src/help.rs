@@ -5,7 +5,6 @@ use crate::fuzzy::FuzzyPattern;
 use crate::keymap::{KeyMode, Keymap};
 use crate::theme::{TextTone, Theme};
 
-/// A line of the help.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct HelpLine {
     /// The command that it names; `None` for a line that only explains.

@@ -43,7 +43,6 @@ impl InputGate {
         drop(self.changed.wait_while(state, reading));
     }
 
-    /// Opens the gate again.
     pub(crate) fn open(&self) {
         self.state().is_closed = false;
         self.changed.notify_all();

@@ -13,7 +13,6 @@ pub enum KeyMode {
     Story,
     /// The list of moments, while something that was looked for is highlighted.
     Found,
-    /// The details of the selection.
     Detail,
     /// What was held at the selected moment.
     Held,
@@ -21,7 +20,6 @@ pub enum KeyMode {
     Time,
     /// A sheet: details, a comparison.
     Sheet,
-    /// Charts.
     Charts,
     /// The list of sessions.
     Sessions,
@@ -31,7 +29,6 @@ pub enum KeyMode {
     Input,
     /// A question waits for yes or no.
     Confirm,
-    /// A replay runs.
     Replay,
 }
 
@@ -57,10 +54,8 @@ impl KeyMode {
 
 use KeyMode::Found;
 
-/// The binding of a command.
 #[derive(Clone, Debug)]
 pub struct KeyBinding {
-    /// The command.
     pub command: BrowserCommand,
     /// Its name in the settings.
     pub name: &'static str,
@@ -86,7 +81,6 @@ pub enum KeymapError {
     /// One key has two commands.
     #[error("the key {key} would both {first} and {second}: bind one of them to another key")]
     Twice {
-        /// The key.
         key: String,
         /// The name of one command.
         first: &'static str,
@@ -155,7 +149,6 @@ impl Keymap {
         Ok(())
     }
 
-    /// Returns the command of a key in a mode.
     #[must_use]
     pub fn command(&self, mode: KeyMode, key: KeyChord) -> Option<BrowserCommand> {
         self.bindings_in(mode)
@@ -168,7 +161,6 @@ impl Keymap {
         self.bindings.iter().filter(move |binding| binding.modes.contains(&mode))
     }
 
-    /// Returns all bindings.
     #[must_use]
     pub fn bindings(&self) -> &[KeyBinding] {
         &self.bindings

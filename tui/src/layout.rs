@@ -9,11 +9,8 @@ use ratatui::layout::Rect;
 pub struct WindowLayout {
     /// The first line: session, branch and how things are.
     pub header: Rect,
-    /// The story.
     pub story: Rect,
-    /// The details of the selection.
     pub detail: Rect,
-    /// What was held.
     pub held: Rect,
     /// The axis of time.
     pub time: Rect,
@@ -80,7 +77,6 @@ impl WindowLayout {
         app.width < WIDE
     }
 
-    /// The area of a pane.
     #[must_use]
     pub const fn area(&self, pane: PaneFocus) -> Rect {
         match pane {

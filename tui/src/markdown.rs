@@ -31,7 +31,6 @@ pub fn sheet_markdown(sheet: &TextSheet) -> String {
     text
 }
 
-/// Returns a brief as Markdown.
 #[must_use]
 pub fn brief_markdown(rows: &[BriefRow]) -> String {
     let mut text = String::new();
@@ -74,7 +73,6 @@ fn put_section(section: &SheetSection, text: &mut String) {
     text.push_str(&format!("\n{fence}{language}\n{}\n{fence}\n\n", fenced.join("\n")));
 }
 
-/// Whether a line is a command.
 fn is_command(line: &SheetLine) -> bool {
     line.parts.first().is_some_and(|(_, part)| part == "$ ")
 }

@@ -16,7 +16,6 @@ pub enum PaneFocus {
     /// The story, or the other levels of the timeline.
     #[default]
     Story,
-    /// The details of the selection.
     Detail,
     /// What was held at the selected moment.
     Held,
@@ -54,7 +53,6 @@ pub struct TimelinePane {
     pub at_newest: bool,
     /// How much is shown.
     pub level: TimelineLevel,
-    /// The filter of the rows.
     pub filter: TimelineFilter,
     /// The filter as it was typed.
     pub typed: String,
@@ -77,7 +75,6 @@ impl TimelinePane {
 pub struct StatePane {
     /// The state that is shown.
     pub view: Option<StateView>,
-    /// The brief of the moment.
     pub brief: Option<(MomentTarget, Box<SessionBrief>)>,
     /// The lines of the brief that are shown.
     pub lines: Vec<BriefRow>,
@@ -124,7 +121,6 @@ impl ChartPane {
         all.filter(|series| !self.hidden.contains(&series.id))
     }
 
-    /// Returns the selected hypothesis.
     #[must_use]
     pub fn selected(&self) -> Option<&ConfidenceSeries> {
         self.series.as_ref()?.get(self.cursor)
@@ -179,7 +175,6 @@ pub struct LookedState {
     pub own: bool,
 }
 
-/// The purpose of a text input.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum InputPurpose {
     /// Filter the timeline while typing.
@@ -190,7 +185,6 @@ pub enum InputPurpose {
     Create,
     /// Tag a checkpoint.
     Tag,
-    /// Create a branch.
     Branch,
     /// Write the view to a file.
     Export,
@@ -211,7 +205,6 @@ pub enum InputPurpose {
     Settle {
         /// Its id.
         hypothesis: String,
-        /// Whether it is confirmed.
         confirm: bool,
     },
 }
@@ -272,9 +265,7 @@ pub struct FindState {
 /// A pane in front of the others.
 #[derive(Clone, Debug)]
 pub enum OverlayPane {
-    /// A sheet.
     Sheet(SheetPane),
-    /// Charts.
     Charts,
     /// The list of sessions.
     Sessions {
@@ -287,7 +278,6 @@ pub enum OverlayPane {
     },
     /// A text input.
     Input {
-        /// Its purpose.
         purpose: InputPurpose,
         /// The text so far.
         text: String,
@@ -312,7 +302,6 @@ pub enum OverlayPane {
     Find(FindState),
 }
 
-/// A replay of the session.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Replay {
     /// How many rows pass in a second.

@@ -3,7 +3,6 @@
 use forge_store::model::time_grammar::parse_time;
 use forge_store::model::{Kind, Timestamp};
 
-/// The level of detail of the timeline.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum TimelineLevel {
     /// The lines of the story.
@@ -44,13 +43,10 @@ pub struct TimelineFilter {
     pub words: Vec<String>,
     /// It is, or changes, an entity of one of these kinds; empty: any kind.
     pub kinds: Vec<Kind>,
-    /// It has this tag.
     pub tag: Option<String>,
     /// Its trigger contains this word.
     pub trigger: Option<String>,
-    /// It is on this branch.
     pub branch: Option<String>,
-    /// It is in this session.
     pub session: Option<String>,
     /// It has this time or a later one.
     pub since: Option<Timestamp>,
@@ -59,7 +55,6 @@ pub struct TimelineFilter {
 }
 
 impl TimelineFilter {
-    /// Whether the filter is empty.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         *self == Self::default()

@@ -10,7 +10,6 @@ use unicode_width::UnicodeWidthStr;
 /// A line of a sheet, wrapped to the window.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct WrappedLine {
-    /// The section it belongs to.
     pub section: usize,
     /// Whether it is the section's title.
     pub heading: bool,
@@ -116,7 +115,6 @@ fn wrapped(line: &str, room: usize, hang: usize) -> Vec<Range<usize>> {
     pieces
 }
 
-/// Creates a line of a sheet.
 #[must_use]
 pub fn line(tone: TextTone, indent: u16, text: impl Into<String>) -> SheetLine {
     SheetLine { indent, parts: vec![(tone, text.into())] }

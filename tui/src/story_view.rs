@@ -13,7 +13,6 @@ pub struct StoryLine {
     pub kind: Option<StoryKind>,
     /// The sign before the text, with its tone.
     pub sign: (&'static str, TextTone),
-    /// The tone of the text.
     pub tone: TextTone,
     /// The reason or description after the text; may be empty.
     pub reason: String,
@@ -62,7 +61,6 @@ pub enum AxisEventKind {
     Failed,
     /// Files were edited.
     Edit,
-    /// A commit.
     Commit,
     /// An agent's context was compacted.
     Compaction,
@@ -76,7 +74,6 @@ pub enum AxisEventKind {
 pub struct AxisEvent {
     /// When the first of them happened.
     pub at: Timestamp,
-    /// What they are.
     pub kind: AxisEventKind,
     /// How many there are.
     pub count: u32,
@@ -110,7 +107,6 @@ pub const fn ruler_shape(fold: f64) -> RulerShape {
     RulerShape { margin: 0.0, fold, lone: 0.0 }
 }
 
-/// The story of a session.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct StoryView {
     /// The id of the session.

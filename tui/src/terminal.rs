@@ -107,7 +107,6 @@ impl TerminalScreen {
         leave();
     }
 
-    /// Takes the terminal back.
     pub(crate) fn take_back(&mut self) -> io::Result<()> {
         enter()?;
         self.clear()

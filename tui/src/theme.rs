@@ -24,11 +24,9 @@ pub enum TextTone {
     Added,
     /// Removed in a comparison.
     Removed,
-    /// A tag.
     Tag,
     /// What a person said, and the landmarks of the work.
     Accent,
-    /// An edit.
     Edit,
     /// A line that a patch adds.
     PatchAdded,
@@ -104,7 +102,6 @@ pub struct Theme {
 }
 
 impl Theme {
-    /// Returns the style of a text with this meaning.
     #[must_use]
     pub fn style(self, tone: TextTone) -> Style {
         let plain = Style::new();

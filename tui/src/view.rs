@@ -32,7 +32,6 @@ use ratatui::layout::Rect;
 /// The most columns of the title of a session in the title of the terminal.
 const TITLE_COLUMNS: usize = 60;
 
-/// Draws the browser.
 pub fn draw(app: &App, frame: &mut Frame<'_>) {
     // The window may have changed since its last resize event.
     let area = frame.area();

@@ -10,16 +10,13 @@ use forge_store::story::long_pause;
 /// The most rows that stay visible above and below the selection.
 const MARGIN: usize = 3;
 
-/// A line on the screen.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct WindowLine {
     /// The index of its row.
     pub row: usize,
-    /// Its part of the row.
     pub part: LinePart,
 }
 
-/// A part of a row.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum LinePart {
     /// What separates it from the row above: a day, a pause.
@@ -146,7 +143,6 @@ pub fn scroll_timeline(app: &mut App) {
     app.timeline.top = first;
 }
 
-/// Returns the lines on the screen.
 #[must_use]
 pub fn timeline_lines(app: &App) -> Vec<WindowLine> {
     let room = WindowLayout::story_rows(app);

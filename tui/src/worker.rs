@@ -43,12 +43,10 @@ pub struct StoreWorker {
     zone: DisplayZone,
     /// The events that make a checkpoint; `None`: all.
     triggers: Option<Vec<AutoTrigger>>,
-    /// The remotes of the store.
     remotes: Vec<KnownRemote>,
 }
 
 impl StoreWorker {
-    /// Creates a worker with this store.
     #[must_use]
     pub const fn new(store: Store, zone: DisplayZone) -> Self {
         Self { store, session: None, zone, triggers: None, remotes: Vec::new() }
@@ -93,7 +91,6 @@ impl StoreWorker {
         }
     }
 
-    /// Answers one request.
     pub fn answer(&mut self, generation: u64, request: WorkerRequest) -> WorkerReply {
         let slot = request.slot();
         let answer = self.run(request).map_err(|error| failure(&error));
@@ -365,7 +362,6 @@ fn just_after(place: HistoryPosition) -> HistoryPosition {
     HistoryPosition { rank, ..place }
 }
 
-/// Resolves a target to a moment.
 fn point(session: &Session, target: MomentTarget) -> Result<ResolvedMoment> {
     match target {
         MomentTarget::Head => session.head(),

@@ -233,7 +233,6 @@ fn agent(carry: &TranscriptState, end: &TaskEnd<'_>) -> Option<String> {
     agents.iter().find(|(_, state)| state.is_of(&call)).map(|(agent, _)| agent.clone())
 }
 
-/// The notices in a text.
 fn notices(text: &str) -> Vec<Range<usize>> {
     let mut found = Vec::new();
     let mut from = 0;

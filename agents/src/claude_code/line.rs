@@ -100,7 +100,6 @@ fn is_rejection(raw: &RawValue) -> bool {
         .any(|word| matches!(word, "reject" | "rejected" | "deny" | "denied"))
 }
 
-/// The metadata of a compaction boundary.
 #[derive(Debug, Default, Deserialize)]
 #[serde(default, rename_all = "camelCase", bound(deserialize = "'de: 'a"))]
 pub(crate) struct CompactionMetadata<'a> {
@@ -177,7 +176,6 @@ pub(crate) struct NestedLine<'a> {
     pub(crate) tool_use_result: Option<&'a RawValue>,
 }
 
-/// The message of a line.
 #[derive(Debug, Default, Deserialize)]
 #[serde(default, bound(deserialize = "'de: 'a"))]
 pub(crate) struct ClaudeMessage<'a> {

@@ -78,7 +78,6 @@ impl LineContext<'_> {
         long_text::value(text, self.place, || format!("{}{}", self.base, pointer.as_ref()))
     }
 
-    /// The value for a part of a text of this line.
     pub(crate) fn part(&self, text: &str, part: Range<usize>, pointer: &str) -> Value {
         long_text::part(text, part, self.place, || format!("{}{pointer}", self.base))
     }

@@ -63,7 +63,6 @@ impl PieceBuilder<'_> {
     }
 }
 
-/// The fields of a prompt.
 pub(super) fn fields_of(scene: &LineContext<'_>, words: &TypedText<'_>, pointer: &str) -> FieldMap {
     let pointer = format!("{pointer}{}", words.pointer);
     let (text, part) = words.part();

@@ -247,7 +247,6 @@ fn tell_scripted(
 pub(super) struct ReportedCommand<'a> {
     pub(super) id: &'a str,
     pub(super) process: Option<&'a str>,
-    /// The command line.
     pub(super) line: &'a str,
     /// The data of the call, for the case that no other line has it.
     pub(super) call: OpenCall,

@@ -18,7 +18,6 @@ use std::borrow::Cow;
 /// How many commands in the background are remembered until the record says how they ended.
 const MAX_RUNNING: usize = 256;
 
-/// A call in a recording.
 #[derive(Debug, Default, Deserialize)]
 #[serde(default, rename_all = "camelCase", bound(deserialize = "'de: 'a"))]
 pub(super) struct GeminiCall<'a> {

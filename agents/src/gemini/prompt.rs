@@ -44,7 +44,6 @@ pub(super) struct TypedPrompt {
     pub(super) value: Value,
 }
 
-/// A part of a message.
 #[derive(Debug, Default, Deserialize)]
 #[serde(default, rename_all = "camelCase", bound(deserialize = "'de: 'a"))]
 struct PromptPart<'a> {

@@ -116,7 +116,6 @@ fn unwrapped(told: &str) -> Range<usize> {
     start..end.unwrap_or(told.len())
 }
 
-/// The fields of a run that ended.
 #[derive(Debug, Default)]
 struct ShellRunFields<'t> {
     exit_code: Option<&'t str>,

@@ -49,7 +49,6 @@ fn utf16(bytes: &[u8], unit: fn([u8; 2]) -> u16) -> Result<String, HookInputErro
         .map_err(|error| HookInputError(format!("is not UTF-16: {error}")))
 }
 
-/// The fields of an input.
 struct HookInputFields<'a>(&'a Map<String, Value>);
 
 impl<'a> HookInputFields<'a> {

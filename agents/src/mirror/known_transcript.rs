@@ -18,7 +18,6 @@ pub(crate) struct MirrorNote {
     pub(super) summary: Option<String>,
 }
 
-/// A transcript in its session.
 pub(super) struct KnownTranscript {
     pub(super) session: Session,
     pub(super) source: String,

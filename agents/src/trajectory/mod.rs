@@ -179,7 +179,6 @@ struct StepMoment {
     synthetic: bool,
 }
 
-/// A command and how it ended.
 #[derive(Debug)]
 struct EndedCommand<'a> {
     id: &'a str,

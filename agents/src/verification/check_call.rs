@@ -22,7 +22,6 @@ pub(super) struct CheckCall {
     pub(super) name: String,
     /// What it was run on, in a normalised form: see [`target`].
     pub(super) target: Vec<String>,
-    /// The directory in its arguments.
     pub(super) directory: Option<String>,
     pub(super) exit: ExitCodeMeaning,
     /// The programs that run it, outermost first.
@@ -460,7 +459,6 @@ fn full_name<'n>(scripts: &ScriptTool, name: &'n str) -> &'n str {
     }
 }
 
-/// The kind of check of a script, by its name.
 fn check_of(scripts: &ScriptTool, name: &str) -> Option<CheckKind> {
     let name = full_name(scripts, name);
     let own = scripts.names.iter().find(|(own, _)| *own == name);

@@ -52,7 +52,6 @@ pub(super) struct SolverEvidence<'a> {
     pub(super) allowed: [u64; MAX_CHECKS],
     /// Whether exit code 0 of a check means that it passed.
     pub(super) decides: [bool; MAX_CHECKS],
-    /// The lines of the output.
     pub(super) lines: &'a [&'a str],
     /// The same lines, trimmed.
     pub(super) texts: &'a HashSet<&'a str>,

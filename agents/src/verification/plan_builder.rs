@@ -17,7 +17,6 @@ const MAX_SHELLS: u32 = 4;
 /// The maximum number of programs after a check that are examined in a pipeline.
 const MAX_FILTERS: usize = 8;
 
-/// Parses a command line.
 pub(super) fn parse_line(line: &str) -> Option<CheckPlan> {
     let mut planner = CheckPlanBuilder::default();
     let node = syntax_tree::read(line)?;

@@ -143,7 +143,6 @@ pub trait ListedKind: TypedRecord {
 
 /// What the fields are given for.
 pub trait FieldUse {
-    /// Returns the options of this kind.
     fn options<K: ListedKind>() -> &'static [FieldOption];
 }
 

@@ -19,11 +19,9 @@ use clap::Parser;
                   unique beginning of its name is enough."
 )]
 pub struct ForgeArgs {
-    /// Flags every command knows.
     #[command(flatten)]
     pub global: GlobalArgs,
 
-    /// What to do.
     #[command(subcommand)]
     pub command: ForgeCommand,
 }

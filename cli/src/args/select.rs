@@ -9,7 +9,6 @@ use std::marker::PhantomData;
 /// Which claims to list.
 #[derive(Debug, clap::Args)]
 pub struct ClaimListArgs<K: ListedKind> {
-    /// The fields by which they are filtered.
     #[command(flatten)]
     pub filter: FieldArgs<K, Listed>,
 
@@ -45,7 +44,6 @@ pub struct EntityShowArgs<K: ListedKind> {
     #[arg(long)]
     pub full: bool,
 
-    /// The kind to which the arguments belong.
     #[arg(skip)]
     pub kind: PhantomData<K>,
 }
@@ -53,7 +51,6 @@ pub struct EntityShowArgs<K: ListedKind> {
 /// Which facts to list.
 #[derive(Debug, clap::Args)]
 pub struct FactListArgs<K: ListedKind> {
-    /// The fields by which they are filtered.
     #[command(flatten)]
     pub filter: FieldArgs<K, Listed>,
 
@@ -99,7 +96,6 @@ pub struct DescriptionArgs<K: ListedKind> {
     )]
     pub message: Option<String>,
 
-    /// The kind to which the arguments belong.
     #[arg(skip)]
     pub kind: PhantomData<K>,
 }

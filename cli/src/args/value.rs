@@ -17,7 +17,6 @@ const MAX_NAME_BYTES: usize = 200;
 pub struct NameArg(String);
 
 impl NameArg {
-    /// Returns the name.
     pub fn as_str(&self) -> &str {
         &self.0
     }
@@ -105,16 +104,10 @@ fn parser_of_words<W: VocabularyWord + Send + Sync>(
         .map(|word| W::from_word(&word).expect("clap lets only these words through"))
 }
 
-/// Returns a parser of the kinds of sessions.
 pub fn session_kind_parser() -> impl TypedValueParser<Value = SessionKind> {
     let kind = |word: String| SessionKind::ALL.into_iter().find(|kind| kind.name() == word);
     PossibleValuesParser::new(SessionKind::ALL.map(SessionKind::name))
         .map(move |word| kind(word).expect("clap lets only these words through"))
-}
-
-/// Parses a confidence or another share: 0 to 1.
-pub fn parse_share(text: &str) -> Result<f64, String> {
-    parse_degree(text, 0.0, 1.0)
 }
 
 /// Parses the strength of evidence: -1 (refutes) to 1 (proves).
@@ -209,6 +202,7 @@ mod tests {
 
     #[test]
     fn numbers_outside_their_range_are_refused() {
+        let parse_share = |text: &str| parse_degree(text, 0.0, 1.0);
         assert_eq!(parse_share("0.7"), Ok(0.7));
         assert_eq!(parse_strength("-1"), Ok(-1.0));
         assert_eq!((parse_share("80%"), parse_share("High")), (Ok(0.8), Ok(0.8)));

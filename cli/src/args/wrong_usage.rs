@@ -175,7 +175,6 @@ impl<'a> CalledCommand<'a> {
             .collect()
     }
 
-    /// An example of the command.
     fn example(&self) -> Option<String> {
         let name = self.name();
         let example = EXAMPLES

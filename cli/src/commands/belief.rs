@@ -72,7 +72,6 @@ pub struct BeliefDependArgs {
     )]
     pub strength: Option<f64>,
 
-    /// When.
     #[command(flatten)]
     pub when: ChangeTimeArgs,
 }
@@ -91,7 +90,6 @@ pub struct BeliefContradictArgs {
     #[arg(short = 'm', long, value_name = "TEXT", value_parser = value::non_empty_text)]
     pub reason: Option<String>,
 
-    /// When.
     #[command(flatten)]
     pub when: ChangeTimeArgs,
 }

@@ -121,7 +121,6 @@ pub struct CheckpointShowArgs {
     #[arg(value_name = "X")]
     pub which: MomentArg,
 
-    /// What of its state to show.
     #[command(flatten)]
     pub state: StateViewArgs,
 }
@@ -132,7 +131,6 @@ pub struct CheckpointAtArgs<const TOP: bool> {
     #[arg(value_name = "T")]
     pub moment: MomentArg,
 
-    /// What of the state to show.
     #[command(flatten)]
     pub state: StateViewArgs,
 }

@@ -323,7 +323,6 @@ impl<const TOP: bool> Verb for CheckpointTimelineArgs<TOP> {
 }
 
 impl<const TOP: bool> CheckpointTimelineArgs<TOP> {
-    /// Returns the timeline.
     pub(super) fn timeline(
         &self,
         reading: &SessionReader,

@@ -39,7 +39,6 @@ pub trait RecordedClaim: ListedKind {
         writing.update(Self::KIND, id, |fields| Self::change(fields, changed))
     }
 
-    /// Changes fields of a claim.
     fn change(fields: &mut FieldMap, changed: &FieldMap) {
         fields.extend(changed.clone());
     }
@@ -58,7 +57,6 @@ pub trait RetractedClaim: RecordedClaim {
 
 #[derive(Debug, clap::Args)]
 pub struct ClaimAddArgs<K: RecordedClaim> {
-    /// Its text.
     #[command(flatten)]
     pub text: DescriptionArgs<K>,
 
@@ -66,11 +64,9 @@ pub struct ClaimAddArgs<K: RecordedClaim> {
     #[arg(long, value_name = "ID")]
     pub id: Option<NameArg>,
 
-    /// Its fields.
     #[command(flatten)]
     pub fields: FieldArgs<K, Added>,
 
-    /// When.
     #[command(flatten)]
     pub when: ChangeTimeArgs,
 }
@@ -81,11 +77,9 @@ pub struct ClaimUpdateArgs<K: RecordedClaim> {
     #[arg(value_name = "ID")]
     pub id: String,
 
-    /// Its fields.
     #[command(flatten)]
     pub fields: FieldArgs<K, Changed>,
 
-    /// When.
     #[command(flatten)]
     pub when: ChangeTimeArgs,
 }
@@ -96,11 +90,9 @@ pub struct ClaimRetractArgs<K: RetractedClaim> {
     #[arg(value_name = "ID")]
     pub id: String,
 
-    /// When.
     #[command(flatten)]
     pub when: ChangeTimeArgs,
 
-    /// The kind.
     #[arg(skip)]
     pub kind: PhantomData<K>,
 }

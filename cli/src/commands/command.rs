@@ -40,7 +40,6 @@ pub struct CommandListArgs {
     #[arg(long)]
     pub failed: bool,
 
-    /// When and how many.
     #[command(flatten)]
     pub list: FactListArgs<ExecutedCommand>,
 }

@@ -23,7 +23,6 @@ pub struct DependencyListArgs {
     #[arg(long, value_name = "ID")]
     pub belief: Option<String>,
 
-    /// Where and how many.
     #[command(flatten)]
     pub list: ClaimListArgs<Dependency>,
 }

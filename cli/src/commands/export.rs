@@ -46,7 +46,6 @@ fn session(args: &SessionExportArgs, context: &Context) -> Result<Session, Comma
 
 #[derive(Debug, clap::Args)]
 pub struct TranscriptExportArgs {
-    /// Which session, and where to.
     #[command(flatten)]
     pub of: SessionExportArgs,
 }
@@ -85,7 +84,6 @@ impl Verb for TranscriptExportArgs {
 
 #[derive(Debug, clap::Args)]
 pub struct EventsExportArgs {
-    /// Which session, and where to.
     #[command(flatten)]
     pub of: SessionExportArgs,
 }

@@ -47,7 +47,6 @@ pub struct GapFillArgs {
     #[arg(value_name = "RESOLUTION", value_parser = value::non_empty_text)]
     pub resolution: String,
 
-    /// When.
     #[command(flatten)]
     pub when: ChangeTimeArgs,
 }

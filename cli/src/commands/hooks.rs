@@ -51,7 +51,6 @@ pub struct HooksInstallArgs {
     pub agent: CodingAgent,
 
     #[command(flatten)]
-    /// For whom
     pub scope: HooksScopeArgs,
 
     /// Do it without asking
@@ -73,7 +72,6 @@ pub struct HooksUninstallArgs {
     pub agent: CodingAgent,
 
     #[command(flatten)]
-    /// For whom
     pub scope: HooksScopeArgs,
 
     /// Accepted as for 'hooks install'; uninstalling does not ask

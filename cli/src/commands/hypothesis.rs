@@ -80,7 +80,6 @@ pub struct HypothesisSettleArgs<const CONFIRMS: bool> {
     #[arg(short = 'm', long, value_name = "TEXT", value_parser = value::non_empty_text)]
     pub reason: Option<String>,
 
-    /// When.
     #[command(flatten)]
     pub when: ChangeTimeArgs,
 }

@@ -144,7 +144,6 @@ macro_rules! import_verbs {
             #[doc = concat!("Arguments of `forge ", $verb, "`.")]
             #[derive(Debug, clap::Args)]
             pub struct $name {
-                /// What to import.
                 #[command(flatten)]
                 pub args: $args,
             }

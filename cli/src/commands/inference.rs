@@ -28,7 +28,6 @@ pub enum InferenceCommand {
 
 #[derive(Debug, clap::Args)]
 pub struct InferenceListArgs {
-    /// Which.
     #[command(flatten)]
     pub select: FactListArgs<Inference>,
 

@@ -53,7 +53,6 @@ pub struct LogArgs {
     #[arg(long, conflicts_with_all = ["entity", "branch", "operations", "revisions", "story"])]
     pub graph: bool,
 
-    /// How the story is shown.
     #[command(flatten)]
     pub story: LogStoryArgs,
 

@@ -16,11 +16,9 @@ use strsim::damerau_levenshtein;
 #[derive(Debug, clap::Args)]
 #[command(subcommand_negates_reqs = true)]
 pub struct NoteArgs {
-    /// What to do with notes.
     #[command(subcommand)]
     pub command: Option<NoteCommand>,
 
-    /// The note to add, without a command.
     #[command(flatten)]
     pub add: ClaimAddArgs<Note>,
 }

@@ -25,7 +25,6 @@ pub enum ProgramCommand {
     Message(ProgramMessageArgs),
 }
 
-/// An agent and its checkpoint.
 #[derive(Clone, Debug)]
 pub struct AgentCheckpointArg {
     agent: NameArg,
@@ -70,7 +69,6 @@ pub struct ProgramShowArgs {
 
 #[derive(Debug, clap::Args)]
 pub struct ProgramResumeArgs {
-    /// The program and its checkpoint.
     #[command(flatten)]
     pub of: ProgramShowArgs,
 

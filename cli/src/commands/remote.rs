@@ -391,7 +391,6 @@ fn not_in_keyring(name: &str) -> CommandError {
     ))
 }
 
-/// Returns the key of a remote.
 fn key_of(known: &KnownRemote) -> Result<&RemoteKeyFile, CommandError> {
     known.access.key().ok_or_else(|| {
         CommandError::from(Error::NotGranted).with_context(format!(

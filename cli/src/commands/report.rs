@@ -80,7 +80,6 @@ fn parse_size(text: &str) -> Result<usize, String> {
     size.ok_or_else(|| "a size is a number of bytes, such as 300k or 2M".to_owned())
 }
 
-/// Parses a time zone.
 pub(super) fn parse_zone(text: &str) -> Result<PageZone, String> {
     PageZone::parse(text)
         .ok_or_else(|| "a zone is 'utc', 'local' or a distance such as +01:00".to_owned())

@@ -4,7 +4,7 @@ use crate::context::Context;
 use crate::error::{CommandError, CommandErrorKind};
 use crate::remote::Remotes;
 use crate::remote::transfer::{SharedSession, Transfer, once, pushed_sessions};
-use crate::report::transfer::{JoinedSession, SyncReport, SyncedSession, warn_of_secrets};
+use crate::report::transfer::{SyncReport, SyncedSession, warn_of_secrets};
 use crate::verb::{OpenedStore, Verb, VerbResult};
 use crate::workspace::{self, StoreAccess};
 
@@ -93,16 +93,7 @@ pub fn sync_session(
     transfer: &Transfer<'_>,
     session: &SharedSession,
 ) -> Result<SyncedSession, CommandError> {
-    let mut done = SyncedSession {
-        session: String::new(),
-        version: 0,
-        pulled: 0,
-        pushed: 0,
-        new: session.here.is_none(),
-        rewritten: None,
-        secrets: Vec::new(),
-        joined: JoinedSession::default(),
-    };
+    let mut done = SyncedSession { new: session.here.is_none(), ..SyncedSession::default() };
     let mut is_there =
         session.here.is_none() || transfer.remote.session(&session.handle)?.is_some();
     for _ in 0..MAX_ROUNDS {

@@ -56,7 +56,6 @@ fn whole_texts(session: &Session, texts: &[TextRef]) -> Result<Vec<String>, Comm
     Ok(texts.map(|(whole, text)| whole.unwrap_or_else(|| text.preview.clone())).collect())
 }
 
-/// The text of a message of the session.
 fn message_text(session: &Session, message: &str) -> Result<Option<String>, CommandError> {
     let versions = session.fact_versions(Kind::Message, message)?;
     let last = versions.last();

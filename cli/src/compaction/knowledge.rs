@@ -10,17 +10,14 @@ use forge_store::store::{BriefLine, SessionBrief, SourcedFact, StateAt};
 use forge_store::story::Story;
 use std::collections::BTreeMap;
 
-/// A file that was changed.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ChangedFile {
     pub path: String,
-    /// The number of edits.
     pub edits: u64,
     /// The time of the last edit.
     pub last: Timestamp,
 }
 
-/// A prompt of a person.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct AskedPrompt {
     pub id: String,
@@ -148,18 +145,6 @@ impl SessionKnowledge {
         items.extend(changed.map(|file| item(LossKind::File, &file.path, "", None)));
         items.sort_by_key(|item| item.kind);
         items
-    }
-
-    /// Whether nothing is known.
-    #[must_use]
-    pub fn is_empty(&self) -> bool {
-        self.brief.lists().iter().all(|(_, list)| list.is_empty())
-            && self.decisions.is_empty()
-            && self.constraints.is_empty()
-            && self.prompts.is_empty()
-            && self.files.is_empty()
-            && self.brief.passed.is_empty()
-            && self.commits.is_empty()
     }
 }
 

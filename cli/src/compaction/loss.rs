@@ -56,7 +56,6 @@ impl LossKind {
     }
 }
 
-/// An item that was known.
 #[derive(Clone, Debug, PartialEq)]
 pub struct KnownItem {
     pub kind: LossKind,

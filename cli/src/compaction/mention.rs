@@ -79,7 +79,6 @@ impl SummaryText {
         id.bytes().any(|byte| byte.is_ascii_digit()) && self.has_word(&id.to_lowercase())
     }
 
-    /// Whether this file is named.
     #[must_use]
     pub fn names_file(&self, path: &str) -> bool {
         let path = path.to_lowercase();

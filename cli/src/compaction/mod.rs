@@ -17,7 +17,6 @@ use forge_store::error::ErrorKind;
 use forge_store::model::{AutoTrigger, Checkpoint, CheckpointTrigger, Timestamp, Value};
 use forge_store::store::{CheckpointFilter, NewCheckpoint, Session, WriteContext};
 
-/// The tag of the checkpoints of compactions.
 pub const TAG: &str = "compaction";
 /// How many of the newest compactions are considered for a new report.
 pub const RECENT: usize = 8;

@@ -48,7 +48,6 @@ pub const KEEP_UNDO: &str = "keep.undo";
 pub const KEEP_TRANSCRIPTS: &str = "keep.transcripts";
 /// How long a session is kept after its end.
 pub const KEEP_SESSIONS: &str = "keep.sessions";
-/// Whether pruning is automatic.
 pub const PRUNE_AUTOMATIC: &str = "prune.automatic";
 
 /// The kinds of sessions that are pushed if all are.
@@ -298,7 +297,6 @@ impl SettingKey {
         })
     }
 
-    /// Parses a value of this setting.
     pub fn parse(&self, text: &str) -> Result<SettingValue, CommandError> {
         let value = match self.shape {
             SettingType::Bool => {
@@ -357,7 +355,6 @@ fn session_kinds(text: &str) -> Result<Vec<String>, String> {
     Ok(words)
 }
 
-/// A value of a setting.
 #[derive(Clone, Debug, PartialEq)]
 pub enum SettingValue {
     /// True or false.

@@ -34,7 +34,6 @@ pub enum ConfigLayer {
     User,
     /// `.forge/config.toml`.
     Project,
-    /// An environment variable.
     Environment,
     /// A flag on the command line.
     Flag,
@@ -137,7 +136,6 @@ impl Config {
         self.layers.values().rev().find_map(|values| values.get(name))
     }
 
-    /// The duration this key is set to.
     pub fn duration(&self, name: &str) -> Option<Duration> {
         match self.setting(name)? {
             SettingValue::Seconds(duration) | SettingValue::Duration(duration) => Some(*duration),
@@ -145,12 +143,10 @@ impl Config {
         }
     }
 
-    /// The text this key is set to.
     pub fn text(&self, name: &str) -> Option<&str> {
         if let SettingValue::Text(text) = self.setting(name)? { Some(text) } else { None }
     }
 
-    /// The words this key is set to.
     pub fn words(&self, name: &str) -> &[String] {
         if let Some(SettingValue::Words(words)) = self.setting(name) { words } else { &[] }
     }

@@ -200,7 +200,6 @@ fn link_path(link: &Path) -> PathBuf {
     }
 }
 
-/// The id of the store at this path.
 fn store_id(store: &Path) -> Option<String> {
     Store::id_in(store).ok().map(|id| hex(&id))
 }

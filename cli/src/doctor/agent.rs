@@ -19,12 +19,10 @@ const SLOW_MICROS: u64 = 1_000_000;
 /// The minimum number of calls for a statement about their duration.
 const MIN_CALLS: usize = 20;
 
-/// A compaction in the store.
 #[derive(Clone, Debug)]
 pub struct KnownCompaction {
     /// The agent's own id of the session.
     pub session: String,
-    /// Its time.
     pub time: Timestamp,
 }
 

@@ -12,7 +12,6 @@ use crate::remote::name::named;
 use crate::report::remote::{FailedExchange, UnpushedLine};
 use serde::Serialize;
 
-/// The severity of a finding.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum FindingSeverity {

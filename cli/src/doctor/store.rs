@@ -37,21 +37,13 @@ pub fn examine(
     let is_in_database = Store::database_of(path).is_ok_and(|place| place.is_some());
     let mut health = StoreHealth {
         path: path.display().to_string(),
-        database: None,
-        opens: false,
         writable: is_writable(path, is_in_database),
         bytes,
         files,
-        sessions: None,
-        tail_bytes: None,
         generations: generations.len() as u64,
         old_generation_bytes: generations.iter().rev().skip(1).map(|(_, bytes)| bytes).sum(),
         spooled: count(&path.join("spool")),
-        encrypted: None,
-        seals: None,
-        witnessed: None,
-        adopted_at: None,
-        lock_holder: None,
+        ..StoreHealth::default()
     };
     if !health.writable {
         findings.push(DoctorFinding::problem(
@@ -192,7 +184,6 @@ fn read(
     Ok((compactions, database_findings(&store)?))
 }
 
-/// The findings about the database of a store.
 fn database_findings(store: &Store) -> Result<Vec<DoctorFinding>, CommandError> {
     let Some(database) = store.database() else { return Ok(Vec::new()) };
     let risks = database.risks().map_err(Error::from)?;

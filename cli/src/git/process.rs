@@ -38,7 +38,6 @@ const QUIET: [(&str, &str); 14] = [
     ("LC_ALL", "C"),
 ];
 
-/// The time limit of git.
 #[derive(Clone, Copy, Debug)]
 pub enum GitTimeLimit {
     /// All processes together must end by this time.

@@ -37,7 +37,6 @@ const OFF: [&str; 19] = [
     "diff.external=",
 ];
 
-/// A repository and its checkout.
 #[derive(Debug)]
 pub struct GitRepository {
     /// The top folder of the checkout.

@@ -47,7 +47,6 @@ pub struct RestoredFile {
 /// Something that could not be restored.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct UnrestoredFile {
-    /// The path of the file.
     pub path: String,
     /// The reason.
     pub why: String,
@@ -79,7 +78,6 @@ pub struct RestoreRepository {
     store: PathBuf,
 }
 
-/// A worktree that was created.
 #[derive(Debug)]
 pub struct NewWorktree {
     pub path: PathBuf,
@@ -144,7 +142,6 @@ impl RestoreRepository {
         Ok(Self { git, store: store.to_owned() })
     }
 
-    /// Returns the top of the checkout.
     #[must_use]
     pub fn top(&self) -> &Path {
         &self.git.top

@@ -19,7 +19,6 @@ const MOST_BYTES: u64 = 1 << 20;
 /// The maximum length of a logged error, in characters.
 const ERROR_CHARACTERS: usize = 400;
 
-/// The outcome of a call.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum HookOutcome {
@@ -61,7 +60,6 @@ pub struct HookLogEntry {
     /// The directory, if there is no store.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub directory: Option<PathBuf>,
-    /// The version of forge.
     pub version: String,
 }
 

@@ -42,12 +42,10 @@ struct HookCall<'c> {
     line: HookLogEntry,
 }
 
-/// The result of a call.
 #[derive(Default)]
 struct HookResult {
     /// The store that was used.
     store: Option<PathBuf>,
-    /// The answer to print.
     answer: String,
     /// The text for the agent in the answer.
     handover: Option<HandoverText>,
@@ -157,7 +155,6 @@ fn read(
 }
 
 impl HookCall<'_> {
-    /// Handles this event.
     fn handle(&mut self, event: &HookEvent, store: Result<PathBuf, CommandError>) -> HookResult {
         self.line.session.clone_from(&event.session);
         self.line.event.clone_from(&event.name);

@@ -263,7 +263,6 @@ impl<'c> HookRecorder<'c> {
         Ok(())
     }
 
-    /// Imports what is new in the transcript.
     pub fn import_transcripts(&mut self) -> Result<(), CommandError> {
         let Some(id) = &self.event.session else { return Ok(()) };
         let infer = self.context.config.is_on(key::INFERENCE_ENABLED);

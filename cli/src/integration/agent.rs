@@ -37,7 +37,6 @@ pub enum CodingAgent {
 }
 
 impl CodingAgent {
-    /// All agents.
     pub const ALL: [Self; 5] =
         [Self::Claude, Self::Codex, Self::Gemini, Self::Cursor, Self::OpenCode];
 
@@ -211,7 +210,6 @@ impl WantedChange {
     }
 }
 
-/// The wanted content of a file.
 #[derive(Clone, Debug)]
 pub enum WantedContent {
     /// These edits of JSON settings.

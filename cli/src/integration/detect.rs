@@ -116,9 +116,7 @@ fn unquoted(word: &str) -> String {
 pub struct FoundPart {
     pub part: IntegrationPart,
     pub file: PathBuf,
-    /// Whether it was found.
     pub there: bool,
-    /// The binaries it calls.
     pub binaries: Vec<String>,
     pub faults: Vec<InstallationFault>,
     /// Why the file could not be examined.

@@ -153,7 +153,6 @@ fn event_faults(
     .collect()
 }
 
-/// The elements of the array at this path.
 fn elements<'v>(values: &'v Value, path: &[String]) -> &'v [Value] {
     let found = path.iter().try_fold(values, |value, name| value.get(name));
     found.and_then(Value::as_array).map_or(&[], Vec::as_slice)

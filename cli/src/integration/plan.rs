@@ -13,7 +13,6 @@ use std::path::PathBuf;
 #[derive(Clone, Debug)]
 pub struct InstallPlan {
     pub agent: CodingAgent,
-    /// The scope of the installation.
     pub scope: InstallScope,
     /// The project; `None` for the user scope.
     pub project: Option<PathBuf>,

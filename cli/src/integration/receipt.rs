@@ -18,7 +18,6 @@ const VERSION: u32 = 1;
 /// What one installation changed.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct InstallReceipt {
-    /// The version of the format.
     pub version: u32,
     pub agent: CodingAgent,
     pub scope: InstallScope,
@@ -69,7 +68,6 @@ pub fn hash(text: &str) -> String {
     blake3::hash(text.as_bytes()).to_hex().to_string()
 }
 
-/// The receipts of a user.
 #[derive(Clone, Debug)]
 pub struct ReceiptFolder {
     folder: PathBuf,

@@ -7,10 +7,8 @@ use serde::{Deserialize, Serialize};
 pub struct TextSplice {
     /// The byte offset.
     pub at: usize,
-    /// The removed text.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub removed: String,
-    /// The inserted text.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub inserted: String,
 }

@@ -27,7 +27,6 @@ use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore, watch};
 use tokio::task::JoinSet;
 
-/// The path for messages.
 pub const PATH: &str = "/mcp";
 /// The maximum size of a message, in bytes.
 const BODY_BYTES: usize = super::line_transport::LINE_BYTES;
@@ -39,7 +38,6 @@ pub const HOSTS: [&str; 3] = ["127.0.0.1", "localhost", "[::1]"];
 /// What authorises a client.
 #[derive(Clone, Debug)]
 pub enum AccessToken {
-    /// This bearer token.
     Bearer(Arc<str>),
     /// Nothing; only for a server without private data.
     None,

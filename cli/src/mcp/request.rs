@@ -14,7 +14,6 @@ pub(super) struct McpRequest {
     pub(super) context: Context,
     /// Why this session was chosen.
     pub(super) chosen_by: ChosenBy,
-    /// The warnings of its verbs.
     pub(super) warnings: Vec<String>,
 }
 
@@ -32,7 +31,6 @@ impl McpRequest {
         Ok(Self { context, chosen_by, warnings: Vec::new() })
     }
 
-    /// Runs a verb and returns its report.
     pub(super) fn run<V: Verb>(&mut self, verb: &V) -> VerbResult<V> {
         let report = find_report(verb, &mut self.context);
         self.warnings.extend(self.context.out.take_warnings());

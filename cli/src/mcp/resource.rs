@@ -79,7 +79,6 @@ pub(super) fn all() -> Vec<Resource> {
     .collect()
 }
 
-/// Returns the templates of resources with names.
 pub(super) fn templates() -> Vec<ResourceTemplate> {
     [
         (

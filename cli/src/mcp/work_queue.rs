@@ -44,7 +44,6 @@ impl WorkQueue {
     }
 }
 
-/// Work in the queue.
 #[derive(Debug)]
 #[must_use = "dropping it takes the work back if it has not begun"]
 pub struct PendingResult<T>(oneshot::Receiver<Result<T, CommandError>>);

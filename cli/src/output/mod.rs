@@ -22,9 +22,7 @@ use serde::Serialize;
 use std::cell::RefCell;
 use std::io::{self, IsTerminal, Write};
 
-/// The schema of an error on stderr.
 const ERROR_SCHEMA: &str = "forge.error/1";
-/// The schema of a warning on stderr.
 const WARNING_SCHEMA: &str = "forge.warning/1";
 /// The minimum width of the layout.
 const MIN_WIDTH: usize = 20;
@@ -44,7 +42,6 @@ pub trait Report: Serialize {
         ReportForm::Screen
     }
 
-    /// Returns the exit code of a command with this report.
     fn exit_code(&self) -> u8 {
         EXIT_OK
     }
@@ -73,7 +70,6 @@ pub enum ReportForm<'a> {
     Printed,
 }
 
-/// Options of the output.
 #[derive(Clone, Debug)]
 pub struct OutputOptions {
     /// Whether to print JSON instead of text.
@@ -187,11 +183,6 @@ impl OutputSink {
         let mut stdout = io::stdout().lock();
         let written = stdout.write_all(bytes).and_then(|()| stdout.flush());
         written.map_err(|error| CommandError::io("cannot write to standard output", error))
-    }
-
-    /// Whether the output is JSON.
-    pub const fn is_json(&self) -> bool {
-        self.look.json
     }
 
     /// Writes a text of the store that is a result by itself: on a terminal without control

@@ -21,7 +21,6 @@ pub struct TableCell {
 }
 
 impl TableCell {
-    /// Creates a cell with a tone.
     pub fn new(tone: Tone, text: impl AsRef<str>) -> Self {
         Self { tone, text: sanitise(text.as_ref(), NewlineMode::Escape).into_owned() }
     }

@@ -31,7 +31,6 @@ const MAX_GRANT_BYTES: u64 = 4 << 10;
 /// The number of hexadecimal digits of the secret in a key file.
 const SECRET_DIGITS: usize = 64;
 
-/// The remotes of a store.
 pub struct Remotes {
     /// The remotes, in the order of their names.
     pub known: Vec<KnownRemote>,

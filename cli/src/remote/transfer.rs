@@ -54,7 +54,6 @@ pub struct Transfer<'a> {
 }
 
 impl<'a> Transfer<'a> {
-    /// Opens a remote.
     pub fn open(opened: &'a OpenedStore, known: KnownRemote) -> Result<Self, CommandError> {
         let remote = open_remote(&known)?;
         Ok(Self::new(&opened.store, &opened.write_context, known, remote))

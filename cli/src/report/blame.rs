@@ -45,15 +45,12 @@ pub enum FieldOrigin {
         /// The verb that made it.
         verb: String,
         author: OperationAuthor,
-        /// The operation it is part of.
         operation: OperationId,
     },
-    /// A fact was recorded.
     Fact {
         /// When it happened.
         time: Timestamp,
         origin: FactOrigin,
-        /// When it was recorded.
         recorded_at: Timestamp,
     },
 }

@@ -8,7 +8,6 @@ use forge_store::model::{BranchStatus, Timestamp};
 use forge_store::store::{BranchSummary, Session};
 use serde::Serialize;
 
-/// The branches of a session.
 #[derive(Debug, Serialize)]
 pub struct BranchListReport {
     pub session: String,
@@ -18,7 +17,6 @@ pub struct BranchListReport {
     pub left_out: usize,
 }
 
-/// A branch in a list.
 #[derive(Debug, Serialize)]
 pub struct BranchLine {
     pub name: String,
@@ -29,7 +27,6 @@ pub struct BranchLine {
     pub revision: Option<u64>,
     /// Where it began; null for `main`.
     pub base: Option<BranchStart>,
-    /// When it was created.
     pub created_at: Timestamp,
     /// The hypothesis that it tests.
     pub hypothesis: Option<String>,
@@ -112,7 +109,6 @@ impl Report for BranchListReport {
     }
 }
 
-/// One branch.
 #[derive(Debug, Serialize)]
 pub struct BranchReport {
     #[serde(skip)]
@@ -205,7 +201,6 @@ pub struct BranchSwitchReport {
     pub branch: BranchReport,
     /// The branch that was current before; null if it was the same one.
     pub left: Option<String>,
-    /// The checkpoint that was made of that branch.
     pub checkpoint: Option<MadeCheckpoint>,
 }
 

@@ -15,14 +15,12 @@ pub struct ExportedBundleReport {
     pub sessions: Vec<String>,
     /// The number of separately stored objects.
     pub objects: u64,
-    /// The number of records.
     pub records: u64,
     /// The size in bytes.
     pub bytes: u64,
 }
 
 impl ExportedBundleReport {
-    /// Creates the report for this file.
     pub fn new(file: &Path, written: store::BundleExportReport) -> Self {
         let store::BundleExportReport { sessions, objects, records, bytes, .. } = written;
         Self { file: file.display().to_string(), sessions, objects, records, bytes }
@@ -68,7 +66,6 @@ pub struct StoreBackupReport {
     pub to: String,
     /// The position in the journal up to which it was copied.
     pub position: u64,
-    /// The number of revisions in it.
     pub revisions: u64,
     /// The number of spooled writes.
     pub waiting: u64,

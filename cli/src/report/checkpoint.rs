@@ -28,7 +28,6 @@ impl CheckpointListReport {
     }
 }
 
-/// A checkpoint in a list.
 #[derive(Debug, Serialize)]
 pub struct CheckpointListItem {
     #[serde(flatten)]

@@ -23,7 +23,6 @@ impl Report for CheckpointTagReport {
     }
 }
 
-/// The schedule of checkpoints.
 #[derive(Debug, Serialize)]
 pub struct CheckpointScheduleReport {
     pub session: String,

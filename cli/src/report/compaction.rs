@@ -14,7 +14,6 @@ pub struct CompactionListReport {
     pub compactions: Vec<CompactionJson>,
 }
 
-/// A compaction.
 #[derive(Clone, Debug, Serialize)]
 pub struct CompactionJson {
     pub id: CheckpointId,

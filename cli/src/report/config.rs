@@ -13,7 +13,6 @@ pub struct ConfigListReport {
     pub ignored: Vec<IgnoredSetting>,
 }
 
-/// One setting.
 #[derive(Debug, Serialize)]
 pub struct SettingReport {
     /// Its name.

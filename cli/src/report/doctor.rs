@@ -12,7 +12,6 @@ use serde::Serialize;
 pub struct DoctorReport {
     /// Whether there is no problem; there may be advice.
     pub healthy: bool,
-    /// The version of forge.
     pub version: String,
     /// The running binary.
     pub forge: String,
@@ -49,7 +48,6 @@ pub struct HookCallStatistics {
     /// The event; empty for all events.
     #[serde(skip_serializing_if = "String::is_empty")]
     pub event: String,
-    /// The number of calls.
     pub calls: u64,
     /// The number of failed calls.
     pub failed: u64,
@@ -62,7 +60,7 @@ pub struct HookCallStatistics {
 }
 
 /// The state of the store.
-#[derive(Debug, Serialize)]
+#[derive(Debug, Default, Serialize)]
 pub struct StoreHealth {
     /// The directory; only for people.
     #[serde(skip)]
@@ -76,9 +74,7 @@ pub struct StoreHealth {
     pub writable: bool,
     /// Its size on disk, in bytes.
     pub bytes: u64,
-    /// The number of its files.
     pub files: u64,
-    /// The number of sessions.
     pub sessions: Option<u64>,
     /// The size of the journal's tail, in bytes.
     pub tail_bytes: Option<u64>,

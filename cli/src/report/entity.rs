@@ -163,7 +163,6 @@ pub fn field_text(field: &str, value: &Value) -> String {
     }
 }
 
-/// The tone of a field's word.
 fn word_tone(field: &str, word: &str) -> Tone {
     if !matches!(field, "status" | "criticality" | "outcome") {
         return Tone::Plain;
@@ -198,7 +197,6 @@ const fn columns(kind: Kind) -> &'static [&'static str] {
     }
 }
 
-/// Returns the text of an entity in a column of its table.
 fn column_text(entity: &EntityJson, column: &str) -> String {
     match (column, entity.field(column)) {
         ("in_doubt", Some(Value::Bool(true))) => "in doubt".to_owned(),
@@ -329,7 +327,6 @@ impl Report for EntityListReport {
     }
 }
 
-/// One entity.
 #[derive(Debug)]
 pub struct EntityShowReport {
     pub session: String,

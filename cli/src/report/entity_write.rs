@@ -32,19 +32,15 @@ pub struct EntityWriteReport {
     pub warnings: Vec<String>,
 }
 
-/// A revision.
 #[derive(Debug, Serialize)]
 pub struct MadeRevision {
-    /// Its sequence number.
     pub sequence: u64,
     pub id: RevisionId,
 }
 
-/// A checkpoint that was made.
 #[derive(Clone, Debug, Serialize)]
 pub struct MadeCheckpoint {
     pub id: CheckpointId,
-    /// Its sequence number.
     pub sequence: u64,
     /// The time that it is about.
     pub time: Timestamp,
@@ -79,7 +75,6 @@ impl MadeCheckpoint {
     }
 }
 
-/// An entity that changed.
 #[derive(Debug, Serialize)]
 pub struct ChangedEntity {
     pub kind: Kind,

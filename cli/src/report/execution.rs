@@ -17,11 +17,9 @@ pub struct ExecutionJson {
     pub execution: String,
     /// Its current stage.
     pub stage: Option<String>,
-    /// The number of processed items.
     pub items_processed: Option<i64>,
     /// The number of all items.
     pub items_total: Option<i64>,
-    /// The number of errors.
     pub error_count: Option<i64>,
     /// When it was last saved.
     pub updated_at: Option<Timestamp>,
@@ -53,7 +51,6 @@ impl ExecutionJson {
     }
 }
 
-/// An item that failed.
 #[derive(Debug, Serialize)]
 pub struct FailedItemJson {
     pub id: String,
@@ -89,7 +86,6 @@ impl FailedItemJson {
     }
 }
 
-/// The items that failed.
 #[derive(Debug, Serialize)]
 pub struct ProgressFailedReport {
     pub review: String,
@@ -156,7 +152,6 @@ impl Report for ProgressListReport {
     }
 }
 
-/// A stage of a pipeline.
 #[derive(Debug, Serialize)]
 pub struct StageJson {
     /// Its name.
@@ -171,13 +166,11 @@ pub struct StageJson {
     pub seconds: Option<i64>,
 }
 
-/// The stages of a preset.
 #[derive(Debug, Serialize)]
 pub struct ProgressStagesReport {
     pub preset: &'static str,
     /// Its purpose.
     pub about: &'static str,
-    /// Its stages in order.
     pub stages: Vec<StageJson>,
 }
 
@@ -238,7 +231,6 @@ pub struct CleanedExecutionJson {
 pub struct ProgressCleanReport {
     /// Whether nothing was changed.
     pub dry_run: bool,
-    /// The executions that are removed.
     pub removed: Vec<CleanedExecutionJson>,
     /// The executions that are kept, each with the reason.
     pub left: Vec<CleanedExecutionJson>,

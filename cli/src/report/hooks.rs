@@ -14,7 +14,6 @@ pub struct HooksInstallReport {
     /// The binary that is called.
     pub forge: String,
     pub outcome: InstallOutcome,
-    /// The parts that were installed.
     pub parts: Vec<PartChange>,
     /// The parts that were not installed, with the reasons.
     pub left_out: Vec<OmittedPart>,
@@ -22,11 +21,9 @@ pub struct HooksInstallReport {
     pub notes: Vec<String>,
 }
 
-/// The outcome of an installation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum InstallOutcome {
-    /// It was installed.
     Now,
     /// Everything was installed already.
     Already,
@@ -34,12 +31,10 @@ pub enum InstallOutcome {
     Not,
 }
 
-/// A part of an installation.
 #[derive(Debug, Serialize)]
 pub struct PartChange {
     pub part: IntegrationPart,
     pub file: String,
-    /// Whether the file is created for it.
     pub new_file: bool,
     /// Whether the file had the wanted content already.
     pub unchanged: bool,
@@ -179,7 +174,6 @@ pub struct PartStatus {
     pub installed: bool,
     /// Whether it calls the running binary, or no binary.
     pub current: bool,
-    /// The binaries it calls.
     pub binaries: Vec<String>,
     /// The binaries among them that are missing or not executable.
     pub missing_binaries: Vec<String>,

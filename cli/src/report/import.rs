@@ -5,7 +5,6 @@ use crate::output::{Report, Screen, TableCell, TextTable, Tone};
 use crate::text::{count_text, name_list};
 use forge_agents::SkippedLine;
 use forge_agents::claude_code::TranscriptDialect;
-use forge_agents::trajectory::TrajectoryAuthor;
 use forge_store::model::{Fact, Kind, Timestamp};
 use forge_store::shell::quoted;
 use serde::{Deserialize, Serialize};
@@ -13,7 +12,7 @@ use std::collections::{BTreeMap, HashSet};
 use std::path::Path;
 
 /// What was imported from one transcript.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, Default, Serialize)]
 pub struct TranscriptFileReport {
     /// The path of the file, as it was given.
     pub file: String,
@@ -54,23 +53,7 @@ pub struct TranscriptFileReport {
 impl TranscriptFileReport {
     /// Creates the report of a file from which nothing was imported yet.
     pub fn new(path: &Path) -> Self {
-        Self {
-            file: path.display().to_string(),
-            session: None,
-            agent_session: None,
-            other_session: None,
-            lines: 0,
-            bytes: 0,
-            facts: BTreeMap::new(),
-            checkpoints: 0,
-            redacted: 0,
-            skipped: Vec::new(),
-            waiting_bytes: 0,
-            again: false,
-            unchanged: false,
-            begun: false,
-            counted: HashSet::new(),
-        }
+        Self { file: path.display().to_string(), ..Self::default() }
     }
 
     /// Counts the entities that new facts are about, each once.
@@ -232,9 +215,6 @@ pub fn table(found: &[FoundTranscript], screen: &mut Screen) {
 /// The result of `forge import swe-agent`, `mini-swe-agent` or `openhands`.
 #[derive(Debug, Serialize)]
 pub struct TrajectoryImportReport {
-    /// The agent of the trajectory.
-    #[serde(skip)]
-    pub author: TrajectoryAuthor,
     /// The path of the file, as it was given.
     pub file: String,
     pub session: String,
@@ -301,7 +281,6 @@ pub struct EventsImportReport {
     pub lines: u64,
     /// The number of bytes imported now.
     pub bytes: u64,
-    /// The number of revisions.
     pub revisions: u64,
     /// The number of checkpoints that were made or completed.
     pub checkpoints: u64,

@@ -22,7 +22,6 @@ pub struct KeyShowReport {
     /// The path of the store; only for people.
     #[serde(skip)]
     pub path: String,
-    /// The id of the store.
     pub id: String,
     /// `sealed`, `unsealed`, `no_key` or `no_witness`.
     pub seals: &'static str,
@@ -100,12 +99,10 @@ pub struct KeyTransferReport {
 }
 
 impl KeyTransferReport {
-    /// Creates the report of an export to this file.
     pub fn exported(id: String, file: &Path) -> Self {
         Self { id, file: file.display().to_string(), done: "exported" }
     }
 
-    /// Creates the report of an import from this file.
     pub fn imported(id: String, file: &Path) -> Self {
         Self { id, file: file.display().to_string(), done: "imported" }
     }

@@ -37,15 +37,12 @@ pub enum LogLine {
 /// A revision that was lost before a repair.
 #[derive(Debug, Serialize)]
 pub struct LostLine {
-    /// Its sequence number.
     pub sequence: u64,
     pub branch: String,
 }
 
-/// A revision with its changes.
 #[derive(Debug, Serialize)]
 pub struct RevisionLine {
-    /// Its sequence number.
     pub sequence: u64,
     pub id: RevisionId,
     /// Its effective time.
@@ -54,7 +51,6 @@ pub struct RevisionLine {
     /// The verb that made it.
     pub verb: String,
     pub author: OperationAuthor,
-    /// The operation it is part of.
     pub operation: OperationId,
     /// The number of the revision whose claims it restored; null if it is not a restore, 0 for no
     /// claims.

@@ -28,18 +28,14 @@ pub struct BranchMergeReport {
     pub target: String,
     /// The outcome.
     pub result: MergeResultWord,
-    /// Whether it was a dry run.
     pub dry_run: bool,
     /// The numbers of the merge bases, newest first.
     pub bases: Vec<u64>,
     /// The operation, for `forge undo`; null if nothing was written.
     pub operation: Option<OperationId>,
-    /// The revision of the merge.
     pub revision: Option<MadeRevision>,
-    /// The checkpoint of the merge.
     pub checkpoint: Option<MadeCheckpoint>,
     pub conflicts: Vec<ConflictJson>,
-    /// The changes on the target branch.
     pub changes: Vec<TypedChange>,
     /// A summary in one sentence.
     pub summary: String,
@@ -63,12 +59,10 @@ pub enum MergeResultWord {
     Conflicts,
 }
 
-/// A conflict.
 #[derive(Debug, Serialize)]
 pub struct ConflictJson {
     /// Its name for `--resolve`.
     pub name: String,
-    /// The kind of the claim.
     pub kind: Kind,
     pub id: String,
     /// The field; null if it is the claim as a whole.

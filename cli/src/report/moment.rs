@@ -15,10 +15,8 @@ pub fn seconds(micros: i64) -> f64 {
     micros as f64 / 1e6
 }
 
-/// A revision.
 #[derive(Clone, Debug, Serialize)]
 pub struct RevisionJson {
-    /// Its sequence number.
     pub sequence: u64,
     pub id: RevisionId,
     /// Its effective time.
@@ -33,7 +31,6 @@ impl From<RevisionSummary> for RevisionJson {
     }
 }
 
-/// A checkpoint with its branch.
 #[derive(Clone, Debug, Serialize)]
 pub struct CheckpointJson {
     #[serde(flatten)]

@@ -14,7 +14,6 @@ pub struct PageReport {
     pub left_out: Vec<&'static str>,
 }
 
-/// A file that was written.
 #[derive(Debug, Serialize)]
 pub struct WrittenFile {
     /// Its path, as it was given.

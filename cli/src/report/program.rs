@@ -1,7 +1,7 @@
 //! Reports of programs with several agents.
 
 use crate::output::{Report, Screen, TableCell, TextTable, Tone};
-use forge_store::model::{CheckpointId, Timestamp};
+use forge_store::model::Timestamp;
 use forge_systems::program::{
     AgentMessage, CheckpointReference, MessageFate, ProgramCheckpoint, ResumedProgram,
 };
@@ -11,19 +11,8 @@ use serde::Serialize;
 #[derive(Debug, Serialize)]
 pub struct AgentJson {
     pub agent: String,
-    /// The agent's name of its checkpoint.
-    pub checkpoint: String,
-    /// The checkpoint's number in the agent's session; null if the agent had none.
-    pub sequence: Option<u64>,
-    /// The checkpoint's id.
-    pub id: Option<CheckpointId>,
-}
-
-impl AgentJson {
-    fn new(agent: String, reference: CheckpointReference) -> Self {
-        let CheckpointReference { checkpoint, sequence, id } = reference;
-        Self { agent, checkpoint, sequence, id }
-    }
+    #[serde(flatten)]
+    pub reference: CheckpointReference,
 }
 
 /// A checkpoint of a program.
@@ -32,7 +21,6 @@ pub struct ProgramShowReport {
     #[serde(skip)]
     saved: Option<bool>,
     pub program: String,
-    /// The number of the checkpoint.
     pub checkpoint: u64,
     pub message: Option<String>,
     /// When it was made.
@@ -42,9 +30,9 @@ pub struct ProgramShowReport {
 }
 
 impl ProgramShowReport {
-    /// Creates the report of this checkpoint.
     pub fn new(program: &str, shown: ProgramCheckpoint) -> Self {
-        let agents = shown.agents.into_iter().map(|(agent, at)| AgentJson::new(agent, at));
+        let agents =
+            shown.agents.into_iter().map(|(agent, reference)| AgentJson { agent, reference });
         Self {
             saved: None,
             program: program.to_owned(),
@@ -75,11 +63,13 @@ impl Report for ProgramShowReport {
         screen.line(Tone::Plain, &message.unwrap_or_default());
         let mut table = TextTable::new(&["AGENT", "CHECKPOINT", "NUMBER"]).right(2);
         for agent in &self.agents {
-            let number =
-                agent.sequence.map_or_else(|| "-".to_owned(), |number| format!("#{number}"));
+            let number = agent
+                .reference
+                .sequence
+                .map_or_else(|| "-".to_owned(), |number| format!("#{number}"));
             table.row(vec![
                 TableCell::new(Tone::Id, &agent.agent),
-                TableCell::plain(&agent.checkpoint),
+                TableCell::plain(&agent.reference.checkpoint),
                 TableCell::plain(number),
             ]);
         }
@@ -93,9 +83,7 @@ pub struct ResumedAgentJson {
     /// The position from which it is resumed.
     #[serde(flatten)]
     pub at: AgentJson,
-    /// The message of its checkpoint.
     pub message: Option<String>,
-    /// The time of its checkpoint.
     pub time: Option<Timestamp>,
     /// The checkpoint in the program's checkpoint.
     pub program_checkpoint: String,
@@ -112,23 +100,6 @@ pub struct MissingAgentJson {
     pub reason: &'static str,
 }
 
-/// A message between two agents.
-#[derive(Debug, Serialize)]
-pub struct AgentMessageJson {
-    pub id: String,
-    /// The agent that sent it.
-    pub from: String,
-    /// The agent that it was sent to.
-    pub to: String,
-}
-
-impl From<AgentMessage> for AgentMessageJson {
-    fn from(sent: AgentMessage) -> Self {
-        Self { id: sent.id, from: sent.from, to: sent.to }
-    }
-}
-
-/// An agent in the consistent cut.
 #[derive(Debug, Serialize)]
 pub struct CutAgentJson {
     pub agent: String,
@@ -142,7 +113,6 @@ pub struct CutAgentJson {
 #[derive(Debug, Serialize)]
 pub struct ProgramResumeReport {
     pub program: String,
-    /// The number of its checkpoint.
     pub checkpoint: u64,
     /// Whether each agent is resumed exactly from the program's checkpoint.
     pub exact: bool,
@@ -151,13 +121,13 @@ pub struct ProgramResumeReport {
     /// The agents without a checkpoint.
     pub missing: Vec<MissingAgentJson>,
     /// The messages that resuming from there would lose.
-    pub lost: Vec<AgentMessageJson>,
+    pub lost: Vec<AgentMessage>,
     /// The messages that it would deliver twice.
-    pub twice: Vec<AgentMessageJson>,
+    pub twice: Vec<AgentMessage>,
     /// The latest consistent cut, if it differs and messages are recorded.
     pub consistent: Option<Vec<CutAgentJson>>,
     /// The messages to deliver again after resuming from the consistent cut.
-    pub redeliver: Vec<AgentMessageJson>,
+    pub redeliver: Vec<AgentMessage>,
 }
 
 impl ProgramResumeReport {
@@ -166,7 +136,7 @@ impl ProgramResumeReport {
             let notice = one.notice();
             let (message, time) = one.at.checkpoint.unzip();
             let program_checkpoint = one.had.checkpoint;
-            let at = AgentJson::new(one.agent, one.at.reference);
+            let at = AgentJson { agent: one.agent, reference: one.at.reference };
             ResumedAgentJson { at, message, time, program_checkpoint, notice }
         });
         let missing = resume.missing.into_iter().map(|one| MissingAgentJson {
@@ -177,7 +147,7 @@ impl ProgramResumeReport {
         let (mut lost, mut twice) = (Vec::new(), Vec::new());
         for torn in resume.torn {
             let to = if torn.fate == MessageFate::Twice { &mut twice } else { &mut lost };
-            to.push(torn.message.into());
+            to.push(torn.message);
         }
         let cut = |agents: Vec<forge_systems::program::CutAgent>| {
             let agents = agents.into_iter().map(|one| CutAgentJson {
@@ -196,7 +166,7 @@ impl ProgramResumeReport {
             lost,
             twice,
             consistent: resume.consistent.map(cut),
-            redeliver: resume.redeliver.into_iter().map(AgentMessageJson::from).collect(),
+            redeliver: resume.redeliver,
         }
     }
 }
@@ -213,9 +183,13 @@ impl Report for ProgramResumeReport {
         for one in &self.agents {
             table.row(vec![
                 TableCell::new(Tone::Id, &one.at.agent),
-                TableCell::plain(&one.at.checkpoint),
+                TableCell::plain(&one.at.reference.checkpoint),
                 TableCell::plain(
-                    one.at.sequence.map(|number| format!("#{number}")).unwrap_or_default(),
+                    one.at
+                        .reference
+                        .sequence
+                        .map(|number| format!("#{number}"))
+                        .unwrap_or_default(),
                 ),
                 TableCell::plain(one.message.as_deref().unwrap_or_default()),
             ]);
@@ -259,7 +233,7 @@ impl Report for ProgramResumeReport {
 pub struct ProgramMessageReport {
     pub program: String,
     #[serde(flatten)]
-    pub message: AgentMessageJson,
+    pub message: AgentMessage,
     /// The number in the sender's session after which it was sent.
     pub sent: u64,
     /// The number in the receiver's session after which it was received.
@@ -269,7 +243,7 @@ pub struct ProgramMessageReport {
 impl ProgramMessageReport {
     pub fn new(program: &str, sent: AgentMessage) -> Self {
         let (at, received) = (sent.sent, sent.received);
-        Self { program: program.to_owned(), message: sent.into(), sent: at, received }
+        Self { program: program.to_owned(), message: sent, sent: at, received }
     }
 }
 

@@ -14,7 +14,6 @@ use serde::Serialize;
 /// A document that was saved.
 #[derive(Debug, Serialize)]
 pub struct ProgressSaveReport {
-    /// The progress.
     #[serde(flatten)]
     pub at: ExecutionJson,
     /// The sequence number of the revision.
@@ -51,13 +50,11 @@ impl Report for ProgressSaveReport {
     }
 }
 
-/// An item that was reported.
 #[derive(Debug, Serialize)]
 pub struct ProgressItemReport {
     pub review: String,
     pub execution: String,
     pub stage: String,
-    /// The item.
     pub id: String,
     /// The reported status: `done`, `failed`.
     pub status: &'static str,
@@ -111,9 +108,7 @@ pub struct ProgressDoneReport {
     pub stage: String,
     /// The item.
     pub id: String,
-    /// Whether it was reported as done.
     pub done: bool,
-    /// The execution that reported it.
     pub execution: Option<String>,
     /// When it was reported.
     pub done_at: Option<Timestamp>,
@@ -132,7 +127,6 @@ impl Report for ProgressDoneReport {
 /// The whole progress of an execution.
 #[derive(Debug, Serialize)]
 pub struct ProgressShowReport {
-    /// The progress.
     #[serde(flatten)]
     pub line: ExecutionJson,
     /// The saved document.
@@ -163,12 +157,10 @@ impl Report for ProgressShowReport {
     }
 }
 
-/// A document that was saved.
 #[derive(Debug, Serialize)]
 pub struct SavedDocument {
     /// The sequence number of the revision.
     pub sequence: u64,
-    /// The time of the save.
     pub time: Timestamp,
     /// The document; null if it was cleaned up.
     pub document: Option<Value>,
@@ -214,7 +206,7 @@ fn print_faults(screen: &mut Screen, refusals: &[ProgressFault], warnings: &[Str
 }
 
 /// The decision whether a pipeline can resume, and where.
-#[derive(Debug, Serialize)]
+#[derive(Debug, Default, Serialize)]
 pub struct ProgressResumeReport {
     /// Whether it can resume.
     pub resume: bool,
@@ -236,12 +228,10 @@ pub struct ProgressResumeReport {
     pub warnings: Vec<String>,
     /// What prevents resuming.
     pub refusals: Vec<ProgressFault>,
-    /// The execution that is resumed.
     pub from_execution: Option<String>,
 }
 
 impl ProgressResumeReport {
-    /// Creates the report of a decision.
     pub fn from_decision(answer: ResumeDecision) -> Self {
         match answer {
             ResumeDecision::Go(point) => Self::from_point(*point, true, None, Vec::new()),
@@ -250,20 +240,9 @@ impl ProgressResumeReport {
                 let reason = format!("refused: {}; '--force' insists", said.join("; "));
                 Self::from_point(*point, false, Some(reason), refusals)
             }
-            ResumeDecision::Nothing { reason, from_execution } => Self {
-                resume: false,
-                reason: Some(reason),
-                mode: None,
-                next_batch: None,
-                after_id: None,
-                page: None,
-                processed: None,
-                remaining: None,
-                failed_ids: Vec::new(),
-                warnings: Vec::new(),
-                refusals: Vec::new(),
-                from_execution,
-            },
+            ResumeDecision::Nothing { reason, from_execution } => {
+                Self { reason: Some(reason), from_execution, ..Self::default() }
+            }
         }
     }
 
@@ -345,7 +324,6 @@ pub struct ProgressValidateReport {
 }
 
 impl ProgressValidateReport {
-    /// Creates the report of a validation.
     pub fn new(checked: String, found: Result<ProgressValidation, String>) -> Self {
         match found {
             Ok(found) => Self {

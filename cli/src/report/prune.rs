@@ -57,7 +57,6 @@ pub struct FreedSpace {
 /// The result of a pruning.
 #[derive(Debug, Serialize)]
 pub struct CheckpointPruneReport {
-    /// Whether it was a dry run.
     pub dry_run: bool,
     /// The result for each session.
     pub sessions: Vec<PrunedSession>,

@@ -9,7 +9,6 @@ use forge_store::store::{self, PurgeKind};
 use serde::Serialize;
 use std::path::Path;
 
-/// A file with secrets.
 #[derive(Debug, Serialize)]
 pub struct SecretFileJson {
     /// The path of the file, relative to the store.
@@ -21,7 +20,6 @@ pub struct SecretFileJson {
 /// The result of a purge.
 #[derive(Debug, Serialize)]
 pub struct SecretPurgeReport {
-    /// Whether it was a dry run.
     pub dry_run: bool,
     /// The number of secrets that were searched for.
     pub secrets: u64,

@@ -5,7 +5,7 @@ use crate::output::{OutputSink, Screen, Tone};
 use crate::remote::name::named;
 use crate::text::{count_text, name_list};
 use forge_store::store::PurgeFinding;
-use forge_store::store::remote::{FinishedPurges, PurgeActivity, RewriteReason};
+use forge_store::store::remote::{FinishedPurges, PurgeActivity, RewriteReason, UnpurgedSecret};
 use serde::Serialize;
 
 /// What was done because of purges.
@@ -18,7 +18,7 @@ pub struct PurgesReport {
     /// Whether other processes still use old files with these secrets.
     pub unfinished: bool,
     /// What was purged elsewhere and cannot be purged here.
-    pub unpurged: Vec<UnpurgedReport>,
+    pub unpurged: Vec<UnpurgedSecret>,
     /// How many texts were found that were purged elsewhere and are no secrets. They stay.
     pub ignored: u64,
     /// The sessions that were rewritten, beside the ones that the command names.
@@ -29,27 +29,15 @@ pub struct PurgesReport {
     pub left: Vec<String>,
 }
 
-/// What was purged elsewhere and cannot be purged here.
-#[derive(Debug, Serialize)]
-pub struct UnpurgedReport {
-    /// The names of the sessions that hold it, without secrets.
-    pub sessions: Vec<String>,
-    /// Why it cannot be purged.
-    pub reason: String,
-}
-
 impl From<FinishedPurges> for PurgesReport {
     fn from(done: FinishedPurges) -> Self {
         let FinishedPurges { activity, rewritten, unpushed } = done;
         let PurgeActivity { written, replaced, is_unfinished, unpurged, ignored, left } = activity;
-        let unpurged = unpurged.into_iter();
-        let unpurged =
-            unpurged.map(|one| UnpurgedReport { sessions: one.sessions, reason: one.reason });
         Self {
             notices: written,
             replaced,
             unfinished: is_unfinished,
-            unpurged: unpurged.collect(),
+            unpurged,
             ignored,
             rewritten,
             unpushed,

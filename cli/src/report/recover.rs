@@ -45,12 +45,10 @@ pub struct RecoverPoint {
     pub facts_since: u64,
 }
 
-/// A recovery step.
 #[derive(Debug, Serialize)]
 #[serde(tag = "type", rename_all = "snake_case")]
 pub enum RecoverStep {
     RestoreCodeState(RecoveredCode),
-    /// Set environment variables.
     RestoreEnvironment(RecoveredVariables),
     /// Run commands again: for a person, because forge never does.
     ReplayCommand(RecoveredCommands),
@@ -88,7 +86,6 @@ pub struct RecoveredVariables {
     pub withheld: Vec<String>,
 }
 
-/// The commands.
 #[derive(Debug, Serialize)]
 pub struct RecoveredCommands {
     /// The commands whose end is not known, earliest first.
@@ -108,7 +105,6 @@ pub struct RecoveredCommand {
     pub at: Timestamp,
     /// The command line; for a sub-agent, its task.
     pub command: String,
-    /// Its working directory.
     pub working_dir: Option<String>,
     pub exit_code: Option<i64>,
     pub outcome: Option<String>,
@@ -122,7 +118,6 @@ pub struct RemainingWork {
     pub instructions: Vec<String>,
 }
 
-/// A task.
 #[derive(Debug, Serialize)]
 pub struct OpenTask {
     /// The id of the fact.
@@ -348,7 +343,6 @@ pub struct CodeRecoverReport {
     pub restored_to: Option<String>,
     /// The restored moment.
     pub timestamp: Option<Timestamp>,
-    /// The message of the checkpoint.
     pub message: String,
     /// Whether everything could be restored.
     pub recovery_complete: bool,

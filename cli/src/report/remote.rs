@@ -121,7 +121,6 @@ pub struct RemoteLine {
     pub unpushed: UnpushedLine,
 }
 
-/// The remotes of a store.
 #[derive(Debug, Serialize)]
 pub struct RemoteListReport {
     pub remotes: Vec<RemoteLine>,
@@ -357,7 +356,6 @@ impl Report for RemoteKeyRotateReport {
     }
 }
 
-/// A grant of a session.
 #[derive(Debug, Serialize)]
 pub struct RemoteGrantReport {
     /// The permanent id of the remote.
@@ -411,7 +409,6 @@ impl Report for RemoteTidyReport {
     }
 }
 
-/// The sessions on a remote.
 #[derive(Debug, Serialize)]
 pub struct RemoteSessionListReport {
     /// The name of the remote.
@@ -428,7 +425,6 @@ pub struct RemoteSessionLine {
     /// Its place on the remote.
     pub handle: String,
     pub kind: forge_store::SessionKind,
-    /// The version of its ref.
     pub version: u64,
     /// Its name in this store; null if it is not here.
     pub here: Option<String>,

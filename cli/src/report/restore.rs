@@ -21,7 +21,6 @@ pub struct CheckpointRestoreReport {
     pub message: String,
     /// Whether all claims equal the claims at the moment; false for a dry run.
     pub recovery_complete: bool,
-    /// Whether it was a dry run.
     pub dry_run: bool,
     pub session: String,
     /// The branch that got the new revision.
@@ -32,7 +31,6 @@ pub struct CheckpointRestoreReport {
     pub claims_restored: u64,
     /// The number of facts since that moment, which are kept.
     pub facts_since: u64,
-    /// The changes of claims.
     pub changes: Vec<TypedChange>,
     /// A summary in one sentence.
     pub summary: String,

@@ -4,31 +4,11 @@ use crate::error::{EXIT_NO, EXIT_OK};
 use crate::output::{Report, ReportForm, Screen, TableCell, TextTable, Tone};
 use forge_store::model::claim::VocabularyWord as _;
 use forge_store::model::{Timestamp, Value};
-use forge_systems::run::{self, LoadedItem, PromptFinding, RunHistoryEntry, RunSummary};
+use forge_systems::run::{
+    self, LoadedItem, PromptFinding, RunHistoryEntry, RunSummary, StepOutput,
+};
 use serde::Serialize;
 use std::collections::BTreeMap;
-
-/// An output of a step.
-#[derive(Debug, Serialize)]
-pub struct OutputJson {
-    /// The step that made it.
-    pub step: String,
-    /// The display name of the step.
-    pub name: Option<String>,
-    /// The place of the step in the workflow.
-    pub order: Option<i64>,
-    /// The content of the output.
-    pub content: String,
-    /// When it was recorded.
-    pub recorded_at: Timestamp,
-}
-
-impl From<run::StepOutput> for OutputJson {
-    fn from(output: run::StepOutput) -> Self {
-        let run::StepOutput { step, name, order, content, recorded_at, .. } = output;
-        Self { step, name, order, content, recorded_at }
-    }
-}
 
 /// The position of an item.
 #[derive(Debug, Serialize)]
@@ -89,7 +69,6 @@ impl ItemJson {
 
 const ITEM_TITLES: [&str; 5] = ["Item", "Status", "At", "Order", "Done"];
 
-/// One output.
 #[derive(Debug, Serialize)]
 pub struct RunOutputReport {
     /// The run; null if nothing was found.
@@ -97,7 +76,7 @@ pub struct RunOutputReport {
     pub item: String,
     pub step: String,
     /// The output; null if there is none and that was allowed.
-    pub output: Option<OutputJson>,
+    pub output: Option<StepOutput>,
 }
 
 impl Report for RunOutputReport {
@@ -175,7 +154,7 @@ pub struct RunItemReport {
     #[serde(flatten)]
     pub item: ItemJson,
     /// Its outputs in the order of its path.
-    pub outputs: Vec<OutputJson>,
+    pub outputs: Vec<StepOutput>,
 }
 
 impl Report for RunItemReport {
@@ -201,7 +180,6 @@ impl Report for RunItemReport {
     }
 }
 
-/// A run.
 #[derive(Debug, Serialize)]
 pub struct RunJson {
     /// Its name.
@@ -210,7 +188,6 @@ pub struct RunJson {
     pub status: &'static str,
     /// When it began.
     pub started_at: Option<Timestamp>,
-    /// When it ended.
     pub ended_at: Option<Timestamp>,
     /// The error that made it fail.
     pub error: Option<String>,
@@ -236,7 +213,6 @@ impl From<RunSummary> for RunJson {
 pub struct StepItemCount {
     /// The step; empty for items that have none yet.
     pub step: String,
-    /// The number of items.
     pub items: usize,
 }
 
@@ -246,7 +222,6 @@ pub struct RunShowReport {
     #[serde(flatten)]
     pub run: RunJson,
     pub input: Option<Value>,
-    /// The steps of its active items.
     pub steps: Vec<StepItemCount>,
 }
 
@@ -312,7 +287,7 @@ pub struct RunHistoryReport {
     pub states: Option<Vec<RunHistoryEntry<ItemJson>>>,
     /// The outputs of the step, newest first.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub outputs: Option<Vec<RunHistoryEntry<OutputJson>>>,
+    pub outputs: Option<Vec<RunHistoryEntry<StepOutput>>>,
 }
 
 impl Report for RunHistoryReport {
@@ -363,7 +338,6 @@ fn items(screen: &mut Screen, rows: Vec<Vec<TableCell>>) {
     screen.table(&table);
 }
 
-/// An item to resume.
 #[derive(Debug, Serialize)]
 pub struct ResumedItem {
     #[serde(flatten)]
@@ -441,38 +415,23 @@ pub struct AuditFinding {
     pub step: Option<String>,
     /// The file; null for an output.
     pub file: Option<String>,
-    pub line: usize,
-    /// Its kind: `placeholder`, `talk`, `instruction`.
-    pub kind: &'static str,
-    /// The words that were found.
-    pub found: String,
+    #[serde(flatten)]
+    pub finding: PromptFinding,
 }
 
 impl AuditFinding {
-    /// Creates the finding for a file.
     pub fn in_file(file: &str, finding: PromptFinding) -> Self {
-        let PromptFinding { line, kind, found } = finding;
-        let file = Some(file.to_owned());
-        Self { run: None, item: None, step: None, file, line, kind: kind.word(), found }
+        Self { run: None, item: None, step: None, file: Some(file.to_owned()), finding }
     }
 
-    /// Creates the finding for an output.
-    pub fn in_output(run: &str, output: &run::StepOutput, finding: PromptFinding) -> Self {
-        let PromptFinding { line, kind, found } = finding;
-        Self {
-            run: Some(run.to_owned()),
-            item: Some(output.item.clone()),
-            step: Some(output.step.clone()),
-            file: None,
-            line,
-            kind: kind.word(),
-            found,
-        }
+    pub fn in_output(run: &str, output: &StepOutput, finding: PromptFinding) -> Self {
+        let (item, step) = (Some(output.item.clone()), Some(output.step.clone()));
+        Self { run: Some(run.to_owned()), item, step, file: None, finding }
     }
 
     fn place(&self) -> String {
         match (&self.file, &self.run, &self.item, &self.step) {
-            (Some(file), ..) => format!("{file}:{}", self.line),
+            (Some(file), ..) => format!("{file}:{}", self.finding.line),
             (None, Some(run), Some(item), Some(step)) => format!("{run} {item} {step}"),
             _ => String::new(),
         }
@@ -501,8 +460,8 @@ impl Report for RunAuditReport {
         for finding in &self.findings {
             table.row(vec![
                 TableCell::new(Tone::Id, finding.place()),
-                TableCell::plain(finding.kind),
-                TableCell::plain(&finding.found),
+                TableCell::plain(finding.finding.kind.word()),
+                TableCell::plain(&finding.finding.found),
             ]);
         }
         screen.table(&table);

@@ -8,7 +8,6 @@ use forge_store::model::{SessionId, SessionKind, Timestamp};
 use forge_store::store::{Session, SessionSummary};
 use serde::Serialize;
 
-/// The sessions of a store.
 #[derive(Debug, Serialize)]
 pub struct SessionListReport {
     /// The sessions, the one with the last write first.
@@ -19,7 +18,6 @@ pub struct SessionListReport {
     pub others: usize,
 }
 
-/// A session in a list.
 #[derive(Debug, Serialize)]
 pub struct SessionLine {
     pub name: String,
@@ -39,11 +37,9 @@ pub struct SessionLine {
     pub last_event: Option<Timestamp>,
     /// Its current branch.
     pub branch: String,
-    /// The number of its branches.
     pub branches: u64,
     /// The number of its revisions and checkpoints.
     pub last_sequence: u64,
-    /// The number of its checkpoints.
     pub checkpoints: u64,
     /// The time of its latest checkpoint.
     pub last_checkpoint: Option<Timestamp>,
@@ -60,7 +56,6 @@ pub struct SessionLine {
     pub joined: Vec<String>,
 }
 
-/// An imported source.
 #[derive(Debug, Serialize)]
 pub struct ImportedSource {
     pub name: String,
@@ -139,7 +134,6 @@ impl SessionListReport {
 /// An agent session that joined a session.
 #[derive(Debug, Serialize)]
 pub struct SessionJoinReport {
-    /// The session that it joined.
     pub session: String,
     /// The agent's own id of its session.
     pub agent_session: String,
@@ -156,7 +150,6 @@ impl Report for SessionJoinReport {
     }
 }
 
-/// One session.
 #[derive(Debug, Serialize)]
 pub struct SessionShowReport {
     #[serde(skip)]
@@ -174,7 +167,6 @@ pub struct SessionShowReport {
 }
 
 impl SessionShowReport {
-    /// Creates the report of a session.
     pub fn load(session: &Session) -> Result<Self, CommandError> {
         let line = SessionLine::from(session.summary()?);
         let session = line.name.clone();

@@ -135,7 +135,6 @@ pub struct BranchJson {
     pub status: BranchStatus,
     /// Where it was forked; null for `main`.
     pub base: Option<BaseJson>,
-    /// When it was created.
     pub created_at: Timestamp,
     /// The time of its head then; null before the first revision.
     pub revision_at: Option<Timestamp>,
@@ -250,10 +249,8 @@ impl StateDocument {
     }
 }
 
-/// A state for people.
 #[derive(Debug)]
 pub struct StateScreen {
-    /// The brief with its header.
     pub brief: BriefScreen,
     /// The requested kinds, in place of the brief.
     pub kinds: Option<Vec<(Kind, Vec<EntityJson>)>>,

@@ -9,13 +9,11 @@ use forge_store::shell::quoted;
 use forge_store::store::UnfinishedImport;
 use serde::Serialize;
 
-/// The status of the store.
 #[derive(Debug, Serialize)]
 pub struct StatusReport {
     /// The directory of the store; only for people.
     #[serde(skip)]
     pub path: String,
-    /// The number of sessions.
     pub sessions: usize,
     /// The size of the journal's tail, in bytes.
     pub tail_bytes: u64,
@@ -139,7 +137,6 @@ pub struct InitReport {
     /// The directory of the store; only for people.
     #[serde(skip)]
     pub path: String,
-    /// The session that was created.
     pub session: Option<String>,
     /// Whether the store is encrypted.
     pub encrypted: bool,

@@ -19,7 +19,6 @@ const RULE_COLUMNS: usize = 72;
 /// The maximum number of uncommitted files that are named.
 const FILES_NAMED: usize = 6;
 
-/// The report of the story of a session.
 #[derive(Debug)]
 pub struct StoryReport {
     /// The lines that are shown.

@@ -40,7 +40,6 @@ pub struct TimelineEntry {
     /// `revision` or `checkpoint`.
     #[serde(rename = "type")]
     pub sort: TimelineEntryKind,
-    /// Its sequence number.
     pub sequence: u64,
     pub id: String,
     pub time: Timestamp,
@@ -50,7 +49,6 @@ pub struct TimelineEntry {
     /// What a revision changed, in the words of the story.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub summary: Option<String>,
-    /// The tags of a checkpoint.
     pub tags: Vec<String>,
     /// Why a checkpoint was made; null for a revision.
     pub trigger: Option<CheckpointTrigger>,

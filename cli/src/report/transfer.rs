@@ -209,7 +209,6 @@ impl PushedSession {
     }
 }
 
-/// The sessions of a push.
 #[derive(Debug, Serialize)]
 pub struct PushReportLines {
     /// The name of the remote.
@@ -248,7 +247,6 @@ impl Report for PushReportLines {
 pub struct PulledSession {
     /// Its name in this store.
     pub session: String,
-    /// The version of the session on the remote.
     pub version: u64,
     /// How many operations were new here; in a preview the largest number that can be.
     pub operations: u64,
@@ -384,7 +382,7 @@ impl Report for PullReportLines {
 }
 
 /// A session that was pulled and pushed until both sides had the same.
-#[derive(Debug, Serialize)]
+#[derive(Debug, Default, Serialize)]
 pub struct SyncedSession {
     /// Its name in this store.
     pub session: String,
@@ -406,7 +404,6 @@ pub struct SyncedSession {
     pub joined: JoinedSession,
 }
 
-/// The sessions of a sync.
 #[derive(Debug, Serialize)]
 pub struct SyncReport {
     /// The name of the remote.

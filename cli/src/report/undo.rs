@@ -22,7 +22,6 @@ pub struct OperationUndoReport {
     pub revision: Option<u64>,
 }
 
-/// An operation.
 #[derive(Debug, Serialize)]
 pub struct UndoneOperation {
     pub id: OperationId,

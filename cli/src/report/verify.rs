@@ -12,14 +12,12 @@ use std::path::Path;
 /// The result of a check.
 #[derive(Debug, Serialize)]
 pub struct StoreVerifyReport {
-    /// The store.
     pub path: String,
     /// `clean`, `repairable`, `loss` or `forged`.
     pub outcome: &'static str,
     /// The state of its seals: `sealed` (all seals that were checked are valid, unless a finding
     /// says otherwise), `unsealed`, `no_key` or `no_witness`.
     pub seals: &'static str,
-    /// Whether the store is encrypted.
     pub encrypted: bool,
     /// Whether every object was read and every derived row compared.
     pub read_data: bool,

@@ -5,7 +5,6 @@ use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, percent_decode_str, utf8_perc
 /// The characters that a part of a path may have as they are.
 const KEPT: &AsciiSet = &NON_ALPHANUMERIC.remove(b'-').remove(b'_').remove(b'.').remove(b':');
 
-/// A page of the server.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum PageAddress {
     /// The list of sessions.
@@ -92,7 +91,6 @@ fn decoded(part: &str) -> Option<String> {
     percent_decode_str(part).decode_utf8().ok().map(|text| text.into_owned())
 }
 
-/// Returns a parameter of a query.
 pub(super) fn parameter(query: Option<&str>, name: &str) -> Option<String> {
     let mut pairs = form_urlencoded::parse(query?.as_bytes());
     pairs.find_map(|(key, value)| (key == name).then(|| value.into_owned()))

@@ -107,7 +107,6 @@ impl PageServer {
     }
 }
 
-/// Answers a request.
 async fn answer(State(server): State<PageServer>, request: Request) -> Response {
     let (head, _) = request.into_parts();
     let mut response = match refusal(&server, &head.method, &head.headers, &head.uri) {

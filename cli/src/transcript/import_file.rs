@@ -170,7 +170,6 @@ pub fn wrong_format(path: &Path, wanted: FileFormat, found: FileFormat) -> Comma
     }
 }
 
-/// Returns the error for a file that names no session.
 pub(super) fn no_session_named(path: &Path, form: FileFormat) -> CommandError {
     let shown = path.display();
     let message = format!("'{shown}' is {} that names no session", form.title());

@@ -33,7 +33,6 @@ const READ_BYTES: u64 = 4 << 20;
 /// The maximum number of bytes that are held in memory before the session is known.
 const MAX_HELD_BYTES: usize = 16 << 20;
 
-/// Options of an import.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct TranscriptImportOptions {
     /// Refuse a file with a bad line.
@@ -391,7 +390,6 @@ impl<'a> TranscriptImporter<'a> {
         Ok(())
     }
 
-    /// Writes a piece.
     fn write_part(
         &mut self,
         intake: &mut TranscriptIntake,

@@ -15,7 +15,6 @@ pub(crate) const fn max_checks() -> usize {
     MAX_CHECKS
 }
 
-/// Returns the chart of these checks.
 pub(crate) fn check_chart(frame: &ChartFrame<'_>, checks: &[&CheckPart]) -> Markup {
     let shown = || checks.iter().take(MAX_CHECKS);
     let height = TOP + 4 + LANE * u32::try_from(shown().count()).unwrap_or(0) + 2;

@@ -8,7 +8,6 @@ use forge_store::model::claim::HypothesisStatus;
 use forge_store::story::short_number;
 use maud::{Markup, html};
 
-/// The height of the chart.
 const HEIGHT: u32 = 300;
 /// The space between the times and the highest confidence.
 const HEADROOM: f64 = 10.0;
@@ -19,7 +18,6 @@ const LABEL: f64 = 17.0;
 /// The largest number of lines.
 const MAX_LINES: usize = 12;
 
-/// Returns the height of a confidence.
 fn height_of(confidence: f64) -> f64 {
     let top = f64::from(TOP) + HEADROOM;
     top + (f64::from(HEIGHT) - top - FOOTROOM) * (1.0 - confidence.clamp(0.0, 1.0))
@@ -238,7 +236,6 @@ fn ends<'l, 'm>(frame: &ChartFrame<'m>, lines: &'l [IdeaLine<'m>]) -> Vec<(&'l I
     ends
 }
 
-/// Returns the place of a confidence along a bar.
 pub(crate) fn bar_place(confidence: f64) -> String {
     percent(confidence.clamp(0.0, 1.0))
 }

@@ -15,14 +15,12 @@ const COLUMNS: usize = 140;
 /// Ideas closer than this are one text.
 const IDEA_ROOM: f64 = 0.034;
 
-/// A lane with its marks.
 struct Lane {
     name: &'static str,
     count: String,
     marks: Markup,
 }
 
-/// Returns the timeline of a session.
 pub(crate) fn timeline_chart(frame: &ChartFrame<'_>) -> Markup {
     let (model, held) = (frame.model, frame.held);
     let mut lanes = Vec::new();

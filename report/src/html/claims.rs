@@ -197,7 +197,6 @@ impl Page<'_> {
         })
     }
 
-    /// Returns the questions.
     pub(super) fn questions(&self) -> Option<Markup> {
         let gaps = &self.model.gaps;
         if gaps.is_empty() {

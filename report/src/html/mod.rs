@@ -98,7 +98,6 @@ pub struct ServedPage {
     pub live: bool,
 }
 
-/// A written page.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct WrittenPage {
     /// The document.
@@ -155,7 +154,6 @@ pub fn write_parts(model: &ReportModel, options: &HtmlOptions) -> Vec<(&'static 
     [head, nav].into_iter().chain(parts).collect()
 }
 
-/// What a page is written from.
 pub(crate) struct Page<'p> {
     pub(crate) model: &'p ReportModel,
     whole: Option<&'p ReportModel>,
@@ -174,7 +172,6 @@ fn first_line(model: &ReportModel, detail: PageDetail) -> usize {
     lines.sum::<usize>().saturating_sub(detail.story_lines)
 }
 
-/// A section of a page.
 pub(crate) struct Section {
     id: &'static str,
     title: &'static str,

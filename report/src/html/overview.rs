@@ -20,7 +20,6 @@ const IDEA_CHARS: usize = 140;
 /// The longest last message in the head, in characters.
 const LAST_WORD_CHARS: usize = 6_000;
 
-/// A figure.
 struct Figure {
     number: String,
     of: Option<String>,

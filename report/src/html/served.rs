@@ -7,12 +7,9 @@ use crate::page_text::PageText;
 use forge_store::story::patch_lines;
 use maud::{DOCTYPE, Markup, PreEscaped, html};
 
-/// A session in the list.
 #[derive(Clone, Debug)]
 pub struct SessionCard {
-    /// Its name.
     pub name: PageText,
-    /// The path of its page.
     pub path: String,
     /// The agent that works in it.
     pub agent: Option<PageText>,
@@ -28,16 +25,13 @@ pub struct SessionCard {
     pub open: usize,
     /// How many files are not committed.
     pub uncommitted: usize,
-    /// Whether it is the current session.
     pub current: bool,
 }
 
 /// A field of one thing.
 #[derive(Clone, Debug)]
 pub struct FieldRow {
-    /// Its name.
     pub name: PageText,
-    /// Its text.
     pub text: PageText,
     /// Whether the text is Markdown.
     pub markdown: bool,
@@ -48,7 +42,6 @@ pub struct FieldRow {
 pub struct ChangeRow {
     /// The sort of thing.
     pub kind: &'static str,
-    /// Its id.
     pub id: PageText,
     /// The path of its page, if it still exists.
     pub path: Option<String>,
@@ -60,14 +53,11 @@ pub struct ChangeRow {
     pub new: Option<PageText>,
 }
 
-/// A hit of a search.
 #[derive(Clone, Debug)]
 pub struct HitRow {
     /// The sort of thing.
     pub kind: &'static str,
-    /// Its id.
     pub id: PageText,
-    /// The path of its page.
     pub path: Option<String>,
     /// When it first had the words.
     pub at: String,

@@ -30,7 +30,6 @@ struct LineState {
 }
 
 impl Page<'_> {
-    /// Returns the story.
     pub(super) fn story(&self) -> Option<Markup> {
         let model = self.model;
         if model.turns.is_empty() {
@@ -263,7 +262,6 @@ fn lines_changed(text: &str) -> Markup {
     }
 }
 
-/// Returns a text as a part of a path.
 fn path_part(text: &str) -> String {
     let mut part = String::with_capacity(text.len());
     for byte in text.bytes() {

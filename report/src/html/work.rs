@@ -12,7 +12,6 @@ use maud::{Markup, html};
 const PATCH_LINE_CHARS: usize = 240;
 
 impl Page<'_> {
-    /// Returns the checks.
     pub(super) fn checks(&self, frame: Option<&ChartFrame<'_>>) -> Option<Markup> {
         let model = self.model;
         if model.checks.is_empty() {

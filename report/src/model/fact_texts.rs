@@ -39,7 +39,6 @@ impl<'a> FactTexts<'a> {
         self.cleaner.clean(&self.story.shown_path(path))
     }
 
-    /// Returns a fact.
     pub(super) fn fact(&self, kind: Kind, id: &str) -> Option<&'a SourcedFact> {
         self.by_id.get(&(kind, id)).copied()
     }
@@ -56,7 +55,6 @@ impl<'a> FactTexts<'a> {
         }
     }
 
-    /// Returns the beginning of a text of a fact, as the fact has it.
     pub(super) fn beginning(&self, known: &SourcedFact, field: &str) -> Option<PageText> {
         let text = FactText::read(known.fact.value.field(field)?)?;
         Some(self.clean(text.preview())).filter(|text| !text.is_empty())

@@ -167,7 +167,6 @@ pub(super) fn gaps(
     Ok(gaps.into_iter().map(|(_, id, row)| (id, row)).collect())
 }
 
-/// Returns the branches that were given up.
 pub(super) fn given_up(texts: &FactTexts<'_>, branches: &[BranchSummary]) -> Vec<GivenUpBranch> {
     let abandoned = branches.iter().filter(|branch| branch.status == BranchStatus::Abandoned);
     let part = |branch: &BranchSummary| GivenUpBranch {

@@ -19,7 +19,6 @@ const OUTPUT_CHARS: usize = 120;
 /// The numbers of the lines, by what they are about.
 #[derive(Debug, Default)]
 pub(super) struct LineAnchors {
-    /// By fact.
     pub(super) facts: AnchorsByFact,
     /// By revision and hypothesis.
     pub(super) revisions: AnchorsByRevision,
@@ -90,7 +89,6 @@ impl<'a> LineWriter<'a> {
         Self { texts, ideas, files, shared, work, next: 0, branch: "main".to_owned() }
     }
 
-    /// Returns all turns.
     pub(super) fn turns(&mut self) -> Result<Vec<TurnPart>> {
         let mut turns = Vec::new();
         for turn in &self.texts.story.turns {

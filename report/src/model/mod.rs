@@ -53,7 +53,6 @@ pub struct ReportModel {
     pub beliefs: Vec<BeliefRow>,
     /// The questions.
     pub gaps: Vec<GapRow>,
-    /// The branches that were given up.
     pub given_up: Vec<GivenUpBranch>,
     /// The agent's own tasks.
     pub tasks: Vec<TaskRow>,
@@ -109,10 +108,8 @@ impl Outcome {
     }
 }
 
-/// A check that fails.
 #[derive(Clone, Debug)]
 pub struct FailingCheck {
-    /// Its name.
     pub name: PageText,
     /// When it failed last.
     pub at: Timestamp,
@@ -120,10 +117,8 @@ pub struct FailingCheck {
     pub error: Option<PageText>,
 }
 
-/// A commit.
 #[derive(Clone, Debug)]
 pub struct CommitRow {
-    /// When.
     pub at: Timestamp,
     /// The first line of the message.
     pub subject: PageText,
@@ -136,7 +131,6 @@ pub struct CommitRow {
 /// A hypothesis.
 #[derive(Clone, Debug)]
 pub struct Idea {
-    /// The id.
     pub id: PageText,
     /// What it says.
     pub text: PageText,
@@ -146,7 +140,6 @@ pub struct Idea {
     pub confidence: Option<f64>,
     /// Why it has its status.
     pub reason: Option<PageText>,
-    /// When it was stated.
     pub stated_at: Timestamp,
     /// When it got its status, if it was ever changed.
     pub settled_at: Option<Timestamp>,
@@ -159,7 +152,6 @@ pub struct Idea {
 /// A change of a hypothesis.
 #[derive(Clone, Debug)]
 pub struct IdeaMove {
-    /// When.
     pub at: Timestamp,
     /// The branch, if it is not the main one.
     pub branch: Option<PageText>,
@@ -180,7 +172,6 @@ pub struct IdeaMove {
 /// A piece of evidence.
 #[derive(Clone, Debug)]
 pub struct EvidenceRow {
-    /// The id.
     pub id: PageText,
     /// From -1 (against) to 1 (for).
     pub strength: Option<f64>,
@@ -190,16 +181,12 @@ pub struct EvidenceRow {
     pub source: Option<PageText>,
 }
 
-/// A belief.
 #[derive(Clone, Debug)]
 pub struct BeliefRow {
-    /// The id.
     pub id: PageText,
-    /// The confidence.
     pub confidence: Option<f64>,
     /// What is believed.
     pub text: PageText,
-    /// What it rests on.
     pub rests_on: Vec<PageText>,
     /// Why it is in doubt, if it is.
     pub doubt: Option<PageText>,
@@ -208,54 +195,44 @@ pub struct BeliefRow {
 /// A question.
 #[derive(Clone, Debug)]
 pub struct GapRow {
-    /// The id.
     pub id: PageText,
     /// The question.
     pub text: PageText,
     /// How much depends on it.
     pub criticality: &'static str,
-    /// Whether it is open.
     pub is_open: bool,
     /// The word of its status.
     pub status: &'static str,
     /// When it was asked.
     pub since: Timestamp,
-    /// What it blocks.
     pub blocks: Option<PageText>,
-    /// The answer.
     pub answer: Option<PageText>,
     /// The branch that has an answer, and the answer, if this branch has none.
     pub answered_elsewhere: Option<(PageText, PageText)>,
 }
 
-/// A branch that was given up.
 #[derive(Clone, Debug)]
 pub struct GivenUpBranch {
-    /// The name.
     pub name: PageText,
     /// The hypothesis that it tested.
     pub hypothesis: Option<PageText>,
-    /// The approach.
     pub approach: Option<PageText>,
     /// What came out.
     pub results: Vec<PageText>,
 }
 
-/// A task of the agent.
 #[derive(Clone, Debug)]
 pub struct TaskRow {
     /// What is to be done.
     pub text: PageText,
     /// The agent's word for how far it is.
     pub status: PageText,
-    /// Whether it is done.
     pub is_done: bool,
 }
 
 /// A compaction of the agent's context, as the program that calls this crate knows it.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct CompactionNote {
-    /// When.
     pub at: Timestamp,
     /// The number of its checkpoint.
     pub sequence: u64,
@@ -293,10 +270,8 @@ pub struct LostPart {
     pub text: PageText,
 }
 
-/// A compaction on a page.
 #[derive(Clone, Debug)]
 pub struct CompactionPart {
-    /// When.
     pub at: Timestamp,
     /// What caused it.
     pub trigger: Option<PageText>,
@@ -315,7 +290,6 @@ pub struct CompactionPart {
 /// A prompt and what followed it.
 #[derive(Clone, Debug)]
 pub struct TurnPart {
-    /// The prompt.
     pub prompt: Option<LinePart>,
     /// What followed.
     pub rows: Vec<RowPart>,
@@ -333,21 +307,16 @@ impl TurnPart {
     }
 }
 
-/// A row of the story.
 #[derive(Clone, Debug)]
 pub enum RowPart {
-    /// A line.
     Line(Box<LinePart>),
-    /// What is folded.
     Folded(FoldedPart),
 }
 
-/// A line of the story.
 #[derive(Clone, Debug)]
 pub struct LinePart {
     /// The number of the line, by which other parts of the page name it.
     pub anchor: usize,
-    /// When.
     pub at: Timestamp,
     /// What it is about, as a command and a server name it: `command:C1`.
     pub about: Option<PageText>,
@@ -374,7 +343,6 @@ pub struct LinePart {
 /// What a sub-agent did.
 #[derive(Clone, Debug)]
 pub struct AgentWorkPart {
-    /// Its steps.
     pub steps: Vec<FoldedLine>,
     /// What it came back with.
     pub result: Option<PageText>,
@@ -385,7 +353,6 @@ pub struct AgentWorkPart {
 pub struct FoldedPart {
     /// How much there is of each sort, in words.
     pub summary: String,
-    /// The lines.
     pub lines: Vec<FoldedLine>,
 }
 
@@ -406,16 +373,13 @@ pub struct FoldedLine {
     pub times: usize,
 }
 
-/// A check with its runs.
 #[derive(Clone, Debug)]
 pub struct CheckPart {
-    /// The name.
     pub name: PageText,
     /// The runs, oldest first.
     pub runs: Vec<CheckRunPart>,
 }
 
-/// A run of a check.
 #[derive(Clone, Debug)]
 pub struct CheckRunPart {
     /// When it ended.
@@ -458,14 +422,11 @@ impl FilePart {
     }
 }
 
-/// An edit.
 #[derive(Clone, Debug)]
 pub struct EditPart {
-    /// When.
     pub at: Timestamp,
     /// The lines added and removed, if known.
     pub lines: Option<(u64, u64)>,
-    /// The patch.
     pub patch: Option<PageText>,
     /// The line of the story.
     pub anchor: Option<usize>,
@@ -487,7 +448,6 @@ pub struct AgentSpan {
 /// A moment at which what was known changed.
 #[derive(Clone, Debug)]
 pub struct KnownMoment {
-    /// When.
     pub at: Timestamp,
     /// What happened.
     pub label: PageText,

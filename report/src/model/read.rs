@@ -37,7 +37,6 @@ pub struct ReportSource<'a> {
 /// What a page says, and how.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct ReportLimits {
-    /// The zone of the times.
     pub zone: PageZone,
     /// Whether to leave out outputs, patches, summaries and the reports of sub-agents.
     pub shared: bool,

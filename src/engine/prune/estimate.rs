@@ -118,7 +118,6 @@ impl PruneEstimate {
         Ok(())
     }
 
-    /// Adds another estimate.
     pub(crate) fn add(&mut self, mut other: Self) {
         self.rows += other.rows;
         self.objects.append(&mut other.objects);

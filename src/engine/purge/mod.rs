@@ -296,7 +296,6 @@ type RenamedKeys = HashMap<(SessionNumber, Vec<u8>), Vec<u8>>;
 enum SourceNaming {
     /// The old names, and the new ones too.
     OldAndNew,
-    /// The new names only.
     NewOnly,
 }
 

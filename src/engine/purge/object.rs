@@ -24,7 +24,6 @@ const MUCH_BYTES: usize = 1 << 20;
 /// The offset of a segment, and its row.
 type PlacedSegment = (u64, SegmentRow);
 
-/// An opened segment.
 struct OpenedSegment {
     offset: u64,
     length: usize,

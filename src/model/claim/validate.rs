@@ -46,6 +46,59 @@ pub fn check_id(id: &str) -> Result<(), InvalidId> {
     Err(InvalidId { found: quoted(id), problem })
 }
 
+/// What is known of the fields of a kind.
+struct RecordType {
+    fields: &'static [FieldDefinition],
+    /// Returns the stored form of a value.
+    stored: fn(&Value) -> Result<Value, InvalidField>,
+    /// Returns whether the known fields of a value have the stored form.
+    is_written: fn(&Value) -> bool,
+}
+
+/// Returns the record of a kind whose fields are checked. The other systems' fields are not.
+fn record_type(kind: Kind) -> Option<RecordType> {
+    macro_rules! record_of {
+        ($name:ident) => {
+            RecordType {
+                fields: $name::FIELDS,
+                stored: |value| Ok($name::from_value(value)?.to_value()),
+                is_written: $name::is_written,
+            }
+        };
+    }
+    Some(match kind {
+        Kind::Hypothesis => record_of!(Hypothesis),
+        Kind::Evidence => record_of!(Evidence),
+        Kind::Belief => record_of!(Belief),
+        Kind::Dependency => record_of!(Dependency),
+        Kind::Gap => record_of!(Gap),
+        Kind::Note => record_of!(Note),
+        Kind::Message => record_of!(Message),
+        Kind::Prompt => record_of!(Prompt),
+        Kind::Command => record_of!(ExecutedCommand),
+        Kind::Code => record_of!(CodeState),
+        Kind::Verification => record_of!(VerificationResult),
+        Kind::Measurement => record_of!(Measurement),
+        Kind::Task => record_of!(Task),
+        Kind::Agent => record_of!(Agent),
+        Kind::Inference => record_of!(Inference),
+        Kind::Tool => record_of!(ToolUse),
+        Kind::Notice => record_of!(Notice),
+        Kind::Output
+        | Kind::Item
+        | Kind::Progress
+        | Kind::ThreadMessage
+        | Kind::Program
+        | Kind::Run
+        | Kind::Thread
+        | Kind::GraphStep
+        | Kind::Channel
+        | Kind::ChannelElement
+        | Kind::MemoryItem
+        | Kind::GraphWrite => return None,
+    })
+}
+
 /// Returns the value in its stored form: without nulls, known fields checked, numbers of known
 /// fields normalised (a confidence of 1 is 1.0, so that equal values have equal bytes), and
 /// negative zero replaced by zero. Unknown fields are kept.
@@ -73,36 +126,9 @@ pub fn check(kind: Kind, value: &Value) -> Result<Value, InvalidField> {
         check_json(field, 1)
             .map_err(|(found, allowed)| InvalidField::new(kind, name, found, allowed.to_owned()))?;
     }
-    let checked = match kind {
-        Kind::Hypothesis => Hypothesis::from_value(value)?.to_value(),
-        Kind::Evidence => Evidence::from_value(value)?.to_value(),
-        Kind::Belief => Belief::from_value(value)?.to_value(),
-        Kind::Dependency => Dependency::from_value(value)?.to_value(),
-        Kind::Gap => Gap::from_value(value)?.to_value(),
-        Kind::Note => Note::from_value(value)?.to_value(),
-        Kind::Message => Message::from_value(value)?.to_value(),
-        Kind::Prompt => Prompt::from_value(value)?.to_value(),
-        Kind::Command => ExecutedCommand::from_value(value)?.to_value(),
-        Kind::Code => CodeState::from_value(value)?.to_value(),
-        Kind::Verification => VerificationResult::from_value(value)?.to_value(),
-        Kind::Measurement => Measurement::from_value(value)?.to_value(),
-        Kind::Task => Task::from_value(value)?.to_value(),
-        Kind::Agent => Agent::from_value(value)?.to_value(),
-        Kind::Inference => Inference::from_value(value)?.to_value(),
-        Kind::Tool => ToolUse::from_value(value)?.to_value(),
-        Kind::Notice => Notice::from_value(value)?.to_value(),
-        Kind::Output
-        | Kind::Item
-        | Kind::Progress
-        | Kind::ThreadMessage
-        | Kind::Program
-        | Kind::Run
-        | Kind::Thread
-        | Kind::GraphStep
-        | Kind::Channel
-        | Kind::ChannelElement
-        | Kind::MemoryItem
-        | Kind::GraphWrite => value.clone().without_nulls(),
+    let checked = match record_type(kind) {
+        Some(record) => (record.stored)(value)?,
+        None => value.clone().without_nulls(),
     };
     Ok(positive_zeros(checked))
 }
@@ -111,40 +137,8 @@ pub fn check(kind: Kind, value: &Value) -> Result<Value, InvalidField> {
 /// values already have the stored form.
 #[must_use]
 pub fn is_checked(kind: Kind, value: &Value) -> bool {
-    if !value.as_map().is_some_and(|fields| fields.values().all(|field| is_plain(field, 1))) {
-        return false;
-    }
-    match kind {
-        Kind::Hypothesis => Hypothesis::is_written(value),
-        Kind::Evidence => Evidence::is_written(value),
-        Kind::Belief => Belief::is_written(value),
-        Kind::Dependency => Dependency::is_written(value),
-        Kind::Gap => Gap::is_written(value),
-        Kind::Note => Note::is_written(value),
-        Kind::Message => Message::is_written(value),
-        Kind::Prompt => Prompt::is_written(value),
-        Kind::Command => ExecutedCommand::is_written(value),
-        Kind::Code => CodeState::is_written(value),
-        Kind::Verification => VerificationResult::is_written(value),
-        Kind::Measurement => Measurement::is_written(value),
-        Kind::Task => Task::is_written(value),
-        Kind::Agent => Agent::is_written(value),
-        Kind::Inference => Inference::is_written(value),
-        Kind::Tool => ToolUse::is_written(value),
-        Kind::Notice => Notice::is_written(value),
-        Kind::Output
-        | Kind::Item
-        | Kind::Progress
-        | Kind::ThreadMessage
-        | Kind::Program
-        | Kind::Run
-        | Kind::Thread
-        | Kind::GraphStep
-        | Kind::Channel
-        | Kind::ChannelElement
-        | Kind::MemoryItem
-        | Kind::GraphWrite => true,
-    }
+    value.as_map().is_some_and(|fields| fields.values().all(|field| is_plain(field, 1)))
+        && record_type(kind).is_none_or(|record| (record.is_written)(value))
 }
 
 /// Returns whether a value is valid, without null fields and without negative zeros.
@@ -167,26 +161,7 @@ fn is_plain(value: &Value, depth: usize) -> bool {
 /// listed, but not checked.
 #[must_use]
 pub fn fields(kind: Kind) -> &'static [FieldDefinition] {
-    match kind {
-        Kind::Hypothesis => Hypothesis::FIELDS,
-        Kind::Evidence => Evidence::FIELDS,
-        Kind::Belief => Belief::FIELDS,
-        Kind::Dependency => Dependency::FIELDS,
-        Kind::Gap => Gap::FIELDS,
-        Kind::Note => Note::FIELDS,
-        Kind::Message => Message::FIELDS,
-        Kind::Prompt => Prompt::FIELDS,
-        Kind::Command => ExecutedCommand::FIELDS,
-        Kind::Code => CodeState::FIELDS,
-        Kind::Verification => VerificationResult::FIELDS,
-        Kind::Measurement => Measurement::FIELDS,
-        Kind::Task => Task::FIELDS,
-        Kind::Agent => Agent::FIELDS,
-        Kind::Inference => Inference::FIELDS,
-        Kind::Tool => ToolUse::FIELDS,
-        Kind::Notice => Notice::FIELDS,
-        system => system_fields(system),
-    }
+    record_type(kind).map_or_else(|| system_fields(kind), |record| record.fields)
 }
 
 /// Makes a list of fields that are described, but not checked.

@@ -9,27 +9,6 @@ use super::zone_suffix::{self, ZoneSuffix};
 use crate::model::Timestamp;
 use chrono::{Datelike, Days, NaiveDate, NaiveTime, TimeZone, Weekday};
 
-const WEEKDAYS: [(&str, Weekday); 18] = [
-    ("mon", Weekday::Mon),
-    ("monday", Weekday::Mon),
-    ("tue", Weekday::Tue),
-    ("tues", Weekday::Tue),
-    ("tuesday", Weekday::Tue),
-    ("wed", Weekday::Wed),
-    ("wednesday", Weekday::Wed),
-    ("thu", Weekday::Thu),
-    ("thur", Weekday::Thu),
-    ("thurs", Weekday::Thu),
-    ("thursday", Weekday::Thu),
-    ("fri", Weekday::Fri),
-    ("friday", Weekday::Fri),
-    ("sat", Weekday::Sat),
-    ("saturday", Weekday::Sat),
-    ("sun", Weekday::Sun),
-    ("sunday", Weekday::Sun),
-    ("weds", Weekday::Wed),
-];
-
 #[derive(Clone, Copy, Debug)]
 enum DayReference {
     /// This many days ago.
@@ -42,7 +21,14 @@ enum DayReference {
 
 /// Parses the name of a weekday.
 pub(super) fn read_weekday(cursor: &mut TextCursor<'_>) -> Option<Weekday> {
-    WEEKDAYS.iter().find(|(name, _)| cursor.eat_word(name)).map(|(_, day)| *day)
+    let word = cursor.clone().letters().to_ascii_lowercase();
+    let day = match word.as_str() {
+        "tues" => Weekday::Tue,
+        "weds" => Weekday::Wed,
+        "thur" | "thurs" => Weekday::Thu,
+        name => name.parse().ok()?,
+    };
+    cursor.eat_word(&word).then_some(day)
 }
 
 /// Parses a day, a clock time or both in either order; `None` if the text begins with neither.

@@ -148,7 +148,6 @@ pub(super) fn in_range(micros: i64) -> Result<Timestamp, GrammarFault> {
     }
 }
 
-/// Returns the local time of the zone at this point.
 pub(super) fn local_time<Tz: TimeZone>(zone: &Tz, micros: i64) -> Option<NaiveDateTime> {
     let offset = i64::from(offset_at(zone, micros).local_minus_utc());
     Some(DateTime::from_timestamp_micros(micros)?.naive_utc() + TimeDelta::seconds(offset))

@@ -6,22 +6,7 @@ use super::numeric_date::{self, check_weekday, read_weekday_before};
 use super::resolved_time::ResolvedTime;
 use super::text_cursor::TextCursor;
 use super::time_of_day;
-use chrono::{NaiveTime, TimeZone};
-
-const MONTHS: [&str; 12] = [
-    "January",
-    "February",
-    "March",
-    "April",
-    "May",
-    "June",
-    "July",
-    "August",
-    "September",
-    "October",
-    "November",
-    "December",
-];
+use chrono::{Month, NaiveTime, TimeZone};
 
 /// The parts after a day and a month, in any order.
 #[derive(Default)]
@@ -125,14 +110,10 @@ fn read_rest(mut cursor: TextCursor<'_>) -> Result<DateRemainder<'_>, GrammarFau
 
 /// Returns the name of a month, counted from 1.
 pub(super) fn month_name(number: u32) -> Option<&'static str> {
-    MONTHS.get(usize::try_from(number).ok()?.checked_sub(1)?).copied()
+    Some(Month::try_from(u8::try_from(number).ok()?).ok()?.name())
 }
 
 fn month_by_name(name: &str) -> Option<u32> {
-    let is_named = |month: &&str| {
-        month.eq_ignore_ascii_case(name)
-            || month[..3].eq_ignore_ascii_case(name)
-            || (name.eq_ignore_ascii_case("sept") && month.starts_with("Sept"))
-    };
-    (1..).zip(&MONTHS).find(|(_, month)| is_named(month)).map(|(number, _)| number)
+    let name = if name.eq_ignore_ascii_case("sept") { "sep" } else { name };
+    Some(name.parse::<Month>().ok()?.number_from_month())
 }

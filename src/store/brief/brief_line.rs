@@ -32,7 +32,6 @@ pub struct BriefLine {
     pub at: Timestamp,
 }
 
-/// Returns a line with this text.
 pub(super) fn line(kind: Kind, id: String, text: Option<&str>, at: Timestamp) -> BriefLine {
     BriefLine::new(kind, id, text.map(cut).unwrap_or_default(), at)
 }
@@ -60,7 +59,6 @@ pub(super) fn text_preview(text: &Option<FactText>) -> Option<&str> {
     text.as_ref().map(FactText::preview).filter(|text| !text.is_empty())
 }
 
-/// Cuts a text to what a brief shows.
 pub(super) fn cut(text: &str) -> String {
     cut_to(text, TEXT_BYTES)
 }

@@ -12,7 +12,6 @@ use crate::model::{OperationId, SessionNumber, Timestamp};
 use crate::store::Store;
 use std::collections::{HashMap, HashSet};
 
-/// Returns the mark of the end of a session.
 pub(super) fn mark_of(view: &ReadSnapshot, number: SessionNumber) -> Result<ExportMark> {
     let sequence = session_refs(&view.refs, number)?.next_sequence - 1;
     mark_at(view, view.position(), sequence)
@@ -33,7 +32,6 @@ impl Store {
         is_of(&self.engine.follower.written_view()?, mark)
     }
 
-    /// Returns the mark of the end of a session.
     pub(in crate::store) fn export_mark(&self, number: SessionNumber) -> Result<ExportMark> {
         mark_of(&self.engine.follower.written_view()?, number)
     }

@@ -52,7 +52,6 @@ pub trait BundleSource: Read + Seek {}
 
 impl<T: Read + Seek> BundleSource for T {}
 
-/// The secrets in a bundle.
 #[derive(Default)]
 pub(in crate::store) struct BundleSecrets {
     /// Those that a store redacts, in words.

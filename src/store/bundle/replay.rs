@@ -40,7 +40,6 @@ enum ReplayAction {
 /// index.
 type ReplaySortKey = (u64, u8, u64, usize);
 
-/// An action in the order of the replay.
 struct PlacedAction {
     key: ReplaySortKey,
     /// The index of its operation.

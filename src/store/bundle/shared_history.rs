@@ -131,7 +131,6 @@ fn has_checkpoints(
     Ok(changed.is_superset(&different))
 }
 
-/// Returns the effects of an operation that bundles have.
 fn bundled(row: &OperationRow) -> impl Iterator<Item = &OperationEffect> {
     row.effects.iter().filter(|effect| !is_left_out(effect))
 }

@@ -32,7 +32,6 @@ struct CheckedRevision {
     to: DigestAndCount,
 }
 
-/// The session, branch and number of a revision.
 type BundleRevisionKey = (SessionNumber, BranchNumber, u64);
 
 /// A fold that was not undone.

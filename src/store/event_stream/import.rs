@@ -595,7 +595,6 @@ impl<'a> StreamImporter<'a> {
         Ok(())
     }
 
-    /// Returns the change that sets the bookmark of the stream.
     pub(super) fn bookmark(&self, home: SessionNumber, mark: &StreamPosition) -> RecordChange {
         RecordChange::Bookmark {
             session: home,

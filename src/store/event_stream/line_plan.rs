@@ -16,7 +16,6 @@ use crate::store::CheckpointFilter;
 use crate::store::branch::check_branch_name;
 use crate::store::validate::check_tag;
 
-/// Returns the number of the branch with this name.
 pub(super) fn branch_number(refs: &SessionRefs, name: &str) -> Result<BranchNumber> {
     refs.branch_named(name).ok_or_else(|| Error::not_found("branch", name))
 }

@@ -9,7 +9,6 @@ use crate::error::{Error, Result};
 use crate::store::{Options, Store};
 use std::sync::Arc;
 
-/// A copy of a store in memory.
 pub(super) struct StoreCopy {
     pub(super) store: Store,
     log: MemoryLog,

@@ -159,7 +159,6 @@ impl Store {
     }
 }
 
-/// The outcome of an attempt to sweep.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum SweepOutcome {
     /// It was swept, and this many large values were removed.

@@ -71,7 +71,6 @@ impl From<RemoteGrant> for RemoteAccess {
     }
 }
 
-/// The keys of an open remote.
 pub(super) enum AccessKeys {
     /// The keys of the whole remote.
     All(RemoteKeys),

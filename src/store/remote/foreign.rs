@@ -17,7 +17,6 @@ use std::path::PathBuf;
 
 /// The number of digits of a tag: the first ones of the store's id.
 pub(in crate::store) const TAG_DIGITS: usize = 4;
-/// The folder with the files.
 const FOREIGN_FOLDER: &str = "foreign";
 /// The extension of a file that is being written.
 const NEW: &str = "new";
@@ -25,7 +24,6 @@ const NEW: &str = "new";
 const MAX_FILE_BYTES: u64 = 1 << 30;
 
 impl Store {
-    /// Returns the tag of this store.
     pub(in crate::store) fn clone_tag(&self) -> String {
         let id = CloneId::from_bytes(self.engine.marker.id).to_string();
         id.chars().take(TAG_DIGITS).collect()

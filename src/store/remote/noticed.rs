@@ -11,11 +11,12 @@ use crate::model::{NoticeSalt, RemoteId, SessionId, SessionNumber};
 use crate::redact::{HashedSecrets, KnownSecrets, SecretDetector, TextMasker as _};
 use crate::store::purge::check_own_words;
 use crate::store::{Store, WriteContext};
+use serde::Serialize;
 use std::collections::BTreeSet;
 use std::io::Cursor;
 
 /// What was purged elsewhere and cannot be purged here.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct UnpurgedSecret {
     /// The names of the sessions that hold it, without secrets.
     pub sessions: Vec<String>,

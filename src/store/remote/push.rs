@@ -67,7 +67,6 @@ struct NewPack {
     replaces: Option<RewriteReason>,
 }
 
-/// A push of a session.
 struct Push<'a> {
     store: &'a Store,
     remote: &'a Remote,

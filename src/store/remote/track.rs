@@ -220,7 +220,6 @@ impl Store {
         }
     }
 
-    /// Returns the remotes that this store was in contact with.
     pub(super) fn contacted_remotes(&self) -> Result<Vec<RemoteId>> {
         match self.path() {
             Some(path) => ids_in(&path.join(REMOTES_FOLDER)),

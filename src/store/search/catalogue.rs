@@ -23,9 +23,7 @@ pub(super) const OPEN_BYTES: usize = BLOCK_BYTES / 2;
 /// Where a block is.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct BlockPlace {
-    /// The number of the block.
     pub(super) number: u64,
-    /// The number of its file.
     pub(super) file: u64,
     pub(super) offset: u64,
     pub(super) length: u64,
@@ -47,7 +45,6 @@ impl BlockPlace {
 /// A group of blocks. Some of them may not exist any more.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct GroupPlace {
-    /// The number of the group.
     pub(super) number: u64,
     /// The numbers of its blocks, in the order of their bits.
     pub(super) blocks: Vec<u64>,
@@ -138,7 +135,6 @@ impl Catalogue {
         Ok(catalogue)
     }
 
-    /// Applies a change.
     pub(super) fn apply(&mut self, change: CatalogueChange) {
         self.next = self.next.max(change.next);
         self.examined = change.examined.or(self.examined);

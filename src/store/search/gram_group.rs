@@ -57,7 +57,6 @@ impl GroupRows {
         merged
     }
 
-    /// Encodes the group with this number.
     pub(super) fn encode(&self, number: u64, seal: &CopySeal) -> Result<Vec<u8>> {
         let owner = PieceOwner::Group(number);
         let (mut pages, mut lengths) = (Vec::new(), Vec::new());

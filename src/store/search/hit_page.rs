@@ -21,7 +21,6 @@ const COUNTED_BLOCKS: usize = if cfg!(test) { 3 } else { 32 };
 /// The number of blocks that are read at once.
 const BLOCKS_AT_ONCE: usize = 4;
 
-/// The position of a hit in the order of hits.
 pub(super) type HitPosition = (Timestamp, SessionNumber, Option<Kind>, String);
 
 struct HitCandidate {

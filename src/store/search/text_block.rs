@@ -25,7 +25,6 @@ pub(super) enum TextSource {
     Checkpoint { state: u64 },
 }
 
-/// What a text is.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct TextEntry {
     pub(super) kind: Option<Kind>,
@@ -117,7 +116,6 @@ impl BlockContent {
         self.parts.values().map(|part| part.text.as_str()).collect()
     }
 
-    /// Encodes the block with this number.
     pub(super) fn encode(&self, number: u64, seal: &CopySeal) -> Result<Vec<u8>> {
         let parts = self.parts.iter().filter(|(_, part)| !part.entries.is_empty());
         let packed: Vec<_> = parts

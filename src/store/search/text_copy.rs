@@ -133,7 +133,6 @@ impl TextCopy {
         Ok(())
     }
 
-    /// Returns the blocks by file.
     pub(super) fn by_file(&self) -> BTreeMap<u64, Vec<&BlockPlace>> {
         let mut files: BTreeMap<u64, Vec<&BlockPlace>> = BTreeMap::new();
         for block in self.catalogue.blocks.values() {
@@ -166,7 +165,6 @@ impl TextCopy {
     }
 }
 
-/// Returns the path of the catalogue.
 pub(super) fn catalogue_in(folder: &Path) -> PathBuf {
     folder.join("catalogue")
 }
@@ -176,7 +174,6 @@ pub(super) fn blocks_in(folder: &Path, number: u64) -> PathBuf {
     folder.join(format!("{number:08}.texts"))
 }
 
-/// Returns the path of a group.
 pub(super) fn groups_in(folder: &Path, number: u64) -> PathBuf {
     folder.join(format!("{number:08}.grams"))
 }

@@ -99,7 +99,6 @@ fn automaton_of(words: &[String]) -> Result<AhoCorasick> {
         .map_err(|error| Error::invalid(error.to_string()))
 }
 
-/// Whether all words match in a text.
 fn has_all_words(automaton: &AhoCorasick, words: usize, text: &str) -> bool {
     let mut seen = 0_u64;
     automaton.find_overlapping_iter(text).any(|hit| {

@@ -355,7 +355,6 @@ impl Session {
     }
 }
 
-/// Returns the id of the checkpoint that a change restores.
 fn restored_checkpoint(change: &RecordChange) -> Option<&CheckpointId> {
     match change {
         RecordChange::Checkpoint { checkpoint, .. }

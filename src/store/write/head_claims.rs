@@ -50,7 +50,6 @@ impl HeadClaims {
         self.error.take()
     }
 
-    /// Returns the stored claims.
     pub(in crate::store) fn state(&self) -> &RevisionState {
         &self.state
     }

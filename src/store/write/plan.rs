@@ -26,7 +26,6 @@ use std::collections::BTreeSet;
 /// If the clock is this far behind the head, a warning is given.
 const CLOCK_BEHIND_MICROS: i64 = 5 * 60 * 1_000_000;
 
-/// A branch with its session.
 pub(super) type BranchOfSession = (SessionNumber, BranchNumber);
 
 impl SessionWrite<'_> {

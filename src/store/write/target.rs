@@ -40,7 +40,6 @@ pub(super) struct PrecedingRevision {
     pub(super) fork: Option<String>,
 }
 
-/// The place of a planned write.
 pub(super) struct WritePlace {
     pub(super) session: SessionNumber,
     /// The branch of the new revision.
@@ -56,7 +55,6 @@ pub(super) struct WritePlace {
 }
 
 impl WritePlace {
-    /// Whether the write begins the branch.
     pub(super) fn begins_branch(&self) -> bool {
         matches!(self.branch_changes.first(), Some(RecordChange::Branch { .. }))
     }

@@ -25,7 +25,6 @@ pub(super) struct ChannelState {
     form: PayloadForm,
     /// The elements, in their order.
     elements: Vec<PayloadElement>,
-    /// The ids of the elements.
     ids: Vec<u64>,
 }
 

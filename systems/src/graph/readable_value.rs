@@ -33,7 +33,6 @@ mod extension {
     pub(super) const PYDANTIC_1: i8 = 4;
     /// A model of pydantic 2.
     pub(super) const PYDANTIC_2: i8 = 5;
-    /// An array of numpy.
     pub(super) const NUMPY_ARRAY: i8 = 6;
     /// A value from which a channel of changes goes on.
     pub(super) const DELTA_SNAPSHOT: i8 = 7;
@@ -190,7 +189,6 @@ fn text<'a>(value: &'a ValueRef<'_>) -> Option<&'a str> {
     if let ValueRef::String(text) = value { text.as_str() } else { None }
 }
 
-/// Returns a class with what is said of it.
 fn class<const N: usize>(path: &str, said: [(&str, Value); N]) -> Value {
     let said = said.into_iter().map(|(name, value)| (name.to_owned(), value));
     Value::Map(said.chain([(CLASS_FIELD.to_owned(), path.into())]).collect())

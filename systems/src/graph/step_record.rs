@@ -59,7 +59,6 @@ pub(super) fn run_tag(run_id: &str) -> String {
 }
 
 impl StepRecord {
-    /// Returns the tags of the checkpoint.
     pub(super) fn tags(&self) -> Vec<String> {
         let source = self.source.as_deref().filter(|source| !source.is_empty()).map(label);
         let run = self.run_id.as_deref().map(run_tag);
@@ -248,7 +247,6 @@ pub(super) fn writes_of(value: &Value) -> Result<Vec<PendingWrite>> {
     writes.collect()
 }
 
-/// Returns the checkpoints that are steps.
 pub(super) fn steps_of(checkpoints: Vec<Checkpoint>) -> Result<Vec<(Checkpoint, StepRecord)>> {
     let mut found = Vec::new();
     for checkpoint in checkpoints {

@@ -6,11 +6,12 @@
 //! moved back before the receipt, until there is none. No consistent cut within these checkpoints
 //! is later for any agent. Randell's domino effect (1975) leads to the beginning in the worst case.
 
+use serde::Serialize;
 use std::collections::BTreeMap;
 
 /// A message from one agent to another. Its ends are positions in the two sessions: the sequence
 /// number of the last revision or checkpoint at that time.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct AgentMessage {
     /// The id of the message.
     pub id: String,
@@ -18,9 +19,11 @@ pub struct AgentMessage {
     pub from: String,
     /// The receiving agent.
     pub to: String,
-    /// The sequence number after which it was sent.
+    /// The sequence number after which it was sent; not serialised.
+    #[serde(skip)]
     pub sent: u64,
-    /// The sequence number after which it was received; `None` if it was not.
+    /// The sequence number after which it was received; `None` if it was not. Not serialised.
+    #[serde(skip)]
     pub received: Option<u64>,
 }
 

@@ -17,13 +17,14 @@ use forge_store::model::{
     Checkpoint, CheckpointId, Fact, FactOrigin, FieldMap, Key, Kind, SessionKind, Timestamp, Value,
 };
 use forge_store::store::{ClaimChange, ResolvedMoment, Session, Store, WriteContext, WriteReport};
+use serde::Serialize;
 use std::collections::BTreeMap;
 
 /// The id of the one claim of this kind in a program's session.
 const ID: &str = "program";
 
 /// The position of an agent when its program was checkpointed.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct CheckpointReference {
     /// The checkpoint as it was named, or a name by which to find it again.
     pub checkpoint: String,

@@ -42,7 +42,6 @@ const COLUMNS: [(&str, &[&str]); 5] = [
     ("error_count", &["error_info", "error_count"]),
 ];
 
-/// The type of a field.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum ProgressFieldType {
     Text,

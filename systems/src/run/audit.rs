@@ -2,6 +2,7 @@
 
 use super::template::{is_output, scan};
 use forge_store::vocabulary;
+use serde::Serialize;
 use std::collections::BTreeSet;
 
 vocabulary! {
@@ -17,7 +18,7 @@ vocabulary! {
 }
 
 /// A finding in a text.
-#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 pub struct PromptFinding {
     /// The line number, from 1.
     pub line: usize,

@@ -224,7 +224,6 @@ pub(super) fn items_of(state: &StateAt) -> Result<Vec<RunItem>> {
     state.claims().entries_of_kind(Kind::Item).map(read).collect()
 }
 
-/// Returns a text field of a map.
 pub(super) fn field_text(value: Option<&Value>, name: &str) -> Option<String> {
     match value?.field(name)? {
         Value::Text(text) => Some(text.clone()),

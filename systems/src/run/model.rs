@@ -4,6 +4,7 @@
 use crate::join;
 use forge_store::error::Result;
 use forge_store::model::{Timestamp, Value};
+use serde::Serialize;
 
 /// The status of a run.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -103,10 +104,11 @@ pub struct RunItem {
     pub rows: Vec<i64>,
 }
 
-/// The output of a step for an item.
-#[derive(Clone, Debug, PartialEq)]
+/// The output of a step for an item. It is serialised without the item, which lists it.
+#[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct StepOutput {
     /// The name of the item.
+    #[serde(skip)]
     pub item: String,
     /// The name of the step.
     pub step: String,

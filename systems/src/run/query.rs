@@ -158,7 +158,6 @@ impl WorkflowRun {
         Ok(template::render(template, &|name| self.value_of(&state, &loaded, name)))
     }
 
-    /// Returns the value of a placeholder.
     fn value_of(&self, state: &RunState, loaded: &LoadedItem, name: &str) -> Option<String> {
         if let Some(step) = template::step_of(name, &|step| loaded.is_done(step)) {
             return loaded.output(&step).map(|output| output.content.clone());

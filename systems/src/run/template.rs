@@ -39,7 +39,6 @@ impl RenderError {
     }
 }
 
-/// A placeholder in a text.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct TemplatePlaceholder<'a> {
     pub(super) name: &'a str,

@@ -5,7 +5,6 @@ use super::fault::{FaultKind, Remedy, ThreadFault};
 use super::message_format::{CheckedMessage, MessageProblem};
 use std::collections::BTreeMap;
 
-/// A message of the outcome.
 #[derive(Debug)]
 pub(super) struct PlannedMessage {
     /// The source message in the history, if any.

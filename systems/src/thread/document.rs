@@ -3,7 +3,6 @@
 use super::raw_json::{RawObject, compact, list, written_list};
 use std::borrow::Cow;
 
-/// The layout of a history in a text.
 #[derive(Clone, Debug, PartialEq, Eq)]
 enum HistoryLayout {
     List,

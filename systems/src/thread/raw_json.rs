@@ -56,7 +56,6 @@ impl<'a> RawObject<'a> {
         }
     }
 
-    /// Removes a field.
     pub(super) fn remove(&mut self, name: &str) {
         self.0.retain(|(field, _)| field != name);
     }

@@ -386,7 +386,6 @@ impl SanitizePlan<'_> {
     }
 }
 
-/// Returns the problem of a misplaced result in this message.
 fn misplaced(answer: &ToolResultPart, holder: usize) -> MessageProblem {
     MessageProblem::new(FaultKind::MisplacedResult, answer.display_name().as_deref(), Remedy::Moved)
         .at(holder)

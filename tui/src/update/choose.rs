@@ -10,7 +10,6 @@ use crate::panes::{FindState, OverlayPane};
 use crate::theme::TextTone;
 use forge_store::store::PageDirection;
 
-/// Returns the text of a row that is searched.
 #[must_use]
 pub(crate) fn searched_text(row: &TimelineRow) -> String {
     match &row.story {

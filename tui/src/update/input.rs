@@ -10,7 +10,6 @@ use crate::theme::TextTone;
 /// The maximum length of an input, in characters.
 const MAX_LETTERS: usize = 1000;
 
-/// What is erased.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum EraseRange {
     /// The last character.

@@ -74,7 +74,6 @@ fn held_count(app: &App) -> usize {
     app.state.view.as_ref().map_or(0, |view| view.items.len())
 }
 
-/// Scrolls the details.
 pub(super) fn scroll_detail(app: &mut App, rows: isize) {
     let inside = WindowLayout::inside(WindowLayout::from_app(app).detail);
     let count =

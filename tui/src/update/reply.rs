@@ -203,18 +203,13 @@ fn opened(app: &mut App, overview: SessionOverview) -> Vec<AppEffect> {
 fn head(app: &App) -> Option<TimelineRow> {
     let last = app.session.last?;
     let branch = app.session.branch.clone();
+    let place = HistoryPosition { time: last, rank: HistoryRank::Sequence(u64::MAX) };
     Some(TimelineRow {
-        place: HistoryPosition { time: last, rank: HistoryRank::Sequence(u64::MAX) },
-        target: MomentTarget::Head,
         title: format!("the head of {branch}: {} claims held", app.session.claims),
-        branch,
         sign: RowSign::Head,
-        by: String::new(),
-        tags: Vec::new(),
         id: "HEAD".to_owned(),
         weight: 3,
-        merged: None,
-        story: None,
+        ..TimelineRow::new(place, MomentTarget::Head, branch)
     })
 }
 

@@ -32,7 +32,6 @@ pub(super) fn shortened(text: &str, room: usize) -> String {
     if safe.width() > room { cut(&safe, room) } else { safe.into_owned() }
 }
 
-/// Clears an area.
 pub(super) fn clear(buffer: &mut Buffer, area: Rect) {
     let area = area.intersection(buffer.area);
     for y in area.top()..area.bottom() {

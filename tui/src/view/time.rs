@@ -61,7 +61,6 @@ pub(crate) fn time_at(app: &App, x: u16) -> Option<Timestamp> {
     }
 }
 
-/// Returns the time of the selection.
 pub(super) fn selected_time(app: &App) -> Option<Timestamp> {
     app.row().map(|row| row.place.time)
 }
@@ -114,7 +113,6 @@ pub(super) fn draw(app: &App, area: Rect, buffer: &mut Buffer) {
 const BARS: [&str; 9] = [" ", "▁", "▂", "▃", "▄", "▅", "▆", "▇", "█"];
 const ASCII_BARS: [&str; 9] = [" ", ".", ".", ":", ":", "|", "|", "#", "#"];
 
-/// Returns the bar for a count.
 fn bar(count: u32, ascii: bool) -> &'static str {
     let height = (32 - count.leading_zeros()) as usize;
     let bars = if ascii { &ASCII_BARS } else { &BARS };

@@ -51,7 +51,6 @@ pub(super) fn entity_title(kind: Kind, value: &Value) -> String {
     one_line(&said)
 }
 
-/// A text in one line.
 pub(super) fn one_line(text: &str) -> String {
     const MOST: usize = 400;
     let mut line = String::new();
@@ -103,26 +102,13 @@ fn change_words(change: &EntryChange) -> (String, u8) {
     }
 }
 
-/// Whether a change is a change of status.
 pub(super) fn changes_status(change: &EntryChange) -> bool {
     change_words(change).1 == 2
 }
 
-/// The timeline row of an item.
 pub(super) fn row(item: &PageItem) -> TimelineRow {
-    let row = TimelineRow {
-        place: item.place,
-        target: MomentTarget::Time(item.place.time),
-        branch: item.branch.clone(),
-        sign: RowSign::Fact,
-        title: String::new(),
-        by: String::new(),
-        tags: Vec::new(),
-        id: String::new(),
-        weight: 0,
-        merged: None,
-        story: None,
-    };
+    let target = MomentTarget::Time(item.place.time);
+    let row = TimelineRow::new(item.place, target, item.branch.clone());
     match &item.what {
         PageItemContent::Checkpoint(checkpoint) => {
             let sign = match checkpoint.trigger {
@@ -220,7 +206,6 @@ pub(super) fn is_empty(item: &PageItem) -> bool {
         if known.fact.kind == Kind::Message && entity_title(Kind::Message, &known.fact.value).is_empty())
 }
 
-/// Whether an item passes a filter.
 pub(super) fn passes(item: &PageItem, filter: &TimelineFilter) -> bool {
     if filter.is_empty() {
         return true;

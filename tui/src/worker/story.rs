@@ -1,7 +1,7 @@
 //! Reads the story of a session, and the brief of a moment.
 
 use super::confidence;
-use crate::answer::{RowSign, TimelineRow};
+use crate::answer::TimelineRow;
 use crate::effect::MomentTarget;
 use crate::story_view::{
     AxisEvent, AxisEventKind, StoryLine, StorySummary, StoryView, ruler_shape,
@@ -65,7 +65,6 @@ fn longest_pause(times: &[Timestamp]) -> i64 {
 /// How many places an axis tells apart at most.
 const PLACES: f64 = 4096.0;
 
-/// Returns the events on the axis of time.
 fn events(story: &Story, stretches: &[TimeStretch]) -> Vec<AxisEvent> {
     let ruler = TimeRuler::new(stretches, ruler_shape(0.0));
     let mut events: BTreeMap<(u32, AxisEventKind), AxisEvent> = BTreeMap::new();
@@ -142,20 +141,13 @@ fn item_row(item: &StoryItem, on_branch: Option<&str>, current: &str) -> Timelin
     let on_branch = on_branch.map(|branch| format!("(on {branch})  ")).unwrap_or_default();
     let reason = format!("{on_branch}{}", item.reason().unwrap_or_default());
     let id = item.refs.first().map(ToString::to_string).unwrap_or_default();
+    let rank = HistoryRank::Sequence(sequence.unwrap_or(u64::MAX));
+    let target = sequence.map_or(MomentTarget::Time(item.at), MomentTarget::Sequence);
+    let branch = item.branch.clone().unwrap_or_else(|| current.to_owned());
     TimelineRow {
-        place: HistoryPosition {
-            time: item.at,
-            rank: HistoryRank::Sequence(sequence.unwrap_or(u64::MAX)),
-        },
-        target: sequence.map_or(MomentTarget::Time(item.at), MomentTarget::Sequence),
-        branch: item.branch.clone().unwrap_or_else(|| current.to_owned()),
-        sign: RowSign::Fact,
         title: item.text.clone(),
-        by: String::new(),
-        tags: Vec::new(),
         id,
         weight: u8::from(item.loud),
-        merged: None,
         story: Some(Box::new(StoryLine {
             kind: Some(item.kind),
             sign: (sign, sign_tone),
@@ -165,6 +157,7 @@ fn item_row(item: &StoryItem, on_branch: Option<&str>, current: &str) -> Timelin
             refs: item.refs.clone(),
             hidden: Vec::new(),
         })),
+        ..TimelineRow::new(HistoryPosition { time: item.at, rank }, target, branch)
     }
 }
 
@@ -178,17 +171,10 @@ fn folded_row(
     let last = hidden.first();
     let target = last.map_or(MomentTarget::Time(at), |row| row.target);
     let rank = last.map_or(HistoryRank::Sequence(u64::MAX), |row| row.place.rank);
+    let place = HistoryPosition { time: last.map_or(at, |row| row.place.time), rank };
+    let branch = last.map_or_else(|| current.to_owned(), |row| row.branch.clone());
     TimelineRow {
-        place: HistoryPosition { time: last.map_or(at, |row| row.place.time), rank },
-        target,
-        branch: last.map_or_else(|| current.to_owned(), |row| row.branch.clone()),
-        sign: RowSign::Fact,
         title: words,
-        by: String::new(),
-        tags: Vec::new(),
-        id: String::new(),
-        weight: 0,
-        merged: None,
         story: Some(Box::new(StoryLine {
             kind: None,
             sign: (FOLDED_SIGN, TextTone::Dim),
@@ -198,6 +184,7 @@ fn folded_row(
             refs: Vec::new(),
             hidden,
         })),
+        ..TimelineRow::new(place, target, branch)
     }
 }
 

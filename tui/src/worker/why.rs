@@ -125,7 +125,6 @@ impl ClaimGraph {
     }
 }
 
-/// Returns why a claim is held.
 pub(super) fn why(
     session: &Session,
     point: &ResolvedMoment,

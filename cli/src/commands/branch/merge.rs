@@ -45,7 +45,6 @@ pub struct BranchMergeArgs {
 pub enum OpenedMerge {
     /// Nothing is written.
     Preview(SessionReader),
-    /// The merge is written.
     Merge(SessionWriter),
 }
 

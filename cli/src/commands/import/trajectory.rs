@@ -25,7 +25,6 @@ const MAX_ATTEMPTS: usize = 8;
 /// The maximum size of a trajectory, which is read completely.
 const MAX_BYTES: u64 = 256 << 20;
 
-/// Imports the trajectories in the arguments.
 pub(super) fn import_trajectory(
     author: TrajectoryAuthor,
     args: &TrajectoryImportArgs,
@@ -75,7 +74,6 @@ fn import_once(
     };
     let known = session.bookmark(&source)?;
     let mut report = TrajectoryImportReport {
-        author,
         file: shown,
         session: session.summary()?.info.name,
         facts: BTreeMap::new(),

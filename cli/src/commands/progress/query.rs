@@ -39,7 +39,6 @@ pub struct ProgressDoneArgs {
 
 #[derive(Debug, clap::Args)]
 pub struct ProgressShowArgs {
-    /// Which execution.
     #[command(flatten)]
     pub of: ExecutionArgs,
 
@@ -88,7 +87,6 @@ pub struct ProgressValidateArgs {
 
 #[derive(Debug, clap::Args)]
 pub struct ProgressFailedArgs {
-    /// Which execution.
     #[command(flatten)]
     pub of: ExecutionArgs,
 }

@@ -5,8 +5,8 @@ use crate::args::value::{self, MomentArg, NameArg};
 use crate::context::Context;
 use crate::error::CommandError;
 use crate::report::run::{
-    ItemJson, OutputJson, RunAtStepReport, RunExistsReport, RunHistoryReport, RunItemReport,
-    RunJson, RunListReport, RunOutputReport, RunOutputsReport, RunPathReport, RunResumeReport,
+    ItemJson, RunAtStepReport, RunExistsReport, RunHistoryReport, RunItemReport, RunJson,
+    RunListReport, RunOutputReport, RunOutputsReport, RunPathReport, RunResumeReport,
     RunShowReport, StepItemCount,
 };
 use crate::verb::{EitherReport, OpenedStore, Verb, VerbResult};
@@ -31,7 +31,6 @@ pub struct RunItemArgs {
 /// A step of an item.
 #[derive(Debug, clap::Args)]
 pub struct RunStepArgs {
-    /// Which item.
     #[command(flatten)]
     pub item: RunItemArgs,
 
@@ -42,7 +41,6 @@ pub struct RunStepArgs {
 
 #[derive(Debug, clap::Args)]
 pub struct RunOutputArgs {
-    /// The item and its step.
     #[command(flatten)]
     pub step: RunStepArgs,
 
@@ -57,7 +55,6 @@ pub struct RunOutputArgs {
 
 #[derive(Debug, clap::Args)]
 pub struct RunOutputsArgs {
-    /// Which item.
     #[command(flatten)]
     pub item: RunItemArgs,
 
@@ -83,7 +80,6 @@ pub struct RunShowArgs {
 
 #[derive(Debug, clap::Args)]
 pub struct RunHistoryArgs {
-    /// Which item.
     #[command(flatten)]
     pub item: RunItemArgs,
 
@@ -172,7 +168,6 @@ impl Verb for RunOutputArgs {
                 )));
             }
         };
-        let output = output.map(OutputJson::from);
         let (item, step) = (item.item.as_str().to_owned(), step.as_str().to_owned());
         Ok(RunOutputReport { run, item, step, output })
     }
@@ -262,8 +257,7 @@ impl Verb for RunShowArgs {
         let run = find_run(store, self.run.as_ref(), item)?;
         let point = point(context, &run, self.at.as_ref())?;
         let loaded = run.load_at(&point, item.as_str())?;
-        let outputs = loaded.outputs.into_iter().map(OutputJson::from).collect();
-        let item = ItemJson::from(loaded.item);
+        let (item, outputs) = (ItemJson::from(loaded.item), loaded.outputs);
         Ok(EitherReport::First(RunItemReport { run: run.key().to_owned(), item, outputs }))
     }
 }
@@ -290,7 +284,7 @@ impl Verb for RunHistoryArgs {
             }
             Some(step) => {
                 let outputs = run.output_history(item, step.as_str())?;
-                report.outputs = Some(outputs.into_iter().map(|one| one.map(Into::into)).collect());
+                report.outputs = Some(outputs);
             }
         }
         Ok(report)

@@ -18,7 +18,6 @@ pub struct RunRenderArgs {
     #[arg(value_name = "TEMPLATE")]
     pub template: TextArg,
 
-    /// Which item.
     #[command(flatten)]
     pub item: RunItemArgs,
 }

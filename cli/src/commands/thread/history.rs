@@ -58,7 +58,6 @@ pub struct ThreadAppendArgs {
     #[arg(long, value_name = "TOOL,...", value_delimiter = ',')]
     pub idempotent: Vec<String>,
 
-    /// The writer.
     #[command(flatten)]
     pub writer: ThreadWriterArgs,
 }
@@ -86,7 +85,6 @@ pub struct ThreadShowArgs {
 /// Arguments of `forge thread check`.
 #[derive(Debug, clap::Args)]
 pub struct ThreadCheckArgs {
-    /// What to check.
     #[command(flatten)]
     pub of: ThreadSourceArgs,
 }
@@ -94,7 +92,6 @@ pub struct ThreadCheckArgs {
 /// Arguments of `forge thread sanitize`.
 #[derive(Debug, clap::Args)]
 pub struct ThreadSanitizeArgs {
-    /// What to sanitize.
     #[command(flatten)]
     pub of: ThreadSourceArgs,
 

@@ -15,7 +15,6 @@ const GIT_PATIENCE: Duration = Duration::from_secs(4);
 /// How long it may take to end git and to remove its files.
 const GIT_ENDING: Duration = Duration::from_secs(1);
 
-/// The state of a checkout.
 pub(super) struct CodeState {
     /// The id of its fact.
     pub(super) id: String,

@@ -30,7 +30,6 @@ impl ExchangeStamp {
         Some(Self { path: folder.join(format!("{name}.sync")) })
     }
 
-    /// Returns the path of the file.
     pub(super) fn path(&self) -> &Path {
         &self.path
     }

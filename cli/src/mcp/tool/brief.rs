@@ -18,7 +18,6 @@ const LEAST_BYTES: usize = 500;
 /// The maximum size, in bytes.
 const MOST_BYTES: usize = 12_000;
 
-/// `brief`.
 pub(in crate::mcp) struct BriefTool;
 
 /// Arguments of `brief`.

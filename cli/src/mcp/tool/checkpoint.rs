@@ -8,7 +8,6 @@ use crate::error::CommandError;
 use schemars::JsonSchema;
 use serde::Deserialize;
 
-/// `checkpoint`.
 pub(super) struct CheckpointTool;
 
 /// Arguments of `checkpoint`.

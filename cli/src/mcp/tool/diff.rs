@@ -20,7 +20,6 @@ use serde_json::Value;
 /// The default number of rows in a page.
 const ROWS: usize = 40;
 
-/// `diff`.
 pub(in crate::mcp) struct DiffTool;
 
 /// Arguments of `diff`.

@@ -43,20 +43,16 @@ pub(super) enum ToolEffect {
 
 pub(super) trait McpTool {
     const NAME: &'static str;
-    /// Its title for people.
     const TITLE: &'static str;
     /// Its description for models: when to use it.
     const ABOUT: &'static str;
-    /// Its effect on the store.
     const EFFECT: ToolEffect;
     type Arguments: DeserializeOwned + JsonSchema;
     /// The type of its answer.
     type Found: Serialize + JsonSchema;
 
-    /// Returns the session in the arguments.
     fn session(arguments: &Self::Arguments) -> Option<&str>;
 
-    /// Runs the tool.
     fn run(
         arguments: &Self::Arguments,
         request: &mut McpRequest,
@@ -93,7 +89,6 @@ pub struct McpClient {
 type ToolFunction =
     fn(JsonObject, &ServerSetup, &McpClient) -> Result<CallToolResponse, CommandError>;
 
-/// A tool in the table.
 #[derive(Debug)]
 pub struct ToolEntry {
     /// Its description for clients.
@@ -124,7 +119,6 @@ pub fn all() -> &'static [ToolEntry] {
     &TABLE
 }
 
-/// Returns the tool with this name.
 pub fn find(name: &str) -> Option<&'static ToolEntry> {
     all().iter().find(|entry| entry.tool.name == name)
 }

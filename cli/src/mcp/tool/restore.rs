@@ -25,7 +25,6 @@ const CHANGES: usize = 30;
 /// The name of the question, and of its one field.
 const QUESTION: &str = "confirm";
 
-/// `restore`.
 pub(super) struct RestoreTool;
 
 /// Arguments of `restore`.

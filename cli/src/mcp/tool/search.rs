@@ -19,7 +19,6 @@ const MOST_HITS: usize = 50;
 /// The maximum number of links in an answer.
 const LINKS: usize = 5;
 
-/// `search`.
 pub(super) struct SearchTool;
 
 /// Arguments of `search`.

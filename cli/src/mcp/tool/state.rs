@@ -22,7 +22,6 @@ use std::collections::BTreeMap;
 /// The default number of rows in a page.
 const ROWS: usize = 30;
 
-/// `state`.
 pub(in crate::mcp) struct StateTool;
 
 /// Arguments of `state`.
@@ -67,7 +66,6 @@ pub(in crate::mcp) struct StateMoment {
 }
 
 impl StateMoment {
-    /// Returns the moment of this point.
     pub(in crate::mcp) fn from_point(
         session: &Session,
         point: &ResolvedMoment,

@@ -16,7 +16,6 @@ use serde::{Deserialize, Serialize};
 /// The default number of lines in a page.
 const LINES: usize = 40;
 
-/// `story`.
 pub(super) struct StoryTool;
 
 /// Arguments of `story`.

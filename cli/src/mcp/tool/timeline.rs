@@ -18,7 +18,6 @@ const BRANCHES: usize = 50;
 /// The maximum number of linked checkpoints in an answer.
 const LINKS: usize = 5;
 
-/// `timeline`.
 pub(in crate::mcp) struct TimelineTool;
 
 /// Arguments of `timeline`.

@@ -20,7 +20,6 @@ use std::collections::BTreeMap;
 /// The maximum number of rows in each list.
 const ROWS: usize = 15;
 
-/// `why`.
 pub(super) struct WhyTool;
 
 /// Arguments of `why`.

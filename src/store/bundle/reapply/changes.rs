@@ -38,7 +38,6 @@ impl From<RecordChange> for PlannedStep {
     }
 }
 
-/// Returns the branch of a revision.
 pub(super) fn branch_of_revision(change: &RecordChange) -> Option<BranchNumber> {
     match change {
         RecordChange::Revision { header, .. } => {

@@ -98,7 +98,6 @@ impl NormalizedBlocks {
         Self { kept: Vec::new(), changed: false, problems: Vec::new() }
     }
 
-    /// Keeps a block unchanged.
     pub(super) fn keep(&mut self, json: &str) {
         self.kept.push(json.to_owned());
     }

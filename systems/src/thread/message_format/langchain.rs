@@ -198,29 +198,41 @@ fn tidy_list(
         body.set(field, "[]".to_owned());
         return true;
     };
-    let mut kept = Vec::new();
-    let mut changed = false;
-    for entry in entries {
-        match call(entry, field == "invalid_tool_calls") {
-            Some((call, mended)) => {
-                if mended.is_some() {
-                    looked.mended(FaultKind::MistypedArguments, Some(&call.id));
-                    changed = true;
-                }
-                kept.push(mended.unwrap_or_else(|| entry.to_owned()));
-                calls.add(call);
-            }
-            None => {
-                let id = RawObject::parse(entry).map(|entry| id_in(&entry, "id"));
-                looked.removed(FaultKind::MalformedCall, id.as_deref());
-                changed = true;
-            }
-        }
-    }
+    let parse = |entry: &str| {
+        let (call, mended) = call(entry, field == "invalid_tool_calls")?;
+        Some((call, mended.map(|mended| (mended, FaultKind::MistypedArguments))))
+    };
+    let (kept, changed) = keep_calls(&entries, parse, looked, calls);
     if changed {
         body.set(field, written_list(&kept));
     }
     changed
+}
+
+/// Returns the calls of a list that `parse` can read, and whether any changed. It returns a call
+/// with its new text and the fault, if it has one.
+fn keep_calls(
+    entries: &[&str],
+    parse: impl Fn(&str) -> Option<(ToolCallPart, Option<(String, FaultKind)>)>,
+    looked: &mut CheckedMessage<'_>,
+    calls: &mut CollectedCalls,
+) -> (Vec<String>, bool) {
+    let (mut kept, mut changed) = (Vec::new(), false);
+    for entry in entries {
+        if let Some((call, mended)) = parse(entry) {
+            if let Some((_, fault)) = &mended {
+                looked.mended(*fault, Some(&call.id));
+                changed = true;
+            }
+            kept.push(mended.map_or_else(|| (*entry).to_owned(), |(mended, _)| mended));
+            calls.add(call);
+        } else {
+            let id = RawObject::parse(entry).map(|entry| id_in(&entry, "id"));
+            looked.removed(FaultKind::MalformedCall, id.as_deref());
+            changed = true;
+        }
+    }
+    (kept, changed)
 }
 
 /// Checks the calls in the provider's own format, which are used if the list of calls is empty.
@@ -235,27 +247,8 @@ fn tidy_own(
     let Some(mut more) = body.object("additional_kwargs") else {
         return false;
     };
-    let entries: Vec<String> =
-        more.list("tool_calls").unwrap_or_default().into_iter().map(str::to_owned).collect();
-    let mut kept = Vec::new();
-    let mut changed = false;
-    for entry in &entries {
-        match openai_chat::call(entry) {
-            Some((call, mended)) => {
-                if let Some((_, fault)) = &mended {
-                    looked.mended(*fault, Some(&call.id));
-                    changed = true;
-                }
-                kept.push(mended.map_or_else(|| entry.clone(), |(entry, _)| entry));
-                calls.add(call);
-            }
-            None => {
-                let id = RawObject::parse(entry).map(|entry| id_in(&entry, "id"));
-                looked.removed(FaultKind::MalformedCall, id.as_deref());
-                changed = true;
-            }
-        }
-    }
+    let entries = more.list("tool_calls").unwrap_or_default();
+    let (kept, changed) = keep_calls(&entries, openai_chat::call, looked, calls);
     if changed {
         set_or_remove(&mut more, "tool_calls", &kept);
         let more = more.write();

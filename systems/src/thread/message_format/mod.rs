@@ -192,7 +192,6 @@ impl ToolCallPart {
     }
 }
 
-/// The result of a call in a message.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct ToolResultPart {
     /// Empty if it has none.
@@ -297,10 +296,8 @@ impl<'a> CheckedMessage<'a> {
     }
 }
 
-/// The context in which a message is checked.
 #[derive(Clone, Copy, Default)]
 pub(super) struct MessageContext<'a> {
-    /// Whether it is the last message.
     pub(super) last: bool,
     /// The calls of the history that the provider runs itself.
     pub(super) provider_calls: Option<&'a HashSet<String>>,

@@ -157,7 +157,6 @@ fn record_claim<K: RecordedClaim>(
     }
 }
 
-/// The arguments that were given.
 fn given_arguments<const N: usize>(arguments: [(&str, Value); N]) -> FieldMap {
     let mut given = FieldMap::from(arguments.map(|(name, value)| (name.to_owned(), value)));
     given.retain(|_, value| *value != Value::Null && value.as_list() != Some(&[]));
@@ -181,7 +180,6 @@ fn refuse_arguments(what: &str, given: &FieldMap, allowed: &[&str]) -> Result<()
         .hinted("leave these out, or give them in a call of their own"))
 }
 
-/// The word of an argument.
 fn word<W: VocabularyWord>(term: Option<VocabularyTerm<W>>) -> Value {
     term.map(|VocabularyTerm(word)| word.word()).into()
 }
