@@ -5,6 +5,7 @@ use base64::engine::general_purpose::STANDARD as BASE64;
 use serde::de::{self, Deserialize, Deserializer, MapAccess, SeqAccess};
 use serde::ser::{Serialize, SerializeMap, Serializer};
 use std::collections::BTreeMap;
+use std::collections::btree_map::Entry;
 use std::fmt;
 
 /// The only field of a map that stands for bytes in JSON. Its value is their base64.
@@ -261,9 +262,13 @@ impl<'de> Deserialize<'de> for Value {
             }
             fn visit_map<A: MapAccess<'de>>(self, mut fields: A) -> Result<Value, A::Error> {
                 let mut map = FieldMap::new();
-                while let Some((name, value)) = fields.next_entry::<String, Value>()? {
-                    if map.insert(name.clone(), value).is_some() {
-                        return Err(de::Error::custom(format!("field '{name}' occurs twice")));
+                while let Some((name, value)) = fields.next_entry()? {
+                    match map.entry(name) {
+                        Entry::Vacant(field) => drop(field.insert(value)),
+                        Entry::Occupied(field) => {
+                            let twice = format!("field '{}' occurs twice", field.key());
+                            return Err(de::Error::custom(twice));
+                        }
                     }
                 }
                 let bytes = self.readable.then(|| bytes_of_json(&map)).flatten();
