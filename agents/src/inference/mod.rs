@@ -6,8 +6,10 @@
 //! accuracy and how it is measured.
 
 use forge_store::model::{FieldMap, Kind, Value};
-use regex::bytes::{RegexSet, RegexSetBuilder};
-use std::sync::LazyLock;
+use regex_automata::hybrid::dfa::{Cache, DFA};
+use regex_automata::util::syntax;
+use regex_automata::{Input, MatchKind, PatternSet};
+use std::sync::{LazyLock, Mutex, PoisonError};
 
 /// The text of the rules.
 pub const RULES: &str = include_str!("rules.txt");
@@ -32,7 +34,21 @@ pub struct InferredStatement {
 struct InferenceRules {
     /// Kind (`None`: the sentence is skipped) and name of each pattern.
     said: Vec<(Option<Kind>, &'static str)>,
-    patterns: RegexSet,
+    patterns: DFA,
+    /// The states of the automaton that were needed so far.
+    states: Mutex<Cache>,
+}
+
+impl InferenceRules {
+    /// Returns the number of the first rule that matches a sentence.
+    fn first_match(&self, sentence: &str) -> Option<usize> {
+        let mut matches = PatternSet::new(self.said.len());
+        let mut states = self.states.lock().unwrap_or_else(PoisonError::into_inner);
+        let input = Input::new(sentence);
+        let found = self.patterns.try_which_overlapping_matches(&mut states, &input, &mut matches);
+        found.expect("it has no limit and reads every byte");
+        matches.iter().next().map(|rule| rule.as_usize())
+    }
 }
 
 static ALL: LazyLock<InferenceRules> = LazyLock::new(|| {
@@ -42,13 +58,17 @@ static ALL: LazyLock<InferenceRules> = LazyLock::new(|| {
         let (name, pattern) =
             rest.trim_start().split_once(char::is_whitespace).expect("a test reads every rule");
         said.push((kind.parse().ok(), name));
-        patterns.push(format!("(?-u){}", pattern.trim_start()));
+        patterns.push(pattern.trim_start());
     }
-    let patterns = RegexSetBuilder::new(patterns)
-        .case_insensitive(true)
-        .build()
+    // A set of regular expressions would also be prepared for finding where a match begins, which
+    // took two thirds of the time of building it.
+    let patterns = DFA::builder()
+        .syntax(syntax::Config::new().unicode(false).utf8(false).case_insensitive(true))
+        .configure(DFA::config().match_kind(MatchKind::All))
+        .build_many(&patterns)
         .expect("a test compiles every rule");
-    InferenceRules { said, patterns }
+    let states = Mutex::new(patterns.create_cache());
+    InferenceRules { said, patterns, states }
 });
 
 /// Returns what one sentence states, by the first rule that matches. A fragment states nothing, and
@@ -59,8 +79,7 @@ pub fn judge(sentence: &str) -> Option<(Kind, &'static str)> {
         return None;
     }
     let rules = &*ALL;
-    let first = rules.patterns.matches(sentence.as_bytes()).iter().next()?;
-    let (kind, name) = rules.said.get(first)?;
+    let (kind, name) = rules.said.get(rules.first_match(sentence)?)?;
     let kind = kind.filter(|kind| *kind != Kind::Belief || !sentence.ends_with('?'))?;
     Some((kind, *name))
 }
