@@ -11,8 +11,9 @@ use crate::engine::refs::StoreRefs;
 use crate::error::{Error, Result};
 use crate::format::key::{self, KeyBuilder, of};
 use crate::format::{
-    Checkout, CheckpointRow, Delta, FactPage, FactRow, ObjectKind, OperationEffect, OperationRow,
-    ResetSource, RevisionHeader, RevisionRow, SequenceRow, entity_hash, sealed_id, sealed_kind,
+    Checkout, CheckpointRow, Delta, FactPageOutline, FactRow, ObjectKind, OperationEffect,
+    OperationRow, ResetSource, RevisionHeader, RevisionRow, SequenceRow, entity_hash, sealed_id,
+    sealed_kind,
 };
 use crate::model::{
     BranchNumber, Checkpoint, ObjectId, OperationId, RevisionId, SessionId, SessionNumber,
@@ -131,7 +132,7 @@ pub(crate) fn derive_fact_page(
     session: SessionNumber,
     number: u64,
     operation: OperationId,
-    page: &FactPage,
+    page: &FactPageOutline,
     sink: RowSink<'_>,
 ) -> Result<()> {
     for (ordinal, fact) in (0..).zip(&page.facts) {
@@ -375,8 +376,8 @@ fn derive_operation(
                 let found = found.ok_or_else(|| Error::missing(format!("the object {name}")));
                 let found = found.and_then(|number| {
                     let content = object::content(view, ObjectKind::Page, number)?;
-                    let page =
-                        FactPage::decode(&content).map_err(Error::corrupt("a page of facts"))?;
+                    let page = FactPageOutline::decode(&content)
+                        .map_err(Error::corrupt("a page of facts"))?;
                     Ok((number, page))
                 });
                 match found {

@@ -19,12 +19,13 @@ use crate::engine::refs::StoreRefs;
 use crate::error::{Error, Result};
 use crate::format::key::{self, of};
 use crate::format::{
-    BookmarkRow, Checkout, CheckpointRow, Delta, DeltaPart, DeltaSideRange, FactPage, ObjectKind,
-    OperationEffect, OperationRow, Record, RecordChange, RecordRow, ResetSource, RevisionHeader,
-    RevisionRow, SegmentRow, SequenceRow, SessionRemoval, TotalsRow, open, sealed_id,
+    BookmarkRow, Checkout, CheckpointRow, Delta, DeltaPart, DeltaSideRange, FactPageOutline,
+    ObjectKind, OperationEffect, OperationRow, Record, RecordChange, RecordRow, ResetSource,
+    RevisionHeader, RevisionRow, SegmentRow, SequenceRow, SessionRemoval, TotalsRow, open,
+    sealed_id,
 };
 use crate::model::{
-    BranchNumber, Checkpoint, ObjectId, OperationId, SessionId, SessionNumber, Timestamp,
+    BranchNumber, Checkpoint, ObjectId, OperationId, SessionId, SessionNumber, TextRef, Timestamp,
 };
 use incomplete::value_in;
 use operation::OperationPart;
@@ -586,7 +587,7 @@ impl RecordIndexer<'_> {
         if let Some(old) = &old {
             self.forget_checkpoint(number, old);
         }
-        self.names.extend(object::texts_in(&checkpoint.body));
+        self.names.extend(TextRef::objects_in(&checkpoint.body));
         let (time, sequence) = (checkpoint.time, checkpoint.sequence);
         let row = CheckpointRow {
             checkpoint: checkpoint.clone(),
@@ -636,8 +637,8 @@ impl RecordIndexer<'_> {
             }
             DeltaPart::Named(_) => object::content(&self.view(), ObjectKind::Page, number)?,
         };
-        let page = FactPage::decode(&content).map_err(Error::corrupt("a page of facts"))?;
-        self.names.extend(page.facts.iter().flat_map(|fact| object::texts_in(&fact.value)));
+        let page = FactPageOutline::decode(&content).map_err(Error::corrupt("a page of facts"))?;
+        self.names.extend(page.facts.iter().flat_map(|fact| &fact.texts.0));
         let operation = self.placed.record.operation.id;
         let rows = &mut *self.rows;
         derive::derive_fact_page(session, number, operation, &page, &mut |table, key, value| {

@@ -5,7 +5,7 @@ use crate::backend::{self, ScanDirection, Snapshot, TableId};
 use crate::error::{Error, Result};
 use crate::format::key;
 use crate::format::{self, Delta, DeltaSideRange, ObjectKind, PrewrittenRow, sealed_id};
-use crate::model::{ObjectId, TextRef, Value};
+use crate::model::ObjectId;
 
 /// Placeholder for the number of an object that a repair could not save. Never assigned to an
 /// object.
@@ -163,16 +163,4 @@ pub(crate) fn blobs_named_in_delta(delta: &[u8]) -> Result<Vec<ObjectId>> {
     Ok(sides
         .filter_map(|side| if let DeltaSideRange::Blob(id) = side { Some(id) } else { None })
         .collect())
-}
-
-/// Returns the long texts in a value that are separate objects. The other long texts are in a
-/// source.
-pub(crate) fn texts_in(value: &Value) -> Vec<ObjectId> {
-    let mut found = Vec::new();
-    TextRef::each_in(value, &mut |text| {
-        if text.place.is_none() {
-            found.push(text.hash);
-        }
-    });
-    found
 }

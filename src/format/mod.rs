@@ -47,6 +47,7 @@ pub use event::{
     RevisionSelector, SessionEvent, StreamEvent, TagEvent,
 };
 pub use fact_page::FactPage;
+pub(crate) use fact_page::FactPageOutline;
 pub use field_ref::{FieldRef, entry_fields};
 pub use format_marker::{FORMAT_VERSION, FormatMarker, MarkerError};
 pub(crate) use format_marker::{hex, unhex};

@@ -89,10 +89,26 @@ impl TextRef {
         }
     }
 
+    /// Returns the names of the texts inside a value that are objects of their own.
+    pub(crate) fn objects_in(value: &Value) -> Vec<ObjectId> {
+        let mut found = Vec::new();
+        Self::each_in(value, &mut |text| found.extend(text.object()));
+        found
+    }
+
+    /// Returns the name of the text if it is an object of its own.
+    pub(crate) fn object(&self) -> Option<ObjectId> {
+        self.place.is_none().then_some(self.hash)
+    }
+
     /// Parses a value as a reference, if it is one.
     #[must_use]
     pub fn from_value(value: &Value) -> Option<Self> {
-        let fields = value.field(Self::FIELD)?;
+        Self::from_fields(value.field(Self::FIELD)?)
+    }
+
+    /// Parses what the field [`TextRef::FIELD`] holds.
+    pub(crate) fn from_fields(fields: &Value) -> Option<Self> {
         let number = |name| fields.field(name)?.as_i64()?.try_into().ok();
         Some(Self {
             preview: fields

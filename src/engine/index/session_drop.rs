@@ -6,10 +6,10 @@ use crate::backend::{ScanDirection, Snapshot, TableId};
 use crate::error::{Error, Result};
 use crate::format::key::{self, KeyBuilder, of};
 use crate::format::{
-    CheckpointRow, FactPage, ObjectKind, OperationEffect, OperationRow, RevisionHeader,
+    CheckpointRow, FactPageOutline, ObjectKind, OperationEffect, OperationRow, RevisionHeader,
     RevisionRow, SegmentRow,
 };
-use crate::model::{ObjectId, SessionNumber};
+use crate::model::{ObjectId, SessionNumber, TextRef};
 use std::collections::BTreeSet;
 
 /// Tables whose keys begin with the session.
@@ -66,7 +66,7 @@ pub(crate) fn session_objects(
     }
     for (_, row) in rows(view, key::CHECKPOINTS, number)? {
         let row = CheckpointRow::decode(&row).map_err(Error::corrupt("a checkpoint"))?;
-        owned.named.extend(object::texts_in(&row.checkpoint.body));
+        owned.named.extend(TextRef::objects_in(&row.checkpoint.body));
     }
     for (_, row) in rows(view, key::SEGMENTS, number)? {
         let row = SegmentRow::decode(&row).map_err(Error::corrupt("a part of a blob"))?;
@@ -91,7 +91,7 @@ pub(crate) fn session_objects(
                 | OperationEffect::CheckpointChanged { old }
                     if whose =>
                 {
-                    owned.named.extend(object::texts_in(&old.body));
+                    owned.named.extend(TextRef::objects_in(&old.body));
                 }
                 _ => {}
             }
@@ -101,10 +101,8 @@ pub(crate) fn session_objects(
     for page in own.difference(&others) {
         owned.objects.insert(*page);
         let content = object::content(view, ObjectKind::Page, *page)?;
-        let page = FactPage::decode(&content).map_err(Error::corrupt("a page of facts"))?;
-        for fact in page.facts {
-            owned.named.extend(object::texts_in(&fact.value));
-        }
+        let page = FactPageOutline::decode(&content).map_err(Error::corrupt("a page of facts"))?;
+        owned.named.extend(page.facts.iter().flat_map(|fact| &fact.texts.0));
     }
     Ok(owned)
 }

@@ -13,7 +13,9 @@ use crate::format::key::{self, of};
 use crate::format::{
     CheckpointRow, Delta, DeltaPart, KeyframeRow, ObjectKind, compress_sealed, open,
 };
-use crate::model::{BranchNumber, Checkpoint, CheckpointId, ObjectId, OperationId, SessionNumber};
+use crate::model::{
+    BranchNumber, Checkpoint, CheckpointId, ObjectId, OperationId, SessionNumber, TextRef,
+};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// Bytes of the row that lists a change in the history of a claim.
@@ -84,7 +86,7 @@ impl PruneEstimate {
     /// Adds a checkpoint: its sequence number and its id stay.
     pub(crate) fn checkpoint(&mut self, number: SessionNumber, one: &Checkpoint) -> Result<()> {
         self.checkpoints.insert(one.id);
-        self.named.extend(object::texts_in(&one.body));
+        self.named.extend(TextRef::objects_in(&one.body));
         let operation = OperationId::from_bytes([0; 16]);
         let row = CheckpointRow { checkpoint: one.clone(), operation };
         self.row(&of(number).time(one.time).number(one.sequence).build(), &row.encode());

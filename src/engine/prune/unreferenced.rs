@@ -13,7 +13,7 @@ use crate::format::{
     CheckpointRow, DeltaPart, ObjectKind, OperationEffect, OperationRow, Record, RecordChange,
     SessionRemoval, open, sealed_kind,
 };
-use crate::model::{Checkpoint, CheckpointId, ObjectId, SessionNumber};
+use crate::model::{Checkpoint, CheckpointId, ObjectId, SessionNumber, TextRef};
 use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -33,7 +33,7 @@ pub(crate) fn unreferenced_blobs(
     }
     for old in hidden_by(view, pruning)? {
         leaving.checkpoints.insert(old.id);
-        ids.extend(object::texts_in(&old.body));
+        ids.extend(TextRef::objects_in(&old.body));
     }
     for number in pruned_sessions(view, &view.refs, &pruning.operation)? {
         let gone = session(&view.refs, number)?.gone;
