@@ -184,7 +184,6 @@ pub fn seal_with_prefix(
     let compressed = || -> std::io::Result<Vec<u8>> {
         let mut encoder = zstd::stream::Encoder::with_ref_prefix(Vec::new(), level, prefix)?;
         encoder.window_log(WINDOW_LOG)?;
-        encoder.long_distance_matching(thorough && !prefix.is_empty())?;
         encoder.set_pledged_src_size(Some(content.len() as u64))?;
         encoder.write_all(content)?;
         encoder.finish()
