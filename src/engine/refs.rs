@@ -193,12 +193,12 @@ impl SessionRefs {
                     name: name.clone(),
                     base: Some((*base, head.map_or(0, |head| head.sequence))),
                     head: *head,
-                    changes: vec![change.clone()],
+                    changes: vec![BranchChange::clone(change)],
                     hidden: false,
                 });
             }
             RecordChange::BranchChanged { branch, change, .. } => {
-                self.branch_mut(*branch)?.changes.push(change.clone());
+                self.branch_mut(*branch)?.changes.push(BranchChange::clone(change));
             }
             RecordChange::BranchHidden { branch, hidden, .. } => {
                 // Another store may undo the creation of the branch that is checked out here.
@@ -555,7 +555,7 @@ pub(super) mod tests {
             agent_session: None,
             started_at,
         };
-        advance_by(&mut refs, &RecordChange::Session { info }).unwrap();
+        advance_by(&mut refs, &RecordChange::Session { info: Box::new(info) }).unwrap();
         refs
     }
 

@@ -191,7 +191,7 @@ impl SpoolRecordBuilder<'_> {
             }
             info.name = free_name(&self.refs, wanted.kind, &info.name)?;
         }
-        self.push(RecordChange::Session { info })?;
+        self.push(RecordChange::Session { info: Box::new(info) })?;
         Ok(number)
     }
 

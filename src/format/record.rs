@@ -68,10 +68,10 @@ pub enum RecordChange {
     Head(Box<StoreHead>),
     /// A session is created; its number is the count of sessions before it. It has the branch
     /// `main`.
-    Session { info: SessionMetadata },
+    Session { info: Box<SessionMetadata> },
     /// A session is begun beside another one with the same id, which it will replace. Until then
     /// it is hidden. Its number is the count of sessions before it.
-    SessionBegun { info: SessionMetadata },
+    SessionBegun { info: Box<SessionMetadata> },
     /// A session that was begun beside another one replaces it: everything of the other one is
     /// permanently deleted.
     SessionReplaced {
@@ -100,14 +100,14 @@ pub enum RecordChange {
         /// The revision it was forked from, if that branch had one.
         head: Option<BranchHead>,
         /// The time of its creation, its status and its metadata.
-        change: BranchChange,
+        change: Box<BranchChange>,
     },
     /// A branch's status or metadata change.
     BranchChanged {
         session: SessionNumber,
         branch: BranchNumber,
         /// The time of the change, the new status and metadata.
-        change: BranchChange,
+        change: Box<BranchChange>,
     },
     /// The creation of a branch is undone or redone.
     BranchHidden {

@@ -114,7 +114,7 @@ pub(super) fn begun(
     let number = desk.refs.sessions.len() as SessionNumber;
     let takes_over = takes_over || desk.refs.last_used.is_none();
     let is_debug = info.kind == SessionKind::Debug;
-    let mut changes = vec![RecordChange::Session { info }];
+    let mut changes = vec![RecordChange::Session { info: Box::new(info) }];
     if is_debug && takes_over {
         changes.push(RecordChange::Used { session: number });
     }

@@ -82,7 +82,7 @@ impl Session {
                 name: name.to_owned(),
                 base,
                 head,
-                change: change.clone(),
+                change: Box::new(change.clone()),
             }];
             Ok((Some(Record { operation: operation.clone(), changes }), ()))
         })
@@ -110,8 +110,11 @@ impl Session {
             }
             let changed = (status, &metadata) != (old.status, &old.metadata);
             let change = BranchChange { time: act.now, status, metadata };
-            let changes =
-                vec![RecordChange::BranchChanged { session: self.number, branch, change }];
+            let changes = vec![RecordChange::BranchChanged {
+                session: self.number,
+                branch,
+                change: Box::new(change),
+            }];
             let record = Record { operation: operation.clone(), changes };
             Ok((changed.then_some(record), changed))
         })

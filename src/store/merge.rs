@@ -150,7 +150,11 @@ impl Session {
                 let (status, metadata) = (BranchStatus::Merged, now.metadata.clone());
                 let change = BranchChange { time: operation.time, status, metadata };
                 let branch = worked.source.0;
-                changes.push(RecordChange::BranchChanged { session: self.number, branch, change });
+                changes.push(RecordChange::BranchChanged {
+                    session: self.number,
+                    branch,
+                    change: Box::new(change),
+                });
             }
             if !merging.quietly {
                 let checkpoint = Checkpoint {

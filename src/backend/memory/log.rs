@@ -92,7 +92,8 @@ impl MemorySegments {
         Ok(tail)
     }
 
-    fn append(&mut self, payload: Vec<u8>) -> AppendedRecord {
+    fn append(&mut self, mut payload: Vec<u8>) -> AppendedRecord {
+        payload.shrink_to_fit();
         let position = self.end;
         let end = position + FRAME_BYTES + payload.len() as u64;
         let hash = if self.is_unhashed {

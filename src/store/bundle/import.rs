@@ -381,7 +381,7 @@ impl BundleImporter<'_> {
             let mut changes = Vec::new();
             if !is_there {
                 self.check_agent(&refs, session)?;
-                changes.push(RecordChange::Session { info: session.info.clone() });
+                changes.push(RecordChange::Session { info: Box::new(session.info.clone()) });
                 // It becomes the last used session only if there is none.
                 if session.info.kind == SessionKind::Debug && refs.last_used.is_none() {
                     changes.push(RecordChange::Used { session: number });

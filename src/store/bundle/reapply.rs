@@ -349,7 +349,8 @@ impl<'a> Reapply<'a> {
             let name = self.free_branch_name(refs, &refs.branch(branch)?.name);
             let base = common.map_or(branch, |common| common.branch);
             let session = self.new;
-            let changes = vec![RecordChange::Branch { session, name, base, head, change }];
+            let changes =
+                vec![RecordChange::Branch { session, name, base, head, change: Box::new(change) }];
             Ok((Some(Record { operation: self.operation.clone(), changes }), number))
         })
     }

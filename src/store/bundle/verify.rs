@@ -91,7 +91,7 @@ pub(super) fn verify_bundle<'a>(
         if !ids.insert(session.info.id) {
             return Err(damaged(first.at, "it holds a session twice"));
         }
-        let change = RecordChange::Session { info: session.info.clone() };
+        let change = RecordChange::Session { info: Box::new(session.info.clone()) };
         match &mut refs {
             Some(refs) if !session.needs_earlier() => advance_by(refs, &change)?,
             _ => refs = None,

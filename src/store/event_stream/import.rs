@@ -567,7 +567,11 @@ impl<'a> StreamImporter<'a> {
                     let branch = branch_number(refs, &from.branch)?;
                     let metadata = refs.branch(branch)?.latest_change().metadata.clone();
                     let change = BranchChange { time: at, status: BranchStatus::Merged, metadata };
-                    RecordChange::BranchChanged { session: number, branch, change }
+                    RecordChange::BranchChanged {
+                        session: number,
+                        branch,
+                        change: Box::new(change),
+                    }
                 }
                 StreamEvent::Tag(event) => {
                     let checkpoint = Box::new(tagged(desk, number, event)?);

@@ -149,7 +149,7 @@ pub(super) fn branch_changes(
         let mut changes = Vec::new();
         if (status, &metadata) != (old.status, &old.metadata) {
             let change = BranchChange { time, status, metadata };
-            changes.push(RecordChange::BranchChanged { session, branch, change });
+            changes.push(RecordChange::BranchChanged { session, branch, change: Box::new(change) });
         }
         if let Some(hidden) = event.taken_back {
             changes.push(RecordChange::BranchHidden { session, branch, hidden });
@@ -170,5 +170,5 @@ pub(super) fn branch_changes(
     let status = event.status.unwrap_or_default();
     let change = BranchChange { time, status, metadata: said(&BranchMetadata::default()) };
     let name = event.name.clone();
-    Ok(vec![RecordChange::Branch { session, name, base, head, change }])
+    Ok(vec![RecordChange::Branch { session, name, base, head, change: Box::new(change) }])
 }

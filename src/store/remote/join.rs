@@ -186,7 +186,7 @@ impl Store {
     fn begin_beside(&self, operation: &Operation, info: &SessionMetadata) -> Result<SessionNumber> {
         self.engine.commit(CommitDurability::Later, &mut |desk| {
             let number = desk.refs.sessions.len() as SessionNumber;
-            let changes = vec![RecordChange::SessionBegun { info: info.clone() }];
+            let changes = vec![RecordChange::SessionBegun { info: Box::new(info.clone()) }];
             Ok((Some(Record { operation: operation.clone(), changes }), number))
         })
     }

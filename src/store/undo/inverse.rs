@@ -90,7 +90,11 @@ impl Session {
                 OperationEffect::BranchChanged { branch, old } => {
                     let mut change = old.clone();
                     change.time = operation.time;
-                    changes.push(RecordChange::BranchChanged { session, branch: *branch, change });
+                    changes.push(RecordChange::BranchChanged {
+                        session,
+                        branch: *branch,
+                        change: Box::new(change),
+                    });
                 }
                 OperationEffect::Switched { old, .. } => {
                     changes.push(RecordChange::switched(session, *old, operation.time));

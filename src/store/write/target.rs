@@ -103,7 +103,7 @@ impl SessionWrite<'_> {
             return Ok((number, None));
         }
         let number = refs.sessions.len() as SessionNumber;
-        Ok((number, Some(RecordChange::Session { info: SessionMetadata::clone(info) })))
+        Ok((number, Some(RecordChange::Session { info: Box::new(SessionMetadata::clone(info)) })))
     }
 
     /// Returns the branch whose head is the preceding revision. If there is none, it is a new
@@ -145,7 +145,13 @@ impl SessionWrite<'_> {
         };
         let metadata = BranchMetadata::default();
         let change = BranchChange { time, status: BranchStatus::Active, metadata };
-        let begins = RecordChange::Branch { session: number, name, base: own, head, change };
+        let begins = RecordChange::Branch {
+            session: number,
+            name,
+            base: own,
+            head,
+            change: Box::new(change),
+        };
         Ok((session.branches.len() as BranchNumber, Some(begins)))
     }
 }

@@ -287,7 +287,7 @@ fn record() -> Record {
     let checkpoint = || Box::new(checkpoint());
     let named = DeltaPart::Named(ObjectId::from_bytes([0x99; 32]));
     let changes = vec![
-        RecordChange::Session { info: info() },
+        RecordChange::Session { info: Box::new(info()) },
         RecordChange::Pinned { session: None },
         RecordChange::Used { session },
         RecordChange::Branch {
@@ -295,9 +295,9 @@ fn record() -> Record {
             name: "try".to_owned(),
             base: 0,
             head: Some(head()),
-            change: change(),
+            change: Box::new(change()),
         },
-        RecordChange::BranchChanged { session, branch: 1, change: change() },
+        RecordChange::BranchChanged { session, branch: 1, change: Box::new(change()) },
         RecordChange::BranchHidden { session, branch: 1, hidden: true },
         RecordChange::switched(session, 1, TIME),
         RecordChange::Object { object: object() },
@@ -400,7 +400,7 @@ fn records() {
     let joined = Record {
         operation: operation(),
         changes: vec![
-            RecordChange::SessionBegun { info: info() },
+            RecordChange::SessionBegun { info: Box::new(info()) },
             RecordChange::SessionReplaced { session: 2, of: 1 },
             RecordChange::SessionAbandoned { session: 3 },
         ],

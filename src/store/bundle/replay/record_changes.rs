@@ -87,7 +87,7 @@ impl SessionReplay<'_> {
                 let change = self.refs.branch(branch)?.changes.get(*told).cloned();
                 *told += 1;
                 let change = change.ok_or_else(|| Error::missing("what a branch became"))?;
-                one(RecordChange::BranchChanged { session, branch, change })
+                one(RecordChange::BranchChanged { session, branch, change: Box::new(change) })
             }
             OperationEffect::BranchHidden { branch, hidden, .. } => {
                 one(RecordChange::BranchHidden { session, branch, hidden })
@@ -194,7 +194,7 @@ impl SessionReplay<'_> {
             name: refs.name.clone(),
             base,
             head,
-            change: change.ok_or_else(|| Error::missing("the making of a branch"))?,
+            change: Box::new(change.ok_or_else(|| Error::missing("the making of a branch"))?),
         })
     }
 
