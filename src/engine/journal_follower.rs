@@ -45,6 +45,9 @@ struct TailState {
     loaded: bool,
 }
 
+/// The tail of a copied store; see [`JournalFollower::copied_tail`].
+pub(crate) struct CopiedTail(TailState);
+
 impl TailState {
     /// Rebases the tail onto the generation at this position. Earlier records are dropped; later
     /// ones stay, so that the next writer need not read them again. Returns the old state.
@@ -423,6 +426,29 @@ impl JournalFollower {
             *known = TailState::default();
         }
         Err(replaced_too_fast())
+    }
+
+    /// Returns the generation below the tail, and the tail for the follower of a copy of this store.
+    pub(crate) fn copied_tail(&self) -> Result<(Arc<dyn Snapshot>, CopiedTail)> {
+        let mut known = self.lock_tail();
+        for _ in 0..MAX_ATTEMPTS {
+            self.catch_up(&mut known)?;
+            if let Some(generation) = self.ensure_base(&mut known)? {
+                let (records, refs) = (Arc::clone(&known.records), Arc::clone(&known.refs));
+                let (start, end, base) = (known.start, known.end, known.base.clone());
+                let loaded = true;
+                let tail =
+                    TailState { start, end, records, refs, base, loaded, ..TailState::default() };
+                return Ok((generation, CopiedTail(tail)));
+            }
+            *known = TailState::default();
+        }
+        Err(replaced_too_fast())
+    }
+
+    /// Begins with the tail of a copied store, so that it is not decoded again.
+    pub(crate) fn begin_with(&self, CopiedTail(tail): CopiedTail) {
+        *self.lock_tail() = tail;
     }
 
     /// Adds records that this process has read or written itself. Known ones are skipped.

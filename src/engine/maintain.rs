@@ -37,29 +37,44 @@ impl Engine {
     /// Applies the tail if it is long enough and no other process is applying it. Returns whether
     /// it did.
     pub(crate) fn apply_if_long(&self, bytes: u64) -> Result<bool> {
+        self.begin_apply_if_long(bytes)?.map_or(Ok(false), StartedApply::finish)
+    }
+
+    /// Begins to apply the tail like [`Engine::apply_if_long`]: what is written from now on is not
+    /// part of it.
+    pub(crate) fn begin_apply_if_long(&self, bytes: u64) -> Result<Option<StartedApply<'_>>> {
         // After a timeout on the append lock, do not wait for it again for maintenance.
         let kept_out = self.lock_timed_out.load(Ordering::Relaxed);
         if kept_out || self.check_writable().is_err() || self.follower.tail_cost() < bytes {
-            return Ok(false);
+            return Ok(None);
         }
         // A maintenance thread, or a command that only applies, has time for large keyframes.
         let patient = bytes == 0 || self.has_maintainer();
-        match self.apply(if patient { MAX_STATE_BYTES } else { MAX_HURRIED_BYTES }) {
-            // Another process has applied it meanwhile, because the lease of this one had ended.
-            Err(Error::Backend(backend::Error::Gone { .. })) => {
-                self.follower.forget();
-                Ok(false)
-            }
-            applied => applied,
+        let max_state_bytes = if patient { MAX_STATE_BYTES } else { MAX_HURRIED_BYTES };
+        match self.begin_apply(max_state_bytes) {
+            Err(error) => self.applied_by_another(error).map(|()| None),
+            begun => begun,
         }
     }
 
-    /// Applies the tail unless another process is doing so. Makes keyframes of states of at most
-    /// `max_state_bytes`. Returns whether it did.
-    fn apply(&self, max_state_bytes: u64) -> Result<bool> {
+    /// Returns an error unless it says that another process has applied the tail meanwhile, because
+    /// the lease of this one had ended.
+    fn applied_by_another(&self, error: Error) -> Result<()> {
+        match error {
+            Error::Backend(backend::Error::Gone { .. }) => {
+                self.follower.forget();
+                Ok(())
+            }
+            error => Err(error),
+        }
+    }
+
+    /// Begins a new segment after the tail, unless another process is applying it. Makes keyframes
+    /// of states of at most `max_state_bytes`.
+    fn begin_apply(&self, max_state_bytes: u64) -> Result<Option<StartedApply<'_>>> {
         self.check_writable()?;
         self.drain()?;
-        let Some(mut applier) = self.follower.index.try_writer()? else { return Ok(false) };
+        let Some(applier) = self.follower.index.try_writer()? else { return Ok(None) };
         let from = applier.view().position();
         let (_, end) = self.follower.written_refs()?;
         // The first record of the segment after a generation contains only the head.
@@ -70,7 +85,7 @@ impl Engine {
                 .all(|change| matches!(change, RecordChange::Head(_)))
         });
         if end <= from || only_head {
-            return Ok(false);
+            return Ok(None);
         }
         object::check_counter(applier.view())?;
         if self.has_maintainer()
@@ -84,47 +99,13 @@ impl Engine {
         let rotated = self.rotate()?;
         // Writers that waited for the rotation go first.
         parallel::yield_to_foreground();
-        let Some(position) = rotated else { return Ok(false) };
-        let distances = BTreeMap::new();
-        let chunks = BTreeSet::new();
-        let opened = ObjectCache::default();
-        let mut work = KeyframeBuilder {
-            refs: StoreRefs::default(),
-            distances,
+        Ok(rotated.map(|position| StartedApply {
+            engine: self,
+            applier,
+            from,
+            position,
             max_state_bytes,
-            chunks,
-            opened,
-        };
-        let mut rows = RowOverlay::default();
-        let mut apply = |placed: &PositionedRecord| -> Result<()> {
-            let PositionedRecord { position, hash, ref record } = *placed;
-            let smaller = compressed(record)?;
-            let smaller = smaller.map(|record| PositionedRecord { position, hash, record });
-            work.record(applier.view(), &mut rows, smaller.as_ref().unwrap_or(placed))?;
-            parallel::yield_to_foreground();
-            if rows.len() >= BATCH_ROWS {
-                applier.write(std::mem::take(&mut rows).into_batch())?;
-            }
-            Ok(())
-        };
-        if let Some(records) = self.follower.records_between(from, position) {
-            for placed in records {
-                apply(&placed)?;
-            }
-        } else {
-            self.read_between(from, position, &mut apply)?;
-        }
-        work.drop_chunks(applier.view(), &mut rows, position)?;
-        put_changed_sessions(applier.view(), &mut rows, &work.refs)?;
-        applier.write(rows.into_batch())?;
-        publish(applier, position)?;
-        // Before anything else: a writer that finds the new generation first would spend its own
-        // time on rebasing.
-        self.follower.note_published(position);
-        self.follower.log.remove_before(position)?;
-        // Until now this process read the previous generation.
-        self.follower.tidy();
-        Ok(true)
+        }))
     }
 
     /// Reads the records between two positions and calls `each` with them.
@@ -197,6 +178,71 @@ impl Engine {
     }
 }
 
+/// An apply whose tail has ended: a new segment has begun after it.
+#[must_use = "nothing is applied before it is finished"]
+pub(crate) struct StartedApply<'a> {
+    engine: &'a Engine,
+    applier: Box<dyn IndexWriter>,
+    from: LogPosition,
+    position: LogPosition,
+    max_state_bytes: u64,
+}
+
+impl StartedApply<'_> {
+    /// Applies the tail and publishes the next generation. Returns whether it did.
+    pub(crate) fn finish(self) -> Result<bool> {
+        let engine = self.engine;
+        match self.publish() {
+            Err(error) => engine.applied_by_another(error).map(|()| false),
+            Ok(()) => Ok(true),
+        }
+    }
+
+    fn publish(self) -> Result<()> {
+        let Self { engine, mut applier, from, position, max_state_bytes } = self;
+        let distances = BTreeMap::new();
+        let chunks = BTreeSet::new();
+        let opened = ObjectCache::default();
+        let mut work = KeyframeBuilder {
+            refs: StoreRefs::default(),
+            distances,
+            max_state_bytes,
+            chunks,
+            opened,
+        };
+        let mut rows = RowOverlay::default();
+        let mut apply = |placed: &PositionedRecord| -> Result<()> {
+            let PositionedRecord { position, hash, ref record } = *placed;
+            let smaller = compressed(record)?;
+            let smaller = smaller.map(|record| PositionedRecord { position, hash, record });
+            work.record(applier.view(), &mut rows, smaller.as_ref().unwrap_or(placed))?;
+            parallel::yield_to_foreground();
+            if rows.len() >= BATCH_ROWS {
+                applier.write(std::mem::take(&mut rows).into_batch())?;
+            }
+            Ok(())
+        };
+        if let Some(records) = engine.follower.records_between(from, position) {
+            for placed in records {
+                apply(&placed)?;
+            }
+        } else {
+            engine.read_between(from, position, &mut apply)?;
+        }
+        work.drop_chunks(applier.view(), &mut rows, position)?;
+        put_changed_sessions(applier.view(), &mut rows, &work.refs)?;
+        applier.write(rows.into_batch())?;
+        applier.publish(position)?;
+        // Before anything else: a writer that finds the new generation first would spend its own
+        // time on rebasing.
+        engine.follower.note_published(position);
+        engine.follower.log.remove_before(position)?;
+        // Until now this process read the previous generation.
+        engine.follower.tidy();
+        Ok(())
+    }
+}
+
 /// Returns the first record of a segment.
 pub(crate) fn head_record(head: StoreHead) -> Record {
     let operation = Operation {
@@ -206,11 +252,6 @@ pub(crate) fn head_record(head: StoreHead) -> Record {
         time: Timestamp::default(),
     };
     Record { operation, changes: vec![RecordChange::Head(Box::new(head))] }
-}
-
-/// Publishes what was written as the next generation, which ends at this position.
-fn publish(applier: Box<dyn IndexWriter>, position: LogPosition) -> Result<()> {
-    Ok(applier.publish(position)?)
 }
 
 /// Makes the keyframes that are due during one pass over revisions.

@@ -21,6 +21,8 @@ use crate::format::key::{self, of};
 use crate::format::{BookmarkRow, EventLine, RecordBytes};
 use import::{StreamImporter, StreamPosition};
 use std::io::{self, BufRead, Read as _};
+use std::panic;
+use std::thread::{self, ScopedJoinHandle};
 
 /// The longest line that is accepted, in bytes.
 const MAX_LINE_BYTES: u64 = 64 << 20;
@@ -35,6 +37,15 @@ struct RehearsalLimits {
     /// With more bytes, or another writer meanwhile, the lines are applied again one by one: other
     /// writers would wait too long for one write of all records.
     bytes_at_once: u64,
+}
+
+impl RehearsalLimits {
+    /// Returns the limits after the first lines of an import: less, because both these lines and
+    /// those before them, which are applied to the index meanwhile, are in memory.
+    const fn beside_an_apply(self) -> Self {
+        let Self { lines, bytes, bytes_at_once } = self;
+        Self { lines: lines.div_ceil(4), bytes: bytes / 4, bytes_at_once: bytes_at_once / 4 }
+    }
 }
 
 impl Default for RehearsalLimits {
@@ -78,8 +89,9 @@ pub type StreamOpener<'a> = &'a mut dyn FnMut() -> io::Result<Box<dyn BufRead>>;
 
 impl Store {
     /// Imports the part of a stream that was added since its last import. Lines are first applied
-    /// to a copy of the store in memory, at most 16,384 or 16 MB at a time: if one cannot be
-    /// applied, none of these is written. Durable after [`Store::sync`].
+    /// to a copy of the store in memory: at most 16,384 or 16 MB, later a quarter of that at a
+    /// time, while the lines before them are applied to the index. If one cannot be applied, none
+    /// of these is written. Durable after [`Store::sync`].
     ///
     /// `open` opens the stream, a second time if another process writes to the store meanwhile;
     /// both are then read in turns. `progress` receives the number of bytes written.
@@ -113,7 +125,7 @@ impl Store {
         act: &WriteContext,
         stream: StreamImportRequest<'_>,
         open: StreamOpener<'_>,
-        (limits, progress): (RehearsalLimits, &dyn Fn(u64)),
+        (first, progress): (RehearsalLimits, &dyn Fn(u64)),
     ) -> Result<StreamImportReport> {
         let home = self.home_of(&stream)?;
         let begun = match &home {
@@ -142,50 +154,60 @@ impl Store {
         let mut second: Option<EventLineReader<'_>> = None;
         self.engine.check_writable()?;
         self.engine.drain_before_write()?;
-        let mut is_end = false;
-        while !is_end {
-            let begin = ahead.mark();
-            let copy = self.copy_in_memory()?;
-            let mut staged = applier.staged(&copy.store);
-            let written = applier.written_lines;
-            let mut rehearse = || {
-                staged.mark()?;
-                let until = || copy.written_bytes() >= limits.bytes;
-                let upto = (begin.lines + limits.lines, &until as &dyn Fn() -> bool);
-                let is_end = play(&mut ahead, &mut staged, upto, &|_| {})?;
-                if is_end {
-                    staged.finish(&ahead.mark())?;
+        let applier = thread::scope(|scope| -> Result<StreamImporter<'_>> {
+            let mut limits = first;
+            let mut is_end = false;
+            let mut applying = None;
+            while !is_end {
+                let begin = ahead.mark();
+                let copy = self.copy_in_memory()?;
+                let mut staged = applier.staged(&copy.store);
+                let written = applier.written_lines;
+                let mut rehearse = || {
+                    staged.mark()?;
+                    let until = || copy.written_bytes() >= limits.bytes;
+                    let upto = (begin.lines + limits.lines, &until as &dyn Fn() -> bool);
+                    let is_end = play(&mut ahead, &mut staged, upto, &|_| {})?;
+                    if is_end {
+                        staged.finish(&ahead.mark())?;
+                    }
+                    Ok(is_end)
+                };
+                is_end = rehearse().map_err(|error| match error {
+                    Error::Invalid(problem) if written > known.lines => Error::Invalid(format!(
+                        "{problem}; the first {written} lines are imported: mend the line and import the stream again"
+                    )),
+                    error => error,
+                })?;
+                wait_for(applying.take())?;
+                if copy.written_bytes() <= limits.bytes_at_once && copy.append_to(self)? {
+                    applier = applier.take_over(staged);
+                    drop(copy);
+                    progress(ahead.bytes);
+                    if let Some(begun) = self.engine.begin_apply_if_long(APPLY_BYTES)? {
+                        limits = first.beside_an_apply();
+                        applying = Some(scope.spawn(|| begun.finish()));
+                    }
+                    continue;
                 }
-                Ok(is_end)
-            };
-            is_end = rehearse().map_err(|error| match error {
-                Error::Invalid(problem) if written > known.lines => Error::Invalid(format!(
-                    "{problem}; the first {written} lines are imported: mend the line and import the stream again"
-                )),
-                error => error,
-            })?;
-            if copy.written_bytes() <= limits.bytes_at_once && copy.append_to(self)? {
-                applier = applier.take_over(staged);
-                drop(copy);
-                progress(ahead.bytes);
-                self.maintain(APPLY_BYTES)?;
-                continue;
+                drop((staged, copy));
+                let mut input = match second.take() {
+                    Some(input) => input,
+                    None => EventLineReader::resume(self, open().map_err(unreadable)?, &known)?,
+                };
+                input.skip_to(&begin)?;
+                applier.mark()?;
+                play(&mut input, &mut applier, (ahead.number, &|| false), progress)?;
+                if is_end {
+                    // An import whose stream cannot be read to its end is unfinished.
+                    input.fill()?;
+                    applier.finish(&input.mark())?;
+                }
+                second = Some(input);
             }
-            drop((staged, copy));
-            let mut input = match second.take() {
-                Some(input) => input,
-                None => EventLineReader::resume(self, open().map_err(unreadable)?, &known)?,
-            };
-            input.skip_to(&begin)?;
-            applier.mark()?;
-            play(&mut input, &mut applier, (ahead.number, &|| false), progress)?;
-            if is_end {
-                // An import whose stream cannot be read to its end is unfinished.
-                input.fill()?;
-                applier.finish(&input.mark())?;
-            }
-            second = Some(input);
-        }
+            wait_for(applying)?;
+            Ok(applier)
+        })?;
         self.maintain(IMPORTED_TAIL_BYTES).ok();
         Ok(StreamImportReport {
             bytes: ahead.bytes - known.bytes,
@@ -199,6 +221,15 @@ impl Session {
     fn stream_bookmark(&self, source: &str) -> Result<Option<BookmarkRow>> {
         let row = self.view()?.get(key::BOOKMARKS, &of(self.number).text(source).build())?;
         row.map(|row| BookmarkRow::decode(&row).map_err(Error::corrupt("a bookmark"))).transpose()
+    }
+}
+
+/// Waits until a tail is applied.
+fn wait_for(applying: Option<ScopedJoinHandle<'_, Result<bool>>>) -> Result<()> {
+    match applying.map(ScopedJoinHandle::join) {
+        None => Ok(()),
+        Some(Ok(applied)) => applied.map(drop),
+        Some(Err(panic)) => panic::resume_unwind(panic),
     }
 }
 

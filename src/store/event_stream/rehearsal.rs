@@ -41,7 +41,7 @@ impl Store {
         const MAX_ATTEMPTS: usize = 100;
         let engine = &self.engine;
         for _ in 0..MAX_ATTEMPTS {
-            let generation = engine.follower.index.snapshot()?;
+            let (generation, known) = engine.follower.copied_tail()?;
             let start = generation.position();
             let tail = match engine.follower.log.read(start, u64::MAX) {
                 // A newer generation has replaced it.
@@ -59,6 +59,7 @@ impl Store {
                 (SealStatus::Unsealed, SealMode::Absent, None),
                 None,
             );
+            store.engine.follower.begin_with(known);
             return Ok(StoreCopy { store, log, from });
         }
         Err(Error::Internal("the index moves on faster than it can be read".to_owned()))

@@ -248,12 +248,12 @@ fn an_import_appends_once_for_many_lines_whatever_sessions_they_are_of() {
         assert_eq!((taken.lines, taken.sessions.len()), (lines as u64, lines / 2));
         [0, 1].map(|kind| counts[kind].load(Ordering::Relaxed))
     };
-    assert_eq!([256, 512, 1024].map(appends), [[0, 5], [0, 9], [0, 17]]);
+    // Two appends of 64 lines, then a quarter of that while the lines before are applied.
+    assert_eq!([256, 512, 1024].map(appends), [[0, 8], [0, 24], [0, 56]]);
 }
 
-#[test]
-fn a_stream_is_the_same_if_the_index_is_brought_up_to_date_between_its_parts() {
-    // Each session continues after each batch.
+/// Returns lines of three sessions, each of which continues after each batch.
+fn many_lines() -> Vec<String> {
     let mut lines = Vec::new();
     for number in 0..600 {
         let session = ["a", "b", "c"][number / 7 % 3];
@@ -268,7 +268,30 @@ fn a_stream_is_the_same_if_the_index_is_brought_up_to_date_between_its_parts() {
             ));
         }
     }
-    let text = text_of(&lines.iter().map(String::as_str).collect::<Vec<_>>());
+    lines
+}
+
+#[test]
+fn a_wrong_line_is_refused_while_the_lines_before_it_are_applied() {
+    let mut lines = many_lines();
+    let wrong = lines.len() - 1;
+    let right = std::mem::replace(&mut lines[wrong], r#"{"at":"never"}"#.to_owned());
+    let text = |lines: &[String]| lines.iter().map(|line| format!("{line}\n")).collect::<String>();
+    let folder = tempfile::tempdir().unwrap();
+    let store = Store::create(folder.path(), Options::default()).unwrap();
+    let error = import(&store, &text(&lines), 200).unwrap_err().to_string();
+    assert!(error.contains("the first 599 lines are imported"), "{error}");
+    assert!(store.engine.follower.index.position().unwrap() > 0);
+    lines[wrong] = right;
+    import(&store, &text(&lines), 200).unwrap();
+    let whole = Store::in_memory().unwrap();
+    import(&whole, &text(&lines), 10_000).unwrap();
+    assert_eq!(exports(&store), exports(&whole));
+}
+
+#[test]
+fn a_stream_is_the_same_if_the_index_is_brought_up_to_date_between_its_parts() {
+    let text: String = many_lines().into_iter().map(|line| line + "\n").collect();
     let whole = Store::in_memory().unwrap();
     import(&whole, &text, 10_000).unwrap();
     for at_once in [30, 200] {
