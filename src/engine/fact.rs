@@ -1,6 +1,7 @@
 //! Reads facts at a time.
 
 use super::object;
+use super::parallel;
 use super::refs::session;
 use crate::backend::{ScanDirection, Snapshot};
 use crate::engine::refs::StoreRefs;
@@ -228,18 +229,29 @@ pub(crate) struct FactReader {
 }
 
 impl FactReader {
-    /// Opens pages that are not open yet, many in one read.
+    /// Opens pages that are not open yet, many in one read, on all cores if they are large.
     pub(crate) fn open_pages(
         &mut self,
         view: &dyn Snapshot,
         pages: impl Iterator<Item = u64>,
     ) -> Result<()> {
         const PAGES_PER_READ: usize = 256;
+        /// Number of compressed bytes from which another thread takes less time than it costs.
+        const MANY_BYTES: usize = 32 << 10;
         let pages: BTreeSet<u64> = pages.filter(|page| !self.pages.contains_key(page)).collect();
         let pages: Vec<u64> = pages.into_iter().collect();
         for some in pages.chunks(PAGES_PER_READ) {
-            for (number, sealed) in some.iter().zip(object::sealed_many(view, some)?) {
-                self.pages.insert(*number, OpenFactPage::open(*number, &sealed)?);
+            let sealed: Vec<_> = some.iter().zip(object::sealed_many(view, some)?).collect();
+            let bytes: usize = sealed.iter().map(|(_, sealed)| sealed.len()).sum();
+            let most = if bytes < MANY_BYTES { 1 } else { usize::MAX };
+            let (opened, ()) = parallel::map_while(
+                &sealed,
+                most,
+                |(number, sealed)| OpenFactPage::open(**number, sealed),
+                || (),
+            );
+            for (number, page) in some.iter().zip(opened) {
+                self.pages.insert(*number, page?);
             }
         }
         Ok(())

@@ -115,23 +115,33 @@ impl Session {
 
     /// Makes the changes that append these bytes to the bookmark's blob.
     fn segments(&self, bookmark: &SourceBookmark, content: &[u8]) -> Result<Vec<RecordChange>> {
+        let before = self.end_of_source(bookmark)?;
+        let (blob, kept) = (&bookmark.blob, bookmark.kept_bytes());
+        Ok(blob::segments(self.number, blob, kept, &before, content))
+    }
+
+    /// Returns the last bytes of the bookmark's blob, with which the next ones are compressed. The
+    /// process remembers them: a second thread can read them while the next chunk is parsed.
+    ///
+    /// # Errors
+    /// Fails if the store cannot be read.
+    pub fn end_of_source(&self, bookmark: &SourceBookmark) -> Result<Vec<u8>> {
         let kept = bookmark.kept_bytes();
         let view = self.view()?;
         let dropped = session_refs(&view.refs, self.number)?.dropped(&bookmark.blob);
         let from = blob::restart_before(kept).max(dropped);
         let length = kept - from;
-        let mut before = Vec::new();
-        if length > 0 {
-            let engine = &self.store.engine;
-            let (start, known) =
-                engine.blobs.read(&view, self.number, &bookmark.blob, from, length)?;
-            let begin = usize::try_from(from - start).unwrap_or(usize::MAX);
-            let end = begin.saturating_add(usize::try_from(length).unwrap_or(usize::MAX));
-            before = known.get(begin..end).map(<[u8]>::to_vec).ok_or_else(|| {
-                Error::missing(format!("the end of the blob '{}'", bookmark.blob))
-            })?;
+        if length == 0 {
+            return Ok(Vec::new());
         }
-        Ok(blob::segments(self.number, &bookmark.blob, kept, &before, content))
+        let engine = &self.store.engine;
+        let (start, known) = engine.blobs.read(&view, self.number, &bookmark.blob, from, length)?;
+        let begin = usize::try_from(from - start).unwrap_or(usize::MAX);
+        let end = begin.saturating_add(usize::try_from(length).unwrap_or(usize::MAX));
+        known
+            .get(begin..end)
+            .map(<[u8]>::to_vec)
+            .ok_or_else(|| Error::missing(format!("the end of the blob '{}'", bookmark.blob)))
     }
 
     /// Pre-writes segments that are too large for the record of their bookmark. Until that record

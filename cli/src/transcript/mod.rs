@@ -24,6 +24,7 @@ use part_reader::{TranscriptPart, TranscriptPartReader};
 use std::collections::BTreeMap;
 use std::fs::File;
 use std::path::{Path, PathBuf};
+use std::thread;
 
 /// How often a file is retried because another process has imported more of it in the meantime.
 const MAX_ATTEMPTS: usize = 8;
@@ -32,6 +33,8 @@ const MAX_ATTEMPTS: usize = 8;
 const READ_BYTES: u64 = 4 << 20;
 /// The maximum number of bytes that are held in memory before the session is known.
 const MAX_HELD_BYTES: usize = 16 << 20;
+/// The number of stored bytes from which reading their end takes longer than starting a thread.
+const MANY_KEPT_BYTES: u64 = 512 << 10;
 
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct TranscriptImportOptions {
@@ -344,23 +347,33 @@ impl<'a> TranscriptImporter<'a> {
         };
         let mut report = intake.report.clone();
         let mut held: Vec<TranscriptPart> = Vec::new();
-        report.waiting_bytes = reading.for_each_part(|read| {
-            (self.progress)(self.read_before + read.end);
-            report.count(&read.piece, &read.clean, read.lines);
-            if only_look && self.how.dry_run {
-                self.count_new(intake, &read.piece, &mut report)?;
+        let bookmark = intake.bookmark.clone();
+        let is_long = bookmark.bytes >= MANY_KEPT_BYTES && intake.bytes > bookmark.bytes;
+        let continued = intake.session.clone().filter(|_| is_long && !only_look);
+        report.waiting_bytes = thread::scope(|scope| {
+            if let Some(session) = continued {
+                // The store remembers the end. An error occurs again when the end is needed.
+                scope.spawn(move || drop(session.end_of_source(&bookmark)));
             }
-            let began = read.piece.session.as_ref().is_some_and(|draft| draft.started_at.is_some());
-            held.push(read);
-            let length: usize = held.iter().map(|read| read.clean.source().len()).sum();
-            if only_look {
-                held.clear();
-            } else if began || length > MAX_HELD_BYTES {
-                for read in held.drain(..) {
-                    self.write_part(intake, read, &mut report)?;
+            reading.for_each_part(|read| {
+                (self.progress)(self.read_before + read.end);
+                report.count(&read.piece, &read.clean, read.lines);
+                if only_look && self.how.dry_run {
+                    self.count_new(intake, &read.piece, &mut report)?;
                 }
-            }
-            Ok(())
+                let began =
+                    read.piece.session.as_ref().is_some_and(|draft| draft.started_at.is_some());
+                held.push(read);
+                let length: usize = held.iter().map(|read| read.clean.source().len()).sum();
+                if only_look {
+                    held.clear();
+                } else if began || length > MAX_HELD_BYTES {
+                    for read in held.drain(..) {
+                        self.write_part(intake, read, &mut report)?;
+                    }
+                }
+                Ok(())
+            })
         })?;
         for read in held {
             self.write_part(intake, read, &mut report)?;
