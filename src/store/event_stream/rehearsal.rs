@@ -44,8 +44,11 @@ impl Store {
             let (generation, known) = engine.follower.copied_tail()?;
             let start = generation.position();
             let tail = match engine.follower.log.read(start, u64::MAX) {
-                // A newer generation has replaced it.
-                Err(backend::Error::Gone { .. }) => continue,
+                Err(backend::Error::Gone { .. }) => {
+                    // A newer generation has replaced the one that this process has open.
+                    engine.follower.forget();
+                    continue;
+                }
                 tail => tail?,
             };
             let options = Options::default().redaction(engine.options.redaction.clone());

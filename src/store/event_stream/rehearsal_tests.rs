@@ -31,8 +31,8 @@ const LINES: [&str; 8] = [
     r#"{"at":"2026-01-01T00:00:05Z","session":"c","put":{"kind":"note","id":"N1","value":{"description":"z"}}}"#,
 ];
 
-fn text_of(lines: &[&str]) -> String {
-    lines.iter().flat_map(|line| [*line, "\n"]).collect()
+fn text_of(lines: &[impl AsRef<str>]) -> String {
+    lines.iter().flat_map(|line| [line.as_ref(), "\n"]).collect()
 }
 
 fn import(store: &Store, text: &str, at_once: u64) -> Result<StreamImportReport> {
@@ -276,22 +276,43 @@ fn a_wrong_line_is_refused_while_the_lines_before_it_are_applied() {
     let mut lines = many_lines();
     let wrong = lines.len() - 1;
     let right = std::mem::replace(&mut lines[wrong], r#"{"at":"never"}"#.to_owned());
-    let text = |lines: &[String]| lines.iter().map(|line| format!("{line}\n")).collect::<String>();
     let folder = tempfile::tempdir().unwrap();
     let store = Store::create(folder.path(), Options::default()).unwrap();
-    let error = import(&store, &text(&lines), 200).unwrap_err().to_string();
+    let error = import(&store, &text_of(&lines), 200).unwrap_err().to_string();
     assert!(error.contains("the first 599 lines are imported"), "{error}");
     assert!(store.engine.follower.index.position().unwrap() > 0);
     lines[wrong] = right;
-    import(&store, &text(&lines), 200).unwrap();
+    import(&store, &text_of(&lines), 200).unwrap();
     let whole = Store::in_memory().unwrap();
-    import(&whole, &text(&lines), 10_000).unwrap();
+    import(&whole, &text_of(&lines), 10_000).unwrap();
+    assert_eq!(exports(&store), exports(&whole));
+}
+
+/// Regression test: the copy of the store was made from the generation that this process had open,
+/// although the journal after it was gone.
+#[test]
+fn a_stream_is_imported_although_another_process_publishes_a_generation() {
+    let folder = tempfile::tempdir().unwrap();
+    let store = Store::create(folder.path(), Options::default()).unwrap();
+    let lines = many_lines();
+    import(&store, &text_of(&lines[..100]), 10_000).unwrap();
+    let other = Store::open(folder.path(), Options::default()).unwrap();
+    // So few lines that they are not applied.
+    import(&other, &text_of(&lines[..105]), 10_000).unwrap();
+    let begun = other.engine.begin_apply_if_long(0).unwrap().expect("the tail has records");
+    // This process has the old generation open, and reads on into the segment that the other one
+    // has begun.
+    drop(store.engine.follower.view().unwrap());
+    assert!(begun.finish().unwrap());
+    import(&store, &text_of(&lines), 50).unwrap();
+    let whole = Store::in_memory().unwrap();
+    import(&whole, &text_of(&lines), 10_000).unwrap();
     assert_eq!(exports(&store), exports(&whole));
 }
 
 #[test]
 fn a_stream_is_the_same_if_the_index_is_brought_up_to_date_between_its_parts() {
-    let text: String = many_lines().into_iter().map(|line| line + "\n").collect();
+    let text = text_of(&many_lines());
     let whole = Store::in_memory().unwrap();
     import(&whole, &text, 10_000).unwrap();
     for at_once in [30, 200] {
