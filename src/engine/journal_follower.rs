@@ -428,7 +428,8 @@ impl JournalFollower {
         Err(replaced_too_fast())
     }
 
-    /// Returns the generation below the tail, and the tail for the follower of a copy of this store.
+    /// Returns the generation below the tail, and the tail for the follower of a copy of this
+    /// store.
     pub(crate) fn copied_tail(&self) -> Result<(Arc<dyn Snapshot>, CopiedTail)> {
         let mut known = self.lock_tail();
         for _ in 0..MAX_ATTEMPTS {

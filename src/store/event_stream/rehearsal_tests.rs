@@ -252,7 +252,7 @@ fn an_import_appends_once_for_many_lines_whatever_sessions_they_are_of() {
     assert_eq!([256, 512, 1024].map(appends), [[0, 8], [0, 24], [0, 56]]);
 }
 
-/// Returns lines of three sessions, each of which continues after each batch.
+/// Returns lines of three sessions. Each session continues after each batch.
 fn many_lines() -> Vec<String> {
     let mut lines = Vec::new();
     for number in 0..600 {
