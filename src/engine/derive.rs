@@ -11,9 +11,9 @@ use crate::engine::refs::StoreRefs;
 use crate::error::{Error, Result};
 use crate::format::key::{self, KeyBuilder, of};
 use crate::format::{
-    Checkout, CheckpointRow, Delta, FactPageOutline, FactRow, ObjectKind, OperationEffect,
-    OperationRow, ResetSource, RevisionHeader, RevisionRow, SequenceRow, entity_hash, sealed_id,
-    sealed_kind,
+    Checkout, CheckpointRow, Delta, FactPage, FactPageOutline, FactRow, ObjectKind,
+    OperationEffect, OperationRow, ResetSource, RevisionHeader, RevisionRow, SequenceRow,
+    entity_hash, sealed_id, sealed_kind,
 };
 use crate::model::{
     BranchNumber, Checkpoint, ObjectId, OperationId, RevisionId, SessionId, SessionNumber,
@@ -376,9 +376,10 @@ fn derive_operation(
                 let found = found.ok_or_else(|| Error::missing(format!("the object {name}")));
                 let found = found.and_then(|number| {
                     let content = object::content(view, ObjectKind::Page, number)?;
-                    let page = FactPageOutline::decode(&content)
-                        .map_err(Error::corrupt("a page of facts"))?;
-                    Ok((number, page))
+                    // All of it is decoded, so that a value that cannot be read is found.
+                    let page =
+                        FactPage::decode(&content).map_err(Error::corrupt("a page of facts"))?;
+                    Ok((number, FactPageOutline::from(page)))
                 });
                 match found {
                     Ok((number, page)) => {

@@ -236,7 +236,7 @@ impl FactReader {
         pages: impl Iterator<Item = u64>,
     ) -> Result<()> {
         const PAGES_PER_READ: usize = 256;
-        /// Number of compressed bytes from which another thread takes less time than it costs.
+        /// Number of compressed bytes from which another thread saves more time than it costs.
         const MANY_BYTES: usize = 32 << 10;
         let pages: BTreeSet<u64> = pages.filter(|page| !self.pages.contains_key(page)).collect();
         let pages: Vec<u64> = pages.into_iter().collect();

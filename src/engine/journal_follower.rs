@@ -43,6 +43,8 @@ struct TailState {
     operation_rows: Option<Arc<LazyOperationRows>>,
     indexed: usize,
     loaded: bool,
+    /// Whether this is the tail of a copy, which reads one generation to its end.
+    is_copy: bool,
 }
 
 /// The tail of a copied store; see [`JournalFollower::copied_tail`].
@@ -434,12 +436,22 @@ impl JournalFollower {
         let mut known = self.lock_tail();
         for _ in 0..MAX_ATTEMPTS {
             self.catch_up(&mut known)?;
+            if self.adopt_newer_base(&mut known)? {
+                continue;
+            }
             if let Some(generation) = self.ensure_base(&mut known)? {
                 let (records, refs) = (Arc::clone(&known.records), Arc::clone(&known.refs));
                 let (start, end, base) = (known.start, known.end, known.base.clone());
-                let loaded = true;
-                let tail =
-                    TailState { start, end, records, refs, base, loaded, ..TailState::default() };
+                let tail = TailState {
+                    start,
+                    end,
+                    records,
+                    refs,
+                    base,
+                    loaded: true,
+                    is_copy: true,
+                    ..TailState::default()
+                };
                 return Ok((generation, CopiedTail(tail)));
             }
             *known = TailState::default();
@@ -646,7 +658,7 @@ impl JournalFollower {
 
     fn catch_up(&self, known: &mut TailState) -> Result<()> {
         let mut gone: Option<(LogPosition, backend::Error)> = None;
-        if known.base.as_ref().is_some_and(|base| base.expires_soon()) {
+        if !known.is_copy && known.base.as_ref().is_some_and(|base| base.expires_soon()) {
             *known = TailState::default();
         }
         for _ in 0..MAX_ATTEMPTS {

@@ -159,7 +159,7 @@ pub fn compress_sealed(sealed: &[u8]) -> Result<Option<Vec<u8>>, DecodeError> {
 pub enum CompressionEffort {
     /// Finds repetitions nearby.
     Quick,
-    /// Finds repetitions anywhere, for three times the work per byte.
+    /// Finds repetitions in the content and the 4 MiB before it, for three times the work per byte.
     Thorough,
 }
 

@@ -20,6 +20,7 @@ use crate::error::{Error, Result};
 use crate::format::key::{self, of};
 use crate::format::{BookmarkRow, EventLine, RecordBytes};
 use import::{StreamImporter, StreamPosition};
+use rehearsal::StoreCopy;
 use std::io::{self, BufRead, Read as _};
 use std::panic;
 use std::thread::{self, ScopedJoinHandle};
@@ -40,11 +41,10 @@ struct RehearsalLimits {
 }
 
 impl RehearsalLimits {
-    /// Returns the limits after the first lines of an import: less, because both these lines and
-    /// those before them, which are applied to the index meanwhile, are in memory.
+    /// Returns the limits for lines that are in memory together with the lines before them, which
+    /// are applied to the index meanwhile.
     const fn beside_an_apply(self) -> Self {
-        let Self { lines, bytes, bytes_at_once } = self;
-        Self { lines: lines.div_ceil(4), bytes: bytes / 4, bytes_at_once: bytes_at_once / 4 }
+        Self { lines: self.lines.div_ceil(4), bytes: self.bytes / 4, ..self }
     }
 }
 
@@ -89,9 +89,9 @@ pub type StreamOpener<'a> = &'a mut dyn FnMut() -> io::Result<Box<dyn BufRead>>;
 
 impl Store {
     /// Imports the part of a stream that was added since its last import. Lines are first applied
-    /// to a copy of the store in memory: at most 16,384 or 16 MB, later a quarter of that at a
-    /// time, while the lines before them are applied to the index. If one cannot be applied, none
-    /// of these is written. Durable after [`Store::sync`].
+    /// to a copy of the store in memory, at most 16,384 or 16 MB at a time, and a quarter of that
+    /// while the lines before them are applied to the index. If one cannot be applied, none of
+    /// these is written. Durable after [`Store::sync`].
     ///
     /// `open` opens the stream, a second time if another process writes to the store meanwhile;
     /// both are then read in turns. `progress` receives the number of bytes written.
@@ -163,30 +163,24 @@ impl Store {
                 let copy = self.copy_in_memory()?;
                 let mut staged = applier.staged(&copy.store);
                 let written = applier.written_lines;
-                let mut rehearse = || {
-                    staged.mark()?;
-                    let until = || copy.written_bytes() >= limits.bytes;
-                    let upto = (begin.lines + limits.lines, &until as &dyn Fn() -> bool);
-                    let is_end = play(&mut ahead, &mut staged, upto, &|_| {})?;
-                    if is_end {
-                        staged.finish(&ahead.mark())?;
-                    }
-                    Ok(is_end)
-                };
-                is_end = rehearse().map_err(|error| match error {
+                let rehearsed = rehearse(&mut ahead, &mut staged, &copy, limits);
+                let applied = wait_for(applying.take());
+                is_end = rehearsed.map_err(|error| match error {
                     Error::Invalid(problem) if written > known.lines => Error::Invalid(format!(
                         "{problem}; the first {written} lines are imported: mend the line and import the stream again"
                     )),
                     error => error,
                 })?;
-                wait_for(applying.take())?;
+                applied?;
                 if copy.written_bytes() <= limits.bytes_at_once && copy.append_to(self)? {
                     applier = applier.take_over(staged);
                     drop(copy);
                     progress(ahead.bytes);
                     if let Some(begun) = self.engine.begin_apply_if_long(APPLY_BYTES)? {
                         limits = first.beside_an_apply();
-                        applying = Some(scope.spawn(|| begun.finish()));
+                        // Without a thread, a later apply does it.
+                        let apply = thread::Builder::new().spawn_scoped(scope, || begun.finish());
+                        applying = apply.ok();
                     }
                     continue;
                 }
@@ -208,6 +202,8 @@ impl Store {
             wait_for(applying)?;
             Ok(applier)
         })?;
+        // The last copy was made of a generation that is replaced now.
+        self.engine.follower.tidy();
         self.maintain(IMPORTED_TAIL_BYTES).ok();
         Ok(StreamImportReport {
             bytes: ahead.bytes - known.bytes,
@@ -222,6 +218,22 @@ impl Session {
         let row = self.view()?.get(key::BOOKMARKS, &of(self.number).text(source).build())?;
         row.map(|row| BookmarkRow::decode(&row).map_err(Error::corrupt("a bookmark"))).transpose()
     }
+}
+
+/// Applies the next lines to a copy of the store. Returns whether the stream ended.
+fn rehearse(
+    input: &mut EventLineReader<'_>,
+    staged: &mut StreamImporter<'_>,
+    copy: &StoreCopy,
+    limits: RehearsalLimits,
+) -> Result<bool> {
+    staged.mark()?;
+    let is_enough = || copy.written_bytes() >= limits.bytes;
+    let is_end = play(input, staged, (input.number + limits.lines, &is_enough), &|_| {})?;
+    if is_end {
+        staged.finish(&input.mark())?;
+    }
+    Ok(is_end)
 }
 
 /// Waits until a tail is applied.

@@ -5,7 +5,6 @@ use crate::error::CommandError;
 use crate::private_files;
 use std::io;
 use std::path::Path;
-use toml_edit::{DocumentMut, Item, Table, Value};
 
 /// Sets a key in this file, which is created if it is missing.
 ///
@@ -25,14 +24,14 @@ pub fn set(
             return Err(CommandError::io(&format!("cannot read '{}'", path.display()), error));
         }
     };
+    let new = edited(&old, key, value);
     // The user's layer knows every key, so this only checks that the edit had the intended effect.
-    let has_value = |new: &String| {
-        read_text(new, ConfigLayer::User).is_ok_and(|read| read.get(key.name) == Some(value))
-    };
-    let Some(new) = edited(&old, key, value).filter(has_value) else {
+    let took =
+        read_text(&new, ConfigLayer::User).is_ok_and(|read| read.get(key.name) == Some(value));
+    if !took {
         let message = format!("cannot change '{}' in '{}'", key.name, path.display());
         return Err(CommandError::invalid(message).hinted("write it there by hand"));
-    };
+    }
     let folder = path.parent().unwrap_or(Path::new(""));
     private_files::create_directories(folder)
         .and_then(|()| private_files::replace_file(path, new.as_bytes()))
@@ -40,33 +39,74 @@ pub fn set(
 }
 
 /// Returns the text with the key set: in its line, or else at the end of its table, or else at the
-/// end of the top-level part; `None` if only a person can change it.
-fn edited(text: &str, key: &SettingKey, value: &SettingValue) -> Option<String> {
-    let mut document: DocumentMut = text.parse().ok()?;
-    let mut value: Value = value.to_toml().parse().ok()?;
-    value.decor_mut().set_prefix(" ");
-    let mut names: Vec<&str> = key.name.split('.').collect();
-    let name = names.pop()?;
-    let mut table = document.as_table_mut();
-    for part in names {
-        let dotted = || {
-            let mut made = Table::new();
-            made.set_dotted(true);
-            Item::Table(made)
-        };
-        table = table.entry(part).or_insert_with(dotted).as_table_mut()?;
-    }
-    if let Some(item) = table.get_mut(name) {
-        let old = item.as_value_mut()?;
-        // The comment after the value.
-        if let Some(suffix) = old.decor().suffix().cloned() {
-            value.decor_mut().set_suffix(suffix);
+/// end of the top-level part.
+fn edited(text: &str, key: &SettingKey, value: &SettingValue) -> String {
+    let (table_wanted, short) = key.name.rsplit_once('.').unwrap_or(("", key.name));
+    let mut lines: Vec<String> = text.lines().map(str::to_owned).collect();
+    let mut table = String::new();
+    let mut end_of_table = None;
+    let mut end_of_top = 0;
+    for (number, line) in lines.iter_mut().enumerate() {
+        if let Some(header) = table_name(line) {
+            table = header;
+        } else if let Some((name, _)) = line.split_once('=') {
+            let name: String = name.split('.').map(unquoted).collect::<Vec<_>>().join(".");
+            let full = if table.is_empty() { name } else { format!("{table}.{name}") };
+            if full == key.name {
+                *line = with_value(line, value);
+                return joined(&lines);
+            }
         }
-        *old = value;
-    } else {
-        table.insert(name, Item::Value(value));
+        if line.trim().is_empty() || line.trim_start().starts_with('#') {
+            continue;
+        }
+        if table.is_empty() {
+            end_of_top = number + 1;
+        } else if table == table_wanted {
+            end_of_table = Some(number + 1);
+        }
     }
-    Some(document.to_string())
+    match end_of_table {
+        Some(place) => lines.insert(place, format!("{short} = {}", value.to_toml())),
+        None => lines.insert(end_of_top, format!("{} = {}", key.name, value.to_toml())),
+    }
+    joined(&lines)
+}
+
+/// The name in a table header.
+fn table_name(line: &str) -> Option<String> {
+    let inside = line.trim_start().strip_prefix('[')?.split_once(']')?.0;
+    Some(inside.split('.').map(unquoted).collect::<Vec<_>>().join("."))
+}
+
+/// A part of a key, trimmed and without quotes.
+fn unquoted(part: &str) -> &str {
+    part.trim().trim_matches(['"', '\''])
+}
+
+/// A line `name = old # comment` with another value.
+fn with_value(line: &str, value: &SettingValue) -> String {
+    let (name, old) = line.split_once('=').unwrap_or((line, ""));
+    let comment = trailing_comment(old).map(|comment| format!(" {comment}")).unwrap_or_default();
+    format!("{}= {}{comment}", name, value.to_toml())
+}
+
+/// The comment after a value: from the first `#` outside quotes.
+fn trailing_comment(text: &str) -> Option<&str> {
+    let mut quote = None;
+    for (place, character) in text.char_indices() {
+        match (quote, character) {
+            (None, '#') => return Some(&text[place..]),
+            (None, '"' | '\'') => quote = Some(character),
+            (Some(open), _) if open == character => quote = None,
+            _ => {}
+        }
+    }
+    None
+}
+
+fn joined(lines: &[String]) -> String {
+    lines.iter().flat_map(|line| [line.as_str(), "\n"]).collect()
 }
 
 #[cfg(test)]
@@ -77,7 +117,7 @@ mod tests {
     fn after(text: &str, name: &str, value: &str) -> String {
         let key = SettingKey::find(name).unwrap();
         let value = key.parse(value).unwrap();
-        let new = edited(text, key, &value).unwrap();
+        let new = edited(text, key, &value);
         assert_eq!(read_text(&new, ConfigLayer::User).unwrap().get(name), Some(&value), "{new}");
         new
     }
@@ -93,6 +133,9 @@ mod tests {
             after(text, "keep.last", "4"),
             "# mine\nlock_timeout  = 5 # long\n\n[keep]\n# few\nlast = 4\n"
         );
+        // A writer of TOML gathers the keys of a table.
+        let text = "keep.last = 3\n# colours\ncolor = \"never\"\nkeep.days = 9\n";
+        assert_eq!(after(text, "color", "always"), text.replace("never", "always"));
     }
 
     #[test]

@@ -352,8 +352,10 @@ impl<'a> TranscriptImporter<'a> {
         let continued = intake.session.clone().filter(|_| is_long && !only_look);
         report.waiting_bytes = thread::scope(|scope| {
             if let Some(session) = continued {
-                // The store remembers the end. An error occurs again when the end is needed.
-                scope.spawn(move || drop(session.end_of_source(&bookmark)));
+                // The store remembers the end. Without a thread, it is read when it is needed; an
+                // error occurs again then.
+                let read = move || drop(session.end_of_source(&bookmark));
+                let _ = thread::Builder::new().spawn_scoped(scope, read);
             }
             reading.for_each_part(|read| {
                 (self.progress)(self.read_before + read.end);
