@@ -23,7 +23,7 @@ use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 
 /// The known part of the journal's tail.
 #[derive(Default)]
-struct TailState {
+pub(crate) struct TailState {
     /// Start of the tail: the position of its generation.
     start: LogPosition,
     end: LogPosition,
@@ -47,10 +47,12 @@ struct TailState {
     is_copy: bool,
 }
 
-/// The tail of a copied store; see [`JournalFollower::copied_tail`].
-pub(crate) struct CopiedTail(TailState);
-
 impl TailState {
+    /// Returns the position of its end.
+    pub(crate) const fn end(&self) -> LogPosition {
+        self.end
+    }
+
     /// Rebases the tail onto the generation at this position. Earlier records are dropped; later
     /// ones stay, so that the next writer need not read them again. Returns the old state.
     fn rebase_onto(&mut self, position: LogPosition) -> Option<Self> {
@@ -417,50 +419,32 @@ impl JournalFollower {
     /// Returns a snapshot at the end of the journal.
     pub(crate) fn written_view(&self) -> Result<ReadSnapshot> {
         let mut known = self.lock_tail();
-        for _ in 0..MAX_ATTEMPTS {
-            self.look(&mut known)?;
-            if self.adopt_newer_base(&mut known)? {
-                continue;
-            }
-            if let Some(base) = self.ensure_base(&mut known)? {
-                return Self::indexed(&mut known, base);
-            }
-            *known = TailState::default();
-        }
-        Err(replaced_too_fast())
+        let base = self.look_with_base(&mut known)?;
+        Self::indexed(&mut known, base)
     }
 
-    /// Returns the generation below the tail, and the tail for the follower of a copy of this
-    /// store.
-    pub(crate) fn copied_tail(&self) -> Result<(Arc<dyn Snapshot>, CopiedTail)> {
+    /// Returns the generation below the tail, and the tail as the follower of a copy of this store
+    /// begins with it.
+    pub(crate) fn copied_tail(&self) -> Result<(Arc<dyn Snapshot>, TailState)> {
         let mut known = self.lock_tail();
-        for _ in 0..MAX_ATTEMPTS {
-            self.catch_up(&mut known)?;
-            if self.adopt_newer_base(&mut known)? {
-                continue;
-            }
-            if let Some(generation) = self.ensure_base(&mut known)? {
-                let (records, refs) = (Arc::clone(&known.records), Arc::clone(&known.refs));
-                let (start, end, base) = (known.start, known.end, known.base.clone());
-                let tail = TailState {
-                    start,
-                    end,
-                    records,
-                    refs,
-                    base,
-                    loaded: true,
-                    is_copy: true,
-                    ..TailState::default()
-                };
-                return Ok((generation, CopiedTail(tail)));
-            }
-            *known = TailState::default();
-        }
-        Err(replaced_too_fast())
+        // A request may have looked before others wrote.
+        self.catch_up(&mut known)?;
+        let generation = self.look_with_base(&mut known)?;
+        let tail = TailState {
+            start: known.start,
+            end: known.end,
+            records: Arc::clone(&known.records),
+            refs: Arc::clone(&known.refs),
+            base: known.base.clone(),
+            loaded: true,
+            is_copy: true,
+            ..TailState::default()
+        };
+        Ok((generation, tail))
     }
 
-    /// Begins with the tail of a copied store, so that it is not decoded again.
-    pub(crate) fn begin_with(&self, CopiedTail(tail): CopiedTail) {
+    /// Begins with the tail of a copied store. The log of the copy need not have it.
+    pub(crate) fn begin_with(&self, tail: TailState) {
         *self.lock_tail() = tail;
     }
 
@@ -654,6 +638,22 @@ impl JournalFollower {
         self.catch_up(known)?;
         request::note_look(self.address());
         Ok(())
+    }
+
+    /// Reads what is new in the log, like [`JournalFollower::look`], and opens the generation below
+    /// the tail.
+    fn look_with_base(&self, known: &mut TailState) -> Result<Arc<dyn Snapshot>> {
+        for _ in 0..MAX_ATTEMPTS {
+            self.look(known)?;
+            if self.adopt_newer_base(known)? {
+                continue;
+            }
+            if let Some(base) = self.ensure_base(known)? {
+                return Ok(base);
+            }
+            *known = TailState::default();
+        }
+        Err(replaced_too_fast())
     }
 
     fn catch_up(&self, known: &mut TailState) -> Result<()> {

@@ -139,8 +139,7 @@ pub(super) fn finish(
         digest: sealed.digest,
         count: sealed.count,
     };
-    let mut changes = Vec::with_capacity(sealed.blobs.len() + 1);
-    changes.extend_from_slice(&sealed.blobs);
+    let mut changes = sealed.blobs.clone();
     changes.push(RecordChange::Revision {
         session: place.session,
         header: RecordBytes(encoded),

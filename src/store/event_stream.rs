@@ -238,11 +238,8 @@ fn rehearse(
 
 /// Waits until a tail is applied.
 fn wait_for(applying: Option<ScopedJoinHandle<'_, Result<bool>>>) -> Result<()> {
-    match applying.map(ScopedJoinHandle::join) {
-        None => Ok(()),
-        Some(Ok(applied)) => applied.map(drop),
-        Some(Err(panic)) => panic::resume_unwind(panic),
-    }
+    let Some(applying) = applying else { return Ok(()) };
+    applying.join().unwrap_or_else(|panic| panic::resume_unwind(panic)).map(drop)
 }
 
 /// The error of a stream that does not begin with what was imported from it before.

@@ -93,6 +93,7 @@ impl MemorySegments {
     }
 
     fn append(&mut self, mut payload: Vec<u8>) -> AppendedRecord {
+        // The room for growth would be kept with it.
         payload.shrink_to_fit();
         let position = self.end;
         let end = position + FRAME_BYTES + payload.len() as u64;

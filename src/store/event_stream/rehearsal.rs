@@ -3,9 +3,9 @@
 //! appended to the journal at once.
 
 use crate::backend::memory::{MemoryLog, SingleGeneration};
-use crate::backend::{self, LogPosition, SealMode};
+use crate::backend::{LogPosition, LogTail, SealMode};
 use crate::engine::commit::SealStatus;
-use crate::error::{Error, Result};
+use crate::error::Result;
 use crate::store::{Options, Store};
 use std::sync::Arc;
 
@@ -36,36 +36,23 @@ impl StoreCopy {
 
 impl Store {
     /// Returns a copy of this store in memory. What is written to it changes nothing here. It reads
-    /// the newest generation of this store and has its own journal after that.
+    /// the newest generation of this store and the known tail, and has its own journal after that.
     pub(super) fn copy_in_memory(&self) -> Result<StoreCopy> {
-        const MAX_ATTEMPTS: usize = 100;
         let engine = &self.engine;
-        for _ in 0..MAX_ATTEMPTS {
-            let (generation, known) = engine.follower.copied_tail()?;
-            let start = generation.position();
-            let tail = match engine.follower.log.read(start, u64::MAX) {
-                Err(backend::Error::Gone { .. }) => {
-                    // A newer generation has replaced the one that this process has open.
-                    engine.follower.forget();
-                    continue;
-                }
-                tail => tail?,
-            };
-            let options = Options::default().redaction(engine.options.redaction.clone());
-            let from = tail.end;
-            let log = MemoryLog::continuing(tail, start).without_hashes();
-            let store = Self::assemble(
-                Arc::new(log.clone()),
-                Arc::new(SingleGeneration(generation)),
-                engine.marker.clone(),
-                options,
-                (SealStatus::Unsealed, SealMode::Absent, None),
-                None,
-            );
-            store.engine.follower.begin_with(known);
-            return Ok(StoreCopy { store, log, from });
-        }
-        Err(Error::Internal("the index moves on faster than it can be read".to_owned()))
+        let (generation, tail) = engine.follower.copied_tail()?;
+        let from = tail.end();
+        let log = MemoryLog::continuing(LogTail { frames: Vec::new(), end: from }, from);
+        let log = log.without_hashes();
+        let store = Self::assemble(
+            Arc::new(log.clone()),
+            Arc::new(SingleGeneration(generation)),
+            engine.marker.clone(),
+            Options::default().redaction(engine.options.redaction.clone()),
+            (SealStatus::Unsealed, SealMode::Absent, None),
+            None,
+        );
+        store.engine.follower.begin_with(tail);
+        Ok(StoreCopy { store, log, from })
     }
 }
 

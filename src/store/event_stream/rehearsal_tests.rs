@@ -2,7 +2,7 @@
 
 use super::*;
 use crate::backend::memory::MemoryIndex;
-use crate::backend::{AppendedRecord, LogTail, WriteAheadLog};
+use crate::backend::{self, AppendedRecord, WriteAheadLog};
 use crate::format::FormatMarker;
 use crate::model::Timestamp;
 use crate::store::event_stream::{RehearsalLimits, StreamImportReport, StreamImportRequest};
@@ -288,8 +288,8 @@ fn a_wrong_line_is_refused_while_the_lines_before_it_are_applied() {
     assert_eq!(exports(&store), exports(&whole));
 }
 
-/// Regression test: the copy of the store was made from the generation that this process had open,
-/// although the journal after it was gone.
+/// Regression test: the copy of the store read the journal after the generation that this process
+/// had open, although it was gone.
 #[test]
 fn a_stream_is_imported_although_another_process_publishes_a_generation() {
     let folder = tempfile::tempdir().unwrap();
