@@ -14,6 +14,8 @@ use crate::engine::refs::session as session_refs;
 use crate::error::{Error, Result};
 use crate::format::{Record, RecordChange};
 use crate::model::{Fact, OperationId};
+use std::ops::Range;
+use std::sync::Arc;
 
 /// The next chunk of a source, with the facts parsed from it.
 #[derive(Debug, Default)]
@@ -115,33 +117,38 @@ impl Session {
 
     /// Makes the changes that append these bytes to the bookmark's blob.
     fn segments(&self, bookmark: &SourceBookmark, content: &[u8]) -> Result<Vec<RecordChange>> {
-        let before = self.end_of_source(bookmark)?;
+        let (known, end) = self.end_of_source(bookmark)?;
+        let before = known
+            .get(end)
+            .ok_or_else(|| Error::missing(format!("the end of the blob '{}'", bookmark.blob)))?;
         let (blob, kept) = (&bookmark.blob, bookmark.kept_bytes());
-        Ok(blob::segments(self.number, blob, kept, &before, content))
+        Ok(blob::segments(self.number, blob, kept, before, content))
     }
 
-    /// Returns the last bytes of the bookmark's blob, with which the next ones are compressed. The
-    /// process remembers them: a second thread can read them while the next chunk is parsed.
+    /// Reads the last bytes of a source, with which the next ones are compressed, and keeps them in
+    /// memory: a second thread can do this while the next chunk is parsed.
     ///
     /// # Errors
     /// Fails if the store cannot be read.
-    pub fn end_of_source(&self, bookmark: &SourceBookmark) -> Result<Vec<u8>> {
+    pub fn load_end_of_source(&self, bookmark: &SourceBookmark) -> Result<()> {
+        self.end_of_source(bookmark).map(drop)
+    }
+
+    /// Returns bytes of the bookmark's blob, and which of them are those since the last restart.
+    fn end_of_source(&self, bookmark: &SourceBookmark) -> Result<(Arc<Vec<u8>>, Range<usize>)> {
         let kept = bookmark.kept_bytes();
         let view = self.view()?;
         let dropped = session_refs(&view.refs, self.number)?.dropped(&bookmark.blob);
         let from = blob::restart_before(kept).max(dropped);
         let length = kept - from;
         if length == 0 {
-            return Ok(Vec::new());
+            return Ok((Arc::default(), 0..0));
         }
         let engine = &self.store.engine;
         let (start, known) = engine.blobs.read(&view, self.number, &bookmark.blob, from, length)?;
         let begin = usize::try_from(from - start).unwrap_or(usize::MAX);
         let end = begin.saturating_add(usize::try_from(length).unwrap_or(usize::MAX));
-        known
-            .get(begin..end)
-            .map(<[u8]>::to_vec)
-            .ok_or_else(|| Error::missing(format!("the end of the blob '{}'", bookmark.blob)))
+        Ok((known, begin..end))
     }
 
     /// Pre-writes segments that are too large for the record of their bookmark. Until that record

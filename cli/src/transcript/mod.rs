@@ -354,7 +354,7 @@ impl<'a> TranscriptImporter<'a> {
             if let Some(session) = continued {
                 // The store remembers the end. Without a thread, it is read when it is needed; an
                 // error occurs again then.
-                let read = move || drop(session.end_of_source(&bookmark));
+                let read = move || session.load_end_of_source(&bookmark);
                 let _ = thread::Builder::new().spawn_scoped(scope, read);
             }
             reading.for_each_part(|read| {
