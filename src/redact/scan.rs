@@ -10,7 +10,7 @@ use super::{
     SecretFinding, TextForm, byte_text, credential, dotted_token, kubernetes, named_value,
     program_secret, secret_heuristics, short, unescaped_view, work_counter,
 };
-use std::collections::{BTreeMap, BTreeSet};
+use std::cmp::Reverse;
 use std::ops::Range;
 use std::sync::LazyLock;
 
@@ -35,8 +35,11 @@ enum ScanHint {
 }
 
 struct HintTable {
-    /// The searched texts by the code of their beginning, the longest of a code first.
-    texts: BTreeMap<usize, Vec<SearchedText>>,
+    /// The searched texts, sorted.
+    texts: Vec<SearchedText>,
+    /// The codes that the beginning of a text can have, each with the place in `texts`; sorted by
+    /// code, the longest text first.
+    codes: Vec<(usize, usize)>,
     /// Where in a text a searched text may begin.
     starts: HintStarts,
 }
@@ -71,34 +74,41 @@ static TABLE: LazyLock<HintTable> = LazyLock::new(|| {
 
 impl HintTable {
     fn of(words: &[(&'static str, ScanHint)]) -> Self {
-        let searched = |word: &'static str| word.get(..SEARCHED_BYTES).unwrap_or(word);
-        let mut begun: BTreeMap<&str, Vec<usize>> = BTreeMap::new();
-        for (number, (word, _)) in words.iter().enumerate() {
-            begun.entry(searched(word)).or_default().push(number);
-        }
-        let mut texts: BTreeMap<usize, Vec<SearchedText>> = BTreeMap::new();
-        for text in begun.keys().copied() {
-            let beginnings = (1..=text.len()).filter_map(|length| begun.get(text.get(..length)?));
+        let searched = |number: usize| {
+            let word = words[number].0;
+            word.get(..SEARCHED_BYTES).unwrap_or(word)
+        };
+        let mut numbers: Vec<usize> = (0..words.len()).collect();
+        numbers.sort_by_key(|number| searched(*number));
+        let mut texts = Vec::new();
+        // The words of each text that the current one begins with: these texts are just before it.
+        let mut begun: Vec<&[usize]> = Vec::new();
+        for same in numbers.chunk_by(|one, next| searched(*one) == searched(*next)) {
+            let text = searched(same[0]);
+            begun.retain(|shorter| text.starts_with(searched(shorter[0])));
+            begun.push(same);
             // In the order of the rules.
-            let numbers: BTreeSet<usize> = beginnings.flatten().copied().collect();
-            let of_text = numbers.into_iter().filter_map(|number| words.get(number));
-            let hints: Vec<_> = of_text.map(|(word, hint)| (*hint, *word)).collect();
-            for code in hint_starts::codes(text) {
-                let of_code = texts.entry(code).or_default();
-                of_code.push(SearchedText { text, hints: hints.clone() });
-            }
+            let mut of_text = begun.concat();
+            of_text.sort_unstable();
+            let hints = of_text.into_iter().map(|number| (words[number].1, words[number].0));
+            texts.push(SearchedText { text, hints: hints.collect() });
         }
-        for of_code in texts.values_mut() {
-            of_code.sort_by_key(|searched| std::cmp::Reverse(searched.text.len()));
-        }
-        Self { texts, starts: HintStarts::of(begun.into_keys()) }
+        let coded = texts.iter().enumerate().flat_map(|(place, searched)| {
+            hint_starts::codes(searched.text).map(move |code| (code, place))
+        });
+        let mut codes: Vec<(usize, usize)> = coded.collect();
+        codes.sort_by_key(|(code, place)| (*code, Reverse(texts[*place].text.len())));
+        let starts = HintStarts::of(texts.iter().map(|searched| searched.text));
+        Self { texts, codes, starts }
     }
 
     /// Returns the longest searched text at an offset, in any case.
     fn longest_at(&self, text: &[u8], offset: usize) -> Option<&SearchedText> {
         let behind = text.get(offset..)?;
-        let of_code = self.texts.get(&hint_starts::code_of(behind))?;
-        of_code.iter().find(|searched| {
+        let code = hint_starts::code_of(behind);
+        let first = self.codes.partition_point(|(before, _)| *before < code);
+        let of_code = self.codes[first..].iter().take_while(|(same, _)| *same == code);
+        of_code.map(|(_, place)| &self.texts[*place]).find(|searched| {
             let length = searched.text.len();
             behind.get(..length).is_some_and(|it| it.eq_ignore_ascii_case(searched.text.as_bytes()))
         })
