@@ -21,6 +21,8 @@ const SEGMENT_BYTES: usize = 2 << 20;
 /// because repetitions in large content are near each other.
 const MUCH_BYTES: usize = 1 << 20;
 const NEAR_BYTES: usize = 512 << 10;
+/// Largest prefix of other content. zstd indexes the whole prefix for each segment.
+const PREFIX_BYTES: usize = 2 << 20;
 /// Distance in bytes between restarts. A segment at a restart has no prefix, so a read in the
 /// middle need not start at the beginning of the blob.
 pub(crate) const RESTART_BYTES: u64 = 8 << 20;
@@ -88,11 +90,12 @@ fn parts(offset: u64, before: usize, window: &[u8]) -> Vec<BlobSegmentDraft<'_>>
             .min(SEGMENT_BYTES)
             .min(usize::try_from(room).unwrap_or(SEGMENT_BYTES));
         let since = usize::try_from(stands % RESTART_BYTES).unwrap_or(0).min(begin);
-        let (effort, since) = if is_much {
-            (CompressionEffort::Quick, since.min(NEAR_BYTES))
+        let (effort, most) = if is_much {
+            (CompressionEffort::Quick, NEAR_BYTES)
         } else {
-            (CompressionEffort::Thorough, since)
+            (CompressionEffort::Thorough, PREFIX_BYTES)
         };
+        let since = since.min(most);
         let prefix = window.get(begin - since..begin).unwrap_or_default();
         let part = window.get(begin..begin + length).unwrap_or_default();
         parts.push(BlobSegmentDraft { offset: stands, prefix, part, effort });
