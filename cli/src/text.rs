@@ -178,12 +178,16 @@ pub fn count_text(count: u64, what: &str) -> String {
 
 /// Lists names on one line, at most 20 of them: `a, b and 1998 more`.
 pub fn name_list(names: &[String]) -> String {
+    first_names(names, names.len() as u64)
+}
+
+/// Lists the first of `count` names on one line, at most 20 of them: `a, b and 1998 more`.
+pub fn first_names(names: &[String], count: u64) -> String {
     const SHOWN: usize = 20;
-    match names.split_at_checked(SHOWN) {
-        Some((shown, rest)) if !rest.is_empty() => {
-            format!("{} and {} more", shown.join(", "), rest.len())
-        }
-        _ => names.join(", "),
+    let shown = &names[..names.len().min(SHOWN)];
+    match count - shown.len() as u64 {
+        0 => shown.join(", "),
+        more => format!("{} and {more} more", shown.join(", ")),
     }
 }
 

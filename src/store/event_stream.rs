@@ -68,8 +68,11 @@ pub struct StreamImportRequest<'a> {
 /// What an import of a stream did.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct StreamImportReport {
-    /// The names of the sessions that lines were written to.
+    /// The names of the sessions that lines were written to: at most
+    /// [`StreamImportReport::MAX_NAMES`] of them.
     pub sessions: Vec<String>,
+    /// Sessions that lines were written to.
+    pub session_count: u64,
     /// Lines imported now, without empty ones.
     pub lines: u64,
     /// Bytes imported now.
@@ -82,6 +85,11 @@ pub struct StreamImportReport {
     pub facts: u64,
     /// Bytes of an unfinished last line.
     pub waiting_bytes: u64,
+}
+
+impl StreamImportReport {
+    /// The largest number of names of sessions in a report.
+    pub const MAX_NAMES: usize = 1000;
 }
 
 /// Opens the stream at its first byte.
@@ -145,9 +153,11 @@ impl Store {
             if begun.is_some() {
                 applier.end(&ahead.mark())?;
             }
-            let sessions = home.map(|home| home.summary()).transpose()?;
+            let home = home.map(|home| home.summary()).transpose()?;
+            let sessions: Vec<_> = home.into_iter().map(|summary| summary.info.name).collect();
             return Ok(StreamImportReport {
-                sessions: sessions.into_iter().map(|summary| summary.info.name).collect(),
+                session_count: sessions.len() as u64,
+                sessions,
                 ..StreamImportReport::default()
             });
         }
@@ -206,6 +216,7 @@ impl Store {
         self.engine.follower.tidy();
         self.maintain(IMPORTED_TAIL_BYTES).ok();
         Ok(StreamImportReport {
+            session_count: applier.seen.len() as u64,
             bytes: ahead.bytes - known.bytes,
             waiting_bytes: ahead.waiting,
             ..applier.taken
@@ -232,6 +243,8 @@ fn rehearse(
     let is_end = play(input, staged, (input.number + limits.lines, &is_enough), &|_| {})?;
     if is_end {
         staged.finish(&input.mark())?;
+    } else if let Some(mark) = staged.next_bookmark.take() {
+        staged.move_bookmark(&mark)?;
     }
     Ok(is_end)
 }

@@ -2,7 +2,7 @@
 
 use crate::error::CommandError;
 use crate::output::{Report, Screen, TableCell, TextTable, Tone};
-use crate::text::{count_text, name_list};
+use crate::text::{count_text, first_names};
 use forge_agents::SkippedLine;
 use forge_agents::claude_code::TranscriptDialect;
 use forge_store::model::{Fact, Kind, Timestamp};
@@ -275,8 +275,10 @@ impl Report for LangGraphImportReport {
 pub struct EventsImportReport {
     /// The path of the file, as it was given.
     pub file: String,
-    /// The sessions that it was imported into.
+    /// The names of the sessions that it was imported into: at most 1,000 of them.
     pub sessions: Vec<String>,
+    /// The number of sessions that it was imported into.
+    pub session_count: u64,
     /// The number of lines imported now.
     pub lines: u64,
     /// The number of bytes imported now.
@@ -295,7 +297,7 @@ pub struct EventsImportReport {
 impl Report for EventsImportReport {
     fn human(&self, screen: &mut Screen) {
         screen.put(Tone::Plain, &format!("{}: ", self.file));
-        screen.line(Tone::Heading, &name_list(&self.sessions));
+        screen.line(Tone::Heading, &first_names(&self.sessions, self.session_count));
         if self.unchanged {
             screen.line(Tone::Dim, "  nothing new");
         } else {

@@ -59,7 +59,7 @@ pub(super) struct StreamImporter<'a> {
     /// Sessions by name; at least the sessions that the last lines name.
     sessions: HashMap<String, SessionNumber>,
     /// All sessions that lines were written to.
-    seen: HashSet<SessionNumber>,
+    pub(super) seen: HashSet<SessionNumber>,
     /// The session with the bookmark: the first one that a line was written to.
     pub(super) home: Option<Session>,
     /// Whether this applies the lines to a copy of the store, for which nothing is maintained.
@@ -78,6 +78,9 @@ pub(super) struct StreamImporter<'a> {
     failed_line: Option<u64>,
     /// How many bytes of the stream the bookmark covers.
     pub(super) noted: u64,
+    /// Where a staged importer moves the bookmark to after its last line. All its records are
+    /// written together, and each move adds to the row of the operation.
+    pub(super) next_bookmark: Option<StreamPosition>,
     pub(super) taken: StreamImportReport,
 }
 
@@ -120,6 +123,7 @@ impl<'a> StreamImporter<'a> {
             written_lines: known.lines,
             failed_line: None,
             noted: known.bytes,
+            next_bookmark: None,
             taken: StreamImportReport::default(),
         }
     }
@@ -171,7 +175,9 @@ impl<'a> StreamImporter<'a> {
         let (mut taken, mut seen) = (self.taken, self.seen);
         let sessions = std::mem::take(&mut staged.sessions);
         for name in std::mem::take(&mut staged.taken.sessions) {
-            if sessions.get(&name).is_some_and(|number| seen.insert(*number)) {
+            if sessions.get(&name).is_some_and(|number| seen.insert(*number))
+                && taken.sessions.len() < StreamImportReport::MAX_NAMES
+            {
                 taken.sessions.push(name);
             }
         }
@@ -357,7 +363,9 @@ impl<'a> StreamImporter<'a> {
             self.mark()?;
         }
         self.sessions.insert(name.clone(), session.number);
-        if self.seen.insert(session.number) {
+        // The importer that takes over a staged one needs the names of all its sessions.
+        let has_room = self.is_staged || self.taken.sessions.len() < StreamImportReport::MAX_NAMES;
+        if self.seen.insert(session.number) && has_room {
             self.taken.sessions.push(name);
         }
         Ok(session)
@@ -655,10 +663,11 @@ impl<'a> StreamImporter<'a> {
         self.written_lines = mark.lines;
         self.records += 1;
         if self.records.is_multiple_of(RECORDS_BETWEEN_CHECKS) {
-            self.move_bookmark(mark)?;
             if self.is_staged {
+                self.next_bookmark = Some(mark.clone());
                 return Ok(());
             }
+            self.move_bookmark(mark)?;
             let limit = (self.records * APPLY_BYTES_PER_RECORD).min(MAX_APPLY_BYTES);
             self.store.maintain(limit.max(APPLY_BYTES))?;
         }

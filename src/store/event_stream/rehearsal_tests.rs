@@ -9,7 +9,7 @@ use crate::store::event_stream::{RehearsalLimits, StreamImportReport, StreamImpo
 use crate::store::folder::write_first_record;
 use crate::store::new_session::NewSession;
 use crate::store::write_context::WriteContext;
-use crate::store::{VerifyDepth, VerifyOutcome};
+use crate::store::{OperationSummary, VerifyDepth, VerifyOutcome};
 use std::cell::Cell;
 use std::io::{BufRead, BufReader, Cursor, Read};
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -36,12 +36,15 @@ fn text_of(lines: &[impl AsRef<str>]) -> String {
 }
 
 fn import(store: &Store, text: &str, at_once: u64) -> Result<StreamImportReport> {
+    import_within(store, text, RehearsalLimits { lines: at_once, ..RehearsalLimits::default() })
+}
+
+fn import_within(store: &Store, text: &str, limits: RehearsalLimits) -> Result<StreamImportReport> {
     let stream = StreamImportRequest { source: "events:s", name: "own", session: None };
     let mut open = || -> std::io::Result<Box<dyn BufRead>> {
         Ok(Box::new(Cursor::new(text.as_bytes().to_vec())))
     };
     let act = WriteContext::hook("import", NOW);
-    let limits = RehearsalLimits { lines: at_once, ..RehearsalLimits::default() };
     store.import_once(&act, stream, &mut open, (limits, &|_| {}))
 }
 
@@ -250,6 +253,49 @@ fn an_import_appends_once_for_many_lines_whatever_sessions_they_are_of() {
     };
     // Two appends of 64 lines, then a quarter of that while the lines before are applied.
     assert_eq!([256, 512, 1024].map(appends), [[0, 8], [0, 24], [0, 56]]);
+}
+
+#[test]
+fn a_report_counts_all_sessions_and_names_the_first_thousand() {
+    const SESSIONS: usize = StreamImportReport::MAX_NAMES + 50;
+    let line = |number: usize| {
+        let (minute, second, session) = (number / 60, number % 60, number % SESSIONS);
+        format!(
+            "{{\"at\":\"2026-01-01T00:{minute:02}:{second:02}Z\",\"session\":\"s{session}\",\"put\":\
+             {{\"kind\":\"note\",\"id\":\"N{number}\",\"value\":{{\"description\":\"x\"}}}}}}\n"
+        )
+    };
+    // Each session has a line in two batches.
+    let text: String = (0..2 * SESSIONS).map(line).collect();
+    let first: Vec<_> = (0..StreamImportReport::MAX_NAMES).map(|one| format!("s{one}")).collect();
+    let staged = RehearsalLimits { lines: 700, ..RehearsalLimits::default() };
+    let written_twice = RehearsalLimits { bytes_at_once: 0, ..staged };
+    for limits in [staged, written_twice] {
+        let taken = import_within(&Store::in_memory().unwrap(), &text, limits).unwrap();
+        assert_eq!((taken.session_count, &taken.sessions), (SESSIONS as u64, &first));
+    }
+}
+
+/// Each move of the bookmark adds to the row of the operation, which is read and written again by
+/// each apply: an import of a million sessions wrote a row of 1.4 MB 730 times.
+#[test]
+fn an_import_of_many_sessions_moves_its_bookmark_once_for_each_append() {
+    let line = |number: usize| {
+        let (minute, second) = (number / 60, number % 60);
+        format!(
+            "{{\"at\":\"2026-01-01T00:{minute:02}:{second:02}Z\",\"session\":\"s{number}\",\"put\":\
+             {{\"kind\":\"note\",\"id\":\"N1\",\"value\":{{\"description\":\"x\"}}}}}}\n"
+        )
+    };
+    let text: String = (0..1500).map(line).collect();
+    let store = Store::in_memory().unwrap();
+    import(&store, &text, 600).unwrap();
+    let operations = store.session("s0").unwrap().operations(10).unwrap();
+    let moves = |one: &OperationSummary| {
+        one.effects.iter().filter(|effect| effect.starts_with("events:s up to byte")).count()
+    };
+    // The record of its own line, and one for each of the three appends.
+    assert_eq!(operations.iter().map(moves).sum::<usize>(), 4);
 }
 
 /// Returns lines of three sessions. Each session continues after each batch.

@@ -97,6 +97,7 @@ impl Verb for EventsImportArgs {
             file: shown,
             unchanged: taken.lines == 0,
             sessions: taken.sessions,
+            session_count: taken.session_count,
             lines: taken.lines,
             bytes: taken.bytes,
             revisions: taken.revisions,
