@@ -35,7 +35,7 @@ pub struct SearchArgs {
     #[arg(short = 'n', long, value_name = "N", default_value_t = 20)]
     pub limit: usize,
 
-    /// Cursor of the page before
+    /// Cursor of the previous page
     #[arg(long, value_name = "CURSOR")]
     pub cursor: Option<String>,
 }

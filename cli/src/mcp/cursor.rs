@@ -15,14 +15,14 @@ pub(super) fn encode(question: &impl Serialize, key: &impl Serialize) -> String 
     format!("{}{}", question_hash(question), hex(&key))
 }
 
-/// Returns the key at the end of the page before.
+/// Returns the key at the end of the previous page.
 pub(super) fn decode<K: DeserializeOwned>(
     question: &impl Serialize,
     cursor: &str,
 ) -> Result<K, CommandError> {
     let refused = || {
         CommandError::invalid("this cursor belongs to other arguments, or is none").hinted(
-            "repeat the arguments of the page before, or leave the cursor out to begin again",
+            "repeat the arguments of the previous page, or leave the cursor out to begin again",
         )
     };
     let key = cursor.strip_prefix(&question_hash(question)).ok_or_else(refused)?;

@@ -59,11 +59,7 @@ pub(super) fn timeline(session: &str) -> String {
 /// Returns the resources that need no name.
 pub(super) fn all() -> Vec<Resource> {
     [
-        (
-            "brief",
-            "Brief",
-            "What is known, refuted and open in the session that a request lands in",
-        ),
+        ("brief", "Brief", "What is known, refuted and open in the session that a request uses"),
         ("timeline", "Timeline", "The moments of that session, newest first"),
         (
             "sessions",

@@ -147,8 +147,8 @@ pub struct BriefLineJson {
     /// Exit code of a command.
     #[serde(skip_serializing_if = "Option::is_none")]
     exit_code: Option<i64>,
-    /// Why it was rejected or is in doubt; of a file how often it was edited; of a short prompt the
-    /// question that it answers; of evidence the hypothesis and the strength.
+    /// Why it was rejected or is in doubt; for a file, how often it was edited; for a short prompt,
+    /// the question that it answers; for evidence, the hypothesis and the strength.
     #[serde(skip_serializing_if = "Option::is_none")]
     reason: Option<String>,
     /// The tests that failed and the first line of the error.

@@ -11,7 +11,7 @@ use std::fmt::Write;
 use std::path::{Path, PathBuf};
 
 /// The start of the reference in the page.
-const MARK: &str = "<!-- The rest of this page is made by cli/tests/it/reference.rs. -->\n";
+const MARK: &str = "<!-- cli/tests/it/reference.rs generates the rest of this page. -->\n";
 
 #[test]
 fn the_page_holds_the_reference_of_all_commands() {

@@ -45,7 +45,7 @@ pub(in crate::mcp) struct StateArguments {
     /// At most this many rows a page.
     #[schemars(range(min = 1, max = MOST_ROWS))]
     limit: Option<usize>,
-    /// The 'next_cursor' of the page before, with the same arguments.
+    /// The 'next_cursor' of the previous page, with the same arguments.
     cursor: Option<String>,
     /// The session, by name or id.
     session: Option<String>,

@@ -32,7 +32,7 @@ pub(in crate::mcp) struct StoryArguments {
     /// At most this many lines a page, without those that count.
     #[schemars(range(min = 1, max = MOST_ROWS))]
     limit: Option<usize>,
-    /// The 'next_cursor' of the page before, with the same arguments.
+    /// The 'next_cursor' of the previous page, with the same arguments.
     cursor: Option<String>,
     /// The session, by name or id.
     session: Option<String>,

@@ -9,7 +9,7 @@ use std::fmt::Write;
 use std::path::{Path, PathBuf};
 
 /// The start of the generated part of the page.
-const MARK: &str = "<!-- The rest of this page is made by cli/tests/it/mcp/page.rs. -->\n";
+const MARK: &str = "<!-- cli/tests/it/mcp/page.rs generates the rest of this page. -->\n";
 
 fn doc(name: &str) -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../docs").join(name)
