@@ -141,11 +141,30 @@ fn scan_revisions(
     direction: ScanDirection,
     limit: usize,
 ) -> Result<Vec<(u64, Vec<u8>)>> {
-    let from = of(number).branch(stretch.branch).number(stretch.after.saturating_add(1)).build();
-    let to = of(number).branch(stretch.branch).number(stretch.to.saturating_add(1)).build();
+    let (from, to) = row_bounds(number, stretch);
     let rows = view.scan(key::REVISIONS, &from, &to, direction, limit)?;
     let numbered = |(place, row): (Vec<u8>, Vec<u8>)| (key::last_number(&place).unwrap_or(0), row);
     Ok(rows.into_iter().map(numbered).collect())
+}
+
+/// Returns the number of revisions in a range, without the ones that were lost before a repair.
+pub(crate) fn count_revisions(
+    view: &dyn Snapshot,
+    number: SessionNumber,
+    range: RevisionRange,
+) -> Result<u64> {
+    let (from, to) = row_bounds(number, range);
+    let mut count = 0;
+    for row in TableRows::range(view, key::REVISIONS, from, to) {
+        count += u64::from(row?.1 != RevisionRow::LOST);
+    }
+    Ok(count)
+}
+
+/// Returns the first key of the revisions in a range, and the key after the last.
+fn row_bounds(number: SessionNumber, range: RevisionRange) -> (Vec<u8>, Vec<u8>) {
+    let bound = |sequence: u64| of(number).branch(range.branch).number(sequence).build();
+    (bound(range.after.saturating_add(1)), bound(range.to.saturating_add(1)))
 }
 
 /// Returns the numbers of the revisions of a session that were lost before a repair.

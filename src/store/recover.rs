@@ -1,20 +1,18 @@
 //! Where to continue after a crash, computed from what is recorded. Changes nothing.
 
 use super::brief::SessionBrief;
-use super::history::LogItem;
 use super::resolve_moment::ResolvedMoment;
 use super::session::Session;
 use super::state::RevisionSummary;
 use crate::engine::fact::SourcedFact;
+use crate::engine::lineage::{self, RevisionRange};
 use crate::error::Result;
 use crate::model::claim::{Agent, CommandOutcome, ExecutedCommand, Task};
 use crate::model::{Checkpoint, Kind, Timestamp, Value};
 use std::collections::BTreeMap;
 
-/// How many of the last commands are listed.
-const COMMANDS: usize = 10;
-/// The most revisions since a checkpoint that are counted.
-const MAX_COUNTED: usize = 100_000;
+/// The maximum length of each list of commands: the running and the finished ones.
+const MAX_LISTED_COMMANDS: usize = 10;
 
 /// A recovery point with its recovery steps.
 #[derive(Clone, Debug, PartialEq)]
@@ -36,7 +34,7 @@ pub struct RecoverySummary {
     pub edits: Vec<SourcedFact>,
     /// The environment variables last recorded with a state of the code.
     pub env_vars: BTreeMap<String, String>,
-    /// Commands and sub-agents without a known end, the earliest first.
+    /// The last commands and sub-agents without a known end, the earliest first.
     pub running: Vec<SourcedFact>,
     /// The last finished commands, the earliest first.
     pub commands: Vec<SourcedFact>,
@@ -47,8 +45,8 @@ pub struct RecoverySummary {
 }
 
 impl Session {
-    /// Returns where to continue from a point, and how. Every event is durable by itself, so this
-    /// is the last recorded event, with or without a checkpoint.
+    /// Returns where to continue from a point, and how. Every event is durable by itself, so the
+    /// time is that of the last recorded event, with or without a checkpoint.
     pub fn recovery(&self, point: &ResolvedMoment) -> Result<RecoverySummary> {
         let state = self.state(point)?;
         let checkpoint = state.checkpoint()?;
@@ -82,20 +80,16 @@ impl Session {
         })
     }
 
+    /// Counts the revisions of the point's branch after a checkpoint, up to the point.
     fn revisions_since(
         &self,
         point: &ResolvedMoment,
         checkpoint: Option<&Checkpoint>,
     ) -> Result<u64> {
-        let Some(last) = point.revision() else { return Ok(0) };
-        let from = checkpoint.and_then(|one| one.revision).map_or(0, |number| number + 1);
-        let branch = self.branch_of(point)?;
-        let records = self.records(from, MAX_COUNTED)?;
-        let counted = records.iter().filter(|item| match item {
-            LogItem::Revision(entry) => entry.branch == branch && entry.sequence <= last,
-            LogItem::Checkpoint(_) | LogItem::Lost(_) => false,
-        });
-        Ok(counted.count() as u64)
+        let Some(to) = point.revision() else { return Ok(0) };
+        let after = checkpoint.and_then(|one| one.revision).unwrap_or(0);
+        let range = RevisionRange { branch: point.branch, after, to };
+        lineage::count_revisions(&self.view()?, self.number, range)
     }
 }
 
@@ -109,7 +103,7 @@ fn facts_since(facts: &[SourcedFact], checkpoint: Option<&Checkpoint>) -> u64 {
     facts.iter().filter(later).count() as u64
 }
 
-/// Returns whether this is a captured state of the checkout, not an edit of one file.
+/// Returns whether this is a captured state of the code, not an edit of one file.
 fn is_captured(value: &Value) -> bool {
     value.field("path").is_none()
         && (value.field("commit").is_some() || value.field("patches").is_some())
@@ -144,7 +138,7 @@ fn commands(facts: Vec<SourcedFact>) -> (Vec<SourcedFact>, Vec<SourcedFact>) {
     running.extend(of_kind(facts, Kind::Agent).0.into_iter().filter(is_at_work));
     running.sort_by(|a, b| (a.fact.at, &a.fact.id).cmp(&(b.fact.at, &b.fact.id)));
     for list in [&mut running, &mut ended] {
-        list.drain(..list.len().saturating_sub(COMMANDS));
+        list.drain(..list.len().saturating_sub(MAX_LISTED_COMMANDS));
     }
     (running, ended)
 }
