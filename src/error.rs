@@ -181,7 +181,8 @@ pub enum Error {
     Backend(#[from] backend::Error),
     /// A remote that has another history of a session than this store has seen.
     #[error(
-        "the remote {what} of the session '{session}': find the cause before pushing or pulling it"
+        "the remote does not match what was seen of the session '{session}': it {what}; find the \
+        cause before pushing or pulling the session"
     )]
     RemoteHistory {
         /// The name of the session.

@@ -9,9 +9,9 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 use std::sync::{Arc, Mutex, PoisonError};
 
-/// The most shards of one name.
+/// The maximum number of shards of one name.
 pub const MAX_SHARDS: u32 = 1024;
-/// The most names of missing shards in a message.
+/// The maximum number of missing shards that a message names.
 const MAX_SHOWN: usize = 5;
 
 /// Stores in one database that share a name. Each session is in one of them, which its name
@@ -79,8 +79,8 @@ impl Shards {
             if options.read_only {
                 return Err(Error::not_found("set of shards", name));
             }
-            // The first shard says how many there are. It is not created if there is a first one of
-            // another number.
+            // The name of the first shard contains the number of shards. The database refuses a
+            // second first shard, even one with another number of shards.
             let first = shard_database(&database, 0, count);
             let created = Store::open_or_create_at(&first, options.clone());
             known = database.shards()?;
@@ -143,7 +143,7 @@ impl Shards {
 
 /// What is known of the shards of a name.
 pub(crate) struct KnownShards {
-    /// How many there are. The name of each shard says so.
+    /// The number of shards. The name of each shard contains it.
     count: u32,
     /// The numbers of those that are in the database.
     there: BTreeSet<u32>,
@@ -153,7 +153,7 @@ pub(crate) struct KnownShards {
 
 impl KnownShards {
     /// Reads the ends of names, such as `5-of-8`, each with whether its store was written to.
-    /// Returns the shards that have a first one, otherwise any; `None` if there are none.
+    /// Returns the set that contains the shard with the smallest number; `None` if there are none.
     pub(crate) fn of(names: impl Iterator<Item = (String, bool)>) -> Option<Self> {
         let found: BTreeMap<(u32, u32), bool> =
             names.filter_map(|(end, is_written)| Some((parse_shard(&end)?, is_written))).collect();
@@ -173,8 +173,8 @@ impl KnownShards {
         (0..self.count).filter(|shard| !self.there.contains(shard))
     }
 
-    /// Returns why these are not the `count` shards of a name, or why no `new` one can be created;
-    /// `None` if they are complete or their creation can go on.
+    /// Returns why these shards cannot be used as `count` shards, or why the shard `new` cannot be
+    /// created; `None` if they are complete or their creation can continue.
     pub(crate) fn refusal(&self, name: &str, count: u32, new: Option<u32>) -> Option<String> {
         let there = self.count;
         if there != count {
@@ -199,7 +199,7 @@ impl KnownShards {
                 more => format!(" and {more} more"),
             };
             return Some(format!(
-                "the database lacks {}{others} of the {there} shards of '{name}', which it had: \
+                "the database no longer has {}{others} of the {there} shards of '{name}': \
                 restore a backup of it, or choose another name",
                 shown.join(", ")
             ));
@@ -208,11 +208,11 @@ impl KnownShards {
     }
 }
 
-/// Returns what is wrong if not all shards of a name are there yet.
+/// Returns the message for shards that are not all created yet.
 fn unfinished(name: &str, count: u32) -> String {
     format!(
-        "the shards '{name}' are being created, or that was interrupted: create {count} of them \
-        again"
+        "the shards '{name}' are being created, or their creation was interrupted: create all \
+        {count} again"
     )
 }
 

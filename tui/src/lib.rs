@@ -5,7 +5,7 @@
 //! execute. A [`Worker`](worker::StoreWorker) that owns the store answers requests. [`view::draw`]
 //! only reads. Keys are data too: see [`keymap`].
 
-#![allow(missing_docs, reason = "part of an application: a name that says it needs no sentence")]
+#![allow(missing_docs, reason = "part of an application: a clear name needs no sentence")]
 
 pub mod action;
 pub mod answer;

@@ -56,7 +56,7 @@ pub enum InputEnding {
     /// More of the file: an incomplete line waits for it.
     More,
     /// Nothing: the file ends here for now. A last line without a line break is read if it is a
-    /// whole JSON object.
+    /// complete JSON object.
     File,
 }
 

@@ -1,5 +1,5 @@
-//! Finds the complete records of a line that holds several, or an incomplete one before a complete
-//! one.
+//! Finds the complete records of a line that holds several records, or that has an incomplete
+//! record before a complete one.
 //!
 //! A client that is stopped while it writes leaves an incomplete record, and the next record
 //! follows on the same line. A file system that loses power fills unwritten space with NUL bytes.
@@ -18,7 +18,7 @@ const BYTE_ORDER_MARK: &[u8] = "\u{feff}".as_bytes();
 /// The maximum average number of times that a search for records reads each byte of its line.
 const READINGS: usize = 16;
 pub(super) const NO_OBJECT: &str = "is not a JSON object";
-pub(super) const NOT_WHOLE: &str = "is not whole JSON";
+pub(super) const NOT_WHOLE: &str = "is not complete JSON";
 
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum LinePart {
@@ -46,7 +46,7 @@ pub(super) fn trimmed(line: &[u8]) -> Range<usize> {
     start..end
 }
 
-/// Whether this is one complete JSON object or several, with nothing else between them.
+/// Returns whether this is one or more complete JSON objects, with only blanks between them.
 pub(super) fn all_whole(line: &[u8]) -> bool {
     let text = line.get(trimmed(line)).unwrap_or_default();
     if !text.starts_with(b"{") || !text.ends_with(b"}") || nests_too_deep(text) {
@@ -63,8 +63,8 @@ pub(super) fn all_whole(line: &[u8]) -> bool {
     rest.is_empty()
 }
 
-/// This text with a space in place of every control character but NUL. JSON does not allow them
-/// inside a string, but some clients write them. All offsets stay.
+/// Returns this text with a space in place of every control character but NUL. JSON does not allow
+/// them inside a string, but some clients write them. Offsets do not change.
 fn without_control_characters(text: &str) -> Cow<'_, str> {
     if !long_text::has_control_character(text.as_bytes()) {
         return Cow::Borrowed(text);
@@ -100,7 +100,7 @@ pub fn session_of(line: &[u8]) -> Option<String> {
 /// the agent has, and that is followed by another record or by nothing.
 pub(super) fn split(line: &[u8], dialect: TranscriptDialect) -> Vec<LinePart> {
     let line = line.get(..trimmed(line).end).unwrap_or_default();
-    // Bytes that are not UTF-8 are read as one sign each, so that all offsets stay.
+    // Each byte that is not UTF-8 is read as one character, so that offsets do not change.
     let mut text = String::with_capacity(line.len());
     let mut bad = Vec::new();
     for chunk in line.utf8_chunks() {

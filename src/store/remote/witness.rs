@@ -2,7 +2,7 @@
 //! each remote. All stores of the keyring share it, so a new or restored store notices a remote
 //! that was set back.
 //!
-//! It may lag, and is never ahead of the remote: a lost file is no error.
+//! It may lag behind the remote, but is never ahead of it. So a lost file is not an error.
 
 use super::known::{names_in, write_entry};
 use super::rotate::check_ended;
@@ -20,7 +20,7 @@ use std::path::{Path, PathBuf};
 const MAX_FILE_BYTES: u64 = 1 << 10;
 
 impl Remote {
-    /// Makes pushes and pulls accept the history of a session that the remote has, though this
+    /// Makes pushes and pulls accept the history of a session that the remote has, even if this
     /// machine has seen a later or another one.
     #[must_use]
     pub fn accepting_history(mut self) -> Self {
@@ -28,8 +28,8 @@ impl Remote {
         self
     }
 
-    /// Makes pushes and pulls refuse an older state than was seen by the machine that wrote this
-    /// key or grant.
+    /// Makes pushes and pulls refuse a state that is older than the one seen by the machine that
+    /// wrote this key or grant.
     #[must_use]
     pub fn having_seen(mut self, access: &RemoteAccess) -> Self {
         self.seen = access.seen();
@@ -51,8 +51,8 @@ impl Remote {
         is_first && (self.accepts_history || is_behind())
     }
 
-    /// Checks that a ref is the one that was seen, or a later one. Returns what the store knows of
-    /// it, or `None` if another history is accepted.
+    /// Checks that a ref is the one that was seen, or a later version of it. Returns `known`, or
+    /// `None` if another history is accepted.
     pub(super) fn checked<'a>(
         &self,
         store: &Store,
@@ -72,7 +72,7 @@ impl Remote {
         }
     }
 
-    /// Reads the ref of a session. One that is not there must not have been there before.
+    /// Reads the ref of a session. A missing ref is an error if it existed before.
     pub(super) fn read_current(
         &self,
         store: &Store,
@@ -86,7 +86,7 @@ impl Remote {
         Ok(read)
     }
 
-    /// Checks that a ref which is not there was not there before.
+    /// Checks that a missing ref did not exist before.
     pub(super) fn check_absent(
         &self,
         store: &Store,
@@ -99,7 +99,7 @@ impl Remote {
         }
         let known = known.map(|known| known.read.opened.content.info.name.clone());
         let session = known.unwrap_or_else(|| handle.to_string());
-        Err(Error::RemoteHistory { session, what: "has nothing any more" })
+        Err(Error::RemoteHistory { session, what: "has no data of it any more" })
     }
 
     /// Notes the version of a ref that was accepted. Errors are ignored, as the witness may lag.
@@ -162,12 +162,12 @@ impl Store {
     }
 }
 
-/// Returns how a ref contradicts what was seen, in words.
+/// Returns in words how a ref contradicts what was seen; `None` if it does not.
 fn breach_of(read: &ReadRef, seen: &SeenRef) -> Option<&'static str> {
     match read.opened.relation(seen) {
         RefRelation::Same | RefRelation::Later | RefRelation::LaterUnlinked => None,
-        RefRelation::SetBack => Some("has an earlier version than was seen"),
-        RefRelation::Replaced => Some("has another history than was seen"),
+        RefRelation::SetBack => Some("has an earlier version"),
+        RefRelation::Replaced => Some("has another history"),
     }
 }
 
@@ -176,7 +176,8 @@ fn read_seen(folder: &Path, handle: &SessionHandle) -> Option<SeenRef> {
     SeenRef::decode(&bytes).ok()
 }
 
-/// Writes what was seen of a ref, unless something later is there.
+/// Writes what was seen of a ref, unless the file has the same or a later version. With
+/// `may_go_back`, it also replaces a later or another version.
 fn note(folder: &Path, handle: &SessionHandle, seen: &SeenRef, may_go_back: bool) {
     let here = read_seen(folder, handle);
     if here.is_none_or(|here| here.version < seen.version || (may_go_back && here != *seen)) {

@@ -25,7 +25,7 @@ vocabulary! {
 }
 
 impl FailureClass {
-    /// Returns whether a retry may help; otherwise a person has to look first.
+    /// Returns whether a retry may help; otherwise a person must examine the error.
     #[must_use]
     pub const fn is_retriable(self) -> bool {
         matches!(

@@ -8,14 +8,14 @@ use serde::Serialize;
 
 /// Error rate (errors per processed item) above which a warning is given.
 pub const ERROR_RATE: f64 = 0.1;
-/// Lifetime of the history tokens of a server: 24 hours.
+/// Lifetime of a server's search history token (`webenv`): 24 hours.
 pub const TOKEN_MICROS: i64 = 24 * 3_600_000_000;
 
 /// A kind of problem.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum ProgressFaultKind {
-    /// The form of the document is wrong.
+    /// A field has a wrong form, the stage or the time is missing, or the time is in the future.
     Corrupt,
     /// Its counts contradict each other.
     InvalidCounts,
@@ -70,22 +70,22 @@ pub fn validate(document: &ProgressDocument, now: Timestamp) -> ProgressValidati
         Some(time) if time > now => {
             refuse(
                 ProgressFaultKind::Corrupt,
-                format!("it was saved at {time}, which is yet to come"),
+                format!("it was saved at {time}, which is in the future"),
             );
         }
         Some(_) => {}
     }
     let counts = document.counts();
     let batches = document.batch_info();
-    for (small, least, large, most) in [
+    for (count_name, count, limit_name, limit) in [
         ("items_processed", counts.items_processed, "items_total", counts.items_total),
         ("items_failed", counts.items_failed, "items_total", counts.items_total),
         ("current_batch", batches.current_batch, "total_batches", batches.total_batches),
     ] {
-        if let (Some(least), Some(most)) = (least, most)
-            && least > most
+        if let (Some(count), Some(limit)) = (count, limit)
+            && count > limit
         {
-            let message = format!("{small} ({least}) exceeds {large} ({most})");
+            let message = format!("{count_name} ({count}) exceeds {limit_name} ({limit})");
             refuse(ProgressFaultKind::InvalidCounts, message);
         }
     }
@@ -104,22 +104,22 @@ pub fn validate(document: &ProgressDocument, now: Timestamp) -> ProgressValidati
 }
 
 fn not_recoverable(document: &ProgressDocument) -> Option<String> {
-    let error = document.last_error().unwrap_or("it does not say which");
+    let error = document.last_error().unwrap_or("no message");
     let said = document.error_class().and_then(FailureClass::from_word);
     let class = said.or_else(|| FailureClass::of_message(error));
     match (document.recoverable(), class) {
         (Some(false), _) => {
-            Some(format!("its last error is not recoverable ({error}): a person has to look first"))
+            Some(format!("its last error is not recoverable ({error}): a person must examine it"))
         }
         (None, Some(class)) if !class.is_retriable() => Some(format!(
-            "its last error is of the class {} ({error}): a person has to look first",
+            "its last error is of the class {} ({error}): a person must examine it",
             class.word()
         )),
         _ => None,
     }
 }
 
-#[expect(clippy::cast_precision_loss, reason = "a share of a count needs no 53 bits")]
+#[expect(clippy::cast_precision_loss, reason = "a ratio of counts does not need 53 bits")]
 fn error_rate(document: &ProgressDocument) -> Option<ProgressFault> {
     let counts = document.counts();
     let errors = document.error_count().max(counts.items_failed).filter(|errors| *errors > 0)?;

@@ -333,7 +333,7 @@ fn a_remote_that_is_set_back_replaced_or_damaged_is_noticed() {
     }] {
         let error = refused.unwrap_err();
         assert_eq!(error.kind(), ErrorKind::Forged);
-        assert!(error.to_string().contains("earlier version than was seen"), "{error}");
+        assert!(error.to_string().contains("has an earlier version"), "{error}");
     }
     memory.remove(&name).unwrap();
     overwrite(&memory, &name, &newest);

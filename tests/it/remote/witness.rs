@@ -105,9 +105,9 @@ fn refused(result: Result<u64, Error>, reason: &str) {
     assert!(error.to_string().contains(reason), "{error}");
 }
 
-const SET_BACK: &str = "has an earlier version than was seen";
-const REPLACED: &str = "has another history than was seen";
-const GONE: &str = "has nothing any more";
+const SET_BACK: &str = "has an earlier version";
+const REPLACED: &str = "has another history";
+const GONE: &str = "has no data of it any more";
 
 #[test]
 fn a_store_that_is_made_anew_or_restored_refuses_a_remote_that_was_set_back() {

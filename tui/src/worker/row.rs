@@ -67,7 +67,7 @@ pub(super) fn one_line(text: &str) -> String {
     line
 }
 
-/// A change in a few words, and how important it is.
+/// Describes a change in a few words. The number is its importance, from 0 to 2.
 fn change_words(change: &EntryChange) -> (String, u8) {
     let id = &change.key.id;
     let kind = change.key.kind;
@@ -83,7 +83,7 @@ fn change_words(change: &EntryChange) -> (String, u8) {
         _ => {
             let [old, new] = [&change.old, &change.new].map(|side| field(side, "status"));
             if let Some(new) = new.filter(|new| Some(new) != old.as_ref()) {
-                let words = format!("{kind} {id} is {} now", new.replace('_', " "));
+                let words = format!("{kind} {id} is now {}", new.replace('_', " "));
                 let reason =
                     field(&change.new, "reason").or_else(|| field(&change.new, "resolution"));
                 let reason =
@@ -154,7 +154,9 @@ pub(super) fn row(item: &PageItem) -> TimelineRow {
             let first =
                 words.iter().max_by_key(|(_, weight)| *weight).map(|(words, _)| words.clone());
             let title = match (entry.reset_to, first) {
-                (Some(to), _) if merged.is_some() => format!("the claims of #{to} as they are"),
+                (Some(to), _) if merged.is_some() => {
+                    format!("takes over the claims of #{to} unchanged")
+                }
                 (Some(0), _) => "back to no claims at all".to_owned(),
                 (Some(to), _) => format!("back to the claims of #{to}"),
                 (None, Some(first)) if words.len() > 1 => {
@@ -200,7 +202,7 @@ fn fact_sign(fact: &Fact) -> RowSign {
     }
 }
 
-/// Whether an item says nothing: many messages of an agent only carry uses of tools.
+/// Returns whether an item has no text: many messages of an agent contain only tool calls.
 pub(super) fn is_empty(item: &PageItem) -> bool {
     matches!(&item.what, PageItemContent::Fact(known)
         if known.fact.kind == Kind::Message && entity_title(Kind::Message, &known.fact.value).is_empty())

@@ -20,7 +20,7 @@ fn a_bad_line_is_reported_with_its_number_and_the_rest_is_read() {
         (b"junk", "is not a JSON object"),
         (b"[1]", "is not a JSON object"),
         (b"\0\0\0\0", "is not a JSON object"),
-        (b"{\"type\":\"user\"", "is not whole JSON"),
+        (b"{\"type\":\"user\"", "is not complete JSON"),
         (b"{\"a\":\"\xff\"}", "is not UTF-8 at its byte 6"),
         (deep.as_bytes(), "is nested deeper than 512 levels"),
         (b"{\"type\":\"user\",\"uuid\":\"u\"}", "is a message without a time"),

@@ -33,7 +33,7 @@ fn a_remote_that_was_set_back_is_refused_until_that_is_accepted() {
     copy(&backup, &there);
     insta::assert_snapshot!(first.forge(["pull"]), @r"
     [stderr]
-    error: the remote has an earlier version than was seen of the session 'checkout': find the cause before pushing or pulling it
+    error: the remote does not match what was seen of the session 'checkout': it has an earlier version; find the cause before pushing or pulling the session
     hint: if that was done on purpose, 'forge push checkout --accept-history' accepts it and pushes what is missing there, and 'forge pull checkout --accept-history' only accepts it
     [exit 6]
     ");
@@ -44,7 +44,7 @@ fn a_remote_that_was_set_back_is_refused_until_that_is_accepted() {
     let clone = ["clone", "../../shared", ".", "--key", "../../witness"];
     insta::assert_snapshot!(second.forge(clone), @r"
     [stderr]
-    error: the remote has an earlier version than was seen of the session 'checkout': find the cause before pushing or pulling it
+    error: the remote does not match what was seen of the session 'checkout': it has an earlier version; find the cause before pushing or pulling the session
     hint: if that was done on purpose, 'forge push checkout --accept-history' accepts it and pushes what is missing there, and 'forge pull checkout --accept-history' only accepts it
     hint: the store $ROOT/second/checkout/./.forge is made and knows the remote: 'forge pull --all' there goes on
     [exit 6]

@@ -135,7 +135,7 @@ fn hints_name_the_remote_that_was_named() {
     super::trust::copy(&environment.path("backup"), &environment.path("again"));
     insta::assert_snapshot!(first.forge(["pull", "--from", "again"]), @r"
     [stderr]
-    error: the remote has an earlier version than was seen of the session 'checkout': find the cause before pushing or pulling it
+    error: the remote does not match what was seen of the session 'checkout': it has an earlier version; find the cause before pushing or pulling the session
     hint: if that was done on purpose, 'forge push checkout --to again --accept-history' accepts it and pushes what is missing there, and 'forge pull checkout --from again --accept-history' only accepts it
     [exit 6]
     ");
