@@ -12,12 +12,12 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 use std::time::{Duration, Instant};
 
-/// How many bytes are kept of the beginning, and of the end, of an output.
+/// The number of bytes that are kept of each end of an output.
 const KEPT_BYTES: usize = 4096;
-/// How many bytes are held until secrets are redacted, so that a secret across the cut is seen in
-/// full.
+/// The number of bytes of each end that are held until secrets are redacted: more than are kept, so
+/// that a secret across the cut is seen in full.
 const HELD_BYTES: usize = KEPT_BYTES + MAX_SECRET_BYTES;
-/// The exit code that shells use for a missing command, and for one that cannot be run.
+/// The exit codes that shells use for a missing command, and for one that cannot be run.
 const NOT_FOUND: u8 = 127;
 const NOT_RUN: u8 = 126;
 /// What shells add to the number of the signal that ended a command.
@@ -30,7 +30,7 @@ pub struct FinishedCommand {
     pub exit_code: Option<i32>,
     /// The signal that stopped it.
     pub signal: Option<i32>,
-    /// The outcome as a claim field.
+    /// The outcome, as the fact records it.
     pub outcome: CommandOutcome,
     /// Why it did not run.
     pub reason: Option<String>,
@@ -42,8 +42,8 @@ pub struct FinishedCommand {
 }
 
 impl FinishedCommand {
-    /// Returns the exit code for forge: the command's own, 128 and the signal's number, or the code
-    /// that shells use.
+    /// Returns the exit code for forge: the command's own, 128 plus the signal's number, or the
+    /// code that shells use for a command that cannot be run.
     pub fn shell_code(&self) -> u8 {
         let code = self.exit_code.or(self.signal.map(|signal| SIGNALLED + signal));
         self.not_run.unwrap_or_else(|| code.and_then(|code| u8::try_from(code).ok()).unwrap_or(1))
@@ -67,9 +67,9 @@ impl CapturedOutput {
         self.end.drain(..self.end.len().saturating_sub(HELD_BYTES));
     }
 
-    /// Returns the beginning and the end, redacted, with a line between them that says how much was
-    /// left out; `None` if there was no output. A secret at the cut is redacted before the text is
-    /// cut.
+    /// Returns the redacted output; `None` if there was none. A long output is returned as its
+    /// beginning and its end, with a line between them that says how many bytes were left out. A
+    /// secret at the cut is redacted as a whole.
     pub fn text(&self, redactor: Option<&Redactor>) -> Option<String> {
         if self.all == 0 {
             return None;
@@ -114,16 +114,16 @@ impl<'t> RedactedExcerpt<'t> {
         Self { text, secrets: found.into_iter().map(|one| (one.range, one.kind)).collect() }
     }
 
-    /// The text up to a position, or up to the end of the secret there; and how many of its bytes
-    /// that is.
+    /// Returns the redacted text up to `place`, or up to the end of a secret that contains `place`;
+    /// and the number of original bytes that it covers.
     fn start_to(&self, place: usize) -> (String, usize) {
         let over = self.secrets.iter().find(|(at, _)| at.start < place && place < at.end);
         let to = over.map_or(place, |(at, _)| at.end).min(self.text.len());
         (self.redacted(0, to), to)
     }
 
-    /// The text from a position on, or from the beginning of the secret there; and how many of its
-    /// bytes that is.
+    /// Returns the redacted text from `place` on, or from the beginning of a secret that contains
+    /// `place`; and the number of original bytes that it covers.
     fn end_from(&self, place: usize) -> (String, usize) {
         let over = self.secrets.iter().find(|(at, _)| at.start < place && place < at.end);
         let from = over.map_or(place, |(at, _)| at.start);
@@ -161,8 +161,8 @@ fn quote_word(word: &str) -> String {
 
 /// Runs a command to its end. With `aside`, its standard output goes to forge's standard error.
 ///
-/// Interrupts reach it like forge itself, because both are in one process group; forge continues
-/// until it has ended.
+/// Interrupts reach the command and forge alike, because both are in one process group. forge
+/// continues until the command has ended.
 pub fn run_child(command: &[OsString], directory: &Path, aside: bool) -> FinishedCommand {
     // The flags are never read: a handler is enough for forge to survive the signals. Unlike
     // ignored signals, handlers are not inherited by the command.
@@ -245,8 +245,8 @@ fn forward_output(
     })
 }
 
-/// Copies until the end of the input, or until the reader is gone: then the command gets the same
-/// error as without forge.
+/// Copies the input and captures it, until it ends or the reader of the output is gone. In the
+/// second case the command gets the same error as without forge.
 fn copy_and_capture(mut from: impl Read, mut to: impl Write) -> CapturedOutput {
     let mut kept = CapturedOutput::default();
     let mut buffer = vec![0; 64 << 10];
@@ -287,7 +287,7 @@ mod tests {
         }
     }
 
-    /// Wherever the cut is in a secret, no part of the secret or of its mark is kept.
+    /// Wherever the cut is in a secret, no part of the secret is kept and its mark is never cut.
     #[test]
     fn a_secret_at_the_cut_is_taken_out_whole() {
         let secret = format!("gh{}_{}", "p", "0a1B2c3D4e5F6g7H8i9J0k1L2m3N4o5P6q7R");

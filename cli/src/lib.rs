@@ -25,7 +25,7 @@
 //! * [`integration`] and [`doctor`]: install forge in a coding agent, and check that it works.
 //! * [`error`]: errors with exit codes and hints.
 
-#![allow(missing_docs, reason = "an application: a name that says it needs no sentence")]
+#![allow(missing_docs, reason = "an application: a clear name needs no sentence")]
 
 pub mod args;
 pub mod child_process;

@@ -1,5 +1,5 @@
-//! Differences between two revisions: computed from the deltas between them if one is an ancestor
-//! of the other, otherwise from both states.
+//! Differences between two revisions. They are computed from the deltas between the two if one is
+//! an ancestor of the other and that is cheaper, otherwise from both states.
 
 use super::lineage::{self, RevisionRange, RevisionRef};
 use super::materialize::{self, cost};
@@ -64,8 +64,8 @@ pub(crate) fn compare_encoded(
 /// Fewer revisions than this are always read delta by delta, without comparing costs.
 const MIN_ROWS: usize = 64;
 
-/// Returns the net changes of the deltas from a revision to its descendant; `None` if it is not a
-/// descendant, or if reading both states is cheaper.
+/// Returns the net changes of the deltas from a revision to its descendant; `None` if `to` is not a
+/// descendant of `from`, or if reading both states is cheaper.
 fn along(
     view: &dyn ObjectSource,
     refs: &StoreRefs,
@@ -108,8 +108,8 @@ fn along(
                 costs += cost(row);
                 parts.extend(row.parts.iter().rev().map(|part| (ObjectKind::Delta, *part)));
             }
-            // Estimates the cost of the remaining revisions from the average so far, so that a
-            // large distance is noticed early.
+            // Estimates the cost of the remaining revisions from the average of those read, to
+            // notice a large distance early.
             let (read, ahead) = (to.sequence - left.to, left.to.saturating_sub(from.sequence));
             let all = costs.saturating_add(costs / read.max(1) * ahead);
             if rows >= MIN_ROWS && all > bound {
@@ -124,8 +124,8 @@ fn along(
 /// Up to this distance each revision is looked up from the one that follows it, without a scan.
 const NEAR: u64 = 8;
 
-/// Returns the deltas from a revision to a nearby later one on the same branch; `None` if revisions
-/// between them were folded or reset, or if it is not a descendant.
+/// Returns the deltas from a revision to a nearby later one on the same branch; `None` if it is not
+/// nearby or not an ancestor on that branch, or if revisions between them were folded or reset.
 fn near(
     view: &dyn Snapshot,
     refs: &StoreRefs,

@@ -1,5 +1,5 @@
-//! Keyframes: full states, stored so that every state is near one. Derived data, made by the
-//! applier.
+//! Keyframes: full states in the index, from which nearby states are computed. They are derived
+//! data; the applier creates them.
 
 use super::lineage::{self, RevisionRange, RevisionRef};
 use super::materialize::{self, MIN_REPLAY_COST, cost};
@@ -28,8 +28,8 @@ pub(crate) const MAX_STATE_BYTES: u64 = 1 << 30;
 
 /// Whether a keyframe is due: replaying from the last one costs more than reading a new one.
 ///
-/// Reading a state costs its size, so every state is read for at most about twice its size, and the
-/// keyframes of a history take no more space than its deltas.
+/// Reading a full state costs its size. So reading any state costs at most about twice its size,
+/// and the keyframes of a history take no more space than its deltas.
 #[must_use]
 pub(crate) const fn is_due(replay_cost: u64, state_bytes: u64) -> bool {
     let bound = if state_bytes > MIN_REPLAY_COST { state_bytes } else { MIN_REPLAY_COST };
@@ -76,7 +76,7 @@ impl KeyframeDistance {
         self.replay += cost(row);
     }
 
-    /// Whether a keyframe should be made at this revision.
+    /// Returns whether a keyframe is due at this revision.
     pub(crate) const fn is_due(&self, row: &RevisionRow) -> bool {
         // Without a keyframe the deltas contain the state itself, so its size is not extra cost.
         let read = if self.keyframed { 0 } else { row.state_bytes };
@@ -84,9 +84,9 @@ impl KeyframeDistance {
     }
 }
 
-/// Makes a keyframe of a revision.
+/// Writes a keyframe of a revision.
 ///
-/// `opened` has the objects that earlier keyframes of the same pass were made from.
+/// `opened` caches the objects from which earlier keyframes of the same pass were computed.
 pub(crate) fn make(
     base: &dyn Snapshot,
     rows: &mut RowOverlay,
@@ -188,7 +188,7 @@ fn write(
             parallel::yield_to_foreground();
             let content = chunk.encode();
             bytes += content.len() as u64;
-            // The keyframe before has most chunks already. They are not compressed again.
+            // The previous keyframe already has most chunks. They are not compressed again.
             let view = OverlaySnapshot { base, rows, position };
             let object = match object::find_number(&view, &content_id(&content))? {
                 Some(number) => number,

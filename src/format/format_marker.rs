@@ -15,8 +15,8 @@ const KNOWN_FEATURES: &[&str] = &[SEALED, ENCRYPTED, DATABASE];
 const SEALED: &str = "sealed";
 /// The feature of an encrypted store. It is required, and an encrypted store is always sealed.
 const ENCRYPTED: &str = "encrypted";
-/// The feature of a folder whose log and index are in a database. It is required, and two lines say
-/// where the database is.
+/// The feature of a folder whose journal and index are in a database. It is required, and two lines
+/// say where the database is.
 const DATABASE: &str = "database";
 
 /// The content of FORMAT.
@@ -32,7 +32,7 @@ pub struct FormatMarker {
     pub required: Vec<String>,
     /// The features needed to write the store.
     pub optional: Vec<String>,
-    /// The place of log and index, if they are in a database.
+    /// The place of journal and index, if they are in a database.
     pub database: Option<DatabasePlace>,
 }
 
@@ -172,7 +172,8 @@ impl FormatMarker {
         self.sealed()
     }
 
-    /// Returns the marker of a folder for the same store, whose log and index are in a database.
+    /// Returns the marker of a folder for the same store, whose journal and index are in a
+    /// database.
     #[must_use]
     pub fn in_database(mut self, place: DatabasePlace) -> Self {
         if self.database.replace(place).is_none() {

@@ -36,8 +36,8 @@ struct EditResult<'a> {
 }
 
 impl PieceBuilder<'_> {
-    /// Closes the call that a result belongs to. Returns whether the result became a fact of its
-    /// own.
+    /// Closes the call that a result belongs to. Returns whether the message of the result can omit
+    /// its text, because a fact of another kind has it.
     pub(crate) fn result(
         &mut self,
         scene: &LineContext<'_>,
@@ -179,7 +179,7 @@ impl PieceBuilder<'_> {
     }
 }
 
-/// Replaces what the call says about the change by what the result says.
+/// Replaces the call's description of the change by that of the result.
 fn described(scene: &LineContext<'_>, raw: &RawValue, value: &mut FieldMap) {
     let edit: EditDescription<'_> = parsed(Some(raw)).unwrap_or_default();
     if let Some(path) = edit.path() {
@@ -192,7 +192,7 @@ fn described(scene: &LineContext<'_>, raw: &RawValue, value: &mut FieldMap) {
     }
 }
 
-/// The id of the background task that a command became, from its result.
+/// Returns the id of the background task that a command became, from its result.
 fn background_task(answer: &ClaudeCallResult<'_>) -> Option<String> {
     let (told, _) = answer.shown_to_agent.as_ref().filter(|_| !answer.error)?;
     let started = ["Command running in background", "Command was manually backgrounded"];
@@ -252,7 +252,7 @@ fn streams(
             let part = call_failure::reason(&text);
             scene.part(&text, part, pointer)
         });
-        // A text that is not known may be an output, with the summary of a check.
+        // A text that is not recognised may be an output with the summary of a check.
         let output = match answer.failure(true) {
             Some(CallFailure::NotRecognised) => answer.text(),
             _ => None,

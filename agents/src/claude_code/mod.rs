@@ -1,10 +1,10 @@
-//! Transcripts of Claude Code: one JSON object a line, appended as the agent works.
+//! Transcripts of Claude Code: one JSON object per line, appended while the agent works.
 //!
 //! A [`TranscriptReader`] takes the file's bytes in blocks of any size and returns the facts and
-//! checkpoints of the complete lines. What later lines need to know about earlier ones is its
-//! [`TranscriptState`]. Saved with the number of bytes read, it lets the next import continue where
-//! this one stopped. Reading in pieces, whatever the cuts, gives the facts and checkpoints that
-//! reading at once gives.
+//! checkpoints of the complete lines. Its [`TranscriptState`] holds what later lines need from
+//! earlier ones. Saved with the number of bytes read, it lets the next import continue where this
+//! one stopped. Reading in pieces, wherever they are cut, gives the same facts and checkpoints as
+//! reading at once.
 //!
 //! There is no official schema. Fields of an unexpected type read as absent; unknown lines and
 //! fields are skipped. A line that is not a JSON object, or a message without a time, is reported.

@@ -14,7 +14,7 @@ pub(crate) struct OpenCall {
     pub(crate) asked: CallRequest,
 }
 
-/// What a call asked for, as far as its result does not repeat it.
+/// The part of a call's request that its result does not repeat.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub(crate) enum CallRequest {

@@ -214,7 +214,7 @@ pub(super) fn command_request(
     }
 }
 
-/// Remembers the commands of a script until other lines report them.
+/// Remembers the commands of a script until other lines report how they ended.
 fn scripted(work: &mut PieceBuilder<'_>, scene: &LineContext<'_>, id: &str, input: &str) {
     let commands = script::commands(input).into_iter();
     // A patch is reported as a patch, not as a command.
@@ -230,7 +230,8 @@ fn scripted(work: &mut PieceBuilder<'_>, scene: &LineContext<'_>, id: &str, inpu
     work.carry.other.codex.scripts.insert(id.to_owned(), commands);
 }
 
-/// Removes and returns the script command with this line that was called first.
+/// Removes a script command with this line. Returns it if its script has ended. For a command of an
+/// open script, returns `None`: the event that reports it has its own id.
 pub(super) fn scripted_as(work: &mut PieceBuilder<'_>, line: &str) -> Option<ScriptCommand> {
     let own = hash(line.trim());
     let state = &mut work.carry.other.codex;
@@ -239,7 +240,7 @@ pub(super) fn scripted_as(work: &mut PieceBuilder<'_>, line: &str) -> Option<Scr
     }
     for open in state.scripts.values_mut() {
         if let Some(place) = open.iter().position(|one| one.hash == own) {
-            // Its end is reported under its own id, so the script need not report it.
+            // Its end is reported with the id of the event, so the script must not report it.
             open.remove(place);
             return None;
         }
@@ -247,7 +248,7 @@ pub(super) fn scripted_as(work: &mut PieceBuilder<'_>, line: &str) -> Option<Scr
     None
 }
 
-/// Notes commands of a script whose end may still be reported.
+/// Remembers the commands of a script whose end may still be reported.
 pub(super) fn await_end(work: &mut PieceBuilder<'_>, commands: Vec<ScriptCommand>) {
     for command in commands {
         push(&mut work.carry.other.codex.unended, command);

@@ -94,15 +94,15 @@ fn usage(raw: Option<&RawValue>) -> Option<CodexTokenUsage> {
     json.starts_with('{').then(|| serde_json::from_str(json).ok())?
 }
 
-/// Reads the token usage of one response, from a record of its own.
+/// Adds the token usage of one response to the model's last message.
 pub(super) fn tokens(work: &mut PieceBuilder<'_>, scene: &LineContext<'_>, raw: Option<&RawValue>) {
     if let Some(usage) = usage(raw) {
         count(work, scene, &usage);
     }
 }
 
-/// Reads the token usage of the last response from an event, which is repeated whenever a limit
-/// changes.
+/// Adds the token usage that an event reports, unless the event repeats the last one: an event is
+/// repeated whenever a limit changes.
 pub(super) fn token_count(
     work: &mut PieceBuilder<'_>,
     scene: &LineContext<'_>,

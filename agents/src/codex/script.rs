@@ -7,9 +7,9 @@ pub(super) struct LiteralCommand {
     pub(super) directory: Option<String>,
 }
 
-/// The functions that run a command, and the names of their arguments.
+/// The functions that run a command, each with its opening parenthesis.
 const RUNNERS: [&str; 4] = ["exec_command(", "shell_command(", "local_shell(", "shell("];
-/// A script that calls more than this is not a list of commands.
+/// The maximum number of command calls that are read from a script.
 const MAX_SCRIPT_COMMANDS: usize = 64;
 
 /// Returns the commands in a script, in order. A command that the script composes from parts is not
@@ -22,7 +22,7 @@ pub(super) fn commands(script: &str) -> Vec<LiteralCommand> {
     calls.take(MAX_SCRIPT_COMMANDS).filter_map(literal_command).collect()
 }
 
-/// Parses the command of a call whose arguments begin here.
+/// Parses the command of a call. `arguments` begins after the opening parenthesis.
 fn literal_command(arguments: &str) -> Option<LiteralCommand> {
     let mut rest = arguments.trim_start().strip_prefix('{')?;
     let (mut command, mut directory) = (None, None);
@@ -80,7 +80,7 @@ fn is_name(character: char) -> bool {
 }
 
 /// Parses the string literal at the beginning; returns its text and where it ends. The text is
-/// `None` if it holds a placeholder.
+/// `None` if it contains a placeholder or a numeric escape.
 fn literal(script: &str) -> Option<(Option<String>, usize)> {
     let mut characters = script.char_indices();
     let (_, quote) = characters.next()?;
@@ -93,7 +93,7 @@ fn literal(script: &str) -> Option<(Option<String>, usize)> {
                 't' => text.push('\t'),
                 'r' => text.push('\r'),
                 '\n' => {}
-                // A numeric escape of a character is rare in commands.
+                // Numeric escapes are rare in commands, so they are not resolved.
                 'u' | 'x' => plain = false,
                 other => text.push(other),
             },

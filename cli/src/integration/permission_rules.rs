@@ -1,6 +1,6 @@
-//! The commands of forge that an agent may run without asking: commands that read, and commands
-//! that record. Not among them: commands that restore, discard, change settings, push or pull, or
-//! run what they are given.
+//! The commands of forge that an agent may run without asking: those that read, and those that
+//! record. Commands that restore, discard, change settings, push or pull, or run other commands are
+//! not among them.
 
 /// The groups that contain only such commands: one rule allows a whole group.
 pub const GROUPS: [&str; 15] = [
@@ -31,8 +31,7 @@ pub fn short_rules() -> Vec<&'static str> {
     GROUPS.into_iter().chain(ALLOWED.into_iter().filter(alone)).collect()
 }
 
-/// Each allowed command, by the words after `forge`. Earlier versions of forge wrote one rule per
-/// command.
+/// Each allowed command, by the words after `forge`.
 pub const ALLOWED: [&str; 79] = [
     "status",
     "brief",

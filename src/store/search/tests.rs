@@ -59,7 +59,7 @@ fn words_are_found_with_the_revision_that_first_said_them() {
     );
     assert_eq!(search(&store, "\"needle is\" still"), [("a".into(), Some(3), 1)]);
     assert_eq!(search(&store, "needle done"), [(id, Some(made.sequence), 1)]);
-    assert!(search(&store, "folder").is_empty(), "where it was said is not what was said");
+    assert!(search(&store, "folder").is_empty(), "the working directory is not searched");
 }
 
 #[test]
@@ -151,8 +151,8 @@ fn ids(store: &Store, query: &SearchQuery) -> Vec<String> {
     }
 }
 
-/// Returns texts of about 700 bytes in several sessions; text `n` has the words `common`, `ofN` and
-/// `blockN`, where N is `n`, and `seventh` if `n` is divisible by 7.
+/// Records texts of about 700 bytes in new sessions, and returns the sessions. Text `n` has the
+/// words `common`, `ofN` and `blockN/`, where N is `n`, and `seventh` if `n` is divisible by 7.
 fn fill(store: &Store, sessions: usize, texts: i64) -> Vec<Session> {
     let sessions: Vec<Session> = (0..sessions)
         .map(|number| {
@@ -190,7 +190,7 @@ fn the_copy_is_private_and_follows_what_is_new() {
     place.reopen();
     assert_eq!(place.all("word"), ["m", "a"]);
     let session = place.store.session("s").unwrap();
-    // Undone facts are not found, and are again once the undo is undone.
+    // Undone facts are not found. After a redo they are found again.
     session.undo(&act(3), None).unwrap();
     assert_eq!(place.all("word"), ["a"]);
     session.redo(&act(4)).unwrap();
@@ -293,7 +293,7 @@ fn a_damaged_copy_changes_no_result_and_is_restored() {
             assert_eq!(texts.map(|part| part.texts).sum::<u64>(), 80, "{name} {damage}");
         }
     }
-    // A reader that may not write finds the same.
+    // A read-only store gives the same results, and writes nothing.
     std::fs::remove_file(place.path().join("catalogue")).unwrap();
     let path = place.folder.path().join("store");
     let options = Options { read_only: true, ..Options::default() };
@@ -364,7 +364,7 @@ fn a_search_after_one_write_reads_the_changed_session_only() {
         SearchScope { store: &place.store, view: &view, sessions: None, resolve: &|_, _| None };
     let current = scope.current_copy(&DamagedParts::default(), false).unwrap();
     assert_eq!(current.lacking, [5].into());
-    // Searching another session notes it, and takes nothing of it.
+    // A search of another session notes that session 5 has changed, and does not copy it.
     let other = SearchQuery::parse("common").unwrap();
     sessions[1].write(&act(91)).change(note("too", "common")).commit().unwrap();
     place.store.search(&sessions[1..2], &other, &|_, _| None).unwrap();
@@ -399,7 +399,7 @@ fn words() -> impl Strategy<Value = String> {
 proptest! {
     #![proptest_config(ProptestConfig { cases: 24, ..ProptestConfig::default() })]
 
-    /// A search equals a look at every text.
+    /// A search finds the same texts as a scan of all texts.
     #[test]
     fn a_search_finds_what_a_scan_finds(
         texts in prop::collection::vec(words(), 1..50),

@@ -1,21 +1,21 @@
 //! Names of the framework as ids of the store.
 //!
-//! An id has a bounded length and no control characters. A name that would not do is replaced by
-//! its beginning and its hash; the true name is stored beside it.
+//! An id has a bounded length and no control characters. A name that is too long or not plain is
+//! replaced by its first plain characters and its hash; the full name is stored too.
 
-/// Between the beginning of a name and its hash. A plain name never has it.
+/// The separator between the shown part of a name and its hash. A plain name never contains it.
 const HASH_MARK: char = '~';
 
-/// The longest plain name.
+/// The maximum length of a plain name.
 const MAX_PLAIN_BYTES: usize = 48;
 
-/// How much of a name is shown before its hash.
+/// The number of plain characters of a name that are shown before its hash.
 const SHOWN_CHARS: usize = 24;
 
-/// Hexadecimal digits of a hash: 80 bits.
+/// The number of hexadecimal digits of a hash: 80 bits.
 const HASH_DIGITS: usize = 20;
 
-/// Returns a name as a part of an id: itself if it is short and plain.
+/// Returns a name as a part of an id: the name itself if it is short and plain.
 #[must_use]
 pub(super) fn label(name: &str) -> String {
     let is_plain = |c: char| c.is_ascii_alphanumeric() || matches!(c, '_' | '-' | '.' | ':');

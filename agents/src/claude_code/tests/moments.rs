@@ -141,7 +141,7 @@ fn time_counts_from_commits_and_compactions_too_in_the_order_of_the_file() {
     let out = "[main 49f6518] x";
     let script =
         Script::new().user("start").after(290).bash("git commit", out, json!({ "stdout": out }));
-    // The line at second 300 follows one at second 500, which has made a checkpoint.
+    // The line at second 300 follows one at second 500. The last checkpoint is at second 293.
     let script = script.after(206).user("500").after(-201).user("300").after(302).user("603");
     let piece = boundary(script.after(300)).user("after it").read();
     assert_eq!(keys(&piece), [("commit:c", 293), ("time:m6", 603), ("compaction:m7", 904)]);

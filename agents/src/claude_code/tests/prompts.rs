@@ -68,7 +68,7 @@ fn a_prompt_in_several_lines_is_recorded_once() {
     let script = script.line("attachment", queued(&json!(text)));
     assert_eq!(prompts(&goes_on(script.clone()).read()), one(text, 4));
     assert_eq!(only(&script.read(), Kind::Prompt).id, "m4");
-    // Its own line says what it was: here a notice.
+    // The prompt's own line says what it was: here a notice.
     let mut notice = queued(&json!(text));
     notice["attachment"]["commandMode"] = json!("task-notification");
     let script = enqueued().line("queue-operation", removed.clone()).line("attachment", notice);
@@ -77,7 +77,7 @@ fn a_prompt_in_several_lines_is_recorded_once() {
     let script = enqueued().line("attachment", queued(&json!(text)));
     let script = script.line("queue-operation", removed);
     assert_eq!(prompts(&goes_on(script).read()), one(text, 3));
-    // It waits until the turn ends, and gets a turn of its own.
+    // The prompt waits until the turn ends, and gets a turn of its own.
     let script = enqueued().line("queue-operation", queue("dequeue", None)).user(text);
     assert_eq!(prompts(&goes_on(script).read()), one(text, 4));
     let script = goes_on(enqueued()).line("queue-operation", queue("dequeue", None)).user(text);
@@ -159,7 +159,7 @@ fn the_origin_names_the_author() {
     assert_eq!(prompts(&line("go on", "task-notification")), []);
     assert_eq!(prompts(&line("go on", "auto-continuation")), []);
     assert_eq!(prompts(&line("<div> is wrong", "human")), one("<div> is wrong", 1));
-    // A new kind of speaker is nobody's prompt until it is known.
+    // A line whose origin is unknown is not a prompt.
     let unknown = line("go on", "something-new");
     assert_eq!((prompts(&unknown), unknown.session.unwrap().title), (vec![], None));
     let skill = json!({ "message": { "content": "Base directory" }, "sourceToolUseID": "t" });

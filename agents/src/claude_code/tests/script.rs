@@ -18,14 +18,14 @@ impl Script {
         Self::default()
     }
 
-    /// Adds seconds (negative ones too) before the next line, which comes one second later in any
-    /// case.
+    /// Moves the clock by this number of seconds, which can be negative. Each line then adds one
+    /// second.
     pub(super) fn after(mut self, seconds: i64) -> Self {
         self.seconds += seconds;
         self
     }
 
-    /// A line of this type with these fields.
+    /// Adds a line of this type with these fields.
     pub(super) fn line(mut self, kind: &str, fields: Json) -> Self {
         self.lines += 1;
         self.seconds += 1;
@@ -110,7 +110,7 @@ pub(super) fn answered(id: &str, told: &str, error: bool) -> Json {
     })
 }
 
-/// The time this many seconds after the transcript's start.
+/// Returns the time that is this number of seconds after the start of the transcript.
 pub(super) fn time(seconds: i64) -> Timestamp {
     Timestamp::parse_rfc3339("2026-01-01T00:00:00Z").unwrap().plus_micros(seconds * 1_000_000)
 }

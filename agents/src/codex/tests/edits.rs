@@ -43,7 +43,7 @@ fn a_patch_in_a_command_line_is_relative_to_where_it_is_applied() {
             json!({"cmd": format!("pushd sub >/dev/null && apply_patch <<'EOF'\n{PATCH}\nEOF\npopd")}),
             "sub/a.txt",
         ),
-        // Where it was applied only a shell knows.
+        // Only a shell knows where the patch is applied.
         (json!({"cmd": format!("cd \"$DIR\" && apply_patch <<'EOF'\n{PATCH}\nEOF")}), "?/a.txt"),
     ] {
         let script =

@@ -350,7 +350,7 @@ fn a_word_of_a_command_with_a_semicolon_or_bar_is_no_command() {
 
 #[test]
 fn control_characters_that_are_not_escaped_lose_nothing() {
-    // Of the line, and of the JSON in a call's arguments.
+    // They are in the line, and in the JSON of a call's arguments.
     let called = json!({"type": "function_call", "name": "shell_command", "call_id": "k1",
         "arguments": "{\"command\":\"printf 'a\n\tb'\"}"});
     let script = [meta(), item(1, &called), output(2, "k1", &json!("Exit code: 0\nOutput:\nBELL"))]

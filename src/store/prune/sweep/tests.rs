@@ -38,8 +38,8 @@ fn description(session: &Session, sequence: u64, id: &str) -> Result<String> {
     }
 }
 
-/// Makes a session whose folded revision #1 alone names a large text; returns the snapshot and the
-/// pruning as a sweep finds them.
+/// Creates a session in which only the folded revision #1 names a large text. Returns it, with the
+/// snapshot and the pruning that a sweep finds.
 fn pruned(large: &str) -> (Session, ReadSnapshot, PendingPruning) {
     let store = Store::in_memory().unwrap();
     let session = store.create_session(&act(0), NewSession::named("s")).unwrap();
@@ -53,8 +53,8 @@ fn pruned(large: &str) -> (Session, ReadSnapshot, PendingPruning) {
     (session, view, pruning)
 }
 
-/// Regression, found by killing processes at random: a sweep ran while a pruning was undone, so the
-/// revisions were visible again, but a large value of theirs was removed.
+/// Regression, found by killing processes at random: a pruning was undone while a sweep ran. The
+/// revisions were visible again, but their large value was removed.
 #[test]
 fn what_came_back_while_somebody_looked_for_loose_values_keeps_them() {
     let large = text(1, 9000);
@@ -64,13 +64,13 @@ fn what_came_back_while_somebody_looked_for_loose_values_keeps_them() {
     assert_eq!(swept, SweepOutcome::Again);
     assert_eq!(description(&session, 1, "a").unwrap(), large);
 
-    // It was undone: sweeping it removes nothing.
+    // The pruning was undone, so sweeping it removes nothing.
     let swept = session.store.sweep(act(7).now, act(7).now).unwrap();
     assert_eq!(swept, SweepReport { prunings: 1, ..SweepReport::default() });
     assert_eq!(description(&session, 1, "a").unwrap(), large);
 }
 
-/// The name is in a compressed delta, where a byte search of the record does not find it.
+/// The name of the value is in a compressed delta, where a search for its bytes does not find it.
 #[test]
 fn a_value_that_was_written_again_while_somebody_looked_is_kept() {
     let large = text(1, 9000);
@@ -83,8 +83,8 @@ fn a_value_that_was_written_again_while_somebody_looked_is_kept() {
     assert_eq!(description(&session, again, "a").unwrap(), large);
 }
 
-/// Regression: what was pruned after a sweep by the same operation was never swept, because only
-/// the first record of a pruning marked it as pending.
+/// Regression: what a pruning hid after it had been swept was never swept, because only the first
+/// record of a pruning marked it as pending.
 #[test]
 fn what_is_pruned_behind_a_sweep_is_swept_by_the_next_one() {
     let large = text(1, 9000);
@@ -186,7 +186,7 @@ fn what_was_written_ahead_goes_a_day_after_it_was_written_last() {
     assert!(!is_stored(&store, &id) && ahead(&store).is_empty());
     assert_eq!(swept_ahead(&store, 21 + DAY), 0);
 
-    // The same bytes as in an entry of a claim.
+    // An entry of a claim has the same bytes.
     let text = text(3, 9000);
     let value = Value::from([("description", text.clone().into())]);
     let (_, change) = large_entry(&value);
@@ -217,7 +217,7 @@ fn what_was_written_ahead_and_is_named_while_somebody_looks_is_kept() {
         let until = act(10 + 2 * DAY).now;
         let found = PrewrittenObjects::written_until(&view, until).unwrap();
         match named {
-            // The record that names it may follow.
+            // Written again: the record that names it may still follow.
             false => write_ahead(&store, 30 + 3 * DAY, &change),
             true => drop(revise(&session, 30, vec![put("a", text.clone())])),
         }
