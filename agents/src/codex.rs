@@ -179,7 +179,7 @@ pub(crate) fn line(
     let copied = is_copied(work, line, &payload, at);
     let cwd = work.carry.session.cwd.clone();
     let git_branch = work.carry.session.git_branch.clone();
-    let scene = LineContext {
+    let context = LineContext {
         place,
         at,
         recorded_at,
@@ -192,16 +192,16 @@ pub(crate) fn line(
     let own = || hash(&format!("{at}{}", raw.get())).get(..16).unwrap_or_default().to_owned();
     let id = payload.id.text().map_or_else(own, str::to_owned);
     match kind {
-        "response_item" => response(work, &scene, &id, &payload, raw, copied),
-        "event_msg" => event(work, &scene, &id, &payload, raw, copied),
-        "compacted" => compaction::compacted(work, &scene, &id, &payload),
-        "token_usage_record" => notice::tokens(work, &scene, payload.usage),
+        "response_item" => response(work, &context, &id, &payload, raw, copied),
+        "event_msg" => event(work, &context, &id, &payload, raw, copied),
+        "compacted" => compaction::compacted(work, &context, &id, &payload),
+        "token_usage_record" => notice::push_token_usage(work, &context, payload.usage),
         _ => {
             if let (Some(before), Some(now)) = (model, &work.carry.other.model)
                 && before != *now
             {
                 let now = now.as_str().into();
-                notice::notice(work, &scene, &id, "model", now);
+                notice::push_notice(work, &context, &id, "model", now);
             }
         }
     }
@@ -287,30 +287,30 @@ fn is_copied(
 
 fn response(
     work: &mut PieceBuilder<'_>,
-    scene: &LineContext<'_>,
+    context: &LineContext<'_>,
     id: &str,
     payload: &CodexPayload<'_>,
     raw: &RawValue,
     copied: bool,
 ) {
     match payload.kind.text().unwrap_or_default() {
-        "message" => message(work, scene, id, payload, copied),
-        "reasoning" => thought(work, scene, id, payload),
+        "message" => message(work, context, id, payload, copied),
+        "reasoning" => thought(work, context, id, payload),
         "function_call" | "custom_tool_call" | "local_shell_call" => {
-            call(work, scene, id, payload);
+            call(work, context, id, payload);
         }
         "function_call_output" | "custom_tool_call_output" => {
             let call = payload.call_id.text().unwrap_or_default();
-            command_end::result(work, scene, call, payload.output);
+            command_end::result(work, context, call, payload.output);
         }
-        "web_search_call" => tool::search_call(work, scene, raw, id),
+        "web_search_call" => tool::search_call(work, context, raw, id),
         _ => {}
     }
 }
 
 fn event(
     work: &mut PieceBuilder<'_>,
-    scene: &LineContext<'_>,
+    context: &LineContext<'_>,
     id: &str,
     payload: &CodexPayload<'_>,
     raw: &RawValue,
@@ -320,26 +320,33 @@ fn event(
     match payload.kind.text().unwrap_or_default() {
         "user_message" => {
             if let (Some(text), false) = (payload.message.text(), copied || is_own_text(raw)) {
-                prompt::push_event_prompt(work, scene, id, text, "/message", prompt::source::EVENT);
+                prompt::push_event_prompt(
+                    work,
+                    context,
+                    id,
+                    text,
+                    "/message",
+                    prompt::source::EVENT,
+                );
             }
         }
         "item_completed" => {
             if let Some(item) = payload.item {
-                event::item(work, scene, item, id, started, copied);
+                event::item(work, context, item, id, started, copied);
             }
         }
-        "exec_command_end" => event::execution(work, scene, raw, "", started),
-        "patch_apply_end" => event::changed(work, scene, raw, ""),
-        "mcp_tool_call_end" => tool::mcp_ended(work, scene, raw, "", started),
-        "web_search_end" => tool::search_ended(work, scene, raw),
-        "collab_agent_spawn_end" | "collab_waiting_end" => agent::event(work, scene, raw),
-        "token_count" => notice::token_count(work, scene, payload.info),
+        "exec_command_end" => event::execution(work, context, raw, "", started),
+        "patch_apply_end" => event::changed(work, context, raw, ""),
+        "mcp_tool_call_end" => tool::mcp_ended(work, context, raw, "", started),
+        "web_search_end" => tool::search_ended(work, context, raw),
+        "collab_agent_spawn_end" | "collab_waiting_end" => agent::event(work, context, raw),
+        "token_count" => notice::push_reported_token_usage(work, context, payload.info),
         "thread_name_updated" => note(&mut work.carry.session.title, &payload.thread_name),
-        "task_started" | "turn_started" => turn_end::record_open_calls(work, scene, "unknown"),
+        "task_started" | "turn_started" => turn_end::record_open_calls(work, context, "unknown"),
         kind => {
-            notice::push_event_notice(work, scene, id, kind, raw);
+            notice::push_event_notice(work, context, id, kind, raw);
             if kind == "turn_aborted" {
-                turn_end::record_open_calls(work, scene, "interrupted");
+                turn_end::record_open_calls(work, context, "interrupted");
             }
         }
     }
@@ -347,7 +354,7 @@ fn event(
 
 fn message(
     work: &mut PieceBuilder<'_>,
-    scene: &LineContext<'_>,
+    context: &LineContext<'_>,
     id: &str,
     payload: &CodexPayload<'_>,
     copied: bool,
@@ -365,28 +372,28 @@ fn message(
     let value = fields([
         ("role", role.into()),
         ("model", work.carry.other.model.clone().filter(|_| role == "assistant").into()),
-        ("cwd", scene.cwd.into()),
-        ("git_branch", scene.git_branch.into()),
-        ("text", scene.text(&text, &pointer)),
+        ("cwd", context.cwd.into()),
+        ("git_branch", context.git_branch.into()),
+        ("text", context.text(&text, &pointer)),
         ("meta", flag(role != "assistant" && typed.is_none())),
     ]);
-    speak(work, scene, id, value);
-    if role == "assistant" && scene.agent.is_none() {
-        work.infer(scene, id, &text);
+    speak(work, context, id, value);
+    if role == "assistant" && context.agent.is_none() {
+        work.infer(context, id, &text);
     }
     match typed {
         Some((text, part, pointer)) if !copied => {
             let said = (text.as_str(), part, pointer.as_str());
-            prompt::push_prompt(work, scene, id, said, prompt::source::MESSAGE);
+            prompt::push_prompt(work, context, id, said, prompt::source::MESSAGE);
         }
         Some(_) => {}
-        None => agent::notified(work, scene, &text),
+        None => agent::notified(work, context, &text),
     }
 }
 
 fn thought(
     work: &mut PieceBuilder<'_>,
-    scene: &LineContext<'_>,
+    context: &LineContext<'_>,
     id: &str,
     payload: &CodexPayload<'_>,
 ) {
@@ -397,28 +404,28 @@ fn thought(
     let value = fields([
         ("role", "assistant".into()),
         ("model", work.carry.other.model.clone().into()),
-        ("thinking", scene.text(&text, pointer)),
+        ("thinking", context.text(&text, pointer)),
     ]);
-    speak(work, scene, id, value);
+    speak(work, context, id, value);
 }
 
-fn speak(work: &mut PieceBuilder<'_>, scene: &LineContext<'_>, id: &str, value: FieldMap) {
-    work.carry.session.started_at.get_or_insert(scene.at);
+fn speak(work: &mut PieceBuilder<'_>, context: &LineContext<'_>, id: &str, value: FieldMap) {
+    work.carry.session.started_at.get_or_insert(context.at);
     if value.get("role") == Some(&"assistant".into()) {
-        work.carry.other.codex.untold_tokens = Some(LastMessage {
+        work.carry.other.codex.message_without_usage = Some(LastMessage {
             id: id.to_owned(),
-            at: scene.at,
-            place: scene.place,
+            at: context.at,
+            place: context.place,
             value: value.clone(),
         });
     }
-    work.facts.push(scene.fact(Kind::Message, id, value));
-    work.time_checkpoint(scene.at, id);
+    work.facts.push(context.fact(Kind::Message, id, value));
+    work.time_checkpoint(context.at, id);
 }
 
 fn call(
     work: &mut PieceBuilder<'_>,
-    scene: &LineContext<'_>,
+    context: &LineContext<'_>,
     id: &str,
     payload: &CodexPayload<'_>,
 ) {
@@ -430,7 +437,7 @@ fn call(
         ("model", work.carry.other.model.clone().into()),
         ("tool_calls", Value::List(vec![named])),
     ]);
-    speak(work, scene, id, value);
+    speak(work, context, id, value);
     // Models write line breaks into the strings of their arguments.
     let arguments = payload.arguments.text().map(long_text::readable_json);
     let call = call::CodexCall {
@@ -442,5 +449,5 @@ fn call(
         input: payload.input.text(),
         action: payload.action,
     };
-    call::keep(work, scene, &call);
+    call::keep_call(work, context, &call);
 }

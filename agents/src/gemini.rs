@@ -142,12 +142,16 @@ fn rewritten(
         let at = message.timestamp.text().or(set.last_updated.text());
         let at = at.and_then(Timestamp::parse_rfc3339).ok_or("has a summary without a time")?;
         let summary = long_text::value(&text, place, || format!("{base}{pointer}"));
-        work.single_line_compaction(&scene(place, at, recorded_at, None), &id, Some(summary));
+        work.single_line_compaction(
+            &line_context(place, at, recorded_at, None),
+            &id,
+            Some(summary),
+        );
     }
     Ok(())
 }
 
-fn scene<'a>(
+fn line_context<'a>(
     place: SourceSpan,
     at: Timestamp,
     recorded_at: Timestamp,
@@ -173,7 +177,7 @@ fn message_at(
     };
     let at = message.timestamp.text().and_then(Timestamp::parse_rfc3339).ok_or("has no time")?;
     let cwd = work.carry.session.cwd.clone();
-    let scene = scene(place, at, recorded_at, cwd.as_deref());
+    let context = line_context(place, at, recorded_at, cwd.as_deref());
     let shown =
         |text: &str, pointer: &str| long_text::value(text, place, || format!("{base}{pointer}"));
     let told = long_text::content_text(message.content, "/content");
@@ -186,7 +190,7 @@ fn message_at(
     let mut value = fields([
         ("role", role.into()),
         ("subtype", if role == "system" { kind.into() } else { Value::Null }),
-        ("cwd", scene.cwd.into()),
+        ("cwd", context.cwd.into()),
         ("text", text.clone().into()),
         ("meta", flag(by_user && typed.is_none() && text.is_some())),
     ]);
@@ -197,31 +201,31 @@ fn message_at(
     let summary =
         kind == "user" && told.as_ref().is_some_and(|(text, _)| prompt::is_snapshot(text));
     work.carry.session.started_at.get_or_insert(at);
-    work.facts.push(scene.fact(Kind::Message, id, value));
+    work.facts.push(context.fact(Kind::Message, id, value));
     if kind == "gemini"
         && !work.carry.other.sub_agent
         && let Some((text, _)) = &told
     {
-        work.infer(&scene, id, text);
+        work.infer(&context, id, text);
     }
     if !work.carry.other.mark_reported(id) {
         if summary {
-            work.single_line_compaction(&scene, id, text);
+            work.single_line_compaction(&context, id, text);
         } else if let Some(typed) = typed {
-            ask(work, &scene, id, typed);
+            ask(work, &context, id, typed);
         }
         work.time_checkpoint(at, id);
         if let Some((pid, failed)) = prompt::background_end(message.content) {
             call::ended_later(
                 work,
-                &scene,
+                &context,
                 &pid,
                 (if failed { "failed" } else { "finished" }, None),
             );
         }
     }
     for (index, call) in &calls {
-        call::done(work, &scene, call, &format!("{base}/toolCalls/{index}"));
+        call::done(work, &context, call, &format!("{base}/toolCalls/{index}"));
     }
     Ok(())
 }
@@ -255,11 +259,16 @@ fn list(items: Vec<Value>) -> Value {
     if items.is_empty() { Value::Null } else { Value::List(items) }
 }
 
-fn ask(work: &mut PieceBuilder<'_>, scene: &LineContext<'_>, id: &str, typed: prompt::TypedPrompt) {
+fn ask(
+    work: &mut PieceBuilder<'_>,
+    context: &LineContext<'_>,
+    id: &str,
+    typed: prompt::TypedPrompt,
+) {
     if work.carry.session.first_prompt.is_none() {
         work.carry.session.first_prompt = long_text::headline(&typed.text);
     }
     let tags = typed.text.starts_with('/').then(|| Value::from(vec!["slash"]));
-    let value = fields([("text", typed.value), ("tags", tags.into()), ("cwd", scene.cwd.into())]);
-    work.facts.push(scene.fact(Kind::Prompt, id, value));
+    let value = fields([("text", typed.value), ("tags", tags.into()), ("cwd", context.cwd.into())]);
+    work.facts.push(context.fact(Kind::Prompt, id, value));
 }

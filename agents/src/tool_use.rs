@@ -40,7 +40,7 @@ const QUERY: &[&str] = &["query", "search_query", "q"];
 /// A long text is a reference. Lists and objects are stored up to two levels and 32 entries each; a
 /// deeper one is stored as JSON text, if that is short.
 pub(crate) fn input_fields(
-    scene: &LineContext<'_>,
+    context: &LineContext<'_>,
     input: Option<&RawValue>,
     pointer: &str,
 ) -> FieldMap {
@@ -51,7 +51,7 @@ pub(crate) fn input_fields(
             let LenientText(text) = serde_json::from_str(raw.get()).ok()?;
             Some((name, text.filter(|text| !text.is_empty())?))
         });
-        Value::from(text.map(|(name, text)| scene.text(&text, format!("{pointer}/{name}"))))
+        Value::from(text.map(|(name, text)| context.text(&text, format!("{pointer}/{name}"))))
     };
     let mut made = fields([
         ("path", named(PATH)),
@@ -62,7 +62,7 @@ pub(crate) fn input_fields(
     let read = input.filter(|raw| !given.is_empty() && raw.get().len() <= MAX_BYTES);
     let read: Option<Value> = read.and_then(|raw| serde_json::from_str(raw.get()).ok());
     if let Some(input) = read {
-        let input = kept(scene, input.without_nulls(), pointer, 0);
+        let input = kept(context, input.without_nulls(), pointer, 0);
         if input != Value::Map(FieldMap::new()) {
             made.insert("input".to_owned(), input);
         }
@@ -80,9 +80,9 @@ fn entries(input: Option<&RawValue>) -> BTreeMap<Cow<'_, str>, &RawValue> {
 }
 
 /// A value of an input as a fact stores it; `pointer` leads to it.
-pub(crate) fn kept(scene: &LineContext<'_>, value: Value, pointer: &str, level: usize) -> Value {
+pub(crate) fn kept(context: &LineContext<'_>, value: Value, pointer: &str, level: usize) -> Value {
     match value {
-        Value::Text(text) => scene.text(&text, pointer),
+        Value::Text(text) => context.text(&text, pointer),
         Value::Map(_) | Value::List(_) if level >= MAX_LEVELS => {
             let json = serde_json::to_string(&value).unwrap_or_default();
             if json.len() <= INLINE_BYTES { json.into() } else { Value::Null }
@@ -90,15 +90,16 @@ pub(crate) fn kept(scene: &LineContext<'_>, value: Value, pointer: &str, level: 
         Value::Map(map) => {
             let below = map.into_iter().take(MAX_ENTRIES).map(|(name, value)| {
                 let pointer = format!("{pointer}/{}", escaped(&name));
-                let value = kept(scene, value, &pointer, level + 1);
+                let value = kept(context, value, &pointer, level + 1);
                 (name, value)
             });
             Value::Map(below.filter(|(_, value)| *value != Value::Null).collect())
         }
         Value::List(list) => {
             let below = list.into_iter().take(MAX_ENTRIES).enumerate();
-            let below = below
-                .map(|(index, value)| kept(scene, value, &format!("{pointer}/{index}"), level + 1));
+            let below = below.map(|(index, value)| {
+                kept(context, value, &format!("{pointer}/{index}"), level + 1)
+            });
             Value::List(below.collect())
         }
         other => other,
@@ -120,7 +121,7 @@ mod tests {
     use crate::resolve;
     use forge_store::model::{TextRef, Timestamp};
 
-    fn scene() -> LineContext<'static> {
+    fn line_context() -> LineContext<'static> {
         LineContext {
             place: (0, 1),
             at: Timestamp::default(),
@@ -141,7 +142,7 @@ mod tests {
         }});
         let text = document.to_string();
         let input = serde_json::value::to_raw_value(&document["args"]).unwrap();
-        let made = input_fields(&scene(), Some(&input), "/args");
+        let made = input_fields(&line_context(), Some(&input), "/args");
         assert_eq!(made.get("path"), Some(&"/w/a.rs".into()));
         assert_eq!(made.get("pattern"), Some(&"fn \\w+".into()));
         assert_eq!((made.get("address"), made.get("query")), (None, None));
@@ -159,8 +160,8 @@ mod tests {
     fn an_input_that_is_not_an_object_gives_no_fields() {
         for json in ["null", "3", "[1]", "\"a\"", "{}"] {
             let raw: Box<RawValue> = serde_json::from_str(json).unwrap();
-            assert_eq!(input_fields(&scene(), Some(&raw), ""), FieldMap::new(), "{json}");
+            assert_eq!(input_fields(&line_context(), Some(&raw), ""), FieldMap::new(), "{json}");
         }
-        assert_eq!(input_fields(&scene(), None, ""), FieldMap::new());
+        assert_eq!(input_fields(&line_context(), None, ""), FieldMap::new());
     }
 }

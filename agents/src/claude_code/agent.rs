@@ -79,18 +79,18 @@ impl PieceBuilder<'_> {
     /// Adds a version of the agent with what it said.
     pub(super) fn agent_spoke(
         &mut self,
-        scene: &LineContext<'_>,
+        context: &LineContext<'_>,
         spoken: &SpokenLine<'_>,
         mut message: FieldMap,
     ) {
-        let Some(agent) = scene.agent.as_deref() else { return };
+        let Some(agent) = context.agent.as_deref() else { return };
         let first = spoken.content.full_text().filter(|_| spoken.speaker == LineSpeaker::User);
         let unknown = !self.carry.agents.contains_key(agent);
         let prompt = first.as_ref().filter(|_| unknown);
         let call = prompt.and_then(|(prompt, _)| self.caller(&hash(prompt)));
-        self.note_agent(agent, call.as_deref(), scene.at, || {
+        self.note_agent(agent, call.as_deref(), context.at, || {
             let (text, pointer) = first.as_ref()?;
-            Some(scene.text(text, format!("/message/content{pointer}")))
+            Some(context.text(text, format!("/message/content{pointer}")))
         });
         let Some(state) = self.carry.agents.get_mut(agent) else { return };
         state.messages += 1;
@@ -101,7 +101,7 @@ impl PieceBuilder<'_> {
         message.insert("id".to_owned(), spoken.uuid.into());
         let mut value = state.version("running");
         value.insert("message".to_owned(), Value::Map(message));
-        self.facts.push(scene.fact(Kind::Agent, agent, value));
+        self.facts.push(context.fact(Kind::Agent, agent, value));
     }
 
     /// Returns the open call that gave an agent this prompt.
@@ -116,7 +116,7 @@ impl PieceBuilder<'_> {
     /// Adds the version of an agent that holds its result.
     pub(super) fn agent_done(
         &mut self,
-        scene: &LineContext<'_>,
+        context: &LineContext<'_>,
         id: &str,
         call: &OpenCall,
         answer: &ClaudeCallResult<'_>,
@@ -142,7 +142,7 @@ impl PieceBuilder<'_> {
             self.note_agent(&agent, Some(id), call.called_at, || None);
             self.carry.calls.remove(id);
         }
-        if let Some(parent) = scene.agent.as_deref().filter(|parent| *parent != agent)
+        if let Some(parent) = context.agent.as_deref().filter(|parent| *parent != agent)
             && let Some(state) = self.carry.agents.get_mut(&agent)
         {
             state.fields.insert("agent".to_owned(), parent.into());
@@ -160,11 +160,11 @@ impl PieceBuilder<'_> {
         let told = answer.shown_to_agent.as_ref().filter(|(text, _)| !launched && !text.is_empty());
         let mut value = state.version(status);
         value.append(&mut fields([
-            ("result", told.map(|(text, pointer)| scene.text(text, pointer)).into()),
+            ("result", told.map(|(text, pointer)| context.text(text, pointer)).into()),
             ("duration_ms", done.total_duration_ms.0.into()),
             ("tokens", done.total_tokens.0.into()),
         ]));
-        self.facts.push(scene.fact(Kind::Agent, &agent, value));
+        self.facts.push(context.fact(Kind::Agent, &agent, value));
     }
 }
 
@@ -173,7 +173,7 @@ impl PieceBuilder<'_> {
     /// fields.
     pub(super) fn agent_ended(
         &mut self,
-        scene: &LineContext<'_>,
+        context: &LineContext<'_>,
         agent: &str,
         (status, result): (&str, &str),
         more: FieldMap,
@@ -187,7 +187,7 @@ impl PieceBuilder<'_> {
         state.ended = Some(said);
         let mut value = state.version(status);
         value.extend(more);
-        self.facts.push(scene.fact(Kind::Agent, agent, value));
+        self.facts.push(context.fact(Kind::Agent, agent, value));
     }
 }
 

@@ -4,7 +4,7 @@
 use super::line::parsed;
 use super::line::{ClaudeAttachment, ClaudeLine, MessageContent, content};
 use super::line_context::{LineContext, PieceBuilder, SpokenLine, fields};
-use super::prompt::fields_of;
+use super::prompt::prompt_fields;
 use super::typed_text::{self, TextAuthor, TypedText};
 use crate::file_address::path_of;
 use crate::lenient::{LenientInteger, LenientList, LenientText};
@@ -48,51 +48,54 @@ impl PieceBuilder<'_> {
         &mut self,
         kind: &str,
         line: &ClaudeLine<'_>,
-        scene: &LineContext<'_>,
+        context: &LineContext<'_>,
     ) {
         match kind {
-            "queue-operation" => self.queue_line(line, scene),
+            "queue-operation" => self.queue_line(line, context),
             "pr-link" => {
                 if let Some(address) = line.pr_url.text() {
                     let link = fields([("type", "link".into()), ("address", address.into())]);
-                    self.facts.push(scene.fact(Kind::Notice, &format!("link:{address}"), link));
+                    self.facts.push(context.fact(Kind::Notice, &format!("link:{address}"), link));
                 }
             }
             _ => {
                 let attachment: ClaudeAttachment<'_> = parsed(line.attachment).unwrap_or_default();
                 let agent = line.agent_id.text().filter(|_| line.is_sidechain.0);
-                let scene = LineContext { agent: agent.map(str::to_owned), ..scene.clone() };
-                self.attachment(line, &attachment, &scene);
+                let context = LineContext { agent: agent.map(str::to_owned), ..context.clone() };
+                self.attachment(line, &attachment, &context);
             }
         }
     }
 
     /// Reads a line about the queue of typed texts: one was added or left it.
-    fn queue_line(&mut self, line: &ClaudeLine<'_>, scene: &LineContext<'_>) {
+    fn queue_line(&mut self, line: &ClaudeLine<'_>, context: &LineContext<'_>) {
         let (operation, text) = (line.operation.text().unwrap_or_default(), line.content.text());
         let content =
             text.map_or(MessageContent::Nothing, |text| MessageContent::Text(Cow::Borrowed(text)));
         let words = typed_text::find_typed_text(&content, TextAuthor::Unknown);
         let own = words.as_ref().map(TypedText::text).or(text);
         if operation != "enqueue" {
-            self.queue_operation(scene, operation, own, line.reason.text());
+            self.queue_operation(context, operation, own, line.reason.text());
             return;
         }
         let (Some(text), Some(own)) = (text, own) else { return };
         // These lines do not name a directory or branch: the session's are used.
         let session = &self.carry.session;
         let (cwd, git_branch) = (session.cwd.clone(), session.git_branch.clone());
-        let here =
-            LineContext { cwd: cwd.as_deref(), git_branch: git_branch.as_deref(), ..scene.clone() };
+        let here = LineContext {
+            cwd: cwd.as_deref(),
+            git_branch: git_branch.as_deref(),
+            ..context.clone()
+        };
         self.notices(&here, text, "/content");
         let prompt = words.as_ref().map(|words| {
-            let mut prompt = fields_of(&here, words, "/content");
+            let mut prompt = prompt_fields(&here, words, "/content");
             if is_slash(words.text()) {
                 prompt.insert("tags".to_owned(), Value::from(vec!["slash"]));
             }
             prompt
         });
-        self.carry.claude.queue.push((scene.at, scene.place.0), own, prompt);
+        self.carry.claude.queue.push((context.at, context.place.0), own, prompt);
     }
 
     /// Records what an attachment reports.
@@ -100,28 +103,28 @@ impl PieceBuilder<'_> {
         &mut self,
         line: &ClaudeLine<'_>,
         attachment: &ClaudeAttachment<'_>,
-        scene: &LineContext<'_>,
+        context: &LineContext<'_>,
     ) {
         let Some(id) = line.uuid.text() else { return };
         match attachment.kind.text().unwrap_or_default() {
-            "queued_command" => self.queued(line, attachment, scene, id),
+            "queued_command" => self.queued(line, attachment, context, id),
             "task_status" => {
-                self.task_state(scene, attachment.task_id.0.as_deref(), attachment.status.text());
+                self.task_state(context, attachment.task_id.0.as_deref(), attachment.status.text());
             }
             "edited_text_file" => {
                 let snippet = attachment.snippet.text();
-                let snippet = snippet.map(|text| scene.text(text, "/attachment/snippet"));
+                let snippet = snippet.map(|text| context.text(text, "/attachment/snippet"));
                 let value = fields([
                     ("tool", "outside".into()),
                     ("path", attachment.filename.text().into()),
                     ("snippet", snippet.into()),
-                    ("agent", scene.agent.clone().into()),
-                    ("cwd", scene.cwd.into()),
-                    ("git_branch", scene.git_branch.into()),
+                    ("agent", context.agent.clone().into()),
+                    ("cwd", context.cwd.into()),
+                    ("git_branch", context.git_branch.into()),
                 ]);
-                self.facts.push(scene.fact(Kind::Code, id, value));
+                self.facts.push(context.fact(Kind::Code, id, value));
             }
-            "diagnostics" | "lsp_diagnostics" => self.diagnostics(attachment, scene, id),
+            "diagnostics" | "lsp_diagnostics" => self.diagnostics(attachment, context, id),
             "goal_status" => {
                 let status = match (attachment.met.0, attachment.failed.0) {
                     (true, _) => "met",
@@ -130,7 +133,7 @@ impl PieceBuilder<'_> {
                 };
                 let shown = |text: &LenientText<'_>, name: &str| {
                     let pointer = format!("/attachment/{name}");
-                    Value::from(text.text().map(|text| scene.text(text, pointer)))
+                    Value::from(text.text().map(|text| context.text(text, pointer)))
                 };
                 let value = fields([
                     ("type", "goal".into()),
@@ -138,7 +141,7 @@ impl PieceBuilder<'_> {
                     ("status", status.into()),
                     ("reason", shown(&attachment.reason, "reason")),
                 ]);
-                self.facts.push(scene.fact(Kind::Notice, id, value));
+                self.facts.push(context.fact(Kind::Notice, id, value));
             }
             _ => {}
         }
@@ -149,7 +152,7 @@ impl PieceBuilder<'_> {
         &mut self,
         line: &ClaudeLine<'_>,
         attachment: &ClaudeAttachment<'_>,
-        scene: &LineContext<'_>,
+        context: &LineContext<'_>,
         id: &str,
     ) {
         let Ok(content) = content(attachment.prompt) else { return };
@@ -161,13 +164,13 @@ impl PieceBuilder<'_> {
             TextAuthor::Machine
         };
         if voice != TextAuthor::Person {
-            self.notices(scene, &text, &format!("/attachment/prompt{pointer}"));
+            self.notices(context, &text, &format!("/attachment/prompt{pointer}"));
         }
         let words = typed_text::find_typed_text(&content, voice);
         let recorded =
             self.carry.claude.queue.delivers(words.as_ref().map_or(&text, TypedText::text), true);
         if let Some(words) = words.filter(|_| !recorded && !self.is_copy(line)) {
-            self.prompt(scene, id, &words, "/attachment/prompt");
+            self.prompt(context, id, &words, "/attachment/prompt");
         }
     }
 
@@ -175,7 +178,7 @@ impl PieceBuilder<'_> {
     fn diagnostics(
         &mut self,
         attachment: &ClaudeAttachment<'_>,
-        scene: &LineContext<'_>,
+        context: &LineContext<'_>,
         id: &str,
     ) {
         let files: LenientList<FileDiagnostics<'_>> = parsed(attachment.files).unwrap_or_default();
@@ -199,38 +202,45 @@ impl PieceBuilder<'_> {
                 ("type", "diagnostics".into()),
                 ("path", path.into()),
                 ("text", long_text::beginning(&lines.join("\n"), long_text::INLINE_BYTES).into()),
-                ("agent", scene.agent.clone().into()),
+                ("agent", context.agent.clone().into()),
             ]);
             let id = if index == 0 { id.to_owned() } else { format!("{id}/{}", index + 1) };
-            self.facts.push(scene.fact(Kind::Notice, &id, value));
+            self.facts.push(context.fact(Kind::Notice, &id, value));
         }
     }
 
     /// Adds a notice if another model answered than before.
-    pub(super) fn model(&mut self, scene: &LineContext<'_>, spoken: &SpokenLine<'_>) {
+    pub(super) fn model(&mut self, context: &LineContext<'_>, spoken: &SpokenLine<'_>) {
         // The client's own answers have a model name in angle brackets.
         let named = spoken.message.model.text().filter(|model| !model.starts_with('<'));
         let Some(model) = named else { return };
         let before = self.carry.claude.model.replace(model.to_owned());
         if let Some(before) = before.filter(|before| before != model) {
-            self.changed(scene, "model", spoken.uuid, &before, model);
+            self.changed(context, "model", spoken.uuid, &before, model);
         }
     }
 
     /// Adds a notice if the permission mode changed.
-    pub(super) fn mode(&mut self, scene: &LineContext<'_>, line: &ClaudeLine<'_>, id: &str) {
+    pub(super) fn mode(&mut self, context: &LineContext<'_>, line: &ClaudeLine<'_>, id: &str) {
         let Some(mode) = line.permission_mode.text() else { return };
         let before = self.carry.claude.mode.replace(mode.to_owned());
         if let Some(before) = before.filter(|before| before != mode) {
-            self.changed(scene, "mode", id, &before, mode);
+            self.changed(context, "mode", id, &before, mode);
         }
     }
 
     /// Adds a notice about a change from one name to another.
-    fn changed(&mut self, scene: &LineContext<'_>, what: &str, id: &str, before: &str, now: &str) {
+    fn changed(
+        &mut self,
+        context: &LineContext<'_>,
+        what: &str,
+        id: &str,
+        before: &str,
+        now: &str,
+    ) {
         let value =
             fields([("type", what.into()), ("text", format!("{now} (before: {before})").into())]);
-        self.facts.push(scene.fact(Kind::Notice, &format!("{what}:{id}"), value));
+        self.facts.push(context.fact(Kind::Notice, &format!("{what}:{id}"), value));
     }
 }
 

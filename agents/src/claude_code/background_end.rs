@@ -66,7 +66,7 @@ struct QueriedTask<'a> {
 
 impl PieceBuilder<'_> {
     /// Reads the notices in a text. `pointer` leads to the text.
-    pub(super) fn notices(&mut self, scene: &LineContext<'_>, text: &str, pointer: &str) {
+    pub(super) fn notices(&mut self, context: &LineContext<'_>, text: &str, pointer: &str) {
         for notice in notices(text) {
             let part = text.get(notice.clone()).unwrap_or_default();
             let summary = tagged(part, "summary").unwrap_or_default().trim();
@@ -89,24 +89,24 @@ impl PieceBuilder<'_> {
                 output_file: name("output-file"),
                 result,
             };
-            self.end(scene, &end);
+            self.end(context, &end);
         }
     }
 
     /// Reads the state of a task in an attachment.
     pub(super) fn task_state(
         &mut self,
-        scene: &LineContext<'_>,
+        context: &LineContext<'_>,
         task: Option<&str>,
         status: Option<&str>,
     ) {
-        self.end(scene, &TaskEnd { task, status, ..TaskEnd::default() });
+        self.end(context, &TaskEnd { task, status, ..TaskEnd::default() });
     }
 
     /// Reads the result of a tool that queries or stops background tasks.
     pub(super) fn asked_task(
         &mut self,
-        scene: &LineContext<'_>,
+        context: &LineContext<'_>,
         tool: &str,
         answer: &ClaudeCallResult<'_>,
     ) {
@@ -140,10 +140,10 @@ impl PieceBuilder<'_> {
                 Some((asked.stdout.text()?, whole(asked.stdout.text()?), "/toolUseResult/stdout"))
             });
         let task = task.or_else(|| named("task_id"));
-        self.end(scene, &TaskEnd { task, status, exit_code, result, ..TaskEnd::default() });
+        self.end(context, &TaskEnd { task, status, exit_code, result, ..TaskEnd::default() });
     }
 
-    fn end(&mut self, scene: &LineContext<'_>, end: &TaskEnd<'_>) {
+    fn end(&mut self, context: &LineContext<'_>, end: &TaskEnd<'_>) {
         let Some(status) = end.status else { return };
         let background = &self.carry.claude.background;
         let found = end.call.filter(|call| background.contains_key(*call)).map(str::to_owned);
@@ -154,7 +154,7 @@ impl PieceBuilder<'_> {
             found.map(|(call, _)| call.clone())
         });
         if let Some(call) = call {
-            self.command_ended(scene, &call, end, status);
+            self.command_ended(context, &call, end, status);
         } else if let Some(agent) = agent(self.carry, end) {
             let waits = end.summary.ends_with("is waiting on its own background work");
             let status = match status {
@@ -165,19 +165,19 @@ impl PieceBuilder<'_> {
             let result = end.result.as_ref().filter(|(_, range, _)| !range.is_empty());
             let text = result.and_then(|(text, range, _)| text.get(range.clone()));
             let shown =
-                result.map(|(text, range, pointer)| scene.part(text, range.clone(), pointer));
+                result.map(|(text, range, pointer)| context.part(text, range.clone(), pointer));
             let more = fields([
                 ("result", shown.into()),
                 ("duration_ms", end.duration_ms.into()),
                 ("tokens", end.tokens.into()),
             ]);
-            self.agent_ended(scene, &agent, (status, text.unwrap_or_default()), more);
+            self.agent_ended(context, &agent, (status, text.unwrap_or_default()), more);
         }
     }
 
     fn command_ended(
         &mut self,
-        scene: &LineContext<'_>,
+        context: &LineContext<'_>,
         call: &str,
         end: &TaskEnd<'_>,
         status: &str,
@@ -198,7 +198,7 @@ impl PieceBuilder<'_> {
         };
         let Some(ran) = self.carry.claude.background.remove(call) else { return };
         let printed = end.result.as_ref().and_then(|(text, range, pointer)| {
-            Some((text.get(range.clone())?, scene.part(text, range.clone(), pointer)))
+            Some((text.get(range.clone())?, context.part(text, range.clone(), pointer)))
         });
         let more = fields([
             ("working_dir", ran.cwd.into()),
@@ -208,7 +208,7 @@ impl PieceBuilder<'_> {
             ("stdout_preview", printed.as_ref().map(|(_, shown)| shown.clone()).into()),
         ]);
         let output = printed.map_or("", |(text, _)| text);
-        let scene = LineContext { agent: ran.agent, ..scene.clone() };
+        let context = LineContext { agent: ran.agent, ..context.clone() };
         let done = CommandRun {
             command: ran.command,
             description: ran.description,
@@ -219,7 +219,7 @@ impl PieceBuilder<'_> {
             verification: ran.verification.as_ref(),
             commits: ran.commit && outcome == "finished",
         };
-        self.push_command_run(&scene, call, done);
+        self.push_command_run(&context, call, done);
     }
 }
 

@@ -34,23 +34,25 @@ impl PieceBuilder<'_> {
     /// Keeps a call whose result will be a fact. `at` leads to its block.
     pub(crate) fn call(
         &mut self,
-        scene: &LineContext<'_>,
+        context: &LineContext<'_>,
         id: &str,
         name: &str,
         input: Option<&RawValue>,
         at: &str,
     ) {
         let asked = match name {
-            "Bash" | "PowerShell" => command(scene, input, at),
-            "Edit" | "MultiEdit" | "Write" | "NotebookEdit" => edit(scene, input, at),
+            "Bash" | "PowerShell" => command(context, input, at),
+            "Edit" | "MultiEdit" | "Write" | "NotebookEdit" => edit(context, input, at),
             "Task" | "Agent" => agent(input),
-            "TaskCreate" | "TaskUpdate" | "TodoWrite" => task::task_request(scene, name, input, at),
-            _ => Some(tool::tool_request(scene, name, input, at)),
+            "TaskCreate" | "TaskUpdate" | "TodoWrite" => {
+                task::task_request(context, name, input, at)
+            }
+            _ => Some(tool::tool_request(context, name, input, at)),
         };
         if let Some(asked) = asked {
             let call = OpenCall {
-                called_at: scene.at,
-                cwd: scene.cwd.map(str::to_owned),
+                called_at: context.at,
+                cwd: context.cwd.map(str::to_owned),
                 tool: name.to_owned(),
                 asked,
             };
@@ -59,12 +61,12 @@ impl PieceBuilder<'_> {
     }
 }
 
-fn command(scene: &LineContext<'_>, input: Option<&RawValue>, at: &str) -> Option<CallRequest> {
+fn command(context: &LineContext<'_>, input: Option<&RawValue>, at: &str) -> Option<CallRequest> {
     let input: CommandInput<'_> = parsed(input).ok()?;
     let line = input.command.text().unwrap_or_default();
-    let described = |text| scene.text(text, format!("{at}/input/description"));
+    let described = |text| context.text(text, format!("{at}/input/description"));
     Some(CallRequest::Command {
-        command: scene.text(line, format!("{at}/input/command")),
+        command: context.text(line, format!("{at}/input/command")),
         description: input.description.text().map_or(Value::Null, described),
         background: input.run_in_background.0,
         commit: commits(line),
@@ -94,12 +96,12 @@ pub(crate) fn commits(line: &str) -> bool {
         })
 }
 
-fn edit(scene: &LineContext<'_>, input: Option<&RawValue>, at: &str) -> Option<CallRequest> {
+fn edit(context: &LineContext<'_>, input: Option<&RawValue>, at: &str) -> Option<CallRequest> {
     let input: EditDescription<'_> = parsed(input).ok()?;
     let UnifiedPatch { text, added, removed } = input.patch().unwrap_or_default();
     Some(CallRequest::Edit {
         path: input.path().map(str::to_owned),
-        patch: scene.text(&text, format!("{at}/input")),
+        patch: context.text(&text, format!("{at}/input")),
         added,
         removed,
     })

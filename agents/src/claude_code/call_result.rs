@@ -40,28 +40,28 @@ impl PieceBuilder<'_> {
     /// its text, because a fact of another kind has it.
     pub(crate) fn result(
         &mut self,
-        scene: &LineContext<'_>,
+        context: &LineContext<'_>,
         id: &str,
         answer: &ClaudeCallResult<'_>,
     ) -> bool {
         let Some(call) = self.carry.calls.remove(id) else { return false };
         match &call.asked {
-            CallRequest::Command { .. } => self.command(scene, id, &call, answer),
-            CallRequest::Edit { .. } => self.edit(scene, id, &call, answer),
+            CallRequest::Command { .. } => self.command(context, id, &call, answer),
+            CallRequest::Edit { .. } => self.edit(context, id, &call, answer),
             CallRequest::Agent { .. } => {
-                self.agent_done(scene, id, &call, answer);
+                self.agent_done(context, id, &call, answer);
                 if answer.failure(false) == Some(CallFailure::Refused) {
-                    self.tool(scene, id, &call, answer);
+                    self.tool(context, id, &call, answer);
                 }
             }
             CallRequest::NewTask { .. }
             | CallRequest::TaskChange { .. }
             | CallRequest::Todos { .. } => {
-                self.tasks(scene, &call, answer);
+                self.tasks(context, &call, answer);
             }
             CallRequest::Tool { .. } => {
-                self.tool(scene, id, &call, answer);
-                self.asked_task(scene, &call.tool, answer);
+                self.tool(context, id, &call, answer);
+                self.asked_task(context, &call.tool, answer);
                 return false;
             }
             // Claude Code has no such call.
@@ -72,7 +72,7 @@ impl PieceBuilder<'_> {
 
     fn command(
         &mut self,
-        scene: &LineContext<'_>,
+        context: &LineContext<'_>,
         id: &str,
         call: &OpenCall,
         answer: &ClaudeCallResult<'_>,
@@ -94,7 +94,7 @@ impl PieceBuilder<'_> {
             "background" | REFUSED => None,
             _ => code,
         };
-        let (streams, output) = streams(scene, answer, &printed, outcome, start);
+        let (streams, output) = output_fields(context, answer, &printed, outcome, start);
         let mut more = fields([
             ("working_dir", call.cwd.clone().into()),
             ("called_at", call.called_at.to_string().into()),
@@ -110,7 +110,7 @@ impl PieceBuilder<'_> {
                 description: description.clone(),
                 cwd: call.cwd.clone(),
                 called_at: call.called_at,
-                agent: scene.agent.clone(),
+                agent: context.agent.clone(),
                 commit: *commit,
                 verification: verification.clone(),
             };
@@ -126,19 +126,19 @@ impl PieceBuilder<'_> {
             verification: verification.as_ref(),
             commits: *commit && !answer.error,
         };
-        self.push_command_run(scene, id, ran);
+        self.push_command_run(context, id, ran);
     }
 
     fn edit(
         &mut self,
-        scene: &LineContext<'_>,
+        context: &LineContext<'_>,
         id: &str,
         call: &OpenCall,
         answer: &ClaudeCallResult<'_>,
     ) {
         let CallRequest::Edit { path, patch, added, removed } = &call.asked else { return };
         if answer.error {
-            self.tool(scene, id, call, answer);
+            self.tool(context, id, call, answer);
             return;
         }
         let mut value = fields([
@@ -147,9 +147,9 @@ impl PieceBuilder<'_> {
             ("patch", patch.clone()),
             ("lines_added", (*added).into()),
             ("lines_removed", (*removed).into()),
-            ("agent", scene.agent.clone().into()),
+            ("agent", context.agent.clone().into()),
             ("cwd", call.cwd.clone().into()),
-            ("git_branch", scene.git_branch.into()),
+            ("git_branch", context.git_branch.into()),
             ("user_modified", false.into()),
         ]);
         match answer.tool_use_result {
@@ -168,25 +168,25 @@ impl PieceBuilder<'_> {
                     ("original_file", &edited.original_notebook),
                 ] {
                     if let Some(text) = original.text() {
-                        let original = scene.text(text, format!("/toolUseResult/{name}"));
+                        let original = context.text(text, format!("/toolUseResult/{name}"));
                         value.insert("original_file".to_owned(), original);
                     }
                 }
-                described(scene, raw, &mut value);
+                apply_description(context, raw, &mut value);
             }
         }
-        self.facts.push(scene.fact(Kind::Code, id, value));
+        self.facts.push(context.fact(Kind::Code, id, value));
     }
 }
 
 /// Replaces the call's description of the change by that of the result.
-fn described(scene: &LineContext<'_>, raw: &RawValue, value: &mut FieldMap) {
+fn apply_description(context: &LineContext<'_>, raw: &RawValue, value: &mut FieldMap) {
     let edit: EditDescription<'_> = parsed(Some(raw)).unwrap_or_default();
     if let Some(path) = edit.path() {
         value.insert("path".to_owned(), path.into());
     }
     if let Some(patch) = edit.patch() {
-        value.insert("patch".to_owned(), scene.text(&patch.text, "/toolUseResult"));
+        value.insert("patch".to_owned(), context.text(&patch.text, "/toolUseResult"));
         value.insert("lines_added".to_owned(), patch.added.into());
         value.insert("lines_removed".to_owned(), patch.removed.into());
     }
@@ -212,20 +212,20 @@ fn outcome(
     // A result with an exit code comes from a command that ran, whatever it printed.
     let failure = if code.is_some() { None } else { answer.failure(true) };
     // The client writes this after the output, or between the exit code and the output.
-    let stopped = |text: &str| {
+    let interrupted = |text: &str| {
         let (_, start) = exit_code(text, true);
         let first = text.get(start..).and_then(|text| text.lines().next()).unwrap_or_default();
         let marks = ["[Request interrupted by user]", "[Request interrupted by user for tool use]"];
         marks.iter().any(|mark| first == *mark || text.trim_end().ends_with(mark))
     };
-    let late = |text: &str| {
+    let timed_out = |text: &str| {
         let (_, start) = exit_code(text, true);
         text.get(start..).is_some_and(|text| text.starts_with("Command timed out after "))
     };
     match failure {
         Some(CallFailure::Refused) => REFUSED,
-        _ if printed.interrupted.0 || (answer.error && answer.says(stopped)) => "interrupted",
-        _ if answer.error && answer.says(late) => "timed_out",
+        _ if printed.interrupted.0 || (answer.error && answer.says(interrupted)) => "interrupted",
+        _ if answer.error && answer.says(timed_out) => "timed_out",
         Some(failure) => failure.outcome(),
         None if answer.error => {
             if code == Some(0) {
@@ -240,8 +240,8 @@ fn outcome(
 }
 
 /// The output of a command as fields, and as the text in which a verdict is searched.
-fn streams(
-    scene: &LineContext<'_>,
+fn output_fields(
+    context: &LineContext<'_>,
     answer: &ClaudeCallResult<'_>,
     printed: &CommandOutput<'_>,
     outcome: &str,
@@ -250,7 +250,7 @@ fn streams(
     if outcome == REFUSED || outcome == "unknown" {
         let reason = answer.refused_text().map(|(text, pointer)| {
             let part = call_failure::reason(&text);
-            scene.part(&text, part, pointer)
+            context.part(&text, part, pointer)
         });
         // A text that is not recognised may be an output with the summary of a check.
         let output = match answer.failure(true) {
@@ -267,7 +267,7 @@ fn streams(
     };
     if let Some((text, pointer)) = merged.filter(|(text, _)| text.len() > start) {
         let output = text.get(start..).unwrap_or_default().to_owned();
-        return (command::merged(scene, outcome, &text, start..text.len(), pointer), output);
+        return (command::merged(context, outcome, &text, start..text.len(), pointer), output);
     }
     let (stdout, stderr) = (printed.stdout.text(), printed.stderr.text());
     let mut output = stdout.unwrap_or_default().to_owned();
@@ -275,8 +275,9 @@ fn streams(
         output.push('\n');
         output.push_str(text);
     }
-    let shown =
-        |text: Option<&str>, pointer: &str| Value::from(text.map(|text| scene.text(text, pointer)));
+    let shown = |text: Option<&str>, pointer: &str| {
+        Value::from(text.map(|text| context.text(text, pointer)))
+    };
     let streams = fields([
         ("stdout_preview", shown(stdout, "/toolUseResult/stdout")),
         ("stderr_preview", shown(stderr, "/toolUseResult/stderr")),

@@ -19,7 +19,7 @@ impl PieceBuilder<'_> {
     /// Adds the checkpoint of a compaction whose summary comes in a later line.
     pub(crate) fn compaction(
         &mut self,
-        scene: &LineContext<'_>,
+        context: &LineContext<'_>,
         line: &ClaudeLine<'_>,
         uuid: &str,
         compacted: &CompactionMetadata<'_>,
@@ -37,28 +37,32 @@ impl PieceBuilder<'_> {
             ("boundary", uuid.into()),
             ("logical_parent", line.logical_parent_uuid.text().into()),
         ]);
-        let pending = PendingCompaction { uuid: uuid.to_owned(), at: scene.at, body };
-        self.checkpoint(scene.at, pending.draft());
+        let pending = PendingCompaction { uuid: uuid.to_owned(), at: context.at, body };
+        self.checkpoint(context.at, pending.draft());
         self.carry.compaction = Some(pending);
     }
 
     /// Adds the checkpoint of a compaction that is in one line together with its summary.
     pub(crate) fn single_line_compaction(
         &mut self,
-        scene: &LineContext<'_>,
+        context: &LineContext<'_>,
         id: &str,
         summary: Option<Value>,
     ) {
         let body = fields([("boundary", id.into()), ("summary", summary.into())]);
-        let compaction = PendingCompaction { uuid: id.to_owned(), at: scene.at, body };
-        self.checkpoint(scene.at, compaction.draft());
+        let compaction = PendingCompaction { uuid: id.to_owned(), at: context.at, body };
+        self.checkpoint(context.at, compaction.draft());
     }
 
     /// Completes the compaction before this line with the summary in this line.
-    pub(crate) fn compaction_summary(&mut self, scene: &LineContext<'_>, spoken: &SpokenLine<'_>) {
+    pub(crate) fn compaction_summary(
+        &mut self,
+        context: &LineContext<'_>,
+        spoken: &SpokenLine<'_>,
+    ) {
         let Some(mut compaction) = self.carry.compaction.take() else { return };
         if let Some((text, pointer)) = spoken.content.full_text() {
-            let summary = scene.text(&text, format!("/message/content{pointer}"));
+            let summary = context.text(&text, format!("/message/content{pointer}"));
             compaction.body.insert("summary".to_owned(), summary);
         }
         compaction.body.insert("summary_message".to_owned(), spoken.uuid.into());
@@ -72,10 +76,10 @@ impl PieceBuilder<'_> {
     }
 
     /// Adds the checkpoint of a commit, if the output of `git commit` says that there was one.
-    pub(crate) fn commit(&mut self, scene: &LineContext<'_>, id: &str, output: &str) {
+    pub(crate) fn commit(&mut self, context: &LineContext<'_>, id: &str, output: &str) {
         // Commits of sub-agents are commands of the session, but not its milestones.
         let Some(commit) = GitCommitLine::last_in(output) else { return };
-        if scene.agent.is_some() {
+        if context.agent.is_some() {
             return;
         }
         let body = fields([
@@ -84,14 +88,14 @@ impl PieceBuilder<'_> {
             ("command", id.into()),
         ]);
         let draft = CheckpointDraft {
-            time: scene.at,
+            time: context.at,
             message: commit.subject.to_owned(),
             tags: vec!["commit".to_owned()],
             trigger: CheckpointTrigger::Automatic(AutoTrigger::CodeModified),
             body: Value::Map(body),
             key: format!("commit:{id}"),
         };
-        self.checkpoint(scene.at, draft);
+        self.checkpoint(context.at, draft);
     }
 
     /// Adds a checkpoint at this message if the last checkpoint is more than five minutes older.

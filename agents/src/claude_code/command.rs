@@ -32,7 +32,7 @@ impl PieceBuilder<'_> {
     /// The first check has the id of the call, the others have their number after it: `CALL/2`.
     pub(crate) fn push_command_run(
         &mut self,
-        scene: &LineContext<'_>,
+        context: &LineContext<'_>,
         id: &str,
         ran: CommandRun<'_>,
     ) {
@@ -40,7 +40,7 @@ impl PieceBuilder<'_> {
             ("command", ran.command),
             ("description", ran.description),
             ("exit_code", ran.exit_code.into()),
-            ("agent", scene.agent.clone().into()),
+            ("agent", context.agent.clone().into()),
         ]);
         let ended = RecordedCommandEnd {
             outcome: ran.outcome,
@@ -52,7 +52,7 @@ impl PieceBuilder<'_> {
         let mut value = ran.more;
         value.extend(common.clone());
         value.insert("outcome".to_owned(), ran.outcome.into());
-        self.facts.push(scene.fact(Kind::Command, id, value));
+        self.facts.push(context.fact(Kind::Command, id, value));
         for check in checks.unwrap_or_default() {
             let mut value = common.clone();
             value.extend(fields(check.fields(directory.as_deref())));
@@ -60,10 +60,10 @@ impl PieceBuilder<'_> {
                 0 => id.to_owned(),
                 number => format!("{id}/{}", number + 1),
             };
-            self.facts.push(scene.fact(Kind::Verification, &id, value));
+            self.facts.push(context.fact(Kind::Verification, &id, value));
         }
         if ran.commits {
-            self.commit(scene, id, ran.output);
+            self.commit(context, id, ran.output);
         }
     }
 }
@@ -71,13 +71,13 @@ impl PieceBuilder<'_> {
 /// The fields for a part of a text that contains both streams of a command. For a command that was
 /// refused, the part is the reason.
 pub(crate) fn merged(
-    scene: &LineContext<'_>,
+    context: &LineContext<'_>,
     outcome: &str,
     text: &str,
     part: Range<usize>,
     pointer: &str,
 ) -> FieldMap {
-    let shown = (!part.is_empty()).then(|| scene.part(text, part, pointer));
+    let shown = (!part.is_empty()).then(|| context.part(text, part, pointer));
     match outcome {
         REFUSED => fields([("reason", shown.into())]),
         _ => fields([("stdout_preview", shown.into()), ("streams", "merged".into())]),

@@ -23,7 +23,7 @@ impl PieceBuilder<'_> {
     ) -> Result<(), String> {
         self.session(line);
         let kind = line.kind.text().unwrap_or_default();
-        let scene = |at, agent, base| LineContext {
+        let line_context = |at, agent, base| LineContext {
             place,
             at,
             recorded_at,
@@ -33,11 +33,11 @@ impl PieceBuilder<'_> {
             git_branch: line.git_branch.text(),
         };
         match kind {
-            "progress" => return self.progress(line, scene),
+            "progress" => return self.progress(line, line_context),
             "queue-operation" | "attachment" | "pr-link" => {
                 // A line without a time is not an event.
                 if let Ok(at) = time(line.timestamp.text()) {
-                    self.read_other_line(kind, line, &scene(at, None, ""));
+                    self.read_other_line(kind, line, &line_context(at, None, ""));
                 }
                 return Ok(());
             }
@@ -53,44 +53,44 @@ impl PieceBuilder<'_> {
         let spoken = SpokenLine { speaker, uuid, message, content, result, denial };
         if line.is_sidechain.0 {
             let agent = self.agent_of(line, &spoken);
-            let scene = scene(at, Some(agent), "");
-            let value = self.read_spoken_line(&scene, &spoken);
+            let context = line_context(at, Some(agent), "");
+            let value = self.read_spoken_line(&context, &spoken);
             if speaker == LineSpeaker::User
                 && let Some((text, pointer)) = spoken.content.full_text()
             {
-                self.notices(&scene, &text, &format!("/message/content{pointer}"));
+                self.notices(&context, &text, &format!("/message/content{pointer}"));
             }
-            self.agent_spoke(&scene, &spoken, value);
+            self.agent_spoke(&context, &spoken, value);
             return Ok(());
         }
-        let scene = scene(at, None, "");
+        let context = line_context(at, None, "");
         self.carry.session.started_at.get_or_insert(at);
         let mut value = fields([
             ("parent", line.parent_uuid.text().into()),
-            ("cwd", scene.cwd.into()),
-            ("git_branch", scene.git_branch.into()),
+            ("cwd", context.cwd.into()),
+            ("git_branch", context.git_branch.into()),
             ("meta", flag(line.is_meta.0)),
             ("compact_summary", flag(line.is_compact_summary.0)),
             ("api_error", flag(line.is_api_error_message.0)),
         ]);
-        value.append(&mut self.read_spoken_line(&scene, &spoken));
+        value.append(&mut self.read_spoken_line(&context, &spoken));
         if speaker == LineSpeaker::System {
-            self.system(&scene, line, uuid, &mut value);
+            self.system(&context, line, uuid, &mut value);
         }
         match speaker {
-            _ if line.is_compact_summary.0 => self.compaction_summary(&scene, &spoken),
-            LineSpeaker::User => self.user(&scene, line, &spoken),
+            _ if line.is_compact_summary.0 => self.compaction_summary(&context, &spoken),
+            LineSpeaker::User => self.user(&context, line, &spoken),
             LineSpeaker::Assistant => {
-                self.queue_passed(&scene);
-                self.model(&scene, &spoken);
+                self.queue_passed(&context);
+                self.model(&context, &spoken);
             }
             LineSpeaker::System => {}
         }
-        self.facts.push(scene.fact(Kind::Message, uuid, value));
+        self.facts.push(context.fact(Kind::Message, uuid, value));
         if speaker == LineSpeaker::Assistant
             && let Some((text, _)) = spoken.content.full_text()
         {
-            self.infer(&scene, uuid, &text);
+            self.infer(&context, uuid, &text);
         }
         self.time_checkpoint(at, uuid);
         Ok(())
@@ -116,7 +116,7 @@ impl PieceBuilder<'_> {
     fn progress<'l>(
         &mut self,
         line: &ClaudeLine<'l>,
-        scene: impl FnOnce(Timestamp, Option<String>, &'static str) -> LineContext<'l>,
+        line_context: impl FnOnce(Timestamp, Option<String>, &'static str) -> LineContext<'l>,
     ) -> Result<(), String> {
         let Ok(progress) = parsed::<ProgressPayload<'_>>(line.data) else { return Ok(()) };
         let (true, Some(agent)) = (progress.kind.is("agent_progress"), progress.agent_id.text())
@@ -134,20 +134,21 @@ impl PieceBuilder<'_> {
         let content = message.content().map_err(unreadable)?;
         let (result, denial) = (nested.tool_use_result, CallDenial::default());
         let spoken = SpokenLine { speaker, uuid, message, content, result, denial };
-        let scene = scene(at, Some(agent.to_owned()), "/data/message");
+        let context = line_context(at, Some(agent.to_owned()), "/data/message");
         self.note_agent(agent, line.parent_tool_use_id.text(), at, || {
             let prompt =
                 progress.prompt.and_then(|raw| serde_json::from_str::<String>(raw.get()).ok());
-            prompt
-                .map(|prompt| long_text::value(&prompt, scene.place, || "/data/prompt".to_owned()))
+            prompt.map(|prompt| {
+                long_text::value(&prompt, context.place, || "/data/prompt".to_owned())
+            })
         });
-        let value = self.read_spoken_line(&scene, &spoken);
-        self.agent_spoke(&scene, &spoken, value);
+        let value = self.read_spoken_line(&context, &spoken);
+        self.agent_spoke(&context, &spoken, value);
         Ok(())
     }
 
     /// Reads what any line with a message has: opens its calls and closes the calls of its results.
-    fn read_spoken_line(&mut self, scene: &LineContext<'_>, spoken: &SpokenLine<'_>) -> FieldMap {
+    fn read_spoken_line(&mut self, context: &LineContext<'_>, spoken: &SpokenLine<'_>) -> FieldMap {
         let message = &spoken.message;
         let mut value = fields([
             ("role", message.role.text().unwrap_or(spoken.speaker.name()).into()),
@@ -168,7 +169,7 @@ impl PieceBuilder<'_> {
         if let Some((text, pointer)) =
             spoken.content.full_text().filter(|(text, _)| !text.is_empty())
         {
-            set(&mut value, "text", scene.text(&text, format!("/message/content{pointer}")));
+            set(&mut value, "text", context.text(&text, format!("/message/content{pointer}")));
             if spoken.speaker == LineSpeaker::User && text.starts_with(INTERRUPTED) {
                 set(&mut value, "interrupted", true.into());
             }
@@ -180,13 +181,13 @@ impl PieceBuilder<'_> {
         for (index, block) in spoken.content.blocks().iter().enumerate() {
             let at = format!("/message/content/{index}");
             if let Some(thinking) = block.thinking.text() {
-                let thinking = scene.text(thinking, format!("{at}/thinking"));
+                let thinking = context.text(thinking, format!("{at}/thinking"));
                 set(&mut value, "thinking", thinking);
             } else if block.kind.is("tool_use") {
                 let (id, name) = (block.id.text(), block.name.text());
                 calls.push(Value::from([("id", id.into()), ("name", name.into())]));
                 if let (Some(id), Some(name)) = (id, name) {
-                    self.call(scene, id, name, block.input, &at);
+                    self.call(context, id, name, block.input, &at);
                 }
             } else if block.kind.is("tool_result") {
                 let content = block.content().unwrap_or_default();
@@ -198,10 +199,10 @@ impl PieceBuilder<'_> {
                 };
                 let answer =
                     ClaudeCallResult::from_line(block.is_error.0, &content, result, &at, denial);
-                let own = self.result(scene, id, &answer);
+                let own = self.result(context, id, &answer);
                 let said = content.full_text().filter(|(text, _)| !own && !text.is_empty());
-                let text =
-                    said.map(|(text, pointer)| scene.text(&text, format!("{at}/content{pointer}")));
+                let text = said
+                    .map(|(text, pointer)| context.text(&text, format!("{at}/content{pointer}")));
                 let refused = block.is_error.0
                     && content.full_text().is_some_and(|(text, _)| is_refusal(&text));
                 if refused {
@@ -225,15 +226,15 @@ impl PieceBuilder<'_> {
 
     /// Adds the statements that rules find in a message of the agent, as facts of their own, if
     /// that is wanted.
-    pub(crate) fn infer(&mut self, scene: &LineContext<'_>, message: &str, text: &str) {
+    pub(crate) fn infer(&mut self, context: &LineContext<'_>, message: &str, text: &str) {
         let found = if self.infer { inference::inferences(message, text) } else { Vec::new() };
         self.facts
-            .extend(found.into_iter().map(|(id, value)| scene.fact(Kind::Inference, &id, value)));
+            .extend(found.into_iter().map(|(id, value)| context.fact(Kind::Inference, &id, value)));
     }
 
     fn system(
         &mut self,
-        scene: &LineContext<'_>,
+        context: &LineContext<'_>,
         line: &ClaudeLine<'_>,
         uuid: &str,
         value: &mut FieldMap,
@@ -247,7 +248,7 @@ impl PieceBuilder<'_> {
             .map(|ids| ids.0.iter().filter_map(|id| id.0.clone()).collect::<Vec<_>>());
         value.append(&mut fields([
             ("subtype", subtype.into()),
-            ("text", line.content.text().map(|text| scene.text(text, "/content")).into()),
+            ("text", line.content.text().map(|text| context.text(text, "/content")).into()),
             ("duration_ms", line.duration_ms.0.into()),
             ("hook_count", line.hook_count.0.into()),
             ("trigger", compacted.trigger.text().into()),
@@ -257,7 +258,7 @@ impl PieceBuilder<'_> {
             ("compacted_tool_ids", dropped.into()),
         ]));
         if subtype == Some("compact_boundary") {
-            self.compaction(scene, line, uuid, &compacted);
+            self.compaction(context, line, uuid, &compacted);
         }
     }
 }

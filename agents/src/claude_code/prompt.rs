@@ -11,14 +11,14 @@ impl PieceBuilder<'_> {
     /// permission mode.
     pub(super) fn user(
         &mut self,
-        scene: &LineContext<'_>,
+        context: &LineContext<'_>,
         line: &ClaudeLine<'_>,
         spoken: &SpokenLine<'_>,
     ) {
-        self.mode(scene, line, spoken.uuid);
+        self.mode(context, line, spoken.uuid);
         let results = spoken.content.blocks().iter().any(|block| block.kind.is("tool_result"));
         if results {
-            self.carry.claude.queue.result(scene.at);
+            self.carry.claude.queue.result(context.at);
         }
         let voice = match line.source_tool_use_id.text() {
             // The text of a skill that the agent called.
@@ -28,22 +28,22 @@ impl PieceBuilder<'_> {
         if voice != TextAuthor::Person
             && let Some((text, pointer)) = spoken.content.full_text()
         {
-            self.notices(scene, &text, &format!("/message/content{pointer}"));
+            self.notices(context, &text, &format!("/message/content{pointer}"));
         }
         if line.is_meta.0 || line.is_visible_in_transcript_only.0 || self.is_copy(line) {
             return;
         }
         let Some(words) = typed_text::find_typed_text(&spoken.content, voice) else { return };
-        let whole = words.slash.then(|| slash(words.text()));
+        let whole = words.slash.then(|| slash_command(words.text()));
         if !self.carry.claude.queue.delivers(whole.as_deref().unwrap_or(words.text()), false) {
-            self.prompt(scene, spoken.uuid, &words, "/message/content");
+            self.prompt(context, spoken.uuid, &words, "/message/content");
         }
     }
 
     /// Adds the fact of a prompt; `pointer` leads to the content that holds its words.
     pub(super) fn prompt(
         &mut self,
-        scene: &LineContext<'_>,
+        context: &LineContext<'_>,
         id: &str,
         words: &TypedText<'_>,
         pointer: &str,
@@ -51,8 +51,8 @@ impl PieceBuilder<'_> {
         if self.carry.session.first_prompt.is_none() && !words.slash {
             self.carry.session.first_prompt = long_text::headline(words.text());
         }
-        let value = fields_of(scene, words, pointer);
-        self.facts.push(scene.fact(Kind::Prompt, id, value));
+        let value = prompt_fields(context, words, pointer);
+        self.facts.push(context.fact(Kind::Prompt, id, value));
     }
 
     /// Whether a line is a copy of another session's line: the prompt belongs to that session.
@@ -63,25 +63,29 @@ impl PieceBuilder<'_> {
     }
 }
 
-pub(super) fn fields_of(scene: &LineContext<'_>, words: &TypedText<'_>, pointer: &str) -> FieldMap {
+pub(super) fn prompt_fields(
+    context: &LineContext<'_>,
+    words: &TypedText<'_>,
+    pointer: &str,
+) -> FieldMap {
     let pointer = format!("{pointer}{}", words.pointer);
     let (text, part) = words.part();
-    let whole = words.slash.then(|| slash(words.text()));
+    let whole = words.slash.then(|| slash_command(words.text()));
     let shown = match whole {
         Some(whole) if whole.len() <= long_text::INLINE_BYTES => whole.into(),
         // No pointer leads to the words of a long slash command: the fact refers to the whole text.
-        _ => scene.part(text, part, &pointer),
+        _ => context.part(text, part, &pointer),
     };
     fields([
         ("text", shown),
         ("tags", if words.slash { Value::from(vec!["slash"]) } else { Value::Null }),
-        ("cwd", scene.cwd.into()),
-        ("git_branch", scene.git_branch.into()),
+        ("cwd", context.cwd.into()),
+        ("git_branch", context.git_branch.into()),
     ])
 }
 
 /// A slash command as the person typed it.
-fn slash(text: &str) -> String {
+fn slash_command(text: &str) -> String {
     let name = tagged(text, "command-name").unwrap_or_default().trim();
     match tagged(text, "command-args").map(str::trim).filter(|arguments| !arguments.is_empty()) {
         Some(arguments) => format!("{name} {arguments}"),

@@ -23,7 +23,7 @@ impl PieceBuilder<'_> {
     /// Carries out an operation on the queue other than `enqueue`.
     pub(super) fn queue_operation(
         &mut self,
-        scene: &LineContext<'_>,
+        context: &LineContext<'_>,
         operation: &str,
         text: Option<&str>,
         reason: Option<&str>,
@@ -46,7 +46,7 @@ impl PieceBuilder<'_> {
                 } else if entry.state == QueueEntryState::Leaving
                     && before == QueueEntryState::Waiting
                 {
-                    self.record(scene, &entry);
+                    self.record(context, &entry);
                 }
             }
             "dequeue" => {
@@ -75,7 +75,7 @@ impl PieceBuilder<'_> {
     }
 
     /// Called when the agent speaks: makes facts of the prompts that were due at its last request.
-    pub(super) fn queue_passed(&mut self, scene: &LineContext<'_>) {
+    pub(super) fn queue_passed(&mut self, context: &LineContext<'_>) {
         let queue = queue(self.carry);
         if queue.0.is_empty() {
             return;
@@ -90,14 +90,14 @@ impl PieceBuilder<'_> {
             entry.state = QueueEntryState::Recorded;
             new.push(entry.clone());
         }
-        new.iter().for_each(|entry| self.record(scene, entry));
+        new.iter().for_each(|entry| self.record(context, entry));
     }
 
-    fn record(&mut self, scene: &LineContext<'_>, entry: &QueueEntry) {
+    fn record(&mut self, context: &LineContext<'_>, entry: &QueueEntry) {
         let Some(prompt) = &entry.prompt else { return };
         let name = hash(&format!("{} {}", entry.at, entry.text));
         let id = format!("queue:{}", name.get(..16).unwrap_or(&name));
-        let mut fact = scene.fact(Kind::Prompt, &id, prompt.clone());
+        let mut fact = context.fact(Kind::Prompt, &id, prompt.clone());
         (fact.at, fact.place) = (entry.at, entry.place);
         self.facts.push(fact);
     }

@@ -58,7 +58,7 @@ struct TaskUpdated {
 
 /// What a call does to the task list. `at` leads to its block.
 pub(crate) fn task_request(
-    scene: &LineContext<'_>,
+    context: &LineContext<'_>,
     tool: &str,
     input: Option<&RawValue>,
     at: &str,
@@ -70,7 +70,7 @@ pub(crate) fn task_request(
             let text = todo.content.text()?;
             let pointer = format!("{at}/input/todos/{index}/content");
             let item = fields([
-                ("subject", scene.text(text, pointer)),
+                ("subject", context.text(text, pointer)),
                 ("status", todo.status.text().unwrap_or("pending").into()),
                 ("active_form", todo.active_form.text().into()),
                 ("priority", todo.priority.text().into()),
@@ -81,7 +81,7 @@ pub(crate) fn task_request(
     }
     let input: TaskInput<'_> = parsed(input).ok()?;
     let text = |word: &LenientText<'_>, name: &str| {
-        Value::from(word.text().map(|text| scene.text(text, format!("{at}/input/{name}"))))
+        Value::from(word.text().map(|text| context.text(text, format!("{at}/input/{name}"))))
     };
     let fields = fields([
         ("subject", text(&input.subject, "subject")),
@@ -101,7 +101,7 @@ impl PieceBuilder<'_> {
     /// Applies to the task list what a call asked for.
     pub(crate) fn tasks(
         &mut self,
-        scene: &LineContext<'_>,
+        context: &LineContext<'_>,
         call: &OpenCall,
         answer: &ClaudeCallResult<'_>,
     ) {
@@ -115,7 +115,7 @@ impl PieceBuilder<'_> {
                 let Some(id) = created.task.id.0.or(told) else { return };
                 let mut task = fields.clone();
                 task.insert("status".to_owned(), "pending".into());
-                self.task(scene, &id, task);
+                self.task(context, &id, task);
             }
             CallRequest::TaskChange { id, fields } => {
                 if answer.object::<TaskUpdated>().success.0 == Some(false) {
@@ -123,29 +123,29 @@ impl PieceBuilder<'_> {
                 }
                 let mut task = self.carry.tasks.get(id).cloned().unwrap_or_default();
                 task.extend(fields.iter().map(|(name, value)| (name.clone(), value.clone())));
-                self.task(scene, id, task);
+                self.task(context, id, task);
             }
             CallRequest::Todos { items }
                 if !matches!(answer.tool_use_result, ToolUseResult::Text(_)) =>
             {
-                self.todos(scene, items);
+                self.todos(context, items);
             }
             _ => {}
         }
     }
 
-    fn task(&mut self, scene: &LineContext<'_>, id: &str, task: FieldMap) {
+    fn task(&mut self, context: &LineContext<'_>, id: &str, task: FieldMap) {
         if self.carry.tasks.get(id) == Some(&task) {
             return;
         }
-        self.facts.push(scene.fact(Kind::Task, id, task.clone()));
+        self.facts.push(context.fact(Kind::Task, id, task.clone()));
         self.carry.tasks.insert(id.to_owned(), task);
     }
 
     /// Compares the list with the last one: a new or changed to-do becomes a version; an unfinished
     /// one that is missing becomes dropped.
-    pub(crate) fn todos(&mut self, scene: &LineContext<'_>, items: &BTreeMap<String, FieldMap>) {
-        let agent = scene.agent.clone().unwrap_or_default();
+    pub(crate) fn todos(&mut self, context: &LineContext<'_>, items: &BTreeMap<String, FieldMap>) {
+        let agent = context.agent.clone().unwrap_or_default();
         let before = self.carry.todos.insert(agent, items.clone()).unwrap_or_default();
         let status = |task: &FieldMap| task.get("status").cloned();
         let gone = before.iter().filter(|(id, task)| {
@@ -164,10 +164,10 @@ impl PieceBuilder<'_> {
             })
             .map(|(id, task)| (id, task.clone()));
         for (id, mut task) in gone.chain(changed) {
-            if let Some(agent) = &scene.agent {
+            if let Some(agent) = &context.agent {
                 task.insert("agent".to_owned(), agent.as_str().into());
             }
-            self.facts.push(scene.fact(Kind::Task, id, task));
+            self.facts.push(context.fact(Kind::Task, id, task));
         }
     }
 }

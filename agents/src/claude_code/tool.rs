@@ -29,16 +29,16 @@ struct ClaudeToolResult<'a> {
 
 /// The request of a call of any other tool. `at` leads to its block.
 pub(crate) fn tool_request(
-    scene: &LineContext<'_>,
+    context: &LineContext<'_>,
     tool: &str,
     input: Option<&RawValue>,
     at: &str,
 ) -> CallRequest {
-    let mut fields = tool_use::input_fields(scene, input, &format!("{at}/input"));
+    let mut fields = tool_use::input_fields(context, input, &format!("{at}/input"));
     if tool == "ExitPlanMode" {
         let input: ClaudeToolInput<'_> = parsed(input).unwrap_or_default();
         if let Some(plan) = input.plan.text() {
-            fields.insert("plan".to_owned(), scene.text(plan, format!("{at}/input/plan")));
+            fields.insert("plan".to_owned(), context.text(plan, format!("{at}/input/plan")));
         }
     }
     CallRequest::Tool { fields }
@@ -48,7 +48,7 @@ impl PieceBuilder<'_> {
     /// Adds the fact of the use of a tool.
     pub(super) fn tool(
         &mut self,
-        scene: &LineContext<'_>,
+        context: &LineContext<'_>,
         id: &str,
         call: &OpenCall,
         answer: &ClaudeCallResult<'_>,
@@ -72,7 +72,7 @@ impl PieceBuilder<'_> {
         let noted: ClaudeToolResult<'_> = answer.object();
         let reason = failure.and_then(|_| {
             let (text, pointer) = answer.refused_text()?;
-            Some(scene.part(&text, call_failure::reason(&text), pointer))
+            Some(context.part(&text, call_failure::reason(&text), pointer))
         });
         let mut value = fields([
             ("tool", call.tool.as_str().into()),
@@ -80,23 +80,23 @@ impl PieceBuilder<'_> {
             ("reason", reason.into()),
             ("called_at", call.called_at.to_string().into()),
             ("duration_ms", noted.duration_ms.0.into()),
-            ("answers", answers(scene, &noted).into()),
-            ("agent", scene.agent.clone().into()),
+            ("answers", answers(context, &noted).into()),
+            ("agent", context.agent.clone().into()),
         ]);
         if let Some(plan) = noted.plan.text().filter(|_| call.tool == "ExitPlanMode") {
-            value.insert("plan".to_owned(), scene.text(plan, "/toolUseResult/plan"));
+            value.insert("plan".to_owned(), context.text(plan, "/toolUseResult/plan"));
         }
         for (name, field) in asked {
             value.entry(name).or_insert(field);
         }
-        self.facts.push(scene.fact(Kind::Tool, id, value));
+        self.facts.push(context.fact(Kind::Tool, id, value));
     }
 }
 
 /// The person's answer to each question.
-fn answers(scene: &LineContext<'_>, noted: &ClaudeToolResult<'_>) -> Option<Value> {
+fn answers(context: &LineContext<'_>, noted: &ClaudeToolResult<'_>) -> Option<Value> {
     let answers: FieldMap = serde_json::from_str(noted.answers?.get()).ok()?;
     let answers = Value::Map(answers);
     (answers != Value::Map(FieldMap::new()))
-        .then(|| tool_use::kept(scene, answers, "/toolUseResult/answers", 0))
+        .then(|| tool_use::kept(context, answers, "/toolUseResult/answers", 0))
 }

@@ -45,7 +45,7 @@ struct SpawnArguments<'a> {
 
 /// The fields of the agent that a call asks for.
 pub(super) fn requested_agent(
-    scene: &LineContext<'_>,
+    context: &LineContext<'_>,
     call: &CodexCall<'_>,
     input: Option<&RawValue>,
 ) -> Option<FieldMap> {
@@ -54,13 +54,13 @@ pub(super) fn requested_agent(
     }
     let input = input.map(RawValue::get).filter(|json| json.starts_with('{'))?;
     let spawn: SpawnArguments<'_> = serde_json::from_str(input).ok()?;
-    let prompt = spawn.message.text().map(|text| scene.text(text, "/arguments#json/message"));
+    let prompt = spawn.message.text().map(|text| context.text(text, "/arguments#json/message"));
     Some(fields([
         ("type", spawn.agent_type.text().into()),
         ("description", spawn.task_name.text().into()),
         ("call", call.id.into()),
         ("prompt", prompt.into()),
-        ("started_at", scene.at.to_string().into()),
+        ("started_at", context.at.to_string().into()),
     ]))
 }
 
@@ -75,7 +75,7 @@ struct SpawnResult<'a> {
 /// Reads what the result of such a call reports about agents.
 pub(super) fn result(
     work: &mut PieceBuilder<'_>,
-    scene: &LineContext<'_>,
+    context: &LineContext<'_>,
     open: &OpenToolCall,
     answer: &CodexCallResult,
 ) {
@@ -83,7 +83,7 @@ pub(super) fn result(
     let Ok(said) = serde_json::from_str::<SpawnResult<'_>>(json) else { return };
     if own_name(&open.tool) == "spawn_agent" {
         if let Some(agent) = said.agent_id.text().or(said.task_name.text()) {
-            started(work, scene, agent, open.agent.clone().unwrap_or_default());
+            started(work, context, agent, open.agent.clone().unwrap_or_default());
         }
         return;
     }
@@ -91,21 +91,21 @@ pub(super) fn result(
     if answer.pointer.contains("#json") {
         return;
     }
-    statuses(work, scene, said.status, &pointer);
+    statuses(work, context, said.status, &pointer);
 }
 
-fn started(work: &mut PieceBuilder<'_>, scene: &LineContext<'_>, agent: &str, fields: FieldMap) {
+fn started(work: &mut PieceBuilder<'_>, context: &LineContext<'_>, agent: &str, fields: FieldMap) {
     if work.carry.agents.contains_key(agent) {
         return;
     }
     let state = SubAgentState { fields, ..SubAgentState::default() };
     work.carry.agents.insert(agent.to_owned(), state);
-    version(work, scene, agent, "running", Value::Null);
+    version(work, context, agent, "running", Value::Null);
 }
 
 fn version(
     work: &mut PieceBuilder<'_>,
-    scene: &LineContext<'_>,
+    context: &LineContext<'_>,
     agent: &str,
     status: &str,
     result: Value,
@@ -113,7 +113,7 @@ fn version(
     let Some(state) = work.carry.agents.get(agent) else { return };
     let mut value = state.fields.clone();
     value.append(&mut fields([("status", status.into()), ("result", result)]));
-    work.facts.push(scene.fact(Kind::Agent, agent, value));
+    work.facts.push(context.fact(Kind::Agent, agent, value));
 }
 
 /// A status with the result of an agent: `"running"`, or `{"completed": "..."}`.
@@ -127,7 +127,7 @@ struct AgentEndStatus<'a> {
 /// Reads the statuses of agents, by agent. `pointer` leads to them.
 fn statuses(
     work: &mut PieceBuilder<'_>,
-    scene: &LineContext<'_>,
+    context: &LineContext<'_>,
     raw: Option<&RawValue>,
     pointer: &str,
 ) {
@@ -135,13 +135,13 @@ fn statuses(
     let Ok(all) = serde_json::from_str::<BTreeMap<String, &RawValue>>(json) else { return };
     for (agent, raw) in all {
         let at = format!("{pointer}/{}", agent.replace('~', "~0").replace('/', "~1"));
-        status(work, scene, &agent, raw, |text, name| scene.text(text, format!("{at}/{name}")));
+        status(work, context, &agent, raw, |text, name| context.text(text, format!("{at}/{name}")));
     }
 }
 
 fn status(
     work: &mut PieceBuilder<'_>,
-    scene: &LineContext<'_>,
+    context: &LineContext<'_>,
     agent: &str,
     raw: &RawValue,
     shown: impl Fn(&str, &str) -> Value,
@@ -167,12 +167,12 @@ fn status(
     let state = &mut work.carry.other.codex;
     if !state.has_ended(&end) {
         state.end(&end);
-        version(work, scene, agent, word, result.into());
+        version(work, context, agent, word, result.into());
     }
 }
 
 /// Reads a notice for the model that an agent ended: an element around JSON.
-pub(super) fn notified(work: &mut PieceBuilder<'_>, scene: &LineContext<'_>, message: &str) {
+pub(super) fn notified(work: &mut PieceBuilder<'_>, context: &LineContext<'_>, message: &str) {
     #[derive(Default, Deserialize)]
     #[serde(default)]
     struct AgentNotification<'a> {
@@ -190,7 +190,7 @@ pub(super) fn notified(work: &mut PieceBuilder<'_>, scene: &LineContext<'_>, mes
     if let (Some(agent), Some(raw)) = (said.agent_id.text().or(said.agent_path.text()), said.status)
     {
         let cut = |text: &str, _: &str| long_text::beginning(text, long_text::INLINE_BYTES).into();
-        status(work, scene, agent, raw, cut);
+        status(work, context, agent, raw, cut);
     }
 }
 
@@ -212,43 +212,43 @@ struct CollaborationItem<'a> {
 /// Reads a completed item about agents.
 pub(super) fn item(
     work: &mut PieceBuilder<'_>,
-    scene: &LineContext<'_>,
+    context: &LineContext<'_>,
     raw: &RawValue,
     started_at: Option<Timestamp>,
 ) {
     let Ok(one) = serde_json::from_str::<CollaborationItem<'_>>(raw.get()) else { return };
     if matches!(one.tool.text(), Some("spawnAgent" | "spawn_agent")) {
         for agent in one.receiver_thread_ids.0.iter().filter_map(LenientText::text) {
-            begun(work, scene, &one, agent, "/item", started_at);
+            begun(work, context, &one, agent, "/item", started_at);
         }
     }
-    statuses(work, scene, one.agents_states, "/item/agents_states");
+    statuses(work, context, one.agents_states, "/item/agents_states");
 }
 
 /// Reads an event about the end of an agent.
-pub(super) fn event(work: &mut PieceBuilder<'_>, scene: &LineContext<'_>, raw: &RawValue) {
+pub(super) fn event(work: &mut PieceBuilder<'_>, context: &LineContext<'_>, raw: &RawValue) {
     let Ok(one) = serde_json::from_str::<CollaborationItem<'_>>(raw.get()) else { return };
     if let Some(agent) = one.new_thread_id.text() {
-        begun(work, scene, &one, agent, "", None);
+        begun(work, context, &one, agent, "", None);
     }
-    statuses(work, scene, one.statuses, "/statuses");
+    statuses(work, context, one.statuses, "/statuses");
 }
 
 fn begun(
     work: &mut PieceBuilder<'_>,
-    scene: &LineContext<'_>,
+    context: &LineContext<'_>,
     one: &CollaborationItem<'_>,
     agent: &str,
     base: &str,
     started_at: Option<Timestamp>,
 ) {
-    let prompt = one.prompt.text().map(|text| scene.text(text, format!("{base}/prompt")));
+    let prompt = one.prompt.text().map(|text| context.text(text, format!("{base}/prompt")));
     let fields = fields([
         ("type", one.new_agent_role.text().into()),
         ("description", one.new_agent_nickname.text().into()),
         ("call", one.id.text().into()),
         ("prompt", prompt.into()),
-        ("started_at", started_at.unwrap_or(scene.at).to_string().into()),
+        ("started_at", started_at.unwrap_or(context.at).to_string().into()),
     ]);
-    started(work, scene, agent, fields);
+    started(work, context, agent, fields);
 }

@@ -51,15 +51,19 @@ pub(super) struct CodexCall<'a> {
 }
 
 /// Remembers a call until its result comes.
-pub(super) fn keep(work: &mut PieceBuilder<'_>, scene: &LineContext<'_>, call: &CodexCall<'_>) {
+pub(super) fn keep_call(
+    work: &mut PieceBuilder<'_>,
+    context: &LineContext<'_>,
+    call: &CodexCall<'_>,
+) {
     if let (Some(input), None) = (call.input, call.namespace) {
         match call.name {
             "apply_patch" => {
-                let files = patch::files(scene, input, "/input", &PatchDirectory::Session);
-                open(work, scene, call, None, CallRequest::Patch { files });
+                let files = patch::files(context, input, "/input", &PatchDirectory::Session);
+                keep_open_call(work, context, call, None, CallRequest::Patch { files });
             }
-            "exec" => scripted(work, scene, call.id, input),
-            _ => tool::keep(work, scene, call),
+            "exec" => keep_script_commands(work, context, call.id, input),
+            _ => tool::keep_call(work, context, call),
         }
         return;
     }
@@ -73,21 +77,21 @@ pub(super) fn keep(work: &mut PieceBuilder<'_>, scene: &LineContext<'_>, call: &
     let arguments: CodexCallArguments<'_> = arguments;
     let directory = arguments.workdir.text().or(arguments.working_directory.text());
     match call.name {
-        _ if call.namespace.is_some() => tool::keep(work, scene, call),
+        _ if call.namespace.is_some() => tool::keep_call(work, context, call),
         "apply_patch" => {
             if let Some(input) = arguments.input.text() {
                 let files = patch::files(
-                    scene,
+                    context,
                     input,
                     &format!("{at}/input"),
                     &PatchDirectory::from_call(directory),
                 );
-                open(work, scene, call, None, CallRequest::Patch { files });
+                keep_open_call(work, context, call, None, CallRequest::Patch { files });
             }
         }
-        "update_plan" => open(work, scene, call, None, plan(scene, &arguments, at)),
+        "update_plan" => keep_open_call(work, context, call, None, plan(context, &arguments, at)),
         "shell" | "shell_command" | "exec_command" | "local_shell" | "container.exec" => {
-            command(work, scene, call, &arguments, at);
+            command(work, context, call, &arguments, at);
         }
         "write_stdin" => {
             if let Some(process) = arguments.session_id.0 {
@@ -100,13 +104,13 @@ pub(super) fn keep(work: &mut PieceBuilder<'_>, scene: &LineContext<'_>, call: &
                 work.carry.other.codex.polls.insert(call.id.to_owned(), PollTarget::Cell(cell));
             }
         }
-        _ => tool::keep(work, scene, call),
+        _ => tool::keep_call(work, context, call),
     }
 }
 
-fn open(
+fn keep_open_call(
     work: &mut PieceBuilder<'_>,
-    scene: &LineContext<'_>,
+    context: &LineContext<'_>,
     call: &CodexCall<'_>,
     directory: Option<&str>,
     asked: CallRequest,
@@ -114,14 +118,14 @@ fn open(
     if matches!(&asked, CallRequest::Patch { files } if files.is_empty()) {
         return;
     }
-    let cwd = working_directory(scene, directory);
-    let one = OpenCall { called_at: scene.at, cwd, tool: call.name.to_owned(), asked };
+    let cwd = working_directory(context, directory);
+    let one = OpenCall { called_at: context.at, cwd, tool: call.name.to_owned(), asked };
     work.carry.calls.insert(call.id.to_owned(), one);
 }
 
 /// Returns the directory of a call. The one that it names may be relative to the session's.
-fn working_directory(scene: &LineContext<'_>, named: Option<&str>) -> Option<String> {
-    match (scene.cwd, named) {
+fn working_directory(context: &LineContext<'_>, named: Option<&str>) -> Option<String> {
+    match (context.cwd, named) {
         (Some(cwd), Some(below)) if patch::is_relative(below) => {
             Some(format!("{}/{below}", cwd.trim_end_matches('/')))
         }
@@ -131,7 +135,7 @@ fn working_directory(scene: &LineContext<'_>, named: Option<&str>) -> Option<Str
 
 fn command(
     work: &mut PieceBuilder<'_>,
-    scene: &LineContext<'_>,
+    context: &LineContext<'_>,
     call: &CodexCall<'_>,
     arguments: &CodexCallArguments<'_>,
     at: &str,
@@ -146,22 +150,23 @@ fn command(
             && is_patch_program(name)
         {
             let pointer = format!("{at}/command/{index}");
-            let files = patch::files(scene, text, &pointer, &PatchDirectory::from_call(directory));
-            return open(work, scene, call, None, CallRequest::Patch { files });
+            let files =
+                patch::files(context, text, &pointer, &PatchDirectory::from_call(directory));
+            return keep_open_call(work, context, call, None, CallRequest::Patch { files });
         }
         let Some(found) = command_line(raw, &words, at) else { return };
         found
     };
     if let Some(applied) = patch::applied(&line, directory) {
-        let files = patch::files(scene, &line, &pointer, &applied.directory);
+        let files = patch::files(context, &line, &pointer, &applied.directory);
         if applied.alone {
-            return open(work, scene, call, None, CallRequest::Patch { files });
+            return keep_open_call(work, context, call, None, CallRequest::Patch { files });
         }
         work.carry.other.codex.patches.insert(call.id.to_owned(), files);
     }
     let why = arguments.justification.text();
-    let why = why.map_or(Value::Null, |why| scene.text(why, format!("{at}/justification")));
-    open(work, scene, call, directory, command_request(scene, &line, &pointer, why));
+    let why = why.map_or(Value::Null, |why| context.text(why, format!("{at}/justification")));
+    keep_open_call(work, context, call, directory, command_request(context, &line, &pointer, why));
 }
 
 /// Returns the words of a command, each with its index in the list. Elements that are not texts
@@ -195,7 +200,7 @@ pub(super) fn command_line(
 /// Returns the request of a command line. `pointer` leads to it; without a pointer a long line is
 /// cut.
 pub(super) fn command_request(
-    scene: &LineContext<'_>,
+    context: &LineContext<'_>,
     line: &str,
     pointer: &str,
     description: Value,
@@ -203,7 +208,7 @@ pub(super) fn command_request(
     let command = if pointer.is_empty() {
         long_text::beginning(line, long_text::INLINE_BYTES).into()
     } else {
-        scene.text(line, pointer)
+        context.text(line, pointer)
     };
     CallRequest::Command {
         command,
@@ -215,15 +220,20 @@ pub(super) fn command_request(
 }
 
 /// Remembers the commands of a script until other lines report how they ended.
-fn scripted(work: &mut PieceBuilder<'_>, scene: &LineContext<'_>, id: &str, input: &str) {
+fn keep_script_commands(
+    work: &mut PieceBuilder<'_>,
+    context: &LineContext<'_>,
+    id: &str,
+    input: &str,
+) {
     let commands = script::commands(input).into_iter();
     // A patch is reported as a patch, not as a command.
     let commands =
         commands.filter(|named| !patch::applied(&named.command, None).is_some_and(|it| it.alone));
     let commands = commands.enumerate().map(|(index, named)| {
-        let cwd = working_directory(scene, named.directory.as_deref());
-        let asked = command_request(scene, &named.command, "", Value::Null);
-        let call = OpenCall { called_at: scene.at, cwd, tool: "exec".to_owned(), asked };
+        let cwd = working_directory(context, named.directory.as_deref());
+        let asked = command_request(context, &named.command, "", Value::Null);
+        let call = OpenCall { called_at: context.at, cwd, tool: "exec".to_owned(), asked };
         ScriptCommand { id: format!("{id}/{}", index + 1), hash: hash(named.command.trim()), call }
     });
     let commands: Vec<ScriptCommand> = commands.collect();
@@ -232,7 +242,10 @@ fn scripted(work: &mut PieceBuilder<'_>, scene: &LineContext<'_>, id: &str, inpu
 
 /// Removes a script command with this line. Returns it if its script has ended. For a command of an
 /// open script, returns `None`: the event that reports it has its own id.
-pub(super) fn scripted_as(work: &mut PieceBuilder<'_>, line: &str) -> Option<ScriptCommand> {
+pub(super) fn take_script_command(
+    work: &mut PieceBuilder<'_>,
+    line: &str,
+) -> Option<ScriptCommand> {
     let own = hash(line.trim());
     let state = &mut work.carry.other.codex;
     if let Some(place) = state.unended.iter().position(|one| one.hash == own) {
@@ -255,10 +268,10 @@ pub(super) fn await_end(work: &mut PieceBuilder<'_>, commands: Vec<ScriptCommand
     }
 }
 
-fn plan(scene: &LineContext<'_>, arguments: &CodexCallArguments<'_>, at: &str) -> CallRequest {
+fn plan(context: &LineContext<'_>, arguments: &CodexCallArguments<'_>, at: &str) -> CallRequest {
     let items = arguments.plan.0.iter().enumerate().filter_map(|(index, step)| {
         let text = step.step.text()?;
-        let subject = scene.text(text, format!("{at}/plan/{index}/step"));
+        let subject = context.text(text, format!("{at}/plan/{index}/step"));
         let status = step.status.text().unwrap_or("pending");
         Some((hash(text), fields([("subject", subject), ("status", status.into())])))
     });

@@ -31,36 +31,36 @@ const TAIL_BYTES: usize = 4096;
 /// Closes the call that a result belongs to.
 pub(super) fn result(
     work: &mut PieceBuilder<'_>,
-    scene: &LineContext<'_>,
+    context: &LineContext<'_>,
     id: &str,
     raw: Option<&RawValue>,
 ) {
     let poll = work.carry.other.codex.polls.remove(id);
     match poll {
-        Some(PollTarget::Process(process)) => return polled(work, scene, &process, raw),
-        Some(PollTarget::Cell(cell)) => return cell_returned(work, scene, &cell, raw),
+        Some(PollTarget::Process(process)) => return polled(work, context, &process, raw),
+        Some(PollTarget::Cell(cell)) => return cell_returned(work, context, &cell, raw),
         None => {}
     }
     if let Some(commands) = work.carry.other.codex.scripts.remove(id) {
-        return script_ended(work, scene, commands, raw);
+        return script_ended(work, context, commands, raw);
     }
     let Some(opened) = work.carry.calls.remove(id) else {
-        return tool::result(work, scene, id, raw);
+        return tool::result(work, context, id, raw);
     };
     let Some(answer) = call_result::read(raw) else { return };
     match &opened.asked {
-        CallRequest::Command { .. } => command_returned(work, scene, id, &opened, &answer),
+        CallRequest::Command { .. } => command_returned(work, context, id, &opened, &answer),
         CallRequest::Patch { files } => {
             work.carry.other.codex.end(id);
             if is_applied(&answer) {
-                code(work, scene, id, &opened, files);
+                code(work, context, id, &opened, files);
             } else if let (REFUSED, [first, ..]) = (answer.status.outcome, files.as_slice()) {
                 let reason = answer.status.part.clone();
-                let reason = scene.part(&answer.text, reason, &answer.pointer);
-                tool::edit_not_made(work, scene, id, &first.path, REFUSED, reason);
+                let reason = context.part(&answer.text, reason, &answer.pointer);
+                tool::edit_not_made(work, context, id, &first.path, REFUSED, reason);
             }
         }
-        CallRequest::Todos { items } if !answer.status.not_started => work.todos(scene, items),
+        CallRequest::Todos { items } if !answer.status.not_started => work.todos(context, items),
         _ => {}
     }
 }
@@ -84,7 +84,7 @@ fn says_applied(output: &str) -> bool {
 /// Handles the result of a command's call: the command ended, was refused, or still runs.
 fn command_returned(
     work: &mut PieceBuilder<'_>,
-    scene: &LineContext<'_>,
+    context: &LineContext<'_>,
     id: &str,
     opened: &OpenCall,
     answer: &CodexCallResult,
@@ -92,7 +92,7 @@ fn command_returned(
     let told = &answer.status;
     let output = answer.text.get(told.part.clone()).unwrap_or_default();
     let shown = (!told.part.is_empty())
-        .then(|| scene.part(&answer.text, told.part.clone(), &answer.pointer));
+        .then(|| context.part(&answer.text, told.part.clone(), &answer.pointer));
     let end = CodexCommandEnd {
         exit_code: told.exit_code,
         outcome: told.outcome,
@@ -113,13 +113,13 @@ fn command_returned(
     } else {
         work.carry.other.codex.end(id);
     }
-    ended(work, scene, id, opened, end);
+    ended(work, context, id, opened, end);
 }
 
 /// Handles the result of a poll: the command that it names still runs, or ended.
 fn polled(
     work: &mut PieceBuilder<'_>,
-    scene: &LineContext<'_>,
+    context: &LineContext<'_>,
     process: &str,
     raw: Option<&RawValue>,
 ) {
@@ -127,7 +127,7 @@ fn polled(
     let told = &answer.status;
     let output = answer.text.get(told.part.clone()).unwrap_or_default();
     let shown =
-        |answer: &CodexCallResult| scene.part(&answer.text, told.part.clone(), &answer.pointer);
+        |answer: &CodexCallResult| context.part(&answer.text, told.part.clone(), &answer.pointer);
     let state = &mut work.carry.other.codex;
     let is_it = |one: &CodexRunningCommand| one.process.as_deref() == Some(process);
     if told.exit_code.is_none() {
@@ -144,7 +144,7 @@ fn polled(
     let all = tail(&running.tail, output);
     // The command ended while the poll waited, unless the poll returned at once.
     let waited = told.duration_ms.is_some_and(|waited| waited >= 1000);
-    let took = scene.at.micros_since(running.call.called_at) / 1000;
+    let took = context.at.micros_since(running.call.called_at) / 1000;
     let end = CodexCommandEnd {
         exit_code: told.exit_code,
         outcome: told.outcome,
@@ -153,7 +153,7 @@ fn polled(
         output: &all,
         shown: if output.is_empty() { running.shown.clone() } else { shown(&answer) },
     };
-    ended(work, scene, &running.id, &running.call, end);
+    ended(work, context, &running.id, &running.call, end);
 }
 
 /// The last bytes of both texts, joined.
@@ -167,7 +167,7 @@ fn tail(before: &str, after: &str) -> String {
 /// commands ended.
 fn script_ended(
     work: &mut PieceBuilder<'_>,
-    scene: &LineContext<'_>,
+    context: &LineContext<'_>,
     commands: Vec<ScriptCommand>,
     raw: Option<&RawValue>,
 ) {
@@ -184,7 +184,7 @@ fn script_ended(
         let names = commands.iter().map(|command| command.id.clone()).collect();
         work.carry.other.codex.cells.insert(cell.to_owned(), names);
     }
-    tell_scripted(work, scene, &commands, &answer);
+    push_script_commands(work, context, &commands, &answer);
     if !refused {
         call::await_end(work, commands);
     }
@@ -193,7 +193,7 @@ fn script_ended(
 /// Handles the result of waiting for a script: it still runs, or ended.
 fn cell_returned(
     work: &mut PieceBuilder<'_>,
-    scene: &LineContext<'_>,
+    context: &LineContext<'_>,
     name: &str,
     raw: Option<&RawValue>,
 ) {
@@ -206,7 +206,7 @@ fn cell_returned(
     let Some(names) = state.cells.remove(name) else { return };
     let open = state.unended.iter().filter(|command| names.contains(&command.id));
     let open: Vec<ScriptCommand> = open.cloned().collect();
-    tell_scripted(work, scene, &open, &answer);
+    push_script_commands(work, context, &open, &answer);
 }
 
 /// The id of the cell of a script that still runs.
@@ -216,9 +216,9 @@ fn cell(text: &str) -> Option<&str> {
 
 /// Adds the commands of a script, as far as the script alone reports them. If there is exactly one
 /// check, the summary in the script's output decides its verdict.
-fn tell_scripted(
+fn push_script_commands(
     work: &mut PieceBuilder<'_>,
-    scene: &LineContext<'_>,
+    context: &LineContext<'_>,
     commands: &[ScriptCommand],
     answer: &CodexCallResult,
 ) {
@@ -238,7 +238,7 @@ fn tell_scripted(
             output: if judged { &printed } else { "" },
             shown: Value::Null,
         };
-        ended(work, scene, &command.id, &command.call, end);
+        ended(work, context, &command.id, &command.call, end);
     }
 }
 
@@ -255,7 +255,7 @@ pub(super) struct ReportedCommand<'a> {
 /// Handles an event that reports the end of a command.
 pub(super) fn command_reported(
     work: &mut PieceBuilder<'_>,
-    scene: &LineContext<'_>,
+    context: &LineContext<'_>,
     event: &ReportedCommand<'_>,
     end: CodexCommandEnd<'_>,
 ) {
@@ -275,7 +275,7 @@ pub(super) fn command_reported(
             output: if end.output.is_empty() { &running.tail } else { end.output },
             ..end
         };
-        return ended(work, scene, &running.id, &running.call, end);
+        return ended(work, context, &running.id, &running.call, end);
     }
     if let Some(opened) = work.carry.calls.get(event.id) {
         if matches!(opened.asked, CallRequest::Patch { .. }) {
@@ -289,12 +289,12 @@ pub(super) fn command_reported(
         } else {
             keep_open(work, event.id.to_owned());
         }
-        return ended(work, scene, event.id, &opened, end);
+        return ended(work, context, event.id, &opened, end);
     }
     work.carry.other.codex.end(event.id);
-    match call::scripted_as(work, event.line) {
-        Some(command) => ended(work, scene, &command.id, &command.call, end),
-        None => ended(work, scene, event.id, &event.call, end),
+    match call::take_script_command(work, event.line) {
+        Some(command) => ended(work, context, &command.id, &command.call, end),
+        None => ended(work, context, event.id, &event.call, end),
     }
 }
 
@@ -316,7 +316,7 @@ pub(super) fn keep_open(work: &mut PieceBuilder<'_>, id: String) {
 /// its command line.
 pub(super) fn ended(
     work: &mut PieceBuilder<'_>,
-    scene: &LineContext<'_>,
+    context: &LineContext<'_>,
     id: &str,
     opened: &OpenCall,
     end: CodexCommandEnd<'_>,
@@ -349,20 +349,20 @@ pub(super) fn ended(
         verification: verification.as_ref().filter(|_| !end.not_started),
         commits: *commit && !end.not_started,
     };
-    work.push_command_run(scene, id, ran);
+    work.push_command_run(context, id, ran);
     let open = end.outcome == "background";
     if !open
         && let Some(files) = work.carry.other.codex.patches.remove(id)
         && says_applied(end.output)
     {
-        code(work, scene, id, opened, &files);
+        code(work, context, id, opened, &files);
     }
 }
 
 /// Adds the code fact of each file of a patch that was applied.
 fn code(
     work: &mut PieceBuilder<'_>,
-    scene: &LineContext<'_>,
+    context: &LineContext<'_>,
     id: &str,
     opened: &OpenCall,
     files: &[PatchedFile],
@@ -376,9 +376,9 @@ fn code(
             ("lines_added", file.added.into()),
             ("lines_removed", file.removed.into()),
             ("cwd", opened.cwd.clone().into()),
-            ("git_branch", scene.git_branch.into()),
+            ("git_branch", context.git_branch.into()),
         ]);
-        edited(work, scene, id, number, value);
+        edited(work, context, id, number, value);
     }
 }
 
@@ -386,20 +386,20 @@ fn code(
 /// after it.
 pub(super) fn edited(
     work: &mut PieceBuilder<'_>,
-    scene: &LineContext<'_>,
+    context: &LineContext<'_>,
     id: &str,
     number: usize,
     value: FieldMap,
 ) {
     let id = if number == 0 { id.to_owned() } else { format!("{id}/{}", number + 1) };
-    work.facts.push(scene.fact(Kind::Code, &id, value));
+    work.facts.push(context.fact(Kind::Code, &id, value));
 }
 
 /// Handles an event that reports whether a patch was applied. Returns whether the caller must
 /// record the event's own changes: not if the call has its patch, or its result brings more.
 pub(super) fn patch_reported(
     work: &mut PieceBuilder<'_>,
-    scene: &LineContext<'_>,
+    context: &LineContext<'_>,
     id: &str,
     applied: bool,
 ) -> bool {
@@ -410,7 +410,7 @@ pub(super) fn patch_reported(
     let Some(opened) = work.carry.calls.remove(id) else { return true };
     match &opened.asked {
         CallRequest::Patch { files } => {
-            code(work, scene, id, &opened, files);
+            code(work, context, id, &opened, files);
             false
         }
         // A patch in a command line that was not recognised as a patch.

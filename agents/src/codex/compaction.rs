@@ -26,20 +26,20 @@ struct RetainedMessage<'a> {
 /// Reads a compaction: a message, and a checkpoint with the summary and what was kept.
 pub(super) fn compacted(
     work: &mut PieceBuilder<'_>,
-    scene: &LineContext<'_>,
+    context: &LineContext<'_>,
     id: &str,
     payload: &CodexPayload<'_>,
 ) {
-    let summary = payload.message.text().map(|text| scene.text(text, "/message"));
+    let summary = payload.message.text().map(|text| context.text(text, "/message"));
     let value = fields([
         ("role", "system".into()),
         ("subtype", "compacted".into()),
         ("text", summary.clone().into()),
         ("compact_summary", flag(summary.is_some())),
     ]);
-    speak(work, scene, id, value);
-    work.single_line_compaction(scene, id, summary);
-    let history = kept(scene, payload);
+    speak(work, context, id, value);
+    work.single_line_compaction(context, id, summary);
+    let history = kept(context, payload);
     if let Some(checkpoint) = work.checkpoints.last_mut()
         && let Value::Map(body) = &mut checkpoint.body
     {
@@ -48,7 +48,7 @@ pub(super) fn compacted(
 }
 
 /// The fields of the checkpoint that list what was kept.
-fn kept(scene: &LineContext<'_>, payload: &CodexPayload<'_>) -> FieldMap {
+fn kept(context: &LineContext<'_>, payload: &CodexPayload<'_>) -> FieldMap {
     let (list, base) = match (payload.replacement_history_entries, payload.replacement_history) {
         (Some(entries), _) => (entries, "/replacement_history_entries"),
         (None, Some(history)) => (history, "/replacement_history"),
@@ -74,7 +74,7 @@ fn kept(scene: &LineContext<'_>, payload: &CodexPayload<'_>) -> FieldMap {
                 let content = long_text::content_text(item.content, &format!("{at}/content"));
                 let Some((text, pointer)) = content else { continue };
                 let role = item.role.text().unwrap_or("assistant");
-                let text = scene.text(&text, pointer);
+                let text = context.text(&text, pointer);
                 kept.push(Value::from([("role", role.into()), ("text", text)]));
             }
             _ => {}

@@ -96,7 +96,7 @@ pub(super) fn duration_ms(raw: Option<&RawValue>) -> Option<i64> {
 /// Reads a completed item. `started_at` is when it began.
 pub(super) fn item(
     work: &mut PieceBuilder<'_>,
-    scene: &LineContext<'_>,
+    context: &LineContext<'_>,
     raw: &RawValue,
     own_id: &str,
     started_at: Option<Timestamp>,
@@ -110,19 +110,19 @@ pub(super) fn item(
     };
     match kind.text().unwrap_or_default() {
         "CommandExecution" | "commandExecution" => {
-            execution(work, scene, raw, "/item", started_at);
+            execution(work, context, raw, "/item", started_at);
         }
-        "FileChange" | "fileChange" => changed(work, scene, raw, "/item"),
+        "FileChange" | "fileChange" => changed(work, context, raw, "/item"),
         "UserMessage" | "userMessage" if copied => {}
-        "UserMessage" | "userMessage" => user_message_item(work, scene, raw, own_id),
-        kind => tool::item(work, scene, kind, raw, started_at),
+        "UserMessage" | "userMessage" => user_message_item(work, context, raw, own_id),
+        kind => tool::item(work, context, kind, raw, started_at),
     }
 }
 
 /// Reads a prompt in a completed item.
 fn user_message_item(
     work: &mut PieceBuilder<'_>,
-    scene: &LineContext<'_>,
+    context: &LineContext<'_>,
     raw: &RawValue,
     own_id: &str,
 ) {
@@ -133,14 +133,14 @@ fn user_message_item(
     let Some((index, text)) = texts.next() else { return };
     if texts.next().is_none() {
         let pointer = format!("/item/content/{index}/text");
-        return prompt::push_event_prompt(work, scene, id, text, &pointer, prompt::source::ITEM);
+        return prompt::push_event_prompt(work, context, id, text, &pointer, prompt::source::ITEM);
     }
     // Joined as a pointer to all parts resolves.
     let all: Vec<&str> =
         spoken.content.0.iter().filter_map(|part| part.text.0.as_deref()).collect();
     prompt::push_event_prompt(
         work,
-        scene,
+        context,
         id,
         &all.join("\n"),
         "/item/content",
@@ -151,7 +151,7 @@ fn user_message_item(
 /// Records the end of a command.
 pub(super) fn execution(
     work: &mut PieceBuilder<'_>,
-    scene: &LineContext<'_>,
+    context: &LineContext<'_>,
     raw: &RawValue,
     base: &str,
     started_at: Option<Timestamp>,
@@ -188,28 +188,28 @@ pub(super) fn execution(
         output: text,
         shown: match text {
             "" => Value::Null,
-            text => scene.text(text, format!("{base}/{name}")),
+            text => context.text(text, format!("{base}/{name}")),
         },
     };
     let end = unless_it_failed_to_start(told);
-    let cwd = one.cwd.text().map(path_of).or_else(|| scene.cwd.map(str::to_owned));
+    let cwd = one.cwd.text().map(path_of).or_else(|| context.cwd.map(str::to_owned));
     let description = match one.source.text() {
         Some("user_shell" | "userShell") => "typed by the person".into(),
         _ => Value::Null,
     };
-    let asked = command_request(scene, &line, &pointer, description);
+    let asked = command_request(context, &line, &pointer, description);
     let event = ReportedCommand {
         id,
         process: one.process_id.0.as_deref(),
         line: &line,
         call: OpenCall {
-            called_at: started_at.unwrap_or(scene.at),
+            called_at: started_at.unwrap_or(context.at),
             cwd,
             tool: "exec_command".to_owned(),
             asked,
         },
     };
-    command_end::command_reported(work, scene, &event, end);
+    command_end::command_reported(work, context, &event, end);
 }
 
 /// Treats a process that could not be started as one without an exit code.
@@ -226,7 +226,7 @@ fn unless_it_failed_to_start(end: CodexCommandEnd<'_>) -> CodexCommandEnd<'_> {
 /// Records a change of files.
 pub(super) fn changed(
     work: &mut PieceBuilder<'_>,
-    scene: &LineContext<'_>,
+    context: &LineContext<'_>,
     raw: &RawValue,
     base: &str,
 ) {
@@ -237,15 +237,15 @@ pub(super) fn changed(
         (Some("in_progress" | "inProgress"), _) => return,
         _ => false,
     };
-    if !command_end::patch_reported(work, scene, id, applied) {
+    if !command_end::patch_reported(work, context, id, applied) {
         return;
     }
     let changes: BTreeMap<String, &RawValue> = object(one.changes);
     if !applied {
         let first = changes.keys().next().map(|path| path_of(path));
         if let (Some(path), true) = (first, one.status.is("declined")) {
-            let reason = one.stderr.text().map(|text| scene.text(text, format!("{base}/stderr")));
-            tool::edit_not_made(work, scene, id, &path, REFUSED, reason.into());
+            let reason = one.stderr.text().map(|text| context.text(text, format!("{base}/stderr")));
+            tool::edit_not_made(work, context, id, &path, REFUSED, reason.into());
         }
         return;
     }
@@ -256,7 +256,7 @@ pub(super) fn changed(
         let (patch, added, removed) = match change.unified_diff.text() {
             Some(diff) => {
                 let (added, removed) = changed_line_counts(diff);
-                (scene.text(diff, format!("{pointer}/unified_diff")), added, removed)
+                (context.text(diff, format!("{pointer}/unified_diff")), added, removed)
             }
             None => {
                 match serde_json::from_str::<EditDescription<'_>>(raw.get())
@@ -264,7 +264,7 @@ pub(super) fn changed(
                     .and_then(|it| it.patch())
                 {
                     Some(patch) if !patch.text.is_empty() => {
-                        (scene.text(&patch.text, &pointer), patch.added, patch.removed)
+                        (context.text(&patch.text, &pointer), patch.added, patch.removed)
                     }
                     _ => (Value::Null, 0, 0),
                 }
@@ -280,11 +280,11 @@ pub(super) fn changed(
             ("lines_removed", removed.into()),
             (
                 "original_file",
-                deleted.map(|text| scene.text(text, format!("{pointer}/content"))).into(),
+                deleted.map(|text| context.text(text, format!("{pointer}/content"))).into(),
             ),
-            ("cwd", scene.cwd.into()),
-            ("git_branch", scene.git_branch.into()),
+            ("cwd", context.cwd.into()),
+            ("git_branch", context.git_branch.into()),
         ]);
-        command_end::edited(work, scene, id, number, value);
+        command_end::edited(work, context, id, number, value);
     }
 }

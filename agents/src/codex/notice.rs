@@ -8,15 +8,15 @@ use serde::Deserialize;
 use serde_json::value::RawValue;
 
 /// Adds a notice of this type.
-pub(super) fn notice(
+pub(super) fn push_notice(
     work: &mut PieceBuilder<'_>,
-    scene: &LineContext<'_>,
+    context: &LineContext<'_>,
     id: &str,
     kind: &str,
     text: Value,
 ) {
     let value = fields([("type", kind.into()), ("text", text)]);
-    work.facts.push(scene.fact(Kind::Notice, id, value));
+    work.facts.push(context.fact(Kind::Notice, id, value));
 }
 
 #[derive(Debug, Default, Deserialize)]
@@ -39,7 +39,7 @@ struct SessionGoal<'a> {
 /// Adds a notice for an event, if the event is one that becomes a notice.
 pub(super) fn push_event_notice(
     work: &mut PieceBuilder<'_>,
-    scene: &LineContext<'_>,
+    context: &LineContext<'_>,
     id: &str,
     event: &str,
     raw: &RawValue,
@@ -47,25 +47,25 @@ pub(super) fn push_event_notice(
     let Ok(one) = serde_json::from_str::<NoticeEvent<'_>>(raw.get()) else { return };
     match event {
         "turn_aborted" => {
-            let reason = one.reason.text().map(|reason| scene.text(reason, "/reason"));
-            notice(work, scene, id, "interrupted", reason.into());
+            let reason = one.reason.text().map(|reason| context.text(reason, "/reason"));
+            push_notice(work, context, id, "interrupted", reason.into());
         }
         "error" => {
-            let message = one.message.text().map(|text| scene.text(text, "/message"));
+            let message = one.message.text().map(|text| context.text(text, "/message"));
             // The error's code is a word, or a map with one key.
             let limit = one.codex_error_info.is_some_and(|it| it.get().contains("usage_limit"));
             let kind = if limit { "limit" } else { "error" };
-            notice(work, scene, id, kind, message.into());
+            push_notice(work, context, id, kind, message.into());
         }
         "thread_rolled_back" => {
             let turns = one.num_turns.0.map(|turns| format!("{turns} turns"));
-            notice(work, scene, id, "rolled_back", turns.into());
+            push_notice(work, context, id, "rolled_back", turns.into());
         }
         "thread_goal_updated" => {
             let goal = one.goal.filter(|raw| raw.get().starts_with('{'));
             let goal = goal.and_then(|raw| serde_json::from_str::<SessionGoal<'_>>(raw.get()).ok());
             if let Some(text) = goal.as_ref().and_then(|goal| goal.objective.text()) {
-                notice(work, scene, id, "goal", scene.text(text, "/goal/objective"));
+                push_notice(work, context, id, "goal", context.text(text, "/goal/objective"));
             }
         }
         _ => {}
@@ -95,17 +95,21 @@ fn usage(raw: Option<&RawValue>) -> Option<CodexTokenUsage> {
 }
 
 /// Adds the token usage of one response to the model's last message.
-pub(super) fn tokens(work: &mut PieceBuilder<'_>, scene: &LineContext<'_>, raw: Option<&RawValue>) {
+pub(super) fn push_token_usage(
+    work: &mut PieceBuilder<'_>,
+    context: &LineContext<'_>,
+    raw: Option<&RawValue>,
+) {
     if let Some(usage) = usage(raw) {
-        count(work, scene, &usage);
+        push_usage_version(work, context, &usage);
     }
 }
 
 /// Adds the token usage that an event reports, unless the event repeats the last one: an event is
 /// repeated whenever a limit changes.
-pub(super) fn token_count(
+pub(super) fn push_reported_token_usage(
     work: &mut PieceBuilder<'_>,
-    scene: &LineContext<'_>,
+    context: &LineContext<'_>,
     raw: Option<&RawValue>,
 ) {
     let Some(json) = raw.map(RawValue::get).filter(|json| json.starts_with('{')) else { return };
@@ -116,12 +120,16 @@ pub(super) fn token_count(
         return;
     }
     state.total_tokens = total;
-    tokens(work, scene, usages.last_token_usage);
+    push_token_usage(work, context, usages.last_token_usage);
 }
 
 /// Adds a version of the model's last message with its token usage.
-fn count(work: &mut PieceBuilder<'_>, scene: &LineContext<'_>, usage: &CodexTokenUsage) {
-    let Some(last) = work.carry.other.codex.untold_tokens.take() else { return };
+fn push_usage_version(
+    work: &mut PieceBuilder<'_>,
+    context: &LineContext<'_>,
+    usage: &CodexTokenUsage,
+) {
+    let Some(last) = work.carry.other.codex.message_without_usage.take() else { return };
     let positive = |whole: LenientInteger| whole.0.and_then(|number| u64::try_from(number).ok());
     let read = positive(usage.cached_input_tokens);
     let written = positive(usage.cache_write_input_tokens);
@@ -141,7 +149,7 @@ fn count(work: &mut PieceBuilder<'_>, scene: &LineContext<'_>, usage: &CodexToke
         at: last.at,
         origin: FactOrigin::Imported,
         place: last.place.0,
-        recorded_at: scene.recorded_at,
+        recorded_at: context.recorded_at,
         value: Value::Map(value),
     });
 }

@@ -14,7 +14,7 @@ const HEADS: [&str; 3] = ["*** Add File: ", "*** Update File: ", "*** Delete Fil
 /// Returns the files of a patch. Its paths are relative to `directory`; `pointer` leads to `text`,
 /// which may hold more than the patch. Without a pointer, long parts are cut.
 pub(super) fn files(
-    scene: &LineContext<'_>,
+    context: &LineContext<'_>,
     text: &str,
     pointer: &str,
     directory: &PatchDirectory,
@@ -28,7 +28,7 @@ pub(super) fn files(
         }
         if let Some(path) = HEADS.iter().find_map(|head| content.strip_prefix(head)) {
             let file = PatchedFile {
-                path: place(scene.cwd, directory, path.trim()),
+                path: place(context.cwd, directory, path.trim()),
                 moved_to: None,
                 patch: Value::Null,
                 added: 0,
@@ -37,7 +37,7 @@ pub(super) fn files(
             files.push((file, at, at));
         } else if let Some((file, ..)) = files.last_mut() {
             if let Some(path) = content.strip_prefix("*** Move to: ") {
-                file.moved_to = Some(place(scene.cwd, directory, path.trim()));
+                file.moved_to = Some(place(context.cwd, directory, path.trim()));
             } else if !content.starts_with("*** ") {
                 file.added += u64::from(content.starts_with('+'));
                 file.removed += u64::from(content.starts_with('-'));
@@ -53,7 +53,9 @@ pub(super) fn files(
             let part = text.get(start..end).unwrap_or_default();
             long_text::beginning(part, long_text::INLINE_BYTES).into()
         } else {
-            long_text::part(text, start..end, scene.place, || format!("{}{pointer}", scene.base))
+            long_text::part(text, start..end, context.place, || {
+                format!("{}{pointer}", context.base)
+            })
         };
         file
     });

@@ -170,7 +170,7 @@ fn said(items: &[&RawValue]) -> String {
 /// the range of `text` that the person wrote.
 pub(super) fn push_prompt(
     work: &mut PieceBuilder<'_>,
-    scene: &LineContext<'_>,
+    context: &LineContext<'_>,
     id: &str,
     (text, part, pointer): (&str, Range<usize>, &str),
     source: u8,
@@ -182,31 +182,31 @@ pub(super) fn push_prompt(
     }
     // The kinds of lines differ in how they join the parts of a message.
     let same: String = said.split_whitespace().collect();
-    if !state.is_news(hash(&same), source, scene.at) {
+    if !state.is_news(hash(&same), source, context.at) {
         return;
     }
     if work.carry.session.first_prompt.is_none() {
         work.carry.session.first_prompt = long_text::headline(said);
     }
     let value = fields([
-        ("text", scene.part(text, part, pointer)),
-        ("cwd", scene.cwd.into()),
-        ("git_branch", scene.git_branch.into()),
+        ("text", context.part(text, part, pointer)),
+        ("cwd", context.cwd.into()),
+        ("git_branch", context.git_branch.into()),
     ]);
-    work.facts.push(scene.fact(Kind::Prompt, id, value));
+    work.facts.push(context.fact(Kind::Prompt, id, value));
 }
 
 /// Adds a prompt that an event reports as one text. The event says that it is the person's,
 /// whatever it looks like.
 pub(super) fn push_event_prompt(
     work: &mut PieceBuilder<'_>,
-    scene: &LineContext<'_>,
+    context: &LineContext<'_>,
     id: &str,
     text: &str,
     pointer: &str,
     source: u8,
 ) {
-    push_prompt(work, scene, id, (text, request(text), pointer), source);
+    push_prompt(work, context, id, (text, request(text), pointer), source);
 }
 
 /// The fields by which a line copied from another session is recognised.

@@ -40,7 +40,8 @@ pub(crate) struct CodexState {
     /// Patches that are part of a longer command line, by call.
     pub(crate) patches: BTreeMap<String, Vec<PatchedFile>>,
     /// The last message of the model, until its token usage is known.
-    pub(crate) untold_tokens: Option<LastMessage>,
+    #[serde(rename = "untold_tokens")]
+    pub(crate) message_without_usage: Option<LastMessage>,
     /// The token total that was reported last.
     pub(crate) total_tokens: Option<i64>,
 }

@@ -23,20 +23,24 @@ const SEARCH_EVENT: u8 = 2;
 const SEARCH_ITEM: u8 = 4;
 
 /// Remembers the call of a tool until its result comes.
-pub(super) fn keep(work: &mut PieceBuilder<'_>, scene: &LineContext<'_>, call: &CodexCall<'_>) {
+pub(super) fn keep_call(
+    work: &mut PieceBuilder<'_>,
+    context: &LineContext<'_>,
+    call: &CodexCall<'_>,
+) {
     let input = call.arguments.and_then(|json| serde_json::from_str::<&RawValue>(json).ok());
     let fields = match call.input {
         Some(text) => {
-            let text = fields([("text", scene.text(text, "/input"))]);
+            let text = fields([("text", context.text(text, "/input"))]);
             fields([("input", Value::Map(text))])
         }
-        None => input_fields(scene, input, "/arguments#json"),
+        None => input_fields(context, input, "/arguments#json"),
     };
     let open = OpenToolCall {
-        called_at: scene.at,
+        called_at: context.at,
         tool: full_name(call.namespace, call.name),
         fields,
-        agent: agent::requested_agent(scene, call, input),
+        agent: agent::requested_agent(context, call, input),
         questions: questions(call, input),
     };
     work.carry.other.codex.tools.insert(call.id.to_owned(), open);
@@ -100,7 +104,7 @@ fn answers(questions: &BTreeMap<String, String>, answer: &str) -> Value {
 /// but the use of a tool.
 pub(super) fn edit_not_made(
     work: &mut PieceBuilder<'_>,
-    scene: &LineContext<'_>,
+    context: &LineContext<'_>,
     id: &str,
     path: &str,
     outcome: &'static str,
@@ -108,7 +112,7 @@ pub(super) fn edit_not_made(
 ) {
     let ended =
         ToolUseEnd { tool: "apply_patch", outcome, reason, called_at: None, duration_ms: None };
-    used(work, scene, id, fields([("path", path.into())]), &ended);
+    used(work, context, id, fields([("path", path.into())]), &ended);
 }
 
 /// The name of a tool with its server.
@@ -131,7 +135,7 @@ struct ToolUseEnd<'a> {
 
 fn used(
     work: &mut PieceBuilder<'_>,
-    scene: &LineContext<'_>,
+    context: &LineContext<'_>,
     id: &str,
     mut value: FieldMap,
     used: &ToolUseEnd<'_>,
@@ -143,13 +147,13 @@ fn used(
         ("called_at", used.called_at.map(|at| at.to_string()).into()),
         ("duration_ms", used.duration_ms.into()),
     ]));
-    work.facts.push(scene.fact(Kind::Tool, id, value));
+    work.facts.push(context.fact(Kind::Tool, id, value));
 }
 
 /// Closes the call that a result belongs to.
 pub(super) fn result(
     work: &mut PieceBuilder<'_>,
-    scene: &LineContext<'_>,
+    context: &LineContext<'_>,
     id: &str,
     raw: Option<&RawValue>,
 ) {
@@ -165,7 +169,7 @@ pub(super) fn result(
     };
     let went_well = outcome == "finished";
     if agent::is_call(&open.tool) && went_well {
-        return agent::result(work, scene, &open, &answer);
+        return agent::result(work, context, &open, &answer);
     }
     if agent::is_talk(&open.tool) {
         return;
@@ -173,19 +177,19 @@ pub(super) fn result(
     let mut value = open.fields.clone();
     value.append(&mut fields([("answers", answers(&open.questions, &answer.text))]));
     let reason = match outcome {
-        REFUSED => scene.part(&answer.text, told.part.clone(), &answer.pointer),
-        "failed" => scene.text(&answer.text, &answer.pointer),
+        REFUSED => context.part(&answer.text, told.part.clone(), &answer.pointer),
+        "failed" => context.text(&answer.text, &answer.pointer),
         _ => Value::Null,
     };
     let called_at = Some(open.called_at);
     let ended = ToolUseEnd { tool: &open.tool, outcome, reason, called_at, duration_ms: None };
-    used(work, scene, id, value, &ended);
+    used(work, context, id, value, &ended);
 }
 
 /// Records the use of a tool that is open when its turn ends.
 pub(super) fn open_at_turn_end(
     work: &mut PieceBuilder<'_>,
-    scene: &LineContext<'_>,
+    context: &LineContext<'_>,
     id: &str,
     outcome: &'static str,
 ) {
@@ -196,7 +200,7 @@ pub(super) fn open_at_turn_end(
     let called_at = Some(open.called_at);
     let ended =
         ToolUseEnd { tool: &open.tool, outcome, reason: Value::Null, called_at, duration_ms: None };
-    used(work, scene, id, open.fields, &ended);
+    used(work, context, id, open.fields, &ended);
 }
 
 /// The fields of an event or item about the use of a tool.
@@ -236,7 +240,7 @@ struct McpCallResult<'a> {
 /// Records the end of a call to an MCP server.
 pub(super) fn mcp_ended(
     work: &mut PieceBuilder<'_>,
-    scene: &LineContext<'_>,
+    context: &LineContext<'_>,
     raw: &RawValue,
     base: &str,
     started_at: Option<Timestamp>,
@@ -274,15 +278,15 @@ pub(super) fn mcp_ended(
     let ended = ToolUseEnd {
         tool: &name,
         outcome,
-        reason: reason.map(|text| scene.text(text, format!("{base}/{pointer}"))).into(),
+        reason: reason.map(|text| context.text(text, format!("{base}/{pointer}"))).into(),
         called_at: open.as_ref().map(|open| open.called_at).or(started_at),
         duration_ms: duration_ms(one.duration),
     };
     let value = match open {
         Some(open) => open.fields,
-        None => input_fields(scene, call.arguments, &format!("{at}/arguments")),
+        None => input_fields(context, call.arguments, &format!("{at}/arguments")),
     };
-    used(work, scene, id, value, &ended);
+    used(work, context, id, value, &ended);
 }
 
 /// Removes and returns the open call with this id, unless its end is already known.
@@ -298,16 +302,16 @@ fn take_unended_call(work: &mut PieceBuilder<'_>, id: &str) -> Option<Option<Ope
 /// Reads a completed item about a tool.
 pub(super) fn item(
     work: &mut PieceBuilder<'_>,
-    scene: &LineContext<'_>,
+    context: &LineContext<'_>,
     kind: &str,
     raw: &RawValue,
     started_at: Option<Timestamp>,
 ) {
     match kind {
         "McpToolCall" | "mcpToolCall" | "DynamicToolCall" | "dynamicToolCall" => {
-            mcp_ended(work, scene, raw, "/item", started_at);
+            mcp_ended(work, context, raw, "/item", started_at);
         }
-        "WebSearch" | "webSearch" => searched(work, scene, raw, "/item", None, SEARCH_ITEM),
+        "WebSearch" | "webSearch" => searched(work, context, raw, "/item", None, SEARCH_ITEM),
         "ImageView" | "imageView" => {
             let one: ReportedToolUse<'_> = object(Some(raw));
             let Some(id) = one.id.text() else { return };
@@ -321,12 +325,12 @@ pub(super) fn item(
                 called_at,
                 duration_ms: None,
             };
-            used(work, scene, id, value, &ended);
+            used(work, context, id, value, &ended);
         }
         "Plan" | "plan" => {
             let one: ReportedToolUse<'_> = object(Some(raw));
             let (Some(id), Some(text)) = (one.id.text(), one.text.text()) else { return };
-            let value = fields([("plan", scene.text(text, "/item/text"))]);
+            let value = fields([("plan", context.text(text, "/item/text"))]);
             let ended = ToolUseEnd {
                 tool: "plan",
                 outcome: "finished",
@@ -334,9 +338,11 @@ pub(super) fn item(
                 called_at: None,
                 duration_ms: None,
             };
-            used(work, scene, id, value, &ended);
+            used(work, context, id, value, &ended);
         }
-        "CollabAgentToolCall" | "collabAgentToolCall" => agent::item(work, scene, raw, started_at),
+        "CollabAgentToolCall" | "collabAgentToolCall" => {
+            agent::item(work, context, raw, started_at);
+        }
         _ => {}
     }
 }
@@ -362,21 +368,21 @@ struct WebSearchAction<'a> {
 /// Records a web search that the model called.
 pub(super) fn search_call(
     work: &mut PieceBuilder<'_>,
-    scene: &LineContext<'_>,
+    context: &LineContext<'_>,
     raw: &RawValue,
     own_id: &str,
 ) {
-    searched(work, scene, raw, "", Some(own_id), SEARCH_CALL);
+    searched(work, context, raw, "", Some(own_id), SEARCH_CALL);
 }
 
 /// Records a web search that an event reports.
-pub(super) fn search_ended(work: &mut PieceBuilder<'_>, scene: &LineContext<'_>, raw: &RawValue) {
-    searched(work, scene, raw, "", None, SEARCH_EVENT);
+pub(super) fn search_ended(work: &mut PieceBuilder<'_>, context: &LineContext<'_>, raw: &RawValue) {
+    searched(work, context, raw, "", None, SEARCH_EVENT);
 }
 
 fn searched(
     work: &mut PieceBuilder<'_>,
-    scene: &LineContext<'_>,
+    context: &LineContext<'_>,
     raw: &RawValue,
     base: &str,
     own_id: Option<&str>,
@@ -396,11 +402,11 @@ fn searched(
         return;
     }
     let same = hash(&format!("search\n{query:?}\n{address:?}\n{:?}", action.pattern.text()));
-    if !work.carry.other.codex.is_news(same, source, scene.at) {
+    if !work.carry.other.codex.is_news(same, source, context.at) {
         return;
     }
     let text = |text: Option<&str>, pointer: String| {
-        Value::from(text.map(|text| scene.text(text, pointer)))
+        Value::from(text.map(|text| context.text(text, pointer)))
     };
     let value = fields([
         ("query", text(query, pointer)),
@@ -419,5 +425,5 @@ fn searched(
         called_at: None,
         duration_ms: None,
     };
-    used(work, scene, id, value, &ended);
+    used(work, context, id, value, &ended);
 }

@@ -12,7 +12,7 @@ use forge_store::model::Value;
 /// A result that comes later makes another version, so the calls stay open.
 pub(super) fn record_open_calls(
     work: &mut PieceBuilder<'_>,
-    scene: &LineContext<'_>,
+    context: &LineContext<'_>,
     outcome: &'static str,
 ) {
     let is_new = |id: &String| !work.carry.other.codex.recorded_open.contains(id);
@@ -24,11 +24,11 @@ pub(super) fn record_open_calls(
     for (id, open) in calls {
         match &open.asked {
             CallRequest::Command { .. } => {
-                command_end::ended(work, scene, &id, &open, unreported_end(outcome));
+                command_end::ended(work, context, &id, &open, unreported_end(outcome));
             }
             CallRequest::Patch { files } => {
                 if let Some(first) = files.first() {
-                    tool::edit_not_made(work, scene, &id, &first.path, outcome, Value::Null);
+                    tool::edit_not_made(work, context, &id, &first.path, outcome, Value::Null);
                 }
             }
             _ => {}
@@ -36,7 +36,7 @@ pub(super) fn record_open_calls(
         keep_open(work, id);
     }
     for id in tools {
-        tool::open_at_turn_end(work, scene, &id, outcome);
+        tool::open_at_turn_end(work, context, &id, outcome);
         keep_open(work, id);
     }
     // A script may not have reached its later commands.
@@ -44,7 +44,7 @@ pub(super) fn record_open_calls(
     for commands in scripts.into_values() {
         for command in &commands {
             let end = unreported_end("unknown");
-            command_end::ended(work, scene, &command.id, &command.call, end);
+            command_end::ended(work, context, &command.id, &command.call, end);
         }
         call::await_end(work, commands);
     }

@@ -133,7 +133,7 @@ impl<'a> GeminiCall<'a> {
 /// Adds the fact of a call that has ended, once. `base` leads to the call.
 pub(super) fn done(
     work: &mut PieceBuilder<'_>,
-    scene: &LineContext<'_>,
+    context: &LineContext<'_>,
     call: &GeminiCall<'_>,
     base: &str,
 ) {
@@ -145,25 +145,25 @@ pub(super) fn done(
         return;
     }
     let arguments: GeminiCallArguments<'_> = object(call.args);
-    let at = call.timestamp.text().and_then(Timestamp::parse_rfc3339).unwrap_or(scene.at);
-    let scene = LineContext { at, agent: None, ..*scene };
+    let at = call.timestamp.text().and_then(Timestamp::parse_rfc3339).unwrap_or(context.at);
+    let context = LineContext { at, agent: None, ..*context };
     let name = call.name.text().unwrap_or_default();
     let told = call.result_text(base);
     match name {
-        "run_shell_command" => command(work, &scene, (id, call), &arguments, &told, base),
+        "run_shell_command" => command(work, &context, (id, call), &arguments, &told, base),
         "replace" | "write_file" | "edit" if status == "success" => {
-            edit(work, &scene, id, call, &arguments, base);
+            edit(work, &context, id, call, &arguments, base);
         }
-        "write_todos" if status == "success" => todos(work, &scene, arguments.todos, base),
+        "write_todos" if status == "success" => todos(work, &context, arguments.todos, base),
         "invoke_agent" | "delegate_to_agent" if !shell::not_started(&told.text) => {
-            agent(work, &scene, (id, call), &arguments, &told, base);
+            agent(work, &context, (id, call), &arguments, &told, base);
         }
         _ => {
             let used =
                 tool::GeminiToolUse { id, name, status, input: call.args, told: &told, base };
-            tool::used(work, &scene, &used);
+            tool::used(work, &context, &used);
             if name == "list_background_processes" {
-                processes(work, &scene, &told.text);
+                processes(work, &context, &told.text);
             }
         }
     }
@@ -171,22 +171,22 @@ pub(super) fn done(
 
 fn todos(
     work: &mut PieceBuilder<'_>,
-    scene: &LineContext<'_>,
+    context: &LineContext<'_>,
     list: Option<&RawValue>,
     base: &str,
 ) {
     let items = objects::<GeminiTodo<'_>>(list).into_iter().filter_map(|(index, todo)| {
         let text = todo.description.text()?;
-        let subject = scene.text(text, format!("{base}/args/todos/{index}/description"));
+        let subject = context.text(text, format!("{base}/args/todos/{index}/description"));
         let status = todo.status.text().unwrap_or("pending");
         Some((hash(text), fields([("subject", subject), ("status", status.into())])))
     });
-    work.todos(scene, &items.collect());
+    work.todos(context, &items.collect());
 }
 
 fn command(
     work: &mut PieceBuilder<'_>,
-    scene: &LineContext<'_>,
+    context: &LineContext<'_>,
     (id, call): (&str, &GeminiCall<'_>),
     arguments: &GeminiCallArguments<'_>,
     told: &GeminiCallResult<'_>,
@@ -196,7 +196,7 @@ fn command(
     let status = call.status.text().unwrap_or_default();
     let end = shell::ended(status, &told.text, told.error.as_deref());
     let refused = end.outcome == REFUSED;
-    let directory = arguments.dir_path.text().or(arguments.directory.text()).or(scene.cwd);
+    let directory = arguments.dir_path.text().or(arguments.directory.text()).or(context.cwd);
     let reason = end.signal.map(|signal| format!("signal {signal}"));
     let mut more = fields([
         ("working_dir", directory.into()),
@@ -205,12 +205,12 @@ fn command(
         ("reason", reason.into()),
     ]);
     let output = if refused && end.output.is_empty() { 0..told.text.len() } else { end.output };
-    more.extend(merged(scene, end.outcome, &told.text, output.clone(), &told.pointer));
+    more.extend(merged(context, end.outcome, &told.text, output.clone(), &told.pointer));
     let description = arguments.description.text();
     let verification = CheckCommandLine::from_line(line).filter(|_| !refused);
-    let command = scene.text(line, format!("{base}/args/command"));
+    let command = context.text(line, format!("{base}/args/command"));
     let description =
-        description.map_or(Value::Null, |it| scene.text(it, format!("{base}/args/description")));
+        description.map_or(Value::Null, |it| context.text(it, format!("{base}/args/description")));
     let commits = commits(line);
     if let Some(pid) = end.pid {
         let running = &mut work.carry.other.running;
@@ -236,13 +236,13 @@ fn command(
         verification: verification.as_ref(),
         commits: commits && end.outcome == "finished",
     };
-    work.push_command_run(scene, id, ran);
+    work.push_command_run(context, id, ran);
 }
 
 /// Adds a second version of a background command, with its end.
 pub(super) fn ended_later(
     work: &mut PieceBuilder<'_>,
-    scene: &LineContext<'_>,
+    context: &LineContext<'_>,
     pid: &str,
     (outcome, exit_code): (&'static str, Option<i64>),
 ) {
@@ -257,11 +257,11 @@ pub(super) fn ended_later(
         verification: ran.verification.as_ref(),
         commits: false,
     };
-    work.push_command_run(scene, &ran.id, later);
+    work.push_command_run(context, &ran.id, later);
 }
 
 /// Reads the list of background processes: `- [PID 7] EXITED: `cargo build` (Exit Code: 1)`.
-fn processes(work: &mut PieceBuilder<'_>, scene: &LineContext<'_>, list: &str) {
+fn processes(work: &mut PieceBuilder<'_>, context: &LineContext<'_>, list: &str) {
     for line in list.lines() {
         let Some((pid, rest)) = line.strip_prefix("- [PID ").and_then(|it| it.split_once("] "))
         else {
@@ -282,13 +282,13 @@ fn processes(work: &mut PieceBuilder<'_>, scene: &LineContext<'_>, list: &str) {
             Some(_) => ("failed", code),
             None => ("unknown", None),
         };
-        ended_later(work, scene, pid, end);
+        ended_later(work, context, pid, end);
     }
 }
 
 fn edit(
     work: &mut PieceBuilder<'_>,
-    scene: &LineContext<'_>,
+    context: &LineContext<'_>,
     id: &str,
     call: &GeminiCall<'_>,
     arguments: &GeminiCallArguments<'_>,
@@ -298,7 +298,7 @@ fn edit(
     let patch = display.file_diff.text();
     let (added, removed) = patch.map(changed_line_counts).unzip();
     let shown = |name: &str, text: Option<&str>| {
-        Value::from(text.map(|text| scene.text(text, format!("{base}/resultDisplay/{name}"))))
+        Value::from(text.map(|text| context.text(text, format!("{base}/resultDisplay/{name}"))))
     };
     let value = fields([
         ("tool", call.name.text().into()),
@@ -307,15 +307,15 @@ fn edit(
         ("lines_added", added.into()),
         ("lines_removed", removed.into()),
         ("original_file", shown("originalContent", display.original_content.text())),
-        ("cwd", scene.cwd.into()),
+        ("cwd", context.cwd.into()),
     ]);
-    work.facts.push(scene.fact(Kind::Code, id, value));
+    work.facts.push(context.fact(Kind::Code, id, value));
 }
 
 /// Records the result of a sub-agent. Its own messages are in a recording of their own.
 fn agent(
     work: &mut PieceBuilder<'_>,
-    scene: &LineContext<'_>,
+    context: &LineContext<'_>,
     (id, call): (&str, &GeminiCall<'_>),
     arguments: &GeminiCallArguments<'_>,
     told: &GeminiCallResult<'_>,
@@ -329,18 +329,18 @@ fn agent(
         _ => "failed",
     };
     let result = match display.result.text() {
-        Some(result) => scene.text(result, format!("{base}/resultDisplay/result")),
+        Some(result) => context.text(result, format!("{base}/resultDisplay/result")),
         None if told.text.is_empty() => Value::Null,
-        None => scene.text(&told.text, &told.pointer),
+        None => context.text(&told.text, &told.pointer),
     };
     let short = |text: &str| long_text::beginning(text, long_text::INLINE_BYTES).to_owned();
     let value: FieldMap = fields([
         ("type", arguments.agent_name.text().or(display.agent_name.text()).map(short).into()),
-        ("prompt", prompt.map(|it| scene.text(it, format!("{base}/args/prompt"))).into()),
+        ("prompt", prompt.map(|it| context.text(it, format!("{base}/args/prompt"))).into()),
         ("call", id.into()),
         ("status", status.into()),
         ("result", result),
     ]);
     let agent = call.agent_id.0.as_deref().unwrap_or(id);
-    work.facts.push(scene.fact(Kind::Agent, agent, value));
+    work.facts.push(context.fact(Kind::Agent, agent, value));
 }

@@ -38,7 +38,11 @@ struct GeminiQuestion<'a> {
 }
 
 /// Adds the fact of a tool use.
-pub(super) fn used(work: &mut PieceBuilder<'_>, scene: &LineContext<'_>, used: &GeminiToolUse<'_>) {
+pub(super) fn used(
+    work: &mut PieceBuilder<'_>,
+    context: &LineContext<'_>,
+    used: &GeminiToolUse<'_>,
+) {
     let told = &used.told.text;
     let refused = refused(used);
     let outcome = match used.status {
@@ -48,13 +52,13 @@ pub(super) fn used(work: &mut PieceBuilder<'_>, scene: &LineContext<'_>, used: &
         _ => "failed",
     };
     let reason = match (refused, outcome) {
-        (Some(reason), _) => scene.text(reason, &used.told.pointer),
+        (Some(reason), _) => context.text(reason, &used.told.pointer),
         (None, "finished") => Value::Null,
         (None, _) if told.is_empty() => Value::Null,
-        (None, _) => scene.text(told, &used.told.pointer),
+        (None, _) => context.text(told, &used.told.pointer),
     };
     let input: GeminiToolInput<'_> = object(used.input);
-    let mut value = input_fields(scene, used.input, &format!("{}/args", used.base));
+    let mut value = input_fields(context, used.input, &format!("{}/args", used.base));
     if let (false, Some(address)) =
         (value.contains_key("address"), input.prompt.text().and_then(address))
     {
@@ -70,7 +74,7 @@ pub(super) fn used(work: &mut PieceBuilder<'_>, scene: &LineContext<'_>, used: &
         ("reason", reason),
         ("answers", if answers.is_empty() { Value::Null } else { Value::Map(answers) }),
     ]));
-    work.facts.push(scene.fact(Kind::Tool, used.id, value));
+    work.facts.push(context.fact(Kind::Tool, used.id, value));
 }
 
 /// Why a use was refused, if it was: it never started, or the person answered no.

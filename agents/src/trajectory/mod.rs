@@ -213,7 +213,7 @@ impl TrajectoryRun {
     ) {
         let first = self.facts.len();
         let cwd = self.carry.session.cwd.clone();
-        let scene = LineContext {
+        let context = LineContext {
             place: moment.place,
             at: moment.at,
             recorded_at: self.recorded_at,
@@ -228,7 +228,7 @@ impl TrajectoryRun {
             checkpoints: &mut self.checkpoints,
             infer: false,
         };
-        make(&mut work, &scene);
+        make(&mut work, &context);
         self.started_at.get_or_insert(moment.at);
         for fact in self.facts.iter_mut().skip(first) {
             fact.place = moment.number;
@@ -239,17 +239,17 @@ impl TrajectoryRun {
     }
 
     fn fact(&mut self, moment: &StepMoment, kind: Kind, id: &str, value: FieldMap) {
-        self.at(moment, |work, scene| work.facts.push(scene.fact(kind, id, value)));
+        self.at(moment, |work, context| work.facts.push(context.fact(kind, id, value)));
     }
 
     fn command(&mut self, moment: &StepMoment, ended: EndedCommand<'_>) {
-        self.at(moment, |work, scene| {
+        self.at(moment, |work, context| {
             let refused = ended.outcome == REFUSED;
             let checks = ended.shell && !refused;
             let verification = CheckCommandLine::from_line(ended.line).filter(|_| checks);
             let (text, pointer) = ended.output;
             let mut more = ended.more;
-            more.extend(merged(scene, ended.outcome, text, 0..text.len(), pointer));
+            more.extend(merged(context, ended.outcome, text, 0..text.len(), pointer));
             let ran = CommandRun {
                 command: ended.command,
                 description: Value::Null,
@@ -262,7 +262,7 @@ impl TrajectoryRun {
                     && ended.outcome == "finished"
                     && crate::claude_code::call::commits(ended.line),
             };
-            work.push_command_run(scene, ended.id, ran);
+            work.push_command_run(context, ended.id, ran);
         });
     }
 

@@ -100,7 +100,7 @@ fn what_a_person_typed_is_a_prompt() {
 }
 
 #[test]
-fn other_lines_stay_in_the_file() {
+fn other_lines_give_no_facts() {
     let piece = Script::new()
         .line("file-history-snapshot", json!({ "snapshot": {} }))
         .line("queue-operation", json!({ "operation": "enqueue" }))

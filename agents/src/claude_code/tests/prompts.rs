@@ -21,11 +21,11 @@ fn queued(prompt: &Json) -> Json {
     json!({ "attachment": { "type": "queued_command", "prompt": prompt, "commandMode": "prompt" } })
 }
 
-fn works() -> Script {
+fn agent_works() -> Script {
     Script::new().call("c", "Bash", json!({ "command": "ls" }))
 }
 
-fn goes_on(script: Script) -> Script {
+fn agent_continues(script: Script) -> Script {
     let answer = json!({ "message": answered("c", "ok", false) });
     let said = json!({ "message": { "role": "assistant", "content": "on it" } });
     script.line("user", answer).line("assistant", said)
@@ -35,18 +35,18 @@ fn goes_on(script: Script) -> Script {
 fn a_prompt_typed_while_the_agent_works_is_kept_at_its_own_time() {
     let text = "never touch the lexer";
     for prompt in [json!(text), json!([{ "type": "text", "text": text }])] {
-        let piece = works().line("attachment", queued(&prompt)).read();
+        let piece = agent_works().line("attachment", queued(&prompt)).read();
         assert_eq!(prompts(&piece), one(text, 2));
     }
     let without = json!({ "attachment": { "type": "queued_command", "prompt": text } });
-    assert_eq!(prompts(&works().line("attachment", without).read()), one(text, 2));
+    assert_eq!(prompts(&agent_works().line("attachment", without).read()), one(text, 2));
     // Older clients write only that the text left the queue.
-    let script = works().line("queue-operation", queue("enqueue", Some(text)));
+    let script = agent_works().line("queue-operation", queue("enqueue", Some(text)));
     let piece = script.clone().line("queue-operation", queue("remove", None)).read();
     assert_eq!(prompts(&piece), one(text, 2));
     assert_eq!(text_of_place(&script), text);
     // It may still wait when the model is called again.
-    assert_eq!(prompts(&goes_on(script).read()), one(text, 2));
+    assert_eq!(prompts(&agent_continues(script).read()), one(text, 2));
 }
 
 /// The text at the pointer of the first prompt in the queue.
@@ -60,27 +60,28 @@ fn text_of_place(script: &Script) -> String {
 #[test]
 fn a_prompt_in_several_lines_is_recorded_once() {
     let text = "use decimal";
-    let enqueued = || works().line("queue-operation", queue("enqueue", Some(text)));
+    let enqueued = || agent_works().line("queue-operation", queue("enqueue", Some(text)));
     let mut removed = queue("remove", Some(text));
     removed["reason"] = json!("absorbed_mid_turn");
     let script = enqueued().line("queue-operation", removed.clone());
-    assert_eq!(prompts(&goes_on(script.clone()).read()), one(text, 2));
+    assert_eq!(prompts(&agent_continues(script.clone()).read()), one(text, 2));
     let script = script.line("attachment", queued(&json!(text)));
-    assert_eq!(prompts(&goes_on(script.clone()).read()), one(text, 4));
+    assert_eq!(prompts(&agent_continues(script.clone()).read()), one(text, 4));
     assert_eq!(only(&script.read(), Kind::Prompt).id, "m4");
     // The prompt's own line says what it was: here a notice.
     let mut notice = queued(&json!(text));
     notice["attachment"]["commandMode"] = json!("task-notification");
     let script = enqueued().line("queue-operation", removed.clone()).line("attachment", notice);
-    assert_eq!(prompts(&goes_on(script).read()), []);
+    assert_eq!(prompts(&agent_continues(script).read()), []);
     // The attachment may come first.
     let script = enqueued().line("attachment", queued(&json!(text)));
     let script = script.line("queue-operation", removed);
-    assert_eq!(prompts(&goes_on(script).read()), one(text, 3));
+    assert_eq!(prompts(&agent_continues(script).read()), one(text, 3));
     // The prompt waits until the turn ends, and gets a turn of its own.
     let script = enqueued().line("queue-operation", queue("dequeue", None)).user(text);
-    assert_eq!(prompts(&goes_on(script).read()), one(text, 4));
-    let script = goes_on(enqueued()).line("queue-operation", queue("dequeue", None)).user(text);
+    assert_eq!(prompts(&agent_continues(script).read()), one(text, 4));
+    let script =
+        agent_continues(enqueued()).line("queue-operation", queue("dequeue", None)).user(text);
     assert_eq!(prompts(&script.read()), one(text, 2));
 }
 
@@ -90,28 +91,28 @@ fn a_prompt_moved_back_to_the_input_is_not_recorded() {
     for operation in
         [queue("popAll", Some(text)), queue("popOne", Some(text)), queue("popAll", None)]
     {
-        let script = works().line("queue-operation", queue("enqueue", Some(text)));
-        let script = goes_on(script.line("queue-operation", operation));
+        let script = agent_works().line("queue-operation", queue("enqueue", Some(text)));
+        let script = agent_continues(script.line("queue-operation", operation));
         assert_eq!(prompts(&script.read()), []);
         // The same text typed again afterwards is another prompt.
         assert_eq!(prompts(&script.user(text).read()), one(text, 6));
     }
     let shown = "<ide_selection>x</ide_selection>\nuse decimal";
-    let script = works().line("queue-operation", queue("enqueue", Some(shown)));
+    let script = agent_works().line("queue-operation", queue("enqueue", Some(shown)));
     let kept = script.clone().line("queue-operation", queue("remove", Some(shown)));
     assert_eq!(prompts(&kept.read()), one(text, 2));
     let script = script.line("queue-operation", queue("popAll", Some(shown)));
-    assert_eq!(prompts(&goes_on(script).read()), []);
+    assert_eq!(prompts(&agent_continues(script).read()), []);
     let mut cleared = queue("remove", Some(text));
     cleared["reason"] = json!("cleared_on_cancel");
-    let script = works().line("queue-operation", queue("enqueue", Some(text)));
-    assert_eq!(prompts(&goes_on(script.line("queue-operation", cleared)).read()), []);
+    let script = agent_works().line("queue-operation", queue("enqueue", Some(text)));
+    assert_eq!(prompts(&agent_continues(script.line("queue-operation", cleared)).read()), []);
 }
 
 #[test]
 fn the_same_words_typed_again_are_another_prompt() {
-    let script = works().line("queue-operation", queue("enqueue", Some("go on")));
-    let script = goes_on(script.line("queue-operation", queue("remove", None)));
+    let script = agent_works().line("queue-operation", queue("enqueue", Some("go on")));
+    let script = agent_continues(script.line("queue-operation", queue("remove", None)));
     let piece = script.user("go on").read();
     let times: Vec<_> = prompts(&piece).into_iter().map(|(_, at)| at).collect();
     assert_eq!(times, [time(2), time(6)]);
@@ -123,7 +124,7 @@ fn text_next_to_the_result_of_a_tool_is_a_prompt() {
     let content = message["content"].as_array_mut().unwrap();
     content.push(json!({ "type": "text", "text": "<system-reminder>x</system-reminder>" }));
     content.push(json!({ "type": "text", "text": "and the docs too" }));
-    let piece = works().line("user", json!({ "message": message })).read();
+    let piece = agent_works().line("user", json!({ "message": message })).read();
     assert_eq!(prompts(&piece), one("and the docs too", 2));
     assert_eq!(of_kind(&piece, Kind::Command).len(), 1);
 }

@@ -52,22 +52,28 @@ impl Script {
         self.line("assistant", json!({ "message": called(id, tool, input) }))
     }
 
-    /// Adds a result without an error, with `noted` as its `toolUseResult`.
-    pub(super) fn result(self, id: &str, told: &str, noted: Json) -> Self {
-        self.line("user", json!({ "message": answered(id, told, false), "toolUseResult": noted }))
+    /// Adds a result without an error, with `tool_use_result` as its `toolUseResult`.
+    pub(super) fn result(self, id: &str, output: &str, tool_use_result: Json) -> Self {
+        self.line(
+            "user",
+            json!({ "message": answered(id, output, false), "toolUseResult": tool_use_result }),
+        )
     }
 
-    pub(super) fn error(self, id: &str, told: &str, noted: Json) -> Self {
-        self.line("user", json!({ "message": answered(id, told, true), "toolUseResult": noted }))
+    pub(super) fn error(self, id: &str, output: &str, tool_use_result: Json) -> Self {
+        self.line(
+            "user",
+            json!({ "message": answered(id, output, true), "toolUseResult": tool_use_result }),
+        )
     }
 
-    pub(super) fn bash(self, command: &str, told: &str, noted: Json) -> Self {
-        self.call("c", "Bash", json!({ "command": command })).result("c", told, noted)
+    pub(super) fn bash(self, command: &str, output: &str, tool_use_result: Json) -> Self {
+        self.call("c", "Bash", json!({ "command": command })).result("c", output, tool_use_result)
     }
 
-    pub(super) fn failed(self, command: &str, told: &str) -> Self {
-        let noted = json!(format!("Error: {told}"));
-        self.call("c", "Bash", json!({ "command": command })).error("c", told, noted)
+    pub(super) fn failed(self, command: &str, output: &str) -> Self {
+        let tool_use_result = json!(format!("Error: {output}"));
+        self.call("c", "Bash", json!({ "command": command })).error("c", output, tool_use_result)
     }
 
     /// Adds a line of a sub-agent inside a progress line of the call `task`.
@@ -103,10 +109,12 @@ pub(super) fn called(id: &str, tool: &str, input: Json) -> Json {
     })
 }
 
-pub(super) fn answered(id: &str, told: &str, error: bool) -> Json {
+pub(super) fn answered(id: &str, output: &str, error: bool) -> Json {
     json!({
         "role": "user",
-        "content": [{ "type": "tool_result", "tool_use_id": id, "content": told, "is_error": error }],
+        "content": [
+            { "type": "tool_result", "tool_use_id": id, "content": output, "is_error": error },
+        ],
     })
 }
 

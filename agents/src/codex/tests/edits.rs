@@ -157,7 +157,7 @@ fn changes_that_only_an_item_or_an_event_reports_are_edits() {
         assert_eq!(text(code[0], "moved_to").as_deref(), Some("/w/z.py"));
         assert_eq!(text(code[1], "patch").as_deref(), Some("@@ -0,0 +1,2 @@\n+one\n+two\n"));
         assert_eq!(text(code[2], "original_file").as_deref(), Some("gone\n"));
-        same_in_pieces(&script);
+        check_same_in_pieces(&script);
     }
 }
 

@@ -295,7 +295,7 @@ fn a_running_script_is_judged_by_its_final_output() {
     ];
     assert_eq!(ends(&piece), expected);
     assert_eq!(verdicts(&piece), ["unknown", "failed"]);
-    same_in_pieces(&script);
+    check_same_in_pieces(&script);
 }
 
 #[test]
@@ -368,7 +368,7 @@ fn ends_are_the_same_wherever_the_file_is_cut() {
         item_of(12, &execution("exec-1", "8", "ls", "completed", Some(0))),
     ]
     .concat();
-    same_in_pieces(&script);
+    check_same_in_pieces(&script);
 }
 
 #[test]

@@ -68,7 +68,7 @@ fn text(fact: &Fact, name: &str) -> Option<String> {
 
 /// Checks that reading a rollout in two pieces, whatever the cut, gives the same as reading it at
 /// once.
-fn same_in_pieces(script: &str) {
+fn check_same_in_pieces(script: &str) {
     let whole = read(script);
     // A short rollout is cut at every byte; a long one at steps that cut each line at a different
     // place.
@@ -323,7 +323,7 @@ fn wherever_the_file_is_cut_the_same_is_read() {
         at(402, "compacted", &json!({"message": "s"})),
     ]
     .concat();
-    same_in_pieces(&script);
+    check_same_in_pieces(&script);
 }
 
 #[test]
@@ -361,7 +361,7 @@ fn control_characters_that_are_not_escaped_lose_nothing() {
     let command = of(&piece, Kind::Command)[0];
     assert_eq!(text(command, "command").as_deref(), Some("printf 'a\n\tb'"));
     assert_eq!(text(command, "stdout_preview").as_deref(), Some("\u{7}\u{1b}[1mbold"));
-    same_in_pieces(&script);
+    check_same_in_pieces(&script);
     assert_eq!(
         crate::begun_codex_session("{\"timestamp\":\"\",\"type\":\"session_meta\",\"payload\":{\"id\":\"c1\",\"cwd\":\"/a\tb\"}}".as_bytes()),
         Some(("c1".to_owned(), None))

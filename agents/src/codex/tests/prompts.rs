@@ -82,7 +82,7 @@ fn a_prompt_is_one_whichever_lines_report_it() {
     .concat();
     let piece = read(&script);
     assert_eq!(prompts(&piece), ["one", "two", "three", "four", "five", "one", "a\nb"]);
-    same_in_pieces(&script);
+    check_same_in_pieces(&script);
 }
 
 #[test]
@@ -186,7 +186,7 @@ fn lines_copied_by_a_fork_are_not_its_prompts() {
     assert_eq!(prompts(&piece), ["asked here"]);
     assert_eq!(title(&piece).as_deref(), Some("asked here"));
     assert_eq!(piece.session.unwrap().agent_session, "f2");
-    same_in_pieces(&script);
+    check_same_in_pieces(&script);
     // Without such ids: copies come without a pause, or have times from before the fork.
     let script = [
         first("f2", &json!({"forked_from_id": "f1"})),

@@ -64,7 +64,7 @@ fn an_aborted_turn_interrupts_its_open_calls() {
     assert_eq!(text(of(&piece, Kind::Tool)[0], "path").as_deref(), Some("a.txt"));
     assert!(of(&piece, Kind::Code).is_empty());
     assert!(of(&piece, Kind::Task).is_empty());
-    same_in_pieces(&script);
+    check_same_in_pieces(&script);
 }
 
 #[test]
@@ -80,7 +80,7 @@ fn a_result_after_the_abort_makes_another_version() {
     let piece = read(&script);
     assert_eq!(ends(&piece, Kind::Command), ["k1 interrupted 00:09", "k1 failed 101 00:10"]);
     assert_eq!(ends(&piece, Kind::Verification), ["k1 unknown 00:09", "k1 failed 101 00:10"]);
-    same_in_pieces(&script);
+    check_same_in_pieces(&script);
 }
 
 #[test]
@@ -89,7 +89,7 @@ fn a_stopped_process_is_not_recorded_again_at_the_abort() {
         "status": "failed", "exit_code": -1, "aggregated_output": ""});
     let script = [meta(), runs(1, "k1", "make"), event(3, &end), aborted(4)].concat();
     assert_eq!(ends(&read(&script), Kind::Command), ["k1 failed -1 00:03"]);
-    same_in_pieces(&script);
+    check_same_in_pieces(&script);
 }
 
 #[test]
@@ -108,7 +108,7 @@ fn how_a_call_ended_is_unknown_if_the_next_turn_begins_without_an_abort() {
     assert_eq!(ends(&piece, Kind::Command), ["k1 unknown 00:30"]);
     assert_eq!(ends(&piece, Kind::Verification), ["k1 unknown 00:30"]);
     assert_eq!(ends(&piece, Kind::Tool), ["k2 unknown 00:30"]);
-    same_in_pieces(&script);
+    check_same_in_pieces(&script);
 }
 
 #[test]
@@ -123,10 +123,10 @@ fn commands_of_an_aborted_script_have_an_unknown_end() {
     let piece = read(&script);
     assert_eq!(ends(&piece, Kind::Command), ["k1/1 unknown 00:05"]);
     assert_eq!(ends(&piece, Kind::Verification), ["k1/1 unknown 00:05"]);
-    same_in_pieces(&script);
+    check_same_in_pieces(&script);
     // An event that comes later ends the same command.
     let script = script + &event(6, &end);
     let commands = ends(&read(&script), Kind::Command);
     assert_eq!(commands, ["k1/1 unknown 00:05", "k1/1 finished 0 00:06"]);
-    same_in_pieces(&script);
+    check_same_in_pieces(&script);
 }

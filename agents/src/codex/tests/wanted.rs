@@ -47,7 +47,7 @@ fn uses_of_other_tools_keep_what_they_were_given() {
     assert_eq!(field(tools[1], "duration_ms"), Some(&1000_i64.into()));
     assert_eq!(text(tools[2], "reason").as_deref(), Some("no such page"));
     assert_eq!(text(tools[3], "query").as_deref(), Some("rust zst"));
-    same_in_pieces(&script);
+    check_same_in_pieces(&script);
 }
 
 #[test]
@@ -188,7 +188,7 @@ fn a_message_has_the_tokens_of_its_response() {
         })
         .collect();
     assert_eq!(tokens, [("m1", 60, 40, 7), ("m2", 50, 0, 9)]);
-    same_in_pieces(&script);
+    check_same_in_pieces(&script);
 }
 
 #[test]

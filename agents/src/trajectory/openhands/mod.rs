@@ -318,7 +318,7 @@ impl OpenHandsReader {
             OpenHandsRequest::Tasks => {
                 let moment = self.moment.clone();
                 if let Some(tasks) = answer.tasks {
-                    self.run.at(&moment, |work, scene| work.todos(scene, &tasks));
+                    self.run.at(&moment, |work, context| work.todos(context, &tasks));
                 }
             }
         }
@@ -430,7 +430,7 @@ impl OpenHandsReader {
     /// Records a compaction: earlier messages are no longer shown to the model.
     fn condensed(&mut self, id: &str, summary: Option<Value>) {
         let moment = self.moment.clone();
-        self.run.at(&moment, |work, scene| work.single_line_compaction(scene, id, summary));
+        self.run.at(&moment, |work, context| work.single_line_compaction(context, id, summary));
     }
 
     /// The fields of an edit with this input, which `pointer` leads to.
@@ -452,7 +452,7 @@ impl OpenHandsReader {
     fn input(&mut self, tool: &str, input: Option<&RawValue>, pointer: &str) -> FieldMap {
         let moment = self.moment.clone();
         let mut made = FieldMap::new();
-        self.run.at(&moment, |_, scene| made = input_fields(scene, input, pointer));
+        self.run.at(&moment, |_, context| made = input_fields(context, input, pointer));
         made.insert("tool".to_owned(), tool.into());
         made
     }
