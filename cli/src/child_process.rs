@@ -21,7 +21,7 @@ const HELD_BYTES: usize = KEPT_BYTES + MAX_SECRET_BYTES;
 const NOT_FOUND: u8 = 127;
 const NOT_RUN: u8 = 126;
 /// What shells add to the number of the signal that ended a command.
-const SIGNALLED: i32 = 128;
+const SIGNAL_CODE_BASE: i32 = 128;
 
 /// How a command ended.
 #[derive(Debug)]
@@ -38,15 +38,16 @@ pub struct FinishedCommand {
     /// Its error output.
     pub stderr: CapturedOutput,
     pub took: Duration,
-    not_run: Option<u8>,
+    start_failure_code: Option<u8>,
 }
 
 impl FinishedCommand {
     /// Returns the exit code for forge: the command's own, 128 plus the signal's number, or the
     /// code that shells use for a command that cannot be run.
     pub fn shell_code(&self) -> u8 {
-        let code = self.exit_code.or(self.signal.map(|signal| SIGNALLED + signal));
-        self.not_run.unwrap_or_else(|| code.and_then(|code| u8::try_from(code).ok()).unwrap_or(1))
+        let code = self.exit_code.or(self.signal.map(|signal| SIGNAL_CODE_BASE + signal));
+        self.start_failure_code
+            .unwrap_or_else(|| code.and_then(|code| u8::try_from(code).ok()).unwrap_or(1))
     }
 }
 
@@ -159,11 +160,11 @@ fn quote_word(word: &str) -> String {
     }
 }
 
-/// Runs a command to its end. With `aside`, its standard output goes to forge's standard error.
+/// Runs a command to its end. With `to_stderr`, its standard output goes to forge's standard error.
 ///
 /// Interrupts reach the command and forge alike, because both are in one process group. forge
 /// continues until the command has ended.
-pub fn run_child(command: &[OsString], directory: &Path, aside: bool) -> FinishedCommand {
+pub fn run_child(command: &[OsString], directory: &Path, to_stderr: bool) -> FinishedCommand {
     // The flags are never read: a handler is enough for forge to survive the signals. Unlike
     // ignored signals, handlers are not inherited by the command.
     let seen = Arc::new(AtomicBool::new(false));
@@ -172,7 +173,7 @@ pub fn run_child(command: &[OsString], directory: &Path, aside: bool) -> Finishe
         .filter_map(|signal| signal_hook::flag::register(signal, Arc::clone(&seen)).ok())
         .collect();
     let begin = Instant::now();
-    let mut ran = spawn_and_wait(command, directory, aside);
+    let mut ran = spawn_and_wait(command, directory, to_stderr);
     ran.took = begin.elapsed();
     handlers.into_iter().for_each(|handler| {
         signal_hook::low_level::unregister(handler);
@@ -180,7 +181,7 @@ pub fn run_child(command: &[OsString], directory: &Path, aside: bool) -> Finishe
     ran
 }
 
-fn spawn_and_wait(command: &[OsString], directory: &Path, aside: bool) -> FinishedCommand {
+fn spawn_and_wait(command: &[OsString], directory: &Path, to_stderr: bool) -> FinishedCommand {
     let Some((program, arguments)) = command.split_first() else {
         return failed_start("no command was given".to_owned(), NOT_RUN);
     };
@@ -198,7 +199,7 @@ fn spawn_and_wait(command: &[OsString], directory: &Path, aside: bool) -> Finish
             return failed_start(format!("cannot run '{program}': {error}"), code);
         }
     };
-    let (stdout, stderr, status) = forward_output(&mut child, aside);
+    let (stdout, stderr, status) = forward_output(&mut child, to_stderr);
     match status {
         Ok(status) => {
             let outcome = match status.signal() {
@@ -207,8 +208,17 @@ fn spawn_and_wait(command: &[OsString], directory: &Path, aside: bool) -> Finish
             };
             let (exit_code, signal) = (status.code(), status.signal());
             let reason = None;
-            let (took, not_run) = (Duration::ZERO, None);
-            FinishedCommand { exit_code, signal, outcome, reason, stdout, stderr, took, not_run }
+            let (took, start_failure_code) = (Duration::ZERO, None);
+            FinishedCommand {
+                exit_code,
+                signal,
+                outcome,
+                reason,
+                stdout,
+                stderr,
+                took,
+                start_failure_code,
+            }
         }
         Err(error) => failed_start(format!("cannot wait for the command: {error}"), NOT_RUN),
     }
@@ -223,18 +233,18 @@ fn failed_start(reason: String, code: u8) -> FinishedCommand {
         stdout: CapturedOutput::default(),
         stderr: CapturedOutput::default(),
         took: Duration::ZERO,
-        not_run: Some(code),
+        start_failure_code: Some(code),
     }
 }
 
 fn forward_output(
     child: &mut Child,
-    aside: bool,
+    to_stderr: bool,
 ) -> (CapturedOutput, CapturedOutput, io::Result<ExitStatus>) {
     let (stdout, stderr) = (child.stdout.take(), child.stderr.take());
     std::thread::scope(|scope| {
         let errors = scope.spawn(move || stderr.map(|from| copy_and_capture(from, io::stderr())));
-        let output = match (stdout, aside) {
+        let output = match (stdout, to_stderr) {
             (None, _) => None,
             (Some(from), false) => Some(copy_and_capture(from, io::stdout())),
             (Some(from), true) => Some(copy_and_capture(from, io::stderr())),

@@ -146,7 +146,7 @@ pub(crate) struct KnownShards {
     /// The number of shards. The name of each shard contains it.
     count: u32,
     /// The numbers of those that are in the database.
-    there: BTreeSet<u32>,
+    present: BTreeSet<u32>,
     /// Whether one of them was written to.
     is_written: bool,
 }
@@ -160,9 +160,9 @@ impl KnownShards {
         // The smallest number comes first.
         let (_, count) = *found.first_key_value()?.0;
         let of_set = found.iter().filter(|((_, of), _)| *of == count);
-        let there = of_set.clone().map(|((shard, _), _)| *shard).collect();
+        let present = of_set.clone().map(|((shard, _), _)| *shard).collect();
         let is_written = of_set.clone().any(|(_, is_written)| *is_written);
-        Some(Self { count, there, is_written })
+        Some(Self { count, present, is_written })
     }
 
     pub(crate) fn is_complete(&self) -> bool {
@@ -170,28 +170,29 @@ impl KnownShards {
     }
 
     fn missing(&self) -> impl Iterator<Item = u32> {
-        (0..self.count).filter(|shard| !self.there.contains(shard))
+        (0..self.count).filter(|shard| !self.present.contains(shard))
     }
 
     /// Returns why these shards cannot be used as `count` shards, or why the shard `new` cannot be
     /// created; `None` if they are complete or their creation can continue.
     pub(crate) fn refusal(&self, name: &str, count: u32, new: Option<u32>) -> Option<String> {
-        let there = self.count;
-        if there != count {
+        let known_count = self.count;
+        if known_count != count {
             return Some(format!(
-                "'{name}' has {there} shards, '{}' to '{}', and their number cannot be changed: \
-                use this number, or choose another name",
-                shard_name(name, 0, there),
-                shard_name(name, there - 1, there)
+                "'{name}' has {known_count} shards, '{}' to '{}', and their number cannot be \
+                changed: use this number, or choose another name",
+                shard_name(name, 0, known_count),
+                shard_name(name, known_count - 1, known_count)
             ));
         }
         let first = self.missing().next()?;
         // Shards are created in their order, and none is written to before all of them are there.
-        let is_unfinished = !self.is_written && self.there.last().is_none_or(|last| *last < first);
+        let is_unfinished =
+            !self.is_written && self.present.last().is_none_or(|last| *last < first);
         if !is_unfinished {
             let missing: Vec<String> = self
                 .missing()
-                .map(|shard| format!("'{}'", shard_name(name, shard, there)))
+                .map(|shard| format!("'{}'", shard_name(name, shard, known_count)))
                 .collect();
             let (shown, others) = missing.split_at(missing.len().min(MAX_SHOWN));
             let others = match others.len() {
@@ -199,12 +200,12 @@ impl KnownShards {
                 more => format!(" and {more} more"),
             };
             return Some(format!(
-                "the database no longer has {}{others} of the {there} shards of '{name}': \
+                "the database no longer has {}{others} of the {known_count} shards of '{name}': \
                 restore a backup of it, or choose another name",
                 shown.join(", ")
             ));
         }
-        new.filter(|new| *new > first).map(|_| unfinished(name, there))
+        new.filter(|new| *new > first).map(|_| unfinished(name, known_count))
     }
 }
 

@@ -51,10 +51,10 @@ pub(crate) fn compare_encoded(
     }
     let at = |at: Option<RevisionRef>| at.unwrap_or(RevisionRef { branch: 0, sequence: 0 });
     let (from, to) = (at(from), at(to));
-    if let Some(differences) = along(view, refs, number, from, to)? {
+    if let Some(differences) = net_changes_to_descendant(view, refs, number, from, to)? {
         return Ok(differences);
     }
-    if let Some(differences) = along(view, refs, number, to, from)? {
+    if let Some(differences) = net_changes_to_descendant(view, refs, number, to, from)? {
         return Ok(differences.swapped());
     }
     let (old, new) = materialize::materialize_pair(view, refs, number, (from, to))?;
@@ -66,7 +66,7 @@ const MIN_ROWS: usize = 64;
 
 /// Returns the net changes of the deltas from a revision to its descendant; `None` if `to` is not a
 /// descendant of `from`, or if reading both states is cheaper.
-fn along(
+fn net_changes_to_descendant(
     view: &dyn ObjectSource,
     refs: &StoreRefs,
     number: SessionNumber,
@@ -76,8 +76,8 @@ fn along(
     if from.sequence >= to.sequence {
         return Ok(None);
     }
-    if let Some(parts) = near(view, refs, number, from, to)? {
-        return net(view, &parts, ALWAYS_PARALLEL_COST).map(Some);
+    if let Some(parts) = deltas_of_near_revisions(view, refs, number, from, to)? {
+        return net_changes(view, &parts, ALWAYS_PARALLEL_COST).map(Some);
     }
     let mut between = Vec::new();
     let mut reached = from.sequence == 0;
@@ -118,7 +118,7 @@ fn along(
         }
     }
     parts.reverse();
-    net(view, &parts, costs).map(Some)
+    net_changes(view, &parts, costs).map(Some)
 }
 
 /// Up to this distance each revision is looked up from the one that follows it, without a scan.
@@ -126,7 +126,7 @@ const NEAR: u64 = 8;
 
 /// Returns the deltas from a revision to a nearby later one on the same branch; `None` if it is not
 /// nearby or not an ancestor on that branch, or if revisions between them were folded or reset.
-fn near(
+fn deltas_of_near_revisions(
     view: &dyn Snapshot,
     refs: &StoreRefs,
     number: SessionNumber,
@@ -164,7 +164,7 @@ struct NumberedChange<'a> {
 }
 
 /// Returns the net changes of deltas, oldest first. `cost` is what reading them costs.
-fn net(
+fn net_changes(
     view: &dyn ObjectSource,
     parts: &[(ObjectKind, u64)],
     cost: u64,
@@ -194,14 +194,14 @@ fn net(
     let mut differences = StateDifferences::with_buffers(buffers, sides.len());
     for same in sides.chunk_by(|a, b| a.key == b.key) {
         let (Some(first), Some(last)) = (same.first(), same.last()) else { continue };
-        let old = place(view, &mut differences, first.delta, first.old)?;
-        let new = place(view, &mut differences, last.delta, last.new)?;
+        let old = copy_side(view, &mut differences, first.delta, first.old)?;
+        let new = copy_side(view, &mut differences, last.delta, last.new)?;
         differences.push(first.place, old, new);
     }
     Ok(differences)
 }
 
-fn place(
+fn copy_side(
     view: &dyn Snapshot,
     differences: &mut StateDifferences,
     delta: u32,

@@ -22,9 +22,9 @@ use crate::model::{SessionId, SessionNumber, StateDigest};
 
 /// Size limit in bytes for keyframes made by a process that a user waits for: larger ones take too
 /// long to write.
-pub(crate) const MAX_HURRIED_BYTES: u64 = 96 << 20;
+pub(crate) const MAX_FOREGROUND_KEYFRAME_BYTES: u64 = 96 << 20;
 /// Size limit in bytes for all keyframes: larger states take too much memory to write.
-pub(crate) const MAX_STATE_BYTES: u64 = 1 << 30;
+pub(crate) const MAX_KEYFRAME_BYTES: u64 = 1 << 30;
 
 /// Whether a keyframe is due: replaying from the last one costs more than reading a new one.
 ///

@@ -5,7 +5,7 @@ use super::commit::Engine;
 use super::delta_parts::compressed;
 use super::index::{self, PositionedRecord};
 use super::journal_follower::APPLY_BYTES;
-use super::keyframe::{self, KeyframeDistance, MAX_HURRIED_BYTES, MAX_STATE_BYTES};
+use super::keyframe::{self, KeyframeDistance, MAX_FOREGROUND_KEYFRAME_BYTES, MAX_KEYFRAME_BYTES};
 use super::lineage::{self, RevisionRange, RevisionRef};
 use super::object;
 use super::object_cache::ObjectCache;
@@ -50,7 +50,8 @@ impl Engine {
         }
         // A maintenance thread, or a command that only applies, has time for large keyframes.
         let patient = bytes == 0 || self.has_maintainer();
-        let max_state_bytes = if patient { MAX_STATE_BYTES } else { MAX_HURRIED_BYTES };
+        let max_state_bytes =
+            if patient { MAX_KEYFRAME_BYTES } else { MAX_FOREGROUND_KEYFRAME_BYTES };
         match self.begin_apply(max_state_bytes) {
             Err(error) => self.applied_by_another(error).map(|()| None),
             begun => begun,

@@ -180,7 +180,7 @@ fn keyframes(rows: &mut RowOverlay, refs: &StoreRefs, position: LogPosition) -> 
         rows.delete(key::KEYFRAMES, place);
     }
     let distances = BTreeMap::new();
-    let max_state_bytes = super::keyframe::MAX_STATE_BYTES;
+    let max_state_bytes = super::keyframe::MAX_KEYFRAME_BYTES;
     let chunks = BTreeSet::new();
     let opened = ObjectCache::default();
     let mut work =

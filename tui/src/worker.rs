@@ -321,7 +321,7 @@ fn rows(
         let page = session.history_page(kinds, filter.branch.as_deref(), next, way, wanted)?;
         looked += wanted;
         for item in &page.items {
-            if row::passes(item, filter) && !row::is_empty(item) {
+            if row::matches_filter(item, filter) && !row::has_no_text(item) {
                 found.push(row::row(item));
             }
         }

@@ -22,7 +22,7 @@ const WORD: &str = "__git-guard";
 /// The guard's exit code if the program cannot be run.
 const NOT_RUN: u8 = 127;
 /// What is added to the number of the signal that ended the program.
-const SIGNALLED: i32 = 128;
+const SIGNAL_CODE_BASE: i32 = 128;
 
 /// How long git may take to remove its locks before it is killed.
 const GRACE: Duration = Duration::from_millis(100);
@@ -105,7 +105,7 @@ fn guard(master: Pid, command: &mut Command) -> io::Result<u8> {
     }
     end_children();
     let code = status.and_then(|status| {
-        status.code().or_else(|| status.signal().map(|signal| SIGNALLED + signal))
+        status.code().or_else(|| status.signal().map(|signal| SIGNAL_CODE_BASE + signal))
     });
     Ok(code.and_then(|code| u8::try_from(code).ok()).unwrap_or(NOT_RUN))
 }

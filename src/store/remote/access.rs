@@ -129,7 +129,7 @@ impl Store {
         let known = remote.known_ref(self, handle)?;
         let missing = || Error::not_found("session on the remote", handle.to_string());
         let read = remote.read_current(self, handle, known.as_ref())?.ok_or_else(missing)?;
-        remote.checked(self, handle, known.as_ref(), &read)?;
+        remote.check_history(self, handle, known.as_ref(), &read)?;
         Ok(RemoteGrant {
             remote: remote.id,
             session: read.opened.content.info.id,

@@ -80,7 +80,7 @@ impl Store {
             DepotRead::Whole { bytes, tag } => remote.opened(handle, bytes, tag)?,
             DepotRead::Unchanged => {
                 if let Some(known) = &known {
-                    remote.checked(self, handle, None, &known.read)?;
+                    remote.check_history(self, handle, None, &known.read)?;
                 }
                 return Ok(PullPreview { version: seen, ..PullPreview::default() });
             }
@@ -89,7 +89,7 @@ impl Store {
                 return Err(Error::not_found("session on the remote", handle.to_string()));
             }
         };
-        remote.checked(self, handle, known.as_ref(), &read)?;
+        remote.check_history(self, handle, known.as_ref(), &read)?;
         let new = read.opened.content.packs.iter().filter(|pack| pack.last > seen);
         let (operations, bytes) = new.fold((0, 0), |(operations, bytes), pack| {
             (operations + pack.operations, bytes + pack.bytes)

@@ -131,7 +131,7 @@ impl Store {
                 }
             }
             (DepotRead::Unchanged, Some(known)) => {
-                remote.checked(self, handle, None, &known.read)?;
+                remote.check_history(self, handle, None, &known.read)?;
                 self.nothing_new(remote, handle, known)
             }
             (DepotRead::Absent | DepotRead::Unchanged, known) => {
@@ -196,7 +196,7 @@ impl Store {
         name: Option<&str>,
     ) -> Result<PullReport> {
         let content = &read.opened.content;
-        let known = remote.checked(self, handle, known, read)?;
+        let known = remote.check_history(self, handle, known, read)?;
         let mut report = PullReport { version: content.version, ..PullReport::default() };
         let old = self.shared_session(content.info.id)?.map(|session| session.number);
         let since = KnownRef::end_of(known);

@@ -133,7 +133,7 @@ impl Store {
                 }
             }
             let mut there = None;
-            if remote.must_look(self, &handle, known.as_ref(), attempt == 0) {
+            if remote.must_read_before_write(self, &handle, known.as_ref(), attempt == 0) {
                 there = remote.read_current(self, &handle, known.as_ref())?;
                 if there.is_none() {
                     known = None;

@@ -231,7 +231,7 @@ impl Remote {
             return Ok(Some(old));
         }
         // What was set back must not get the new key.
-        self.checked(store, handle, None, &old.read)?;
+        self.check_history(store, handle, None, &old.read)?;
         let by = CloneId::from_bytes(store.engine.marker.id);
         let content = old.read.opened.rewritten(by, RefNonce::from_bytes(random()?));
         let Some((tag, SealedRef { bytes, link })) =

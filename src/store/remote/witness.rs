@@ -38,7 +38,7 @@ impl Remote {
 
     /// Returns whether a ref must be read before it is written. A store that was restored may know
     /// the very state to which the remote was set back.
-    pub(super) fn must_look(
+    pub(super) fn must_read_before_write(
         &self,
         store: &Store,
         handle: &SessionHandle,
@@ -53,7 +53,7 @@ impl Remote {
 
     /// Checks that a ref is the one that was seen, or a later version of it. Returns `known`, or
     /// `None` if another history is accepted.
-    pub(super) fn checked<'a>(
+    pub(super) fn check_history<'a>(
         &self,
         store: &Store,
         handle: &SessionHandle,

@@ -25,7 +25,8 @@ pub use resume::{ResultCursor, ResumeDecision, ResumeMode, ResumePoint, resume_p
 pub use retry::{FailureClass, RetryBackoff};
 pub use stage::{PRESETS, PipelinePreset, PipelineStage, SLR};
 pub use validate::{
-    ERROR_RATE, ProgressFault, ProgressFaultKind, ProgressValidation, TOKEN_MICROS, validate,
+    ERROR_RATE, ProgressFault, ProgressFaultKind, ProgressValidation, WEBENV_LIFETIME_MICROS,
+    validate,
 };
 
 use super::{join, newest_first, open, open_or_create, split};

@@ -9,7 +9,7 @@ use serde::Serialize;
 /// Error rate (errors per processed item) above which a warning is given.
 pub const ERROR_RATE: f64 = 0.1;
 /// Lifetime of a server's search history token (`webenv`): 24 hours.
-pub const TOKEN_MICROS: i64 = 24 * 3_600_000_000;
+pub const WEBENV_LIFETIME_MICROS: i64 = 24 * 3_600_000_000;
 
 /// A kind of problem.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
@@ -91,7 +91,7 @@ pub fn validate(document: &ProgressDocument, now: Timestamp) -> ProgressValidati
     }
     if document.context("webenv").is_some()
         && let Some(updated) = updated
-        && now.micros_since(updated) > TOKEN_MICROS
+        && now.micros_since(updated) > WEBENV_LIFETIME_MICROS
     {
         let message = format!("the WebEnv of {updated} has expired after 24 hours: search again");
         refuse(ProgressFaultKind::ExpiredContext, message);

@@ -35,31 +35,32 @@ pub(super) fn entity_title(kind: Kind, value: &Value) -> String {
         Kind::Task => &["subject", "description"],
         _ => &["description", "text", "name", "type", "rule"],
     };
-    let mut said = names.iter().find_map(|name| value.field(name)).map(text_of).unwrap_or_default();
+    let mut title =
+        names.iter().find_map(|name| value.field(name)).map(text_of).unwrap_or_default();
     if kind == Kind::Measurement {
         let part = |name| value.field(name).map(text_of).unwrap_or_default();
-        said = format!("{said} = {} {}", part("value"), part("unit"));
+        title = format!("{title} = {} {}", part("value"), part("unit"));
     }
     if matches!(kind, Kind::Tool | Kind::Notice) {
-        said = forge_store::store::entity_title(kind, value);
+        title = forge_store::store::entity_title(kind, value);
     }
     if kind == Kind::Dependency {
         let part = |name| value.field(name).map(text_of).unwrap_or_default();
         let how = value.field("type").map_or_else(|| "requires".to_owned(), text_of);
-        said = format!("{} {} {}", part("from"), how.replace('_', " "), part("to"));
+        title = format!("{} {} {}", part("from"), how.replace('_', " "), part("to"));
     }
-    one_line(&said)
+    one_line(&title)
 }
 
 pub(super) fn one_line(text: &str) -> String {
-    const MOST: usize = 400;
+    const MAX_LINE_BYTES: usize = 400;
     let mut line = String::new();
     for word in text.split_whitespace() {
         if !line.is_empty() {
             line.push(' ');
         }
         line.push_str(word);
-        if line.len() > MOST {
+        if line.len() > MAX_LINE_BYTES {
             line.push('…');
             break;
         }
@@ -203,12 +204,12 @@ fn fact_sign(fact: &Fact) -> RowSign {
 }
 
 /// Returns whether an item has no text: many messages of an agent contain only tool calls.
-pub(super) fn is_empty(item: &PageItem) -> bool {
+pub(super) fn has_no_text(item: &PageItem) -> bool {
     matches!(&item.what, PageItemContent::Fact(known)
         if known.fact.kind == Kind::Message && entity_title(Kind::Message, &known.fact.value).is_empty())
 }
 
-pub(super) fn passes(item: &PageItem, filter: &TimelineFilter) -> bool {
+pub(super) fn matches_filter(item: &PageItem, filter: &TimelineFilter) -> bool {
     if filter.is_empty() {
         return true;
     }
