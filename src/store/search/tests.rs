@@ -153,7 +153,7 @@ fn ids(store: &Store, query: &SearchQuery) -> Vec<String> {
 
 /// Records texts of about 700 bytes in new sessions, and returns the sessions. Text `n` has the
 /// words `common`, `ofN` and `blockN/`, where N is `n`, and `seventh` if `n` is divisible by 7.
-fn fill(store: &Store, sessions: usize, texts: i64) -> Vec<Session> {
+fn record_texts(store: &Store, sessions: usize, texts: i64) -> Vec<Session> {
     let sessions: Vec<Session> = (0..sessions)
         .map(|number| {
             store.create_session(&act(0), NewSession::named(format!("s{number}"))).unwrap()
@@ -230,7 +230,7 @@ fn a_checkpoint_is_found_by_what_it_says_now() {
 #[test]
 fn many_blocks_are_grouped_and_only_those_with_the_words_are_read() {
     let place = StoredCopy::new();
-    fill(&place.store, 9, 120);
+    record_texts(&place.store, 9, 120);
     assert_eq!(place.all("of77 block77"), ["m77"]);
     let copy = place.copy();
     let sizes: Vec<usize> = copy.catalogue.groups.values().map(|one| one.blocks.len()).collect();
@@ -265,7 +265,7 @@ fn many_blocks_are_grouped_and_only_those_with_the_words_are_read() {
 #[test]
 fn a_damaged_copy_changes_no_result_and_is_restored() {
     let mut place = StoredCopy::new();
-    fill(&place.store, 5, 80);
+    record_texts(&place.store, 5, 80);
     let expected = place.all("seventh");
     assert_eq!(expected.len(), 12);
     place.store.maintain(0).unwrap();
@@ -308,7 +308,7 @@ fn a_damaged_copy_changes_no_result_and_is_restored() {
 #[test]
 fn a_copy_of_another_history_is_not_used() {
     let place = StoredCopy::new();
-    fill(&place.store, 2, 20);
+    record_texts(&place.store, 2, 20);
     assert_eq!(place.all("seventh").len(), 3);
     let other = StoredCopy::new();
     let session = other.store.create_session(&act(0), NewSession::named("s")).unwrap();
@@ -324,9 +324,9 @@ fn a_copy_of_another_history_is_not_used() {
 }
 
 #[test]
-fn what_is_forgotten_leaves_the_files_and_the_others_stay_found() {
+fn forgotten_sessions_leave_the_files_and_others_are_found() {
     let place = StoredCopy::new();
-    let sessions = fill(&place.store, 6, 60);
+    let sessions = record_texts(&place.store, 6, 60);
     assert_eq!(place.all("common").len(), 60);
     let plain = |number: SessionNumber| {
         let copy = place.copy();
@@ -355,7 +355,7 @@ fn what_is_forgotten_leaves_the_files_and_the_others_stay_found() {
 #[test]
 fn a_search_after_one_write_reads_the_changed_session_only() {
     let place = StoredCopy::new();
-    let sessions = fill(&place.store, 8, 16);
+    let sessions = record_texts(&place.store, 8, 16);
     assert_eq!(place.all("common").len(), 16);
     place.store.maintain(0).unwrap();
     sessions[5].write(&act(90)).change(note("new", "common")).commit().unwrap();

@@ -56,7 +56,7 @@ fn pruned(large: &str) -> (Session, ReadSnapshot, PendingPruning) {
 /// Regression, found by killing processes at random: a pruning was undone while a sweep ran. The
 /// revisions were visible again, but their large value was removed.
 #[test]
-fn what_came_back_while_somebody_looked_for_loose_values_keeps_them() {
+fn an_undo_during_a_sweep_keeps_the_values() {
     let large = text(1, 9000);
     let (session, view, pruning) = pruned(&large);
     session.undo(&act(5), None).unwrap();
@@ -72,7 +72,7 @@ fn what_came_back_while_somebody_looked_for_loose_values_keeps_them() {
 
 /// The name of the value is in a compressed delta, where a search for its bytes does not find it.
 #[test]
-fn a_value_that_was_written_again_while_somebody_looked_is_kept() {
+fn a_value_that_is_written_again_during_a_sweep_is_kept() {
     let large = text(1, 9000);
     let (session, view, pruning) = pruned(&large);
     let mut claims: Vec<_> = (0..20).map(|n| put(&format!("c{n}"), text(100 + n, 3000))).collect();
@@ -86,7 +86,7 @@ fn a_value_that_was_written_again_while_somebody_looked_is_kept() {
 /// Regression: what a pruning hid after it had been swept was never swept, because only the first
 /// record of a pruning marked it as pending.
 #[test]
-fn what_is_pruned_behind_a_sweep_is_swept_by_the_next_one() {
+fn what_is_pruned_after_a_sweep_is_swept_by_the_next_one() {
     let large = text(1, 9000);
     let (session, ..) = pruned(&large);
     let operation = act(4).operation().unwrap();
@@ -172,7 +172,7 @@ fn is_stored(store: &Store, id: &crate::model::ObjectId) -> bool {
 }
 
 #[test]
-fn what_was_written_ahead_goes_a_day_after_it_was_written_last() {
+fn prewritten_objects_are_swept_a_day_after_their_last_write() {
     let store = Store::in_memory().unwrap();
     let session = store.create_session(&act(0), NewSession::named("s")).unwrap();
     let (id, change) = large("never named");
@@ -204,7 +204,7 @@ fn large_entry(value: &Value) -> (crate::model::ObjectId, RecordChange) {
 }
 
 #[test]
-fn what_was_written_ahead_and_is_named_while_somebody_looks_is_kept() {
+fn a_prewritten_object_that_is_named_during_a_sweep_is_kept() {
     let store = Store::in_memory().unwrap();
     let session = store.create_session(&act(0), NewSession::named("s")).unwrap();
     let text = text(3, 9000);
@@ -233,7 +233,7 @@ fn what_was_written_ahead_and_is_named_while_somebody_looks_is_kept() {
 /// A value that a repair could not save, and that is restored by a bundle, was named before it was
 /// written.
 #[test]
-fn what_something_named_before_it_was_written_is_kept_and_looked_for_once() {
+fn an_object_that_was_named_before_its_prewrite_is_kept() {
     let large = text(3, 9000);
     let (session, _, pruning) = pruned(&text(1, 9000));
     let value = Value::from([("description", large.clone().into())]);
@@ -257,7 +257,7 @@ fn what_something_named_before_it_was_written_is_kept_and_looked_for_once() {
 /// Regression: a redo keeps a copy of what it hides, to restore it. The copy remained when nothing
 /// could be restored any more.
 #[test]
-fn no_operation_keeps_what_a_checkpoint_said_that_is_gone_for_good() {
+fn no_operation_keeps_texts_of_a_swept_checkpoint() {
     let store = Store::in_memory().unwrap();
     let session = store.create_session(&act(0), NewSession::named("s")).unwrap();
     let event = |message: &str| crate::store::NewCheckpoint {
@@ -300,7 +300,7 @@ fn no_operation_keeps_what_a_checkpoint_said_that_is_gone_for_good() {
 /// Regression: a session was dropped, a sweep searched for values that only it names, and the
 /// session was restored before the sweep was written: its large values were removed.
 #[test]
-fn a_session_that_came_back_while_somebody_looked_keeps_its_values() {
+fn a_session_restored_during_a_sweep_keeps_its_values() {
     let large = text(1, 9000);
     let store = Store::in_memory().unwrap();
     let old = store.create_session(&act(0), NewSession::named("old")).unwrap();
