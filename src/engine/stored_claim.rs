@@ -1,8 +1,9 @@
 //! A claim of a state as it is stored.
 
 use crate::error::{Error, Result};
-use crate::format::{self, FieldRef, decode_entry, decode_key, entry_fields};
+use crate::format::{self, decode_entry, decode_key, entry_fields};
 use crate::model::{ClaimEntry, Key, Timestamp};
+use serde::Deserialize;
 use std::fmt;
 
 /// A claim as it is stored: nothing is copied, and only what is asked for is decoded.
@@ -45,10 +46,12 @@ impl<'a> StoredClaim<'a> {
         format::added_at(self.entry).map_err(|error| self.corrupt(error))
     }
 
-    /// Returns the fields with these names; `None` for those that the claim lacks. Texts and bytes
-    /// are borrowed from the state.
-    pub fn fields<const N: usize>(&self, names: [&str; N]) -> Result<[Option<FieldRef<'a>>; N]> {
-        entry_fields(self.entry, names).map_err(|error| self.corrupt(error))
+    /// Returns the fields that `T` names. Texts and bytes can be borrowed from the state.
+    ///
+    /// # Errors
+    /// [`Error::Corrupt`] if a field is missing or of another type.
+    pub fn fields<T: Deserialize<'a>>(&self) -> Result<T> {
+        entry_fields(self.entry).map_err(|error| self.corrupt(error))
     }
 
     /// Decodes the claim.

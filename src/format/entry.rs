@@ -1,8 +1,9 @@
 //! Keys and entries of a state.
 
-use super::codec::{ByteReader, DecodeError, pack, pack_into, put_signed, unpack};
+use super::codec::{ByteReader, DecodeError, MAX_DEPTH, pack, pack_into, put_signed, unpack};
 use super::packed_value::is_packed;
 use crate::model::{ClaimEntry, Key, Kind, SessionId, Timestamp, Value};
+use serde::Deserialize;
 use std::sync::Arc;
 
 /// An encoded entry; shared, because many states contain it.
@@ -103,6 +104,16 @@ pub(super) fn value_bytes(entry: &[u8]) -> &[u8] {
     entry.get(time..).unwrap_or_default()
 }
 
+/// Returns the fields of an entry's value that `T` names. Texts and bytes can be borrowed from it.
+///
+/// # Errors
+/// [`DecodeError`] if a field is missing or of another type, or the value is damaged.
+pub fn entry_fields<'a, T: Deserialize<'a>>(entry: &'a [u8]) -> Result<T, DecodeError> {
+    let mut reader = rmp_serde::Deserializer::from_read_ref(value_bytes(entry));
+    reader.set_max_depth(MAX_DEPTH);
+    T::deserialize(&mut reader).map_err(|error| DecodeError::new("value", error.to_string()))
+}
+
 /// Returns whether an entry has exactly these fields, at any time. Compares without encoding, up to
 /// the first difference.
 #[must_use]
@@ -183,6 +194,29 @@ mod tests {
             assert_eq!(value_bytes(&entry), pack(&value), "{time}");
         }
         assert_eq!(value_bytes(&[0x80]), b"");
+    }
+
+    #[test]
+    fn fields_are_borrowed_as_they_were_written() {
+        #[derive(Deserialize, Debug, PartialEq)]
+        struct Fields<'a> {
+            text: Option<&'a str>,
+            none: Option<&'a str>,
+            raw: &'a [u8],
+        }
+        let list = Value::List(vec![1_i64.into(), "x".into()]);
+        let raw = Value::Bytes(vec![0, 1, 0xff]);
+        let value = Value::from([("list", list), ("raw", raw), ("text", "as it is".into())]);
+        let entry = encode_value(Timestamp::from_micros(-1), &value);
+        let expected = Fields { text: Some("as it is"), none: None, raw: &[0, 1, 0xff] };
+        assert_eq!(entry_fields::<Fields<'_>>(&entry).unwrap(), expected);
+        for end in 0..entry.len() {
+            assert!(entry_fields::<Fields<'_>>(entry.get(..end).unwrap()).is_err(), "{end}");
+        }
+        for wrong in [Value::Int(1), Value::from([("raw", 7_i64.into())])] {
+            let entry = encode_value(Timestamp::default(), &wrong);
+            assert!(entry_fields::<Fields<'_>>(&entry).is_err());
+        }
     }
 
     #[test]

@@ -13,7 +13,6 @@ mod delta;
 mod entry;
 mod event;
 mod fact_page;
-mod field_ref;
 mod format_marker;
 mod header;
 pub mod key;
@@ -40,7 +39,7 @@ pub(crate) use codec::{pack as pack_derived, unpack as unpack_bytes};
 pub use delta::{Delta, DeltaChange, DeltaChangeRange, DeltaSide, DeltaSideRange};
 pub use entry::{
     EntryBytes, added_at, decode_entry, decode_key, encode_entry, encode_key, encode_value,
-    entity_hash, entry_hash, has_same_content, has_value, purge_entry, rekey_entry,
+    entity_hash, entry_fields, entry_hash, has_same_content, has_value, purge_entry, rekey_entry,
 };
 pub use event::{
     BranchEvent, BranchReference, CheckpointEvent, EventError, EventLine, PutEvent, RemoveEvent,
@@ -48,7 +47,6 @@ pub use event::{
 };
 pub use fact_page::FactPage;
 pub(crate) use fact_page::FactPageOutline;
-pub use field_ref::{FieldRef, entry_fields};
 pub use format_marker::{FORMAT_VERSION, FormatMarker, MarkerError};
 pub(crate) use format_marker::{hex, unhex};
 pub use header::{ParentRevision, ResetSource, RevisionHeader};

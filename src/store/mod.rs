@@ -70,7 +70,6 @@ pub use crate::engine::revision_plan::{ClaimChange, ClaimPrecondition};
 pub use crate::engine::state::{DifferenceBytes, RevisionState, StateDifferences};
 pub use crate::engine::stored_claim::StoredClaim;
 pub use crate::engine::verify::{VerifyCounts, VerifyDepth, VerifyFinding};
-pub use crate::format::FieldRef;
 pub use adopt::{AdoptReport, KeyState};
 pub use backup::BackupReport;
 pub use branch::BranchSummary;

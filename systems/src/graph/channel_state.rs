@@ -10,7 +10,8 @@ use super::readable_value::{PLAIN_ENCODING, readable_title};
 use super::typed_bytes::TypedBytes;
 use forge_store::error::Result;
 use forge_store::model::{Key, Kind, Value};
-use forge_store::store::{ClaimChange, FieldRef, StateAt};
+use forge_store::store::{ClaimChange, StateAt};
+use serde::Deserialize;
 use std::cmp::Ordering;
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -186,6 +187,23 @@ impl ClaimPrefix {
 /// The elements of a channel as they are read: their ids and their bytes.
 type StoredElements<'a> = Vec<(u64, &'a [u8])>;
 
+/// The field of an element's claim.
+#[derive(Deserialize)]
+struct ElementFields<'a> {
+    bytes: &'a [u8],
+}
+
+/// The fields of a channel's claim.
+#[derive(Deserialize)]
+struct ChannelFields<'a> {
+    channel: Option<&'a str>,
+    #[serde(rename = "type")]
+    encoding: Option<&'a str>,
+    form: Option<&'a str>,
+    count: Option<i64>,
+    version: Option<&'a str>,
+}
+
 /// Reads the channels of a namespace. `namespace` is its label.
 pub(super) fn read_channels(state: &StateAt, namespace: &str) -> Result<ChannelStates> {
     let prefix = format!("{namespace}/");
@@ -195,9 +213,7 @@ pub(super) fn read_channels(state: &StateAt, namespace: &str) -> Result<ChannelS
         let id = claim.id()?.get(prefix.len()..).and_then(|id| id.rsplit_once('/'));
         let number = id.and_then(|(label, id)| Some((label, u64::from_str_radix(id, 16).ok()?)));
         let (label, number) = number.ok_or_else(|| broken("its id has no number"))?;
-        let [Some(FieldRef::Bytes(bytes))] = claim.fields(["bytes"])? else {
-            return Err(broken("it has no bytes"));
-        };
+        let ElementFields { bytes } = claim.fields()?;
         parts.entry(label).or_default().push((number, bytes));
     }
     let mut channels = ChannelStates::new();
@@ -205,15 +221,13 @@ pub(super) fn read_channels(state: &StateAt, namespace: &str) -> Result<ChannelS
         let label = claim.id()?.get(prefix.len()..).unwrap_or_default();
         let parts = parts.remove(label).unwrap_or_default();
         let broken = |why| damaged(format!("the channel '{label}'"), why);
-        let fields = claim.fields(["channel", "type", "form", "count", "version"])?;
-        let [name, encoding, form, count, version] = fields;
-        let form = text_of(form).and_then(PayloadForm::of_word);
-        let (Some(encoding), Some(form), Some(version)) =
-            (text_of(encoding), form, text_of(version))
+        let fields: ChannelFields<'_> = claim.fields()?;
+        let form = fields.form.and_then(PayloadForm::of_word);
+        let (Some(encoding), Some(form), Some(version)) = (fields.encoding, form, fields.version)
         else {
             return Err(broken("a field is missing"));
         };
-        if count != Some(FieldRef::Int(parts.len() as i64)) {
+        if fields.count != Some(parts.len() as i64) {
             return Err(broken("an element is missing"));
         }
         let elements: Vec<&[u8]> = parts.iter().map(|(_, bytes)| *bytes).collect();
@@ -221,14 +235,9 @@ pub(super) fn read_channels(state: &StateAt, namespace: &str) -> Result<ChannelS
         let elements = elements_of(form, &elements);
         let ids = parts.iter().map(|(id, _)| *id).collect();
         let payload = TypedBytes { encoding: encoding.to_owned(), bytes };
-        let name = text_of(name).unwrap_or(label).to_owned();
+        let name = fields.channel.unwrap_or(label).to_owned();
         let channel = ChannelState { version: version.to_owned(), payload, form, elements, ids };
         channels.insert(name, Arc::new(channel));
     }
     Ok(channels)
-}
-
-/// Returns the text of a field; `None` if it has none.
-const fn text_of(field: Option<FieldRef<'_>>) -> Option<&str> {
-    if let Some(FieldRef::Text(text)) = field { Some(text) } else { None }
 }
