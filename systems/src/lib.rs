@@ -9,6 +9,30 @@
 
 #![warn(missing_debug_implementations)]
 
+/// Defines an enumeration with a word for each value.
+macro_rules! words {
+    ($(#[$about:meta])* pub enum $name:ident {
+        $($(#[$doc:meta])* $variant:ident = $word:literal,)*
+    }) => {
+        $(#[$about])*
+        pub enum $name { $($(#[$doc])* $variant,)* }
+
+        impl $name {
+            /// Returns the word for it.
+            #[must_use]
+            pub const fn word(self) -> &'static str {
+                match self { $(Self::$variant => $word,)* }
+            }
+
+            /// Returns the value with this word.
+            #[must_use]
+            pub fn from_word(word: &str) -> Option<Self> {
+                match word { $($word => Some(Self::$variant),)* _ => None }
+            }
+        }
+    };
+}
+
 mod compound_id;
 pub mod graph;
 pub mod memory;

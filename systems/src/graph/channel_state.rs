@@ -222,7 +222,7 @@ pub(super) fn read_channels(state: &StateAt, namespace: &str) -> Result<ChannelS
         let parts = parts.remove(label).unwrap_or_default();
         let broken = |why| damaged(format!("the channel '{label}'"), why);
         let fields: ChannelFields<'_> = claim.fields()?;
-        let form = fields.form.and_then(PayloadForm::of_word);
+        let form = fields.form.and_then(PayloadForm::from_word);
         let (Some(encoding), Some(form), Some(version)) = (fields.encoding, form, fields.version)
         else {
             return Err(broken("a field is missing"));

@@ -1,31 +1,15 @@
 //! Splits the payload of a channel into elements, and joins elements to the payload again.
 
-/// How the elements of a payload are found.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum PayloadForm {
-    /// The items of a MessagePack array.
-    List,
-    /// The entries of a MessagePack map, each with its key.
-    Map,
-    /// The whole payload is one element.
-    Whole,
-}
-
-impl PayloadForm {
-    /// Returns the word by which the form is stored.
-    #[must_use]
-    pub const fn word(self) -> &'static str {
-        match self {
-            Self::List => "list",
-            Self::Map => "map",
-            Self::Whole => "whole",
-        }
-    }
-
-    /// Returns the form of a stored word.
-    #[must_use]
-    pub fn of_word(word: &str) -> Option<Self> {
-        [Self::List, Self::Map, Self::Whole].into_iter().find(|form| form.word() == word)
+words! {
+    /// How the elements of a payload are found.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+    pub enum PayloadForm {
+        /// The items of a MessagePack array.
+        List = "list",
+        /// The entries of a MessagePack map, each with its key.
+        Map = "map",
+        /// The whole payload is one element.
+        Whole = "whole",
     }
 }
 
@@ -469,8 +453,8 @@ mod tests {
     #[test]
     fn forms_have_words() {
         for form in [PayloadForm::List, PayloadForm::Map, PayloadForm::Whole] {
-            assert_eq!(PayloadForm::of_word(form.word()), Some(form));
+            assert_eq!(PayloadForm::from_word(form.word()), Some(form));
         }
-        assert_eq!(PayloadForm::of_word("heap"), None);
+        assert_eq!(PayloadForm::from_word("heap"), None);
     }
 }

@@ -10,26 +10,16 @@ use std::collections::BTreeSet;
 /// Retention of a finished execution: 30 days.
 pub const KEEP_MICROS: i64 = 30 * 24 * 3_600_000_000;
 
-/// Why an execution is kept.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum KeepReason {
-    /// Items are left, or the total is not known.
-    Unfinished,
-    /// There were errors, which a person may want to examine.
-    Errors,
-    /// It was saved recently.
-    Recent,
-}
-
-impl KeepReason {
-    /// Returns the word for the reason.
-    #[must_use]
-    pub const fn word(self) -> &'static str {
-        match self {
-            Self::Unfinished => "unfinished",
-            Self::Errors => "errors",
-            Self::Recent => "recent",
-        }
+words! {
+    /// Why an execution is kept.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+    pub enum KeepReason {
+        /// Items are left, or the total is not known.
+        Unfinished = "unfinished",
+        /// There were errors, which a person may want to examine.
+        Errors = "errors",
+        /// It was saved recently.
+        Recent = "recent",
     }
 }
 

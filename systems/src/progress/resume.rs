@@ -5,26 +5,16 @@ use super::validate::{ProgressFault, validate};
 use forge_store::model::Timestamp;
 use serde::Serialize;
 
-/// The unit in which a pipeline resumes.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum ResumeMode {
-    /// Pages of a result that a server keeps.
-    Paginated,
-    /// Numbered batches.
-    Batch,
-    /// Items in order, after the last processed one.
-    Sequential,
-}
-
-impl ResumeMode {
-    /// Returns the word for the unit.
-    #[must_use]
-    pub const fn word(self) -> &'static str {
-        match self {
-            Self::Paginated => "paginated",
-            Self::Batch => "batch",
-            Self::Sequential => "sequential",
-        }
+words! {
+    /// The unit in which a pipeline resumes.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+    pub enum ResumeMode {
+        /// Pages of a result that a server keeps.
+        Paginated = "paginated",
+        /// Numbered batches.
+        Batch = "batch",
+        /// Items in order, after the last processed one.
+        Sequential = "sequential",
     }
 }
 

@@ -6,56 +6,29 @@ use forge_store::error::Result;
 use forge_store::model::{Timestamp, Value};
 use serde::Serialize;
 
-/// The status of a run.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum RunStatus {
-    /// The run is in progress.
-    #[default]
-    Running,
-    /// All items are done.
-    Finished,
-    /// The run was given up.
-    Failed,
-}
-
-impl RunStatus {
-    /// Returns the word for the status.
-    #[must_use]
-    pub const fn word(self) -> &'static str {
-        match self {
-            Self::Running => "running",
-            Self::Finished => "finished",
-            Self::Failed => "failed",
-        }
-    }
-
-    fn read(word: &str) -> Self {
-        match word {
-            "finished" => Self::Finished,
-            "failed" => Self::Failed,
-            _ => Self::Running,
-        }
+words! {
+    /// The status of a run.
+    #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+    pub enum RunStatus {
+        /// The run is in progress.
+        #[default]
+        Running = "running",
+        /// All items are done.
+        Finished = "finished",
+        /// The run was given up.
+        Failed = "failed",
     }
 }
 
-/// The status of an item.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum ItemStatus {
-    /// The item has steps left.
-    #[default]
-    Active,
-    /// The item is done.
-    Terminal,
-}
-
-impl ItemStatus {
-    /// Returns the word for the status.
-    #[must_use]
-    pub const fn word(self) -> &'static str {
-        match self {
-            Self::Active => "active",
-            Self::Terminal => "terminal",
-        }
+words! {
+    /// The status of an item.
+    #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+    pub enum ItemStatus {
+        /// The item has steps left.
+        #[default]
+        Active = "active",
+        /// The item is done.
+        Terminal = "terminal",
     }
 }
 
@@ -146,7 +119,9 @@ impl RunState {
     pub(super) fn read(value: &Value) -> Self {
         let count = |field| value.field(field).and_then(Value::as_i64).unwrap_or(0);
         Self {
-            status: RunStatus::read(&text(value, "status").unwrap_or_default()),
+            status: text(value, "status")
+                .and_then(|word| RunStatus::from_word(&word))
+                .unwrap_or_default(),
             input: None,
             started_at: time(value, "started_at"),
             ended_at: time(value, "ended_at"),

@@ -3,22 +3,16 @@
 use serde::{Serialize, Serializer};
 use std::fmt;
 
-macro_rules! words {
+/// Defines an enumeration with a word and a description for each value.
+macro_rules! described_words {
     ($(#[$about:meta])* $name:ident: $($(#[$doc:meta])* $variant:ident = $word:literal, $told:literal;)*) => {
-        $(#[$about])*
-        #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-        pub enum $name { $($(#[$doc])* $variant,)* }
+        words! {
+            $(#[$about])*
+            #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+            pub enum $name { $($(#[$doc])* $variant = $word,)* }
+        }
 
         impl $name {
-            /// All kinds.
-            pub const ALL: &'static [Self] = &[$(Self::$variant,)*];
-
-            /// Returns the word for it.
-            #[must_use]
-            pub const fn word(self) -> &'static str {
-                match self { $(Self::$variant => $word,)* }
-            }
-
             /// Returns a description for a person.
             #[must_use]
             pub const fn about(self) -> &'static str {
@@ -40,7 +34,7 @@ macro_rules! words {
     };
 }
 
-words! {
+described_words! {
     /// A kind of fault.
     FaultKind:
     /// A call without a result anywhere.
@@ -101,7 +95,7 @@ words! {
     NotAMessage = "not_a_message", "no message of this form";
 }
 
-words! {
+described_words! {
     /// The remedy for a fault.
     Remedy:
     /// Removed.

@@ -31,71 +31,34 @@ use super::raw_json::{RawObject, quoted, replace_lone_surrogates, text};
 use std::borrow::Cow;
 use std::collections::HashSet;
 
-/// The format of messages.
-#[derive(
-    Clone, Copy, Debug, Default, PartialEq, Eq, Hash, serde::Serialize, serde::Deserialize,
-)]
-#[serde(rename_all = "snake_case")]
-pub enum MessageFormat {
-    /// Only `role` and `content`, which several providers accept.
-    #[default]
-    Plain,
-    /// OpenAI chat completions: `tool_calls`, and messages of role `tool`.
-    OpenaiChat,
-    /// Items of OpenAI's Responses API: `function_call` and `function_call_output`.
-    OpenaiResponses,
-    /// Anthropic messages: content blocks `tool_use` and `tool_result`.
-    Anthropic,
-    /// Bedrock's Converse API: content blocks `toolUse` and `toolResult`.
-    Bedrock,
-    /// Gemini's contents: parts `functionCall` and `functionResponse`.
-    Gemini,
-    /// `ModelMessage` of the Vercel AI SDK: parts `tool-call` and `tool-result`.
-    AiSdk,
-    /// LangChain's `type` and `data`.
-    Langchain,
-    /// LangChain's messages as `model_dump` writes them: `type` next to the other fields.
-    LangchainFlat,
-    /// LangChain's `lc` dumps: `id` and `kwargs`.
-    LangchainLc,
-}
-
-impl MessageFormat {
-    /// All formats.
-    pub const ALL: [Self; 10] = [
-        Self::Plain,
-        Self::OpenaiChat,
-        Self::OpenaiResponses,
-        Self::Anthropic,
-        Self::Bedrock,
-        Self::Gemini,
-        Self::AiSdk,
-        Self::Langchain,
-        Self::LangchainFlat,
-        Self::LangchainLc,
-    ];
-
-    /// Returns the word for the format.
-    #[must_use]
-    pub const fn word(self) -> &'static str {
-        match self {
-            Self::Plain => "plain",
-            Self::OpenaiChat => "openai_chat",
-            Self::OpenaiResponses => "openai_responses",
-            Self::Anthropic => "anthropic",
-            Self::Bedrock => "bedrock",
-            Self::Gemini => "gemini",
-            Self::AiSdk => "ai_sdk",
-            Self::Langchain => "langchain",
-            Self::LangchainFlat => "langchain_flat",
-            Self::LangchainLc => "langchain_lc",
-        }
-    }
-
-    /// Returns the format with this word.
-    #[must_use]
-    pub fn from_word(word: &str) -> Option<Self> {
-        Self::ALL.into_iter().find(|form| form.word() == word)
+words! {
+    /// The format of messages.
+    #[derive(
+        Clone, Copy, Debug, Default, PartialEq, Eq, Hash, serde::Serialize, serde::Deserialize,
+    )]
+    #[serde(rename_all = "snake_case")]
+    pub enum MessageFormat {
+        /// Only `role` and `content`, which several providers accept.
+        #[default]
+        Plain = "plain",
+        /// OpenAI chat completions: `tool_calls`, and messages of role `tool`.
+        OpenaiChat = "openai_chat",
+        /// Items of OpenAI's Responses API: `function_call` and `function_call_output`.
+        OpenaiResponses = "openai_responses",
+        /// Anthropic messages: content blocks `tool_use` and `tool_result`.
+        Anthropic = "anthropic",
+        /// Bedrock's Converse API: content blocks `toolUse` and `toolResult`.
+        Bedrock = "bedrock",
+        /// Gemini's contents: parts `functionCall` and `functionResponse`.
+        Gemini = "gemini",
+        /// `ModelMessage` of the Vercel AI SDK: parts `tool-call` and `tool-result`.
+        AiSdk = "ai_sdk",
+        /// LangChain's `type` and `data`.
+        Langchain = "langchain",
+        /// LangChain's messages as `model_dump` writes them: `type` next to the other fields.
+        LangchainFlat = "langchain_flat",
+        /// LangChain's `lc` dumps: `id` and `kwargs`.
+        LangchainLc = "langchain_lc",
     }
 }
 
