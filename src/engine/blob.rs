@@ -2,9 +2,9 @@
 //! before it as prefix.
 
 use super::object::{self, DROPPED_OBJECT};
-use super::parallel;
 use super::read_snapshot::ReadSnapshot;
 use super::refs::session as session_refs;
+use super::{parallel, table_rows};
 use crate::backend::{LogPosition, ScanDirection, Snapshot};
 use crate::error::{Error, Result};
 use crate::format::key::{self, of};
@@ -212,9 +212,8 @@ impl BlobCache {
 
 /// Returns how many bytes the segments of a blob take, compressed.
 pub(crate) fn stored_bytes(view: &dyn Snapshot, session: SessionNumber, blob: &str) -> Result<u64> {
-    let (from, to) = (of(session).text(blob).build(), of(session).text(blob).end());
     let mut bytes = 0;
-    for (_, row) in view.scan(key::SEGMENTS, &from, &to, ScanDirection::Ascending, usize::MAX)? {
+    for (_, row) in table_rows::rows(view, key::SEGMENTS, of(session).text(blob))? {
         let row =
             SegmentRow::decode(&row).map_err(Error::corrupt(format_args!("the blob '{blob}'")))?;
         if object::is_object_number(row.object) {

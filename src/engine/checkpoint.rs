@@ -3,6 +3,7 @@
 use super::index::incomplete::value_in;
 use super::read_snapshot::ReadSnapshot;
 use super::refs::session as session_refs;
+use super::table_rows;
 use crate::backend::{ScanDirection, Snapshot, TableRow};
 use crate::engine::refs::StoreRefs;
 use crate::error::{Error, Result};
@@ -225,9 +226,7 @@ pub(crate) fn count(
         return Ok(session.checkpoints);
     }
     // Of the tables that contain the times, this one has the smallest rows.
-    let (from, to) = (of(number).build(), of(number).end());
-    let rows =
-        view.scan(key::CHECKPOINT_TIMES, &from, &to, ScanDirection::Ascending, usize::MAX)?;
+    let rows = table_rows::rows(view, key::CHECKPOINT_TIMES, of(number))?;
     Ok(rows.iter().filter(|(_, time)| time_of(time) <= until).count() as u64)
 }
 

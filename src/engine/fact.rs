@@ -1,8 +1,8 @@
 //! Reads facts at a time.
 
-use super::object;
 use super::parallel;
 use super::refs::session;
+use super::{object, table_rows};
 use crate::backend::{ScanDirection, Snapshot};
 use crate::engine::refs::StoreRefs;
 use crate::error::{Error, Result};
@@ -154,15 +154,8 @@ pub(crate) fn versions(
     kind: Kind,
     id: &str,
 ) -> Result<Vec<SourcedFact>> {
-    let place = of(number).kind(kind).text(id);
     let hidden: BTreeSet<_> = session(refs, number)?.hidden.iter().copied().collect();
-    let rows = view.scan(
-        key::FACT_IDS,
-        &place.clone().build(),
-        &place.end(),
-        ScanDirection::Ascending,
-        usize::MAX,
-    )?;
+    let rows = table_rows::rows(view, key::FACT_IDS, of(number).kind(kind).text(id))?;
     let mut known = resolve(
         view,
         rows.iter().map(|(_, row)| row.as_slice()),
@@ -188,7 +181,7 @@ fn read(
         return Ok(Vec::new());
     }
     let hidden: BTreeSet<_> = session.hidden.iter().copied().collect();
-    let rows = view.scan(key::FACTS, from, to, ScanDirection::Ascending, usize::MAX)?;
+    let rows = table_rows::rows_between(view, key::FACTS, from, to)?;
     resolve(view, rows.iter().map(|(_, row)| row.as_slice()), &hidden, reader)
 }
 

@@ -3,12 +3,12 @@
 
 use super::lineage::{self, RevisionRange, RevisionRef};
 use super::materialize::{self, MIN_REPLAY_COST, cost};
-use super::object;
 use super::object_cache::ObjectCache;
 use super::parallel;
 use super::refs::session;
 use super::row_overlay::{CachingSnapshot, OverlaySnapshot, RowOverlay};
 use super::state::RevisionState;
+use super::{object, table_rows};
 use crate::backend::{LogPosition, ScanDirection, Snapshot};
 use crate::engine::refs::StoreRefs;
 use crate::error::{Error, Result};
@@ -135,7 +135,7 @@ pub(crate) fn all_chunks(view: &dyn Snapshot) -> Result<Vec<u64>> {
 
 fn chunks_between(view: &dyn Snapshot, from: &[u8], to: &[u8]) -> Result<Vec<u64>> {
     let mut found = Vec::new();
-    for (_, row) in view.scan(key::KEYFRAMES, from, to, ScanDirection::Ascending, usize::MAX)? {
+    for (_, row) in table_rows::rows_between(view, key::KEYFRAMES, from, to)? {
         let row = KeyframeRow::decode(&row).map_err(Error::corrupt("a keyframe"))?;
         found.extend(row.chunks.iter().map(|chunk| chunk.object));
     }
@@ -144,8 +144,7 @@ fn chunks_between(view: &dyn Snapshot, from: &[u8], to: &[u8]) -> Result<Vec<u64
 
 /// Returns the sequence numbers of a session's keyframes, ascending.
 pub(crate) fn sequences(view: &dyn Snapshot, number: SessionNumber) -> Result<Vec<u64>> {
-    let (from, to) = (of(number).build(), of(number).end());
-    let rows = view.scan(key::KEYFRAMES, &from, &to, ScanDirection::Ascending, usize::MAX)?;
+    let rows = table_rows::rows(view, key::KEYFRAMES, of(number))?;
     let mut found: Vec<_> = rows.iter().filter_map(|(place, _)| key::last_number(place)).collect();
     found.sort_unstable();
     Ok(found)

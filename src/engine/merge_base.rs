@@ -2,6 +2,7 @@
 
 use super::index::find_operation_of;
 use super::lineage::{self, RevisionRef};
+use super::table_rows;
 use crate::backend::{ScanDirection, Snapshot};
 use crate::engine::refs::StoreRefs;
 use crate::error::{Error, Result};
@@ -25,11 +26,8 @@ pub(crate) fn merge_revisions(
     view: &dyn Snapshot,
     number: SessionNumber,
 ) -> Result<Vec<MergeRevision>> {
-    let (from, to) = (of(number).build(), of(number).end());
     let mut joints = Vec::new();
-    for (place, merged) in
-        view.scan(key::MERGES, &from, &to, ScanDirection::Ascending, usize::MAX)?
-    {
+    for (place, merged) in table_rows::rows(view, key::MERGES, of(number))? {
         let at = RevisionRef {
             branch: key::short_at(&place, 4).unwrap_or(0),
             sequence: key::last_number(&place).unwrap_or(0),

@@ -8,10 +8,10 @@ mod unreferenced;
 use super::delta_parts::seal_pieces;
 use super::index::{find_operation, fold};
 use super::lineage::{self, RevisionRange, RevisionRef};
-use super::merge_base;
 use super::object;
 use super::random::random;
 use super::refs::session;
+use super::{merge_base, table_rows};
 use crate::backend::{ScanDirection, Snapshot};
 use crate::engine::refs::StoreRefs;
 use crate::error::{Error, Result};
@@ -62,10 +62,7 @@ pub(crate) fn pinned_revisions(
         named.extend(branch.head.map(|head| head.sequence));
         named.extend(branch.base.map(|(_, sequence)| sequence));
     }
-    let (from, to) = (of(number).build(), of(number).end());
-    for (place, target) in
-        view.scan(key::RESETS, &from, &to, ScanDirection::Ascending, usize::MAX)?
-    {
+    for (place, target) in table_rows::rows(view, key::RESETS, of(number))? {
         named.extend(key::last_number(&place));
         named.extend(key::last_number(&target));
     }
@@ -271,7 +268,7 @@ pub(crate) fn check_no_outer_fold(
 ) -> Result<()> {
     let from = of(number).branch(branch).number(first).build();
     let to = of(number).branch(branch).number(last.saturating_add(1)).build();
-    for (place, row) in view.scan(key::FOLDS, &from, &to, ScanDirection::Ascending, usize::MAX)? {
+    for (place, row) in table_rows::rows_between(view, key::FOLDS, &from, &to)? {
         let fold = FoldRow::decode(&row).map_err(Error::corrupt("a fold"))?;
         if fold.first < first {
             let sequence = key::number_at(&place, 8).unwrap_or(0);
@@ -340,7 +337,7 @@ pub(crate) fn pruned_sessions(
 /// Returns the prunings up to a time that were not swept yet, oldest first.
 pub(crate) fn prunings(view: &dyn Snapshot, until: Timestamp) -> Result<Vec<PendingPruning>> {
     let to = key::KeyBuilder::new().time(until).end();
-    let rows = view.scan(key::PRUNINGS, &[], &to, ScanDirection::Ascending, usize::MAX)?;
+    let rows = table_rows::rows_between(view, key::PRUNINGS, &[], &to)?;
     Ok(rows
         .iter()
         .filter_map(|(place, session)| {

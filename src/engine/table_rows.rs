@@ -2,7 +2,7 @@
 
 use crate::backend::{ScanDirection, Snapshot, TableId, TableRow};
 use crate::error::Result;
-use crate::format::key;
+use crate::format::key::{self, KeyBuilder};
 use std::vec;
 
 /// Number of rows per page.
@@ -63,6 +63,25 @@ impl Iterator for TableRows<'_> {
         }
         self.page.next().map(Ok)
     }
+}
+
+/// Reads all rows of a table whose keys begin with this prefix, in key order.
+pub(crate) fn rows(
+    view: &dyn Snapshot,
+    table: TableId,
+    prefix: KeyBuilder,
+) -> Result<Vec<TableRow>> {
+    rows_between(view, table, &prefix.clone().build(), &prefix.end())
+}
+
+/// Reads all rows with `from <= key < to`, in key order; to the end of the table if `to` is empty.
+pub(crate) fn rows_between(
+    view: &dyn Snapshot,
+    table: TableId,
+    from: &[u8],
+    to: &[u8],
+) -> Result<Vec<TableRow>> {
+    Ok(view.scan(table, from, to, ScanDirection::Ascending, usize::MAX)?)
 }
 
 /// Calls a function for each row of a table, in key order.

@@ -3,6 +3,7 @@
 use super::index::fold;
 use super::lineage::{self, RevisionRef, sequence_row};
 use super::refs::{head_branch, session};
+use super::table_rows;
 use crate::backend::{ScanDirection, Snapshot, TableId};
 use crate::engine::refs::StoreRefs;
 use crate::error::{Error, Result};
@@ -30,9 +31,7 @@ pub(crate) fn switches(
     view: &dyn Snapshot,
     number: SessionNumber,
 ) -> Result<Vec<(Timestamp, BranchNumber)>> {
-    let from = of(number).build();
-    let to = of(number).end();
-    let rows = view.scan(key::SWITCHES, &from, &to, ScanDirection::Ascending, usize::MAX)?;
+    let rows = table_rows::rows(view, key::SWITCHES, of(number))?;
     Ok(rows
         .iter()
         .filter_map(|(place, branch)| Some((key::time_at(place, 4)?, key::short_at(branch, 0)?)))
@@ -89,7 +88,7 @@ pub(crate) fn folded_after(
     let from = of(number).branch(at.branch).number(at.sequence.saturating_add(1)).build();
     let to = of(number).branch(at.branch).end();
     let mut folds: FoldsByRevision = BTreeMap::new();
-    for (place, row) in view.scan(key::FOLDS, &from, &to, ScanDirection::Ascending, usize::MAX)? {
+    for (place, row) in table_rows::rows_between(view, key::FOLDS, &from, &to)? {
         let into = key::number_at(&place, 8).unwrap_or(0);
         folds
             .entry(into)

@@ -1,9 +1,9 @@
 //! The effect of folding on the tables: revisions are hidden inside a later one, restored, or
 //! permanently deleted.
 
-use super::super::checkpoint;
 use super::super::lineage::{self, RevisionRange, RevisionRef};
 use super::super::refs::session;
+use super::super::{checkpoint, table_rows};
 use super::{RecordIndexer, find_operation_of, history_place, object};
 use crate::backend::{ScanDirection, Snapshot};
 use crate::engine::refs::StoreRefs;
@@ -67,9 +67,7 @@ pub(crate) fn folded(
     at: RevisionRef,
     fold: &FoldRow,
 ) -> Result<Vec<(u64, RevisionRow)>> {
-    let fold = place(number, at).number(fold.first);
-    let (from, to) = (fold.clone().build(), fold.end());
-    view.scan(key::FOLDED, &from, &to, ScanDirection::Ascending, usize::MAX)?
+    table_rows::rows(view, key::FOLDED, place(number, at).number(fold.first))?
         .into_iter()
         .map(|(place, row)| {
             let sequence = key::last_number(&place).unwrap_or(0);
@@ -233,9 +231,7 @@ impl RecordIndexer<'_> {
     /// Clears the copies of permanently deleted checkpoints in other operations, such as a redo of
     /// the pruning or earlier changes. Only ids and numbers stay.
     fn forget_copies(&mut self, number: SessionNumber, operation: &OperationId) -> Result<()> {
-        let (from, to) = (of(number).build(), of(number).end());
-        let rows =
-            self.view().scan(key::OPERATIONS, &from, &to, ScanDirection::Ascending, usize::MAX)?;
+        let rows = table_rows::rows(&self.view(), key::OPERATIONS, of(number))?;
         let rows = rows
             .iter()
             .map(|(_, row)| OperationRow::decode(row).map_err(Error::corrupt("an operation")))

@@ -1,8 +1,8 @@
 //! Permanent deletion of sessions: everything in the tables that belongs only to the session.
 
-use super::super::table_rows::for_each_row;
+use super::super::table_rows::{for_each_row, rows, rows_between};
 use super::{RecordIndexer, object};
-use crate::backend::{ScanDirection, Snapshot, TableId};
+use crate::backend::{Snapshot, TableId};
 use crate::error::{Error, Result};
 use crate::format::key::{self, KeyBuilder, of};
 use crate::format::{
@@ -51,7 +51,7 @@ pub(crate) fn session_objects(
 ) -> Result<SessionObjects> {
     let mut owned = SessionObjects::default();
     for table in [key::REVISIONS, key::FOLDED] {
-        for (_, row) in rows(view, table, number)? {
+        for (_, row) in rows(view, table, of(number))? {
             if row == RevisionRow::LOST {
                 continue;
             }
@@ -64,11 +64,11 @@ pub(crate) fn session_objects(
             }
         }
     }
-    for (_, row) in rows(view, key::CHECKPOINTS, number)? {
+    for (_, row) in rows(view, key::CHECKPOINTS, of(number))? {
         let row = CheckpointRow::decode(&row).map_err(Error::corrupt("a checkpoint"))?;
         owned.named.extend(TextRef::objects_in(&row.checkpoint.body));
     }
-    for (_, row) in rows(view, key::SEGMENTS, number)? {
+    for (_, row) in rows(view, key::SEGMENTS, of(number))? {
         let row = SegmentRow::decode(&row).map_err(Error::corrupt("a part of a blob"))?;
         owned.objects.extend(Some(row.object).filter(|object| object::is_object_number(*object)));
     }
@@ -107,16 +107,6 @@ pub(crate) fn session_objects(
     Ok(owned)
 }
 
-/// Returns the rows of a session in a table whose keys begin with the session.
-pub(crate) fn rows(
-    view: &dyn Snapshot,
-    table: TableId,
-    number: SessionNumber,
-) -> Result<Vec<crate::backend::TableRow>> {
-    let (from, to) = (of(number).build(), of(number).end());
-    Ok(view.scan(table, &from, &to, ScanDirection::Ascending, usize::MAX)?)
-}
-
 /// Returns the keys of the rows that find something of a session by its id, as they are in a
 /// complete session.
 pub(super) fn id_keys(
@@ -125,18 +115,18 @@ pub(super) fn id_keys(
 ) -> Result<Vec<(TableId, Vec<u8>)>> {
     let mut found = Vec::new();
     for table in [key::REVISIONS, key::FOLDED] {
-        for (_, row) in rows(view, table, number)? {
+        for (_, row) in rows(view, table, of(number))? {
             if let Ok(row) = RevisionRow::decode(&row) {
                 let id = RevisionHeader::id_of(&row.header);
                 found.push((key::IDS, key::revision_id(&id)));
             }
         }
     }
-    for (_, row) in rows(view, key::CHECKPOINTS, number)? {
+    for (_, row) in rows(view, key::CHECKPOINTS, of(number))? {
         let row = CheckpointRow::decode(&row).map_err(Error::corrupt("a checkpoint"))?;
         found.push((key::IDS, key::checkpoint_id(&row.checkpoint.id)));
     }
-    for (_, row) in rows(view, key::OPERATIONS, number)? {
+    for (_, row) in rows(view, key::OPERATIONS, of(number))? {
         let row = OperationRow::decode(&row).map_err(Error::corrupt("an operation"))?;
         found.push((key::OPERATION_IDS, key::operation_id(&row.operation.id)));
     }
@@ -156,7 +146,7 @@ impl RecordIndexer<'_> {
     pub(super) fn drop_twin(&mut self, number: SessionNumber, twin: SessionNumber) -> Result<()> {
         let mut objects = session_objects(&self.view(), number)?.objects;
         for table in [key::REVISIONS, key::FOLDED] {
-            for (_, row) in rows(&self.view(), table, twin)? {
+            for (_, row) in rows(&self.view(), table, of(twin))? {
                 if row != RevisionRow::LOST {
                     let row = RevisionRow::decode(&row).map_err(Error::corrupt("a revision"))?;
                     for part in &row.parts {
@@ -174,7 +164,7 @@ impl RecordIndexer<'_> {
         let ids = ids.into_iter().map(|(table, id)| (table, self.id_key(id, number)));
         let mut found: Vec<(TableId, Vec<u8>)> = ids.collect();
         for table in OWN {
-            for (place, row) in rows(&self.view(), table, number)? {
+            for (place, row) in rows(&self.view(), table, of(number))? {
                 match table {
                     key::CHECKPOINTS => {
                         let row = CheckpointRow::decode(&row);
@@ -189,8 +179,7 @@ impl RecordIndexer<'_> {
                 found.push((table, place));
             }
         }
-        let all = ScanDirection::Ascending;
-        for (place, session) in self.view().scan(key::PRUNINGS, &[], &[], all, usize::MAX)? {
+        for (place, session) in rows_between(&self.view(), key::PRUNINGS, &[], &[])? {
             if key::short_at(&session, 0) == Some(number) {
                 found.push((key::PRUNINGS, place));
             }

@@ -4,7 +4,7 @@ use super::super::derive;
 use super::super::index::session_drop;
 use super::super::object;
 use super::super::read_snapshot::ReadSnapshot;
-use super::super::table_rows::for_each_row;
+use super::super::table_rows::{self, for_each_row};
 use super::FoldRange;
 use super::unreferenced::{SweepSet, UnreferencedBlobs};
 use crate::backend::TableId;
@@ -111,7 +111,7 @@ impl PruneEstimate {
         }
         self.named.extend(owned.named);
         for table in session_drop::OWN.into_iter().filter(|table| *table != key::KEYFRAMES) {
-            for (place, row) in session_drop::rows(view, table, number)? {
+            for (place, row) in table_rows::rows(view, table, of(number))? {
                 self.row(&place, &row);
                 self.rows += elsewhere(table);
             }

@@ -3,10 +3,10 @@
 use super::super::index::{find_operation, session_drop};
 use super::super::read_snapshot::ReadSnapshot;
 use super::super::refs::session;
-use super::super::table_rows::for_each_row;
+use super::super::table_rows::{self, for_each_row};
 use super::super::{checkpoint, object};
 use super::{PendingPruning, pruned_sessions, taken_out};
-use crate::backend::{ScanDirection, Snapshot, TableId};
+use crate::backend::{Snapshot, TableId};
 use crate::error::{Error, Result};
 use crate::format::key::{self, of};
 use crate::format::{
@@ -68,8 +68,7 @@ fn hidden_by(view: &ReadSnapshot, pruning: &PendingPruning) -> Result<Vec<Checkp
     {
         return Ok(Vec::new());
     }
-    let (from, to) = (of(pruning.session).build(), of(pruning.session).end());
-    let rows = view.scan(key::OPERATIONS, &from, &to, ScanDirection::Ascending, usize::MAX)?;
+    let rows = table_rows::rows(view, key::OPERATIONS, of(pruning.session))?;
     let rows = rows
         .iter()
         .map(|(_, row)| OperationRow::decode(row).map_err(Error::corrupt("an operation")))

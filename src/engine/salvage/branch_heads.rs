@@ -1,7 +1,6 @@
 //! Makes new heads for branches whose heads cannot be computed.
 
 use super::{SalvagedStore, repair_operation};
-use crate::backend::{ScanDirection, Snapshot};
 use crate::engine::index::{self, PositionedRecord};
 use crate::engine::lineage::{self, RevisionRef};
 use crate::engine::object::{self, LOST_OBJECT};
@@ -9,7 +8,7 @@ use crate::engine::refs::{StoreRefs, put_changed_sessions};
 use crate::engine::row_overlay::RowOverlay;
 use crate::engine::row_totals;
 use crate::engine::sealed_revision::{self, CommitTarget, PlannedRevision};
-use crate::engine::table_rows::for_each_row;
+use crate::engine::table_rows::{self, for_each_row};
 use crate::engine::{keyframe, materialize, timeline};
 use crate::error::Result;
 use crate::format::key::{self, of};
@@ -93,9 +92,7 @@ impl SalvagedStore {
             // do.
             let from = place.clone().number(stretch.after).build();
             let to = place.number(stretch.to.saturating_add(1)).build();
-            for (_, row) in
-                view.scan(key::REVISIONS, &from, &to, ScanDirection::Ascending, usize::MAX)?
-            {
+            for (_, row) in table_rows::rows_between(&view, key::REVISIONS, &from, &to)? {
                 let Ok(row) = RevisionRow::decode(&row) else { continue };
                 for part in &row.parts {
                     let Ok(content) = object::content(&view, ObjectKind::Delta, *part) else {

@@ -3,8 +3,8 @@
 
 use super::SalvagedStore;
 use super::repair_operation;
-use crate::backend::{ScanDirection, Snapshot};
-use crate::engine::table_rows::for_each_row;
+use crate::backend::Snapshot;
+use crate::engine::table_rows::{self, for_each_row};
 use crate::error::{Error, Result};
 use crate::format::key::{self, of};
 use crate::format::{OperationEffect, OperationRow, RevisionHeader, RevisionRow, SequenceRow};
@@ -97,12 +97,11 @@ impl SalvagedStore {
             self.missing(number, &missing, &parents, now)?;
         }
         // These rows have been used, and are derived again.
-        let places: Vec<Vec<u8>> = self
-            .view()
-            .scan(key::SEQUENCES, &[], &[], ScanDirection::Ascending, usize::MAX)?
-            .into_iter()
-            .map(|(place, _)| place)
-            .collect();
+        let places: Vec<Vec<u8>> =
+            table_rows::rows_between(&self.view(), key::SEQUENCES, &[], &[])?
+                .into_iter()
+                .map(|(place, _)| place)
+                .collect();
         for place in places {
             self.rows.delete(key::SEQUENCES, place);
         }

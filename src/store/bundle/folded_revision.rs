@@ -1,11 +1,10 @@
 //! Reconstructing folded revisions as they were before pruning.
 
-use crate::backend::{ScanDirection, Snapshot};
 use crate::engine::delta_parts::{is_delta_lost, list_id};
 use crate::engine::index::fold;
 use crate::engine::lineage::{self, RevisionRef};
 use crate::engine::read_snapshot::ReadSnapshot;
-use crate::engine::{object, prune};
+use crate::engine::{object, prune, table_rows};
 use crate::error::{Error, Result};
 use crate::format::key::{self, of};
 use crate::format::{
@@ -37,8 +36,7 @@ pub(super) type OriginalRevision = (Vec<u8>, Vec<u8>, Vec<DeltaPart>);
 impl FoldedRevisionReader<'_> {
     /// Returns the folds of an operation that were not undone.
     pub(super) fn folded_by(&self, operation: &OperationId) -> Result<Vec<OperationEffect>> {
-        let (from, to) = (of(self.number).build(), of(self.number).end());
-        let rows = self.view.scan(key::FOLDS, &from, &to, ScanDirection::Ascending, usize::MAX)?;
+        let rows = table_rows::rows(self.view, key::FOLDS, of(self.number))?;
         let mut folded = Vec::new();
         for (place, row) in rows {
             let row = FoldRow::decode(&row).map_err(Error::corrupt("a fold"))?;
@@ -92,9 +90,7 @@ impl FoldedRevisionReader<'_> {
             of(self.number).number(at.sequence + 1).build(),
         );
         let mut known_to = 0;
-        for (place, row) in
-            self.view.scan(key::SEQUENCES, &from, &to, ScanDirection::Ascending, usize::MAX)?
-        {
+        for (place, row) in table_rows::rows_between(self.view, key::SEQUENCES, &from, &to)? {
             let sequence = key::last_number(&place).unwrap_or(0);
             let row = SequenceRow::decode(&row).map_err(Error::corrupt("a sequence number"))?;
             let holder = match row {

@@ -6,9 +6,9 @@ use crate::engine::blob::restart_before;
 use crate::engine::commit::Engine;
 use crate::engine::lineage::{self, RevisionRef};
 use crate::engine::lookup::delta_side_bytes;
-use crate::engine::object;
 use crate::engine::read_snapshot::ReadSnapshot;
 use crate::engine::refs::session as session_refs;
+use crate::engine::{object, table_rows};
 use crate::error::{Error, Result};
 use crate::format::key::{self, of};
 use crate::format::{
@@ -220,9 +220,7 @@ impl<'a> PurgedCopy<'a> {
     }
 
     fn segments(&self, session: SessionNumber, blob: &str) -> Result<Vec<(u64, SegmentRow)>> {
-        let (from, to) = (of(session).text(blob).build(), of(session).text(blob).end());
-        let rows =
-            self.view.scan(key::SEGMENTS, &from, &to, ScanDirection::Ascending, usize::MAX)?;
+        let rows = table_rows::rows(self.view, key::SEGMENTS, of(session).text(blob))?;
         let segment = |(place, row): &(Vec<u8>, Vec<u8>)| -> Result<_> {
             let row = SegmentRow::decode(row).map_err(Error::corrupt("a part of a blob"))?;
             Ok((key::last_number(place).unwrap_or(0), row))

@@ -2,11 +2,10 @@
 
 use super::catalogue::SessionProgress;
 use super::text_block::{TextEntry, TextSource};
-use crate::backend::{ScanDirection, Snapshot as _};
 use crate::engine::checkpoint::{self, CheckpointFilter};
-use crate::engine::fact;
 use crate::engine::read_snapshot::ReadSnapshot;
 use crate::engine::refs::session as session_refs;
+use crate::engine::{fact, table_rows};
 use crate::error::{Error, Result};
 use crate::format::FactRow;
 use crate::format::key::{self, of};
@@ -143,9 +142,7 @@ fn facts(
 ) -> Result<()> {
     let mut reader = fact::FactReader::default();
     for kind in Kind::facts() {
-        let place = of(session.number).kind(kind);
-        let (from, to) = (place.clone().build(), place.end());
-        for (key, row) in view.scan(key::FACTS, &from, &to, ScanDirection::Ascending, usize::MAX)? {
+        for (key, row) in table_rows::rows(view, key::FACTS, of(session.number).kind(kind))? {
             let hash = row_hash(&key);
             if known.facts.contains(&hash) {
                 continue;

@@ -1,10 +1,10 @@
 //! What continues an earlier export: its operations, and what they continue.
 
 use super::{ReplayAction, SessionReplay, is_omitted};
-use crate::backend::{ScanDirection, Snapshot};
 use crate::engine::checkpoint::{self, CheckpointFilter};
 use crate::engine::index::find_operation_of;
 use crate::engine::read_snapshot::ReadSnapshot;
+use crate::engine::table_rows;
 use crate::error::{Error, Result};
 use crate::format::key::{self, of};
 use crate::format::{BegunOperation, CheckpointRow, OperationEffect, OperationRow};
@@ -32,7 +32,7 @@ pub(in crate::store::bundle) fn operations_since(
     position: u64,
 ) -> Result<Vec<OperationRow>> {
     let (from, to) = (of(number).number(position).build(), of(number).end());
-    let scan = |table| view.scan(table, &from, &to, ScanDirection::Ascending, usize::MAX);
+    let scan = |table| table_rows::rows_between(view, table, &from, &to);
     let mut continued = BTreeSet::new();
     if position > 0 {
         let ids = scan(key::CONTINUATIONS)?;
@@ -98,9 +98,7 @@ impl SessionReplay<'_> {
             let found = ids.iter().map(|id| checkpoint::by_id(self.view, self.number, id));
             return found.filter_map(Result::transpose).collect();
         }
-        let (from, to) = (of(self.number).build(), of(self.number).end());
-        let rows =
-            self.view.scan(key::CHECKPOINTS, &from, &to, ScanDirection::Ascending, usize::MAX)?;
+        let rows = table_rows::rows(self.view, key::CHECKPOINTS, of(self.number))?;
         let rows = rows.iter().map(|(_, row)| {
             let row = CheckpointRow::decode(row).map_err(Error::corrupt("a checkpoint"))?;
             Ok(row.checkpoint)
