@@ -1,14 +1,14 @@
 //! `ModelMessage` of the Vercel AI SDK: calls are parts of answers, results are parts of messages
 //! of role `tool`.
 
-use super::blocks::NormalizedBlocks;
+use super::blocks::{NormalizedBlocks, without_blocks};
 use super::recover_content::kept_text;
 use super::{
-    CheckedMessage, ContentField, MessageRole, ToolCallKind, ToolCallPart, ToolResultPart, content,
-    id_in, nonempty_text, own_id, typed,
+    CheckedMessage, ContentField, MessageFormat, MessageRole, ToolCallKind, ToolCallPart,
+    ToolResultPart, content, id_in, nonempty_text, own_id, typed,
 };
 use crate::thread::fault::FaultKind;
-use crate::thread::raw_json::{RawObject, compact, quoted, text, written_list};
+use crate::thread::raw_json::{RawObject, compact, quoted, text};
 use std::borrow::Cow;
 use std::collections::HashSet;
 
@@ -64,20 +64,12 @@ pub(super) fn check_message<'a>(
     let by_provider =
         |id: &String| own.contains(id) || provider_calls.is_some_and(|calls| calls.contains(id));
     let mut tidied = NormalizedBlocks::new();
-    tidied.changed = object.list("content").is_none();
     for part in &parts {
         tidy_part(part, &mut looked, &mut tidied, &by_provider);
     }
     hold_asked(&parts, &mut looked);
-    looked.problems.append(&mut tidied.problems);
-    if tidied.kept.is_empty() {
-        return looked.into_unusable(FaultKind::EmptyMessage);
-    }
-    if tidied.changed {
-        object.set("content", written_list(&tidied.kept));
-        looked.text = Cow::Owned(object.write());
-    }
-    looked
+    let changed = object.list("content").is_none();
+    tidied.finish(looked, object, MessageFormat::AiSdk, changed)
 }
 
 /// Marks the calls that wait for approval, which need no result yet.
@@ -244,19 +236,12 @@ fn is_output(json: &str) -> bool {
     }
 }
 
-pub(super) fn without_calls(mut object: RawObject<'_>, ids: &[&str]) -> Option<String> {
+pub(super) fn without_calls(object: RawObject<'_>, ids: &[&str]) -> Option<String> {
     // The approval request is removed together with the call.
     let is_cut = |part: RawObject<'_>| {
         let kind = part.text("type").unwrap_or_default().into_owned();
         let of_call = matches!(kind.as_str(), "tool-call" | "tool-approval-request");
         of_call && ids.contains(&id_in(&part, "toolCallId").as_str())
     };
-    let keep = |json: &&str| !RawObject::parse(json).is_some_and(is_cut);
-    let kept: Vec<String> =
-        object.list("content")?.into_iter().filter(keep).map(str::to_owned).collect();
-    if kept.is_empty() {
-        return None;
-    }
-    object.set("content", written_list(&kept));
-    Some(object.write())
+    without_blocks(object, MessageFormat::AiSdk, is_cut)
 }

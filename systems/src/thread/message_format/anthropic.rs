@@ -1,9 +1,7 @@
 //! Anthropic messages: calls and results are content blocks.
 
 use super::ServerToolHalf;
-use super::blocks::{
-    NormalizedBlocks, put_blocks, split, trim_thinking, trimmed_end, without_blocks,
-};
+use super::blocks::{NormalizedBlocks, put_blocks, split, trimmed_end, without_blocks};
 use super::{
     CheckedMessage, ContentField, MessageFormat, MessageRole, ToolCallPart, ToolResultPart,
     as_object, content, id_in, is_block, nonempty_text, own_id, typed,
@@ -25,8 +23,8 @@ pub(super) fn check_message<'a>(
         Some("system") => MessageRole::Other,
         _ => return looked.into_unusable(FaultKind::NotAMessage),
     };
-    let mut changed = fold_tool_calls(&mut object, &mut looked);
-    let kept = match content(&object, "content") {
+    let changed = fold_tool_calls(&mut object, &mut looked);
+    match content(&object, "content") {
         ContentField::Text(said) => {
             // Only the last message may be an unfinished answer.
             looked.unwritten = last && looked.speaker == MessageRole::Assistant;
@@ -34,33 +32,18 @@ pub(super) fn check_message<'a>(
             if said.trim().is_empty() && !looked.unwritten {
                 return looked.into_unusable(FaultKind::EmptyMessage);
             }
-            None
         }
         ContentField::Nothing => return looked.into_unusable(FaultKind::EmptyMessage),
         ContentField::Blocks(_) | ContentField::Other(_) => {
             let given = object.get("content").unwrap_or_default();
             let blocks = list(given).unwrap_or_else(|| vec![given]);
-            changed |= list(given).is_none();
+            let changed = changed || list(given).is_none();
             let mut tidied = NormalizedBlocks::new();
             for block in blocks {
                 tidy_block(block, &mut looked, &mut tidied);
             }
-            changed |= tidied.changed;
-            looked.problems.append(&mut tidied.problems);
-            if looked.speaker == MessageRole::Assistant
-                && trim_thinking(&mut tidied.kept, MessageFormat::Anthropic)
-            {
-                looked.removed(FaultKind::TrailingThinking, None);
-                changed = true;
-            }
-            if tidied.kept.is_empty() {
-                return looked.into_unusable(FaultKind::EmptyMessage);
-            }
-            Some(written_list(&tidied.kept))
+            return tidied.finish(looked, object, MessageFormat::Anthropic, changed);
         }
-    };
-    if let Some(kept) = kept.filter(|_| changed) {
-        object.set("content", kept);
     }
     if changed {
         looked.text = Cow::Owned(object.write());

@@ -1,13 +1,12 @@
 //! Bedrock's Converse API: a content block is an object with one field that gives its type.
 
-use super::blocks::{NormalizedBlocks, trim_thinking, trimmed_end, trimmed_text, without_blocks};
+use super::blocks::{NormalizedBlocks, trimmed_end, trimmed_text, without_blocks};
 use super::{
     CheckedMessage, ContentField, MessageFormat, MessageRole, ToolCallPart, ToolResultPart,
     as_object, content, id_in, nonempty_text, own_id,
 };
 use crate::thread::fault::FaultKind;
 use crate::thread::raw_json::{RawObject, list, quoted, text, written_list};
-use std::borrow::Cow;
 
 /// The type fields of content blocks other than calls and results.
 pub(super) const BLOCKS: [&str; 12] = [
@@ -25,7 +24,7 @@ pub(super) const BLOCKS: [&str; 12] = [
     "toolRemoval",
 ];
 
-pub(super) fn check_message<'a>(text: &'a str, mut object: RawObject<'_>) -> CheckedMessage<'a> {
+pub(super) fn check_message<'a>(text: &'a str, object: RawObject<'_>) -> CheckedMessage<'a> {
     let mut looked = CheckedMessage::new(text, MessageRole::Other, own_id(&object));
     looked.speaker = match object.text("role").as_deref() {
         Some("user") => MessageRole::User,
@@ -49,22 +48,8 @@ pub(super) fn check_message<'a>(text: &'a str, mut object: RawObject<'_>) -> Che
     for block in &blocks {
         tidy_block(block, &mut looked, &mut tidied);
     }
-    let mut changed = tidied.changed || !looked.problems.is_empty();
-    looked.problems.append(&mut tidied.problems);
-    if looked.speaker == MessageRole::Assistant
-        && trim_thinking(&mut tidied.kept, MessageFormat::Bedrock)
-    {
-        looked.removed(FaultKind::TrailingThinking, None);
-        changed = true;
-    }
-    if tidied.kept.is_empty() {
-        return looked.into_unusable(FaultKind::EmptyMessage);
-    }
-    if changed {
-        object.set("content", written_list(&tidied.kept));
-        looked.text = Cow::Owned(object.write());
-    }
-    looked
+    let changed = !looked.problems.is_empty();
+    tidied.finish(looked, object, MessageFormat::Bedrock, changed)
 }
 
 pub(super) fn text_block(said: &str) -> String {

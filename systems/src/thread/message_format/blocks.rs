@@ -1,7 +1,7 @@
 //! Splits and assembles messages whose calls and results are blocks of a list.
 
 use super::recover_content::kept_text;
-use super::{MessageFormat, MessageProblem, ToolResultPart};
+use super::{CheckedMessage, MessageFormat, MessageProblem, MessageRole, ToolResultPart};
 use crate::thread::fault::{FaultKind, Remedy};
 use crate::thread::raw_json::{RawObject, quoted, text, written_list};
 use std::borrow::Cow;
@@ -122,10 +122,35 @@ impl NormalizedBlocks {
         self.changed = true;
         self.problems.push(MessageProblem::new(fault, call, Remedy::Removed));
     }
+
+    /// Returns the message with the blocks that are left, without thinking at the end of an answer.
+    /// `changed`: whether something else than a block changed.
+    pub(super) fn finish<'a>(
+        mut self,
+        mut looked: CheckedMessage<'a>,
+        mut object: RawObject<'_>,
+        form: MessageFormat,
+        changed: bool,
+    ) -> CheckedMessage<'a> {
+        let mut changed = changed || self.changed;
+        looked.problems.append(&mut self.problems);
+        if looked.speaker == MessageRole::Assistant && trim_thinking(&mut self.kept, form) {
+            looked.removed(FaultKind::TrailingThinking, None);
+            changed = true;
+        }
+        if self.kept.is_empty() {
+            return looked.into_unusable(FaultKind::EmptyMessage);
+        }
+        if changed {
+            object.set(field(form), written_list(&self.kept));
+            looked.text = Cow::Owned(object.write());
+        }
+        looked
+    }
 }
 
 /// Removes thinking at the end of an answer. Returns whether there was any.
-pub(super) fn trim_thinking(blocks: &mut Vec<String>, form: MessageFormat) -> bool {
+fn trim_thinking(blocks: &mut Vec<String>, form: MessageFormat) -> bool {
     let is_thinking = |json: &String| {
         RawObject::parse(json).is_some_and(|block| match form {
             MessageFormat::Anthropic => block

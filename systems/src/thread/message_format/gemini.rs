@@ -1,13 +1,13 @@
 //! Gemini's contents: a part is an object with one field that gives its type, in camel or snake
 //! case.
 
-use super::blocks::NormalizedBlocks;
+use super::blocks::{NormalizedBlocks, put_blocks};
 use super::{
-    CheckedMessage, MessageRole, ToolCallPart, ToolResultPart, as_object, id_in, nonempty_text,
-    own_id,
+    CheckedMessage, MessageFormat, MessageRole, ToolCallPart, ToolResultPart, as_object, id_in,
+    nonempty_text, own_id,
 };
 use crate::thread::fault::FaultKind;
-use crate::thread::raw_json::{RawObject, list, quoted, text, written_list};
+use crate::thread::raw_json::{RawObject, list, quoted, text};
 use std::borrow::Cow;
 
 /// The type fields of a part.
@@ -31,7 +31,7 @@ pub(super) const PARTS: [&str; 17] = [
     "tool_response",
 ];
 
-pub(super) fn check_message<'a>(text: &'a str, mut object: RawObject<'_>) -> CheckedMessage<'a> {
+pub(super) fn check_message<'a>(text: &'a str, object: RawObject<'_>) -> CheckedMessage<'a> {
     let mut looked = CheckedMessage::new(text, MessageRole::Other, own_id(&object));
     let role = object.text("role").map(Cow::into_owned);
     looked.speaker = match role.as_deref() {
@@ -57,16 +57,7 @@ pub(super) fn check_message<'a>(text: &'a str, mut object: RawObject<'_>) -> Che
     for part in &parts {
         tidy_part(part, &mut looked, &mut tidied);
     }
-    changed |= tidied.changed;
-    looked.problems.append(&mut tidied.problems);
-    if tidied.kept.is_empty() {
-        return looked.into_unusable(FaultKind::EmptyMessage);
-    }
-    if changed {
-        object.set("parts", written_list(&tidied.kept));
-        looked.text = Cow::Owned(object.write());
-    }
-    looked
+    tidied.finish(looked, object, MessageFormat::Gemini, changed)
 }
 
 pub(super) fn text_part(said: &str) -> String {
@@ -169,17 +160,13 @@ fn is_empty_text(part: &RawObject<'_>) -> bool {
     part.has("text") && !others && !signed && part.text("text").is_none_or(|text| text.is_empty())
 }
 
-pub(super) fn without_calls(mut object: RawObject<'_>, cut: &[bool]) -> Option<String> {
+pub(super) fn without_calls(object: RawObject<'_>, cut: &[bool]) -> Option<String> {
     let mut cut = cut.iter();
     let mut keep = |json: &&str| {
         let is_call = RawObject::parse(json).is_some_and(|part| call_field(&part).is_some());
         !is_call || !cut.next().copied().unwrap_or(false)
     };
-    let kept: Vec<String> =
-        object.list("parts")?.into_iter().filter(|json| keep(json)).map(str::to_owned).collect();
-    if kept.is_empty() {
-        return None;
-    }
-    object.set("parts", written_list(&kept));
-    Some(object.write())
+    let parts = object.list("parts")?.into_iter();
+    let kept = parts.filter(|json| keep(json)).map(str::to_owned).collect();
+    put_blocks(object, MessageFormat::Gemini, kept)
 }
