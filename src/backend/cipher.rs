@@ -149,6 +149,7 @@ impl fmt::Debug for Cipher {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::model::hex;
 
     const PLACES: [EncryptionContext<'_>; 6] = [
         EncryptionContext::Record(7),
@@ -158,10 +159,6 @@ mod tests {
         EncryptionContext::Spooled("key"),
         EncryptionContext::TextCopy(b"key", 7),
     ];
-
-    fn hex(bytes: &[u8]) -> String {
-        bytes.iter().map(|byte| format!("{byte:02x}")).collect()
-    }
 
     #[test]
     fn what_is_hidden_opens_at_its_place_with_its_key_and_nowhere_else() {

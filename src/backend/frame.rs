@@ -238,11 +238,8 @@ pub(super) fn array<const N: usize>(bytes: &[u8], range: Range<usize>) -> [u8; N
 mod tests {
     use super::*;
     use crate::backend::SealKey;
+    use crate::model::hex;
     use proptest::prelude::*;
-
-    fn hex(bytes: &[u8]) -> String {
-        bytes.iter().map(|byte| format!("{byte:02x}")).collect()
-    }
 
     fn decode(frame: &[u8], position: LogPosition) -> Result<(FrameHeader, RecordHash), FrameFlaw> {
         let head: &[u8; HEADER_BYTES] = frame.first_chunk().ok_or(FrameFlaw::Short)?;

@@ -135,20 +135,14 @@ impl IntegrityBreach {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    fn hex(bytes: &[u8]) -> String {
-        bytes.iter().map(|byte| format!("{byte:02x}")).collect()
-    }
+    use crate::model::{hex, unhex};
 
     /// The bytes were computed by another implementation of BLAKE3, following `docs/format.md`.
     #[test]
     fn seals_have_the_golden_bytes() {
         let key = SealKey::new(&[1; 32], &[2; 16], &[3; 32]);
-        let mut hash = [0; 32];
         let digits = "2ce6c74798babf52eed96ae1c1851011722d91ec63b8c5bea6e9d4865360fa05";
-        for (place, byte) in hash.iter_mut().enumerate() {
-            *byte = u8::from_str_radix(&digits[2 * place..2 * place + 2], 16).unwrap();
-        }
+        let hash = unhex(digits).unwrap();
         assert_eq!(
             hex(&key.record(&hash)),
             "29390831fd233f55e98d3200b67c2d0c4358341614a446b21411a599"

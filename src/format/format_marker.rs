@@ -1,6 +1,7 @@
 //! The file FORMAT, which identifies a folder as a store. It is read before anything else.
 
 use crate::backend::database::DatabasePlace;
+use crate::model::{hex, unhex};
 use std::fmt;
 
 /// The format that this version writes: major, minor. A reader rejects another major version.
@@ -206,22 +207,6 @@ impl FormatMarker {
 /// Returns the check of the preceding lines, for the last line.
 pub(super) fn check(text: &str) -> String {
     hex(blake3::hash(text.as_bytes()).as_bytes().first_chunk::<8>().expect("8 of 32 bytes"))
-}
-
-/// Encodes bytes as hex digits.
-pub(crate) fn hex(bytes: &[u8]) -> String {
-    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
-}
-
-pub(crate) fn unhex<const N: usize>(text: &str) -> Option<[u8; N]> {
-    if text.len() != 2 * N || !text.bytes().all(|digit| digit.is_ascii_hexdigit()) {
-        return None;
-    }
-    let mut bytes = [0; N];
-    for (byte, digits) in bytes.iter_mut().zip(text.as_bytes().chunks(2)) {
-        *byte = u8::from_str_radix(std::str::from_utf8(digits).ok()?, 16).ok()?;
-    }
-    Some(bytes)
 }
 
 #[cfg(test)]

@@ -1,8 +1,8 @@
 //! The file with a store's seal key, kept outside the store; also as a portable file for another
 //! machine.
 
-use super::format_marker::{check, hex, unhex};
-use crate::model::Timestamp;
+use super::format_marker::check;
+use crate::model::{Timestamp, hex, unhex};
 use std::fmt;
 
 const FIRST_LINE: &str = "forge seal key 1";

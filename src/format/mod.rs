@@ -48,7 +48,6 @@ pub use event::{
 pub use fact_page::FactPage;
 pub(crate) use fact_page::FactPageOutline;
 pub use format_marker::{FORMAT_VERSION, FormatMarker, MarkerError};
-pub(crate) use format_marker::{hex, unhex};
 pub use header::{ParentRevision, ResetSource, RevisionHeader};
 pub use keyfile::KeyFile;
 pub use object::{

@@ -12,6 +12,23 @@ pub struct ParseIdError {
     expected: usize,
 }
 
+/// Encodes bytes as hex digits.
+pub(crate) fn hex(bytes: &[u8]) -> String {
+    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
+}
+
+/// Decodes exactly `N` bytes from hex digits.
+pub(crate) fn unhex<const N: usize>(text: &str) -> Option<[u8; N]> {
+    if text.len() != 2 * N || !text.bytes().all(|digit| digit.is_ascii_hexdigit()) {
+        return None;
+    }
+    let mut bytes = [0; N];
+    for (byte, digits) in bytes.iter_mut().zip(text.as_bytes().chunks(2)) {
+        *byte = u8::from_str_radix(std::str::from_utf8(digits).ok()?, 16).ok()?;
+    }
+    Some(bytes)
+}
+
 macro_rules! id {
     ($(#[$doc:meta])* $name:ident, $length:literal) => {
         $(#[$doc])*
@@ -58,18 +75,7 @@ macro_rules! id {
 
             fn from_str(text: &str) -> Result<Self, ParseIdError> {
                 let wrong = || ParseIdError { text: text.to_owned(), expected: 2 * $length };
-                if text.len() != 2 * $length || !text.is_ascii() {
-                    return Err(wrong());
-                }
-                let mut bytes = [0; $length];
-                for (byte, digits) in bytes.iter_mut().zip(text.as_bytes().chunks(2)) {
-                    let digits = std::str::from_utf8(digits).map_err(|_| wrong())?;
-                    if digits.starts_with('+') {
-                        return Err(wrong());
-                    }
-                    *byte = u8::from_str_radix(digits, 16).map_err(|_| wrong())?;
-                }
-                Ok(Self(bytes))
+                unhex(text).map(Self).ok_or_else(wrong)
             }
         }
 

@@ -25,6 +25,7 @@ pub use id::{
     CheckpointId, CloneId, NoticeSalt, ObjectId, OperationId, PackHash, PackId, ParseIdError,
     RefLink, RefNonce, RemoteId, RevisionId, SecretDigest, SessionHandle, SessionId, StateDigest,
 };
+pub(crate) use id::{hex, unhex};
 pub use kind::{Kind, UnknownKind};
 pub use operation::{Operation, OperationAuthor};
 pub use retention::{RetentionPolicy, RetentionReason, is_significant};

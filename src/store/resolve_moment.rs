@@ -15,7 +15,7 @@ use crate::model::time_grammar::{
 };
 use crate::model::{
     AutoTrigger, BranchNumber, Checkpoint, CheckpointId, CheckpointTrigger, Key, Kind, SessionKind,
-    Timestamp, Value,
+    Timestamp, Value, unhex,
 };
 
 /// Sessions, the latest first, in which a time is looked for that is before its own session.
@@ -472,17 +472,8 @@ impl Session {
 
 /// Returns the range of ids with this prefix, as bytes: the first one, and the end of the range.
 fn prefix_range(digits: &str) -> (Vec<u8>, Vec<u8>) {
-    let half: String = digits.chars().take(32).collect();
-    let bytes = |fill: char| -> Vec<u8> {
-        let padded: String =
-            half.chars().chain(std::iter::repeat_n(fill, 32 - half.len())).collect();
-        padded
-            .as_bytes()
-            .chunks(2)
-            .filter_map(|pair| u8::from_str_radix(std::str::from_utf8(pair).ok()?, 16).ok())
-            .collect()
-    };
-    let mut to = bytes('f');
+    let bytes = |padded: String| unhex::<16>(&padded).unwrap_or_default().to_vec();
+    let mut to = bytes(format!("{digits:f<32.32}"));
     to.push(0);
-    (bytes('0'), to)
+    (bytes(format!("{digits:0<32.32}")), to)
 }

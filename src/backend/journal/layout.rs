@@ -61,11 +61,8 @@ pub(crate) fn segment_start(name: &str) -> Option<LogPosition> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::model::hex;
     use proptest::prelude::*;
-
-    fn hex(bytes: &[u8]) -> String {
-        bytes.iter().map(|byte| format!("{byte:02x}")).collect()
-    }
 
     #[test]
     fn a_mark_when_encoded_has_the_golden_bytes() {

@@ -1,8 +1,8 @@
 //! The grant of a session: a text that opens one session of a remote and nothing else.
 
 use super::{RemoteFormatError, SeenRef, SessionKey};
-use crate::format::format_marker::{check, hex, unhex};
-use crate::model::{RefLink, RemoteId, SessionHandle, SessionId};
+use crate::format::format_marker::check;
+use crate::model::{RefLink, RemoteId, SessionHandle, SessionId, hex, unhex};
 
 const BEGIN: &str = "forge-grant-";
 const VERSION: u32 = 1;

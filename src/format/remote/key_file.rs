@@ -1,8 +1,8 @@
 //! The key file of a remote: its secret as text, for the keyring and for other machines.
 
 use super::{RemoteFormatError, RemoteKeys, SeenRef, SeenRefs};
-use crate::format::format_marker::{check, hex, unhex};
-use crate::model::RemoteId;
+use crate::format::format_marker::check;
+use crate::model::{RemoteId, hex, unhex};
 use std::fmt::{self, Write as _};
 
 const FIRST_LINE: &str = "forge remote key ";

@@ -1,8 +1,8 @@
 //! The marker of a remote: an object that names the remote, read before anything else.
 
 use super::{RemoteFormatError, RemoteKeys, check_limit};
-use crate::format::format_marker::{check, hex, unhex};
-use crate::model::RemoteId;
+use crate::format::format_marker::check;
+use crate::model::{RemoteId, hex, unhex};
 
 /// The format of remotes that this version writes: major, minor. Another major version is rejected.
 pub const REMOTE_VERSION: (u32, u32) = (1, 0);

@@ -446,7 +446,7 @@ proptest! {
 fn golden(name: &str, now: &[u8]) -> Vec<u8> {
     let path = format!("{}/tests/golden/{name}.hex", env!("CARGO_MANIFEST_DIR"));
     if !std::path::Path::new(&path).exists() && std::env::var_os("FORGE_WRITE_GOLDEN").is_some() {
-        let lines = now.chunks(32).map(|line| format!("{}\n", crate::format::hex(line)));
+        let lines = now.chunks(32).map(|line| format!("{}\n", crate::model::hex(line)));
         std::fs::write(&path, lines.collect::<String>()).unwrap();
     }
     let text = std::fs::read_to_string(&path).unwrap();

@@ -5,9 +5,8 @@ use super::{SessionWrite, WriteReport};
 use crate::engine::random::random;
 use crate::engine::revision_plan::ClaimChange;
 use crate::error::Result;
-use crate::format::hex;
 use crate::model::claim::{Dependency, TypedRecord};
-use crate::model::{Fact, FactOrigin, Key, Kind, Value, rule};
+use crate::model::{Fact, FactOrigin, Key, Kind, Value, hex, rule};
 use crate::store::{Session, WriteContext};
 
 impl SessionWrite<'_> {
