@@ -162,8 +162,7 @@ impl SpoolRecordBuilder<'_> {
         for one in &waiting.checkpoints {
             let seen = one.checkpoint.revision.filter(|_| as_named).max(noted);
             if let Some(checkpoint) = self.checkpoint(number, branch, seen, one)? {
-                let checkpoint = Box::new(checkpoint);
-                self.push(RecordChange::Checkpoint { session: number, checkpoint })?;
+                self.push(RecordChange::checkpoint(number, checkpoint))?;
             }
         }
         let takes_over = waiting.used || self.refs.last_used.is_none();

@@ -331,6 +331,22 @@ impl RecordChange {
         Self::Switched { session, branch, time, elsewhere: false }
     }
 
+    /// Makes the change of what a branch is.
+    #[must_use]
+    pub fn branch_changed(
+        session: SessionNumber,
+        branch: BranchNumber,
+        change: BranchChange,
+    ) -> Self {
+        Self::BranchChanged { session, branch, change: Box::new(change) }
+    }
+
+    /// Makes the change that saves a checkpoint.
+    #[must_use]
+    pub fn checkpoint(session: SessionNumber, checkpoint: Checkpoint) -> Self {
+        Self::Checkpoint { session, checkpoint: Box::new(checkpoint) }
+    }
+
     /// Returns the session that this changes; `None` if it concerns the list of sessions or an
     /// object.
     #[must_use]

@@ -51,10 +51,7 @@ impl Session {
             let Some(new) = self.amended(&old, &amend)? else {
                 return Ok((None, (old, false)));
             };
-            let changes = vec![RecordChange::Checkpoint {
-                session: self.number,
-                checkpoint: Box::new(new.clone()),
-            }];
+            let changes = vec![RecordChange::checkpoint(self.number, new.clone())];
             let record = Record { operation: operation.clone(), changes };
             Ok((Some(record), (new, true)))
         })

@@ -110,11 +110,7 @@ impl Session {
             }
             let changed = (status, &metadata) != (old.status, &old.metadata);
             let change = BranchChange { time: act.now, status, metadata };
-            let changes = vec![RecordChange::BranchChanged {
-                session: self.number,
-                branch,
-                change: Box::new(change),
-            }];
+            let changes = vec![RecordChange::branch_changed(self.number, branch, change)];
             let record = Record { operation: operation.clone(), changes };
             Ok((changed.then_some(record), changed))
         })
@@ -154,10 +150,7 @@ impl Session {
                     body: Value::Null,
                     key: None,
                 };
-                changes.push(RecordChange::Checkpoint {
-                    session: self.number,
-                    checkpoint: Box::new(checkpoint),
-                });
+                changes.push(RecordChange::checkpoint(self.number, checkpoint));
             }
             Ok((Some(Record { operation: operation.clone(), changes }), Some(left)))
         })

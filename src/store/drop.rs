@@ -60,10 +60,7 @@ impl Session {
                     return Err(Error::not_found("checkpoint that stays", id.to_string()));
                 }
                 let new = self.amended(&self.known_checkpoint(&view, id)?, &amend)?;
-                changes.extend(new.map(|checkpoint| RecordChange::Checkpoint {
-                    session,
-                    checkpoint: Box::new(checkpoint),
-                }));
+                changes.extend(new.map(|new| RecordChange::checkpoint(session, new)));
             }
             if !dropped.is_empty() {
                 changes.push(RecordChange::Pruned { session });

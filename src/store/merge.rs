@@ -150,11 +150,7 @@ impl Session {
                 let (status, metadata) = (BranchStatus::Merged, now.metadata.clone());
                 let change = BranchChange { time: operation.time, status, metadata };
                 let branch = worked.source.0;
-                changes.push(RecordChange::BranchChanged {
-                    session: self.number,
-                    branch,
-                    change: Box::new(change),
-                });
+                changes.push(RecordChange::branch_changed(self.number, branch, change));
             }
             if !merging.quietly {
                 let checkpoint = Checkpoint {
@@ -169,8 +165,7 @@ impl Session {
                     body: Value::Null,
                     key: None,
                 };
-                let boxed = Box::new(checkpoint.clone());
-                changes.push(RecordChange::Checkpoint { session: self.number, checkpoint: boxed });
+                changes.push(RecordChange::checkpoint(self.number, checkpoint.clone()));
                 worked.report.checkpoint = Some(checkpoint);
             }
             worked.report.operation = Some(operation.id);

@@ -70,31 +70,21 @@ impl Session {
                         .push(RecordChange::CheckpointShown { session, checkpoint: old.clone() });
                 }
                 OperationEffect::BranchMade { branch } => {
-                    self.check_unused(desk, *branch, target, done_by)?;
-                    changes.push(RecordChange::BranchHidden {
-                        session,
-                        branch: *branch,
-                        hidden: true,
-                    });
+                    let branch = *branch;
+                    self.check_unused(desk, branch, target, done_by)?;
+                    changes.push(RecordChange::BranchHidden { session, branch, hidden: true });
                 }
                 OperationEffect::BranchHidden { branch, hidden, .. } => {
-                    if *hidden {
-                        self.check_name_free(desk, *branch)?;
+                    let (branch, hidden) = (*branch, !hidden);
+                    if !hidden {
+                        self.check_name_free(desk, branch)?;
                     }
-                    changes.push(RecordChange::BranchHidden {
-                        session,
-                        branch: *branch,
-                        hidden: !hidden,
-                    });
+                    changes.push(RecordChange::BranchHidden { session, branch, hidden });
                 }
                 OperationEffect::BranchChanged { branch, old } => {
                     let mut change = old.clone();
                     change.time = operation.time;
-                    changes.push(RecordChange::BranchChanged {
-                        session,
-                        branch: *branch,
-                        change: Box::new(change),
-                    });
+                    changes.push(RecordChange::branch_changed(session, *branch, change));
                 }
                 OperationEffect::Switched { old, .. } => {
                     changes.push(RecordChange::switched(session, *old, operation.time));

@@ -130,8 +130,7 @@ impl SessionWrite<'_> {
                 if replaces && !is_new {
                     changes.extend(replacing(&desk.view()?, number, &checkpoint, &changes)?);
                 } else {
-                    let checkpoint = Box::new(checkpoint.clone());
-                    changes.push(RecordChange::Checkpoint { session: number, checkpoint });
+                    changes.push(RecordChange::checkpoint(number, checkpoint.clone()));
                 }
                 done.checkpoints += 1;
                 done.checkpoint = Some(checkpoint);

@@ -271,8 +271,7 @@ impl Reapply<'_> {
                 Some((known.sequence, checkpoint.sequence))
             }
         };
-        let checkpoint = Box::new(checkpoint);
-        let change = RecordChange::Checkpoint { session: self.new, checkpoint };
+        let change = RecordChange::checkpoint(self.new, checkpoint);
         Ok(PlannedStep { number, ..change.into() })
     }
 

@@ -74,7 +74,7 @@ impl SessionReplay<'_> {
             OperationEffect::CheckpointChanged { old } => {
                 let checkpoint = self.version(&old.id)?;
                 self.visible.insert(checkpoint.id, checkpoint.time);
-                one(RecordChange::Checkpoint { session, checkpoint: Box::new(checkpoint) })
+                one(RecordChange::checkpoint(session, checkpoint))
             }
             OperationEffect::CheckpointHidden { old } => {
                 self.visible.remove(&old.id);
@@ -87,7 +87,7 @@ impl SessionReplay<'_> {
                 let change = self.refs.branch(branch)?.changes.get(*told).cloned();
                 *told += 1;
                 let change = change.ok_or_else(|| Error::missing("what a branch became"))?;
-                one(RecordChange::BranchChanged { session, branch, change: Box::new(change) })
+                one(RecordChange::branch_changed(session, branch, change))
             }
             OperationEffect::BranchHidden { branch, hidden, .. } => {
                 one(RecordChange::BranchHidden { session, branch, hidden })
