@@ -7,6 +7,20 @@ use crate::error::CommandError;
 use crate::session_reader::SessionReader;
 use crate::verb::{Verb, VerbResult, find_report};
 use forge_store::store::Session;
+use rmcp::model::{ClientCapabilities, InputResponses};
+
+/// What is known about the client of a call.
+#[derive(Clone, Debug, Default)]
+pub struct McpClient {
+    /// Whether a result may be a question (the protocol of 2026-07-28).
+    pub may_be_asked: bool,
+    /// Its declared capabilities.
+    pub capabilities: Option<ClientCapabilities>,
+    /// Its answers to an earlier question.
+    pub responses: Option<InputResponses>,
+    /// The state that came with that question.
+    pub state: Option<String>,
+}
 
 /// The state of one request.
 pub(super) struct McpRequest {
@@ -15,6 +29,8 @@ pub(super) struct McpRequest {
     /// Why this session was chosen.
     pub(super) chosen_by: ChosenBy,
     pub(super) warnings: Vec<String>,
+    /// Known only in a call of a tool.
+    pub(super) client: McpClient,
 }
 
 impl McpRequest {
@@ -28,7 +44,7 @@ impl McpRequest {
         global.json = true;
         let mut context = Context::capturing(global, setting.environment.clone())?;
         let chosen_by = session_choice::choose_session(&mut context, session, to)?;
-        Ok(Self { context, chosen_by, warnings: Vec::new() })
+        Ok(Self { context, chosen_by, warnings: Vec::new(), client: McpClient::default() })
     }
 
     pub(super) fn run<V: Verb>(&mut self, verb: &V) -> VerbResult<V> {

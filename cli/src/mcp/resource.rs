@@ -4,7 +4,7 @@ use super::ServerSetup;
 use super::answer::{self, TEXT_BYTES, cut};
 use super::request::McpRequest;
 use super::session_choice::SessionUse;
-use super::tool::{self, BriefTool, DiffTool, StateTool, TimelineTool};
+use super::tool::{self, BriefArguments, DiffArguments, StateArguments, TimelineArguments};
 use crate::commands::session::SessionListArgs;
 use crate::error::CommandError;
 use crate::output::report_value;
@@ -138,23 +138,23 @@ pub(super) fn read(uri: &str, setting: &ServerSetup) -> Result<Value, CommandErr
         .map_err(|_| unknown_address(uri))?;
     let parts: Vec<&str> = parts.iter().map(String::as_str).collect();
     match parts.as_slice() {
-        ["brief"] => tool::run_to_json::<BriefTool>(JsonObject::new(), setting),
-        ["timeline"] => tool::run_to_json::<TimelineTool>(JsonObject::new(), setting),
+        ["brief"] => tool::run_to_json::<BriefArguments>(JsonObject::new(), setting),
+        ["timeline"] => tool::run_to_json::<TimelineArguments>(JsonObject::new(), setting),
         ["sessions"] => sessions(setting),
         ["checkpoint", id] if !id.is_empty() => checkpoint_document(id, setting),
         ["session", session, "brief"] => {
-            tool::run_to_json::<BriefTool>(arguments([("session", session)]), setting)
+            tool::run_to_json::<BriefArguments>(arguments([("session", session)]), setting)
         }
         ["session", session, "timeline"] => {
-            tool::run_to_json::<TimelineTool>(arguments([("session", session)]), setting)
+            tool::run_to_json::<TimelineArguments>(arguments([("session", session)]), setting)
         }
-        ["session", session, "state", moment] => tool::run_to_json::<StateTool>(
+        ["session", session, "state", moment] => tool::run_to_json::<StateArguments>(
             arguments([("session", session), ("at", moment)]),
             setting,
         ),
         ["session", session, "diff", from, to] => {
             let given = arguments([("session", session), ("from", from), ("to", to)]);
-            tool::run_to_json::<DiffTool>(given, setting)
+            tool::run_to_json::<DiffArguments>(given, setting)
         }
         ["session", session, "entity", kind, id] => {
             entity_document(kind, arguments([("session", session), ("id", id)]), setting)
@@ -179,7 +179,7 @@ fn entity_document(
 ) -> Result<Value, CommandError> {
     given.insert("kinds".to_owned(), json!([kind]));
     given.insert("full".to_owned(), true.into());
-    tool::run_to_json::<StateTool>(given, setting)
+    tool::run_to_json::<StateArguments>(given, setting)
 }
 
 fn unknown_address(uri: &str) -> CommandError {
@@ -218,7 +218,7 @@ fn checkpoint_document(id: &str, setting: &ServerSetup) -> Result<Value, Command
     let shown = CheckpointJson::with_body(&session, checkpoint, false)?;
     let moment = format!("#{}", checkpoint.sequence);
     let state = arguments([("session", &name.as_str()), ("at", &moment.as_str())]);
-    let state = tool::run_to_json::<StateTool>(state, setting)?;
+    let state = tool::run_to_json::<StateArguments>(state, setting)?;
     answer::json(&json!({ "checkpoint": shown, "state": state }))
 }
 

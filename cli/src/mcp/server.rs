@@ -1,6 +1,6 @@
 //! The protocol: requests in, results out, in both eras of the protocol.
 
-use super::tool::McpClient;
+use super::request::McpClient;
 use super::work_queue::{PendingResult, WorkQueue};
 use super::{ServerSetup, answer, prompt, resource, tool};
 use crate::error::{CommandError, CommandErrorKind};
@@ -140,7 +140,7 @@ impl ServerHandler for ForgeServer {
         let arguments = request.arguments.unwrap_or_default();
         // Queued here and not in the future: this is the order of the requests.
         let asked = tool::find(&request.name)
-            .map(|entry| self.run(move |setting| Ok(entry.call(arguments, setting, &client))));
+            .map(|entry| self.run(move |setting| Ok(entry.call(arguments, setting, client))));
         async move {
             let Some(asked) = asked else {
                 let name = answer::cut_text(&request.name);

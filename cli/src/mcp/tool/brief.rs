@@ -3,7 +3,7 @@
 use super::super::answer::{AnswerPlace, ToolAnswer};
 use super::super::request::McpRequest;
 use super::super::resource;
-use super::{McpClient, McpTool, ToolEffect, ToolReply, parse_optional};
+use super::{McpTool, ToolEffect, ToolReply, parse_optional};
 use crate::commands::brief::BriefArgs;
 use crate::error::CommandError;
 use crate::report::brief::BriefLists;
@@ -17,8 +17,6 @@ const BUDGET_BYTES: usize = 4000;
 const LEAST_BYTES: usize = 500;
 /// The maximum size, in bytes.
 const MOST_BYTES: usize = 12_000;
-
-pub(in crate::mcp) struct BriefTool;
 
 /// Arguments of `brief`.
 #[derive(Debug, Deserialize, JsonSchema)]
@@ -52,26 +50,21 @@ pub(in crate::mcp) struct BriefAnswer {
     warnings: Vec<String>,
 }
 
-impl McpTool for BriefTool {
+impl McpTool for BriefArguments {
     const NAME: &'static str = "brief";
     const TITLE: &'static str = "Brief";
     const ABOUT: &'static str = "Show on one page what is known, refuted and open: call it first in a session, after \
         a compaction, and whenever you are not sure what was tried already.";
     const EFFECT: ToolEffect = ToolEffect::Reads;
-    type Arguments = BriefArguments;
     type Found = BriefAnswer;
 
-    fn session(arguments: &BriefArguments) -> Option<&str> {
-        arguments.session.as_deref()
+    fn session(&self) -> Option<&str> {
+        self.session.as_deref()
     }
 
-    fn run(
-        given: &BriefArguments,
-        request: &mut McpRequest,
-        _: &McpClient,
-    ) -> Result<ToolReply<BriefAnswer>, CommandError> {
-        let budget = Some(given.budget.unwrap_or(BUDGET_BYTES).clamp(LEAST_BYTES, MOST_BYTES));
-        let at = parse_optional("at", given.at.as_ref())?;
+    fn run(&self, request: &mut McpRequest) -> Result<ToolReply<BriefAnswer>, CommandError> {
+        let budget = Some(self.budget.unwrap_or(BUDGET_BYTES).clamp(LEAST_BYTES, MOST_BYTES));
+        let at = parse_optional("at", self.at.as_ref())?;
         let brief = request.run(&BriefArgs { at, budget })?;
         let session = brief.session.unwrap_or_default();
         let uri = (!session.is_empty()).then(|| resource::timeline(&session));

@@ -2,13 +2,11 @@
 
 use super::super::request::McpRequest;
 use super::record::{WrittenAnswer, run_write};
-use super::{McpClient, McpTool, ToolEffect, ToolReply, parse_argument, parse_optional};
+use super::{McpTool, ToolEffect, ToolReply, parse_argument, parse_optional};
 use crate::commands::checkpoint::CheckpointCreateArgs;
 use crate::error::CommandError;
 use schemars::JsonSchema;
 use serde::Deserialize;
-
-pub(super) struct CheckpointTool;
 
 /// Arguments of `checkpoint`.
 #[derive(Debug, Deserialize, JsonSchema)]
@@ -25,28 +23,23 @@ pub(in crate::mcp) struct CheckpointArguments {
     session: Option<String>,
 }
 
-impl McpTool for CheckpointTool {
+impl McpTool for CheckpointArguments {
     const NAME: &'static str = "checkpoint";
     const TITLE: &'static str = "Name this moment";
     const ABOUT: &'static str = "Name this moment so that you can find it, compare with it and go back to it. Costs \
         a few bytes. Every change is kept, also without a checkpoint.";
     const EFFECT: ToolEffect = ToolEffect::Adds;
-    type Arguments = CheckpointArguments;
     type Found = WrittenAnswer;
 
-    fn session(arguments: &CheckpointArguments) -> Option<&str> {
-        arguments.session.as_deref()
+    fn session(&self) -> Option<&str> {
+        self.session.as_deref()
     }
 
-    fn run(
-        given: &CheckpointArguments,
-        request: &mut McpRequest,
-        _: &McpClient,
-    ) -> Result<ToolReply<WrittenAnswer>, CommandError> {
-        let message = crate::args::value::non_empty_text(&given.message)
+    fn run(&self, request: &mut McpRequest) -> Result<ToolReply<WrittenAnswer>, CommandError> {
+        let message = crate::args::value::non_empty_text(&self.message)
             .map_err(|error| CommandError::invalid(format!("'message': {error}")))?;
-        let tags: Result<_, _> = given.tags.iter().map(|tag| parse_argument("tags", tag)).collect();
-        let at = parse_optional("at", given.at.as_ref())?;
+        let tags: Result<_, _> = self.tags.iter().map(|tag| parse_argument("tags", tag)).collect();
+        let at = parse_optional("at", self.at.as_ref())?;
         run_write(
             request,
             "checkpoint",

@@ -5,7 +5,7 @@ use super::super::request::{McpRequest, session_name};
 use super::super::schema::KindWord;
 use super::super::{cursor, resource};
 use super::state::StateMoment;
-use super::{McpClient, McpTool, ToolEffect, ToolReply, parse_argument};
+use super::{McpTool, ToolEffect, ToolReply, parse_argument};
 use crate::args::value::MomentArg as Given;
 use crate::error::CommandError;
 use crate::report::diff::readable;
@@ -19,8 +19,6 @@ use serde_json::Value;
 
 /// The default number of rows in a page.
 const ROWS: usize = 40;
-
-pub(in crate::mcp) struct DiffTool;
 
 /// Arguments of `diff`.
 #[derive(Debug, Deserialize, JsonSchema)]
@@ -106,51 +104,46 @@ pub(in crate::mcp) struct DiffAnswer {
 /// The key of a row: kind, id, field.
 type DiffRowKey = (u8, String, Option<String>);
 
-impl McpTool for DiffTool {
+impl McpTool for DiffArguments {
     const NAME: &'static str = "diff";
     const TITLE: &'static str = "What changed";
     const ABOUT: &'static str = "Compare any two moments: what was added, removed, settled, and which fields changed \
         from what to what. Get the next page with 'cursor'.";
     const EFFECT: ToolEffect = ToolEffect::Reads;
-    type Arguments = DiffArguments;
     type Found = DiffAnswer;
 
-    fn session(arguments: &DiffArguments) -> Option<&str> {
-        arguments.session.as_deref()
+    fn session(&self) -> Option<&str> {
+        self.session.as_deref()
     }
 
-    fn run(
-        given: &DiffArguments,
-        request: &mut McpRequest,
-        _: &McpClient,
-    ) -> Result<ToolReply<DiffAnswer>, CommandError> {
+    fn run(&self, request: &mut McpRequest) -> Result<ToolReply<DiffAnswer>, CommandError> {
         let reading = request.reading()?;
         let session = &reading.session;
-        let from: Given = parse_argument("from", &given.from)?;
+        let from: Given = parse_argument("from", &self.from)?;
         let from = workspace::point(&request.context, session, &from)?;
-        let to = match &given.to {
+        let to = match &self.to {
             Some(to) => workspace::point(&request.context, session, &parse_argument("to", to)?)?,
             None => session.head()?,
         };
         let found = session.compare(&from, &to)?;
-        let kinds: Vec<Kind> = given.kinds.iter().map(|KindWord(kind)| *kind).collect();
+        let kinds: Vec<Kind> = self.kinds.iter().map(|KindWord(kind)| *kind).collect();
         let mut changes = found.changes;
         changes.retain(|change| kinds.is_empty() || kinds.contains(&change.kind));
         let (count, said) = (changes.len(), summary(&changes, found.time_delta_micros));
         changes.sort_by_cached_key(key);
         let words: Vec<&str> = kinds.iter().map(|kind| kind.name()).collect();
-        let question = (&given.from, &given.to, &words, &given.session);
-        if let Some(cursor) = &given.cursor {
+        let question = (&self.from, &self.to, &words, &self.session);
+        if let Some(cursor) = &self.cursor {
             let after: DiffRowKey = cursor::decode(&question, cursor)?;
             changes.retain(|change| key(change) > after);
         }
         let keys: Vec<DiffRowKey> = changes.iter().map(key).collect();
-        let limit = given.limit.unwrap_or(ROWS).clamp(1, MOST_ROWS);
+        let limit = self.limit.unwrap_or(ROWS).clamp(1, MOST_ROWS);
         let (changes, more) = page(changes.into_iter().map(|change| Ok(change.into())), limit)?;
         let next_cursor = more.then(|| cursor::encode(&question, &keys[changes.len() - 1]));
         let name = session_name(session)?;
-        let to_name = given.to.as_deref().unwrap_or("HEAD");
-        let uri = resource::diff(&name, &given.from, to_name);
+        let to_name = self.to.as_deref().unwrap_or("HEAD");
+        let uri = resource::diff(&name, &self.from, to_name);
         let found = DiffAnswer {
             place: AnswerPlace { session: name, chosen_by: request.chosen_by },
             from: StateMoment::from_point(session, &from)?,
@@ -162,7 +155,7 @@ impl McpTool for DiffTool {
             next_cursor,
             warnings: request.take_warnings(),
         };
-        Ok(ToolAnswer::new(found).linked(uri, format!("{} to {to_name}", given.from)).into())
+        Ok(ToolAnswer::new(found).linked(uri, format!("{} to {to_name}", self.from)).into())
     }
 }
 

@@ -11,19 +11,17 @@ mod story;
 mod timeline;
 mod why;
 
-pub(super) use brief::BriefTool;
-pub(super) use diff::DiffTool;
-pub(super) use state::StateTool;
-pub(super) use timeline::TimelineTool;
+pub(super) use brief::BriefArguments;
+pub(super) use diff::DiffArguments;
+pub(super) use state::StateArguments;
+pub(super) use timeline::TimelineArguments;
 
 use super::answer::{self, ToolAnswer};
-use super::request::McpRequest;
+use super::request::{McpClient, McpRequest};
 use super::session_choice::SessionUse;
 use super::{ServerSetup, schema};
 use crate::error::CommandError;
-use rmcp::model::{
-    CallToolResponse, ClientCapabilities, InputResponses, JsonObject, Tool, ToolAnnotations,
-};
+use rmcp::model::{CallToolResponse, JsonObject, Tool, ToolAnnotations};
 use schemars::JsonSchema;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
@@ -41,23 +39,19 @@ pub(super) enum ToolEffect {
     Replaces,
 }
 
-pub(super) trait McpTool {
+/// The arguments of a tool, and what it does with them.
+pub(super) trait McpTool: DeserializeOwned + JsonSchema {
     const NAME: &'static str;
     const TITLE: &'static str;
     /// Its description for models: when to use it.
     const ABOUT: &'static str;
     const EFFECT: ToolEffect;
-    type Arguments: DeserializeOwned + JsonSchema;
     /// The type of its answer.
     type Found: Serialize + JsonSchema;
 
-    fn session(arguments: &Self::Arguments) -> Option<&str>;
+    fn session(&self) -> Option<&str>;
 
-    fn run(
-        arguments: &Self::Arguments,
-        request: &mut McpRequest,
-        client: &McpClient,
-    ) -> Result<ToolReply<Self::Found>, CommandError>;
+    fn run(&self, request: &mut McpRequest) -> Result<ToolReply<Self::Found>, CommandError>;
 }
 
 /// The result of a call.
@@ -73,21 +67,8 @@ impl<T> From<ToolAnswer<T>> for ToolReply<T> {
     }
 }
 
-/// What is known about the client of a call.
-#[derive(Clone, Debug, Default)]
-pub struct McpClient {
-    /// Whether a result may be a question (the protocol of 2026-07-28).
-    pub may_be_asked: bool,
-    /// Its declared capabilities.
-    pub capabilities: Option<ClientCapabilities>,
-    /// Its answers to an earlier question.
-    pub responses: Option<InputResponses>,
-    /// The state that came with that question.
-    pub state: Option<String>,
-}
-
 type ToolFunction =
-    fn(JsonObject, &ServerSetup, &McpClient) -> Result<CallToolResponse, CommandError>;
+    fn(JsonObject, &ServerSetup, McpClient) -> Result<CallToolResponse, CommandError>;
 
 #[derive(Debug)]
 pub struct ToolEntry {
@@ -98,19 +79,19 @@ pub struct ToolEntry {
 
 static TABLE: LazyLock<Vec<ToolEntry>> = LazyLock::new(|| {
     vec![
-        entry::<BriefTool>(),
-        entry::<story::StoryTool>(),
-        entry::<record::HypothesisTool>(),
-        entry::<record::FindingTool>(),
-        entry::<record::VerificationTool>(),
-        entry::<record::GapTool>(),
-        entry::<checkpoint::CheckpointTool>(),
-        entry::<TimelineTool>(),
-        entry::<StateTool>(),
-        entry::<DiffTool>(),
-        entry::<why::WhyTool>(),
-        entry::<search::SearchTool>(),
-        entry::<restore::RestoreTool>(),
+        entry::<BriefArguments>(),
+        entry::<story::StoryArguments>(),
+        entry::<record::HypothesisArguments>(),
+        entry::<record::FindingArguments>(),
+        entry::<record::VerificationArguments>(),
+        entry::<record::GapArguments>(),
+        entry::<checkpoint::CheckpointArguments>(),
+        entry::<TimelineArguments>(),
+        entry::<StateArguments>(),
+        entry::<DiffArguments>(),
+        entry::<why::WhyArguments>(),
+        entry::<search::SearchArguments>(),
+        entry::<restore::RestoreArguments>(),
     ]
 });
 
@@ -129,7 +110,7 @@ impl ToolEntry {
         &self,
         arguments: JsonObject,
         setting: &ServerSetup,
-        client: &McpClient,
+        client: McpClient,
     ) -> CallToolResponse {
         (self.run)(arguments, setting, client)
             .unwrap_or_else(|error| answer::error_result(&error).into())
@@ -142,7 +123,7 @@ fn entry<T: McpTool>() -> ToolEntry {
         .destructive(T::EFFECT == ToolEffect::Replaces)
         .idempotent(T::EFFECT != ToolEffect::Adds)
         .open_world(false);
-    let tool = Tool::new(T::NAME, T::ABOUT, Arc::new(schema::input::<T::Arguments>()))
+    let tool = Tool::new(T::NAME, T::ABOUT, Arc::new(schema::input::<T>()))
         .with_title(T::TITLE)
         .with_raw_output_schema(Arc::new(schema::output::<T::Found>()))
         .with_annotations(annotations);
@@ -152,22 +133,24 @@ fn entry<T: McpTool>() -> ToolEntry {
 fn call<T: McpTool>(
     arguments: JsonObject,
     setting: &ServerSetup,
-    client: &McpClient,
+    client: McpClient,
 ) -> Result<CallToolResponse, CommandError> {
-    let arguments: T::Arguments = parse_arguments(arguments)?;
-    let mut request = begin_request::<T>(&arguments, setting)?;
-    match T::run(&arguments, &mut request, client)? {
+    let (tool, mut request) = begin::<T>(arguments, setting)?;
+    request.client = client;
+    match tool.run(&mut request)? {
         ToolReply::Answer(answer) => Ok(answer.into_result()?.into()),
         ToolReply::Question(question) => Ok((*question).into()),
     }
 }
 
-fn begin_request<T: McpTool>(
-    arguments: &T::Arguments,
+fn begin<T: McpTool>(
+    arguments: JsonObject,
     setting: &ServerSetup,
-) -> Result<McpRequest, CommandError> {
+) -> Result<(T, McpRequest), CommandError> {
+    let tool: T = parse_arguments(arguments)?;
     let to = if T::EFFECT == ToolEffect::Adds { SessionUse::Writes } else { SessionUse::Reads };
-    McpRequest::begin(setting, T::session(arguments), to)
+    let request = McpRequest::begin(setting, tool.session(), to)?;
+    Ok((tool, request))
 }
 
 /// Runs a tool with arguments that forge itself made, and returns its answer as JSON.
@@ -175,9 +158,8 @@ pub(super) fn run_to_json<T: McpTool>(
     arguments: JsonObject,
     setting: &ServerSetup,
 ) -> Result<Value, CommandError> {
-    let arguments: T::Arguments = parse_arguments(arguments)?;
-    let mut request = begin_request::<T>(&arguments, setting)?;
-    match T::run(&arguments, &mut request, &McpClient::default())? {
+    let (tool, mut request) = begin::<T>(arguments, setting)?;
+    match tool.run(&mut request)? {
         ToolReply::Answer(answer) => answer::json(&answer.found),
         ToolReply::Question(_) => Err(CommandError::internal("reading asks nothing")),
     }

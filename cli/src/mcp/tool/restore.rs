@@ -1,10 +1,10 @@
 //! The tool `restore`: restores claims after the changes were shown and confirmed.
 
 use super::super::answer::{AnswerPlace, ToolAnswer};
-use super::super::request::McpRequest;
+use super::super::request::{McpClient, McpRequest};
 use super::super::resource;
 use super::diff::ChangeRow;
-use super::{McpClient, McpTool, ToolEffect, ToolReply, parse_argument};
+use super::{McpTool, ToolEffect, ToolReply, parse_argument};
 use crate::args::value::MomentArg;
 use crate::commands::checkpoint::CheckpointRestoreArgs;
 use crate::error::CommandError;
@@ -24,8 +24,6 @@ use serde_json::Value;
 const CHANGES: usize = 30;
 /// The name of the question, and of its one field.
 const QUESTION: &str = "confirm";
-
-pub(super) struct RestoreTool;
 
 /// Arguments of `restore`.
 #[derive(Debug, Deserialize, JsonSchema)]
@@ -88,31 +86,26 @@ enum RestoreConsent {
     Open,
 }
 
-impl McpTool for RestoreTool {
+impl McpTool for RestoreArguments {
     const NAME: &'static str = "restore";
     const TITLE: &'static str = "Go back to a moment";
     const ABOUT: &'static str = "Restore the hypotheses, beliefs, gaps and notes of a moment, as a new revision \
         ('forge undo' reverts it; facts and files stay as they are). It shows first what would change: the user is \
         asked if the client can ask; otherwise call again with the preview's 'confirm_token' in 'confirm'.";
     const EFFECT: ToolEffect = ToolEffect::Replaces;
-    type Arguments = RestoreArguments;
     type Found = RestoreAnswer;
 
-    fn session(arguments: &RestoreArguments) -> Option<&str> {
-        arguments.session.as_deref()
+    fn session(&self) -> Option<&str> {
+        self.session.as_deref()
     }
 
-    fn run(
-        given: &RestoreArguments,
-        request: &mut McpRequest,
-        client: &McpClient,
-    ) -> Result<ToolReply<RestoreAnswer>, CommandError> {
-        let which: MomentArg = parse_argument("moment", &given.moment)?;
+    fn run(&self, request: &mut McpRequest) -> Result<ToolReply<RestoreAnswer>, CommandError> {
+        let which: MomentArg = parse_argument("moment", &self.moment)?;
         let reading = request.reading()?;
         let point = workspace::point(&request.context, &reading.session, &which)?;
         let token = token(&reading.session, &point)?;
         drop(reading);
-        match consent(given, client, &token) {
+        match consent(self, &request.client, &token) {
             RestoreConsent::Given => {
                 let report =
                     request.run(&CheckpointRestoreArgs::<false> { which, dry_run: false })?;
@@ -129,10 +122,10 @@ impl McpTool for RestoreTool {
             RestoreConsent::Open => {
                 let report =
                     request.run(&CheckpointRestoreArgs::<false> { which, dry_run: true })?;
-                if can_ask(client) {
+                if can_ask(&request.client) {
                     return Ok(ToolReply::Question(Box::new(question(&report, &token)?)));
                 }
-                let stale = given.confirm.is_some() || client.state.is_some();
+                let stale = self.confirm.is_some() || request.client.state.is_some();
                 let next = if stale {
                     "something was written since that preview, or it was another moment's: look at this one, and \
                      call again with its 'confirm_token' in 'confirm'"

@@ -4,7 +4,7 @@ use super::super::answer::{AnswerPlace, ToolAnswer, page};
 use super::super::request::{McpRequest, session_name};
 use super::super::schema::KindWord;
 use super::super::{cursor, resource};
-use super::{McpClient, McpTool, ToolEffect, ToolReply, parse_optional};
+use super::{McpTool, ToolEffect, ToolReply, parse_optional};
 use crate::commands::search::SearchArgs;
 use crate::error::CommandError;
 use crate::report::search::{HitLine, SearchReport};
@@ -18,8 +18,6 @@ const HITS: usize = 20;
 const MOST_HITS: usize = 50;
 /// The maximum number of links in an answer.
 const LINKS: usize = 5;
-
-pub(super) struct SearchTool;
 
 /// Arguments of `search`.
 #[derive(Debug, Deserialize, JsonSchema)]
@@ -107,49 +105,44 @@ pub(in crate::mcp) struct SearchAnswer {
     warnings: Vec<String>,
 }
 
-impl McpTool for SearchTool {
+impl McpTool for SearchArguments {
     const NAME: &'static str = "search";
     const TITLE: &'static str = "Search";
     const ABOUT: &'static str = "Find words in everything that was ever said or recorded: messages, commands and \
         their output, edits, hypotheses, notes, checkpoints, also what was changed or removed later. Says when it \
         was first said and at which revision, which 'state' takes. Get the next page with 'cursor'.";
     const EFFECT: ToolEffect = ToolEffect::Reads;
-    type Arguments = SearchArguments;
     type Found = SearchAnswer;
 
-    fn session(arguments: &SearchArguments) -> Option<&str> {
-        arguments.session.as_deref()
+    fn session(&self) -> Option<&str> {
+        self.session.as_deref()
     }
 
-    fn run(
-        given: &SearchArguments,
-        request: &mut McpRequest,
-        _: &McpClient,
-    ) -> Result<ToolReply<SearchAnswer>, CommandError> {
+    fn run(&self, request: &mut McpRequest) -> Result<ToolReply<SearchAnswer>, CommandError> {
         // Quoted text is one phrase; otherwise each word counts separately.
-        let words: Vec<String> = if given.query.contains('"') {
-            vec![given.query.clone()]
+        let words: Vec<String> = if self.query.contains('"') {
+            vec![self.query.clone()]
         } else {
-            given.query.split_whitespace().map(str::to_owned).collect()
+            self.query.split_whitespace().map(str::to_owned).collect()
         };
         if words.is_empty() {
             return Err(CommandError::invalid("'query' is empty").hinted("name a word to find"));
         }
-        let kinds: Vec<Kind> = given.kinds.iter().map(|KindWord(kind)| *kind).collect();
+        let kinds: Vec<Kind> = self.kinds.iter().map(|KindWord(kind)| *kind).collect();
         let names: Vec<&str> = kinds.iter().map(|kind| kind.name()).collect();
-        let moments = (&given.since, &given.until);
-        let question = (&given.query, &names, moments, given.all_sessions, &given.session);
+        let moments = (&self.since, &self.until);
+        let question = (&self.query, &names, moments, self.all_sessions, &self.session);
         let after: Option<String> =
-            given.cursor.as_ref().map(|cursor| cursor::decode(&question, cursor)).transpose()?;
-        let since = parse_optional("since", given.since.as_ref())?;
-        let until = parse_optional("until", given.until.as_ref())?;
+            self.cursor.as_ref().map(|cursor| cursor::decode(&question, cursor)).transpose()?;
+        let since = parse_optional("since", self.since.as_ref())?;
+        let until = parse_optional("until", self.until.as_ref())?;
         let mut search = SearchArgs {
             words,
             kind: kinds,
             since,
             until,
-            all_sessions: given.all_sessions,
-            limit: given.limit.unwrap_or(HITS).clamp(1, MOST_HITS),
+            all_sessions: self.all_sessions,
+            limit: self.limit.unwrap_or(HITS).clamp(1, MOST_HITS),
             cursor: after,
         };
         let SearchReport { hits, total, cursor, .. } = request.run(&search)?;

@@ -6,7 +6,7 @@ use super::super::answer::{
 use super::super::request::{McpRequest, session_name};
 use super::super::schema::KindWord;
 use super::super::{cursor, resource};
-use super::{McpClient, McpTool, ToolEffect, ToolReply, parse_optional};
+use super::{McpTool, ToolEffect, ToolReply, parse_optional};
 use crate::args::value::MomentArg as Given;
 use crate::error::CommandError;
 use crate::report::entity::EntityJson;
@@ -21,8 +21,6 @@ use std::collections::BTreeMap;
 
 /// The default number of rows in a page.
 const ROWS: usize = 30;
-
-pub(in crate::mcp) struct StateTool;
 
 /// Arguments of `state`.
 #[derive(Debug, Deserialize, JsonSchema)]
@@ -101,37 +99,32 @@ pub(in crate::mcp) struct StateAnswer {
 /// The key of a row: kind, time, id.
 type StateRowKey = (u8, i64, String);
 
-impl McpTool for StateTool {
+impl McpTool for StateArguments {
     const NAME: &'static str = "state";
     const TITLE: &'static str = "State at a moment";
     const ABOUT: &'static str = "Show what was known at any moment: hypotheses, evidence, beliefs, gaps, notes, and \
         the commands, edits, messages and test results up to then. Exact to the change. Get the next page with \
         'cursor'; pass 'kinds' to see less, 'id' and 'full' to see a whole entity.";
     const EFFECT: ToolEffect = ToolEffect::Reads;
-    type Arguments = StateArguments;
     type Found = StateAnswer;
 
-    fn session(arguments: &StateArguments) -> Option<&str> {
-        arguments.session.as_deref()
+    fn session(&self) -> Option<&str> {
+        self.session.as_deref()
     }
 
-    fn run(
-        given: &StateArguments,
-        request: &mut McpRequest,
-        _: &McpClient,
-    ) -> Result<ToolReply<StateAnswer>, CommandError> {
+    fn run(&self, request: &mut McpRequest) -> Result<ToolReply<StateAnswer>, CommandError> {
         let reading = request.reading()?;
-        let at = parse_optional::<Given>("at", given.at.as_ref())?;
+        let at = parse_optional::<Given>("at", self.at.as_ref())?;
         let point = reading.point(&request.context, at.as_ref())?;
-        let state = reading.state(&point, given.as_recorded)?;
-        let kinds = given.kinds.iter().map(|KindWord(kind)| *kind);
+        let state = reading.state(&point, self.as_recorded)?;
+        let kinds = self.kinds.iter().map(|KindWord(kind)| *kind);
         let mut kinds: Vec<Kind> = kinds.collect();
         if kinds.is_empty() {
             kinds = Kind::ALL.to_vec();
         }
         kinds.sort_unstable();
         kinds.dedup();
-        let (mut known, counts) = match (&given.id, kinds.as_slice()) {
+        let (mut known, counts) = match (&self.id, kinds.as_slice()) {
             (None, _) => count_and_list(&state, &kinds)?,
             (Some(id), [kind]) => {
                 (vec![find_entity(&state, *kind, id)?], BTreeMap::from([(kind.name(), 1)]))
@@ -142,14 +135,13 @@ impl McpTool for StateTool {
             }
         };
         let words: Vec<&str> = kinds.iter().map(|kind| kind.name()).collect();
-        let question =
-            (&given.at, &words, &given.id, given.full, given.as_recorded, &given.session);
-        if let Some(cursor) = &given.cursor {
+        let question = (&self.at, &words, &self.id, self.full, self.as_recorded, &self.session);
+        if let Some(cursor) = &self.cursor {
             let after: StateRowKey = cursor::decode(&question, cursor)?;
             known.retain(|known| key(known) > after);
         }
-        let limit = given.limit.unwrap_or(ROWS).clamp(1, MOST_ROWS);
-        let (length, bytes) = if given.full {
+        let limit = self.limit.unwrap_or(ROWS).clamp(1, MOST_ROWS);
+        let (length, bytes) = if self.full {
             (TextLength::Whole, WHOLE_BYTES)
         } else {
             (TextLength::Preview, TEXT_BYTES)
@@ -161,7 +153,7 @@ impl McpTool for StateTool {
         let session = session_name(&reading.session)?;
         // An entity that was requested by its id gets a link; links for a whole page would repeat
         // the rows.
-        let linked = entries.first().filter(|_| given.id.is_some());
+        let linked = entries.first().filter(|_| self.id.is_some());
         let links = linked.map(|entry| {
             let uri = resource::entity(&session, &entry.kind, &entry.id);
             (uri, format!("{} {}", entry.kind, entry.id))

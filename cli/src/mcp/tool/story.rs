@@ -5,7 +5,7 @@ use super::super::answer::{
 };
 use super::super::cursor;
 use super::super::request::McpRequest;
-use super::{McpClient, McpTool, ToolEffect, ToolReply, parse_optional};
+use super::{McpTool, ToolEffect, ToolReply, parse_optional};
 use crate::commands::story::StoryRequest;
 use crate::error::CommandError;
 use forge_store::model::Timestamp;
@@ -15,8 +15,6 @@ use serde::{Deserialize, Serialize};
 
 /// The default number of lines in a page.
 const LINES: usize = 40;
-
-pub(super) struct StoryTool;
 
 /// Arguments of `story`.
 #[derive(Debug, Deserialize, JsonSchema)]
@@ -124,30 +122,25 @@ pub(in crate::mcp) struct StoryAnswer {
 /// The key of the first line on a page: its time, and how many lines of that time were given.
 type StoryLineKey = (i64, usize);
 
-impl McpTool for StoryTool {
+impl McpTool for StoryArguments {
     const NAME: &'static str = "story";
     const TITLE: &'static str = "Story";
     const ABOUT: &'static str = "Show what happened: prompts, hypotheses and how their confidence moved, checks that \
         failed or passed again, edits, commits, compactions. The last lines come first; get earlier ones with \
         'cursor'.";
     const EFFECT: ToolEffect = ToolEffect::Reads;
-    type Arguments = StoryArguments;
     type Found = StoryAnswer;
 
-    fn session(arguments: &StoryArguments) -> Option<&str> {
-        arguments.session.as_deref()
+    fn session(&self) -> Option<&str> {
+        self.session.as_deref()
     }
 
-    fn run(
-        given: &StoryArguments,
-        request: &mut McpRequest,
-        _: &McpClient,
-    ) -> Result<ToolReply<StoryAnswer>, CommandError> {
-        let question = (&given.since, &given.until, given.all, &given.session);
+    fn run(&self, request: &mut McpRequest) -> Result<ToolReply<StoryAnswer>, CommandError> {
+        let question = (&self.since, &self.until, self.all, &self.session);
         let after: Option<StoryLineKey> =
-            given.cursor.as_ref().map(|cursor| cursor::decode(&question, cursor)).transpose()?;
+            self.cursor.as_ref().map(|cursor| cursor::decode(&question, cursor)).transpose()?;
         let (last, already_given) = after.map_or((None, 0), |(at, count)| (Some(at), count));
-        let limit = given.limit.unwrap_or(LINES).clamp(1, MOST_ROWS);
+        let limit = self.limit.unwrap_or(LINES).clamp(1, MOST_ROWS);
         let reading = request.reading()?;
         let time = |name: &str, moment: &Option<String>| {
             let moment = parse_optional(name, moment.as_ref())?;
@@ -155,13 +148,13 @@ impl McpTool for StoryTool {
         };
         let wanted = StoryRequest {
             point: reading.session.head()?,
-            since: time("since", &given.since)?,
+            since: time("since", &self.since)?,
             until: match last {
                 Some(micros) => Some(Timestamp::from_micros(micros)),
-                None => time("until", &given.until)?,
+                None => time("until", &self.until)?,
             },
             limit: Some(limit + already_given),
-            all: given.all,
+            all: self.all,
             patches: false,
             oneline: false,
         };

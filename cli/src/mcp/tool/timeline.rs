@@ -3,7 +3,7 @@
 use super::super::answer::{AnswerPlace, MOST_ROWS, ToolAnswer, page};
 use super::super::request::McpRequest;
 use super::super::{cursor, resource};
-use super::{McpClient, McpTool, ToolEffect, ToolReply, parse_optional};
+use super::{McpTool, ToolEffect, ToolReply, parse_optional};
 use crate::commands::checkpoint::CheckpointTimelineArgs;
 use crate::error::CommandError;
 use crate::report::timeline::{TimelineEntry, TimelineEntryKind, TimelineLane, TimelineReport};
@@ -17,8 +17,6 @@ const ROWS: usize = 30;
 const BRANCHES: usize = 50;
 /// The maximum number of linked checkpoints in an answer.
 const LINKS: usize = 5;
-
-pub(in crate::mcp) struct TimelineTool;
 
 /// Arguments of `timeline`.
 #[derive(Debug, Deserialize, JsonSchema)]
@@ -123,29 +121,24 @@ const fn key(row: &MomentRow) -> TimelineRowKey {
     (row.time.as_micros(), row.sequence)
 }
 
-impl McpTool for TimelineTool {
+impl McpTool for TimelineArguments {
     const NAME: &'static str = "timeline";
     const TITLE: &'static str = "Timeline";
     const ABOUT: &'static str = "List the moments that can be named: checkpoints, forks and heads, newest first, \
         with the numbers and ids that 'state', 'diff' and 'restore' take. 'all' lists every revision. Get the next \
         page with 'cursor'.";
     const EFFECT: ToolEffect = ToolEffect::Reads;
-    type Arguments = TimelineArguments;
     type Found = TimelineAnswer;
 
-    fn session(arguments: &TimelineArguments) -> Option<&str> {
-        arguments.session.as_deref()
+    fn session(&self) -> Option<&str> {
+        self.session.as_deref()
     }
 
-    fn run(
-        given: &TimelineArguments,
-        request: &mut McpRequest,
-        _: &McpClient,
-    ) -> Result<ToolReply<TimelineAnswer>, CommandError> {
+    fn run(&self, request: &mut McpRequest) -> Result<ToolReply<TimelineAnswer>, CommandError> {
         let args = CheckpointTimelineArgs::<false> {
-            all: given.all,
-            since: parse_optional("since", given.since.as_ref())?,
-            until: parse_optional("until", given.until.as_ref())?,
+            all: self.all,
+            since: parse_optional("since", self.since.as_ref())?,
+            until: parse_optional("until", self.until.as_ref())?,
             limit: None,
             no_tui: true,
         };
@@ -155,13 +148,13 @@ impl McpTool for TimelineTool {
         let count = entries.len();
         let branches = branches.into_iter().take(BRANCHES).map(Into::into).collect();
         let mut entries: Vec<MomentRow> = entries.into_iter().map(Into::into).collect();
-        let question = (&given.since, &given.until, given.all, &given.session);
-        if let Some(cursor) = &given.cursor {
+        let question = (&self.since, &self.until, self.all, &self.session);
+        if let Some(cursor) = &self.cursor {
             let last: TimelineRowKey = cursor::decode(&question, cursor)?;
             // Newest first, so later rows are older.
             entries.retain(|row| key(row) < last);
         }
-        let limit = given.limit.unwrap_or(ROWS).clamp(1, MOST_ROWS);
+        let limit = self.limit.unwrap_or(ROWS).clamp(1, MOST_ROWS);
         let (entries, more) = page(entries.into_iter().map(Ok), limit)?;
         let next_cursor =
             entries.last().filter(|_| more).map(|row| cursor::encode(&question, &key(row)));

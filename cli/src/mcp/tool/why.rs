@@ -4,7 +4,7 @@
 use super::super::answer::{AnswerPlace, TEXT_BYTES, ToolAnswer, cut_fields, cut_value};
 use super::super::request::McpRequest;
 use super::super::resource;
-use super::{McpClient, McpTool, ToolEffect, ToolReply, parse_argument, parse_optional};
+use super::{McpTool, ToolEffect, ToolReply, parse_argument, parse_optional};
 use crate::args::value::EntityArg;
 use crate::commands::blame::{BlameArgs, WhyArgs};
 use crate::error::CommandError;
@@ -19,8 +19,6 @@ use std::collections::BTreeMap;
 
 /// The maximum number of rows in each list.
 const ROWS: usize = 15;
-
-pub(super) struct WhyTool;
 
 /// Arguments of `why`.
 #[derive(Debug, Deserialize, JsonSchema)]
@@ -134,26 +132,21 @@ pub(in crate::mcp) struct WhyAnswer {
     warnings: Vec<String>,
 }
 
-impl McpTool for WhyTool {
+impl McpTool for WhyArguments {
     const NAME: &'static str = "why";
     const TITLE: &'static str = "Why";
     const ABOUT: &'static str = "Show why something is believed, rejected or in doubt: the evidence for and against \
         it, what it rests on, what rests on it, its history, and which change set each field.";
     const EFFECT: ToolEffect = ToolEffect::Reads;
-    type Arguments = WhyArguments;
     type Found = WhyAnswer;
 
-    fn session(arguments: &WhyArguments) -> Option<&str> {
-        arguments.session.as_deref()
+    fn session(&self) -> Option<&str> {
+        self.session.as_deref()
     }
 
-    fn run(
-        given: &WhyArguments,
-        request: &mut McpRequest,
-        _: &McpClient,
-    ) -> Result<ToolReply<WhyAnswer>, CommandError> {
-        let entity = parse_argument("id", &given.id)?;
-        let at = parse_optional("at", given.at.as_ref())?;
+    fn run(&self, request: &mut McpRequest) -> Result<ToolReply<WhyAnswer>, CommandError> {
+        let entity = parse_argument("id", &self.id)?;
+        let at = parse_optional("at", self.at.as_ref())?;
         let why = request.run(&WhyArgs { entity, at: at.clone() })?;
         let Key { kind, id } = why.entity;
         // With its full name, so that it is the same entity.

@@ -1,6 +1,6 @@
 //! The tool `record_finding`: what the agent has found out.
 
-use super::super::{McpClient, McpTool, ToolEffect, ToolReply};
+use super::super::{McpTool, ToolEffect, ToolReply};
 use super::{
     WrittenAnswer, check_number, given_arguments, record_claim, refuse_arguments, rename_argument,
     run_write, word,
@@ -12,9 +12,6 @@ use crate::mcp::schema::VocabularyTerm;
 use forge_store::model::claim::{Belief, BeliefKind, Evidence, EvidenceKind, Note};
 use schemars::JsonSchema;
 use serde::Deserialize;
-
-/// `record_finding`.
-pub(in crate::mcp) struct FindingTool;
 
 /// What a finding is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, JsonSchema)]
@@ -66,49 +63,44 @@ pub(in crate::mcp) struct FindingArguments {
     session: Option<String>,
 }
 
-impl McpTool for FindingTool {
+impl McpTool for FindingArguments {
     const NAME: &'static str = "record_finding";
     const TITLE: &'static str = "Record a finding";
     const ABOUT: &'static str = "Record what you found out: evidence for or against a hypothesis (its confidence \
         follows), a belief with what it rests on, or a note. Durable when it returns.";
     const EFFECT: ToolEffect = ToolEffect::Adds;
-    type Arguments = FindingArguments;
     type Found = WrittenAnswer;
 
-    fn session(arguments: &FindingArguments) -> Option<&str> {
-        arguments.session.as_deref()
+    fn session(&self) -> Option<&str> {
+        self.session.as_deref()
     }
 
-    fn run(
-        arguments: &FindingArguments,
-        request: &mut McpRequest,
-        _: &McpClient,
-    ) -> Result<ToolReply<WrittenAnswer>, CommandError> {
-        check_number("confidence", arguments.confidence, 0.0)?;
-        check_number("strength", arguments.strength, -1.0)?;
+    fn run(&self, request: &mut McpRequest) -> Result<ToolReply<WrittenAnswer>, CommandError> {
+        check_number("confidence", self.confidence, 0.0)?;
+        check_number("strength", self.strength, -1.0)?;
         let mut given = given_arguments([
-            ("id", arguments.id.clone().into()),
-            ("description", arguments.description.clone().into()),
-            ("hypothesis", arguments.hypothesis.clone().into()),
-            ("strength", arguments.strength.into()),
-            ("evidence_kind", word(arguments.evidence_kind)),
-            ("belief_kind", word(arguments.belief_kind)),
-            ("confidence", arguments.confidence.into()),
-            ("evidence", arguments.evidence.clone().into()),
-            ("rests_on", arguments.rests_on.clone().into()),
-            ("contradicts", arguments.contradicts.clone().into()),
-            ("reason", arguments.reason.clone().into()),
-            ("source", arguments.source.clone().into()),
+            ("id", self.id.clone().into()),
+            ("description", self.description.clone().into()),
+            ("hypothesis", self.hypothesis.clone().into()),
+            ("strength", self.strength.into()),
+            ("evidence_kind", word(self.evidence_kind)),
+            ("belief_kind", word(self.belief_kind)),
+            ("confidence", self.confidence.into()),
+            ("evidence", self.evidence.clone().into()),
+            ("rests_on", self.rests_on.clone().into()),
+            ("contradicts", self.contradicts.clone().into()),
+            ("reason", self.reason.clone().into()),
+            ("source", self.source.clone().into()),
         ]);
-        match arguments.kind {
+        match self.kind {
             RecordedFindingKind::Evidence => {
-                let known = arguments.id.is_some();
+                let known = self.id.is_some();
                 let allowed = if known { KNOWN_EVIDENCE } else { EVIDENCE };
                 refuse_arguments("evidence", &given, allowed)?;
                 given.remove("id");
                 if known {
                     rename_argument(&mut given, "evidence_kind", "kind");
-                    return record_claim::<Evidence>(request, arguments.id.clone(), given);
+                    return record_claim::<Evidence>(request, self.id.clone(), given);
                 }
                 if !given.contains_key("hypothesis") || !given.contains_key("strength") {
                     return Err(CommandError::invalid(
@@ -122,16 +114,16 @@ impl McpTool for FindingTool {
                 rename_argument(&mut given, "evidence_kind", "kind");
                 record_claim::<Evidence>(request, None, given)
             }
-            RecordedFindingKind::Belief if arguments.contradicts.is_some() => {
+            RecordedFindingKind::Belief if self.contradicts.is_some() => {
                 refuse_arguments("a contradiction", &given, &["id", "contradicts", "reason"])?;
-                let Some(id) = arguments.id.clone() else {
+                let Some(id) = self.id.clone() else {
                     return Err(CommandError::invalid("a contradiction needs 'id'").hinted(
                         "record the belief first, then name it in 'id' and the other in \
                          'contradicts'",
                     ));
                 };
-                let other = arguments.contradicts.clone().unwrap_or_default();
-                let reason = arguments.reason.clone();
+                let other = self.contradicts.clone().unwrap_or_default();
+                let reason = self.reason.clone();
                 run_write(
                     request,
                     "dependency",
@@ -139,7 +131,7 @@ impl McpTool for FindingTool {
                 )
             }
             RecordedFindingKind::Belief => {
-                let (what, allowed) = match &arguments.id {
+                let (what, allowed) = match &self.id {
                     None => ("a belief", NEW_BELIEF),
                     Some(_) => ("a belief that is there", KNOWN_BELIEF),
                 };
@@ -147,12 +139,12 @@ impl McpTool for FindingTool {
                 given.remove("id");
                 rename_argument(&mut given, "belief_kind", "kind");
                 rename_argument(&mut given, "rests_on", "on");
-                record_claim::<Belief>(request, arguments.id.clone(), given)
+                record_claim::<Belief>(request, self.id.clone(), given)
             }
             RecordedFindingKind::Note => {
                 refuse_arguments("a note", &given, &["id", "description", "source"])?;
                 given.remove("id");
-                record_claim::<Note>(request, arguments.id.clone(), given)
+                record_claim::<Note>(request, self.id.clone(), given)
             }
         }
     }

@@ -1,6 +1,6 @@
 //! The tool `record_gap`: what the agent does not know.
 
-use super::super::{McpClient, McpTool, ToolEffect, ToolReply};
+use super::super::{McpTool, ToolEffect, ToolReply};
 use super::{
     WrittenAnswer, given_arguments, record_claim, refuse_arguments, required_text, run_write, word,
 };
@@ -11,9 +11,6 @@ use crate::mcp::schema::VocabularyTerm;
 use forge_store::model::claim::{Criticality, Effort, FillStrategy, Gap, GapStatus, GapType};
 use schemars::JsonSchema;
 use serde::Deserialize;
-
-/// `record_gap`.
-pub(in crate::mcp) struct GapTool;
 
 /// Arguments of `record_gap`.
 #[derive(Debug, Deserialize, JsonSchema)]
@@ -43,36 +40,31 @@ pub(in crate::mcp) struct GapArguments {
     session: Option<String>,
 }
 
-impl McpTool for GapTool {
+impl McpTool for GapArguments {
     const NAME: &'static str = "record_gap";
     const TITLE: &'static str = "Record an open question";
     const ABOUT: &'static str = "Record what you do not know and need to find out or ask; later fill it by its id with \
         what was found out. Durable when it returns.";
     const EFFECT: ToolEffect = ToolEffect::Adds;
-    type Arguments = GapArguments;
     type Found = WrittenAnswer;
 
-    fn session(arguments: &GapArguments) -> Option<&str> {
-        arguments.session.as_deref()
+    fn session(&self) -> Option<&str> {
+        self.session.as_deref()
     }
 
-    fn run(
-        arguments: &GapArguments,
-        request: &mut McpRequest,
-        _: &McpClient,
-    ) -> Result<ToolReply<WrittenAnswer>, CommandError> {
+    fn run(&self, request: &mut McpRequest) -> Result<ToolReply<WrittenAnswer>, CommandError> {
         let mut given = given_arguments([
-            ("description", arguments.description.clone().into()),
-            ("type", word(arguments.gap_type)),
-            ("criticality", word(arguments.criticality)),
-            ("blocking", arguments.blocking.clone().into()),
-            ("fill_strategy", word(arguments.fill_strategy)),
-            ("effort", word(arguments.effort)),
-            ("status", word(arguments.status)),
-            ("resolution", arguments.resolution.clone().into()),
+            ("description", self.description.clone().into()),
+            ("type", word(self.gap_type)),
+            ("criticality", word(self.criticality)),
+            ("blocking", self.blocking.clone().into()),
+            ("fill_strategy", word(self.fill_strategy)),
+            ("effort", word(self.effort)),
+            ("status", word(self.status)),
+            ("resolution", self.resolution.clone().into()),
         ]);
-        let status = arguments.status.map(|VocabularyTerm(status)| status);
-        if let (Some(GapStatus::Filled), Some(id)) = (status, arguments.id.clone()) {
+        let status = self.status.map(|VocabularyTerm(status)| status);
+        if let (Some(GapStatus::Filled), Some(id)) = (status, self.id.clone()) {
             refuse_arguments("filling a gap", &given, &["status", "resolution"])?;
             let resolution = required_text("resolution", given.get("resolution"))?;
             return run_write(
@@ -81,9 +73,9 @@ impl McpTool for GapTool {
                 &GapFillArgs { id, resolution, when: Default::default() },
             );
         }
-        if status == Some(GapStatus::Open) && arguments.id.is_none() {
+        if status == Some(GapStatus::Open) && self.id.is_none() {
             given.remove("status");
         }
-        record_claim::<Gap>(request, arguments.id.clone(), given)
+        record_claim::<Gap>(request, self.id.clone(), given)
     }
 }

@@ -1,6 +1,6 @@
 //! The tool `record_hypothesis`: what the agent considers possible.
 
-use super::super::{McpClient, McpTool, ToolEffect, ToolReply, parse_argument};
+use super::super::{McpTool, ToolEffect, ToolReply, parse_argument};
 use super::{
     WrittenAnswer, check_number, given_arguments, record_claim, refuse_arguments, rename_argument,
     run_write, word,
@@ -13,9 +13,6 @@ use crate::mcp::schema::VocabularyTerm;
 use forge_store::model::claim::{Hypothesis, HypothesisStatus};
 use schemars::JsonSchema;
 use serde::Deserialize;
-
-/// `record_hypothesis`.
-pub(in crate::mcp) struct HypothesisTool;
 
 /// Arguments of `record_hypothesis`.
 #[derive(Debug, Deserialize, JsonSchema)]
@@ -44,40 +41,35 @@ pub(in crate::mcp) struct HypothesisArguments {
     session: Option<String>,
 }
 
-impl McpTool for HypothesisTool {
+impl McpTool for HypothesisArguments {
     const NAME: &'static str = "record_hypothesis";
     const TITLE: &'static str = "Record a hypothesis";
     const ABOUT: &'static str = "Record what you believe might explain the problem, as soon as you believe it; later \
         change it by its id, and confirm or reject it when it is settled, with the reason. Rejecting one rejects its \
         parts. Durable when it returns.";
     const EFFECT: ToolEffect = ToolEffect::Adds;
-    type Arguments = HypothesisArguments;
     type Found = WrittenAnswer;
 
-    fn session(arguments: &HypothesisArguments) -> Option<&str> {
-        arguments.session.as_deref()
+    fn session(&self) -> Option<&str> {
+        self.session.as_deref()
     }
 
-    fn run(
-        arguments: &HypothesisArguments,
-        request: &mut McpRequest,
-        _: &McpClient,
-    ) -> Result<ToolReply<WrittenAnswer>, CommandError> {
-        check_number("confidence", arguments.confidence, 0.0)?;
-        for tag in &arguments.tags {
+    fn run(&self, request: &mut McpRequest) -> Result<ToolReply<WrittenAnswer>, CommandError> {
+        check_number("confidence", self.confidence, 0.0)?;
+        for tag in &self.tags {
             parse_argument::<NameArg>("tags", tag)?;
         }
         let mut given = given_arguments([
-            ("description", arguments.description.clone().into()),
-            ("confidence", arguments.confidence.into()),
-            ("status", word(arguments.status)),
-            ("reason", arguments.reason.clone().into()),
-            ("parent", arguments.parent.clone().into()),
-            ("source", arguments.source.clone().into()),
-            ("tags", arguments.tags.clone().into()),
+            ("description", self.description.clone().into()),
+            ("confidence", self.confidence.into()),
+            ("status", word(self.status)),
+            ("reason", self.reason.clone().into()),
+            ("parent", self.parent.clone().into()),
+            ("source", self.source.clone().into()),
+            ("tags", self.tags.clone().into()),
         ]);
-        let (id, reason) = (arguments.id.clone(), arguments.reason.clone());
-        let confirms = match arguments.status {
+        let (id, reason) = (self.id.clone(), self.reason.clone());
+        let confirms = match self.status {
             Some(VocabularyTerm(HypothesisStatus::Confirmed)) => Some(true),
             Some(VocabularyTerm(HypothesisStatus::Rejected)) => Some(false),
             _ => None,

@@ -5,10 +5,10 @@ mod gap;
 mod hypothesis;
 mod verification;
 
-pub(super) use finding::FindingTool;
-pub(super) use gap::GapTool;
-pub(super) use hypothesis::HypothesisTool;
-pub(super) use verification::VerificationTool;
+pub(super) use finding::FindingArguments;
+pub(super) use gap::GapArguments;
+pub(super) use hypothesis::HypothesisArguments;
+pub(super) use verification::VerificationArguments;
 
 use super::super::answer::{AnswerPlace, NamedEntity, ToolAnswer};
 use super::super::request::McpRequest;

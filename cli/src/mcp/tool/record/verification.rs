@@ -1,6 +1,6 @@
 //! The tool `record_verification`: what the agent has checked.
 
-use super::super::{McpClient, McpTool, ToolEffect, ToolReply, parse_optional};
+use super::super::{McpTool, ToolEffect, ToolReply, parse_optional};
 use super::{WrittenAnswer, required_text, run_write};
 use crate::commands::verification::VerificationAddArgs;
 use crate::error::CommandError;
@@ -10,9 +10,6 @@ use forge_store::model::claim::VerificationStatus;
 use schemars::JsonSchema;
 use serde::Deserialize;
 use std::time::Duration;
-
-/// `record_verification`.
-pub(in crate::mcp) struct VerificationTool;
 
 /// Arguments of `record_verification`.
 #[derive(Debug, Deserialize, JsonSchema)]
@@ -40,35 +37,30 @@ pub(in crate::mcp) struct VerificationArguments {
     session: Option<String>,
 }
 
-impl McpTool for VerificationTool {
+impl McpTool for VerificationArguments {
     const NAME: &'static str = "record_verification";
     const TITLE: &'static str = "Record a test result";
     const ABOUT: &'static str = "Record the result of a test, build or check that hooks do not see, as it happened: a \
         fact, the same on every branch. Durable when it returns.";
     const EFFECT: ToolEffect = ToolEffect::Adds;
-    type Arguments = VerificationArguments;
     type Found = WrittenAnswer;
 
-    fn session(arguments: &VerificationArguments) -> Option<&str> {
-        arguments.session.as_deref()
+    fn session(&self) -> Option<&str> {
+        self.session.as_deref()
     }
 
-    fn run(
-        given: &VerificationArguments,
-        request: &mut McpRequest,
-        _: &McpClient,
-    ) -> Result<ToolReply<WrittenAnswer>, CommandError> {
-        let VocabularyTerm(status) = given.status;
+    fn run(&self, request: &mut McpRequest) -> Result<ToolReply<WrittenAnswer>, CommandError> {
+        let VocabularyTerm(status) = self.status;
         let add = VerificationAddArgs {
-            name: required_text("name", Some(&given.name.as_str().into()))?,
+            name: required_text("name", Some(&self.name.as_str().into()))?,
             status,
-            command: given.command.clone(),
-            duration: given.duration_ms.map(Duration::from_millis),
-            output: given.output.clone(),
-            exit_code: given.exit_code,
-            description: given.description.clone(),
-            source: given.source.clone(),
-            at: parse_optional("at", given.at.as_ref())?,
+            command: self.command.clone(),
+            duration: self.duration_ms.map(Duration::from_millis),
+            output: self.output.clone(),
+            exit_code: self.exit_code,
+            description: self.description.clone(),
+            source: self.source.clone(),
+            at: parse_optional("at", self.at.as_ref())?,
             id: None,
         };
         run_write(request, "verification", &add)
