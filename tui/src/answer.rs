@@ -145,60 +145,24 @@ pub enum StateTab {
 }
 
 impl StateTab {
-    /// All tabs, in display order.
-    pub const ALL: [Self; 13] = [
-        Self::Brief,
-        Self::Hypotheses,
-        Self::Evidence,
-        Self::Beliefs,
-        Self::Gaps,
-        Self::Notes,
-        Self::Verifications,
-        Self::Commands,
-        Self::Code,
-        Self::Messages,
-        Self::Tasks,
-        Self::Measurements,
-        Self::Other,
-    ];
-
-    /// Its title.
-    #[must_use]
-    pub const fn word(self) -> &'static str {
-        match self {
-            Self::Brief => "brief",
-            Self::Hypotheses => "hypotheses",
-            Self::Evidence => "evidence",
-            Self::Beliefs => "beliefs",
-            Self::Gaps => "gaps",
-            Self::Notes => "notes",
-            Self::Verifications => "verifications",
-            Self::Commands => "commands",
-            Self::Code => "code",
-            Self::Messages => "messages",
-            Self::Tasks => "tasks",
-            Self::Measurements => "measurements",
-            Self::Other => "other",
-        }
-    }
-
-    /// The kinds that it shows.
-    #[must_use]
-    pub const fn kinds(self) -> &'static [Kind] {
-        match self {
-            Self::Brief => &[],
-            Self::Hypotheses => &[Kind::Hypothesis],
-            Self::Evidence => &[Kind::Evidence],
-            Self::Beliefs => &[Kind::Belief],
-            Self::Gaps => &[Kind::Gap],
-            Self::Notes => &[Kind::Note],
-            Self::Verifications => &[Kind::Verification],
-            Self::Commands => &[Kind::Command],
-            Self::Code => &[Kind::Code],
-            Self::Messages => &[Kind::Message, Kind::Prompt],
-            Self::Tasks => &[Kind::Task, Kind::Agent],
-            Self::Measurements => &[Kind::Measurement],
-            Self::Other => &[
+    /// All tabs, in display order: the title and the kinds of each.
+    pub const ALL: [(Self, &'static str, &'static [Kind]); 13] = [
+        (Self::Brief, "brief", &[]),
+        (Self::Hypotheses, "hypotheses", &[Kind::Hypothesis]),
+        (Self::Evidence, "evidence", &[Kind::Evidence]),
+        (Self::Beliefs, "beliefs", &[Kind::Belief]),
+        (Self::Gaps, "gaps", &[Kind::Gap]),
+        (Self::Notes, "notes", &[Kind::Note]),
+        (Self::Verifications, "verifications", &[Kind::Verification]),
+        (Self::Commands, "commands", &[Kind::Command]),
+        (Self::Code, "code", &[Kind::Code]),
+        (Self::Messages, "messages", &[Kind::Message, Kind::Prompt]),
+        (Self::Tasks, "tasks", &[Kind::Task, Kind::Agent]),
+        (Self::Measurements, "measurements", &[Kind::Measurement]),
+        (
+            Self::Other,
+            "other",
+            &[
                 Kind::Dependency,
                 Kind::Output,
                 Kind::Item,
@@ -216,7 +180,19 @@ impl StateTab {
                 Kind::Tool,
                 Kind::Notice,
             ],
-        }
+        ),
+    ];
+
+    /// Its title.
+    #[must_use]
+    pub const fn word(self) -> &'static str {
+        Self::ALL[self as usize].1
+    }
+
+    /// The kinds that it shows.
+    #[must_use]
+    pub const fn kinds(self) -> &'static [Kind] {
+        Self::ALL[self as usize].2
     }
 }
 

@@ -330,8 +330,7 @@ fn go_back(app: &mut App) -> Vec<AppEffect> {
 }
 
 fn change_tab(app: &mut App, steps: usize) -> Vec<AppEffect> {
-    let place = StateTab::ALL.iter().position(|tab| *tab == app.state.tab).unwrap_or(0);
-    let tab = StateTab::ALL.get((place + steps) % StateTab::ALL.len()).copied().unwrap_or_default();
+    let (tab, ..) = StateTab::ALL[(app.state.tab as usize + steps) % StateTab::ALL.len()];
     app.state.tab = tab;
     app.state.cursor = 0;
     app.state.top = 0;

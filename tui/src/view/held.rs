@@ -126,16 +126,16 @@ fn tabs(app: &App, view: &StateView, area: Rect, buffer: &mut Buffer) {
     };
     // The selected tab stays visible: tabs before it are left out first.
     let room = usize::from(area.width);
-    let chosen = StateTab::ALL.iter().position(|tab| *tab == app.state.tab).unwrap_or(0);
+    let chosen = app.state.tab as usize;
     let mut from = 0;
     let width = |from: usize| -> usize {
-        StateTab::ALL.iter().take(chosen + 1).skip(from).map(|tab| word(*tab).width() + 1).sum()
+        StateTab::ALL[from..=chosen].iter().map(|(tab, ..)| word(*tab).width() + 1).sum()
     };
     while from < chosen && width(from) > room {
         from += 1;
     }
     let mut rest = area;
-    for tab in StateTab::ALL.iter().skip(from) {
+    for (tab, ..) in StateTab::ALL.iter().skip(from) {
         let tone = if *tab == app.state.tab { TextTone::Heading } else { TextTone::Dim };
         rest = put(buffer, rest, &word(*tab), app.theme.style(tone));
         rest = put(buffer, rest, " ", app.theme.style(TextTone::Plain));

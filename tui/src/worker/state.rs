@@ -28,7 +28,7 @@ pub(super) fn view(
     let claims_of = |tab: StateTab| {
         tab.kinds().iter().map(|kind| state.claims().count_of_kind(*kind)).sum::<usize>()
     };
-    let counts = StateTab::ALL.iter().map(|tab| (*tab, claims_of(*tab))).collect();
+    let counts = StateTab::ALL.iter().map(|(tab, ..)| (*tab, claims_of(*tab))).collect();
 
     let (mut changed, mut gone) = (BTreeMap::new(), Vec::new());
     let mut moved_kinds: BTreeMap<Kind, usize> = BTreeMap::new();
@@ -45,7 +45,7 @@ pub(super) fn view(
     }
     let moved_in =
         |tab: StateTab| tab.kinds().iter().filter_map(|kind| moved_kinds.get(kind)).sum::<usize>();
-    let moved = StateTab::ALL.iter().map(|tab| (*tab, moved_in(*tab))).collect();
+    let moved = StateTab::ALL.iter().map(|(tab, ..)| (*tab, moved_in(*tab))).collect();
     gone.retain(|key| tab.kinds().contains(&key.kind));
 
     let novelty = |key: &Key| changed.get(key).copied().unwrap_or(ItemNovelty::Same);
